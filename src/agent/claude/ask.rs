@@ -1,0 +1,147 @@
+//! can_use_tool: permissions and questions, and the answers to them.
+
+use super::{Asks, tools};
+use crate::agent::Reply;
+use crate::agent::json::Object;
+use crate::protocol::json::to_line;
+use crate::protocol::question::{ALLOW_ALWAYS, ALLOW_ONCE, Answer, Ask, Choice, Choices, Kind, Location, Subject};
+use crate::protocol::words::Purpose;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
+
+/// A can_use_tool that waits.
+#[derive(Debug)]
+pub(super) struct Pending {
+    /// The tool call that waits for it.
+    call: Option<String>,
+    /// The tool's input. Always sent back: 2.1.197 fails without it.
+    input: Box<RawValue>,
+    what: What,
+}
+
+#[derive(Debug)]
+enum What {
+    /// The texts of the questions: they are the keys of the answers.
+    Questions(Vec<String>),
+    /// The suggestions that "always" applies, for this session only.
+    Permission(Vec<Value>),
+}
+
+/// Reads a can_use_tool. `None`: it is not one that can be answered.
+pub(super) fn read(_id: &str, request: &Object<'_>) -> Option<(Pending, Asks)> {
+    let name = request.str("tool_name")?;
+    let raw = request.raw("input")?;
+    let input = Object::parse(raw.get())?;
+    let call = request.str("tool_use_id");
+    let pending = |what| Pending { call, input: raw.to_owned(), what };
+    if name == "AskUserQuestion" {
+        let questions = input.objects("questions");
+        let texts = questions.iter().map(|q| q.str("question").unwrap_or_default()).collect();
+        let asks: Asks = questions.iter().map(question).collect();
+        return (!asks.is_empty()).then(|| (pending(What::Questions(texts)), asks));
+    }
+    let plan = name == "ExitPlanMode";
+    let always = if plan { Vec::new() } else { session_rules(request) };
+    let locations = tools::locations(Some(&input));
+    let subject = Subject {
+        category: tools::category(&name),
+        title: tools::title(&name, Some(&input)),
+        locations: locations
+            .into_iter()
+            .map(|at| Location { path: at.path.to_string_lossy().into_owned(), line: at.line })
+            .collect(),
+        detail: if plan { input.str("plan").unwrap_or_default() } else { tools::detail(&name, &input, raw.get()) },
+    };
+    let text = match (plan, subject.detail.is_empty()) {
+        (true, false) => subject.detail.clone(),
+        (true, true) => "The agent wants to leave plan mode and carry out its plan.".into(),
+        (false, _) => format!("Allow {}?", subject.title),
+    };
+    let ask = Ask::permission(subject, text, !always.is_empty());
+    Some((pending(What::Permission(always)), vec![ask]))
+}
+
+fn question(question: &Object<'_>) -> Ask {
+    let choice = |option: Object<'_>| {
+        let label = option.str("label")?;
+        Some(Choice { value: label.clone(), label, description: option.str("description").filter(|d| !d.is_empty()) })
+    };
+    let choices = Choices::new(question.objects("options").into_iter().filter_map(choice));
+    let multiple = question.bool("multiSelect") == Some(true);
+    let kind = choices.map_or(Kind::Text, |choices| Kind::Select { choices, multiple, allow_other: true });
+    let header = question.str("header").unwrap_or_default();
+    Ask::new(Purpose::Clarification, kind, &header, question.str("question").unwrap_or_default())
+}
+
+/// The narrowest of Claude's suggestions for "always": a rule for this call, else a directory, else a mode. Their
+/// destination may be a settings file in the user's project; here it is the session.
+fn session_rules(request: &Object<'_>) -> Vec<Value> {
+    let suggestions = request.array("permission_suggestions");
+    let all: Vec<Value> = suggestions.iter().filter_map(|raw| serde_json::from_str(raw.get()).ok()).collect();
+    let of_kind = |kind: &str| -> Vec<Value> {
+        let fits = |s: &&Value| s["type"] == kind && (kind != "addRules" || s["behavior"] == "allow");
+        all.iter().filter(fits).cloned().collect()
+    };
+    let mut chosen = ["addRules", "addDirectories", "setMode"].iter().map(|kind| of_kind(kind)).find(|s| !s.is_empty());
+    for suggestion in chosen.iter_mut().flatten() {
+        suggestion["destination"] = json!("session");
+    }
+    chosen.unwrap_or_default()
+}
+
+const NO_USER: &str = "No user is present to answer. Use your best judgement and go on.";
+
+impl Pending {
+    /// The response for these replies, and the call that is denied by it.
+    pub(super) fn respond(self, replies: &[Reply]) -> (Value, Option<String>) {
+        match &self.what {
+            What::Questions(texts) => (self.answers(texts, replies), None),
+            What::Permission(always) => match replies.first() {
+                Some(Reply::Answer(Answer::One(value))) if value == ALLOW_ALWAYS => {
+                    let allow = json!({"behavior": "allow", "updatedInput": self.input(), "updatedPermissions": always});
+                    (allow, None)
+                }
+                Some(Reply::Answer(Answer::One(value))) if value == ALLOW_ONCE => {
+                    (json!({"behavior": "allow", "updatedInput": self.input()}), None)
+                }
+                Some(Reply::NoUser) => (deny(NO_USER), self.call),
+                Some(Reply::Denied(Some(message)) | Reply::Declined(Some(message))) => (deny(message), self.call),
+                _ => (deny("The user denied this."), self.call),
+            },
+        }
+    }
+
+    fn input(&self) -> Value {
+        serde_json::from_str(self.input.get()).unwrap_or_else(|_| json!({}))
+    }
+
+    fn answers(&self, texts: &[String], replies: &[Reply]) -> Value {
+        if replies.iter().all(|reply| *reply == Reply::NoUser) {
+            return deny(NO_USER);
+        }
+        if replies.iter().all(|reply| matches!(reply, Reply::Declined(_) | Reply::NoUser)) {
+            return deny("The user declined to answer. Go on without an answer.");
+        }
+        let answers: Map<String, Value> =
+            texts.iter().zip(replies).map(|(text, reply)| (text.clone(), json!(spoken(reply)))).collect();
+        let mut input = self.input();
+        input["answers"] = Value::Object(answers);
+        json!({"behavior": "allow", "updatedInput": input})
+    }
+}
+
+fn deny(message: &str) -> Value {
+    json!({"behavior": "deny", "message": message})
+}
+
+/// A reply as the model reads it. Several values are one string with ", ".
+fn spoken(reply: &Reply) -> String {
+    match reply {
+        Reply::Answer(Answer::One(text) | Answer::Text(text)) => text.clone(),
+        Reply::Answer(Answer::Many(texts)) => texts.join(", "),
+        Reply::Answer(Answer::Bool(yes)) => to_line(yes),
+        Reply::Answer(Answer::Null) => "(no answer)".into(),
+        Reply::Declined(_) | Reply::Denied(_) => "(The user declined to answer this question.)".into(),
+        Reply::NoUser => format!("({NO_USER})"),
+    }
+}

@@ -1,0 +1,85 @@
+//! Claude Code's command line and environment.
+
+use crate::failure::{Code, Failure};
+use crate::protocol::json::to_line;
+use crate::protocol::limits::ARGUMENT_BYTES;
+use crate::protocol::request::{McpServer, Settings};
+use serde_json::{Map, Value, json};
+
+/// The arguments for these settings. Values go in one word with their flag, so that none is taken for a flag.
+/// Error: a value that is too long for a command line.
+pub(super) fn arguments(settings: &Settings, deltas: bool) -> Result<Vec<String>, Failure> {
+    let mut args: Vec<String> = [
+        "--print", "--output-format", "stream-json", "--input-format", "stream-json", "--verbose",
+        // Without it neither permissions nor questions reach us.
+        "--permission-prompt-tool", "stdio",
+        "--permission-mode", "default",
+    ]
+    .map(String::from)
+    .to_vec();
+    if deltas {
+        args.push("--include-partial-messages".into());
+    }
+    let mut give = |field: &str, flag: &str, value: String| {
+        let arg = format!("{flag}={value}");
+        if arg.len() > ARGUMENT_BYTES || arg.contains('\0') {
+            let message = format!("run.start: `{field}` is too long for the agent, or holds a NUL: shorten it.");
+            return Err(Failure::new(Code::InvalidRequest, message));
+        }
+        args.push(arg);
+        Ok(())
+    };
+    let texts = [
+        ("model", "--model", settings.model.clone()),
+        ("effort", "--effort", settings.effort.clone()),
+        ("session_id", "--resume", settings.session_id.clone()),
+        ("system_prompt", "--append-system-prompt", settings.system_prompt.clone()),
+        ("max_turns", "--max-turns", settings.max_turns.map(|n| n.to_string())),
+        ("max_cost_usd", "--max-budget-usd", settings.max_cost_usd.map(|n| n.to_string())),
+        ("output_schema", "--json-schema", settings.output_schema.as_ref().map(|s| s.get().to_owned())),
+        ("mcp_servers", "--mcp-config", mcp_config(&settings.mcp_servers)),
+    ];
+    for (field, flag, value) in texts {
+        value.map_or(Ok(()), |value| give(field, flag, value))?;
+    }
+    let lists = [
+        ("add_dirs", "--add-dir", Some(&settings.add_dirs)),
+        ("allowed_tools", "--allowedTools", settings.allowed_tools.as_ref()),
+        ("disallowed_tools", "--disallowedTools", settings.disallowed_tools.as_ref()),
+    ];
+    for (field, flag, values) in lists {
+        values.into_iter().flatten().try_for_each(|value| give(field, flag, value.clone()))?;
+    }
+    args.extend(settings.agent_args.iter().cloned());
+    Ok(args)
+}
+
+fn mcp_config(servers: &[McpServer]) -> Option<String> {
+    let one = |server: &McpServer| {
+        let value = json!({"type": "stdio", "command": server.command, "args": server.args, "env": server.env});
+        (server.name.clone(), value)
+    };
+    let all: Map<String, Value> = servers.iter().map(one).collect();
+    (!all.is_empty()).then(|| to_line(&json!({"mcpServers": all})))
+}
+
+/// Added to the environment.
+pub(super) fn environment(settings: &Settings) -> Vec<(String, String)> {
+    let mut env = vec![
+        // A sub-agent then runs inline, and a turn has exactly one result.
+        ("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS".to_owned(), "1".to_owned()),
+        ("DISABLE_AUTOUPDATER".to_owned(), "1".to_owned()),
+    ];
+    if !settings.raw_prompt {
+        // Else `@path` in the prompt sends a file to the model, unasked and from anywhere.
+        env.push(("CLAUDE_CODE_DISABLE_ATTACHMENTS".to_owned(), "1".to_owned()));
+    }
+    env
+}
+
+/// The prompt as it is sent. One that begins with `/` would be a command; a line before it makes it text.
+pub(super) fn prompt(settings: &Settings) -> String {
+    let command = settings.prompt.trim_start().starts_with('/');
+    let guard = if command && !settings.raw_prompt { "\n" } else { "" };
+    format!("{guard}{}", settings.prompt)
+}

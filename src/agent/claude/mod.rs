@@ -1,0 +1,415 @@
+//! Claude Code: stream-json both ways, with the control protocol for questions, permissions and interrupts.
+//!
+//! Facts (measured on 2.1.197 and 2.1.330): nothing comes out before the first user line; a `result` ends a turn,
+//! not the process; `is_error` is the truth and `subtype` is not; one assistant line comes per content block; a tool's
+//! permission may be asked before the line of the next tool of the same answer; several may be open at once; an
+//! unknown control request that is not answered hangs the turn.
+
+mod ask;
+mod errors;
+mod launch;
+mod tools;
+
+use self::ask::Pending;
+use super::json::{Object, text, without_controls};
+use super::{AskKey, Driver, Event, FollowUp, Launch, Line, Program, Reply, Turn, TurnOver};
+use crate::failure::Failure;
+use crate::protocol::outbound::{AgentExit, Capabilities, Usage};
+use crate::protocol::question::Ask;
+use crate::protocol::request::Settings;
+use crate::protocol::words::{Action, Level, PlanStatus, QuestionKind, StopReason, ToolState};
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::path::PathBuf;
+
+/// The driver for Claude Code, and for a recording of it.
+#[derive(Debug)]
+pub struct Claude {
+    program: Program,
+    first_args: Vec<String>,
+    /// Requests of Claude's that wait for an answer. Several can be open at once.
+    pending: BTreeMap<AskKey, Pending>,
+    /// What each tool call is, by its id.
+    calls: HashMap<String, String>,
+    /// Calls that were not allowed: their result is no failure of the tool.
+    denied: HashSet<String>,
+    /// How many blocks of a message were seen: a message id alone does not name a block.
+    blocks: HashMap<String, u64>,
+    /// The block that is being streamed, by the call whose sub-agent speaks.
+    streams: HashMap<Option<String>, Stream>,
+    /// The message that is being streamed, by the same.
+    streaming: HashMap<Option<String>, String>,
+    session_known: bool,
+    resuming: bool,
+    /// What the last synthetic message said of an error of the API's.
+    api_error: Option<String>,
+    /// Control requests of ours so far.
+    requests: u64,
+}
+
+/// A text or thinking block of which pieces came.
+#[derive(Debug)]
+struct Stream {
+    message: String,
+    key: String,
+    thinking: bool,
+    sent: String,
+}
+
+impl Claude {
+    /// A driver that starts `program` with `first_args` before its own arguments.
+    pub fn new(program: Program, first_args: Vec<String>) -> Claude {
+        Claude {
+            program,
+            first_args,
+            pending: BTreeMap::new(),
+            calls: HashMap::new(),
+            denied: HashSet::new(),
+            blocks: HashMap::new(),
+            streams: HashMap::new(),
+            streaming: HashMap::new(),
+            session_known: false,
+            resuming: false,
+            api_error: None,
+            requests: 0,
+        }
+    }
+
+    fn control(&mut self, subtype: &str, turn: &mut Turn) {
+        self.requests += 1;
+        let id = format!("spk_{}", self.requests);
+        turn.send.push(line(&json!({"type": "control_request", "request_id": id, "request": {"subtype": subtype}})));
+    }
+
+    fn system(&mut self, message: &Object<'_>, turn: &mut Turn) {
+        match message.str("subtype").as_deref() {
+            Some("init") if !self.session_known => {
+                self.session_known = true;
+                turn.events.push(Event::Session {
+                    id: message.str("session_id"),
+                    version: message.str("claude_code_version"),
+                    model: message.str("model"),
+                });
+            }
+            Some("api_retry") => {
+                let status = message.count("error_status").and_then(|s| u16::try_from(s).ok());
+                // A refused key stays refused: ten retries of it take three minutes.
+                if matches!(status, Some(401 | 403)) {
+                    turn.events.push(Event::TurnOver(TurnOver::Failed(errors::auth(status))));
+                    return;
+                }
+                // The pieces of the broken answer are not valid any more: it is asked for again.
+                self.withdraw_streams(turn);
+                turn.events.push(Event::Retrying { text: errors::retrying(message, status) });
+            }
+            Some("permission_denied") => self.denied.extend(message.str("tool_use_id")),
+            _ => {}
+        }
+    }
+
+    fn withdraw_streams(&mut self, turn: &mut Turn) {
+        let mut broken: Vec<Stream> = self.streams.drain().map(|(_, stream)| stream).collect();
+        broken.sort_by(|a, b| a.key.cmp(&b.key));
+        turn.events.extend(broken.into_iter().map(|stream| Event::Withdrawn { message: stream.key }));
+    }
+
+    fn assistant(&mut self, line: &Object<'_>, turn: &mut Turn) {
+        if let Some(class) = line.str("error") {
+            // The text of such a message is an error text with addresses in it; the result follows.
+            self.api_error = Some(class);
+            return;
+        }
+        let Some(message) = line.object("message") else { return };
+        let parent = line.str("parent_tool_use_id");
+        let id = message.str("id").unwrap_or_default();
+        for block in message.objects("content") {
+            match block.str("type").as_deref() {
+                Some("text") => self.whole_block(&id, &parent, false, block.str("text").unwrap_or_default(), turn),
+                Some("thinking") => {
+                    self.whole_block(&id, &parent, true, block.str("thinking").unwrap_or_default(), turn);
+                }
+                Some("tool_use") => self.tool_use(&block, &parent, turn),
+                _ => {}
+            }
+        }
+    }
+
+    /// A block that is whole now. What was streamed of it is not said again.
+    fn whole_block(&mut self, id: &str, parent: &Option<String>, thinking: bool, whole: String, turn: &mut Turn) {
+        let streamed = self.streams.remove(parent);
+        let (key, piece) = match streamed {
+            Some(stream) if stream.message == id && stream.thinking == thinking => {
+                match whole.strip_prefix(&stream.sent) {
+                    Some(rest) => (stream.key, rest.to_owned()),
+                    None => {
+                        turn.events.push(Event::Withdrawn { message: stream.key });
+                        (self.next_block(id), whole)
+                    }
+                }
+            }
+            _ if whole.is_empty() => return,
+            _ => (self.next_block(id), whole),
+        };
+        turn.events.push(said(thinking, key, piece, true, parent.clone()));
+    }
+
+    fn next_block(&mut self, id: &str) -> String {
+        let count = self.blocks.entry(id.to_owned()).or_default();
+        *count += 1;
+        format!("{id}/{count}")
+    }
+
+    fn stream_event(&mut self, line: &Object<'_>, turn: &mut Turn) {
+        let Some(event) = line.object("event") else { return };
+        let parent = line.str("parent_tool_use_id");
+        match event.str("type").as_deref() {
+            Some("message_start") => {
+                let id = event.object("message").and_then(|m| m.str("id")).unwrap_or_default();
+                self.streaming.insert(parent, id);
+            }
+            Some("content_block_delta") => {
+                let Some(delta) = event.object("delta") else { return };
+                let (thinking, piece) = match delta.str("type").as_deref() {
+                    Some("text_delta") => (false, delta.str("text")),
+                    Some("thinking_delta") => (true, delta.str("thinking")),
+                    _ => return,
+                };
+                let Some(piece) = piece.filter(|piece| !piece.is_empty()) else { return };
+                let id = self.streaming.get(&parent).cloned().unwrap_or_default();
+                if !self.streams.contains_key(&parent) {
+                    let key = self.next_block(&id);
+                    let stream = Stream { message: id, key, thinking, sent: String::new() };
+                    self.streams.insert(parent.clone(), stream);
+                }
+                if let Some(stream) = self.streams.get_mut(&parent) {
+                    stream.sent.push_str(&piece);
+                    turn.events.push(said(thinking, stream.key.clone(), piece, false, parent));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn tool_use(&mut self, block: &Object<'_>, parent: &Option<String>, turn: &mut Turn) {
+        let (Some(call), Some(name)) = (block.str("id"), block.str("name")) else { return };
+        self.calls.insert(call.clone(), name.clone());
+        let input = block.object("input");
+        match name.as_str() {
+            // These are questions and results, and come as such.
+            "AskUserQuestion" | "StructuredOutput" => return,
+            "TodoWrite" => return turn.events.extend(input.as_ref().map(plan)),
+            _ => {}
+        }
+        turn.events.push(Event::Tool {
+            call,
+            category: tools::category(&name),
+            title: tools::title(&name, input.as_ref()),
+            locations: tools::locations(input.as_ref()),
+            parent: parent.clone(),
+        });
+    }
+
+    fn user(&mut self, line: &Object<'_>, turn: &mut Turn) {
+        let Some(message) = line.object("message") else { return };
+        let detail = line.object("tool_use_result");
+        for block in message.objects("content").into_iter().filter(|block| block.is("type", "tool_result")) {
+            let Some(call) = block.str("tool_use_id") else { continue };
+            let name = self.calls.remove(&call).unwrap_or_default();
+            let failed = block.bool("is_error") == Some(true);
+            if let (false, Some(detail)) = (failed, &detail) {
+                changed(&name, detail, turn);
+            }
+            if matches!(name.as_str(), "AskUserQuestion" | "StructuredOutput" | "TodoWrite") {
+                continue;
+            }
+            let state = match (self.denied.remove(&call), failed) {
+                (true, _) => ToolState::Denied,
+                (false, true) => ToolState::Failed,
+                (false, false) => ToolState::Completed,
+            };
+            turn.events.push(Event::ToolOver { call, state, output: tools::output(&block) });
+        }
+    }
+
+    fn control_request(&mut self, line: &Object<'_>, turn: &mut Turn) {
+        let Some(id) = line.str("request_id") else { return turn.events.push(Event::Unparsed) };
+        let request = line.object("request").filter(|r| r.is("subtype", "can_use_tool"));
+        let Some((pending, asks)) = request.and_then(|request| ask::read(&id, &request)) else {
+            turn.send.push(refuse_request(&id));
+            return;
+        };
+        let key = AskKey(id);
+        self.pending.insert(key.clone(), pending);
+        turn.events.push(Event::Ask { key, asks });
+    }
+
+    fn result(&mut self, message: &Object<'_>, turn: &mut Turn) {
+        self.withdraw_streams(turn);
+        turn.events.push(Event::Usage(usage(message)));
+        if message.bool("is_error") == Some(false) {
+            turn.events.push(Event::TurnOver(TurnOver::Completed {
+                text: message.str("result").unwrap_or_default(),
+                structured: message.raw("structured_output").map(ToOwned::to_owned),
+                stop: match message.str("stop_reason").as_deref() {
+                    // A structured result is a tool call as far as the API knows.
+                    None | Some("end_turn" | "stop_sequence" | "tool_use") => StopReason::EndTurn,
+                    Some("max_tokens") => StopReason::MaxTokens,
+                    Some("refusal") => StopReason::Refusal,
+                    Some(_) => StopReason::Other,
+                },
+            }));
+            return;
+        }
+        let unknown_session = self.resuming && !self.session_known;
+        let over = errors::classify(message, self.api_error.as_deref(), unknown_session);
+        turn.events.push(Event::TurnOver(over));
+    }
+}
+
+impl Driver for Claude {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            questions: vec![QuestionKind::Select],
+            resume: Some(true),
+            deltas: Some(true),
+            structured_output: Some(true),
+            usage: Some(true),
+        }
+    }
+
+    fn launch(&mut self, settings: &Settings, _turn: &mut Turn) -> Result<Launch, Failure> {
+        self.resuming = settings.session_id.is_some();
+        let mut args = self.first_args.clone();
+        args.extend(launch::arguments(settings, settings.progress == Level::Full)?);
+        Ok(Launch {
+            program: self.program.clone(),
+            args,
+            env: launch::environment(settings),
+            env_remove: vec!["CLAUDECODE".into()],
+            send: vec![user_line(&launch::prompt(settings))],
+            close_input: false,
+            start_timeout: Some(crate::protocol::request::DEFAULT_START_TIMEOUT),
+            driver: "claude",
+        })
+    }
+
+    fn line(&mut self, line: Line<'_>, turn: &mut Turn) {
+        let Line::Text(text) = line else { return turn.events.push(Event::Unparsed) };
+        let text = without_controls(text);
+        if text.trim().is_empty() {
+            return;
+        }
+        let Some(message) = Object::parse(&text) else { return turn.events.push(Event::Unparsed) };
+        match message.str("type").as_deref() {
+            Some("system") => self.system(&message, turn),
+            Some("assistant") => self.assistant(&message, turn),
+            Some("stream_event") => self.stream_event(&message, turn),
+            Some("user") => self.user(&message, turn),
+            Some("control_request") => self.control_request(&message, turn),
+            Some("control_cancel_request") => {
+                let key = AskKey(message.str("request_id").unwrap_or_default());
+                if self.pending.remove(&key).is_some() {
+                    turn.events.push(Event::AskWithdrawn { key });
+                }
+            }
+            Some("result") => self.result(&message, turn),
+            // Answers to our own requests, and what later versions add.
+            Some(_) => {}
+            None => turn.events.push(Event::Unparsed),
+        }
+    }
+
+    fn answer(&mut self, key: &AskKey, replies: &[Reply], turn: &mut Turn) {
+        let Some(pending) = self.pending.remove(key) else { return };
+        let (response, denied) = pending.respond(replies);
+        self.denied.extend(denied);
+        turn.send.push(line(&json!({"type": "control_response",
+            "response": {"subtype": "success", "request_id": key.0, "response": response}})));
+    }
+
+    fn follow_up(&mut self, prompt: &str, turn: &mut Turn) -> FollowUp {
+        self.api_error = None;
+        turn.send.push(user_line(prompt));
+        FollowUp::Sent
+    }
+
+    fn interrupt(&mut self, turn: &mut Turn) {
+        self.control("interrupt", turn);
+    }
+
+    fn finish(&mut self, turn: &mut Turn) {
+        // end_session also ends what runs in the background; end of input alone waits for it.
+        self.control("end_session", turn);
+        turn.close_input = true;
+    }
+
+    fn exited(&mut self, exit: AgentExit, alive: bool, stderr: &str) -> TurnOver {
+        TurnOver::Failed(errors::exited(exit, alive, stderr))
+    }
+}
+
+fn line(value: &Value) -> String {
+    crate::protocol::json::to_line(value)
+}
+
+fn user_line(prompt: &str) -> String {
+    line(&json!({"type": "user", "message": {"role": "user", "content": prompt}}))
+}
+
+fn refuse_request(id: &str) -> String {
+    line(&json!({"type": "control_response",
+        "response": {"subtype": "error", "request_id": id, "error": "This host does not serve this request."}}))
+}
+
+fn said(thinking: bool, message: String, piece: String, done: bool, parent: Option<String>) -> Event {
+    if thinking {
+        Event::Reasoning { message, piece, done, parent }
+    } else {
+        Event::Text { message, piece, done, parent }
+    }
+}
+
+fn plan(input: &Object<'_>) -> Event {
+    let entry = |todo: Object<'_>| {
+        let status = match todo.str("status").as_deref() {
+            Some("in_progress") => PlanStatus::InProgress,
+            Some("completed") => PlanStatus::Completed,
+            _ => PlanStatus::Pending,
+        };
+        (todo.str("content").unwrap_or_default(), status)
+    };
+    Event::Plan(input.objects("todos").into_iter().map(entry).collect())
+}
+
+/// Write, Edit and NotebookEdit report the file that they changed.
+fn changed(tool: &str, detail: &Object<'_>, turn: &mut Turn) {
+    let path = match tool {
+        "Write" | "Edit" | "MultiEdit" => detail.str("filePath"),
+        "NotebookEdit" => detail.str("notebook_path").or_else(|| detail.str("filePath")),
+        _ => None,
+    };
+    let action = if detail.is("type", "create") { Action::Created } else { Action::Modified };
+    turn.events.extend(path.map(|path| Event::Changed { path: PathBuf::from(path), action }));
+}
+
+/// Claude's input_tokens leave the cache out; ours hold it.
+fn usage(result: &Object<'_>) -> Usage {
+    let cost_usd = result.number("total_cost_usd");
+    let Some(usage) = result.object("usage") else { return Usage { cost_usd, ..Usage::default() } };
+    let cached = usage.count("cache_read_input_tokens");
+    let created = usage.count("cache_creation_input_tokens").unwrap_or(0);
+    Usage {
+        input_tokens: usage.count("input_tokens").map(|n| n + created + cached.unwrap_or(0)),
+        output_tokens: usage.count("output_tokens"),
+        cached_input_tokens: cached,
+        cost_usd,
+    }
+}
+
+/// The text of a JSON value that is a string, else the value as it was written.
+fn shown(raw: &serde_json::value::RawValue) -> String {
+    text(raw).unwrap_or_else(|| raw.get().to_owned())
+}
+
+/// The questions of one request.
+type Asks = Vec<Ask>;

@@ -1,0 +1,128 @@
+//! An agent's JSON, read leniently: unknown fields and wrong types are absent, broken characters are repaired.
+
+use crate::protocol::json::Fields;
+use serde_json::value::RawValue;
+use std::borrow::Cow;
+
+/// One object of an agent's.
+#[derive(Debug)]
+pub struct Object<'a>(Fields<'a>);
+
+impl<'a> Object<'a> {
+    /// Reads a text as one object.
+    pub fn parse(text: &'a str) -> Option<Object<'a>> {
+        Fields::parse(text).map(Object)
+    }
+
+    /// A field as it was written; null counts as absent.
+    pub fn raw(&self, name: &str) -> Option<&'a RawValue> {
+        self.0.get(name).filter(|raw| raw.get() != "null")
+    }
+
+    /// A field that is a string.
+    pub fn str(&self, name: &str) -> Option<String> {
+        self.raw(name).and_then(text)
+    }
+
+    /// A field that is a string and equal to `wanted`.
+    pub fn is(&self, name: &str, wanted: &str) -> bool {
+        self.str(name).is_some_and(|text| text == wanted)
+    }
+
+    /// A field that is an object.
+    pub fn object(&self, name: &str) -> Option<Object<'a>> {
+        self.raw(name).and_then(|raw| Object::parse(raw.get()))
+    }
+
+    /// The objects in a field that is an array.
+    pub fn objects(&self, name: &str) -> Vec<Object<'a>> {
+        self.array(name).into_iter().filter_map(|raw| Object::parse(raw.get())).collect()
+    }
+
+    /// The elements of a field that is an array.
+    pub fn array(&self, name: &str) -> Vec<&'a RawValue> {
+        self.raw(name).and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default()
+    }
+
+    /// A field that is a whole number, not negative.
+    pub fn count(&self, name: &str) -> Option<u64> {
+        let number = self.number(name)?;
+        (number >= 0.0 && number.fract() == 0.0 && number < 1e18).then_some(number as u64)
+    }
+
+    /// A field that is a finite number.
+    pub fn number(&self, name: &str) -> Option<f64> {
+        self.raw(name).and_then(crate::protocol::json::number)
+    }
+
+    /// A field that is true or false.
+    pub fn bool(&self, name: &str) -> Option<bool> {
+        self.raw(name).and_then(|raw| serde_json::from_str(raw.get()).ok())
+    }
+}
+
+/// A string value. Half a surrogate pair becomes U+FFFD.
+pub fn text(raw: &RawValue) -> Option<String> {
+    if !raw.get().starts_with('"') {
+        return None;
+    }
+    serde_json::from_str(raw.get()).or_else(|_| serde_json::from_str(&replace_lone_surrogates(raw.get()))).ok()
+}
+
+/// The line with raw control characters, which JSON forbids in strings, made blanks. Borrowed if there is none.
+pub fn without_controls(line: &str) -> Cow<'_, str> {
+    if line.bytes().all(|b| b >= 0x20) {
+        return Cow::Borrowed(line.trim_start_matches('\u{feff}'));
+    }
+    Cow::Owned(line.trim_start_matches('\u{feff}').replace(|c: char| c < ' ', " "))
+}
+
+/// `\ud800` without its partner → `\ufffd`; node prints such.
+fn replace_lone_surrogates(json: &str) -> String {
+    let mut out = String::with_capacity(json.len());
+    let mut rest = json;
+    while let Some(at) = rest.find('\\') {
+        out.push_str(&rest[..at]);
+        let tail = &rest[at..];
+        let unit = |text: &str| text.strip_prefix("\\u").and_then(|t| t.get(..4)).and_then(|h| u16::from_str_radix(h, 16).ok());
+        let taken = match (unit(tail), tail.get(6..).and_then(unit)) {
+            (Some(0xd800..=0xdbff), Some(0xdc00..=0xdfff)) => 12,
+            (Some(0xd800..=0xdfff), _) => {
+                out.push_str("\\ufffd");
+                rest = &tail[6..];
+                continue;
+            }
+            (Some(_), _) => 6,
+            // The backslash and the character that it escapes.
+            (None, _) => 1 + tail[1..].chars().next().map_or(0, char::len_utf8),
+        };
+        out.push_str(&tail[..taken]);
+        rest = &tail[taken..];
+    }
+    out + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Object, without_controls};
+
+    #[test]
+    fn lone_surrogates_are_replaced_and_pairs_kept() {
+        let object = Object::parse(r#"{"a":"x\ud800y\\ud800 \ud83d\ude00\udc00"}"#).unwrap();
+        assert_eq!(object.str("a").as_deref(), Some("x\u{fffd}y\\ud800 \u{1f600}\u{fffd}"));
+    }
+
+    #[test]
+    fn a_wrong_type_is_absent() {
+        let object = Object::parse(r#"{"a":1,"b":null,"c":[1,{"d":2}],"e":-1}"#).unwrap();
+        assert_eq!(object.str("a"), None);
+        assert!(object.raw("b").is_none());
+        assert_eq!(object.objects("c").len(), 1);
+        assert_eq!((object.count("a"), object.count("e")), (Some(1), None));
+    }
+
+    #[test]
+    fn raw_control_characters_become_blanks() {
+        assert_eq!(without_controls("\u{feff}{\"a\":\"x\ty\"}"), "{\"a\":\"x y\"}");
+    }
+}

@@ -1,0 +1,263 @@
+//! Agents: the [`Driver`] trait, the neutral [`Event`]s that every dialect is turned into, and the registry.
+//!
+//! A driver is pure: a message of the agent in, events and lines for the agent out. It never sees a frame, a run id,
+//! a clock or a file, so a recording of an agent replays to the same bytes every time. It decides nothing about
+//! questions either: it says what was asked, and is told how that was resolved.
+//!
+//! How the dialects map (the trait was tried on all of them before it was fixed):
+//!
+//! | | Claude Code | Codex app-server | ACP agents | plain commands |
+//! |---|---|---|---|---|
+//! | `launch` | argv; the user line | argv; `initialize` | argv; `initialize` | argv; the prompt, end of input |
+//! | `line` | one stream-json object | JSON-RPC: the handshake goes on here | the same | a line of text |
+//! | `Event::Session` | `system/init` | `thread/start` answered | `session/new` answered | a configured pattern |
+//! | `Event::Ask` | `can_use_tool` | `requestApproval`, `requestUserInput`, elicitation | `request_permission`, elicitation | – |
+//! | `answer` | `control_response` | result by request id | the chosen option's id | – |
+//! | `follow_up` | a further user line | `turn/start` | `session/prompt` | a new process: [`FollowUp::Relaunch`] |
+//! | `Event::TurnOver` | `result` | `turn/completed` | the prompt's response | – |
+//! | `interrupt` | `interrupt` | `turn/interrupt` | open permissions `cancelled`, `session/cancel` | – |
+//! | `finish` | `end_session`, end of input | clean up terminals, end of input | end of input | – |
+//! | `exited` | no result: failed | no result: failed | no result: failed | the exit code decides |
+
+pub mod claude;
+pub mod json;
+pub mod registry;
+
+use crate::failure::Failure;
+use crate::protocol::outbound::{AgentExit, Capabilities, Usage};
+use crate::protocol::question::{Answer, Ask};
+use crate::protocol::request::{Seconds, Settings};
+use crate::protocol::words::{Action, Category, PlanStatus, StopReason, ToolState, Warning};
+use serde_json::value::RawValue;
+use std::path::PathBuf;
+
+/// What to start.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Program {
+    /// A program, found on the PATH that the agent will have.
+    Command(String),
+    /// This binary itself.
+    Myself,
+}
+
+/// How to start an agent's process, and what to write to it first.
+#[derive(Clone, Debug)]
+pub struct Launch {
+    /// What to start.
+    pub program: Program,
+    /// Its arguments.
+    pub args: Vec<String>,
+    /// Added to its environment, below what run.start adds.
+    pub env: Vec<(String, String)>,
+    /// Taken out of its environment.
+    pub env_remove: Vec<String>,
+    /// Lines to write once it runs, each without its LF.
+    pub send: Vec<String>,
+    /// Whether its stdin ends after them.
+    pub close_input: bool,
+    /// The limit until its first line when run.start gives none. `None`: there is none.
+    pub start_timeout: Option<Seconds>,
+    /// The dialect, as a recording names it.
+    pub driver: &'static str,
+}
+
+/// A line of the agent's stdout, without its LF.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Line<'a> {
+    /// What it said. Bytes that are no UTF-8 are U+FFFD.
+    Text(&'a str),
+    /// A line longer than [`crate::protocol::limits::AGENT_LINE_BYTES`], which was skipped.
+    TooLong,
+}
+
+/// A driver's own name for one request for answers. Unique in a run.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct AskKey(pub String);
+
+/// A file that a tool works on, as the agent names it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct At {
+    /// Absolute, or relative to the working directory.
+    pub path: PathBuf,
+    /// From 1.
+    pub line: Option<u64>,
+}
+
+/// What one message of an agent's means, in no agent's terms. Keys (`message`, `call`, `parent`) are the driver's
+/// own, unique in a run; frames never show them.
+#[derive(Clone, Debug)]
+pub enum Event {
+    /// The session is known.
+    Session {
+        /// Its id, for a later resume.
+        id: Option<String>,
+        /// The agent's version.
+        version: Option<String>,
+        /// The model in use.
+        model: Option<String>,
+    },
+    /// A piece of what the agent says.
+    Text {
+        /// Which message it belongs to.
+        message: String,
+        /// The piece.
+        piece: String,
+        /// Whether the message is whole now.
+        done: bool,
+        /// The tool call whose sub-agent speaks.
+        parent: Option<String>,
+    },
+    /// A piece of what the agent thinks. Fields as in `Text`.
+    Reasoning {
+        /// Which message it belongs to.
+        message: String,
+        /// The piece.
+        piece: String,
+        /// Whether the message is whole now.
+        done: bool,
+        /// The tool call whose sub-agent thinks.
+        parent: Option<String>,
+    },
+    /// A message, of which pieces were sent, is not valid any more.
+    Withdrawn {
+        /// Which message.
+        message: String,
+    },
+    /// A tool call began, or more is known of it.
+    Tool {
+        /// Which call.
+        call: String,
+        /// What kind of tool it is.
+        category: Category,
+        /// A short title.
+        title: String,
+        /// The files it works on.
+        locations: Vec<At>,
+        /// The tool call whose sub-agent makes it.
+        parent: Option<String>,
+    },
+    /// A tool call is over.
+    ToolOver {
+        /// Which call.
+        call: String,
+        /// How it ended.
+        state: ToolState,
+        /// What it gave.
+        output: Option<String>,
+    },
+    /// The agent's plan, as a whole.
+    Plan(Vec<(String, PlanStatus)>),
+    /// What was used since the last event of this kind. The cost is that of the whole run so far.
+    Usage(Usage),
+    /// The agent reports a change of a file as done.
+    Changed {
+        /// As the agent names it.
+        path: PathBuf,
+        /// What happened to it.
+        action: Action,
+    },
+    /// The agent asks, and waits. The questions are one group.
+    Ask {
+        /// Which request.
+        key: AskKey,
+        /// What is asked; at least one.
+        asks: Vec<Ask>,
+    },
+    /// The agent does not wait for this any more.
+    AskWithdrawn {
+        /// Which request.
+        key: AskKey,
+    },
+    /// The agent tries again.
+    Retrying {
+        /// One human line, in our own words.
+        text: String,
+    },
+    /// Something the orchestrator should know.
+    Warning(Warning, String),
+    /// A line that could not be read.
+    Unparsed,
+    /// The agent's turn is over.
+    TurnOver(TurnOver),
+}
+
+/// How a turn ended.
+#[derive(Clone, Debug)]
+pub enum TurnOver {
+    /// With a result.
+    Completed {
+        /// The final answer.
+        text: String,
+        /// The structured result.
+        structured: Option<Box<RawValue>>,
+        /// Why the model stopped.
+        stop: StopReason,
+    },
+    /// With an error of the agent's.
+    Failed(Failure),
+    /// By an interrupt. Ours, or else a failure.
+    Interrupted,
+}
+
+/// What a driver wants done after one call.
+#[derive(Debug, Default)]
+pub struct Turn {
+    /// What happened, in order.
+    pub events: Vec<Event>,
+    /// Lines for the agent, each without its LF.
+    pub send: Vec<String>,
+    /// Whether its stdin ends after them.
+    pub close_input: bool,
+}
+
+/// How one question was resolved, for the driver to tell its agent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reply {
+    /// With an answer that fits, given or the default.
+    Answer(Answer),
+    /// The user declined; the message is theirs.
+    Declined(Option<String>),
+    /// A permission was denied, with the denier's message.
+    Denied(Option<String>),
+    /// No user is present: the agent is to use its best judgement.
+    NoUser,
+}
+
+/// Whether a driver can send a further user turn.
+#[derive(Debug)]
+pub enum FollowUp {
+    /// It is on its way.
+    Sent,
+    /// It needs a new process.
+    Relaunch(Box<Launch>),
+    /// This agent takes none.
+    Unsupported,
+}
+
+/// One agent's dialect.
+pub trait Driver: Send {
+    /// What this driver can do, as far as it is known before the agent runs.
+    fn capabilities(&self) -> Capabilities;
+
+    /// How to start the agent for these settings. Also keeps what it needs of them. Warnings about options without
+    /// an effect go into `turn`. Errors: what would never work, such as a value too long for a command line.
+    fn launch(&mut self, settings: &Settings, turn: &mut Turn) -> Result<Launch, Failure>;
+
+    /// One line of the agent's stdout.
+    fn line(&mut self, line: Line<'_>, turn: &mut Turn);
+
+    /// Every question of the request `key` is resolved; one reply each, in the order they were asked.
+    fn answer(&mut self, key: &AskKey, replies: &[Reply], turn: &mut Turn);
+
+    /// A further turn of the user's in the same session, after a turn that ended well.
+    fn follow_up(&mut self, prompt: &str, turn: &mut Turn) -> FollowUp;
+
+    /// Asks the agent to stop what it is doing.
+    fn interrupt(&mut self, turn: &mut Turn);
+
+    /// The result that counts is there: tell the agent to leave.
+    fn finish(&mut self, turn: &mut Turn);
+
+    /// The agent ended without a result. `stderr` is what it said last.
+    fn exited(&mut self, exit: AgentExit, alive: bool, stderr: &str) -> TurnOver;
+}

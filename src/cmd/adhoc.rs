@@ -1,0 +1,124 @@
+//! `adhoc`: one task through one agent.
+
+use crate::cli::{Adhoc, Output};
+use crate::failure::{Code, Failure};
+use crate::protocol::inbound::{Inbound, Message};
+use crate::protocol::request::Options;
+use crate::protocol::words::Source as CancelSource;
+use crate::run::OnEof;
+use crate::session::{self, Ended, Front, JsonFront, Setup, Source};
+use crate::terminal::TerminalFront;
+use std::io::{IsTerminal, Read};
+use std::path::Path;
+
+/// The longest prompt that is read from a file or a pipe, in bytes: as long as the longest inbound line.
+const PROMPT_BYTES: u64 = crate::protocol::limits::INBOUND_LINE_BYTES as u64;
+
+/// Runs it; gives the exit code.
+pub fn run(adhoc: Adhoc) -> u8 {
+    match adhoc.output {
+        Output::Json => json(adhoc),
+        Output::Cli => cli(adhoc),
+    }
+}
+
+/// A run that cannot begin, for an orchestrator: it too gets its terminal frame.
+pub fn refuse(failure: Failure) -> u8 {
+    let adhoc = Adhoc { output: Output::Json, ..Adhoc::default() };
+    session::run(Setup { refused: Some(failure), ..setup(adhoc, Box::new(JsonFront)) }).code
+}
+
+fn setup(adhoc: Adhoc, front: Box<dyn Front>) -> Setup {
+    Setup {
+        front,
+        source: Source::JsonLines,
+        first: None,
+        refused: None,
+        defaults: adhoc.options,
+        on_eof: if adhoc.cancel_on_eof { OnEof::Cancel } else { OnEof::Continue },
+        record: adhoc.record,
+        mirror_stderr: adhoc.mirror_stderr,
+        signal_source: CancelSource::Signal,
+    }
+}
+
+fn json(adhoc: Adhoc) -> u8 {
+    if session::stdout_is_closed() {
+        return crate::failure::EXIT_UNDELIVERED;
+    }
+    let given = match prompt(&adhoc) {
+        Ok(given) => given,
+        Err(message) => return refuse(Failure::new(Code::Usage, message)),
+    };
+    let read_messages = adhoc.read_messages;
+    let mut setup = setup(adhoc, Box::new(JsonFront));
+    if let Some(prompt) = given {
+        setup.source = if read_messages { Source::JsonLines } else { Source::Nothing };
+        // Nobody was promised an answer: without messages there is nobody to ask.
+        let interactive = setup.defaults.interactive.or((!read_messages).then_some(false));
+        setup.first = Some(start(Options { prompt: Some(prompt), interactive, ..Options::default() }));
+    }
+    session::run(setup).code
+}
+
+fn start(options: Options) -> Inbound {
+    Inbound { id: None, run_id: None, message: Message::Start(Box::new(Ok(options))) }
+}
+
+fn cli(adhoc: Adhoc) -> u8 {
+    let given = prompt(&adhoc).and_then(|given| match given {
+        Some(prompt) => Ok(prompt),
+        None if std::io::stdin().is_terminal() => {
+            Err("Give a prompt: spektacular adhoc \"what is to be done\".".to_owned())
+        }
+        None => read(std::io::stdin()),
+    });
+    let prompt = match given {
+        Ok(prompt) => prompt,
+        Err(message) => {
+            session::diagnose(&format!("spektacular: usage: {message}"));
+            return Code::Usage.exit_code();
+        }
+    };
+    let present = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
+    let mut setup = setup(adhoc, Box::new(TerminalFront::default()));
+    let interactive = setup.defaults.interactive.unwrap_or(present);
+    setup.source = if present && interactive { Source::Terminal } else { Source::Nothing };
+    setup.signal_source = CancelSource::Terminal;
+    setup.first = Some(start(Options {
+        prompt: Some(prompt),
+        interactive: Some(interactive && present),
+        ..Options::default()
+    }));
+    let Ended { code, signal } = session::run(setup);
+    // As shells expect of a program that a signal ended.
+    signal.and_then(|signal| u8::try_from(128 + signal).ok()).unwrap_or(code)
+}
+
+/// The prompt that was given on the command line, if one was.
+fn prompt(adhoc: &Adhoc) -> Result<Option<String>, String> {
+    let text = match (&adhoc.prompt, &adhoc.prompt_file, adhoc.words.as_slice()) {
+        (Some(text), ..) => text.clone(),
+        (None, Some(file), _) if file == Path::new("-") => read(std::io::stdin())?,
+        (None, Some(file), _) => {
+            read(std::fs::File::open(file).map_err(|_| "--prompt-file: the file cannot be read.".to_owned())?)?
+        }
+        (None, None, []) => return Ok(None),
+        (None, None, [dash]) if dash == "-" => read(std::io::stdin())?,
+        (None, None, words) => words.join(" "),
+    };
+    if text.trim().is_empty() {
+        return Err("The prompt is empty: say what is to be done.".into());
+    }
+    Ok(Some(text))
+}
+
+fn read(from: impl Read) -> Result<String, String> {
+    let mut text = String::new();
+    from.take(PROMPT_BYTES + 1).read_to_string(&mut text).map_err(|_| "The prompt must be UTF-8 text.".to_owned())?;
+    if text.len() as u64 > PROMPT_BYTES {
+        return Err("The prompt is longer than 16 MiB: put it into a file that the agent reads.".into());
+    }
+    let text = text.trim_end_matches(['\n', '\r']).to_owned();
+    if text.trim().is_empty() { Err("The prompt is empty: say what is to be done.".into()) } else { Ok(text) }
+}

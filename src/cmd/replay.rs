@@ -1,0 +1,166 @@
+//! `replay`: the agent's side of a recording, as a process. It waits at each line of the host for one of the same
+//! shape on stdin, and answers as the agent did. The demo agent is this, with a recording from the binary.
+
+use crate::cli::Replay;
+use crate::protocol::json::{Fields, string};
+use crate::recording::{Moment, Recording};
+use crate::session;
+use std::collections::VecDeque;
+use std::io::BufRead;
+use std::path::{Component, Path};
+
+/// What the demo agent says.
+const DEMO: &str = include_str!("demo.jsonl");
+/// The exit code when the host differs from the recording under `--strict`.
+const DIFFERS: u8 = 65;
+
+/// Plays it; gives the recorded exit code.
+pub fn run(replay: &Replay) -> u8 {
+    let text = match &replay.file {
+        None => Ok(DEMO.to_owned()),
+        Some(file) => std::fs::read_to_string(file).map_err(|_| "the file cannot be read".to_owned()),
+    };
+    let recording = text.and_then(|text| Recording::parse(&text));
+    match recording {
+        Ok(recording) => Player::new(recording, replay.strict, replay.file.is_none()).play(),
+        Err(why) => {
+            session::diagnose(&format!("spektacular: replay: {why}"));
+            crate::failure::Code::Usage.exit_code()
+        }
+    }
+}
+
+struct Player {
+    moments: VecDeque<Moment>,
+    strict: bool,
+    makes_files: bool,
+    recorded_cwd: Option<String>,
+    own_cwd: String,
+    /// Ids of the host's requests: as recorded, as they are now.
+    ids: Vec<(String, String)>,
+    /// Whether the host's last answer allowed what it was asked.
+    allowed: bool,
+}
+
+/// What the host did.
+enum Heard {
+    Same,
+    Differs,
+    Ended,
+}
+
+impl Player {
+    fn new(recording: Recording, strict: bool, makes_files: bool) -> Player {
+        Player {
+            moments: recording.moments.into_iter().map(|(_, moment)| moment).collect(),
+            strict,
+            makes_files,
+            recorded_cwd: recording.header.cwd,
+            own_cwd: std::env::current_dir().map(|dir| dir.to_string_lossy().into_owned()).unwrap_or_default(),
+            ids: Vec::new(),
+            allowed: false,
+        }
+    }
+
+    fn play(mut self) -> u8 {
+        let mut host = std::io::stdin().lock().lines();
+        let mut next = || host.next().and_then(Result::ok);
+        while let Some(moment) = self.moments.pop_front() {
+            match moment {
+                Moment::Agent(line) => {
+                    if !session::print(&format!("{}\n", self.translated(&line))) {
+                        return 1;
+                    }
+                }
+                Moment::Stderr(line) => session::diagnose(&line),
+                Moment::File(path, content) => self.make(&path, &content),
+                Moment::Only { allowed, moment } if allowed == self.allowed => self.moments.push_front(*moment),
+                Moment::Only { .. } => {}
+                Moment::Exit(code) => return u8::try_from(code).unwrap_or(1),
+                Moment::Signal(signal) => return u8::try_from(128 + signal).unwrap_or(1),
+                Moment::Host(wanted) => match self.hear(&wanted, &mut next) {
+                    Heard::Same => {}
+                    Heard::Differs => return DIFFERS,
+                    Heard::Ended => return self.last_exit(),
+                },
+                Moment::HostEof => {
+                    while let Some(line) = next() {
+                        session::diagnose(&format!("replay: the host sent {} where stdin ended", shape(&line)));
+                        if self.strict {
+                            return DIFFERS;
+                        }
+                    }
+                }
+            }
+        }
+        0
+    }
+
+    /// Waits for a line of the same shape as `wanted`.
+    fn hear(&mut self, wanted: &str, next: &mut dyn FnMut() -> Option<String>) -> Heard {
+        loop {
+            let Some(line) = next() else {
+                session::diagnose(&format!("replay: stdin ended where the host sent {}", shape(wanted)));
+                return if self.strict { Heard::Differs } else { Heard::Ended };
+            };
+            if shape(&line) == self.translated(&shape(wanted)) {
+                if let (Some(recorded), Some(now)) = (request_id(wanted), request_id(&line)) {
+                    self.ids.push((recorded, now));
+                }
+                self.allowed = line.contains("\"behavior\":\"allow\"");
+                return Heard::Same;
+            }
+            session::diagnose(&format!("replay: the host sent {} where it had sent {}", shape(&line), shape(wanted)));
+            if self.strict {
+                return Heard::Differs;
+            }
+        }
+    }
+
+    fn last_exit(&self) -> u8 {
+        match self.moments.back() {
+            Some(Moment::Exit(code)) => u8::try_from(*code).unwrap_or(1),
+            _ => 0,
+        }
+    }
+
+    /// A recorded line with the ids and the working directory of now.
+    fn translated(&self, line: &str) -> String {
+        let mut out = line.to_owned();
+        for (recorded, now) in &self.ids {
+            out = out.replace(&format!("\"{recorded}\""), &format!("\"{now}\""));
+        }
+        match &self.recorded_cwd {
+            Some(cwd) => out.replace(cwd.as_str(), &self.own_cwd),
+            None => out,
+        }
+    }
+
+    /// Makes a file below the working directory; only the demo does.
+    fn make(&self, path: &str, content: &str) {
+        let inside = Path::new(path).components().all(|part| matches!(part, Component::Normal(_)));
+        if self.makes_files && inside && std::fs::write(path, content).is_err() {
+            session::diagnose("replay: a file could not be made");
+        }
+    }
+}
+
+/// What kind of line it is: its type or method, its subtype, and the id that it answers.
+fn shape(line: &str) -> String {
+    let Some(fields) = Fields::parse(line) else { return "a line that is no JSON object".into() };
+    let text = |fields: &Fields<'_>, name: &str| fields.get(name).and_then(string);
+    let inner = |name: &str| fields.get(name).and_then(|raw| Fields::parse(raw.get()));
+    let mut parts: Vec<String> = ["type", "method"].iter().filter_map(|name| text(&fields, name)).collect();
+    parts.extend(inner("request").and_then(|request| text(&request, "subtype")));
+    parts.extend(inner("response").and_then(|response| text(&response, "request_id")).map(|id| format!("to \"{id}\"")));
+    if parts.is_empty() {
+        parts.extend(fields.get("id").map(|id| format!("to {}", id.get())));
+    }
+    parts.join(" ")
+}
+
+/// The id of a request of the host's own.
+fn request_id(line: &str) -> Option<String> {
+    let fields = Fields::parse(line)?;
+    fields.get("request").and(fields.get("request_id")).and_then(string)
+}

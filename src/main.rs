@@ -1,0 +1,33 @@
+//! argv in, exit code out.
+#![forbid(unsafe_code)]
+
+use spektacular::cli::{self, Typed};
+use spektacular::cmd;
+use spektacular::failure::{Code, Failure};
+use spektacular::session;
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    // A panic becomes a frame; its own text may hold what must not be seen.
+    std::panic::set_hook(Box::new(|_| {}));
+    let args: Vec<OsString> = std::env::args_os().skip(1).collect();
+    ExitCode::from(run(args))
+}
+
+fn run(args: Vec<OsString>) -> u8 {
+    if args.first().is_some_and(|first| first == session::guard::GUARD_ARGUMENT) {
+        return u8::try_from(session::guard::run_guard(std::io::stdin())).unwrap_or(1);
+    }
+    let wants_json = cli::wants_json(&args);
+    match cli::parse(args) {
+        Ok(Typed::Print(text)) => u8::from(!session::print(&text)),
+        Ok(Typed::Adhoc(adhoc)) => cmd::adhoc::run(*adhoc),
+        Ok(Typed::Replay(replay)) => cmd::replay::run(&replay),
+        Err(wrong) if wants_json => cmd::adhoc::refuse(Failure::new(Code::Usage, wrong)),
+        Err(wrong) => {
+            session::diagnose(&format!("spektacular: {}: {wrong}", Code::Usage.name()));
+            Code::Usage.exit_code()
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! A body → one line: stamped, redacted, within the frame limit.
+
+use super::json::encode;
+use super::limits;
+use super::outbound::{Body, Outcome};
+use super::parts::{Part, Rank, each};
+use crate::redact::Redactor;
+use serde::Serialize;
+use std::fmt::Write;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use time::macros::format_description;
+
+/// One outbound message.
+#[derive(Clone, Debug, Serialize)]
+pub struct Frame {
+    v: &'static str,
+    id: String,
+    ts: String,
+    #[serde(rename = "type")]
+    kind: &'static str,
+    run_id: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reply_to: Option<String>,
+    /// What it says.
+    #[serde(rename = "payload")]
+    pub body: Body,
+}
+
+/// Gives frames their ids, and refuses everything after a terminal one.
+#[derive(Debug)]
+pub struct Stamper {
+    run_id: String,
+    count: u64,
+    ended: bool,
+}
+
+impl Stamper {
+    /// Begins with `msg_1`.
+    pub fn new() -> Stamper {
+        Stamper { run_id: String::new(), count: 0, ended: false }
+    }
+
+    /// The run that all further frames belong to.
+    pub fn set_run_id(&mut self, run_id: &str) {
+        run_id.clone_into(&mut self.run_id);
+    }
+
+    /// The next frame. `None`: a terminal frame is out, nothing may follow it.
+    pub fn stamp(&mut self, now: SystemTime, reply_to: Option<String>, body: Body) -> Option<Frame> {
+        if self.ended {
+            debug_assert!(false, "a frame after the terminal frame");
+            return None;
+        }
+        self.ended = body.is_terminal();
+        self.count += 1;
+        let id = format!("msg_{}", self.count);
+        Some(Frame { v: "1", id, ts: timestamp(now), kind: body.kind(), run_id: self.run_id.clone(), reply_to, body })
+    }
+}
+
+impl Default for Stamper {
+    fn default() -> Stamper {
+        Stamper::new()
+    }
+}
+
+/// UTC with exactly three fraction digits. A clock before 1970 or after 9999 counts as 1970.
+pub fn timestamp(now: SystemTime) -> String {
+    let format = format_description!("[year]-[month]-[day]T[hour]:[minute]:[second].[subsecond digits:3]Z");
+    let since = now.duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
+    let at = time::UtcDateTime::UNIX_EPOCH.checked_add(since.try_into().unwrap_or(time::Duration::ZERO));
+    at.unwrap_or(time::UtcDateTime::UNIX_EPOCH).format(format).unwrap_or_default()
+}
+
+/// Takes every registered secret out of a body's texts.
+pub fn redact(body: &mut Body, redactor: &Redactor) {
+    each(body, &mut |_, part| match part {
+        Part::Text(text) => {
+            if let std::borrow::Cow::Owned(clean) = redactor.redact(text) {
+                *text = clean;
+            }
+        }
+        Part::Json(Some(json)) => json.map(&mut |text| redactor.redact(text).into_owned()),
+        Part::Json(None) | Part::List(_) => {}
+    });
+}
+
+impl Frame {
+    /// The frame as one line with its LF, at most `max_bytes` long (a run.completed
+    /// [`limits::COMPLETED_FACTOR`] times that).
+    pub fn to_line(&mut self, max_bytes: usize) -> Vec<u8> {
+        let completed = matches!(&self.body, Body::Terminal(end) if matches!(end.outcome, Outcome::Completed { .. }));
+        let limit = if completed { max_bytes.saturating_mul(limits::COMPLETED_FACTOR) } else { max_bytes };
+        let mut line = self.line();
+        for rank in Rank::ALL {
+            // Each round cuts the longest part of this rank; a rank is done when nothing of it is left to cut.
+            while line.len() > limit && self.cut_longest(rank, line.len() - limit) {
+                line = self.line();
+            }
+        }
+        line
+    }
+
+    fn line(&self) -> Vec<u8> {
+        let mut line = Vec::with_capacity(512);
+        encode(self, &mut line);
+        line.push(b'\n');
+        line
+    }
+
+    /// Cuts about `excess` bytes off the longest part of a rank. `false`: there is nothing left to cut.
+    fn cut_longest(&mut self, rank: Rank, excess: usize) -> bool {
+        let size = |part: &Part<'_>| match part {
+            Part::Text(text) => text.len(),
+            // An element is guessed at 64 bytes: its texts are parts of their own.
+            Part::List(list) => list.len() * 64,
+            Part::Json(Some(json)) => json.0.get().len(),
+            Part::Json(None) => 0,
+        };
+        let mut longest = 0;
+        each(&mut self.body, &mut |r, part| if r == rank { longest = longest.max(size(&part)) });
+        if longest == 0 {
+            return false;
+        }
+        let mut done = false;
+        each(&mut self.body, &mut |r, mut part| {
+            if done || r != rank || size(&part) != longest {
+                return;
+            }
+            done = true;
+            match &mut part {
+                // Escapes may make a text up to six times longer on the line: cut in steps, at least a sixteenth.
+                Part::Text(text) => {
+                    let cut = (excess / 6).max(excess.min(text.len() / 16)).max(1);
+                    let keep = text.floor_char_boundary(text.len().saturating_sub(cut));
+                    text.truncate(keep);
+                }
+                Part::List(list) => list.cut(list.len() - (list.len() / 8).max(1)),
+                Part::Json(json) => **json = None,
+            }
+        });
+        self.body.mark_truncated(rank);
+        true
+    }
+}
+
+impl Body {
+    fn mark_truncated(&mut self, rank: Rank) {
+        match self {
+            Body::Started(body) => body.truncated = true,
+            Body::Progress(body) => body.truncated = true,
+            Body::Question(body) => body.truncated = true,
+            Body::Artifact(body) => body.truncated = true,
+            Body::Terminal(body) => {
+                body.truncated = true;
+                if let (Outcome::Completed { text_cut, .. }, Rank::Text) = (&mut body.outcome, rank) {
+                    *text_cut = true;
+                }
+            }
+        }
+    }
+}
+
+/// The one line that stderr has after a failed run in JSON mode.
+pub fn stderr_line(body: &Body) -> Option<String> {
+    let Body::Terminal(end) = body else { return None };
+    let Outcome::Failed(failure) = &end.outcome else { return None };
+    let mut line = String::new();
+    write!(line, "spektacular: {}: {}", failure.code.name(), failure.message).ok()?;
+    Some(line.replace(['\n', '\r'], " "))
+}

@@ -1,0 +1,217 @@
+//! JSON as this protocol needs it: objects field by field, a depth check, and text that is safe on any line.
+//!
+//! serde_json's own error texts quote their input, so none of them leaves this module.
+
+use serde::Serialize;
+use serde::de::{Deserializer, MapAccess, Visitor};
+use serde_json::value::RawValue;
+use std::fmt;
+use std::io;
+
+/// The fields of one JSON object, in order, each still text. Duplicates are kept: the reader of a field decides.
+#[derive(Debug)]
+pub struct Fields<'a>(Vec<(String, &'a RawValue)>);
+
+impl<'a> Fields<'a> {
+    /// Reads `text` as one object. `None`: it is not one.
+    pub fn parse(text: &'a str) -> Option<Fields<'a>> {
+        struct Pairs;
+        impl<'de> Visitor<'de> for Pairs {
+            type Value = Vec<(String, &'de RawValue)>;
+            fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+                out.write_str("an object")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut pairs = Vec::new();
+                while let Some(pair) = map.next_entry::<String, &'de RawValue>()? {
+                    pairs.push(pair);
+                }
+                Ok(pairs)
+            }
+        }
+        let mut parser = serde_json::Deserializer::from_str(text);
+        let pairs = parser.deserialize_map(Pairs).ok()?;
+        parser.end().ok()?;
+        Some(Fields(pairs))
+    }
+
+    /// The value of `name`, if there is one.
+    pub fn get(&self, name: &str) -> Option<&'a RawValue> {
+        self.0.iter().rev().find(|(key, _)| key == name).map(|(_, value)| *value)
+    }
+
+    /// Whether one of `known` occurs more than once.
+    pub fn repeats_one_of(&self, known: &[&str]) -> bool {
+        known.iter().any(|name| self.0.iter().filter(|(key, _)| key == name).count() > 1)
+    }
+
+    /// All fields in order.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &'a RawValue)> {
+        self.0.iter().map(|(key, value)| (key.as_str(), *value))
+    }
+}
+
+/// A string value, decoded. `None`: not a string, or one with half a surrogate pair.
+pub fn string(raw: &RawValue) -> Option<String> {
+    serde_json::from_str(raw.get()).ok()
+}
+
+/// A finite number.
+pub fn number(raw: &RawValue) -> Option<f64> {
+    serde_json::from_str(raw.get()).ok().filter(|n: &f64| n.is_finite())
+}
+
+/// Whether objects and arrays nest deeper than `limit`. Works on broken JSON too.
+pub fn deeper_than(text: &[u8], limit: usize) -> bool {
+    let (mut depth, mut in_string, mut escaped) = (0usize, false, false);
+    for &byte in text {
+        if in_string {
+            match byte {
+                _ if escaped => escaped = false,
+                b'\\' => escaped = true,
+                b'"' => in_string = false,
+                _ => {}
+            }
+            continue;
+        }
+        match byte {
+            b'"' => in_string = true,
+            b'{' | b'[' => {
+                depth += 1;
+                if depth > limit {
+                    return true;
+                }
+            }
+            b'}' | b']' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    false
+}
+
+/// Compact JSON that also escapes what is legal in JSON but not safe on a line or a screen: DEL, the C1 controls,
+/// U+2028 and U+2029 (line ends to some readers), and the bidirectional controls.
+struct SafeFormatter;
+
+fn unsafe_on_a_line(c: char) -> bool {
+    matches!(c, '\u{7f}'..='\u{9f}' | '\u{2028}' | '\u{2029}' | '\u{200e}' | '\u{200f}' | '\u{61c}'
+        | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// How many bytes a character takes in a string of safe JSON.
+pub fn encoded_len(c: char) -> usize {
+    match c {
+        '"' | '\\' | '\n' | '\r' | '\t' | '\u{8}' | '\u{c}' => 2,
+        '\0'..='\u{1f}' => 6,
+        _ if unsafe_on_a_line(c) => 6,
+        _ => c.len_utf8(),
+    }
+}
+
+impl serde_json::ser::Formatter for SafeFormatter {
+    fn write_string_fragment<W: ?Sized + io::Write>(&mut self, out: &mut W, fragment: &str) -> io::Result<()> {
+        // Everything that must be escaped begins with one of five bytes; the rest goes out as it is.
+        if !fragment.bytes().any(|b| matches!(b, 0x7f | 0xc2 | 0xe2 | 0xd8)) {
+            return out.write_all(fragment.as_bytes());
+        }
+        let mut rest = 0;
+        for (at, c) in fragment.char_indices().filter(|(_, c)| unsafe_on_a_line(*c)) {
+            out.write_all(&fragment.as_bytes()[rest..at])?;
+            write!(out, "\\u{:04x}", u32::from(c))?;
+            rest = at + c.len_utf8();
+        }
+        out.write_all(&fragment.as_bytes()[rest..])
+    }
+}
+
+/// Appends `value` as one line of safe JSON, without the LF.
+pub fn encode(value: &impl Serialize, out: &mut Vec<u8>) {
+    let mut serializer = serde_json::Serializer::with_formatter(&mut *out, SafeFormatter);
+    // Writing to memory cannot fail, and no type of ours refuses to be serialised.
+    let done = value.serialize(&mut serializer);
+    debug_assert!(done.is_ok(), "a value of ours could not be serialised");
+}
+
+/// `value` as one line of safe JSON.
+pub fn to_line(value: &impl Serialize) -> String {
+    let mut out = Vec::new();
+    encode(value, &mut out);
+    String::from_utf8(out).unwrap_or_default()
+}
+
+/// The same JSON value with every string that is a value (never a key) passed through `change`. Numbers and the
+/// order of keys stay as they were written; blanks between tokens go. `raw` must be valid JSON.
+pub fn map_strings(raw: &str, change: &mut dyn FnMut(&str) -> String) -> String {
+    let mut out = String::with_capacity(raw.len());
+    let mut rest = raw;
+    while let Some(first) = rest.bytes().next() {
+        if first != b'"' {
+            if !matches!(first, b' ' | b'\t' | b'\r' | b'\n') {
+                out.push(char::from(first));
+            }
+            rest = &rest[1..];
+            continue;
+        }
+        let (literal, after) = rest.split_at(literal_len(rest));
+        let is_key = after.trim_start().starts_with(':');
+        match serde_json::from_str::<String>(literal) {
+            Ok(text) if is_key => out.push_str(&to_line(&text)),
+            Ok(text) => out.push_str(&to_line(&change(&text))),
+            // Half a surrogate pair: it is ASCII as it stands, so it is passed on as it stands.
+            Err(_) => out.push_str(literal),
+        }
+        rest = after;
+    }
+    out
+}
+
+/// The length of the string literal that `text` begins with, quotes included.
+fn literal_len(text: &str) -> usize {
+    let mut escaped = true; // the opening quote does not end it
+    for (at, byte) in text.bytes().enumerate() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' => escaped = true,
+            b'"' => return at + 1,
+            _ => {}
+        }
+    }
+    text.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Fields, deeper_than, map_strings, to_line};
+
+    #[test]
+    fn an_array_is_not_an_object() {
+        assert!(Fields::parse("[1]").is_none());
+        assert!(Fields::parse("{} {}").is_none());
+        assert!(Fields::parse("{\"a\":\"\t\"}").is_none());
+    }
+
+    #[test]
+    fn repeated_keys_are_seen() {
+        let fields = Fields::parse(r#"{"a":1,"b":2,"\u0061":3}"#).unwrap();
+        assert!(fields.repeats_one_of(&["a"]));
+        assert!(!fields.repeats_one_of(&["b", "c"]));
+    }
+
+    #[test]
+    fn depth_ignores_strings() {
+        assert!(!deeper_than(br#"{"a":"[[[[\"[["}"#, 1));
+        assert!(deeper_than(br#"{"a":[]}"#, 1));
+    }
+
+    #[test]
+    fn map_strings_keeps_numbers_order_and_keys() {
+        let raw = "{ \"b\" : 1.50e3 , \"a\":[\"x\\n\", {\"x\":\"\\ud800\"}], \"n\":123456789012345678901234 }";
+        let out = map_strings(raw, &mut |s| s.replace('x', "y"));
+        assert_eq!(out, r#"{"b":1.50e3,"a":["y\n",{"x":"\ud800"}],"n":123456789012345678901234}"#);
+    }
+
+    #[test]
+    fn unsafe_characters_are_escaped() {
+        assert_eq!(to_line(&"a\u{7f}\u{85}\u{2028}\u{202e}é\u{1b}"), "\"a\\u007f\\u0085\\u2028\\u202eé\\u001b\"");
+    }
+}

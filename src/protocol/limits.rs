@@ -1,0 +1,38 @@
+//! Every limit of the protocol, as a constant with its unit in the name.
+
+/// The longest inbound line, in bytes, without its LF.
+pub const INBOUND_LINE_BYTES: usize = 16 << 20;
+/// The longest line of an agent, in bytes. A longer one is skipped with a warning.
+pub const AGENT_LINE_BYTES: usize = 64 << 20;
+/// The deepest nesting of an inbound message; its own object is level 1.
+pub const DEPTH: usize = 128;
+/// The longest inbound `id`, in characters.
+pub const ID_CHARS: usize = 128;
+/// The default of `max_frame_bytes`, LF included.
+pub const FRAME_BYTES: usize = 256 << 10;
+/// The smallest `max_frame_bytes`.
+pub const FRAME_BYTES_MIN: usize = 16 << 10;
+/// The largest `max_frame_bytes`.
+pub const FRAME_BYTES_MAX: usize = 64 << 20;
+/// How many times `max_frame_bytes` a run.completed may have.
+pub const COMPLETED_FACTOR: usize = 16;
+/// Warnings that are held until run.started.
+pub const HELD_WARNINGS: usize = 64;
+/// The largest `metadata`, in bytes of JSON as it was sent.
+pub const METADATA_BYTES: usize = 64 << 10;
+/// The most of a tool's output in one frame, in bytes.
+pub const TOOL_OUTPUT_BYTES: usize = 64 << 10;
+/// The most of an agent's stderr in a failure, in bytes.
+pub const STDERR_TAIL_BYTES: usize = 8 << 10;
+/// Artifacts listed in a terminal frame.
+pub const ARTIFACTS: usize = 1000;
+/// The longest question header, in characters.
+pub const HEADER_CHARS: usize = 12;
+/// Bad answers after which a question counts as declined.
+pub const BAD_ANSWERS: u32 = 5;
+/// The longest single argument of a command line, in bytes without its NUL (Linux MAX_ARG_STRLEN).
+pub const ARGUMENT_BYTES: usize = 131_071;
+/// Turns that question markers may ask for.
+pub const MARKER_TURNS: u32 = 20;
+/// The longest wait, in seconds: longer ones are clamped to it (a hundred years).
+pub const SECONDS: f64 = 3_153_600_000.0;

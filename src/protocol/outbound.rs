@@ -1,0 +1,552 @@
+//! The bodies of the seven outbound frames. Free text is of type [`Text`], so that one walk over a body finds all of
+//! it: to redact it, and to cut it where a frame would be too long. Words and ids are no `Text` and stay as they are.
+
+use super::json::map_strings;
+use super::question::{Ask, Kind};
+use super::request::{Seconds, Settings};
+use super::words::{
+    Action, Category, Level, PlanStatus, QuestionKind, Resolution, Source, Status, StopReason, ToolState, WaitingOn,
+    Warning,
+};
+use crate::failure::Failure;
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
+use serde_json::value::RawValue;
+
+/// Free text: from an agent, an orchestrator or a person.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub struct Text(pub String);
+
+impl From<String> for Text {
+    fn from(text: String) -> Text {
+        Text(text)
+    }
+}
+
+impl From<&str> for Text {
+    fn from(text: &str) -> Text {
+        Text(text.to_owned())
+    }
+}
+
+/// Somebody's JSON, passed on as it was written but for its strings.
+#[derive(Clone, Debug)]
+pub struct Json(pub Box<RawValue>);
+
+impl Json {
+    /// Passes every string that is a value through `change`.
+    pub fn map(&mut self, change: &mut dyn FnMut(&str) -> String) {
+        if let Ok(raw) = RawValue::from_string(map_strings(self.0.get(), change)) {
+            self.0 = raw;
+        }
+    }
+}
+
+impl Serialize for Json {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.serialize(serializer)
+    }
+}
+
+/// Null where a value is not known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Usage {
+    /// Cached ones included.
+    pub input_tokens: Option<u64>,
+    /// What the model wrote.
+    pub output_tokens: Option<u64>,
+    /// The part of the input that came from a cache.
+    pub cached_input_tokens: Option<u64>,
+    /// In US dollars.
+    pub cost_usd: Option<f64>,
+}
+
+/// What a driver can do; null while unknown.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Capabilities {
+    /// The kinds of question it can raise.
+    pub questions: Vec<QuestionKind>,
+    /// Whether a session can be resumed.
+    pub resume: Option<bool>,
+    /// Whether text comes in pieces.
+    pub deltas: Option<bool>,
+    /// Whether output_schema has an effect.
+    pub structured_output: Option<bool>,
+    /// Whether tokens are counted.
+    pub usage: Option<bool>,
+}
+
+/// run.started.
+#[derive(Clone, Debug)]
+pub struct Started {
+    /// The agent's name, as in the request.
+    pub agent: String,
+    /// The agent's name for people.
+    pub display_name: String,
+    /// What was asked for, with defaults.
+    pub settings: Box<Settings>,
+    /// What the driver can do.
+    pub capabilities: Capabilities,
+    /// As it came.
+    pub metadata: Option<Json>,
+    /// What is shown of `agent_args`.
+    pub agent_args: Vec<Text>,
+    /// Whether something was cut.
+    pub truncated: bool,
+}
+
+/// One entry of a plan.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct PlanEntry {
+    /// What is to be done.
+    pub text: Text,
+    /// How far it is.
+    pub status: PlanStatus,
+}
+
+/// A place in a file, as a frame shows it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Place {
+    /// Relative to the working directory where it is inside, else absolute.
+    pub path: Text,
+    /// From 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<u64>,
+}
+
+/// run.progress: its kind with that kind's own fields, and what all kinds have.
+#[derive(Clone, Debug)]
+pub struct Progress {
+    /// One human line.
+    pub text: Text,
+    /// Of the work of a sub-agent: the tool call that started it.
+    pub parent_call_id: Option<String>,
+    /// What it is about.
+    pub about: About,
+    /// Whether something was cut.
+    pub truncated: bool,
+}
+
+/// The kinds of run.progress.
+#[derive(Clone, Debug)]
+#[expect(missing_docs, reason = "the fields are those of the protocol's table")]
+pub enum About {
+    Status(Status),
+    Session {
+        session_id: Option<String>,
+        agent_version: Option<Text>,
+        model: Option<Text>,
+        capabilities: Option<Capabilities>,
+    },
+    Warning(Warning),
+    Resolved {
+        question_id: String,
+        resolution: Resolution,
+        used_default: bool,
+        permission: Option<(SubjectFrame, Option<String>)>,
+    },
+    Heartbeat {
+        idle_s: Seconds,
+        waiting_on: WaitingOn,
+    },
+    Text {
+        message_id: String,
+        done: bool,
+        withdrawn: bool,
+    },
+    Reasoning {
+        message_id: String,
+        done: bool,
+        withdrawn: bool,
+    },
+    Tool {
+        call_id: String,
+        category: Category,
+        state: ToolState,
+        locations: Vec<Place>,
+        output: Option<Text>,
+    },
+    Plan(Vec<PlanEntry>),
+    Usage(Usage),
+}
+
+impl About {
+    /// The least level at which this kind is emitted.
+    pub fn level(&self) -> Level {
+        match self {
+            About::Text { .. } | About::Tool { .. } | About::Plan(_) | About::Usage(_) => Level::Normal,
+            About::Reasoning { .. } => Level::Full,
+            _ => Level::Minimal,
+        }
+    }
+}
+
+/// The subject of a permission, as a frame shows it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct SubjectFrame {
+    /// What kind of tool it is.
+    pub category: Category,
+    /// A short title.
+    pub title: Text,
+    /// The files it is about.
+    pub locations: Vec<Place>,
+    /// What exactly is to be allowed.
+    pub detail: Text,
+}
+
+/// run.question.
+#[derive(Clone, Debug)]
+pub struct Question {
+    /// Its id.
+    pub question_id: String,
+    /// The group's id.
+    pub group_id: String,
+    /// How many questions the group has.
+    pub group_size: usize,
+    /// What is asked, redacted.
+    pub ask: Ask,
+    /// The seconds left.
+    pub timeout_s: Seconds,
+    /// 1, 2, …
+    pub attempt: u32,
+    /// What was wrong with the last answer.
+    pub error: Option<Text>,
+    /// The subject, with texts of its own to cut.
+    pub subject: Option<SubjectFrame>,
+    /// Whether something was cut.
+    pub truncated: bool,
+}
+
+/// run.artifact.
+#[derive(Clone, Debug, Serialize)]
+pub struct Artifact {
+    /// `a_1`, `a_2`, …
+    pub artifact_id: String,
+    /// Relative to the working directory where it is inside, else absolute.
+    pub path: Text,
+    /// What happened to it.
+    pub action: Action,
+    /// Always `file`.
+    pub kind: &'static str,
+    /// Its size in bytes; null when unknown.
+    pub size_bytes: Option<u64>,
+    /// Whether something was cut.
+    #[serde(skip_serializing_if = "is_false")]
+    pub truncated: bool,
+}
+
+/// One artifact in the list of a terminal frame.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ArtifactRef {
+    /// As in run.artifact.
+    pub path: Text,
+    /// As in run.artifact.
+    pub action: Action,
+}
+
+/// How the agent's process ended. A number each, or null.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct AgentExit {
+    /// The exit code, unless a signal ended it.
+    pub code: Option<i32>,
+    /// The signal that ended it.
+    pub signal: Option<i32>,
+}
+
+/// The end of a run.
+#[derive(Clone, Debug)]
+pub struct Terminal {
+    /// How it ended.
+    pub outcome: Outcome,
+    /// The agent's session.
+    pub session_id: Option<String>,
+    /// What was made and changed.
+    pub artifacts: Vec<ArtifactRef>,
+    /// Of this run.
+    pub usage: Usage,
+    /// Since the agent was to be started, in milliseconds.
+    pub duration_ms: u64,
+    /// As it came.
+    pub metadata: Option<Json>,
+    /// Whether the completion marker was in the agent's text.
+    pub completion_detected: bool,
+    /// How the agent's process ended; null when there was none.
+    pub agent_exit: Option<AgentExit>,
+    /// Whether something was cut.
+    pub truncated: bool,
+}
+
+/// How a run ended.
+#[derive(Clone, Debug)]
+pub enum Outcome {
+    /// The agent's result is there.
+    Completed {
+        /// The final answer.
+        text: Text,
+        /// The message whose pieces are whole, where `text` is cut.
+        message_id: Option<String>,
+        /// Whether `text` is cut.
+        text_cut: bool,
+        /// The structured result.
+        structured_output: Option<Json>,
+        /// Why the model stopped.
+        stop_reason: StopReason,
+    },
+    /// It failed.
+    Failed(Failure),
+    /// It was cancelled.
+    Cancelled {
+        /// Why, as the one who did said.
+        reason: Option<Text>,
+        /// Who did.
+        source: Source,
+    },
+}
+
+/// The body of a frame.
+#[derive(Clone, Debug)]
+#[expect(missing_docs, reason = "the variants are the types of the protocol")]
+pub enum Body {
+    Started(Box<Started>),
+    Progress(Box<Progress>),
+    Question(Box<Question>),
+    Artifact(Box<Artifact>),
+    Terminal(Box<Terminal>),
+}
+
+fn is_false(value: &bool) -> bool {
+    !value
+}
+
+macro_rules! entries {
+    ($map:ident; $($key:literal: $value:expr),* $(,)?) => {{ $($map.serialize_entry($key, $value)?;)* }};
+}
+
+impl Body {
+    /// The frame's `type`.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Body::Started(_) => "run.started",
+            Body::Progress(_) => "run.progress",
+            Body::Question(_) => "run.question",
+            Body::Artifact(_) => "run.artifact",
+            Body::Terminal(end) => match end.outcome {
+                Outcome::Completed { .. } => "run.completed",
+                Outcome::Failed(_) => "run.failed",
+                Outcome::Cancelled { .. } => "run.cancelled",
+            },
+        }
+    }
+
+    /// Whether this is the last frame.
+    pub fn is_terminal(&self) -> bool {
+        matches!(self, Body::Terminal(_))
+    }
+}
+
+impl Serialize for Body {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Body::Started(body) => body.serialize(serializer),
+            Body::Progress(body) => body.serialize(serializer),
+            Body::Question(body) => body.serialize(serializer),
+            Body::Artifact(body) => body.serialize(serializer),
+            Body::Terminal(body) => body.serialize(serializer),
+        }
+    }
+}
+
+/// The resolved fields of run.start that run.started shows.
+struct Config<'a>(&'a Settings, &'a [Text]);
+
+impl Serialize for Config<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Config(s, agent_args) = *self;
+        let mut map = serializer.serialize_map(None)?;
+        entries!(map;
+            "agent": &s.agent, "model": &s.model, "effort": &s.effort, "cwd": &s.cwd.to_string_lossy(),
+            "add_dirs": &s.add_dirs, "session_id": &s.session_id, "interactive": &s.interactive,
+            "permissions": &s.permissions, "allowed_tools": &s.allowed_tools,
+            "disallowed_tools": &s.disallowed_tools, "timeout_s": &s.timeout, "start_timeout_s": &s.start_timeout,
+            "idle_timeout_s": &s.idle_timeout, "tool_timeout_s": &s.tool_timeout,
+            "question_timeout_s": &s.question_timeout, "on_question_timeout": &s.on_question_timeout,
+            "max_turns": &s.max_turns, "max_cost_usd": &s.max_cost_usd, "progress": &s.progress,
+            "heartbeat_s": &s.heartbeat, "max_frame_bytes": &s.max_frame_bytes, "env_allow": &s.env_allow,
+            "agent_args": agent_args, "completion_marker": &s.completion_marker,
+            "question_markers": &s.question_markers, "raw_prompt": &s.raw_prompt);
+        map.end()
+    }
+}
+
+impl Serialize for Started {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Agent<'a> {
+            name: &'a str,
+            display_name: &'a str,
+            version: Option<&'a str>,
+        }
+        #[derive(Serialize)]
+        struct Protocol {
+            v: &'static str,
+            minor: u32,
+            spektacular: &'static str,
+        }
+        let mut map = serializer.serialize_map(None)?;
+        entries!(map;
+            // The version is known only when the agent says it: the session frame has it.
+            "agent": &Agent { name: &self.agent, display_name: &self.display_name, version: None },
+            "config": &Config(&self.settings, &self.agent_args),
+            "protocol": &Protocol { v: "1", minor: 0, spektacular: env!("CARGO_PKG_VERSION") },
+            "capabilities": &self.capabilities);
+        match &self.metadata {
+            Some(metadata) => map.serialize_entry("metadata", metadata)?,
+            None => map.serialize_entry("metadata", &EmptyObject {})?,
+        }
+        truncated(&mut map, self.truncated)?;
+        map.end()
+    }
+}
+
+#[derive(Serialize)]
+struct EmptyObject {}
+
+fn truncated<M: SerializeMap>(map: &mut M, truncated: bool) -> Result<(), M::Error> {
+    if truncated { map.serialize_entry("truncated", &true) } else { Ok(()) }
+}
+
+impl Serialize for Progress {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        let kind = match &self.about {
+            About::Status(_) => "status",
+            About::Session { .. } => "session",
+            About::Warning(_) => "warning",
+            About::Resolved { .. } => "question_resolved",
+            About::Heartbeat { .. } => "heartbeat",
+            About::Text { .. } => "text",
+            About::Reasoning { .. } => "reasoning",
+            About::Tool { .. } => "tool",
+            About::Plan(_) => "plan",
+            About::Usage(_) => "usage",
+        };
+        entries!(map; "kind": kind, "text": &self.text);
+        self.about.fields(&mut map)?;
+        if let Some(parent) = &self.parent_call_id {
+            map.serialize_entry("parent_call_id", parent)?;
+        }
+        truncated(&mut map, self.truncated)?;
+        map.end()
+    }
+}
+
+impl About {
+    fn fields<M: SerializeMap>(&self, map: &mut M) -> Result<(), M::Error> {
+        match self {
+            About::Status(status) => entries!(map; "status": status),
+            About::Session { session_id, agent_version, model, capabilities } => entries!(map;
+                "session_id": session_id, "agent_version": agent_version, "model": model,
+                "capabilities": capabilities),
+            About::Warning(code) => entries!(map; "code": code),
+            About::Resolved { question_id, resolution, used_default, permission } => {
+                entries!(map; "question_id": question_id, "resolution": resolution, "used_default": used_default);
+                if let Some((subject, value)) = permission {
+                    entries!(map; "subject": subject, "value": value);
+                }
+            }
+            About::Heartbeat { idle_s, waiting_on } => entries!(map; "idle_s": idle_s, "waiting_on": waiting_on),
+            About::Text { message_id, done, withdrawn } | About::Reasoning { message_id, done, withdrawn } => {
+                entries!(map; "message_id": message_id, "done": done);
+                if *withdrawn {
+                    map.serialize_entry("withdrawn", &true)?;
+                }
+            }
+            About::Tool { call_id, category, state, locations, output } => {
+                entries!(map; "call_id": call_id, "category": category, "state": state, "locations": locations);
+                if let Some(output) = output {
+                    map.serialize_entry("output", output)?;
+                }
+            }
+            About::Plan(entries) => entries!(map; "entries": entries),
+            About::Usage(usage) => entries!(map; "usage": usage),
+        }
+        Ok(())
+    }
+}
+
+impl Serialize for Question {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let ask = &self.ask;
+        let mut map = serializer.serialize_map(None)?;
+        entries!(map;
+            "question_id": &self.question_id, "group_id": &self.group_id, "group_size": &self.group_size,
+            "purpose": &ask.purpose, "kind": &ask.kind.word(), "header": &ask.header, "text": &ask.text);
+        if let Kind::Select { choices, multiple, allow_other } = &ask.kind {
+            entries!(map; "options": choices, "multiple": multiple, "allow_other": allow_other);
+        }
+        if let Some(default) = &ask.default {
+            map.serialize_entry("default", default)?;
+        }
+        entries!(map; "validation": &ask.validation, "required": &ask.required, "timeout_s": &self.timeout_s,
+            "attempt": &self.attempt);
+        if let Some(error) = &self.error {
+            map.serialize_entry("error", error)?;
+        }
+        if let Some(subject) = &self.subject {
+            map.serialize_entry("subject", subject)?;
+        }
+        truncated(&mut map, self.truncated)?;
+        map.end()
+    }
+}
+
+impl Serialize for Terminal {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        match &self.outcome {
+            Outcome::Completed { text, message_id, text_cut, structured_output, stop_reason } => entries!(map;
+                "text": text, "message_id": &message_id.as_ref().filter(|_| *text_cut),
+                "structured_output": structured_output,
+                "stop_reason": stop_reason),
+            Outcome::Failed(failure) => entries!(map;
+                "code": failure.code.name(), "message": &failure.message, "retryable": &failure.retryable,
+                "detail": &Detail(failure)),
+            Outcome::Cancelled { reason, source } => entries!(map; "reason": reason, "source": source),
+        }
+        entries!(map;
+            "session_id": &self.session_id, "artifacts": &self.artifacts, "usage": &self.usage,
+            "duration_ms": &self.duration_ms);
+        match &self.metadata {
+            Some(metadata) => map.serialize_entry("metadata", metadata)?,
+            None => map.serialize_entry("metadata", &EmptyObject {})?,
+        }
+        entries!(map; "completion_detected": &self.completion_detected, "agent_exit": &self.agent_exit);
+        truncated(&mut map, self.truncated)?;
+        map.end()
+    }
+}
+
+/// `detail` of a run.failed: an object of what is known, or null.
+struct Detail<'a>(&'a Failure);
+
+impl Serialize for Detail<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let failure = self.0;
+        let unsupported = failure.code == crate::failure::Code::UnsupportedVersion;
+        if failure.http_status.is_none() && failure.stderr_tail.is_none() && !unsupported {
+            return serializer.serialize_none();
+        }
+        let mut map = serializer.serialize_map(None)?;
+        if let Some(status) = failure.http_status {
+            map.serialize_entry("http_status", &status)?;
+        }
+        if unsupported {
+            map.serialize_entry("supported", &["1"])?;
+        }
+        if let Some(tail) = &failure.stderr_tail {
+            map.serialize_entry("stderr_tail", tail)?;
+        }
+        map.end()
+    }
+}

@@ -1,0 +1,162 @@
+//! One walk over a body: every free text, every list, every piece of somebody's JSON. Redaction and the frame limit
+//! both use it, so neither can forget a field that the other knows.
+
+use super::outbound::{About, Body, Json, Outcome, Place, SubjectFrame, Text};
+use super::question::{Answer, Kind};
+
+/// In what order parts are cut where a frame is too long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Rank {
+    /// Outputs and details.
+    Output,
+    /// Lists.
+    List,
+    /// Texts.
+    Text,
+    /// What the orchestrator gave itself.
+    Own,
+}
+
+impl Rank {
+    /// All ranks, the first to be cut first.
+    pub const ALL: [Rank; 4] = [Rank::Output, Rank::List, Rank::Text, Rank::Own];
+}
+
+/// A list that can be cut.
+pub trait Cut {
+    /// How many elements it has.
+    fn len(&self) -> usize;
+    /// Keeps the first `count`.
+    fn cut(&mut self, count: usize);
+}
+
+impl<T> Cut for Vec<T> {
+    fn len(&self) -> usize {
+        self.len()
+    }
+    fn cut(&mut self, count: usize) {
+        self.truncate(count);
+    }
+}
+
+/// One part of a body.
+pub enum Part<'a> {
+    /// Free text.
+    Text(&'a mut String),
+    /// A list; the texts in it come as parts of their own.
+    List(&'a mut dyn Cut),
+    /// Somebody's JSON, which can only be kept or dropped.
+    Json(&'a mut Option<Json>),
+}
+
+type Visit<'v> = &'v mut dyn FnMut(Rank, Part<'_>);
+
+fn text(rank: Rank, text: &mut Text, visit: Visit<'_>) {
+    visit(rank, Part::Text(&mut text.0));
+}
+
+fn places(places: &mut Vec<Place>, visit: Visit<'_>) {
+    for place in places.iter_mut() {
+        text(Rank::List, &mut place.path, visit);
+    }
+    visit(Rank::List, Part::List(places));
+}
+
+fn subject(subject: &mut SubjectFrame, visit: Visit<'_>) {
+    text(Rank::Output, &mut subject.detail, visit);
+    text(Rank::Text, &mut subject.title, visit);
+    places(&mut subject.locations, visit);
+}
+
+/// Calls `visit` with every part of `body`.
+pub fn each(body: &mut Body, visit: Visit<'_>) {
+    match body {
+        Body::Started(started) => {
+            for argument in &mut started.agent_args {
+                text(Rank::List, argument, visit);
+            }
+            visit(Rank::List, Part::List(&mut started.agent_args));
+            let settings = &mut started.settings;
+            for list in [Some(&mut settings.add_dirs), settings.allowed_tools.as_mut(), settings.disallowed_tools.as_mut()]
+                .into_iter()
+                .flatten()
+            {
+                list.iter_mut().for_each(|item| visit(Rank::List, Part::Text(item)));
+                visit(Rank::List, Part::List(list));
+            }
+            for item in [settings.model.as_mut(), settings.effort.as_mut()].into_iter().flatten() {
+                visit(Rank::Text, Part::Text(item));
+            }
+            visit(Rank::Text, Part::Text(&mut settings.completion_marker));
+            visit(Rank::Own, Part::Json(&mut started.metadata));
+        }
+        Body::Progress(progress) => {
+            about(&mut progress.about, visit);
+            text(Rank::Text, &mut progress.text, visit);
+        }
+        Body::Question(question) => {
+            if let Some(shown) = &mut question.subject {
+                subject(shown, visit);
+            }
+            if let Kind::Select { choices, .. } = &mut question.ask.kind {
+                choices.texts_mut().for_each(|item| visit(Rank::List, Part::Text(item)));
+            }
+            if let Some(Answer::Text(item)) = &mut question.ask.default {
+                visit(Rank::Text, Part::Text(item));
+            }
+            if let Some(error) = &mut question.error {
+                text(Rank::Text, error, visit);
+            }
+            visit(Rank::Text, Part::Text(&mut question.ask.header));
+            visit(Rank::Text, Part::Text(&mut question.ask.text));
+        }
+        Body::Artifact(artifact) => text(Rank::Text, &mut artifact.path, visit),
+        Body::Terminal(end) => {
+            for artifact in &mut end.artifacts {
+                text(Rank::List, &mut artifact.path, visit);
+            }
+            visit(Rank::List, Part::List(&mut end.artifacts));
+            outcome(&mut end.outcome, visit);
+            visit(Rank::Own, Part::Json(&mut end.metadata));
+        }
+    }
+}
+
+fn about(about: &mut About, visit: Visit<'_>) {
+    match about {
+        About::Session { agent_version, model, .. } => {
+            for item in [agent_version, model].into_iter().flatten() {
+                text(Rank::Text, item, visit);
+            }
+        }
+        About::Resolved { permission: Some((shown, _)), .. } => subject(shown, visit),
+        About::Tool { locations, output, .. } => {
+            if let Some(output) = output {
+                text(Rank::Output, output, visit);
+            }
+            places(locations, visit);
+        }
+        About::Plan(entries) => {
+            entries.iter_mut().for_each(|entry| text(Rank::List, &mut entry.text, visit));
+            visit(Rank::List, Part::List(entries));
+        }
+        _ => {}
+    }
+}
+
+fn outcome(outcome: &mut Outcome, visit: Visit<'_>) {
+    match outcome {
+        Outcome::Completed { text: answer, structured_output, .. } => {
+            visit(Rank::Output, Part::Json(structured_output));
+            text(Rank::Text, answer, visit);
+        }
+        Outcome::Failed(failure) => {
+            if let Some(tail) = &mut failure.stderr_tail {
+                visit(Rank::Output, Part::Text(tail));
+            }
+            visit(Rank::Text, Part::Text(&mut failure.message));
+        }
+        Outcome::Cancelled { reason: Some(reason), .. } => text(Rank::Text, reason, visit),
+        Outcome::Cancelled { .. } => {}
+    }
+}

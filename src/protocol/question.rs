@@ -1,0 +1,406 @@
+//! A question, and the check of an answer to it. The agents' side and the protocol's side share these types.
+
+use super::json::{Fields, number, string};
+use super::limits;
+use super::words::{Category, PathType, Purpose, QuestionKind};
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+/// One thing that may be chosen.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Choice {
+    /// What an answer names, unique in its question.
+    pub value: String,
+    /// What a person reads, unique in its question.
+    pub label: String,
+    /// More about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+}
+
+/// The options of a select: at least one, with unique values and labels.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub struct Choices(Vec<Choice>);
+
+impl Choices {
+    /// Keeps the first of those that share a value or a label. `None`: nothing is left.
+    pub fn new(all: impl IntoIterator<Item = Choice>) -> Option<Choices> {
+        let mut kept: Vec<Choice> = Vec::new();
+        for choice in all {
+            if !kept.iter().any(|k| k.value == choice.value || k.label == choice.label) {
+                kept.push(choice);
+            }
+        }
+        (!kept.is_empty()).then_some(Choices(kept))
+    }
+
+    /// The options in order.
+    pub fn as_slice(&self) -> &[Choice] {
+        &self.0
+    }
+
+    /// The texts in them, for redaction. A label is shown, and must stay usable as an answer, so an option's value is
+    /// not touched.
+    pub fn texts_mut(&mut self) -> impl Iterator<Item = &mut String> {
+        self.0.iter_mut().flat_map(|c| std::iter::once(&mut c.label).chain(c.description.as_mut()))
+    }
+}
+
+/// What kind of answer is wanted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Yes or no.
+    Confirm,
+    /// One or several of some options.
+    Select {
+        /// What there is to choose from.
+        choices: Choices,
+        /// Whether several may be chosen.
+        multiple: bool,
+        /// Whether free text is an answer too.
+        allow_other: bool,
+    },
+    /// Free text.
+    Text,
+    /// Text that is redacted everywhere.
+    Secret,
+    /// A path.
+    FilePath,
+}
+
+impl Kind {
+    /// The protocol's word.
+    pub fn word(&self) -> QuestionKind {
+        match self {
+            Kind::Confirm => QuestionKind::Confirm,
+            Kind::Select { .. } => QuestionKind::Select,
+            Kind::Text => QuestionKind::Text,
+            Kind::Secret => QuestionKind::Secret,
+            Kind::FilePath => QuestionKind::FilePath,
+        }
+    }
+}
+
+/// What an answer must fulfil beyond its kind. Only what applies is set.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[expect(missing_docs, reason = "the names are those of JSON Schema")]
+pub struct Validation {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub min_length: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_length: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pattern: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub min: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub integer: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub min_selected: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_selected: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub must_exist: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path_type: Option<PathType>,
+}
+
+/// A place in a file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Location {
+    /// Relative to the working directory where it is inside, else absolute.
+    pub path: String,
+    /// From 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<u64>,
+}
+
+/// What a permission is asked for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Subject {
+    /// What kind of tool it is.
+    pub category: Category,
+    /// A short title.
+    pub title: String,
+    /// The files it is about.
+    pub locations: Vec<Location>,
+    /// What exactly is to be allowed: the command, the diff.
+    pub detail: String,
+}
+
+/// A question of the agent's, before it has an id or a clock.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ask {
+    /// Why it is asked.
+    pub purpose: Purpose,
+    /// What kind of answer is wanted.
+    pub kind: Kind,
+    /// At most [`limits::HEADER_CHARS`] characters.
+    pub header: String,
+    /// The question.
+    pub text: String,
+    /// What is taken when nobody answers.
+    pub default: Option<Answer>,
+    /// What an answer must fulfil.
+    pub validation: Validation,
+    /// Whether there must be an answer.
+    pub required: bool,
+    /// Of a permission: what it is for.
+    pub subject: Option<Subject>,
+}
+
+impl Ask {
+    /// A required question without default or validation.
+    pub fn new(purpose: Purpose, kind: Kind, header: &str, text: impl Into<String>) -> Ask {
+        Ask {
+            purpose,
+            kind,
+            header: header.chars().take(limits::HEADER_CHARS).collect(),
+            text: text.into(),
+            default: None,
+            validation: Validation::default(),
+            required: true,
+            subject: None,
+        }
+    }
+
+    /// A permission: the same shape from every agent.
+    pub fn permission(subject: Subject, text: impl Into<String>, always: bool) -> Ask {
+        let option = |value: &str, label: &str| Choice { value: value.into(), label: label.into(), description: None };
+        let always = always.then(|| option(ALLOW_ALWAYS, "Always allow"));
+        let all = std::iter::once(option(ALLOW_ONCE, "Allow once")).chain(always).chain([option(DENY, "Deny")]);
+        let choices = Choices(all.collect());
+        let kind = Kind::Select { choices, multiple: false, allow_other: false };
+        Ask {
+            default: Some(Answer::One(DENY.into())),
+            subject: Some(subject),
+            ..Ask::new(Purpose::Permission, kind, "Permission", text)
+        }
+    }
+}
+
+/// The permission option that allows this one use.
+pub const ALLOW_ONCE: &str = "allow_once";
+/// The permission option that allows it for the rest of the session.
+pub const ALLOW_ALWAYS: &str = "allow_always";
+/// The permission option that is always there.
+pub const DENY: &str = "deny";
+
+/// An answer that fits its question.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
+pub enum Answer {
+    /// To a confirm.
+    Bool(bool),
+    /// To a select: an option's value, or the free text.
+    One(String),
+    /// To a select with several values.
+    Many(Vec<String>),
+    /// To a text, secret or file_path.
+    Text(String),
+    /// Nothing: only where the question is not required.
+    Null,
+}
+
+/// What the file system says of a path that was answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PathFact {
+    /// Nothing is there.
+    Missing,
+    /// A file, or anything that is no directory.
+    File,
+    /// A directory.
+    Directory,
+}
+
+/// Why an answer does not fit: a sentence for the person who gave it, without what was given.
+pub type BadAnswer = String;
+
+/// Checks a JSON value against a question. `path` is what is known of the value as a path.
+pub fn check(ask: &Ask, value: &RawValue, path: Option<PathFact>) -> Result<Answer, BadAnswer> {
+    if value.get() == "null" {
+        return if ask.required { Err("An answer is required.".into()) } else { Ok(Answer::Null) };
+    }
+    let rules = &ask.validation;
+    match &ask.kind {
+        Kind::Confirm => confirm(value),
+        Kind::Select { choices, multiple: false, allow_other } => choose(choices, *allow_other, value).map(Answer::One),
+        Kind::Select { choices, multiple: true, allow_other } => {
+            several(choices, *allow_other, value, rules, ask.required)
+        }
+        Kind::Text | Kind::Secret => {
+            let text = string(value).ok_or("Answer with a string.")?;
+            text_fits(&text, rules)?;
+            Ok(Answer::Text(text))
+        }
+        Kind::FilePath => {
+            let text = string(value).filter(|s| !s.is_empty() && !s.contains('\0')).ok_or("Answer with a path.")?;
+            text_fits(&text, rules)?;
+            path_fits(path, rules)?;
+            Ok(Answer::Text(text))
+        }
+    }
+}
+
+fn confirm(value: &RawValue) -> Result<Answer, BadAnswer> {
+    let word = string(value).unwrap_or_else(|| value.get().to_owned()).trim().to_lowercase();
+    match word.as_str() {
+        "true" | "yes" | "y" => Ok(Answer::Bool(true)),
+        "false" | "no" | "n" => Ok(Answer::Bool(false)),
+        _ => Err("Answer with true or false, yes or no.".into()),
+    }
+}
+
+/// An option's value, else its label in any case, else its number from 1, else the free text.
+fn choose(choices: &Choices, allow_other: bool, value: &RawValue) -> Result<String, BadAnswer> {
+    let all = choices.as_slice();
+    let text = string(value);
+    let by_number = |n: f64| (n.fract() == 0.0 && n >= 1.0).then(|| all.get(n as usize - 1)).flatten();
+    let found = match &text {
+        None => number(value).and_then(by_number),
+        Some(text) => {
+            let label = text.trim().to_lowercase();
+            let digits = !label.is_empty() && label.bytes().all(|b| b.is_ascii_digit());
+            all.iter()
+                .find(|c| c.value == *text)
+                .or_else(|| all.iter().find(|c| c.label.trim().to_lowercase() == label))
+                .or_else(|| digits.then(|| label.parse().ok().and_then(by_number)).flatten())
+        }
+    };
+    match (found, text) {
+        (Some(choice), _) => Ok(choice.value.clone()),
+        (None, Some(text)) if allow_other && !text.trim().is_empty() => Ok(text),
+        _ if allow_other => Err("Answer with an option's value, label or number, or with a text.".into()),
+        _ => Err("Answer with an option's value, label or number.".into()),
+    }
+}
+
+fn several(
+    choices: &Choices,
+    allow_other: bool,
+    value: &RawValue,
+    rules: &Validation,
+    required: bool,
+) -> Result<Answer, BadAnswer> {
+    let items: Vec<&RawValue> = serde_json::from_str(value.get()).unwrap_or_else(|_| vec![value]);
+    let mut chosen = Vec::new();
+    for item in items {
+        let one = choose(choices, allow_other, item)?;
+        if !chosen.contains(&one) {
+            chosen.push(one);
+        }
+    }
+    let least = rules.min_selected.unwrap_or(u64::from(required));
+    if (chosen.len() as u64) < least {
+        return Err(format!("Choose at least {least}."));
+    }
+    if let Some(most) = rules.max_selected.filter(|most| chosen.len() as u64 > *most) {
+        return Err(format!("Choose at most {most}."));
+    }
+    Ok(Answer::Many(chosen))
+}
+
+fn text_fits(text: &str, rules: &Validation) -> Result<(), BadAnswer> {
+    let length = text.chars().count() as u64;
+    if let Some(least) = rules.min_length.filter(|least| length < *least) {
+        return Err(format!("The answer needs at least {least} characters."));
+    }
+    if let Some(most) = rules.max_length.filter(|most| length > *most) {
+        return Err(format!("The answer may have at most {most} characters."));
+    }
+    // A pattern in a dialect that we cannot evaluate is the asker's to check.
+    let pattern = rules.pattern.as_deref().and_then(|p| regex_lite::Regex::new(p).ok());
+    if pattern.is_some_and(|p| !p.is_match(text)) {
+        return Err("The answer does not have the wanted form.".into());
+    }
+    if rules.min.is_none() && rules.max.is_none() && rules.integer != Some(true) {
+        return Ok(());
+    }
+    let given = text.trim().parse::<f64>().ok().filter(|n| n.is_finite()).ok_or("Answer with a number.")?;
+    if rules.integer == Some(true) && given.fract() != 0.0 {
+        return Err("Answer with a whole number.".into());
+    }
+    if let Some(min) = rules.min.filter(|min| given < *min) {
+        return Err(format!("The number must be at least {min}."));
+    }
+    if let Some(max) = rules.max.filter(|max| given > *max) {
+        return Err(format!("The number may be at most {max}."));
+    }
+    Ok(())
+}
+
+fn path_fits(path: Option<PathFact>, rules: &Validation) -> Result<(), BadAnswer> {
+    match (path, rules.must_exist, rules.path_type) {
+        (Some(PathFact::Missing), Some(true), _) => Err("There is nothing at this path.".into()),
+        (Some(PathFact::Directory), _, Some(PathType::File)) => Err("Answer with a file, not a directory.".into()),
+        (Some(PathFact::File), _, Some(PathType::Directory)) => Err("Answer with a directory, not a file.".into()),
+        _ => Ok(()),
+    }
+}
+
+/// The payload of a run.input, with its shape checked.
+#[derive(Debug)]
+pub struct Input {
+    /// Whose answer it is. `None`: the field is missing or no string.
+    pub question_id: Option<String>,
+    /// The answer itself. `None`: not exactly one of value, declined and value_from, or one of them malformed.
+    pub given: Option<Given>,
+    /// Free text for the agent, with a denial.
+    pub message: Option<String>,
+}
+
+/// What a run.input gives.
+#[derive(Debug)]
+pub enum Given {
+    /// `value`.
+    Value(Box<RawValue>),
+    /// `declined: true`.
+    Declined,
+    /// `value_from: {"env": NAME}`.
+    FromEnv(String),
+    /// `value_from: {"file": path}`.
+    FromFile(String),
+}
+
+impl Input {
+    /// Reads the payload of a run.input. `None`: a known key stands twice, so the message is malformed.
+    pub fn parse(payload: Option<&RawValue>) -> Option<Input> {
+        let mut input = Input { question_id: None, given: None, message: None };
+        let Some(fields) = payload.and_then(|raw| Fields::parse(raw.get())) else {
+            return Some(input);
+        };
+        if fields.repeats_one_of(&["question_id", "value", "declined", "value_from", "message"]) {
+            return None;
+        }
+        input.question_id = fields.get("question_id").and_then(string);
+        input.message = fields.get("message").and_then(string);
+        let value = fields.get("value").map(|raw| Some(Given::Value(raw.to_owned())));
+        let declined = fields.get("declined").map(|raw| (raw.get() == "true").then_some(Given::Declined));
+        let from = match fields.get("value_from") {
+            None => None,
+            Some(raw) => Some(value_from(raw)?),
+        };
+        let mut ways = [value, declined, from].into_iter().flatten();
+        input.given = match (ways.next(), ways.next()) {
+            (Some(only), None) => only,
+            _ => None,
+        };
+        Some(input)
+    }
+}
+
+/// `Some(None)`: not a legal value_from. `None`: a key stands twice.
+fn value_from(raw: &RawValue) -> Option<Option<Given>> {
+    let Some(fields) = Fields::parse(raw.get()) else { return Some(None) };
+    if fields.repeats_one_of(&["env", "file"]) {
+        return None;
+    }
+    Some(match (fields.get("env"), fields.get("file")) {
+        (Some(name), None) => string(name).map(Given::FromEnv),
+        (None, Some(path)) => string(path).map(Given::FromFile),
+        _ => None,
+    })
+}

@@ -1,0 +1,260 @@
+//! The forms under which one value can appear in a text.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+/// A shorter value would mask ordinary text.
+const MIN_BYTES: usize = 8;
+/// `........` or `aaaabbbb` is filler, not a secret.
+const MIN_DIFFERENT: usize = 4;
+
+/// Whether a value can be masked without harm to ordinary text.
+pub(super) fn usable(value: &str) -> bool {
+    value.len() >= MIN_BYTES && value.chars().collect::<BTreeSet<_>>().len() >= MIN_DIFFERENT
+}
+
+/// Every form of the value, and of its lines when it has several.
+pub(super) fn of(value: &str) -> BTreeSet<String> {
+    let mut forms = BTreeSet::new();
+    encode(value, &mut forms);
+    if value.contains(['\n', '\r']) {
+        for line in value.split(['\n', '\r']) {
+            // Without its indent too: a tool that prints a file may change that.
+            for line in [line, line.trim()] {
+                if usable(line) {
+                    encode(line, &mut forms);
+                }
+            }
+        }
+    }
+    forms
+}
+
+fn encode(value: &str, forms: &mut BTreeSet<String>) {
+    forms.insert(value.to_owned());
+    for first in JSON {
+        let once = json(value, first);
+        for second in JSON {
+            forms.insert(json(&once, second));
+        }
+        forms.insert(once);
+    }
+    for keep in PERCENT_KEEPS {
+        for plus in [false, true] {
+            for upper in [false, true] {
+                forms.insert(percent(value, keep, plus, upper));
+            }
+        }
+    }
+    for quote in ["\"", "&quot;", "&#34;"] {
+        for apostrophe in ["'", "&#39;", "&#x27;", "&apos;"] {
+            forms.insert(html(value, quote, apostrophe));
+        }
+    }
+    forms.insert(value.replace('\'', r"'\''"));
+    forms.insert(value.replace('\'', r#"'"'"'"#));
+    forms.insert(python(value));
+    forms.insert(hex(value, false));
+    forms.insert(hex(value, true));
+    base64(value.as_bytes(), STANDARD, forms);
+    base64(value.as_bytes(), URL_SAFE, forms);
+}
+
+/// How one family of JSON writers escapes what the format leaves open.
+#[derive(Clone, Copy)]
+struct Json {
+    /// `/` as `\/`.
+    slash: bool,
+    /// Non-ASCII as `\uXXXX`.
+    ascii: bool,
+    /// Hex digits in upper case.
+    upper: bool,
+    /// Characters that are written as `\uXXXX` too.
+    also: &'static str,
+}
+
+const PLAIN_JSON: Json = Json {
+    slash: false,
+    ascii: false,
+    upper: false,
+    also: "",
+};
+
+const JSON: [Json; 7] = [
+    PLAIN_JSON,
+    Json {
+        slash: true,
+        ..PLAIN_JSON
+    },
+    Json {
+        ascii: true,
+        ..PLAIN_JSON
+    },
+    Json {
+        ascii: true,
+        upper: true,
+        ..PLAIN_JSON
+    },
+    Json {
+        slash: true,
+        ascii: true,
+        ..PLAIN_JSON
+    },
+    // Go's encoding/json.
+    Json {
+        also: "<>&",
+        ..PLAIN_JSON
+    },
+    // .NET's System.Text.Json.
+    Json {
+        slash: false,
+        ascii: true,
+        upper: true,
+        also: "<>&'+`\"",
+    },
+];
+
+fn json(value: &str, style: Json) -> String {
+    let mut out = String::with_capacity(value.len() + 8);
+    for c in value.chars() {
+        match c {
+            _ if style.also.contains(c) || style.ascii && !c.is_ascii() => {
+                unicode(&mut out, c, style.upper);
+            }
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            '\u{8}' => out.push_str("\\b"),
+            '\u{c}' => out.push_str("\\f"),
+            '/' if style.slash => out.push_str("\\/"),
+            c if c < ' ' => unicode(&mut out, c, style.upper),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+fn unicode(out: &mut String, c: char, upper: bool) {
+    // Writing into a String cannot fail.
+    for unit in c.encode_utf16(&mut [0; 2]) {
+        let _ = if upper {
+            write!(out, "\\u{unit:04X}")
+        } else {
+            write!(out, "\\u{unit:04x}")
+        };
+    }
+}
+
+/// What percent-encoders leave alone besides letters and digits: RFC 3986, the same with `/`,
+/// JavaScript's encodeURIComponent, HTML forms, JavaScript's encodeURI.
+const PERCENT_KEEPS: [&str; 5] = ["-._~", "-._~/", "-._~!*'()", "-._*", "-._~!*'();,/?:@&=+$#"];
+
+fn percent(value: &str, keep: &str, plus: bool, upper: bool) -> String {
+    let mut out = String::with_capacity(value.len() + 16);
+    for &byte in value.as_bytes() {
+        if byte.is_ascii_alphanumeric() || keep.as_bytes().contains(&byte) {
+            out.push(char::from(byte));
+        } else if byte == b' ' && plus {
+            out.push('+');
+        } else {
+            out.push('%');
+            push_hex(&mut out, byte, upper);
+        }
+    }
+    out
+}
+
+fn html(value: &str, quote: &str, apostrophe: &str) -> String {
+    let mut out = String::with_capacity(value.len() + 16);
+    for c in value.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str(quote),
+            '\'' => out.push_str(apostrophe),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// Python's repr(): it escapes the apostrophe only where both quotes occur.
+fn python(value: &str) -> String {
+    let both = value.contains('"') && value.contains('\'');
+    let mut out = String::with_capacity(value.len() + 8);
+    for c in value.chars() {
+        match c {
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            '\'' if both => out.push_str("\\'"),
+            c if c < ' ' => {
+                let _ = write!(out, "\\x{:02x}", u32::from(c));
+            }
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+fn hex(value: &str, upper: bool) -> String {
+    let mut out = String::with_capacity(value.len() * 2);
+    for &byte in value.as_bytes() {
+        push_hex(&mut out, byte, upper);
+    }
+    out
+}
+
+fn push_hex(out: &mut String, byte: u8, upper: bool) {
+    let _ = if upper {
+        write!(out, "{byte:02X}")
+    } else {
+        write!(out, "{byte:02x}")
+    };
+}
+
+const STANDARD: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+const URL_SAFE: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+
+/// Inside a longer text a value starts at one of three places of base64's groups of three bytes.
+/// The first and last characters then mix in bits of the neighbours, those between do not.
+fn base64(bytes: &[u8], alphabet: &[u8; 64], forms: &mut BTreeSet<String>) {
+    for (lead, skip) in [(0, 0), (1, 2), (2, 3)] {
+        let mut data = vec![0; lead];
+        data.extend_from_slice(bytes);
+        let chars = base64_chars(&data, alphabet);
+        let stable = data.len() * 8 / 6;
+        let Some(middle) = chars.get(skip..stable) else {
+            continue;
+        };
+        if middle.len() < MIN_BYTES {
+            continue;
+        }
+        forms.insert(middle.to_owned());
+        // Where the data ends with the value, the last character is known as well.
+        if let Some(tail) = chars.get(skip..)
+            && chars.len() > stable
+        {
+            forms.insert(tail.to_owned());
+            let padding = "=".repeat(3 - data.len() % 3);
+            forms.insert(format!("{tail}{padding}"));
+        }
+    }
+}
+
+/// Unpadded base64.
+fn base64_chars(data: &[u8], alphabet: &[u8; 64]) -> String {
+    let mut out = String::with_capacity(data.len() * 4 / 3 + 4);
+    for group in data.chunks(3) {
+        let byte = |n: usize| u32::from(group.get(n).copied().unwrap_or(0));
+        let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
+        for shift in [18, 12, 6, 0].into_iter().take(group.len() + 1) {
+            out.push(char::from(alphabet[(bits >> shift & 63) as usize]));
+        }
+    }
+    out
+}

@@ -1,0 +1,223 @@
+//! The way through one text: what begins where, and how far a mask reaches.
+
+use super::shapes::{self, Armed};
+use super::tail::Tail;
+use super::view::{Stop, View, is_word, known};
+use super::{MASK, Redactor};
+
+/// A part of the text without a mask in it. No form or token crosses one.
+struct Segment {
+    end: usize,
+    /// The text may go on behind the end.
+    open: bool,
+    /// A mask stands at the end.
+    masked: bool,
+}
+
+impl Segment {
+    fn of(scan: &Scan<'_>) -> Self {
+        let mut from = scan.at;
+        while let Some(n) = scan.text[from..].find('[') {
+            let end = from + n;
+            let rest = &scan.text[end..];
+            let masked = rest.starts_with(MASK);
+            let open = !scan.closed && !masked;
+            if masked || open && MASK.starts_with(rest) {
+                return Self { end, open, masked };
+            }
+            from = end + 1;
+        }
+        Self {
+            end: scan.text.len(),
+            open: !scan.closed,
+            masked: false,
+        }
+    }
+}
+
+enum Pause {
+    /// A mask was set; its end is still to be found.
+    Masked,
+    /// Further text decides what is here.
+    Hold,
+    End,
+}
+
+enum Step {
+    Mask(Growth),
+    Arm(Armed),
+}
+
+/// A secret whose mask is written and whose end is looked for.
+pub(super) struct Growth {
+    pub(super) at: usize,
+    pub(super) tail: Option<Tail>,
+    /// It does not end before.
+    pub(super) least: usize,
+}
+
+impl Growth {
+    fn new(at: usize, tail: Option<Tail>, form: Option<usize>) -> Self {
+        let least = form.map_or(at, |end| end.max(at));
+        Self { at, tail, least }
+    }
+}
+
+/// The way through one text.
+pub(super) struct Scan<'t> {
+    text: &'t str,
+    /// There is no text behind.
+    closed: bool,
+    /// Everything before is decided.
+    pub(super) at: usize,
+    /// The end of the last mask: a word does not reach beyond it.
+    pub(super) gap: usize,
+    /// Everything before is in `out`, if `out` is used at all.
+    pub(super) copied: usize,
+    pub(super) out: String,
+    pub(super) armed: Option<Armed>,
+    pub(super) growth: Option<Growth>,
+}
+
+impl<'t> Scan<'t> {
+    pub(super) fn new(text: &'t str, at: usize, closed: bool) -> Self {
+        Self {
+            text,
+            closed,
+            at,
+            gap: 0,
+            copied: at,
+            out: String::new(),
+            armed: None,
+            growth: None,
+        }
+    }
+
+    fn mask(&mut self, growth: Growth) {
+        self.out.push_str(&self.text[self.copied..self.at]);
+        self.out.push_str(MASK);
+        self.growth = Some(growth);
+    }
+
+    /// Skips what belongs to the last mask. False: it does not end in this text.
+    fn swallow(&mut self) -> bool {
+        let Some(mut growth) = self.growth.take() else {
+            return true;
+        };
+        let view = View {
+            bytes: self.text.as_bytes(),
+            open: !self.closed,
+        };
+        let end = match &mut growth.tail {
+            None => Ok(growth.at),
+            Some(tail) => tail.end(view, growth.at),
+        };
+        match end {
+            Ok(end) => {
+                let end = end.max(growth.least);
+                self.settle(end, end);
+                true
+            }
+            Err(at) => {
+                growth.at = at;
+                self.settle(at, at);
+                self.growth = Some(growth);
+                false
+            }
+        }
+    }
+
+    /// Goes on behind a mask.
+    fn settle(&mut self, at: usize, copied: usize) {
+        self.at = at;
+        self.gap = at;
+        self.copied = copied;
+        if self.armed.as_ref().is_some_and(|armed| armed.at < at) {
+            self.armed = None;
+        }
+    }
+}
+
+impl Redactor {
+    /// Goes over the text up to its end, or to the place where further text is needed.
+    pub(super) fn run(&self, scan: &mut Scan<'_>) {
+        let mut segment = Segment::of(scan);
+        loop {
+            if !scan.swallow() {
+                return;
+            }
+            if scan.at > segment.end {
+                segment = Segment::of(scan);
+            }
+            match self.segment(scan, &segment) {
+                Pause::Masked => {}
+                Pause::Hold => return,
+                Pause::End if segment.masked => {
+                    scan.settle(segment.end + MASK.len(), scan.copied);
+                    segment = Segment::of(scan);
+                }
+                Pause::End => return,
+            }
+        }
+    }
+
+    /// Goes over the text up to the segment's end or the first mask that is set.
+    fn segment(&self, scan: &mut Scan<'_>, segment: &Segment) -> Pause {
+        let view = View {
+            bytes: &scan.text.as_bytes()[..segment.end],
+            open: segment.open,
+        };
+        while scan.at < segment.end {
+            let limit = scan.armed.as_ref().map_or(segment.end, |armed| armed.at);
+            scan.at = self.candidate(view.bytes, scan.at, limit);
+            match self.step(view, scan) {
+                Ok(Step::Mask(growth)) => {
+                    scan.mask(growth);
+                    return Pause::Masked;
+                }
+                Ok(Step::Arm(armed)) => scan.armed = Some(armed),
+                Err(Stop::More) => return Pause::Hold,
+                Err(Stop::No) => {}
+            }
+            scan.at += 1;
+        }
+        Pause::End
+    }
+
+    fn step(&self, view: View<'_>, scan: &Scan<'_>) -> Result<Step, Stop> {
+        let at = scan.at;
+        let form = known(self.form_at(view, at))?;
+        if let Some(armed) = scan.armed.as_ref().filter(|armed| armed.at == at) {
+            // Of all shapes only a key of several lines reaches beyond the armed one.
+            let (end, tail) = match known(shapes::pem(view, at))? {
+                Some(found) => (found.end, found.tail),
+                None => (armed.end, armed.tail.clone()),
+            };
+            return Ok(Step::Mask(Growth::new(end, tail, form)));
+        }
+        if let Some((end, tail)) = known(self.shape_at(view, scan.gap, at))? {
+            return Ok(Step::Mask(Growth::new(end, tail, form)));
+        }
+        if let Some(end) = form {
+            return Ok(Step::Mask(Growth::new(end, None, form)));
+        }
+        if scan.armed.is_some() {
+            return Err(Stop::No);
+        }
+        shapes::armed(view, scan.gap, at).map(Step::Arm)
+    }
+
+    fn shape_at(
+        &self,
+        view: View<'_>,
+        gap: usize,
+        at: usize,
+    ) -> Result<(usize, Option<Tail>), Stop> {
+        let found = shapes::direct(view, gap, at)?;
+        // The word also ends where a form begins, for that becomes a mask.
+        if found.exact && known(view.at(found.end))?.is_some_and(is_word) {
+            self.form_at(view, found.end)?;
+        }
+        Ok((found.end, found.tail))
+    }
+}

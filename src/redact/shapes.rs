@@ -1,0 +1,336 @@
+//! Secrets that are known by their shape alone.
+//!
+//! Each shape keeps one rule: what it finds in the beginning of a text, it also finds, at the
+//! same place, in the whole text. Cutting a text at a mask then never makes a new secret of the
+//! rest, so a second pass changes nothing.
+
+use super::tail::{Line, Tail};
+use super::view::{Class, MAX_BLANKS, MAX_SLASHES, Stop, View, is_quote, known};
+
+/// A longer first part is base64 of some JSON, such as an embedded source map.
+const MAX_JWT_HEADER: usize = 4 * 1024;
+/// Servers refuse headers beyond this, so tokens stay below.
+const MAX_JWT_PAYLOAD: usize = 16 * 1024;
+const MIN_JWT_PART: usize = 10;
+const MAX_USERINFO: usize = 1024;
+const MAX_PEM_LABEL: usize = 64;
+const MIN_BEARER: usize = 16;
+/// How many bytes before a place decide whether a word begins there.
+pub(super) const LOOK_BACK: usize = 24;
+
+/// A shape that starts here.
+pub(super) struct Found {
+    /// Up to here it certainly reaches.
+    pub(super) end: usize,
+    /// What may follow and still belongs to it.
+    pub(super) tail: Option<Tail>,
+    /// It counts only where no word character follows.
+    pub(super) exact: bool,
+}
+
+/// A shape whose beginning is harmless (a header name, a URL scheme) and whose secret follows.
+#[derive(Debug)]
+pub(super) struct Armed {
+    pub(super) at: usize,
+    pub(super) end: usize,
+    pub(super) tail: Option<Tail>,
+}
+
+struct Prefix {
+    text: &'static [u8],
+    class: Class,
+    min: usize,
+    tail: Option<Class>,
+    /// What must not stand before it, besides letters and digits.
+    not_after: &'static [u8],
+}
+
+const fn prefix(text: &'static [u8], class: Class, min: usize, tail: Class) -> Prefix {
+    Prefix {
+        text,
+        class,
+        min,
+        tail: Some(tail),
+        not_after: b"",
+    }
+}
+
+const fn aws(text: &'static [u8]) -> Prefix {
+    Prefix {
+        text,
+        class: Class::Upper,
+        min: 16,
+        tail: None,
+        not_after: b"_",
+    }
+}
+
+const PREFIXES: &[Prefix] = &[
+    Prefix {
+        text: b"sk-",
+        class: Class::Token,
+        min: 20,
+        tail: Some(Class::Token),
+        not_after: b"_-",
+    },
+    prefix(b"ghp_", Class::Alnum, 20, Class::Word),
+    prefix(b"gho_", Class::Alnum, 20, Class::Word),
+    prefix(b"ghu_", Class::Alnum, 20, Class::Word),
+    prefix(b"ghr_", Class::Alnum, 20, Class::Word),
+    // The newer ones are an app id, `_` and a JWT.
+    prefix(b"ghs_", Class::Word, 20, Class::Bearer),
+    prefix(b"github_pat_", Class::Word, 20, Class::Word),
+    prefix(b"glpat-", Class::Token, 20, Class::Token),
+    aws(b"AKIA"),
+    aws(b"ASIA"),
+    aws(b"ABIA"),
+    aws(b"ACCA"),
+    prefix(b"AIza", Class::Token, 35, Class::Token),
+    prefix(b"xoxa-", Class::Dashed, 10, Class::Dashed),
+    prefix(b"xoxb-", Class::Dashed, 10, Class::Dashed),
+    prefix(b"xoxe-", Class::Dashed, 10, Class::Dashed),
+    prefix(b"xoxp-", Class::Dashed, 10, Class::Dashed),
+    prefix(b"xoxr-", Class::Dashed, 10, Class::Dashed),
+    prefix(b"xoxs-", Class::Dashed, 10, Class::Dashed),
+    prefix(b"hf_", Class::Alnum, 30, Class::Alnum),
+    prefix(b"npm_", Class::Alnum, 36, Class::Alnum),
+];
+
+/// The first two bytes of every shape.
+pub(super) fn triggers() -> impl Iterator<Item = [u8; 2]> {
+    let words = [b"au", b"be"].into_iter().flat_map(|&[a, b]| {
+        let (c, d) = (a.to_ascii_uppercase(), b.to_ascii_uppercase());
+        [[a, b], [a, d], [c, b], [c, d]]
+    });
+    PREFIXES
+        .iter()
+        .map(|prefix| [prefix.text[0], prefix.text[1]])
+        .chain([*b"ey", *b"--", *b":/", *b":\\"])
+        .chain(words)
+}
+
+/// A shape that starts at `at`. `gap`: where the text begins that no mask cuts off.
+pub(super) fn direct(view: View<'_>, gap: usize, at: usize) -> Result<Found, Stop> {
+    match view.at(at)? {
+        b'-' => pem(view, at),
+        b'e' => jwt(view, gap, at),
+        first => {
+            let mut stop = Stop::No;
+            for prefix in PREFIXES.iter().filter(|prefix| prefix.text[0] == first) {
+                match one_prefix(view, gap, at, prefix) {
+                    Ok(found) => return Ok(found),
+                    Err(Stop::More) => stop = Stop::More,
+                    Err(Stop::No) => {}
+                }
+            }
+            Err(stop)
+        }
+    }
+}
+
+/// A shape whose secret follows after `at`.
+pub(super) fn armed(view: View<'_>, gap: usize, at: usize) -> Result<Armed, Stop> {
+    match view.at(at)? {
+        b'a' | b'A' => authorization(view, gap, at),
+        b'b' | b'B' => bearer(view, gap, at),
+        b':' => userinfo(view, at),
+        _ => Err(Stop::No),
+    }
+}
+
+fn one_prefix(view: View<'_>, gap: usize, at: usize, prefix: &Prefix) -> Result<Found, Stop> {
+    let start = view.literal(at, prefix.text);
+    if start == Err(Stop::No) || in_word(&view.bytes[gap..at], prefix.not_after) {
+        return Err(Stop::No);
+    }
+    Ok(Found {
+        end: view.at_least(start?, prefix.class, prefix.min)?,
+        tail: prefix.tail.map(Tail::Run),
+        exact: prefix.tail.is_none(),
+    })
+}
+
+fn jwt(view: View<'_>, gap: usize, at: usize) -> Result<Found, Stop> {
+    let part = |at: usize, max: usize| -> Result<usize, Stop> {
+        view.literal(at, b"eyJ")?;
+        let end = view.whole_run(at, Class::Token, MIN_JWT_PART, max)?;
+        view.literal(end, b".")
+    };
+    if in_word(&view.bytes[gap..at], b"_-") {
+        return Err(Stop::No);
+    }
+    let payload = part(at, MAX_JWT_HEADER)?;
+    let signature = part(payload, MAX_JWT_PAYLOAD)?;
+    Ok(Found {
+        end: view.at_least(signature, Class::Token, MIN_JWT_PART)?,
+        tail: Some(Tail::Run(Class::Token)),
+        exact: false,
+    })
+}
+
+/// The first line of a private key with a character behind it that can go on as one. Code that
+/// only names the line puts a quote there.
+pub(super) fn pem(view: View<'_>, at: usize) -> Result<Found, Stop> {
+    let end = pem_line(view, at, b"-----BEGIN ")?;
+    let next = view.at(end)?;
+    if !(next.is_ascii_alphanumeric() || next.is_ascii_whitespace() || matches!(next, b'\\' | b'%'))
+    {
+        return Err(Stop::No);
+    }
+    Ok(Found {
+        end,
+        tail: Some(Tail::Pem),
+        exact: false,
+    })
+}
+
+pub(super) fn pem_line(view: View<'_>, at: usize, start: &[u8]) -> Result<usize, Stop> {
+    let label = view.literal(at, start)?;
+    let end = view.whole_run(label, Class::Label, 0, MAX_PEM_LABEL)?;
+    let text = &view.bytes[label..end];
+    if !text.ends_with(b"PRIVATE KEY") && !text.ends_with(b"PRIVATE KEY BLOCK") {
+        return Err(Stop::No);
+    }
+    view.literal(end, b"-----")
+}
+
+fn bearer(view: View<'_>, gap: usize, at: usize) -> Result<Armed, Stop> {
+    let end = view.any_case(at, b"bearer");
+    if end == Err(Stop::No) || in_word(&view.bytes[gap..at], b"") {
+        return Err(Stop::No);
+    }
+    let token = view.whole_run(end?, Class::Blank, 1, MAX_BLANKS)?;
+    Ok(Armed {
+        at: token,
+        end: view.at_least(token, Class::Bearer, MIN_BEARER)?,
+        tail: Some(Tail::Run(Class::Bearer)),
+    })
+}
+
+/// `user:password@` behind `://`, up to the last `@` before the host's end.
+fn userinfo(view: View<'_>, at: usize) -> Result<Armed, Stop> {
+    let mut start = at + 1;
+    for _ in 0..2 {
+        // JSON may escape the slash.
+        start = view.whole_run(start, Class::Backslash, 0, MAX_SLASHES)?;
+        start = view.literal(start, b"/")?;
+    }
+    let (mut colon, mut found) = (false, None);
+    for n in start..start + MAX_USERINFO {
+        let Some(byte) = known(view.at(n))? else {
+            break;
+        };
+        match byte {
+            b'@' if colon && n > start + 1 => found = Some(n),
+            b':' => colon = true,
+            // Braces: code that builds a URL holds no secret.
+            b'/' | b'?' | b'#' | b'<' | b'>' | b'\\' | b'{' | b'}' => break,
+            byte if byte <= b' ' || is_quote(byte) => break,
+            _ => {}
+        }
+    }
+    let end = found.ok_or(Stop::No)?;
+    Ok(Armed {
+        at: start,
+        end,
+        tail: None,
+    })
+}
+
+const SCHEMES: [&[u8]; 10] = [
+    b"bearer",
+    b"basic",
+    b"token",
+    b"digest",
+    b"oauth",
+    b"signature",
+    b"hawk",
+    b"negotiate",
+    b"ntlm",
+    b"aws4-hmac-sha256",
+];
+
+/// The schemes that are followed by a list of `name="value"`.
+const LISTS: [&[u8]; 4] = [b"digest", b"oauth", b"signature", b"hawk"];
+
+fn authorization(view: View<'_>, gap: usize, at: usize) -> Result<Armed, Stop> {
+    let end = view.any_case(at, b"authorization");
+    if end == Err(Stop::No) || in_word(&view.bytes[gap..at], b"") {
+        return Err(Stop::No);
+    }
+    let (end, name_quote) = view.quote(end?)?;
+    let mut next = view.blanks(end)?;
+    match view.at(next)? {
+        b':' => next += 1,
+        b'=' if view.at(next + 1)? == b'>' => next += 2,
+        b'=' => next += 1,
+        _ => return Err(Stop::No),
+    }
+    let (start, quote) = view.quote(view.blanks(next)?)?;
+    // A quoted name is a key of JSON, and a value that is no string must stay whole.
+    if name_quote.is_some() && quote.is_none() {
+        return Err(Stop::No);
+    }
+    let (start, list) = scheme(view, start)?;
+    if matches!(view.at(start)?, b'=' | b':' | b'{' | b'[' | b'(') {
+        return Err(Stop::No);
+    }
+    let line = Line {
+        quote,
+        list,
+        ..Line::default()
+    };
+    line.clone().element(view, start)?;
+    Ok(Armed {
+        at: start,
+        end: start,
+        tail: Some(Tail::Line(line)),
+    })
+}
+
+/// Behind the scheme word, if there is one. A scheme alone, or its beginning, is no credential.
+fn scheme(view: View<'_>, at: usize) -> Result<(usize, bool), Stop> {
+    let rest = view.bytes.get(at..).unwrap_or_default();
+    for word in SCHEMES {
+        if rest.len() <= word.len() && word[..rest.len()].eq_ignore_ascii_case(rest) {
+            return Err(view.ran_out());
+        }
+        if let Ok(end) = view.any_case(at, word) {
+            if Class::Blank.has(view.at(end)?) {
+                return Ok((view.blanks(end)?, LISTS.contains(&word)));
+            }
+            if known(Line::default().element(view, end))?.is_none() {
+                return Err(Stop::No);
+            }
+        }
+    }
+    Ok((at, false))
+}
+
+/// Whether the text before a place makes the place the inside of a word.
+fn in_word(before: &[u8], joiners: &[u8]) -> bool {
+    let Some((&last, rest)) = before.split_last() else {
+        return false;
+    };
+    if !last.is_ascii_alphanumeric() {
+        return joiners.contains(&last);
+    }
+    let ends = |mark: &[u8], digits: usize| {
+        before.len() >= mark.len() + digits
+            && before[..before.len() - digits].ends_with(mark)
+            && before[before.len() - digits..]
+                .iter()
+                .all(u8::is_ascii_hexdigit)
+    };
+    let escape = rest.last() == Some(&b'\\') && b"nrtbfv0ae".contains(&last);
+    !(escape || ends(b"%", 2) || ends(b"\\x", 2) || ends(b"\\u", 4) || ends_in_colour(last, rest))
+}
+
+/// A terminal's colour code ends in `m`: `ESC [ 3 2 m`.
+fn ends_in_colour(last: u8, rest: &[u8]) -> bool {
+    let rest = &rest[rest.len().saturating_sub(LOOK_BACK - 1)..];
+    let start = rest
+        .iter()
+        .rposition(|&byte| !byte.is_ascii_digit() && byte != b';');
+    last == b'm' && start.is_some_and(|n| rest[n] == b'[')
+}

@@ -1,0 +1,112 @@
+//! What follows a shape that is already certain, up to where the shape ends.
+
+use super::shapes::pem_line;
+use super::view::{Class, MAX_SLASHES, Quote, Stop, View, is_quote};
+
+/// What may follow a shape that is already certain.
+#[derive(Clone, Debug)]
+pub(super) enum Tail {
+    Run(Class),
+    Line(Line),
+    Pem,
+}
+
+impl Tail {
+    /// Where the tail ends. Err: it does not end here; the place from which to go on.
+    pub(super) fn end(&mut self, view: View<'_>, from: usize) -> Result<usize, usize> {
+        let mut at = from;
+        loop {
+            let next = match self {
+                Tail::Run(class) => match view.at(at) {
+                    Ok(byte) if class.has(byte) => Ok(at + 1),
+                    Ok(_) => Err(Stop::No),
+                    Err(stop) => Err(stop),
+                },
+                Tail::Line(line) => line.element(view, at),
+                Tail::Pem => return pem_end(view, at),
+            };
+            match next {
+                Ok(next) => at = next,
+                Err(Stop::No) => return Ok(at),
+                Err(Stop::More) => return Err(at),
+            }
+        }
+    }
+}
+
+fn pem_end(view: View<'_>, from: usize) -> Result<usize, usize> {
+    let mut at = from;
+    while let Some(n) = view.bytes[at..].iter().position(|&byte| byte == b'-') {
+        at += n;
+        match pem_line(view, at, b"-----END ") {
+            Ok(end) => return Ok(end),
+            Err(Stop::More) => return Err(at),
+            Err(Stop::No) => at += 1,
+        }
+    }
+    // A key that is cut off is a key up to the end of the text.
+    let end = view.bytes.len();
+    if view.open { Err(end) } else { Ok(end) }
+}
+
+/// The rest of a line, or of a quoted text.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Line {
+    /// The quote that opened the value.
+    pub(super) quote: Option<Quote>,
+    /// The value is a list of `name="value"`.
+    pub(super) list: bool,
+    /// The quote that opened an entry of the list.
+    pub(super) inner: Option<Quote>,
+    pub(super) equals: bool,
+}
+
+impl Line {
+    /// The place behind the next element. No: the value ends before it.
+    pub(super) fn element(&mut self, view: View<'_>, at: usize) -> Result<usize, Stop> {
+        let end = view.whole_run(at, Class::Backslash, 0, MAX_SLASHES)?;
+        let slashes = end - at;
+        let byte = view.at(end)?;
+        match byte {
+            b'\n' | b'\r' => return Err(Stop::No),
+            b'<' if self.quote.is_none() => return Err(Stop::No),
+            mark if is_quote(mark) => self.at_quote(Quote { mark, slashes })?,
+            // Escapes that stand for a line end or a quote end the value, others belong to it.
+            b'n' | b'r' if slashes > 0 => return Err(Stop::No),
+            b'u' if slashes > 0 => {
+                let rest = &view.bytes[end + 1..];
+                let code = &rest[..rest.len().min(4)];
+                let ends: [&[u8]; 5] = [b"000a", b"000d", b"0022", b"0027", b"003c"];
+                if ends
+                    .iter()
+                    .any(|hex| hex[..code.len()].eq_ignore_ascii_case(code))
+                {
+                    return Err(if code.len() == 4 {
+                        Stop::No
+                    } else {
+                        view.ran_out()
+                    });
+                }
+            }
+            _ => {}
+        }
+        self.equals = byte == b'=';
+        Ok(end + 1)
+    }
+
+    fn at_quote(&mut self, here: Quote) -> Result<(), Stop> {
+        let closes = |open: Quote| open.mark == here.mark && here.slashes <= open.slashes;
+        if self.inner == Some(here) {
+            self.inner = None;
+        } else if self.quote.is_some_and(closes) || self.inner.is_some_and(closes) {
+            return Err(Stop::No);
+        } else if self.inner.is_some() {
+            // Some other quote inside an entry.
+        } else if self.list && self.equals {
+            self.inner = Some(here);
+        } else if self.quote.is_none() {
+            return Err(Stop::No);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,166 @@
+//! A text to look at that may go on, and the kinds of characters in it.
+
+/// Tells why nothing was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stop {
+    /// No further text can change that.
+    No,
+    /// The text that follows decides.
+    More,
+}
+
+/// Treats "certainly not here" as an answer and passes on "cannot say yet".
+pub(super) fn known<T>(result: Result<T, Stop>) -> Result<Option<T>, Stop> {
+    match result {
+        Ok(found) => Ok(Some(found)),
+        Err(Stop::No) => Ok(None),
+        Err(Stop::More) => Err(Stop::More),
+    }
+}
+
+/// A text that may go on behind its last byte.
+#[derive(Clone, Copy)]
+pub(super) struct View<'a> {
+    pub(super) bytes: &'a [u8],
+    pub(super) open: bool,
+}
+
+impl View<'_> {
+    /// The answer when the bytes ran out.
+    pub(super) fn ran_out(self) -> Stop {
+        if self.open { Stop::More } else { Stop::No }
+    }
+
+    pub(super) fn at(self, at: usize) -> Result<u8, Stop> {
+        self.bytes.get(at).copied().ok_or(self.ran_out())
+    }
+
+    /// Ok: the place behind the literal.
+    pub(super) fn literal(self, at: usize, literal: &[u8]) -> Result<usize, Stop> {
+        self.compare(at, literal, <[u8]>::eq)
+    }
+
+    pub(super) fn any_case(self, at: usize, literal: &[u8]) -> Result<usize, Stop> {
+        self.compare(at, literal, <[u8]>::eq_ignore_ascii_case)
+    }
+
+    fn compare(
+        self,
+        at: usize,
+        literal: &[u8],
+        equal: fn(&[u8], &[u8]) -> bool,
+    ) -> Result<usize, Stop> {
+        let rest = self.bytes.get(at..).unwrap_or_default();
+        let length = rest.len().min(literal.len());
+        if !equal(&rest[..length], &literal[..length]) {
+            Err(Stop::No)
+        } else if length < literal.len() {
+            Err(self.ran_out())
+        } else {
+            Ok(at + length)
+        }
+    }
+
+    /// The end of a run of at least `min` bytes of a class, of which no more are looked at.
+    pub(super) fn at_least(self, at: usize, class: Class, min: usize) -> Result<usize, Stop> {
+        for n in at..at + min {
+            if !class.has(self.at(n)?) {
+                return Err(Stop::No);
+            }
+        }
+        Ok(at + min)
+    }
+
+    /// The end of a run of `min` to `max` bytes that is followed by something else.
+    pub(super) fn whole_run(
+        self,
+        at: usize,
+        class: Class,
+        min: usize,
+        max: usize,
+    ) -> Result<usize, Stop> {
+        let mut end = at;
+        while class.has(self.at(end)?) {
+            end += 1;
+            if end - at > max {
+                return Err(Stop::No);
+            }
+        }
+        if end - at < min {
+            return Err(Stop::No);
+        }
+        Ok(end)
+    }
+
+    pub(super) fn blanks(self, at: usize) -> Result<usize, Stop> {
+        self.whole_run(at, Class::Blank, 0, MAX_BLANKS)
+    }
+
+    /// Behind an optional quote, which may be escaped any number of times.
+    pub(super) fn quote(self, at: usize) -> Result<(usize, Option<Quote>), Stop> {
+        let end = self.whole_run(at, Class::Backslash, 0, MAX_SLASHES)?;
+        let mark = self.at(end)?;
+        if is_quote(mark) {
+            let slashes = end - at;
+            Ok((end + 1, Some(Quote { mark, slashes })))
+        } else if end == at {
+            Ok((at, None))
+        } else {
+            Err(Stop::No)
+        }
+    }
+}
+
+pub(super) const MAX_BLANKS: usize = 8;
+pub(super) const MAX_SLASHES: usize = 16;
+
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Class {
+    Alnum,
+    /// Upper case and digits.
+    Upper,
+    /// Alnum and `_`.
+    Word,
+    /// Alnum, `_` and `-`, which is base64url.
+    Token,
+    /// Alnum and `-`.
+    Dashed,
+    /// What RFC 6750 allows in a bearer token.
+    Bearer,
+    /// What stands in a PEM label.
+    Label,
+    Blank,
+    Backslash,
+}
+
+impl Class {
+    pub(super) fn has(self, byte: u8) -> bool {
+        let alnum = byte.is_ascii_alphanumeric();
+        match self {
+            Class::Alnum => alnum,
+            Class::Upper => byte.is_ascii_uppercase() || byte.is_ascii_digit(),
+            Class::Word => alnum || byte == b'_',
+            Class::Token => alnum || matches!(byte, b'_' | b'-'),
+            Class::Dashed => alnum || byte == b'-',
+            Class::Bearer => alnum || b"-._~+/=".contains(&byte),
+            Class::Label => byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b' ',
+            Class::Blank => matches!(byte, b' ' | b'\t'),
+            Class::Backslash => byte == b'\\',
+        }
+    }
+}
+
+pub(super) fn is_word(byte: u8) -> bool {
+    Class::Word.has(byte)
+}
+
+pub(super) fn is_quote(byte: u8) -> bool {
+    matches!(byte, b'"' | b'\'' | b'`')
+}
+
+/// A quote and the backslashes before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Quote {
+    pub(super) mark: u8,
+    pub(super) slashes: usize,
+}

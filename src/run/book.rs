@@ -1,0 +1,365 @@
+//! The open questions: ids, groups, clocks, and what an answer, its absence or a policy makes of each.
+//!
+//! Everything that decides about a question is here and not in a driver.
+
+use crate::agent::{AskKey, Reply};
+use crate::protocol::limits::BAD_ANSWERS;
+use crate::protocol::question::{ALLOW_ONCE, Answer, Ask, BadAnswer, Choice, Choices, DENY, Kind, PathFact, check};
+use crate::protocol::request::Settings;
+use crate::protocol::words::{OnQuestionTimeout, Policy, Purpose, Resolution};
+use crate::redact::Redactor;
+use serde_json::value::RawValue;
+use std::time::Duration;
+
+/// The questions that wait, and the ids given so far.
+#[derive(Debug)]
+pub(crate) struct Book {
+    prefix: String,
+    questions: u64,
+    groups_made: u64,
+    groups: Vec<Group>,
+}
+
+/// Questions that the agent asked together.
+#[derive(Debug)]
+pub(crate) struct Group {
+    pub(crate) id: String,
+    pub(crate) key: AskKey,
+    pub(crate) members: Vec<Member>,
+    deadline: Duration,
+}
+
+/// One question.
+#[derive(Debug)]
+pub(crate) struct Member {
+    pub(crate) id: String,
+    /// As the agent asked it.
+    ask: Ask,
+    /// As it is shown: redacted, with values that can be answered.
+    pub(crate) shown: Ask,
+    pub(crate) attempt: u32,
+    reply: Option<Reply>,
+}
+
+/// One question's end.
+#[derive(Debug)]
+pub(crate) struct Resolved {
+    pub(crate) question_id: String,
+    pub(crate) resolution: Resolution,
+    pub(crate) used_default: bool,
+    /// The question as it was shown.
+    pub(crate) ask: Ask,
+    /// Of a permission: the chosen option.
+    pub(crate) value: Option<String>,
+}
+
+/// Why nobody answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Absence {
+    /// The question's time is over.
+    Timeout,
+    /// stdin is at its end.
+    InputClosed,
+    /// The run is headless.
+    Headless,
+}
+
+/// What an absence makes of a question.
+enum Fallback {
+    Reply(Reply, bool),
+    /// Nobody can answer, and the run fails.
+    Fail,
+}
+
+/// What came of an answer.
+#[derive(Debug)]
+pub(crate) enum Taken {
+    /// There is no such question, or not any more.
+    Unknown,
+    /// It does not fit; the question is to be repeated.
+    Again(String, BadAnswer),
+    /// The question is resolved.
+    Resolved(Box<Resolved>),
+}
+
+/// An answer as the orchestrator gave it.
+#[derive(Debug)]
+pub enum Answered {
+    /// A value, and what is known of it as a path.
+    Value(Box<RawValue>, Option<PathFact>),
+    /// A value that could not be read.
+    Unreadable,
+    /// The user declines.
+    Declined,
+}
+
+impl Book {
+    /// `prefix` makes the ids unique across runs.
+    pub(crate) fn new(prefix: &str) -> Book {
+        Book { prefix: prefix.to_owned(), questions: 0, groups_made: 0, groups: Vec::new() }
+    }
+
+    /// Whether an answer is awaited.
+    pub(crate) fn is_waiting(&self) -> bool {
+        self.open().next().is_some()
+    }
+
+    /// All open questions with their group.
+    pub(crate) fn open(&self) -> impl Iterator<Item = (&Group, &Member)> {
+        let members = |group| -> Box<dyn Iterator<Item = (&Group, &Member)>> {
+            let group: &Group = group;
+            Box::new(group.members.iter().filter(|m| m.reply.is_none()).map(move |m| (group, m)))
+        };
+        self.groups.iter().flat_map(members)
+    }
+
+    /// The question with this id, if it is open.
+    pub(crate) fn find(&self, id: &str) -> Option<(&Group, &Member)> {
+        self.open().find(|(_, member)| member.id == id)
+    }
+
+    /// When the first clock runs out.
+    pub(crate) fn deadline(&self) -> Option<Duration> {
+        self.groups.iter().map(|group| group.deadline).min()
+    }
+
+    fn next_id(&mut self) -> String {
+        self.questions += 1;
+        format!("q_{}_{}", self.prefix, self.questions)
+    }
+
+    /// Takes in a group. Gives its id.
+    pub(crate) fn add(
+        &mut self,
+        now: Duration,
+        key: AskKey,
+        asks: Vec<Ask>,
+        settings: &Settings,
+        redactor: &Redactor,
+    ) -> String {
+        self.groups_made += 1;
+        let id = format!("g_{}_{}", self.prefix, self.groups_made);
+        let members = asks
+            .into_iter()
+            .map(|ask| Member { id: self.next_id(), shown: shown(&ask, redactor), ask, attempt: 1, reply: None })
+            .collect();
+        let deadline = now + settings.question_timeout.duration();
+        self.groups.push(Group { id: id.clone(), key, members, deadline });
+        id
+    }
+
+    /// Resolves what a policy decides, and all of a group if nobody can be asked. The `bool` says that the run fails.
+    pub(crate) fn settle(&mut self, id: &str, settings: &Settings, input_closed: bool) -> (Vec<Resolved>, bool) {
+        let Some(group) = self.groups.iter_mut().find(|group| group.id == id) else { return (Vec::new(), false) };
+        let (mut resolved, mut fails) = (Vec::new(), false);
+        for member in &mut group.members {
+            let subject = member.ask.subject.as_ref().filter(|_| member.ask.purpose == Purpose::Permission);
+            match subject.map(|subject| settings.permissions.of(subject.category)) {
+                Some(Policy::Allow) => {
+                    let reply = Reply::Answer(Answer::One(ALLOW_ONCE.into()));
+                    resolved.push(member.resolve(reply, Resolution::Policy, false));
+                }
+                Some(Policy::Deny) => resolved.push(member.resolve(denied(), Resolution::Policy, false)),
+                _ if !settings.interactive => resolved.extend(member.fall_back(Absence::Headless, settings)),
+                _ if input_closed => {
+                    let (one, fail) = member.give_up(Absence::InputClosed, settings);
+                    resolved.push(one);
+                    fails |= fail;
+                }
+                _ => {}
+            }
+        }
+        (resolved, fails)
+    }
+
+    /// What an absence makes of every open question it concerns: those whose time is over, or all of them. The
+    /// `bool` says that the run fails.
+    pub(crate) fn nobody(&mut self, now: Duration, absence: Absence, settings: &Settings) -> (Vec<Resolved>, bool) {
+        let (mut resolved, mut fails) = (Vec::new(), false);
+        for group in &mut self.groups {
+            if absence == Absence::Timeout && group.deadline > now {
+                continue;
+            }
+            for member in group.members.iter_mut().filter(|m| m.reply.is_none()) {
+                let (one, fail) = member.give_up(absence, settings);
+                resolved.push(one);
+                fails |= fail;
+            }
+        }
+        (resolved, fails)
+    }
+
+    /// Takes an answer.
+    pub(crate) fn take(
+        &mut self,
+        now: Duration,
+        id: &str,
+        answered: &Answered,
+        message: Option<String>,
+        settings: &Settings,
+    ) -> Taken {
+        let Some(group) = self.groups.iter_mut().find(|g| g.members.iter().any(|m| m.id == id && m.reply.is_none()))
+        else {
+            return Taken::Unknown;
+        };
+        let Some(member) = group.members.iter_mut().find(|m| m.id == id) else { return Taken::Unknown };
+        let checked = match answered {
+            Answered::Declined => Ok(None),
+            Answered::Unreadable => Err("The value could not be read from where value_from points.".into()),
+            Answered::Value(value, path) => check(&member.shown, value, *path).map(Some),
+        };
+        let resolved = match checked {
+            Ok(Some(answer)) => member.resolve(member.reply_for(answer, message), Resolution::Answered, false),
+            Ok(None) => member.resolve(Reply::Declined(message), Resolution::Declined, false),
+            Err(why) if member.attempt < BAD_ANSWERS => {
+                member.attempt += 1;
+                return Taken::Again(member.id.clone(), why);
+            }
+            Err(_) => member.resolve(Reply::Declined(None), Resolution::Declined, false),
+        };
+        group.deadline = now + settings.question_timeout.duration();
+        Taken::Resolved(Box::new(resolved))
+    }
+
+    /// Withdraws the questions of one request, or of all.
+    pub(crate) fn withdraw(&mut self, key: Option<&AskKey>) -> Vec<Resolved> {
+        let (gone, kept) = self.groups.drain(..).partition(|group| key.is_none_or(|key| group.key == *key));
+        self.groups = kept;
+        let gone: Vec<Group> = gone;
+        let open = gone.into_iter().flat_map(|group| group.members).filter(|m| m.reply.is_none());
+        open.map(|mut member| member.resolve(Reply::Declined(None), Resolution::Withdrawn, false)).collect()
+    }
+
+    /// Takes out the groups that are resolved as a whole, with a reply for each question.
+    pub(crate) fn completed(&mut self) -> Vec<(AskKey, Vec<Reply>)> {
+        let (done, open) = self.groups.drain(..).partition(|group| group.members.iter().all(|m| m.reply.is_some()));
+        self.groups = open;
+        let done: Vec<Group> = done;
+        done.into_iter()
+            .map(|group| (group.key, group.members.into_iter().filter_map(|m| m.reply).collect()))
+            .collect()
+    }
+
+    /// The time that a question has left.
+    pub(crate) fn left(&self, group: &Group, now: Duration) -> Duration {
+        group.deadline.saturating_sub(now)
+    }
+}
+
+fn denied() -> Reply {
+    Reply::Denied(None)
+}
+
+impl Member {
+    fn resolve(&mut self, reply: Reply, resolution: Resolution, used_default: bool) -> Resolved {
+        let value = match &reply {
+            Reply::Answer(Answer::One(value)) => Some(value.clone()),
+            Reply::Denied(_) => Some(DENY.to_owned()),
+            _ => None,
+        };
+        self.reply = Some(reply);
+        Resolved { question_id: self.id.clone(), resolution, used_default, ask: self.shown.clone(), value }
+    }
+
+    /// The reply for an answer to the question as it was shown.
+    fn reply_for(&self, answer: Answer, message: Option<String>) -> Reply {
+        if self.ask.purpose == Purpose::Permission && answer == Answer::One(DENY.into()) {
+            return Reply::Denied(message);
+        }
+        let (Kind::Select { choices: shown, .. }, Kind::Select { choices: asked, .. }) =
+            (&self.shown.kind, &self.ask.kind)
+        else {
+            return Reply::Answer(answer);
+        };
+        let original = |value: String| {
+            let at = shown.as_slice().iter().position(|choice| choice.value == value);
+            at.and_then(|at| asked.as_slice().get(at)).map_or(value, |choice| choice.value.clone())
+        };
+        Reply::Answer(match answer {
+            Answer::One(value) => Answer::One(original(value)),
+            Answer::Many(values) => Answer::Many(values.into_iter().map(original).collect()),
+            other => other,
+        })
+    }
+
+    fn give_up(&mut self, absence: Absence, settings: &Settings) -> (Resolved, bool) {
+        match self.fall_back(absence, settings) {
+            Some(resolved) => (resolved, false),
+            None => (self.resolve(Reply::Declined(None), absence.resolution(), false), true),
+        }
+    }
+
+    /// The protocol's table of what happens when nobody answers. `None`: the run fails.
+    fn fall_back(&mut self, absence: Absence, settings: &Settings) -> Option<Resolved> {
+        let fallback = match (&self.ask.default, self.ask.required, absence) {
+            // Headless, a permission that is to be asked counts as denied.
+            (_, _, Absence::Headless) if self.ask.purpose == Purpose::Permission => Fallback::Reply(denied(), false),
+            (Some(default), ..) => Fallback::Reply(self.reply_for_default(default.clone()), true),
+            (None, false, _) => Fallback::Reply(Reply::Answer(Answer::Null), false),
+            (None, true, Absence::Headless) => Fallback::Reply(Reply::NoUser, false),
+            (None, true, Absence::InputClosed) => Fallback::Fail,
+            (None, true, Absence::Timeout) => match settings.on_question_timeout {
+                OnQuestionTimeout::Fail => Fallback::Fail,
+                OnQuestionTimeout::Continue => Fallback::Reply(Reply::Declined(None), false),
+            },
+        };
+        match fallback {
+            Fallback::Reply(reply, used_default) => Some(self.resolve(reply, absence.resolution(), used_default)),
+            Fallback::Fail => None,
+        }
+    }
+
+    /// Defaults are the agent's own values, so they need no translation.
+    fn reply_for_default(&self, default: Answer) -> Reply {
+        match default {
+            Answer::One(value) if self.ask.purpose == Purpose::Permission && value == DENY => denied(),
+            other => Reply::Answer(other),
+        }
+    }
+}
+
+impl Absence {
+    fn resolution(self) -> Resolution {
+        match self {
+            Absence::Timeout => Resolution::Timeout,
+            Absence::InputClosed => Resolution::InputClosed,
+            Absence::Headless => Resolution::Headless,
+        }
+    }
+}
+
+/// The question as it may leave the process. A value that holds a secret becomes `option_N`, so that it can still be
+/// answered.
+fn shown(ask: &Ask, redactor: &Redactor) -> Ask {
+    let clean = |text: &str| redactor.redact(text).into_owned();
+    let mut shown = ask.clone();
+    shown.text = clean(&ask.text);
+    shown.header = clean(&ask.header).chars().take(crate::protocol::limits::HEADER_CHARS).collect();
+    if let Kind::Select { choices, multiple, allow_other } = &ask.kind {
+        let choice = |(at, choice): (usize, &Choice)| {
+            let value = clean(&choice.value);
+            let hidden = value != choice.value;
+            let label = clean(&choice.label);
+            Choice {
+                value: if hidden { format!("option_{}", at + 1) } else { value },
+                label: if label == choice.label { label } else { format!("{label} ({})", at + 1) },
+                description: choice.description.as_deref().map(clean),
+            }
+        };
+        let all: Vec<Choice> = choices.as_slice().iter().enumerate().map(choice).collect();
+        let kept = Choices::new(all.iter().cloned()).filter(|kept| kept.as_slice().len() == all.len());
+        let choices = kept.unwrap_or_else(|| choices.clone());
+        shown.default = ask.default.clone().map(|default| match default {
+            Answer::One(value) => Answer::One(translated(&value, ask, &choices)),
+            other => other,
+        });
+        shown.kind = Kind::Select { choices, multiple: *multiple, allow_other: *allow_other };
+    }
+    shown
+}
+
+fn translated(value: &str, ask: &Ask, shown: &Choices) -> String {
+    let Kind::Select { choices, .. } = &ask.kind else { return value.to_owned() };
+    let at = choices.as_slice().iter().position(|choice| choice.value == value);
+    at.and_then(|at| shown.as_slice().get(at)).map_or_else(|| value.to_owned(), |choice| choice.value.clone())
+}

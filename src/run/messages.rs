@@ -1,0 +1,229 @@
+//! What the agent says, message by message: ids, redaction over pieces, and the pieces that go out.
+
+use crate::protocol::json::encoded_len;
+use crate::protocol::outbound::{About, Progress, Text};
+use crate::protocol::words::Level;
+use crate::redact::{Redactor, Stream};
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hasher};
+
+/// Room in a frame for everything but a message's text, in bytes: the envelope with its ids.
+const ENVELOPE_BYTES: usize = 1024;
+
+/// The messages so far.
+#[derive(Debug, Default)]
+pub(crate) struct Messages {
+    count: u64,
+    open: HashMap<String, Message>,
+    /// The last whole message of the agent itself: its id, and a fingerprint of its text.
+    last: Option<(String, Fingerprint)>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Fingerprint {
+    bytes: usize,
+    hash: u64,
+}
+
+#[derive(Debug)]
+struct Message {
+    id: String,
+    reasoning: bool,
+    parent: Option<String>,
+    stream: Stream,
+    /// Redacted text that waits for the message to be whole.
+    waiting: String,
+    hasher: DefaultHasher,
+    bytes: usize,
+}
+
+/// One piece of a message, as a driver gives it.
+pub(crate) struct Piece<'a> {
+    pub(crate) key: &'a str,
+    pub(crate) text: &'a str,
+    pub(crate) done: bool,
+    pub(crate) reasoning: bool,
+    /// The id of the tool call whose sub-agent speaks.
+    pub(crate) parent: Option<String>,
+}
+
+impl Messages {
+    /// Takes a piece; gives the progress that is to be emitted for it.
+    pub(crate) fn piece(
+        &mut self,
+        piece: Piece<'_>,
+        level: Level,
+        frame_bytes: usize,
+        redactor: &Redactor,
+    ) -> Vec<Progress> {
+        let message = self.open.entry(piece.key.to_owned()).or_insert_with(|| {
+            self.count += 1;
+            Message {
+                id: format!("m_{}", self.count),
+                reasoning: piece.reasoning,
+                parent: piece.parent.clone(),
+                stream: Stream::default(),
+                waiting: String::new(),
+                hasher: DefaultHasher::new(),
+                bytes: 0,
+            }
+        });
+        message.hasher.write(piece.text.as_bytes());
+        message.bytes += piece.text.len();
+        let wanted = level >= if piece.reasoning { Level::Full } else { Level::Normal };
+        if wanted {
+            let clean = message.stream.push(redactor, piece.text);
+            message.waiting.push_str(&clean);
+        }
+        if piece.done {
+            let rest = message.stream.finish(redactor);
+            message.waiting.push_str(&rest);
+        }
+        let mut out = Vec::new();
+        if wanted && (piece.done || level == Level::Full) {
+            let text = std::mem::take(&mut message.waiting);
+            let budget = frame_bytes.saturating_sub(ENVELOPE_BYTES);
+            let mut parts = split(&text, budget).peekable();
+            while let Some(part) = parts.next() {
+                out.push(message.progress(part, piece.done && parts.peek().is_none(), false));
+            }
+            // A message that is whole needs its last piece, even if nothing is left to say.
+            if piece.done && out.is_empty() && (message.bytes > 0) {
+                out.push(message.progress("", true, false));
+            }
+        }
+        if piece.done {
+            self.close(piece.key);
+        }
+        out
+    }
+
+    fn close(&mut self, key: &str) {
+        let Some(message) = self.open.remove(key) else { return };
+        if !message.reasoning && message.parent.is_none() {
+            let print = Fingerprint { bytes: message.bytes, hash: message.hasher.finish() };
+            self.last = Some((message.id, print));
+        }
+    }
+
+    /// Takes a message back. Gives what is to be emitted, if pieces of it were.
+    pub(crate) fn withdraw(&mut self, key: &str, level: Level) -> Option<Progress> {
+        let message = self.open.remove(key)?;
+        (level == Level::Full).then(|| message.progress("", true, true))
+    }
+
+    /// The keys of the messages that never became whole.
+    pub(crate) fn unfinished(&self) -> Vec<String> {
+        let mut open: Vec<(&String, &Message)> = self.open.iter().collect();
+        open.sort_by_key(|(_, message)| message.id.clone());
+        open.into_iter().map(|(key, _)| key.clone()).collect()
+    }
+
+    /// The id of the message whose pieces are `text`, if the last one is it.
+    pub(crate) fn id_of(&self, text: &str) -> Option<String> {
+        let mut hasher = DefaultHasher::new();
+        hasher.write(text.as_bytes());
+        let print = Fingerprint { bytes: text.len(), hash: hasher.finish() };
+        self.last.as_ref().filter(|(_, last)| *last == print).map(|(id, _)| id.clone())
+    }
+}
+
+impl Message {
+    fn progress(&self, text: &str, done: bool, withdrawn: bool) -> Progress {
+        let message_id = self.id.clone();
+        let about = if self.reasoning {
+            About::Reasoning { message_id, done, withdrawn }
+        } else {
+            About::Text { message_id, done, withdrawn }
+        };
+        Progress { text: Text(text.to_owned()), parent_call_id: self.parent.clone(), about, truncated: false }
+    }
+}
+
+/// Pieces of a text, each at most `budget` bytes long once it is JSON.
+fn split(text: &str, budget: usize) -> impl Iterator<Item = &str> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        if rest.is_empty() {
+            return None;
+        }
+        let mut used = 0;
+        let end = rest.char_indices().find_map(|(at, c)| {
+            used += encoded_len(c);
+            (used > budget && at > 0).then_some(at)
+        });
+        let (piece, after) = rest.split_at(end.unwrap_or(rest.len()));
+        rest = after;
+        Some(piece)
+    })
+}
+
+/// Looks for a marker in a text that comes in pieces.
+#[derive(Debug)]
+pub(crate) struct Finder {
+    marker: String,
+    tail: String,
+    pub(crate) found: bool,
+}
+
+impl Finder {
+    pub(crate) fn new(marker: &str) -> Finder {
+        Finder { marker: marker.to_owned(), tail: String::new(), found: false }
+    }
+
+    /// Takes a piece; `done` ends the message it belongs to.
+    pub(crate) fn piece(&mut self, piece: &str, done: bool) {
+        if self.found {
+            return;
+        }
+        let keep = self.marker.len().saturating_sub(1);
+        // Only the beginning of a piece can complete what the tail began.
+        let head = &piece[..piece.floor_char_boundary(keep)];
+        self.tail.push_str(head);
+        self.found = piece.contains(&self.marker) || self.tail.contains(&self.marker);
+        if piece.len() > head.len() {
+            self.tail.clear();
+            self.tail.push_str(&piece[piece.ceil_char_boundary(piece.len().saturating_sub(keep))..]);
+        } else {
+            let cut = self.tail.ceil_char_boundary(self.tail.len().saturating_sub(keep));
+            self.tail.drain(..cut);
+        }
+        if done {
+            self.tail.clear();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Finder, split};
+
+    #[test]
+    fn pieces_fit_and_join() {
+        let text = "aé\u{1b}\"\n".repeat(500);
+        for budget in [6, 7, 50, 1000] {
+            let pieces: Vec<&str> = split(&text, budget).collect();
+            assert_eq!(pieces.concat(), text);
+            let longest = pieces.iter().map(|p| crate::protocol::json::to_line(p).len() - 2).max().unwrap();
+            assert!(longest <= budget, "{longest} > {budget}");
+        }
+    }
+
+    #[test]
+    fn a_marker_is_found_over_any_split() {
+        let text = "before <promise>COMPLETE</promise> after";
+        for first in 0..text.len() {
+            for second in first..text.len() {
+                let mut finder = Finder::new("<promise>COMPLETE</promise>");
+                finder.piece(&text[..first], false);
+                finder.piece(&text[first..second], false);
+                finder.piece(&text[second..], false);
+                assert!(finder.found, "{first} {second}");
+            }
+        }
+        let mut apart = Finder::new("ab");
+        apart.piece("a", true);
+        apart.piece("b", true);
+        assert!(!apart.found);
+    }
+}

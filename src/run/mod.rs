@@ -1,0 +1,357 @@
+//! One run as a pure state machine: an event in, effects out. No clock, no I/O, no randomness, no channel.
+//!
+//! Exactly one end, three locks: [`Phase::Ended`] holds nothing and ignores everything; only [`Run::end`] builds a
+//! terminal body; and the stamper refuses a frame after it.
+
+mod book;
+mod live;
+mod messages;
+mod stop;
+mod work;
+
+pub use book::Answered;
+
+use crate::agent::{Driver, Launch};
+use crate::failure::{Code, Failure};
+use crate::protocol::inbound::is_run_id;
+use crate::protocol::limits::HELD_WARNINGS;
+use crate::protocol::outbound::{About, AgentExit, Body, Outcome, Progress, Terminal, Text, Usage};
+use crate::protocol::question::{Ask, Kind};
+use crate::protocol::request::Settings;
+use crate::protocol::words::{Source, Warning};
+use crate::redact::Redactor;
+use live::Live;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// A run.start that can be carried out.
+pub struct Start {
+    /// What is asked for.
+    pub settings: Settings,
+    /// The agent's name for people.
+    pub display_name: String,
+    /// The agent's dialect.
+    pub driver: Box<dyn Driver>,
+    /// All that must not be seen.
+    pub redactor: Redactor,
+    /// Fields of run.start's `secrets` that are too short to redact.
+    pub short_secrets: usize,
+}
+
+/// What an inbound message was for, where that matters: its id for `reply_to`, and the run it names.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Origin {
+    /// The message's id.
+    pub id: Option<String>,
+    /// The run it names.
+    pub run_id: Option<String>,
+}
+
+/// Everything that can happen to a run. Times are since the process began.
+pub enum Event<'a> {
+    /// run.start, checked.
+    Start(Origin, Result<Box<Start>, Failure>),
+    /// run.input, with its value read.
+    Input(Origin, Input),
+    /// run.cancel, a signal, or a person at the terminal.
+    Cancel(Origin, Option<String>, Source),
+    /// A line that is no message.
+    Malformed(Origin),
+    /// A message of another major version.
+    Unsupported(Origin),
+    /// A message of a type that version 1 does not know.
+    UnknownType(Origin),
+    /// stdin is at its end.
+    InputEnded,
+    /// The run cannot even begin: a bad flag, a broken configuration.
+    Refused(Failure),
+    /// stdout is gone: nothing can be delivered any more.
+    OutputLost,
+    /// The agent runs.
+    Spawned,
+    /// The agent could not be started.
+    SpawnFailed(Failure),
+    /// A line of the agent's.
+    Line(crate::agent::Line<'a>),
+    /// The agent's whole tree is gone and its output was read to the end.
+    Gone(Gone),
+    /// Time has passed.
+    Tick,
+}
+
+/// The end of the agent's processes.
+#[derive(Clone, Debug)]
+pub struct Gone {
+    /// How the agent's own process ended.
+    pub exit: AgentExit,
+    /// Whether something of it outlived it and was stopped.
+    pub leaked: bool,
+    /// The last of its stderr.
+    pub stderr_tail: String,
+}
+
+/// An answer of the orchestrator's.
+#[derive(Debug)]
+pub struct Input {
+    /// Whose it is. `None`: it does not say.
+    pub question_id: Option<String>,
+    /// What it is. `None`: it does not say, or in two ways at once.
+    pub answered: Option<Answered>,
+    /// For the agent, with a denial.
+    pub message: Option<String>,
+}
+
+/// What a run wants done.
+#[derive(Debug)]
+pub enum Effect {
+    /// All frames from here on belong to this run.
+    RunId(String),
+    /// Frames have this limit in bytes from here on.
+    FrameLimit(usize),
+    /// A frame. Of an artifact, the file to measure.
+    Emit {
+        /// What it says.
+        body: Box<Body>,
+        /// What caused it.
+        reply_to: Option<String>,
+        /// The file whose size belongs into the artifact.
+        measure: Option<PathBuf>,
+    },
+    /// Start the agent.
+    Spawn(Box<Launch>, Box<Settings>),
+    /// A line for the agent, without its LF.
+    ToAgent(String),
+    /// End the agent's stdin, after what was sent.
+    CloseAgentInput,
+    /// Stop the agent's processes.
+    Stop(Method),
+    /// A line for people on stderr.
+    Diagnose(String),
+}
+
+/// How processes are stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Method {
+    /// SIGTERM to the whole tree.
+    Terminate,
+    /// SIGKILL to the whole tree.
+    Kill,
+}
+
+/// What happens when stdin ends after run.start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnEof {
+    /// The run goes on.
+    #[default]
+    Continue,
+    /// The run is cancelled.
+    Cancel,
+}
+
+enum Phase {
+    /// No run.start yet; warnings wait for run.started.
+    Waiting(Vec<Held>),
+    /// A run with an agent.
+    Live(Box<Live>),
+    /// The terminal frame is out.
+    Ended,
+}
+
+struct Held {
+    reply_to: Option<String>,
+    warning: Warning,
+    text: &'static str,
+}
+
+/// One run.
+pub struct Run {
+    phase: Phase,
+    on_eof: OnEof,
+    random: String,
+    redactor: Redactor,
+    exit_code: Option<u8>,
+}
+
+impl Run {
+    /// A run that waits for its run.start. `random` makes ids unique across runs: some lower-case letters and digits.
+    /// `redactor` holds what must not be seen before there is a run.start.
+    pub fn new(random: &str, on_eof: OnEof, redactor: Redactor) -> Run {
+        Run { phase: Phase::Waiting(Vec::new()), on_eof, random: random.to_owned(), redactor, exit_code: None }
+    }
+
+    /// Whether no run.start has come yet.
+    pub fn is_waiting(&self) -> bool {
+        matches!(self.phase, Phase::Waiting(_))
+    }
+
+    /// The exit code, once the terminal frame is built.
+    pub fn exit_code(&self) -> Option<u8> {
+        self.exit_code
+    }
+
+    /// All that must not be seen.
+    pub fn redactor(&self) -> &Redactor {
+        match &self.phase {
+            Phase::Live(live) => &live.redactor,
+            _ => &self.redactor,
+        }
+    }
+
+    /// Whether the run is being stopped, so that an orchestrator that does not read is not waited for.
+    pub fn is_stopping(&self) -> bool {
+        matches!(&self.phase, Phase::Live(live) if live.is_stopping())
+    }
+
+    /// The working directory, if this question's answer is a path that must be looked at.
+    pub fn path_question(&self, question_id: &str) -> Option<PathBuf> {
+        let Phase::Live(live) = &self.phase else { return None };
+        let ask: &Ask = &live.book.find(question_id)?.1.shown;
+        matches!(ask.kind, Kind::FilePath).then(|| live.settings.cwd.clone())
+    }
+
+    /// When [`Event::Tick`] is due, if nothing else happens.
+    pub fn next_deadline(&self) -> Option<Duration> {
+        match &self.phase {
+            Phase::Live(live) => live.next_deadline(),
+            _ => None,
+        }
+    }
+
+    /// Takes one event.
+    pub fn step(&mut self, now: Duration, event: Event<'_>) -> Vec<Effect> {
+        match std::mem::replace(&mut self.phase, Phase::Ended) {
+            Phase::Waiting(held) => self.waiting(now, held, event),
+            Phase::Live(mut live) => {
+                live.now = now;
+                let end = live.step(event);
+                let mut effects = std::mem::take(&mut live.out);
+                match end {
+                    Some(outcome) => {
+                        let terminal = live.terminal(outcome);
+                        self.redactor = std::mem::take(&mut live.redactor);
+                        effects.push(self.end(terminal, None));
+                    }
+                    None => self.phase = Phase::Live(live),
+                }
+                effects
+            }
+            Phase::Ended => Vec::new(),
+        }
+    }
+
+    /// The end of a run whose own code failed. Everything else about it is lost.
+    pub fn crashed(&mut self) -> Vec<Effect> {
+        if self.exit_code.is_some() {
+            return Vec::new();
+        }
+        self.phase = Phase::Ended;
+        let message = "spektacular failed by a fault of its own: please report it, with a recording of the run.";
+        vec![self.end(bare(Outcome::Failed(Failure::new(Code::InternalError, message))), None)]
+    }
+
+    /// The only place where a terminal body is made into an effect.
+    fn end(&mut self, terminal: Terminal, reply_to: Option<String>) -> Effect {
+        self.exit_code = Some(match &terminal.outcome {
+            Outcome::Failed(failure) => failure.code.exit_code(),
+            Outcome::Completed { .. } | Outcome::Cancelled { .. } => 0,
+        });
+        self.phase = Phase::Ended;
+        Effect::Emit { body: Box::new(Body::Terminal(Box::new(terminal))), reply_to, measure: None }
+    }
+
+    fn waiting(&mut self, now: Duration, mut held: Vec<Held>, event: Event<'_>) -> Vec<Effect> {
+        let (origin, outcome) = match event {
+            Event::Start(origin, Ok(start)) => return self.begin(now, held, origin, *start),
+            Event::Start(origin, Err(failure)) => (origin, Outcome::Failed(failure)),
+            Event::Cancel(origin, reason, source) => {
+                (origin, Outcome::Cancelled { reason: reason.map(Text::from), source })
+            }
+            Event::Malformed(origin) => (origin, Outcome::Failed(malformed())),
+            Event::Unsupported(origin) => (origin, Outcome::Failed(live::unsupported())),
+            Event::InputEnded => {
+                let failure = Failure::new(Code::NoStart, "stdin ended before a run.start: send one line of JSON, ended by LF.");
+                (Origin::default(), Outcome::Failed(failure))
+            }
+            Event::Refused(failure) => (Origin::default(), Outcome::Failed(failure)),
+            Event::OutputLost => {
+                self.exit_code = Some(crate::failure::EXIT_UNDELIVERED);
+                return Vec::new();
+            }
+            event => {
+                let mut effects = Vec::new();
+                if let Some(warning) = early(&event) {
+                    if held.len() < HELD_WARNINGS {
+                        held.push(warning);
+                    } else {
+                        effects.push(Effect::Diagnose(format!("warning: {}", warning.text)));
+                    }
+                }
+                self.phase = Phase::Waiting(held);
+                return effects;
+            }
+        };
+        let mut effects = vec![Effect::RunId(self.run_id(&origin))];
+        effects.extend(held.into_iter().map(|held| Effect::Diagnose(format!("warning: {}", held.text))));
+        effects.push(self.end(bare(outcome), origin.id));
+        effects
+    }
+
+    fn run_id(&self, origin: &Origin) -> String {
+        let chosen = origin.run_id.clone().filter(|id| is_run_id(id));
+        chosen.unwrap_or_else(|| format!("run_{}", self.random))
+    }
+
+    fn begin(&mut self, now: Duration, held: Vec<Held>, origin: Origin, start: Start) -> Vec<Effect> {
+        let run_id = self.run_id(&origin);
+        let mut effects = vec![Effect::RunId(run_id.clone()), Effect::FrameLimit(start.settings.max_frame_bytes)];
+        match Live::begin(now, &self.random, self.on_eof, run_id, origin.id.clone(), start) {
+            Ok(mut live) => {
+                let held = held.into_iter().map(|held| progress_warning(held.warning, held.text, held.reply_to));
+                effects.extend(live.out.drain(..1));
+                effects.extend(held);
+                effects.append(&mut live.out);
+                self.phase = Phase::Live(live);
+            }
+            Err((failure, redactor)) => {
+                self.redactor = redactor;
+                effects.extend(held.into_iter().map(|held| Effect::Diagnose(format!("warning: {}", held.text))));
+                effects.push(self.end(bare(Outcome::Failed(failure)), origin.id));
+            }
+        }
+        effects
+    }
+}
+
+/// The warning that an event before run.start is worth.
+fn early(event: &Event<'_>) -> Option<Held> {
+    let (origin, warning, text) = match event {
+        Event::Input(origin, _) => (origin, Warning::UnknownQuestion, live::UNKNOWN_QUESTION),
+        Event::UnknownType(origin) => (origin, Warning::UnknownType, live::UNKNOWN_TYPE),
+        _ => return None,
+    };
+    Some(Held { reply_to: origin.id.clone(), warning, text })
+}
+
+fn progress_warning(warning: Warning, text: &str, reply_to: Option<String>) -> Effect {
+    let progress = Progress { text: text.into(), parent_call_id: None, about: About::Warning(warning), truncated: false };
+    Effect::Emit { body: Box::new(Body::Progress(Box::new(progress))), reply_to, measure: None }
+}
+
+fn malformed() -> Failure {
+    Failure::new(Code::InvalidMessage, "The line is not a message: send one JSON object a line, in UTF-8, as the protocol says.")
+}
+
+/// A terminal body of a run that never had an agent.
+fn bare(outcome: Outcome) -> Terminal {
+    Terminal {
+        outcome,
+        session_id: None,
+        artifacts: Vec::new(),
+        usage: Usage::default(),
+        duration_ms: 0,
+        metadata: None,
+        completion_detected: false,
+        agent_exit: None,
+        truncated: false,
+    }
+}

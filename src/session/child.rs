@@ -1,0 +1,350 @@
+//! The agent's process: started here, and nowhere else in the program. Its pipes have a thread each.
+//!
+//! The end is found by a sentinel: after the agent's exit, and after whatever outlived it is gone, a line with a
+//! nonce is written into our own clone of each pipe. Pipes keep their order, so a reader that meets the line has
+//! read everything. Waiting for the end of the pipe instead would wait for any process that still holds it.
+
+use super::lines::{Framed, Lines};
+use super::tree::{MARKER, Swept, Tree, marker_value, wait_without_reaping};
+use super::writer::write_whole;
+use crate::agent::{Launch, Program};
+use crate::failure::{Code, Failure};
+use crate::protocol::limits::{AGENT_LINE_BYTES, STDERR_TAIL_BYTES};
+use crate::protocol::outbound::AgentExit;
+use crate::protocol::request::Settings;
+use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::io::{self, ErrorKind, PipeReader, PipeWriter};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+/// Lines of the agent's that wait to be taken, at most.
+const LINES_WAITING: usize = 32;
+/// Bytes of the agent's that wait to be taken, at most; one line may be longer.
+const BYTES_WAITING: usize = 4 << 20;
+
+/// What comes out of the agent.
+#[derive(Debug)]
+pub(crate) enum Data {
+    /// A line of its stdout.
+    Line(String),
+    /// A line of its stdout that was too long.
+    TooLong,
+    /// Its stdout was read to the end.
+    End,
+    /// A line of its stderr, where somebody wants them.
+    Stderr(String),
+    /// Its stderr was read to the end: the last of it.
+    StderrEnd(String),
+}
+
+/// What its process does.
+#[derive(Debug)]
+pub(crate) enum Process {
+    /// It ended. It is not reaped yet.
+    Exited,
+    /// What outlived it is gone, or the limit is over.
+    Swept(Swept),
+}
+
+/// A running agent.
+pub(crate) struct Agent {
+    child: Child,
+    tree: Arc<Tree>,
+    input: Option<Sender<String>>,
+    sweep_limit: Sender<Duration>,
+    credit: Sender<usize>,
+    /// Its output.
+    pub(crate) data: Receiver<Data>,
+    /// Its process.
+    pub(crate) process: Receiver<Process>,
+}
+
+/// The name of our own program: for the demo, which replays a recording.
+fn myself() -> PathBuf {
+    PathBuf::from("/proc/self/exe")
+}
+
+impl Agent {
+    /// Starts the agent. Errors: everything that keeps it from running, in words that say what to do.
+    pub(crate) fn spawn(launch: &Launch, settings: &Settings, tree: Tree, nonce: &str, mirror: bool) -> Result<Agent, Failure> {
+        let environment = environment(launch, settings, nonce);
+        let program = resolve(&launch.program, &environment, &settings.cwd)?;
+        let (out, our_out) = pipe()?;
+        let (err, our_err) = pipe()?;
+        let mut command = Command::new(&program);
+        command.args(&launch.args).env_clear().envs(&environment).current_dir(&settings.cwd).process_group(0);
+        command.stdin(Stdio::piped());
+        command.stdout(our_out.try_clone().map_err(resources)?).stderr(our_err.try_clone().map_err(resources)?);
+        let child = spawn(&mut command, &program, &settings.cwd);
+        // The command holds the pipes' write ends, which must be the agent's and ours alone.
+        drop(command);
+        Agent::attach(child?, tree, nonce, mirror, (out, our_out), (err, our_err))
+    }
+
+    fn attach(
+        mut child: Child,
+        tree: Tree,
+        nonce: &str,
+        mirror: bool,
+        (out, our_out): (PipeReader, PipeWriter),
+        (err, our_err): (PipeReader, PipeWriter),
+    ) -> Result<Agent, Failure> {
+        let tree = Arc::new(tree);
+        let (data_in, data) = bounded(LINES_WAITING);
+        let (process_in, process) = unbounded();
+        let (input, lines) = unbounded();
+        let (sweep_limit, limits) = bounded(1);
+        let (credit, credits) = unbounded();
+        let end = format!("\0END {nonce}");
+        let sentinel = format!("\n{end}\n");
+        let pid = child.id();
+        let stdin = child.stdin.take();
+        let for_stderr = data_in.clone();
+        let (end_out, end_err) = (end.clone(), end);
+        let swept_tree = Arc::clone(&tree);
+        let threads = [
+            named("agent-stdin", move || write_lines(stdin, &lines)),
+            named("agent-stdout", move || read_stdout(out, &end_out, &data_in, &credits)),
+            named("agent-stderr", move || read_stderr(err, &end_err, mirror, &for_stderr)),
+            named("agent-exit", move || {
+                wait_without_reaping(pid);
+                let _ = process_in.send(Process::Exited);
+                let limit = limits.recv().unwrap_or_default();
+                let _ = process_in.send(Process::Swept(swept_tree.sweep(Some(pid), limit)));
+                // Either pipe may be full: stderr's reader never waits, so it goes first.
+                for mut pipe in [our_err, our_out] {
+                    let _ = write_whole(&mut pipe, sentinel.as_bytes());
+                }
+            }),
+        ];
+        let mut agent = Agent { child, tree, input: Some(input), sweep_limit, credit, data, process };
+        if threads.into_iter().any(|started| started.is_err()) {
+            agent.signal(rustix::process::Signal::KILL);
+            let _ = agent.child.wait();
+            return Err(Failure::new(Code::ResourceExhausted, "No thread could be started: free some memory or processes.").retryable());
+        }
+        Ok(agent)
+    }
+
+    /// Queues a line for its stdin.
+    pub(crate) fn send(&self, line: String) {
+        if let Some(input) = &self.input {
+            let _ = input.send(line);
+        }
+    }
+
+    /// Ends its stdin once what is queued was written.
+    pub(crate) fn close_input(&mut self) {
+        self.input = None;
+    }
+
+    /// Says that a line of this length was taken.
+    pub(crate) fn taken(&self, bytes: usize) {
+        let _ = self.credit.send(bytes);
+    }
+
+    /// The process id of the agent itself.
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Signals the whole tree.
+    pub(crate) fn signal(&self, signal: rustix::process::Signal) {
+        self.tree.signal_all(Some(self.child.id()), signal);
+    }
+
+    /// Lets the sweep begin, once the exit was seen.
+    pub(crate) fn sweep(&self, limit: Duration) {
+        let _ = self.sweep_limit.send(limit);
+    }
+
+    /// Takes the exit status of an agent that has ended.
+    pub(crate) fn reap(&mut self) -> AgentExit {
+        match self.child.wait() {
+            Ok(status) => AgentExit { code: status.code(), signal: status.signal() },
+            Err(_) => AgentExit { code: None, signal: None },
+        }
+    }
+}
+
+fn named(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<()> {
+    thread::Builder::new().name(name.into()).spawn(work).map(|_| ())
+}
+
+fn resources(_: io::Error) -> Failure {
+    Failure::new(Code::AgentStartFailed, "No pipe could be made for the agent: raise the limit of open files.").retryable()
+}
+
+fn pipe() -> Result<(PipeReader, PipeWriter), Failure> {
+    io::pipe().map_err(resources)
+}
+
+/// The agent's whole environment.
+fn environment(launch: &Launch, settings: &Settings, nonce: &str) -> BTreeMap<OsString, OsString> {
+    const ALWAYS: [&str; 7] = ["PATH", "HOME", "USER", "LANG", "LC_*", "TERM", "TMPDIR"];
+    let matches = |pattern: &str, name: &str| match pattern.strip_suffix('*') {
+        Some(prefix) => name.starts_with(prefix),
+        None => pattern == name,
+    };
+    let allowed = |name: &OsString| {
+        let Some(list) = &settings.env_allow else { return true };
+        let Some(name) = name.to_str() else { return false };
+        ALWAYS.iter().any(|pattern| matches(pattern, name)) || list.iter().any(|pattern| matches(pattern, name))
+    };
+    let mut all: BTreeMap<OsString, OsString> = std::env::vars_os().filter(|(name, _)| allowed(name)).collect();
+    for name in &launch.env_remove {
+        all.remove(&OsString::from(name));
+    }
+    all.extend(launch.env.iter().map(|(name, value)| (name.into(), value.into())));
+    all.extend(settings.env.iter().map(|(name, value)| (name.into(), value.into())));
+    all.insert(MARKER.into(), marker_value(nonce).into());
+    all
+}
+
+/// The program as an absolute path, found on the PATH that the agent will have.
+fn resolve(program: &Program, environment: &BTreeMap<OsString, OsString>, cwd: &Path) -> Result<PathBuf, Failure> {
+    let name = match program {
+        Program::Myself => return Ok(myself()),
+        Program::Command(name) => name,
+    };
+    if name.contains('/') {
+        return Ok(cwd.join(name));
+    }
+    let path = environment.get(&OsString::from("PATH")).cloned().unwrap_or_default();
+    let candidates = || std::env::split_paths(&path).map(|dir| cwd.join(dir).join(name)).filter(|file| file.is_file());
+    // Like a shell: the first that may be executed, else the first that is there, for the error it gives.
+    let executable = |file: &PathBuf| {
+        use std::os::unix::fs::PermissionsExt;
+        file.metadata().is_ok_and(|meta| meta.permissions().mode() & 0o111 != 0)
+    };
+    candidates().find(executable).or_else(|| candidates().next()).ok_or_else(|| not_found(&settings_agent(name)))
+}
+
+fn settings_agent(program: &str) -> String {
+    let entry = crate::agent::registry::REGISTRY.iter().find(|entry| entry.program == program);
+    entry.map_or_else(String::new, |entry| format!(" {} is installed by: {}.", entry.display_name, entry.install))
+}
+
+fn not_found(hint: &str) -> Failure {
+    Failure::new(Code::AgentNotFound, format!("The agent's program is not on the PATH: install it, or correct the PATH.{hint}"))
+}
+
+/// How often a program that is still being written is tried again, and how long between.
+const BUSY: (u32, Duration) = (3, Duration::from_millis(50));
+
+fn spawn(command: &mut Command, program: &Path, cwd: &Path) -> Result<Child, Failure> {
+    let mut tries = 0;
+    loop {
+        match command.spawn() {
+            Ok(child) => return Ok(child),
+            Err(error) if error.kind() == ErrorKind::ExecutableFileBusy && tries < BUSY.0 => {
+                tries += 1;
+                thread::sleep(BUSY.1);
+            }
+            Err(error) => return Err(spawn_failure(&error, program, cwd)),
+        }
+    }
+}
+
+fn spawn_failure(error: &io::Error, program: &Path, cwd: &Path) -> Failure {
+    const ENOEXEC: i32 = 8;
+    const EAGAIN: i32 = 11;
+    const ENOMEM: i32 = 12;
+    const EMFILE: i32 = 24;
+    const ENFILE: i32 = 23;
+    let failed = |what: &str| Failure::new(Code::AgentStartFailed, what);
+    match (error.kind(), error.raw_os_error()) {
+        _ if !cwd.is_dir() => Failure::new(Code::InvalidRequest, "run.start: `cwd` must be the path of an existing directory."),
+        (ErrorKind::NotFound, _) if program.exists() => {
+            failed("The agent's program names an interpreter that is not there: install it, or repair the first line of the program.")
+        }
+        (ErrorKind::NotFound, _) => not_found(""),
+        (ErrorKind::PermissionDenied, _) => failed("The agent's program may not be executed: check its permissions."),
+        (ErrorKind::ExecutableFileBusy, _) => failed("The agent's program is being written: try again when it is installed.").retryable(),
+        (ErrorKind::ArgumentListTooLong, _) => Failure::new(
+            Code::InvalidRequest,
+            "run.start: `agent_args` or `env` is too long together with the environment: shorten it.",
+        ),
+        (ErrorKind::InvalidInput, _) => {
+            Failure::new(Code::InvalidRequest, "run.start: `agent_args` or `env` holds a NUL: take it out.")
+        }
+        (_, Some(ENOEXEC)) => failed("The agent's program is no program of this machine: install it again."),
+        (_, Some(EAGAIN | ENOMEM)) => failed("No process could be started: the machine's limit is reached.").retryable(),
+        (_, Some(EMFILE | ENFILE)) => failed("No file could be opened: raise the limit of open files.").retryable(),
+        _ => failed("The agent's program could not be started: check its installation."),
+    }
+}
+
+/// Writes lines until there are no more, then closes the agent's stdin. An agent that does not read any more is told
+/// nothing; its exit says the rest.
+fn write_lines(stdin: Option<ChildStdin>, lines: &Receiver<String>) {
+    let Some(mut stdin) = stdin else { return };
+    for line in lines {
+        if write_whole(&mut stdin, format!("{line}\n").as_bytes()).is_err() {
+            return;
+        }
+    }
+}
+
+fn read_stdout(pipe: PipeReader, end: &str, data: &Sender<Data>, credits: &Receiver<usize>) {
+    let mut lines = Lines::new(pipe, AGENT_LINE_BYTES);
+    let mut waiting = 0;
+    while let Some(framed) = lines.next() {
+        let item = match framed {
+            Framed::Line(line) if line == end.as_bytes() => break,
+            // The sentinel brings an LF of its own.
+            Framed::Line(line) if line.is_empty() => continue,
+            Framed::Line(line) | Framed::Rest(line) => Data::Line(into_text(line)),
+            Framed::TooLong => Data::TooLong,
+        };
+        if let Data::Line(line) = &item {
+            waiting += line.len();
+            waiting -= credits.try_iter().sum::<usize>();
+            while waiting > BYTES_WAITING && waiting > line.len() {
+                let Ok(taken) = credits.recv() else { return };
+                waiting -= taken;
+            }
+        }
+        if data.send(item).is_err() {
+            return;
+        }
+    }
+    let _ = data.send(Data::End);
+}
+
+/// Bytes that are no UTF-8 become U+FFFD; the rest is not copied.
+fn into_text(bytes: Vec<u8>) -> String {
+    String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
+}
+
+/// Reads stderr as fast as it comes and keeps the last of it.
+fn read_stderr(pipe: PipeReader, end: &str, mirror: bool, data: &Sender<Data>) {
+    let mut lines = Lines::new(pipe, STDERR_TAIL_BYTES);
+    let mut tail = String::new();
+    while let Some(framed) = lines.next() {
+        let line = match framed {
+            Framed::Line(line) if line == end.as_bytes() => break,
+            Framed::Line(line) | Framed::Rest(line) => into_text(line),
+            Framed::TooLong => continue,
+        };
+        if line.is_empty() {
+            continue;
+        }
+        tail.push_str(&line);
+        tail.push('\n');
+        if tail.len() > 2 * STDERR_TAIL_BYTES {
+            tail.drain(..tail.ceil_char_boundary(tail.len() - STDERR_TAIL_BYTES));
+        }
+        if mirror && data.send(Data::Stderr(line)).is_err() {
+            return;
+        }
+    }
+    tail.drain(..tail.ceil_char_boundary(tail.len().saturating_sub(STDERR_TAIL_BYTES)));
+    let _ = data.send(Data::StderrEnd(tail));
+}

@@ -1,0 +1,105 @@
+//! Lines of a pipe: bounded while they are read, so that a line of any length costs no more than its limit.
+
+use rustix::event::{PollFd, PollFlags, poll};
+use std::io::{self, BufRead, BufReader, ErrorKind, Read};
+use std::os::fd::AsFd;
+
+/// One line, without its LF.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Framed {
+    /// A line that ended with LF.
+    Line(Vec<u8>),
+    /// What stood after the last LF.
+    Rest(Vec<u8>),
+    /// A line that was longer than the limit; it was skipped.
+    TooLong,
+}
+
+/// Reads lines of at most `limit` bytes.
+pub(crate) struct Lines<R: Read> {
+    reader: BufReader<R>,
+    limit: usize,
+}
+
+impl<R: Read + AsFd> Lines<R> {
+    pub(crate) fn new(reader: R, limit: usize) -> Lines<R> {
+        Lines { reader: BufReader::with_capacity(64 << 10, reader), limit }
+    }
+
+    /// The next line. `None`: the end, or an error that ends the reading like it.
+    pub(crate) fn next(&mut self) -> Option<Framed> {
+        let (mut line, mut skipping, limit) = (Vec::new(), false, self.limit);
+        loop {
+            let (used, ended) = {
+                let Some(chunk) = self.fill().ok().filter(|chunk| !chunk.is_empty()) else {
+                    return match (skipping, line.is_empty()) {
+                        (true, _) => Some(Framed::TooLong),
+                        (false, true) => None,
+                        (false, false) => Some(Framed::Rest(line)),
+                    };
+                };
+                let end = chunk.iter().position(|byte| *byte == b'\n');
+                let part = &chunk[..end.unwrap_or(chunk.len())];
+                if line.len() + part.len() > limit {
+                    (line, skipping) = (Vec::new(), true);
+                }
+                if !skipping {
+                    line.extend_from_slice(part);
+                }
+                (part.len() + usize::from(end.is_some()), end.is_some())
+            };
+            self.reader.consume(used);
+            if ended {
+                return Some(if skipping { Framed::TooLong } else { Framed::Line(line) });
+            }
+        }
+    }
+
+    /// What there is to read; waits for it also where the pipe was left non-blocking by somebody else.
+    fn fill(&mut self) -> io::Result<&[u8]> {
+        loop {
+            match self.reader.fill_buf() {
+                Ok(_) => break,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    wait(self.reader.get_ref(), PollFlags::IN)?;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        // What `match` borrowed cannot leave the loop; this is the same, without another read.
+        Ok(self.reader.buffer())
+    }
+}
+
+/// Waits until a descriptor is ready for `what`, or broken.
+pub(crate) fn wait(fd: &impl AsFd, what: PollFlags) -> io::Result<()> {
+    loop {
+        match poll(&mut [PollFd::new(fd, what)], None) {
+            Err(rustix::io::Errno::INTR) => {}
+            other => return other.map(|_| ()).map_err(io::Error::from),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Framed, Lines};
+    use std::io::Write;
+
+    fn all(bytes: &[u8], limit: usize) -> Vec<Framed> {
+        let (reader, mut writer) = std::io::pipe().unwrap();
+        writer.write_all(bytes).unwrap();
+        drop(writer);
+        let mut lines = Lines::new(reader, limit);
+        std::iter::from_fn(|| lines.next()).collect()
+    }
+
+    #[test]
+    fn long_lines_are_skipped_and_the_next_is_whole() {
+        let line = |text: &str| Framed::Line(text.into());
+        assert_eq!(all(b"ab\n\nabc\nx", 2), [line("ab"), line(""), Framed::TooLong, Framed::Rest("x".into())]);
+        assert_eq!(all(b"abc", 2), [Framed::TooLong]);
+        assert_eq!(all(b"", 2), []);
+    }
+}

@@ -1,0 +1,90 @@
+//! A run.start → what a run needs: the agent's driver, a working directory that exists, a redactor that knows every
+//! secret. The file system and the environment are looked at here, so that the run itself needs neither.
+
+use crate::agent::registry;
+use crate::failure::{Code, Failure};
+use crate::protocol::question::{Given, PathFact};
+use crate::protocol::request::{Options, Problem};
+use crate::redact::Redactor;
+use crate::run::{Answered, Start};
+use serde_json::value::RawValue;
+use std::io::Read;
+use std::path::Path;
+
+/// The longest value that is read from where value_from points, in bytes.
+const VALUE_BYTES: u64 = 1 << 20;
+
+/// Checks a run.start against the machine. `defaults` is the layer of flags and configuration below it.
+pub(crate) fn start(options: Result<Options, Problem>, defaults: &Options) -> Result<Box<Start>, Failure> {
+    let bad = |message: String| Failure::new(Code::InvalidRequest, message);
+    let options = options.map_err(|problem| bad(problem.message()))?.over(defaults.clone());
+    let prompt = options.prompt.clone().ok_or_else(|| bad("run.start: `prompt` must be a non-empty string.".into()))?;
+    let name = options.agent.clone().unwrap_or_else(|| registry::DEFAULT.into());
+    let entry = registry::find(&name)
+        .ok_or_else(|| bad(format!("run.start: `agent` must be one of: {}.", registry::names())))?;
+    let own = std::env::current_dir().ok();
+    let wanted = options.cwd.as_ref().map(Path::new).unwrap_or(Path::new(""));
+    let cwd = own.as_deref().unwrap_or(Path::new("/")).join(wanted);
+    if !cwd.is_dir() {
+        return Err(bad("run.start: `cwd` must be the path of an existing directory.".into()));
+    }
+    // The real path: an agent reports the paths that it sees.
+    let cwd = cwd.canonicalize().unwrap_or(cwd);
+    let settings = options.resolve(prompt, entry.name.into(), cwd);
+    let mut redactor = redactor();
+    redactor.add_environment(settings.env.iter().map(|(k, v)| (k.as_str(), v.as_str())), &is_path);
+    for server in &settings.mcp_servers {
+        redactor.add_environment(server.env.iter().map(|(k, v)| (k.as_str(), v.as_str())), &is_path);
+    }
+    let short_secrets = settings.secrets.iter().filter(|secret| !redactor.add(secret)).count();
+    Ok(Box::new(Start { settings, display_name: entry.display_name.into(), driver: entry.driver(), redactor, short_secrets }))
+}
+
+fn is_path(value: &str) -> bool {
+    Path::new(value).exists()
+}
+
+/// What must not be seen of our own environment.
+pub(crate) fn redactor() -> Redactor {
+    let mut redactor = Redactor::new();
+    let vars: Vec<(String, String)> =
+        std::env::vars_os().filter_map(|(k, v)| Some((k.into_string().ok()?, v.into_string().ok()?))).collect();
+    redactor.add_environment(vars.iter().map(|(k, v)| (k.as_str(), v.as_str())), &is_path);
+    redactor
+}
+
+/// Reads an answer from where it is. `cwd`: the run's, where the question wants a path.
+pub(crate) fn answer(given: Given, cwd: Option<&Path>) -> Answered {
+    let text = match given {
+        Given::Declined => return Answered::Declined,
+        Given::Value(value) => return with_path(value, cwd),
+        Given::FromEnv(name) => std::env::var(name).ok(),
+        Given::FromFile(path) => read(&path),
+    };
+    let value = text.and_then(|text| {
+        let text = text.strip_suffix('\n').map(|t| t.strip_suffix('\r').unwrap_or(t)).unwrap_or(&text);
+        serde_json::value::to_raw_value(text).ok()
+    });
+    value.map_or(Answered::Unreadable, |value| with_path(value, cwd))
+}
+
+fn with_path(value: Box<RawValue>, cwd: Option<&Path>) -> Answered {
+    let path = cwd.and_then(|cwd| Some(fact(&cwd.join(crate::protocol::json::string(&value)?))));
+    Answered::Value(value, path)
+}
+
+fn fact(path: &Path) -> PathFact {
+    match path.metadata() {
+        Ok(meta) if meta.is_dir() => PathFact::Directory,
+        Ok(_) => PathFact::File,
+        Err(_) => PathFact::Missing,
+    }
+}
+
+/// A regular file of text. Anything else, a pipe above all, could keep us waiting.
+fn read(path: &str) -> Option<String> {
+    let meta = std::fs::metadata(path).ok().filter(|meta| meta.is_file() && meta.len() <= VALUE_BYTES)?;
+    let mut text = String::new();
+    std::fs::File::open(path).ok()?.take(meta.len() + 1).read_to_string(&mut text).ok()?;
+    Some(text)
+}

@@ -1,0 +1,136 @@
+//! Where events come from: stdin, signals, and the far end of stdout.
+
+use super::lines::{Framed, Lines, wait};
+use super::writer::Written;
+use crate::protocol::inbound::{Inbound, Message, parse};
+use crate::protocol::limits::INBOUND_LINE_BYTES;
+use crossbeam_channel::{Receiver, Sender, bounded, never};
+use rustix::event::PollFlags;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGTSTP};
+use signal_hook::iterator::Signals;
+use std::io;
+use std::os::fd::AsFd;
+use std::thread;
+
+/// Where messages come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// JSON Lines on stdin.
+    JsonLines,
+    /// A person who types lines.
+    Terminal,
+    /// Nothing: stdin is not read.
+    Nothing,
+}
+
+/// What the thread that reads stdin says.
+#[derive(Debug)]
+pub enum Control {
+    /// A message.
+    Inbound(Inbound),
+    /// A line from a person.
+    Typed(String),
+    /// stdin is at its end.
+    Ended,
+}
+
+/// Starts the thread that reads stdin. It is never joined: nothing can wake it.
+pub(crate) fn start(source: Source, control: Sender<Control>) {
+    let work: Box<dyn FnOnce() + Send> = match source {
+        Source::Nothing => return,
+        Source::JsonLines => Box::new(move || read_messages(&control)),
+        Source::Terminal => Box::new(move || read_typed(&control)),
+    };
+    // Without the thread the channel ends, which the loop takes like a stdin that says nothing.
+    let _ = thread::Builder::new().name("stdin".into()).spawn(work);
+}
+
+fn read_messages(control: &Sender<Control>) {
+    let mut lines = Lines::new(io::stdin(), INBOUND_LINE_BYTES);
+    let mut first = true;
+    while let Some(framed) = lines.next() {
+        let inbound = match framed {
+            Framed::Line(line) => {
+                let line = line.strip_prefix("\u{feff}".as_bytes()).filter(|_| first).unwrap_or(&line);
+                parse(line)
+            }
+            Framed::TooLong => Some(Inbound { id: None, run_id: None, message: Message::Malformed }),
+            // A last line without LF was not delivered.
+            Framed::Rest(_) => None,
+        };
+        first = false;
+        if inbound.is_some_and(|inbound| control.send(Control::Inbound(inbound)).is_err()) {
+            return;
+        }
+    }
+    let _ = control.send(Control::Ended);
+}
+
+fn read_typed(control: &Sender<Control>) {
+    let mut lines = Lines::new(io::stdin(), INBOUND_LINE_BYTES);
+    while let Some(framed) = lines.next() {
+        if let Framed::Line(line) | Framed::Rest(line) = framed
+            && control.send(Control::Typed(String::from_utf8_lossy(&line).into_owned())).is_err()
+        {
+            return;
+        }
+    }
+    let _ = control.send(Control::Ended);
+}
+
+/// The signals that ask for an end, each unless it was ignored when the process started, and Ctrl-Z.
+pub(crate) fn signals() -> Receiver<i32> {
+    let ignored = ignored_signals();
+    let wanted = [SIGINT, SIGTERM, SIGHUP, SIGTSTP].into_iter().filter(|s| ignored & (1 << (s - 1)) == 0);
+    let Ok(mut signals) = Signals::new(wanted) else { return never() };
+    let (signal_in, signal) = bounded(16);
+    let work = move || {
+        for signal in signals.forever() {
+            if signal_in.send(signal).is_err() {
+                return;
+            }
+        }
+    };
+    match thread::Builder::new().name("signals".into()).spawn(work) {
+        Ok(_) => signal,
+        Err(_) => never(),
+    }
+}
+
+/// The bits of the signals that were ignored before this process registered any: what nohup and `&` set.
+fn ignored_signals() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
+}
+
+/// Whether a signal is Ctrl-Z.
+pub(crate) fn is_suspend(signal: i32) -> bool {
+    signal == SIGTSTP
+}
+
+/// Stops this process as Ctrl-Z would have; returns when it goes on.
+pub(crate) fn stop_ourselves() {
+    let _ = signal_hook::low_level::emulate_default_handler(SIGTSTP);
+}
+
+/// Watches the far end of stdout, which also closes while there is nothing to write.
+pub(crate) fn watch_stdout(lost: Sender<Written>) {
+    let work = move || {
+        let stdout = io::stdout();
+        // Asked for nothing, poll reports only errors and hang-ups.
+        if wait(&stdout.as_fd(), PollFlags::empty()).is_ok() {
+            let _ = lost.send(Written::Lost);
+        }
+    };
+    let _ = thread::Builder::new().name("stdout-watch".into()).spawn(work);
+}
+
+/// Whether stdout was closed when the process started. std puts /dev/null there, open for reading and writing, before
+/// `main`, and every write then succeeds.
+pub fn stdout_is_closed() -> bool {
+    let null = std::fs::read_link("/proc/self/fd/1").is_ok_and(|target| target.as_os_str() == "/dev/null");
+    let info = std::fs::read_to_string("/proc/self/fdinfo/1").unwrap_or_default();
+    let flags = info.lines().find_map(|line| line.strip_prefix("flags:")).map(str::trim);
+    null && flags.is_some_and(|flags| flags.ends_with('2'))
+}

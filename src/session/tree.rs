@@ -1,0 +1,438 @@
+//! The processes of one agent: who belongs to them, a signal to all of them, and their end.
+//!
+//! Agents run their tools in sessions of their own, so the agent's process group is only a part of
+//! what it leaves behind. The rest is found in two ways: by a random nonce in the environment that
+//! every process of the run inherits, and by descent from us, for what cleared its environment or
+//! does not let us read it. [`become_subreaper`] makes the second way hold for daemons too.
+//!
+//! All facts come from `/proc/PID/stat` and `/proc/PID/environ`. Where there is no `/proc` of our own
+//! PID namespace, and on systems other than Linux, only the agent's group is signalled.
+
+use std::collections::{HashMap, HashSet};
+use std::fs;
+use std::hash::{BuildHasher, RandomState};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use rustix::io::Errno;
+use rustix::process::{Pid, WaitId, WaitIdOptions, WaitOptions};
+
+use super::process::{
+    Id, Process, carries, from_pid, processes, read_process, send, signal_group, start_time, to_pid,
+};
+
+pub use rustix::process::Signal;
+
+/// Environment variable that marks the processes of a run. Its value is the run's nonce, or
+/// `outer:inner` for a run inside a run.
+pub const MARKER: &str = "SPEKTACULAR_RUN";
+
+/// Nonces in one marker, our own included. A deeper run keeps the outermost ones.
+const MARKER_NONCES_MAX: usize = 32;
+/// Bytes of one inherited nonce; a longer one is not from us and is dropped.
+const NONCE_BYTES_MAX: usize = 64;
+/// Looks in a row that must find nothing before the tree counts as gone. One is not enough: `/proc` is
+/// not read at one moment, and a process in the middle of exec shows an empty environment.
+const CLEAN_LOOKS: u32 = 2;
+/// First and longest pause between two checks for the end of killed processes.
+const PAUSE_MIN: Duration = Duration::from_millis(1);
+const PAUSE_MAX: Duration = Duration::from_millis(10);
+/// How long one round of the sweep waits for what it killed before it looks again.
+const ROUND_WAIT: Duration = Duration::from_millis(100);
+
+/// Makes us the parent of every orphan among our descendants, so that a daemon stays our descendant.
+/// Best effort: false where the system cannot.
+pub fn become_subreaper() -> bool {
+    #[cfg(target_os = "linux")]
+    return rustix::process::set_child_subreaper(Some(rustix::process::getpid())).is_ok();
+    #[cfg(not(target_os = "linux"))]
+    return false;
+}
+
+/// 32 random hex digits: the kernel's random UUID, or std's hash keys with pid and time where it
+/// cannot be read.
+pub fn nonce() -> String {
+    let uuid = fs::read_to_string("/proc/sys/kernel/random/uuid").unwrap_or_default();
+    let digits: String = uuid.chars().filter(char::is_ascii_hexdigit).collect();
+    if digits.len() == 32 {
+        return digits;
+    }
+    let now = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    let salt = (std::process::id(), now);
+    let (high, low) = (
+        RandomState::new().hash_one(salt),
+        RandomState::new().hash_one(salt),
+    );
+    format!("{high:016x}{low:016x}")
+}
+
+/// The value of [`MARKER`] for what we spawn: `own` after the nonces that we inherited, at most 32
+/// together. Each run's sweep finds its own nonce in the list, so an outer run also ends inner ones.
+pub fn marker_value(own: &str) -> String {
+    let inherited = std::env::var(MARKER).unwrap_or_default();
+    let is_nonce = |part: &&str| {
+        (1..=NONCE_BYTES_MAX).contains(&part.len())
+            && part.bytes().all(|byte| byte.is_ascii_alphanumeric())
+    };
+    let outer = inherited
+        .split(':')
+        .filter(is_nonce)
+        .take(MARKER_NONCES_MAX - 1);
+    outer.chain([own]).collect::<Vec<_>>().join(":")
+}
+
+/// Blocks until the process has ended, without reaping it: its pid and group id stay taken until the
+/// caller reaps it. Returns at once when it is not an unreaped child of ours.
+pub fn wait_without_reaping(pid: u32) {
+    let Some(pid) = to_pid(pid) else { return };
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+    while rustix::process::waitid(WaitId::Pid(pid), options).err() == Some(Errno::INTR) {}
+}
+
+/// What was there before the spawn, and how to find what came from it.
+///
+/// A process belongs to the tree when its environment carries the nonce; when it is in the agent's
+/// process group; when it descends from such a process; or, unless we are PID 1, when it descends
+/// from us and was not there before the spawn. As PID 1 we inherit the orphans of strangers, so
+/// descent from us says nothing there.
+#[derive(Debug)]
+pub struct Tree {
+    nonce: String,
+    me: u32,
+    /// Latest start time before the spawn, in clock ticks since boot: what is older is not asked for
+    /// its marker.
+    since: u64,
+    /// Descent from us counts.
+    by_descent: bool,
+    /// Our descendants before the spawn; never ours to kill unless they carry the nonce.
+    before: HashSet<Id>,
+    /// Those of them that were our own children: somebody else in this program reaps them.
+    children_before: HashSet<Id>,
+    spared: HashSet<Id>,
+    /// An agent that is not our child (the guard's case), known by its start time.
+    foreign_leader: Option<Id>,
+}
+
+/// What a sweep found.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Swept {
+    /// Processes that were alive and got SIGKILL, the agent itself included if it was alive.
+    pub killed: usize,
+    /// Processes still alive at the limit: stuck in the kernel, or not ours to signal (another user).
+    pub left: usize,
+}
+
+/// One look at all processes.
+struct Look {
+    living: Vec<Process>,
+    /// Children of ours that ended and that nobody else reaps.
+    orphans: Vec<u32>,
+}
+
+impl Tree {
+    /// Remembers which descendants we have now. Call it right before the agent is spawned; `nonce` is
+    /// the one in the agent's [`MARKER`].
+    pub fn before_spawn(nonce: String) -> Tree {
+        let mut tree = Tree::new(nonce);
+        let table = processes();
+        let mut inside = HashSet::new();
+        tree.descend(tree.me, &by_parent(&table), &mut inside);
+        tree.by_descent = tree.me != 1;
+        tree.since = table.iter().map(|process| process.id.1).max().unwrap_or(0);
+        let ours = table
+            .iter()
+            .filter(|process| inside.contains(&process.id.0));
+        tree.before = ours.map(|process| process.id).collect();
+        let children = table.iter().filter(|process| process.parent == tree.me);
+        tree.children_before = children.map(|process| process.id).collect();
+        tree
+    }
+
+    /// The tree of a program that is gone. Its agent is not our child, so the group is signalled only
+    /// while the agent's start time matches.
+    pub(super) fn of_the_dead(nonce: String, leader: Option<Id>) -> Tree {
+        Tree {
+            foreign_leader: leader,
+            ..Tree::new(nonce)
+        }
+    }
+
+    fn new(nonce: String) -> Tree {
+        Tree {
+            nonce,
+            me: std::process::id(),
+            since: 0,
+            by_descent: false,
+            before: HashSet::new(),
+            children_before: HashSet::new(),
+            spared: HashSet::new(),
+            foreign_leader: None,
+        }
+    }
+
+    /// Never kills nor reaps this process (the guard, git), nor what descends from it without the
+    /// nonce. A child that it leaves to us when it ends is not known any more as its own.
+    pub fn spare(&mut self, pid: u32) {
+        self.spared
+            .extend(read_process(pid).map(|process| process.id));
+    }
+
+    /// Sends the signal to the agent's group and to every other living process of the tree, once each.
+    /// `leader` is the agent's pid, as long as it has not been reaped; its group has the same number.
+    /// Returns how many got it.
+    pub fn signal_all(&self, leader: Option<u32>, signal: Signal) -> usize {
+        self.signal_known(leader, signal, &mut HashSet::new())
+    }
+
+    pub(super) fn signal_known(
+        &self,
+        leader: Option<u32>,
+        signal: Signal,
+        known: &mut HashSet<Id>,
+    ) -> usize {
+        let living = self.look(leader, known).living;
+        let group = self.group(leader);
+        let group_done = signal_group(group, signal);
+        let done = living.iter().filter(|process| {
+            let in_group = group_done && group.map(from_pid) == Some(process.group);
+            in_group || send(process.id, signal)
+        });
+        done.count().max(usize::from(group_done))
+    }
+
+    /// The living processes of the tree (zombies are not), the agent included.
+    pub fn members(&self) -> Vec<u32> {
+        let living = self.look(None, &mut HashSet::new()).living;
+        living.iter().map(|process| process.id.0).collect()
+    }
+
+    pub(super) fn any_left(&self, leader: Option<u32>, known: &mut HashSet<Id>) -> bool {
+        !self.look(leader, known).living.is_empty()
+    }
+
+    /// Reaps the orphans that we adopted and that have ended; for a long run as PID 1, at each
+    /// SIGCHLD. `leader` (the agent, which the caller reaps) and the spared ones are left alone.
+    /// Returns how many it reaped.
+    pub fn reap_orphans(&self, leader: Option<u32>) -> usize {
+        reap(&self.orphans(&processes(), leader))
+    }
+
+    /// Sends SIGKILL until nothing of the tree is left or the limit is over, and reaps adopted orphans
+    /// one by one. When a later round finds new processes, everything is stopped before it is killed, so
+    /// that nothing can fork between the look and the kill. Rounds are limited by the time alone.
+    ///
+    /// `leader` is the agent's pid, as long as the caller has not reaped it. It is never reaped here,
+    /// and as a zombie it is neither counted as killed nor as left. At least one round is done, also
+    /// with a limit of zero.
+    pub fn sweep(&self, leader: Option<u32>, limit: Duration) -> Swept {
+        self.sweep_known(leader, limit, &mut HashSet::new())
+    }
+
+    pub(super) fn sweep_known(
+        &self,
+        leader: Option<u32>,
+        limit: Duration,
+        known: &mut HashSet<Id>,
+    ) -> Swept {
+        let start = Instant::now();
+        let mut killed = HashSet::new();
+        let (mut clean, mut rounds) = (0, 0);
+        loop {
+            let Look {
+                mut living,
+                orphans,
+            } = self.look(leader, known);
+            reap(&orphans);
+            if living.is_empty() {
+                // What `/proc` does not show may still be in the group.
+                signal_group(self.group(leader), Signal::KILL);
+                clean += 1;
+                if clean == CLEAN_LOOKS {
+                    return Swept {
+                        killed: killed.len(),
+                        left: 0,
+                    };
+                }
+                thread::sleep(PAUSE_MIN);
+                continue;
+            }
+            clean = 0;
+            if rounds > 0 && start.elapsed() >= limit {
+                return Swept {
+                    killed: killed.len(),
+                    left: living.len(),
+                };
+            }
+            if rounds > 0 && living.iter().any(|process| !killed.contains(&process.id)) {
+                living = self.freeze(leader, known, limit.saturating_sub(start.elapsed()));
+            }
+            rounds += 1;
+            let sent = living
+                .iter()
+                .filter(|process| send(process.id, Signal::KILL));
+            killed.extend(sent.map(|process| process.id));
+            // The group once more as a whole: that also reaches what was forked since the look.
+            signal_group(self.group(leader), Signal::KILL);
+            wait_until_gone(
+                &living,
+                ROUND_WAIT.min(limit.saturating_sub(start.elapsed())),
+            );
+        }
+    }
+
+    /// Stops the whole tree, until a look finds nothing that is not stopped. Returns the tree.
+    fn freeze(
+        &self,
+        leader: Option<u32>,
+        known: &mut HashSet<Id>,
+        limit: Duration,
+    ) -> Vec<Process> {
+        let start = Instant::now();
+        let mut stopped = HashSet::new();
+        loop {
+            let living = self.look(leader, known).living;
+            let mut fresh = false;
+            for process in living.iter().filter(|process| stopped.insert(process.id)) {
+                fresh |= send(process.id, Signal::STOP);
+            }
+            if !fresh || start.elapsed() >= limit {
+                return living;
+            }
+        }
+    }
+
+    /// One look at all processes. `known` are those found by earlier looks: they stay in the tree when
+    /// their environment or their parent changes.
+    fn look(&self, leader: Option<u32>, known: &mut HashSet<Id>) -> Look {
+        let table = processes();
+        let children = by_parent(&table);
+        let group = self.group(leader).map(from_pid);
+        let mut inside = HashSet::new();
+        if self.by_descent {
+            self.descend(self.me, &children, &mut inside);
+        }
+        for process in table.iter().filter(|process| self.may_signal(process)) {
+            // The environment comes last, being what takes time.
+            if !inside.contains(&process.id.0)
+                && (known.contains(&process.id)
+                    || group == Some(process.group)
+                    || self.is_marked(process))
+            {
+                inside.insert(process.id.0);
+                self.descend(process.id.0, &children, &mut inside);
+            }
+        }
+        let orphans = self.orphans(&table, leader);
+        let mut living = table;
+        living.retain(|process| inside.contains(&process.id.0) && self.may_signal(process));
+        known.extend(living.iter().map(|process| process.id));
+        Look { living, orphans }
+    }
+
+    /// Adds what descends from `root`, but not through processes that are somebody else's.
+    fn descend(
+        &self,
+        root: u32,
+        children: &HashMap<u32, Vec<&Process>>,
+        inside: &mut HashSet<u32>,
+    ) {
+        let mut open = vec![root];
+        while let Some(parent) = open.pop() {
+            for child in children.get(&parent).into_iter().flatten() {
+                let foreign = child.id.0 == self.me
+                    || self.before.contains(&child.id)
+                    || self.spared.contains(&child.id);
+                if !foreign && inside.insert(child.id.0) {
+                    open.push(child.id.0);
+                }
+            }
+        }
+    }
+
+    fn is_marked(&self, process: &Process) -> bool {
+        let is_old = process.id.1 < self.since && !self.before.contains(&process.id);
+        !is_old && carries(process.id.0, &self.nonce)
+    }
+
+    fn may_signal(&self, process: &Process) -> bool {
+        let pid = process.id.0;
+        pid > 1 && pid != self.me && !process.zombie && !self.spared.contains(&process.id)
+    }
+
+    fn orphans(&self, table: &[Process], leader: Option<u32>) -> Vec<u32> {
+        let orphans = table.iter().filter(|process| {
+            process.zombie
+                && process.parent == self.me
+                && leader != Some(process.id.0)
+                && !self.spared.contains(&process.id)
+                && !self.children_before.contains(&process.id)
+        });
+        orphans.map(|process| process.id.0).collect()
+    }
+
+    /// The leader's group, if its number cannot have passed to others: the leader is a child of ours
+    /// that is not reaped, or the process that we were told about.
+    fn group(&self, leader: Option<u32>) -> Option<Pid> {
+        let leader = to_pid(leader?)?;
+        if leader.is_init() {
+            return None;
+        }
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
+        let is_child = || rustix::process::waitid(WaitId::Pid(leader), options).is_ok();
+        let is_pinned = match self.foreign_leader {
+            Some((pid, start)) => pid == from_pid(leader) && start_time(pid) == Some(start),
+            None => is_child(),
+        };
+        is_pinned.then_some(leader)
+    }
+}
+
+/// Reaps by pid: a wait for any child would take the agent's status from its owner.
+fn reap(orphans: &[u32]) -> usize {
+    let ended = |pid: &&u32| {
+        let pid = to_pid(**pid);
+        pid.is_some()
+            && matches!(
+                rustix::process::waitpid(pid, WaitOptions::NOHANG),
+                Ok(Some(_))
+            )
+    };
+    orphans.iter().filter(ended).count()
+}
+
+fn wait_until_gone(killed: &[Process], limit: Duration) {
+    let start = Instant::now();
+    let mut pause = PAUSE_MIN;
+    let lives = |process: &Process| {
+        read_process(process.id.0).is_some_and(|now| now.id == process.id && !now.zombie)
+    };
+    while start.elapsed() < limit {
+        thread::sleep(pause);
+        if !killed.iter().any(lives) {
+            return;
+        }
+        pause = (pause * 2).min(PAUSE_MAX);
+    }
+}
+
+fn by_parent(table: &[Process]) -> HashMap<u32, Vec<&Process>> {
+    let mut children: HashMap<u32, Vec<&Process>> = HashMap::new();
+    for process in table {
+        children.entry(process.parent).or_default().push(process);
+    }
+    children
+}
+
+#[cfg(test)]
+mod tests {
+    use super::nonce;
+
+    #[test]
+    fn nonces_are_32_hex_digits_and_differ() {
+        let (one, two) = (nonce(), nonce());
+        assert!(one.len() == 32 && one.bytes().all(|byte| byte.is_ascii_hexdigit()));
+        assert_ne!(one, two);
+    }
+}

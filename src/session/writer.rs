@@ -1,0 +1,78 @@
+//! The two output doors: stdout and stderr. Nothing else in the program writes to either.
+
+use super::lines::wait;
+use crossbeam_channel::{Receiver, Sender};
+use rustix::event::PollFlags;
+use std::fs::File;
+use std::io::{self, ErrorKind, Write};
+use std::os::fd::AsFd;
+
+/// What is to be written, each as one write.
+#[derive(Debug, Default)]
+pub struct Chunk {
+    /// For stdout.
+    pub out: Vec<u8>,
+    /// For stderr.
+    pub err: Vec<u8>,
+}
+
+/// How the writing went.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Written {
+    /// stdout cannot be written to any more.
+    Lost,
+    /// Everything was written, and nothing more will come.
+    All,
+}
+
+/// Writes chunks until their channel ends, then says so. Once stdout is lost the rest is thrown away.
+pub(crate) fn write_chunks(chunks: &Receiver<Chunk>, done: &Sender<Written>) {
+    let (mut out, mut err) = (stdout(), stderr());
+    let mut lost = false;
+    for chunk in chunks {
+        // Diagnostics are a courtesy: a closed stderr fails nothing.
+        let _ = err.as_mut().map(|err| write_whole(err, &chunk.err));
+        if !lost && !chunk.out.is_empty() && !out.as_mut().is_some_and(|out| write_whole(out, &chunk.out).is_ok()) {
+            lost = true;
+            let _ = done.send(Written::Lost);
+        }
+    }
+    if !lost {
+        let _ = done.send(Written::All);
+    }
+}
+
+/// stdout without std's line buffer, which swallows errors at the exit.
+pub(crate) fn stdout() -> Option<File> {
+    io::stdout().as_fd().try_clone_to_owned().ok().map(File::from)
+}
+
+fn stderr() -> Option<File> {
+    io::stderr().as_fd().try_clone_to_owned().ok().map(File::from)
+}
+
+/// One line on stderr, for those who have no session.
+pub fn diagnose(text: &str) {
+    let line = format!("{}\n", text.replace(['\n', '\r'], " "));
+    let _ = stderr().map(|mut err| write_whole(&mut err, line.as_bytes()));
+}
+
+/// A text on stdout, for commands that are no run. `false`: it could not be written.
+pub fn print(text: &str) -> bool {
+    stdout().is_some_and(|mut out| write_whole(&mut out, text.as_bytes()).is_ok())
+}
+
+/// Writes all of it, in one write where the kernel takes it as one, also to a descriptor that somebody made
+/// non-blocking.
+pub(crate) fn write_whole(file: &mut (impl Write + AsFd), mut bytes: &[u8]) -> io::Result<()> {
+    while !bytes.is_empty() {
+        match file.write(bytes) {
+            Ok(0) => return Err(ErrorKind::WriteZero.into()),
+            Ok(count) => bytes = &bytes[count..],
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == ErrorKind::WouldBlock => wait(file, PollFlags::OUT)?,
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,424 @@
+//! Pipes that close, fill up or tear; agents that die, talk nonsense or cannot be started.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+mod support;
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use support::agent::{Script, bash, error_result, init, quote, success, text};
+use support::{Case, Outcome, SLACK, Session, io, procs, run};
+
+/// Prints this many texts of 10 KB, counting in `$D/count`; for ever when it is zero.
+fn flood(count: usize) -> Script {
+    let line = text("msg_flood", &"z".repeat(10_000)).to_string();
+    Script::new().sh(&format!("LINE={}", quote(&line))).sh(&format!(
+        r#"i=0
+        while [ {count} = 0 ] || [ $i -lt {count} ]; do
+            i=$((i + 1)); out "$LINE"; echo $i >"$D/count"
+        done
+        note flooded"#
+    ))
+}
+
+fn flooded(session: &Session) -> usize {
+    session.log().text("count").trim().parse().unwrap_or(0)
+}
+
+/// Waits until the agent is held up: it has printed something, and prints no more.
+fn wait_held_up(session: &Session) {
+    session.wait_until("the flood to be held up", || {
+        let before = flooded(session);
+        before > 10 && !io::wait_for(Duration::from_millis(400), || flooded(session) != before)
+    });
+}
+
+fn assert_74(mut session: Session, since: Instant, limit: Duration) {
+    assert_eq!(session.wait_exit(), (Some(74), None));
+    assert!(since.elapsed() < limit + SLACK, "{:?}", since.elapsed());
+    session.close_stdout();
+    let outcome = session.finish_unchecked();
+    assert!(outcome.left.is_empty(), "left: {:?}", outcome.left);
+    assert!(!outcome.stderr.contains("panicked"), "{}", outcome.stderr);
+}
+
+#[test]
+fn a_cancel_is_served_though_nobody_reads_stdout_and_ends_in_74() {
+    let mut session = Case::with(flood(0)).unread().spawn();
+    session.start(json!({}));
+    wait_held_up(&session);
+    session.cancel();
+    assert_74(session, Instant::now(), Duration::from_secs(5));
+}
+
+#[test]
+fn a_deadline_is_served_though_nobody_reads_stdout() {
+    let mut session = Case::with(flood(0)).unread().spawn();
+    session.start(json!({"timeout_s": 2}));
+    wait_held_up(&session);
+    assert_74(session, Instant::now(), Duration::from_secs(2 + 5));
+}
+
+#[test]
+fn a_reader_that_comes_back_after_a_cancel_gets_every_frame() {
+    let mut session = Case::with(flood(0)).unread().spawn();
+    session.start(json!({}));
+    wait_held_up(&session);
+    session.cancel();
+    session.read_stdout();
+    session.finish().cancelled();
+}
+
+#[test]
+fn a_slow_reader_holds_up_the_agent_and_gets_every_line() {
+    let mut session = Case::with(flood(1000).say("msg_last", "last").done("last")).unread().spawn();
+    session.start(json!({}));
+    wait_held_up(&session);
+    assert!(!session.log().noted("flooded"), "the program swallowed ten megabytes");
+    session.read_stdout();
+    let outcome = session.finish();
+    assert_eq!(outcome.completed()["text"], "last");
+    assert_eq!(outcome.said().len(), 1000 * 10_000 + "last".len());
+}
+
+#[test]
+fn a_closed_stdout_stops_a_silent_and_a_talking_agent() {
+    let silent = Script::new().say("msg_1", "now").sh("listen");
+    let talking = Script::new().say("msg_1", "now").sh(r#"while :; do out "$LINE"; sleep 0.05; done"#);
+    let line = text("msg_2", "more").to_string();
+    for script in [silent, Script::bare().sh(&format!("LINE={}", quote(&line))).sh(&talking.body())] {
+        let mut session = Case::with(script).spawn();
+        session.start(json!({}));
+        session.until_text("now");
+        session.close_stdout();
+        assert_74(session, Instant::now(), Duration::from_secs(1 + 3));
+    }
+}
+
+#[test]
+fn a_closed_stdout_is_noticed_with_a_question_open() {
+    let mut session = Case::with(Script::asks_bash()).spawn();
+    session.start(json!({}));
+    session.until("run.question");
+    session.close_stdout();
+    assert_74(session, Instant::now(), Duration::from_secs(1 + 3));
+}
+
+#[test]
+fn a_full_disk_at_stdout_is_74_with_a_word_on_stderr() {
+    let mut session = Case::with(Script::hello()).stdout_file("/dev/full").spawn();
+    session.start(json!({}));
+    let outcome = session.finish_unchecked();
+    assert_eq!(outcome.exit_code, Some(74));
+    assert!(outcome.stderr.starts_with("spektacular: "), "{}", outcome.stderr);
+    assert!(!outcome.stderr.contains("panicked"), "{}", outcome.stderr);
+    assert!(outcome.left.is_empty());
+}
+
+#[test]
+fn descriptors_that_are_closed_at_the_start_are_noticed() {
+    let session = Case::with(Script::hello()).shell(r#"exec "$@" <&-"#).spawn();
+    session.finish().failed("no_start");
+    let mut session = Case::with(Script::hello()).shell(r#"exec "$@" >&-"#).spawn();
+    session.start(json!({}));
+    let outcome = session.finish_unchecked();
+    assert_eq!(outcome.exit_code, Some(74));
+}
+
+#[test]
+fn non_blocking_pipes_tear_no_frame() {
+    let mut session = Case::with(flood(300).say("msg_last", "last").sh("listen")).nonblocking().unread().spawn();
+    session.send_raw(br#"{"v":"1","type":"run.start","#);
+    session.send_raw(b"\"payload\":{\"prompt\":\"hi\"}}\n");
+    wait_held_up(&session);
+    session.read_stdout();
+    session.until_text("last");
+    session.send_line(r#"{"v":"1","type":"run.cancel"}"#);
+    let outcome = session.finish();
+    outcome.cancelled();
+    assert_eq!(outcome.said().len(), 300 * 10_000 + "last".len());
+}
+
+#[test]
+fn an_endless_line_of_the_agents_is_skipped_in_bounded_memory() {
+    let script = Script::new()
+        .sh(r"head -c 400000000 /dev/zero | tr '\0' x; echo")
+        .say("msg_1", "after it")
+        .sh("listen");
+    let mut session = Case::with(script).spawn();
+    session.start(json!({"idle_timeout_s": 0}));
+    session.until_warning("agent_output_unparsed");
+    session.until_text("after it");
+    let peak = procs::peak_kib(session.pid());
+    assert!(peak < 200 * 1024, "{peak} KiB");
+    session.cancel();
+    session.finish().cancelled();
+}
+
+#[test]
+fn text_that_is_not_quite_utf8_or_json_is_repaired() {
+    let line = |inner: &[u8]| {
+        let whole = text("msg_1", "@@").to_string();
+        let (head, tail) = whole.split_once("@@").unwrap();
+        [head.as_bytes(), inner, tail.as_bytes(), b"\n"].concat()
+    };
+    let rows: [(&str, Vec<u8>, &str); 5] = [
+        ("bad UTF-8", line(b"a\xffb"), "a\u{fffd}b"),
+        ("a lone surrogate", line(br"a\ud800b"), "a\u{fffd}b"),
+        ("an escaped NUL", line(br"a\u0000b"), "a"),
+        ("a byte order mark", [b"\xef\xbb\xbf".to_vec(), line(b"ab")].concat(), "ab"),
+        ("a carriage return", [&line(b"ab")[..line(b"ab").len() - 1], b"\r\n"].concat(), "ab"),
+    ];
+    for (name, bytes, expected) in rows {
+        let outcome = run(Case::with(Script::new().bytes(&bytes).done("ok")), json!({}));
+        outcome.completed();
+        assert!(outcome.said().contains(expected), "{name}: {:?}", outcome.said());
+        assert!(outcome.warnings("agent_output_unparsed").is_empty(), "{name}");
+    }
+}
+
+#[test]
+fn noise_of_the_agents_is_a_warning_in_its_place_without_its_content() {
+    let script = Script::new()
+        .say("msg_1", "one")
+        .raw("zq-noise-7731 is no JSON")
+        .say("msg_2", "two")
+        .raw(r#"["zq-noise-7731"]"#)
+        .raw(r#"{"type":"zq-noise-7731"}"#)
+        .say("msg_3", "three")
+        .done("three");
+    let outcome = run(Case::with(script), json!({}));
+    outcome.completed();
+    let order: Vec<&str> = outcome
+        .frames
+        .iter()
+        .filter(|f| f.is_progress("text") || f.is_progress("warning"))
+        .map(|f| if f.is_progress("text") { f.text("text") } else { f.text("code") })
+        .collect();
+    assert_eq!(order[..3], ["one", "agent_output_unparsed", "two"]);
+    assert_eq!(order.last(), Some(&"three"));
+    outcome.never_shows("zq-noise-7731");
+}
+
+#[test]
+fn half_a_line_and_then_death_is_a_warning_and_agent_exited() {
+    let outcome = run(Case::with(Script::new().bytes(br#"{"type":"assis"#).sh("exit 5")), json!({}));
+    let payload = outcome.failed("agent_exited");
+    assert_eq!(payload["agent_exit"]["code"], 5);
+    assert_eq!(outcome.warnings("agent_output_unparsed").len(), 1);
+}
+
+#[test]
+fn the_first_result_counts_and_nothing_after_it_makes_a_second_end() {
+    let script = Script::new()
+        .say("msg_1", "first")
+        .result("first")
+        .out(&error_result(json!({"subtype": "error_during_execution"})))
+        .result("second")
+        .sh("listen");
+    let outcome = run(Case::with(script), json!({}));
+    assert_eq!(outcome.completed()["text"], "first");
+}
+
+#[test]
+fn an_agent_that_ends_without_a_word_failed_whatever_its_status() {
+    for (end, code, signal) in [
+        ("exit 0", json!(0), Value::Null),
+        ("exit 3", json!(3), Value::Null),
+        ("kill -SEGV $$", Value::Null, json!(11)),
+        ("kill -KILL $$", Value::Null, json!(9)),
+    ] {
+        let outcome = run(Case::with(Script::new().say("msg_1", "so far").sh(end)), json!({}));
+        let payload = outcome.failed("agent_exited");
+        assert_eq!((&payload["agent_exit"]["code"], &payload["agent_exit"]["signal"]), (&code, &signal), "{end}");
+        assert_eq!(outcome.said(), "so far", "{end}");
+    }
+}
+
+#[test]
+fn a_death_with_a_question_open_resolves_it() {
+    let script = Script::new().out(&support::agent::can_use("req-1", "t", "Bash", &bash("x"))).sh("exit 1");
+    let outcome = run(Case::with(script), json!({}));
+    outcome.failed("agent_exited");
+    assert_eq!(outcome.resolutions(), ["withdrawn"]);
+}
+
+#[test]
+fn a_start_that_the_system_refuses_is_told_by_code() {
+    let elf = [b"\x7fELF".as_slice(), &[0; 20]].concat();
+    let rows: [(&str, Vec<u8>, u32, &str); 7] = [
+        ("not executable", b"#!/bin/sh\nexit 0\n".to_vec(), 0o644, "agent_start_failed"),
+        ("a missing interpreter", b"#!/no/such/interpreter\n".to_vec(), 0o755, "agent_start_failed"),
+        ("a carriage return in the first line", b"#!/bin/sh\r\nexit 0\r\n".to_vec(), 0o755, "agent_start_failed"),
+        ("a cut binary", elf, 0o755, "agent_start_failed"),
+        ("an empty file", Vec::new(), 0o755, "agent_start_failed"),
+        ("env without the interpreter", b"#!/usr/bin/env no-such-node\n".to_vec(), 0o755, "agent_start_failed"),
+        ("exit 126", b"#!/bin/sh\nexit 126\n".to_vec(), 0o755, "agent_start_failed"),
+    ];
+    for (name, content, mode, code) in rows {
+        let outcome = run(Case::new().agent_file(&content, mode), json!({}));
+        assert_eq!(outcome.terminal().text("code"), code, "{name}: {}", outcome.terminal().raw);
+        assert_eq!(outcome.frames[0].kind(), "run.started", "{name}");
+        assert_eq!(outcome.exit_code, Some(4), "{name}");
+    }
+}
+
+#[test]
+fn a_missing_agent_is_told_after_run_started() {
+    let outcome = run(Case::new(), json!({}));
+    let payload = outcome.failed("agent_not_found");
+    assert!(payload["agent_exit"].is_null());
+    assert_eq!(outcome.exit_code, Some(4));
+    assert_eq!(outcome.frames[0].kind(), "run.started");
+}
+
+#[test]
+fn few_descriptors_end_the_run_in_order_or_not_at_all() {
+    for limit in [8, 10, 12, 14, 16, 18, 20] {
+        let case = Case::with(Script::hello()).shell(&format!(r#"ulimit -n {limit}; exec "$@""#));
+        let mut session = case.spawn();
+        session.start(json!({}));
+        let outcome = session.finish();
+        assert!(matches!(outcome.exit_code, Some(0 | 1 | 4 | 70)), "{limit}: {:?}", outcome.exit_code);
+    }
+}
+
+#[test]
+fn a_prompt_of_a_megabyte_arrives_whole() {
+    let prompt: String = (0..100_000).map(|n| format!("{n:09} ")).collect();
+    let outcome = run(Case::with(Script::hello()), json!({"prompt": prompt}));
+    outcome.completed();
+    assert!(outcome.log().prompts() == [prompt], "the prompt was changed");
+}
+
+#[test]
+fn an_agent_that_never_reads_its_stdin_can_be_cancelled_and_timed_out() {
+    let prompt = "0123456789".repeat(100_000);
+    let deaf = || Case::with(Script::bare().sh("while :; do sleep 1; done")).spawn();
+    let mut session = deaf();
+    session.start(json!({"prompt": prompt}));
+    session.wait_until("the agent", || session.log().ran());
+    session.cancel();
+    let asked = Instant::now();
+    let outcome = session.finish();
+    outcome.cancelled();
+    assert!(outcome.ended - asked < Duration::from_secs(4) + SLACK);
+
+    let mut session = deaf();
+    session.start(json!({"prompt": prompt, "start_timeout_s": 0.5}));
+    session.finish().failed("start_timeout");
+}
+
+#[test]
+fn a_flood_on_stderr_blocks_nothing_and_its_tail_is_short() {
+    let noise = "yes zq-stderr-7731 | head -c 50000000 >&2";
+    let outcome = run(Case::with(Script::new().sh(noise).say("msg_1", "ok").done("ok")), json!({}));
+    outcome.completed();
+    outcome.never_shows("zq-stderr-7731");
+    let outcome = run(Case::with(Script::bare().sh(noise).sh("exit 1")), json!({}));
+    outcome.failed(outcome.terminal().text("code"));
+    let tail = outcome.terminal()["payload"]["detail"]["stderr_tail"].as_str().unwrap_or("");
+    assert!(tail.len() <= 8 * 1024, "{} bytes", tail.len());
+}
+
+fn assert_idle(session: &Session, state: &str) {
+    let before = procs::cpu_ticks(session.pid());
+    // Two seconds of nothing: the time itself is what is measured.
+    io::wait_for(Duration::from_secs(2), || false);
+    let used = procs::cpu_ticks(session.pid()) - before;
+    assert!(used <= 2, "{state}: {used} ticks of 10 ms in two seconds");
+}
+
+#[test]
+fn waiting_costs_no_processor_time() {
+    let mut session = Case::with(Script::asks_bash()).spawn();
+    session.start(json!({}));
+    let asked = session.until("run.question");
+    assert_idle(&session, "a question is open");
+    session.answer(&asked, json!("deny"));
+    session.finish().completed();
+
+    let mut session = Case::with(Script::new().say("msg_1", "now").sh("listen")).spawn();
+    session.start(json!({}));
+    session.until_text("now");
+    assert_idle(&session, "the agent is silent");
+    session.close_stdin();
+    assert_idle(&session, "stdin is at its end");
+    session.signal(rustix::process::Signal::TERM);
+    session.finish().cancelled();
+
+    let mut session = Case::with(flood(0)).unread().spawn();
+    session.start(json!({}));
+    wait_held_up(&session);
+    assert_idle(&session, "stdout is blocked");
+}
+
+/// What the agent says about an error of its provider's, and how it ends.
+fn provider_error(class: &str, fields: Value) -> Script {
+    let mut message = text("msg_1", fields["result"].as_str().unwrap_or(""));
+    message["error"] = json!(class);
+    message["message"]["model"] = json!("<synthetic>");
+    Script::new().out(&message).out(&error_result(fields)).sh("RC=1\nlisten")
+}
+
+fn api(status: u16, text: &str) -> Value {
+    json!({"api_error_status": status, "result": text, "stop_reason": "stop_sequence", "terminal_reason": "api_error"})
+}
+
+#[test]
+fn the_agents_error_is_told_by_code() {
+    let limit = |subtype: &str, reason: &str| json!({"subtype": subtype, "terminal_reason": reason, "errors": ["x"]});
+    let too_long = json!({"api_error_status": 400, "result": "Prompt is too long", "terminal_reason": "prompt_too_long"});
+    let login = json!({"result": "Not logged in · Please run /login", "api_error_status": null});
+    let rows = [
+        ("authentication_failed", api(401, "Invalid API key · Fix external API key"), "auth_required"),
+        ("authentication_failed", api(403, "Failed to authenticate. API Error: 403"), "auth_required"),
+        ("authentication_failed", login, "auth_required"),
+        ("model_not_found", api(404, "There's an issue with the selected model"), "model_not_found"),
+        ("rate_limit", api(429, "API Error: Request rejected (429)"), "rate_limited"),
+        ("server_error", api(500, "API Error: 500 at 127.0.0.1:1"), "provider_unavailable"),
+        ("overloaded", api(529, "API Error: Repeated 529 Overloaded errors"), "provider_unavailable"),
+        ("invalid_request", too_long, "context_exceeded"),
+        ("billing_error", api(400, "Credit balance is too low"), "limit_reached"),
+        ("x", limit("error_max_turns", "max_turns"), "limit_reached"),
+        ("x", limit("error_max_budget_usd", "budget_exhausted"), "limit_reached"),
+        ("unknown", api(418, "API Error: 418"), "agent_error"),
+    ];
+    for (class, fields, code) in rows {
+        let outcome: Outcome = run(Case::with(provider_error(class, fields.clone())), json!({}));
+        let payload = outcome.failed(code);
+        let retryable = matches!(code, "rate_limited" | "provider_unavailable");
+        assert_eq!(payload["retryable"], retryable, "{code}");
+        if let Some(status) = fields["api_error_status"].as_u64() {
+            assert_eq!(payload["detail"]["http_status"], status, "{code}");
+        }
+    }
+}
+
+#[test]
+fn a_session_that_the_agent_does_not_know_is_session_not_found() {
+    let mut result = error_result(json!({
+        "subtype": "error_during_execution", "num_turns": 0, "stop_reason": null,
+        "errors": ["No conversation found with session ID: 11111111-2222-4333-8444-555555555555"]
+    }));
+    for key in ["result", "terminal_reason"] {
+        result.as_object_mut().unwrap().remove(key);
+    }
+    let script = Script::bare().sh("prompt").out(&result).sh("echo 'No conversation found' >&2\nRC=1\nlisten");
+    let payload = json!({"session_id": "11111111-2222-4333-8444-555555555555"});
+    run(Case::with(script), payload).failed("session_not_found");
+}
+
+#[test]
+fn the_agents_own_word_decides_over_its_exit_status() {
+    let script = Script::new().say("msg_1", "ok").out(&success("ok")).sh("RC=9\nlisten");
+    let outcome = run(Case::with(script), json!({}));
+    assert_eq!(outcome.completed()["agent_exit"]["code"], 9);
+    let retry = json!({"type": "system", "subtype": "api_retry", "attempt": 1, "max_retries": 2, "retry_delay_ms": 1.5,
+        "error_status": 529, "error": "overloaded"});
+    let script = Script::bare().sh("prompt").out(&init()).out(&retry).say("msg_1", "ok").done("ok");
+    let outcome = run(Case::with(script), json!({}));
+    outcome.completed();
+    assert_eq!(outcome.warnings("agent_retrying").len(), 1);
+    assert!(outcome.progress("status").iter().any(|f| f.text("status") == "retrying"));
+}

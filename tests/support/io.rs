@@ -1,0 +1,158 @@
+//! The threads at the program's pipes, and waiting.
+
+use std::io::{PipeReader, PipeWriter, Read, Write};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+const OPEN: u8 = 0;
+const PAUSED: u8 = 1;
+const CLOSED: u8 = 2;
+
+/// Whether a reader reads, waits, or closes its end.
+#[derive(Clone)]
+pub(crate) struct Gate(Arc<AtomicU8>);
+
+impl Gate {
+    pub(crate) fn new() -> Gate {
+        Gate(Arc::new(AtomicU8::new(OPEN)))
+    }
+
+    pub(crate) fn open(&self) {
+        self.0.store(OPEN, Ordering::SeqCst);
+    }
+
+    pub(crate) fn pause(&self) {
+        self.0.store(PAUSED, Ordering::SeqCst);
+    }
+
+    pub(crate) fn close(&self) {
+        self.0.store(CLOSED, Ordering::SeqCst);
+    }
+}
+
+/// A line of the program's, and when it came.
+pub(crate) struct Line {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) complete: bool,
+    pub(crate) at: Instant,
+}
+
+/// Reads a pipe line by line on a thread of its own.
+pub(crate) struct LineReader {
+    all: Arc<Mutex<Vec<u8>>>,
+    done: Arc<AtomicBool>,
+}
+
+impl LineReader {
+    pub(crate) fn spawn(pipe: PipeReader, gate: Gate) -> (LineReader, Receiver<Line>) {
+        let (send, receive) = channel();
+        let reader = LineReader { all: Arc::default(), done: Arc::default() };
+        let (all, done) = (reader.all.clone(), reader.done.clone());
+        thread::spawn(move || {
+            pump(pipe, &gate, &all, &send);
+            done.store(true, Ordering::SeqCst);
+        });
+        (reader, receive)
+    }
+
+    /// All bytes so far.
+    pub(crate) fn all(&self) -> Vec<u8> {
+        self.all.lock().expect("lock").clone()
+    }
+
+    pub(crate) fn is_done(&self) -> bool {
+        self.done.load(Ordering::SeqCst)
+    }
+}
+
+fn pump(mut pipe: PipeReader, gate: &Gate, all: &Mutex<Vec<u8>>, send: &Sender<Line>) {
+    let mut rest = Vec::new();
+    let mut buffer = vec![0; 64 * 1024];
+    loop {
+        match gate.0.load(Ordering::SeqCst) {
+            CLOSED => return,
+            PAUSED => {
+                thread::sleep(Duration::from_millis(2));
+                continue;
+            }
+            _ => {}
+        }
+        if !readable(&pipe) {
+            continue;
+        }
+        let count = pipe.read(&mut buffer).unwrap_or(0);
+        if count == 0 {
+            break;
+        }
+        all.lock().expect("lock").extend_from_slice(&buffer[..count]);
+        rest.extend_from_slice(&buffer[..count]);
+        let mut from = 0;
+        while let Some(end) = rest[from..].iter().position(|b| *b == b'\n') {
+            let line = Line { bytes: rest[from..from + end].to_vec(), complete: true, at: Instant::now() };
+            from += end + 1;
+            let _ = send.send(line);
+        }
+        rest.drain(..from);
+    }
+    if !rest.is_empty() {
+        let _ = send.send(Line { bytes: rest, complete: false, at: Instant::now() });
+    }
+}
+
+/// Waits a moment for bytes or the end, so that a gate is seen in between.
+fn readable(pipe: &PipeReader) -> bool {
+    let mut fds = [PollFd::new(pipe, PollFlags::IN)];
+    let timeout = Timespec { tv_sec: 0, tv_nsec: 10_000_000 };
+    matches!(poll(&mut fds, Some(&timeout)), Ok(count) if count > 0)
+}
+
+/// Writes stdin on a thread of its own, so that a test never blocks. Dropped, it writes what it has and closes.
+pub(crate) struct StdinWriter(Sender<Vec<u8>>);
+
+impl StdinWriter {
+    pub(crate) fn spawn(mut pipe: PipeWriter) -> StdinWriter {
+        let (send, receive) = channel::<Vec<u8>>();
+        thread::spawn(move || {
+            for bytes in receive {
+                if pipe.write_all(&bytes).is_err() {
+                    return; // The program has ended; its frames tell the rest.
+                }
+            }
+        });
+        StdinWriter(send)
+    }
+
+    pub(crate) fn send(&self, bytes: Vec<u8>) {
+        let _ = self.0.send(bytes);
+    }
+}
+
+/// Looks every few milliseconds whether something has come about.
+pub(crate) fn wait_for(limit: Duration, done: impl Fn() -> bool) -> bool {
+    let until = Instant::now() + limit;
+    loop {
+        if done() {
+            return true;
+        }
+        if Instant::now() > until {
+            return false;
+        }
+        thread::sleep(Duration::from_millis(3));
+    }
+}
+
+/// The text with its middle left out.
+pub(crate) fn shorten(text: &str, limit: usize) -> String {
+    let count = text.chars().count();
+    if count <= limit {
+        return text.to_owned();
+    }
+    let head: String = text.chars().take(limit * 3 / 4).collect();
+    let tail: String = text.chars().skip(count - limit / 4).collect();
+    format!("{head} … {tail} ({count} characters)")
+}

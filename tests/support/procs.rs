@@ -1,0 +1,60 @@
+//! What /proc tells about the processes of a case.
+
+use std::fs;
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::MARKER;
+
+/// The processes whose environment holds the case's marker, with their command lines. A zombie has none.
+pub(crate) fn marked(marker: &str) -> Vec<(i32, String)> {
+    let wanted = format!("{MARKER}={marker}");
+    let mut found = Vec::new();
+    for entry in fs::read_dir("/proc").expect("/proc").flatten() {
+        let Some(pid) = entry.file_name().to_str().and_then(|n| n.parse::<i32>().ok()) else { continue };
+        let Ok(environ) = fs::read(format!("/proc/{pid}/environ")) else { continue };
+        if environ.split(|b| *b == 0).any(|v| v == wanted.as_bytes()) {
+            let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            found.push((pid, String::from_utf8_lossy(&line).replace('\0', " ")));
+        }
+    }
+    found
+}
+
+pub(crate) fn kill_marked(marker: &str) {
+    for (pid, _) in marked(marker) {
+        if let Some(pid) = Pid::from_raw(pid) {
+            let _ = kill_process(pid, Signal::KILL);
+        }
+    }
+}
+
+/// Whether the process is there and no zombie.
+pub(crate) fn alive(pid: i32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let state = stat.rsplit(')').next().and_then(|rest| rest.split_whitespace().next());
+    state.is_some_and(|s| s != "Z" && s != "X")
+}
+
+/// The processor time that a process has used, in ticks of 10 ms.
+pub(crate) fn cpu_ticks(pid: u32) -> u64 {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).expect("stat");
+    let rest = stat.rsplit(')').next().expect("stat");
+    let fields: Vec<&str> = rest.split_whitespace().collect();
+    fields[11].parse::<u64>().expect("utime") + fields[12].parse::<u64>().expect("stime")
+}
+
+/// The most memory that a process has held, in KiB.
+pub(crate) fn peak_kib(pid: u32) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let line = status.lines().find(|l| l.starts_with("VmHWM:")).unwrap_or("VmHWM: 0 kB");
+    line.split_whitespace().nth(1).and_then(|n| n.parse().ok()).unwrap_or(0)
+}
+
+/// Whether the process has a handler for the signal.
+pub(crate) fn handles(pid: u32, signal: Signal) -> bool {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let line = status.lines().find_map(|l| l.strip_prefix("SigCgt:")).unwrap_or("0");
+    let mask = u64::from_str_radix(line.trim(), 16).unwrap_or(0);
+    mask & (1 << (signal.as_raw() - 1)) != 0
+}
