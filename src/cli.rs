@@ -87,8 +87,7 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Typed, Wrong> {
 /// Whether a command line asks for JSON, as far as that can be told from one that is wrong.
 pub fn wants_json(args: &[OsString]) -> bool {
     let is = |at: usize, text: &str| args.get(at).is_some_and(|arg| arg == text);
-    is(0, "adhoc")
-        && (0..args.len()).any(|at| is(at, "--output=json") || (is(at, "--output") && is(at + 1, "json")))
+    is(0, "adhoc") && (0..args.len()).any(|at| is(at, "--output=json") || (is(at, "--output") && is(at + 1, "json")))
 }
 
 fn version() -> String {
@@ -121,7 +120,8 @@ fn of_command(command: &'static Command, mut parser: lexopt::Parser) -> Result<T
                 continue;
             }
             Some(Arg::Long(name)) => command.flags.iter().find(|flag| flag.long == name).ok_or_else(|| {
-                unknown("flag", name, command.flags.iter().map(|flag| flag.long)).replace("Did you mean ", "Did you mean --")
+                unknown("flag", name, command.flags.iter().map(|flag| flag.long))
+                    .replace("Did you mean ", "Did you mean --")
             })?,
             Some(Arg::Short(letter)) => command
                 .flags
@@ -131,7 +131,9 @@ fn of_command(command: &'static Command, mut parser: lexopt::Parser) -> Result<T
         };
         let value = match flag.value {
             Value::Switch(_) => OsString::new(),
-            _ => parser.value().map_err(|_| format!("--{} needs a value: --{} {}.", flag.long, flag.long, flag.metavar))?,
+            _ => parser
+                .value()
+                .map_err(|_| format!("--{} needs a value: --{} {}.", flag.long, flag.long, flag.metavar))?,
         };
         given.push((flag, value));
     }

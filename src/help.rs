@@ -56,7 +56,13 @@ pub struct Command {
     pub more: &'static str,
 }
 
-const fn field(long: &'static str, name: &'static str, metavar: &'static str, value: Value, help: &'static str) -> Flag {
+const fn field(
+    long: &'static str,
+    name: &'static str,
+    metavar: &'static str,
+    value: Value,
+    help: &'static str,
+) -> Flag {
     Flag { long, short: None, metavar, value, goes: Goes::Field(name), help }
 }
 

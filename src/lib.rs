@@ -2,8 +2,8 @@
 #![forbid(unsafe_code)]
 
 pub mod agent;
-pub mod cli;
 pub mod clean;
+pub mod cli;
 pub mod cmd;
 pub mod failure;
 pub mod help;

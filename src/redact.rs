@@ -52,7 +52,9 @@ impl fmt::Debug for Secret {
 /// those the longest.
 pub struct Redactor {
     /// One bit for each pair of bytes with which a form or a shape begins.
-    pairs: Box<[u64; 1024]>,
+    pairs: Box<Pairs>,
+    /// The same for the shapes alone.
+    shape_pairs: Box<Pairs>,
     /// The first bytes of the forms.
     first: [bool; 256],
     /// For each pair of bytes the number of its bucket, from 1; empty before the first value.
@@ -80,12 +82,7 @@ impl Redactor {
         for [a, b] in shapes::triggers() {
             mark(&mut pairs, pair(a, b));
         }
-        Self {
-            pairs,
-            first: [false; 256],
-            slots: Vec::new(),
-            buckets: Vec::new(),
-        }
+        Self { shape_pairs: pairs.clone(), pairs, first: [false; 256], slots: Vec::new(), buckets: Vec::new() }
     }
 
     /// Registers all forms of a value, and of its lines when it has several.
@@ -114,8 +111,7 @@ impl Redactor {
         is_path: &dyn Fn(&str) -> bool,
     ) {
         for (name, value) in vars {
-            if is_secret_name(name) && !is_setting(value) && forms::usable(value) && !is_path(value)
-            {
+            if is_secret_name(name) && !is_setting(value) && forms::usable(value) && !is_path(value) {
                 self.add(value);
             }
         }
@@ -158,11 +154,7 @@ impl Redactor {
     fn form_at(&self, view: View<'_>, at: usize) -> Result<usize, Stop> {
         let (first, second) = (view.at(at)?, view.bytes.get(at + 1));
         let Some(&second) = second else {
-            return Err(if self.first[usize::from(first)] {
-                view.ran_out()
-            } else {
-                Stop::No
-            });
+            return Err(if self.first[usize::from(first)] { view.ran_out() } else { Stop::No });
         };
         let bucket = match self.slots.get(pair(first, second)) {
             None | Some(0) => return Err(Stop::No),
@@ -170,6 +162,10 @@ impl Redactor {
         };
         let rest = &view.bytes[at..];
         for form in bucket.iter().map(String::as_bytes) {
+            // Most candidates fail here, without a call to compare them.
+            if rest.get(2).is_some_and(|third| form.get(2) != Some(third)) {
+                continue;
+            }
             if rest.starts_with(form) {
                 return Ok(at + form.len());
             }
@@ -180,14 +176,21 @@ impl Redactor {
         Err(Stop::No)
     }
 
+    /// Whether the first two bytes allow a shape here.
+    fn may_be_shape(&self, view: View<'_>, at: usize) -> bool {
+        match view.bytes[at..] {
+            [a, b, ..] => is_marked(&self.shape_pairs, pair(a, b)),
+            _ => true,
+        }
+    }
+
     /// The first place from which on something may begin, at most `limit`. The last byte always
     /// counts as such a place, since it has no pair.
     fn candidate(&self, bytes: &[u8], from: usize, limit: usize) -> usize {
         let stop = limit.min(bytes.len().saturating_sub(1)).max(from);
         let end = bytes.len().min(stop + 1);
         for (n, window) in bytes[from..end].windows(2).enumerate() {
-            let index = pair(window[0], window[1]);
-            if self.pairs[index >> 6] >> (index & 63) & 1 != 0 {
+            if is_marked(&self.pairs, pair(window[0], window[1])) {
                 return from + n;
             }
         }
@@ -195,27 +198,24 @@ impl Redactor {
     }
 }
 
+/// One bit for each pair of bytes.
+type Pairs = [u64; 1024];
+
 fn pair(a: u8, b: u8) -> usize {
     usize::from(a) | usize::from(b) << 8
 }
 
-fn mark(pairs: &mut [u64; 1024], index: usize) {
+fn mark(pairs: &mut Pairs, index: usize) {
     pairs[index >> 6] |= 1 << (index & 63);
 }
 
+fn is_marked(pairs: &Pairs, index: usize) -> bool {
+    pairs[index >> 6] >> (index & 63) & 1 != 0
+}
+
 fn is_secret_name(name: &str) -> bool {
-    const MARKS: [&str; 8] = [
-        "KEY",
-        "TOKEN",
-        "SECRET",
-        "PASSWORD",
-        "PASSWD",
-        "CREDENTIAL",
-        "CREDENTIALS",
-        "PAT",
-    ];
-    name.split('_')
-        .any(|part| MARKS.iter().any(|mark| mark.eq_ignore_ascii_case(part)))
+    const MARKS: [&str; 8] = ["KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL", "CREDENTIALS", "PAT"];
+    name.split('_').any(|part| MARKS.iter().any(|mark| mark.eq_ignore_ascii_case(part)))
 }
 
 /// Whether a value is a number or a switch. Only plain decimals are numbers: a hex key such as
@@ -225,10 +225,7 @@ fn is_setting(value: &str) -> bool {
     let digits = value.strip_prefix(['-', '+']).unwrap_or(value);
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
     let number = !(whole.is_empty() && fraction.is_empty())
-        && whole
-            .bytes()
-            .chain(fraction.bytes())
-            .all(|byte| byte.is_ascii_digit());
+        && whole.bytes().chain(fraction.bytes()).all(|byte| byte.is_ascii_digit());
     number || WORDS.iter().any(|word| word.eq_ignore_ascii_case(value))
 }
 
@@ -249,9 +246,7 @@ pub struct Stream {
 
 impl fmt::Debug for Stream {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Stream")
-            .field("held", &self.held())
-            .finish_non_exhaustive()
+        f.debug_struct("Stream").field("held", &self.held()).finish_non_exhaustive()
     }
 }
 
@@ -286,11 +281,7 @@ impl Stream {
         let back = scan.at.saturating_sub(LOOK_BACK).max(scan.gap);
         let start = text.floor_char_boundary(back);
         self.returned = scan.at - start;
-        self.armed = scan.armed.map(|armed| Armed {
-            at: armed.at - start,
-            end: armed.end - start,
-            ..armed
-        });
+        self.armed = scan.armed.map(|armed| Armed { at: armed.at - start, end: armed.end - start, ..armed });
         self.growth = scan.growth.map(|growth| Growth {
             at: growth.at - start,
             least: growth.least.saturating_sub(start),

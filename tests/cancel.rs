@@ -43,7 +43,8 @@ fn assert_cancelled(outcome: &Outcome, source: &str) {
 #[test]
 fn a_cancel_before_the_start_ends_at_once() {
     let mut session = Case::with(Script::hello()).spawn();
-    session.send_line(r#"{"v":"1","id":"c","type":"run.cancel","run_id":"r-9","payload":{"reason":"changed my mind"}}"#);
+    session
+        .send_line(r#"{"v":"1","id":"c","type":"run.cancel","run_id":"r-9","payload":{"reason":"changed my mind"}}"#);
     let outcome = session.finish();
     assert_cancelled(&outcome, "orchestrator");
     assert_eq!(outcome.frames.len(), 1);
@@ -245,7 +246,7 @@ fn the_time_limit_counts_while_a_question_is_open_too() {
 #[test]
 fn an_agent_that_shows_no_sign_of_life_is_a_start_timeout() {
     let mut session = Case::with(Script::bare().sh("while recv; do :; done")).spawn();
-    session.start(json!({"start_timeout_s": 0.5, "idle_timeout_s": 0.1}));
+    session.start(json!({"start_timeout_s": 0.5}));
     let outcome = session.finish();
     outcome.failed("start_timeout");
     assert_eq!(outcome.exit_code, Some(5));
@@ -285,6 +286,17 @@ fn the_idle_clock_stands_still_while_a_tool_runs() {
     }
     fs::write(session.log().path("go"), "").unwrap();
     session.finish().completed();
+}
+
+#[test]
+fn the_idle_clock_stands_still_for_no_longer_than_the_tools_limit() {
+    let script = Script::new().tool_use("toolu_1", "Bash", &bash("sleep 1")).sh("listen");
+    let mut session = Case::with(script).spawn();
+    session.start(json!({"idle_timeout_s": 0.3, "tool_timeout_s": 0.6}));
+    let tool = session.until_progress("tool");
+    let outcome = session.finish();
+    outcome.failed("idle_timeout");
+    assert!(outcome.terminal().at - tool.at >= Duration::from_millis(550), "the tool had no time of its own");
 }
 
 #[test]

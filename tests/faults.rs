@@ -141,10 +141,8 @@ fn non_blocking_pipes_tear_no_frame() {
 
 #[test]
 fn an_endless_line_of_the_agents_is_skipped_in_bounded_memory() {
-    let script = Script::new()
-        .sh(r"head -c 400000000 /dev/zero | tr '\0' x; echo")
-        .say("msg_1", "after it")
-        .sh("listen");
+    let script =
+        Script::new().sh(r"head -c 400000000 /dev/zero | tr '\0' x; echo").say("msg_1", "after it").sh("listen");
     let mut session = Case::with(script).spawn();
     session.start(json!({"idle_timeout_s": 0}));
     session.until_warning("agent_output_unparsed");
@@ -368,7 +366,8 @@ fn api(status: u16, text: &str) -> Value {
 #[test]
 fn the_agents_error_is_told_by_code() {
     let limit = |subtype: &str, reason: &str| json!({"subtype": subtype, "terminal_reason": reason, "errors": ["x"]});
-    let too_long = json!({"api_error_status": 400, "result": "Prompt is too long", "terminal_reason": "prompt_too_long"});
+    let too_long =
+        json!({"api_error_status": 400, "result": "Prompt is too long", "terminal_reason": "prompt_too_long"});
     let login = json!({"result": "Not logged in · Please run /login", "api_error_status": null});
     let rows = [
         ("authentication_failed", api(401, "Invalid API key · Fix external API key"), "auth_required"),

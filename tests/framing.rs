@@ -13,7 +13,8 @@ const ECHO: &str = "zq-echo-7731";
 fn depth(levels: usize) -> String {
     // The message is one level, its payload the second.
     let inner = levels - 2;
-    let deep = format!("{}{}{}", r#"{"a":"#.repeat(inner - 1), format_args!("{{\"b\":\"{ECHO}\"}}"), "}".repeat(inner - 1));
+    let deep =
+        format!("{}{}{}", r#"{"a":"#.repeat(inner - 1), format_args!("{{\"b\":\"{ECHO}\"}}"), "}".repeat(inner - 1));
     format!(r#"{{"v":"1","type":"run.other","payload":{{"x":{deep}}}}}"#)
 }
 
@@ -36,7 +37,10 @@ fn malformed() -> Vec<(&'static str, Vec<u8>)> {
         ("a raw NUL in a string", format!("{head},\"x\":\"\0{ECHO}\"}}")),
         ("a known key twice", format!(r#"{head},"v":"1","x":"{ECHO}"}}"#)),
         ("type twice", format!(r#"{head},"type":"{ECHO}"}}"#)),
-        ("a known key twice in the payload", format!(r#"{{"v":"1","type":"run.cancel","payload":{{"reason":"{ECHO}","reason":"b"}}}}"#)),
+        (
+            "a known key twice in the payload",
+            format!(r#"{{"v":"1","type":"run.cancel","payload":{{"reason":"{ECHO}","reason":"b"}}}}"#),
+        ),
         ("type a number", format!(r#"{{"v":"1","type":5,"x":"{ECHO}"}}"#)),
         ("type null", format!(r#"{{"v":"1","type":null,"x":"{ECHO}"}}"#)),
         ("type missing", format!(r#"{{"v":"1","x":"{ECHO}"}}"#)),
@@ -344,12 +348,8 @@ fn a_text_beyond_the_limit_of_the_last_frame_is_cut_and_says_where_it_is_whole()
     let payload = outcome.completed();
     assert_eq!(payload["truncated"], true);
     let id = payload["message_id"].as_str().expect("the message_id whose pieces are whole");
-    let pieces: String = outcome
-        .progress("text")
-        .iter()
-        .filter(|f| f.text("message_id") == id)
-        .map(|f| f.text("text"))
-        .collect();
+    let pieces: String =
+        outcome.progress("text").iter().filter(|f| f.text("message_id") == id).map(|f| f.text("text")).collect();
     assert_eq!(pieces, text);
 }
 
@@ -372,4 +372,13 @@ fn a_long_tool_output_and_a_long_command_are_cut_to_the_frame() {
     assert_eq!(with_output["payload"]["truncated"], true);
     let answer = outcome.log().answer();
     assert_eq!(answer["updatedInput"]["command"].as_str().map(str::len), Some(100_005), "the agent's input is whole");
+}
+
+#[test]
+fn a_text_with_every_kind_of_line_end_is_one_line_and_comes_back_whole() {
+    let text = "a\u{85}b\u{2028}c\u{2029}d\u{b}e\u{c}f\u{1c}g\u{7f}h\r\ni\u{202e}j\u{9b}k";
+    let outcome = run(Case::with(Script::new().say("msg_1", text).done(text)), json!({"metadata": {"t": text}}));
+    assert_eq!(outcome.completed()["text"], text);
+    assert_eq!(outcome.said(), text);
+    assert_eq!(outcome.completed()["metadata"]["t"], text);
 }

@@ -13,7 +13,10 @@ use support::{Case, Outcome, SLACK, Session, procs, run};
 
 /// Ways to start something that outlives a group kill. Each notes its pid in `$D/child`.
 const ESCAPES: [(&str, &str); 5] = [
-    ("a session of its own", r#"setsid sh -c 'trap "" TERM INT HUP; echo $$ >"$1/child"; while :; do sleep 1; done' x "$D" &"#),
+    (
+        "a session of its own",
+        r#"setsid sh -c 'trap "" TERM INT HUP; echo $$ >"$1/child"; while :; do sleep 1; done' x "$D" &"#,
+    ),
     ("a double fork", r#"(setsid sh -c 'echo $$ >"$1/child"; exec sleep 300' x "$D" &)"#),
     ("nohup", r#"(nohup sh -c 'echo $$ >"$1/child"; exec sleep 300' x "$D" >/dev/null 2>&1 &)"#),
     ("no environment", r#"(env -i setsid sh -c 'echo $$ >"$1/child"; exec sleep 300' x "$D" &)"#),

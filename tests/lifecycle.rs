@@ -104,7 +104,8 @@ fn the_agent_works_in_cwd_and_by_default_in_the_processs_own() {
 #[test]
 fn env_is_added_to_the_agents_environment() {
     let case = Case::with(Script::hello()).env("INHERITED", "yes");
-    let log = run(case, json!({"env": {"ADDED": "a b=c"}})).log();
+    let outcome = run(case, json!({"env": {"ADDED": "a b=c"}}));
+    let log = outcome.log();
     assert_eq!(log.env("ADDED").as_deref(), Some("a b=c"));
     assert_eq!(log.env("INHERITED").as_deref(), Some("yes"));
 }
@@ -119,7 +120,8 @@ fn env_allow_leaves_only_what_it_names_and_the_basics() {
         .env("LC_TIME", "C")
         .env("TERM", "dumb")
         .env("USER", "someone");
-    let log = run(case, json!({"env_allow": ["ONE_NAMED", "MY_*"], "env": {"ADDED": "5"}})).log();
+    let outcome = run(case, json!({"env_allow": ["ONE_NAMED", "MY_*"], "env": {"ADDED": "5"}}));
+    let log = outcome.log();
     for name in ["ONE_NAMED", "MY_FIRST", "ADDED", "PATH", "HOME", "USER", "LANG", "LC_TIME", "TERM", "TMPDIR"] {
         assert!(log.env(name).is_some(), "{name} is missing");
     }
@@ -220,6 +222,43 @@ fn a_tool_is_told_from_its_start_to_its_end() {
 }
 
 #[test]
+fn the_work_of_a_sub_agent_names_the_call_that_started_it() {
+    let mut line = support::agent::text("msg_2", "from below");
+    line["parent_tool_use_id"] = json!("toolu_1");
+    let input = json!({"description": "sub job", "prompt": "do it", "subagent_type": "general-purpose"});
+    let script = Script::new()
+        .tool_use("toolu_1", "Task", &input)
+        .out(&line)
+        .tool_result("toolu_1", "done")
+        .say("msg_3", "from above")
+        .done("from above");
+    let outcome = run(Case::with(script), json!({}));
+    outcome.completed();
+    let task = outcome.progress("tool")[0].clone();
+    assert_eq!(task.text("category"), "agent");
+    for text in outcome.progress("text") {
+        let below = text.text("text") == "from below";
+        assert_eq!(text.text("parent_call_id"), if below { task.text("call_id") } else { "" }, "{}", text.raw);
+    }
+}
+
+#[test]
+fn paths_are_relative_inside_cwd_and_absolute_outside() {
+    let case = Case::new();
+    let inside = json!({"file_path": case.work().join("src/a.txt")});
+    let outside = json!({"file_path": "/etc/hostname"});
+    let script = Script::new()
+        .tool("toolu_1", "Read", &inside, "x")
+        .tool("toolu_2", "Read", &outside, "x")
+        .say("msg_1", "ok")
+        .done("ok");
+    let outcome = run(case.agent(script), json!({}));
+    outcome.completed();
+    let path = |call: usize| outcome.progress("tool")[call]["payload"]["locations"][0]["path"].clone();
+    assert_eq!((path(0), path(2)), (json!("src/a.txt"), json!("/etc/hostname")));
+}
+
+#[test]
 fn usage_counts_cached_tokens_in() {
     let outcome = hello(json!({}));
     let expected = json!({"input_tokens": 17, "output_tokens": 5, "cached_input_tokens": 7, "cost_usd": 0.25});
@@ -243,7 +282,8 @@ fn the_status_follows_the_run() {
     let mut session = Case::with(Script::asks_bash()).spawn();
     session.start(json!({"progress": "minimal"}));
     session.until_status("running");
-    let question = session.until_where("question or waiting", |f| f.kind() == "run.question" || f.is_progress("status"));
+    let question =
+        session.until_where("question or waiting", |f| f.kind() == "run.question" || f.is_progress("status"));
     let question = if question.kind() == "run.question" { question } else { session.until("run.question") };
     session.answer(&question, json!("deny"));
     let outcome = session.finish();
@@ -293,7 +333,8 @@ fn an_agent_that_lingers_after_its_result_has_two_seconds() {
 fn a_change_that_the_agent_reports_is_an_artifact_once() {
     let case = Case::new();
     let path = case.work().join("report.md");
-    let result = json!({"type": "create", "filePath": path, "content": "x", "structuredPatch": [], "originalFile": null});
+    let result =
+        json!({"type": "create", "filePath": path, "content": "x", "structuredPatch": [], "originalFile": null});
     let script = Script::new()
         .tool_use("toolu_1", "Write", &json!({"file_path": path, "content": "x"}))
         .sh("printf x >report.md")
@@ -309,7 +350,8 @@ fn a_change_that_the_agent_reports_is_an_artifact_once() {
 
 #[test]
 fn files_that_a_command_changed_are_found_in_a_git_work_tree() {
-    let work = "echo more >>old.txt; echo x >new.txt; echo secret >ignored.log; echo '*.log' >.gitignore";
+    // The baseline is taken within 0.2 s of the start; a real agent takes longer to its first change.
+    let work = "sleep 0.4; echo more >>old.txt; echo x >new.txt; echo secret >ignored.log; echo '*.log' >.gitignore";
     let script = Script::new().sh(work).say("msg_1", "ok").done("ok");
     let outcome = run(Case::new().git().agent(script), json!({}));
     let mut found: Vec<(&str, &str)> =
@@ -342,7 +384,9 @@ fn a_run_without_any_text_completes_with_a_warning() {
 
 #[test]
 fn the_stop_reason_is_one_of_four() {
-    for (theirs, ours) in [("end_turn", "end_turn"), ("max_tokens", "max_tokens"), ("stop_sequence", "other")] {
+    let rows =
+        [("end_turn", "end_turn"), ("max_tokens", "max_tokens"), ("refusal", "refusal"), ("not-a-reason", "other")];
+    for (theirs, ours) in rows {
         let mut result = success("ok");
         result["stop_reason"] = json!(theirs);
         let outcome = run(Case::with(Script::new().say("m", "ok").out(&result).sh("listen")), json!({}));

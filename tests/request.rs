@@ -28,8 +28,15 @@ fn refused() -> Vec<(&'static str, Value)> {
     rows.extend(lists.map(|f| (f, json!([-7731]))));
     rows.extend(lists.map(|f| (f, json!({"0": BAD}))));
     let numbers = [
-        "timeout_s", "start_timeout_s", "idle_timeout_s", "question_timeout_s", "max_turns", "max_cost_usd",
-        "heartbeat_s", "max_frame_bytes",
+        "timeout_s",
+        "start_timeout_s",
+        "idle_timeout_s",
+        "question_timeout_s",
+        "tool_timeout_s",
+        "max_turns",
+        "max_cost_usd",
+        "heartbeat_s",
+        "max_frame_bytes",
     ];
     rows.extend(numbers.map(|f| (f, json!(BAD))));
     rows.extend(numbers.map(|f| (f, json!(-7731))));
@@ -133,9 +140,8 @@ fn a_run_id_that_is_not_valid_is_refused_by_name() {
 fn run_ids_up_to_128_characters_are_used() {
     for id in ["a", "A.b_c:d-1", &"x".repeat(128)] {
         let mut session = Case::with(Script::hello()).spawn();
-        session.send_line(
-            &json!({"v": "1", "type": "run.start", "run_id": id, "payload": {"prompt": "hi"}}).to_string(),
-        );
+        session
+            .send_line(&json!({"v": "1", "type": "run.start", "run_id": id, "payload": {"prompt": "hi"}}).to_string());
         let outcome = session.finish();
         outcome.completed();
         assert_eq!(outcome.frames[0]["run_id"], id);

@@ -94,8 +94,7 @@ fn a_secret_in_pieces_is_hidden_at_every_cut() {
     let text = format!("before {SECRET} after");
     let whole: Vec<usize> = (1..text.len()).collect();
     for size in [1, 2, 3, 7] {
-        let cuts: Vec<&str> =
-            (0..text.len()).step_by(size).map(|at| &text[at..(at + size).min(text.len())]).collect();
+        let cuts: Vec<&str> = (0..text.len()).step_by(size).map(|at| &text[at..(at + size).min(text.len())]).collect();
         let script = Script::new().say_pieces("msg_1", &cuts).done(&text);
         let outcome = run(Case::with(script), json!({"secrets": [SECRET], "progress": "full"}));
         outcome.completed();
@@ -269,13 +268,22 @@ fn metadata_is_redacted_in_its_values_and_never_in_its_keys() {
 #[test]
 fn ids_and_the_protocols_own_words_are_never_redacted() {
     let words = [
-        "run.completed", "run.progress", "run.question", "question_resolved", "allow_once", "permission", "completed",
-        "end_turn", SESSION, support::RUN,
+        "run.completed",
+        "run.progress",
+        "run.question",
+        "question_resolved",
+        "allow_once",
+        "permission",
+        "completed",
+        "end_turn",
+        SESSION,
+        support::RUN,
     ];
     let mut session = Case::with(Script::asks_bash()).spawn();
     session.start(json!({"secrets": words}));
     let asked = session.until("run.question");
     assert_eq!(asked.text("purpose"), "permission");
+    assert_eq!(asked["payload"]["options"][0]["value"], "allow_once");
     session.answer(&asked, json!("allow_once"));
     let outcome = session.finish();
     assert_eq!(outcome.completed()["stop_reason"], "end_turn");

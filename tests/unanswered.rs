@@ -253,6 +253,24 @@ fn a_question_marker_is_cut_from_the_text_asked_and_answered_in_a_further_turn()
 }
 
 #[test]
+fn question_markers_without_end_reach_a_limit() {
+    let body = Script::bare().say("msg_1", MARKED).result(MARKED).sh("prompt").body();
+    let script = Script::new().sh(&format!("while :; do\n{body}\ndone"));
+    let mut session = begin(script, json!({}));
+    loop {
+        let frame = session.next_frame();
+        if frame.is_terminal() {
+            break;
+        } else if frame.kind() == "run.question" {
+            session.answer(&frame, json!("Red"));
+        }
+    }
+    let outcome = session.finish();
+    outcome.failed("limit_reached");
+    assert_eq!(outcome.log().prompts().len(), 21, "twenty further turns");
+}
+
+#[test]
 fn a_question_marker_in_a_headless_run_says_that_no_user_is_present() {
     let outcome = run(Case::with(marked(MARKED)), json!({"interactive": false}));
     assert_eq!(outcome.completed()["text"], "Thanks");

@@ -13,7 +13,7 @@
 //! | `Event::Session` | `system/init` | `thread/start` answered | `session/new` answered | a configured pattern |
 //! | `Event::Ask` | `can_use_tool` | `requestApproval`, `requestUserInput`, elicitation | `request_permission`, elicitation | – |
 //! | `answer` | `control_response` | result by request id | the chosen option's id | – |
-//! | `follow_up` | a further user line | `turn/start` | `session/prompt` | a new process: [`FollowUp::Relaunch`] |
+//! | `follow_up` | a further user line | `turn/start` | `session/prompt` | a new process |
 //! | `Event::TurnOver` | `result` | `turn/completed` | the prompt's response | – |
 //! | `interrupt` | `interrupt` | `turn/interrupt` | open permissions `cancelled`, `session/cancel` | – |
 //! | `finish` | `end_session`, end of input | clean up terminals, end of input | end of input | – |
@@ -223,17 +223,6 @@ pub enum Reply {
     NoUser,
 }
 
-/// Whether a driver can send a further user turn.
-#[derive(Debug)]
-pub enum FollowUp {
-    /// It is on its way.
-    Sent,
-    /// It needs a new process.
-    Relaunch(Box<Launch>),
-    /// This agent takes none.
-    Unsupported,
-}
-
 /// One agent's dialect.
 pub trait Driver: Send {
     /// What this driver can do, as far as it is known before the agent runs.
@@ -250,7 +239,7 @@ pub trait Driver: Send {
     fn answer(&mut self, key: &AskKey, replies: &[Reply], turn: &mut Turn);
 
     /// A further turn of the user's in the same session, after a turn that ended well.
-    fn follow_up(&mut self, prompt: &str, turn: &mut Turn) -> FollowUp;
+    fn follow_up(&mut self, prompt: &str, turn: &mut Turn);
 
     /// Asks the agent to stop what it is doing.
     fn interrupt(&mut self, turn: &mut Turn);

@@ -85,11 +85,8 @@ fn cli(adhoc: Adhoc) -> u8 {
     let interactive = setup.defaults.interactive.unwrap_or(present);
     setup.source = if present && interactive { Source::Terminal } else { Source::Nothing };
     setup.signal_source = CancelSource::Terminal;
-    setup.first = Some(start(Options {
-        prompt: Some(prompt),
-        interactive: Some(interactive && present),
-        ..Options::default()
-    }));
+    setup.first =
+        Some(start(Options { prompt: Some(prompt), interactive: Some(interactive && present), ..Options::default() }));
     let Ended { code, signal } = session::run(setup);
     // As shells expect of a program that a signal ended.
     signal.and_then(|signal| u8::try_from(128 + signal).ok()).unwrap_or(code)

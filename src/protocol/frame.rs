@@ -118,7 +118,11 @@ impl Frame {
             Part::Json(None) => 0,
         };
         let mut longest = 0;
-        each(&mut self.body, &mut |r, part| if r == rank { longest = longest.max(size(&part)) });
+        each(&mut self.body, &mut |r, part| {
+            if r == rank {
+                longest = longest.max(size(&part))
+            }
+        });
         if longest == 0 {
             return false;
         }

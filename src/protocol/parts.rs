@@ -77,9 +77,10 @@ pub fn each(body: &mut Body, visit: Visit<'_>) {
             }
             visit(Rank::List, Part::List(&mut started.agent_args));
             let settings = &mut started.settings;
-            for list in [Some(&mut settings.add_dirs), settings.allowed_tools.as_mut(), settings.disallowed_tools.as_mut()]
-                .into_iter()
-                .flatten()
+            for list in
+                [Some(&mut settings.add_dirs), settings.allowed_tools.as_mut(), settings.disallowed_tools.as_mut()]
+                    .into_iter()
+                    .flatten()
             {
                 list.iter_mut().for_each(|item| visit(Rank::List, Part::Text(item)));
                 visit(Rank::List, Part::List(list));

@@ -73,45 +73,18 @@ struct Json {
     also: &'static str,
 }
 
-const PLAIN_JSON: Json = Json {
-    slash: false,
-    ascii: false,
-    upper: false,
-    also: "",
-};
+const PLAIN_JSON: Json = Json { slash: false, ascii: false, upper: false, also: "" };
 
 const JSON: [Json; 7] = [
     PLAIN_JSON,
-    Json {
-        slash: true,
-        ..PLAIN_JSON
-    },
-    Json {
-        ascii: true,
-        ..PLAIN_JSON
-    },
-    Json {
-        ascii: true,
-        upper: true,
-        ..PLAIN_JSON
-    },
-    Json {
-        slash: true,
-        ascii: true,
-        ..PLAIN_JSON
-    },
+    Json { slash: true, ..PLAIN_JSON },
+    Json { ascii: true, ..PLAIN_JSON },
+    Json { ascii: true, upper: true, ..PLAIN_JSON },
+    Json { slash: true, ascii: true, ..PLAIN_JSON },
     // Go's encoding/json.
-    Json {
-        also: "<>&",
-        ..PLAIN_JSON
-    },
+    Json { also: "<>&", ..PLAIN_JSON },
     // .NET's System.Text.Json.
-    Json {
-        slash: false,
-        ascii: true,
-        upper: true,
-        also: "<>&'+`\"",
-    },
+    Json { slash: false, ascii: true, upper: true, also: "<>&'+`\"" },
 ];
 
 fn json(value: &str, style: Json) -> String {
@@ -139,11 +112,7 @@ fn json(value: &str, style: Json) -> String {
 fn unicode(out: &mut String, c: char, upper: bool) {
     // Writing into a String cannot fail.
     for unit in c.encode_utf16(&mut [0; 2]) {
-        let _ = if upper {
-            write!(out, "\\u{unit:04X}")
-        } else {
-            write!(out, "\\u{unit:04x}")
-        };
+        let _ = if upper { write!(out, "\\u{unit:04X}") } else { write!(out, "\\u{unit:04x}") };
     }
 }
 
@@ -210,11 +179,7 @@ fn hex(value: &str, upper: bool) -> String {
 }
 
 fn push_hex(out: &mut String, byte: u8, upper: bool) {
-    let _ = if upper {
-        write!(out, "{byte:02X}")
-    } else {
-        write!(out, "{byte:02x}")
-    };
+    let _ = if upper { write!(out, "{byte:02X}") } else { write!(out, "{byte:02x}") };
 }
 
 const STANDARD: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";

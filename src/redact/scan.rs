@@ -27,11 +27,7 @@ impl Segment {
             }
             from = end + 1;
         }
-        Self {
-            end: scan.text.len(),
-            open: !scan.closed,
-            masked: false,
-        }
+        Self { end: scan.text.len(), open: !scan.closed, masked: false }
     }
 }
 
@@ -81,16 +77,7 @@ pub(super) struct Scan<'t> {
 
 impl<'t> Scan<'t> {
     pub(super) fn new(text: &'t str, at: usize, closed: bool) -> Self {
-        Self {
-            text,
-            closed,
-            at,
-            gap: 0,
-            copied: at,
-            out: String::new(),
-            armed: None,
-            growth: None,
-        }
+        Self { text, closed, at, gap: 0, copied: at, out: String::new(), armed: None, growth: None }
     }
 
     fn mask(&mut self, growth: Growth) {
@@ -104,10 +91,7 @@ impl<'t> Scan<'t> {
         let Some(mut growth) = self.growth.take() else {
             return true;
         };
-        let view = View {
-            bytes: self.text.as_bytes(),
-            open: !self.closed,
-        };
+        let view = View { bytes: self.text.as_bytes(), open: !self.closed };
         let end = match &mut growth.tail {
             None => Ok(growth.at),
             Some(tail) => tail.end(view, growth.at),
@@ -163,10 +147,7 @@ impl Redactor {
 
     /// Goes over the text up to the segment's end or the first mask that is set.
     fn segment(&self, scan: &mut Scan<'_>, segment: &Segment) -> Pause {
-        let view = View {
-            bytes: &scan.text.as_bytes()[..segment.end],
-            open: segment.open,
-        };
+        let view = View { bytes: &scan.text.as_bytes()[..segment.end], open: segment.open };
         while scan.at < segment.end {
             let limit = scan.armed.as_ref().map_or(segment.end, |armed| armed.at);
             scan.at = self.candidate(view.bytes, scan.at, limit);
@@ -195,24 +176,20 @@ impl Redactor {
             };
             return Ok(Step::Mask(Growth::new(end, tail, form)));
         }
-        if let Some((end, tail)) = known(self.shape_at(view, scan.gap, at))? {
+        let shape = self.may_be_shape(view, at);
+        if shape && let Some((end, tail)) = known(self.shape_at(view, scan.gap, at))? {
             return Ok(Step::Mask(Growth::new(end, tail, form)));
         }
         if let Some(end) = form {
             return Ok(Step::Mask(Growth::new(end, None, form)));
         }
-        if scan.armed.is_some() {
+        if !shape || scan.armed.is_some() {
             return Err(Stop::No);
         }
         shapes::armed(view, scan.gap, at).map(Step::Arm)
     }
 
-    fn shape_at(
-        &self,
-        view: View<'_>,
-        gap: usize,
-        at: usize,
-    ) -> Result<(usize, Option<Tail>), Stop> {
+    fn shape_at(&self, view: View<'_>, gap: usize, at: usize) -> Result<(usize, Option<Tail>), Stop> {
         let found = shapes::direct(view, gap, at)?;
         // The word also ends where a form begins, for that becomes a mask.
         if found.exact && known(view.at(found.end))?.is_some_and(is_word) {

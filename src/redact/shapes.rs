@@ -46,33 +46,15 @@ struct Prefix {
 }
 
 const fn prefix(text: &'static [u8], class: Class, min: usize, tail: Class) -> Prefix {
-    Prefix {
-        text,
-        class,
-        min,
-        tail: Some(tail),
-        not_after: b"",
-    }
+    Prefix { text, class, min, tail: Some(tail), not_after: b"" }
 }
 
 const fn aws(text: &'static [u8]) -> Prefix {
-    Prefix {
-        text,
-        class: Class::Upper,
-        min: 16,
-        tail: None,
-        not_after: b"_",
-    }
+    Prefix { text, class: Class::Upper, min: 16, tail: None, not_after: b"_" }
 }
 
 const PREFIXES: &[Prefix] = &[
-    Prefix {
-        text: b"sk-",
-        class: Class::Token,
-        min: 20,
-        tail: Some(Class::Token),
-        not_after: b"_-",
-    },
+    Prefix { text: b"sk-", class: Class::Token, min: 20, tail: Some(Class::Token), not_after: b"_-" },
     prefix(b"ghp_", Class::Alnum, 20, Class::Word),
     prefix(b"gho_", Class::Alnum, 20, Class::Word),
     prefix(b"ghu_", Class::Alnum, 20, Class::Word),
@@ -102,11 +84,7 @@ pub(super) fn triggers() -> impl Iterator<Item = [u8; 2]> {
         let (c, d) = (a.to_ascii_uppercase(), b.to_ascii_uppercase());
         [[a, b], [a, d], [c, b], [c, d]]
     });
-    PREFIXES
-        .iter()
-        .map(|prefix| [prefix.text[0], prefix.text[1]])
-        .chain([*b"ey", *b"--", *b":/", *b":\\"])
-        .chain(words)
+    PREFIXES.iter().map(|prefix| [prefix.text[0], prefix.text[1]]).chain([*b"ey", *b"--", *b":/", *b":\\"]).chain(words)
 }
 
 /// A shape that starts at `at`. `gap`: where the text begins that no mask cuts off.
@@ -114,6 +92,8 @@ pub(super) fn direct(view: View<'_>, gap: usize, at: usize) -> Result<Found, Sto
     match view.at(at)? {
         b'-' => pem(view, at),
         b'e' => jwt(view, gap, at),
+        // The words and the colon of `armed`, which are frequent.
+        b'a' | b'b' | b'B' | b':' => Err(Stop::No),
         first => {
             let mut stop = Stop::No;
             for prefix in PREFIXES.iter().filter(|prefix| prefix.text[0] == first) {
@@ -173,15 +153,10 @@ fn jwt(view: View<'_>, gap: usize, at: usize) -> Result<Found, Stop> {
 pub(super) fn pem(view: View<'_>, at: usize) -> Result<Found, Stop> {
     let end = pem_line(view, at, b"-----BEGIN ")?;
     let next = view.at(end)?;
-    if !(next.is_ascii_alphanumeric() || next.is_ascii_whitespace() || matches!(next, b'\\' | b'%'))
-    {
+    if !(next.is_ascii_alphanumeric() || next.is_ascii_whitespace() || matches!(next, b'\\' | b'%')) {
         return Err(Stop::No);
     }
-    Ok(Found {
-        end,
-        tail: Some(Tail::Pem),
-        exact: false,
-    })
+    Ok(Found { end, tail: Some(Tail::Pem), exact: false })
 }
 
 pub(super) fn pem_line(view: View<'_>, at: usize, start: &[u8]) -> Result<usize, Stop> {
@@ -200,11 +175,7 @@ fn bearer(view: View<'_>, gap: usize, at: usize) -> Result<Armed, Stop> {
         return Err(Stop::No);
     }
     let token = view.whole_run(end?, Class::Blank, 1, MAX_BLANKS)?;
-    Ok(Armed {
-        at: token,
-        end: view.at_least(token, Class::Bearer, MIN_BEARER)?,
-        tail: Some(Tail::Run(Class::Bearer)),
-    })
+    Ok(Armed { at: token, end: view.at_least(token, Class::Bearer, MIN_BEARER)?, tail: Some(Tail::Run(Class::Bearer)) })
 }
 
 /// `user:password@` behind `://`, up to the last `@` before the host's end.
@@ -230,11 +201,7 @@ fn userinfo(view: View<'_>, at: usize) -> Result<Armed, Stop> {
         }
     }
     let end = found.ok_or(Stop::No)?;
-    Ok(Armed {
-        at: start,
-        end,
-        tail: None,
-    })
+    Ok(Armed { at: start, end, tail: None })
 }
 
 const SCHEMES: [&[u8]; 10] = [
@@ -275,17 +242,9 @@ fn authorization(view: View<'_>, gap: usize, at: usize) -> Result<Armed, Stop> {
     if matches!(view.at(start)?, b'=' | b':' | b'{' | b'[' | b'(') {
         return Err(Stop::No);
     }
-    let line = Line {
-        quote,
-        list,
-        ..Line::default()
-    };
+    let line = Line { quote, list, ..Line::default() };
     line.clone().element(view, start)?;
-    Ok(Armed {
-        at: start,
-        end: start,
-        tail: Some(Tail::Line(line)),
-    })
+    Ok(Armed { at: start, end: start, tail: Some(Tail::Line(line)) })
 }
 
 /// Behind the scheme word, if there is one. A scheme alone, or its beginning, is no credential.
@@ -318,9 +277,7 @@ fn in_word(before: &[u8], joiners: &[u8]) -> bool {
     let ends = |mark: &[u8], digits: usize| {
         before.len() >= mark.len() + digits
             && before[..before.len() - digits].ends_with(mark)
-            && before[before.len() - digits..]
-                .iter()
-                .all(u8::is_ascii_hexdigit)
+            && before[before.len() - digits..].iter().all(u8::is_ascii_hexdigit)
     };
     let escape = rest.last() == Some(&b'\\') && b"nrtbfv0ae".contains(&last);
     !(escape || ends(b"%", 2) || ends(b"\\x", 2) || ends(b"\\u", 4) || ends_in_colour(last, rest))
@@ -329,8 +286,6 @@ fn in_word(before: &[u8], joiners: &[u8]) -> bool {
 /// A terminal's colour code ends in `m`: `ESC [ 3 2 m`.
 fn ends_in_colour(last: u8, rest: &[u8]) -> bool {
     let rest = &rest[rest.len().saturating_sub(LOOK_BACK - 1)..];
-    let start = rest
-        .iter()
-        .rposition(|&byte| !byte.is_ascii_digit() && byte != b';');
+    let start = rest.iter().rposition(|&byte| !byte.is_ascii_digit() && byte != b';');
     last == b'm' && start.is_some_and(|n| rest[n] == b'[')
 }

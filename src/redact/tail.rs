@@ -77,15 +77,8 @@ impl Line {
                 let rest = &view.bytes[end + 1..];
                 let code = &rest[..rest.len().min(4)];
                 let ends: [&[u8]; 5] = [b"000a", b"000d", b"0022", b"0027", b"003c"];
-                if ends
-                    .iter()
-                    .any(|hex| hex[..code.len()].eq_ignore_ascii_case(code))
-                {
-                    return Err(if code.len() == 4 {
-                        Stop::No
-                    } else {
-                        view.ran_out()
-                    });
+                if ends.iter().any(|hex| hex[..code.len()].eq_ignore_ascii_case(code)) {
+                    return Err(if code.len() == 4 { Stop::No } else { view.ran_out() });
                 }
             }
             _ => {}

@@ -37,27 +37,23 @@ impl View<'_> {
 
     /// Ok: the place behind the literal.
     pub(super) fn literal(self, at: usize, literal: &[u8]) -> Result<usize, Stop> {
-        self.compare(at, literal, <[u8]>::eq)
+        self.compare(at, literal, u8::eq)
     }
 
     pub(super) fn any_case(self, at: usize, literal: &[u8]) -> Result<usize, Stop> {
-        self.compare(at, literal, <[u8]>::eq_ignore_ascii_case)
+        self.compare(at, literal, u8::eq_ignore_ascii_case)
     }
 
-    fn compare(
-        self,
-        at: usize,
-        literal: &[u8],
-        equal: fn(&[u8], &[u8]) -> bool,
-    ) -> Result<usize, Stop> {
+    /// Byte by byte, as nearly all comparisons fail within three bytes.
+    #[inline]
+    fn compare(self, at: usize, literal: &[u8], equal: impl Fn(&u8, &u8) -> bool) -> Result<usize, Stop> {
         let rest = self.bytes.get(at..).unwrap_or_default();
-        let length = rest.len().min(literal.len());
-        if !equal(&rest[..length], &literal[..length]) {
+        if !rest.iter().zip(literal).all(|(a, b)| equal(a, b)) {
             Err(Stop::No)
-        } else if length < literal.len() {
+        } else if rest.len() < literal.len() {
             Err(self.ran_out())
         } else {
-            Ok(at + length)
+            Ok(at + literal.len())
         }
     }
 
@@ -72,13 +68,7 @@ impl View<'_> {
     }
 
     /// The end of a run of `min` to `max` bytes that is followed by something else.
-    pub(super) fn whole_run(
-        self,
-        at: usize,
-        class: Class,
-        min: usize,
-        max: usize,
-    ) -> Result<usize, Stop> {
+    pub(super) fn whole_run(self, at: usize, class: Class, min: usize, max: usize) -> Result<usize, Stop> {
         let mut end = at;
         while class.has(self.at(end)?) {
             end += 1;

@@ -87,6 +87,8 @@ pub(crate) enum Taken {
 pub enum Answered {
     /// A value, and what is known of it as a path.
     Value(Box<RawValue>, Option<PathFact>),
+    /// The same, read from where `value_from` pointed, so that it stayed off the pipe.
+    Kept(Box<RawValue>, Option<PathFact>),
     /// A value that could not be read.
     Unreadable,
     /// The user declines.
@@ -148,10 +150,10 @@ impl Book {
         id
     }
 
-    /// Resolves what a policy decides, and all of a group if nobody can be asked. The `bool` says that the run fails.
-    pub(crate) fn settle(&mut self, id: &str, settings: &Settings, input_closed: bool) -> (Vec<Resolved>, bool) {
-        let Some(group) = self.groups.iter_mut().find(|group| group.id == id) else { return (Vec::new(), false) };
-        let (mut resolved, mut fails) = (Vec::new(), false);
+    /// Resolves what a policy decides, and all of a group if the run is headless.
+    pub(crate) fn settle(&mut self, id: &str, settings: &Settings) -> Vec<Resolved> {
+        let Some(group) = self.groups.iter_mut().find(|group| group.id == id) else { return Vec::new() };
+        let mut resolved = Vec::new();
         for member in &mut group.members {
             let subject = member.ask.subject.as_ref().filter(|_| member.ask.purpose == Purpose::Permission);
             match subject.map(|subject| settings.permissions.of(subject.category)) {
@@ -161,15 +163,10 @@ impl Book {
                 }
                 Some(Policy::Deny) => resolved.push(member.resolve(denied(), Resolution::Policy, false)),
                 _ if !settings.interactive => resolved.extend(member.fall_back(Absence::Headless, settings)),
-                _ if input_closed => {
-                    let (one, fail) = member.give_up(Absence::InputClosed, settings);
-                    resolved.push(one);
-                    fails |= fail;
-                }
                 _ => {}
             }
         }
-        (resolved, fails)
+        resolved
     }
 
     /// What an absence makes of every open question it concerns: those whose time is over, or all of them. The
@@ -206,7 +203,7 @@ impl Book {
         let checked = match answered {
             Answered::Declined => Ok(None),
             Answered::Unreadable => Err("The value could not be read from where value_from points.".into()),
-            Answered::Value(value, path) => check(&member.shown, value, *path).map(Some),
+            Answered::Value(value, path) | Answered::Kept(value, path) => check(&member.shown, value, *path).map(Some),
         };
         let resolved = match checked {
             Ok(Some(answer)) => member.resolve(member.reply_for(answer, message), Resolution::Answered, false),
@@ -235,9 +232,7 @@ impl Book {
         let (done, open) = self.groups.drain(..).partition(|group| group.members.iter().all(|m| m.reply.is_some()));
         self.groups = open;
         let done: Vec<Group> = done;
-        done.into_iter()
-            .map(|group| (group.key, group.members.into_iter().filter_map(|m| m.reply).collect()))
-            .collect()
+        done.into_iter().map(|group| (group.key, group.members.into_iter().filter_map(|m| m.reply).collect())).collect()
     }
 
     /// The time that a question has left.
@@ -333,6 +328,10 @@ impl Absence {
 fn shown(ask: &Ask, redactor: &Redactor) -> Ask {
     let clean = |text: &str| redactor.redact(text).into_owned();
     let mut shown = ask.clone();
+    if ask.purpose == Purpose::Permission {
+        // Its options are the protocol's own words; its texts are redacted with the frame.
+        return shown;
+    }
     shown.text = clean(&ask.text);
     shown.header = clean(&ask.header).chars().take(crate::protocol::limits::HEADER_CHARS).collect();
     if let Kind::Select { choices, multiple, allow_other } = &ask.kind {

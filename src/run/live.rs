@@ -1,12 +1,14 @@
 //! A run that has an agent: what the agent's events, the orchestrator's messages and the clock make of it.
 
 use super::book::{Absence, Answered, Book, Resolved, Taken};
+use super::markers::{self, Cutter};
 use super::messages::{Finder, Messages, Piece};
 use super::stop::{Ending, Stage};
 use super::work::{Artifacts, Tools, absolute, add_usage, places, relative};
 use super::{Effect, Event, Gone, Input, Method, OnEof, Origin, Start};
 use crate::agent::{self, AskKey, Driver, Reply, Turn, TurnOver};
 use crate::failure::{Code, Failure};
+use crate::protocol::limits::MARKER_TURNS;
 use crate::protocol::outbound::{
     About, AgentExit, Artifact, Body, Json, Outcome, Place, PlanEntry, Progress, Question, Started, SubjectFrame,
     Terminal, Text, Usage,
@@ -15,6 +17,7 @@ use crate::protocol::question::{Ask, Kind, Subject};
 use crate::protocol::request::{Seconds, Settings};
 use crate::protocol::words::{Action, Source, Status, WaitingOn, Warning};
 use crate::redact::Redactor;
+use std::collections::HashMap;
 use std::path::Path;
 use std::time::Duration;
 
@@ -35,6 +38,7 @@ pub(super) struct Live {
     tools: Tools,
     artifacts: Artifacts,
     finder: Finder,
+    marked: Marked,
     usage: Usage,
     session_id: Option<String>,
     status: Option<Status>,
@@ -47,6 +51,21 @@ pub(super) struct Live {
     ending: Option<Ending>,
     signals: u32,
 }
+
+/// What question markers have brought up.
+#[derive(Default)]
+struct Marked {
+    cutters: HashMap<String, Cutter>,
+    /// The questions of this turn.
+    asks: Vec<Ask>,
+    /// The texts of those that were asked.
+    texts: Vec<String>,
+    /// Further turns so far.
+    turns: u32,
+}
+
+/// The key of the group that question markers make; no driver has such a key.
+const MARKERS: &str = "\0markers";
 
 struct Clocks {
     /// The whole run's limit, once the agent runs.
@@ -94,6 +113,7 @@ impl Live {
             book: Book::new(random),
             finder: Finder::new(&settings.completion_marker),
             clocks: Clocks { run: None, start: None, active: now, frame: now },
+            marked: Marked::default(),
             settings,
             redactor,
             run_id,
@@ -221,8 +241,7 @@ impl Live {
             let text = "An answer was ignored: give exactly one of `value`, `value_from` and `declined: true`";
             return self.warn(Warning::InvalidAnswer, text, reply_to);
         };
-        let secret = self.book.find(&id).is_some_and(|(_, member)| matches!(member.shown.kind, Kind::Secret));
-        if secret {
+        if self.book.find(&id).is_some_and(|(_, member)| is_secret(&member.shown.kind, &answered)) {
             self.keep_secret(&answered, &reply_to);
         }
         match self.book.take(self.now, &id, &answered, input.message, &self.settings) {
@@ -234,7 +253,7 @@ impl Live {
 
     /// A secret answer is a secret before anything is done with it.
     fn keep_secret(&mut self, answered: &Answered, reply_to: &Option<String>) {
-        let Answered::Value(raw, _) = answered else { return };
+        let (Answered::Value(raw, _) | Answered::Kept(raw, _)) = answered else { return };
         let Some(text) = crate::protocol::json::string(raw) else { return };
         if !self.redactor.add(&text) {
             let what = "The secret answer is too short or too plain to be redacted";
@@ -261,8 +280,7 @@ impl Live {
         if self.on_eof == OnEof::Cancel {
             return self.cancel(None, None, Source::Orchestrator);
         }
-        let (resolved, fails) = self.book.nobody(self.now, Absence::InputClosed, &self.settings);
-        self.resolved(resolved, fails, Absence::InputClosed, None);
+        self.nobody(Absence::InputClosed);
     }
 
     // Questions.
@@ -275,16 +293,19 @@ impl Live {
             return self.turn(turn);
         }
         let group = self.book.add(self.now, key, asks, &self.settings, &self.redactor);
-        let (resolved, fails) = self.book.settle(&group, &self.settings, self.input_closed);
+        let resolved = self.book.settle(&group, &self.settings);
         let waiting: Vec<String> =
             self.book.open().filter(|(g, _)| g.id == group).map(|(_, member)| member.id.clone()).collect();
-        self.resolved(resolved, fails, Absence::InputClosed, None);
+        self.resolved(resolved, false, Absence::Headless, None);
         if self.ending.is_some() || waiting.is_empty() {
             return;
         }
         self.status(Status::WaitingForInput, "Waiting for an answer", None);
         for id in waiting {
             self.ask(&id, None, None);
+        }
+        if self.input_closed {
+            self.nobody(Absence::InputClosed);
         }
     }
 
@@ -325,6 +346,12 @@ impl Live {
         }
     }
 
+    /// Nobody answers what is open.
+    fn nobody(&mut self, absence: Absence) {
+        let (resolved, fails) = self.book.nobody(self.now, absence, &self.settings);
+        self.resolved(resolved, fails, absence, None);
+    }
+
     /// Says how questions were resolved, hands complete groups to the driver, and ends the run if that is what came
     /// of it.
     fn resolved(&mut self, resolved: Vec<Resolved>, fails: bool, absence: Absence, reply_to: Option<String>) {
@@ -342,10 +369,14 @@ impl Live {
         }
         if fails {
             let failure = match absence {
-                Absence::Timeout => {
-                    Failure::new(Code::QuestionTimeout, "A question was not answered in time: answer it, or raise question_timeout_s.")
-                }
-                _ => Failure::new(Code::InputClosed, "stdin is closed and a question needs an answer: keep stdin open, or run headless."),
+                Absence::Timeout => Failure::new(
+                    Code::QuestionTimeout,
+                    "A question was not answered in time: answer it, or raise question_timeout_s.",
+                ),
+                _ => Failure::new(
+                    Code::InputClosed,
+                    "stdin is closed and a question needs an answer: keep stdin open, or run headless.",
+                ),
             };
             return self.stop(Outcome::Failed(failure), None);
         }
@@ -358,10 +389,41 @@ impl Live {
 
     fn answer_complete(&mut self) {
         for (key, replies) in self.book.completed() {
+            if key == AskKey(MARKERS.into()) {
+                self.further_turn(&replies);
+                continue;
+            }
             let mut turn = Turn::default();
             self.driver.answer(&key, &replies, &mut turn);
             self.turn(turn);
         }
+    }
+
+    /// The answers to question markers go back as a further turn of the same session.
+    fn further_turn(&mut self, replies: &[Reply]) {
+        let prompt = markers::prompt(&std::mem::take(&mut self.marked.texts), replies);
+        let mut turn = Turn::default();
+        self.driver.follow_up(&prompt, &mut turn);
+        self.turn(turn);
+    }
+
+    /// A turn ended well. Whether its question markers keep the run going.
+    fn asks_markers(&mut self) -> bool {
+        let asks = std::mem::take(&mut self.marked.asks);
+        if asks.is_empty() || (!self.settings.interactive && self.marked.turns > 0) {
+            return false;
+        }
+        self.marked.turns += 1;
+        if self.marked.turns > MARKER_TURNS {
+            let message = "The agent asked in 20 further turns and did not come to an end: make the task clearer.";
+            self.ending =
+                Some(Ending::after_result(self.now, Outcome::Failed(Failure::new(Code::LimitReached, message))));
+            self.finish_agent();
+            return true;
+        }
+        self.marked.texts = asks.iter().map(|ask| ask.text.clone()).collect();
+        self.open(AskKey(MARKERS.into()), asks);
+        true
     }
 
     fn running_again(&mut self) {
@@ -416,9 +478,7 @@ impl Live {
         match event {
             agent::Event::Session { id, version, model } => self.session(id, version, model),
             agent::Event::Text { message, piece, done, parent } => {
-                if parent.is_none() {
-                    self.finder.piece(&piece, done);
-                }
+                let piece = if parent.is_none() { self.own_words(&message, piece, done) } else { piece };
                 self.say(&message, &piece, done, parent.as_deref(), false);
             }
             agent::Event::Reasoning { message, piece, done, parent } => {
@@ -477,6 +537,20 @@ impl Live {
         self.tell(about, "The agent's session is open", None);
     }
 
+    /// What the agent itself says, without its question markers.
+    fn own_words(&mut self, message: &str, piece: String, done: bool) -> String {
+        self.finder.piece(&piece, done);
+        if !self.settings.question_markers {
+            return piece;
+        }
+        let cutter = self.marked.cutters.entry(message.to_owned()).or_default();
+        let text = cutter.push(&piece, done, &mut self.marked.asks);
+        if done {
+            self.marked.cutters.remove(message);
+        }
+        text
+    }
+
     fn say(&mut self, key: &str, text: &str, done: bool, parent: Option<&str>, reasoning: bool) {
         let parent = parent.and_then(|parent| self.tools.id(parent));
         let piece = Piece { key, text, done, reasoning, parent };
@@ -503,20 +577,21 @@ impl Live {
     }
 
     fn turn_over(&mut self, over: TurnOver) {
-        match &mut self.ending {
+        if let Some(ending) = &mut self.ending {
             // What we asked for by the interrupt: now it can leave.
-            Some(ending) if ending.stage == Stage::Interrupted => {
+            if ending.stage == Stage::Interrupted {
                 ending.advance(self.now);
                 self.finish_agent();
             }
-            Some(_) => {}
-            None => {
-                let outcome = self.outcome(over);
-                self.withdraw(None);
-                self.ending = Some(Ending::after_result(self.now, outcome));
-                self.finish_agent();
-            }
+            return;
         }
+        if matches!(over, TurnOver::Completed { .. }) && self.asks_markers() {
+            return;
+        }
+        let outcome = self.outcome(over);
+        self.withdraw(None);
+        self.ending = Some(Ending::after_result(self.now, outcome));
+        self.finish_agent();
     }
 
     fn finish_agent(&mut self) {
@@ -530,7 +605,11 @@ impl Live {
             TurnOver::Completed { text, structured, stop } => {
                 // A result repeats the last message; where an agent has only the result, the marker is in it alone.
                 self.finder.piece(&text, true);
-                let message_id = self.messages.id_of(&text).filter(|_| self.settings.progress != crate::protocol::words::Level::Minimal);
+                let text = if self.settings.question_markers { markers::without(&text) } else { text };
+                let message_id = self
+                    .messages
+                    .id_of(&text)
+                    .filter(|_| self.settings.progress != crate::protocol::words::Level::Minimal);
                 Outcome::Completed {
                     message_id,
                     text: Text(text),
@@ -595,7 +674,9 @@ impl Live {
             None => {
                 let over = self.driver.exited(gone.exit, self.alive, &gone.stderr_tail);
                 let mut outcome = self.outcome(over);
-                if let (Outcome::Failed(failure), false, false) = (&mut outcome, self.alive, gone.stderr_tail.is_empty()) {
+                if let (Outcome::Failed(failure), false, false) =
+                    (&mut outcome, self.alive, gone.stderr_tail.is_empty())
+                {
                     failure.stderr_tail = Some(gone.stderr_tail);
                 }
                 outcome
@@ -664,8 +745,16 @@ impl Live {
         if self.ending.is_none() {
             let late = [
                 (self.clocks.run, Code::Timeout, "The run took longer than timeout_s: raise it or split the task."),
-                (self.clocks.start, Code::StartTimeout, "The agent gave no sign of life within start_timeout_s: check its installation."),
-                (self.idle_at(), Code::IdleTimeout, "The agent was silent for longer than idle_timeout_s: raise it, or see what the agent waits for."),
+                (
+                    self.clocks.start,
+                    Code::StartTimeout,
+                    "The agent gave no sign of life within start_timeout_s: check its installation.",
+                ),
+                (
+                    self.idle_at(),
+                    Code::IdleTimeout,
+                    "The agent was silent for longer than idle_timeout_s: raise it, or see what the agent waits for.",
+                ),
             ];
             let first = late.into_iter().filter(|(at, ..)| due(*at)).min_by_key(|(at, ..)| *at);
             if let Some((_, code, message)) = first {
@@ -673,8 +762,7 @@ impl Live {
             }
         }
         if self.ending.is_none() && due(self.book.deadline()) {
-            let (resolved, fails) = self.book.nobody(now, Absence::Timeout, &self.settings);
-            self.resolved(resolved, fails, Absence::Timeout, None);
+            self.nobody(Absence::Timeout);
         }
         if due(self.heartbeat_at()) {
             self.heartbeat();
@@ -695,8 +783,20 @@ impl Live {
     }
 }
 
+/// Whether an answer must not be seen: any to a secret, and free text that was kept off the pipe.
+fn is_secret(kind: &Kind, answered: &Answered) -> bool {
+    match (kind, answered) {
+        (Kind::Secret, _) => true,
+        (Kind::Select { choices, .. }, Answered::Kept(raw, _)) => {
+            let text = crate::protocol::json::string(raw).unwrap_or_default();
+            !choices.as_slice().iter().any(|choice| choice.value == text || choice.label.eq_ignore_ascii_case(&text))
+        }
+        (Kind::Text | Kind::FilePath, Answered::Kept(..)) => true,
+        _ => false,
+    }
+}
+
 /// The failure of a message of another major version.
 pub(super) fn unsupported() -> Failure {
     Failure::new(Code::UnsupportedVersion, "This program speaks version 1 of the protocol: send \"v\":\"1\".")
 }
-

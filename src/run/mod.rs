@@ -5,6 +5,7 @@
 
 mod book;
 mod live;
+mod markers;
 mod messages;
 mod stop;
 mod work;
@@ -161,6 +162,14 @@ struct Held {
     reply_to: Option<String>,
     warning: Warning,
     text: &'static str,
+    /// Further messages that were ignored, for which there was no room.
+    more: u64,
+}
+
+impl Held {
+    fn line(&self) -> String {
+        if self.more == 0 { self.text.to_owned() } else { format!("{} (and {} more messages)", self.text, self.more) }
+    }
 }
 
 /// One run.
@@ -260,6 +269,7 @@ impl Run {
     }
 
     fn waiting(&mut self, now: Duration, mut held: Vec<Held>, event: Event<'_>) -> Vec<Effect> {
+        let held_is_full = held.len() >= HELD_WARNINGS;
         let (origin, outcome) = match event {
             Event::Start(origin, Ok(start)) => return self.begin(now, held, origin, *start),
             Event::Start(origin, Err(failure)) => (origin, Outcome::Failed(failure)),
@@ -269,7 +279,8 @@ impl Run {
             Event::Malformed(origin) => (origin, Outcome::Failed(malformed())),
             Event::Unsupported(origin) => (origin, Outcome::Failed(live::unsupported())),
             Event::InputEnded => {
-                let failure = Failure::new(Code::NoStart, "stdin ended before a run.start: send one line of JSON, ended by LF.");
+                let failure =
+                    Failure::new(Code::NoStart, "stdin ended before a run.start: send one line of JSON, ended by LF.");
                 (Origin::default(), Outcome::Failed(failure))
             }
             Event::Refused(failure) => (Origin::default(), Outcome::Failed(failure)),
@@ -278,20 +289,18 @@ impl Run {
                 return Vec::new();
             }
             event => {
-                let mut effects = Vec::new();
                 if let Some(warning) = early(&event) {
-                    if held.len() < HELD_WARNINGS {
-                        held.push(warning);
-                    } else {
-                        effects.push(Effect::Diagnose(format!("warning: {}", warning.text)));
+                    match held.last_mut().filter(|_| held_is_full) {
+                        Some(last) => last.more += 1,
+                        None => held.push(warning),
                     }
                 }
                 self.phase = Phase::Waiting(held);
-                return effects;
+                return Vec::new();
             }
         };
         let mut effects = vec![Effect::RunId(self.run_id(&origin))];
-        effects.extend(held.into_iter().map(|held| Effect::Diagnose(format!("warning: {}", held.text))));
+        effects.extend(held.into_iter().map(|held| Effect::Diagnose(format!("warning: {}", held.line()))));
         effects.push(self.end(bare(outcome), origin.id));
         effects
     }
@@ -306,7 +315,7 @@ impl Run {
         let mut effects = vec![Effect::RunId(run_id.clone()), Effect::FrameLimit(start.settings.max_frame_bytes)];
         match Live::begin(now, &self.random, self.on_eof, run_id, origin.id.clone(), start) {
             Ok(mut live) => {
-                let held = held.into_iter().map(|held| progress_warning(held.warning, held.text, held.reply_to));
+                let held = held.into_iter().map(|held| progress_warning(held.warning, &held.line(), held.reply_to));
                 effects.extend(live.out.drain(..1));
                 effects.extend(held);
                 effects.append(&mut live.out);
@@ -314,7 +323,7 @@ impl Run {
             }
             Err((failure, redactor)) => {
                 self.redactor = redactor;
-                effects.extend(held.into_iter().map(|held| Effect::Diagnose(format!("warning: {}", held.text))));
+                effects.extend(held.into_iter().map(|held| Effect::Diagnose(format!("warning: {}", held.line()))));
                 effects.push(self.end(bare(Outcome::Failed(failure)), origin.id));
             }
         }
@@ -329,16 +338,20 @@ fn early(event: &Event<'_>) -> Option<Held> {
         Event::UnknownType(origin) => (origin, Warning::UnknownType, live::UNKNOWN_TYPE),
         _ => return None,
     };
-    Some(Held { reply_to: origin.id.clone(), warning, text })
+    Some(Held { reply_to: origin.id.clone(), warning, text, more: 0 })
 }
 
 fn progress_warning(warning: Warning, text: &str, reply_to: Option<String>) -> Effect {
-    let progress = Progress { text: text.into(), parent_call_id: None, about: About::Warning(warning), truncated: false };
+    let progress =
+        Progress { text: text.into(), parent_call_id: None, about: About::Warning(warning), truncated: false };
     Effect::Emit { body: Box::new(Body::Progress(Box::new(progress))), reply_to, measure: None }
 }
 
 fn malformed() -> Failure {
-    Failure::new(Code::InvalidMessage, "The line is not a message: send one JSON object a line, in UTF-8, as the protocol says.")
+    Failure::new(
+        Code::InvalidMessage,
+        "The line is not a message: send one JSON object a line, in UTF-8, as the protocol says.",
+    )
 }
 
 /// A terminal body of a run that never had an agent.

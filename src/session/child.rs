@@ -72,7 +72,13 @@ fn myself() -> PathBuf {
 
 impl Agent {
     /// Starts the agent. Errors: everything that keeps it from running, in words that say what to do.
-    pub(crate) fn spawn(launch: &Launch, settings: &Settings, tree: Tree, nonce: &str, mirror: bool) -> Result<Agent, Failure> {
+    pub(crate) fn spawn(
+        launch: &Launch,
+        settings: &Settings,
+        tree: Tree,
+        nonce: &str,
+        mirror: bool,
+    ) -> Result<Agent, Failure> {
         let environment = environment(launch, settings, nonce);
         let program = resolve(&launch.program, &environment, &settings.cwd)?;
         let (out, our_out) = pipe()?;
@@ -127,7 +133,11 @@ impl Agent {
         if threads.into_iter().any(|started| started.is_err()) {
             agent.signal(rustix::process::Signal::KILL);
             let _ = agent.child.wait();
-            return Err(Failure::new(Code::ResourceExhausted, "No thread could be started: free some memory or processes.").retryable());
+            return Err(Failure::new(
+                Code::ResourceExhausted,
+                "No thread could be started: free some memory or processes.",
+            )
+            .retryable());
         }
         Ok(agent)
     }
@@ -178,7 +188,8 @@ fn named(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<()> {
 }
 
 fn resources(_: io::Error) -> Failure {
-    Failure::new(Code::AgentStartFailed, "No pipe could be made for the agent: raise the limit of open files.").retryable()
+    Failure::new(Code::AgentStartFailed, "No pipe could be made for the agent: raise the limit of open files.")
+        .retryable()
 }
 
 fn pipe() -> Result<(PipeReader, PipeWriter), Failure> {
@@ -232,7 +243,10 @@ fn settings_agent(program: &str) -> String {
 }
 
 fn not_found(hint: &str) -> Failure {
-    Failure::new(Code::AgentNotFound, format!("The agent's program is not on the PATH: install it, or correct the PATH.{hint}"))
+    Failure::new(
+        Code::AgentNotFound,
+        format!("The agent's program is not on the PATH: install it, or correct the PATH.{hint}"),
+    )
 }
 
 /// How often a program that is still being written is tried again, and how long between.
@@ -260,13 +274,17 @@ fn spawn_failure(error: &io::Error, program: &Path, cwd: &Path) -> Failure {
     const ENFILE: i32 = 23;
     let failed = |what: &str| Failure::new(Code::AgentStartFailed, what);
     match (error.kind(), error.raw_os_error()) {
-        _ if !cwd.is_dir() => Failure::new(Code::InvalidRequest, "run.start: `cwd` must be the path of an existing directory."),
-        (ErrorKind::NotFound, _) if program.exists() => {
-            failed("The agent's program names an interpreter that is not there: install it, or repair the first line of the program.")
+        _ if !cwd.is_dir() => {
+            Failure::new(Code::InvalidRequest, "run.start: `cwd` must be the path of an existing directory.")
         }
+        (ErrorKind::NotFound, _) if program.exists() => failed(
+            "The agent's program names an interpreter that is not there: install it, or repair the first line of the program.",
+        ),
         (ErrorKind::NotFound, _) => not_found(""),
         (ErrorKind::PermissionDenied, _) => failed("The agent's program may not be executed: check its permissions."),
-        (ErrorKind::ExecutableFileBusy, _) => failed("The agent's program is being written: try again when it is installed.").retryable(),
+        (ErrorKind::ExecutableFileBusy, _) => {
+            failed("The agent's program is being written: try again when it is installed.").retryable()
+        }
         (ErrorKind::ArgumentListTooLong, _) => Failure::new(
             Code::InvalidRequest,
             "run.start: `agent_args` or `env` is too long together with the environment: shorten it.",
@@ -275,7 +293,9 @@ fn spawn_failure(error: &io::Error, program: &Path, cwd: &Path) -> Failure {
             Failure::new(Code::InvalidRequest, "run.start: `agent_args` or `env` holds a NUL: take it out.")
         }
         (_, Some(ENOEXEC)) => failed("The agent's program is no program of this machine: install it again."),
-        (_, Some(EAGAIN | ENOMEM)) => failed("No process could be started: the machine's limit is reached.").retryable(),
+        (_, Some(EAGAIN | ENOMEM)) => {
+            failed("No process could be started: the machine's limit is reached.").retryable()
+        }
         (_, Some(EMFILE | ENFILE)) => failed("No file could be opened: raise the limit of open files.").retryable(),
         _ => failed("The agent's program could not be started: check its installation."),
     }

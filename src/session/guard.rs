@@ -72,9 +72,7 @@ impl Guard {
     pub fn leader(&mut self, pid: u32) {
         if let Some(start) = start_time(pid) {
             // A guard that is gone cannot be told; `is_alive` says so.
-            let _ = self
-                .stdin
-                .write_all(format!("leader {pid} {start}\n").as_bytes());
+            let _ = self.stdin.write_all(format!("leader {pid} {start}\n").as_bytes());
         }
     }
 
@@ -175,10 +173,7 @@ fn listen(mut stdin: impl Read) -> Heard {
 }
 
 fn parse_leader(line: &[u8]) -> Option<Id> {
-    let (pid, start) = std::str::from_utf8(line)
-        .ok()?
-        .strip_prefix("leader ")?
-        .split_once(' ')?;
+    let (pid, start) = std::str::from_utf8(line).ok()?.strip_prefix("leader ")?.split_once(' ')?;
     Some((pid.parse().ok()?, start.parse().ok()?))
 }
 
@@ -238,10 +233,7 @@ undone
         let link = PathBuf::from("/proc/self/exe");
         assert_eq!(paths("/opt/x", ""), [link.clone(), PathBuf::from("/opt/x")]);
         assert!(paths("./x", "")[1].is_absolute());
-        assert_eq!(
-            paths("sh", "/nowhere:/bin"),
-            [link.clone(), PathBuf::from("/bin/sh")]
-        );
+        assert_eq!(paths("sh", "/nowhere:/bin"), [link.clone(), PathBuf::from("/bin/sh")]);
         assert_eq!(paths("no-such-program", "/bin").len(), 1);
         assert_eq!(own_paths(None, None), [link]);
     }

@@ -258,6 +258,9 @@ impl Session {
         if let Some(guard) = self.guard.take() {
             guard.dismiss();
         }
+        if self.lost || code.is_none() {
+            diagnose("spektacular: stdout is closed or not read: the run was stopped, and its end could not be told");
+        }
         let code = if self.lost { EXIT_UNDELIVERED } else { code.unwrap_or(EXIT_UNDELIVERED) };
         Ended { code, signal: self.signal }
     }

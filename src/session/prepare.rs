@@ -37,7 +37,13 @@ pub(crate) fn start(options: Result<Options, Problem>, defaults: &Options) -> Re
         redactor.add_environment(server.env.iter().map(|(k, v)| (k.as_str(), v.as_str())), &is_path);
     }
     let short_secrets = settings.secrets.iter().filter(|secret| !redactor.add(secret)).count();
-    Ok(Box::new(Start { settings, display_name: entry.display_name.into(), driver: entry.driver(), redactor, short_secrets }))
+    Ok(Box::new(Start {
+        settings,
+        display_name: entry.display_name.into(),
+        driver: entry.driver(),
+        redactor,
+        short_secrets,
+    }))
 }
 
 fn is_path(value: &str) -> bool {
@@ -57,7 +63,10 @@ pub(crate) fn redactor() -> Redactor {
 pub(crate) fn answer(given: Given, cwd: Option<&Path>) -> Answered {
     let text = match given {
         Given::Declined => return Answered::Declined,
-        Given::Value(value) => return with_path(value, cwd),
+        Given::Value(value) => {
+            let path = look(&value, cwd);
+            return Answered::Value(value, path);
+        }
         Given::FromEnv(name) => std::env::var(name).ok(),
         Given::FromFile(path) => read(&path),
     };
@@ -65,12 +74,15 @@ pub(crate) fn answer(given: Given, cwd: Option<&Path>) -> Answered {
         let text = text.strip_suffix('\n').map(|t| t.strip_suffix('\r').unwrap_or(t)).unwrap_or(&text);
         serde_json::value::to_raw_value(text).ok()
     });
-    value.map_or(Answered::Unreadable, |value| with_path(value, cwd))
+    let kept = |value: Box<RawValue>| {
+        let path = look(&value, cwd);
+        Answered::Kept(value, path)
+    };
+    value.map_or(Answered::Unreadable, kept)
 }
 
-fn with_path(value: Box<RawValue>, cwd: Option<&Path>) -> Answered {
-    let path = cwd.and_then(|cwd| Some(fact(&cwd.join(crate::protocol::json::string(&value)?))));
-    Answered::Value(value, path)
+fn look(value: &RawValue, cwd: Option<&Path>) -> Option<PathFact> {
+    cwd.and_then(|cwd| Some(fact(&cwd.join(crate::protocol::json::string(value)?))))
 }
 
 fn fact(path: &Path) -> PathFact {

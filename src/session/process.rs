@@ -79,14 +79,9 @@ pub(super) fn carries(pid: u32, nonce: &str) -> bool {
 }
 
 fn marked(environ: &[u8], nonce: &str) -> bool {
-    let mut values = environ
-        .split(|&byte| byte == 0)
-        .filter_map(|entry| entry.strip_prefix(MARKER.as_bytes())?.strip_prefix(b"="));
-    let holds = |value: &[u8]| {
-        value
-            .split(|&byte| byte == b':')
-            .any(|part| part == nonce.as_bytes())
-    };
+    let mut values =
+        environ.split(|&byte| byte == 0).filter_map(|entry| entry.strip_prefix(MARKER.as_bytes())?.strip_prefix(b"="));
+    let holds = |value: &[u8]| value.split(|&byte| byte == b':').any(|part| part == nonce.as_bytes());
     !nonce.is_empty() && values.any(holds)
 }
 
@@ -133,12 +128,7 @@ mod tests {
     fn the_name_in_stat_may_look_like_fields() {
         let tail = "S 7 8 9 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 4242 0 0";
         let stat = format!("5 (a) Z 1 (b) {tail}\n");
-        let process = Process {
-            id: (5, 4242),
-            parent: 7,
-            group: 8,
-            zombie: false,
-        };
+        let process = Process { id: (5, 4242), parent: 7, group: 8, zombie: false };
         assert_eq!(parse_stat(5, stat.as_bytes()), Some(process));
         assert_eq!(parse_stat(5, b"5 (cut) S 7 8"), None);
         assert_eq!(parse_stat(5, b""), None);

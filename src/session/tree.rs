@@ -17,9 +17,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use rustix::io::Errno;
 use rustix::process::{Pid, WaitId, WaitIdOptions, WaitOptions};
 
-use super::process::{
-    Id, Process, carries, from_pid, processes, read_process, send, signal_group, start_time, to_pid,
-};
+use super::process::{Id, Process, carries, from_pid, processes, read_process, send, signal_group, start_time, to_pid};
 
 pub use rustix::process::Signal;
 
@@ -57,14 +55,9 @@ pub fn nonce() -> String {
     if digits.len() == 32 {
         return digits;
     }
-    let now = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default();
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let salt = (std::process::id(), now);
-    let (high, low) = (
-        RandomState::new().hash_one(salt),
-        RandomState::new().hash_one(salt),
-    );
+    let (high, low) = (RandomState::new().hash_one(salt), RandomState::new().hash_one(salt));
     format!("{high:016x}{low:016x}")
 }
 
@@ -73,13 +66,9 @@ pub fn nonce() -> String {
 pub fn marker_value(own: &str) -> String {
     let inherited = std::env::var(MARKER).unwrap_or_default();
     let is_nonce = |part: &&str| {
-        (1..=NONCE_BYTES_MAX).contains(&part.len())
-            && part.bytes().all(|byte| byte.is_ascii_alphanumeric())
+        (1..=NONCE_BYTES_MAX).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_alphanumeric())
     };
-    let outer = inherited
-        .split(':')
-        .filter(is_nonce)
-        .take(MARKER_NONCES_MAX - 1);
+    let outer = inherited.split(':').filter(is_nonce).take(MARKER_NONCES_MAX - 1);
     outer.chain([own]).collect::<Vec<_>>().join(":")
 }
 
@@ -141,9 +130,7 @@ impl Tree {
         tree.descend(tree.me, &by_parent(&table), &mut inside);
         tree.by_descent = tree.me != 1;
         tree.since = table.iter().map(|process| process.id.1).max().unwrap_or(0);
-        let ours = table
-            .iter()
-            .filter(|process| inside.contains(&process.id.0));
+        let ours = table.iter().filter(|process| inside.contains(&process.id.0));
         tree.before = ours.map(|process| process.id).collect();
         let children = table.iter().filter(|process| process.parent == tree.me);
         tree.children_before = children.map(|process| process.id).collect();
@@ -153,10 +140,7 @@ impl Tree {
     /// The tree of a program that is gone. Its agent is not our child, so the group is signalled only
     /// while the agent's start time matches.
     pub(super) fn of_the_dead(nonce: String, leader: Option<Id>) -> Tree {
-        Tree {
-            foreign_leader: leader,
-            ..Tree::new(nonce)
-        }
+        Tree { foreign_leader: leader, ..Tree::new(nonce) }
     }
 
     fn new(nonce: String) -> Tree {
@@ -175,8 +159,7 @@ impl Tree {
     /// Never kills nor reaps this process (the guard, git), nor what descends from it without the
     /// nonce. A child that it leaves to us when it ends is not known any more as its own.
     pub fn spare(&mut self, pid: u32) {
-        self.spared
-            .extend(read_process(pid).map(|process| process.id));
+        self.spared.extend(read_process(pid).map(|process| process.id));
     }
 
     /// Sends the signal to the agent's group and to every other living process of the tree, once each.
@@ -186,12 +169,7 @@ impl Tree {
         self.signal_known(leader, signal, &mut HashSet::new())
     }
 
-    pub(super) fn signal_known(
-        &self,
-        leader: Option<u32>,
-        signal: Signal,
-        known: &mut HashSet<Id>,
-    ) -> usize {
+    pub(super) fn signal_known(&self, leader: Option<u32>, signal: Signal, known: &mut HashSet<Id>) -> usize {
         let living = self.look(leader, known).living;
         let group = self.group(leader);
         let group_done = signal_group(group, signal);
@@ -230,65 +208,41 @@ impl Tree {
         self.sweep_known(leader, limit, &mut HashSet::new())
     }
 
-    pub(super) fn sweep_known(
-        &self,
-        leader: Option<u32>,
-        limit: Duration,
-        known: &mut HashSet<Id>,
-    ) -> Swept {
+    pub(super) fn sweep_known(&self, leader: Option<u32>, limit: Duration, known: &mut HashSet<Id>) -> Swept {
         let start = Instant::now();
         let mut killed = HashSet::new();
         let (mut clean, mut rounds) = (0, 0);
         loop {
-            let Look {
-                mut living,
-                orphans,
-            } = self.look(leader, known);
+            let Look { mut living, orphans } = self.look(leader, known);
             reap(&orphans);
             if living.is_empty() {
                 // What `/proc` does not show may still be in the group.
                 signal_group(self.group(leader), Signal::KILL);
                 clean += 1;
                 if clean == CLEAN_LOOKS {
-                    return Swept {
-                        killed: killed.len(),
-                        left: 0,
-                    };
+                    return Swept { killed: killed.len(), left: 0 };
                 }
                 thread::sleep(PAUSE_MIN);
                 continue;
             }
             clean = 0;
             if rounds > 0 && start.elapsed() >= limit {
-                return Swept {
-                    killed: killed.len(),
-                    left: living.len(),
-                };
+                return Swept { killed: killed.len(), left: living.len() };
             }
             if rounds > 0 && living.iter().any(|process| !killed.contains(&process.id)) {
                 living = self.freeze(leader, known, limit.saturating_sub(start.elapsed()));
             }
             rounds += 1;
-            let sent = living
-                .iter()
-                .filter(|process| send(process.id, Signal::KILL));
+            let sent = living.iter().filter(|process| send(process.id, Signal::KILL));
             killed.extend(sent.map(|process| process.id));
             // The group once more as a whole: that also reaches what was forked since the look.
             signal_group(self.group(leader), Signal::KILL);
-            wait_until_gone(
-                &living,
-                ROUND_WAIT.min(limit.saturating_sub(start.elapsed())),
-            );
+            wait_until_gone(&living, ROUND_WAIT.min(limit.saturating_sub(start.elapsed())));
         }
     }
 
     /// Stops the whole tree, until a look finds nothing that is not stopped. Returns the tree.
-    fn freeze(
-        &self,
-        leader: Option<u32>,
-        known: &mut HashSet<Id>,
-        limit: Duration,
-    ) -> Vec<Process> {
+    fn freeze(&self, leader: Option<u32>, known: &mut HashSet<Id>, limit: Duration) -> Vec<Process> {
         let start = Instant::now();
         let mut stopped = HashSet::new();
         loop {
@@ -316,9 +270,7 @@ impl Tree {
         for process in table.iter().filter(|process| self.may_signal(process)) {
             // The environment comes last, being what takes time.
             if !inside.contains(&process.id.0)
-                && (known.contains(&process.id)
-                    || group == Some(process.group)
-                    || self.is_marked(process))
+                && (known.contains(&process.id) || group == Some(process.group) || self.is_marked(process))
             {
                 inside.insert(process.id.0);
                 self.descend(process.id.0, &children, &mut inside);
@@ -332,18 +284,12 @@ impl Tree {
     }
 
     /// Adds what descends from `root`, but not through processes that are somebody else's.
-    fn descend(
-        &self,
-        root: u32,
-        children: &HashMap<u32, Vec<&Process>>,
-        inside: &mut HashSet<u32>,
-    ) {
+    fn descend(&self, root: u32, children: &HashMap<u32, Vec<&Process>>, inside: &mut HashSet<u32>) {
         let mut open = vec![root];
         while let Some(parent) = open.pop() {
             for child in children.get(&parent).into_iter().flatten() {
-                let foreign = child.id.0 == self.me
-                    || self.before.contains(&child.id)
-                    || self.spared.contains(&child.id);
+                let foreign =
+                    child.id.0 == self.me || self.before.contains(&child.id) || self.spared.contains(&child.id);
                 if !foreign && inside.insert(child.id.0) {
                     open.push(child.id.0);
                 }
@@ -393,11 +339,7 @@ impl Tree {
 fn reap(orphans: &[u32]) -> usize {
     let ended = |pid: &&u32| {
         let pid = to_pid(**pid);
-        pid.is_some()
-            && matches!(
-                rustix::process::waitpid(pid, WaitOptions::NOHANG),
-                Ok(Some(_))
-            )
+        pid.is_some() && matches!(rustix::process::waitpid(pid, WaitOptions::NOHANG), Ok(Some(_)))
     };
     orphans.iter().filter(ended).count()
 }
@@ -405,9 +347,7 @@ fn reap(orphans: &[u32]) -> usize {
 fn wait_until_gone(killed: &[Process], limit: Duration) {
     let start = Instant::now();
     let mut pause = PAUSE_MIN;
-    let lives = |process: &Process| {
-        read_process(process.id.0).is_some_and(|now| now.id == process.id && !now.zombie)
-    };
+    let lives = |process: &Process| read_process(process.id.0).is_some_and(|now| now.id == process.id && !now.zombie);
     while start.elapsed() < limit {
         thread::sleep(pause);
         if !killed.iter().any(lives) {

@@ -148,7 +148,9 @@ impl Script {
         script
             .out(&assistant(message, block))
             .partial(json!({"type": "content_block_stop", "index": 0}))
-            .partial(json!({"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 5}}))
+            .partial(
+                json!({"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 5}}),
+            )
             .partial(json!({"type": "message_stop"}))
     }
 

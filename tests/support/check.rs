@@ -9,14 +9,24 @@ use super::{Frame, Outcome};
 const KINDS: [&str; 5] = ["confirm", "select", "text", "secret", "file_path"];
 const CATEGORIES: [&str; 12] =
     ["read", "edit", "delete", "move", "search", "execute", "fetch", "think", "agent", "mcp", "mode", "other"];
-const RESOLUTIONS: [&str; 7] =
-    ["answered", "declined", "timeout", "input_closed", "headless", "policy", "withdrawn"];
+const RESOLUTIONS: [&str; 7] = ["answered", "declined", "timeout", "input_closed", "headless", "policy", "withdrawn"];
+
+/// What readers that know Unicode also take for the end of a line.
+const LINE_ENDS: [char; 8] = ['\r', '\u{b}', '\u{c}', '\u{1c}', '\u{1d}', '\u{85}', '\u{2028}', '\u{2029}'];
 
 /// The exit code that belongs to a failure code.
 pub(crate) fn exit_of(code: &str) -> i32 {
     match code {
-        "agent_error" | "agent_exited" | "agent_protocol_error" | "session_not_found" | "model_not_found"
-        | "context_exceeded" | "limit_reached" | "refused" | "rate_limited" | "provider_unavailable" => 1,
+        "agent_error"
+        | "agent_exited"
+        | "agent_protocol_error"
+        | "session_not_found"
+        | "model_not_found"
+        | "context_exceeded"
+        | "limit_reached"
+        | "refused"
+        | "rate_limited"
+        | "provider_unavailable" => 1,
         "usage" | "invalid_config" | "invalid_request" => 2,
         "unsupported_version" | "invalid_message" | "no_start" => 3,
         "agent_not_found" | "agent_start_failed" | "auth_required" => 4,
@@ -33,7 +43,9 @@ impl Outcome {
         check_envelopes(&self.frames);
         check_order(&self.frames);
         check_sizes(&self.frames);
+        check_replies(&self.frames);
         check_questions(&self.frames);
+        check_messages(&self.frames);
         check_artifacts(&self.frames);
         self.frames.iter().filter(|f| f.kind() == "run.progress").for_each(check_progress);
         check_terminal(self.terminal(), self.frames[0].kind() == "run.started");
@@ -72,6 +84,7 @@ fn check_envelopes(frames: &[Frame]) {
         assert_eq!(&frame["run_id"], run_id, "{raw}");
         assert!(is_timestamp(frame["ts"].as_str().unwrap_or("")), "{raw}");
         assert!(frame["payload"].is_object(), "{raw}");
+        assert!(!raw.contains(LINE_ENDS), "not one line for every reader: {raw:?}");
         if let Some(reply) = frame.get("reply_to") {
             assert!(reply.is_string(), "{raw}");
         }
@@ -104,6 +117,36 @@ fn check_sizes(frames: &[Frame]) {
     for frame in frames {
         let limit = if frame.kind() == "run.completed" { max * 16 } else { max };
         assert!(frame.raw.len() <= limit, "a frame of {} bytes, {limit} allowed", frame.raw.len());
+    }
+}
+
+/// Only a frame that an inbound message directly caused says so.
+fn check_replies(frames: &[Frame]) {
+    for (number, frame) in frames.iter().enumerate().filter(|(_, f)| f.get("reply_to").is_some()) {
+        let fits = match frame.kind() {
+            "run.started" => true,
+            "run.question" => frame["payload"]["attempt"] != 1,
+            "run.failed" | "run.cancelled" => number == 0,
+            _ => match frame.text("kind") {
+                "question_resolved" => matches!(frame.text("resolution"), "answered" | "declined"),
+                "status" => frame.text("status") == "cancelling",
+                kind => kind == "warning",
+            },
+        };
+        assert!(fits, "this frame has no reply_to: {}", frame.raw);
+    }
+}
+
+/// A message ends once, and all have ended when the run completes.
+fn check_messages(frames: &[Frame]) {
+    let mut done: BTreeMap<(&str, &str), bool> = BTreeMap::new();
+    for frame in frames.iter().filter(|f| f.is_progress("text") || f.is_progress("reasoning")) {
+        let key = (frame.text("kind"), frame.text("message_id"));
+        let before = done.insert(key, frame["payload"]["done"] == true);
+        assert_ne!(before, Some(true), "a piece after the end of its message: {}", frame.raw);
+    }
+    if frames.last().is_some_and(|f| f.kind() == "run.completed") {
+        assert!(done.values().all(|d| *d), "a message never ended: {done:?}");
     }
 }
 
@@ -210,6 +253,9 @@ fn check_artifacts(frames: &[Frame]) {
         assert!(is_count(&frame["payload"]["size_bytes"]), "{raw}");
         assert!(seen.insert((frame.text("path"), frame.text("action"))), "reported twice: {raw}");
     }
+    let told = list(&frames[frames.len() - 1]["payload"]["artifacts"]);
+    let told = told.iter().map(|a| (a["path"].as_str().unwrap_or(""), a["action"].as_str().unwrap_or("")));
+    assert_eq!(told.collect::<BTreeSet<_>>(), seen, "the last frame's artifacts");
 }
 
 /// The fields that each kind of progress has.
@@ -278,10 +324,7 @@ fn check_terminal(frame: &Frame, started: bool) {
                 && !frame.text("message").is_empty()
                 && (payload["detail"].is_null() || payload["detail"].is_object()),
         ),
-        _ => (
-            &["reason", "source"][..],
-            ["orchestrator", "signal", "terminal"].contains(&frame.text("source")),
-        ),
+        _ => (&["reason", "source"][..], ["orchestrator", "signal", "terminal"].contains(&frame.text("source"))),
     };
     assert!(has_keys(payload, keys) && fits, "a key of its own is missing or wrong: {raw}");
 }

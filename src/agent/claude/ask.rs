@@ -98,7 +98,8 @@ impl Pending {
             What::Questions(texts) => (self.answers(texts, replies), None),
             What::Permission(always) => match replies.first() {
                 Some(Reply::Answer(Answer::One(value))) if value == ALLOW_ALWAYS => {
-                    let allow = json!({"behavior": "allow", "updatedInput": self.input(), "updatedPermissions": always});
+                    let allow =
+                        json!({"behavior": "allow", "updatedInput": self.input(), "updatedPermissions": always});
                     (allow, None)
                 }
                 Some(Reply::Answer(Answer::One(value))) if value == ALLOW_ONCE => {

@@ -8,7 +8,8 @@ use crate::protocol::outbound::AgentExit;
 
 /// A refused key or a missing login.
 pub(super) fn auth(status: Option<u16>) -> Failure {
-    let message = "The provider refused the credentials of Claude Code: log in with `claude`, or set ANTHROPIC_API_KEY.";
+    let message =
+        "The provider refused the credentials of Claude Code: log in with `claude`, or set ANTHROPIC_API_KEY.";
     Failure::new(Code::AuthRequired, message).with_status(status)
 }
 
@@ -105,7 +106,10 @@ pub(super) fn exited(exit: AgentExit, alive: bool, stderr: &str) -> Failure {
     let message = match exit.code {
         Some(126 | 127) => "Claude Code could not be run: check that its program and its interpreter are installed.",
         Some(0) => {
-            return Failure::new(Code::AgentExited, "Claude Code ended at once and said nothing: check its installation.");
+            return Failure::new(
+                Code::AgentExited,
+                "Claude Code ended at once and said nothing: check its installation.",
+            );
         }
         _ if stderr.contains("unknown option") => {
             "Claude Code does not know one of its options: update it, or check agent_args."

@@ -10,10 +10,17 @@ use serde_json::{Map, Value, json};
 /// Error: a value that is too long for a command line.
 pub(super) fn arguments(settings: &Settings, deltas: bool) -> Result<Vec<String>, Failure> {
     let mut args: Vec<String> = [
-        "--print", "--output-format", "stream-json", "--input-format", "stream-json", "--verbose",
+        "--print",
+        "--output-format",
+        "stream-json",
+        "--input-format",
+        "stream-json",
+        "--verbose",
         // Without it neither permissions nor questions reach us.
-        "--permission-prompt-tool", "stdio",
-        "--permission-mode", "default",
+        "--permission-prompt-tool",
+        "stdio",
+        "--permission-mode",
+        "default",
     ]
     .map(String::from)
     .to_vec();

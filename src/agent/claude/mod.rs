@@ -12,7 +12,7 @@ mod tools;
 
 use self::ask::Pending;
 use super::json::{Object, text, without_controls};
-use super::{AskKey, Driver, Event, FollowUp, Launch, Line, Program, Reply, Turn, TurnOver};
+use super::{AskKey, Driver, Event, Launch, Line, Program, Reply, Turn, TurnOver};
 use crate::failure::Failure;
 use crate::protocol::outbound::{AgentExit, Capabilities, Usage};
 use crate::protocol::question::Ask;
@@ -244,15 +244,16 @@ impl Claude {
     }
 
     fn result(&mut self, message: &Object<'_>, turn: &mut Turn) {
-        self.withdraw_streams(turn);
+        self.streams.clear();
         turn.events.push(Event::Usage(usage(message)));
         if message.bool("is_error") == Some(false) {
             turn.events.push(Event::TurnOver(TurnOver::Completed {
                 text: message.str("result").unwrap_or_default(),
                 structured: message.raw("structured_output").map(ToOwned::to_owned),
                 stop: match message.str("stop_reason").as_deref() {
+                    None | Some("end_turn") => StopReason::EndTurn,
                     // A structured result is a tool call as far as the API knows.
-                    None | Some("end_turn" | "stop_sequence" | "tool_use") => StopReason::EndTurn,
+                    Some("tool_use") if message.raw("structured_output").is_some() => StopReason::EndTurn,
                     Some("max_tokens") => StopReason::MaxTokens,
                     Some("refusal") => StopReason::Refusal,
                     Some(_) => StopReason::Other,
@@ -327,10 +328,9 @@ impl Driver for Claude {
             "response": {"subtype": "success", "request_id": key.0, "response": response}})));
     }
 
-    fn follow_up(&mut self, prompt: &str, turn: &mut Turn) -> FollowUp {
+    fn follow_up(&mut self, prompt: &str, turn: &mut Turn) {
         self.api_error = None;
         turn.send.push(user_line(prompt));
-        FollowUp::Sent
     }
 
     fn interrupt(&mut self, turn: &mut Turn) {

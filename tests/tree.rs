@@ -1,0 +1,565 @@
+//! The process tree: what belongs to it, that nothing of it survives, and that nothing else is touched.
+//!
+//! Each test runs in a process of its own, since the tree goes by descent from the whole process.
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use spektacular::session::tree::{
+    MARKER, Signal, Swept, Tree, become_subreaper, marker_value, nonce, wait_without_reaping,
+};
+
+/// Names the test whose body runs in this process; its value is `NAME:DIRECTORY`.
+const BODY: &str = "TREE_TEST_BODY";
+const SECOND: Duration = Duration::from_secs(1);
+const LIMIT: Duration = Duration::from_secs(10);
+
+/// Runs the body in a process of its own, started through `wrapper` (a command and its arguments), and
+/// fails unless it came to its end. `name` is the test's.
+fn alone(name: &str, wrapper: &[&str], body: impl FnOnce(&Path)) {
+    if let Ok(value) = std::env::var(BODY) {
+        let (wanted, dir) = value.split_once(':').unwrap();
+        assert_eq!(wanted, name);
+        std::env::set_current_dir(dir).unwrap();
+        body(Path::new(dir));
+        fs::write("came-to-its-end", "").unwrap();
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o777)).unwrap();
+    // A copy, because another user may not be allowed to come to where it was built. Made by another
+    // process: a test that forks while we hold it open for writing would make it busy.
+    let exe = dir.path().join("test");
+    let exe = exe.to_str().unwrap();
+    assert!(works(&["cp", std::env::current_exe().unwrap().to_str().unwrap(), exe]));
+    let words = [wrapper, &[exe, "--exact", name, "--nocapture"]].concat();
+    let mut command = Command::new(words[0]);
+    command.args(&words[1..]).env_remove(MARKER);
+    let value = format!("{name}:{}", dir.path().display());
+    let status = command.env(BODY, value).status().unwrap();
+    assert!(status.success(), "{name}: {status}");
+    assert!(dir.path().join("came-to-its-end").exists(), "{name} did not run");
+}
+
+fn works(words: &[&str]) -> bool {
+    let mut command = Command::new(words[0]);
+    command.args(&words[1..]).stdout(Stdio::null()).stderr(Stdio::null());
+    command.status().is_ok_and(|status| status.success())
+}
+
+/// Polls until the condition holds; false when it did not within the limit.
+fn eventually(limit: Duration, mut cond: impl FnMut() -> bool) -> bool {
+    let start = Instant::now();
+    loop {
+        if cond() {
+            return true;
+        }
+        if start.elapsed() > limit {
+            return false;
+        }
+        sleep(Duration::from_millis(2));
+    }
+}
+
+/// The agent: a script in a group of its own, with the marker.
+fn agent(nonce: &str, script: &str) -> Child {
+    let mut command = quiet("sh");
+    command.args(["-c", script]).env(MARKER, marker_value(nonce));
+    command.process_group(0).spawn().unwrap()
+}
+
+fn quiet(program: &str) -> Command {
+    let mut command = Command::new(program);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command
+}
+
+/// Shell text: a process that writes its pid into the file `name` and stays, ignoring SIGTERM.
+fn stubborn(name: &str) -> String {
+    format!("sh -c 'trap \"\" TERM; echo $$ > {name}; exec sleep 60'")
+}
+
+/// The pid that a script wrote into the file `name`.
+fn written(name: &str) -> u32 {
+    let mut pid = None;
+    let read = || {
+        let text = fs::read_to_string(name).unwrap_or_default();
+        pid = text.strip_suffix('\n').and_then(|line| line.parse().ok());
+        pid.is_some()
+    };
+    assert!(eventually(LIMIT, read), "no pid in {name}");
+    pid.unwrap()
+}
+
+/// The fields of /proc/PID/stat from the state on.
+fn stat(pid: u32) -> Option<Vec<String>> {
+    let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
+    let stat = String::from_utf8_lossy(&stat).into_owned();
+    let fields = stat.rsplit_once(')')?.1.split_whitespace();
+    Some(fields.map(str::to_owned).collect())
+}
+
+fn is_alive(pid: u32) -> bool {
+    stat(pid).is_some_and(|fields| fields[0] != "Z" && fields[0] != "X")
+}
+
+fn parent(pid: u32) -> u32 {
+    stat(pid).unwrap()[1].parse().unwrap()
+}
+
+/// Start time in clock ticks since boot.
+fn started(pid: u32) -> u64 {
+    stat(pid).unwrap()[19].parse().unwrap()
+}
+
+fn zombie_children() -> usize {
+    let pids = fs::read_dir("/proc").unwrap().flatten();
+    let pids = pids.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let me = std::process::id().to_string();
+    pids.filter_map(stat).filter(|fields| fields[0] == "Z" && fields[1] == me).count()
+}
+
+/// Ends a process that a test kept alive, also when the test fails.
+struct Kept(Child);
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Starts the script, waits for the pid files, sweeps while the agent is not reaped, and checks that
+/// nothing is left and that nothing of it is still alive.
+fn swept_clean(script: &str, files: &[&str]) -> Swept {
+    become_subreaper();
+    let tree = Tree::before_spawn(nonce());
+    let mut child = agent(&tree_nonce(&tree), script);
+    let pids: Vec<u32> = files.iter().map(|file| written(file)).collect();
+    let swept = tree.sweep(Some(child.id()), 3 * SECOND);
+    assert_eq!(child.wait().unwrap().signal(), Some(9));
+    assert_eq!(swept.left, 0);
+    assert!(!pids.iter().any(|pid| is_alive(*pid)));
+    assert_eq!(zombie_children(), 0);
+    swept
+}
+
+/// The nonce of a tree, from its Debug text: the tests have no other door to it.
+fn tree_nonce(tree: &Tree) -> String {
+    let text = format!("{tree:?}");
+    text.split('"').nth(1).unwrap().to_owned()
+}
+
+#[test]
+fn ten_processes_of_every_kind_are_gone() {
+    alone("ten_processes_of_every_kind_are_gone", &[], |_| {
+        let script = format!(
+            "trap '' TERM; {} & setsid {} & setsid {} & (setsid {} &) ; (setsid {} &) ; nohup {} & \
+             (nohup {} &) ; {} & setsid {} & echo $$ > leader; exec sleep 60",
+            stubborn("plain"),
+            stubborn("own1"),
+            stubborn("own2"),
+            stubborn("forked1"),
+            stubborn("forked2"),
+            stubborn("nohup1"),
+            stubborn("nohup2"),
+            stubborn("plain2"),
+            stubborn("own3"),
+        );
+        let files = ["leader", "plain", "own1", "own2", "forked1", "forked2", "nohup1", "nohup2", "plain2", "own3"];
+        let start = Instant::now();
+        become_subreaper();
+        let tree = Tree::before_spawn(nonce());
+        let mut child = agent(&tree_nonce(&tree), &script);
+        let pids: Vec<u32> = files.iter().map(|file| written(file)).collect();
+        println!("10 processes started in {:?}", start.elapsed());
+        assert_eq!(parent(pids[4]), std::process::id(), "the daemon is not ours");
+        let mut members = tree.members();
+        members.sort_unstable();
+        let mut expected = pids.clone();
+        expected.sort_unstable();
+        assert_eq!(members, expected);
+        // Half of them are reached by the group, all ignore it.
+        assert_eq!(tree.signal_all(Some(child.id()), Signal::TERM), 10);
+        let start = Instant::now();
+        let swept = tree.sweep(Some(child.id()), 3 * SECOND);
+        println!("sweep of 10 processes: {:?}", start.elapsed());
+        assert_eq!(swept, Swept { killed: 10, left: 0 });
+        assert_eq!(child.wait().unwrap().signal(), Some(9));
+        assert!(!pids.iter().any(|pid| is_alive(*pid)));
+        assert_eq!(zombie_children(), 0);
+    });
+}
+
+#[test]
+fn a_leader_that_ignores_term() {
+    alone("a_leader_that_ignores_term", &[], |_| {
+        let swept = swept_clean(&format!("exec {}", stubborn("leader")), &["leader"]);
+        assert_eq!(swept.killed, 1);
+    });
+}
+
+#[test]
+fn a_cleared_environment_is_found_by_descent() {
+    alone("a_cleared_environment_is_found_by_descent", &[], |_| {
+        let clear = |name| stubborn(name).replacen("sh", "env -i setsid /bin/sh", 1);
+        let script = format!("{} & ({} &) ; wait", clear("child"), clear("orphan"));
+        swept_clean(&script, &["child", "orphan"]);
+    });
+}
+
+#[test]
+fn after_a_polite_exit_the_daemon_is_found_and_the_status_stays() {
+    let name = "after_a_polite_exit_the_daemon_is_found_and_the_status_stays";
+    alone(name, &[], |_| {
+        become_subreaper();
+        let tree = Tree::before_spawn(nonce());
+        let script = format!("(setsid {} &) ; (true &) ; exit 3", stubborn("daemon"));
+        let mut child = agent(&tree_nonce(&tree), &script);
+        let daemon = written("daemon");
+        wait_without_reaping(child.id());
+        assert_eq!(stat(child.id()).unwrap()[0], "Z");
+        let swept = tree.sweep(Some(child.id()), SECOND);
+        assert_eq!(swept, Swept { killed: 1, left: 0 });
+        assert!(!is_alive(daemon));
+        // Only the leader may still be a zombie.
+        assert_eq!(zombie_children(), 1);
+        assert_eq!(child.wait().unwrap().code(), Some(3));
+        // Reaped: its number means nothing any more, and nothing is signalled by it.
+        assert_eq!(tree.signal_all(Some(child.id()), Signal::KILL), 0);
+        wait_without_reaping(child.id());
+        assert_eq!(tree.sweep(None, SECOND), Swept::default());
+    });
+}
+
+#[test]
+fn a_marked_process_with_another_parent_is_found() {
+    alone("a_marked_process_with_another_parent_is_found", &[], |_| {
+        // No subreaper here, so the orphan goes to somebody else.
+        let tree = Tree::before_spawn(nonce());
+        let mut child = agent(&tree_nonce(&tree), &format!("(setsid {} &)", stubborn("away")));
+        child.wait().unwrap();
+        let away = written("away");
+        assert!(eventually(LIMIT, || parent(away) != std::process::id()));
+        assert_eq!(tree.members(), [away]);
+        assert_eq!(tree.sweep(None, SECOND), Swept { killed: 1, left: 0 });
+        assert!(!is_alive(away));
+    });
+}
+
+#[test]
+fn what_was_there_before_and_what_is_spared_stays() {
+    alone("what_was_there_before_and_what_is_spared_stays", &[], |_| {
+        become_subreaper();
+        let busy = |name: &str| {
+            let script = format!("echo $$ > {name}; setsid {} & wait", stubborn(&format!("{name}-child")));
+            Kept(quiet("sh").args(["-c", &script]).process_group(0).spawn().unwrap())
+        };
+        let mut early = quiet("true").spawn().unwrap();
+        let mut before = busy("before");
+        let before_child = written("before-child");
+        let mut tree = Tree::before_spawn(nonce());
+        // It leads a group, but as no child of ours it does not pin the number.
+        assert_eq!(tree.signal_all(Some(before_child), Signal::KILL), 0);
+        let mut spared = busy("spared");
+        tree.spare(spared.0.id());
+        let mut marked = quiet("sleep");
+        marked.arg("60").env(MARKER, tree_nonce(&tree));
+        let marked = Kept(marked.spawn().unwrap());
+        tree.spare(marked.0.id());
+        let mut late = quiet("sleep").arg("60").spawn().unwrap();
+        let kept = [written("before"), before_child, written("spared"), marked.0.id()];
+        let spared_child = written("spared-child");
+        let mut child = agent(&tree_nonce(&tree), &stubborn("leader"));
+        written("leader");
+        tree.sweep(Some(child.id()), SECOND);
+        child.wait().unwrap();
+        assert!(kept.iter().all(|pid| is_alive(*pid)) && is_alive(spared_child));
+        // Neither spared nor there before: ours by descent.
+        assert!(!is_alive(late.id()));
+        assert!(late.wait().is_err(), "the sweep reaps what is its own");
+        // What others reap is still there for them.
+        assert!(early.wait().unwrap().success());
+        for other in [&mut before.0, &mut spared.0] {
+            other.kill().unwrap();
+            wait_without_reaping(other.id());
+            tree.reap_orphans(None);
+            assert_eq!(other.wait().unwrap().signal(), Some(9));
+        }
+        // Their children came to us when they ended. One is known from before; the other has no mark
+        // of whose it was.
+        assert!(is_alive(kept[1]) && parent(kept[1]) == std::process::id());
+        assert!(works(&["kill", "-9", &kept[1].to_string()]));
+        assert_eq!(tree.sweep(None, SECOND), Swept { killed: 1, left: 0 });
+        assert!(!is_alive(spared_child) && is_alive(marked.0.id()));
+        assert_eq!(zombie_children(), 0);
+    });
+}
+
+#[test]
+fn a_process_from_before_with_the_marker_is_not_spared() {
+    alone("a_process_from_before_with_the_marker_is_not_spared", &[], |_| {
+        let nonce = nonce();
+        let mut child = agent(&nonce, &stubborn("early"));
+        let early = started(written("early"));
+        // Something younger, or its age alone would make it one to ask.
+        let start = || Kept(quiet("sleep").arg("60").spawn().unwrap());
+        assert!(eventually(LIMIT, || started(start().0.id()) > early));
+        let _younger = start();
+        let tree = Tree::before_spawn(nonce);
+        // Without the leader, so that its group does not tell.
+        assert!(tree.members().contains(&child.id()));
+        assert!(tree.sweep(Some(child.id()), SECOND).killed >= 1);
+        assert_eq!(child.wait().unwrap().signal(), Some(9));
+    });
+}
+
+#[test]
+fn an_inner_run_leaves_the_outer_one_alone() {
+    alone("an_inner_run_leaves_the_outer_one_alone", &[], |_| {
+        let (outer, inner) = (nonce(), nonce());
+        let start = |marker: String, name: &str| {
+            let script = format!("(setsid {} &)", stubborn(name));
+            let mut command = quiet("sh");
+            command.args(["-c", &script]).env(MARKER, marker);
+            // Without a subreaper the marker alone decides.
+            assert!(command.status().unwrap().success());
+            written(name)
+        };
+        let inner_tree = Tree::before_spawn(inner.clone());
+        let outer_tree = Tree::before_spawn(outer.clone());
+        let only_outer = start(outer.clone(), "outer");
+        let both = start(format!("{outer}:{inner}"), "both");
+        assert_eq!(inner_tree.sweep(None, SECOND), Swept { killed: 1, left: 0 });
+        assert!(is_alive(only_outer) && !is_alive(both));
+        let both = start(format!("{outer}:{inner}"), "both-again");
+        assert_eq!(outer_tree.sweep(None, SECOND), Swept { killed: 2, left: 0 });
+        assert!(!is_alive(only_outer) && !is_alive(both));
+    });
+}
+
+#[test]
+fn the_marker_grows_by_one_nonce_a_level_and_is_bounded() {
+    let name = "the_marker_grows_by_one_nonce_a_level_and_is_bounded";
+    if std::env::var_os(BODY).is_none() {
+        alone(name, &["env", &format!("{MARKER}=outer:not a nonce:inner::")], |_| ());
+        return alone(name, &["env", &format!("{MARKER}={}", "deep:".repeat(100))], |_| ());
+    }
+    alone(name, &[], |_| {
+        let value = marker_value("own");
+        match std::env::var(MARKER) {
+            Ok(inherited) if inherited.starts_with("deep") => {
+                assert_eq!(value, format!("{}own", "deep:".repeat(31)));
+            }
+            Ok(_) => assert_eq!(value, "outer:inner:own"),
+            Err(_) => assert_eq!(value, "own"),
+        }
+    });
+}
+
+#[test]
+fn a_name_full_of_parentheses() {
+    alone("a_name_full_of_parentheses", &[], |dir| {
+        fs::copy("/bin/sleep", dir.join(") Z 1 (")).unwrap();
+        let script = "sh -c 'echo $$ > odd; exec env -i setsid \"./) Z 1 (\" 60' & wait";
+        swept_clean(script, &["odd"]);
+    });
+}
+
+#[test]
+fn a_process_whose_first_thread_ended_is_not_a_zombie() {
+    let name = "a_process_whose_first_thread_ended_is_not_a_zombie";
+    // Only the first thread ends by the bare system call; its number is that of x86-64.
+    let script = "use threads; threads->create(sub { sleep 60 }); open F, '>', 'half'; \
+                  print F \"$$\\n\"; close F; syscall(60, 0)";
+    if !cfg!(target_arch = "x86_64") || !works(&["perl", "-e", "use threads"]) {
+        return println!("skipped {name}: no x86-64, or no perl with threads");
+    }
+    alone(name, &[], |_| {
+        fs::write("half.pl", script).unwrap();
+        become_subreaper();
+        let tree = Tree::before_spawn(nonce());
+        let mut child = agent(&tree_nonce(&tree), "setsid perl half.pl & wait");
+        let half = written("half");
+        assert!(eventually(LIMIT, || stat(half).unwrap()[0] == "Z"));
+        assert!(tree.members().contains(&half));
+        assert_eq!(tree.sweep(Some(child.id()), SECOND).left, 0);
+        child.wait().unwrap();
+        assert_eq!(stat(half), None);
+    });
+}
+
+#[test]
+fn each_process_gets_a_signal_once() {
+    alone("each_process_gets_a_signal_once", &[], |_| {
+        let program = "use IO::Handle; open F, '>', \"$ARGV[0].log\"; F->autoflush(1);\
+                       $SIG{TERM} = sub { print F 'T' }; $SIG{USR1} = sub { print F 'U' };\
+                       open P, '>', $ARGV[0]; print P \"$$\\n\"; close P; sleep 60 while 1";
+        fs::write("count.pl", program).unwrap();
+        let tree = Tree::before_spawn(nonce());
+        let script = "perl count.pl in-group & setsid perl count.pl own & exec perl count.pl leader";
+        let mut child = agent(&tree_nonce(&tree), script);
+        let names = ["in-group", "own", "leader"];
+        let _pids = names.map(written);
+        let has = |name: &str, text: &str| {
+            let log = format!("{name}.log");
+            eventually(LIMIT, || fs::read_to_string(&log).unwrap() == text)
+        };
+        assert_eq!(tree.signal_all(Some(child.id()), Signal::TERM), 3);
+        assert!(names.iter().all(|name| has(name, "T")));
+        assert_eq!(tree.signal_all(Some(child.id()), Signal::USR1), 3);
+        assert!(names.iter().all(|name| has(name, "TU")));
+        assert_eq!(tree.sweep(Some(child.id()), SECOND), Swept { killed: 3, left: 0 });
+        child.wait().unwrap();
+    });
+}
+
+#[test]
+fn stopped_processes_die_too() {
+    alone("stopped_processes_die_too", &[], |_| {
+        let tree = Tree::before_spawn(nonce());
+        let script = format!("setsid {} & echo $$ > leader; wait", stubborn("tool"));
+        let mut child = agent(&tree_nonce(&tree), &script);
+        let pids = ["tool", "leader"].map(written);
+        assert_eq!(tree.signal_all(Some(child.id()), Signal::STOP), 2);
+        let stopped = |pid: &u32| stat(*pid).unwrap()[0] == "T";
+        assert!(eventually(LIMIT, || pids.iter().all(stopped)));
+        assert_eq!(tree.sweep(Some(child.id()), SECOND), Swept { killed: 2, left: 0 });
+        child.wait().unwrap();
+    });
+}
+
+#[test]
+fn nothing_is_found_where_nothing_is() {
+    alone("nothing_is_found_where_nothing_is", &[], |_| {
+        let tree = Tree::before_spawn(nonce());
+        let start = Instant::now();
+        assert_eq!(tree.sweep(None, SECOND), Swept::default());
+        println!("sweep on nothing: {:?}", start.elapsed());
+        assert_eq!(tree.signal_all(None, Signal::KILL), 0);
+        // Numbers that must never be signalled: us, init, and the one that means everybody.
+        for pid in [0, 1, std::process::id(), u32::MAX] {
+            assert_eq!(tree.signal_all(Some(pid), Signal::KILL), 0);
+            wait_without_reaping(pid);
+        }
+        assert!(tree.members().is_empty());
+    });
+}
+
+/// Each process starts three more in sessions of their own, four levels deep, and ends: the tree
+/// grows while it is killed. At most 1 + 3 + 9 + 27 + 81 processes.
+const BOMB: &str = "[ $1 -gt 3 ] && exec sleep 60
+[ $1 -gt 1 ] && echo $$ > growing
+for i in 1 2 3; do setsid env -i PATH=$PATH sh bomb $(($1 + 1)) & done
+[ $1 -eq 2 ] || wait
+";
+
+#[test]
+fn a_small_fork_bomb() {
+    alone("a_small_fork_bomb", &[], |_| {
+        fs::write("bomb", BOMB).unwrap();
+        become_subreaper();
+        let tree = Tree::before_spawn(nonce());
+        let mut child = agent(&tree_nonce(&tree), "exec sh bomb 0");
+        written("growing");
+        let start = Instant::now();
+        let swept = tree.sweep(Some(child.id()), 5 * SECOND);
+        println!("fork bomb: {swept:?} in {:?}", start.elapsed());
+        child.wait().unwrap();
+        assert_eq!(swept.left, 0);
+        assert!(swept.killed > 3);
+        assert!(tree.members().is_empty());
+        assert_eq!(zombie_children(), 0);
+    });
+}
+
+#[test]
+fn as_a_plain_user() {
+    let name = "as_a_plain_user";
+    let user = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"];
+    if std::env::var_os(BODY).is_none() && !works(&[&user[..], &["true"]].concat()) {
+        return println!("skipped {name}: setpriv cannot change the user here");
+    }
+    // Made by root and not readable: the kernel hides the environment of what is executed from it.
+    alone(
+        name,
+        &[
+            "sh",
+            "-c",
+            "cd \"${0%/*}\" && cp /bin/sleep hidden && chmod 711 hidden && \
+        exec setpriv --reuid 65534 --regid 65534 --clear-groups \"$0\" \"$@\"",
+        ],
+        |_| {
+            become_subreaper();
+            assert!(Path::new("hidden").exists() && fs::read("hidden").is_err());
+            let tree = Tree::before_spawn(nonce());
+            let script =
+                format!("(setsid {} &) ; sh -c 'echo $$ > secret; exec setsid ./hidden 60' & wait", stubborn("daemon"));
+            let mut child = agent(&tree_nonce(&tree), &script);
+            let pids = ["daemon", "secret"].map(written);
+            let unreadable = || fs::read(format!("/proc/{}/environ", pids[1])).is_err();
+            assert!(eventually(LIMIT, unreadable), "the environment can be read");
+            let swept = tree.sweep(Some(child.id()), SECOND);
+            assert_eq!(swept.left, 0);
+            child.wait().unwrap();
+            assert!(!pids.iter().any(|pid| is_alive(*pid)));
+        },
+    );
+}
+
+#[test]
+fn as_pid_1() {
+    let unshare = ["unshare", "-pf", "--mount-proc"];
+    if std::env::var_os(BODY).is_none() && !works(&[&unshare[..], &["true"]].concat()) {
+        return println!("skipped as_pid_1: unshare may not make a PID namespace here");
+    }
+    alone("as_pid_1", &unshare, |_| {
+        assert_eq!(std::process::id(), 1);
+        let tree = Tree::before_spawn(nonce());
+        let mut stranger = Kept(quiet("sleep").arg("60").process_group(0).spawn().unwrap());
+        let script = format!(
+            "i=0; while [ $i -lt 300 ]; do (true &) ; i=$((i + 1)); done; (setsid {} &) ; \
+             setsid sh -c '{} & wait' & echo $$ > leader; wait; exit 4",
+            stubborn("daemon"),
+            "env -i setsid /bin/sh -c \"echo \\$\\$ > bare; exec sleep 60\"",
+        );
+        let mut child = agent(&tree_nonce(&tree), &script);
+        let pids = ["daemon", "bare", "leader"].map(written);
+        // The orphans of the loop came to us; nobody else can reap them.
+        assert!(eventually(LIMIT, || zombie_children() >= 100));
+        println!("as PID 1: {} orphans reaped", tree.reap_orphans(Some(child.id())));
+        let start = Instant::now();
+        let swept = tree.sweep(Some(child.id()), 2 * SECOND);
+        println!("as PID 1: {swept:?} in {:?}", start.elapsed());
+        assert_eq!(swept.left, 0);
+        assert!(!pids.iter().any(|pid| is_alive(*pid)));
+        assert_eq!(child.wait().unwrap().signal(), Some(9));
+        assert_eq!(zombie_children(), 0);
+        // No marker, and descent from PID 1 says nothing.
+        assert!(is_alive(stranger.0.id()) && stranger.0.try_wait().unwrap().is_none());
+    });
+}
+
+#[test]
+fn the_numbers_of_another_pid_namespace_are_not_used() {
+    let name = "the_numbers_of_another_pid_namespace_are_not_used";
+    if std::env::var_os(BODY).is_none() && !works(&["unshare", "-pf", "true"]) {
+        return println!("skipped {name}: unshare may not make a PID namespace here");
+    }
+    // Here /proc is still that of the outer namespace.
+    alone(name, &["unshare", "-pf"], |_| {
+        let tree = Tree::before_spawn(nonce());
+        let mut child = agent(&tree_nonce(&tree), "echo 1 > up; exec sleep 60");
+        written("up");
+        assert!(tree.members().is_empty());
+        assert_eq!(tree.sweep(Some(child.id()), SECOND), Swept::default());
+        assert_eq!(child.wait().unwrap().signal(), Some(9), "the group is killed all the same");
+    });
+}
