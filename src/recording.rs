@@ -12,9 +12,11 @@
 //! that its replay makes, and `"if_allowed":true|false` on a line that is played only after such an answer. Readers
 //! ignore what they do not know.
 
-use crate::protocol::json::{Fields, number, string, to_line};
+use crate::protocol::json::{Fields, map_strings, number, string, to_line};
+use crate::redact::Redactor;
 use serde_json::json;
 use serde_json::value::RawValue;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, Write};
 use std::time::Duration;
@@ -114,11 +116,35 @@ fn plain_moment(fields: &Fields<'_>) -> Option<Moment> {
         .or_else(|| code("signal").map(Moment::Signal))
 }
 
-/// Writes a recording while it happens. Everything given to it is already redacted.
+/// A piece of a message that comes in pieces, as it stood in one recorded line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Piece {
+    /// Which message it belongs to.
+    pub(crate) message: String,
+    /// The piece.
+    pub(crate) text: String,
+    /// Whether the message is whole now.
+    pub(crate) done: bool,
+}
+
+/// Bytes that are held back at most, for messages that are not whole yet.
+const HELD_BYTES: usize = 8 << 20;
+
+/// Writes a recording while it happens. A secret that is split over the pieces of a message is found in the joined
+/// message, so lines wait until the messages they belong to are whole.
 #[derive(Debug)]
 pub(crate) struct Recorder {
     file: File,
     failed: bool,
+    held: Vec<Held>,
+    held_bytes: usize,
+}
+
+#[derive(Debug)]
+struct Held {
+    at: Duration,
+    moment: Moment,
+    pieces: Vec<Piece>,
 }
 
 impl Recorder {
@@ -126,7 +152,7 @@ impl Recorder {
     pub(crate) fn create(path: &std::path::Path) -> io::Result<Recorder> {
         use std::os::unix::fs::OpenOptionsExt;
         let file = File::options().write(true).create(true).truncate(true).mode(0o600).open(path)?;
-        Ok(Recorder { file, failed: false })
+        Ok(Recorder { file, failed: false, held: Vec::new(), held_bytes: 0 })
     }
 
     pub(crate) fn header(&mut self, header: &Header) {
@@ -134,7 +160,48 @@ impl Recorder {
             "argv": header.argv, "cwd": header.cwd}));
     }
 
-    pub(crate) fn moment(&mut self, at: Duration, moment: &Moment) {
+    /// Takes what happened. [`Recorder::settle`] writes it.
+    pub(crate) fn moment(&mut self, at: Duration, moment: Moment) {
+        if let Moment::Agent(line) = &moment {
+            self.held_bytes += line.len();
+        }
+        self.held.push(Held { at, moment, pieces: Vec::new() });
+    }
+
+    /// The pieces of messages that stood in the last of the agent's lines.
+    pub(crate) fn pieces(&mut self, pieces: Vec<Piece>) {
+        let last = self.held.iter_mut().rev().find(|held| matches!(held.moment, Moment::Agent(_)));
+        if let Some(held) = last {
+            held.pieces.extend(pieces);
+        }
+    }
+
+    /// Writes what is held once every message in it is whole, or at the end.
+    pub(crate) fn settle(&mut self, redactor: &Redactor, end: bool) {
+        let mut open = BTreeSet::new();
+        for piece in self.held.iter().flat_map(|held| &held.pieces) {
+            if piece.done {
+                open.remove(piece.message.as_str());
+            } else {
+                open.insert(piece.message.as_str());
+            }
+        }
+        let too_much = self.held_bytes > HELD_BYTES;
+        if !(open.is_empty() || end || too_much) {
+            return;
+        }
+        // A message that is cut here may go on with the rest of a secret: nothing of it is written.
+        let cut: BTreeSet<String> =
+            if too_much { open.into_iter().map(str::to_owned).collect() } else { BTreeSet::new() };
+        let mut held = std::mem::take(&mut self.held);
+        self.held_bytes = 0;
+        blank_split_secrets(&mut held, redactor, &cut);
+        for Held { at, moment, .. } in held {
+            self.write(at, &clean(moment, redactor));
+        }
+    }
+
+    fn write(&mut self, at: Duration, moment: &Moment) {
         let at_ms = u64::try_from(at.as_millis()).unwrap_or(u64::MAX);
         self.line(&match moment {
             Moment::Host(text) => json!({"at_ms": at_ms, "host": text}),
@@ -158,5 +225,46 @@ impl Recorder {
     /// Whether something could not be written.
     pub(crate) fn failed(&self) -> bool {
         self.failed
+    }
+}
+
+/// Where the joined text of a message holds a secret that no single piece does, its pieces become empty and the last
+/// one becomes the whole text, redacted.
+fn blank_split_secrets(held: &mut [Held], redactor: &Redactor, cut: &BTreeSet<String>) {
+    let mut messages: BTreeMap<String, (String, String)> = BTreeMap::new();
+    for piece in held.iter().flat_map(|held| &held.pieces) {
+        let (joined, alone) = messages.entry(piece.message.clone()).or_default();
+        joined.push_str(&piece.text);
+        alone.push_str(&redactor.redact(&piece.text));
+    }
+    for (message, (joined, alone)) in messages {
+        let whole = redactor.redact(&joined);
+        if whole == alone && !cut.contains(&message) {
+            continue;
+        }
+        let mut left = (!cut.contains(&message)).then(|| whole.into_owned());
+        for held in held.iter_mut().rev() {
+            let Moment::Agent(line) = &mut held.moment else { continue };
+            for piece in held.pieces.iter().filter(|piece| piece.message == message && !piece.text.is_empty()) {
+                let text = left.take().unwrap_or_default();
+                *line = map_strings(line, &mut |old| if old == piece.text { text.clone() } else { old.to_owned() });
+            }
+        }
+    }
+}
+
+/// Redacted, string by string where a line is JSON: what is found may run to the end of a text.
+fn clean(moment: Moment, redactor: &Redactor) -> Moment {
+    let text = |line: String| {
+        if serde_json::from_str::<&RawValue>(&line).is_ok() {
+            return map_strings(&line, &mut |text| redactor.redact(text).into_owned());
+        }
+        redactor.redact(&line).into_owned()
+    };
+    match moment {
+        Moment::Host(line) => Moment::Host(text(line)),
+        Moment::Agent(line) => Moment::Agent(text(line)),
+        Moment::Stderr(line) => Moment::Stderr(text(line)),
+        other => other,
     }
 }

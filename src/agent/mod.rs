@@ -118,6 +118,16 @@ pub enum Event {
         /// The tool call whose sub-agent thinks.
         parent: Option<String>,
     },
+    /// A piece of something that comes whole later and is shown only then. A recording must still find a secret that
+    /// is split over such pieces.
+    Partial {
+        /// What it is a piece of.
+        whole: String,
+        /// The piece.
+        piece: String,
+        /// Whether it was the last.
+        done: bool,
+    },
     /// A message, of which pieces were sent, is not valid any more.
     Withdrawn {
         /// Which message.

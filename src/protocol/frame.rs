@@ -113,7 +113,7 @@ impl Frame {
         let size = |part: &Part<'_>| match part {
             Part::Text(text) => text.len(),
             // An element is guessed at 64 bytes: its texts are parts of their own.
-            Part::List(list) => list.len() * 64,
+            Part::List(list) => list.count() * 64,
             Part::Json(Some(json)) => json.0.get().len(),
             Part::Json(None) => 0,
         };
@@ -139,7 +139,7 @@ impl Frame {
                     let keep = text.floor_char_boundary(text.len().saturating_sub(cut));
                     text.truncate(keep);
                 }
-                Part::List(list) => list.cut(list.len() - (list.len() / 8).max(1)),
+                Part::List(list) => list.cut(list.count() - (list.count() / 8).max(1)),
                 Part::Json(json) => **json = None,
             }
         });

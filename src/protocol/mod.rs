@@ -8,4 +8,5 @@ pub mod outbound;
 pub mod parts;
 pub mod question;
 pub mod request;
+mod wire;
 pub mod words;

@@ -2,14 +2,13 @@
 //! it: to redact it, and to cut it where a frame would be too long. Words and ids are no `Text` and stay as they are.
 
 use super::json::map_strings;
-use super::question::{Ask, Kind};
+use super::question::Ask;
 use super::request::{Seconds, Settings};
 use super::words::{
     Action, Category, Level, PlanStatus, QuestionKind, Resolution, Source, Status, StopReason, ToolState, WaitingOn,
     Warning,
 };
 use crate::failure::Failure;
-use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 
@@ -319,10 +318,6 @@ fn is_false(value: &bool) -> bool {
     !value
 }
 
-macro_rules! entries {
-    ($map:ident; $($key:literal: $value:expr),* $(,)?) => {{ $($map.serialize_entry($key, $value)?;)* }};
-}
-
 impl Body {
     /// The frame's `type`.
     pub fn kind(&self) -> &'static str {
@@ -342,211 +337,5 @@ impl Body {
     /// Whether this is the last frame.
     pub fn is_terminal(&self) -> bool {
         matches!(self, Body::Terminal(_))
-    }
-}
-
-impl Serialize for Body {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Body::Started(body) => body.serialize(serializer),
-            Body::Progress(body) => body.serialize(serializer),
-            Body::Question(body) => body.serialize(serializer),
-            Body::Artifact(body) => body.serialize(serializer),
-            Body::Terminal(body) => body.serialize(serializer),
-        }
-    }
-}
-
-/// The resolved fields of run.start that run.started shows.
-struct Config<'a>(&'a Settings, &'a [Text]);
-
-impl Serialize for Config<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Config(s, agent_args) = *self;
-        let mut map = serializer.serialize_map(None)?;
-        entries!(map;
-            "agent": &s.agent, "model": &s.model, "effort": &s.effort, "cwd": &s.cwd.to_string_lossy(),
-            "add_dirs": &s.add_dirs, "session_id": &s.session_id, "interactive": &s.interactive,
-            "permissions": &s.permissions, "allowed_tools": &s.allowed_tools,
-            "disallowed_tools": &s.disallowed_tools, "timeout_s": &s.timeout, "start_timeout_s": &s.start_timeout,
-            "idle_timeout_s": &s.idle_timeout, "tool_timeout_s": &s.tool_timeout,
-            "question_timeout_s": &s.question_timeout, "on_question_timeout": &s.on_question_timeout,
-            "max_turns": &s.max_turns, "max_cost_usd": &s.max_cost_usd, "progress": &s.progress,
-            "heartbeat_s": &s.heartbeat, "max_frame_bytes": &s.max_frame_bytes, "env_allow": &s.env_allow,
-            "agent_args": agent_args, "completion_marker": &s.completion_marker,
-            "question_markers": &s.question_markers, "raw_prompt": &s.raw_prompt);
-        map.end()
-    }
-}
-
-impl Serialize for Started {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        #[derive(Serialize)]
-        struct Agent<'a> {
-            name: &'a str,
-            display_name: &'a str,
-            version: Option<&'a str>,
-        }
-        #[derive(Serialize)]
-        struct Protocol {
-            v: &'static str,
-            minor: u32,
-            spektacular: &'static str,
-        }
-        let mut map = serializer.serialize_map(None)?;
-        entries!(map;
-            // The version is known only when the agent says it: the session frame has it.
-            "agent": &Agent { name: &self.agent, display_name: &self.display_name, version: None },
-            "config": &Config(&self.settings, &self.agent_args),
-            "protocol": &Protocol { v: "1", minor: 0, spektacular: env!("CARGO_PKG_VERSION") },
-            "capabilities": &self.capabilities);
-        match &self.metadata {
-            Some(metadata) => map.serialize_entry("metadata", metadata)?,
-            None => map.serialize_entry("metadata", &EmptyObject {})?,
-        }
-        truncated(&mut map, self.truncated)?;
-        map.end()
-    }
-}
-
-#[derive(Serialize)]
-struct EmptyObject {}
-
-fn truncated<M: SerializeMap>(map: &mut M, truncated: bool) -> Result<(), M::Error> {
-    if truncated { map.serialize_entry("truncated", &true) } else { Ok(()) }
-}
-
-impl Serialize for Progress {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(None)?;
-        let kind = match &self.about {
-            About::Status(_) => "status",
-            About::Session { .. } => "session",
-            About::Warning(_) => "warning",
-            About::Resolved { .. } => "question_resolved",
-            About::Heartbeat { .. } => "heartbeat",
-            About::Text { .. } => "text",
-            About::Reasoning { .. } => "reasoning",
-            About::Tool { .. } => "tool",
-            About::Plan(_) => "plan",
-            About::Usage(_) => "usage",
-        };
-        entries!(map; "kind": kind, "text": &self.text);
-        self.about.fields(&mut map)?;
-        if let Some(parent) = &self.parent_call_id {
-            map.serialize_entry("parent_call_id", parent)?;
-        }
-        truncated(&mut map, self.truncated)?;
-        map.end()
-    }
-}
-
-impl About {
-    fn fields<M: SerializeMap>(&self, map: &mut M) -> Result<(), M::Error> {
-        match self {
-            About::Status(status) => entries!(map; "status": status),
-            About::Session { session_id, agent_version, model, capabilities } => entries!(map;
-                "session_id": session_id, "agent_version": agent_version, "model": model,
-                "capabilities": capabilities),
-            About::Warning(code) => entries!(map; "code": code),
-            About::Resolved { question_id, resolution, used_default, permission } => {
-                entries!(map; "question_id": question_id, "resolution": resolution, "used_default": used_default);
-                if let Some((subject, value)) = permission {
-                    entries!(map; "subject": subject, "value": value);
-                }
-            }
-            About::Heartbeat { idle_s, waiting_on } => entries!(map; "idle_s": idle_s, "waiting_on": waiting_on),
-            About::Text { message_id, done, withdrawn } | About::Reasoning { message_id, done, withdrawn } => {
-                entries!(map; "message_id": message_id, "done": done);
-                if *withdrawn {
-                    map.serialize_entry("withdrawn", &true)?;
-                }
-            }
-            About::Tool { call_id, category, state, locations, output } => {
-                entries!(map; "call_id": call_id, "category": category, "state": state, "locations": locations);
-                if let Some(output) = output {
-                    map.serialize_entry("output", output)?;
-                }
-            }
-            About::Plan(entries) => entries!(map; "entries": entries),
-            About::Usage(usage) => entries!(map; "usage": usage),
-        }
-        Ok(())
-    }
-}
-
-impl Serialize for Question {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let ask = &self.ask;
-        let mut map = serializer.serialize_map(None)?;
-        entries!(map;
-            "question_id": &self.question_id, "group_id": &self.group_id, "group_size": &self.group_size,
-            "purpose": &ask.purpose, "kind": &ask.kind.word(), "header": &ask.header, "text": &ask.text);
-        if let Kind::Select { choices, multiple, allow_other } = &ask.kind {
-            entries!(map; "options": choices, "multiple": multiple, "allow_other": allow_other);
-        }
-        if let Some(default) = &ask.default {
-            map.serialize_entry("default", default)?;
-        }
-        entries!(map; "validation": &ask.validation, "required": &ask.required, "timeout_s": &self.timeout_s,
-            "attempt": &self.attempt);
-        if let Some(error) = &self.error {
-            map.serialize_entry("error", error)?;
-        }
-        if let Some(subject) = &self.subject {
-            map.serialize_entry("subject", subject)?;
-        }
-        truncated(&mut map, self.truncated)?;
-        map.end()
-    }
-}
-
-impl Serialize for Terminal {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(None)?;
-        match &self.outcome {
-            Outcome::Completed { text, message_id, text_cut, structured_output, stop_reason } => entries!(map;
-                "text": text, "message_id": &message_id.as_ref().filter(|_| *text_cut),
-                "structured_output": structured_output,
-                "stop_reason": stop_reason),
-            Outcome::Failed(failure) => entries!(map;
-                "code": failure.code.name(), "message": &failure.message, "retryable": &failure.retryable,
-                "detail": &Detail(failure)),
-            Outcome::Cancelled { reason, source } => entries!(map; "reason": reason, "source": source),
-        }
-        entries!(map;
-            "session_id": &self.session_id, "artifacts": &self.artifacts, "usage": &self.usage,
-            "duration_ms": &self.duration_ms);
-        match &self.metadata {
-            Some(metadata) => map.serialize_entry("metadata", metadata)?,
-            None => map.serialize_entry("metadata", &EmptyObject {})?,
-        }
-        entries!(map; "completion_detected": &self.completion_detected, "agent_exit": &self.agent_exit);
-        truncated(&mut map, self.truncated)?;
-        map.end()
-    }
-}
-
-/// `detail` of a run.failed: an object of what is known, or null.
-struct Detail<'a>(&'a Failure);
-
-impl Serialize for Detail<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let failure = self.0;
-        let unsupported = failure.code == crate::failure::Code::UnsupportedVersion;
-        if failure.http_status.is_none() && failure.stderr_tail.is_none() && !unsupported {
-            return serializer.serialize_none();
-        }
-        let mut map = serializer.serialize_map(None)?;
-        if let Some(status) = failure.http_status {
-            map.serialize_entry("http_status", &status)?;
-        }
-        if unsupported {
-            map.serialize_entry("supported", &["1"])?;
-        }
-        if let Some(tail) = &failure.stderr_tail {
-            map.serialize_entry("stderr_tail", tail)?;
-        }
-        map.end()
     }
 }

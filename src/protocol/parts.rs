@@ -25,13 +25,13 @@ impl Rank {
 /// A list that can be cut.
 pub trait Cut {
     /// How many elements it has.
-    fn len(&self) -> usize;
+    fn count(&self) -> usize;
     /// Keeps the first `count`.
     fn cut(&mut self, count: usize);
 }
 
 impl<T> Cut for Vec<T> {
-    fn len(&self) -> usize {
+    fn count(&self) -> usize {
         self.len()
     }
     fn cut(&mut self, count: usize) {

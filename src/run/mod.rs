@@ -3,7 +3,10 @@
 //! Exactly one end, three locks: [`Phase::Ended`] holds nothing and ignores everything; only [`Run::end`] builds a
 //! terminal body; and the stamper refuses a frame after it.
 
+mod asking;
 mod book;
+mod doing;
+mod ending;
 mod live;
 mod markers;
 mod messages;
@@ -117,6 +120,15 @@ pub enum Effect {
         reply_to: Option<String>,
         /// The file whose size belongs into the artifact.
         measure: Option<PathBuf>,
+    },
+    /// A piece of a message stood in the agent's line, for a recording to find what is split over pieces.
+    Said {
+        /// Which message.
+        message: String,
+        /// The piece.
+        piece: String,
+        /// Whether the message is whole now.
+        done: bool,
     },
     /// Start the agent.
     Spawn(Box<Launch>, Box<Settings>),
@@ -321,7 +333,8 @@ impl Run {
                 effects.append(&mut live.out);
                 self.phase = Phase::Live(live);
             }
-            Err((failure, redactor)) => {
+            Err(refusal) => {
+                let (failure, redactor) = *refusal;
                 self.redactor = redactor;
                 effects.extend(held.into_iter().map(|held| Effect::Diagnose(format!("warning: {}", held.line()))));
                 effects.push(self.end(bare(Outcome::Failed(failure)), origin.id));

@@ -7,6 +7,7 @@
 
 mod child;
 mod doors;
+mod effects;
 pub mod guard;
 mod lines;
 mod prepare;
@@ -19,16 +20,15 @@ pub use doors::{Front, JsonFront};
 pub use sources::{Control, Source, stdout_is_closed};
 pub use writer::{Chunk, diagnose, print};
 
-use crate::agent::{Launch, Line, Program};
+use crate::agent::{Launch, Line};
 use crate::failure::{Code, EXIT_UNDELIVERED, Failure};
-use crate::protocol::frame::{Stamper, redact};
+use crate::protocol::frame::Stamper;
 use crate::protocol::inbound::{Inbound, Message, is_run_id};
 use crate::protocol::limits;
-use crate::protocol::outbound::Body;
 use crate::protocol::request::{Options, Settings};
 use crate::protocol::words::Source as CancelSource;
-use crate::recording::{Header, Moment, Recorder};
-use crate::run::{Answered, Effect, Event, Gone, Input, Method, OnEof, Origin, Run};
+use crate::recording::{Moment, Piece, Recorder};
+use crate::run::{Answered, Event, Gone, Input, OnEof, Origin, Run};
 use child::{Agent, Data, Process};
 use crossbeam_channel::{Receiver, Sender, at, bounded, never, select_biased};
 use guard::Guard;
@@ -36,8 +36,8 @@ use rustix::process::Signal;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
-use std::time::{Duration, Instant, SystemTime};
-use tree::{Swept, Tree};
+use std::time::{Duration, Instant};
+use tree::Swept;
 use writer::Written;
 
 /// Frames that wait for the writer before the agent is no longer read.
@@ -90,6 +90,8 @@ struct Session {
     nonce: String,
     mirror_stderr: bool,
     recorder: Option<Recorder>,
+    /// The pieces of messages in the line that is being dealt with.
+    said: Vec<Piece>,
     agent: Option<Agent>,
     guard: Option<Guard>,
     end: AgentEnd,
@@ -136,6 +138,7 @@ pub fn run(setup: Setup) -> Ended {
         nonce,
         mirror_stderr: setup.mirror_stderr,
         recorder: None,
+        said: Vec::new(),
         agent: None,
         guard: None,
         end: AgentEnd::default(),
@@ -248,6 +251,7 @@ impl Session {
     }
 
     fn ended(mut self, code: Option<u8>) -> Ended {
+        self.settle_recording(true);
         if self.recorder.as_ref().is_some_and(Recorder::failed) {
             diagnose("spektacular: warning: the recording is not complete: the file could not be written");
         }
@@ -403,12 +407,13 @@ impl Session {
                 if let Some(agent) = &self.agent {
                     agent.taken(line.len());
                 }
-                self.record(|clean| Moment::Agent(clean(&line)));
+                self.record(|| Moment::Agent(line.clone()));
                 self.step(Event::Line(Line::Text(&line)));
+                self.settle_recording(false);
             }
             Data::TooLong => self.step(Event::Line(Line::TooLong)),
             Data::Stderr(line) => {
-                self.record(|clean| Moment::Stderr(clean(&line)));
+                self.record(|| Moment::Stderr(line.clone()));
                 if self.mirror_stderr {
                     let clean = self.run.redactor().redact(&line).into_owned();
                     self.outbox.push_back(Chunk { err: format!("{clean}\n").into_bytes(), out: Vec::new() });
@@ -431,134 +436,26 @@ impl Session {
         let (leaked, stderr_tail) = (swept.killed > 0, crate::clean::whole(tail));
         let Some(mut agent) = self.agent.take() else { return };
         let exit = agent.reap();
-        self.record(|_| match exit.signal {
+        self.record(|| match exit.signal {
             Some(signal) => Moment::Signal(signal),
             None => Moment::Exit(exit.code.unwrap_or_default()),
         });
+        self.settle_recording(true);
         let stderr_tail = self.run.redactor().redact(&stderr_tail).into_owned();
         self.step(Event::Gone(Gone { exit, leaked, stderr_tail }));
     }
 
-    fn record(&mut self, moment: impl FnOnce(&dyn Fn(&str) -> String) -> Moment) {
+    fn record(&mut self, moment: impl FnOnce() -> Moment) {
         let at = self.now();
-        let Some(recorder) = &mut self.recorder else { return };
-        let redactor = self.run.redactor();
-        recorder.moment(at, &moment(&|text| redactor.redact(text).into_owned()));
-    }
-
-    // What is to be done.
-
-    fn carry_out(&mut self, effects: Vec<Effect>) {
-        for effect in effects {
-            match effect {
-                Effect::RunId(id) => self.stamper.set_run_id(&id),
-                Effect::FrameLimit(bytes) => self.frame_limit = bytes,
-                Effect::Emit { body, reply_to, measure } => self.emit(*body, reply_to, measure),
-                Effect::Spawn(launch, settings) => self.to_spawn = Some((launch, settings)),
-                Effect::ToAgent(line) => {
-                    self.record(|clean| Moment::Host(clean(&line)));
-                    if let Some(agent) = &self.agent {
-                        agent.send(line);
-                    }
-                }
-                Effect::CloseAgentInput => self.close_input(),
-                Effect::Stop(method) => {
-                    let signal = match method {
-                        Method::Terminate => Signal::TERM,
-                        Method::Kill => Signal::KILL,
-                    };
-                    if let Some(agent) = &self.agent {
-                        agent.signal(signal);
-                    }
-                }
-                Effect::Diagnose(text) => {
-                    let clean = self.run.redactor().redact(&text).into_owned();
-                    self.push(Chunk { err: format!("spektacular: {clean}\n").into_bytes(), out: Vec::new() });
-                }
-            }
-        }
-    }
-
-    fn close_input(&mut self) {
-        self.record(|_| Moment::HostEof);
-        if let Some(agent) = &mut self.agent {
-            agent.close_input();
-        }
-    }
-
-    fn emit(&mut self, mut body: Body, reply_to: Option<String>, measure: Option<PathBuf>) {
-        if let (Body::Artifact(artifact), Some(path)) = (&mut body, measure) {
-            artifact.size_bytes = path.metadata().ok().filter(|meta| meta.is_file()).map(|meta| meta.len());
-        }
-        redact(&mut body, self.run.redactor());
-        self.finished |= body.is_terminal();
-        if let Some(mut frame) = self.stamper.stamp(SystemTime::now(), reply_to, body) {
-            let chunk = self.front.show(&mut frame, self.frame_limit);
-            self.push(chunk);
-        }
-    }
-
-    fn push(&mut self, chunk: Chunk) {
-        if self.lost || (chunk.out.is_empty() && chunk.err.is_empty()) {
-            return;
-        }
-        if self.outbox.is_empty() {
-            self.blocked = Some(Instant::now());
-        }
-        self.outbox.push_back(chunk);
-    }
-
-    /// run.started goes out first: it must not wait for a process to start.
-    fn spawn_if_due(&mut self) {
-        if self.to_spawn.is_none() || !(self.outbox.is_empty() || self.run.is_stopping()) {
-            return;
-        }
-        let Some((launch, settings)) = self.to_spawn.take() else { return };
-        if self.run.is_stopping() || self.lost {
-            // There is nothing to stop: the run ends as it was decided.
-            let message = "The run was stopped before the agent was started.";
-            return self.step(Event::SpawnFailed(Failure::new(Code::InternalError, message)));
-        }
-        self.spawn(&launch, &settings);
-    }
-
-    fn spawn(&mut self, launch: &Launch, settings: &Settings) {
-        let mut tree = Tree::before_spawn(self.nonce.clone());
-        // Without a guard the run goes on: it only matters if this process is killed.
-        self.guard = Guard::start(&self.nonce).ok();
-        if let Some(guard) = &self.guard {
-            tree.spare(guard.pid());
-        }
-        let wants_stderr = self.mirror_stderr || self.recorder.is_some();
-        match Agent::spawn(launch, settings, tree, &self.nonce, wants_stderr) {
-            Err(failure) => self.step(Event::SpawnFailed(failure)),
-            Ok(agent) => {
-                if let Some(guard) = &mut self.guard {
-                    guard.leader(agent.pid());
-                }
-                self.agent = Some(agent);
-                self.record_header(launch, settings);
-                self.step(Event::Spawned);
-                let first = launch.send.iter().cloned().map(Effect::ToAgent).collect();
-                self.carry_out(first);
-                if launch.close_input {
-                    self.close_input();
-                }
-            }
-        }
-    }
-
-    fn record_header(&mut self, launch: &Launch, settings: &Settings) {
-        let redactor = self.run.redactor();
-        let program = match &launch.program {
-            Program::Command(name) => name.clone(),
-            Program::Myself => "spektacular".into(),
-        };
-        let argv = std::iter::once(&program).chain(&launch.args).map(|arg| redactor.redact(arg).into_owned()).collect();
-        let cwd = Some(settings.cwd.to_string_lossy().into_owned());
-        let header = Header { driver: launch.driver.into(), agent_version: None, argv, cwd };
         if let Some(recorder) = &mut self.recorder {
-            recorder.header(&header);
+            recorder.moment(at, moment());
         }
+    }
+
+    /// Once an event is dealt with, what came of it belongs into the recording.
+    fn settle_recording(&mut self, end: bool) {
+        let Some(recorder) = &mut self.recorder else { return };
+        recorder.pieces(std::mem::take(&mut self.said));
+        recorder.settle(self.run.redactor(), end);
     }
 }

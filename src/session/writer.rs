@@ -32,7 +32,7 @@ pub(crate) fn write_chunks(chunks: &Receiver<Chunk>, done: &Sender<Written>) {
     for chunk in chunks {
         // Diagnostics are a courtesy: a closed stderr fails nothing.
         let _ = err.as_mut().map(|err| write_whole(err, &chunk.err));
-        if !lost && !chunk.out.is_empty() && !out.as_mut().is_some_and(|out| write_whole(out, &chunk.out).is_ok()) {
+        if !lost && !chunk.out.is_empty() && out.as_mut().is_none_or(|out| write_whole(out, &chunk.out).is_err()) {
             lost = true;
             let _ = done.send(Written::Lost);
         }

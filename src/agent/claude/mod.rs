@@ -167,8 +167,16 @@ impl Claude {
                 let id = event.object("message").and_then(|m| m.str("id")).unwrap_or_default();
                 self.streaming.insert(parent, id);
             }
+            Some("content_block_stop") => {
+                let whole = format!("{parent:?}/input");
+                turn.events.push(Event::Partial { whole, piece: String::new(), done: true });
+            }
             Some("content_block_delta") => {
                 let Some(delta) = event.object("delta") else { return };
+                if let Some(piece) = delta.str("partial_json") {
+                    let whole = format!("{parent:?}/input");
+                    return turn.events.push(Event::Partial { whole, piece, done: false });
+                }
                 let (thinking, piece) = match delta.str("type").as_deref() {
                     Some("text_delta") => (false, delta.str("text")),
                     Some("thinking_delta") => (true, delta.str("thinking")),
@@ -270,7 +278,7 @@ impl Claude {
 impl Driver for Claude {
     fn capabilities(&self) -> Capabilities {
         Capabilities {
-            questions: vec![QuestionKind::Select],
+            questions: vec![QuestionKind::Select, QuestionKind::Text],
             resume: Some(true),
             deltas: Some(true),
             structured_output: Some(true),

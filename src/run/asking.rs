@@ -1,0 +1,218 @@
+//! Questions of a run: asked, answered, left alone, withdrawn; and those that question markers ask.
+
+use super::Input;
+use super::book::{Absence, Answered, Resolved, Taken};
+use super::live::{Live, MARKERS, UNKNOWN_QUESTION};
+use super::markers;
+use super::stop::Ending;
+use super::work::relative;
+use crate::agent::{AskKey, Reply, Turn};
+use crate::failure::{Code, Failure};
+use crate::protocol::limits::MARKER_TURNS;
+use crate::protocol::outbound::{About, Body, Outcome, Place, Question, SubjectFrame, Text};
+use crate::protocol::question::{Ask, Kind, Location, Subject};
+use crate::protocol::request::Seconds;
+use crate::protocol::words::{Status, Warning};
+use std::path::Path;
+
+impl Live {
+    pub(super) fn input(&mut self, reply_to: Option<String>, input: Input) {
+        let Some(id) = input.question_id else {
+            let text = "An answer was ignored: `question_id` must be a string";
+            return self.warn(Warning::InvalidAnswer, text, reply_to);
+        };
+        let Some(answered) = input.answered else {
+            let text = "An answer was ignored: give exactly one of `value`, `value_from` and `declined: true`";
+            return self.warn(Warning::InvalidAnswer, text, reply_to);
+        };
+        if self.book.find(&id).is_some_and(|(_, member)| is_secret(&member.shown.kind, &answered)) {
+            self.keep_secret(&answered, &reply_to);
+        }
+        match self.book.take(self.now, &id, &answered, input.message, &self.settings) {
+            Taken::Unknown => self.warn(Warning::UnknownQuestion, UNKNOWN_QUESTION, reply_to),
+            Taken::Again(id, why) => self.ask(&id, Some(why), reply_to),
+            Taken::Resolved(resolved) => self.resolved(vec![*resolved], false, Absence::Timeout, reply_to),
+        }
+    }
+
+    /// A secret answer is a secret before anything is done with it.
+    pub(super) fn keep_secret(&mut self, answered: &Answered, reply_to: &Option<String>) {
+        let (Answered::Value(raw, _) | Answered::Kept(raw, _)) = answered else { return };
+        let Some(text) = crate::protocol::json::string(raw) else { return };
+        if !self.redactor.add(&text) {
+            let what = "The secret answer is too short or too plain to be redacted";
+            self.warn(Warning::ShortSecret, what, reply_to.clone());
+        }
+    }
+
+    pub(super) fn open(&mut self, key: AskKey, asks: Vec<Ask>) {
+        if self.ending.is_some() {
+            // Nobody is asked any more; the agent must still not wait for ever.
+            let mut turn = Turn::default();
+            self.driver.answer(&key, &vec![Reply::Declined(None); asks.len()], &mut turn);
+            return self.turn(turn);
+        }
+        let group = self.book.add(self.now, key, asks, &self.settings, &self.redactor);
+        let resolved = self.book.settle(&group, &self.settings);
+        let waiting: Vec<String> =
+            self.book.open().filter(|(g, _)| g.id == group).map(|(_, member)| member.id.clone()).collect();
+        self.resolved(resolved, false, Absence::Headless, None);
+        if self.ending.is_some() || waiting.is_empty() {
+            return;
+        }
+        self.status(Status::WaitingForInput, "Waiting for an answer", None);
+        for id in waiting {
+            self.ask(&id, None, None);
+        }
+        if self.input_closed {
+            self.nobody(Absence::InputClosed);
+        }
+    }
+
+    pub(super) fn ask(&mut self, id: &str, error: Option<String>, reply_to: Option<String>) {
+        let Some((group, member)) = self.book.find(id) else { return };
+        let mut left = self.book.left(group, self.now);
+        if let Some(end) = self.clocks.run {
+            left = left.min(end.saturating_sub(self.now));
+        }
+        let mut ask = member.shown.clone();
+        if ask.subject.is_some() {
+            ask.text = self.short(&ask.text);
+        }
+        let question = Question {
+            question_id: member.id.clone(),
+            group_id: group.id.clone(),
+            group_size: group.members.len(),
+            timeout_s: Seconds(left.as_millis() as f64 / 1000.0),
+            attempt: member.attempt,
+            error: error.map(Text::from),
+            subject: ask.subject.as_ref().map(|subject| self.subject(subject)),
+            ask,
+            truncated: false,
+        };
+        self.emit(Body::Question(Box::new(question)), reply_to);
+    }
+
+    pub(super) fn subject(&self, subject: &Subject) -> SubjectFrame {
+        let place = |location: &Location| Place {
+            path: Text(relative(&self.settings.cwd, Path::new(&location.path))),
+            line: location.line,
+        };
+        SubjectFrame {
+            category: subject.category,
+            title: Text(self.short(&subject.title)),
+            locations: subject.locations.iter().map(place).collect(),
+            detail: Text(subject.detail.clone()),
+        }
+    }
+
+    /// Nobody answers what is open.
+    pub(super) fn nobody(&mut self, absence: Absence) {
+        let (resolved, fails) = self.book.nobody(self.now, absence, &self.settings);
+        self.resolved(resolved, fails, absence, None);
+    }
+
+    /// Says how questions were resolved, hands complete groups to the driver, and ends the run if that is what came
+    /// of it.
+    pub(super) fn resolved(
+        &mut self,
+        resolved: Vec<Resolved>,
+        fails: bool,
+        absence: Absence,
+        reply_to: Option<String>,
+    ) {
+        let some = !resolved.is_empty();
+        for one in resolved {
+            let permission = one.ask.subject.as_ref().map(|subject| (self.subject(subject), one.value));
+            let about = About::Resolved {
+                question_id: one.question_id,
+                resolution: one.resolution,
+                used_default: one.used_default,
+                permission,
+            };
+            let text = format!("{}: {}", self.short(&one.ask.text), one.resolution.word().replace('_', " "));
+            self.tell(about, text, reply_to.clone());
+        }
+        if fails {
+            let failure = match absence {
+                Absence::Timeout => Failure::new(
+                    Code::QuestionTimeout,
+                    "A question was not answered in time: answer it, or raise question_timeout_s.",
+                ),
+                _ => Failure::new(
+                    Code::InputClosed,
+                    "stdin is closed and a question needs an answer: keep stdin open, or run headless.",
+                ),
+            };
+            return self.stop(Outcome::Failed(failure), None);
+        }
+        if some {
+            self.clocks.active = self.now;
+            self.answer_complete();
+            self.running_again();
+        }
+    }
+
+    pub(super) fn answer_complete(&mut self) {
+        for (key, replies) in self.book.completed() {
+            if key == AskKey(MARKERS.into()) {
+                self.further_turn(&replies);
+                continue;
+            }
+            let mut turn = Turn::default();
+            self.driver.answer(&key, &replies, &mut turn);
+            self.turn(turn);
+        }
+    }
+
+    /// The answers to question markers go back as a further turn of the same session.
+    pub(super) fn further_turn(&mut self, replies: &[Reply]) {
+        let prompt = markers::prompt(&std::mem::take(&mut self.marked.texts), replies);
+        let mut turn = Turn::default();
+        self.driver.follow_up(&prompt, &mut turn);
+        self.turn(turn);
+    }
+
+    /// A turn ended well. Whether its question markers keep the run going.
+    pub(super) fn asks_markers(&mut self) -> bool {
+        let asks = std::mem::take(&mut self.marked.asks);
+        if asks.is_empty() || (!self.settings.interactive && self.marked.turns > 0) {
+            return false;
+        }
+        self.marked.turns += 1;
+        if self.marked.turns > MARKER_TURNS {
+            let message = "The agent asked in 20 further turns and did not come to an end: make the task clearer.";
+            self.ending =
+                Some(Ending::after_result(self.now, Outcome::Failed(Failure::new(Code::LimitReached, message))));
+            self.finish_agent();
+            return true;
+        }
+        self.marked.texts = asks.iter().map(|ask| ask.text.clone()).collect();
+        self.open(AskKey(MARKERS.into()), asks);
+        true
+    }
+
+    pub(super) fn running_again(&mut self) {
+        if self.status == Some(Status::WaitingForInput) && !self.book.is_waiting() && self.ending.is_none() {
+            self.status(Status::Running, "The agent works", None);
+        }
+    }
+
+    pub(super) fn withdraw(&mut self, key: Option<&AskKey>) {
+        let resolved = self.book.withdraw(key);
+        self.resolved(resolved, false, Absence::Timeout, None);
+    }
+}
+
+/// Whether an answer must not be seen: any to a secret, and free text that was kept off the pipe.
+fn is_secret(kind: &Kind, answered: &Answered) -> bool {
+    match (kind, answered) {
+        (Kind::Secret, _) => true,
+        (Kind::Select { choices, .. }, Answered::Kept(raw, _)) => {
+            let text = crate::protocol::json::string(raw).unwrap_or_default();
+            !choices.as_slice().iter().any(|choice| choice.value == text || choice.label.eq_ignore_ascii_case(&text))
+        }
+        (Kind::Text | Kind::FilePath, Answered::Kept(..)) => true,
+        _ => false,
+    }
+}

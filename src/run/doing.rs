@@ -1,0 +1,218 @@
+//! What the agent does in a run: its lines become events, and these become frames.
+
+use super::Effect;
+use super::live::Live;
+use super::markers;
+use super::messages::Piece;
+use super::stop::{Ending, Stage};
+use super::work::{absolute, add_usage, places, relative};
+use crate::agent::{self, Turn, TurnOver};
+use crate::failure::{Code, Failure};
+use crate::protocol::outbound::{About, Artifact, Body, Json, Outcome, PlanEntry, Text, Usage};
+use crate::protocol::words::{Action, Level, Status, Warning};
+use std::path::Path;
+
+impl Live {
+    pub(super) fn spawned(&mut self) {
+        self.clocks.active = self.now;
+        self.clocks.run = self.settings.timeout.map(|limit| self.now + limit.duration());
+        if !self.alive {
+            self.clocks.start = self.settings.start_timeout.map(|limit| self.now + limit.duration());
+        }
+    }
+
+    pub(super) fn line(&mut self, line: agent::Line<'_>) {
+        self.clocks.active = self.now;
+        self.clocks.start = None;
+        self.alive = true;
+        if self.status.is_none() && self.ending.is_none() {
+            self.status(Status::Running, "The agent works", None);
+        }
+        let mut turn = Turn::default();
+        self.driver.line(line, &mut turn);
+        self.turn(turn);
+    }
+
+    /// Carries out what a driver wants.
+    pub(super) fn turn(&mut self, turn: Turn) {
+        let Turn { events, send, close_input } = turn;
+        self.out.extend(send.into_iter().map(Effect::ToAgent));
+        if close_input {
+            self.out.push(Effect::CloseAgentInput);
+        }
+        for event in events {
+            self.happened(event);
+        }
+    }
+
+    pub(super) fn happened(&mut self, event: agent::Event) {
+        if self.status == Some(Status::Retrying) && !matches!(event, agent::Event::Retrying { .. }) {
+            self.status(Status::Running, "The agent works", None);
+        }
+        if self.settings.progress == Level::Full {
+            self.out.extend(said(&event));
+        }
+        match event {
+            agent::Event::Session { id, version, model } => self.session(id, version, model),
+            agent::Event::Text { message, piece, done, parent } => {
+                let piece = if parent.is_none() { self.own_words(&message, piece, done) } else { piece };
+                self.say(&message, &piece, done, parent.as_deref(), false);
+            }
+            agent::Event::Reasoning { message, piece, done, parent } => {
+                self.say(&message, &piece, done, parent.as_deref(), true);
+            }
+            agent::Event::Partial { .. } => {}
+            agent::Event::Withdrawn { message } => {
+                if let Some(progress) = self.messages.withdraw(&message, self.settings.progress) {
+                    self.progress(progress, None);
+                }
+            }
+            agent::Event::Tool { call, category, title, locations, parent } => {
+                let places = places(&self.settings.cwd, &locations);
+                let title = self.short(&title);
+                let begun = self.tools.begin(self.now, call, category, title, places, parent.as_deref());
+                begun.into_iter().for_each(|progress| self.progress(progress, None));
+            }
+            agent::Event::ToolOver { call, state, output } => {
+                let full = self.settings.progress == Level::Full;
+                let output = output.as_deref().filter(|_| full);
+                let over = self.tools.end(&call, state, output, &self.redactor);
+                over.into_iter().for_each(|progress| self.progress(progress, None));
+            }
+            agent::Event::Plan(entries) => {
+                let entries: Vec<PlanEntry> =
+                    entries.into_iter().map(|(text, status)| PlanEntry { text: Text(text), status }).collect();
+                self.tell(About::Plan(entries), "The plan changed", None);
+            }
+            agent::Event::Usage(more) => self.used(more),
+            agent::Event::Changed { path, action } => self.changed(&path, action),
+            agent::Event::Ask { key, asks } => self.open(key, asks),
+            agent::Event::AskWithdrawn { key } => {
+                self.withdraw(Some(&key));
+                self.running_again();
+            }
+            agent::Event::Retrying { text } => {
+                self.status(Status::Retrying, "The agent tries again", None);
+                self.warn(Warning::AgentRetrying, &text, None);
+            }
+            agent::Event::Warning(warning, text) => self.warn(warning, &text, None),
+            agent::Event::Unparsed => {
+                let text = "A line of the agent's could not be read and was left out";
+                self.warn(Warning::AgentOutputUnparsed, text, None);
+            }
+            agent::Event::TurnOver(over) => self.turn_over(over),
+        }
+    }
+
+    pub(super) fn session(&mut self, id: Option<String>, version: Option<String>, model: Option<String>) {
+        self.session_id.clone_from(&id);
+        let about = About::Session {
+            session_id: id,
+            agent_version: version.map(Text),
+            model: model.map(Text),
+            capabilities: Some(self.driver.capabilities()),
+        };
+        self.tell(about, "The agent's session is open", None);
+    }
+
+    /// What the agent itself says, without its question markers.
+    pub(super) fn own_words(&mut self, message: &str, piece: String, done: bool) -> String {
+        self.finder.piece(&piece, done);
+        if !self.settings.question_markers {
+            return piece;
+        }
+        let cutter = self.marked.cutters.entry(message.to_owned()).or_default();
+        let text = cutter.push(&piece, done, &mut self.marked.asks);
+        if done {
+            self.marked.cutters.remove(message);
+        }
+        text
+    }
+
+    pub(super) fn say(&mut self, key: &str, text: &str, done: bool, parent: Option<&str>, reasoning: bool) {
+        let parent = parent.and_then(|parent| self.tools.id(parent));
+        let piece = Piece { key, text, done, reasoning, parent };
+        let frame_bytes = self.settings.max_frame_bytes;
+        let said = self.messages.piece(piece, self.settings.progress, frame_bytes, &self.redactor);
+        said.into_iter().for_each(|progress| self.progress(progress, None));
+    }
+
+    pub(super) fn used(&mut self, more: Usage) {
+        add_usage(&mut self.usage, more);
+        let count = |n: Option<u64>| n.map_or_else(|| "unknown".to_owned(), |n| n.to_string());
+        let text = format!("{} tokens in, {} out", count(self.usage.input_tokens), count(self.usage.output_tokens));
+        self.tell(About::Usage(self.usage), text, None);
+    }
+
+    pub(super) fn changed(&mut self, path: &Path, action: Action) {
+        let shown = relative(&self.settings.cwd, path);
+        let Some(artifact_id) = self.artifacts.add(&shown, action) else { return };
+        self.clocks.frame = self.now;
+        let artifact =
+            Artifact { artifact_id, path: Text(shown), action, kind: "file", size_bytes: None, truncated: false };
+        let measure = (action != Action::Deleted).then(|| absolute(&self.settings.cwd, path));
+        self.out.push(Effect::Emit { body: Box::new(Body::Artifact(Box::new(artifact))), reply_to: None, measure });
+    }
+
+    pub(super) fn turn_over(&mut self, over: TurnOver) {
+        if let Some(ending) = &mut self.ending {
+            // What we asked for by the interrupt: now it can leave.
+            if ending.stage == Stage::Interrupted {
+                ending.advance(self.now);
+                self.finish_agent();
+            }
+            return;
+        }
+        if matches!(over, TurnOver::Completed { .. }) && self.asks_markers() {
+            return;
+        }
+        let outcome = self.outcome(over);
+        self.withdraw(None);
+        self.ending = Some(Ending::after_result(self.now, outcome));
+        self.finish_agent();
+    }
+
+    pub(super) fn finish_agent(&mut self) {
+        let mut turn = Turn::default();
+        self.driver.finish(&mut turn);
+        self.turn(turn);
+    }
+
+    pub(super) fn outcome(&mut self, over: TurnOver) -> Outcome {
+        match over {
+            TurnOver::Completed { text, structured, stop } => {
+                // A result repeats the last message; where an agent has only the result, the marker is in it alone.
+                self.finder.piece(&text, true);
+                let text = if self.settings.question_markers { markers::without(&text) } else { text };
+                let message_id = self.messages.id_of(&text).filter(|_| self.settings.progress != Level::Minimal);
+                Outcome::Completed {
+                    message_id,
+                    text: Text(text),
+                    text_cut: false,
+                    structured_output: structured.map(Json),
+                    stop_reason: stop,
+                }
+            }
+            TurnOver::Failed(failure) => Outcome::Failed(failure),
+            TurnOver::Interrupted => {
+                let message = "The agent's turn was interrupted, but not by this run: start it again.";
+                Outcome::Failed(Failure::new(Code::AgentError, message))
+            }
+        }
+    }
+}
+
+/// What an event says in pieces. Only then can a secret be split.
+fn said(event: &agent::Event) -> Option<Effect> {
+    match event {
+        agent::Event::Text { message, piece, done, .. }
+        | agent::Event::Reasoning { message, piece, done, .. }
+        | agent::Event::Partial { whole: message, piece, done } => {
+            Some(Effect::Said { message: message.clone(), piece: piece.clone(), done: *done })
+        }
+        agent::Event::Withdrawn { message } => {
+            Some(Effect::Said { message: message.clone(), piece: String::new(), done: true })
+        }
+        _ => None,
+    }
+}

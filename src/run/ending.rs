@@ -1,0 +1,166 @@
+//! How a run ends, and what the clock does to it.
+
+use super::book::Absence;
+use super::live::Live;
+use super::stop::{Ending, Stage};
+use super::{Effect, Gone, Method};
+use crate::agent::Turn;
+use crate::failure::{Code, Failure};
+use crate::protocol::outbound::{About, Json, Outcome, Terminal};
+use crate::protocol::request::Seconds;
+use crate::protocol::words::{Source, Status, WaitingOn, Warning};
+use std::time::Duration;
+
+impl Live {
+    /// Ends the run against the agent's will. The first reason is kept.
+    pub(super) fn stop(&mut self, outcome: Outcome, reply_to: Option<String>) {
+        if self.ending.is_some() {
+            return;
+        }
+        self.ending = Some(Ending::stop(self.now, outcome));
+        self.withdraw(None);
+        if matches!(self.ending, Some(Ending { outcome: Outcome::Cancelled { .. }, .. })) {
+            self.status(Status::Cancelling, "Cancelling", reply_to);
+        }
+        let mut turn = Turn::default();
+        self.driver.interrupt(&mut turn);
+        self.turn(turn);
+    }
+
+    pub(super) fn kill(&mut self, source: Source) {
+        if self.ending.is_none() {
+            self.stop(Outcome::Cancelled { reason: None, source }, None);
+        }
+        if let Some(ending) = &mut self.ending {
+            ending.kill();
+        }
+        self.out.push(Effect::Stop(Method::Kill));
+    }
+
+    pub(super) fn advance(&mut self) {
+        let Some(ending) = &mut self.ending else { return };
+        match ending.advance(self.now) {
+            Stage::Interrupted => {}
+            Stage::Leaving => self.finish_agent(),
+            Stage::Terminated => self.out.push(Effect::Stop(Method::Terminate)),
+            Stage::Killed => self.out.push(Effect::Stop(Method::Kill)),
+        }
+    }
+
+    pub(super) fn gone(&mut self, gone: Gone) -> Outcome {
+        for key in self.messages.unfinished() {
+            self.say(&key, "", true, None, false);
+        }
+        self.exit = Some(gone.exit);
+        let killed = self.ending.as_ref().is_some_and(|e| matches!(e.stage, Stage::Terminated | Stage::Killed));
+        let outcome = match self.decided() {
+            Some(outcome) => outcome,
+            None => {
+                let over = self.driver.exited(gone.exit, self.alive, &gone.stderr_tail);
+                let mut outcome = self.outcome(over);
+                if let (Outcome::Failed(failure), false, false) =
+                    (&mut outcome, self.alive, gone.stderr_tail.is_empty())
+                {
+                    failure.stderr_tail = Some(gone.stderr_tail);
+                }
+                outcome
+            }
+        };
+        self.withdraw(None);
+        if gone.leaked && !killed {
+            self.warn(Warning::LeakedProcess, "A process of the agent's outlived it and was stopped", None);
+        }
+        if matches!(&outcome, Outcome::Completed { text, .. } if text.0.trim().is_empty()) {
+            self.warn(Warning::EmptyResult, "The agent completed without any text", None);
+        }
+        outcome
+    }
+
+    /// The terminal body.
+    pub(super) fn terminal(&mut self, outcome: Outcome) -> Terminal {
+        let (artifacts, truncated) = self.artifacts.list();
+        Terminal {
+            outcome,
+            session_id: self.session_id.take(),
+            artifacts,
+            usage: self.usage,
+            duration_ms: u64::try_from((self.now.saturating_sub(self.started)).as_millis()).unwrap_or(u64::MAX),
+            metadata: self.settings.metadata.take().map(Json),
+            completion_detected: self.finder.found,
+            agent_exit: self.exit,
+            truncated,
+        }
+    }
+
+    pub(super) fn next_deadline(&self) -> Option<Duration> {
+        let heartbeat = self.heartbeat_at();
+        let ending = self.ending.as_ref().map(|ending| ending.due);
+        let all = match ending {
+            Some(due) => [due, heartbeat, None, None, None],
+            None => [heartbeat, self.clocks.run, self.clocks.start, self.idle_at(), self.book.deadline()],
+        };
+        all.into_iter().flatten().min()
+    }
+
+    pub(super) fn heartbeat_at(&self) -> Option<Duration> {
+        let every = self.settings.heartbeat.duration();
+        (!every.is_zero()).then(|| self.clocks.frame + every)
+    }
+
+    /// When the agent has been silent for too long. The clock stands while an answer is awaited, and while a tool
+    /// runs, but for that only so long.
+    pub(super) fn idle_at(&self) -> Option<Duration> {
+        let limit = self.settings.idle_timeout.duration();
+        if limit.is_zero() || self.clocks.active.is_zero() || self.book.is_waiting() {
+            return None;
+        }
+        let held = self.tools.running_since().map(|since| since + self.settings.tool_timeout.duration());
+        Some(self.clocks.active.max(held.unwrap_or_default()) + limit)
+    }
+
+    pub(super) fn tick(&mut self) {
+        let now = self.now;
+        let due = |at: Option<Duration>| at.is_some_and(|at| at <= now);
+        if due(self.ending.as_ref().and_then(|ending| ending.due)) {
+            self.advance();
+        }
+        if self.ending.is_none() {
+            let late = [
+                (self.clocks.run, Code::Timeout, "The run took longer than timeout_s: raise it or split the task."),
+                (
+                    self.clocks.start,
+                    Code::StartTimeout,
+                    "The agent gave no sign of life within start_timeout_s: check its installation.",
+                ),
+                (
+                    self.idle_at(),
+                    Code::IdleTimeout,
+                    "The agent was silent for longer than idle_timeout_s: raise it, or see what the agent waits for.",
+                ),
+            ];
+            let first = late.into_iter().filter(|(at, ..)| due(*at)).min_by_key(|(at, ..)| *at);
+            if let Some((_, code, message)) = first {
+                return self.stop(Outcome::Failed(Failure::new(code, message)), None);
+            }
+        }
+        if self.ending.is_none() && due(self.book.deadline()) {
+            self.nobody(Absence::Timeout);
+        }
+        if due(self.heartbeat_at()) {
+            self.heartbeat();
+        }
+    }
+
+    pub(super) fn heartbeat(&mut self) {
+        let idle = self.now.saturating_sub(self.clocks.active);
+        let waiting_on = if self.book.is_waiting() { WaitingOn::Input } else { WaitingOn::Agent };
+        let text = match waiting_on {
+            WaitingOn::Input => "Waiting for an answer",
+            WaitingOn::Agent => "Waiting for the agent",
+        };
+        let idle_s = Seconds((idle.as_millis() as f64) / 1000.0);
+        self.tell(About::Heartbeat { idle_s, waiting_on }, text, None);
+        // Also where nothing was emitted, the next one is a whole period away.
+        self.clocks.frame = self.now;
+    }
+}

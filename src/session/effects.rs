@@ -1,0 +1,138 @@
+//! What a run wants done, done: frames, the agent's process, its stdin, its signals.
+
+use super::Session;
+use super::child::Agent;
+use super::guard::Guard;
+use super::tree::Tree;
+use super::writer::Chunk;
+use crate::agent::{Launch, Program};
+use crate::failure::{Code, Failure};
+use crate::protocol::frame::redact;
+use crate::protocol::outbound::Body;
+use crate::protocol::request::Settings;
+use crate::recording::{Header, Moment, Piece};
+use crate::run::{Effect, Event, Method};
+use rustix::process::Signal;
+use std::path::PathBuf;
+use std::time::{Instant, SystemTime};
+
+impl Session {
+    pub(super) fn carry_out(&mut self, effects: Vec<Effect>) {
+        for effect in effects {
+            match effect {
+                Effect::RunId(id) => self.stamper.set_run_id(&id),
+                Effect::FrameLimit(bytes) => self.frame_limit = bytes,
+                Effect::Emit { body, reply_to, measure } => self.emit(*body, reply_to, measure),
+                Effect::Said { message, piece, done } => {
+                    if self.recorder.is_some() {
+                        self.said.push(Piece { message, text: piece, done });
+                    }
+                }
+                Effect::Spawn(launch, settings) => self.to_spawn = Some((launch, settings)),
+                Effect::ToAgent(line) => {
+                    self.record(|| Moment::Host(line.clone()));
+                    if let Some(agent) = &self.agent {
+                        agent.send(line);
+                    }
+                }
+                Effect::CloseAgentInput => self.close_input(),
+                Effect::Stop(method) => {
+                    let signal = match method {
+                        Method::Terminate => Signal::TERM,
+                        Method::Kill => Signal::KILL,
+                    };
+                    if let Some(agent) = &self.agent {
+                        agent.signal(signal);
+                    }
+                }
+                Effect::Diagnose(text) => {
+                    let clean = self.run.redactor().redact(&text).into_owned();
+                    self.push(Chunk { err: format!("spektacular: {clean}\n").into_bytes(), out: Vec::new() });
+                }
+            }
+        }
+    }
+
+    pub(super) fn close_input(&mut self) {
+        self.record(|| Moment::HostEof);
+        if let Some(agent) = &mut self.agent {
+            agent.close_input();
+        }
+    }
+
+    pub(super) fn emit(&mut self, mut body: Body, reply_to: Option<String>, measure: Option<PathBuf>) {
+        if let (Body::Artifact(artifact), Some(path)) = (&mut body, measure) {
+            artifact.size_bytes = path.metadata().ok().filter(|meta| meta.is_file()).map(|meta| meta.len());
+        }
+        redact(&mut body, self.run.redactor());
+        self.finished |= body.is_terminal();
+        if let Some(mut frame) = self.stamper.stamp(SystemTime::now(), reply_to, body) {
+            let chunk = self.front.show(&mut frame, self.frame_limit);
+            self.push(chunk);
+        }
+    }
+
+    pub(super) fn push(&mut self, chunk: Chunk) {
+        if self.lost || (chunk.out.is_empty() && chunk.err.is_empty()) {
+            return;
+        }
+        if self.outbox.is_empty() {
+            self.blocked = Some(Instant::now());
+        }
+        self.outbox.push_back(chunk);
+    }
+
+    /// run.started goes out first: it must not wait for a process to start.
+    pub(super) fn spawn_if_due(&mut self) {
+        if self.to_spawn.is_none() || !(self.outbox.is_empty() || self.run.is_stopping()) {
+            return;
+        }
+        let Some((launch, settings)) = self.to_spawn.take() else { return };
+        if self.run.is_stopping() || self.lost {
+            // There is nothing to stop: the run ends as it was decided.
+            let message = "The run was stopped before the agent was started.";
+            return self.step(Event::SpawnFailed(Failure::new(Code::InternalError, message)));
+        }
+        self.spawn(&launch, &settings);
+    }
+
+    pub(super) fn spawn(&mut self, launch: &Launch, settings: &Settings) {
+        let mut tree = Tree::before_spawn(self.nonce.clone());
+        // Without a guard the run goes on: it only matters if this process is killed.
+        self.guard = Guard::start(&self.nonce).ok();
+        if let Some(guard) = &self.guard {
+            tree.spare(guard.pid());
+        }
+        let wants_stderr = self.mirror_stderr || self.recorder.is_some();
+        match Agent::spawn(launch, settings, tree, &self.nonce, wants_stderr) {
+            Err(failure) => self.step(Event::SpawnFailed(failure)),
+            Ok(agent) => {
+                if let Some(guard) = &mut self.guard {
+                    guard.leader(agent.pid());
+                }
+                self.agent = Some(agent);
+                self.record_header(launch, settings);
+                self.step(Event::Spawned);
+                let first = launch.send.iter().cloned().map(Effect::ToAgent).collect();
+                self.carry_out(first);
+                if launch.close_input {
+                    self.close_input();
+                }
+            }
+        }
+    }
+
+    pub(super) fn record_header(&mut self, launch: &Launch, settings: &Settings) {
+        let redactor = self.run.redactor();
+        let program = match &launch.program {
+            Program::Command(name) => name.clone(),
+            Program::Myself => "spektacular".into(),
+        };
+        let argv = std::iter::once(&program).chain(&launch.args).map(|arg| redactor.redact(arg).into_owned()).collect();
+        let cwd = Some(settings.cwd.to_string_lossy().into_owned());
+        let header = Header { driver: launch.driver.into(), agent_version: None, argv, cwd };
+        if let Some(recorder) = &mut self.recorder {
+            recorder.header(&header);
+        }
+    }
+}

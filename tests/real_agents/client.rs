@@ -1,0 +1,174 @@
+//! An orchestrator that knows the protocol and no agent: it starts a run, answers what it is asked by a table, and
+//! reads on to the last frame.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use crate::lab::{Agent, KEY, Lab};
+use crate::stub::Stub;
+use crate::support::{Frame, Outcome, Session};
+
+/// How a question is answered: the first rule whose words are its purpose and a part of its header or text.
+pub(crate) struct Rule {
+    purpose: &'static str,
+    about: &'static str,
+    /// The payload of run.input but for the question_id.
+    input: Value,
+}
+
+/// A rule that answers with a value.
+pub(crate) fn rule(purpose: &'static str, about: &'static str, value: Value) -> Rule {
+    Rule { purpose, about, input: json!({"value": value}) }
+}
+
+/// All permissions get this answer.
+pub(crate) fn permission(value: &str) -> Vec<Rule> {
+    vec![rule("permission", "", json!(value))]
+}
+
+/// All permissions are denied, with a word why.
+pub(crate) fn denial(message: &str) -> Vec<Rule> {
+    vec![Rule { purpose: "permission", about: "", input: json!({"value": "deny", "message": message}) }]
+}
+
+/// All questions of this purpose are declined.
+pub(crate) fn declined(purpose: &'static str) -> Vec<Rule> {
+    vec![Rule { purpose, about: "", input: json!({"declined": true}) }]
+}
+
+/// A run while it goes on.
+pub(crate) struct Client {
+    pub(crate) session: Session,
+    rules: Vec<Rule>,
+    model: Model,
+}
+
+/// The model, which tells what it heard when a test fails.
+struct Model(Arc<Stub>);
+
+impl Drop for Model {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("{}", self.0.dump());
+        }
+    }
+}
+
+impl Client {
+    /// Starts the program in this place, and a run.
+    pub(crate) fn start(lab: Lab, mut payload: Value, rules: Vec<Rule>) -> Client {
+        if let Some(cwd) = &lab.cwd {
+            payload["cwd"] = json!(cwd);
+        }
+        let mut session = lab.case.spawn();
+        session.start(payload);
+        Client { session, rules, model: Model(lab.stub) }
+    }
+
+    /// Answers questions until one of the wanted frames comes.
+    pub(crate) fn until(&mut self, what: &str, wanted: impl Fn(&Frame) -> bool) -> Frame {
+        loop {
+            let frame = self.session.until_where(what, |frame| frame.kind() == "run.question" || wanted(frame));
+            if wanted(&frame) {
+                return frame;
+            }
+            self.answer(&frame);
+        }
+    }
+
+    /// Waits for a file that one of the agent's tools makes, and returns its text.
+    pub(crate) fn wait_file(&self, path: &PathBuf) -> String {
+        let read = || std::fs::read_to_string(path).unwrap_or_default();
+        self.session.wait_until(&format!("{}", path.display()), || read().ends_with('\n'));
+        read().trim().to_owned()
+    }
+
+    fn answer(&mut self, question: &Frame) {
+        let fits = |rule: &&Rule| {
+            let about = question.text("header").contains(rule.about) || question.text("text").contains(rule.about);
+            rule.purpose == question.text("purpose") && about
+        };
+        let Some(rule) = self.rules.iter().find(fits) else { self.session.fail("a question that no rule answers") };
+        let mut input = rule.input.clone();
+        input["question_id"] = question["payload"]["question_id"].clone();
+        self.session.send("run.input", input);
+    }
+
+    /// Answers questions until the run is over, and checks what holds for every run.
+    pub(crate) fn finish(mut self) -> Run {
+        self.until("the last frame", Frame::is_terminal);
+        let run = Run { outcome: self.session.finish(), model: self.model };
+        run.outcome.never_shows(KEY);
+        run
+    }
+
+    /// For a program that was killed: there is no last frame.
+    pub(crate) fn finish_killed(self) -> Run {
+        Run { outcome: self.session.finish_unchecked(), model: self.model }
+    }
+}
+
+/// A run that is over, and what the model heard of it.
+pub(crate) struct Run {
+    pub(crate) outcome: Outcome,
+    model: Model,
+}
+
+/// A run from start to end.
+pub(crate) fn run(lab: Lab, payload: Value, rules: Vec<Rule>) -> Run {
+    Client::start(lab, payload, rules).finish()
+}
+
+impl Run {
+    pub(crate) fn stub(&self) -> &Stub {
+        &self.model.0
+    }
+
+    /// A place to go on in.
+    pub(crate) fn again(&self, agent: Agent) -> Lab {
+        Lab::after(agent, self.outcome.case(), &self.model.0)
+    }
+
+    pub(crate) fn completed(&self, text: &str) -> &Value {
+        let payload = self.outcome.completed();
+        assert_eq!(payload["text"], text);
+        payload
+    }
+
+    /// The messages of the agent, each with its pieces joined, in the order of their beginnings. Each is whole.
+    pub(crate) fn messages(&self, kind: &str) -> Vec<String> {
+        let mut order = Vec::new();
+        let mut texts: BTreeMap<&str, String> = BTreeMap::new();
+        for frame in self.outcome.progress(kind) {
+            let id = frame.text("message_id");
+            if !texts.contains_key(id) {
+                order.push(id);
+            }
+            texts.entry(id).or_default().push_str(frame.text("text"));
+        }
+        order.iter().map(|id| texts[id].clone()).collect()
+    }
+
+    /// What became of the tool calls, in the order of their ends: category and state.
+    pub(crate) fn tools(&self) -> Vec<(&str, &str)> {
+        let frames = self.outcome.progress("tool").into_iter().filter(|f| f.text("state") != "started");
+        frames.map(|f| (f.text("category"), f.text("state"))).collect()
+    }
+
+    pub(crate) fn questions(&self) -> Vec<&Frame> {
+        self.outcome.of_type("run.question")
+    }
+
+    /// Whether this file is in the working directory.
+    pub(crate) fn made(&self, path: &str) -> bool {
+        self.outcome.case().work().join(path).exists()
+    }
+
+    /// The artifacts, as path and action.
+    pub(crate) fn artifacts(&self) -> Vec<(&str, &str)> {
+        self.outcome.of_type("run.artifact").into_iter().map(|f| (f.text("path"), f.text("action"))).collect()
+    }
+}

@@ -1,0 +1,70 @@
+//! Sessions, budgets, structured results and sub-agents of real agents.
+
+use serde_json::json;
+
+use crate::client::{permission, run};
+use crate::lab::{Agent, Lab};
+
+fn a_session_goes_on(agent: Agent) {
+    let first = run(Lab::new(agent, "resume"), json!({"prompt": "Say a word."}), Vec::new());
+    let session = first.completed("The word is heron.")["session_id"].clone();
+    let payload = json!({"prompt": "Which word?", "session_id": session});
+    let second = run(first.again(agent), payload, Vec::new());
+    assert_eq!(second.completed("I said heron.")["session_id"], session);
+    let heard = second.stub().last_heard();
+    for part in ["Say a word.", "The word is heron.", "Which word?"] {
+        assert!(heard.contains(part), "{part} is not in: {heard}");
+    }
+}
+
+#[test]
+fn a_session_goes_on_in_a_second_run() {
+    a_session_goes_on(Agent::Claude);
+}
+
+#[test]
+fn a_session_goes_on_in_a_second_run_of_the_old_version() {
+    a_session_goes_on(Agent::OldClaude);
+}
+
+#[test]
+fn a_session_that_does_not_exist() {
+    let payload = json!({"session_id": "01234567-89ab-4def-8123-456789abcdef"});
+    let run = run(Lab::new(Agent::Claude, "hello"), payload, Vec::new());
+    run.outcome.failed("session_not_found");
+    assert!(run.stub().conversation().is_empty(), "the model was asked all the same");
+}
+
+#[test]
+fn a_structured_result() {
+    let schema = json!({"type": "object", "properties": {"answer": {"type": "integer"}}, "required": ["answer"]});
+    let run = run(Lab::new(Agent::Claude, "structured"), json!({"output_schema": schema}), Vec::new());
+    let payload = run.outcome.completed();
+    assert_eq!(payload["structured_output"], json!({"answer": 42}));
+    assert_eq!(payload["stop_reason"], "end_turn");
+}
+
+#[test]
+fn a_budget_of_turns_that_is_used_up() {
+    let payload = json!({"max_turns": 2});
+    let run = run(Lab::new(Agent::Claude, "turns"), payload, permission("allow_once"));
+    let payload = run.outcome.failed("limit_reached");
+    assert_eq!(payload["retryable"], false);
+}
+
+#[test]
+fn the_work_of_a_sub_agent_names_its_call() {
+    let run = run(Lab::new(Agent::Claude, "sub_agent"), json!({}), permission("allow_once"));
+    run.completed("There is nothing.");
+    let tools = run.outcome.progress("tool");
+    let agent = tools.iter().find(|f| f.text("category") == "agent").expect("the sub-agent's call");
+    let call = agent.text("call_id");
+    let texts = run.outcome.progress("text");
+    let helper = texts.iter().find(|f| f.text("text") == "The helper saw nothing.").expect("the sub-agent's text");
+    assert_eq!(helper.text("parent_call_id"), call);
+    let own = texts.iter().find(|f| f.text("text") == "There is nothing.").expect("the agent's own text");
+    assert_eq!(own.text("parent_call_id"), "");
+    let shell = tools.iter().find(|f| f.text("category") == "execute").expect("the sub-agent's tool");
+    assert_eq!(shell.text("parent_call_id"), call);
+    assert_eq!(run.tools(), [("execute", "completed"), ("agent", "completed")]);
+}

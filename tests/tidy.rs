@@ -1,0 +1,163 @@
+//! The rules of the house that a script can see.
+
+#![expect(clippy::unwrap_used, reason = "a rule that cannot read the tree has failed")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn rust_files(folder: &str) -> Vec<(PathBuf, String)> {
+    let mut found = Vec::new();
+    let mut todo = vec![root().join(folder)];
+    while let Some(dir) = todo.pop() {
+        for entry in fs::read_dir(dir).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                todo.push(path);
+            } else if path.extension().is_some_and(|e| e == "rs") {
+                found.push((path.strip_prefix(root()).unwrap().to_owned(), fs::read_to_string(&path).unwrap()));
+            }
+        }
+    }
+    assert!(found.len() > 5, "{folder} is nearly empty");
+    found.sort();
+    found
+}
+
+/// The part of a file before its unit tests.
+fn code(text: &str) -> &str {
+    text.split("#[cfg(test)]").next().unwrap()
+}
+
+#[test]
+fn files_are_short() {
+    for (path, text) in rust_files("src").into_iter().chain(rust_files("tests")) {
+        let lines = text.lines().count();
+        assert!(lines <= 550, "{} has {lines} lines: split it", path.display());
+    }
+}
+
+#[test]
+fn functions_are_short() {
+    for (path, text) in rust_files("src") {
+        let mut open: Option<(usize, usize, String)> = None;
+        for (number, line) in code(&text).lines().enumerate() {
+            let indent = line.len() - line.trim_start().len();
+            let head = line.trim_start().trim_start_matches("pub ").trim_start_matches("pub(crate) ");
+            let head = head.trim_start_matches("pub(super) ").trim_start_matches("const ");
+            if head.starts_with("fn ") && line.ends_with('{') {
+                open = Some((number, indent, head.to_owned()));
+            } else if let Some((start, at, name)) = open.as_ref().filter(|(_, at, _)| line == " ".repeat(*at) + "}") {
+                let _ = at;
+                assert!(number - start <= 72, "{}: {name} has {} lines", path.display(), number - start);
+                open = None;
+            }
+        }
+    }
+}
+
+#[test]
+fn every_file_says_what_it_is() {
+    for (path, text) in rust_files("src") {
+        assert!(text.starts_with("//! "), "{} does not begin with //!", path.display());
+    }
+}
+
+/// The modules that a file of each may name, beside itself.
+const MAY_USE: &[(&str, &[&str])] = &[
+    ("failure", &["protocol"]),
+    ("redact", &[]),
+    ("clean", &[]),
+    ("protocol", &["failure", "redact"]),
+    ("agent", &["failure", "protocol"]),
+    ("recording", &["protocol", "redact"]),
+    ("run", &["agent", "failure", "protocol", "redact"]),
+    ("session", &["agent", "clean", "failure", "protocol", "recording", "redact", "run"]),
+    ("terminal", &["clean", "failure", "protocol", "session"]),
+    ("help", &[]),
+    ("cli", &["help", "protocol"]),
+    ("cmd", &["agent", "clean", "cli", "failure", "help", "protocol", "recording", "run", "session", "terminal"]),
+];
+
+#[test]
+fn dependencies_point_one_way() {
+    for (path, text) in rust_files("src") {
+        let inside = path.strip_prefix("src").unwrap();
+        let module = inside.components().next().unwrap().as_os_str().to_string_lossy().replace(".rs", "");
+        if matches!(module.as_str(), "main" | "lib") {
+            continue;
+        }
+        let (_, allowed) = MAY_USE.iter().find(|(name, _)| *name == module).unwrap_or_else(|| {
+            panic!("{module} is new: give it a place in the order of dependencies");
+        });
+        for part in code(&text).split("crate::").skip(1) {
+            let used: String = part.chars().take_while(|c| c.is_ascii_lowercase() || *c == '_').collect();
+            let fine = used.is_empty() || used == module || allowed.contains(&used.as_str());
+            assert!(fine, "{}: {module} may not use {used}", path.display());
+        }
+    }
+}
+
+#[test]
+fn neither_the_protocol_nor_the_run_names_an_agent() {
+    for (path, text) in rust_files("src/protocol").into_iter().chain(rust_files("src/run")) {
+        for name in ["claude", "codex", "gemini", "opencode"] {
+            assert!(!code(&text).to_lowercase().contains(name), "{} names {name}", path.display());
+        }
+    }
+}
+
+#[test]
+fn processes_start_in_few_places_and_output_has_two_doors() {
+    let words = [
+        ("Command::new", &["src/session/child.rs", "src/session/guard.rs", "src/session/git.rs"][..]),
+        ("println!", &[]),
+        ("eprintln!", &[]),
+        ("dbg!", &[]),
+        ("process::exit", &[]),
+        ("Mutex", &[]),
+        ("static mut", &[]),
+        ("todo!(", &[]),
+        ("unimplemented!(", &[]),
+    ];
+    for (path, text) in rust_files("src") {
+        for (word, allowed) in words {
+            let lines: Vec<&str> = code(&text).lines().filter(|l| !l.trim_start().starts_with("//")).collect();
+            let found = lines.iter().any(|line| line.contains(word));
+            assert!(!found || allowed.iter().any(|a| Path::new(a) == path), "{} uses {word}", path.display());
+        }
+    }
+}
+
+#[test]
+fn the_top_level_stays_small() {
+    let allowed = ["Cargo.toml", "Cargo.lock", "README.md", "LICENSE", "src", "tests", "testdata", "target"];
+    for entry in fs::read_dir(root()).unwrap() {
+        let name = entry.unwrap().file_name().to_string_lossy().into_owned();
+        assert!(name.starts_with('.') || allowed.contains(&name.as_str()), "{name} does not belong at the top level");
+    }
+}
+
+#[test]
+fn the_readme_has_the_help_of_every_command() {
+    let readme = fs::read_to_string(root().join("README.md")).unwrap();
+    for command in spektacular::help::COMMANDS {
+        for flag in command.flags {
+            assert!(readme.contains(&format!("--{}", flag.long)), "README.md lacks --{}", flag.long);
+        }
+    }
+    assert!(readme.contains(spektacular::help::overview().trim()), "README.md lacks the overview as it is printed");
+}
+
+#[test]
+fn the_readme_names_every_failure_and_its_exit_code() {
+    let readme = fs::read_to_string(root().join("README.md")).unwrap();
+    for code in spektacular::failure::Code::ALL {
+        let line =
+            readme.lines().find(|l| l.starts_with(&format!("| {} |", code.exit_code())) && l.contains(code.name()));
+        assert!(line.is_some(), "README.md lacks {} with exit code {}", code.name(), code.exit_code());
+    }
+}
