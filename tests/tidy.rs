@@ -34,9 +34,13 @@ fn code(text: &str) -> &str {
 
 #[test]
 fn files_are_short() {
-    for (path, text) in rust_files("src").into_iter().chain(rust_files("tests")) {
+    // Tests are tables, and may be longer.
+    let limits = [("src", 550), ("tests", 750)];
+    for ((path, text), limit) in
+        limits.iter().flat_map(|(folder, limit)| rust_files(folder).into_iter().map(move |f| (f, *limit)))
+    {
         let lines = text.lines().count();
-        assert!(lines <= 550, "{} has {lines} lines: split it", path.display());
+        assert!(lines <= limit, "{} has {lines} lines: split it", path.display());
     }
 }
 
