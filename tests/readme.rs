@@ -1,7 +1,5 @@
 //! The README's session is what the program does.
 
-#![expect(clippy::unwrap_used, reason = "a README that cannot be read has failed")]
-
 use std::path::Path;
 use std::process::{Command, Stdio};
 

@@ -63,16 +63,18 @@ impl<'a> Object<'a> {
 
 /// A string value. Half a surrogate pair becomes U+FFFD.
 pub fn text(raw: &RawValue) -> Option<String> {
-    if !raw.get().starts_with('"') {
-        return None;
-    }
-    serde_json::from_str(raw.get()).or_else(|_| serde_json::from_str(&replace_lone_surrogates(raw.get()))).ok()
+    raw.get().starts_with('"').then(|| decode(raw.get())).flatten()
 }
 
-/// The line with raw control characters, which JSON forbids in strings, made blanks. Borrowed if there is none.
-pub fn without_controls(line: &str) -> Cow<'_, str> {
-    if line.bytes().all(|b| b >= 0x20) {
-        return Cow::Borrowed(line.trim_start_matches('\u{feff}'));
+/// A string literal, decoded. Half a surrogate pair becomes U+FFFD.
+pub(super) fn decode(literal: &str) -> Option<String> {
+    serde_json::from_str(literal).or_else(|_| serde_json::from_str(&replace_lone_surrogates(literal))).ok()
+}
+
+/// The line with raw control characters, which JSON forbids in strings, made blanks. Not copied if there is none.
+pub fn without_controls(line: Cow<'_, str>) -> Cow<'_, str> {
+    if line.bytes().all(|b| b >= 0x20) && !line.starts_with('\u{feff}') {
+        return line;
     }
     Cow::Owned(line.trim_start_matches('\u{feff}').replace(|c: char| c < ' ', " "))
 }
@@ -125,6 +127,6 @@ mod tests {
 
     #[test]
     fn raw_control_characters_become_blanks() {
-        assert_eq!(without_controls("\u{feff}{\"a\":\"x\ty\"}"), "{\"a\":\"x y\"}");
+        assert_eq!(without_controls("\u{feff}{\"a\":\"x\ty\"}".into()), "{\"a\":\"x y\"}");
     }
 }

@@ -22,6 +22,7 @@
 pub mod claude;
 pub mod json;
 pub mod registry;
+pub mod text;
 
 use crate::failure::Failure;
 use crate::protocol::outbound::{AgentExit, Capabilities, Usage};
@@ -29,6 +30,7 @@ use crate::protocol::question::{Answer, Ask};
 use crate::protocol::request::{Seconds, Settings};
 use crate::protocol::words::{Action, Category, PlanStatus, StopReason, ToolState, Warning};
 use serde_json::value::RawValue;
+use std::borrow::Cow;
 use std::path::PathBuf;
 
 /// What to start.
@@ -62,10 +64,10 @@ pub struct Launch {
 }
 
 /// A line of the agent's stdout, without its LF.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Line<'a> {
-    /// What it said. Bytes that are no UTF-8 are U+FFFD.
-    Text(&'a str),
+    /// What it said. Bytes that are no UTF-8 are U+FFFD. Owned where it may be kept without a copy.
+    Text(Cow<'a, str>),
     /// A line longer than [`crate::protocol::limits::AGENT_LINE_BYTES`], which was skipped.
     TooLong,
 }
@@ -197,7 +199,7 @@ pub enum TurnOver {
     /// With a result.
     Completed {
         /// The final answer.
-        text: String,
+        answer: text::Answer,
         /// The structured result.
         structured: Option<Box<RawValue>>,
         /// Why the model stopped.
@@ -218,6 +220,8 @@ pub struct Turn {
     pub send: Vec<String>,
     /// Whether its stdin ends after them.
     pub close_input: bool,
+    /// Whether the line says more than was taken from it: [`Driver::more`] gives the next part.
+    pub more: bool,
 }
 
 /// How one question was resolved, for the driver to tell its agent.
@@ -244,6 +248,9 @@ pub trait Driver: Send {
 
     /// One line of the agent's stdout.
     fn line(&mut self, line: Line<'_>, turn: &mut Turn);
+
+    /// The next part of a line that was too long to be taken at once.
+    fn more(&mut self, _turn: &mut Turn) {}
 
     /// Every question of the request `key` is resolved; one reply each, in the order they were asked.
     fn answer(&mut self, key: &AskKey, replies: &[Reply], turn: &mut Turn);

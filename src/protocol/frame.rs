@@ -95,6 +95,8 @@ impl Frame {
         for rank in Rank::ALL {
             // Each round cuts the longest part of this rank; a rank is done when nothing of it is left to cut.
             while line.len() > limit && self.cut_longest(rank, line.len() - limit) {
+                // The old line goes first, so that only one is there at a time.
+                drop(std::mem::take(&mut line));
                 line = self.line();
             }
         }
@@ -102,7 +104,7 @@ impl Frame {
     }
 
     fn line(&self) -> Vec<u8> {
-        let mut line = Vec::with_capacity(512);
+        let mut line = Vec::with_capacity(512 + self.body.text_bytes());
         encode(self, &mut line);
         line.push(b'\n');
         line
@@ -149,6 +151,18 @@ impl Frame {
 }
 
 impl Body {
+    /// About how many bytes the longest text takes, so that a line is made in one piece.
+    fn text_bytes(&self) -> usize {
+        match self {
+            Body::Progress(progress) => progress.text.0.len(),
+            Body::Terminal(end) => match &end.outcome {
+                Outcome::Completed { text, .. } => text.0.len() + text.0.len() / 16,
+                _ => 0,
+            },
+            _ => 0,
+        }
+    }
+
     fn mark_truncated(&mut self, rank: Rank) {
         match self {
             Body::Started(body) => body.truncated = true,

@@ -33,9 +33,18 @@ impl Live {
         self.turn(turn);
     }
 
+    /// The next part of a line that was too long to be taken at once.
+    pub(super) fn more(&mut self) {
+        self.more = false;
+        let mut turn = Turn::default();
+        self.driver.more(&mut turn);
+        self.turn(turn);
+    }
+
     /// Carries out what a driver wants.
     pub(super) fn turn(&mut self, turn: Turn) {
-        let Turn { events, send, close_input } = turn;
+        let Turn { events, send, close_input, more } = turn;
+        self.more |= more;
         self.out.extend(send.into_iter().map(Effect::ToAgent));
         if close_input {
             self.out.push(Effect::CloseAgentInput);
@@ -55,15 +64,16 @@ impl Live {
         match event {
             agent::Event::Session { id, version, model } => self.session(id, version, model),
             agent::Event::Text { message, piece, done, parent } => {
-                let piece = if parent.is_none() { self.own_words(&message, piece, done) } else { piece };
-                self.say(&message, &piece, done, parent.as_deref(), false);
+                let text = parent.is_none().then(|| self.own_words(&message, &piece, done)).flatten();
+                let text = text.as_deref().unwrap_or(&piece);
+                self.say(&message, text, &piece, done, parent.as_deref(), false);
             }
             agent::Event::Reasoning { message, piece, done, parent } => {
-                self.say(&message, &piece, done, parent.as_deref(), true);
+                self.say(&message, &piece, &piece, done, parent.as_deref(), true);
             }
             agent::Event::Partial { .. } => {}
             agent::Event::Withdrawn { message } => {
-                if let Some(progress) = self.messages.withdraw(&message, self.settings.progress) {
+                if let Some(progress) = self.messages.withdraw(&message) {
                     self.progress(progress, None);
                 }
             }
@@ -115,23 +125,23 @@ impl Live {
         self.tell(about, "The agent's session is open", None);
     }
 
-    /// What the agent itself says, without its question markers.
-    pub(super) fn own_words(&mut self, message: &str, piece: String, done: bool) -> String {
-        self.finder.piece(&piece, done);
+    /// What the agent itself says, without its question markers. `None`: as it is.
+    fn own_words(&mut self, message: &str, piece: &str, done: bool) -> Option<String> {
+        self.finder.piece(piece, done);
         if !self.settings.question_markers {
-            return piece;
+            return None;
         }
         let cutter = self.marked.cutters.entry(message.to_owned()).or_default();
-        let text = cutter.push(&piece, done, &mut self.marked.asks);
+        let text = cutter.push(piece, done, &mut self.marked.asks);
         if done {
             self.marked.cutters.remove(message);
         }
-        text
+        Some(text)
     }
 
-    pub(super) fn say(&mut self, key: &str, text: &str, done: bool, parent: Option<&str>, reasoning: bool) {
+    pub(super) fn say(&mut self, key: &str, text: &str, said: &str, done: bool, parent: Option<&str>, reasoning: bool) {
         let parent = parent.and_then(|parent| self.tools.id(parent));
-        let piece = Piece { key, text, done, reasoning, parent };
+        let piece = Piece { key, text, said, done, reasoning, parent };
         let frame_bytes = self.settings.max_frame_bytes;
         let said = self.messages.piece(piece, self.settings.progress, frame_bytes, &self.redactor);
         said.into_iter().for_each(|progress| self.progress(progress, None));
@@ -180,18 +190,18 @@ impl Live {
 
     pub(super) fn outcome(&mut self, over: TurnOver) -> Outcome {
         match over {
-            TurnOver::Completed { text, structured, stop } => {
+            TurnOver::Completed { answer, structured, stop } => {
                 // A result repeats the last message; where an agent has only the result, the marker is in it alone.
-                self.finder.piece(&text, true);
-                let text = if self.settings.question_markers { markers::without(&text) } else { text };
-                let message_id = self.messages.id_of(&text).filter(|_| self.settings.progress != Level::Minimal);
-                Outcome::Completed {
-                    message_id,
-                    text: Text(text),
-                    text_cut: false,
-                    structured_output: structured.map(Json),
-                    stop_reason: stop,
-                }
+                self.finder.piece(&answer.text, true);
+                let shown = self.settings.progress != Level::Minimal;
+                let message_id = self.messages.id_of(&answer.print).filter(|_| shown);
+                let text_cut = answer.is_cut();
+                let text = match self.settings.question_markers {
+                    true => markers::without(answer.text),
+                    false => answer.text,
+                };
+                let structured_output = structured.map(Json);
+                Outcome::Completed { message_id, text: Text(text), text_cut, structured_output, stop_reason: stop }
             }
             TurnOver::Failed(failure) => Outcome::Failed(failure),
             TurnOver::Interrupted => {

@@ -3,12 +3,14 @@
 use super::book::Absence;
 use super::live::Live;
 use super::stop::{Ending, Stage};
+use super::work::relative;
 use super::{Effect, Gone, Method};
 use crate::agent::Turn;
 use crate::failure::{Code, Failure};
 use crate::protocol::outbound::{About, Json, Outcome, Terminal};
 use crate::protocol::request::Seconds;
-use crate::protocol::words::{Source, Status, WaitingOn, Warning};
+use crate::protocol::words::{Action, Source, Status, WaitingOn, Warning};
+use std::path::PathBuf;
 use std::time::Duration;
 
 impl Live {
@@ -49,7 +51,7 @@ impl Live {
 
     pub(super) fn gone(&mut self, gone: Gone) -> Outcome {
         for key in self.messages.unfinished() {
-            self.say(&key, "", true, None, false);
+            self.say(&key, "", "", true, None, false);
         }
         self.exit = Some(gone.exit);
         let killed = self.ending.as_ref().is_some_and(|e| matches!(e.stage, Stage::Terminated | Stage::Killed));
@@ -67,6 +69,7 @@ impl Live {
             }
         };
         self.withdraw(None);
+        self.unreported(gone.files);
         if gone.leaked && !killed {
             self.warn(Warning::LeakedProcess, "A process of the agent's outlived it and was stopped", None);
         }
@@ -76,9 +79,24 @@ impl Live {
         outcome
     }
 
+    /// Files that changed although the agent did not say so.
+    fn unreported(&mut self, files: Option<Vec<(PathBuf, Action)>>) {
+        let Some(files) = files else {
+            let text = "Files that the agent did not report may have changed: git could not tell in time";
+            return self.warn(Warning::ArtifactsIncomplete, text, None);
+        };
+        for (path, action) in files {
+            let shown = relative(&self.settings.cwd, &path);
+            if !self.artifacts.covers(&shown, action) {
+                self.changed(&path, action);
+            }
+        }
+    }
+
     /// The terminal body.
     pub(super) fn terminal(&mut self, outcome: Outcome) -> Terminal {
         let (artifacts, truncated) = self.artifacts.list();
+        let truncated = truncated || matches!(outcome, Outcome::Completed { text_cut: true, .. });
         Terminal {
             outcome,
             session_id: self.session_id.take(),

@@ -37,6 +37,8 @@ pub(super) struct Live {
     pub(super) usage: Usage,
     pub(super) session_id: Option<String>,
     pub(super) status: Option<Status>,
+    /// Whether the agent's last line says more than was taken from it.
+    pub(super) more: bool,
     pub(super) input_closed: bool,
     pub(super) started: Duration,
     pub(super) clocks: Clocks,
@@ -120,6 +122,7 @@ impl Live {
             usage: Usage::default(),
             session_id: None,
             status: None,
+            more: false,
             input_closed: false,
             started: now,
             alive: false,
@@ -173,6 +176,7 @@ impl Live {
             Event::Spawned => self.spawned(),
             Event::SpawnFailed(failure) => return Some(self.decided().unwrap_or(Outcome::Failed(failure))),
             Event::Line(line) => self.line(line),
+            Event::More => self.more(),
             Event::Gone(gone) => return Some(self.gone(gone)),
             Event::Tick => self.tick(),
         }

@@ -1,11 +1,11 @@
 //! What the agent says, message by message: ids, redaction over pieces, and the pieces that go out.
 
+use crate::agent::text::Fingerprint;
 use crate::protocol::json::encoded_len;
 use crate::protocol::outbound::{About, Progress, Text};
 use crate::protocol::words::Level;
 use crate::redact::{Redactor, Stream};
 use std::collections::HashMap;
-use std::hash::{DefaultHasher, Hasher};
 
 /// Room in a frame for everything but a message's text, in bytes: the envelope with its ids.
 const ENVELOPE_BYTES: usize = 1024;
@@ -19,12 +19,6 @@ pub(crate) struct Messages {
     last: Option<(String, Fingerprint)>,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Fingerprint {
-    bytes: usize,
-    hash: u64,
-}
-
 #[derive(Debug)]
 struct Message {
     id: String,
@@ -33,14 +27,19 @@ struct Message {
     stream: Stream,
     /// Redacted text that waits for the message to be whole.
     waiting: String,
-    hasher: DefaultHasher,
-    bytes: usize,
+    /// Of the text as the agent said it.
+    print: Fingerprint,
+    /// Whether pieces of it were emitted.
+    emitted: bool,
 }
 
 /// One piece of a message, as a driver gives it.
 pub(crate) struct Piece<'a> {
     pub(crate) key: &'a str,
+    /// What is to be shown of it.
     pub(crate) text: &'a str,
+    /// What the agent said, with its question markers.
+    pub(crate) said: &'a str,
     pub(crate) done: bool,
     pub(crate) reasoning: bool,
     /// The id of the tool call whose sub-agent speaks.
@@ -64,12 +63,11 @@ impl Messages {
                 parent: piece.parent.clone(),
                 stream: Stream::default(),
                 waiting: String::new(),
-                hasher: DefaultHasher::new(),
-                bytes: 0,
+                print: Fingerprint::default(),
+                emitted: false,
             }
         });
-        message.hasher.write(piece.text.as_bytes());
-        message.bytes += piece.text.len();
+        message.print.push(piece.said);
         let wanted = level >= if piece.reasoning { Level::Full } else { Level::Normal };
         if wanted {
             let clean = message.stream.push(redactor, piece.text);
@@ -80,17 +78,19 @@ impl Messages {
             message.waiting.push_str(&rest);
         }
         let mut out = Vec::new();
-        if wanted && (piece.done || level == Level::Full) {
+        let budget = frame_bytes.saturating_sub(ENVELOPE_BYTES);
+        // A message goes out when it is whole; one that is too long for a frame need not wait for that.
+        if wanted && (piece.done || level == Level::Full || message.waiting.len() > budget) {
             let text = std::mem::take(&mut message.waiting);
-            let budget = frame_bytes.saturating_sub(ENVELOPE_BYTES);
             let mut parts = split(&text, budget).peekable();
             while let Some(part) = parts.next() {
                 out.push(message.progress(part, piece.done && parts.peek().is_none(), false));
             }
             // A message that is whole needs its last piece, even if nothing is left to say.
-            if piece.done && out.is_empty() && (message.bytes > 0) {
+            if piece.done && out.is_empty() && message.emitted {
                 out.push(message.progress("", true, false));
             }
+            message.emitted |= !out.is_empty();
         }
         if piece.done {
             self.close(piece.key);
@@ -101,15 +101,14 @@ impl Messages {
     fn close(&mut self, key: &str) {
         let Some(message) = self.open.remove(key) else { return };
         if !message.reasoning && message.parent.is_none() {
-            let print = Fingerprint { bytes: message.bytes, hash: message.hasher.finish() };
-            self.last = Some((message.id, print));
+            self.last = Some((message.id, message.print));
         }
     }
 
     /// Takes a message back. Gives what is to be emitted, if pieces of it were.
-    pub(crate) fn withdraw(&mut self, key: &str, level: Level) -> Option<Progress> {
+    pub(crate) fn withdraw(&mut self, key: &str) -> Option<Progress> {
         let message = self.open.remove(key)?;
-        (level == Level::Full).then(|| message.progress("", true, true))
+        message.emitted.then(|| message.progress("", true, true))
     }
 
     /// The keys of the messages that never became whole.
@@ -119,12 +118,9 @@ impl Messages {
         open.into_iter().map(|(key, _)| key.clone()).collect()
     }
 
-    /// The id of the message whose pieces are `text`, if the last one is it.
-    pub(crate) fn id_of(&self, text: &str) -> Option<String> {
-        let mut hasher = DefaultHasher::new();
-        hasher.write(text.as_bytes());
-        let print = Fingerprint { bytes: text.len(), hash: hasher.finish() };
-        self.last.as_ref().filter(|(_, last)| *last == print).map(|(id, _)| id.clone())
+    /// The id of the message that says this, if the last one does.
+    pub(crate) fn id_of(&self, print: &Fingerprint) -> Option<String> {
+        self.last.as_ref().filter(|(_, last)| last == print).map(|(id, _)| id.clone())
     }
 }
 

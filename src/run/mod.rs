@@ -22,7 +22,7 @@ use crate::protocol::limits::HELD_WARNINGS;
 use crate::protocol::outbound::{About, AgentExit, Body, Outcome, Progress, Terminal, Text, Usage};
 use crate::protocol::question::{Ask, Kind};
 use crate::protocol::request::Settings;
-use crate::protocol::words::{Source, Warning};
+use crate::protocol::words::{Action, Source, Warning};
 use crate::redact::Redactor;
 use live::Live;
 use std::path::PathBuf;
@@ -77,6 +77,8 @@ pub enum Event<'a> {
     SpawnFailed(Failure),
     /// A line of the agent's.
     Line(crate::agent::Line<'a>),
+    /// There is room for the next part of a line that was too long to be taken at once.
+    More,
     /// The agent's whole tree is gone and its output was read to the end.
     Gone(Gone),
     /// Time has passed.
@@ -92,6 +94,9 @@ pub struct Gone {
     pub leaked: bool,
     /// The last of its stderr.
     pub stderr_tail: String,
+    /// The files that changed meanwhile, as far as can be seen; also those that the agent reported. `None`: what can
+    /// be seen is not complete.
+    pub files: Option<Vec<(PathBuf, Action)>>,
 }
 
 /// An answer of the orchestrator's.
@@ -216,6 +221,11 @@ impl Run {
             Phase::Live(live) => &live.redactor,
             _ => &self.redactor,
         }
+    }
+
+    /// Whether the agent's last line says more: [`Event::More`] takes the next part, and no line may come before.
+    pub fn has_more(&self) -> bool {
+        matches!(&self.phase, Phase::Live(live) if live.more)
     }
 
     /// Whether the run is being stopped, so that an orchestrator that does not read is not waited for.

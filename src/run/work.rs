@@ -151,6 +151,15 @@ impl Artifacts {
         Some(format!("a_{}", self.count))
     }
 
+    /// Whether this change is one that was reported: a file that was made or changed is not reported as both.
+    pub(crate) fn covers(&self, path: &str, action: Action) -> bool {
+        let reported = |action| self.seen.contains(&(path.to_owned(), action));
+        match action {
+            Action::Deleted => reported(Action::Deleted),
+            Action::Created | Action::Modified => reported(Action::Created) || reported(Action::Modified),
+        }
+    }
+
     /// The list for the terminal frame, and whether it is cut.
     pub(crate) fn list(&self) -> (Vec<ArtifactRef>, bool) {
         (self.list.clone(), self.count > self.list.len() as u64)

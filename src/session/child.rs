@@ -315,21 +315,23 @@ fn write_lines(stdin: Option<ChildStdin>, lines: &Receiver<String>) {
 fn read_stdout(pipe: PipeReader, end: &str, data: &Sender<Data>, credits: &Receiver<usize>) {
     let mut lines = Lines::new(pipe, AGENT_LINE_BYTES);
     let mut waiting = 0;
-    while let Some(framed) = lines.next() {
-        let item = match framed {
-            Framed::Line(line) if line == end.as_bytes() => break,
+    loop {
+        waiting -= credits.try_iter().sum::<usize>();
+        // The next line is not even read before there is room for it.
+        while waiting >= BYTES_WAITING {
+            let Ok(taken) = credits.recv() else { return };
+            waiting -= taken;
+        }
+        let item = match lines.next() {
+            None => break,
+            Some(Framed::Line(line)) if line == end.as_bytes() => break,
             // The sentinel brings an LF of its own.
-            Framed::Line(line) if line.is_empty() => continue,
-            Framed::Line(line) | Framed::Rest(line) => Data::Line(into_text(line)),
-            Framed::TooLong => Data::TooLong,
+            Some(Framed::Line(line)) if line.is_empty() => continue,
+            Some(Framed::Line(line) | Framed::Rest(line)) => Data::Line(into_text(line)),
+            Some(Framed::TooLong) => Data::TooLong,
         };
         if let Data::Line(line) = &item {
             waiting += line.len();
-            waiting -= credits.try_iter().sum::<usize>();
-            while waiting > BYTES_WAITING && waiting > line.len() {
-                let Ok(taken) = credits.recv() else { return };
-                waiting -= taken;
-            }
         }
         if data.send(item).is_err() {
             return;

@@ -1,10 +1,11 @@
 //! What a run wants done, done: frames, the agent's process, its stdin, its signals.
 
-use super::Session;
 use super::child::Agent;
+use super::git::Baseline;
 use super::guard::Guard;
 use super::tree::Tree;
 use super::writer::Chunk;
+use super::{GIT_LIMIT, Session};
 use crate::agent::{Launch, Program};
 use crate::failure::{Code, Failure};
 use crate::protocol::frame::redact;
@@ -41,9 +42,7 @@ impl Session {
                         Method::Terminate => Signal::TERM,
                         Method::Kill => Signal::KILL,
                     };
-                    if let Some(agent) = &self.agent {
-                        agent.signal(signal);
-                    }
+                    self.signal_agent(signal);
                 }
                 Effect::Diagnose(text) => {
                     let clean = self.run.redactor().redact(&text).into_owned();
@@ -104,6 +103,7 @@ impl Session {
             tree.spare(guard.pid());
         }
         let wants_stderr = self.mirror_stderr || self.recorder.is_some();
+        self.baseline = Some(Baseline::begin(&settings.cwd, GIT_LIMIT));
         match Agent::spawn(launch, settings, tree, &self.nonce, wants_stderr) {
             Err(failure) => self.step(Event::SpawnFailed(failure)),
             Ok(agent) => {

@@ -8,6 +8,7 @@
 mod child;
 mod doors;
 mod effects;
+pub mod git;
 pub mod guard;
 mod lines;
 mod prepare;
@@ -40,11 +41,14 @@ use std::time::{Duration, Instant};
 use tree::Swept;
 use writer::Written;
 
-/// Frames that wait for the writer before the agent is no longer read.
+/// Frames, and bytes of them, that wait for the writer before the agent is no longer read.
 const OUTBOX_FRAMES: usize = 32;
+const OUTBOX_BYTES: usize = 1 << 20;
 /// How long the sweep of what outlived the agent may take after an end by itself, and after a stop.
 const LEAK_LIMIT: Duration = Duration::from_secs(2);
 const LEAK_LIMIT_STOPPED: Duration = Duration::from_millis(500);
+/// How long git may take to say what changed, each before and after.
+const GIT_LIMIT: Duration = Duration::from_millis(200);
 /// How long an orchestrator that does not read is waited for after a stop.
 const UNREAD_LIMIT: Duration = Duration::from_secs(1);
 
@@ -90,11 +94,15 @@ struct Session {
     nonce: String,
     mirror_stderr: bool,
     recorder: Option<Recorder>,
+    /// Bytes of the line that is being dealt with.
+    taken: usize,
     /// The pieces of messages in the line that is being dealt with.
     said: Vec<Piece>,
     agent: Option<Agent>,
     guard: Option<Guard>,
     end: AgentEnd,
+    /// What the working directory was like before the agent ran.
+    baseline: Option<git::Pending>,
     /// The agent that is to be started once run.started is on its way.
     to_spawn: Option<(Box<Launch>, Box<Settings>)>,
     outbox: VecDeque<Chunk>,
@@ -138,10 +146,12 @@ pub fn run(setup: Setup) -> Ended {
         nonce,
         mirror_stderr: setup.mirror_stderr,
         recorder: None,
+        taken: 0,
         said: Vec::new(),
         agent: None,
         guard: None,
         end: AgentEnd::default(),
+        baseline: None,
         to_spawn: None,
         outbox: VecDeque::new(),
         blocked: None,
@@ -208,6 +218,7 @@ impl Session {
             let timer = self.wake_at().map_or_else(never, at);
             let sink = chunks.as_ref().filter(|_| !self.outbox.is_empty()).unwrap_or(&nowhere);
             let (data, process) = self.agent_channels();
+            let more = if self.run.has_more() && !self.outbox_is_full() { at(Instant::now()) } else { never() };
             select_biased! {
                 recv(signals) -> signal => self.signalled(signal.unwrap_or_default()),
                 recv(control) -> message => match message {
@@ -230,6 +241,7 @@ impl Session {
                     _ if self.lost => {}
                     _ => self.output_lost(),
                 },
+                recv(more) -> _ => self.more(),
                 recv(data) -> item => match item {
                     Ok(item) => self.data(item),
                     Err(_) => self.crash(),
@@ -245,9 +257,13 @@ impl Session {
     fn agent_channels(&self) -> (Receiver<Data>, Receiver<Process>) {
         let Some(agent) = &self.agent else { return (never(), never()) };
         let drained = self.end.stdout && self.end.stderr.is_some();
-        let full = self.outbox.len() >= OUTBOX_FRAMES;
-        let data = if drained || full { never() } else { agent.data.clone() };
+        let data = if drained || self.outbox_is_full() || self.run.has_more() { never() } else { agent.data.clone() };
         (data, if self.end.swept.is_some() { never() } else { agent.process.clone() })
+    }
+
+    fn outbox_is_full(&self) -> bool {
+        let bytes: usize = self.outbox.iter().map(|chunk| chunk.out.len()).sum();
+        self.outbox.len() >= OUTBOX_FRAMES || bytes >= OUTBOX_BYTES
     }
 
     fn ended(mut self, code: Option<u8>) -> Ended {
@@ -298,9 +314,8 @@ impl Session {
         let effects = self.run.crashed();
         self.carry_out(effects);
         self.finished = true;
-        if let Some(agent) = self.agent.take() {
-            agent.signal(Signal::KILL);
-        }
+        self.signal_agent(Signal::KILL);
+        self.agent = None;
     }
 
     // What came.
@@ -335,12 +350,22 @@ impl Session {
 
     /// Ctrl-Z: the agent stops with us, and goes on with us.
     fn suspend(&mut self) {
-        if let Some(agent) = &self.agent {
-            agent.signal(Signal::STOP);
-        }
+        self.signal_agent(Signal::STOP);
         sources::stop_ourselves();
+        self.signal_agent(Signal::CONT);
+    }
+
+    fn signal_agent(&mut self, signal: Signal) {
+        self.settle_git();
         if let Some(agent) = &self.agent {
-            agent.signal(Signal::CONT);
+            agent.signal(signal);
+        }
+    }
+
+    /// A git of ours comes from us like what comes from the agent: it must be over before that is ended.
+    fn settle_git(&mut self) {
+        if let Some(baseline) = &mut self.baseline {
+            baseline.settle();
         }
     }
 
@@ -389,6 +414,7 @@ impl Session {
     fn process(&mut self, event: Process) {
         match event {
             Process::Exited => {
+                self.settle_git();
                 let limit = if self.run.is_stopping() { LEAK_LIMIT_STOPPED } else { LEAK_LIMIT };
                 if let Some(agent) = &self.agent {
                     agent.sweep(limit);
@@ -404,12 +430,10 @@ impl Session {
     fn data(&mut self, item: Data) {
         match item {
             Data::Line(line) => {
-                if let Some(agent) = &self.agent {
-                    agent.taken(line.len());
-                }
                 self.record(|| Moment::Agent(line.clone()));
-                self.step(Event::Line(Line::Text(&line)));
-                self.settle_recording(false);
+                self.taken += line.len();
+                self.step(Event::Line(Line::Text(line.into())));
+                self.line_done();
             }
             Data::TooLong => self.step(Event::Line(Line::TooLong)),
             Data::Stderr(line) => {
@@ -430,6 +454,23 @@ impl Session {
         }
     }
 
+    fn more(&mut self) {
+        self.step(Event::More);
+        self.line_done();
+    }
+
+    /// Once a line is taken as a whole, the next may be read.
+    fn line_done(&mut self) {
+        if self.run.has_more() {
+            return;
+        }
+        let taken = std::mem::take(&mut self.taken);
+        if let Some(agent) = &self.agent {
+            agent.taken(taken);
+        }
+        self.settle_recording(false);
+    }
+
     /// Once every part of the agent's end is there, the run learns of it.
     fn gone(&mut self) {
         let AgentEnd { swept: Some(swept), stdout: true, stderr: Some(tail) } = &self.end else { return };
@@ -442,7 +483,13 @@ impl Session {
         });
         self.settle_recording(true);
         let stderr_tail = self.run.redactor().redact(&stderr_tail).into_owned();
-        self.step(Event::Gone(Gone { exit, leaked, stderr_tail }));
+        let baseline = self.baseline.take().filter(|_| !self.run.is_stopping());
+        let files = match baseline.map_or(git::Changes::NotARepository, |baseline| baseline.changes(GIT_LIMIT)) {
+            git::Changes::NotARepository => Some(Vec::new()),
+            git::Changes::Incomplete => None,
+            git::Changes::Files(files) => Some(files),
+        };
+        self.step(Event::Gone(Gone { exit, leaked, stderr_tail, files }));
     }
 
     fn record(&mut self, moment: impl FnOnce() -> Moment) {

@@ -102,6 +102,8 @@ impl Client {
         self.until("the last frame", Frame::is_terminal);
         let run = Run { outcome: self.session.finish(), model: self.model };
         run.outcome.never_shows(KEY);
+        let strays = run.stub().strays();
+        assert!(strays.is_empty(), "the agent wanted to leave this machine: {strays:?}");
         run
     }
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::client::{Rule, Run, declined, denial, permission, rule, run};
+use crate::client::{Client, Rule, Run, declined, denial, permission, rule, run};
 use crate::lab::{Agent, Lab};
 
 fn ask(agent: Agent, scenario: &str, rules: Vec<Rule>) -> Run {
@@ -154,6 +154,30 @@ fn a_declined_question_goes_back_to_the_agent() {
     assert_eq!(run.outcome.resolutions(), ["declined"]);
     let result = &run.stub().tool_results()[0];
     assert!(result.contains("declined"), "{result}");
+}
+
+#[test]
+fn a_question_that_nobody_answers_in_time_goes_back_to_the_agent() {
+    let lab = Lab::new(Agent::Claude, "ask_single");
+    let payload = json!({"question_timeout_s": 0.5, "on_question_timeout": "continue"});
+    let mut client = Client::start(lab, payload, Vec::new());
+    client.session.until("run.question");
+    let run = client.finish();
+    run.completed("So be it.");
+    assert_eq!(run.outcome.resolutions(), ["timeout"]);
+    assert!(!run.stub().tool_results()[0].contains("Postgres"), "an answer was invented");
+}
+
+#[test]
+fn a_permission_that_nobody_can_give_is_denied() {
+    let mut client = Client::start(Lab::new(Agent::Claude, "permission"), json!({}), Vec::new());
+    client.session.until("run.question");
+    client.session.close_stdin();
+    let run = client.finish();
+    run.completed("That was it.");
+    assert_eq!(run.outcome.resolutions(), ["input_closed"]);
+    assert_eq!(run.tools(), [("execute", "denied")]);
+    assert!(!run.made("asked.txt"));
 }
 
 #[test]

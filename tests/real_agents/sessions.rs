@@ -1,9 +1,49 @@
-//! Sessions, budgets, structured results and sub-agents of real agents.
+//! What run.start says, as it reaches real agents: prompts, sessions, budgets, structured results; and sub-agents.
 
 use serde_json::json;
 
 use crate::client::{permission, run};
 use crate::lab::{Agent, Lab};
+
+#[test]
+fn a_prompt_is_neither_a_command_nor_a_file() {
+    let secret = "the content of a file";
+    for prompt in ["/compact this", "Look at @note.txt now"] {
+        let lab = Lab::new(Agent::Claude, "hello");
+        std::fs::write(lab.case.work().join("note.txt"), secret).expect("note");
+        let run = run(lab, json!({"prompt": prompt}), Vec::new());
+        run.completed("Good day from the model.");
+        let heard = run.stub().last_heard();
+        assert!(heard.contains(prompt), "{prompt} is not in: {heard}");
+        assert!(!heard.contains(secret), "the file went to the model");
+    }
+}
+
+#[test]
+fn a_model_and_a_system_prompt_reach_the_model() {
+    let payload = json!({"model": "claude-haiku-4-5", "system_prompt": "Speak like a heron.", "effort": "low"});
+    let run = run(Lab::new(Agent::Claude, "hello"), payload, Vec::new());
+    run.completed("Good day from the model.");
+    let request = &run.stub().conversation()[0];
+    assert!(
+        request["model"].as_str().is_some_and(|model| model.starts_with("claude-haiku-4-5")),
+        "{}",
+        request["model"]
+    );
+    assert!(request["system"].to_string().contains("Speak like a heron."));
+    assert_eq!(run.outcome.progress("session")[0].text("model"), "claude-haiku-4-5");
+}
+
+#[test]
+fn tools_that_are_not_allowed_are_not_offered() {
+    let payload = json!({"disallowed_tools": ["Bash", "AskUserQuestion"]});
+    let run = run(Lab::new(Agent::Claude, "hello"), payload, Vec::new());
+    let request = &run.stub().conversation()[0];
+    let tools = request["tools"].as_array().expect("tools");
+    let names: Vec<&str> = tools.iter().filter_map(|tool| tool["name"].as_str()).collect();
+    assert!(names.contains(&"Read"), "{names:?}");
+    assert!(!names.contains(&"Bash") && !names.contains(&"AskUserQuestion"), "{names:?}");
+}
 
 fn a_session_goes_on(agent: Agent) {
     let first = run(Lab::new(agent, "resume"), json!({"prompt": "Say a word."}), Vec::new());
@@ -60,11 +100,20 @@ fn the_work_of_a_sub_agent_names_its_call() {
     let agent = tools.iter().find(|f| f.text("category") == "agent").expect("the sub-agent's call");
     let call = agent.text("call_id");
     let texts = run.outcome.progress("text");
-    let helper = texts.iter().find(|f| f.text("text") == "The helper saw nothing.").expect("the sub-agent's text");
-    assert_eq!(helper.text("parent_call_id"), call);
+    let scout = texts.iter().find(|f| f.text("text") == "The scout saw nothing.").expect("the sub-agent's text");
+    assert_eq!(scout.text("parent_call_id"), call);
     let own = texts.iter().find(|f| f.text("text") == "There is nothing.").expect("the agent's own text");
     assert_eq!(own.text("parent_call_id"), "");
     let shell = tools.iter().find(|f| f.text("category") == "execute").expect("the sub-agent's tool");
     assert_eq!(shell.text("parent_call_id"), call);
     assert_eq!(run.tools(), [("execute", "completed"), ("agent", "completed")]);
+}
+
+#[test]
+fn the_usage_counts_the_work_of_a_sub_agent() {
+    let run = run(Lab::new(Agent::Claude, "sub_agent"), json!({}), permission("allow_once"));
+    let usage = run.completed("There is nothing.")["usage"].clone();
+    assert_eq!(run.stub().conversation().len(), 4, "two requests of each");
+    assert_eq!(usage["input_tokens"], 400);
+    assert_eq!(usage["output_tokens"], 40);
 }

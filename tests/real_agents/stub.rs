@@ -79,6 +79,12 @@ impl Stub {
         list(&last["messages"]).iter().map(|message| plain(&message["content"]) + "\n").collect()
     }
 
+    /// Requests for other hosts, which came here as to a proxy.
+    pub(crate) fn strays(&self) -> Vec<String> {
+        let log = self.state.log.lock().expect("log");
+        log.iter().filter(|heard| heard.line.starts_with("CONNECT ")).map(|heard| heard.line.clone()).collect()
+    }
+
     /// For the report of a failed test.
     pub(crate) fn dump(&self) -> String {
         let log = self.state.log.lock().expect("log");

@@ -12,14 +12,17 @@ mod tools;
 
 use self::ask::Pending;
 use super::json::{Object, text, without_controls};
+use super::text::{Answer, Chunks, Fingerprint, LONG};
 use super::{AskKey, Driver, Event, Launch, Line, Program, Reply, Turn, TurnOver};
 use crate::failure::Failure;
+use crate::protocol::limits;
 use crate::protocol::outbound::{AgentExit, Capabilities, Usage};
 use crate::protocol::question::Ask;
 use crate::protocol::request::Settings;
 use crate::protocol::words::{Action, Level, PlanStatus, QuestionKind, StopReason, ToolState};
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::path::PathBuf;
 
 /// The driver for Claude Code, and for a recording of it.
@@ -39,6 +42,14 @@ pub struct Claude {
     streams: HashMap<Option<String>, Stream>,
     /// The message that is being streamed, by the same.
     streaming: HashMap<Option<String>, String>,
+    /// Blocks that are too long to be said at once.
+    long: VecDeque<Speech>,
+    /// Where the line that is being read lies in memory.
+    line_address: usize,
+    /// The most of a final answer that a frame can take, in bytes.
+    answer_bytes: usize,
+    /// Whether tools' outputs are shown.
+    outputs: bool,
     session_known: bool,
     resuming: bool,
     /// What the last synthetic message said of an error of the API's.
@@ -53,7 +64,29 @@ struct Stream {
     message: String,
     key: String,
     thinking: bool,
-    sent: String,
+    sent: Fingerprint,
+}
+
+/// A block of a message. What is still to be said of it stands in `line` from `at` to `end`, as it was written.
+#[derive(Debug)]
+struct Speech {
+    key: String,
+    parent: Option<String>,
+    thinking: bool,
+    line: String,
+    at: usize,
+    end: usize,
+}
+
+impl Speech {
+    fn event(&self, piece: String, done: bool) -> Event {
+        let (message, parent) = (self.key.clone(), self.parent.clone());
+        if self.thinking {
+            Event::Reasoning { message, piece, done, parent }
+        } else {
+            Event::Text { message, piece, done, parent }
+        }
+    }
 }
 
 impl Claude {
@@ -68,6 +101,10 @@ impl Claude {
             blocks: HashMap::new(),
             streams: HashMap::new(),
             streaming: HashMap::new(),
+            long: VecDeque::new(),
+            line_address: 0,
+            answer_bytes: limits::FRAME_BYTES,
+            outputs: false,
             session_known: false,
             resuming: false,
             api_error: None,
@@ -79,6 +116,26 @@ impl Claude {
         self.requests += 1;
         let id = format!("spk_{}", self.requests);
         turn.send.push(line(&json!({"type": "control_request", "request_id": id, "request": {"subtype": subtype}})));
+    }
+
+    fn message(&mut self, message: &Object<'_>, turn: &mut Turn) {
+        match message.str("type").as_deref() {
+            Some("system") => self.system(message, turn),
+            Some("assistant") => self.assistant(message, turn),
+            Some("stream_event") => self.stream_event(message, turn),
+            Some("user") => self.user(message, turn),
+            Some("control_request") => self.control_request(message, turn),
+            Some("control_cancel_request") => {
+                let key = AskKey(message.str("request_id").unwrap_or_default());
+                if self.pending.remove(&key).is_some() {
+                    turn.events.push(Event::AskWithdrawn { key });
+                }
+            }
+            Some("result") => self.result(message, turn),
+            // Answers to our own requests, and what later versions add.
+            Some(_) => {}
+            None => turn.events.push(Event::Unparsed),
+        }
     }
 
     fn system(&mut self, message: &Object<'_>, turn: &mut Turn) {
@@ -124,9 +181,10 @@ impl Claude {
         let id = message.str("id").unwrap_or_default();
         for block in message.objects("content") {
             match block.str("type").as_deref() {
-                Some("text") => self.whole_block(&id, &parent, false, block.str("text").unwrap_or_default(), turn),
-                Some("thinking") => {
-                    self.whole_block(&id, &parent, true, block.str("thinking").unwrap_or_default(), turn);
+                Some(kind @ ("text" | "thinking")) => {
+                    if let Some(whole) = block.raw(kind) {
+                        self.whole_block(&id, &parent, kind == "thinking", whole, turn);
+                    }
                 }
                 Some("tool_use") => self.tool_use(&block, &parent, turn),
                 _ => {}
@@ -135,22 +193,35 @@ impl Claude {
     }
 
     /// A block that is whole now. What was streamed of it is not said again.
-    fn whole_block(&mut self, id: &str, parent: &Option<String>, thinking: bool, whole: String, turn: &mut Turn) {
+    fn whole_block(&mut self, id: &str, parent: &Option<String>, thinking: bool, whole: &RawValue, turn: &mut Turn) {
+        let mut chunks = Chunks::new(whole.get());
         let streamed = self.streams.remove(parent);
-        let (key, piece) = match streamed {
+        let (key, rest) = match streamed {
             Some(stream) if stream.message == id && stream.thinking == thinking => {
-                match whole.strip_prefix(&stream.sent) {
-                    Some(rest) => (stream.key, rest.to_owned()),
+                match skip(&mut chunks, &stream.sent) {
+                    Some(rest) => (stream.key, rest),
                     None => {
                         turn.events.push(Event::Withdrawn { message: stream.key });
-                        (self.next_block(id), whole)
+                        chunks = Chunks::new(whole.get());
+                        (self.next_block(id), String::new())
                     }
                 }
             }
-            _ if whole.is_empty() => return,
-            _ => (self.next_block(id), whole),
+            _ if chunks.left() == 0 => return,
+            _ => (self.next_block(id), String::new()),
         };
-        turn.events.push(said(thinking, key, piece, true, parent.clone()));
+        let mut speech = Speech { key, parent: parent.clone(), thinking, line: String::new(), at: 0, end: 0 };
+        if chunks.left() > LONG && self.long.is_empty() {
+            turn.events.push(speech.event(rest, false));
+            // The line itself is kept, once it is not borrowed any more: a copy would double the memory it takes.
+            speech.at = chunks.remaining().as_ptr().addr() - self.line_address;
+            speech.end = speech.at + chunks.left();
+            self.long.push_back(speech);
+            turn.more = true;
+            return;
+        }
+        let whole = rest + &chunks.collect::<String>();
+        turn.events.push(speech.event(whole, true));
     }
 
     fn next_block(&mut self, id: &str) -> String {
@@ -186,12 +257,14 @@ impl Claude {
                 let id = self.streaming.get(&parent).cloned().unwrap_or_default();
                 if !self.streams.contains_key(&parent) {
                     let key = self.next_block(&id);
-                    let stream = Stream { message: id, key, thinking, sent: String::new() };
+                    let stream = Stream { message: id, key, thinking, sent: Fingerprint::default() };
                     self.streams.insert(parent.clone(), stream);
                 }
                 if let Some(stream) = self.streams.get_mut(&parent) {
-                    stream.sent.push_str(&piece);
-                    turn.events.push(said(thinking, stream.key.clone(), piece, false, parent));
+                    stream.sent.push(&piece);
+                    let speech =
+                        Speech { key: stream.key.clone(), parent, thinking, line: String::new(), at: 0, end: 0 };
+                    turn.events.push(speech.event(piece, false));
                 }
             }
             _ => {}
@@ -235,7 +308,11 @@ impl Claude {
                 (false, true) => ToolState::Failed,
                 (false, false) => ToolState::Completed,
             };
-            turn.events.push(Event::ToolOver { call, state, output: tools::output(&block) });
+            turn.events.push(Event::ToolOver {
+                call,
+                state,
+                output: self.outputs.then(|| tools::output(&block)).flatten(),
+            });
         }
     }
 
@@ -251,12 +328,16 @@ impl Claude {
         turn.events.push(Event::Ask { key, asks });
     }
 
+    fn final_answer(&self, result: &RawValue) -> Answer {
+        Answer::collect(Chunks::new(result.get()), self.answer_bytes)
+    }
+
     fn result(&mut self, message: &Object<'_>, turn: &mut Turn) {
         self.streams.clear();
         turn.events.push(Event::Usage(usage(message)));
         if message.bool("is_error") == Some(false) {
             turn.events.push(Event::TurnOver(TurnOver::Completed {
-                text: message.str("result").unwrap_or_default(),
+                answer: message.raw("result").map(|raw| self.final_answer(raw)).unwrap_or_default(),
                 structured: message.raw("structured_output").map(ToOwned::to_owned),
                 stop: match message.str("stop_reason").as_deref() {
                     None | Some("end_turn") => StopReason::EndTurn,
@@ -288,6 +369,8 @@ impl Driver for Claude {
 
     fn launch(&mut self, settings: &Settings, _turn: &mut Turn) -> Result<Launch, Failure> {
         self.resuming = settings.session_id.is_some();
+        self.answer_bytes = settings.max_frame_bytes.saturating_mul(limits::COMPLETED_FACTOR);
+        self.outputs = settings.progress == Level::Full;
         let mut args = self.first_args.clone();
         args.extend(launch::arguments(settings, settings.progress == Level::Full)?);
         Ok(Launch {
@@ -308,24 +391,26 @@ impl Driver for Claude {
         if text.trim().is_empty() {
             return;
         }
+        self.line_address = text.as_ptr().addr();
         let Some(message) = Object::parse(&text) else { return turn.events.push(Event::Unparsed) };
-        match message.str("type").as_deref() {
-            Some("system") => self.system(&message, turn),
-            Some("assistant") => self.assistant(&message, turn),
-            Some("stream_event") => self.stream_event(&message, turn),
-            Some("user") => self.user(&message, turn),
-            Some("control_request") => self.control_request(&message, turn),
-            Some("control_cancel_request") => {
-                let key = AskKey(message.str("request_id").unwrap_or_default());
-                if self.pending.remove(&key).is_some() {
-                    turn.events.push(Event::AskWithdrawn { key });
-                }
-            }
-            Some("result") => self.result(&message, turn),
-            // Answers to our own requests, and what later versions add.
-            Some(_) => {}
-            None => turn.events.push(Event::Unparsed),
+        self.message(&message, turn);
+        drop(message);
+        if let Some(speech) = self.long.back_mut().filter(|speech| speech.line.is_empty()) {
+            speech.line = text.into_owned();
         }
+    }
+
+    fn more(&mut self, turn: &mut Turn) {
+        let Some(mut speech) = self.long.pop_front() else { return };
+        let mut chunks = Chunks::resume(speech.line.get(speech.at..speech.end).unwrap_or_default());
+        let piece = chunks.next().unwrap_or_default();
+        speech.at = speech.end - chunks.left();
+        let done = speech.at == speech.end;
+        turn.events.push(speech.event(piece, done));
+        if !done {
+            self.long.push_front(speech);
+        }
+        turn.more = !self.long.is_empty();
     }
 
     fn answer(&mut self, key: &AskKey, replies: &[Reply], turn: &mut Turn) {
@@ -369,12 +454,18 @@ fn refuse_request(id: &str) -> String {
         "response": {"subtype": "error", "request_id": id, "error": "This host does not serve this request."}}))
 }
 
-fn said(thinking: bool, message: String, piece: String, done: bool, parent: Option<String>) -> Event {
-    if thinking {
-        Event::Reasoning { message, piece, done, parent }
-    } else {
-        Event::Text { message, piece, done, parent }
+/// Takes what was streamed off the beginning of a block. `None`: the block says something else.
+fn skip(chunks: &mut Chunks<'_>, sent: &Fingerprint) -> Option<String> {
+    let mut seen = Fingerprint::default();
+    while seen.bytes() < sent.bytes() {
+        let chunk = chunks.next()?;
+        let (old, new) = chunk.split_at_checked((sent.bytes() - seen.bytes()).min(chunk.len()))?;
+        seen.push(old);
+        if !new.is_empty() {
+            return (seen == *sent).then(|| new.to_owned());
+        }
     }
+    (seen == *sent).then(String::new)
 }
 
 fn plan(input: &Object<'_>) -> Event {
@@ -415,7 +506,7 @@ fn usage(result: &Object<'_>) -> Usage {
 }
 
 /// The text of a JSON value that is a string, else the value as it was written.
-fn shown(raw: &serde_json::value::RawValue) -> String {
+fn shown(raw: &RawValue) -> String {
     text(raw).unwrap_or_else(|| raw.get().to_owned())
 }
 

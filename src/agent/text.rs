@@ -1,0 +1,164 @@
+//! Long texts of an agent's, decoded a chunk at a time: a line of many megabytes is held once, and what it says is
+//! never held as a whole beside it.
+
+use super::json::decode;
+use std::hash::{DefaultHasher, Hasher};
+
+/// A JSON string longer than this, in bytes as it was written, is taken in chunks.
+pub const LONG: usize = 256 << 10;
+/// The size of a chunk, in bytes as it was written.
+const CHUNK: usize = 64 << 10;
+
+/// The decoded chunks of a JSON string literal.
+#[derive(Clone, Debug)]
+pub struct Chunks<'a> {
+    rest: &'a str,
+}
+
+impl<'a> Chunks<'a> {
+    /// `literal` is the string as it was written, with its quotes.
+    pub fn new(literal: &'a str) -> Chunks<'a> {
+        let inner = literal.strip_prefix('"').and_then(|text| text.strip_suffix('"'));
+        Chunks { rest: inner.unwrap_or_default() }
+    }
+
+    /// What is not decoded yet, as it was written.
+    pub fn remaining(&self) -> &'a str {
+        self.rest
+    }
+
+    /// Goes on where [`Chunks::remaining`] was.
+    pub fn resume(remaining: &'a str) -> Chunks<'a> {
+        Chunks { rest: remaining }
+    }
+
+    /// How many bytes as they were written are left.
+    pub fn left(&self) -> usize {
+        self.rest.len()
+    }
+}
+
+impl Iterator for Chunks<'_> {
+    type Item = String;
+
+    fn next(&mut self) -> Option<String> {
+        if self.rest.is_empty() {
+            return None;
+        }
+        let (chunk, rest) = self.rest.split_at(cut(self.rest));
+        self.rest = rest;
+        Some(decode(&format!("\"{chunk}\"")).unwrap_or_default())
+    }
+}
+
+/// Where a chunk may end: not within a character, an escape, or a pair of surrogates.
+fn cut(text: &str) -> usize {
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    while at < bytes.len() && at < CHUNK {
+        at += match (bytes[at], bytes.get(at + 1)) {
+            (b'\\', Some(b'u')) => {
+                let high = bytes
+                    .get(at + 2..at + 4)
+                    .is_some_and(|h| matches!(h, [b'd' | b'D', b'8' | b'9' | b'a'..=b'b' | b'A'..=b'B']));
+                if high && bytes.get(at + 6..at + 8) == Some(b"\\u") { 12 } else { 6 }
+            }
+            (b'\\', _) => 2,
+            _ => 1,
+        };
+    }
+    text.ceil_char_boundary(at.min(bytes.len()))
+}
+
+/// What tells two texts apart without holding either.
+#[derive(Clone, Debug, Default)]
+pub struct Fingerprint {
+    bytes: usize,
+    hasher: DefaultHasher,
+}
+
+impl Fingerprint {
+    /// That of a whole text.
+    pub fn of(text: &str) -> Fingerprint {
+        let mut print = Fingerprint::default();
+        print.push(text);
+        print
+    }
+
+    /// Takes the next piece of the text.
+    pub fn push(&mut self, piece: &str) {
+        self.bytes += piece.len();
+        self.hasher.write(piece.as_bytes());
+    }
+
+    /// The text's length in bytes.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+}
+
+impl PartialEq for Fingerprint {
+    fn eq(&self, other: &Fingerprint) -> bool {
+        self.bytes == other.bytes && self.hasher.finish() == other.hasher.finish()
+    }
+}
+
+/// A final answer: as much of it as a frame can take, and what the whole is like.
+#[derive(Clone, Debug, Default)]
+pub struct Answer {
+    /// The text, or its beginning.
+    pub text: String,
+    /// Of the whole text.
+    pub print: Fingerprint,
+}
+
+impl Answer {
+    /// Keeps at most `limit` bytes of the decoded chunks.
+    pub fn collect(chunks: Chunks<'_>, limit: usize) -> Answer {
+        let mut answer = Answer::default();
+        // At once: a text that grows by doubling takes up to three times its size.
+        answer.text.reserve_exact(chunks.left().min(limit));
+        for chunk in chunks {
+            answer.print.push(&chunk);
+            let room = limit.saturating_sub(answer.text.len());
+            answer.text.push_str(&chunk[..chunk.floor_char_boundary(room)]);
+        }
+        answer
+    }
+
+    /// Whether `text` is not the whole.
+    pub fn is_cut(&self) -> bool {
+        self.text.len() < self.print.bytes()
+    }
+}
+
+impl From<String> for Answer {
+    fn from(text: String) -> Answer {
+        Answer { print: Fingerprint::of(&text), text }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{CHUNK, Chunks, Fingerprint};
+
+    #[test]
+    fn chunks_join_to_the_whole_wherever_they_are_cut() {
+        for shift in 0..14 {
+            let text = "x".repeat(CHUNK - 7 + shift) + "é\u{1f600}\n\"\\ end " + &"ü".repeat(CHUNK);
+            let literal =
+                serde_json::to_string(&text).unwrap().replace('\u{1f600}', "\\ud83d\\ude00").replace('é', "\\u00e9");
+            let chunks: Vec<String> = Chunks::new(&literal).collect();
+            assert!(chunks.len() > 1);
+            assert_eq!(chunks.concat(), text);
+        }
+    }
+
+    #[test]
+    fn a_fingerprint_does_not_depend_on_the_pieces() {
+        let mut print = Fingerprint::default();
+        ["a", "", "bc"].iter().for_each(|piece| print.push(piece));
+        assert_eq!(print, Fingerprint::of("abc"));
+        assert_ne!(print, Fingerprint::of("abd"));
+    }
+}

@@ -1,0 +1,332 @@
+//! git, made harmless, and what it answers.
+
+use super::super::process::{signal_group, to_pid};
+use super::super::tree::{Signal, wait_without_reaping};
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, Metadata};
+use std::io::{self, Read};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::MetadataExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::mpsc::channel;
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Bytes of output of one git process, at most.
+const OUTPUT_BYTES_MAX: u64 = 32 << 20;
+/// Files in one list, at most.
+const FILES_MAX: usize = 100_000;
+/// Filters that are made empty, at most: each is four arguments.
+const FILTERS_MAX: usize = 64;
+/// Settings that run a program, reach the network or write. For an old git `core.fsmonitor=false` is a program.
+const OVERRIDES: [&str; 14] = [
+    "core.fsmonitor=",
+    "core.untrackedCache=false",
+    "core.hooksPath=/dev/null",
+    "core.pager=cat",
+    "core.sshCommand=false",
+    "core.askPass=false",
+    "core.alternateRefsCommand=false",
+    "credential.helper=",
+    "diff.external=",
+    "fetch.recurseSubmodules=false",
+    "gc.auto=0",
+    "maintenance.auto=false",
+    "protocol.allow=never",
+    "submodule.recurse=false",
+];
+
+/// The rest of git's environment. `GIT_ALLOW_PROTOCOL` wins over `protocol.NAME.allow`, which `protocol.allow` does
+/// not: a clone with missing objects must not fetch them, since even a local fetch runs a configured program.
+const ENVIRONMENT: [(&str, &str); 11] = [
+    ("GIT_ALLOW_PROTOCOL", "none"),
+    ("GIT_ATTR_NOSYSTEM", "1"),
+    ("GIT_CONFIG_GLOBAL", "/dev/null"),
+    ("GIT_CONFIG_NOSYSTEM", "1"),
+    ("GIT_CONFIG_SYSTEM", "/dev/null"),
+    ("GIT_NO_LAZY_FETCH", "1"),
+    ("GIT_NO_REPLACE_OBJECTS", "1"),
+    ("GIT_OPTIONAL_LOCKS", "0"),
+    ("GIT_PAGER", "cat"),
+    ("GIT_TERMINAL_PROMPT", "0"),
+    ("LC_ALL", "C"),
+];
+
+/// Why there is no list: see [`Changes::Incomplete`].
+#[derive(Debug)]
+pub(super) struct Incomplete;
+
+/// A git and a repository for it.
+#[derive(Debug)]
+pub(super) struct Git {
+    program: PathBuf,
+    environment: Vec<(&'static str, OsString)>,
+    folder: PathBuf,
+    root: PathBuf,
+}
+
+/// Mode and id of a blob, as git prints them.
+pub(super) type Blob = (Vec<u8>, Vec<u8>);
+
+/// What git says of the content on disk.
+#[derive(Debug)]
+pub(super) enum Content {
+    Is(Blob),
+    IsNot(Blob),
+    Unknown,
+}
+
+/// A file in git's status.
+#[derive(Debug)]
+pub(super) struct Seen {
+    pub(super) in_head: Option<Blob>,
+    pub(super) content: Content,
+    pub(super) deleted: bool,
+}
+
+/// HEAD, and the files that are not as in HEAD.
+pub(super) struct Status {
+    pub(super) head: Option<String>,
+    pub(super) files: BTreeMap<Vec<u8>, Seen>,
+}
+
+impl Git {
+    /// None: no repository, no git, or no work tree here. The usual folder outside of any repository costs no process.
+    pub(super) fn open(
+        cwd: &Path,
+        path: OsString,
+        config: Option<OsString>,
+        deadline: Instant,
+    ) -> Result<Option<Git>, Incomplete> {
+        let Some(near) = cwd.ancestors().find(|folder| folder.join(".git").symlink_metadata().is_ok()) else {
+            return Ok(None);
+        };
+        let Some(program) = find(&path, near) else { return Ok(None) };
+        let mut environment: Vec<_> = ENVIRONMENT.iter().map(|&(name, value)| (name, value.into())).collect();
+        environment.push(("PATH", path));
+        environment.extend(config.map(|config| ("XDG_CONFIG_HOME", config)));
+        let mut git = Git { program, environment, folder: PathBuf::new(), root: cwd.to_path_buf() };
+        let query = ["rev-parse", "--is-inside-work-tree", "--absolute-git-dir", "--show-toplevel"];
+        let (code, output) = git.run(git.command().args(query), true, deadline)?;
+        // Outside of the work tree; bare, or inside of `.git`; a `.git` that is none, or on another file system.
+        let refusals: [&[u8]; 2] = [b"must be run in a work tree", b"not a git repository"];
+        let refused = code != Some(0) && refusals.iter().any(|refusal| contains(&output, refusal));
+        if refused || output.starts_with(b"false\n") {
+            return Ok(None);
+        }
+        let lines: Vec<&[u8]> = output.split(|&byte| byte == b'\n').collect();
+        // A newline in a path makes more lines; it is not worth a second query.
+        let (Some(0), [b"true", folder, root, b""]) = (code, &lines[..]) else { return Err(Incomplete) };
+        (git.folder, git.root) = (OsStr::from_bytes(folder).into(), OsStr::from_bytes(root).into());
+        Ok(Some(git))
+    }
+
+    fn command(&self) -> Command {
+        let mut command = Command::new(&self.program);
+        command.arg("--no-pager");
+        for setting in OVERRIDES {
+            command.args(["-c", setting]);
+        }
+        command
+    }
+
+    /// With the repository named: the agent may have made another one on the way, or moved `core.worktree`.
+    fn here(&self) -> Command {
+        let mut command = self.command();
+        command.arg("--git-dir").arg(&self.folder).arg("--work-tree").arg(&self.root);
+        command
+    }
+
+    pub(super) fn status(&self, deadline: Instant) -> Result<Status, Incomplete> {
+        let query = ["config", "-z", "--name-only", "--get-regexp", "^filter\\."];
+        let keys = match self.run(self.here().args(query), false, deadline)? {
+            (Some(0), keys) => keys,
+            // There is none.
+            (Some(1), keys) if keys.is_empty() => keys,
+            _ => return Err(Incomplete),
+        };
+        let mut command = self.here();
+        for setting in without_filters(&keys)? {
+            command.arg("-c").arg(setting);
+        }
+        command.args(["status", "--porcelain=v2", "-z", "--branch", "--no-ahead-behind"]);
+        command.args(["--untracked-files=all", "--no-renames", "--ignore-submodules=all"]);
+        match self.run(&mut command, false, deadline)? {
+            (Some(0), output) => parse_status(&output).ok_or(Incomplete),
+            _ => Err(Incomplete),
+        }
+    }
+
+    /// The files that differ between two commits; without one, its side is empty.
+    pub(super) fn difference(
+        &self,
+        old: Option<&str>,
+        new: Option<&str>,
+        deadline: Instant,
+    ) -> Result<BTreeMap<Vec<u8>, [Option<Blob>; 2]>, Incomplete> {
+        let empty = match old.or(new).map_or(0, str::len) {
+            64 => "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321",
+            _ => "4b825dc642cb6eb9a060e54bf8d69288fbee4904",
+        };
+        let mut command = self.here();
+        command.args(["diff-tree", "-r", "-z", "--raw", "--no-abbrev", "--no-renames", "--no-ext-diff"]);
+        command.args(["--ignore-submodules=all", old.unwrap_or(empty), new.unwrap_or(empty), "--"]);
+        match self.run(&mut command, false, deadline)? {
+            (Some(0), output) => parse_difference(&output).ok_or(Incomplete),
+            _ => Err(Incomplete),
+        }
+    }
+
+    /// The exit code, unless a signal ended it, and the stdout, with the stderr in between if asked for. It is killed
+    /// at the deadline.
+    fn run(
+        &self,
+        command: &mut Command,
+        errors: bool,
+        deadline: Instant,
+    ) -> Result<(Option<i32>, Vec<u8>), Incomplete> {
+        in_time(deadline)?;
+        let (reader, writer) = io::pipe().map_err(|_| Incomplete)?;
+        let stderr = if errors { writer.try_clone().map_err(|_| Incomplete)?.into() } else { Stdio::null() };
+        command.env_clear().envs(self.environment.iter().map(|(name, value)| (name, value)));
+        command.current_dir(&self.root).stdin(Stdio::null()).stdout(writer).stderr(stderr).process_group(0);
+        let mut child = command.spawn().map_err(|_| Incomplete)?;
+        // The command holds our ends of the pipe.
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        let pid = child.id();
+        let (sender, receiver) = channel();
+        let read = move || {
+            let mut output = Vec::new();
+            let whole = reader.take(OUTPUT_BYTES_MAX + 1).read_to_end(&mut output).is_ok();
+            wait_without_reaping(pid);
+            let _ = sender.send((whole && output.len() as u64 <= OUTPUT_BYTES_MAX).then_some(output));
+        };
+        let _ = thread::Builder::new().name("git-output".into()).spawn(read);
+        let output = receiver.recv_timeout(left(deadline));
+        if output.is_err() {
+            // Not reaped yet, so the number is still its own.
+            signal_group(to_pid(pid), Signal::KILL);
+        }
+        let status = child.wait().map_err(|_| Incomplete)?;
+        let output = output.ok().flatten().ok_or(Incomplete)?;
+        Ok((status.code(), output))
+    }
+
+    pub(super) fn absolute(&self, name: &[u8]) -> PathBuf {
+        self.root.join(OsStr::from_bytes(name))
+    }
+
+    /// The file on disk. What git says is gone may still seem to be there, behind a link in place of a folder.
+    pub(super) fn look(&self, name: &[u8], seen: Option<&Seen>) -> Option<Metadata> {
+        let deleted = seen.is_some_and(|seen| seen.deleted);
+        let metadata = if deleted { None } else { fs::symlink_metadata(self.absolute(name)).ok() };
+        metadata.filter(|metadata| !metadata.is_dir())
+    }
+}
+
+pub(super) fn left(until: Instant) -> Duration {
+    until.saturating_duration_since(Instant::now())
+}
+
+pub(super) fn in_time(deadline: Instant) -> Result<(), Incomplete> {
+    if left(deadline).is_zero() { Err(Incomplete) } else { Ok(()) }
+}
+
+fn contains(text: &[u8], part: &[u8]) -> bool {
+    text.windows(part.len()).any(|window| window == part)
+}
+
+/// git on the path, but none that lies in the work tree.
+fn find(path: &OsStr, root: &Path) -> Option<PathBuf> {
+    let folders = std::env::split_paths(path).filter(|folder| folder.is_absolute() && !folder.starts_with(root));
+    let runs = |file: &PathBuf| file.metadata().is_ok_and(|file| file.is_file() && file.mode() & 0o111 != 0);
+    folders.map(|folder| folder.join("git")).find(runs)
+}
+
+/// Settings that make every filter empty, of the keys of all filters.
+fn without_filters(keys: &[u8]) -> Result<Vec<OsString>, Incomplete> {
+    let mut settings = Vec::new();
+    let mut filters: Vec<&[u8]> = keys.split(|&byte| byte == 0).filter_map(filter).collect();
+    filters.sort_unstable();
+    filters.dedup();
+    // With `=` in its name it would be another setting.
+    if filters.len() > FILTERS_MAX || filters.iter().any(|filter| filter.contains(&b'=')) {
+        return Err(Incomplete);
+    }
+    for filter in filters {
+        for end in [".clean=", ".smudge=", ".process=", ".required=false"] {
+            settings.push(OsString::from_vec([filter, end.as_bytes()].concat()));
+        }
+    }
+    Ok(settings)
+}
+
+/// `filter.NAME` of `filter.NAME.KEY`; the name may have dots.
+fn filter(key: &[u8]) -> Option<&[u8]> {
+    let end = key.iter().rposition(|&byte| byte == b'.')?;
+    (end >= b"filter.".len()).then(|| &key[..end])
+}
+
+fn parse_status(output: &[u8]) -> Option<Status> {
+    let mut status = Status { head: None, files: BTreeMap::new() };
+    for record in output.split(|&byte| byte == 0).filter(|record| !record.is_empty()) {
+        if let Some(head) = record.strip_prefix(b"# branch.oid ") {
+            let head = str::from_utf8(head).ok()?;
+            status.head = (head != "(initial)").then(|| head.to_string());
+            continue;
+        }
+        let fields = |count| record.splitn(count, |&byte| byte == b' ').collect::<Vec<_>>();
+        let (name, seen) = match record.first()? {
+            b'#' => continue,
+            b'?' => {
+                let seen = Seen { in_head: None, content: Content::Unknown, deleted: false };
+                (record.get(2..)?, seen)
+            }
+            b'1' => {
+                let [_, states, _, in_head, in_index, _, head, index, name] = fields(9)[..] else { return None };
+                let content = match (states.get(1)?, blob(in_index, index)) {
+                    (b'.', Some(index)) => Content::Is(index),
+                    (b'M' | b'T', Some(index)) => Content::IsNot(index),
+                    _ => Content::Unknown,
+                };
+                (name, Seen { in_head: blob(in_head, head), content, deleted: states.get(1) == Some(&b'D') })
+            }
+            b'u' => {
+                // The second of the three sides is HEAD's.
+                let [_, _, _, _, mode, _, _, _, id, _, name] = fields(11)[..] else { return None };
+                (name, Seen { in_head: blob(mode, id), content: Content::Unknown, deleted: false })
+            }
+            _ => return None,
+        };
+        // A folder is another repository. A file may come twice: deleted in the index, and untracked.
+        if !name.ends_with(b"/") {
+            status.files.entry(name.to_vec()).or_insert(seen);
+        }
+        if status.files.len() > FILES_MAX {
+            return None;
+        }
+    }
+    Some(status)
+}
+
+fn parse_difference(output: &[u8]) -> Option<BTreeMap<Vec<u8>, [Option<Blob>; 2]>> {
+    let mut files = BTreeMap::new();
+    let mut parts = output.split(|&byte| byte == 0);
+    while let Some(record) = parts.next().filter(|record| !record.is_empty()) {
+        let fields: Vec<&[u8]> = record.strip_prefix(b":")?.splitn(5, |&byte| byte == b' ').collect();
+        let [old_mode, new_mode, old, new, _] = fields[..] else { return None };
+        files.insert(parts.next()?.to_vec(), [blob(old_mode, old), blob(new_mode, new)]);
+        if files.len() > FILES_MAX {
+            return None;
+        }
+    }
+    Some(files)
+}
+
+/// None for the mode of what is not there.
+fn blob(mode: &[u8], id: &[u8]) -> Option<Blob> {
+    (mode != b"000000").then(|| (mode.to_vec(), id.to_vec()))
+}

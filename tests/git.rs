@@ -1,0 +1,782 @@
+//! Changed files of a git work tree, and that a hostile repository gets nothing to run.
+
+#![allow(clippy::unwrap_used)]
+
+use spektacular::protocol::words::Action::{self, Created, Deleted, Modified};
+use spektacular::session::git::{Baseline, Changes, Pending};
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+/// Not the production limit: the tests run beside each other on slow machines.
+const LIMIT: Duration = Duration::from_secs(20);
+
+/// How late a waiting thread may wake up.
+const SLACK: Duration = Duration::from_millis(500);
+
+/// A repository with one commit: `a`, `sub/b`, and a `.gitignore` for `*.log`.
+struct Repo {
+    home: TempDir,
+}
+
+fn git_raw(root: &Path, args: &[&str]) -> Output {
+    let mut command = Command::new("git");
+    command.env_clear().env("PATH", std::env::var_os("PATH").unwrap()).env("GIT_CONFIG_NOSYSTEM", "1");
+    command.env("GIT_CONFIG_GLOBAL", "/dev/null").current_dir(root);
+    command.args(["-c", "user.name=t", "-c", "user.email=t@example.invalid", "-c", "protocol.file.allow=always"]);
+    command.args(args).output().unwrap()
+}
+
+fn git(root: &Path, args: &[&str]) -> String {
+    let output = git_raw(root, args);
+    assert!(output.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+fn script(file: &Path, text: &str) {
+    fs::write(file, format!("#!/bin/sh\n{text}\n")).unwrap();
+    fs::set_permissions(file, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+fn begin(cwd: &Path) -> Pending {
+    begin_with(cwd, LIMIT)
+}
+
+fn begin_with(cwd: &Path, limit: Duration) -> Pending {
+    let mut pending = Baseline::begin_with(cwd, limit, std::env::var_os("PATH").unwrap(), None);
+    pending.settle();
+    pending
+}
+
+impl Repo {
+    fn empty(args: &[&str]) -> Repo {
+        let repo = Repo { home: TempDir::new().unwrap() };
+        fs::create_dir(repo.root()).unwrap();
+        let init: Vec<&str> = ["init", "-q", "-b", "main"].iter().chain(args).copied().collect();
+        git(&repo.root(), &init);
+        repo
+    }
+
+    fn new() -> Repo {
+        Repo::with(&[])
+    }
+
+    fn with(args: &[&str]) -> Repo {
+        let repo = Repo::empty(args);
+        repo.write("a", "a\n").write("sub/b", "b\n").write(".gitignore", "*.log\n").commit();
+        repo
+    }
+
+    fn root(&self) -> PathBuf {
+        self.home.path().canonicalize().unwrap().join("repo")
+    }
+
+    fn git(&self, args: &[&str]) -> &Repo {
+        git(&self.root(), args);
+        self
+    }
+
+    fn commit(&self) -> &Repo {
+        self.git(&["add", "-A"]).git(&["commit", "-q", "--allow-empty", "-m", "c"])
+    }
+
+    fn write(&self, name: impl AsRef<Path>, text: &str) -> &Repo {
+        let file = self.root().join(name);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(file, text).unwrap();
+        self
+    }
+
+    fn remove(&self, name: &str) -> &Repo {
+        fs::remove_file(self.root().join(name)).unwrap();
+        self
+    }
+
+    /// Sets the time of a file's content, as a later write would.
+    fn touch(&self, name: &str) -> &Repo {
+        let file = fs::File::options().append(true).open(self.root().join(name)).unwrap();
+        let time = file.metadata().unwrap().modified().unwrap() + Duration::from_secs(5);
+        file.set_modified(time).unwrap();
+        self
+    }
+
+    fn config(&self, text: &str) -> &Repo {
+        let file = self.root().join(".git/config");
+        let old = fs::read_to_string(&file).unwrap();
+        fs::write(file, old + text).unwrap();
+        self
+    }
+
+    /// What is seen when `agent` runs in the root.
+    fn changes(&self, agent: impl FnOnce(&Repo)) -> Vec<(String, Action)> {
+        let pending = begin(&self.root());
+        agent(self);
+        relative(&self.root(), pending.changes(LIMIT))
+    }
+
+    fn check(&self, agent: impl for<'a> FnOnce(&'a Repo) -> &'a Repo, expected: &[(&str, Action)]) {
+        self.check_with(|repo| _ = agent(repo), expected);
+    }
+
+    fn check_with(&self, agent: impl FnOnce(&Repo), expected: &[(&str, Action)]) {
+        let changes = self.changes(agent);
+        let changes: Vec<_> = changes.iter().map(|(name, action)| (name.as_str(), *action)).collect();
+        assert_eq!(changes, expected);
+    }
+}
+
+fn relative(root: &Path, changes: Changes) -> Vec<(String, Action)> {
+    let Changes::Files(files) = changes else { panic!("{changes:?}") };
+    let strip = |(file, action): (PathBuf, _)| (file.strip_prefix(root).unwrap().to_str().unwrap().to_string(), action);
+    files.into_iter().map(strip).collect()
+}
+
+#[test]
+fn nothing_happened() {
+    Repo::new().check_with(|_| {}, &[]);
+}
+
+#[test]
+fn created_modified_and_deleted() {
+    let agent = |repo: &Repo| {
+        repo.write("a", "other\n").remove("sub/b").write("new/deep/c", "").write("d", "d");
+    };
+    Repo::new().check_with(agent, &[("a", Modified), ("d", Created), ("new/deep/c", Created), ("sub/b", Deleted)]);
+}
+
+#[test]
+fn same_size_is_seen() {
+    Repo::new().check(|repo| repo.write("a", "b\n"), &[("a", Modified)]);
+}
+
+#[test]
+fn a_rename_is_a_deletion_and_a_creation() {
+    let expected = &[("a", Deleted), ("z", Created)];
+    Repo::new().check_with(|repo| fs::rename(repo.root().join("a"), repo.root().join("z")).unwrap(), expected);
+    Repo::new().check(|repo| repo.git(&["mv", "a", "z"]), expected);
+    Repo::new().check(|repo| repo.git(&["mv", "a", "z"]).commit(), expected);
+    // The user's settings for copies and renames do not matter.
+    let repo = Repo::new();
+    repo.git(&["config", "status.renames", "copies"]).git(&["config", "diff.renames", "copies"]);
+    repo.git(&["config", "status.showStash", "true"]).git(&["config", "status.showUntrackedFiles", "no"]);
+    repo.write("a", "stashed").git(&["stash"]);
+    repo.check(|repo| repo.git(&["mv", "a", "z"]), expected);
+}
+
+#[test]
+fn a_moved_folder_is_seen_though_its_files_are_not_touched() {
+    let repo = Repo::new();
+    let agent = |repo: &Repo| fs::rename(repo.root().join("sub"), repo.root().join("bus")).unwrap();
+    repo.check_with(agent, &[("bus/b", Created), ("sub/b", Deleted)]);
+}
+
+#[test]
+fn ignored_files_are_not_seen() {
+    let repo = Repo::new();
+    repo.write("old.log", "x");
+    repo.check(|repo| repo.write("x.log", "x").write("old.log", "yy"), &[]);
+    // Nor those that the user ignores everywhere.
+    let config = repo.home.path().join("config");
+    fs::create_dir_all(config.join("git")).unwrap();
+    fs::write(config.join("git/ignore"), "*.swp\n").unwrap();
+    let path = std::env::var_os("PATH").unwrap();
+    let mut pending = Baseline::begin_with(&repo.root(), LIMIT, path, Some(config.into_os_string()));
+    pending.settle();
+    repo.write("x.swp", "").write("x.txt", "");
+    assert_eq!(relative(&repo.root(), pending.changes(LIMIT)), [("x.txt".to_string(), Created)]);
+}
+
+#[test]
+fn changes_from_before_are_not_the_agents() {
+    let repo = Repo::new();
+    repo.write("a", "user\n").remove("sub/b").write("untracked", "1").write("staged", "1").git(&["add", "staged"]);
+    repo.check_with(|_| {}, &[]);
+    repo.check(
+        |repo| repo.write("a", "agent, later\n").touch("untracked"),
+        &[("a", Modified), ("untracked", Modified)],
+    );
+    repo.check(|repo| repo.write("sub/b", "b\n"), &[("sub/b", Created)]);
+    repo.check(|repo| repo.remove("untracked").remove("staged"), &[("staged", Deleted), ("untracked", Deleted)]);
+}
+
+#[test]
+fn a_revert_of_the_users_change_is_a_change() {
+    let repo = Repo::new();
+    repo.write("a", "user\n").write("new", "x").git(&["add", "-A"]);
+    let expected = &[("a", Modified), ("new", Deleted)];
+    repo.check(|repo| repo.git(&["reset", "-q", "--hard"]), expected);
+}
+
+#[test]
+fn git_alone_changes_no_file() {
+    let repo = Repo::new();
+    repo.write("a", "user\n").write("new", "x");
+    repo.check(|repo| repo.git(&["add", "-A"]), &[]);
+    repo.check(|repo| repo.commit(), &[]);
+    repo.check(|repo| repo.git(&["reset", "-q", "--soft", "HEAD~1"]), &[]);
+    repo.check(|repo| repo.commit(), &[]);
+    repo.check(|repo| repo.git(&["checkout", "-q", "-b", "other"]), &[]);
+    repo.check(|repo| repo.git(&["rm", "-q", "--cached", "new"]).write(".git/info/exclude", "new\n"), &[]);
+}
+
+#[test]
+fn a_reset_of_the_index_changes_no_file_that_is_old() {
+    let repo = Repo::new();
+    repo.write("a", "user\n").commit().write("sub/b", "user\n").commit();
+    // Files as they are on disk some time after the last write; the baseline tells them by the clock.
+    let written = fs::metadata(repo.root().join("sub/b")).unwrap().ctime_nsec();
+    let probe = repo.home.path().join("probe");
+    let start = Instant::now();
+    while start.elapsed() < Duration::from_millis(50) || fs::metadata(&probe).unwrap().ctime_nsec() == written {
+        fs::write(&probe, "").unwrap();
+    }
+    repo.check(|repo| repo.git(&["reset", "-q", "HEAD~1"]), &[]);
+    repo.check(|repo| repo.git(&["reset", "-q", "HEAD~1"]).write("a", "x"), &[("a", Modified)]);
+}
+
+#[test]
+fn a_touched_file_is_not_changed() {
+    Repo::new().check(|repo| repo.touch("a"), &[]);
+    Repo::new().check(|repo| repo.write("a", "x").write("a", "a\n").touch("a"), &[]);
+}
+
+#[test]
+fn committed_by_the_agent() {
+    let agent = |repo: &Repo| {
+        repo.write("a", "x").write("c", "c").write("gone", "").remove("sub/b").commit();
+        repo.remove("gone").write("later", "").commit().remove("later").write("a", "y");
+    };
+    Repo::new().check_with(agent, &[("a", Modified), ("c", Created), ("sub/b", Deleted)]);
+    // Committed, then as before: it was written, and its content is not read a second time.
+    Repo::new().check(|repo| repo.write("a", "x").commit().write("a", "a\n"), &[("a", Modified)]);
+    let repo = Repo::new();
+    repo.write("a", "user\n").write("mine", "1");
+    repo.check(|repo| repo.commit().remove("mine").commit(), &[("mine", Deleted)]);
+}
+
+#[test]
+fn a_commit_checked_out_by_the_agent() {
+    let repo = Repo::new();
+    repo.write("a", "two\n").write("two", "").commit();
+    repo.check(|repo| repo.git(&["checkout", "-q", "HEAD~1"]), &[("a", Modified), ("two", Deleted)]);
+    repo.check(|repo| repo.git(&["checkout", "-q", "main"]), &[("a", Modified), ("two", Created)]);
+    // There and back: times differ, contents do not.
+    repo.check(|repo| repo.git(&["checkout", "-q", "HEAD~1"]).git(&["checkout", "-q", "main"]), &[]);
+}
+
+#[test]
+fn a_conflict_left_by_the_agent() {
+    let repo = Repo::new();
+    repo.git(&["checkout", "-q", "-b", "other"]).write("a", "theirs\n").commit();
+    repo.git(&["checkout", "-q", "main"]).write("a", "ours\n").commit();
+    let merge = |repo: &Repo| assert!(!git_raw(&repo.root(), &["merge", "other"]).status.success());
+    repo.check_with(merge, &[("a", Modified)]);
+    repo.check_with(|_| {}, &[]);
+    repo.check(|repo| repo.write("a", "both\n").commit(), &[("a", Modified)]);
+}
+
+#[test]
+fn no_commit_yet() {
+    for format in ["sha1", "sha256"] {
+        let repo = Repo::empty(&[&format!("--object-format={format}")]);
+        repo.write("untracked", "1").write("added", "1").git(&["add", "added"]);
+        repo.check_with(|_| {}, &[]);
+        repo.check(|repo| repo.write("added", "22").write("c", ""), &[("added", Modified), ("c", Created)]);
+        repo.check(|repo| repo.write("d", "").commit().remove("c"), &[("c", Deleted), ("d", Created)]);
+        repo.check(|repo| repo.write("d", "dd").commit(), &[("d", Modified)]);
+        // And none any more.
+        repo.check(|repo| repo.git(&["update-ref", "-d", "HEAD"]).remove("d"), &[("d", Deleted)]);
+    }
+}
+
+#[test]
+fn a_first_commit_from_an_empty_repository() {
+    let agent = |repo: &Repo| {
+        repo.write("x", "").commit();
+    };
+    Repo::empty(&[]).check_with(agent, &[("x", Created)]);
+    Repo::empty(&["--object-format=sha256"]).check_with(agent, &[("x", Created)]);
+}
+
+#[test]
+fn cwd_below_the_root() {
+    let repo = Repo::new();
+    repo.git(&["config", "status.relativePaths", "true"]).git(&["config", "diff.relative", "true"]);
+    let pending = begin(&repo.root().join("sub"));
+    repo.write("a", "x").write("sub/n", "").commit().write("sub/m", "");
+    let expected = [("a", Modified), ("sub/m", Created), ("sub/n", Created)];
+    assert_eq!(
+        relative(&repo.root(), pending.changes(LIMIT)),
+        expected.map(|(name, action)| (name.to_string(), action))
+    );
+}
+
+#[test]
+fn strange_names() {
+    let repo = Repo::new();
+    let names: [&[u8]; 6] = [b"new\nline", b"not utf-8 \xff\xfe", b" space ", b"-c", b"qu\"o\\te", b"tab\tx"];
+    let pending = begin(&repo.root());
+    names.iter().for_each(|name| {
+        repo.write(OsStr::from_bytes(name), "x");
+    });
+    let Changes::Files(untracked) = pending.changes(LIMIT) else { panic!() };
+    let mut expected: Vec<_> = names.iter().map(|name| (repo.root().join(OsStr::from_bytes(name)), Created)).collect();
+    expected.sort();
+    assert_eq!(untracked, expected);
+    // Committed, they come from another command.
+    fs::remove_dir_all(repo.root()).unwrap();
+    let repo = Repo::new();
+    let pending = begin(&repo.root());
+    names.iter().for_each(|name| {
+        repo.write(OsStr::from_bytes(name), "x");
+    });
+    repo.commit();
+    let Changes::Files(committed) = pending.changes(LIMIT) else { panic!() };
+    let names_of = |files: Vec<(PathBuf, Action)>| -> Vec<OsString> {
+        files.iter().map(|(file, _)| file.file_name().unwrap().to_os_string()).collect()
+    };
+    assert_eq!(names_of(committed), names_of(untracked));
+}
+
+#[test]
+fn modes_links_and_folders() {
+    let repo = Repo::new();
+    let root = repo.root();
+    repo.check_with(
+        |_| fs::set_permissions(root.join("a"), fs::Permissions::from_mode(0o755)).unwrap(),
+        &[("a", Modified)],
+    );
+    repo.git(&["reset", "-q", "--hard"]);
+    repo.check_with(|_| symlink("/nowhere", root.join("link")).unwrap(), &[("link", Created)]);
+    let retarget = |repo: &Repo| {
+        repo.remove("link");
+        symlink("/elsewhere", root.join("link")).unwrap();
+    };
+    repo.check_with(retarget, &[("link", Modified)]);
+    // A file becomes a folder, and a folder a link to another one with a file of the same name.
+    repo.write("c/b", "").commit();
+    let agent = |repo: &Repo| {
+        repo.remove("a").write("a/x", "").remove("sub/b");
+        fs::remove_dir(root.join("sub")).unwrap();
+        symlink("c", root.join("sub")).unwrap();
+    };
+    repo.check_with(agent, &[("a", Deleted), ("a/x", Created), ("sub", Created), ("sub/b", Deleted)]);
+}
+
+#[test]
+fn nested_repositories_and_submodules_are_left_out() {
+    let repo = Repo::new();
+    let other = Repo::new();
+    repo.git(&["submodule", "-q", "add", other.root().to_str().unwrap(), "module"]).commit();
+    let nested = repo.root().join("nested");
+    let agent = |repo: &Repo| {
+        git(&repo.root(), &["clone", "-q", other.root().to_str().unwrap(), nested.to_str().unwrap()]);
+        repo.write("module/a", "x").write("module/new", "").write("nested/new", "");
+    };
+    repo.check_with(agent, &[]);
+    let commit_inside = |repo: &Repo| {
+        git(&repo.root().join("module"), &["commit", "-qam", "inside"]);
+        repo.git(&["commit", "-qam", "outside"]);
+    };
+    repo.check_with(commit_inside, &[]);
+    // Inside of it, it is a repository as any other.
+    let pending = begin(&repo.root().join("module"));
+    repo.write("module/a", "third").write("a", "outside");
+    assert_eq!(relative(&repo.root(), pending.changes(LIMIT)), [("module/a".to_string(), Modified)]);
+}
+
+#[test]
+fn a_linked_work_tree() {
+    let repo = Repo::new();
+    repo.git(&["worktree", "add", "-q", "../tree", "-b", "tree"]).git(&["config", "core.bare", "true"]);
+    let tree = repo.home.path().canonicalize().unwrap().join("tree");
+    let pending = begin(&tree);
+    fs::write(tree.join("a"), "x").unwrap();
+    fs::write(tree.join("c"), "x").unwrap();
+    git(&tree, &["add", "-A"]);
+    git(&tree, &["commit", "-qm", "c"]);
+    repo.write("elsewhere", "");
+    let expected = [("a", Modified), ("c", Created)].map(|(name, action)| (name.to_string(), action));
+    assert_eq!(relative(&tree, pending.changes(LIMIT)), expected);
+}
+
+#[test]
+fn no_repository() {
+    let folder = TempDir::new().unwrap();
+    let path = std::env::var_os("PATH").unwrap();
+    // Not even a process: the git on this path would say that it is one.
+    script(&folder.path().join("git"), "touch started; printf 'true\\n/\\n/\\n'");
+    let plain = folder.path().join("plain");
+    fs::create_dir(&plain).unwrap();
+    let pending = Baseline::begin_with(&plain, LIMIT, folder.path().into(), None);
+    assert_eq!(pending.changes(LIMIT), Changes::NotARepository);
+    assert!(!folder.path().join("started").exists() && !plain.join("started").exists());
+    // A `.git` that is none, a bare repository, one whose root is bare, and the inside of `.git`.
+    fs::create_dir(plain.join(".git")).unwrap();
+    assert_eq!(begin(&plain).changes(LIMIT), Changes::NotARepository);
+    assert_eq!(Baseline::begin(&plain, LIMIT).changes(LIMIT), Changes::NotARepository);
+    let bare = folder.path().join("bare");
+    git(folder.path(), &["init", "-q", "--bare", "bare"]);
+    assert_eq!(begin(&bare).changes(LIMIT), Changes::NotARepository);
+    let repo = Repo::new();
+    assert_eq!(begin(&repo.root().join(".git")).changes(LIMIT), Changes::NotARepository);
+    repo.git(&["config", "core.bare", "true"]);
+    assert_eq!(begin(&repo.root()).changes(LIMIT), Changes::NotARepository);
+    // No git, and a path with relative and missing folders.
+    let repo = Repo::new();
+    for none in ["", ":.:bin:/nonexistent"] {
+        let pending = Baseline::begin_with(&repo.root(), LIMIT, none.into(), None);
+        assert_eq!(pending.changes(LIMIT), Changes::NotARepository);
+    }
+    assert_eq!(Baseline::begin_with(&repo.root(), LIMIT, path, None).changes(LIMIT), Changes::Files(vec![]));
+}
+
+#[test]
+fn a_git_in_the_work_tree_is_not_run() {
+    let repo = Repo::new();
+    let marker = repo.home.path().join("marker");
+    repo.write("bin/git", "").commit();
+    script(&repo.root().join("bin/git"), &format!("touch {}", marker.display()));
+    let path = std::env::join_paths([repo.root().join("bin").as_path(), Path::new("/usr/bin")]).unwrap();
+    let pending = Baseline::begin_with(&repo.root().join("sub"), LIMIT, path, None);
+    assert_eq!(pending.changes(LIMIT), Changes::Files(vec![]));
+    assert!(!marker.exists());
+}
+
+#[test]
+fn what_git_refuses_is_incomplete() {
+    let repo = Repo::new();
+    repo.config("[core]\n\trepositoryFormatVersion = 99\n");
+    assert_eq!(begin(&repo.root()).changes(LIMIT), Changes::Incomplete);
+    let repo = Repo::new();
+    let pending = begin(&repo.root());
+    repo.config("[broken\n");
+    assert_eq!(pending.changes(LIMIT), Changes::Incomplete);
+    // Another repository in the place of the first one.
+    let repo = Repo::new();
+    let pending = begin(&repo.root());
+    fs::remove_dir_all(repo.root().join(".git")).unwrap();
+    repo.git(&["init", "-q"]).write("other", "").commit();
+    assert_eq!(pending.changes(LIMIT), Changes::Incomplete);
+    // No repository any more; the one around it is not asked instead.
+    let outer = Repo::new();
+    outer.write("inner/x", "").git(&["init", "-q", "inner"]);
+    let pending = begin(&outer.root().join("inner"));
+    fs::remove_dir_all(outer.root().join("inner/.git")).unwrap();
+    assert_eq!(pending.changes(LIMIT), Changes::Incomplete);
+}
+
+#[test]
+fn another_users_repository_is_not_trusted() {
+    let repo = Repo::new();
+    // Only root can give a file away.
+    if std::os::unix::fs::chown(repo.root().join(".git"), Some(12345), None).is_ok()
+        && std::os::unix::fs::chown(repo.root(), Some(12345), None).is_ok()
+    {
+        assert_eq!(begin(&repo.root()).changes(LIMIT), Changes::Incomplete);
+    }
+}
+
+#[test]
+fn a_work_tree_elsewhere_is_not_followed() {
+    let repo = Repo::new();
+    let other = Repo::new();
+    let pending = begin(&repo.root());
+    repo.write("mine", "").git(&["config", "core.worktree", other.root().to_str().unwrap()]);
+    assert_eq!(relative(&repo.root(), pending.changes(LIMIT)), [("mine".to_string(), Created)]);
+    assert_eq!(begin(&repo.root()).changes(LIMIT), Changes::NotARepository);
+}
+
+#[test]
+fn too_many_files() {
+    let repo = Repo::empty(&[]);
+    fs::create_dir(repo.root().join("many")).unwrap();
+    for index in 0..=100_000 {
+        fs::File::create(repo.root().join(format!("many/{index}"))).unwrap();
+    }
+    assert_eq!(begin(&repo.root()).changes(LIMIT), Changes::Incomplete);
+    repo.remove("many/0");
+    repo.check_with(|_| {}, &[]);
+    repo.check(|repo| repo.remove("many/1"), &[("many/1", Deleted)]);
+}
+
+/// A git of ours first on the path, and a pipe that it and its children hold open. The file is there from the start.
+fn fake(repo: &Repo, text: &str) -> (OsString, std::sync::mpsc::Receiver<String>) {
+    let folder = repo.home.path().join("fake");
+    fs::create_dir(&folder).unwrap();
+    let fifo = folder.join("alive");
+    assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    script(&folder.join("git"), &format!("exec 9>{}\n{text}", fifo.display()));
+    let (sender, receiver) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let mut text = String::new();
+        fs::File::open(fifo).unwrap().read_to_string(&mut text).unwrap();
+        sender.send(text).unwrap();
+    });
+    let path = std::env::join_paths([folder.as_path(), Path::new("/usr/bin"), Path::new("/bin")]).unwrap();
+    (path, receiver)
+}
+
+#[test]
+fn a_git_that_hangs_is_killed_at_the_limit() {
+    // It hangs itself, in a child, or after it closed its output.
+    for hang in ["exec sleep 1000", "sleep 1000 & sleep 1000", "exec >&- 2>&-; sleep 1000"] {
+        let repo = Repo::new();
+        let (path, gone) = fake(&repo, &format!("echo x >&9\n{hang}"));
+        let start = Instant::now();
+        let limit = Duration::from_secs(1);
+        let mut pending = Baseline::begin_with(&repo.root(), limit, path, None);
+        assert!(start.elapsed() < limit / 2);
+        pending.settle();
+        assert!(start.elapsed() <= limit + SLACK, "{:?}", start.elapsed());
+        assert_eq!(pending.changes(LIMIT), Changes::Incomplete);
+        // The end of the pipe comes when nobody holds it.
+        assert_eq!(gone.recv_timeout(LIMIT).unwrap(), "x\n");
+    }
+}
+
+#[test]
+fn a_comparison_that_hangs_is_killed_at_the_limit() {
+    let repo = Repo::new();
+    let hangs = repo.home.path().join("hangs");
+    let real = "PATH=/usr/local/bin:/usr/bin:/bin exec git \"$@\"";
+    let (path, gone) = fake(&repo, &format!("test -e {} && {{ echo x >&9; sleep 1000; }}\n{real}", hangs.display()));
+    // Holds the pipe until the baseline is taken, whose gits come and go.
+    let holder = fs::File::options().write(true).open(repo.home.path().join("fake/alive")).unwrap();
+    let mut pending = Baseline::begin_with(&repo.root(), LIMIT, path, None);
+    pending.settle();
+    fs::write(hangs, "").unwrap();
+    let (start, limit) = (Instant::now(), Duration::from_secs(1));
+    assert_eq!(pending.changes(limit), Changes::Incomplete);
+    assert!(start.elapsed() <= limit + SLACK, "{:?}", start.elapsed());
+    drop(holder);
+    assert_eq!(gone.recv_timeout(LIMIT).unwrap(), "x\n");
+}
+
+#[test]
+fn a_real_git_that_hangs_is_killed_too() {
+    let repo = Repo::new();
+    repo.remove(".git/info/exclude");
+    assert!(Command::new("mkfifo").arg(repo.root().join(".git/info/exclude")).status().unwrap().success());
+    let limit = Duration::from_millis(500);
+    let start = Instant::now();
+    assert_eq!(Baseline::begin(&repo.root(), limit).changes(LIMIT), Changes::Incomplete);
+    assert!(start.elapsed() <= limit + SLACK);
+}
+
+#[test]
+fn endless_output_ends() {
+    let repo = Repo::new();
+    let (path, gone) = fake(&repo, "exec cat /dev/zero");
+    assert_eq!(Baseline::begin_with(&repo.root(), LIMIT, path, None).changes(LIMIT), Changes::Incomplete);
+    assert_eq!(gone.recv_timeout(LIMIT).unwrap(), "");
+}
+
+#[test]
+fn no_time_at_all() {
+    let repo = Repo::new();
+    assert_eq!(begin_with(&repo.root(), Duration::ZERO).changes(LIMIT), Changes::Incomplete);
+    assert_eq!(begin(&repo.root()).changes(Duration::ZERO), Changes::Incomplete);
+}
+
+#[test]
+fn the_index_is_not_written() {
+    let repo = Repo::new();
+    // What `git status` would refresh the index for.
+    repo.touch("a");
+    let index = repo.root().join(".git/index");
+    let state = || {
+        let metadata = fs::metadata(&index).unwrap();
+        (fs::read(&index).unwrap(), metadata.ino(), metadata.mtime(), metadata.mtime_nsec())
+    };
+    let before = state();
+    repo.check_with(|_| {}, &[]);
+    assert!(state() == before);
+    assert!(!repo.root().join(".git/index.lock").exists());
+    git(&repo.root(), &["status"]);
+    assert!(state() != before, "the index was not worth a refresh");
+}
+
+/// Sets a trap that makes the marker when it runs. Nothing may run it for us, and then git alone does, so that the
+/// trap is known to work.
+fn trap(set: impl FnOnce(&Repo, &str)) {
+    let repo = Repo::new();
+    let marker = repo.home.path().join("marker");
+    let program = repo.home.path().join("program");
+    script(&program, &format!("touch {}; cat", marker.display()));
+    set(&repo, program.to_str().unwrap());
+    repo.touch("a");
+    fs::remove_file(&marker).ok();
+    let pending = begin(&repo.root());
+    repo.write("c", "").touch("a");
+    let changes = relative(&repo.root(), pending.changes(LIMIT));
+    assert!(!marker.exists(), "it ran");
+    assert!(changes.contains(&("c".to_string(), Created)));
+    git_raw(&repo.root(), &["status"]);
+    assert!(marker.exists(), "the trap does not work");
+}
+
+#[test]
+fn a_file_system_monitor_does_not_run() {
+    trap(|repo, program| {
+        repo.config(&format!("[core]\n\tfsmonitor = {program}\n"));
+    });
+}
+
+#[test]
+fn filters_do_not_run() {
+    let names = ["x", "a.b", "with space", "UPPER", "\\\"quote\\\\", "\u{e9}"];
+    for (name, kind) in names.iter().flat_map(|name| [(name, "clean"), (name, "process")]) {
+        let attribute = name.replace('\\', "").replace(['"', ' '], "");
+        trap(|repo, program| {
+            repo.config(&format!("[Filter \"{name}\"]\n\t{kind} = {program}\n\trequired = true\n"));
+            // A name that no attribute can have stands beside one that has it.
+            repo.config(&format!("[filter \"{attribute}\"]\n\t{kind} = {program}\n\trequired\n"));
+            repo.write(".git/info/attributes", &format!("a filter={attribute}\n"));
+        });
+    }
+}
+
+#[test]
+fn a_filter_with_an_empty_name_does_not_run() {
+    trap(|repo, program| {
+        repo.config(&format!("[filter \"\"]\n\tclean = {program}\n")).write(".gitattributes", "a filter=\n");
+    });
+}
+
+#[test]
+fn a_filter_that_cannot_be_named_is_incomplete() {
+    let repo = Repo::new();
+    let marker = repo.home.path().join("marker");
+    repo.config(&format!("[filter \"a=b\"]\n\tclean = touch {}; cat\n", marker.display()));
+    repo.write(".gitattributes", "* filter=a=b\n").touch("a");
+    assert_eq!(begin(&repo.root()).changes(LIMIT), Changes::Incomplete);
+    assert!(!marker.exists());
+    git_raw(&repo.root(), &["status"]);
+    assert!(marker.exists(), "the trap does not work");
+}
+
+#[test]
+fn a_filter_set_by_the_agent_does_not_run() {
+    let repo = Repo::new();
+    let marker = repo.home.path().join("marker");
+    let pending = begin(&repo.root());
+    repo.config(&format!("[filter \"x\"]\n\tclean = touch {}; cat\n", marker.display()));
+    repo.write(".git/info/attributes", "a filter=x\n").touch("a");
+    assert_eq!(pending.changes(LIMIT), Changes::Files(vec![]));
+    assert!(!marker.exists());
+    git_raw(&repo.root(), &["status"]);
+    assert!(marker.exists(), "the trap does not work");
+}
+
+#[test]
+fn hooks_do_not_run() {
+    trap(|repo, program| {
+        symlink(program, repo.root().join(".git/hooks/post-index-change")).unwrap();
+    });
+    trap(|repo, program| {
+        repo.write("../hooks/x", "").config("[core]\n\thooksPath = ../hooks\n");
+        symlink(program, repo.root().join("../hooks/post-index-change")).unwrap();
+    });
+}
+
+#[test]
+fn included_configuration_does_not_run() {
+    for include in ["[include]", "[includeIf \"gitdir:**\"]", "[includeIf \"onbranch:main\"]"] {
+        trap(|repo, program| {
+            repo.write("../evil", &format!("[core]\n\tfsmonitor = {program}\n"));
+            repo.config(&format!("{include}\n\tpath = ../../evil\n"));
+        });
+        trap(|repo, program| {
+            repo.write("../evil", &format!("[filter \"x\"]\n\tclean = {program}\n"));
+            repo.config(&format!("{include}\n\tpath = ../../evil\n")).write(".git/info/attributes", "a filter=x\n");
+        });
+    }
+    // The configuration of one work tree alone.
+    trap(|repo, program| {
+        repo.git(&["config", "extensions.worktreeConfig", "true"]);
+        repo.write(
+            ".git/config.worktree",
+            &format!("[core]\n\tfsmonitor = {program}\n[filter \"x\"]\n\tclean = {program}\n"),
+        );
+        repo.write(".git/info/attributes", "a filter=x\n");
+    });
+}
+
+#[test]
+fn aliases_and_pagers_do_not_run() {
+    let repo = Repo::new();
+    let marker = repo.home.path().join("marker");
+    for name in ["status", "config", "rev-parse", "diff-tree"] {
+        repo.config(&format!("[alias]\n\t{name} = !touch {0}\n[pager]\n\t{name} = touch {0}\n", marker.display()));
+    }
+    repo.config(&format!("[diff]\n\texternal = touch {0}\n[diff \"x\"]\n\ttextconv = touch {0}\n", marker.display()));
+    repo.write(".git/info/attributes", "* diff=x\n");
+    repo.check(|repo| repo.write("a", "x").commit(), &[("a", Modified)]);
+    assert!(!marker.exists());
+}
+
+#[test]
+fn missing_objects_are_not_fetched() {
+    let origin = Repo::new();
+    origin.git(&["config", "uploadpack.allowFilter", "true"]).git(&["config", "uploadpack.allowAnySHA1InWant", "true"]);
+    origin.write("deep/er/x", "1").commit().write("deep/er/x", "2").commit();
+    let clone = Repo { home: TempDir::new().unwrap() };
+    let url = format!("file://{}", origin.root().display());
+    git(clone.home.path(), &["clone", "-q", "--filter=tree:0", &url, "repo"]);
+    let marker = clone.home.path().join("marker");
+    let program = clone.home.path().join("program");
+    script(&program, &format!("touch {}; exec git-upload-pack \"$@\"", marker.display()));
+    clone.git(&["config", "remote.origin.uploadpack", program.to_str().unwrap()]);
+    clone.git(&["config", "protocol.allow", "always"]).git(&["config", "protocol.file.allow", "always"]);
+    let pending = begin(&clone.root());
+    // HEAD moves to a commit whose trees are not here.
+    clone.git(&["update-ref", "HEAD", "HEAD~1"]);
+    assert_eq!(pending.changes(LIMIT), Changes::Incomplete);
+    assert!(!marker.exists());
+    git_raw(&clone.root(), &["diff-tree", "-r", "HEAD", "origin/main"]);
+    assert!(marker.exists(), "the trap does not work");
+}
+
+/// Prints numbers, for `cargo test --release -- --ignored --nocapture`.
+#[test]
+#[ignore = "a measurement"]
+fn times() {
+    for files in [1, 20_000, 100_000] {
+        let repo = Repo::empty(&[]);
+        for index in 0..files {
+            repo.write(format!("d{}/f{index}", index / 100), "content\n");
+        }
+        repo.commit().git(&["status"]);
+        let (mut baseline, mut compare, mut moved) = (vec![], vec![], vec![]);
+        for round in 0..11 {
+            let start = Instant::now();
+            let pending = begin(&repo.root());
+            baseline.push(start.elapsed());
+            repo.write("d0/f0", &format!("{round}\n"));
+            let start = Instant::now();
+            let changes = pending.changes(LIMIT);
+            compare.push(start.elapsed());
+            assert!(matches!(changes, Changes::Files(files) if files.len() == 1));
+            let pending = begin(&repo.root());
+            repo.write("d0/f0", &format!("{round}, committed\n")).commit();
+            let start = Instant::now();
+            let changes = pending.changes(LIMIT);
+            moved.push(start.elapsed());
+            assert!(matches!(changes, Changes::Files(files) if files.len() == 1));
+        }
+        for times in [&mut baseline, &mut compare, &mut moved] {
+            times.sort();
+        }
+        println!(
+            "{files} files, median (worst) of 11: baseline {:?} ({:?}), compare {:?} ({:?}), with a commit {:?} ({:?})",
+            baseline[5], baseline[10], compare[5], compare[10], moved[5], moved[10]
+        );
+    }
+}

@@ -1,0 +1,96 @@
+//! The cases below testdata/, and the orchestrator's script of each.
+//!
+//! A line of stdin.jsonl is a message to send (`$q1` in it stands for the id of the first question), or one of
+//! `{"await":{"type":"run.question"}}` (wait for the next frame that has these fields in its envelope or payload),
+//! `{"eof":true}` (stdin ends) and `{"signal":"TERM"}`. Without an eof stdin stays open to the end.
+
+use serde_json::{Map, Value};
+use spektacular::recording::Recording;
+use std::path::{Path, PathBuf};
+
+/// What the orchestrator does next.
+#[derive(Clone, Debug)]
+pub(crate) enum Directive {
+    Send(String),
+    Await(Map<String, Value>),
+    Eof,
+    Signal,
+}
+
+impl Directive {
+    /// Whether it does anything, other than to wait.
+    pub(crate) fn acts(&self) -> bool {
+        !matches!(self, Directive::Await(_))
+    }
+
+    fn parse(line: &str) -> Directive {
+        let value: Value = serde_json::from_str(line).expect("a line of stdin.jsonl is JSON");
+        match (&value["await"], &value["signal"], &value["eof"]) {
+            (Value::Object(fields), ..) => Directive::Await(fields.clone()),
+            (_, Value::String(name), _) if name == "TERM" => Directive::Signal,
+            (_, _, Value::Bool(true)) => Directive::Eof,
+            _ => Directive::Send(line.to_owned()),
+        }
+    }
+}
+
+/// Whether a frame has these fields.
+pub(crate) fn fits(frame: &Value, wanted: &Map<String, Value>) -> bool {
+    wanted.iter().all(|(key, value)| frame.get(key) == Some(value) || frame["payload"].get(key) == Some(value))
+}
+
+/// A message with the ids of the questions so far in the place of `$q1`, `$q2`, …
+pub(crate) fn with_ids(text: &str, ids: &[String]) -> String {
+    // From the last: `$q1` is also the beginning of `$q10`.
+    let all = ids.iter().enumerate().rev();
+    all.fold(text.to_owned(), |text, (at, id)| text.replace(&format!("$q{}", at + 1), id))
+}
+
+/// One folder.
+pub(crate) struct Case {
+    pub(crate) name: String,
+    pub(crate) dir: PathBuf,
+    pub(crate) recording: Recording,
+    pub(crate) script: Vec<Directive>,
+}
+
+impl Case {
+    fn load(dir: PathBuf) -> Case {
+        let name = dir.strip_prefix(testdata()).expect("inside testdata").to_string_lossy().into_owned();
+        let read =
+            |file: &str| std::fs::read_to_string(dir.join(file)).unwrap_or_else(|e| panic!("{name}/{file}: {e}"));
+        let recording = Recording::parse(&read("recording.jsonl")).unwrap_or_else(|e| panic!("{name}: {e}"));
+        let script = read("stdin.jsonl").lines().map(Directive::parse).collect();
+        Case { recording, script, name, dir }
+    }
+
+    pub(crate) fn recording_path(&self) -> PathBuf {
+        self.dir.join("recording.jsonl")
+    }
+
+    pub(crate) fn expected_path(&self) -> PathBuf {
+        self.dir.join("expected.jsonl")
+    }
+
+    /// The expected frames, one a line.
+    pub(crate) fn expected(&self) -> String {
+        std::fs::read_to_string(self.expected_path()).unwrap_or_default()
+    }
+}
+
+fn testdata() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata")
+}
+
+/// Every case of every agent, in order of their names.
+pub(crate) fn all() -> Vec<Case> {
+    let folders = |dir: &Path| -> Vec<PathBuf> {
+        let entries = std::fs::read_dir(dir).expect("testdata").map(|entry| entry.expect("entry").path());
+        entries.filter(|path| path.is_dir()).collect()
+    };
+    let mut dirs: Vec<PathBuf> = folders(&testdata()).iter().flat_map(|agent| folders(agent)).collect();
+    dirs.retain(|dir| dir.join("recording.jsonl").is_file());
+    dirs.sort();
+    assert!(!dirs.is_empty(), "there are no recordings");
+    dirs.into_iter().map(Case::load).collect()
+}

@@ -1,0 +1,197 @@
+//! Plays a recording against a run: the agent's lines in order, the orchestrator's as late as they can come.
+
+use super::case::{Case, Directive, fits, with_ids};
+use super::world::{Sent, World, exited, killed};
+use serde_json::Value;
+use spektacular::agent::Line;
+use spektacular::protocol::request::Options;
+use spektacular::protocol::words::Source;
+use spektacular::recording::Moment;
+use spektacular::run::{Event, Method, Origin};
+use std::collections::VecDeque;
+use std::time::Duration;
+
+/// What a simulated agent that says nothing more gives in to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Obeys {
+    /// Only SIGKILL.
+    Kill,
+    /// SIGTERM.
+    Terminate,
+    /// The end of its stdin.
+    InputEnd,
+}
+
+pub(crate) struct Player<'a> {
+    pub(crate) world: World,
+    case: &'a Case,
+    script: VecDeque<&'a Directive>,
+    /// Frames that an await has seen.
+    seen: usize,
+    stderr: String,
+}
+
+impl<'a> Player<'a> {
+    pub(crate) fn new(case: &'a Case, over: Options) -> Player<'a> {
+        let cwd = case.recording.header.cwd.as_deref().expect("a recording has a cwd");
+        let mut world = World::new(cwd, over);
+        world.at(case.recording.moments[0].0);
+        Player { world, case, script: case.script.iter().collect(), seen: 0, stderr: String::new() }
+    }
+
+    /// The whole recording, held to the letter. The error says where the run differs from it.
+    pub(crate) fn play(case: &'a Case) -> Result<Player<'a>, String> {
+        let mut player = Player::new(case, Options::default());
+        player.begin()?;
+        player.world.spawn();
+        (0..case.recording.moments.len()).try_for_each(|index| player.moment(index))?;
+        player.finish()?;
+        Ok(player)
+    }
+
+    /// run.start.
+    pub(crate) fn begin(&mut self) -> Result<(), String> {
+        self.next_directive()
+    }
+
+    /// One moment of the recording.
+    pub(crate) fn moment(&mut self, index: usize) -> Result<(), String> {
+        let case = self.case;
+        let (at, moment) = &case.recording.moments[index];
+        self.world.tick_until(*at);
+        let wrong = |what: String| Err(format!("moment {} of the recording: {what}", index + 1));
+        match moment {
+            Moment::Host(line) => {
+                self.until_sent().or_else(|why| wrong(format!("the run did not send {line}: {why}")))?;
+                match self.world.sent.pop_front() {
+                    Some(Sent::Line(sent)) if without_id(&sent) == without_id(line) => Ok(()),
+                    other => wrong(format!("the run sent\n    {other:?}\n  where it had sent\n    {line}")),
+                }
+            }
+            Moment::HostEof => {
+                self.until_sent().or_else(|why| wrong(format!("the run did not close the agent's stdin: {why}")))?;
+                match self.world.sent.pop_front() {
+                    Some(Sent::Eof) => Ok(()),
+                    other => wrong(format!("the run sent {other:?} where it had closed the agent's stdin")),
+                }
+            }
+            _ if !self.world.sent.is_empty() => wrong(format!("the run sent too much: {:?}", self.world.sent)),
+            Moment::Only { .. } | Moment::File(..) => wrong("only the demo's recording has this".into()),
+            other => {
+                self.agent(other);
+                Ok(())
+            }
+        }
+    }
+
+    fn agent(&mut self, moment: &Moment) {
+        match moment {
+            Moment::Agent(line) => drop(self.world.step(Event::Line(Line::Text(line.into())))),
+            Moment::Stderr(line) => self.stderr.push_str(&format!("{line}\n")),
+            Moment::Exit(code) => self.world.gone(exited(*code), &self.stderr),
+            Moment::Signal(signal) => self.world.gone(killed(*signal), &self.stderr),
+            _ => {}
+        }
+    }
+
+    fn finish(&mut self) -> Result<(), String> {
+        if !self.world.is_over() {
+            return Err("the recording is over and the run is not".into());
+        }
+        if let Some(directive) = self.script.iter().find(|directive| directive.acts()) {
+            return Err(format!("nothing in the recording needs {directive:?}"));
+        }
+        Ok(())
+    }
+
+    /// Lets the orchestrator act until the run sends something to its agent.
+    fn until_sent(&mut self) -> Result<(), String> {
+        while self.world.sent.is_empty() {
+            self.next_directive()?;
+        }
+        Ok(())
+    }
+
+    fn next_directive(&mut self) -> Result<(), String> {
+        match self.script.pop_front().ok_or("the orchestrator has nothing more to say")? {
+            Directive::Send(text) => {
+                let line = with_ids(text, &self.world.question_ids());
+                self.world.hear(&line);
+            }
+            Directive::Eof => drop(self.world.step(Event::InputEnded)),
+            Directive::Signal => drop(self.world.step(Event::Cancel(Origin::default(), None, Source::Signal))),
+            Directive::Await(fields) => {
+                let at = self.world.frames[self.seen..].iter().position(|frame| fits(&frame.value, fields));
+                self.seen += 1 + at.ok_or_else(|| format!("no frame has {fields:?}"))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the orchestrator will do anything more.
+    pub(crate) fn will_act(&self) -> bool {
+        self.script.iter().any(|directive| directive.acts())
+    }
+
+    /// The orchestrator does nothing more, but for a run.start that is still to come.
+    pub(crate) fn hush(&mut self) {
+        let keep = usize::from(self.world.run.is_waiting());
+        self.script.truncate(keep);
+    }
+
+    /// The agent goes on with its recorded lines, whatever the run says to it. It does obey SIGKILL.
+    pub(crate) fn agent_goes_on(&mut self, from: usize) {
+        for (at, moment) in &self.case.recording.moments[from..] {
+            self.world.tick_until(*at);
+            if self.world.is_over() || self.is_killed() {
+                break;
+            }
+            match moment {
+                // The orchestrator does what it would have done, as far as that still fits.
+                Moment::Host(_) | Moment::HostEof => drop(self.until_sent()),
+                other => self.agent(other),
+            }
+            self.world.sent.clear();
+        }
+        self.agent_is_silent(Obeys::Kill);
+    }
+
+    /// The agent says nothing more. Time goes on until the run is over.
+    pub(crate) fn agent_is_silent(&mut self, obeys: Obeys) {
+        for _ in 0..10_000 {
+            if self.world.is_over() {
+                return;
+            }
+            let term = self.world.stops.iter().any(|(_, method)| *method == Method::Terminate);
+            if self.is_killed() {
+                self.world.gone(killed(9), &self.stderr);
+            } else if obeys == Obeys::Terminate && term {
+                self.world.gone(killed(15), &self.stderr);
+            } else if obeys == Obeys::InputEnd && self.world.closed.is_some() {
+                self.world.gone(exited(0), &self.stderr);
+            } else {
+                let due = self.world.run.next_deadline().expect("a run that is not over waits for something");
+                self.tick(due);
+            }
+        }
+        panic!("the run never ends");
+    }
+
+    fn tick(&mut self, due: Duration) {
+        self.world.at(due);
+        self.world.step(Event::Tick);
+    }
+
+    fn is_killed(&self) -> bool {
+        self.world.stops.iter().any(|(_, method)| *method == Method::Kill)
+    }
+}
+
+/// A line for the agent without the id of a request of our own: any will do.
+fn without_id(line: &str) -> Value {
+    let mut value: Value = serde_json::from_str(line).unwrap_or_else(|_| Value::String(line.to_owned()));
+    if value["request"].is_object() {
+        value["request_id"] = Value::Null;
+    }
+    value
+}
