@@ -8,6 +8,9 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+/// The reference of the protocol, for its users.
+const REFERENCE: &str = include_str!("protocol/reference.md");
+
 /// What was typed, as it stands.
 #[derive(Debug)]
 pub enum Typed {
@@ -138,6 +141,7 @@ fn of_command(command: &'static Command, mut parser: lexopt::Parser) -> Result<T
         given.push((flag, value));
     }
     match command.name {
+        "protocol" => Ok(Typed::Print(REFERENCE.into())),
         "adhoc" => adhoc(given, values).map(|adhoc| Typed::Adhoc(Box::new(adhoc))),
         _ => replay(&given, values).map(Typed::Replay),
     }

@@ -102,6 +102,10 @@ const ADHOC: &[Flag] = &[
     field("env-allow", "env_allow", "NAME", Value::Item, "pass only such variables on to the agent"),
     field("agent-arg", "agent_args", "ARG", Value::Item, "an argument for the agent's own command line"),
     field("output-schema", "output_schema", "JSON", Value::Json, "a JSON Schema for a structured result"),
+    field("mcp-servers", "mcp_servers", "JSON", Value::Json, "MCP servers for the agent to start"),
+    field("metadata", "metadata", "JSON", Value::Json, "an object that comes back with the run"),
+    field("secret", "secrets", "TEXT", Value::Item, "a value to redact; others can read it in the process list"),
+    field("question-markers", "question_markers", "BOOL", Value::Json, "whether questions in the text are asked"),
     field("completion-marker", "completion_marker", "TEXT", Value::Text, "the text that sets completion_detected"),
     field("raw-prompt", "raw_prompt", "", Value::Switch("true"), "let the prompt be a command of the agent's"),
     own("on-eof", "WHAT", Value::Text, "when stdin ends: continue (default) or cancel"),
@@ -123,6 +127,7 @@ pub const COMMANDS: &[Command] = &[
         flags: ADHOC,
         more: "Without a prompt, --output json waits for a run.start on stdin.\nEvery flag that names a field of run.start sets its default.\n\nExamples:\n  spektacular adhoc \"fix the failing test\"\n  git diff | spektacular adhoc -\n  spektacular adhoc --output json < messages.jsonl\n  spektacular adhoc --agent demo \"say hello\"\n",
     },
+    Command { name: "protocol", usage: "", about: "print the reference of the protocol", flags: &[], more: "" },
     Command {
         name: "replay",
         usage: "[--strict] FILE | --demo [-- IGNORED...]",

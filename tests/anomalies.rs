@@ -141,6 +141,10 @@ impl Trial<'_> {
             alive: matches!(self.when, When::Moment(_)) && player.world.frames.len() > 1,
         };
         self.inject(&mut player);
+        let open = invariants::open_questions(&player.world.frames);
+        if self.anomaly.stops() && self.anomaly != Anomaly::Deadline && !open.is_empty() {
+            return Err(format!("questions that are not withdrawn at once: {open:?}"));
+        }
         let exact = self.go_on(&mut player)?;
         if self.anomaly == Anomaly::OutputLost && self.when == When::BeforeStart {
             let told = player.world.frames.is_empty() && player.world.run.exit_code() == Some(EXIT_UNDELIVERED);

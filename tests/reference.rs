@@ -94,6 +94,7 @@ fn started(truncated: bool) -> Body {
         settings: Box::new(settings),
         capabilities: capabilities(),
         metadata: None,
+        cwd: "/home/me".into(),
         agent_args: Vec::new(),
         truncated,
     }))
@@ -364,7 +365,8 @@ fn inbound_examples_are_good_messages_and_show_every_way_to_answer() {
         let way = match inbound::parse(line.as_bytes()).unwrap().message {
             Message::Malformed | Message::Unsupported | Message::UnknownType => panic!("not a good message: {line}"),
             Message::Start(options) => {
-                assert!(options.unwrap_or_else(|e| panic!("{}: {line}", e.message())).prompt.is_some(), "{line}");
+                let (options, wrong) = *options;
+                assert!(wrong.is_none() && options.prompt.is_some(), "{line}");
                 assert!(keys.iter().all(|key| Options::NAMES.contains(key)), "{line}");
                 "start"
             }
@@ -454,6 +456,7 @@ fn every_limit_is_listed() {
         ("one argument", limits::ARGUMENT_BYTES.to_string()),
         ("further turns", limits::MARKER_TURNS.to_string()),
         ("any time", limits::SECONDS.to_string()),
+        ("`session_id`", size(limits::SESSION_ID_BYTES)),
     ];
     let source = include_str!("../src/protocol/limits.rs");
     assert_eq!(source.matches("pub const").count(), limits.len(), "a limit is new: list it here and in the reference");

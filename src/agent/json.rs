@@ -19,6 +19,11 @@ impl<'a> Object<'a> {
         self.0.get(name).filter(|raw| raw.get() != "null")
     }
 
+    /// All fields as they were written.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &'a RawValue)> {
+        self.0.iter()
+    }
+
     /// A field that is a string.
     pub fn str(&self, name: &str) -> Option<String> {
         self.raw(name).and_then(text)

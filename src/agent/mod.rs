@@ -159,7 +159,7 @@ pub enum Event {
     },
     /// The agent's plan, as a whole.
     Plan(Vec<(String, PlanStatus)>),
-    /// What was used since the last event of this kind. The cost is that of the whole run so far.
+    /// What the whole run used so far.
     Usage(Usage),
     /// The agent reports a change of a file as done.
     Changed {
@@ -254,6 +254,11 @@ pub trait Driver: Send {
 
     /// Every question of the request `key` is resolved; one reply each, in the order they were asked.
     fn answer(&mut self, key: &AskKey, replies: &[Reply], turn: &mut Turn);
+
+    /// Whether the agent takes further turns.
+    fn takes_turns(&self) -> bool {
+        true
+    }
 
     /// A further turn of the user's in the same session, after a turn that ended well.
     fn follow_up(&mut self, prompt: &str, turn: &mut Turn);

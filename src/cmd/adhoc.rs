@@ -44,6 +44,7 @@ fn setup(adhoc: Adhoc, front: Box<dyn Front>) -> Setup {
 
 fn json(adhoc: Adhoc) -> u8 {
     if session::stdout_is_closed() {
+        session::diagnose(session::UNDELIVERED);
         return crate::failure::EXIT_UNDELIVERED;
     }
     let given = match prompt(&adhoc) {
@@ -62,7 +63,7 @@ fn json(adhoc: Adhoc) -> u8 {
 }
 
 fn start(options: Options) -> Inbound {
-    Inbound { id: None, run_id: None, message: Message::Start(Box::new(Ok(options))) }
+    Inbound { id: None, run_id: None, message: Message::Start(Box::new((options, None))) }
 }
 
 fn cli(adhoc: Adhoc) -> u8 {

@@ -16,8 +16,8 @@ pub enum Message {
     Unsupported,
     /// A type that this version does not know.
     UnknownType,
-    /// run.start. The problem is that of its first bad field.
-    Start(Box<Result<Options, Problem>>),
+    /// run.start: its fields, and the first that is wrong.
+    Start(Box<(Options, Option<Problem>)>),
     /// run.input.
     Input(Input),
     /// run.cancel.
@@ -54,37 +54,33 @@ pub fn parse(line: &[u8]) -> Option<Inbound> {
     if line.iter().all(u8::is_ascii_whitespace) {
         return None;
     }
-    Some(read(line).unwrap_or(Inbound::MALFORMED))
+    let text = std::str::from_utf8(line).ok().filter(|_| !deeper_than(line, limits::DEPTH));
+    let Some(fields) = text.and_then(Fields::parse) else { return Some(Inbound::MALFORMED) };
+    // Also of a malformed message, as far as they can be read.
+    let id = fields.get("id").and_then(string).filter(|id| id.chars().count() <= limits::ID_CHARS);
+    let run_id = fields.get("run_id").and_then(string);
+    let message = read(&fields, &id, &run_id).unwrap_or(Message::Malformed);
+    Some(Inbound { id, run_id, message })
 }
 
 /// `None`: malformed.
-fn read(line: &[u8]) -> Option<Inbound> {
-    let text = std::str::from_utf8(line).ok()?;
-    if deeper_than(line, limits::DEPTH) {
-        return None;
-    }
-    let fields = Fields::parse(text)?;
+fn read(fields: &Fields<'_>, id: &Option<String>, run_id: &Option<String>) -> Option<Message> {
     if fields.repeats_one_of(&["v", "id", "ts", "type", "run_id", "payload"]) {
         return None;
     }
     let kind = string(fields.get("type")?)?;
-    let optional = |name| match fields.get(name) {
-        None => Some(None),
-        Some(raw) => string(raw).map(Some),
-    };
-    let id: Option<String> = optional("id")?;
-    if id.as_ref().is_some_and(|id| id.chars().count() > limits::ID_CHARS) {
+    let wrong = |name, value: &Option<String>| fields.get(name).is_some() && value.is_none();
+    if wrong("id", id) || wrong("run_id", run_id) {
         return None;
     }
-    let run_id = optional("run_id")?;
     let payload = fields.get("payload");
     if payload.is_some_and(|raw| !raw.get().starts_with('{')) {
         return None;
     }
     let known = match kind.as_str() {
         "run.start" => match Options::parse(payload) {
-            Err(Problem::Repeated) => return None,
-            options => Message::Start(Box::new(options)),
+            (_, Some(Problem::Repeated)) => return None,
+            start => Message::Start(Box::new(start)),
         },
         "run.input" => Message::Input(Input::parse(payload)?),
         "run.cancel" => {
@@ -97,6 +93,5 @@ fn read(line: &[u8]) -> Option<Inbound> {
         _ => Message::UnknownType,
     };
     let supported = fields.get("v").and_then(string).is_some_and(|v| v == "1");
-    let message = if supported { known } else { Message::Unsupported };
-    Some(Inbound { id, run_id, message })
+    Some(if supported { known } else { Message::Unsupported })
 }

@@ -26,6 +26,8 @@ pub const TOOL_OUTPUT_BYTES: usize = 64 << 10;
 pub const STDERR_TAIL_BYTES: usize = 8 << 10;
 /// Artifacts listed in a terminal frame.
 pub const ARTIFACTS: usize = 1000;
+/// The longest `session_id`, in bytes.
+pub const SESSION_ID_BYTES: usize = 1024;
 /// The longest question header, in characters.
 pub const HEADER_CHARS: usize = 12;
 /// Bad answers after which a question counts as declined.

@@ -89,6 +89,8 @@ pub struct Started {
     pub capabilities: Capabilities,
     /// As it came.
     pub metadata: Option<Json>,
+    /// What is shown of `cwd`.
+    pub cwd: Text,
     /// What is shown of `agent_args`.
     pub agent_args: Vec<Text>,
     /// Whether something was cut.

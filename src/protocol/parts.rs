@@ -2,7 +2,7 @@
 //! both use it, so neither can forget a field that the other knows.
 
 use super::outbound::{About, Body, Json, Outcome, Place, SubjectFrame, Text};
-use super::question::{Answer, Kind};
+use super::question::{Answer, Choices, Kind};
 
 /// In what order parts are cut where a frame is too long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -36,6 +36,16 @@ impl<T> Cut for Vec<T> {
     }
     fn cut(&mut self, count: usize) {
         self.truncate(count);
+    }
+}
+
+impl Cut for Choices {
+    fn count(&self) -> usize {
+        // A question without options cannot be answered: the last one is not to be cut.
+        self.count().saturating_sub(1)
+    }
+    fn cut(&mut self, count: usize) {
+        self.cut(count + 1);
     }
 }
 
@@ -88,6 +98,10 @@ pub fn each(body: &mut Body, visit: Visit<'_>) {
             for item in [settings.model.as_mut(), settings.effort.as_mut()].into_iter().flatten() {
                 visit(Rank::Text, Part::Text(item));
             }
+            if let Some(names) = &mut settings.env_allow {
+                visit(Rank::List, Part::List(names));
+            }
+            text(Rank::Text, &mut started.cwd, visit);
             visit(Rank::Text, Part::Text(&mut settings.completion_marker));
             visit(Rank::Own, Part::Json(&mut started.metadata));
         }
@@ -100,7 +114,8 @@ pub fn each(body: &mut Body, visit: Visit<'_>) {
                 subject(shown, visit);
             }
             if let Kind::Select { choices, .. } = &mut question.ask.kind {
-                choices.texts_mut().for_each(|item| visit(Rank::List, Part::Text(item)));
+                choices.descriptions_mut().for_each(|item| visit(Rank::Output, Part::Text(item)));
+                visit(Rank::List, Part::List(choices));
             }
             if let Some(Answer::Text(item)) = &mut question.ask.default {
                 visit(Rank::Text, Part::Text(item));

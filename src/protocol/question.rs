@@ -40,10 +40,19 @@ impl Choices {
         &self.0
     }
 
-    /// The texts in them, for redaction. A label is shown, and must stay usable as an answer, so an option's value is
-    /// not touched.
-    pub fn texts_mut(&mut self) -> impl Iterator<Item = &mut String> {
-        self.0.iter_mut().flat_map(|c| std::iter::once(&mut c.label).chain(c.description.as_mut()))
+    /// What only describes an option. Its value and label are answers, and stay as they are.
+    pub fn descriptions_mut(&mut self) -> impl Iterator<Item = &mut String> {
+        self.0.iter_mut().filter_map(|choice| choice.description.as_mut())
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Keeps the first `count`, and at least one.
+    pub fn cut(&mut self, count: usize) {
+        self.0.truncate(count.max(1));
     }
 }
 

@@ -85,7 +85,7 @@ options! {
     /// Further directories that the agent may use.
     add_dirs: Vec<String> = paths;
     /// The agent's session to resume.
-    session_id: String = non_empty;
+    session_id: String = session_id;
     /// Whether questions may be asked.
     interactive: bool = boolean;
     /// The answers to what the agent asks permission for.
@@ -139,25 +139,22 @@ options! {
 }
 
 impl Options {
-    /// Reads the payload of a run.start.
-    pub fn parse(payload: Option<&RawValue>) -> Result<Options, Problem> {
+    /// Reads the payload of a run.start: all fields that are right, and the first that is wrong.
+    pub fn parse(payload: Option<&RawValue>) -> (Options, Option<Problem>) {
         let mut options = Options::default();
         let Some(fields) = payload.and_then(|raw| Fields::parse(raw.get())) else {
-            return Ok(options);
+            return (options, None);
         };
-        if fields.repeats_one_of(Options::NAMES) {
-            return Err(Problem::Repeated);
-        }
-        // A repeated key anywhere makes the message malformed, which goes before a field that is wrong.
-        let mut wrong = None;
+        let mut wrong = fields.repeats_one_of(Options::NAMES).then_some(Problem::Repeated);
         for (name, raw) in fields.iter() {
-            match options.set(name, raw) {
-                Err(Problem::Repeated) => return Err(Problem::Repeated),
-                Err(problem) => wrong = wrong.or(Some(problem)),
-                Ok(()) => {}
+            match (options.set(name, raw), &wrong) {
+                // A repeated key anywhere makes the message malformed, which goes before a field that is wrong.
+                (Err(Problem::Repeated), _) => wrong = Some(Problem::Repeated),
+                (Err(problem), None) => wrong = Some(problem),
+                _ => {}
             }
         }
-        wrong.map_or(Ok(options), Err)
+        (options, wrong)
     }
 
     /// Settles every field that has a default. `cwd` is already absolute; the prompt is there.
@@ -334,6 +331,11 @@ fn any_string(raw: &RawValue) -> Read<String> {
 
 fn non_empty(raw: &RawValue) -> Read<String> {
     string(raw).filter(|s| !s.is_empty()).ok_or(Some("a non-empty string"))
+}
+
+fn session_id(raw: &RawValue) -> Read<String> {
+    let fits = |s: &String| !s.is_empty() && s.len() <= limits::SESSION_ID_BYTES;
+    string(raw).filter(fits).ok_or(Some("a non-empty string of at most 1024 bytes"))
 }
 
 fn path(raw: &RawValue) -> Read<String> {

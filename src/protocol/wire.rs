@@ -24,14 +24,14 @@ impl Serialize for Body {
 }
 
 /// The resolved fields of run.start that run.started shows.
-struct Config<'a>(&'a Settings, &'a [Text]);
+struct Config<'a>(&'a Settings, &'a Text, &'a [Text]);
 
 impl Serialize for Config<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Config(s, agent_args) = *self;
+        let Config(s, cwd, agent_args) = *self;
         let mut map = serializer.serialize_map(None)?;
         entries!(map;
-            "agent": &s.agent, "model": &s.model, "effort": &s.effort, "cwd": &s.cwd.to_string_lossy(),
+            "agent": &s.agent, "model": &s.model, "effort": &s.effort, "cwd": cwd,
             "add_dirs": &s.add_dirs, "session_id": &s.session_id, "interactive": &s.interactive,
             "permissions": &s.permissions, "allowed_tools": &s.allowed_tools,
             "disallowed_tools": &s.disallowed_tools, "timeout_s": &s.timeout, "start_timeout_s": &s.start_timeout,
@@ -63,7 +63,7 @@ impl Serialize for Started {
         entries!(map;
             // The version is known only when the agent says it: the session frame has it.
             "agent": &Agent { name: &self.agent, display_name: &self.display_name, version: None },
-            "config": &Config(&self.settings, &self.agent_args),
+            "config": &Config(&self.settings, &self.cwd, &self.agent_args),
             "protocol": &Protocol { v: "1", minor: 0, spektacular: env!("CARGO_PKG_VERSION") },
             "capabilities": &self.capabilities);
         match &self.metadata {

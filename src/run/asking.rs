@@ -130,7 +130,9 @@ impl Live {
                 used_default: one.used_default,
                 permission,
             };
-            let text = format!("{}: {}", self.short(&one.ask.text), one.resolution.word().replace('_', " "));
+            let what = one.ask.subject.as_ref().map_or(&one.ask.text, |subject| &subject.title);
+            let what = self.short(what.lines().next().unwrap_or_default());
+            let text = format!("{what}: {}", one.resolution.word().replace('_', " "));
             self.tell(about, text, reply_to.clone());
         }
         if fails {

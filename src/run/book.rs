@@ -203,7 +203,9 @@ impl Book {
         let checked = match answered {
             Answered::Declined => Ok(None),
             Answered::Unreadable => Err("The value could not be read from where value_from points.".into()),
-            Answered::Value(value, path) | Answered::Kept(value, path) => check(&member.shown, value, *path).map(Some),
+            Answered::Value(value, path) | Answered::Kept(value, path) => {
+                check(&member.checked(), value, *path).map(Some)
+            }
         };
         let resolved = match checked {
             Ok(Some(answer)) => member.resolve(member.reply_for(answer, message), Resolution::Answered, false),
@@ -246,6 +248,11 @@ fn denied() -> Reply {
 }
 
 impl Member {
+    /// The question as it is shown, with the rules as the agent gave them.
+    fn checked(&self) -> Ask {
+        Ask { validation: self.ask.validation.clone(), ..self.shown.clone() }
+    }
+
     fn resolve(&mut self, reply: Reply, resolution: Resolution, used_default: bool) -> Resolved {
         let value = match &reply {
             Reply::Answer(Answer::One(value)) => Some(value.clone()),
@@ -333,21 +340,24 @@ fn shown(ask: &Ask, redactor: &Redactor) -> Ask {
         return shown;
     }
     shown.text = clean(&ask.text);
+    shown.validation.pattern = ask.validation.pattern.as_deref().map(clean);
     shown.header = clean(&ask.header).chars().take(crate::protocol::limits::HEADER_CHARS).collect();
     if let Kind::Select { choices, multiple, allow_other } = &ask.kind {
-        let choice = |(at, choice): (usize, &Choice)| {
-            let value = clean(&choice.value);
-            let hidden = value != choice.value;
+        let mut all: Vec<Choice> = Vec::new();
+        for (at, choice) in choices.as_slice().iter().enumerate() {
+            let number = at + 1;
+            let value = usable(&choice.value, &clean(&choice.value), format!("option_{number}"));
             let label = clean(&choice.label);
-            Choice {
-                value: if hidden { format!("option_{}", at + 1) } else { value },
-                label: if label == choice.label { label } else { format!("{label} ({})", at + 1) },
-                description: choice.description.as_deref().map(clean),
-            }
-        };
-        let all: Vec<Choice> = choices.as_slice().iter().enumerate().map(choice).collect();
-        let kept = Choices::new(all.iter().cloned()).filter(|kept| kept.as_slice().len() == all.len());
-        let choices = kept.unwrap_or_else(|| choices.clone());
+            let cut = format!("{} ({number})", &label[..label.floor_char_boundary(OPTION_BYTES)]);
+            let label = usable(&choice.label, &label, cut);
+            let description = choice.description.as_deref().map(clean);
+            all.push(Choice {
+                value: unlike(value, all.iter().map(|other| &other.value)),
+                label: unlike(label, all.iter().map(|other| &other.label)),
+                description,
+            });
+        }
+        let Some(choices) = Choices::new(all) else { return shown };
         shown.default = ask.default.clone().map(|default| match default {
             Answer::One(value) => Answer::One(translated(&value, ask, &choices)),
             other => other,
@@ -355,6 +365,22 @@ fn shown(ask: &Ask, redactor: &Redactor) -> Ask {
         shown.kind = Kind::Select { choices, multiple: *multiple, allow_other: *allow_other };
     }
     shown
+}
+
+/// The longest value or label of an option that is shown as it is, in bytes.
+const OPTION_BYTES: usize = 1024;
+
+/// The text, unless it holds a secret or is too long: then what stands for it.
+fn usable(original: &str, clean: &str, instead: String) -> String {
+    if original == clean && clean.len() <= OPTION_BYTES { clean.to_owned() } else { instead }
+}
+
+/// The text, made unlike all others.
+fn unlike<'a>(mut text: String, others: impl Iterator<Item = &'a String> + Clone) -> String {
+    while others.clone().any(|other| *other == text) {
+        text.push('_');
+    }
+    text
 }
 
 fn translated(value: &str, ask: &Ask, shown: &Choices) -> String {

@@ -5,7 +5,7 @@ use super::live::Live;
 use super::markers;
 use super::messages::Piece;
 use super::stop::{Ending, Stage};
-use super::work::{absolute, add_usage, places, relative};
+use super::work::{absolute, places, relative};
 use crate::agent::{self, Turn, TurnOver};
 use crate::failure::{Code, Failure};
 use crate::protocol::outbound::{About, Artifact, Body, Json, Outcome, PlanEntry, Text, Usage};
@@ -55,7 +55,7 @@ impl Live {
     }
 
     pub(super) fn happened(&mut self, event: agent::Event) {
-        if self.status == Some(Status::Retrying) && !matches!(event, agent::Event::Retrying { .. }) {
+        if self.status == Some(Status::Retrying) && is_work(&event) {
             self.status(Status::Running, "The agent works", None);
         }
         if self.settings.progress == Level::Full {
@@ -136,7 +136,14 @@ impl Live {
         if done {
             self.marked.cutters.remove(message);
         }
-        Some(text)
+        if self.driver.takes_turns() {
+            return Some(text);
+        }
+        if !std::mem::take(&mut self.marked.asks).is_empty() {
+            let text = "A question in the agent's text is not asked: this agent takes no further turn";
+            self.warn(Warning::UnsupportedOption, text, None);
+        }
+        None
     }
 
     pub(super) fn say(&mut self, key: &str, text: &str, said: &str, done: bool, parent: Option<&str>, reasoning: bool) {
@@ -147,8 +154,8 @@ impl Live {
         said.into_iter().for_each(|progress| self.progress(progress, None));
     }
 
-    pub(super) fn used(&mut self, more: Usage) {
-        add_usage(&mut self.usage, more);
+    pub(super) fn used(&mut self, usage: Usage) {
+        self.usage = usage;
         let count = |n: Option<u64>| n.map_or_else(|| "unknown".to_owned(), |n| n.to_string());
         let text = format!("{} tokens in, {} out", count(self.usage.input_tokens), count(self.usage.output_tokens));
         self.tell(About::Usage(self.usage), text, None);
@@ -196,7 +203,7 @@ impl Live {
                 let shown = self.settings.progress != Level::Minimal;
                 let message_id = self.messages.id_of(&answer.print).filter(|_| shown);
                 let text_cut = answer.is_cut();
-                let text = match self.settings.question_markers {
+                let text = match self.settings.question_markers && self.driver.takes_turns() {
                     true => markers::without(answer.text),
                     false => answer.text,
                 };
@@ -210,6 +217,15 @@ impl Live {
             }
         }
     }
+}
+
+/// Whether an event shows that the agent works again.
+fn is_work(event: &agent::Event) -> bool {
+    use agent::Event;
+    matches!(
+        event,
+        Event::Text { .. } | Event::Reasoning { .. } | Event::Tool { .. } | Event::Ask { .. } | Event::Plan(_)
+    )
 }
 
 /// What an event says in pieces. Only then can a secret be split.

@@ -101,6 +101,7 @@ impl Live {
             settings: Box::new(settings.clone()),
             capabilities: driver.capabilities(),
             metadata: settings.metadata.clone().map(Json),
+            cwd: Text(settings.cwd.to_string_lossy().into_owned()),
             agent_args: settings.agent_args.iter().map(|arg| Text::from(arg.as_str())).collect(),
             truncated: false,
         };
@@ -130,9 +131,9 @@ impl Live {
             ending: None,
             signals: 0,
         });
-        live.emit(Body::Started(Box::new(started)), reply_to);
+        live.emit(Body::Started(Box::new(started)), reply_to.clone());
         if short_secrets > 0 {
-            live.warn(Warning::ShortSecret, "A secret is too short or too plain to be redacted", None);
+            live.warn(Warning::ShortSecret, "A secret is too short or too plain to be redacted", reply_to);
         }
         live.turn(turn);
         live.out.push(Effect::Spawn(Box::new(launch), Box::new(live.settings.clone())));

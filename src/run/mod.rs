@@ -19,7 +19,7 @@ use crate::agent::{Driver, Launch};
 use crate::failure::{Code, Failure};
 use crate::protocol::inbound::is_run_id;
 use crate::protocol::limits::HELD_WARNINGS;
-use crate::protocol::outbound::{About, AgentExit, Body, Outcome, Progress, Terminal, Text, Usage};
+use crate::protocol::outbound::{About, AgentExit, Body, Json, Outcome, Progress, Terminal, Text, Usage};
 use crate::protocol::question::{Ask, Kind};
 use crate::protocol::request::Settings;
 use crate::protocol::words::{Action, Source, Warning};
@@ -42,6 +42,15 @@ pub struct Start {
     pub short_secrets: usize,
 }
 
+/// A run.start that cannot be carried out.
+#[derive(Clone, Debug)]
+pub struct Refusal {
+    /// Why.
+    pub failure: Failure,
+    /// What is still returned of it.
+    pub metadata: Option<Json>,
+}
+
 /// What an inbound message was for, where that matters: its id for `reply_to`, and the run it names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Origin {
@@ -54,7 +63,7 @@ pub struct Origin {
 /// Everything that can happen to a run. Times are since the process began.
 pub enum Event<'a> {
     /// run.start, checked.
-    Start(Origin, Result<Box<Start>, Failure>),
+    Start(Origin, Result<Box<Start>, Refusal>),
     /// run.input, with its value read.
     Input(Origin, Input),
     /// run.cancel, a signal, or a person at the terminal.
@@ -292,9 +301,13 @@ impl Run {
 
     fn waiting(&mut self, now: Duration, mut held: Vec<Held>, event: Event<'_>) -> Vec<Effect> {
         let held_is_full = held.len() >= HELD_WARNINGS;
+        let mut metadata = None;
         let (origin, outcome) = match event {
             Event::Start(origin, Ok(start)) => return self.begin(now, held, origin, *start),
-            Event::Start(origin, Err(failure)) => (origin, Outcome::Failed(failure)),
+            Event::Start(origin, Err(refusal)) => {
+                metadata = refusal.metadata;
+                (origin, Outcome::Failed(refusal.failure))
+            }
             Event::Cancel(origin, reason, source) => {
                 (origin, Outcome::Cancelled { reason: reason.map(Text::from), source })
             }
@@ -323,7 +336,7 @@ impl Run {
         };
         let mut effects = vec![Effect::RunId(self.run_id(&origin))];
         effects.extend(held.into_iter().map(|held| Effect::Diagnose(format!("warning: {}", held.line()))));
-        effects.push(self.end(bare(outcome), origin.id));
+        effects.push(self.end(Terminal { metadata, ..bare(outcome) }, origin.id));
         effects
     }
 
@@ -334,6 +347,7 @@ impl Run {
 
     fn begin(&mut self, now: Duration, held: Vec<Held>, origin: Origin, start: Start) -> Vec<Effect> {
         let run_id = self.run_id(&origin);
+        let metadata = start.settings.metadata.clone().map(Json);
         let mut effects = vec![Effect::RunId(run_id.clone()), Effect::FrameLimit(start.settings.max_frame_bytes)];
         match Live::begin(now, &self.random, self.on_eof, run_id, origin.id.clone(), start) {
             Ok(mut live) => {
@@ -345,9 +359,10 @@ impl Run {
             }
             Err(refusal) => {
                 let (failure, redactor) = *refusal;
+                let terminal = Terminal { metadata, ..bare(Outcome::Failed(failure)) };
                 self.redactor = redactor;
                 effects.extend(held.into_iter().map(|held| Effect::Diagnose(format!("warning: {}", held.line()))));
-                effects.push(self.end(bare(Outcome::Failed(failure)), origin.id));
+                effects.push(self.end(terminal, origin.id));
             }
         }
         effects

@@ -2,7 +2,7 @@
 
 use crate::agent::At;
 use crate::protocol::limits::{ARTIFACTS, TOOL_OUTPUT_BYTES};
-use crate::protocol::outbound::{About, ArtifactRef, Place, Progress, Text, Usage};
+use crate::protocol::outbound::{About, ArtifactRef, Place, Progress, Text};
 use crate::protocol::words::{Action, Category, ToolState};
 use crate::redact::Redactor;
 use std::collections::{HashMap, HashSet};
@@ -164,18 +164,6 @@ impl Artifacts {
     pub(crate) fn list(&self) -> (Vec<ArtifactRef>, bool) {
         (self.list.clone(), self.count > self.list.len() as u64)
     }
-}
-
-/// Adds up what was used; the cost is a total already.
-pub(crate) fn add_usage(total: &mut Usage, more: Usage) {
-    let add = |a: Option<u64>, b: Option<u64>| match (a, b) {
-        (Some(a), Some(b)) => Some(a.saturating_add(b)),
-        (a, b) => a.or(b),
-    };
-    total.input_tokens = add(total.input_tokens, more.input_tokens);
-    total.output_tokens = add(total.output_tokens, more.output_tokens);
-    total.cached_input_tokens = add(total.cached_input_tokens, more.cached_input_tokens);
-    total.cost_usd = more.cost_usd.or(total.cost_usd);
 }
 
 #[cfg(test)]

@@ -26,10 +26,11 @@ use crate::failure::{Code, EXIT_UNDELIVERED, Failure};
 use crate::protocol::frame::Stamper;
 use crate::protocol::inbound::{Inbound, Message, is_run_id};
 use crate::protocol::limits;
+use crate::protocol::outbound::Json;
 use crate::protocol::request::{Options, Settings};
 use crate::protocol::words::Source as CancelSource;
 use crate::recording::{Moment, Piece, Recorder};
-use crate::run::{Answered, Event, Gone, Input, OnEof, Origin, Run};
+use crate::run::{Answered, Event, Gone, Input, OnEof, Origin, Refusal, Run};
 use child::{Agent, Data, Process};
 use crossbeam_channel::{Receiver, Sender, at, bounded, never, select_biased};
 use guard::Guard;
@@ -51,6 +52,9 @@ const LEAK_LIMIT_STOPPED: Duration = Duration::from_millis(500);
 const GIT_LIMIT: Duration = Duration::from_millis(200);
 /// How long an orchestrator that does not read is waited for after a stop.
 const UNREAD_LIMIT: Duration = Duration::from_secs(1);
+
+/// What stderr says where no frame can be delivered.
+pub const UNDELIVERED: &str = "spektacular: undelivered: stdout is closed or not read: no run can be told of there";
 
 /// What a session is made of.
 pub struct Setup {
@@ -279,7 +283,7 @@ impl Session {
             guard.dismiss();
         }
         if self.lost || code.is_none() {
-            diagnose("spektacular: stdout is closed or not read: the run was stopped, and its end could not be told");
+            diagnose(UNDELIVERED);
         }
         let code = if self.lost { EXIT_UNDELIVERED } else { code.unwrap_or(EXIT_UNDELIVERED) };
         Ended { code, signal: self.signal }
@@ -390,17 +394,19 @@ impl Session {
             Message::Cancel { reason } => Event::Cancel(origin, reason, CancelSource::Orchestrator),
             Message::Start(_) if !self.run.is_waiting() => {
                 let failure = Failure::new(Code::InvalidRequest, "A second run.start.");
-                Event::Start(origin, Err(failure))
+                Event::Start(origin, Err(Refusal { failure, metadata: None }))
             }
-            Message::Start(options) => {
+            Message::Start(start) => {
+                let (options, wrong) = *start;
+                let metadata = options.metadata.clone().or_else(|| self.defaults.metadata.clone()).map(Json);
                 let bad_id = origin.run_id.as_ref().is_some_and(|id| !is_run_id(id));
                 let start = if bad_id {
                     let message = "run.start: `run_id` must match ^[A-Za-z0-9._:-]{1,128}$.";
                     Err(Failure::new(Code::InvalidRequest, message))
                 } else {
-                    prepare::start(*options, &self.defaults)
+                    prepare::start(options, wrong, &self.defaults)
                 };
-                Event::Start(origin, start)
+                Event::Start(origin, start.map_err(|failure| Refusal { failure, metadata }))
             }
             Message::Input(input) => {
                 let cwd = input.question_id.as_deref().and_then(|id| self.run.path_question(id));

@@ -15,9 +15,12 @@ use std::path::Path;
 const VALUE_BYTES: u64 = 1 << 20;
 
 /// Checks a run.start against the machine. `defaults` is the layer of flags and configuration below it.
-pub(crate) fn start(options: Result<Options, Problem>, defaults: &Options) -> Result<Box<Start>, Failure> {
+pub(crate) fn start(options: Options, wrong: Option<Problem>, defaults: &Options) -> Result<Box<Start>, Failure> {
     let bad = |message: String| Failure::new(Code::InvalidRequest, message);
-    let options = options.map_err(|problem| bad(problem.message()))?.over(defaults.clone());
+    if let Some(problem) = wrong {
+        return Err(bad(problem.message()));
+    }
+    let options = options.over(defaults.clone());
     let prompt = options.prompt.clone().ok_or_else(|| bad("run.start: `prompt` must be a non-empty string.".into()))?;
     let name = options.agent.clone().unwrap_or_else(|| registry::DEFAULT.into());
     let entry = registry::find(&name)

@@ -90,6 +90,19 @@ fn questions(frames: &[Frame]) -> Checked {
     Ok(())
 }
 
+/// The questions that wait for an answer.
+pub(crate) fn open_questions(frames: &[Frame]) -> BTreeSet<&str> {
+    let mut open = BTreeSet::new();
+    for Frame { value, .. } in frames {
+        let id = value["payload"]["question_id"].as_str().unwrap_or_default();
+        match value["type"] == "run.question" {
+            true => drop(open.insert(id)),
+            false => drop(open.remove(id)),
+        }
+    }
+    open
+}
+
 /// A message ends once; a tool call begins and ends at most once, in this order.
 fn messages_and_calls(frames: &[Frame]) -> Checked {
     let (mut messages, mut calls) = (BTreeMap::new(), BTreeMap::new());

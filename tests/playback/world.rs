@@ -11,7 +11,7 @@ use spektacular::protocol::question::Given;
 use spektacular::protocol::request::Options;
 use spektacular::protocol::words::Source;
 use spektacular::redact::Redactor;
-use spektacular::run::{Answered, Effect, Event, Gone, Input, Method, OnEof, Origin, Run, Start};
+use spektacular::run::{Answered, Effect, Event, Gone, Input, Method, OnEof, Origin, Refusal, Run, Start};
 use std::collections::VecDeque;
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -96,8 +96,12 @@ impl World {
     /// Gives the run an event and carries out what it wants. Gives the number of effects.
     pub(crate) fn step(&mut self, event: Event<'_>) -> usize {
         let effects = self.run.step(self.now, event);
-        let count = effects.len();
+        let mut count = effects.len();
         effects.into_iter().for_each(|effect| self.carry_out(effect));
+        // A long line is taken in parts.
+        while self.run.has_more() {
+            count += self.step(Event::More);
+        }
         if self.run.is_stopping() {
             self.stopping = self.stopping.or(Some(self.now));
         }
@@ -166,10 +170,12 @@ impl World {
             Message::UnknownType => Event::UnknownType(origin),
             Message::Cancel { reason } => Event::Cancel(origin, reason, Source::Orchestrator),
             Message::Start(_) if !self.run.is_waiting() => {
-                Event::Start(origin, Err(Failure::new(Code::InvalidRequest, "A second run.start.")))
+                let failure = Failure::new(Code::InvalidRequest, "A second run.start.");
+                Event::Start(origin, Err(Refusal { failure, metadata: None }))
             }
             Message::Start(options) => {
-                let options = (*options).expect("the script's run.start is valid");
+                let (options, wrong) = *options;
+                assert_eq!(wrong, None, "the script's run.start is valid");
                 Event::Start(origin, Ok(Box::new(self.start(self.over.clone().over(options)))))
             }
             Message::Input(input) => {

@@ -183,7 +183,7 @@ fn a_permission_that_nobody_can_give_is_denied() {
 #[test]
 fn a_question_in_the_text_is_asked_after_the_turn() {
     let run = ask(Agent::Claude, "marker", vec![rule("clarification", "Way", json!("Left"))]);
-    run.completed("On I go.");
+    assert_eq!(run.completed("On I go.")["usage"]["input_tokens"], 200, "of both turns");
     assert_eq!(run.questions().len(), 1);
     assert_eq!(run.questions()[0].text("text"), "Which way?");
     assert!(run.stub().last_heard().contains("Left"), "{}", run.stub().last_heard());

@@ -51,6 +51,11 @@ fn a_session_goes_on(agent: Agent) {
     let payload = json!({"prompt": "Which word?", "session_id": session});
     let second = run(first.again(agent), payload, Vec::new());
     assert_eq!(second.completed("I said heron.")["session_id"], session);
+    let (before, now) = (&first.outcome.completed()["usage"], &second.outcome.completed()["usage"]);
+    assert_eq!(now["input_tokens"], before["input_tokens"]);
+    // The agent may count on from the earlier run: then the cost of this one is not known.
+    let cost = &now["cost_usd"];
+    assert!(cost.is_null() || *cost == before["cost_usd"], "{cost} is not the cost of this run");
     let heard = second.stub().last_heard();
     for part in ["Say a word.", "The word is heron.", "Which word?"] {
         assert!(heard.contains(part), "{part} is not in: {heard}");

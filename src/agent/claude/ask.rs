@@ -27,8 +27,8 @@ enum What {
     Permission(Vec<Value>),
 }
 
-/// Reads a can_use_tool. `None`: it is not one that can be answered.
-pub(super) fn read(_id: &str, request: &Object<'_>) -> Option<(Pending, Asks)> {
+/// Reads a can_use_tool; `known_plan` is the plan that it may leave out. `None`: it is not one that can be answered.
+pub(super) fn read(request: &Object<'_>, known_plan: Option<String>) -> Option<(Pending, Asks)> {
     let name = request.str("tool_name")?;
     let raw = request.raw("input")?;
     let input = Object::parse(raw.get())?;
@@ -50,7 +50,11 @@ pub(super) fn read(_id: &str, request: &Object<'_>) -> Option<(Pending, Asks)> {
             .into_iter()
             .map(|at| Location { path: at.path.to_string_lossy().into_owned(), line: at.line })
             .collect(),
-        detail: if plan { input.str("plan").unwrap_or_default() } else { tools::detail(&name, &input, raw.get()) },
+        detail: if plan {
+            input.str("plan").or(known_plan).unwrap_or_default()
+        } else {
+            tools::detail(&name, &input, raw.get())
+        },
     };
     let text = match (plan, subject.detail.is_empty()) {
         (true, false) => subject.detail.clone(),

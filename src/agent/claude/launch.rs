@@ -1,9 +1,11 @@
 //! Claude Code's command line and environment.
 
+use crate::agent::{Event, Turn};
 use crate::failure::{Code, Failure};
 use crate::protocol::json::to_line;
 use crate::protocol::limits::ARGUMENT_BYTES;
 use crate::protocol::request::{McpServer, Settings};
+use crate::protocol::words::Warning;
 use serde_json::{Map, Value, json};
 
 /// The arguments for these settings. Values go in one word with their flag, so that none is taken for a flag.
@@ -75,6 +77,8 @@ pub(super) fn environment(settings: &Settings) -> Vec<(String, String)> {
     let mut env = vec![
         // A sub-agent then runs inline, and a turn has exactly one result.
         ("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS".to_owned(), "1".to_owned()),
+        // Else an inline sub-agent's texts do not come (2.1.330; 2.1.197 has no such switch).
+        ("CLAUDE_CODE_FORWARD_SUBAGENT_TEXT".to_owned(), "1".to_owned()),
         ("DISABLE_AUTOUPDATER".to_owned(), "1".to_owned()),
     ];
     if !settings.raw_prompt {
@@ -89,4 +93,29 @@ pub(super) fn prompt(settings: &Settings) -> String {
     let command = settings.prompt.trim_start().starts_with('/');
     let guard = if command && !settings.raw_prompt { "\n" } else { "" };
     format!("{guard}{}", settings.prompt)
+}
+
+/// Says which of the settings a recording cannot follow.
+pub(super) fn without_effect(settings: &Settings, turn: &mut Turn) -> Result<(), Failure> {
+    if settings.session_id.is_some() {
+        let message = "run.start: `session_id` cannot be given: this agent has no sessions to resume.";
+        return Err(Failure::new(Code::InvalidRequest, message));
+    }
+    let given = [
+        ("model", settings.model.is_some()),
+        ("effort", settings.effort.is_some()),
+        ("system_prompt", settings.system_prompt.is_some()),
+        ("max_turns", settings.max_turns.is_some()),
+        ("max_cost_usd", settings.max_cost_usd.is_some()),
+        ("output_schema", settings.output_schema.is_some()),
+        ("mcp_servers", !settings.mcp_servers.is_empty()),
+        ("add_dirs", !settings.add_dirs.is_empty()),
+        ("allowed_tools", settings.allowed_tools.is_some()),
+        ("disallowed_tools", settings.disallowed_tools.is_some()),
+    ];
+    for (field, _) in given.into_iter().filter(|(_, given)| *given) {
+        let text = format!("`{field}` has no effect on this agent");
+        turn.events.push(Event::Warning(Warning::UnsupportedOption, text));
+    }
+    Ok(())
 }

@@ -8,9 +8,12 @@
 mod ask;
 mod errors;
 mod launch;
+mod speech;
 mod tools;
+mod usage;
 
 use self::ask::Pending;
+use self::speech::{Speech, Stream, skip};
 use super::json::{Object, text, without_controls};
 use super::text::{Answer, Chunks, Fingerprint, LONG};
 use super::{AskKey, Driver, Event, Launch, Line, Program, Reply, Turn, TurnOver};
@@ -44,6 +47,8 @@ pub struct Claude {
     streaming: HashMap<Option<String>, String>,
     /// Blocks that are too long to be said at once.
     long: VecDeque<Speech>,
+    /// The plan of the last call that asks to leave plan mode.
+    plan: Option<String>,
     /// Where the line that is being read lies in memory.
     line_address: usize,
     /// The most of a final answer that a frame can take, in bytes.
@@ -54,39 +59,10 @@ pub struct Claude {
     resuming: bool,
     /// What the last synthetic message said of an error of the API's.
     api_error: Option<String>,
+    /// What the turns used so far.
+    used: Usage,
     /// Control requests of ours so far.
     requests: u64,
-}
-
-/// A text or thinking block of which pieces came.
-#[derive(Debug)]
-struct Stream {
-    message: String,
-    key: String,
-    thinking: bool,
-    sent: Fingerprint,
-}
-
-/// A block of a message. What is still to be said of it stands in `line` from `at` to `end`, as it was written.
-#[derive(Debug)]
-struct Speech {
-    key: String,
-    parent: Option<String>,
-    thinking: bool,
-    line: String,
-    at: usize,
-    end: usize,
-}
-
-impl Speech {
-    fn event(&self, piece: String, done: bool) -> Event {
-        let (message, parent) = (self.key.clone(), self.parent.clone());
-        if self.thinking {
-            Event::Reasoning { message, piece, done, parent }
-        } else {
-            Event::Text { message, piece, done, parent }
-        }
-    }
 }
 
 impl Claude {
@@ -102,14 +78,21 @@ impl Claude {
             streams: HashMap::new(),
             streaming: HashMap::new(),
             long: VecDeque::new(),
+            plan: None,
             line_address: 0,
             answer_bytes: limits::FRAME_BYTES,
             outputs: false,
             session_known: false,
             resuming: false,
             api_error: None,
+            used: Usage::default(),
             requests: 0,
         }
+    }
+
+    /// A recording says what it says, whatever it is asked.
+    fn is_recording(&self) -> bool {
+        self.program == Program::Myself
     }
 
     fn control(&mut self, subtype: &str, turn: &mut Turn) {
@@ -279,6 +262,8 @@ impl Claude {
             // These are questions and results, and come as such.
             "AskUserQuestion" | "StructuredOutput" => return,
             "TodoWrite" => return turn.events.extend(input.as_ref().map(plan)),
+            // The request for leave, which follows, may come without the plan.
+            "ExitPlanMode" => self.plan = input.as_ref().and_then(|input| input.str("plan")),
             _ => {}
         }
         turn.events.push(Event::Tool {
@@ -319,7 +304,7 @@ impl Claude {
     fn control_request(&mut self, line: &Object<'_>, turn: &mut Turn) {
         let Some(id) = line.str("request_id") else { return turn.events.push(Event::Unparsed) };
         let request = line.object("request").filter(|r| r.is("subtype", "can_use_tool"));
-        let Some((pending, asks)) = request.and_then(|request| ask::read(&id, &request)) else {
+        let Some((pending, asks)) = request.and_then(|request| ask::read(&request, self.plan.take())) else {
             turn.send.push(refuse_request(&id));
             return;
         };
@@ -328,13 +313,23 @@ impl Claude {
         turn.events.push(Event::Ask { key, asks });
     }
 
+    /// What this run used so far. In a resumed session the sums over the process also hold what earlier runs of it
+    /// used (seen with 2.1.330), so there the turns are added up, and the cost is not known.
+    fn usage(&mut self, result: &Object<'_>) -> Usage {
+        usage::add(&mut self.used, usage::of_turn(result));
+        match usage::of_process(result).filter(|_| !self.resuming) {
+            Some(usage) => usage,
+            None => Usage { cost_usd: result.number("total_cost_usd").filter(|_| !self.resuming), ..self.used },
+        }
+    }
+
     fn final_answer(&self, result: &RawValue) -> Answer {
         Answer::collect(Chunks::new(result.get()), self.answer_bytes)
     }
 
     fn result(&mut self, message: &Object<'_>, turn: &mut Turn) {
         self.streams.clear();
-        turn.events.push(Event::Usage(usage(message)));
+        turn.events.push(Event::Usage(self.usage(message)));
         if message.bool("is_error") == Some(false) {
             turn.events.push(Event::TurnOver(TurnOver::Completed {
                 answer: message.raw("result").map(|raw| self.final_answer(raw)).unwrap_or_default(),
@@ -358,16 +353,24 @@ impl Claude {
 
 impl Driver for Claude {
     fn capabilities(&self) -> Capabilities {
+        let real = Some(!self.is_recording());
         Capabilities {
             questions: vec![QuestionKind::Select, QuestionKind::Text],
-            resume: Some(true),
-            deltas: Some(true),
-            structured_output: Some(true),
+            resume: real,
+            deltas: real,
+            structured_output: real,
             usage: Some(true),
         }
     }
 
-    fn launch(&mut self, settings: &Settings, _turn: &mut Turn) -> Result<Launch, Failure> {
+    fn takes_turns(&self) -> bool {
+        !self.is_recording()
+    }
+
+    fn launch(&mut self, settings: &Settings, turn: &mut Turn) -> Result<Launch, Failure> {
+        if self.is_recording() {
+            launch::without_effect(settings, turn)?;
+        }
         self.resuming = settings.session_id.is_some();
         self.answer_bytes = settings.max_frame_bytes.saturating_mul(limits::COMPLETED_FACTOR);
         self.outputs = settings.progress == Level::Full;
@@ -454,20 +457,6 @@ fn refuse_request(id: &str) -> String {
         "response": {"subtype": "error", "request_id": id, "error": "This host does not serve this request."}}))
 }
 
-/// Takes what was streamed off the beginning of a block. `None`: the block says something else.
-fn skip(chunks: &mut Chunks<'_>, sent: &Fingerprint) -> Option<String> {
-    let mut seen = Fingerprint::default();
-    while seen.bytes() < sent.bytes() {
-        let chunk = chunks.next()?;
-        let (old, new) = chunk.split_at_checked((sent.bytes() - seen.bytes()).min(chunk.len()))?;
-        seen.push(old);
-        if !new.is_empty() {
-            return (seen == *sent).then(|| new.to_owned());
-        }
-    }
-    (seen == *sent).then(String::new)
-}
-
 fn plan(input: &Object<'_>) -> Event {
     let entry = |todo: Object<'_>| {
         let status = match todo.str("status").as_deref() {
@@ -489,20 +478,6 @@ fn changed(tool: &str, detail: &Object<'_>, turn: &mut Turn) {
     };
     let action = if detail.is("type", "create") { Action::Created } else { Action::Modified };
     turn.events.extend(path.map(|path| Event::Changed { path: PathBuf::from(path), action }));
-}
-
-/// Claude's input_tokens leave the cache out; ours hold it.
-fn usage(result: &Object<'_>) -> Usage {
-    let cost_usd = result.number("total_cost_usd");
-    let Some(usage) = result.object("usage") else { return Usage { cost_usd, ..Usage::default() } };
-    let cached = usage.count("cache_read_input_tokens");
-    let created = usage.count("cache_creation_input_tokens").unwrap_or(0);
-    Usage {
-        input_tokens: usage.count("input_tokens").map(|n| n + created + cached.unwrap_or(0)),
-        output_tokens: usage.count("output_tokens"),
-        cached_input_tokens: cached,
-        cost_usd,
-    }
 }
 
 /// The text of a JSON value that is a string, else the value as it was written.

@@ -1,0 +1,44 @@
+//! What a run of Claude Code used: a result says it of one turn, and of the whole process.
+
+use crate::agent::json::Object;
+use crate::protocol::outbound::Usage;
+
+/// What a result says of one turn, without its sub-agents. Claude's input_tokens leave the cache out; ours hold it.
+pub(super) fn of_turn(result: &Object<'_>) -> Usage {
+    let Some(usage) = result.object("usage") else { return Usage::default() };
+    let cached = usage.count("cache_read_input_tokens");
+    let created = usage.count("cache_creation_input_tokens").unwrap_or(0);
+    Usage {
+        input_tokens: usage.count("input_tokens").map(|n| n + created + cached.unwrap_or(0)),
+        output_tokens: usage.count("output_tokens"),
+        cached_input_tokens: cached,
+        cost_usd: None,
+    }
+}
+
+/// What the process used so far, by all models and sub-agents. `None`: the result does not say.
+pub(super) fn of_process(result: &Object<'_>) -> Option<Usage> {
+    let models = result.object("modelUsage")?;
+    let mut total = Usage { cost_usd: result.number("total_cost_usd"), ..Usage::default() };
+    for (_, raw) in models.iter() {
+        let model = Object::parse(raw.get())?;
+        let cached = model.count("cacheReadInputTokens")?;
+        let input = model.count("inputTokens")? + cached + model.count("cacheCreationInputTokens").unwrap_or(0);
+        let output_tokens = model.count("outputTokens");
+        add(
+            &mut total,
+            Usage { input_tokens: Some(input), output_tokens, cached_input_tokens: Some(cached), cost_usd: None },
+        );
+    }
+    total.input_tokens.is_some().then_some(total)
+}
+
+pub(super) fn add(total: &mut Usage, more: Usage) {
+    let sum = |a: Option<u64>, b: Option<u64>| match (a, b) {
+        (Some(a), Some(b)) => Some(a.saturating_add(b)),
+        (a, b) => a.or(b),
+    };
+    total.input_tokens = sum(total.input_tokens, more.input_tokens);
+    total.output_tokens = sum(total.output_tokens, more.output_tokens);
+    total.cached_input_tokens = sum(total.cached_input_tokens, more.cached_input_tokens);
+}
