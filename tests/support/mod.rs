@@ -43,6 +43,14 @@ pub(crate) struct Case {
     nonblocking: bool,
 }
 
+/// A shell starts its background jobs with SIGINT ignored, nohup does so with SIGHUP; the program keeps to that, so a
+/// test of signals must undo it.
+fn signals_are_ignored() -> bool {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap_or_default();
+    u64::from_str_radix(mask.trim(), 16).is_ok_and(|mask| mask & 0b100_0000_0000_0011 != 0)
+}
+
 impl Case {
     pub(crate) fn new() -> Case {
         let dir = tempfile::Builder::new().prefix("spk-").tempdir().expect("temp dir");
@@ -145,6 +153,11 @@ impl Case {
                 let mut sh = Command::new("/bin/sh");
                 sh.args(["-c", text, "sh", binary]);
                 sh
+            }
+            None if signals_are_ignored() => {
+                let mut env = Command::new("/usr/bin/env");
+                env.args(["--default-signal=INT,HUP,TERM", binary]);
+                env
             }
             None => Command::new(binary),
         };

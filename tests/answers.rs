@@ -1,0 +1,351 @@
+//! The tables of the protocol's chapter on questions: which values are answers, and what happens when nobody gives one.
+//! An agent of the test's own asks every kind, also those that no real agent here raises.
+
+use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Value, json};
+use spektacular::agent::{AskKey, Driver, Event as AgentEvent, Launch, Line, Program, Reply, Turn, TurnOver};
+use spektacular::failure::{Code, Failure};
+use spektacular::protocol::frame::Stamper;
+use spektacular::protocol::outbound::{AgentExit, Body, Capabilities};
+use spektacular::protocol::question::{Answer, Ask, Choice, Choices, Kind, PathFact, Subject, Validation, check};
+use spektacular::protocol::request::{Options, Settings};
+use spektacular::protocol::words::{Category, PathType, Purpose};
+use spektacular::redact::Redactor;
+use spektacular::run::{Answered, Effect, Event, Input, OnEof, Origin, Run, Start};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::{Duration, SystemTime};
+
+fn raw(value: &Value) -> Box<RawValue> {
+    to_raw_value(value).unwrap()
+}
+
+fn select(multiple: bool, allow_other: bool) -> Kind {
+    let choice = |value: &str, label: &str| Choice { value: value.into(), label: label.into(), description: None };
+    let all = [choice("pg", "Postgres"), choice("lite", "SQLite"), choice("2", "Two")];
+    Kind::Select { choices: Choices::new(all).unwrap(), multiple, allow_other }
+}
+
+fn ask(kind: Kind) -> Ask {
+    Ask::new(Purpose::Clarification, kind, "Header", "What?")
+}
+
+fn ruled(kind: Kind, validation: Validation) -> Ask {
+    Ask { validation, ..ask(kind) }
+}
+
+fn one(text: &str) -> Option<Answer> {
+    Some(Answer::One(text.into()))
+}
+
+fn many(texts: &[&str]) -> Option<Answer> {
+    Some(Answer::Many(texts.iter().map(|t| (*t).to_owned()).collect()))
+}
+
+fn text(text: &str) -> Option<Answer> {
+    Some(Answer::Text(text.into()))
+}
+
+#[test]
+fn values_are_answers_as_their_kind_says() {
+    let yes = Some(Answer::Bool(true));
+    let no = Some(Answer::Bool(false));
+    let rows: Vec<(Ask, Value, Option<Answer>)> = vec![
+        (ask(Kind::Confirm), json!(true), yes.clone()),
+        (ask(Kind::Confirm), json!("Yes"), yes.clone()),
+        (ask(Kind::Confirm), json!("y"), yes.clone()),
+        (ask(Kind::Confirm), json!("true"), yes),
+        (ask(Kind::Confirm), json!(false), no.clone()),
+        (ask(Kind::Confirm), json!("NO"), no.clone()),
+        (ask(Kind::Confirm), json!("n"), no),
+        (ask(Kind::Confirm), json!(1), None),
+        (ask(Kind::Confirm), json!("perhaps"), None),
+        (ask(select(false, false)), json!("pg"), one("pg")),
+        (ask(select(false, false)), json!("POSTGRES"), one("pg")),
+        (ask(select(false, false)), json!(1), one("pg")),
+        (ask(select(false, false)), json!("1"), one("pg")),
+        // A value goes before a number.
+        (ask(select(false, false)), json!("2"), one("2")),
+        (ask(select(false, false)), json!(2), one("lite")),
+        (ask(select(false, false)), json!(0), None),
+        (ask(select(false, false)), json!(4), None),
+        (ask(select(false, false)), json!(1.5), None),
+        (ask(select(false, false)), json!("mysql"), None),
+        (ask(select(false, false)), json!(["pg"]), None),
+        (ask(select(false, true)), json!("mysql"), one("mysql")),
+        (ask(select(false, true)), json!("  "), None),
+        (ask(select(true, false)), json!(["pg", "SQLite"]), many(&["pg", "lite"])),
+        (ask(select(true, false)), json!("pg"), many(&["pg"])),
+        (ask(select(true, false)), json!([1, 1]), many(&["pg"])),
+        (ask(select(true, false)), json!(["pg", "mysql"]), None),
+        (ask(select(true, false)), json!([]), None),
+        (ask(select(true, true)), json!(["pg", "mysql"]), many(&["pg", "mysql"])),
+        (ask(Kind::Text), json!("words"), text("words")),
+        (ask(Kind::Text), json!(5), None),
+        (ask(Kind::Secret), json!("hush"), text("hush")),
+        (ask(Kind::Secret), json!(["hush"]), None),
+        (ask(Kind::FilePath), json!("a/b"), text("a/b")),
+        (ask(Kind::FilePath), json!(""), None),
+        (ask(Kind::FilePath), json!("a\0b"), None),
+        (ask(Kind::Text), json!(null), None),
+        (Ask { required: false, ..ask(Kind::Text) }, json!(null), Some(Answer::Null)),
+    ];
+    for (ask, value, wanted) in rows {
+        assert_eq!(check(&ask, &raw(&value), None).ok(), wanted, "{value} to {:?}", ask.kind);
+    }
+}
+
+#[test]
+fn answers_fulfil_their_validation() {
+    let rules = Validation::default;
+    let rows: Vec<(Ask, Value, bool)> = vec![
+        (ruled(Kind::Text, Validation { min_length: Some(2), ..rules() }), json!("é"), false),
+        (ruled(Kind::Text, Validation { min_length: Some(2), ..rules() }), json!("éé"), true),
+        (ruled(Kind::Text, Validation { max_length: Some(2), ..rules() }), json!("ééé"), false),
+        (ruled(Kind::Text, Validation { pattern: Some("^v[0-9]+$".into()), ..rules() }), json!("v12"), true),
+        (ruled(Kind::Text, Validation { pattern: Some("^v[0-9]+$".into()), ..rules() }), json!("x"), false),
+        // A pattern that cannot be evaluated is passed on and not checked.
+        (ruled(Kind::Text, Validation { pattern: Some("(?<=a)b".into()), ..rules() }), json!("x"), true),
+        (ruled(Kind::Text, Validation { min: Some(1.0), max: Some(9.0), ..rules() }), json!("5.5"), true),
+        (ruled(Kind::Text, Validation { min: Some(1.0), ..rules() }), json!("0"), false),
+        (ruled(Kind::Text, Validation { max: Some(9.0), ..rules() }), json!("10"), false),
+        (ruled(Kind::Text, Validation { integer: Some(true), ..rules() }), json!("5.5"), false),
+        (ruled(Kind::Text, Validation { integer: Some(true), ..rules() }), json!("seven"), false),
+        (ruled(select(true, false), Validation { min_selected: Some(2), ..rules() }), json!(["pg"]), false),
+        (ruled(select(true, false), Validation { max_selected: Some(1), ..rules() }), json!(["pg", "2"]), false),
+        (ruled(select(true, false), Validation { min_selected: Some(0), ..rules() }), json!([]), true),
+    ];
+    for (ask, value, fits) in rows {
+        assert_eq!(check(&ask, &raw(&value), None).is_ok(), fits, "{value} under {:?}", ask.validation);
+    }
+    let exists = ruled(Kind::FilePath, Validation { must_exist: Some(true), ..rules() });
+    let folder = ruled(Kind::FilePath, Validation { path_type: Some(PathType::Directory), ..rules() });
+    let file = ruled(Kind::FilePath, Validation { path_type: Some(PathType::File), ..rules() });
+    for (ask, fact, fits) in [
+        (&exists, PathFact::Missing, false),
+        (&exists, PathFact::File, true),
+        (&folder, PathFact::File, false),
+        (&folder, PathFact::Directory, true),
+        (&file, PathFact::Directory, false),
+        (&file, PathFact::Missing, true),
+    ] {
+        assert_eq!(check(ask, &raw(&json!("p")), Some(fact)).is_ok(), fits, "{fact:?} under {:?}", ask.validation);
+    }
+}
+
+/// An agent that asks once, and tells the test how it was answered.
+struct Asker {
+    asks: Vec<Ask>,
+    heard: Sender<Vec<Reply>>,
+}
+
+impl Driver for Asker {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities { questions: Vec::new(), resume: None, deltas: None, structured_output: None, usage: None }
+    }
+
+    fn launch(&mut self, _: &Settings, _: &mut Turn) -> Result<Launch, Failure> {
+        let program = Program::Command("asker".into());
+        let (args, env, env_remove, send) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        Ok(Launch { program, args, env, env_remove, send, close_input: false, start_timeout: None, driver: "asker" })
+    }
+
+    fn line(&mut self, _: Line<'_>, turn: &mut Turn) {
+        let asks = std::mem::take(&mut self.asks);
+        turn.events.push(AgentEvent::Ask { key: AskKey("1".into()), asks });
+    }
+
+    fn answer(&mut self, _: &AskKey, replies: &[Reply], _: &mut Turn) {
+        self.heard.send(replies.to_vec()).unwrap();
+    }
+
+    fn follow_up(&mut self, _: &str, _: &mut Turn) {}
+    fn interrupt(&mut self, _: &mut Turn) {}
+    fn finish(&mut self, _: &mut Turn) {}
+
+    fn exited(&mut self, _: AgentExit, _: bool, _: &str) -> TurnOver {
+        TurnOver::Failed(Failure::new(Code::AgentExited, "gone"))
+    }
+}
+
+/// A run in which `asks` are open, and what came of it so far.
+struct Case {
+    run: Run,
+    heard: Receiver<Vec<Reply>>,
+    frames: Vec<Value>,
+    stamper: Stamper,
+}
+
+impl Case {
+    fn new(asks: Vec<Ask>, settings: &Value) -> Case {
+        let (heard_in, heard) = channel();
+        let (options, wrong) = Options::parse(Some(&raw(settings)));
+        assert_eq!(wrong, None);
+        let settings = options.resolve("go".into(), "asker".into(), "/w".into());
+        let driver = Box::new(Asker { asks, heard: heard_in });
+        let start =
+            Start { settings, display_name: "Asker".into(), driver, redactor: Redactor::new(), short_secrets: 0 };
+        let run = Run::new("t", OnEof::Continue, Redactor::new());
+        let mut case = Case { run, heard, frames: Vec::new(), stamper: Stamper::new() };
+        case.step(0, Event::Start(Origin::default(), Ok(Box::new(start))));
+        case.step(0, Event::Spawned);
+        case.step(0, Event::Line(Line::Text("ask".into())));
+        case
+    }
+
+    fn step(&mut self, at_s: u64, event: Event<'_>) {
+        for effect in self.run.step(Duration::from_secs(at_s), event) {
+            if let Effect::Emit { body, .. } = effect {
+                let body: Body = *body;
+                let mut frame = self.stamper.stamp(SystemTime::now(), None, body).unwrap();
+                self.frames.push(serde_json::from_slice(&frame.to_line(1 << 18)).unwrap());
+            }
+        }
+    }
+
+    fn answer(&mut self, number: usize, answered: Answered) {
+        let input = Input { question_id: Some(format!("q_t_{number}")), answered: Some(answered), message: None };
+        self.step(1, Event::Input(Origin::default(), input));
+    }
+
+    fn of_kind(&self, kind: &str) -> Vec<&Value> {
+        self.frames.iter().map(|f| &f["payload"]).filter(|p| p["kind"] == kind).collect()
+    }
+
+    fn questions(&self) -> Vec<&Value> {
+        self.frames.iter().filter(|f| f["type"] == "run.question").map(|f| &f["payload"]).collect()
+    }
+
+    /// The code with which the run is to fail, if it is.
+    fn failure(mut self) -> Option<String> {
+        if !self.run.is_stopping() {
+            return None;
+        }
+        let exit = AgentExit { code: Some(0), signal: None };
+        let files = Some(Vec::new());
+        let gone = spektacular::run::Gone { exit, leaked: false, stderr_tail: String::new(), files };
+        self.step(2, Event::Gone(gone));
+        Some(self.frames.last().unwrap()["payload"]["code"].as_str().unwrap().to_owned())
+    }
+}
+
+/// With a default, not required, required.
+fn three() -> [Ask; 3] {
+    [
+        Ask { default: Some(Answer::Text("by default".into())), ..ask(Kind::Text) },
+        Ask { required: false, ..ask(Kind::Text) },
+        ask(Kind::Text),
+    ]
+}
+
+#[test]
+fn what_happens_when_nobody_answers_is_as_the_table_says() {
+    let default = Reply::Answer(Answer::Text("by default".into()));
+    let null = Reply::Answer(Answer::Null);
+    let declined = Reply::Declined(None);
+    let fails = |code: &str| Err(code.to_owned());
+    let rows = [
+        ("timeout", json!({}), [Ok(default.clone()), Ok(null.clone()), fails("question_timeout")]),
+        (
+            "timeout",
+            json!({"on_question_timeout": "continue"}),
+            [Ok(default.clone()), Ok(null.clone()), Ok(declined.clone())],
+        ),
+        ("input_closed", json!({}), [Ok(default.clone()), Ok(null.clone()), fails("input_closed")]),
+        ("declined", json!({}), [Ok(declined.clone()), Ok(declined.clone()), Ok(declined)]),
+        ("headless", json!({"interactive": false}), [Ok(default), Ok(null), Ok(Reply::NoUser)]),
+    ];
+    for (why, settings, wanted) in rows {
+        for (ask, wanted) in three().into_iter().zip(wanted) {
+            let has_default = ask.default.is_some();
+            let mut case = Case::new(vec![ask], &settings);
+            match why {
+                "timeout" => case.step(300, Event::Tick),
+                "input_closed" => case.step(1, Event::InputEnded),
+                "declined" => case.answer(1, Answered::Declined),
+                _ => assert_eq!(case.questions().len(), 0, "a headless run asked"),
+            }
+            let resolved = case.of_kind("question_resolved");
+            assert_eq!(resolved.len(), 1, "{why}");
+            assert_eq!(resolved[0]["resolution"], why);
+            assert_eq!(resolved[0]["used_default"], has_default && why != "declined", "{why}");
+            match wanted {
+                Ok(reply) => {
+                    assert_eq!(case.heard.try_recv().unwrap(), [reply], "{why}");
+                    assert_eq!(case.failure(), None, "{why}");
+                }
+                Err(code) => {
+                    assert!(case.heard.try_recv().is_err(), "{why}: the agent heard of it");
+                    assert_eq!(case.failure(), Some(code));
+                }
+            }
+        }
+    }
+}
+
+fn permission(category: Category) -> Ask {
+    let subject = Subject { category, title: "t".into(), locations: Vec::new(), detail: "d".into() };
+    Ask::permission(subject, "Allow t?", true)
+}
+
+#[test]
+fn a_permission_is_answered_by_its_policy_and_by_its_default() {
+    let allowed = Reply::Answer(Answer::One("allow_once".into()));
+    let rows = [
+        (json!({"permissions": "allow"}), "policy", json!("allow_once"), allowed.clone()),
+        (json!({"permissions": "deny"}), "policy", json!("deny"), Reply::Denied(None)),
+        (json!({"permissions": {"edit": "allow", "*": "deny"}}), "policy", json!("allow_once"), allowed),
+        (json!({"permissions": {"read": "allow", "*": "deny"}}), "policy", json!("deny"), Reply::Denied(None)),
+        (json!({"interactive": false}), "headless", json!("deny"), Reply::Denied(None)),
+    ];
+    for (settings, resolution, value, reply) in rows {
+        let case = Case::new(vec![permission(Category::Edit)], &settings);
+        assert_eq!(case.questions().len(), 0);
+        let resolved = case.of_kind("question_resolved");
+        assert_eq!((&resolved[0]["resolution"], &resolved[0]["value"]), (&json!(resolution), &value));
+        assert_eq!(resolved[0]["subject"]["category"], "edit");
+        assert_eq!(case.heard.try_recv().unwrap(), [reply]);
+    }
+    let mut late = Case::new(vec![permission(Category::Edit)], &json!({}));
+    late.step(300, Event::Tick);
+    assert_eq!(late.of_kind("question_resolved")[0]["used_default"], true);
+    assert_eq!(late.heard.try_recv().unwrap(), [Reply::Denied(None)]);
+}
+
+#[test]
+fn a_group_waits_for_all_and_its_clock_starts_again_with_each_answer() {
+    let mut case = Case::new(vec![ask(Kind::Text), ask(Kind::Confirm)], &json!({"question_timeout_s": 10}));
+    let ids: Vec<&Value> = case.questions().iter().map(|q| &q["group_id"]).collect();
+    assert_eq!(ids, [ids[0], ids[0]]);
+    assert_eq!(case.questions()[0]["group_size"], 2);
+    case.answer(1, Answered::Value(raw(&json!("words")), None));
+    assert!(case.heard.try_recv().is_err(), "half a group was handed on");
+    case.step(10, Event::Tick);
+    assert_eq!(case.of_kind("question_resolved").len(), 1, "the clock did not start again");
+    case.step(11, Event::Tick);
+    assert_eq!(case.failure(), Some("question_timeout".into()));
+}
+
+#[test]
+fn five_bad_answers_count_as_declined() {
+    let mut case = Case::new(vec![ask(Kind::Confirm)], &json!({}));
+    for _ in 0..5 {
+        case.answer(1, Answered::Value(raw(&json!("perhaps")), None));
+    }
+    let attempts: Vec<&Value> = case.questions().iter().map(|q| &q["attempt"]).collect();
+    assert_eq!(attempts, [1, 2, 3, 4, 5]);
+    assert!(case.questions()[0].get("error").is_none() && case.questions()[4]["error"].is_string());
+    assert_eq!(case.of_kind("question_resolved")[0]["resolution"], "declined");
+    assert_eq!(case.heard.try_recv().unwrap(), [Reply::Declined(None)]);
+}
+
+#[test]
+fn a_secret_answer_is_never_seen_again() {
+    let secret = "correct-horse-battery";
+    let mut case = Case::new(vec![ask(Kind::Secret)], &json!({}));
+    case.answer(1, Answered::Value(raw(&json!(secret)), None));
+    assert_eq!(case.heard.try_recv().unwrap(), [Reply::Answer(Answer::Text(secret.into()))]);
+    assert_eq!(case.run.redactor().redact(&format!("it is {secret}.")), "it is [redacted].");
+    let mut short = Case::new(vec![ask(Kind::Secret)], &json!({}));
+    short.answer(1, Answered::Value(raw(&json!("hush")), None));
+    assert_eq!(short.of_kind("warning")[0]["code"], "short_secret");
+}
