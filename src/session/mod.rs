@@ -15,6 +15,7 @@ mod prepare;
 mod process;
 mod sources;
 pub mod tree;
+mod tty;
 mod writer;
 
 pub use doors::{Front, JsonFront};
@@ -132,6 +133,7 @@ struct AgentEnd {
 /// None: everything that goes wrong is a frame, or the exit code 74 where no frame can be delivered.
 pub fn run(setup: Setup) -> Ended {
     let began = Instant::now();
+    let _modes = (setup.source == Source::JsonLines).then(tty::LineModes::switch);
     let signals = sources::signals();
     tree::become_subreaper();
     let nonce = tree::nonce();
