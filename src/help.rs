@@ -176,8 +176,18 @@ pub fn did_you_mean<'a>(typed: &str, names: impl Iterator<Item = &'a str>) -> Op
         .map(|(_, name)| name)
 }
 
-/// How many characters must be put in, taken out or changed.
+/// How many characters must be put in, taken out, changed, or (as one) swapped with their neighbour.
 fn distance(a: &str, b: &str) -> usize {
+    let sorted = |text: &str| {
+        let mut letters: Vec<char> = text.chars().collect();
+        letters.sort_unstable();
+        letters
+    };
+    if a != b && sorted(a) == sorted(b) { 1 } else { edits(a, b) }
+}
+
+/// How many characters must be put in, taken out or changed.
+fn edits(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();
     for (i, ca) in a.chars().enumerate() {

@@ -162,7 +162,7 @@ impl Recorder {
 
     /// Takes what happened. [`Recorder::settle`] writes it.
     pub(crate) fn moment(&mut self, at: Duration, moment: Moment) {
-        if let Moment::Agent(line) = &moment {
+        if let Moment::Agent(line) | Moment::Host(line) | Moment::Stderr(line) = &moment {
             self.held_bytes += line.len();
         }
         self.held.push(Held { at, moment, pieces: Vec::new() });

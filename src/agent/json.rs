@@ -1,6 +1,6 @@
 //! An agent's JSON, read leniently: unknown fields and wrong types are absent, broken characters are repaired.
 
-use crate::protocol::json::Fields;
+use crate::protocol::json::{Fields, decode};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 
@@ -71,44 +71,12 @@ pub fn text(raw: &RawValue) -> Option<String> {
     raw.get().starts_with('"').then(|| decode(raw.get())).flatten()
 }
 
-/// A string literal, decoded. Half a surrogate pair becomes U+FFFD.
-pub(super) fn decode(literal: &str) -> Option<String> {
-    serde_json::from_str(literal).or_else(|_| serde_json::from_str(&replace_lone_surrogates(literal))).ok()
-}
-
 /// The line with raw control characters, which JSON forbids in strings, made blanks. Not copied if there is none.
 pub fn without_controls(line: Cow<'_, str>) -> Cow<'_, str> {
     if line.bytes().all(|b| b >= 0x20) && !line.starts_with('\u{feff}') {
         return line;
     }
     Cow::Owned(line.trim_start_matches('\u{feff}').replace(|c: char| c < ' ', " "))
-}
-
-/// `\ud800` without its partner → `\ufffd`; node prints such.
-fn replace_lone_surrogates(json: &str) -> String {
-    let mut out = String::with_capacity(json.len());
-    let mut rest = json;
-    while let Some(at) = rest.find('\\') {
-        out.push_str(&rest[..at]);
-        let tail = &rest[at..];
-        let unit = |text: &str| {
-            text.strip_prefix("\\u").and_then(|t| t.get(..4)).and_then(|h| u16::from_str_radix(h, 16).ok())
-        };
-        let taken = match (unit(tail), tail.get(6..).and_then(unit)) {
-            (Some(0xd800..=0xdbff), Some(0xdc00..=0xdfff)) => 12,
-            (Some(0xd800..=0xdfff), _) => {
-                out.push_str("\\ufffd");
-                rest = &tail[6..];
-                continue;
-            }
-            (Some(_), _) => 6,
-            // The backslash and the character that it escapes.
-            (None, _) => 1 + tail[1..].chars().next().map_or(0, char::len_utf8),
-        };
-        out.push_str(&tail[..taken]);
-        rest = &tail[taken..];
-    }
-    out + rest
 }
 
 #[cfg(test)]

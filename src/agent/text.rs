@@ -1,7 +1,7 @@
 //! Long texts of an agent's, decoded a chunk at a time: a line of many megabytes is held once, and what it says is
 //! never held as a whole beside it.
 
-use super::json::decode;
+use crate::protocol::json::decode;
 use std::hash::{DefaultHasher, Hasher};
 
 /// A JSON string longer than this, in bytes as it was written, is taken in chunks.

@@ -3,8 +3,9 @@
 use crate::cli::{Adhoc, Output};
 use crate::failure::{Code, Failure};
 use crate::protocol::inbound::{Inbound, Message};
-use crate::protocol::request::Options;
-use crate::protocol::words::Source as CancelSource;
+use crate::protocol::limits;
+use crate::protocol::request::{Options, Seconds};
+use crate::protocol::words::{Level, Source as CancelSource};
 use crate::run::OnEof;
 use crate::session::{self, Ended, Front, JsonFront, Setup, Source};
 use crate::terminal::TerminalFront;
@@ -12,7 +13,7 @@ use std::io::{IsTerminal, Read};
 use std::path::Path;
 
 /// The longest prompt that is read from a file or a pipe, in bytes: as long as the longest inbound line.
-const PROMPT_BYTES: u64 = crate::protocol::limits::INBOUND_LINE_BYTES as u64;
+const PROMPT_BYTES: u64 = limits::INBOUND_LINE_BYTES as u64;
 
 /// Runs it; gives the exit code.
 pub fn run(adhoc: Adhoc) -> u8 {
@@ -24,8 +25,20 @@ pub fn run(adhoc: Adhoc) -> u8 {
 
 /// A run that cannot begin, for an orchestrator: it too gets its terminal frame.
 pub fn refuse(failure: Failure) -> u8 {
-    let adhoc = Adhoc { output: Output::Json, ..Adhoc::default() };
-    session::run(Setup { refused: Some(failure), ..setup(adhoc, Box::new(JsonFront)) }).code
+    refuse_with(Adhoc { output: Output::Json, ..Adhoc::default() }, failure)
+}
+
+fn refuse_with(adhoc: Adhoc, failure: Failure) -> u8 {
+    if session::stdout_is_closed() {
+        return undelivered();
+    }
+    let setup = setup(adhoc, Box::new(JsonFront));
+    session::run(Setup { refused: Some(failure), source: Source::Nothing, ..setup }).code
+}
+
+fn undelivered() -> u8 {
+    session::diagnose(session::UNDELIVERED);
+    crate::failure::EXIT_UNDELIVERED
 }
 
 fn setup(adhoc: Adhoc, front: Box<dyn Front>) -> Setup {
@@ -44,12 +57,11 @@ fn setup(adhoc: Adhoc, front: Box<dyn Front>) -> Setup {
 
 fn json(adhoc: Adhoc) -> u8 {
     if session::stdout_is_closed() {
-        session::diagnose(session::UNDELIVERED);
-        return crate::failure::EXIT_UNDELIVERED;
+        return undelivered();
     }
     let given = match prompt(&adhoc) {
         Ok(given) => given,
-        Err(message) => return refuse(Failure::new(Code::Usage, message)),
+        Err(message) => return refuse_with(adhoc, Failure::new(Code::Usage, message)),
     };
     let read_messages = adhoc.read_messages;
     let mut setup = setup(adhoc, Box::new(JsonFront));
@@ -82,12 +94,20 @@ fn cli(adhoc: Adhoc) -> u8 {
         }
     };
     let present = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
-    let mut setup = setup(adhoc, Box::new(TerminalFront::default()));
+    let mut setup = setup(adhoc, Box::new(TerminalFront::new(std::io::stderr().is_terminal())));
     let interactive = setup.defaults.interactive.unwrap_or(present);
     setup.source = if present && interactive { Source::Terminal } else { Source::Nothing };
     setup.signal_source = CancelSource::Terminal;
-    setup.first =
-        Some(start(Options { prompt: Some(prompt), interactive: Some(interactive && present), ..Options::default() }));
+    let defaults = &setup.defaults;
+    let options = Options {
+        prompt: Some(prompt),
+        interactive: Some(interactive && present),
+        // A person may be away, and reads along.
+        question_timeout_s: defaults.question_timeout_s.or(Some(Seconds(limits::SECONDS))),
+        progress: defaults.progress.or(Some(Level::Full)),
+        ..Options::default()
+    };
+    setup.first = Some(start(options));
     let Ended { code, signal } = session::run(setup);
     // As shells expect of a program that a signal ended.
     signal.and_then(|signal| u8::try_from(128 + signal).ok()).unwrap_or(code)

@@ -154,15 +154,43 @@ pub fn map_strings(raw: &str, change: &mut dyn FnMut(&str) -> String) -> String 
         }
         let (literal, after) = rest.split_at(literal_len(rest));
         let is_key = after.trim_start().starts_with(':');
-        match serde_json::from_str::<String>(literal) {
-            Ok(text) if is_key => out.push_str(&to_line(&text)),
-            Ok(text) => out.push_str(&to_line(&change(&text))),
-            // Half a surrogate pair: it is ASCII as it stands, so it is passed on as it stands.
-            Err(_) => out.push_str(literal),
-        }
+        let text = decode(literal).unwrap_or_default();
+        out.push_str(&to_line(&if is_key { text } else { change(&text) }));
         rest = after;
     }
     out
+}
+
+/// A string literal, decoded. Half a surrogate pair becomes U+FFFD.
+pub fn decode(literal: &str) -> Option<String> {
+    serde_json::from_str(literal).or_else(|_| serde_json::from_str(&replace_lone_surrogates(literal))).ok()
+}
+
+/// `\ud800` without its partner → `\ufffd`; node prints such.
+fn replace_lone_surrogates(json: &str) -> String {
+    let mut out = String::with_capacity(json.len());
+    let mut rest = json;
+    while let Some(at) = rest.find('\\') {
+        out.push_str(&rest[..at]);
+        let tail = &rest[at..];
+        let unit = |text: &str| {
+            text.strip_prefix("\\u").and_then(|t| t.get(..4)).and_then(|h| u16::from_str_radix(h, 16).ok())
+        };
+        let taken = match (unit(tail), tail.get(6..).and_then(unit)) {
+            (Some(0xd800..=0xdbff), Some(0xdc00..=0xdfff)) => 12,
+            (Some(0xd800..=0xdfff), _) => {
+                out.push_str("\\ufffd");
+                rest = &tail[6..];
+                continue;
+            }
+            (Some(_), _) => 6,
+            // The backslash and the character that it escapes.
+            (None, _) => 1 + tail[1..].chars().next().map_or(0, char::len_utf8),
+        };
+        out.push_str(&tail[..taken]);
+        rest = &tail[taken..];
+    }
+    out + rest
 }
 
 /// The length of the string literal that `text` begins with, quotes included.
@@ -207,7 +235,7 @@ mod tests {
     fn map_strings_keeps_numbers_order_and_keys() {
         let raw = "{ \"b\" : 1.50e3 , \"a\":[\"x\\n\", {\"x\":\"\\ud800\"}], \"n\":123456789012345678901234 }";
         let out = map_strings(raw, &mut |s| s.replace('x', "y"));
-        assert_eq!(out, r#"{"b":1.50e3,"a":["y\n",{"x":"\ud800"}],"n":123456789012345678901234}"#);
+        assert_eq!(out, "{\"b\":1.50e3,\"a\":[\"y\\n\",{\"x\":\"\u{fffd}\"}],\"n\":123456789012345678901234}");
     }
 
     #[test]

@@ -336,6 +336,11 @@ impl Body {
         }
     }
 
+    /// Whether this only says that nothing happened.
+    pub fn is_heartbeat(&self) -> bool {
+        matches!(self, Body::Progress(progress) if matches!(progress.about, About::Heartbeat { .. }))
+    }
+
     /// Whether this is the last frame.
     pub fn is_terminal(&self) -> bool {
         matches!(self, Body::Terminal(_))

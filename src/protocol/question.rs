@@ -1,7 +1,6 @@
 //! A question, and the check of an answer to it. The agents' side and the protocol's side share these types.
 
 use super::json::{Fields, number, string};
-use super::limits;
 use super::words::{Category, PathType, Purpose, QuestionKind};
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -147,7 +146,7 @@ pub struct Ask {
     pub purpose: Purpose,
     /// What kind of answer is wanted.
     pub kind: Kind,
-    /// At most [`limits::HEADER_CHARS`] characters.
+    /// A short title. Cut to [`crate::protocol::limits::HEADER_CHARS`] characters where it is shown.
     pub header: String,
     /// The question.
     pub text: String,
@@ -167,7 +166,7 @@ impl Ask {
         Ask {
             purpose,
             kind,
-            header: header.chars().take(limits::HEADER_CHARS).collect(),
+            header: header.to_owned(),
             text: text.into(),
             default: None,
             validation: Validation::default(),

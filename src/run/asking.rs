@@ -12,7 +12,7 @@ use crate::protocol::limits::MARKER_TURNS;
 use crate::protocol::outbound::{About, Body, Outcome, Place, Question, SubjectFrame, Text};
 use crate::protocol::question::{Ask, Kind, Location, Subject};
 use crate::protocol::request::Seconds;
-use crate::protocol::words::{Status, Warning};
+use crate::protocol::words::{Category, Status, Warning};
 use std::path::Path;
 
 impl Live {
@@ -76,7 +76,8 @@ impl Live {
             left = left.min(end.saturating_sub(self.now));
         }
         let mut ask = member.shown.clone();
-        if ask.subject.is_some() {
+        // The text of a permission repeats its title; a plan is a text of its own.
+        if ask.subject.as_ref().is_some_and(|subject| subject.category != Category::Mode) {
             ask.text = self.short(&ask.text);
         }
         let question = Question {

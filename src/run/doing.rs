@@ -1,13 +1,14 @@
 //! What the agent does in a run: its lines become events, and these become frames.
 
 use super::Effect;
-use super::live::Live;
-use super::markers;
-use super::messages::Piece;
+use super::live::{Heard, Live};
+use super::markers::{self, Cutter};
+use super::messages::{Finder, Piece};
 use super::stop::{Ending, Stage};
 use super::work::{absolute, places, relative};
 use crate::agent::{self, Turn, TurnOver};
 use crate::failure::{Code, Failure};
+use crate::protocol::limits::SESSION_ID_BYTES;
 use crate::protocol::outbound::{About, Artifact, Body, Json, Outcome, PlanEntry, Text, Usage};
 use crate::protocol::words::{Action, Level, Status, Warning};
 use std::path::Path;
@@ -73,6 +74,7 @@ impl Live {
             }
             agent::Event::Partial { .. } => {}
             agent::Event::Withdrawn { message } => {
+                self.marked.heard.remove(&message);
                 if let Some(progress) = self.messages.withdraw(&message) {
                     self.progress(progress, None);
                 }
@@ -115,6 +117,8 @@ impl Live {
     }
 
     pub(super) fn session(&mut self, id: Option<String>, version: Option<String>, model: Option<String>) {
+        // An id that would not fit a frame is no id that could come back.
+        let id = id.filter(|id| id.len() <= SESSION_ID_BYTES);
         self.session_id.clone_from(&id);
         let about = About::Session {
             session_id: id,
@@ -125,25 +129,29 @@ impl Live {
         self.tell(about, "The agent's session is open", None);
     }
 
-    /// What the agent itself says, without its question markers. `None`: as it is.
-    fn own_words(&mut self, message: &str, piece: &str, done: bool) -> Option<String> {
-        self.finder.piece(piece, done);
-        if !self.settings.question_markers {
-            return None;
+    /// What the agent itself says, without its question markers. `None`: as it is. Markers count when the message is
+    /// whole; one that is withdrawn has said nothing.
+    pub(super) fn own_words(&mut self, message: &str, piece: &str, done: bool) -> Option<String> {
+        let heard = self.marked.heard.entry(message.to_owned()).or_insert_with(|| Heard {
+            cutter: Cutter::default(),
+            asks: Vec::new(),
+            finder: Finder::new(&self.settings.completion_marker),
+        });
+        heard.finder.piece(piece, done);
+        let markers = self.settings.question_markers;
+        let text = markers.then(|| heard.cutter.push(piece, done, &mut heard.asks));
+        let heard = done.then(|| self.marked.heard.remove(message)).flatten();
+        let takes_turns = self.driver.takes_turns();
+        if let Some(heard) = heard {
+            self.completion |= heard.finder.found;
+            if !takes_turns && !heard.asks.is_empty() {
+                let text = "A question in the agent's text is not asked: this agent takes no further turn";
+                self.warn(Warning::UnsupportedOption, text, None);
+            } else {
+                self.marked.asks.extend(heard.asks);
+            }
         }
-        let cutter = self.marked.cutters.entry(message.to_owned()).or_default();
-        let text = cutter.push(piece, done, &mut self.marked.asks);
-        if done {
-            self.marked.cutters.remove(message);
-        }
-        if self.driver.takes_turns() {
-            return Some(text);
-        }
-        if !std::mem::take(&mut self.marked.asks).is_empty() {
-            let text = "A question in the agent's text is not asked: this agent takes no further turn";
-            self.warn(Warning::UnsupportedOption, text, None);
-        }
-        None
+        text.filter(|_| takes_turns)
     }
 
     pub(super) fn say(&mut self, key: &str, text: &str, said: &str, done: bool, parent: Option<&str>, reasoning: bool) {
@@ -199,7 +207,7 @@ impl Live {
         match over {
             TurnOver::Completed { answer, structured, stop } => {
                 // A result repeats the last message; where an agent has only the result, the marker is in it alone.
-                self.finder.piece(&answer.text, true);
+                self.completion |= answer.text.contains(&self.settings.completion_marker);
                 let shown = self.settings.progress != Level::Minimal;
                 let message_id = self.messages.id_of(&answer.print).filter(|_| shown);
                 let text_cut = answer.is_cut();

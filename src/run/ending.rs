@@ -13,6 +13,9 @@ use crate::protocol::words::{Action, Source, Status, WaitingOn, Warning};
 use std::path::PathBuf;
 use std::time::Duration;
 
+/// No heartbeat comes faster.
+const HEARTBEAT_MIN: Duration = Duration::from_millis(10);
+
 impl Live {
     /// Ends the run against the agent's will. The first reason is kept.
     pub(super) fn stop(&mut self, outcome: Outcome, reply_to: Option<String>) {
@@ -27,6 +30,15 @@ impl Live {
         let mut turn = Turn::default();
         self.driver.interrupt(&mut turn);
         self.turn(turn);
+    }
+
+    /// A message of another major version fails the run at any time, also after a result.
+    pub(super) fn unsupported(&mut self, reply_to: Option<String>) {
+        let failed = Outcome::Failed(super::live::unsupported());
+        match &mut self.ending {
+            Some(ending) if matches!(ending.outcome, Outcome::Completed { .. }) => ending.outcome = failed,
+            _ => self.stop(failed, reply_to),
+        }
     }
 
     pub(super) fn kill(&mut self, source: Source) {
@@ -51,7 +63,8 @@ impl Live {
 
     pub(super) fn gone(&mut self, gone: Gone) -> Outcome {
         for key in self.messages.unfinished() {
-            self.say(&key, "", "", true, None, false);
+            let rest = self.own_words(&key, "", true).unwrap_or_default();
+            self.say(&key, &rest, "", true, None, false);
         }
         self.exit = Some(gone.exit);
         let killed = self.ending.as_ref().is_some_and(|e| matches!(e.stage, Stage::Terminated | Stage::Killed));
@@ -104,7 +117,7 @@ impl Live {
             usage: self.usage,
             duration_ms: u64::try_from((self.now.saturating_sub(self.started)).as_millis()).unwrap_or(u64::MAX),
             metadata: self.settings.metadata.take().map(Json),
-            completion_detected: self.finder.found,
+            completion_detected: self.completion,
             agent_exit: self.exit,
             truncated,
         }
@@ -122,7 +135,7 @@ impl Live {
 
     pub(super) fn heartbeat_at(&self) -> Option<Duration> {
         let every = self.settings.heartbeat.duration();
-        (!every.is_zero()).then(|| self.clocks.frame + every)
+        (!every.is_zero()).then(|| self.clocks.frame + every.max(HEARTBEAT_MIN))
     }
 
     /// When the agent has been silent for too long. The clock stands while an answer is awaited, and while a tool

@@ -32,7 +32,8 @@ pub(super) struct Live {
     pub(super) messages: Messages,
     pub(super) tools: Tools,
     pub(super) artifacts: Artifacts,
-    pub(super) finder: Finder,
+    /// Whether the completion marker was in what the agent said.
+    pub(super) completion: bool,
     pub(super) marked: Marked,
     pub(super) usage: Usage,
     pub(super) session_id: Option<String>,
@@ -52,13 +53,21 @@ pub(super) struct Live {
 /// What question markers have brought up.
 #[derive(Default)]
 pub(super) struct Marked {
-    pub(super) cutters: HashMap<String, Cutter>,
+    /// What is heard of the messages that are not whole yet.
+    pub(super) heard: HashMap<String, Heard>,
     /// The questions of this turn.
     pub(super) asks: Vec<Ask>,
     /// The texts of those that were asked.
     pub(super) texts: Vec<String>,
     /// Further turns so far.
     pub(super) turns: u32,
+}
+
+/// What is heard of one message of the agent's own: it counts when the message is whole.
+pub(super) struct Heard {
+    pub(super) cutter: Cutter,
+    pub(super) asks: Vec<Ask>,
+    pub(super) finder: Finder,
 }
 
 /// The key of the group that question markers make; no driver has such a key.
@@ -109,7 +118,7 @@ impl Live {
             now,
             out: Vec::new(),
             book: Book::new(random),
-            finder: Finder::new(&settings.completion_marker),
+            completion: false,
             clocks: Clocks { run: None, start: None, active: now, frame: now },
             marked: Marked::default(),
             settings,
@@ -156,7 +165,7 @@ impl Live {
                 }
             }
             Event::Cancel(origin, reason, source) => {
-                if source == Source::Signal {
+                if source != Source::Orchestrator {
                     self.signals += 1;
                 }
                 if self.is_for_us(&origin) {
@@ -166,7 +175,7 @@ impl Live {
             Event::Malformed(origin) => {
                 self.warn(Warning::MalformedMessage, "A line on stdin was ignored: it is not a message", origin.id);
             }
-            Event::Unsupported(origin) => self.stop(Outcome::Failed(unsupported()), origin.id),
+            Event::Unsupported(origin) => self.unsupported(origin.id),
             Event::UnknownType(origin) => self.warn(Warning::UnknownType, UNKNOWN_TYPE, origin.id),
             Event::InputEnded => self.input_ended(),
             Event::Refused(failure) => self.stop(Outcome::Failed(failure), None),
@@ -178,6 +187,14 @@ impl Live {
             Event::SpawnFailed(failure) => return Some(self.decided().unwrap_or(Outcome::Failed(failure))),
             Event::Line(line) => self.line(line),
             Event::More => self.more(),
+            Event::Ignored(count) => {
+                let text = format!("{count} messages were ignored while stdout was not read");
+                self.warn(Warning::MalformedMessage, &text, None);
+            }
+            Event::NotRead => {
+                self.clocks.active = self.now;
+                self.clocks.start = None;
+            }
             Event::Gone(gone) => return Some(self.gone(gone)),
             Event::Tick => self.tick(),
         }
@@ -216,9 +233,15 @@ impl Live {
         }
     }
 
-    /// A text for people, with paths inside the working directory made short.
+    /// A line for people: paths inside the working directory made short, redacted, and only then cut.
     pub(super) fn short(&self, text: &str) -> String {
-        text.replace(&format!("{}/", self.settings.cwd.to_string_lossy()), "")
+        let short = shorten(text, &self.settings.cwd.to_string_lossy());
+        let mut clean = self.redactor.redact(&short).into_owned();
+        if let Some((cut, _)) = clean.char_indices().nth(TITLE_CHARS) {
+            clean.truncate(cut);
+            clean.push('…');
+        }
+        clean
     }
 
     // The orchestrator.
@@ -255,7 +278,46 @@ impl Live {
     }
 }
 
+/// The longest title, in characters.
+const TITLE_CHARS: usize = 120;
+
+/// Takes the working directory off the paths in a text that begin with it.
+fn shorten(text: &str, cwd: &str) -> String {
+    let folder = format!("{}/", cwd.trim_end_matches('/'));
+    if folder == "/" {
+        return text.to_owned();
+    }
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(&folder) {
+        let (before, found) = rest.split_at(at);
+        out.push_str(before);
+        // `/a/b/` is not the working directory in `/x/a/b/`.
+        let inside = out.ends_with(|c: char| c.is_alphanumeric() || matches!(c, '/' | '.' | '-' | '_' | '~'));
+        out.push_str(if inside { &folder } else { "" });
+        rest = &found[folder.len()..];
+    }
+    out + rest
+}
+
 /// The failure of a message of another major version.
 pub(super) fn unsupported() -> Failure {
     Failure::new(Code::UnsupportedVersion, "This program speaks version 1 of the protocol: send \"v\":\"1\".")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::shorten;
+
+    #[test]
+    fn only_the_working_directory_itself_is_taken_off() {
+        for (text, cwd, short) in [
+            ("Write: /w/p/a.txt", "/w/p", "Write: a.txt"),
+            ("cat /w/p/a '/w/p/b' >/w/p/c", "/w/p", "cat a 'b' >c"),
+            ("Write: /var/tmp/x", "/tmp", "Write: /var/tmp/x"),
+            ("get https://example.com/a", "/", "get https://example.com/a"),
+        ] {
+            assert_eq!(shorten(text, cwd), short);
+        }
+    }
 }

@@ -16,6 +16,8 @@ const LONGEST: usize = 64 << 10;
 pub(crate) struct Cutter {
     /// What may be the beginning of a marker, or the whole of one that has not ended.
     held: String,
+    /// How many bytes at its beginning were let go.
+    gone: usize,
     /// The current line so far, to see code fences.
     line: String,
     fence: Option<(char, usize)>,
@@ -26,44 +28,54 @@ impl Cutter {
     pub(crate) fn push(&mut self, piece: &str, done: bool, asks: &mut Vec<Ask>) -> String {
         let mut out = String::with_capacity(piece.len());
         for c in piece.chars() {
-            if self.held.is_empty() && c != '<' {
-                self.seen(c);
-                out.push(c);
+            if self.held().is_empty() && c != '<' {
+                self.let_go(c, &mut out);
                 continue;
             }
             self.held.push(c);
             self.settle(&mut out, asks);
         }
         if done {
-            let rest = std::mem::take(&mut self.held);
-            out.push_str(&rest);
+            out.push_str(self.held());
             *self = Cutter::default();
         }
         out
     }
 
+    /// What is held, without what of it was let go already.
+    fn held(&self) -> &str {
+        &self.held[self.gone..]
+    }
+
     /// Lets go of what is held once it is known to be text, or a whole marker.
     fn settle(&mut self, out: &mut String, asks: &mut Vec<Ask>) {
-        while !self.held.is_empty() {
-            let whole = self.held.len() >= BEGIN.len();
-            let may_be = self.fence.is_none()
-                && if whole { self.held.starts_with(BEGIN) } else { BEGIN.starts_with(&self.held) };
-            if may_be && !whole {
+        while let Some(first) = self.held().chars().next() {
+            let held = self.held();
+            let whole = held.len() >= BEGIN.len();
+            let may_be = self.fence.is_none() && if whole { held.starts_with(BEGIN) } else { BEGIN.starts_with(held) };
+            if may_be && (!whole || (!held.ends_with(END) && held.len() <= LONGEST)) {
                 return;
             }
-            if may_be && !self.held.ends_with(END) && self.held.len() <= LONGEST {
-                return;
-            }
-            if may_be && let Some(found) = self.held.strip_suffix(END).and_then(|text| questions(&text[BEGIN.len()..]))
-            {
+            if may_be && let Some(found) = held.strip_suffix(END).and_then(|text| questions(&text[BEGIN.len()..])) {
                 asks.extend(found);
-                self.held.clear();
-                return;
+                self.gone = self.held.len();
+            } else {
+                // Text: its first character goes, and what follows may still be the beginning of a marker.
+                self.gone += first.len_utf8();
+                self.let_go(first, out);
             }
-            // Text: its first character goes, and what follows may still be the beginning of a marker.
-            let first = self.held.remove(0);
-            self.seen(first);
-            out.push(first);
+        }
+        self.held.clear();
+        self.gone = 0;
+    }
+
+    fn let_go(&mut self, c: char, out: &mut String) {
+        self.seen(c);
+        out.push(c);
+        // Not each time: it costs as much as is held.
+        if self.gone > LONGEST {
+            self.held.drain(..self.gone);
+            self.gone = 0;
         }
     }
 

@@ -43,12 +43,21 @@ pub struct Start {
 }
 
 /// A run.start that cannot be carried out.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Refusal {
     /// Why.
     pub failure: Failure,
     /// What is still returned of it.
     pub metadata: Option<Json>,
+    /// All that must not be seen of it.
+    pub redactor: Option<Redactor>,
+}
+
+impl Refusal {
+    /// One that returns nothing.
+    pub fn new(failure: Failure) -> Box<Refusal> {
+        Box::new(Refusal { failure, metadata: None, redactor: None })
+    }
 }
 
 /// What an inbound message was for, where that matters: its id for `reply_to`, and the run it names.
@@ -63,7 +72,7 @@ pub struct Origin {
 /// Everything that can happen to a run. Times are since the process began.
 pub enum Event<'a> {
     /// run.start, checked.
-    Start(Origin, Result<Box<Start>, Refusal>),
+    Start(Origin, Result<Box<Start>, Box<Refusal>>),
     /// run.input, with its value read.
     Input(Origin, Input),
     /// run.cancel, a signal, or a person at the terminal.
@@ -90,6 +99,10 @@ pub enum Event<'a> {
     More,
     /// The agent's whole tree is gone and its output was read to the end.
     Gone(Gone),
+    /// Messages were ignored because nobody reads stdout.
+    Ignored(u64),
+    /// The agent has something to say, but stdout is not read: it is not the one that is silent.
+    NotRead,
     /// Time has passed.
     Tick,
 }
@@ -205,13 +218,21 @@ pub struct Run {
     random: String,
     redactor: Redactor,
     exit_code: Option<u8>,
+    early: bool,
 }
 
 impl Run {
     /// A run that waits for its run.start. `random` makes ids unique across runs: some lower-case letters and digits.
     /// `redactor` holds what must not be seen before there is a run.start.
     pub fn new(random: &str, on_eof: OnEof, redactor: Redactor) -> Run {
-        Run { phase: Phase::Waiting(Vec::new()), on_eof, random: random.to_owned(), redactor, exit_code: None }
+        Run {
+            phase: Phase::Waiting(Vec::new()),
+            on_eof,
+            random: random.to_owned(),
+            redactor,
+            exit_code: None,
+            early: false,
+        }
     }
 
     /// Whether no run.start has come yet.
@@ -240,6 +261,16 @@ impl Run {
     /// Whether the run is being stopped, so that an orchestrator that does not read is not waited for.
     pub fn is_stopping(&self) -> bool {
         matches!(&self.phase, Phase::Live(live) if live.is_stopping())
+    }
+
+    /// Whether the run ended before it had an agent, at somebody's wish.
+    pub fn was_ended_early(&self) -> bool {
+        self.early
+    }
+
+    /// Whether this question is open.
+    pub fn is_open(&self, question_id: &str) -> bool {
+        matches!(&self.phase, Phase::Live(live) if live.book.find(question_id).is_some())
     }
 
     /// The working directory, if this question's answer is a path that must be looked at.
@@ -306,6 +337,7 @@ impl Run {
             Event::Start(origin, Ok(start)) => return self.begin(now, held, origin, *start),
             Event::Start(origin, Err(refusal)) => {
                 metadata = refusal.metadata;
+                self.redactor = refusal.redactor.unwrap_or_else(|| std::mem::take(&mut self.redactor));
                 (origin, Outcome::Failed(refusal.failure))
             }
             Event::Cancel(origin, reason, source) => {
@@ -334,6 +366,7 @@ impl Run {
                 return Vec::new();
             }
         };
+        self.early = matches!(outcome, Outcome::Cancelled { .. });
         let mut effects = vec![Effect::RunId(self.run_id(&origin))];
         effects.extend(held.into_iter().map(|held| Effect::Diagnose(format!("warning: {}", held.line()))));
         effects.push(self.end(Terminal { metadata, ..bare(outcome) }, origin.id));

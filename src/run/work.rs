@@ -14,6 +14,8 @@ use std::time::Duration;
 pub(crate) struct Tools {
     count: u64,
     calls: HashMap<String, Call>,
+    /// When those that still run began.
+    running: HashMap<String, Duration>,
 }
 
 #[derive(Debug)]
@@ -23,7 +25,6 @@ struct Call {
     title: String,
     places: Vec<Place>,
     parent: Option<String>,
-    started: Duration,
     over: bool,
 }
 
@@ -45,8 +46,9 @@ impl Tools {
         }
         self.count += 1;
         let id = format!("c_{}", self.count);
-        let call = Call { id, category, title, places, parent, started: now, over: false };
+        let call = Call { id, category, title, places, parent, over: false };
         let progress = call.progress(ToolState::Started, None, false);
+        self.running.insert(key.clone(), now);
         self.calls.insert(key, call);
         Some(progress)
     }
@@ -61,6 +63,7 @@ impl Tools {
     ) -> Option<Progress> {
         let call = self.calls.get_mut(key).filter(|call| !call.over)?;
         call.over = true;
+        self.running.remove(key);
         // Redacted before it is cut: half a secret would not be found any more.
         let clean = output.map(|text| redactor.redact(text).into_owned());
         let cut = clean.as_ref().is_some_and(|text| text.len() > TOOL_OUTPUT_BYTES);
@@ -78,7 +81,7 @@ impl Tools {
 
     /// When the last call that still runs began.
     pub(crate) fn running_since(&self) -> Option<Duration> {
-        self.calls.values().filter(|call| !call.over).map(|call| call.started).max()
+        self.running.values().max().copied()
     }
 }
 

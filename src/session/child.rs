@@ -65,7 +65,7 @@ pub(crate) struct Agent {
     pub(crate) process: Receiver<Process>,
 }
 
-/// The name of our own program: for the demo, which replays a recording.
+/// Our own program: for the demo, which replays a recording.
 fn myself() -> PathBuf {
     PathBuf::from("/proc/self/exe")
 }
@@ -174,6 +174,17 @@ impl Agent {
         let _ = self.sweep_limit.send(limit);
     }
 
+    /// Reaps what the agent's processes left to us.
+    pub(crate) fn reap_orphans(&self) {
+        self.tree.reap_orphans(Some(self.child.id()));
+    }
+
+    /// Ends the whole tree here and now.
+    pub(crate) fn end_now(&mut self, limit: Duration) {
+        self.tree.sweep(Some(self.child.id()), limit);
+        let _ = self.child.wait();
+    }
+
     /// Takes the exit status of an agent that has ended.
     pub(crate) fn reap(&mut self) -> AgentExit {
         match self.child.wait() {
@@ -234,10 +245,10 @@ fn resolve(program: &Program, environment: &BTreeMap<OsString, OsString>, cwd: &
         use std::os::unix::fs::PermissionsExt;
         file.metadata().is_ok_and(|meta| meta.permissions().mode() & 0o111 != 0)
     };
-    candidates().find(executable).or_else(|| candidates().next()).ok_or_else(|| not_found(&settings_agent(name)))
+    candidates().find(executable).or_else(|| candidates().next()).ok_or_else(|| not_found(&install_hint(name)))
 }
 
-fn settings_agent(program: &str) -> String {
+fn install_hint(program: &str) -> String {
     let entry = crate::agent::registry::REGISTRY.iter().find(|entry| entry.program == program);
     entry.map_or_else(String::new, |entry| format!(" {} is installed by: {}.", entry.display_name, entry.install))
 }
@@ -313,6 +324,8 @@ fn write_lines(stdin: Option<ChildStdin>, lines: &Receiver<String>) {
 }
 
 fn read_stdout(pipe: PipeReader, end: &str, data: &Sender<Data>, credits: &Receiver<usize>) {
+    // Whatever becomes of this thread, the loop learns that nothing more comes.
+    let _end = SendEnd(data);
     let mut lines = Lines::new(pipe, AGENT_LINE_BYTES);
     let mut waiting = 0;
     loop {
@@ -337,7 +350,14 @@ fn read_stdout(pipe: PipeReader, end: &str, data: &Sender<Data>, credits: &Recei
             return;
         }
     }
-    let _ = data.send(Data::End);
+}
+
+struct SendEnd<'a>(&'a Sender<Data>);
+
+impl Drop for SendEnd<'_> {
+    fn drop(&mut self) {
+        let _ = self.0.send(Data::End);
+    }
 }
 
 /// Bytes that are no UTF-8 become U+FFFD; the rest is not copied.
@@ -345,9 +365,12 @@ fn into_text(bytes: Vec<u8>) -> String {
     String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
 }
 
+/// The least that is kept of stderr, in bytes: more than is shown, so that it is redacted before it is cut.
+const TAIL_BYTES: usize = 8 * STDERR_TAIL_BYTES;
+
 /// Reads stderr as fast as it comes and keeps the last of it.
 fn read_stderr(pipe: PipeReader, end: &str, mirror: bool, data: &Sender<Data>) {
-    let mut lines = Lines::new(pipe, STDERR_TAIL_BYTES);
+    let mut lines = Lines::new(pipe, TAIL_BYTES);
     let mut tail = String::new();
     while let Some(framed) = lines.next() {
         let line = match framed {
@@ -360,13 +383,12 @@ fn read_stderr(pipe: PipeReader, end: &str, mirror: bool, data: &Sender<Data>) {
         }
         tail.push_str(&line);
         tail.push('\n');
-        if tail.len() > 2 * STDERR_TAIL_BYTES {
-            tail.drain(..tail.ceil_char_boundary(tail.len() - STDERR_TAIL_BYTES));
+        if tail.len() > 2 * TAIL_BYTES {
+            tail.drain(..tail.ceil_char_boundary(tail.len() - TAIL_BYTES));
         }
         if mirror && data.send(Data::Stderr(line)).is_err() {
             return;
         }
     }
-    tail.drain(..tail.ceil_char_boundary(tail.len().saturating_sub(STDERR_TAIL_BYTES)));
     let _ = data.send(Data::StderrEnd(tail));
 }

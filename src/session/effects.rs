@@ -46,7 +46,7 @@ impl Session {
                 }
                 Effect::Diagnose(text) => {
                     let clean = self.run.redactor().redact(&text).into_owned();
-                    self.push(Chunk { err: format!("spektacular: {clean}\n").into_bytes(), out: Vec::new() });
+                    self.push(Chunk { err: format!("spektacular: {clean}\n").into_bytes(), ..Chunk::default() });
                 }
             }
         }
@@ -63,8 +63,17 @@ impl Session {
         if let (Body::Artifact(artifact), Some(path)) = (&mut body, measure) {
             artifact.size_bytes = path.metadata().ok().filter(|meta| meta.is_file()).map(|meta| meta.len());
         }
+        if self.outbox.is_overfull() && body.is_heartbeat() {
+            // Somebody who does not read needs no sign of life.
+            return;
+        }
         redact(&mut body, self.run.redactor());
-        self.finished |= body.is_terminal();
+        if body.is_terminal() {
+            self.finished = true;
+            if self.run.was_ended_early() {
+                self.stopping = self.stopping.or(Some(Instant::now()));
+            }
+        }
         if let Some(mut frame) = self.stamper.stamp(SystemTime::now(), reply_to, body) {
             let chunk = self.front.show(&mut frame, self.frame_limit);
             self.push(chunk);
@@ -72,13 +81,9 @@ impl Session {
     }
 
     pub(super) fn push(&mut self, chunk: Chunk) {
-        if self.lost || (chunk.out.is_empty() && chunk.err.is_empty()) {
-            return;
+        if !self.lost && chunk.size() > 0 {
+            self.outbox.push(chunk);
         }
-        if self.outbox.is_empty() {
-            self.blocked = Some(Instant::now());
-        }
-        self.outbox.push_back(chunk);
     }
 
     /// run.started goes out first: it must not wait for a process to start.
@@ -129,7 +134,7 @@ impl Session {
             Program::Myself => "spektacular".into(),
         };
         let argv = std::iter::once(&program).chain(&launch.args).map(|arg| redactor.redact(arg).into_owned()).collect();
-        let cwd = Some(settings.cwd.to_string_lossy().into_owned());
+        let cwd = Some(redactor.redact(&settings.cwd.to_string_lossy()).into_owned());
         let header = Header { driver: launch.driver.into(), agent_version: None, argv, cwd };
         if let Some(recorder) = &mut self.recorder {
             recorder.header(&header);

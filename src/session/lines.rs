@@ -9,7 +9,7 @@ use std::os::fd::AsFd;
 pub(crate) enum Framed {
     /// A line that ended with LF.
     Line(Vec<u8>),
-    /// What stood after the last LF.
+    /// What stood after the last LF; empty if that was longer than the limit.
     Rest(Vec<u8>),
     /// A line that was longer than the limit; it was skipped.
     TooLong,
@@ -32,11 +32,7 @@ impl<R: Read + AsFd> Lines<R> {
         loop {
             let (used, ended) = {
                 let Some(chunk) = self.fill().ok().filter(|chunk| !chunk.is_empty()) else {
-                    return match (skipping, line.is_empty()) {
-                        (true, _) => Some(Framed::TooLong),
-                        (false, true) => None,
-                        (false, false) => Some(Framed::Rest(line)),
-                    };
+                    return (skipping || !line.is_empty()).then_some(Framed::Rest(line));
                 };
                 let end = chunk.iter().position(|byte| *byte == b'\n');
                 let part = &chunk[..end.unwrap_or(chunk.len())];
@@ -99,7 +95,7 @@ mod tests {
     fn long_lines_are_skipped_and_the_next_is_whole() {
         let line = |text: &str| Framed::Line(text.into());
         assert_eq!(all(b"ab\n\nabc\nx", 2), [line("ab"), line(""), Framed::TooLong, Framed::Rest("x".into())]);
-        assert_eq!(all(b"abc", 2), [Framed::TooLong]);
+        assert_eq!(all(b"abc", 2), [Framed::Rest(Vec::new())]);
         assert_eq!(all(b"", 2), []);
     }
 }

@@ -8,12 +8,15 @@
 mod child;
 mod doors;
 mod effects;
+mod events;
 pub mod git;
 pub mod guard;
 mod lines;
+mod outbox;
 mod prepare;
 mod process;
 mod sources;
+mod stderr;
 pub mod tree;
 mod tty;
 mod writer;
@@ -22,30 +25,29 @@ pub use doors::{Front, JsonFront};
 pub use sources::{Control, Source, stdout_is_closed};
 pub use writer::{Chunk, diagnose, print};
 
-use crate::agent::{Launch, Line};
+use crate::agent::Launch;
 use crate::failure::{Code, EXIT_UNDELIVERED, Failure};
 use crate::protocol::frame::Stamper;
-use crate::protocol::inbound::{Inbound, Message, is_run_id};
+use crate::protocol::inbound::Inbound;
 use crate::protocol::limits;
 use crate::protocol::outbound::Json;
 use crate::protocol::request::{Options, Settings};
 use crate::protocol::words::Source as CancelSource;
-use crate::recording::{Moment, Piece, Recorder};
-use crate::run::{Answered, Event, Gone, Input, OnEof, Origin, Refusal, Run};
+use crate::recording::{Piece, Recorder};
+use crate::run::{Event, OnEof, Origin, Refusal, Run};
 use child::{Agent, Data, Process};
 use crossbeam_channel::{Receiver, Sender, at, bounded, never, select_biased};
 use guard::Guard;
+use outbox::Outbox;
 use rustix::process::Signal;
-use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use tree::Swept;
 use writer::Written;
 
-/// Frames, and bytes of them, that wait for the writer before the agent is no longer read.
-const OUTBOX_FRAMES: usize = 32;
-const OUTBOX_BYTES: usize = 1 << 20;
+/// Messages that are taken in a row while lines of the agent wait.
+const CONTROLS_IN_ROW: u32 = 16;
 /// How long the sweep of what outlived the agent may take after an end by itself, and after a stop.
 const LEAK_LIMIT: Duration = Duration::from_secs(2);
 const LEAK_LIMIT_STOPPED: Duration = Duration::from_millis(500);
@@ -110,10 +112,14 @@ struct Session {
     baseline: Option<git::Pending>,
     /// The agent that is to be started once run.started is on its way.
     to_spawn: Option<(Box<Launch>, Box<Settings>)>,
-    outbox: VecDeque<Chunk>,
-    /// Since when the outbox holds something that nobody takes.
-    blocked: Option<Instant>,
+    outbox: Outbox,
+    /// Messages that were ignored because stdout is not read.
+    ignored: u64,
+    controls_in_row: u32,
+    stderr: stderr::Lines,
+    /// Since when the run is being ended against somebody's will.
     stopping: Option<Instant>,
+    swept_at: Option<Instant>,
     signal: Option<i32>,
     lost: bool,
     finished: bool,
@@ -159,9 +165,12 @@ pub fn run(setup: Setup) -> Ended {
         end: AgentEnd::default(),
         baseline: None,
         to_spawn: None,
-        outbox: VecDeque::new(),
-        blocked: None,
+        outbox: Outbox::default(),
+        ignored: 0,
+        controls_in_row: 0,
+        stderr: stderr::Lines::default(),
         stopping: None,
+        swept_at: None,
         signal: None,
         lost: false,
         finished: false,
@@ -175,15 +184,19 @@ pub fn run(setup: Setup) -> Ended {
         None => {}
     }
     if let Some(failure) = setup.refused {
-        session.step(Event::Refused(failure));
+        let metadata = session.defaults.metadata.clone().map(Json);
+        let redactor = Some(prepare::redactor_for(&session.defaults).0);
+        session.step(Event::Start(Origin::default(), Err(Box::new(Refusal { failure, metadata, redactor }))));
     }
     if let Some(first) = setup.first {
         session.inbound(first);
     }
-    if !session.finished {
-        sources::start(setup.source, control_in);
+    let started = signals.is_ok() && (session.finished || sources::start(setup.source, control_in).is_ok());
+    if !started && !session.finished {
+        let message = "No thread could be started: free some memory or processes.";
+        session.step(Event::Refused(Failure::new(Code::ResourceExhausted, message).retryable()));
     }
-    session.run_loop(&signals, control, chunks, &written)
+    session.run_loop(&signals.unwrap_or_else(|_| never()), control, chunks, &written)
 }
 
 fn writer_thread() -> (Sender<Chunk>, Receiver<Written>) {
@@ -224,21 +237,19 @@ impl Session {
             let timer = self.wake_at().map_or_else(never, at);
             let sink = chunks.as_ref().filter(|_| !self.outbox.is_empty()).unwrap_or(&nowhere);
             let (data, process) = self.agent_channels();
-            let more = if self.run.has_more() && !self.outbox_is_full() { at(Instant::now()) } else { never() };
+            let more = if self.run.has_more() && !self.outbox.is_full() { at(Instant::now()) } else { never() };
+            // Messages go before the agent's lines, but a flood of them must not keep these away for ever.
+            let messages =
+                if self.controls_in_row >= CONTROLS_IN_ROW && !data.is_empty() { never() } else { control.clone() };
+            self.controls_in_row = 0;
             select_biased! {
                 recv(signals) -> signal => self.signalled(signal.unwrap_or_default()),
-                recv(control) -> message => match message {
-                    Ok(message) => self.controlled(message),
-                    Err(_) => control = never(),
-                },
+                recv(timer) -> _ => self.tick(),
                 recv(process) -> event => match event {
                     Ok(event) => self.process(event),
                     Err(_) => self.crash(),
                 },
-                recv(timer) -> _ => self.step(Event::Tick),
-                send(sink, self.outbox.pop_front().unwrap_or_default()) -> _ => {
-                    self.blocked = (!self.outbox.is_empty()).then(Instant::now);
-                }
+                send(sink, self.outbox.pop()) -> _ => {}
                 recv(written) -> done => match done {
                     Ok(Written::All) => {
                         let code = self.run.exit_code();
@@ -246,6 +257,10 @@ impl Session {
                     }
                     _ if self.lost => {}
                     _ => self.output_lost(),
+                },
+                recv(messages) -> message => match message {
+                    Ok(message) => self.controlled(message),
+                    Err(_) => control = never(),
                 },
                 recv(more) -> _ => self.more(),
                 recv(data) -> item => match item {
@@ -263,13 +278,8 @@ impl Session {
     fn agent_channels(&self) -> (Receiver<Data>, Receiver<Process>) {
         let Some(agent) = &self.agent else { return (never(), never()) };
         let drained = self.end.stdout && self.end.stderr.is_some();
-        let data = if drained || self.outbox_is_full() || self.run.has_more() { never() } else { agent.data.clone() };
+        let data = if drained || self.outbox.is_full() || self.run.has_more() { never() } else { agent.data.clone() };
         (data, if self.end.swept.is_some() { never() } else { agent.process.clone() })
-    }
-
-    fn outbox_is_full(&self) -> bool {
-        let bytes: usize = self.outbox.iter().map(|chunk| chunk.out.len()).sum();
-        self.outbox.len() >= OUTBOX_FRAMES || bytes >= OUTBOX_BYTES
     }
 
     fn ended(mut self, code: Option<u8>) -> Ended {
@@ -296,11 +306,14 @@ impl Session {
         [run, self.unread_until()].into_iter().flatten().min()
     }
 
-    /// After a stop, when an orchestrator that does not read has been waited for long enough.
+    /// After a stop, and once the agent's tree is gone, when an orchestrator that does not read has been waited for
+    /// long enough. Nothing that is read meanwhile moves this.
     fn unread_until(&self) -> Option<Instant> {
-        let tree_is_gone = self.agent.is_none() || self.end.swept.is_some();
-        let (stopping, blocked) = (self.stopping?, self.blocked?);
-        tree_is_gone.then(|| stopping.max(blocked) + UNREAD_LIMIT)
+        let gone = match (&self.agent, self.swept_at) {
+            (Some(_), None) => return None,
+            (_, swept) => swept,
+        };
+        self.stopping.map(|stopping| gone.map_or(stopping, |gone| gone.max(stopping)) + UNREAD_LIMIT)
     }
 
     fn is_undeliverable(&self) -> bool {
@@ -316,201 +329,39 @@ impl Session {
         }
     }
 
+    /// The end of a run whose own code failed: what it started is ended first.
     fn crash(&mut self) {
+        self.settle_git();
+        if let Some(mut agent) = self.agent.take() {
+            agent.end_now(LEAK_LIMIT_STOPPED);
+        }
         let effects = self.run.crashed();
         self.carry_out(effects);
         self.finished = true;
-        self.signal_agent(Signal::KILL);
-        self.agent = None;
+        self.stopping = self.stopping.or(Some(Instant::now()));
     }
 
     // What came.
 
     fn step(&mut self, event: Event<'_>) {
-        let now = self.now();
-        let run = &mut self.run;
-        match catch_unwind(AssertUnwindSafe(|| run.step(now, event))) {
-            Ok(effects) => self.carry_out(effects),
-            Err(_) => self.crash(),
+        let taken = catch_unwind(AssertUnwindSafe(|| {
+            let now = self.now();
+            let effects = self.run.step(now, event);
+            self.carry_out(effects);
+        }));
+        if taken.is_err() {
+            self.crash();
         }
         if self.stopping.is_none() && self.run.is_stopping() {
             self.stopping = Some(Instant::now());
-            self.blocked = self.blocked.map(|_| Instant::now());
         }
     }
 
-    fn signalled(&mut self, signal: i32) {
-        if sources::is_suspend(signal) {
-            return self.suspend();
+    fn tick(&mut self) {
+        if self.outbox.is_full() && self.agent.as_ref().is_some_and(|agent| !agent.data.is_empty()) {
+            // It is not the agent that is silent: nobody listens.
+            self.step(Event::NotRead);
         }
-        if self.signal.is_none() {
-            self.signal = Some(signal);
-        }
-        if self.finished {
-            // The outcome is out; whoever does not read it is not waited for any longer.
-            self.stopping = self.stopping.or(Some(Instant::now()));
-            return;
-        }
-        self.step(Event::Cancel(Origin::default(), None, self.signal_source));
-    }
-
-    /// Ctrl-Z: the agent stops with us, and goes on with us.
-    fn suspend(&mut self) {
-        self.signal_agent(Signal::STOP);
-        sources::stop_ourselves();
-        self.signal_agent(Signal::CONT);
-    }
-
-    fn signal_agent(&mut self, signal: Signal) {
-        self.settle_git();
-        if let Some(agent) = &self.agent {
-            agent.signal(signal);
-        }
-    }
-
-    /// A git of ours comes from us like what comes from the agent: it must be over before that is ended.
-    fn settle_git(&mut self) {
-        if let Some(baseline) = &mut self.baseline {
-            baseline.settle();
-        }
-    }
-
-    fn controlled(&mut self, control: Control) {
-        match control {
-            Control::Inbound(inbound) => self.inbound(inbound),
-            Control::Typed(line) => {
-                for inbound in self.front.typed(line) {
-                    self.inbound(inbound);
-                }
-            }
-            Control::Ended => self.step(Event::InputEnded),
-        }
-    }
-
-    fn inbound(&mut self, inbound: Inbound) {
-        let origin = Origin { id: inbound.id, run_id: inbound.run_id };
-        let event = match inbound.message {
-            Message::Malformed => Event::Malformed(origin),
-            Message::Unsupported => Event::Unsupported(origin),
-            Message::UnknownType => Event::UnknownType(origin),
-            Message::Cancel { reason } => Event::Cancel(origin, reason, CancelSource::Orchestrator),
-            Message::Start(_) if !self.run.is_waiting() => {
-                let failure = Failure::new(Code::InvalidRequest, "A second run.start.");
-                Event::Start(origin, Err(Refusal { failure, metadata: None }))
-            }
-            Message::Start(start) => {
-                let (options, wrong) = *start;
-                let metadata = options.metadata.clone().or_else(|| self.defaults.metadata.clone()).map(Json);
-                let bad_id = origin.run_id.as_ref().is_some_and(|id| !is_run_id(id));
-                let start = if bad_id {
-                    let message = "run.start: `run_id` must match ^[A-Za-z0-9._:-]{1,128}$.";
-                    Err(Failure::new(Code::InvalidRequest, message))
-                } else {
-                    prepare::start(options, wrong, &self.defaults)
-                };
-                Event::Start(origin, start.map_err(|failure| Refusal { failure, metadata }))
-            }
-            Message::Input(input) => {
-                let cwd = input.question_id.as_deref().and_then(|id| self.run.path_question(id));
-                let answered: Option<Answered> = input.given.map(|given| prepare::answer(given, cwd.as_deref()));
-                Event::Input(origin, Input { question_id: input.question_id, answered, message: input.message })
-            }
-        };
-        self.step(event);
-    }
-
-    fn process(&mut self, event: Process) {
-        match event {
-            Process::Exited => {
-                self.settle_git();
-                let limit = if self.run.is_stopping() { LEAK_LIMIT_STOPPED } else { LEAK_LIMIT };
-                if let Some(agent) = &self.agent {
-                    agent.sweep(limit);
-                }
-            }
-            Process::Swept(swept) => {
-                self.end.swept = Some(swept);
-                self.gone();
-            }
-        }
-    }
-
-    fn data(&mut self, item: Data) {
-        match item {
-            Data::Line(line) => {
-                self.record(|| Moment::Agent(line.clone()));
-                self.taken += line.len();
-                self.step(Event::Line(Line::Text(line.into())));
-                self.line_done();
-            }
-            Data::TooLong => self.step(Event::Line(Line::TooLong)),
-            Data::Stderr(line) => {
-                self.record(|| Moment::Stderr(line.clone()));
-                if self.mirror_stderr {
-                    let clean = self.run.redactor().redact(&line).into_owned();
-                    self.outbox.push_back(Chunk { err: format!("{clean}\n").into_bytes(), out: Vec::new() });
-                }
-            }
-            Data::End => {
-                self.end.stdout = true;
-                self.gone();
-            }
-            Data::StderrEnd(tail) => {
-                self.end.stderr = Some(tail);
-                self.gone();
-            }
-        }
-    }
-
-    fn more(&mut self) {
-        self.step(Event::More);
-        self.line_done();
-    }
-
-    /// Once a line is taken as a whole, the next may be read.
-    fn line_done(&mut self) {
-        if self.run.has_more() {
-            return;
-        }
-        let taken = std::mem::take(&mut self.taken);
-        if let Some(agent) = &self.agent {
-            agent.taken(taken);
-        }
-        self.settle_recording(false);
-    }
-
-    /// Once every part of the agent's end is there, the run learns of it.
-    fn gone(&mut self) {
-        let AgentEnd { swept: Some(swept), stdout: true, stderr: Some(tail) } = &self.end else { return };
-        let (leaked, stderr_tail) = (swept.killed > 0, crate::clean::whole(tail));
-        let Some(mut agent) = self.agent.take() else { return };
-        let exit = agent.reap();
-        self.record(|| match exit.signal {
-            Some(signal) => Moment::Signal(signal),
-            None => Moment::Exit(exit.code.unwrap_or_default()),
-        });
-        self.settle_recording(true);
-        let stderr_tail = self.run.redactor().redact(&stderr_tail).into_owned();
-        let baseline = self.baseline.take().filter(|_| !self.run.is_stopping());
-        let files = match baseline.map_or(git::Changes::NotARepository, |baseline| baseline.changes(GIT_LIMIT)) {
-            git::Changes::NotARepository => Some(Vec::new()),
-            git::Changes::Incomplete => None,
-            git::Changes::Files(files) => Some(files),
-        };
-        self.step(Event::Gone(Gone { exit, leaked, stderr_tail, files }));
-    }
-
-    fn record(&mut self, moment: impl FnOnce() -> Moment) {
-        let at = self.now();
-        if let Some(recorder) = &mut self.recorder {
-            recorder.moment(at, moment());
-        }
-    }
-
-    /// Once an event is dealt with, what came of it belongs into the recording.
-    fn settle_recording(&mut self, end: bool) {
-        let Some(recorder) = &mut self.recorder else { return };
-        recorder.pieces(std::mem::take(&mut self.said));
-        recorder.settle(self.run.redactor(), end);
+        self.step(Event::Tick);
     }
 }

@@ -1,10 +1,10 @@
 //! A run.start → what a run needs: the agent's driver, a working directory that exists, a redactor that knows every
 //! secret. The file system and the environment are looked at here, so that the run itself needs neither.
 
-use crate::agent::registry;
+use crate::agent::registry::{self, Entry};
 use crate::failure::{Code, Failure};
 use crate::protocol::question::{Given, PathFact};
-use crate::protocol::request::{Options, Problem};
+use crate::protocol::request::{Options, Problem, Settings};
 use crate::redact::Redactor;
 use crate::run::{Answered, Start};
 use serde_json::value::RawValue;
@@ -14,13 +14,25 @@ use std::path::Path;
 /// The longest value that is read from where value_from points, in bytes.
 const VALUE_BYTES: u64 = 1 << 20;
 
-/// Checks a run.start against the machine. `defaults` is the layer of flags and configuration below it.
-pub(crate) fn start(options: Options, wrong: Option<Problem>, defaults: &Options) -> Result<Box<Start>, Failure> {
+/// Settings that were checked against the machine.
+pub(crate) struct Ready {
+    settings: Settings,
+    entry: &'static Entry,
+}
+
+impl Ready {
+    pub(crate) fn start(self, redactor: Redactor, short_secrets: usize) -> Start {
+        let Ready { settings, entry } = self;
+        Start { settings, display_name: entry.display_name.into(), driver: entry.driver(), redactor, short_secrets }
+    }
+}
+
+/// Checks a run.start, with its defaults, against the machine.
+pub(crate) fn settings(options: Options, wrong: Option<Problem>) -> Result<Ready, Failure> {
     let bad = |message: String| Failure::new(Code::InvalidRequest, message);
     if let Some(problem) = wrong {
         return Err(bad(problem.message()));
     }
-    let options = options.over(defaults.clone());
     let prompt = options.prompt.clone().ok_or_else(|| bad("run.start: `prompt` must be a non-empty string.".into()))?;
     let name = options.agent.clone().unwrap_or_else(|| registry::DEFAULT.into());
     let entry = registry::find(&name)
@@ -33,20 +45,18 @@ pub(crate) fn start(options: Options, wrong: Option<Problem>, defaults: &Options
     }
     // The real path: an agent reports the paths that it sees.
     let cwd = cwd.canonicalize().unwrap_or(cwd);
-    let settings = options.resolve(prompt, entry.name.into(), cwd);
+    Ok(Ready { settings: options.resolve(prompt, entry.name.into(), cwd), entry })
+}
+
+/// What must not be seen of a run, and how many of its `secrets` are too short for that.
+pub(crate) fn redactor_for(options: &Options) -> (Redactor, usize) {
     let mut redactor = redactor();
-    redactor.add_environment(settings.env.iter().map(|(k, v)| (k.as_str(), v.as_str())), &is_path);
-    for server in &settings.mcp_servers {
-        redactor.add_environment(server.env.iter().map(|(k, v)| (k.as_str(), v.as_str())), &is_path);
+    let servers = options.mcp_servers.iter().flatten().map(|server| &server.env);
+    for env in options.env.iter().chain(servers) {
+        redactor.add_environment(env.iter().map(|(k, v)| (k.as_str(), v.as_str())), &is_path);
     }
-    let short_secrets = settings.secrets.iter().filter(|secret| !redactor.add(secret)).count();
-    Ok(Box::new(Start {
-        settings,
-        display_name: entry.display_name.into(),
-        driver: entry.driver(),
-        redactor,
-        short_secrets,
-    }))
+    let short = options.secrets.iter().flatten().filter(|secret| !redactor.add(secret)).count();
+    (redactor, short)
 }
 
 fn is_path(value: &str) -> bool {

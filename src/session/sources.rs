@@ -4,13 +4,14 @@ use super::lines::{Framed, Lines, wait};
 use super::writer::Written;
 use crate::protocol::inbound::{Inbound, Message, parse};
 use crate::protocol::limits::INBOUND_LINE_BYTES;
-use crossbeam_channel::{Receiver, Sender, bounded, never};
+use crossbeam_channel::{Receiver, Sender, bounded};
 use rustix::event::PollFlags;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGTSTP};
+use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM, SIGTSTP};
 use signal_hook::iterator::Signals;
-use std::io;
-use std::os::fd::AsFd;
+use std::io::{self, IsTerminal, Read};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::thread;
+use std::time::Instant;
 
 /// Where messages come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,25 +29,27 @@ pub enum Source {
 pub enum Control {
     /// A message.
     Inbound(Inbound),
-    /// A line from a person.
-    Typed(String),
+    /// A line from a person, and when it was read.
+    Typed(String, Instant),
     /// stdin is at its end.
     Ended,
 }
 
 /// Starts the thread that reads stdin. It is never joined: nothing can wake it.
-pub(crate) fn start(source: Source, control: Sender<Control>) {
+pub(crate) fn start(source: Source, control: Sender<Control>) -> io::Result<()> {
     let work: Box<dyn FnOnce() + Send> = match source {
-        Source::Nothing => return,
+        Source::Nothing => return Ok(()),
         Source::JsonLines => Box::new(move || read_messages(&control)),
         Source::Terminal => Box::new(move || read_typed(&control)),
     };
-    // Without the thread the channel ends, which the loop takes like a stdin that says nothing.
-    let _ = thread::Builder::new().name("stdin".into()).spawn(work);
+    thread::Builder::new().name("stdin".into()).spawn(work).map(|_| ())
 }
 
 fn read_messages(control: &Sender<Control>) {
-    let mut lines = Lines::new(io::stdin(), INBOUND_LINE_BYTES);
+    let mut lines = Lines::new(
+        Typing { stdin: io::stdin(), terminal: io::stdin().is_terminal(), ended: false },
+        INBOUND_LINE_BYTES,
+    );
     let mut first = true;
     while let Some(framed) = lines.next() {
         let inbound = match framed {
@@ -66,11 +69,37 @@ fn read_messages(control: &Sender<Control>) {
     let _ = control.send(Control::Ended);
 }
 
+/// stdin. Where it is a terminal whose line mode is off, Ctrl-D is a byte like any other, and still means the end.
+struct Typing {
+    stdin: io::Stdin,
+    terminal: bool,
+    ended: bool,
+}
+
+impl Read for Typing {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        const CTRL_D: u8 = 4;
+        if self.ended {
+            return Ok(0);
+        }
+        let count = self.stdin.read(buffer)?;
+        let end = buffer[..count].iter().position(|byte| *byte == CTRL_D).filter(|_| self.terminal);
+        self.ended = end.is_some();
+        Ok(end.unwrap_or(count))
+    }
+}
+
+impl AsFd for Typing {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.stdin.as_fd()
+    }
+}
+
 fn read_typed(control: &Sender<Control>) {
     let mut lines = Lines::new(io::stdin(), INBOUND_LINE_BYTES);
     while let Some(framed) = lines.next() {
         if let Framed::Line(line) | Framed::Rest(line) = framed
-            && control.send(Control::Typed(String::from_utf8_lossy(&line).into_owned())).is_err()
+            && control.send(Control::Typed(String::from_utf8_lossy(&line).into_owned(), Instant::now())).is_err()
         {
             return;
         }
@@ -78,11 +107,12 @@ fn read_typed(control: &Sender<Control>) {
     let _ = control.send(Control::Ended);
 }
 
-/// The signals that ask for an end, each unless it was ignored when the process started, and Ctrl-Z.
-pub(crate) fn signals() -> Receiver<i32> {
+/// The signals that ask for an end, each unless it was ignored when the process started; Ctrl-Z; and the end of a
+/// child.
+pub(crate) fn signals() -> io::Result<Receiver<i32>> {
     let ignored = ignored_signals();
     let wanted = [SIGINT, SIGTERM, SIGHUP, SIGTSTP].into_iter().filter(|s| ignored & (1 << (s - 1)) == 0);
-    let Ok(mut signals) = Signals::new(wanted) else { return never() };
+    let mut signals = Signals::new(wanted.chain([SIGCHLD]))?;
     let (signal_in, signal) = bounded(16);
     let work = move || {
         for signal in signals.forever() {
@@ -91,10 +121,12 @@ pub(crate) fn signals() -> Receiver<i32> {
             }
         }
     };
-    match thread::Builder::new().name("signals".into()).spawn(work) {
-        Ok(_) => signal,
-        Err(_) => never(),
-    }
+    thread::Builder::new().name("signals".into()).spawn(work).map(|_| signal)
+}
+
+/// Whether a signal is the end of a child.
+pub(crate) fn is_child(signal: i32) -> bool {
+    signal == SIGCHLD
 }
 
 /// The bits of the signals that were ignored before this process registered any: what nohup and `&` set.

@@ -2,7 +2,7 @@
 
 use super::lines::wait;
 use crossbeam_channel::{Receiver, Sender};
-use rustix::event::PollFlags;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::fs::File;
 use std::io::{self, ErrorKind, Write};
 use std::os::fd::AsFd;
@@ -10,6 +10,8 @@ use std::os::fd::AsFd;
 /// What is to be written, each as one write.
 #[derive(Debug, Default)]
 pub struct Chunk {
+    /// For stderr, before the rest.
+    pub before: Vec<u8>,
     /// For stdout.
     pub out: Vec<u8>,
     /// For stderr.
@@ -25,20 +27,44 @@ pub(crate) enum Written {
     All,
 }
 
-/// Writes chunks until their channel ends, then says so. Once stdout is lost the rest is thrown away.
+impl Chunk {
+    /// Bytes of it, for both.
+    pub fn size(&self) -> usize {
+        self.before.len() + self.out.len() + self.err.len()
+    }
+}
+
+/// Writes chunks until their channel ends, then says so. Once stdout is lost the rest of it is thrown away.
 pub(crate) fn write_chunks(chunks: &Receiver<Chunk>, done: &Sender<Written>) {
+    // Opened once: later there may be no descriptor left.
     let (mut out, mut err) = (stdout(), stderr());
     let mut lost = false;
     for chunk in chunks {
-        // Diagnostics are a courtesy: a closed stderr fails nothing.
-        let _ = err.as_mut().map(|err| write_whole(err, &chunk.err));
+        write_stderr(err.as_mut(), &chunk.before);
         if !lost && !chunk.out.is_empty() && out.as_mut().is_none_or(|out| write_whole(out, &chunk.out).is_err()) {
             lost = true;
             let _ = done.send(Written::Lost);
         }
+        write_stderr(err.as_mut(), &chunk.err);
     }
     if !lost {
         let _ = done.send(Written::All);
+    }
+}
+
+/// How long a stderr that nobody reads is waited for.
+const STDERR_WAIT: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
+/// What a pipe takes at once when it is writable at all (POSIX PIPE_BUF on Linux).
+const PIPE_BUF: usize = 4096;
+
+/// Writes to stderr as long as it takes it. Diagnostics are a courtesy: one that nobody reads must not hold a run.
+fn write_stderr(err: Option<&mut File>, bytes: &[u8]) {
+    let Some(err) = err else { return };
+    for part in bytes.chunks(PIPE_BUF) {
+        let ready = poll(&mut [PollFd::new(err, PollFlags::OUT)], Some(&STDERR_WAIT)).is_ok_and(|ready| ready > 0);
+        if !ready || write_whole(err, part).is_err() {
+            return;
+        }
     }
 }
 
@@ -54,7 +80,7 @@ fn stderr() -> Option<File> {
 /// One line on stderr, for those who have no session.
 pub fn diagnose(text: &str) {
     let line = format!("{}\n", text.replace(['\n', '\r'], " "));
-    let _ = stderr().map(|mut err| write_whole(&mut err, line.as_bytes()));
+    write_stderr(stderr().as_mut(), line.as_bytes());
 }
 
 /// A text on stdout, for commands that are no run. `false`: it could not be written.

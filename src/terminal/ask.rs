@@ -7,11 +7,16 @@ use crate::protocol::question::{Answer, Given, Input, Kind};
 use serde_json::value::to_raw_value;
 use std::collections::VecDeque;
 use std::fmt::Write;
+use std::time::Instant;
 
 /// The questions that wait for a person; the first is the one that is asked.
 #[derive(Default)]
 pub(super) struct Asking {
     waiting: VecDeque<Question>,
+    /// Since when the prompt is there: what was typed before it is no answer to it.
+    since: Option<Instant>,
+    /// Whether the cursor stands behind a prompt.
+    prompted: bool,
 }
 
 impl Asking {
@@ -25,23 +30,47 @@ impl Asking {
         if is_first { self.prompt() } else { String::new() }
     }
 
+    /// Whether the cursor stands behind a prompt; it does not any more.
+    pub(super) fn take_prompted(&mut self) -> bool {
+        std::mem::take(&mut self.prompted)
+    }
+
+    /// The cursor still stands behind the prompt.
+    pub(super) fn set_prompted(&mut self) {
+        self.prompted = true;
+    }
+
     /// A question is over.
     pub(super) fn resolved(&mut self, id: &str) {
         self.waiting.retain(|question| question.question_id != id);
     }
 
     /// The question that is asked now, if there is one.
-    pub(super) fn prompt(&self) -> String {
+    pub(super) fn prompt(&mut self) -> String {
         let Some(question) = self.waiting.front() else { return String::new() };
+        self.since = Some(Instant::now());
+        self.prompted = true;
         let ask = &question.ask;
         let mut out = String::new();
         if let Some(error) = &question.error {
             let _ = writeln!(out, "! {}", one_line(&error.0));
         }
-        let _ = writeln!(out, "? [{}] {}", one_line(&ask.header), whole(&ask.text).trim_end());
+        let header = Some(one_line(&ask.header)).filter(|header| !header.is_empty());
+        let header = header.map(|header| format!("[{header}] ")).unwrap_or_default();
+        let _ = writeln!(out, "? {header}{}", whole(&ask.text).trim_end());
         let detail = question.subject.as_ref().map(|subject| whole(&subject.detail.0)).unwrap_or_default();
-        for line in detail.lines().take(DETAIL_LINES) {
-            let _ = writeln!(out, "    {line}");
+        let lines: Vec<&str> = detail.lines().collect();
+        let hidden = lines.len().saturating_sub(DETAIL_HEAD + DETAIL_TAIL);
+        for (at, line) in lines.iter().enumerate() {
+            match at {
+                _ if hidden <= 1 || at < DETAIL_HEAD || at >= DETAIL_HEAD + hidden => {
+                    let _ = writeln!(out, "    {line}");
+                }
+                DETAIL_HEAD => {
+                    let _ = writeln!(out, "    ... {hidden} more lines ...");
+                }
+                _ => {}
+            }
         }
         let hint = match &ask.kind {
             Kind::Confirm => "yes or no".into(),
@@ -62,7 +91,11 @@ impl Asking {
     }
 
     /// What a typed line answers.
-    pub(super) fn typed(&mut self, line: &str) -> Option<Inbound> {
+    pub(super) fn typed(&mut self, line: &str, read: Instant) -> Option<Inbound> {
+        if self.since.is_none_or(|since| read < since) {
+            return None;
+        }
+        self.prompted = false;
         let question = self.waiting.front()?;
         let text = line.trim();
         let ask = &question.ask;
@@ -80,8 +113,9 @@ impl Asking {
     }
 }
 
-/// Lines of a permission's detail that are shown.
-const DETAIL_LINES: usize = 20;
+/// Lines of a permission's detail that are shown: of its beginning, and of its end. What is left out is said.
+const DETAIL_HEAD: usize = 20;
+const DETAIL_TAIL: usize = 10;
 
 fn is_numbers(text: &str) -> bool {
     text.split(',').all(|part| !part.trim().is_empty() && part.trim().bytes().all(|b| b.is_ascii_digit()))

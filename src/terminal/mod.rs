@@ -12,6 +12,7 @@ use crate::session::{Chunk, Front};
 use ask::Asking;
 use std::collections::HashMap;
 use std::fmt::Write;
+use std::time::Instant;
 
 /// Renders frames for a person.
 #[derive(Default)]
@@ -22,9 +23,16 @@ pub struct TerminalFront {
     /// Whether any text was shown.
     said: bool,
     asking: Asking,
+    /// Whether a person reads along: then the session's id is shown at the end.
+    person: bool,
 }
 
 impl TerminalFront {
+    /// `person`: whether stderr is a terminal.
+    pub fn new(person: bool) -> TerminalFront {
+        TerminalFront { person, ..TerminalFront::default() }
+    }
+
     fn say(&mut self, id: &str, text: &str, done: bool) -> String {
         let mut shown = self.cleaners.entry(id.to_owned()).or_default().push(text);
         if done {
@@ -46,7 +54,7 @@ impl TerminalFront {
             // What a sub-agent says is its own work; the agent says what came of it.
             About::Text { .. } if progress.parent_call_id.is_some() => String::new(),
             About::Text { message_id, done, .. } => {
-                return Chunk { out: self.say(message_id, &progress.text.0, *done).into_bytes(), err: Vec::new() };
+                return Chunk { out: self.say(message_id, &progress.text.0, *done).into_bytes(), ..Chunk::default() };
             }
             About::Tool { state: ToolState::Started, .. } => format!("* {line}\n"),
             About::Tool { state: ToolState::Failed, .. } => format!("* {line}: failed\n"),
@@ -63,7 +71,7 @@ impl TerminalFront {
             }),
             _ => String::new(),
         };
-        Chunk { out: Vec::new(), err: note.into_bytes() }
+        Chunk { err: note.into_bytes(), ..Chunk::default() }
     }
 
     fn terminal(&mut self, end: &Terminal) -> Chunk {
@@ -84,18 +92,39 @@ impl TerminalFront {
             }
             Outcome::Cancelled { .. } => chunk.err = b"spektacular: cancelled\n".to_vec(),
         }
+        if let Some(id) = end.session_id.as_ref().filter(|_| self.person) {
+            chunk.err.extend(format!("session {}: go on with --session\n", one_line(id)).bytes());
+        }
         chunk
     }
 }
 
 impl Front for TerminalFront {
     fn show(&mut self, frame: &mut Frame, _max_bytes: usize) -> Chunk {
+        let prompted = self.asking.take_prompted();
+        let mut chunk = self.render(frame);
+        // Whatever comes while a prompt stands open begins on a line of its own; an answer has ended the line.
+        if prompted && chunk.size() > 0 {
+            chunk.before.push(b'\n');
+        } else if prompted {
+            self.asking.set_prompted();
+        }
+        chunk
+    }
+
+    fn typed(&mut self, line: String, read: Instant) -> Vec<Inbound> {
+        self.asking.typed(&line, read).into_iter().collect()
+    }
+}
+
+impl TerminalFront {
+    fn render(&mut self, frame: &Frame) -> Chunk {
         match &frame.body {
             Body::Started(_) => Chunk::default(),
             Body::Progress(progress) => self.progress(progress),
             Body::Question(question) => {
                 let text = self.asking.ask(question);
-                Chunk { out: Vec::new(), err: text.into_bytes() }
+                Chunk { err: text.into_bytes(), ..Chunk::default() }
             }
             Body::Artifact(artifact) => {
                 let sign = match artifact.action {
@@ -104,13 +133,9 @@ impl Front for TerminalFront {
                     Action::Deleted => "-",
                 };
                 let line = format!("{sign} {}\n", one_line(&artifact.path.0));
-                Chunk { out: Vec::new(), err: line.into_bytes() }
+                Chunk { err: line.into_bytes(), ..Chunk::default() }
             }
             Body::Terminal(end) => self.terminal(end),
         }
-    }
-
-    fn typed(&mut self, line: String) -> Vec<Inbound> {
-        self.asking.typed(&line).into_iter().collect()
     }
 }

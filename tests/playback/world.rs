@@ -171,7 +171,7 @@ impl World {
             Message::Cancel { reason } => Event::Cancel(origin, reason, Source::Orchestrator),
             Message::Start(_) if !self.run.is_waiting() => {
                 let failure = Failure::new(Code::InvalidRequest, "A second run.start.");
-                Event::Start(origin, Err(Refusal { failure, metadata: None }))
+                Event::Start(origin, Err(Refusal::new(failure)))
             }
             Message::Start(options) => {
                 let (options, wrong) = *options;

@@ -96,19 +96,21 @@ fn session_rules(request: &Object<'_>) -> Vec<Value> {
 const NO_USER: &str = "No user is present to answer. Use your best judgement and go on.";
 
 impl Pending {
-    /// The response for these replies, and the call that is denied by it.
-    pub(super) fn respond(self, replies: &[Reply]) -> (Value, Option<String>) {
+    /// The response for these replies, as JSON, and the call that is denied by it. The input goes back as it came,
+    /// letter by letter: what was approved is what is run.
+    pub(super) fn respond(self, replies: &[Reply]) -> (String, Option<String>) {
+        let allow = |input: &str, more: &str| format!("{{\"behavior\":\"allow\",\"updatedInput\":{input}{more}}}");
+        let input = self.input.get();
         match &self.what {
-            What::Questions(texts) => (self.answers(texts, replies), None),
+            What::Questions(texts) => match self.answers(texts, replies) {
+                Ok(input) => (allow(&input, ""), None),
+                Err(message) => (deny(message), None),
+            },
             What::Permission(always) => match replies.first() {
                 Some(Reply::Answer(Answer::One(value))) if value == ALLOW_ALWAYS => {
-                    let allow =
-                        json!({"behavior": "allow", "updatedInput": self.input(), "updatedPermissions": always});
-                    (allow, None)
+                    (allow(input, &format!(",\"updatedPermissions\":{}", to_line(always))), None)
                 }
-                Some(Reply::Answer(Answer::One(value))) if value == ALLOW_ONCE => {
-                    (json!({"behavior": "allow", "updatedInput": self.input()}), None)
-                }
+                Some(Reply::Answer(Answer::One(value))) if value == ALLOW_ONCE => (allow(input, ""), None),
                 Some(Reply::NoUser) => (deny(NO_USER), self.call),
                 Some(Reply::Denied(Some(message)) | Reply::Declined(Some(message))) => (deny(message), self.call),
                 _ => (deny("The user denied this."), self.call),
@@ -116,27 +118,24 @@ impl Pending {
         }
     }
 
-    fn input(&self) -> Value {
-        serde_json::from_str(self.input.get()).unwrap_or_else(|_| json!({}))
-    }
-
-    fn answers(&self, texts: &[String], replies: &[Reply]) -> Value {
+    /// The input with the answers in it, or why there are none.
+    fn answers(&self, texts: &[String], replies: &[Reply]) -> Result<String, &'static str> {
         if replies.iter().all(|reply| *reply == Reply::NoUser) {
-            return deny(NO_USER);
+            return Err(NO_USER);
         }
         if replies.iter().all(|reply| matches!(reply, Reply::Declined(_) | Reply::NoUser)) {
-            return deny("The user declined to answer. Go on without an answer.");
+            return Err("The user declined to answer. Go on without an answer.");
         }
         let answers: Map<String, Value> =
             texts.iter().zip(replies).map(|(text, reply)| (text.clone(), json!(spoken(reply)))).collect();
-        let mut input = self.input();
-        input["answers"] = Value::Object(answers);
-        json!({"behavior": "allow", "updatedInput": input})
+        // It has the questions in it, so it is not empty.
+        let open = self.input.get().trim_end().strip_suffix('}').unwrap_or("{");
+        Ok(format!("{open},\"answers\":{}}}", to_line(&answers)))
     }
 }
 
-fn deny(message: &str) -> Value {
-    json!({"behavior": "deny", "message": message})
+fn deny(message: &str) -> String {
+    to_line(&json!({"behavior": "deny", "message": message}))
 }
 
 /// A reply as the model reads it. Several values are one string with ", ".

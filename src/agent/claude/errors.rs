@@ -99,7 +99,7 @@ const UNAVAILABLE: (Code, &str) =
 
 /// An end without a result.
 pub(super) fn exited(exit: AgentExit, alive: bool, stderr: &str) -> Failure {
-    if alive {
+    if alive || exit.signal.is_some() {
         let message = "Claude Code ended without a result: run it again, or record the run to see what it did.";
         return Failure::new(Code::AgentExited, message);
     }

@@ -88,11 +88,11 @@ pub(super) fn environment(settings: &Settings) -> Vec<(String, String)> {
     env
 }
 
-/// The prompt as it is sent. One that begins with `/` would be a command; a line before it makes it text.
-pub(super) fn prompt(settings: &Settings) -> String {
-    let command = settings.prompt.trim_start().starts_with('/');
-    let guard = if command && !settings.raw_prompt { "\n" } else { "" };
-    format!("{guard}{}", settings.prompt)
+/// What the user says, as it is sent. A text that begins with `/` would be a command; a line before it makes it text.
+pub(super) fn guarded(text: &str, raw_prompt: bool) -> String {
+    let command = text.trim_start().starts_with('/');
+    let guard = if command && !raw_prompt { "\n" } else { "" };
+    format!("{guard}{text}")
 }
 
 /// Says which of the settings a recording cannot follow.

@@ -55,6 +55,8 @@ pub struct Claude {
     answer_bytes: usize,
     /// Whether tools' outputs are shown.
     outputs: bool,
+    /// Whether what the user says may be a command of Claude's.
+    raw_prompt: bool,
     session_known: bool,
     resuming: bool,
     /// What the last synthetic message said of an error of the API's.
@@ -82,6 +84,7 @@ impl Claude {
             line_address: 0,
             answer_bytes: limits::FRAME_BYTES,
             outputs: false,
+            raw_prompt: false,
             session_known: false,
             resuming: false,
             api_error: None,
@@ -374,6 +377,7 @@ impl Driver for Claude {
         self.resuming = settings.session_id.is_some();
         self.answer_bytes = settings.max_frame_bytes.saturating_mul(limits::COMPLETED_FACTOR);
         self.outputs = settings.progress == Level::Full;
+        self.raw_prompt = settings.raw_prompt;
         let mut args = self.first_args.clone();
         args.extend(launch::arguments(settings, settings.progress == Level::Full)?);
         Ok(Launch {
@@ -381,7 +385,7 @@ impl Driver for Claude {
             args,
             env: launch::environment(settings),
             env_remove: vec!["CLAUDECODE".into()],
-            send: vec![user_line(&launch::prompt(settings))],
+            send: vec![user_line(&launch::guarded(&settings.prompt, settings.raw_prompt))],
             close_input: false,
             start_timeout: Some(crate::protocol::request::DEFAULT_START_TIMEOUT),
             driver: "claude",
@@ -420,13 +424,15 @@ impl Driver for Claude {
         let Some(pending) = self.pending.remove(key) else { return };
         let (response, denied) = pending.respond(replies);
         self.denied.extend(denied);
-        turn.send.push(line(&json!({"type": "control_response",
-            "response": {"subtype": "success", "request_id": key.0, "response": response}})));
+        let id = crate::protocol::json::to_line(&key.0);
+        turn.send.push(format!(
+            "{{\"type\":\"control_response\",\"response\":{{\"subtype\":\"success\",\"request_id\":{id},\"response\":{response}}}}}"
+        ));
     }
 
     fn follow_up(&mut self, prompt: &str, turn: &mut Turn) {
         self.api_error = None;
-        turn.send.push(user_line(prompt));
+        turn.send.push(user_line(&launch::guarded(prompt, self.raw_prompt)));
     }
 
     fn interrupt(&mut self, turn: &mut Turn) {

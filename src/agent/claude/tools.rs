@@ -6,9 +6,6 @@ use crate::agent::json::Object;
 use crate::protocol::words::Category;
 use std::path::PathBuf;
 
-/// The longest title, in characters.
-const TITLE_CHARS: usize = 120;
-
 /// What kind of tool a name stands for.
 pub(super) fn category(name: &str) -> Category {
     match name {
@@ -31,16 +28,12 @@ fn gist(input: &Object<'_>) -> Option<String> {
     TELLING.iter().find_map(|name| input.str(name))
 }
 
-/// A short title: the tool and what it is about, in one line.
+/// A title: the tool and what it is about, in one line.
 pub(super) fn title(name: &str, input: Option<&Object<'_>>) -> String {
     let gist = input.and_then(gist).unwrap_or_default();
     let line = gist.lines().find(|line| !line.trim().is_empty()).unwrap_or_default().trim();
-    let mut title = if line.is_empty() { name.to_owned() } else { format!("{name}: {line}") };
-    if let Some((cut, _)) = title.char_indices().nth(TITLE_CHARS) {
-        title.truncate(cut);
-        title.push('…');
-    }
-    title
+    // Not cut here: half a secret would not be found any more.
+    if line.is_empty() { name.to_owned() } else { format!("{name}: {line}") }
 }
 
 /// The file a call works on.

@@ -1,0 +1,245 @@
+//! What comes to a session (signals, messages, lines of the agent, the ends of its processes), turned into the events
+//! of a run.
+
+use super::child::{Data, Process};
+use super::sources::Control;
+use super::writer::Chunk;
+use super::{AgentEnd, GIT_LIMIT, LEAK_LIMIT, LEAK_LIMIT_STOPPED, Session, git, prepare, sources, stderr};
+use crate::agent::Line;
+use crate::failure::{Code, Failure};
+use crate::protocol::inbound::{Inbound, Message, is_run_id};
+use crate::protocol::outbound::Json;
+use crate::protocol::words::Source as CancelSource;
+use crate::recording::Moment;
+use crate::run::{Answered, Event, Gone, Input, Origin, Refusal};
+use rustix::process::Signal;
+use std::time::Instant;
+
+impl Session {
+    pub(super) fn signalled(&mut self, signal: i32) {
+        if sources::is_suspend(signal) {
+            return self.suspend();
+        }
+        if sources::is_child(signal) {
+            return self.reap_orphans();
+        }
+        if self.signal.is_none() {
+            self.signal = Some(signal);
+        }
+        if self.finished {
+            // The outcome is out; whoever does not read it is not waited for any longer.
+            self.stopping = self.stopping.or(Some(Instant::now()));
+            return;
+        }
+        self.step(Event::Cancel(Origin::default(), None, self.signal_source));
+        // Also where there is no agent to stop: a signal asks for an end now.
+        self.stopping = self.stopping.or(Some(Instant::now()));
+    }
+
+    /// As subreaper we inherit what the agent's tools leave behind; as zombies they would stay to the end.
+    pub(super) fn reap_orphans(&mut self) {
+        self.settle_git();
+        if let Some(agent) = &self.agent {
+            agent.reap_orphans();
+        }
+    }
+
+    /// Ctrl-Z: the agent stops with us, and goes on with us.
+    pub(super) fn suspend(&mut self) {
+        self.signal_agent(Signal::STOP);
+        sources::stop_ourselves();
+        self.signal_agent(Signal::CONT);
+    }
+
+    pub(super) fn signal_agent(&mut self, signal: Signal) {
+        self.settle_git();
+        if let Some(agent) = &self.agent {
+            agent.signal(signal);
+        }
+    }
+
+    /// A git of ours comes from us like what comes from the agent: it must be over before that is ended.
+    pub(super) fn settle_git(&mut self) {
+        if let Some(baseline) = &mut self.baseline {
+            baseline.settle();
+        }
+    }
+
+    pub(super) fn controlled(&mut self, control: Control) {
+        self.controls_in_row += 1;
+        match control {
+            Control::Inbound(inbound) => self.inbound(inbound),
+            Control::Typed(line, read) => {
+                for inbound in self.front.typed(line, read) {
+                    self.inbound(inbound);
+                }
+            }
+            Control::Ended => self.step(Event::InputEnded),
+        }
+    }
+
+    pub(super) fn inbound(&mut self, inbound: Inbound) {
+        if self.outbox.is_overfull() && self.is_noise(&inbound.message) {
+            self.ignored += 1;
+            return;
+        }
+        if self.ignored > 0 {
+            let ignored = std::mem::take(&mut self.ignored);
+            self.step(Event::Ignored(ignored));
+        }
+        let origin = Origin { id: inbound.id, run_id: inbound.run_id };
+        let event = match inbound.message {
+            Message::Malformed => Event::Malformed(origin),
+            Message::Unsupported => Event::Unsupported(origin),
+            Message::UnknownType => Event::UnknownType(origin),
+            Message::Cancel { reason } => Event::Cancel(origin, reason, CancelSource::Orchestrator),
+            Message::Start(_) if !self.run.is_waiting() => {
+                let failure = Failure::new(Code::InvalidRequest, "A second run.start.");
+                Event::Start(origin, Err(Refusal::new(failure)))
+            }
+            Message::Start(start) => {
+                let (options, wrong) = *start;
+                let options = options.over(self.defaults.clone());
+                // Known before anything is checked: a refusal gives metadata back.
+                let (redactor, short_secrets) = prepare::redactor_for(&options);
+                let metadata = options.metadata.clone().map(Json);
+                let bad_id = origin.run_id.as_ref().is_some_and(|id| !is_run_id(id));
+                let start = if bad_id {
+                    let message = "run.start: `run_id` must match ^[A-Za-z0-9._:-]{1,128}$.";
+                    Err(Failure::new(Code::InvalidRequest, message))
+                } else {
+                    prepare::settings(options, wrong)
+                };
+                Event::Start(
+                    origin,
+                    match start {
+                        Ok(ready) => Ok(Box::new(ready.start(redactor, short_secrets))),
+                        Err(failure) => Err(Box::new(Refusal { failure, metadata, redactor: Some(redactor) })),
+                    },
+                )
+            }
+            Message::Input(input) => {
+                let cwd = input.question_id.as_deref().and_then(|id| self.run.path_question(id));
+                let answered: Option<Answered> = input.given.map(|given| prepare::answer(given, cwd.as_deref()));
+                Event::Input(origin, Input { question_id: input.question_id, answered, message: input.message })
+            }
+        };
+        self.step(event);
+    }
+
+    /// Whether a message would only be answered by a warning. While stdout is not read there is no room for those.
+    pub(super) fn is_noise(&self, message: &Message) -> bool {
+        match message {
+            Message::Malformed | Message::UnknownType => true,
+            Message::Input(input) => !input.question_id.as_deref().is_some_and(|id| self.run.is_open(id)),
+            Message::Start(_) => !self.run.is_waiting(),
+            Message::Unsupported | Message::Cancel { .. } => false,
+        }
+    }
+
+    pub(super) fn process(&mut self, event: Process) {
+        match event {
+            Process::Exited => {
+                self.settle_git();
+                let limit = if self.run.is_stopping() { LEAK_LIMIT_STOPPED } else { LEAK_LIMIT };
+                if let Some(agent) = &self.agent {
+                    agent.sweep(limit);
+                }
+            }
+            Process::Swept(swept) => {
+                self.end.swept = Some(swept);
+                self.swept_at = Some(Instant::now());
+                self.gone();
+            }
+        }
+    }
+
+    pub(super) fn data(&mut self, item: Data) {
+        match item {
+            Data::Line(line) => {
+                self.record(|| Moment::Agent(line.clone()));
+                self.taken += line.len();
+                self.step(Event::Line(Line::Text(line.into())));
+                self.line_done();
+            }
+            Data::TooLong => self.step(Event::Line(Line::TooLong)),
+            Data::Stderr(line) => {
+                let clean = self.stderr.push(self.run.redactor(), &line);
+                self.said_on_stderr(clean);
+            }
+            Data::End => {
+                self.end.stdout = true;
+                self.gone();
+            }
+            Data::StderrEnd(tail) => {
+                let rest = self.stderr.finish(self.run.redactor());
+                self.said_on_stderr(rest);
+                self.end.stderr = Some(tail);
+                self.gone();
+            }
+        }
+    }
+
+    /// Whole lines of the agent's stderr, redacted.
+    pub(super) fn said_on_stderr(&mut self, lines: Vec<String>) {
+        for line in lines {
+            if self.mirror_stderr {
+                self.push(Chunk { err: format!("{line}\n").into_bytes(), ..Chunk::default() });
+            }
+            self.record(|| Moment::Stderr(line));
+        }
+        self.settle_recording(false);
+    }
+
+    pub(super) fn more(&mut self) {
+        self.step(Event::More);
+        self.line_done();
+    }
+
+    /// Once a line is taken as a whole, the next may be read.
+    pub(super) fn line_done(&mut self) {
+        if self.run.has_more() {
+            return;
+        }
+        let taken = std::mem::take(&mut self.taken);
+        if let Some(agent) = &self.agent {
+            agent.taken(taken);
+        }
+        self.settle_recording(false);
+    }
+
+    /// Once every part of the agent's end is there, the run learns of it.
+    pub(super) fn gone(&mut self) {
+        let AgentEnd { swept: Some(swept), stdout: true, stderr: Some(tail) } = &self.end else { return };
+        let leaked = swept.killed > 0;
+        let stderr_tail = stderr::tail(tail, self.run.redactor());
+        let Some(mut agent) = self.agent.take() else { return };
+        let exit = agent.reap();
+        self.record(|| match exit.signal {
+            Some(signal) => Moment::Signal(signal),
+            None => Moment::Exit(exit.code.unwrap_or_default()),
+        });
+        self.settle_recording(true);
+        let baseline = self.baseline.take().filter(|_| !self.run.is_stopping());
+        let files = match baseline.map_or(git::Changes::NotARepository, |baseline| baseline.changes(GIT_LIMIT)) {
+            git::Changes::NotARepository => Some(Vec::new()),
+            git::Changes::Incomplete => None,
+            git::Changes::Files(files) => Some(files),
+        };
+        self.step(Event::Gone(Gone { exit, leaked, stderr_tail, files }));
+    }
+
+    pub(super) fn record(&mut self, moment: impl FnOnce() -> Moment) {
+        let at = self.now();
+        if let Some(recorder) = &mut self.recorder {
+            recorder.moment(at, moment());
+        }
+    }
+
+    /// Once an event is dealt with, what came of it belongs into the recording.
+    pub(super) fn settle_recording(&mut self, end: bool) {
+        let Some(recorder) = &mut self.recorder else { return };
+        recorder.pieces(std::mem::take(&mut self.said));
+        recorder.settle(self.run.redactor(), end);
+    }
+}

@@ -1,0 +1,71 @@
+//! The agent's stderr, made fit to be seen: without escape sequences, and redacted also over line ends.
+
+use crate::clean::{Cleaner, whole};
+use crate::protocol::limits::STDERR_TAIL_BYTES;
+use crate::redact::{Redactor, Stream};
+
+/// Turns lines into lines that may be seen. One may come later than it went in: a secret can go over line ends.
+#[derive(Default)]
+pub(crate) struct Lines {
+    cleaner: Cleaner,
+    stream: Stream,
+    rest: String,
+}
+
+impl Lines {
+    /// Takes a line; gives those that are whole now.
+    pub(crate) fn push(&mut self, redactor: &Redactor, line: &str) -> Vec<String> {
+        let clean = self.cleaner.push(&format!("{line}\n"));
+        let seen = self.stream.push(redactor, &clean);
+        self.rest.push_str(&seen);
+        match self.rest.rfind('\n') {
+            Some(end) => self.rest.drain(..=end).collect::<String>().lines().map(str::to_owned).collect(),
+            None => Vec::new(),
+        }
+    }
+
+    /// What is left at the end.
+    pub(crate) fn finish(&mut self, redactor: &Redactor) -> Vec<String> {
+        let seen = self.stream.finish(redactor);
+        self.rest.push_str(&seen);
+        std::mem::take(&mut self.rest).lines().map(str::to_owned).collect()
+    }
+}
+
+/// The last of a stderr, for a failure: cleaned and redacted before it is cut, and cut at a line's beginning.
+pub(crate) fn tail(text: &str, redactor: &Redactor) -> String {
+    let seen = redactor.redact(&whole(text)).into_owned();
+    if seen.len() <= STDERR_TAIL_BYTES {
+        return seen;
+    }
+    let cut = &seen[seen.ceil_char_boundary(seen.len() - STDERR_TAIL_BYTES)..];
+    cut.split_once('\n').map_or(cut, |(_, lines)| lines).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Lines, tail};
+    use crate::redact::Redactor;
+
+    #[test]
+    fn a_secret_is_gone_wherever_the_tail_is_cut() {
+        let secret = "hunter2-Zq7731/x+y";
+        let mut redactor = Redactor::new();
+        assert!(redactor.add(secret));
+        for before in 0..40 {
+            let text = "x".repeat(before) + secret + &"y".repeat(8192 - 20) + "\n";
+            let tail = tail(&text, &redactor);
+            assert!(tail.len() <= 8192 && !tail.contains(&secret[9..]), "{before}");
+        }
+    }
+
+    #[test]
+    fn a_key_over_many_lines_is_redacted() {
+        let key = "-----BEGIN RSA PRIVATE KEY-----\nMIIEowIBAAKCAQEA1234567890\nabcdefghijklmnop\n-----END RSA PRIVATE KEY-----";
+        let (mut lines, redactor) = (Lines::default(), Redactor::new());
+        let mut seen: Vec<String> = key.lines().flat_map(|line| lines.push(&redactor, line)).collect();
+        seen.extend(lines.push(&redactor, "\u{1b}[31mafter\u{1b}[0m"));
+        seen.extend(lines.finish(&redactor));
+        assert_eq!(seen, ["[redacted]", "after"]);
+    }
+}
