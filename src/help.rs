@@ -125,7 +125,7 @@ pub const COMMANDS: &[Command] = &[
         usage: "[FLAGS] [PROMPT... | -]",
         about: "run one task through a coding agent",
         flags: ADHOC,
-        more: "Without a prompt, --output json waits for a run.start on stdin.\nEvery flag that names a field of run.start sets its default.\n\nExamples:\n  spektacular adhoc \"fix the failing test\"\n  git diff | spektacular adhoc -\n  spektacular adhoc --output json < messages.jsonl\n  spektacular adhoc --agent demo \"say hello\"\n",
+        more: "Without a prompt, --output json waits for a run.start on stdin.\nEvery flag that names a field of run.start sets its default.\n\nExamples:\n  spektacular adhoc \"fix the failing test\"\n  git diff | spektacular adhoc -\n  some-orchestrator | spektacular adhoc --output json\n  spektacular adhoc --agent demo \"say hello\"\n",
     },
     Command { name: "protocol", usage: "", about: "print the reference of the protocol", flags: &[], more: "" },
     Command {

@@ -239,9 +239,9 @@ impl Session {
             let (data, process) = self.agent_channels();
             let more = if self.run.has_more() && !self.outbox.is_full() { at(Instant::now()) } else { never() };
             // Messages go before the agent's lines, but a flood of them must not keep these away for ever.
-            let messages =
-                if self.controls_in_row >= CONTROLS_IN_ROW && !data.is_empty() { never() } else { control.clone() };
-            self.controls_in_row = 0;
+            let flooded = self.controls_in_row >= CONTROLS_IN_ROW && !data.is_empty();
+            let messages = if flooded { never() } else { control.clone() };
+            self.controls_in_row = if flooded { 0 } else { self.controls_in_row };
             select_biased! {
                 recv(signals) -> signal => self.signalled(signal.unwrap_or_default()),
                 recv(timer) -> _ => self.tick(),
