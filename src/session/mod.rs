@@ -278,7 +278,10 @@ impl Session {
     fn agent_channels(&self) -> (Receiver<Data>, Receiver<Process>) {
         let Some(agent) = &self.agent else { return (never(), never()) };
         let drained = self.end.stdout && self.end.stderr.is_some();
-        let data = if drained || self.outbox.is_full() || self.run.has_more() { never() } else { agent.data.clone() };
+        // A flood of messages fills the outbox with answers to them: that must not shut the agent out.
+        let flooded = self.controls_in_row >= CONTROLS_IN_ROW;
+        let full = if flooded { self.outbox.is_overfull() } else { self.outbox.is_full() };
+        let data = if drained || full || self.run.has_more() { never() } else { agent.data.clone() };
         (data, if self.end.swept.is_some() { never() } else { agent.process.clone() })
     }
 
