@@ -160,12 +160,13 @@ fn with_default(mut ask: Ask, from: &Object<'_>) -> Ask {
 fn elicitation(params: &Object<'_>) -> (Pending, Asks) {
     let message = params.str("message").unwrap_or_default();
     let server = params.str("serverName").unwrap_or_default();
-    if params.object("_meta").is_some_and(|meta| meta.is("codex_approval_kind", "mcp_tool_call")) {
+    let call = params.object("_meta").filter(|meta| meta.is("codex_approval_kind", "mcp_tool_call"));
+    if let Some(call) = call {
         let subject = Subject {
             category: Category::Mcp,
-            title: title("MCP", &server),
+            title: title(&server, &call.str("tool_name").unwrap_or_default()),
             locations: Vec::new(),
-            detail: message.clone(),
+            detail: call.raw("tool_params").map(|raw| raw.get().to_owned()).unwrap_or_default(),
         };
         return (Pending::McpCall(server), vec![Ask::permission(subject, message, false)]);
     }

@@ -77,6 +77,12 @@ pub(super) fn failed(error: Option<&Object<'_>>) -> Failure {
 const UNAVAILABLE: (Code, &str) =
     (Code::ProviderUnavailable, "The provider could not be reached or failed: try again later.");
 
+/// The failure that no further try can change: a refused key stays refused.
+pub(super) fn no_use(error: Option<&Object<'_>>) -> Option<Failure> {
+    let Reported { class, status, .. } = read(error);
+    (class == "unauthorized" || matches!(status, Some(401 | 403))).then(|| auth(status))
+}
+
 /// One line about an error after which Codex tries again.
 pub(super) fn retrying(error: Option<&Object<'_>>) -> String {
     let Reported { class, status, message } = read(error);

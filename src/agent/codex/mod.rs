@@ -212,8 +212,12 @@ impl Codex {
             "turn/plan/updated" if self.is_own(params) => turn.events.push(items::plan(params)),
             "thread/tokenUsage/updated" => self.usage(params, turn),
             "error" if params.bool("willRetry") == Some(true) => {
+                let error = params.object("error");
+                if let Some(refused) = errors::no_use(error.as_ref()) {
+                    return self.fail(refused, turn);
+                }
                 self.items.withdraw(turn);
-                turn.events.push(Event::Retrying { text: errors::retrying(params.object("error").as_ref()) });
+                turn.events.push(Event::Retrying { text: errors::retrying(error.as_ref()) });
             }
             "serverRequest/resolved" => {
                 let key = AskKey(params.raw("requestId").map(|id| id.get().to_owned()).unwrap_or_default());
@@ -295,6 +299,8 @@ impl Codex {
         turn.events.extend(gone.into_keys().map(|key| Event::AskWithdrawn { key }));
         match done.str("status").as_deref() {
             Some("completed") => {
+                // A message of the user's may have cut one of the model's off.
+                self.items.withdraw(turn);
                 let over = self.completed(&done);
                 self.end(id, over, turn);
             }
