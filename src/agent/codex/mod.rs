@@ -10,6 +10,8 @@ mod ask;
 mod errors;
 mod items;
 mod launch;
+#[cfg(test)]
+mod tests;
 
 use self::ask::Pending;
 use self::items::{Items, Spot};
