@@ -138,7 +138,9 @@ impl Trial<'_> {
         let before = Before {
             frames: player.world.frames.len(),
             decided: player.world.is_decided(),
-            alive: matches!(self.when, When::Moment(_)) && player.world.frames.len() > 1,
+            // Warnings about options come before the agent runs.
+            alive: matches!(self.when, When::Moment(_))
+                && player.world.frames.iter().skip(1).any(|frame| frame.value["payload"]["kind"] != "warning"),
         };
         self.inject(&mut player);
         let open = invariants::open_questions(&player.world.frames);

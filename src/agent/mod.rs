@@ -20,8 +20,10 @@
 //! | `exited` | no result: failed | no result: failed | no result: failed | the exit code decides |
 
 pub mod claude;
+pub mod codex;
 pub mod json;
 pub mod registry;
+pub mod rpc;
 pub mod text;
 
 use crate::failure::Failure;
@@ -268,6 +270,11 @@ pub trait Driver: Send {
 
     /// The result that counts is there: tell the agent to leave.
     fn finish(&mut self, turn: &mut Turn);
+
+    /// Whether what the agent says on stderr may be shown. Some write pieces of keys there.
+    fn stderr_may_be_shown(&self) -> bool {
+        true
+    }
 
     /// The agent ended without a result. `stderr` is what it said last.
     fn exited(&mut self, exit: AgentExit, alive: bool, stderr: &str) -> TurnOver;

@@ -1,6 +1,6 @@
 //! The agents that can be named. Adding one is a line here; adding a dialect is a file beside this one.
 
-use super::{Driver, Program, claude};
+use super::{Driver, Program, claude, codex};
 
 /// An agent that can be named in run.start.
 #[derive(Debug)]
@@ -27,6 +27,14 @@ pub static REGISTRY: &[Entry] = &[
         program: "claude",
         install: "npm install -g @anthropic-ai/claude-code",
         driver: |entry| Box::new(claude::Claude::new(Program::Command(entry.program.into()), Vec::new())),
+    },
+    Entry {
+        name: "codex",
+        aliases: &[],
+        display_name: "Codex",
+        program: "codex",
+        install: "npm install -g @openai/codex",
+        driver: |entry| Box::new(codex::Codex::new(Program::Command(entry.program.into()))),
     },
     Entry {
         name: "demo",

@@ -38,6 +38,8 @@ struct Player {
     own_cwd: String,
     /// Ids of the host's requests: as recorded, as they are now.
     ids: Vec<(String, String)>,
+    /// The same of its JSON-RPC requests that are not answered yet, as they were written.
+    rpc_ids: Vec<(String, String)>,
     /// Whether the host's last answer allowed what it was asked.
     allowed: bool,
 }
@@ -58,6 +60,7 @@ impl Player {
             recorded_cwd: recording.header.cwd,
             own_cwd: std::env::current_dir().map(|dir| dir.to_string_lossy().into_owned()).unwrap_or_default(),
             ids: Vec::new(),
+            rpc_ids: Vec::new(),
             allowed: false,
         }
     }
@@ -68,7 +71,8 @@ impl Player {
         while let Some(moment) = self.moments.pop_front() {
             match moment {
                 Moment::Agent(line) => {
-                    if !session::print(&format!("{}\n", self.translated(&line))) {
+                    let line = self.answered(&self.translated(&line));
+                    if !session::print(&format!("{line}\n")) {
                         return 1;
                     }
                 }
@@ -107,6 +111,9 @@ impl Player {
                 if let (Some(recorded), Some(now)) = (request_id(wanted), request_id(&line)) {
                     self.ids.push((recorded, now));
                 }
+                if let (Some((_, recorded, true)), Some((_, now, true))) = (rpc_id(wanted), rpc_id(&line)) {
+                    self.rpc_ids.push((recorded.to_owned(), now.to_owned()));
+                }
                 self.allowed = line.contains("\"behavior\":\"allow\"");
                 return Heard::Same;
             }
@@ -136,6 +143,14 @@ impl Player {
         }
     }
 
+    /// A JSON-RPC answer with the id of the request of now.
+    fn answered(&mut self, line: &str) -> String {
+        let Some((at, id, false)) = rpc_id(line) else { return line.to_owned() };
+        let Some(known) = self.rpc_ids.iter().position(|(recorded, _)| recorded == id) else { return line.to_owned() };
+        let (_, now) = self.rpc_ids.remove(known);
+        format!("{}{now}{}", &line[..at], &line[at + id.len()..])
+    }
+
     /// Makes a file below the working directory; only the demo does.
     fn make(&self, path: &str, content: &str) {
         let inside = Path::new(path).components().all(|part| matches!(part, Component::Normal(_)));
@@ -163,4 +178,27 @@ fn shape(line: &str) -> String {
 fn request_id(line: &str) -> Option<String> {
     let fields = Fields::parse(line)?;
     fields.get("request").and(fields.get("request_id")).and_then(string)
+}
+
+/// The id of a JSON-RPC message: where it stands, the id as it was written, and whether it is a request.
+fn rpc_id(line: &str) -> Option<(usize, &str, bool)> {
+    let fields = Fields::parse(line)?;
+    let id = fields.get("id")?.get();
+    let request = fields.get("method").is_some();
+    (request || fields.get("result").or(fields.get("error")).is_some())
+        .then(|| (id.as_ptr().addr() - line.as_ptr().addr(), id, request))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Player, Recording};
+
+    #[test]
+    fn an_answer_has_the_id_of_the_request_of_now() {
+        let mut player = Player::new(Recording::default(), true, false);
+        let mut host = vec![r#"{"id":7,"method":"m"}"#.to_owned()].into_iter();
+        player.hear(r#"{"method":"m","id":4}"#, &mut || host.next());
+        assert_eq!(player.answered(r#"{"id":4,"result":{"id":4}}"#), r#"{"id":7,"result":{"id":4}}"#);
+        assert_eq!(player.answered(r#"{"id":4,"method":"n"}"#), r#"{"id":4,"method":"n"}"#);
+    }
 }

@@ -73,9 +73,8 @@ impl Live {
             None => {
                 let over = self.driver.exited(gone.exit, self.alive, &gone.stderr_tail);
                 let mut outcome = self.outcome(over);
-                if let (Outcome::Failed(failure), false, false) =
-                    (&mut outcome, self.alive, gone.stderr_tail.is_empty())
-                {
+                let shown = self.driver.stderr_may_be_shown() && !gone.stderr_tail.is_empty();
+                if let (Outcome::Failed(failure), false, true) = (&mut outcome, self.alive, shown) {
                     failure.stderr_tail = Some(gone.stderr_tail);
                 }
                 outcome

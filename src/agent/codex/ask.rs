@@ -1,0 +1,361 @@
+//! What Codex asks: approvals, its own question tool, elicitations of MCP servers, our question tool, and questions
+//! that wait for no answer. And the answers to them.
+
+use super::items::{Items, Spot, command, title};
+use super::launch::ASK_USER;
+use crate::agent::Reply;
+use crate::agent::json::{Object, text};
+use crate::protocol::json::{number, string};
+use crate::protocol::question::{
+    ALLOW_ALWAYS, ALLOW_ONCE, Answer, Ask, Choice, Choices, Kind, Location, Subject, Validation, check,
+};
+use crate::protocol::words::{Category, Purpose};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
+
+/// A request of Codex's that waits for an answer.
+#[derive(Debug)]
+pub(super) enum Pending {
+    /// A command or a file change.
+    Approval,
+    /// The ids of the questions.
+    Questions(Vec<String>),
+    /// A form's properties.
+    Form(Vec<(String, Shape)>),
+    /// One question for the whole elicitation: yes or no.
+    Consent,
+    /// The call of an MCP server's tool.
+    McpCall(String),
+    /// A call of our own tool.
+    AskUser,
+    /// The titles of questions that are answered by a further message.
+    Async(Vec<String>),
+}
+
+/// What a form wants of a property.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Shape {
+    /// What is answered as it is.
+    Plain,
+    /// A number, which is asked for as a text.
+    Number,
+}
+
+/// The questions of one request.
+type Asks = Vec<Ask>;
+
+/// Reads a request. `None`: it is not one that is served.
+pub(super) fn read(method: &str, params: &Object<'_>, spot: &Spot, items: &Items) -> Option<(Pending, Asks)> {
+    match method {
+        "item/commandExecution/requestApproval" => Some((Pending::Approval, vec![command_approval(params)])),
+        "item/fileChange/requestApproval" => Some((Pending::Approval, vec![patch_approval(params, spot, items)])),
+        "item/tool/requestUserInput" => {
+            let questions = params.objects("questions");
+            let ids = questions.iter().map(|question| question.str("id").unwrap_or_default()).collect();
+            let asks: Asks = questions.iter().map(user_input).collect();
+            (!asks.is_empty()).then_some((Pending::Questions(ids), asks))
+        }
+        "mcpServer/elicitation/request" => Some(elicitation(params)),
+        "item/tool/call" if params.is("tool", ASK_USER) => {
+            let arguments = params.object("arguments")?;
+            Some((Pending::AskUser, vec![ask_user(&arguments)?]))
+        }
+        _ => None,
+    }
+}
+
+/// A message with questions that Codex does not wait for.
+pub(super) fn asynchronous(item: &Object<'_>) -> Option<(Pending, Asks)> {
+    let questions = item.objects("questions");
+    let titles: Vec<String> = questions.iter().map(|question| question.str("title").unwrap_or_default()).collect();
+    let one = |question: &Object<'_>| {
+        let labels = question.array("options").into_iter().filter_map(text);
+        let choices = Choices::new(labels.map(|label| Choice { value: label.clone(), label, description: None }));
+        let kind = choices.map_or(Kind::Text, |choices| Kind::Select { choices, multiple: false, allow_other: true });
+        Ask::new(Purpose::Clarification, kind, "", question.str("title").unwrap_or_default())
+    };
+    let asks: Asks = questions.iter().map(one).collect();
+    (!asks.is_empty()).then_some((Pending::Async(titles), asks))
+}
+
+fn with_reason(reason: Option<String>, what: &str) -> String {
+    match reason.filter(|reason| !reason.trim().is_empty()) {
+        Some(reason) => format!("{reason}\nAllow {what}?"),
+        None => format!("Allow {what}?"),
+    }
+}
+
+fn command_approval(params: &Object<'_>) -> Ask {
+    let (category, title, detail) = match params.object("networkApprovalContext").and_then(|net| net.str("host")) {
+        Some(host) => (Category::Fetch, title("Network", &host), host),
+        None => {
+            let command = command(params);
+            (Category::Execute, title("Shell", &command), command)
+        }
+    };
+    let text = with_reason(params.str("reason"), &title);
+    Ask::permission(Subject { category, title, locations: Vec::new(), detail }, text, true)
+}
+
+/// Such a request names no file: what it is about is known from the item that began before it.
+fn patch_approval(params: &Object<'_>, spot: &Spot, items: &Items) -> Ask {
+    let patch = params.str("itemId").and_then(|item| items.patch(spot, &item));
+    let (title, locations, detail) = match patch {
+        Some(patch) => (patch.title, patch.locations, patch.diff),
+        None => ("Edit files".to_owned(), Vec::new(), String::new()),
+    };
+    let place = |at: crate::agent::At| Location { path: at.path.to_string_lossy().into_owned(), line: at.line };
+    let locations = locations.into_iter().map(place).collect();
+    let text = with_reason(params.str("reason"), &title);
+    Ask::permission(Subject { category: Category::Edit, title, locations, detail }, text, true)
+}
+
+fn options(question: &Object<'_>) -> Option<Choices> {
+    let one = |raw: &RawValue| {
+        if let Some(label) = text(raw) {
+            return Some(Choice { value: label.clone(), label, description: None });
+        }
+        let option = Object::parse(raw.get())?;
+        let label = option.str("label")?;
+        Some(Choice { value: label.clone(), label, description: option.str("description").filter(|d| !d.is_empty()) })
+    };
+    Choices::new(question.array("options").into_iter().filter_map(one))
+}
+
+fn user_input(question: &Object<'_>) -> Ask {
+    let kind = match options(question) {
+        _ if question.bool("isSecret") == Some(true) => Kind::Secret,
+        Some(choices) => Kind::Select { choices, multiple: false, allow_other: true },
+        None => Kind::Text,
+    };
+    let header = question.str("header").unwrap_or_default();
+    Ask::new(Purpose::Clarification, kind, &header, question.str("question").unwrap_or_default())
+}
+
+fn ask_user(arguments: &Object<'_>) -> Option<Ask> {
+    let question = arguments.str("question").or_else(|| arguments.str("text")).filter(|q| !q.trim().is_empty())?;
+    let choices = options(arguments);
+    let (kind, purpose) = match (arguments.str("kind").as_deref(), choices) {
+        (Some("confirm"), _) => (Kind::Confirm, Purpose::Clarification),
+        (Some("secret"), _) => (Kind::Secret, Purpose::Input),
+        (Some("file_path"), _) => (Kind::FilePath, Purpose::Input),
+        (Some("text"), _) | (_, None) => (Kind::Text, Purpose::Clarification),
+        (kind, Some(choices)) => {
+            let multiple = kind == Some("multi-select");
+            (Kind::Select { choices, multiple, allow_other: true }, Purpose::Clarification)
+        }
+    };
+    let ask = Ask::new(purpose, kind, &arguments.str("header").unwrap_or_default(), question);
+    Some(with_default(ask, arguments))
+}
+
+/// A default that is no answer to its question is none.
+fn with_default(mut ask: Ask, from: &Object<'_>) -> Ask {
+    if ask.kind != Kind::Secret {
+        ask.default = from.raw("default").and_then(|raw| check(&ask, raw, None).ok());
+    }
+    ask
+}
+
+fn elicitation(params: &Object<'_>) -> (Pending, Asks) {
+    let message = params.str("message").unwrap_or_default();
+    let server = params.str("serverName").unwrap_or_default();
+    let call = params.object("_meta").filter(|meta| meta.is("codex_approval_kind", "mcp_tool_call"));
+    if let Some(call) = call {
+        let subject = Subject {
+            category: Category::Mcp,
+            title: title(&server, &call.str("tool_name").unwrap_or_default()),
+            locations: Vec::new(),
+            detail: call.raw("tool_params").map(|raw| raw.get().to_owned()).unwrap_or_default(),
+        };
+        return (Pending::McpCall(server), vec![Ask::permission(subject, message, false)]);
+    }
+    if let Some(form) = params.object("requestedSchema").and_then(|schema| form(&schema, &message)) {
+        return form;
+    }
+    let text = match params.str("url") {
+        Some(url) => format!("{message}\n{url}"),
+        None => message,
+    };
+    (Pending::Consent, vec![Ask::new(Purpose::Input, Kind::Confirm, &server, text)])
+}
+
+/// A question a property. `None`: there is no property, or one that cannot be asked for.
+fn form(schema: &Object<'_>, message: &str) -> Option<(Pending, Asks)> {
+    let properties = schema.object("properties")?;
+    let required: Vec<String> = schema.array("required").into_iter().filter_map(text).collect();
+    let (mut fields, mut asks) = (Vec::new(), Vec::new());
+    for (name, raw) in properties.iter() {
+        let (mut ask, shape) = property(name, &Object::parse(raw.get())?, message)?;
+        ask.required = required.iter().any(|required| required == name);
+        fields.push((name.to_owned(), shape));
+        asks.push(ask);
+    }
+    (!asks.is_empty()).then_some((Pending::Form(fields), asks))
+}
+
+/// A decimal number.
+const NUMBER: &str = r"^\s*-?[0-9]+(\.[0-9]+)?\s*$";
+
+fn property(name: &str, property: &Object<'_>, message: &str) -> Option<(Ask, Shape)> {
+    let label = property.str("title").unwrap_or_else(|| name.to_owned());
+    let mut text = format!("{message}\n{label}");
+    if let Some(more) = property.str("description") {
+        text.push_str(&format!(": {more}"));
+    }
+    let mut rules = Validation::default();
+    let mut shape = Shape::Plain;
+    let kind = match property.str("type").as_deref() {
+        Some("boolean") => Kind::Confirm,
+        Some("array") => {
+            (rules.min_selected, rules.max_selected) = (property.count("minItems"), property.count("maxItems"));
+            let choices = named(&property.object("items")?)?;
+            Kind::Select { choices, multiple: true, allow_other: false }
+        }
+        Some(number @ ("number" | "integer")) => {
+            shape = Shape::Number;
+            rules.integer = (number == "integer").then_some(true);
+            (rules.min, rules.max) = (property.number("minimum"), property.number("maximum"));
+            if rules == Validation::default() {
+                // Nothing else would say that it must be a number.
+                rules.pattern = Some(NUMBER.into());
+            }
+            Kind::Text
+        }
+        _ => match named(property) {
+            Some(choices) => Kind::Select { choices, multiple: false, allow_other: false },
+            None => {
+                (rules.min_length, rules.max_length) = (property.count("minLength"), property.count("maxLength"));
+                rules.pattern = property.str("pattern");
+                Kind::Text
+            }
+        },
+    };
+    let ask = Ask { validation: rules, ..Ask::new(Purpose::Input, kind, &label, text) };
+    if shape == Shape::Number {
+        let default = property.raw("default").filter(|raw| number(raw).is_some());
+        return Some((Ask { default: default.map(|raw| Answer::Text(raw.get().into())), ..ask }, shape));
+    }
+    Some((with_default(ask, property), shape))
+}
+
+/// The values of an enumeration, with their titles.
+fn named(schema: &Object<'_>) -> Option<Choices> {
+    let one = |option: Object<'_>| {
+        let value = option.str("const")?;
+        Some(Choice { label: option.str("title").unwrap_or_else(|| value.clone()), value, description: None })
+    };
+    let titled = ["oneOf", "anyOf"].iter().flat_map(|name| schema.objects(name)).filter_map(one);
+    let titles: Vec<Option<String>> = schema.array("enumNames").into_iter().map(text).collect();
+    let plain = schema.array("enum").into_iter().enumerate().filter_map(|(at, raw)| {
+        let value = string(raw)?;
+        let label = titles.get(at).cloned().flatten().unwrap_or_else(|| value.clone());
+        Some(Choice { value, label, description: None })
+    });
+    Choices::new(titled.chain(plain))
+}
+
+const NO_USER: &str = "No user is present to answer. Use your best judgement and go on.";
+const DECLINED: &str = "The user declined to answer. Go on without an answer.";
+
+impl Pending {
+    /// The result for these replies.
+    pub(super) fn respond(&self, replies: &[Reply]) -> Value {
+        match self {
+            Pending::Approval => json!({"decision": match permission(replies) {
+                Some(ALLOW_ALWAYS) => "acceptForSession",
+                Some(_) => "accept",
+                None => "decline",
+            }}),
+            Pending::McpCall(_) => consent(permission(replies).is_some(), json!({})),
+            Pending::Consent => consent(matches!(replies, [Reply::Answer(Answer::Bool(true))]), json!({})),
+            Pending::Questions(ids) => {
+                let given = ids.iter().zip(replies).filter_map(|(id, reply)| {
+                    let Reply::Answer(answer) = reply else { return None };
+                    Some((id.clone(), json!({"answers": [spoken(answer)]})))
+                });
+                json!({"answers": given.collect::<Map<_, _>>()})
+            }
+            Pending::Form(fields) => match content(fields, replies) {
+                Some(content) => consent(true, Value::Object(content)),
+                None => consent(false, Value::Null),
+            },
+            Pending::AskUser => {
+                let (success, text) = match replies.first() {
+                    Some(Reply::Answer(answer)) => (true, spoken(answer)),
+                    Some(Reply::NoUser) => (false, NO_USER.into()),
+                    _ => (false, DECLINED.into()),
+                };
+                json!({"success": success, "contentItems": [{"type": "inputText", "text": text}]})
+            }
+            Pending::Async(_) => Value::Null,
+        }
+    }
+
+    /// What is said to the model where the answer is a further message.
+    pub(super) fn message(&self, replies: &[Reply]) -> Option<String> {
+        let Pending::Async(titles) = self else { return None };
+        let reply = |reply: &Reply| match reply {
+            Reply::Answer(answer) => spoken(answer),
+            Reply::NoUser => NO_USER.into(),
+            Reply::Declined(_) | Reply::Denied(_) => DECLINED.into(),
+        };
+        if let [only] = replies {
+            return Some(reply(only));
+        }
+        let lines = titles.iter().zip(replies).map(|(title, one)| format!("{title}\n{}", reply(one)));
+        Some(lines.collect::<Vec<_>>().join("\n\n"))
+    }
+
+    /// The MCP server whose call these replies deny.
+    pub(super) fn denied_server(&self, replies: &[Reply]) -> Option<String> {
+        let Pending::McpCall(server) = self else { return None };
+        permission(replies).is_none().then(|| server.clone())
+    }
+}
+
+/// The option that was chosen, if it allows. Codex takes no message with a denial.
+fn permission(replies: &[Reply]) -> Option<&'static str> {
+    match replies.first() {
+        Some(Reply::Answer(Answer::One(value))) if value == ALLOW_ALWAYS => Some(ALLOW_ALWAYS),
+        Some(Reply::Answer(Answer::One(value))) if value == ALLOW_ONCE => Some(ALLOW_ONCE),
+        _ => None,
+    }
+}
+
+fn consent(given: bool, content: Value) -> Value {
+    match given {
+        true => json!({"action": "accept", "content": content, "_meta": null}),
+        false => json!({"action": "decline", "content": null, "_meta": null}),
+    }
+}
+
+/// `None`: something was not answered, and then the whole form is declined.
+fn content(fields: &[(String, Shape)], replies: &[Reply]) -> Option<Map<String, Value>> {
+    let mut content = Map::new();
+    for ((name, shape), reply) in fields.iter().zip(replies) {
+        let Reply::Answer(answer) = reply else { return None };
+        let value = match (answer, shape) {
+            (Answer::Null, _) => continue,
+            (Answer::Text(text), Shape::Number) => {
+                let number = text.trim().parse::<f64>().ok()?;
+                // 3 and not 3.0: an integer may be wanted.
+                if number.fract() == 0.0 && number.abs() < 9e15 { json!(number as i64) } else { json!(number) }
+            }
+            (other, _) => json!(other),
+        };
+        content.insert(name.clone(), value);
+    }
+    Some(content)
+}
+
+/// An answer as the model reads it.
+fn spoken(answer: &Answer) -> String {
+    match answer {
+        Answer::One(text) | Answer::Text(text) => text.clone(),
+        Answer::Many(texts) => texts.join(", "),
+        Answer::Bool(true) => "yes".into(),
+        Answer::Bool(false) => "no".into(),
+        Answer::Null => "(no answer)".into(),
+    }
+}

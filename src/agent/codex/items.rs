@@ -1,0 +1,332 @@
+//! The items of a turn: what Codex says and thinks, and the tools it uses.
+
+use crate::agent::json::{Object, text};
+use crate::agent::text::{Answer, Chunks, Fingerprint};
+use crate::agent::{At, Event, Turn};
+use crate::protocol::words::{Action, Category, PlanStatus, ToolState};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::path::PathBuf;
+
+/// The longest title, in characters.
+const TITLE_CHARS: usize = 120;
+
+/// Where an item belongs. An item's id is unique in its turn only.
+#[derive(Clone, Debug)]
+pub(super) struct Spot {
+    /// Its turn.
+    pub(super) turn: String,
+    /// The call whose sub-agent it is of.
+    pub(super) parent: Option<String>,
+}
+
+impl Spot {
+    fn key(&self, item: &str) -> String {
+        format!("{}/{item}", self.turn)
+    }
+}
+
+/// A message or thought of which pieces came.
+#[derive(Debug)]
+struct Stream {
+    thinking: bool,
+    sent: Fingerprint,
+}
+
+/// What a file change would do, until it is done.
+#[derive(Clone, Debug)]
+pub(super) struct Patch {
+    pub(super) title: String,
+    pub(super) locations: Vec<At>,
+    pub(super) diff: String,
+}
+
+/// What is known of the items so far.
+#[derive(Debug, Default)]
+pub(super) struct Items {
+    /// Whether pieces are said.
+    pub(super) deltas: bool,
+    /// Whether tools' outputs are shown.
+    pub(super) outputs: bool,
+    /// The most of a final answer that a frame can take, in bytes.
+    pub(super) answer_bytes: usize,
+    /// The last final message of this turn.
+    pub(super) answer: Option<Answer>,
+    /// MCP servers, a call of which was denied.
+    pub(super) denied: Vec<String>,
+    streams: BTreeMap<String, Stream>,
+    patches: HashMap<String, Patch>,
+    /// The call that made a sub-agent, by the sub-agent's thread.
+    children: HashMap<String, String>,
+    begun: HashSet<String>,
+}
+
+impl Items {
+    /// The call whose sub-agent works in this thread.
+    pub(super) fn maker(&self, thread: &str) -> Option<String> {
+        self.children.get(thread).cloned()
+    }
+
+    /// What a file change that waits would do.
+    pub(super) fn patch(&self, spot: &Spot, item: &str) -> Option<Patch> {
+        self.patches.get(&spot.key(item)).cloned()
+    }
+
+    /// A piece of a message or a thought.
+    pub(super) fn piece(&mut self, spot: &Spot, params: &Object<'_>, thinking: Option<&str>, turn: &mut Turn) {
+        let (Some(item), Some(piece)) = (params.str("itemId"), params.str("delta")) else { return };
+        if !self.deltas || piece.is_empty() {
+            return;
+        }
+        let key = match thinking {
+            None => spot.key(&item),
+            Some(part) => format!("{}/{part}{}", spot.key(&item), params.count(&format!("{part}Index")).unwrap_or(0)),
+        };
+        let stream = self
+            .streams
+            .entry(key.clone())
+            .or_insert_with(|| Stream { thinking: thinking.is_some(), sent: Fingerprint::default() });
+        stream.sent.push(&piece);
+        turn.events.push(speech(key, piece, false, stream.thinking, spot));
+    }
+
+    /// What was said in pieces and never became whole is not valid: it is asked for again.
+    pub(super) fn withdraw(&mut self, turn: &mut Turn) {
+        let broken = std::mem::take(&mut self.streams);
+        turn.events.extend(broken.into_keys().map(|message| Event::Withdrawn { message }));
+    }
+
+    /// What stays unfinished because the turn was stopped.
+    pub(super) fn forget_streams(&mut self) {
+        self.streams.clear();
+    }
+
+    /// A message or thought that is whole. What was said of it is not said again.
+    fn whole(&mut self, key: String, whole: String, thinking: bool, spot: &Spot, turn: &mut Turn) {
+        let Some(stream) = self.streams.remove(&key) else {
+            if !whole.is_empty() {
+                turn.events.push(speech(key, whole, true, thinking, spot));
+            }
+            return;
+        };
+        match whole.split_at_checked(stream.sent.bytes()) {
+            Some((old, new)) if Fingerprint::of(old) == stream.sent => {
+                turn.events.push(speech(key, new.to_owned(), true, thinking, spot));
+            }
+            _ => {
+                turn.events.push(Event::Withdrawn { message: key.clone() });
+                turn.events.push(speech(format!("{key}/again"), whole, true, thinking, spot));
+            }
+        }
+    }
+
+    /// item/started or item/completed.
+    pub(super) fn item(&mut self, spot: &Spot, item: &Object<'_>, over: bool, turn: &mut Turn) {
+        let (Some(kind), Some(id)) = (item.str("type"), item.str("id")) else { return };
+        let key = spot.key(&id);
+        match kind.as_str() {
+            "agentMessage" if over => self.message(key, spot, item, turn),
+            "reasoning" if over => self.reasoning(&key, spot, item, turn),
+            "plan" if over => turn.events.push(plan_text(&item.str("text").unwrap_or_default())),
+            "dynamicToolCall" if item.is("tool", super::launch::ASK_USER) => {}
+            _ => {
+                let Some(tool) = tool(&kind, item) else { return };
+                if kind == "fileChange" && !over {
+                    let patch =
+                        Patch { title: tool.title.clone(), locations: tool.locations.clone(), diff: diff(item) };
+                    self.patches.insert(key.clone(), patch);
+                }
+                for raw in item.array("receiverThreadIds") {
+                    self.children.extend(text(raw).map(|thread| (thread, key.clone())));
+                }
+                // A command that is refused at once may have no beginning.
+                if self.begun.insert(key.clone()) {
+                    let Tool { category, title, locations } = tool;
+                    let (call, parent) = (key.clone(), spot.parent.clone());
+                    turn.events.push(Event::Tool { call, category, title, locations, parent });
+                }
+                if over {
+                    self.tool_over(key, &kind, item, turn);
+                }
+            }
+        }
+    }
+
+    fn message(&mut self, key: String, spot: &Spot, item: &Object<'_>, turn: &mut Turn) {
+        let Some(raw) = item.raw("text") else { return };
+        let commentary = item.is("phase", "commentary");
+        if spot.parent.is_none() && !commentary {
+            self.answer = Some(Answer::collect(Chunks::new(raw.get()), self.answer_bytes));
+        }
+        self.whole(key, text(raw).unwrap_or_default(), false, spot, turn);
+    }
+
+    fn reasoning(&mut self, key: &str, spot: &Spot, item: &Object<'_>, turn: &mut Turn) {
+        for (field, part) in [("summary", "summary"), ("content", "content")] {
+            for (at, raw) in item.array(field).into_iter().enumerate() {
+                self.whole(format!("{key}/{part}{at}"), text(raw).unwrap_or_default(), true, spot, turn);
+            }
+        }
+    }
+
+    fn tool_over(&mut self, key: String, kind: &str, item: &Object<'_>, turn: &mut Turn) {
+        self.patches.remove(&key);
+        let status = item.str("status").unwrap_or_default();
+        if kind == "fileChange" && status == "completed" {
+            item.objects("changes").iter().for_each(|change| changed(change, turn));
+        }
+        let server = item.str("server").unwrap_or_default();
+        let refused = self.denied.iter().position(|denied| kind == "mcpToolCall" && *denied == server);
+        let state = match (status.as_str(), refused) {
+            ("declined", _) => ToolState::Denied,
+            ("failed", Some(at)) => {
+                self.denied.remove(at);
+                ToolState::Denied
+            }
+            ("failed", None) => ToolState::Failed,
+            _ => ToolState::Completed,
+        };
+        let output = self.outputs.then(|| output(kind, item)).flatten();
+        turn.events.push(Event::ToolOver { call: key, state, output });
+    }
+}
+
+fn speech(message: String, piece: String, done: bool, thinking: bool, spot: &Spot) -> Event {
+    let parent = spot.parent.clone();
+    if thinking {
+        Event::Reasoning { message, piece, done, parent }
+    } else {
+        Event::Text { message, piece, done, parent }
+    }
+}
+
+/// What a tool call is.
+struct Tool {
+    category: Category,
+    title: String,
+    locations: Vec<At>,
+}
+
+fn tool(kind: &str, item: &Object<'_>) -> Option<Tool> {
+    let field = |name: &str| item.str(name).unwrap_or_default();
+    let mut locations = Vec::new();
+    let (category, title) = match kind {
+        "commandExecution" => {
+            locations = item.objects("commandActions").iter().filter_map(|action| at(action.str("path")?)).collect();
+            (Category::Execute, title("Shell", &command(item)))
+        }
+        "fileChange" => {
+            locations = item.objects("changes").iter().filter_map(|change| at(change.str("path")?)).collect();
+            (Category::Edit, edit_title(&locations))
+        }
+        "webSearch" => (Category::Fetch, title("Web search", &field("query"))),
+        "mcpToolCall" => (Category::Mcp, title(&field("server"), &field("tool"))),
+        "collabAgentToolCall" => {
+            let prompt = item.str("prompt").unwrap_or_else(|| field("tool"));
+            (Category::Agent, title("Agent", &prompt))
+        }
+        "dynamicToolCall" => (Category::Other, title("Tool", &field("tool"))),
+        "imageView" => {
+            locations.extend(at(field("path")));
+            (Category::Read, title("View image", &field("path")))
+        }
+        "imageGeneration" => (Category::Other, "Image generation".into()),
+        _ => return None,
+    };
+    Some(Tool { category, title, locations })
+}
+
+fn at(path: String) -> Option<At> {
+    (!path.is_empty()).then(|| At { path: PathBuf::from(path), line: None })
+}
+
+/// What a command is, without the shell that it is wrapped in.
+pub(super) fn command(item: &Object<'_>) -> String {
+    let actions = item.objects("commandActions");
+    match actions.as_slice() {
+        [only] => only.str("command"),
+        _ => None,
+    }
+    .or_else(|| item.str("command"))
+    .unwrap_or_default()
+}
+
+/// A short title: the tool and what it is about, in one line.
+pub(super) fn title(tool: &str, gist: &str) -> String {
+    let line = gist.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+    let mut title = if line.is_empty() { tool.to_owned() } else { format!("{tool}: {line}") };
+    if let Some((cut, _)) = title.char_indices().nth(TITLE_CHARS) {
+        title.truncate(cut);
+        title.push('…');
+    }
+    title
+}
+
+fn edit_title(locations: &[At]) -> String {
+    match locations {
+        [one] => title("Edit", &one.path.to_string_lossy()),
+        more => format!("Edit {} files", more.len()),
+    }
+}
+
+/// The changes of all files, one below the other.
+fn diff(item: &Object<'_>) -> String {
+    let one = |change: Object<'_>| {
+        let (path, diff) = (change.str("path").unwrap_or_default(), change.str("diff").unwrap_or_default());
+        let kind = change.object("kind").and_then(|kind| kind.str("type")).unwrap_or_default();
+        // Of a file that is made or deleted the diff is its content.
+        let sign = match kind.as_str() {
+            "add" => "+",
+            "delete" => "-",
+            _ => "",
+        };
+        let body: String = diff.lines().map(|line| format!("{sign}{line}\n")).collect();
+        format!("{kind} {path}\n{body}")
+    };
+    item.objects("changes").into_iter().map(one).collect()
+}
+
+fn changed(change: &Object<'_>, turn: &mut Turn) {
+    let Some(path) = change.str("path").map(PathBuf::from) else { return };
+    let kind = change.object("kind");
+    let moved = kind.as_ref().and_then(|kind| kind.str("move_path")).map(PathBuf::from);
+    let action = match (kind.and_then(|kind| kind.str("type")).as_deref(), &moved) {
+        (Some("add"), _) => Action::Created,
+        (Some("delete"), _) | (_, Some(_)) => Action::Deleted,
+        _ => Action::Modified,
+    };
+    turn.events.push(Event::Changed { path, action });
+    turn.events.extend(moved.map(|path| Event::Changed { path, action: Action::Created }));
+}
+
+/// What a tool gave.
+fn output(kind: &str, item: &Object<'_>) -> Option<String> {
+    match kind {
+        "commandExecution" => item.str("aggregatedOutput"),
+        "mcpToolCall" => {
+            let result = item.object("result")?;
+            let texts: Vec<String> = result.objects("content").iter().filter_map(|part| part.str("text")).collect();
+            (!texts.is_empty()).then(|| texts.join("\n"))
+        }
+        _ => None,
+    }
+}
+
+/// turn/plan/updated.
+pub(super) fn plan(params: &Object<'_>) -> Event {
+    let entry = |step: Object<'_>| {
+        let status = match step.str("status").as_deref() {
+            Some("inProgress") => PlanStatus::InProgress,
+            Some("completed") => PlanStatus::Completed,
+            _ => PlanStatus::Pending,
+        };
+        (step.str("step").unwrap_or_default(), status)
+    };
+    Event::Plan(params.objects("plan").into_iter().map(entry).collect())
+}
+
+/// A plan that is one text: its lines but for headings.
+fn plan_text(text: &str) -> Event {
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let entry = |line: &str| (line.trim_start_matches(['-', '*', ' ']).to_owned(), PlanStatus::Pending);
+    Event::Plan(lines.map(entry).collect())
+}

@@ -1,0 +1,201 @@
+//! Codex's command line, and the requests that begin a run.
+
+use crate::agent::{Event, Turn};
+use crate::failure::{Code, Failure};
+use crate::protocol::json::to_line;
+use crate::protocol::limits::ARGUMENT_BYTES;
+use crate::protocol::request::{McpServer, Settings};
+use crate::protocol::words::{Level, Warning};
+use serde_json::{Value, json};
+
+/// The name of the tool by which the model asks the user.
+pub(super) const ASK_USER: &str = "ask_user";
+
+/// `-c features.X=false` and not `--disable X`: an unknown name is a warning with the one, and fatal with the other.
+const CONFIG: [&str; 8] = [
+    "features.plugins=false",
+    // Else a missing network is tried for ever.
+    "features.unbounded_connection_retries=false",
+    // Snapshots hold exported keys, readable by everyone.
+    "features.shell_snapshot=false",
+    // Commands do not see the environment's keys.
+    "shell_environment_policy.ignore_default_excludes=false",
+    "check_for_update_on_startup=false",
+    "analytics.enabled=false",
+    // Else the model's own question tool is refused.
+    "features.default_mode_request_user_input=true",
+    "suppress_unstable_features_warning=true",
+];
+
+/// The arguments for these settings. Error: a value that no command line can take.
+pub(super) fn arguments(settings: &Settings) -> Result<Vec<String>, Failure> {
+    let mut args = vec!["app-server".to_owned()];
+    let mut give = |field: &str, key: &str, value: String| {
+        let arg = format!("{key}={value}");
+        if arg.len() > ARGUMENT_BYTES || arg.contains('\0') {
+            let message = format!("run.start: `{field}` is too long for the agent, or holds a NUL: shorten it.");
+            return Err(Failure::new(Code::InvalidRequest, message));
+        }
+        args.extend(["-c".into(), arg]);
+        Ok(())
+    };
+    for fixed in CONFIG {
+        let (key, value) = fixed.split_once('=').unwrap_or((fixed, ""));
+        give("", key, value.into())?;
+    }
+    if let Some(effort) = &settings.effort {
+        give("effort", "model_reasoning_effort", to_line(effort))?;
+    }
+    if !settings.add_dirs.is_empty() {
+        let full: Vec<String> =
+            settings.add_dirs.iter().map(|dir| settings.cwd.join(dir).to_string_lossy().into_owned()).collect();
+        give("add_dirs", "sandbox_workspace_write.writable_roots", to_line(&full))?;
+    }
+    for server in &settings.mcp_servers {
+        let name = server_name(server)?;
+        give("mcp_servers", &format!("mcp_servers.{name}.command"), to_line(&server.command))?;
+        give("mcp_servers", &format!("mcp_servers.{name}.args"), to_line(&server.args))?;
+        if !server.env.is_empty() {
+            // A JSON string is a TOML string; a table is written another way.
+            let pairs: Vec<String> = server.env.iter().map(|(k, v)| format!("{}={}", to_line(k), to_line(v))).collect();
+            give("mcp_servers", &format!("mcp_servers.{name}.env"), format!("{{{}}}", pairs.join(",")))?;
+        }
+    }
+    args.extend(settings.agent_args.iter().cloned());
+    Ok(args)
+}
+
+/// The name goes into a dotted key, and Codex itself takes no others.
+fn server_name(server: &McpServer) -> Result<&str, Failure> {
+    let fits = server.name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
+    let message = "run.start: a name in `mcp_servers` may have only letters, digits, `_` and `-` for this agent.";
+    fits.then_some(server.name.as_str()).ok_or_else(|| Failure::new(Code::InvalidRequest, message))
+}
+
+/// Says which of the settings Codex cannot follow.
+pub(super) fn without_effect(settings: &Settings, turn: &mut Turn) {
+    let given = [
+        ("max_turns", settings.max_turns.is_some()),
+        ("max_cost_usd", settings.max_cost_usd.is_some()),
+        ("allowed_tools", settings.allowed_tools.is_some()),
+        ("disallowed_tools", settings.disallowed_tools.is_some()),
+    ];
+    for (field, _) in given.into_iter().filter(|(_, given)| *given) {
+        let text = format!("`{field}` has no effect on this agent");
+        turn.events.push(Event::Warning(Warning::UnsupportedOption, text));
+    }
+}
+
+/// What `initialize` says of us. The version is the protocol's: recordings do not change with ours.
+pub(super) fn initialize(progress: Level) -> Value {
+    let mut unwanted = vec![
+        "thread/readState/changed",
+        "thread/settings/updated",
+        "account/rateLimits/updated",
+        "remoteControl/status/changed",
+        "turn/diff/updated",
+        "item/plan/delta",
+        "item/commandExecution/outputDelta",
+        "item/fileChange/outputDelta",
+        "item/fileChange/patchUpdated",
+    ];
+    if progress != Level::Full {
+        unwanted.extend(["item/agentMessage/delta", "item/reasoning/summaryTextDelta", "item/reasoning/textDelta"]);
+    }
+    json!({
+        "clientInfo": {"name": "spektacular", "title": null, "version": "1"},
+        "capabilities": {"experimentalApi": true, "optOutNotificationMethods": unwanted},
+    })
+}
+
+/// `thread/start` or `thread/resume`, with its parameters. Without `cwd`: with it, Codex writes a trust entry into
+/// the user's configuration. `untrusted`: then it asks as other agents do, and our policy answers.
+pub(super) fn thread(settings: &Settings) -> (&'static str, Value) {
+    let mut params = json!({"approvalPolicy": "untrusted", "sandbox": "workspace-write"});
+    if let Some(model) = &settings.model {
+        params["model"] = json!(model);
+    }
+    if let Some(instructions) = &settings.system_prompt {
+        params["developerInstructions"] = json!(instructions);
+    }
+    match &settings.session_id {
+        Some(id) => {
+            params["threadId"] = json!(id);
+            params["excludeTurns"] = json!(true);
+            ("thread/resume", params)
+        }
+        None => {
+            params["dynamicTools"] = json!([ask_user()]);
+            ("thread/start", params)
+        }
+    }
+}
+
+fn ask_user() -> Value {
+    json!({
+        "type": "function",
+        "name": ASK_USER,
+        "description": "Asks the user one question and waits for the answer, which may take minutes. Use it when only \
+            the user can know or decide something. Wait for its result before you go on or end your turn.",
+        "inputSchema": {
+            "type": "object",
+            "properties": {
+                "kind": {"type": "string", "enum": ["confirm", "select", "multi-select", "text", "secret", "file_path"],
+                    "description": "confirm: yes or no. select, multi-select: from the options. secret: a text that \
+                        is not shown. file_path: a path."},
+                "question": {"type": "string", "description": "The whole question."},
+                "header": {"type": "string", "description": "One or two words for it."},
+                "options": {"type": "array", "items": {"type": "object", "properties": {
+                    "label": {"type": "string"}, "description": {"type": "string"}}, "required": ["label"]}},
+                "default": {"description": "What is taken when nobody answers."},
+            },
+            "required": ["kind", "question"],
+        },
+    })
+}
+
+/// The input of a turn.
+pub(super) fn input(text: &str) -> Value {
+    json!([{"type": "text", "text": text, "text_elements": []}])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::arguments;
+    use crate::protocol::request::{McpServer, Options, Settings};
+
+    fn settings() -> Settings {
+        Options::default().resolve("x".into(), "codex".into(), "/w".into())
+    }
+
+    #[test]
+    fn values_are_toml() {
+        let mut settings = settings();
+        settings.effort = Some("a\"b".into());
+        settings.add_dirs = vec!["lib".into(), "/opt".into()];
+        settings.mcp_servers = vec![McpServer {
+            name: "my-db".into(),
+            command: "db\\x".into(),
+            args: vec!["a b".into()],
+            env: [("K".to_owned(), "v\n".to_owned())].into(),
+        }];
+        let args = arguments(&settings).unwrap();
+        for wanted in [
+            r#"model_reasoning_effort="a\"b""#,
+            r#"sandbox_workspace_write.writable_roots=["/w/lib","/opt"]"#,
+            r#"mcp_servers.my-db.command="db\\x""#,
+            r#"mcp_servers.my-db.args=["a b"]"#,
+            r#"mcp_servers.my-db.env={"K"="v\n"}"#,
+        ] {
+            assert!(args.iter().any(|arg| arg == wanted), "{wanted} is not in {args:?}");
+        }
+    }
+
+    #[test]
+    fn a_name_with_a_dot_is_refused() {
+        let mut settings = settings();
+        settings.mcp_servers =
+            vec![McpServer { name: "a.b".into(), command: "x".into(), args: Vec::new(), env: Default::default() }];
+        assert!(arguments(&settings).is_err());
+    }
+}

@@ -1,0 +1,437 @@
+//! Codex over `codex app-server`: JSON-RPC both ways.
+//!
+//! Facts (measured on 0.169.0): only `turn/completed` ends a turn, and the exit code says nothing; Codex's request ids
+//! begin at 0 and have nothing to do with ours; a file change's approval names no file; a broken stream leaves a
+//! message without its end, and the retry begins a new one; `request_user_input_async` asks in a message, and its
+//! turn may end with the question open; an interrupted turn leaves its commands running; a request that is not
+//! answered hangs the turn; error texts and stderr hold pieces of keys.
+
+mod ask;
+mod errors;
+mod items;
+mod launch;
+#[cfg(test)]
+mod tests;
+
+use self::ask::Pending;
+use self::items::{Items, Spot};
+use super::json::{Object, without_controls};
+use super::rpc::{self, Message};
+use super::text::Answer;
+use super::{AskKey, Driver, Event, Launch, Line, Program, Reply, Turn, TurnOver};
+use crate::failure::Failure;
+use crate::protocol::limits;
+use crate::protocol::outbound::{AgentExit, Capabilities, Usage};
+use crate::protocol::question::Ask;
+use crate::protocol::request::Settings;
+use crate::protocol::words::{Level, QuestionKind, StopReason};
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, HashMap};
+
+/// The driver for Codex.
+#[derive(Debug)]
+pub struct Codex {
+    program: Program,
+    settings: Option<Box<Settings>>,
+    /// Our requests that are not answered yet.
+    requests: BTreeMap<u64, &'static str>,
+    /// How many requests of ours there were.
+    asked: u64,
+    version: Option<String>,
+    /// The thread, once it is open.
+    thread: Option<String>,
+    /// The turn that runs.
+    running: Option<String>,
+    /// Requests of Codex's that wait for an answer, with the turn they belong to.
+    pending: BTreeMap<AskKey, (String, Pending)>,
+    items: Items,
+    /// The end of a turn that does not count yet: an answer is still to go out, or was not taken up yet.
+    held: Option<(String, TurnOver)>,
+    /// What this run used so far.
+    used: Usage,
+    /// The last total of each thread: the same one comes more than once.
+    totals: HashMap<String, String>,
+    /// Whether the agent is to stop or to leave.
+    leaving: bool,
+}
+
+/// What is wanted of a turn that has no id yet.
+const START: &str = "turn/start";
+
+impl Codex {
+    /// A driver that starts `program`.
+    pub fn new(program: Program) -> Codex {
+        Codex {
+            program,
+            settings: None,
+            requests: BTreeMap::new(),
+            asked: 0,
+            version: None,
+            thread: None,
+            running: None,
+            pending: BTreeMap::new(),
+            items: Items::default(),
+            held: None,
+            used: Usage::default(),
+            totals: HashMap::new(),
+            leaving: false,
+        }
+    }
+
+    fn request(&mut self, method: &'static str, params: &Value) -> String {
+        self.asked += 1;
+        self.requests.insert(self.asked, method);
+        rpc::request(self.asked, method, params)
+    }
+
+    /// A message of the user's: a new turn, or more for the one that runs.
+    fn say(&mut self, text: &str, turn: &mut Turn) {
+        let mut params = json!({"threadId": self.thread, "input": launch::input(text)});
+        let schema = self.settings.as_ref().and_then(|settings| settings.output_schema.as_ref());
+        if let Some(schema) = schema.and_then(|raw| serde_json::from_str::<Value>(raw.get()).ok()) {
+            params["outputSchema"] = schema;
+        }
+        let line = self.request(START, &params);
+        turn.send.push(line);
+    }
+
+    fn interrupt_turn(&mut self, turn: &mut Turn) {
+        if let Some(running) = self.running.clone() {
+            let line = self.request("turn/interrupt", &json!({"threadId": self.thread, "turnId": running}));
+            turn.send.push(line);
+        }
+    }
+
+    fn fail(&mut self, failure: Failure, turn: &mut Turn) {
+        turn.events.push(Event::TurnOver(TurnOver::Failed(failure)));
+    }
+
+    /// An answer to a request of ours. The handshake goes on here.
+    fn response(&mut self, method: &'static str, result: Result<Option<Object<'_>>, ()>, turn: &mut Turn) {
+        let Ok(result) = result else { return self.refused(method, turn) };
+        if self.leaving && method != START {
+            return;
+        }
+        match method {
+            "initialize" => {
+                // "name/0.169.0 (system) …"
+                let agent = result.and_then(|result| result.str("userAgent"));
+                self.version = agent.and_then(|text| Some(text.split_once('/')?.1.split(' ').next()?.to_owned()));
+                turn.send.push(rpc::notification("initialized"));
+                let line = self.request("account/read", &json!({"refreshToken": false}));
+                turn.send.push(line);
+            }
+            "account/read" => {
+                let nobody = |account: &Object<'_>| {
+                    account.raw("account").is_none() && account.bool("requiresOpenaiAuth") == Some(true)
+                };
+                if result.is_some_and(|account| nobody(&account)) {
+                    return self.fail(errors::auth(None), turn);
+                }
+                self.open_thread(turn);
+            }
+            "thread/start" | "thread/resume" => self.thread_open(result, turn),
+            START => {
+                let id = result.and_then(|result| result.object("turn")).and_then(|turn| turn.str("id"));
+                self.turn_began(id, turn);
+            }
+            _ => {}
+        }
+    }
+
+    fn refused(&mut self, method: &'static str, turn: &mut Turn) {
+        match method {
+            // An older version may not have it.
+            "account/read" if !self.leaving => self.open_thread(turn),
+            "initialize" | "thread/start" | "thread/resume" | START => self.fail(errors::refused(method), turn),
+            _ => {}
+        }
+    }
+
+    fn open_thread(&mut self, turn: &mut Turn) {
+        let Some(settings) = &self.settings else { return };
+        let (method, params) = launch::thread(settings);
+        let line = self.request(method, &params);
+        turn.send.push(line);
+    }
+
+    fn thread_open(&mut self, result: Option<Object<'_>>, turn: &mut Turn) {
+        let thread = result.as_ref().and_then(|result| result.object("thread"));
+        let Some(id) = thread.as_ref().and_then(|thread| thread.str("id")) else {
+            return self.fail(errors::refused("thread/start"), turn);
+        };
+        self.thread = Some(id.clone());
+        turn.events.push(Event::Session {
+            id: Some(id),
+            version: self.version.take().or_else(|| thread.and_then(|thread| thread.str("cliVersion"))),
+            model: result.and_then(|result| result.str("model")),
+        });
+        let prompt = self.settings.as_mut().map(|settings| std::mem::take(&mut settings.prompt)).unwrap_or_default();
+        self.say(&prompt, turn);
+    }
+
+    /// A turn has its id now: a new one, the one that ran already, or the one whose end is held back.
+    fn turn_began(&mut self, id: Option<String>, turn: &mut Turn) {
+        match self.held.take() {
+            Some((held, over)) if Some(&held) == id.as_ref() => return self.end(held, over, turn),
+            _ => {}
+        }
+        if self.running != id {
+            self.items.answer = None;
+            self.running = id;
+        }
+        if self.leaving {
+            self.interrupt_turn(turn);
+        }
+    }
+
+    /// Whether these are parameters of our own thread.
+    fn is_own(&self, params: &Object<'_>) -> bool {
+        params.str("threadId").is_none_or(|thread| Some(thread) == self.thread)
+    }
+
+    /// Where an item of these parameters belongs.
+    fn spot(&self, params: &Object<'_>) -> Spot {
+        let thread = params.str("threadId").unwrap_or_default();
+        let parent = if self.is_own(params) { None } else { self.items.maker(&thread).or(Some(thread)) };
+        Spot { turn: params.str("turnId").unwrap_or_default(), parent }
+    }
+
+    fn notification(&mut self, method: &str, params: &Object<'_>, turn: &mut Turn) {
+        match method {
+            "item/started" | "item/completed" => {
+                let Some(item) = params.object("item") else { return };
+                let (spot, over) = (self.spot(params), method == "item/completed");
+                if item.is("delivery", "async") {
+                    return self.asynchronous(&spot, &item, over, turn);
+                }
+                self.items.item(&spot, &item, over, turn);
+            }
+            "item/agentMessage/delta" => self.items.piece(&self.spot(params), params, None, turn),
+            "item/reasoning/summaryTextDelta" => self.items.piece(&self.spot(params), params, Some("summary"), turn),
+            "item/reasoning/textDelta" => self.items.piece(&self.spot(params), params, Some("content"), turn),
+            "turn/plan/updated" if self.is_own(params) => turn.events.push(items::plan(params)),
+            "thread/tokenUsage/updated" => self.usage(params, turn),
+            "error" if params.bool("willRetry") == Some(true) => {
+                let error = params.object("error");
+                if let Some(refused) = errors::no_use(error.as_ref()) {
+                    return self.fail(refused, turn);
+                }
+                self.items.withdraw(turn);
+                turn.events.push(Event::Retrying { text: errors::retrying(error.as_ref()) });
+            }
+            "serverRequest/resolved" => {
+                let key = AskKey(params.raw("requestId").map(|id| id.get().to_owned()).unwrap_or_default());
+                if self.pending.remove(&key).is_some() {
+                    turn.events.push(Event::AskWithdrawn { key });
+                }
+            }
+            "turn/completed" if self.is_own(params) => self.turn_completed(params, turn),
+            // What says nothing that we pass on, and what later versions add.
+            _ => {}
+        }
+    }
+
+    /// Questions in a message: Codex goes on, and takes the answers as a further message.
+    fn asynchronous(&mut self, spot: &Spot, item: &Object<'_>, over: bool, turn: &mut Turn) {
+        let Some((pending, asks)) = ask::asynchronous(item).filter(|_| over) else { return };
+        let key = AskKey(format!("{}/{}", spot.turn, item.str("id").unwrap_or_default()));
+        self.ask(key, spot, pending, asks, turn);
+    }
+
+    fn ask(&mut self, key: AskKey, spot: &Spot, pending: Pending, asks: Vec<Ask>, turn: &mut Turn) {
+        self.pending.insert(key.clone(), (spot.turn.clone(), pending));
+        turn.events.push(Event::Ask { key, asks });
+    }
+
+    fn served(&mut self, id: &RawValue, method: &str, params: Option<&Object<'_>>, turn: &mut Turn) {
+        if method == "item/permissions/requestApproval" {
+            // More rights for a whole turn: nothing that a tool call needs, so nothing is granted.
+            return turn.send.push(rpc::response(id.get(), &json!({"permissions": {}, "scope": "turn"})));
+        }
+        let spot = params.map(|params| self.spot(params));
+        let asked = params.zip(spot.as_ref()).and_then(|(params, spot)| ask::read(method, params, spot, &self.items));
+        match (asked, spot) {
+            (Some((pending, asks)), Some(spot)) => self.ask(AskKey(id.get().to_owned()), &spot, pending, asks, turn),
+            _ => {
+                let text = "This host does not serve this request.";
+                turn.send.push(rpc::error(id.get(), rpc::METHOD_NOT_FOUND, text));
+            }
+        }
+    }
+
+    /// What this run used: the sum of what each answer of the model used. The thread's total also holds earlier runs.
+    fn usage(&mut self, params: &Object<'_>, turn: &mut Turn) {
+        let Some(usage) = params.object("tokenUsage") else { return };
+        let (Some(last), Some(total)) = (usage.object("last"), usage.raw("total")) else { return };
+        // What a resumed thread says of its past belongs to no turn of ours.
+        if self.is_own(params) && params.str("turnId") != self.running {
+            return;
+        }
+        let thread = params.str("threadId").unwrap_or_default();
+        if self.totals.insert(thread, total.get().to_owned()).is_some_and(|old| old == total.get()) {
+            return;
+        }
+        let sum = |old: Option<u64>, name: &str| match (old, last.count(name)) {
+            (Some(old), Some(more)) => Some(old.saturating_add(more)),
+            (old, more) => old.or(more),
+        };
+        self.used = Usage {
+            input_tokens: sum(self.used.input_tokens, "inputTokens"),
+            output_tokens: sum(self.used.output_tokens, "outputTokens"),
+            cached_input_tokens: sum(self.used.cached_input_tokens, "cachedInputTokens"),
+            cost_usd: None,
+        };
+        turn.events.push(Event::Usage(self.used));
+    }
+
+    fn turn_completed(&mut self, params: &Object<'_>, turn: &mut Turn) {
+        let Some(done) = params.object("turn") else { return };
+        let id = done.str("id").unwrap_or_default();
+        if self.running.as_ref() == Some(&id) {
+            self.running = None;
+        }
+        // Nobody waits for these any more. Questions in a message stay open.
+        let (gone, kept) = std::mem::take(&mut self.pending)
+            .into_iter()
+            .partition(|(_, (of, pending))| *of == id && !matches!(pending, Pending::Async(_)));
+        self.pending = kept;
+        let gone: BTreeMap<_, _> = gone;
+        turn.events.extend(gone.into_keys().map(|key| Event::AskWithdrawn { key }));
+        match done.str("status").as_deref() {
+            Some("completed") => {
+                // A message of the user's may have cut one of the model's off.
+                self.items.withdraw(turn);
+                let over = self.completed(&done);
+                self.end(id, over, turn);
+            }
+            Some("interrupted") => {
+                self.items.forget_streams();
+                turn.events.push(Event::TurnOver(TurnOver::Interrupted));
+            }
+            _ => {
+                self.items.withdraw(turn);
+                let failure = errors::failed(done.object("error").as_ref());
+                self.fail(failure, turn);
+            }
+        }
+    }
+
+    fn completed(&mut self, done: &Object<'_>) -> TurnOver {
+        let message = |item: &Object<'_>| item.is("type", "agentMessage") && !item.is("delivery", "async");
+        let last = || done.objects("items").into_iter().filter(message).filter_map(|item| item.str("text")).next_back();
+        let answer = self.items.answer.take().or_else(|| last().map(Answer::from)).unwrap_or_default();
+        let wanted = self.settings.as_ref().is_some_and(|settings| settings.output_schema.is_some());
+        let structured = wanted.then(|| RawValue::from_string(answer.text.trim().to_owned()).ok()).flatten();
+        TurnOver::Completed { answer, structured, stop: StopReason::EndTurn }
+    }
+
+    /// A turn ended well. That is no end of the run while an answer of the user's is still to come or to be heard.
+    fn end(&mut self, id: String, over: TurnOver, turn: &mut Turn) {
+        let asks = self.pending.values().any(|(_, pending)| matches!(pending, Pending::Async(_)));
+        let unheard = self.requests.values().any(|method| *method == START);
+        if (asks || unheard) && !self.leaving {
+            self.held = Some((id, over));
+            return;
+        }
+        turn.events.push(Event::TurnOver(over));
+    }
+}
+
+impl Driver for Codex {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            questions: QuestionKind::ALL.to_vec(),
+            resume: Some(true),
+            deltas: Some(true),
+            structured_output: Some(true),
+            usage: Some(true),
+        }
+    }
+
+    fn launch(&mut self, settings: &Settings, turn: &mut Turn) -> Result<Launch, Failure> {
+        launch::without_effect(settings, turn);
+        let full = settings.progress == Level::Full;
+        self.items.deltas = full;
+        self.items.outputs = full;
+        self.items.answer_bytes = settings.max_frame_bytes.saturating_mul(limits::COMPLETED_FACTOR);
+        let args = launch::arguments(settings)?;
+        self.settings = Some(Box::new(settings.clone()));
+        let first = self.request("initialize", &launch::initialize(settings.progress));
+        Ok(Launch {
+            program: self.program.clone(),
+            args,
+            env: Vec::new(),
+            env_remove: Vec::new(),
+            send: vec![first],
+            close_input: false,
+            start_timeout: Some(crate::protocol::request::DEFAULT_START_TIMEOUT),
+            driver: "codex",
+        })
+    }
+
+    fn line(&mut self, line: Line<'_>, turn: &mut Turn) {
+        let Line::Text(text) = line else { return turn.events.push(Event::Unparsed) };
+        let text = without_controls(text);
+        if text.trim().is_empty() {
+            return;
+        }
+        match rpc::read(&text) {
+            Some(Message::Request { id, method, params }) => self.served(id, &method, params.as_ref(), turn),
+            Some(Message::Notification { method, params: Some(params) }) => self.notification(&method, &params, turn),
+            Some(Message::Notification { params: None, .. }) => {}
+            Some(Message::Response { id, result }) => {
+                let method = id.get().parse().ok().and_then(|id: u64| self.requests.remove(&id));
+                if let Some(method) = method {
+                    self.response(method, result.map_err(drop), turn);
+                }
+            }
+            None => turn.events.push(Event::Unparsed),
+        }
+    }
+
+    fn answer(&mut self, key: &AskKey, replies: &[Reply], turn: &mut Turn) {
+        let Some((_, pending)) = self.pending.remove(key) else { return };
+        if let Pending::Async(_) = pending {
+            if let Some(text) = pending.message(replies).filter(|_| !self.leaving) {
+                self.say(&text, turn);
+            }
+            return;
+        }
+        self.items.denied.extend(pending.denied_server(replies));
+        turn.send.push(rpc::response(&key.0, &pending.respond(replies)));
+    }
+
+    fn follow_up(&mut self, prompt: &str, turn: &mut Turn) {
+        self.say(prompt, turn);
+    }
+
+    fn interrupt(&mut self, turn: &mut Turn) {
+        self.leaving = true;
+        let starting = self.requests.values().any(|method| *method == START);
+        if self.running.is_none() && !starting {
+            // No turn runs, so none will end.
+            return turn.events.push(Event::TurnOver(TurnOver::Interrupted));
+        }
+        self.interrupt_turn(turn);
+    }
+
+    fn finish(&mut self, turn: &mut Turn) {
+        self.leaving = true;
+        if self.thread.is_some() {
+            // An interrupted turn leaves its commands running.
+            let line = self.request("thread/backgroundTerminals/clean", &json!({"threadId": self.thread}));
+            turn.send.push(line);
+        }
+        turn.close_input = true;
+    }
+
+    fn stderr_may_be_shown(&self) -> bool {
+        false
+    }
+
+    fn exited(&mut self, exit: AgentExit, alive: bool, _stderr: &str) -> TurnOver {
+        TurnOver::Failed(errors::exited(exit, alive))
+    }
+}

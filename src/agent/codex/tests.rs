@@ -1,0 +1,113 @@
+//! What no recording shows.
+
+use super::Codex;
+use crate::agent::{AskKey, Driver, Event, Line, Program, Reply, Turn, TurnOver};
+use crate::protocol::outbound::AgentExit;
+use crate::protocol::question::Answer;
+use crate::protocol::request::Options;
+
+fn told(codex: &mut Codex, line: &str) -> Turn {
+    let mut turn = Turn::default();
+    codex.line(Line::Text(line.into()), &mut turn);
+    turn
+}
+
+/// A driver whose first turn `u` of thread `t` runs.
+fn running() -> Codex {
+    let mut codex = Codex::new(Program::Command("codex".into()));
+    let settings = Options::default().resolve("x".into(), "codex".into(), "/w".into());
+    codex.launch(&settings, &mut Turn::default()).unwrap();
+    for line in [
+        r#"{"id":1,"result":{"userAgent":"x/1.2.3 (y)"}}"#,
+        r#"{"id":2,"result":{"account":null,"requiresOpenaiAuth":false}}"#,
+        r#"{"id":3,"result":{"thread":{"id":"t","cliVersion":"0.1"},"model":"m"}}"#,
+        r#"{"id":4,"result":{"turn":{"id":"u"}}}"#,
+    ] {
+        told(&mut codex, line);
+    }
+    codex
+}
+
+const APPROVAL: &str = r#"{"id":0,"method":"item/commandExecution/requestApproval",
+    "params":{"threadId":"t","turnId":"u","itemId":"c","command":"ls"}}"#;
+
+#[test]
+fn a_request_that_codex_resolves_itself_is_withdrawn() {
+    let mut codex = running();
+    assert!(matches!(told(&mut codex, APPROVAL).events[..], [Event::Ask { .. }]));
+    let gone = r#"{"method":"serverRequest/resolved","params":{"threadId":"t","requestId":0}}"#;
+    assert!(matches!(told(&mut codex, gone).events[..], [Event::AskWithdrawn { .. }]));
+    assert!(told(&mut codex, gone).events.is_empty());
+}
+
+#[test]
+fn the_end_of_a_turn_withdraws_its_requests() {
+    let mut codex = running();
+    told(&mut codex, APPROVAL);
+    let over = r#"{"method":"turn/completed","params":{"threadId":"t","turn":{"id":"u","status":"completed"}}}"#;
+    let events = told(&mut codex, over).events;
+    assert!(matches!(events[..], [Event::AskWithdrawn { .. }, Event::TurnOver(TurnOver::Completed { .. })]));
+}
+
+#[test]
+fn a_request_that_is_not_known_is_refused() {
+    let turn = told(&mut running(), r#"{"id":"x-1","method":"currentTime/read","params":{}}"#);
+    assert!(turn.send[0].starts_with(r#"{"jsonrpc":"2.0","id":"x-1","error":{"code":-32601,"#), "{:?}", turn.send);
+}
+
+#[test]
+fn the_end_of_a_turn_waits_for_an_open_question() {
+    let mut codex = running();
+    let asked = r#"{"method":"item/completed","params":{"threadId":"t","turnId":"u","item":{"type":"agentMessage",
+        "id":"c","text":"?","delivery":"async","questions":[{"title":"Which?","options":null}]}}}"#;
+    let [Event::Ask { key, .. }] = &told(&mut codex, asked).events[..] else { panic!("no question") };
+    let key = AskKey(key.0.clone());
+    let over = |turn: &str| {
+        format!(
+            r#"{{"method":"turn/completed","params":{{"threadId":"t","turn":{{"id":"{turn}","status":"completed"}}}}}}"#
+        )
+    };
+    assert!(told(&mut codex, &over("u")).events.is_empty());
+    let mut turn = Turn::default();
+    codex.answer(&key, &[Reply::Answer(Answer::Text("this".into()))], &mut turn);
+    assert!(turn.send[0].contains("turn/start"));
+    assert!(told(&mut codex, r#"{"id":5,"result":{"turn":{"id":"v"}}}"#).events.is_empty());
+    assert!(matches!(told(&mut codex, &over("v")).events[..], [Event::TurnOver(TurnOver::Completed { .. })]));
+}
+
+#[test]
+fn what_another_turn_used_does_not_count() {
+    let mut codex = running();
+    let usage = |turn: &str, total: u64| {
+        format!(
+            r#"{{"method":"thread/tokenUsage/updated","params":{{"threadId":"t","turnId":"{turn}","tokenUsage":
+            {{"total":{{"totalTokens":{total}}},"last":{{"inputTokens":5,"outputTokens":2}}}}}}}}"#
+        )
+    };
+    assert!(told(&mut codex, &usage("old", 1)).events.is_empty());
+    for (total, sum) in [(10, Some(5)), (10, None), (20, Some(10))] {
+        let events = told(&mut codex, &usage("u", total)).events;
+        let got = events.iter().find_map(|event| match event {
+            Event::Usage(usage) => usage.input_tokens,
+            _ => None,
+        });
+        assert_eq!(got, sum);
+    }
+}
+
+#[test]
+fn an_interrupt_before_any_turn_is_over_at_once() {
+    let mut codex = Codex::new(Program::Command("codex".into()));
+    let mut turn = Turn::default();
+    codex.interrupt(&mut turn);
+    assert!(matches!(turn.events[..], [Event::TurnOver(TurnOver::Interrupted)]));
+}
+
+#[test]
+fn stderr_is_not_shown() {
+    let mut codex = Codex::new(Program::Command("codex".into()));
+    assert!(!codex.stderr_may_be_shown());
+    let exit = AgentExit { code: Some(1), signal: None };
+    let TurnOver::Failed(failure) = codex.exited(exit, false, "sk-piece-of-a-key") else { panic!("no failure") };
+    assert!(!failure.message.contains("sk-piece"));
+}
