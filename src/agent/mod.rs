@@ -19,6 +19,7 @@
 //! | `finish` | `end_session`, end of input | clean up terminals, end of input | end of input | – |
 //! | `exited` | no result: failed | no result: failed | no result: failed | the exit code decides |
 
+pub mod acp;
 pub mod claude;
 pub mod json;
 pub mod registry;
@@ -271,4 +272,9 @@ pub trait Driver: Send {
 
     /// The agent ended without a result. `stderr` is what it said last.
     fn exited(&mut self, exit: AgentExit, alive: bool, stderr: &str) -> TurnOver;
+
+    /// Whether the agent's stderr may be shown. Some agents dump prompts and keys there.
+    fn stderr_is_fit(&self) -> bool {
+        true
+    }
 }

@@ -60,9 +60,8 @@ impl Live {
             None => {
                 let over = self.driver.exited(gone.exit, self.alive, &gone.stderr_tail);
                 let mut outcome = self.outcome(over);
-                if let (Outcome::Failed(failure), false, false) =
-                    (&mut outcome, self.alive, gone.stderr_tail.is_empty())
-                {
+                let shown = !self.alive && !gone.stderr_tail.is_empty() && self.driver.stderr_is_fit();
+                if let (Outcome::Failed(failure), true) = (&mut outcome, shown) {
                     failure.stderr_tail = Some(gone.stderr_tail);
                 }
                 outcome
