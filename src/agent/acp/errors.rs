@@ -73,7 +73,7 @@ pub(super) fn prompt(profile: &Profile, error: &Error) -> TurnOver {
     let (code, message) = match status {
         _ if error.code == AUTH_REQUIRED => return TurnOver::Failed(auth(profile, None)),
         Some(401 | 403) => return TurnOver::Failed(auth(profile, status)),
-        Some(400) if says(&["api key", "api_key"]) => return TurnOver::Failed(auth(profile, status)),
+        Some(400) if says(&["api key", "api_key", "api-key"]) => return TurnOver::Failed(auth(profile, status)),
         Some(404) => (Code::ModelNotFound, MODEL),
         // A missing model comes as a 500 with a plain text.
         Some(500) if no_model => (Code::ModelNotFound, MODEL),
@@ -81,7 +81,7 @@ pub(super) fn prompt(profile: &Profile, error: &Error) -> TurnOver {
         Some(429) => (Code::RateLimited, RATE),
         Some(500..=599) => (Code::ProviderUnavailable, UNAVAILABLE),
         None if error.name == "ProviderAuthError"
-            || says(&["api key", "api_key", "unauthorized", "authentication"]) =>
+            || says(&["api key", "api_key", "api-key", "unauthorized", "authentication"]) =>
         {
             return TurnOver::Failed(auth(profile, None));
         }

@@ -264,8 +264,11 @@ impl Acp {
     fn count(&mut self, result: &Object<'_>, turn: &mut Turn) {
         let tokens = match self.profile.counts_turns {
             true => of_turn(result),
-            // Those of the last request: all there was, if no tool was called.
-            false => of_request(result).filter(|_| !self.called),
+            // Those of the last request: all there was, if no tool was called and it came to its end.
+            false => {
+                let whole = !self.called && !self.cancelling && result.is("stopReason", "end_turn");
+                of_request(result).filter(|_| whole)
+            }
         };
         match tokens {
             Some((input, output)) if !self.uncounted => {
