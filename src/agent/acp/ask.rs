@@ -1,6 +1,7 @@
 //! What the agent asks: permissions and forms, and the answers to them.
 
 use super::Acp;
+use super::updates::Call;
 use crate::agent::json::{Object, text};
 use crate::agent::{Reply, Turn};
 use crate::protocol::question::{
@@ -44,7 +45,7 @@ impl Acp {
             locations: locations
                 .map(|at| Location { path: at.path.to_string_lossy().into_owned(), line: at.line })
                 .collect(),
-            detail: detail(&about, call.category(), call.text()),
+            detail: detail(&about, call),
         };
         let options = params.objects("options");
         let of_kind = |kind: &str| -> Vec<String> {
@@ -67,7 +68,7 @@ impl Acp {
 }
 
 /// What exactly is to be allowed: the change, the command, else what the agent says of it.
-fn detail(about: &Object<'_>, category: Category, title: &str) -> String {
+fn detail(about: &Object<'_>, call: &Call) -> String {
     let input = about.object("rawInput");
     let field = |name: &str| input.as_ref().and_then(|input| input.str(name));
     if let Some(known) = field("diff").or_else(|| field("command")) {
@@ -77,16 +78,15 @@ fn detail(about: &Object<'_>, category: Category, title: &str) -> String {
     if !diffs.is_empty() {
         return diffs.iter().map(Diff::text).collect();
     }
-    if category == Category::Execute {
-        return title.to_owned();
+    if call.category() == Category::Execute {
+        return call.text().to_owned();
     }
-    let raw = about.raw("rawInput").map(RawValue::get).filter(|raw| *raw != "{}");
-    if let Some(raw) = raw {
-        return raw.to_owned();
+    if !call.input().is_empty() {
+        return call.input().to_owned();
     }
     let texts: Vec<String> =
         about.objects("content").iter().filter_map(|part| part.object("content")?.str("text")).collect();
-    if texts.is_empty() { title.to_owned() } else { texts.join("\n") }
+    if texts.is_empty() { call.text().to_owned() } else { texts.join("\n") }
 }
 
 /// A change of a file.

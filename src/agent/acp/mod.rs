@@ -3,13 +3,16 @@
 //! Facts (Gemini CLI 0.61.0, OpenCode 1.18.33): the prompt's response ends a turn, not the process, and the exit code
 //! means nothing; the agent numbers its requests from 0 as we do; a call's first sight may be its permission or its
 //! end; a completed tool is no success; a permission that is open keeps a cancelled turn from ending; error texts and
-//! stderr hold keys, prompts and paths.
+//! stderr hold keys, prompts and paths; one asks for files to be written that was told that we do not, and writes them
+//! itself when refused.
 
 mod ask;
 mod errors;
 pub mod profile;
 mod rpc;
 mod session;
+#[cfg(test)]
+mod tests;
 mod updates;
 
 use self::ask::Pending;
@@ -241,7 +244,6 @@ impl Driver for Acp {
             turn.events.push(Event::ToolOver { call: call.to_owned(), state: ToolState::Denied, output: None });
             let title = self.calls.get(call).map(Call::title).unwrap_or_default();
             self.denied.push((title, message));
-            self.calls.remove(call);
         }
         turn.send.push(rpc::result(&key.0, &pending.respond(replies)));
     }

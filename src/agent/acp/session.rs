@@ -199,7 +199,8 @@ impl Acp {
         self.phase = Phase::Prompting;
         self.answer = Answer::default();
         self.called = false;
-        // What begins with a slash would be a command, also after blanks.
+        // What begins with a slash would be a command, also after blanks. `@path` is plain text to these agents in ACP:
+        // a file would come as a resource.
         let command = text.trim_start().starts_with('/') && !self.raw_prompt;
         let guard = if command { "The task:\n" } else { "" };
         let prompt = json!([{"type": "text", "text": format!("{guard}{text}")}]);

@@ -7,6 +7,7 @@ use crate::agent::json::Object;
 use crate::agent::text::Answer;
 use crate::agent::{At, Event, Turn};
 use crate::protocol::words::{Action, Category, PlanStatus, ToolState};
+use serde_json::value::RawValue;
 use std::path::{Path, PathBuf};
 
 /// The longest title, in characters.
@@ -29,9 +30,14 @@ pub(super) struct Call {
     text: String,
     category: Option<Category>,
     locations: Vec<At>,
+    /// Its input as it was written, where it is short and not empty.
+    input: String,
     /// Whether it was told of.
     shown: bool,
 }
+
+/// The longest input of a call that is kept, in bytes.
+const INPUT_BYTES: usize = 64 << 10;
 
 impl Call {
     /// One line: the tool, where it has a name, and what it is about.
@@ -61,6 +67,10 @@ impl Call {
 
     pub(super) fn locations(&self) -> &[At] {
         &self.locations
+    }
+
+    pub(super) fn input(&self) -> &str {
+        &self.input
     }
 
     /// The tool's title as the agent gave it: of a shell command, the command.
@@ -152,6 +162,10 @@ impl Acp {
         let places: Vec<At> = about.objects("locations").iter().filter_map(|place| location(place, cwd)).collect();
         if !places.is_empty() {
             call.locations = places;
+        }
+        let input = about.raw("rawInput").map(RawValue::get).filter(|raw| *raw != "{}" && raw.len() <= INPUT_BYTES);
+        if let Some(input) = input {
+            call.input = input.to_owned();
         }
         Some(id)
     }
