@@ -160,3 +160,28 @@ fn a_prompt_is_no_command_unless_it_is_to_be() {
         assert_eq!(sent(&turn)[0]["params"]["prompt"][0]["text"], wanted);
     }
 }
+
+#[test]
+fn a_question_is_withdrawn_when_its_call_fails_and_when_the_turn_ends() {
+    let mut driver = in_a_turn(&OPENCODE);
+    let option = json!({"optionId": "o", "kind": "allow_once"});
+    for id in [0, 1] {
+        let call = json!({"toolCallId": format!("c{id}"), "title": "t"});
+        let params = json!({"sessionId": "s", "toolCall": call, "options": [option]});
+        let line = json!({"jsonrpc": "2.0", "id": id, "method": "session/request_permission", "params": params});
+        hear(&mut driver, &line);
+    }
+    let withdrawn = |events: &[Event]| -> Vec<String> {
+        let key = |event: &Event| match event {
+            Event::AskWithdrawn { key } => Some(key.0.clone()),
+            _ => None,
+        };
+        events.iter().filter_map(key).collect()
+    };
+    // One that is denied takes the others with it.
+    let update = json!({"sessionUpdate": "tool_call_update", "toolCallId": "c1", "status": "failed"});
+    let line = json!({"jsonrpc": "2.0", "method": "session/update", "params": {"sessionId": "s", "update": update}});
+    assert_eq!(withdrawn(&hear(&mut driver, &line).1), ["1"]);
+    let end = json!({"jsonrpc": "2.0", "id": 3, "result": {"stopReason": "end_turn"}});
+    assert_eq!(withdrawn(&hear(&mut driver, &end).1), ["0"]);
+}
