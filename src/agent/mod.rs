@@ -19,6 +19,7 @@
 //! | `finish` | `end_session`, end of input | clean up terminals, end of input | end of input | – |
 //! | `exited` | no result: failed | no result: failed | no result: failed | the exit code decides |
 
+pub mod acp;
 pub mod claude;
 pub mod codex;
 pub mod json;
@@ -271,11 +272,11 @@ pub trait Driver: Send {
     /// The result that counts is there: tell the agent to leave.
     fn finish(&mut self, turn: &mut Turn);
 
-    /// Whether what the agent says on stderr may be shown. Some write pieces of keys there.
-    fn stderr_may_be_shown(&self) -> bool {
-        true
-    }
-
     /// The agent ended without a result. `stderr` is what it said last.
     fn exited(&mut self, exit: AgentExit, alive: bool, stderr: &str) -> TurnOver;
+
+    /// Whether the agent's stderr may be shown. Some agents dump prompts and keys there.
+    fn stderr_is_fit(&self) -> bool {
+        true
+    }
 }

@@ -1,5 +1,6 @@
 //! The agents that can be named. Adding one is a line here; adding a dialect is a file beside this one.
 
+use super::acp::{self, profile};
 use super::{Driver, Program, claude, codex};
 
 /// An agent that can be named in run.start.
@@ -43,6 +44,22 @@ pub static REGISTRY: &[Entry] = &[
         program: "",
         install: "it is built in",
         driver: |_| Box::new(claude::Claude::new(Program::Myself, vec!["replay".into(), "--demo".into(), "--".into()])),
+    },
+    Entry {
+        name: "gemini",
+        aliases: &["gemini-cli"],
+        display_name: "Gemini CLI",
+        program: "gemini",
+        install: "npm install -g @google/gemini-cli",
+        driver: |entry| Box::new(acp::Acp::new(entry.program, &profile::GEMINI)),
+    },
+    Entry {
+        name: "opencode",
+        aliases: &[],
+        display_name: "OpenCode",
+        program: "opencode",
+        install: "npm install -g opencode-ai",
+        driver: |entry| Box::new(acp::Acp::new(entry.program, &profile::OPENCODE)),
     },
 ];
 

@@ -73,8 +73,8 @@ impl Live {
             None => {
                 let over = self.driver.exited(gone.exit, self.alive, &gone.stderr_tail);
                 let mut outcome = self.outcome(over);
-                let shown = self.driver.stderr_may_be_shown() && !gone.stderr_tail.is_empty();
-                if let (Outcome::Failed(failure), false, true) = (&mut outcome, self.alive, shown) {
+                let shown = !self.alive && !gone.stderr_tail.is_empty() && self.driver.stderr_is_fit();
+                if let (Outcome::Failed(failure), true) = (&mut outcome, shown) {
                     failure.stderr_tail = Some(gone.stderr_tail);
                 }
                 outcome

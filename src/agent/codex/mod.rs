@@ -427,7 +427,7 @@ impl Driver for Codex {
         turn.close_input = true;
     }
 
-    fn stderr_may_be_shown(&self) -> bool {
+    fn stderr_is_fit(&self) -> bool {
         false
     }
 

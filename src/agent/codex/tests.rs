@@ -106,7 +106,7 @@ fn an_interrupt_before_any_turn_is_over_at_once() {
 #[test]
 fn stderr_is_not_shown() {
     let mut codex = Codex::new(Program::Command("codex".into()));
-    assert!(!codex.stderr_may_be_shown());
+    assert!(!codex.stderr_is_fit());
     let exit = AgentExit { code: Some(1), signal: None };
     let TurnOver::Failed(failure) = codex.exited(exit, false, "sk-piece-of-a-key") else { panic!("no failure") };
     assert!(!failure.message.contains("sk-piece"));

@@ -1,0 +1,131 @@
+//! Errors of an ACP agent → our codes. Its own texts may hold keys, addresses and paths: they are looked at, never
+//! passed on.
+
+use super::profile::Profile;
+use super::rpc::{Error, METHOD_NOT_FOUND};
+use crate::agent::TurnOver;
+use crate::failure::{Code, Failure};
+
+/// JSON-RPC's code for "log in first".
+const AUTH_REQUIRED: i64 = -32000;
+/// JSON-RPC's code for a request that was cancelled.
+const CANCELLED: i64 = -32800;
+
+fn auth(profile: &Profile, status: Option<u16>) -> Failure {
+    let message = format!("The provider refused the credentials of {}: {}.", profile.name, profile.login);
+    Failure::new(Code::AuthRequired, message).with_status(status)
+}
+
+/// The handshake was refused, or is of another version.
+pub(super) fn version(profile: &Profile) -> Failure {
+    let message = format!("{} does not speak version 1 of ACP: update it.", profile.name);
+    Failure::new(Code::AgentProtocolError, message)
+}
+
+/// A session could not be opened.
+pub(super) fn new_session(profile: &Profile, error: &Error) -> Failure {
+    if error.code == AUTH_REQUIRED {
+        return auth(profile, None);
+    }
+    let message = format!("{} could not open a session: run it by hand to see why.", profile.name);
+    Failure::new(Code::AgentError, message)
+}
+
+/// A session could not be resumed.
+pub(super) fn resume(profile: &Profile, error: &Error) -> Failure {
+    match error.code {
+        AUTH_REQUIRED => auth(profile, None),
+        METHOD_NOT_FOUND => cannot_resume(profile),
+        _ => {
+            let message =
+                format!("{} has no session with this id: check session_id, and the working directory.", profile.name);
+            Failure::new(Code::SessionNotFound, message)
+        }
+    }
+}
+
+/// The agent has no way to resume a session.
+pub(super) fn cannot_resume(profile: &Profile) -> Failure {
+    let message =
+        format!("run.start: `session_id` cannot be given: this version of {} cannot resume a session.", profile.name);
+    Failure::new(Code::InvalidRequest, message)
+}
+
+/// The agent does not take the model.
+pub(super) fn model() -> Failure {
+    Failure::new(Code::ModelNotFound, MODEL)
+}
+
+const MODEL: &str = "The model does not exist or may not be used: choose another model.";
+const UNAVAILABLE: &str = "The provider could not be reached or failed: try again later.";
+const RATE: &str = "The provider's rate limit is reached: try again later.";
+const CONTEXT: &str = "The prompt or the conversation is too long for the model: shorten it.";
+
+/// The end of a turn that is an error. Some agents give the provider's HTTP status as the code, others only a text.
+pub(super) fn prompt(profile: &Profile, error: &Error) -> TurnOver {
+    if error.code == CANCELLED {
+        return TurnOver::Interrupted;
+    }
+    let status = u16::try_from(error.code).ok().filter(|status| (400..600).contains(status));
+    let text = error.message.to_lowercase();
+    let says = |words: &[&str]| words.iter().any(|word| text.contains(word));
+    let no_model = says(&["not found", "does not exist", "not supported"]) && says(&["model", "entity"]);
+    let (code, message) = match status {
+        _ if error.code == AUTH_REQUIRED => return TurnOver::Failed(auth(profile, None)),
+        Some(401 | 403) => return TurnOver::Failed(auth(profile, status)),
+        Some(400) if says(&["api key", "api_key", "api-key"]) => return TurnOver::Failed(auth(profile, status)),
+        Some(404) => (Code::ModelNotFound, MODEL),
+        // A missing model comes as a 500 with a plain text.
+        Some(500) if no_model => (Code::ModelNotFound, MODEL),
+        Some(413) => (Code::ContextExceeded, CONTEXT),
+        Some(429) => (Code::RateLimited, RATE),
+        Some(500..=599) => (Code::ProviderUnavailable, UNAVAILABLE),
+        None if error.name == "ProviderAuthError"
+            || says(&["api key", "api_key", "api-key", "unauthorized", "authentication"]) =>
+        {
+            return TurnOver::Failed(auth(profile, None));
+        }
+        None if no_model => (Code::ModelNotFound, MODEL),
+        None if says(&["rate limit", "too many requests", "quota"]) => (Code::RateLimited, RATE),
+        _ if error.name == "ContextOverflowError" || says(&["context length", "too many tokens", "too long"]) => {
+            (Code::ContextExceeded, CONTEXT)
+        }
+        None if says(&["overloaded", "unavailable", "unable to connect", "timed out", "econn", "server error"]) => {
+            (Code::ProviderUnavailable, UNAVAILABLE)
+        }
+        _ => return TurnOver::Failed(other(profile).with_status(status)),
+    };
+    TurnOver::Failed(Failure::new(code, message).with_status(status))
+}
+
+fn other(profile: &Profile) -> Failure {
+    let message = format!("{} reported an error: see its own log, or record the run.", profile.name);
+    Failure::new(Code::AgentError, message)
+}
+
+/// A turn that ended at a limit.
+pub(super) fn limit() -> Failure {
+    Failure::new(Code::LimitReached, "The agent reached a limit of its own or of its model: split the task.")
+}
+
+/// The agent tried again and again what was denied.
+pub(super) fn denied_too_often() -> Failure {
+    let message = "The agent went on asking for what was denied: allow it, or make the task clearer.";
+    Failure::new(Code::LimitReached, message)
+}
+
+/// The model refused.
+pub(super) fn refused() -> Failure {
+    Failure::new(Code::Refused, "The model refused the task: change the prompt.")
+}
+
+/// An end without a result.
+pub(super) fn exited(profile: &Profile, alive: bool) -> Failure {
+    if alive {
+        let message =
+            format!("{} ended without a result: run it again, or record the run to see what it did.", profile.name);
+        return Failure::new(Code::AgentExited, message);
+    }
+    let message = format!("{} ended before it said anything: run it by hand to see why.", profile.name);
+    Failure::new(Code::AgentStartFailed, message)
+}

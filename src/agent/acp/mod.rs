@@ -1,0 +1,280 @@
+//! Agents that speak the Agent Client Protocol (ACP, version 1) over stdio: one driver, one [`profile`] an agent.
+//!
+//! Facts (Gemini CLI 0.61.0, OpenCode 1.18.33): the prompt's response ends a turn, not the process, and the exit code
+//! means nothing; the agent numbers its requests from 0 as we do; a call's first sight may be its permission or its
+//! end; a completed tool is no success; a permission that is open keeps a cancelled turn from ending; error texts and
+//! stderr hold keys, prompts and paths; one asks for files to be written that was told that we do not, and writes them
+//! itself when refused.
+
+mod ask;
+mod errors;
+pub mod profile;
+mod rpc;
+mod session;
+#[cfg(test)]
+mod tests;
+mod updates;
+
+use self::ask::Pending;
+use self::profile::Profile;
+use self::rpc::Message;
+use self::session::{Phase, Start};
+use self::updates::{Call, Said};
+use super::json::{Object, without_controls};
+use super::text::Answer;
+use super::{AskKey, Driver, Event, Launch, Line, Program, Reply, Turn, TurnOver};
+use crate::failure::{Code, Failure};
+use crate::protocol::limits::{self, ARGUMENT_BYTES};
+use crate::protocol::outbound::{AgentExit, Capabilities, Usage};
+use crate::protocol::request::Settings;
+use crate::protocol::words::{Level, QuestionKind, ToolState, Warning};
+use serde_json::json;
+use std::collections::{BTreeMap, HashMap};
+use std::path::PathBuf;
+
+/// The driver for an agent that speaks ACP.
+#[derive(Debug)]
+pub struct Acp {
+    program: &'static str,
+    profile: &'static Profile,
+    phase: Phase,
+    /// What the session is opened with.
+    start: Start,
+    cwd: PathBuf,
+    /// The session, once it is known.
+    session: String,
+    version: Option<String>,
+    /// Whether the agent can resume a session. `None`: not known yet.
+    resumes: Option<bool>,
+    /// Requests of ours so far.
+    requests: u64,
+    /// The request of ours that is waited for.
+    waiting: u64,
+    /// Requests of the agent's that wait for an answer. Several can be open at once.
+    pending: BTreeMap<AskKey, Pending>,
+    calls: HashMap<String, Call>,
+    /// What is being said.
+    said: Option<Said>,
+    /// Messages so far.
+    messages: u64,
+    /// The last message of the turn.
+    answer: Answer,
+    /// The most of a final answer that a frame can take, in bytes.
+    answer_bytes: usize,
+    /// Whether tools' outputs are shown.
+    outputs: bool,
+    /// Whether we asked for the end of the turn.
+    cancelling: bool,
+    /// What was denied since the agent last said something, with the denier's words.
+    denied: Vec<(String, Option<String>)>,
+    /// How often the agent had to be told to go on after a denial.
+    denials: u32,
+    /// Whether this turn called a tool.
+    called: bool,
+    /// What the run used so far.
+    used: Usage,
+    /// Whether the tokens of some turn are not known.
+    uncounted: bool,
+    raw_prompt: bool,
+}
+
+impl Acp {
+    /// A driver that starts `program`.
+    pub fn new(program: &'static str, profile: &'static Profile) -> Acp {
+        Acp {
+            program,
+            profile,
+            phase: Phase::Initializing,
+            start: Start::default(),
+            cwd: PathBuf::new(),
+            session: String::new(),
+            version: None,
+            resumes: None,
+            requests: 0,
+            waiting: 0,
+            pending: BTreeMap::new(),
+            calls: HashMap::new(),
+            said: None,
+            messages: 0,
+            answer: Answer::default(),
+            answer_bytes: limits::FRAME_BYTES,
+            outputs: false,
+            cancelling: false,
+            denied: Vec::new(),
+            denials: 0,
+            called: false,
+            used: Usage::default(),
+            uncounted: false,
+            raw_prompt: false,
+        }
+    }
+
+    fn message(&mut self, message: Message<'_>, turn: &mut Turn) {
+        match message {
+            Message::Response { id, result } if id == self.waiting => self.response(result, turn),
+            // To a request that nobody waits for any more.
+            Message::Response { .. } => {}
+            Message::Notification { method, params } => {
+                if let (true, Some(params)) = (method == "session/update", params) {
+                    self.update(&params, turn);
+                }
+            }
+            Message::Request { id, method, params } => self.asked(id, &method, params, turn),
+        }
+    }
+
+    fn asked(&mut self, id: &str, method: &str, params: Option<Object<'_>>, turn: &mut Turn) {
+        let read = match (method, params) {
+            ("session/request_permission", Some(params)) => self.permission(&params, turn),
+            ("elicitation/create", Some(params)) => ask::form(&params),
+            _ => None,
+        };
+        let Some((pending, asks)) = read else {
+            turn.send.push(rpc::error(id, rpc::METHOD_NOT_FOUND, "This client does not serve this request."));
+            return;
+        };
+        if self.cancelling {
+            turn.send.push(rpc::result(id, &pending.cancelled()));
+            return;
+        }
+        self.end_message(turn);
+        let key = AskKey(id.to_owned());
+        self.pending.insert(key.clone(), pending);
+        turn.events.push(Event::Ask { key, asks });
+    }
+
+    /// The agent does not wait any more for what was asked about this call, or for anything.
+    fn withdraw(&mut self, call: Option<&str>, turn: &mut Turn) {
+        let gone = self.pending.iter().filter(|(_, pending)| call.is_none() || pending.call() == call);
+        for key in gone.map(|(key, _)| key.clone()).collect::<Vec<_>>() {
+            self.pending.remove(&key);
+            turn.events.push(Event::AskWithdrawn { key });
+        }
+    }
+
+    fn arguments(&self, settings: &Settings) -> Result<Vec<String>, Failure> {
+        let mut args: Vec<String> = self.profile.args.iter().map(|arg| (*arg).to_owned()).collect();
+        let mut give = |field: &str, flag: &str, value: &str| {
+            let arg = format!("{flag}={value}");
+            if arg.len() > ARGUMENT_BYTES || arg.contains('\0') {
+                let message = format!("run.start: `{field}` is too long for the agent, or holds a NUL: shorten it.");
+                return Err(Failure::new(Code::InvalidRequest, message));
+            }
+            args.push(arg);
+            Ok(())
+        };
+        if let (Some(flag), Some(model)) = (self.profile.model_flag, &settings.model) {
+            give("model", flag, model)?;
+        }
+        if let Some(flag) = self.profile.dir_flag {
+            settings.add_dirs.iter().try_for_each(|dir| give("add_dirs", flag, dir))?;
+        }
+        args.extend(settings.agent_args.iter().cloned());
+        Ok(args)
+    }
+
+    /// Says which of the settings have no place in ACP.
+    fn without_effect(&self, settings: &Settings, turn: &mut Turn) {
+        let given = [
+            ("effort", settings.effort.is_some()),
+            ("max_turns", settings.max_turns.is_some()),
+            ("max_cost_usd", settings.max_cost_usd.is_some()),
+            ("output_schema", settings.output_schema.is_some()),
+            ("add_dirs", !settings.add_dirs.is_empty() && self.profile.dir_flag.is_none()),
+            ("allowed_tools", settings.allowed_tools.is_some()),
+            ("disallowed_tools", settings.disallowed_tools.is_some()),
+        ];
+        for (field, _) in given.into_iter().filter(|(_, given)| *given) {
+            let text = format!("`{field}` has no effect on this agent");
+            turn.events.push(Event::Warning(Warning::UnsupportedOption, text));
+        }
+    }
+}
+
+impl Driver for Acp {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            questions: vec![QuestionKind::Confirm, QuestionKind::Select, QuestionKind::Text],
+            resume: self.resumes,
+            deltas: Some(true),
+            structured_output: Some(false),
+            usage: self.profile.counts_turns.then_some(true),
+        }
+    }
+
+    fn launch(&mut self, settings: &Settings, turn: &mut Turn) -> Result<Launch, Failure> {
+        self.without_effect(settings, turn);
+        let args = self.arguments(settings)?;
+        self.start = Start::new(settings, self.profile);
+        self.cwd.clone_from(&settings.cwd);
+        self.answer_bytes = settings.max_frame_bytes.saturating_mul(limits::COMPLETED_FACTOR);
+        self.outputs = settings.progress == Level::Full;
+        self.raw_prompt = settings.raw_prompt;
+        let mut first = Turn::default();
+        self.initialize(&mut first);
+        let env = self.profile.env.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        Ok(Launch {
+            program: Program::Command(self.program.into()),
+            args,
+            env: env.collect(),
+            env_remove: Vec::new(),
+            send: first.send,
+            close_input: false,
+            start_timeout: Some(crate::protocol::request::DEFAULT_START_TIMEOUT),
+            driver: "acp",
+        })
+    }
+
+    fn line(&mut self, line: Line<'_>, turn: &mut Turn) {
+        let Line::Text(text) = line else { return turn.events.push(Event::Unparsed) };
+        let text = without_controls(text);
+        if text.trim().is_empty() {
+            return;
+        }
+        match Object::parse(&text).as_ref().and_then(rpc::read) {
+            Some(message) => self.message(message, turn),
+            None => turn.events.push(Event::Unparsed),
+        }
+    }
+
+    fn answer(&mut self, key: &AskKey, replies: &[Reply], turn: &mut Turn) {
+        let Some(pending) = self.pending.remove(key) else { return };
+        if let (Some(message), Some(call)) = (pending.denial(replies), pending.call()) {
+            // Some agents say nothing more of such a call, others that it failed.
+            turn.events.push(Event::ToolOver { call: call.to_owned(), state: ToolState::Denied, output: None });
+            let title = self.calls.get(call).map(Call::title).unwrap_or_default();
+            self.denied.push((title, message));
+        }
+        turn.send.push(rpc::result(&key.0, &pending.respond(replies)));
+    }
+
+    fn follow_up(&mut self, prompt: &str, turn: &mut Turn) {
+        self.prompt(prompt, turn);
+    }
+
+    fn interrupt(&mut self, turn: &mut Turn) {
+        if self.phase != Phase::Prompting {
+            self.phase = Phase::Over;
+            turn.events.push(Event::TurnOver(TurnOver::Interrupted));
+            return;
+        }
+        self.cancelling = true;
+        turn.send.push(rpc::notification("session/cancel", &json!({"sessionId": self.session})));
+        // The turn does not end before these are answered.
+        for (key, pending) in std::mem::take(&mut self.pending) {
+            turn.send.push(rpc::result(&key.0, &pending.cancelled()));
+        }
+    }
+
+    fn finish(&mut self, turn: &mut Turn) {
+        turn.close_input = true;
+    }
+
+    fn exited(&mut self, _exit: AgentExit, alive: bool, _stderr: &str) -> TurnOver {
+        TurnOver::Failed(errors::exited(self.profile, alive))
+    }
+
+    fn stderr_is_fit(&self) -> bool {
+        false
+    }
+}

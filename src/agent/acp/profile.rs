@@ -1,0 +1,61 @@
+//! What differs between the agents that speak ACP. A further agent is a further profile here.
+
+/// One agent's ways.
+#[derive(Debug)]
+pub struct Profile {
+    /// Its name for people.
+    pub(super) name: &'static str,
+    /// How to log in, for the message that says it is needed.
+    pub(super) login: &'static str,
+    /// The arguments that make it speak ACP.
+    pub(super) args: &'static [&'static str],
+    /// The flag that names the model. `None`: it is set in the session.
+    pub(super) model_flag: Option<&'static str>,
+    /// The flag that names a further directory. `None`: it has none.
+    pub(super) dir_flag: Option<&'static str>,
+    /// Added to its environment.
+    pub(super) env: &'static [(&'static str, &'static str)],
+    /// Whether the title of a pending call is the tool's name.
+    pub(super) names_tools: bool,
+    /// Whether a denied permission ends its turn.
+    pub(super) stops_when_denied: bool,
+    /// Whether a turn's token counts cover all its requests. Else they are those of the last.
+    pub(super) counts_turns: bool,
+}
+
+/// Gemini CLI (0.61.0). In a folder that it does not trust it asks for everything, which is what is wanted here, so no
+/// trust is given. A session that is loaded in the minute in which it began is spoiled by Gemini itself.
+pub static GEMINI: Profile = Profile {
+    name: "Gemini CLI",
+    login: "log in with `gemini`, or set GEMINI_API_KEY",
+    // The mode in the user's settings could be one that does not ask.
+    args: &["--acp", "--approval-mode=default"],
+    model_flag: Some("--model"),
+    dir_flag: Some("--include-directories"),
+    // Else it is two processes, and SIGTERM to the first does nothing.
+    env: &[("GEMINI_CLI_NO_RELAUNCH", "true")],
+    names_tools: false,
+    stops_when_denied: false,
+    counts_turns: true,
+};
+
+/// OpenCode (1.18.33).
+pub static OPENCODE: Profile = Profile {
+    name: "OpenCode",
+    login: "log in with `opencode auth login`",
+    args: &["acp"],
+    model_flag: None,
+    dir_flag: None,
+    env: &[
+        ("OPENCODE_DISABLE_AUTOUPDATE", "1"),
+        // By itself it asks for nearly nothing. This goes over every configuration, and leaves
+        // OPENCODE_CONFIG_CONTENT to its user. Tools are named so that a rule for one of them does not win.
+        (
+            "OPENCODE_PERMISSION",
+            r#"{"*":"ask","bash":"ask","edit":"ask","webfetch":"ask","task":"ask","external_directory":"ask"}"#,
+        ),
+    ],
+    names_tools: true,
+    stops_when_denied: true,
+    counts_turns: false,
+};

@@ -1,0 +1,187 @@
+//! The driver with an agent that says what no recording has.
+
+use super::Acp;
+use super::profile::{GEMINI, OPENCODE, Profile};
+use crate::agent::{AskKey, Driver, Event, Line, Reply, Turn, TurnOver};
+use crate::failure::Code;
+use crate::protocol::question::Answer;
+use crate::protocol::request::Options;
+use serde_json::{Value, json};
+
+fn started(profile: &'static Profile, options: Options) -> Acp {
+    let mut driver = Acp::new("agent", profile);
+    let settings = options.resolve("Go on".into(), "agent".into(), "/p".into());
+    let launch = driver.launch(&settings, &mut Turn::default()).unwrap();
+    assert_eq!(launch.send.len(), 1);
+    driver
+}
+
+/// What the driver sends, and what it makes of a line.
+fn hear(driver: &mut Acp, line: &Value) -> (Vec<Value>, Vec<Event>) {
+    let mut turn = Turn::default();
+    driver.line(Line::Text(line.to_string().into()), &mut turn);
+    (sent(&turn), turn.events)
+}
+
+fn sent(turn: &Turn) -> Vec<Value> {
+    turn.send.iter().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+fn initialized(abilities: &Value) -> Value {
+    json!({"jsonrpc": "2.0", "id": 1, "result": {"protocolVersion": 1, "agentCapabilities": abilities}})
+}
+
+fn in_a_turn(profile: &'static Profile) -> Acp {
+    let mut driver = started(profile, Options::default());
+    hear(&mut driver, &initialized(&json!({})));
+    let (sent, _) = hear(&mut driver, &json!({"jsonrpc": "2.0", "id": 2, "result": {"sessionId": "s"}}));
+    assert_eq!(sent[0]["method"], "session/prompt");
+    driver
+}
+
+fn failure(events: &[Event]) -> Option<Code> {
+    events.iter().find_map(|event| match event {
+        Event::TurnOver(TurnOver::Failed(failure)) => Some(failure.code),
+        _ => None,
+    })
+}
+
+#[test]
+fn another_version_is_refused() {
+    for version in [json!(2), json!(0), json!("1"), Value::Null] {
+        let mut driver = started(&GEMINI, Options::default());
+        let answer = json!({"jsonrpc": "2.0", "id": 1, "result": {"protocolVersion": version}});
+        let (sent, events) = hear(&mut driver, &answer);
+        assert!(sent.is_empty());
+        assert_eq!(failure(&events), Some(Code::AgentProtocolError));
+    }
+}
+
+#[test]
+fn a_session_is_resumed_as_the_agent_can() {
+    let resume = || Options { session_id: Some("s".into()), ..Options::default() };
+    let ways = [
+        (json!({"loadSession": true, "sessionCapabilities": {"resume": {}}}), Some("session/resume")),
+        (json!({"loadSession": true}), Some("session/load")),
+        (json!({}), None),
+    ];
+    for (abilities, method) in ways {
+        let (sent, events) = hear(&mut started(&GEMINI, resume()), &initialized(&abilities));
+        assert_eq!(sent.first().and_then(|line| line["method"].as_str()), method);
+        assert_eq!(failure(&events), method.is_none().then_some(Code::InvalidRequest));
+    }
+}
+
+#[test]
+fn a_form_is_asked_and_answered() {
+    let mut driver = in_a_turn(&GEMINI);
+    let schema = json!({"type": "object", "properties": {"n": {"type": "number"}}, "required": ["n"]});
+    let (_, events) = hear(
+        &mut driver,
+        &json!({"jsonrpc": "2.0", "id": "e-1", "method": "elicitation/create",
+            "params": {"mode": "form", "message": "How many?", "requestedSchema": schema}}),
+    );
+    let Some(Event::Ask { key, asks }) = events.last() else { panic!("{events:?}") };
+    assert_eq!((key.0.as_str(), asks.len(), asks[0].text.as_str()), ("\"e-1\"", 1, "How many?\nn"));
+    let mut turn = Turn::default();
+    driver.answer(key, &[Reply::Answer(Answer::Text("1.5".into()))], &mut turn);
+    let wanted = json!({"jsonrpc": "2.0", "id": "e-1", "result": {"action": "accept", "content": {"n": 1.5}}});
+    assert_eq!(sent(&turn), [wanted]);
+}
+
+#[test]
+fn what_we_do_not_serve_is_refused_and_unknown_notes_are_ignored() {
+    let mut driver = in_a_turn(&OPENCODE);
+    let url = json!({"mode": "url", "message": "Log in", "url": "https://example.com"});
+    for (method, params) in [("fs/read_text_file", json!({})), ("elicitation/create", url), ("_x/y", Value::Null)] {
+        let (sent, events) = hear(&mut driver, &json!({"jsonrpc": "2.0", "id": 7, "method": method, "params": params}));
+        assert_eq!((&sent[0]["id"], &sent[0]["error"]["code"]), (&json!(7), &json!(-32601)));
+        assert!(events.is_empty());
+    }
+    for method in ["session/update", "elicitation/complete", "_x/note"] {
+        let (sent, events) = hear(&mut driver, &json!({"jsonrpc": "2.0", "method": method, "params": {"a": 1}}));
+        assert!(sent.is_empty() && events.is_empty());
+    }
+}
+
+#[test]
+fn an_interrupt_answers_what_is_open_and_what_is_asked_after_it() {
+    let mut driver = in_a_turn(&GEMINI);
+    let permission = |id: u64| {
+        json!({"jsonrpc": "2.0", "id": id, "method": "session/request_permission", "params": {"sessionId": "s",
+            "toolCall": {"toolCallId": format!("c{id}"), "title": "t"},
+            "options": [{"optionId": "o", "kind": "allow_once"}]}})
+    };
+    hear(&mut driver, &permission(0));
+    let mut turn = Turn::default();
+    driver.interrupt(&mut turn);
+    let cancelled = |id: u64| json!({"jsonrpc": "2.0", "id": id, "result": {"outcome": {"outcome": "cancelled"}}});
+    assert_eq!(sent(&turn)[0]["method"], "session/cancel");
+    assert_eq!(sent(&turn)[1], cancelled(0));
+    assert_eq!(hear(&mut driver, &permission(1)).0, [cancelled(1)]);
+    let mut turn = Turn::default();
+    driver.answer(&AskKey("0".into()), &[Reply::Declined(None)], &mut turn);
+    assert!(turn.send.is_empty(), "it is answered once");
+    let (_, events) = hear(&mut driver, &json!({"jsonrpc": "2.0", "id": 3, "result": {"stopReason": "cancelled"}}));
+    assert!(matches!(events.last(), Some(Event::TurnOver(TurnOver::Interrupted))));
+}
+
+#[test]
+fn errors_and_limits_have_codes_of_ours() {
+    let error = |code: i64, text: &str| json!({"jsonrpc": "2.0", "id": 3, "error": {"code": code, "message": text}});
+    let stop = |reason: &str| json!({"jsonrpc": "2.0", "id": 3, "result": {"stopReason": reason}});
+    let cases = [
+        (error(-32000, "log in"), Code::AuthRequired),
+        (error(403, "no"), Code::AuthRequired),
+        (error(400, "API key not valid"), Code::AuthRequired),
+        (error(429, "quota"), Code::RateLimited),
+        (error(503, "busy"), Code::ProviderUnavailable),
+        (error(500, "models/x is not found"), Code::ModelNotFound),
+        (error(-32603, "Internal error: Rate limit exceeded"), Code::RateLimited),
+        (error(-32603, "Internal error: something"), Code::AgentError),
+        (stop("max_tokens"), Code::LimitReached),
+        (stop("max_turn_requests"), Code::LimitReached),
+        (stop("refusal"), Code::Refused),
+    ];
+    for (line, code) in cases {
+        let (_, events) = hear(&mut in_a_turn(&GEMINI), &line);
+        assert_eq!(failure(&events), Some(code), "{line}");
+        assert!(!format!("{events:?}").contains("something"), "the agent's own text is not passed on");
+    }
+}
+
+#[test]
+fn a_prompt_is_no_command_unless_it_is_to_be() {
+    for (prompt, raw, wanted) in [("/init", false, "The task:\n/init"), ("/init", true, "/init"), ("go", false, "go")] {
+        let mut driver = in_a_turn(&GEMINI);
+        driver.raw_prompt = raw;
+        let mut turn = Turn::default();
+        driver.follow_up(prompt, &mut turn);
+        assert_eq!(sent(&turn)[0]["params"]["prompt"][0]["text"], wanted);
+    }
+}
+
+#[test]
+fn a_question_is_withdrawn_when_its_call_fails_and_when_the_turn_ends() {
+    let mut driver = in_a_turn(&OPENCODE);
+    let option = json!({"optionId": "o", "kind": "allow_once"});
+    for id in [0, 1] {
+        let call = json!({"toolCallId": format!("c{id}"), "title": "t"});
+        let params = json!({"sessionId": "s", "toolCall": call, "options": [option]});
+        let line = json!({"jsonrpc": "2.0", "id": id, "method": "session/request_permission", "params": params});
+        hear(&mut driver, &line);
+    }
+    let withdrawn = |events: &[Event]| -> Vec<String> {
+        let key = |event: &Event| match event {
+            Event::AskWithdrawn { key } => Some(key.0.clone()),
+            _ => None,
+        };
+        events.iter().filter_map(key).collect()
+    };
+    // One that is denied takes the others with it.
+    let update = json!({"sessionUpdate": "tool_call_update", "toolCallId": "c1", "status": "failed"});
+    let line = json!({"jsonrpc": "2.0", "method": "session/update", "params": {"sessionId": "s", "update": update}});
+    assert_eq!(withdrawn(&hear(&mut driver, &line).1), ["1"]);
+    let end = json!({"jsonrpc": "2.0", "id": 3, "result": {"stopReason": "end_turn"}});
+    assert_eq!(withdrawn(&hear(&mut driver, &end).1), ["0"]);
+}

@@ -1,0 +1,307 @@
+//! session/update: what the agent says, thinks, does and plans. Updates of a tool call are upserts by its id.
+
+use super::Acp;
+use super::ask::Diff;
+use super::session::Phase;
+use crate::agent::json::Object;
+use crate::agent::text::Answer;
+use crate::agent::{At, Event, Turn};
+use crate::protocol::words::{Action, Category, PlanStatus, ToolState};
+use serde_json::value::RawValue;
+use std::path::{Path, PathBuf};
+
+/// The longest title, in characters.
+const TITLE_CHARS: usize = 120;
+
+/// A message that is being said.
+#[derive(Debug)]
+pub(super) struct Said {
+    key: String,
+    thought: bool,
+    /// The agent's own id of it.
+    id: Option<String>,
+}
+
+/// A tool call.
+#[derive(Debug, Default)]
+pub(super) struct Call {
+    /// The tool, where the agent names it.
+    name: Option<String>,
+    text: String,
+    category: Option<Category>,
+    locations: Vec<At>,
+    /// Its input as it was written, where it is short and not empty.
+    input: String,
+    /// Whether it was told of.
+    shown: bool,
+}
+
+/// The longest input of a call that is kept, in bytes.
+const INPUT_BYTES: usize = 64 << 10;
+
+impl Call {
+    /// One line: the tool, where it has a name, and what it is about.
+    pub(super) fn title(&self) -> String {
+        let text = self.text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default().trim();
+        let place = self.locations.first().map(|at| at.path.to_string_lossy().into_owned());
+        let mut title = match (&self.name, place) {
+            (Some(name), Some(place)) if text == name || text.ends_with(place.trim_start_matches('/')) => {
+                format!("{name}: {place}")
+            }
+            (Some(name), _) if text.is_empty() || text == name => name.clone(),
+            (Some(name), _) => format!("{name}: {text}"),
+            (None, Some(place)) if text.is_empty() => place,
+            (None, _) if text.is_empty() => "A tool".to_owned(),
+            (None, _) => text.to_owned(),
+        };
+        if let Some((cut, _)) = title.char_indices().nth(TITLE_CHARS) {
+            title.truncate(cut);
+            title.push('…');
+        }
+        title
+    }
+
+    pub(super) fn category(&self) -> Category {
+        self.category.unwrap_or(Category::Other)
+    }
+
+    pub(super) fn locations(&self) -> &[At] {
+        &self.locations
+    }
+
+    pub(super) fn input(&self) -> &str {
+        &self.input
+    }
+
+    /// The tool's title as the agent gave it: of a shell command, the command.
+    pub(super) fn text(&self) -> &str {
+        &self.text
+    }
+}
+
+impl Acp {
+    pub(super) fn update(&mut self, params: &Object<'_>, turn: &mut Turn) {
+        match self.phase {
+            Phase::Prompting => {}
+            Phase::Replaying(_) => {
+                self.phase = Phase::Replaying(true);
+                return;
+            }
+            // What was said before our prompt is a replay.
+            _ => return,
+        }
+        // A sub-agent may have a session of its own.
+        if params.str("sessionId").is_some_and(|id| id != self.session) {
+            return;
+        }
+        let Some(update) = params.object("update") else { return };
+        match update.str("sessionUpdate").as_deref() {
+            Some("agent_message_chunk") => self.chunk(&update, false, turn),
+            Some("agent_thought_chunk") => self.chunk(&update, true, turn),
+            Some("tool_call" | "tool_call_update") => self.tool(&update, turn),
+            Some("plan") => turn.events.push(plan(&update)),
+            Some("usage_update") => {
+                // In a resumed session it also holds what earlier runs of it cost.
+                let cost = update.object("cost").filter(|cost| self.is_new_session() && cost.is("currency", "USD"));
+                self.used.cost_usd = cost.and_then(|cost| cost.number("amount")).or(self.used.cost_usd);
+            }
+            _ => {}
+        }
+    }
+
+    fn chunk(&mut self, update: &Object<'_>, thought: bool, turn: &mut Turn) {
+        let text = update.object("content").and_then(|content| content.str("text")).unwrap_or_default();
+        if text.is_empty() || (!thought && is_mode_note(&text)) {
+            return;
+        }
+        let id = update.str("messageId");
+        if self.said.as_ref().is_some_and(|said| said.thought != thought || said.id != id) {
+            self.end_message(turn);
+        }
+        if self.said.is_none() {
+            self.messages += 1;
+            self.said = Some(Said { key: format!("m{}", self.messages), thought, id });
+            if !thought {
+                self.answer = Answer::default();
+                self.denied.clear();
+            }
+        }
+        if !thought {
+            self.answer.print.push(&text);
+            let room = self.answer_bytes.saturating_sub(self.answer.text.len());
+            self.answer.text.push_str(&text[..text.floor_char_boundary(room)]);
+        }
+        let message = self.said.as_ref().map(|said| said.key.clone()).unwrap_or_default();
+        turn.events.push(speech(message, thought, text, false));
+    }
+
+    /// What was being said is whole: something else follows.
+    pub(super) fn end_message(&mut self, turn: &mut Turn) {
+        if let Some(said) = self.said.take() {
+            turn.events.push(speech(said.key, said.thought, String::new(), true));
+        }
+    }
+
+    /// Takes in what is known of a call. Gives its id.
+    pub(super) fn learn(&mut self, about: &Object<'_>) -> Option<String> {
+        let id = about.str("toolCallId")?;
+        let first = !self.calls.contains_key(&id);
+        let title = about.str("title").filter(|title| !title.trim().is_empty());
+        let names = self.profile.names_tools;
+        let (cwd, servers) = (&self.cwd, &self.start.server_names);
+        let call = self.calls.entry(id.clone()).or_default();
+        if first && names && about.is("status", "pending") {
+            call.name.clone_from(&title);
+        }
+        if let Some(title) = title {
+            call.text = title;
+        }
+        if let Some(kind) = about.str("kind") {
+            call.category = Some(category(&kind, &id, call.name.as_deref(), servers));
+        }
+        let places: Vec<At> = about.objects("locations").iter().filter_map(|place| location(place, cwd)).collect();
+        if !places.is_empty() {
+            call.locations = places;
+        }
+        let input = about.raw("rawInput").map(RawValue::get).filter(|raw| *raw != "{}" && raw.len() <= INPUT_BYTES);
+        if let Some(input) = input {
+            call.input = input.to_owned();
+        }
+        Some(id)
+    }
+
+    /// Tells of a call, or of what more is known of it.
+    pub(super) fn show(&mut self, id: &str, turn: &mut Turn) {
+        let Some(call) = self.calls.get_mut(id) else { return };
+        call.shown = true;
+        turn.events.push(Event::Tool {
+            call: id.to_owned(),
+            category: call.category(),
+            title: call.title(),
+            locations: call.locations.clone(),
+            parent: None,
+        });
+    }
+
+    fn tool(&mut self, update: &Object<'_>, turn: &mut Turn) {
+        self.end_message(turn);
+        self.called = true;
+        let status = update.str("status").unwrap_or_default();
+        let over = matches!(status.as_str(), "completed" | "failed");
+        let known = update.str("toolCallId").is_some_and(|id| self.calls.get(&id).is_some_and(|call| call.shown));
+        // The title of an end may be about something else.
+        let id = if over && known { update.str("toolCallId") } else { self.learn(update) };
+        let Some(id) = id else { return };
+        // A pending call has not begun: its input is still coming, or it waits for a permission.
+        if status == "pending" && !known {
+            return;
+        }
+        if !known || !over {
+            self.show(&id, turn);
+        }
+        if over {
+            self.tool_over(&id, update, status == "failed", turn);
+        }
+    }
+
+    fn tool_over(&mut self, id: &str, update: &Object<'_>, failed: bool, turn: &mut Turn) {
+        self.withdraw(Some(id), turn);
+        let raw = update.object("rawOutput");
+        let detail = raw.as_ref().and_then(|raw| raw.object("metadata"));
+        // A command that failed counts as completed where its exit code is told.
+        let exit = detail.as_ref().and_then(|detail| detail.number("exit"));
+        let failed = failed || exit.is_some_and(|exit| exit != 0.0);
+        // Some agents say that a tool completed which they stopped.
+        let state = if failed || self.cancelling { ToolState::Failed } else { ToolState::Completed };
+        if !failed {
+            let category = self.calls.get(id).map_or(Category::Other, Call::category);
+            changed(update, detail.as_ref(), category, turn);
+        }
+        let output = self.outputs.then(|| {
+            let texts: Vec<String> =
+                update.objects("content").iter().filter_map(|part| part.object("content")?.str("text")).collect();
+            let whole = raw.and_then(|raw| raw.str("output"));
+            whole.or_else(|| (!texts.is_empty()).then(|| texts.join("\n")))
+        });
+        turn.events.push(Event::ToolOver { call: id.to_owned(), state, output: output.flatten() });
+    }
+}
+
+fn speech(message: String, thought: bool, piece: String, done: bool) -> Event {
+    match thought {
+        true => Event::Reasoning { message, piece, done, parent: None },
+        false => Event::Text { message, piece, done, parent: None },
+    }
+}
+
+/// Gemini says a change of its mode as if the model did.
+fn is_mode_note(text: &str) -> bool {
+    let word = text.strip_prefix("[MODE_UPDATE] ").unwrap_or_default();
+    !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
+fn category(kind: &str, id: &str, name: Option<&str>, servers: &[String]) -> Category {
+    let name = name.unwrap_or(id);
+    match kind {
+        "read" => Category::Read,
+        "edit" => Category::Edit,
+        "delete" => Category::Delete,
+        "move" => Category::Move,
+        "search" => Category::Search,
+        "execute" => Category::Execute,
+        "fetch" => Category::Fetch,
+        "switch_mode" => Category::Mode,
+        _ if name == "task" => Category::Agent,
+        _ if name.starts_with("mcp_") => Category::Mcp,
+        _ if servers.iter().any(|server| name.strip_prefix(server).is_some_and(|n| n.starts_with('_'))) => {
+            Category::Mcp
+        }
+        "think" => Category::Think,
+        _ => Category::Other,
+    }
+}
+
+/// A place in a file. The working directory is none.
+fn location(place: &Object<'_>, cwd: &Path) -> Option<At> {
+    let path = place.str("path").filter(|path| !path.is_empty()).map(PathBuf::from).filter(|path| path != cwd)?;
+    Some(At { path, line: place.count("line").filter(|line| *line > 0) })
+}
+
+/// The files that a call reports as changed: by diffs, else by what it says of its own output.
+fn changed(update: &Object<'_>, detail: Option<&Object<'_>>, category: Category, turn: &mut Turn) {
+    let diffs: Vec<Event> =
+        Diff::all(update).iter().map(|diff| Event::Changed { path: diff.path.clone(), action: diff.action }).collect();
+    if !diffs.is_empty() {
+        return turn.events.extend(diffs);
+    }
+    let Some(detail) = detail.filter(|_| category == Category::Edit) else { return };
+    let file = detail.object("filediff").and_then(|diff| diff.str("file"));
+    let Some(path) = detail.str("filepath").or(file) else { return };
+    let action = if detail.bool("exists") == Some(false) { Action::Created } else { Action::Modified };
+    turn.events.push(Event::Changed { path: PathBuf::from(path), action });
+}
+
+fn plan(update: &Object<'_>) -> Event {
+    let entry = |entry: &Object<'_>| {
+        let status = match entry.str("status").as_deref() {
+            Some("in_progress") => PlanStatus::InProgress,
+            Some("completed") => PlanStatus::Completed,
+            _ => PlanStatus::Pending,
+        };
+        (entry.str("content").unwrap_or_default(), status)
+    };
+    Event::Plan(update.objects("entries").iter().map(entry).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_mode_note;
+
+    #[test]
+    fn only_a_whole_note_of_the_mode_is_left_out() {
+        assert!(is_mode_note("[MODE_UPDATE] yolo") && is_mode_note("[MODE_UPDATE] auto_edit"));
+        for text in ["[MODE_UPDATE]", "[MODE_UPDATE] ", "[MODE_UPDATE] a b", "x [MODE_UPDATE] yolo", "yolo"] {
+            assert!(!is_mode_note(text), "{text}");
+        }
+    }
+}
