@@ -24,7 +24,7 @@ pub mod claude;
 pub mod codex;
 pub mod json;
 pub mod registry;
-pub mod rpc;
+mod rpc;
 pub mod text;
 
 use crate::failure::Failure;

@@ -2,8 +2,8 @@
 //! passed on.
 
 use super::profile::Profile;
-use super::rpc::{Error, METHOD_NOT_FOUND};
 use crate::agent::TurnOver;
+use crate::agent::rpc::{Error, METHOD_NOT_FOUND};
 use crate::failure::{Code, Failure};
 
 /// JSON-RPC's code for "log in first".

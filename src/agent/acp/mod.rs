@@ -9,7 +9,6 @@
 mod ask;
 mod errors;
 pub mod profile;
-mod rpc;
 mod session;
 #[cfg(test)]
 mod tests;
@@ -17,10 +16,10 @@ mod updates;
 
 use self::ask::Pending;
 use self::profile::Profile;
-use self::rpc::Message;
 use self::session::{Phase, Start};
 use self::updates::{Call, Said};
 use super::json::{Object, without_controls};
+use super::rpc::{self, Message};
 use super::text::Answer;
 use super::{AskKey, Driver, Event, Launch, Line, Program, Reply, Turn, TurnOver};
 use crate::failure::{Code, Failure};
@@ -259,7 +258,7 @@ impl Driver for Acp {
             return;
         }
         self.cancelling = true;
-        turn.send.push(rpc::notification("session/cancel", &json!({"sessionId": self.session})));
+        turn.send.push(rpc::notification("session/cancel", Some(&json!({"sessionId": self.session}))));
         // The turn does not end before these are answered.
         for (key, pending) in std::mem::take(&mut self.pending) {
             turn.send.push(rpc::result(&key.0, &pending.cancelled()));

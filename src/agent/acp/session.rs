@@ -1,9 +1,9 @@
 //! From the handshake to the prompt's response: what is asked of the agent in which order.
 
 use super::profile::Profile;
-use super::rpc::{self, Error};
 use super::{Acp, errors};
 use crate::agent::json::Object;
+use crate::agent::rpc::{self, Error};
 use crate::agent::text::Answer;
 use crate::agent::{Event, Turn, TurnOver};
 use crate::failure::Failure;

@@ -118,7 +118,7 @@ impl Codex {
                 // "name/0.169.0 (system) …"
                 let agent = result.and_then(|result| result.str("userAgent"));
                 self.version = agent.and_then(|text| Some(text.split_once('/')?.1.split(' ').next()?.to_owned()));
-                turn.send.push(rpc::notification("initialized"));
+                turn.send.push(rpc::notification("initialized", None));
                 let line = self.request("account/read", &json!({"refreshToken": false}));
                 turn.send.push(line);
             }
@@ -245,18 +245,18 @@ impl Codex {
         turn.events.push(Event::Ask { key, asks });
     }
 
-    fn served(&mut self, id: &RawValue, method: &str, params: Option<&Object<'_>>, turn: &mut Turn) {
+    fn served(&mut self, id: &str, method: &str, params: Option<&Object<'_>>, turn: &mut Turn) {
         if method == "item/permissions/requestApproval" {
             // More rights for a whole turn: nothing that a tool call needs, so nothing is granted.
-            return turn.send.push(rpc::response(id.get(), &json!({"permissions": {}, "scope": "turn"})));
+            return turn.send.push(rpc::result(id, &json!({"permissions": {}, "scope": "turn"})));
         }
         let spot = params.map(|params| self.spot(params));
         let asked = params.zip(spot.as_ref()).and_then(|(params, spot)| ask::read(method, params, spot, &self.items));
         match (asked, spot) {
-            (Some((pending, asks)), Some(spot)) => self.ask(AskKey(id.get().to_owned()), &spot, pending, asks, turn),
+            (Some((pending, asks)), Some(spot)) => self.ask(AskKey(id.to_owned()), &spot, pending, asks, turn),
             _ => {
                 let text = "This host does not serve this request.";
-                turn.send.push(rpc::error(id.get(), rpc::METHOD_NOT_FOUND, text));
+                turn.send.push(rpc::error(id, rpc::METHOD_NOT_FOUND, text));
             }
         }
     }
@@ -377,13 +377,12 @@ impl Driver for Codex {
         if text.trim().is_empty() {
             return;
         }
-        match rpc::read(&text) {
+        match Object::parse(&text).as_ref().and_then(rpc::read) {
             Some(Message::Request { id, method, params }) => self.served(id, &method, params.as_ref(), turn),
             Some(Message::Notification { method, params: Some(params) }) => self.notification(&method, &params, turn),
             Some(Message::Notification { params: None, .. }) => {}
             Some(Message::Response { id, result }) => {
-                let method = id.get().parse().ok().and_then(|id: u64| self.requests.remove(&id));
-                if let Some(method) = method {
+                if let Some(method) = self.requests.remove(&id) {
                     self.response(method, result.map_err(drop), turn);
                 }
             }
@@ -400,7 +399,7 @@ impl Driver for Codex {
             return;
         }
         self.items.denied.extend(pending.denied_server(replies));
-        turn.send.push(rpc::response(&key.0, &pending.respond(replies)));
+        turn.send.push(rpc::result(&key.0, &pending.respond(replies)));
     }
 
     fn follow_up(&mut self, prompt: &str, turn: &mut Turn) {
