@@ -24,28 +24,6 @@ use view::{Stop, View};
 /// What stands in the place of a secret. Where a text already has it, it is left as it is.
 pub const MASK: &str = "[redacted]";
 
-/// A value that must not be seen. It cannot be printed: `Debug` shows the mask.
-#[derive(Clone)]
-pub struct Secret(String);
-
-impl Secret {
-    /// Wraps a value.
-    pub fn new(value: String) -> Self {
-        Self(value)
-    }
-
-    /// The value itself, for the one place that needs it.
-    pub fn expose(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Debug for Secret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Secret({MASK})")
-    }
-}
-
 /// Knows the registered values and masks them, and all known token shapes, in texts.
 ///
 /// Redacting a redacted text changes nothing. Where matches overlap, the leftmost counts, and of

@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 
 use proptest::prelude::*;
-use spektacular::redact::{MASK, Redactor, Secret, Stream};
+use spektacular::redact::{MASK, Redactor, Stream};
 
 fn with(secrets: &[&str]) -> Redactor {
     let mut redactor = Redactor::new();
@@ -46,10 +46,7 @@ fn stays(redactor: &Redactor, text: &str) {
 }
 
 #[test]
-fn a_secret_cannot_be_printed() {
-    let secret = Secret::new("hunter2-hunter2".to_owned());
-    assert_eq!(format!("{:?}", secret.clone()), "Secret([redacted])");
-    assert_eq!(secret.expose(), "hunter2-hunter2");
+fn a_registered_secret_cannot_be_printed() {
     let redactor = with(&["hunter2-hunter2"]);
     let mut stream = Stream::default();
     stream.push(&redactor, "hunter2");

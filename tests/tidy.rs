@@ -52,7 +52,7 @@ fn functions_are_short() {
             let indent = line.len() - line.trim_start().len();
             let head = line.trim_start().trim_start_matches("pub ").trim_start_matches("pub(crate) ");
             let head = head.trim_start_matches("pub(super) ").trim_start_matches("const ");
-            if head.starts_with("fn ") && line.ends_with('{') {
+            if head.starts_with("fn ") && !line.ends_with(';') && !line.ends_with('}') {
                 open = Some((number, indent, head.to_owned()));
             } else if let Some((start, at, name)) = open.as_ref().filter(|(_, at, _)| line == " ".repeat(*at) + "}") {
                 let _ = at;

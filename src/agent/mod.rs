@@ -27,7 +27,8 @@ pub mod registry;
 mod rpc;
 pub mod text;
 
-use crate::failure::Failure;
+use crate::failure::{Code, Failure};
+use crate::protocol::limits::ARGUMENT_BYTES;
 use crate::protocol::outbound::{AgentExit, Capabilities, Usage};
 use crate::protocol::question::{Answer, Ask};
 use crate::protocol::request::{Seconds, Settings};
@@ -238,6 +239,16 @@ pub enum Reply {
     Denied(Option<String>),
     /// No user is present: the agent is to use its best judgement.
     NoUser,
+}
+
+/// A flag with its value as one argument, so that no value is taken for a flag. Error: one that fits no command line.
+pub(crate) fn argument(field: &str, flag: &str, value: &str) -> Result<String, Failure> {
+    let argument = format!("{flag}={value}");
+    if argument.len() > ARGUMENT_BYTES || argument.contains('\0') {
+        let message = format!("run.start: `{field}` is too long for the agent, or holds a NUL: shorten it.");
+        return Err(Failure::new(Code::InvalidRequest, message));
+    }
+    Ok(argument)
 }
 
 /// One agent's dialect.

@@ -5,7 +5,7 @@ use super::markers::Cutter;
 use super::messages::{Finder, Messages};
 use super::stop::Ending;
 use super::work::{Artifacts, Tools};
-use super::{Effect, Event, OnEof, Origin, Start};
+use super::{Effect, Event, OnEof, Origin, Refusal, Start};
 use crate::agent::{Driver, Turn};
 use crate::failure::{Code, Failure};
 use crate::protocol::outbound::{About, AgentExit, Body, Json, Outcome, Progress, Started, Text, Usage};
@@ -84,9 +84,6 @@ pub(super) struct Clocks {
     pub(super) frame: Duration,
 }
 
-/// A failure before run.started, with what must still not be seen.
-type Refusal = Box<(Failure, Redactor)>;
-
 impl Live {
     /// The first effect is run.started.
     pub(super) fn begin(
@@ -96,12 +93,15 @@ impl Live {
         run_id: String,
         reply_to: Option<String>,
         start: Start,
-    ) -> Result<Box<Live>, Refusal> {
+    ) -> Result<Box<Live>, Box<Refusal>> {
         let Start { mut settings, display_name, mut driver, redactor, short_secrets } = start;
         let mut turn = Turn::default();
         let launch = match driver.launch(&settings, &mut turn) {
             Ok(launch) => launch,
-            Err(failure) => return Err(Box::new((failure, redactor))),
+            Err(failure) => {
+                let metadata = settings.metadata.map(Json);
+                return Err(Box::new(Refusal { failure, metadata, redactor: Some(redactor) }));
+            }
         };
         settings.start_timeout = settings.start_timeout.or(launch.start_timeout);
         let started = Started {

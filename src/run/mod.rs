@@ -380,7 +380,6 @@ impl Run {
 
     fn begin(&mut self, now: Duration, held: Vec<Held>, origin: Origin, start: Start) -> Vec<Effect> {
         let run_id = self.run_id(&origin);
-        let metadata = start.settings.metadata.clone().map(Json);
         let mut effects = vec![Effect::RunId(run_id.clone()), Effect::FrameLimit(start.settings.max_frame_bytes)];
         match Live::begin(now, &self.random, self.on_eof, run_id, origin.id.clone(), start) {
             Ok(mut live) => {
@@ -391,9 +390,9 @@ impl Run {
                 self.phase = Phase::Live(live);
             }
             Err(refusal) => {
-                let (failure, redactor) = *refusal;
+                let Refusal { failure, metadata, redactor } = *refusal;
+                self.redactor = redactor.unwrap_or_default();
                 let terminal = Terminal { metadata, ..bare(Outcome::Failed(failure)) };
-                self.redactor = redactor;
                 effects.extend(held.into_iter().map(|held| Effect::Diagnose(format!("warning: {}", held.line()))));
                 effects.push(self.end(terminal, origin.id));
             }

@@ -61,12 +61,6 @@ impl Guard {
         self.child.id()
     }
 
-    /// Whether it still runs. False soon after the start means that what was executed is not this
-    /// program (started through a loader or an emulator).
-    pub fn is_alive(&mut self) -> bool {
-        matches!(self.child.try_wait(), Ok(None))
-    }
-
     /// Tells the agent's pid, whose process group is ended as well. Call it right after the spawn,
     /// before the agent is reaped.
     pub fn leader(&mut self, pid: u32) {

@@ -22,8 +22,8 @@ use super::json::{Object, without_controls};
 use super::rpc::{self, Message};
 use super::text::Answer;
 use super::{AskKey, Driver, Event, Launch, Line, Program, Reply, Turn, TurnOver};
-use crate::failure::{Code, Failure};
-use crate::protocol::limits::{self, ARGUMENT_BYTES};
+use crate::failure::Failure;
+use crate::protocol::limits;
 use crate::protocol::outbound::{AgentExit, Capabilities, Usage};
 use crate::protocol::request::Settings;
 use crate::protocol::words::{Level, QuestionKind, ToolState, Warning};
@@ -154,12 +154,7 @@ impl Acp {
     fn arguments(&self, settings: &Settings) -> Result<Vec<String>, Failure> {
         let mut args: Vec<String> = self.profile.args.iter().map(|arg| (*arg).to_owned()).collect();
         let mut give = |field: &str, flag: &str, value: &str| {
-            let arg = format!("{flag}={value}");
-            if arg.len() > ARGUMENT_BYTES || arg.contains('\0') {
-                let message = format!("run.start: `{field}` is too long for the agent, or holds a NUL: shorten it.");
-                return Err(Failure::new(Code::InvalidRequest, message));
-            }
-            args.push(arg);
+            args.push(super::argument(field, flag, value)?);
             Ok(())
         };
         if let (Some(flag), Some(model)) = (self.profile.model_flag, &settings.model) {

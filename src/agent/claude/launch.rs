@@ -1,9 +1,8 @@
 //! Claude Code's command line and environment.
 
-use crate::agent::{Event, Turn};
+use crate::agent::{Event, Turn, argument};
 use crate::failure::{Code, Failure};
 use crate::protocol::json::to_line;
-use crate::protocol::limits::ARGUMENT_BYTES;
 use crate::protocol::request::{McpServer, Settings};
 use crate::protocol::words::Warning;
 use serde_json::{Map, Value, json};
@@ -30,12 +29,7 @@ pub(super) fn arguments(settings: &Settings, deltas: bool) -> Result<Vec<String>
         args.push("--include-partial-messages".into());
     }
     let mut give = |field: &str, flag: &str, value: String| {
-        let arg = format!("{flag}={value}");
-        if arg.len() > ARGUMENT_BYTES || arg.contains('\0') {
-            let message = format!("run.start: `{field}` is too long for the agent, or holds a NUL: shorten it.");
-            return Err(Failure::new(Code::InvalidRequest, message));
-        }
-        args.push(arg);
+        args.push(argument(field, flag, &value)?);
         Ok(())
     };
     let texts = [
