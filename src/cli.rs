@@ -1,10 +1,11 @@
 //! argv → what was asked for. Nothing is touched here: no file, no terminal, no environment.
 
-use crate::help::{self, Command, Flag, Goes, Value};
-use crate::protocol::request::{Options, Problem};
+mod adhoc;
+
+pub use adhoc::{Adhoc, Output};
+
+use crate::help::{self, Command, Flag, Value};
 use lexopt::Arg;
-use serde_json::value::{RawValue, to_raw_value};
-use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -20,39 +21,6 @@ pub enum Typed {
     Adhoc(Box<Adhoc>),
     /// `replay`.
     Replay(Replay),
-}
-
-/// How a run is shown.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Output {
-    /// For a person.
-    #[default]
-    Cli,
-    /// For an orchestrator.
-    Json,
-}
-
-/// `adhoc`.
-#[derive(Debug, Default)]
-pub struct Adhoc {
-    /// `--output`.
-    pub output: Output,
-    /// `--input jsonl`.
-    pub read_messages: bool,
-    /// The words of the prompt.
-    pub words: Vec<String>,
-    /// `--prompt`.
-    pub prompt: Option<String>,
-    /// `--prompt-file`.
-    pub prompt_file: Option<PathBuf>,
-    /// `--on-eof cancel`.
-    pub cancel_on_eof: bool,
-    /// `--record`.
-    pub record: Option<PathBuf>,
-    /// `--mirror-stderr`.
-    pub mirror_stderr: bool,
-    /// Defaults of run.start's fields.
-    pub options: Options,
 }
 
 /// `replay`.
@@ -142,7 +110,7 @@ fn of_command(command: &'static Command, mut parser: lexopt::Parser) -> Result<T
     }
     match command.name {
         "protocol" => Ok(Typed::Print(REFERENCE.into())),
-        "adhoc" => adhoc(given, values).map(|adhoc| Typed::Adhoc(Box::new(adhoc))),
+        "adhoc" => adhoc::read(given, values).map(|adhoc| Typed::Adhoc(Box::new(adhoc))),
         _ => replay(&given, values).map(Typed::Replay),
     }
 }
@@ -162,87 +130,6 @@ where
     let names: Vec<&str> = all.iter().map(|(name, _)| *name).collect();
     let found = all.iter().find(|(name, _)| value == *name).map(|(_, meaning)| *meaning);
     found.ok_or_else(|| format!("--{} must be one of: {}.", flag.long, names.join(", ")))
-}
-
-fn adhoc(given: Vec<Given>, words: Vec<OsString>) -> Result<Adhoc, Wrong> {
-    let mut adhoc = Adhoc::default();
-    let mut lists: BTreeMap<&'static str, Vec<String>> = BTreeMap::new();
-    let mut pairs: BTreeMap<&'static str, BTreeMap<String, String>> = BTreeMap::new();
-    for (flag, value) in given {
-        match (flag.goes, flag.value) {
-            (Goes::Field(name), Value::Item) => lists.entry(name).or_default().push(text(flag, value)?),
-            (Goes::Field(name), Value::Pair) => {
-                let pair = text(flag, value)?;
-                let (key, value) = pair.split_once('=').ok_or(format!("--{} must be {}.", flag.long, flag.metavar))?;
-                pairs.entry(name).or_default().insert(key.into(), value.into());
-            }
-            (Goes::Field(name), kind) => set(&mut adhoc.options, flag, name, &json(flag, kind, value)?)?,
-            (Goes::Command, _) => own(&mut adhoc, flag, value)?,
-        }
-    }
-    for (flag, name) in repeatable() {
-        if let Some(list) = lists.get(name) {
-            set(&mut adhoc.options, flag, name, &raw(list)?)?;
-        }
-        if let Some(pairs) = pairs.get(name) {
-            set(&mut adhoc.options, flag, name, &raw(pairs)?)?;
-        }
-    }
-    for word in words {
-        adhoc.words.push(word.into_string().map_err(|_| "The prompt must be UTF-8.".to_owned())?);
-    }
-    let ways = usize::from(!adhoc.words.is_empty())
-        + usize::from(adhoc.prompt.is_some())
-        + usize::from(adhoc.prompt_file.is_some());
-    if ways > 1 {
-        return Err("Give the prompt once: as words, with --prompt, or with --prompt-file.".into());
-    }
-    Ok(adhoc)
-}
-
-/// The flags that may be repeated, with their fields.
-fn repeatable() -> impl Iterator<Item = (&'static Flag, &'static str)> {
-    let flags = help::command("adhoc").map(|command| command.flags).unwrap_or_default();
-    flags.iter().filter_map(|flag| match (flag.goes, flag.value) {
-        (Goes::Field(name), Value::Item | Value::Pair) => Some((flag, name)),
-        _ => None,
-    })
-}
-
-fn raw(value: &impl serde::Serialize) -> Result<Box<RawValue>, Wrong> {
-    to_raw_value(value).map_err(|_| "A flag's value could not be used.".to_owned())
-}
-
-fn json(flag: &Flag, kind: Value, value: OsString) -> Result<Box<RawValue>, Wrong> {
-    if let Value::Switch(meaning) = kind {
-        return raw(&serde_json::from_str::<serde_json::Value>(meaning).unwrap_or_default());
-    }
-    let text = text(flag, value)?;
-    match (kind, serde_json::from_str::<Box<RawValue>>(&text)) {
-        (Value::Json, Ok(value)) => Ok(value),
-        _ => raw(&text),
-    }
-}
-
-fn set(options: &mut Options, flag: &Flag, name: &str, value: &RawValue) -> Result<(), Wrong> {
-    options.set(name, value).map_err(|problem| match problem {
-        Problem::Field { expected, .. } => format!("--{} must be {expected}.", flag.long),
-        Problem::Repeated => format!("--{} names a key twice.", flag.long),
-    })
-}
-
-fn own(adhoc: &mut Adhoc, flag: &Flag, value: OsString) -> Result<(), Wrong> {
-    match flag.long {
-        "output" => adhoc.output = one_of(flag, value, &[("cli", Output::Cli), ("json", Output::Json)])?,
-        "input" => adhoc.read_messages = one_of(flag, value, &[("jsonl", true)])?,
-        "prompt" => adhoc.prompt = Some(text(flag, value)?),
-        "prompt-file" => adhoc.prompt_file = Some(value.into()),
-        "on-eof" => adhoc.cancel_on_eof = one_of(flag, value, &[("continue", false), ("cancel", true)])?,
-        "record" => adhoc.record = Some(value.into()),
-        "mirror-stderr" => adhoc.mirror_stderr = true,
-        _ => debug_assert!(false, "a flag of the table that no command reads"),
-    }
-    Ok(())
 }
 
 fn replay(given: &[Given], values: Vec<OsString>) -> Result<Replay, Wrong> {

@@ -148,7 +148,17 @@ impl Driver for Asker {
     fn launch(&mut self, _: &Settings, _: &mut Turn) -> Result<Launch, Failure> {
         let program = Program::Command("asker".into());
         let (args, env, env_remove, send) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        Ok(Launch { program, args, env, env_remove, send, close_input: false, start_timeout: None, driver: "asker" })
+        Ok(Launch {
+            program,
+            args,
+            env,
+            env_remove,
+            send,
+            close_input: false,
+            start_timeout: None,
+            driver: "asker",
+            install: None,
+        })
     }
 
     fn line(&mut self, _: Line<'_>, turn: &mut Turn) {

@@ -31,10 +31,11 @@ use crate::failure::{Code, Failure};
 use crate::protocol::limits::ARGUMENT_BYTES;
 use crate::protocol::outbound::{AgentExit, Capabilities, Usage};
 use crate::protocol::question::{Answer, Ask};
-use crate::protocol::request::{Seconds, Settings};
+use crate::protocol::request::{DEFAULT_START_TIMEOUT, Seconds, Settings};
 use crate::protocol::words::{Action, Category, PlanStatus, StopReason, ToolState, Warning};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// What to start.
@@ -44,6 +45,42 @@ pub enum Program {
     Command(String),
     /// This binary itself.
     Myself,
+}
+
+/// How an agent is started, before its driver adds anything.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Base {
+    /// What to start.
+    pub program: Program,
+    /// The arguments before the driver's own.
+    pub args: Vec<String>,
+    /// Added to its environment, over what the driver adds.
+    pub env: BTreeMap<String, String>,
+    /// How to get it, for the message that says it is missing.
+    pub install: Option<String>,
+}
+
+impl Base {
+    /// This program and nothing else.
+    pub fn command(name: &str) -> Base {
+        Base { program: Program::Command(name.into()), args: Vec::new(), env: BTreeMap::new(), install: None }
+    }
+
+    /// A launch with these arguments and this environment of the driver's. `driver`: the dialect.
+    fn launch(&self, driver: &'static str, args: Vec<String>, env: Vec<(String, String)>) -> Launch {
+        let own = self.env.iter().map(|(name, value)| (name.clone(), value.clone()));
+        Launch {
+            program: self.program.clone(),
+            args: self.args.iter().cloned().chain(args).collect(),
+            env: env.into_iter().chain(own).collect(),
+            env_remove: Vec::new(),
+            send: Vec::new(),
+            close_input: false,
+            start_timeout: Some(DEFAULT_START_TIMEOUT),
+            driver,
+            install: self.install.clone(),
+        }
+    }
 }
 
 /// How to start an agent's process, and what to write to it first.
@@ -65,6 +102,8 @@ pub struct Launch {
     pub start_timeout: Option<Seconds>,
     /// The dialect, as a recording names it.
     pub driver: &'static str,
+    /// How to get its program, for the message that says it is missing.
+    pub install: Option<String>,
 }
 
 /// A line of the agent's stdout, without its LF.

@@ -1,84 +1,162 @@
-//! The agents that can be named. Adding one is a line here; adding a dialect is a file beside this one.
+//! The agents that can be named. A built-in one is a line of [`BUILT_IN`]; a dialect is a file beside this one and a
+//! line of [`Agent::driver`].
 
 use super::acp::{self, profile};
-use super::{Driver, Program, claude, codex};
+use super::{Base, Driver, Program, claude, codex};
 
 /// An agent that can be named in run.start.
-#[derive(Debug)]
-pub struct Entry {
+#[derive(Clone, Debug)]
+pub struct Agent {
     /// The name.
-    pub name: &'static str,
+    pub name: String,
     /// Other names for it.
-    pub aliases: &'static [&'static str],
+    pub aliases: Vec<String>,
     /// The name for people.
-    pub display_name: &'static str,
-    /// Its program, and arguments that go before the driver's own.
-    pub program: &'static str,
-    /// How to get it, for the message that says it is missing.
-    pub install: &'static str,
-    driver: fn(&'static Entry) -> Box<dyn Driver>,
+    pub display_name: String,
+    /// What it speaks.
+    pub dialect: Dialect,
+    /// How it is started.
+    pub base: Base,
 }
 
-/// Every agent, sorted by name.
-pub static REGISTRY: &[Entry] = &[
-    Entry {
+/// What an agent speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dialect {
+    /// Claude Code's stream-json.
+    Claude,
+    /// Codex's app-server.
+    Codex,
+    /// The Agent Client Protocol.
+    Acp,
+}
+
+/// An agent that is known without a configuration.
+struct BuiltIn {
+    name: &'static str,
+    alias: Option<&'static str>,
+    display_name: &'static str,
+    dialect: Dialect,
+    /// `None`: this binary itself.
+    command: Option<&'static str>,
+    args: &'static [&'static str],
+    env: &'static [(&'static str, &'static str)],
+    install: &'static str,
+}
+
+/// What most built-in agents are like.
+const ACP: BuiltIn = BuiltIn {
+    name: "",
+    alias: None,
+    display_name: "",
+    dialect: Dialect::Acp,
+    command: None,
+    args: &["acp"],
+    env: &[],
+    install: "",
+};
+
+static BUILT_IN: &[BuiltIn] = &[
+    BuiltIn {
         name: "claude",
-        aliases: &["claude-code"],
+        alias: Some("claude-code"),
         display_name: "Claude Code",
-        program: "claude",
+        dialect: Dialect::Claude,
+        command: Some("claude"),
+        args: &[],
         install: "npm install -g @anthropic-ai/claude-code",
-        driver: |entry| Box::new(claude::Claude::new(Program::Command(entry.program.into()), Vec::new())),
+        ..ACP
     },
-    Entry {
+    BuiltIn {
         name: "codex",
-        aliases: &[],
         display_name: "Codex",
-        program: "codex",
+        dialect: Dialect::Codex,
+        command: Some("codex"),
+        args: &[],
         install: "npm install -g @openai/codex",
-        driver: |entry| Box::new(codex::Codex::new(Program::Command(entry.program.into()))),
+        ..ACP
     },
-    Entry {
+    BuiltIn {
         name: "demo",
-        aliases: &[],
         display_name: "Demo",
-        program: "",
+        dialect: Dialect::Claude,
+        args: &["replay", "--demo", "--"],
         install: "it is built in",
-        driver: |_| Box::new(claude::Claude::new(Program::Myself, vec!["replay".into(), "--demo".into(), "--".into()])),
+        ..ACP
     },
-    Entry {
+    BuiltIn {
         name: "gemini",
-        aliases: &["gemini-cli"],
+        alias: Some("gemini-cli"),
         display_name: "Gemini CLI",
-        program: "gemini",
+        command: Some("gemini"),
+        // The mode in the user's settings could be one that does not ask.
+        args: &["--acp", "--approval-mode=default"],
         install: "npm install -g @google/gemini-cli",
-        driver: |entry| Box::new(acp::Acp::new(entry.program, &profile::GEMINI)),
+        ..ACP
     },
-    Entry {
+    BuiltIn {
         name: "opencode",
-        aliases: &[],
         display_name: "OpenCode",
-        program: "opencode",
+        command: Some("opencode"),
         install: "npm install -g opencode-ai",
-        driver: |entry| Box::new(acp::Acp::new(entry.program, &profile::OPENCODE)),
+        ..ACP
     },
 ];
 
 /// The agent when nobody names one.
 pub const DEFAULT: &str = "claude";
 
-impl Entry {
-    /// A fresh driver for one run.
-    pub fn driver(&'static self) -> Box<dyn Driver> {
-        (self.driver)(self)
+impl BuiltIn {
+    fn agent(&self) -> Agent {
+        let env = self.env.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        Agent {
+            name: self.name.into(),
+            aliases: self.alias.iter().map(|alias| (*alias).to_owned()).collect(),
+            display_name: self.display_name.into(),
+            dialect: self.dialect,
+            base: Base {
+                program: self.command.map_or(Program::Myself, |command| Program::Command(command.into())),
+                args: self.args.iter().map(|arg| (*arg).to_owned()).collect(),
+                env: env.collect(),
+                install: Some(self.install.into()),
+            },
+        }
     }
 }
 
-/// The entry with this name or alias.
-pub fn find(name: &str) -> Option<&'static Entry> {
-    REGISTRY.iter().find(|entry| entry.name == name || entry.aliases.contains(&name))
+impl Agent {
+    /// A fresh driver for one run.
+    pub fn driver(&self) -> Box<dyn Driver> {
+        let base = self.base.clone();
+        match self.dialect {
+            Dialect::Claude => Box::new(claude::Claude::new(base)),
+            Dialect::Codex => Box::new(codex::Codex::new(base)),
+            Dialect::Acp => Box::new(acp::Acp::new(base, profile::of(&self.base.program))),
+        }
+    }
 }
 
-/// The names of all agents, for a message.
-pub fn names() -> String {
-    REGISTRY.iter().map(|entry| entry.name).collect::<Vec<_>>().join(", ")
+/// The agents of one session, sorted by name.
+#[derive(Clone, Debug)]
+pub struct Agents(Vec<Agent>);
+
+impl Agents {
+    /// Those that are known without a configuration.
+    pub fn built_in() -> Agents {
+        Agents(BUILT_IN.iter().map(BuiltIn::agent).collect())
+    }
+
+    /// The agent with this name or alias.
+    pub fn find(&self, name: &str) -> Option<&Agent> {
+        self.0.iter().find(|agent| agent.name == name || agent.aliases.iter().any(|alias| alias == name))
+    }
+
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = &Agent> {
+        self.0.iter()
+    }
+
+    /// The names of all of them, for a message.
+    pub fn names(&self) -> String {
+        self.0.iter().map(|agent| agent.name.as_str()).collect::<Vec<_>>().join(", ")
+    }
 }

@@ -1,5 +1,6 @@
 //! `adhoc`: one task through one agent.
 
+use crate::agent::registry::Agents;
 use crate::cli::{Adhoc, Output};
 use crate::failure::{Code, Failure};
 use crate::protocol::inbound::{Inbound, Message};
@@ -47,6 +48,7 @@ fn setup(adhoc: Adhoc, front: Box<dyn Front>) -> Setup {
         source: Source::JsonLines,
         first: None,
         refused: None,
+        agents: Agents::built_in(),
         defaults: adhoc.options,
         on_eof: if adhoc.cancel_on_eof { OnEof::Cancel } else { OnEof::Continue },
         record: adhoc.record,

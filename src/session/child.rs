@@ -80,7 +80,8 @@ impl Agent {
         mirror: bool,
     ) -> Result<Agent, Failure> {
         let environment = environment(launch, settings, nonce);
-        let program = resolve(&launch.program, &environment, &settings.cwd)?;
+        let program = resolve(&launch.program, &environment, &settings.cwd)
+            .ok_or_else(|| not_found(launch.install.as_deref()))?;
         let (out, our_out) = pipe()?;
         let (err, our_err) = pipe()?;
         let mut command = Command::new(&program);
@@ -230,13 +231,13 @@ fn environment(launch: &Launch, settings: &Settings, nonce: &str) -> BTreeMap<Os
 }
 
 /// The program as an absolute path, found on the PATH that the agent will have.
-fn resolve(program: &Program, environment: &BTreeMap<OsString, OsString>, cwd: &Path) -> Result<PathBuf, Failure> {
+fn resolve(program: &Program, environment: &BTreeMap<OsString, OsString>, cwd: &Path) -> Option<PathBuf> {
     let name = match program {
-        Program::Myself => return Ok(myself()),
+        Program::Myself => return Some(myself()),
         Program::Command(name) => name,
     };
     if name.contains('/') {
-        return Ok(cwd.join(name));
+        return Some(cwd.join(name));
     }
     let path = environment.get(&OsString::from("PATH")).cloned().unwrap_or_default();
     let candidates = || std::env::split_paths(&path).map(|dir| cwd.join(dir).join(name)).filter(|file| file.is_file());
@@ -245,15 +246,11 @@ fn resolve(program: &Program, environment: &BTreeMap<OsString, OsString>, cwd: &
         use std::os::unix::fs::PermissionsExt;
         file.metadata().is_ok_and(|meta| meta.permissions().mode() & 0o111 != 0)
     };
-    candidates().find(executable).or_else(|| candidates().next()).ok_or_else(|| not_found(&install_hint(name)))
+    candidates().find(executable).or_else(|| candidates().next())
 }
 
-fn install_hint(program: &str) -> String {
-    let entry = crate::agent::registry::REGISTRY.iter().find(|entry| entry.program == program);
-    entry.map_or_else(String::new, |entry| format!(" {} is installed by: {}.", entry.display_name, entry.install))
-}
-
-fn not_found(hint: &str) -> Failure {
+fn not_found(install: Option<&str>) -> Failure {
+    let hint = install.map_or_else(String::new, |install| format!(" It is installed by: {install}."));
     Failure::new(
         Code::AgentNotFound,
         format!("The agent's program is not on the PATH: install it, or correct the PATH.{hint}"),
@@ -291,7 +288,7 @@ fn spawn_failure(error: &io::Error, program: &Path, cwd: &Path) -> Failure {
         (ErrorKind::NotFound, _) if program.exists() => failed(
             "The agent's program names an interpreter that is not there: install it, or repair the first line of the program.",
         ),
-        (ErrorKind::NotFound, _) => not_found(""),
+        (ErrorKind::NotFound, _) => not_found(None),
         (ErrorKind::PermissionDenied, _) => failed("The agent's program may not be executed: check its permissions."),
         (ErrorKind::ExecutableFileBusy, _) => {
             failed("The agent's program is being written: try again when it is installed.").retryable()

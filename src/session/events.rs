@@ -108,7 +108,7 @@ impl Session {
                     let message = "run.start: `run_id` must match ^[A-Za-z0-9._:-]{1,128}$.";
                     Err(Failure::new(Code::InvalidRequest, message))
                 } else {
-                    prepare::settings(options, wrong)
+                    prepare::settings(options, wrong, &self.agents)
                 };
                 Event::Start(
                     origin,

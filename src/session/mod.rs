@@ -26,6 +26,7 @@ pub use sources::{Control, Source, stdout_is_closed};
 pub use writer::{Chunk, diagnose, print};
 
 use crate::agent::Launch;
+use crate::agent::registry::Agents;
 use crate::failure::{Code, EXIT_UNDELIVERED, Failure};
 use crate::protocol::frame::Stamper;
 use crate::protocol::inbound::Inbound;
@@ -69,6 +70,8 @@ pub struct Setup {
     pub first: Option<Inbound>,
     /// A failure that keeps the run from beginning: a bad flag.
     pub refused: Option<Failure>,
+    /// The agents that can be named.
+    pub agents: Agents,
     /// The layer below run.start.
     pub defaults: Options,
     /// What the end of stdin does.
@@ -94,6 +97,7 @@ struct Session {
     began: Instant,
     run: Run,
     front: Box<dyn Front>,
+    agents: Agents,
     defaults: Options,
     signal_source: CancelSource,
     stamper: Stamper,
@@ -151,6 +155,7 @@ pub fn run(setup: Setup) -> Ended {
         began,
         run: Run::new(&nonce[..12.min(nonce.len())], setup.on_eof, redactor),
         front: setup.front,
+        agents: setup.agents,
         defaults: setup.defaults,
         signal_source: setup.signal_source,
         stamper: Stamper::new(),

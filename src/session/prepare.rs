@@ -1,7 +1,7 @@
 //! A run.start → what a run needs: the agent's driver, a working directory that exists, a redactor that knows every
 //! secret. The file system and the environment are looked at here, so that the run itself needs neither.
 
-use crate::agent::registry::{self, Entry};
+use crate::agent::registry::{self, Agent, Agents};
 use crate::failure::{Code, Failure};
 use crate::protocol::question::{Given, PathFact};
 use crate::protocol::request::{Options, Problem, Settings};
@@ -17,26 +17,26 @@ const VALUE_BYTES: u64 = 1 << 20;
 /// Settings that were checked against the machine.
 pub(crate) struct Ready {
     settings: Settings,
-    entry: &'static Entry,
+    agent: Agent,
 }
 
 impl Ready {
     pub(crate) fn start(self, redactor: Redactor, short_secrets: usize) -> Start {
-        let Ready { settings, entry } = self;
-        Start { settings, display_name: entry.display_name.into(), driver: entry.driver(), redactor, short_secrets }
+        let Ready { settings, agent } = self;
+        Start { settings, driver: agent.driver(), display_name: agent.display_name, redactor, short_secrets }
     }
 }
 
 /// Checks a run.start, with its defaults, against the machine.
-pub(crate) fn settings(options: Options, wrong: Option<Problem>) -> Result<Ready, Failure> {
+pub(crate) fn settings(options: Options, wrong: Option<Problem>, agents: &Agents) -> Result<Ready, Failure> {
     let bad = |message: String| Failure::new(Code::InvalidRequest, message);
     if let Some(problem) = wrong {
         return Err(bad(problem.message()));
     }
     let prompt = options.prompt.clone().ok_or_else(|| bad("run.start: `prompt` must be a non-empty string.".into()))?;
     let name = options.agent.clone().unwrap_or_else(|| registry::DEFAULT.into());
-    let entry = registry::find(&name)
-        .ok_or_else(|| bad(format!("run.start: `agent` must be one of: {}.", registry::names())))?;
+    let agent =
+        agents.find(&name).ok_or_else(|| bad(format!("run.start: `agent` must be one of: {}.", agents.names())))?;
     let own = std::env::current_dir().ok();
     let wanted = options.cwd.as_ref().map(Path::new).unwrap_or(Path::new(""));
     let cwd = own.as_deref().unwrap_or(Path::new("/")).join(wanted);
@@ -45,7 +45,7 @@ pub(crate) fn settings(options: Options, wrong: Option<Problem>) -> Result<Ready
     }
     // The real path: an agent reports the paths that it sees.
     let cwd = cwd.canonicalize().unwrap_or(cwd);
-    Ok(Ready { settings: options.resolve(prompt, entry.name.into(), cwd), entry })
+    Ok(Ready { settings: options.resolve(prompt, agent.name.clone(), cwd), agent: agent.clone() })
 }
 
 /// What must not be seen of a run, and how many of its `secrets` are too short for that.

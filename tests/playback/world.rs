@@ -1,7 +1,8 @@
 //! A run with everything around it simulated: it is told the time, and its effects are written down.
 
 use serde_json::Value;
-use spektacular::agent::{Launch, registry};
+use spektacular::agent::Launch;
+use spektacular::agent::registry::{self, Agents};
 use spektacular::failure::{Code, Failure};
 use spektacular::protocol::frame::{Stamper, redact};
 use spektacular::protocol::inbound::{self, Inbound, Message};
@@ -191,12 +192,13 @@ impl World {
 
     fn start(&self, options: Options) -> Start {
         let name = options.agent.clone().unwrap_or_else(|| registry::DEFAULT.into());
-        let entry = registry::find(&name).unwrap_or_else(|| panic!("no agent {name}"));
+        let agents = Agents::built_in();
+        let agent = agents.find(&name).unwrap_or_else(|| panic!("no agent {name}"));
         let prompt = options.prompt.clone().expect("a prompt");
-        let settings = options.resolve(prompt, entry.name.into(), self.cwd.clone().into());
+        let settings = options.resolve(prompt, agent.name.clone(), self.cwd.clone().into());
         let mut redactor = Redactor::new();
         let short_secrets = settings.secrets.iter().filter(|secret| !redactor.add(secret)).count();
-        Start { settings, display_name: entry.display_name.into(), driver: entry.driver(), redactor, short_secrets }
+        Start { settings, display_name: agent.display_name.clone(), driver: agent.driver(), redactor, short_secrets }
     }
 
     /// The agent's processes are gone.

@@ -12,7 +12,7 @@ const AUTH_REQUIRED: i64 = -32000;
 const CANCELLED: i64 = -32800;
 
 fn auth(profile: &Profile, status: Option<u16>) -> Failure {
-    let message = format!("The provider refused the credentials of {}: {}.", profile.name, profile.login);
+    let message = format!("{} has no valid credentials: {}.", profile.name, profile.login);
     Failure::new(Code::AuthRequired, message).with_status(status)
 }
 
@@ -47,7 +47,7 @@ pub(super) fn resume(profile: &Profile, error: &Error) -> Failure {
 /// The agent has no way to resume a session.
 pub(super) fn cannot_resume(profile: &Profile) -> Failure {
     let message =
-        format!("run.start: `session_id` cannot be given: this version of {} cannot resume a session.", profile.name);
+        format!("run.start: `session_id` cannot be given: {} cannot resume a session in this version.", profile.name);
     Failure::new(Code::InvalidRequest, message)
 }
 

@@ -21,7 +21,7 @@ use self::updates::{Call, Said};
 use super::json::{Object, without_controls};
 use super::rpc::{self, Message};
 use super::text::Answer;
-use super::{AskKey, Driver, Event, Launch, Line, Program, Reply, Turn, TurnOver};
+use super::{AskKey, Base, Driver, Event, Launch, Line, Reply, Turn, TurnOver};
 use crate::failure::Failure;
 use crate::protocol::limits;
 use crate::protocol::outbound::{AgentExit, Capabilities, Usage};
@@ -34,7 +34,7 @@ use std::path::PathBuf;
 /// The driver for an agent that speaks ACP.
 #[derive(Debug)]
 pub struct Acp {
-    program: &'static str,
+    base: Base,
     profile: &'static Profile,
     phase: Phase,
     /// What the session is opened with.
@@ -78,10 +78,10 @@ pub struct Acp {
 }
 
 impl Acp {
-    /// A driver that starts `program`.
-    pub fn new(program: &'static str, profile: &'static Profile) -> Acp {
+    /// A driver for the agent that `base` starts.
+    pub fn new(base: Base, profile: &'static Profile) -> Acp {
         Acp {
-            program,
+            base,
             profile,
             phase: Phase::Initializing,
             start: Start::default(),
@@ -152,7 +152,7 @@ impl Acp {
     }
 
     fn arguments(&self, settings: &Settings) -> Result<Vec<String>, Failure> {
-        let mut args: Vec<String> = self.profile.args.iter().map(|arg| (*arg).to_owned()).collect();
+        let mut args = Vec::new();
         let mut give = |field: &str, flag: &str, value: &str| {
             args.push(super::argument(field, flag, value)?);
             Ok(())
@@ -207,16 +207,7 @@ impl Driver for Acp {
         let mut first = Turn::default();
         self.initialize(&mut first);
         let env = self.profile.env.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-        Ok(Launch {
-            program: Program::Command(self.program.into()),
-            args,
-            env: env.collect(),
-            env_remove: Vec::new(),
-            send: first.send,
-            close_input: false,
-            start_timeout: Some(crate::protocol::request::DEFAULT_START_TIMEOUT),
-            driver: "acp",
-        })
+        Ok(Launch { send: first.send, ..self.base.launch("acp", args, env.collect()) })
     }
 
     fn line(&mut self, line: Line<'_>, turn: &mut Turn) {

@@ -1,5 +1,7 @@
 //! What differs between the agents that speak ACP. A further agent is a further profile here.
 
+use crate::agent::Program;
+
 /// One agent's ways.
 #[derive(Debug)]
 pub struct Profile {
@@ -7,8 +9,6 @@ pub struct Profile {
     pub(super) name: &'static str,
     /// How to log in, for the message that says it is needed.
     pub(super) login: &'static str,
-    /// The arguments that make it speak ACP.
-    pub(super) args: &'static [&'static str],
     /// The flag that names the model. `None`: it is set in the session.
     pub(super) model_flag: Option<&'static str>,
     /// The flag that names a further directory. `None`: it has none.
@@ -23,13 +23,21 @@ pub struct Profile {
     pub(super) counts_turns: bool,
 }
 
+/// The ways of the agent that this program starts, wherever it is installed.
+pub(crate) fn of(program: &Program) -> &'static Profile {
+    let Program::Command(command) = program else { return &GENERIC };
+    match command.rsplit('/').next() {
+        Some("gemini") => &GEMINI,
+        Some("opencode") => &OPENCODE,
+        _ => &GENERIC,
+    }
+}
+
 /// Gemini CLI (0.61.0). In a folder that it does not trust it asks for everything, which is what is wanted here, so no
 /// trust is given. A session that is loaded in the minute in which it began is spoiled by Gemini itself.
 pub static GEMINI: Profile = Profile {
     name: "Gemini CLI",
     login: "log in with `gemini`, or set GEMINI_API_KEY",
-    // The mode in the user's settings could be one that does not ask.
-    args: &["--acp", "--approval-mode=default"],
     model_flag: Some("--model"),
     dir_flag: Some("--include-directories"),
     // Else it is two processes, and SIGTERM to the first does nothing.
@@ -43,7 +51,6 @@ pub static GEMINI: Profile = Profile {
 pub static OPENCODE: Profile = Profile {
     name: "OpenCode",
     login: "log in with `opencode auth login`",
-    args: &["acp"],
     model_flag: None,
     dir_flag: None,
     env: &[
@@ -57,5 +64,17 @@ pub static OPENCODE: Profile = Profile {
     ],
     names_tools: true,
     stops_when_denied: true,
+    counts_turns: false,
+};
+
+/// An agent of which nothing is known but that it speaks ACP.
+pub static GENERIC: Profile = Profile {
+    name: "The agent",
+    login: "log in with its own command",
+    model_flag: None,
+    dir_flag: None,
+    env: &[],
+    names_tools: false,
+    stops_when_denied: false,
     counts_turns: false,
 };

@@ -2,14 +2,14 @@
 
 use super::Acp;
 use super::profile::{GEMINI, OPENCODE, Profile};
-use crate::agent::{AskKey, Driver, Event, Line, Reply, Turn, TurnOver};
+use crate::agent::{AskKey, Base, Driver, Event, Line, Reply, Turn, TurnOver};
 use crate::failure::Code;
 use crate::protocol::question::Answer;
 use crate::protocol::request::Options;
 use serde_json::{Value, json};
 
 fn started(profile: &'static Profile, options: Options) -> Acp {
-    let mut driver = Acp::new("agent", profile);
+    let mut driver = Acp::new(Base::command("agent"), profile);
     let settings = options.resolve("Go on".into(), "agent".into(), "/p".into());
     let launch = driver.launch(&settings, &mut Turn::default()).unwrap();
     assert_eq!(launch.send.len(), 1);

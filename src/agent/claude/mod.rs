@@ -16,7 +16,7 @@ use self::ask::Pending;
 use self::speech::{Speech, Stream, skip};
 use super::json::{Object, text, without_controls};
 use super::text::{Answer, Chunks, Fingerprint, LONG};
-use super::{AskKey, Driver, Event, Launch, Line, Program, Reply, Turn, TurnOver};
+use super::{AskKey, Base, Driver, Event, Launch, Line, Program, Reply, Turn, TurnOver};
 use crate::failure::Failure;
 use crate::protocol::limits;
 use crate::protocol::outbound::{AgentExit, Capabilities, Usage};
@@ -31,8 +31,7 @@ use std::path::PathBuf;
 /// The driver for Claude Code, and for a recording of it.
 #[derive(Debug)]
 pub struct Claude {
-    program: Program,
-    first_args: Vec<String>,
+    base: Base,
     /// Requests of Claude's that wait for an answer. Several can be open at once.
     pending: BTreeMap<AskKey, Pending>,
     /// What each tool call is, by its id.
@@ -68,11 +67,10 @@ pub struct Claude {
 }
 
 impl Claude {
-    /// A driver that starts `program` with `first_args` before its own arguments.
-    pub fn new(program: Program, first_args: Vec<String>) -> Claude {
+    /// A driver for the agent that `base` starts.
+    pub fn new(base: Base) -> Claude {
         Claude {
-            program,
-            first_args,
+            base,
             pending: BTreeMap::new(),
             calls: HashMap::new(),
             denied: HashSet::new(),
@@ -95,7 +93,7 @@ impl Claude {
 
     /// A recording says what it says, whatever it is asked.
     fn is_recording(&self) -> bool {
-        self.program == Program::Myself
+        self.base.program == Program::Myself
     }
 
     fn control(&mut self, subtype: &str, turn: &mut Turn) {
@@ -378,17 +376,11 @@ impl Driver for Claude {
         self.answer_bytes = settings.max_frame_bytes.saturating_mul(limits::COMPLETED_FACTOR);
         self.outputs = settings.progress == Level::Full;
         self.raw_prompt = settings.raw_prompt;
-        let mut args = self.first_args.clone();
-        args.extend(launch::arguments(settings, settings.progress == Level::Full)?);
+        let args = launch::arguments(settings, settings.progress == Level::Full)?;
         Ok(Launch {
-            program: self.program.clone(),
-            args,
-            env: launch::environment(settings),
             env_remove: vec!["CLAUDECODE".into()],
             send: vec![user_line(&launch::guarded(&settings.prompt, settings.raw_prompt))],
-            close_input: false,
-            start_timeout: Some(crate::protocol::request::DEFAULT_START_TIMEOUT),
-            driver: "claude",
+            ..self.base.launch("claude", args, launch::environment(settings))
         })
     }
 

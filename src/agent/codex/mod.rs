@@ -18,7 +18,7 @@ use self::items::{Items, Spot};
 use super::json::{Object, without_controls};
 use super::rpc::{self, Message};
 use super::text::Answer;
-use super::{AskKey, Driver, Event, Launch, Line, Program, Reply, Turn, TurnOver};
+use super::{AskKey, Base, Driver, Event, Launch, Line, Reply, Turn, TurnOver};
 use crate::failure::Failure;
 use crate::protocol::limits;
 use crate::protocol::outbound::{AgentExit, Capabilities, Usage};
@@ -32,7 +32,7 @@ use std::collections::{BTreeMap, HashMap};
 /// The driver for Codex.
 #[derive(Debug)]
 pub struct Codex {
-    program: Program,
+    base: Base,
     settings: Option<Box<Settings>>,
     /// Our requests that are not answered yet.
     requests: BTreeMap<u64, &'static str>,
@@ -60,10 +60,10 @@ pub struct Codex {
 const START: &str = "turn/start";
 
 impl Codex {
-    /// A driver that starts `program`.
-    pub fn new(program: Program) -> Codex {
+    /// A driver for the agent that `base` starts.
+    pub fn new(base: Base) -> Codex {
         Codex {
-            program,
+            base,
             settings: None,
             requests: BTreeMap::new(),
             asked: 0,
@@ -359,16 +359,7 @@ impl Driver for Codex {
         let args = launch::arguments(settings)?;
         self.settings = Some(Box::new(settings.clone()));
         let first = self.request("initialize", &launch::initialize(settings.progress));
-        Ok(Launch {
-            program: self.program.clone(),
-            args,
-            env: Vec::new(),
-            env_remove: Vec::new(),
-            send: vec![first],
-            close_input: false,
-            start_timeout: Some(crate::protocol::request::DEFAULT_START_TIMEOUT),
-            driver: "codex",
-        })
+        Ok(Launch { send: vec![first], ..self.base.launch("codex", args, Vec::new()) })
     }
 
     fn line(&mut self, line: Line<'_>, turn: &mut Turn) {

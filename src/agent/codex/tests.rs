@@ -1,7 +1,7 @@
 //! What no recording shows.
 
 use super::Codex;
-use crate::agent::{AskKey, Driver, Event, Line, Program, Reply, Turn, TurnOver};
+use crate::agent::{AskKey, Base, Driver, Event, Line, Reply, Turn, TurnOver};
 use crate::protocol::outbound::AgentExit;
 use crate::protocol::question::Answer;
 use crate::protocol::request::Options;
@@ -14,7 +14,7 @@ fn told(codex: &mut Codex, line: &str) -> Turn {
 
 /// A driver whose first turn `u` of thread `t` runs.
 fn running() -> Codex {
-    let mut codex = Codex::new(Program::Command("codex".into()));
+    let mut codex = Codex::new(Base::command("codex"));
     let settings = Options::default().resolve("x".into(), "codex".into(), "/w".into());
     codex.launch(&settings, &mut Turn::default()).unwrap();
     for line in [
@@ -97,7 +97,7 @@ fn what_another_turn_used_does_not_count() {
 
 #[test]
 fn an_interrupt_before_any_turn_is_over_at_once() {
-    let mut codex = Codex::new(Program::Command("codex".into()));
+    let mut codex = Codex::new(Base::command("codex"));
     let mut turn = Turn::default();
     codex.interrupt(&mut turn);
     assert!(matches!(turn.events[..], [Event::TurnOver(TurnOver::Interrupted)]));
@@ -105,7 +105,7 @@ fn an_interrupt_before_any_turn_is_over_at_once() {
 
 #[test]
 fn stderr_is_not_shown() {
-    let mut codex = Codex::new(Program::Command("codex".into()));
+    let mut codex = Codex::new(Base::command("codex"));
     assert!(!codex.stderr_is_fit());
     let exit = AgentExit { code: Some(1), signal: None };
     let TurnOver::Failed(failure) = codex.exited(exit, false, "sk-piece-of-a-key") else { panic!("no failure") };
