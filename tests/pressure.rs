@@ -193,3 +193,19 @@ fn a_refused_start_shows_no_secret_of_its_own() {
         assert_eq!(frames[0]["payload"]["metadata"]["note"], "it is [redacted]", "{bad}");
     }
 }
+
+#[test]
+fn whoever_leaves_after_the_last_frame_changes_no_outcome() {
+    let folder = agent("exit 0");
+    for _ in 0..40 {
+        let mut child = spektacular(&folder).spawn().unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        stdin.write_all(&line("run.start", &json!({"prompt": "Go on", "agent": "nobody"}))).unwrap();
+        let mut stdout = BufReader::new(child.stdout.take().unwrap());
+        let mut last = String::new();
+        stdout.read_line(&mut last).unwrap();
+        drop(stdout);
+        assert!(last.contains("run.failed"), "{last}");
+        assert_eq!(wait(&mut child), Some(2), "invalid_request has exit code 2");
+    }
+}

@@ -208,12 +208,12 @@ fn writer_thread() -> (Sender<Chunk>, Receiver<Written>) {
     // No room: a chunk counts as taken when the writer is about to write it.
     let (chunks_in, chunks) = bounded(0);
     let (done_in, done) = bounded(2);
-    let lost = done_in.clone();
+    let watcher = done_in.clone();
     let work = move || writer::write_chunks(&chunks, &done_in);
     if std::thread::Builder::new().name("stdout".into()).spawn(work).is_err() {
-        let _ = lost.send(Written::Lost);
+        let _ = watcher.send(Written::Lost);
     }
-    sources::watch_stdout(lost);
+    sources::watch_stdout(watcher);
     (chunks_in, done)
 }
 
@@ -261,6 +261,8 @@ impl Session {
                         return self.ended(code);
                     }
                     _ if self.lost => {}
+                    // Whoever leaves after the last frame has what there is; if not, the writer says so.
+                    Ok(Written::Closed) if self.finished && self.outbox.is_empty() => {}
                     _ => self.output_lost(),
                 },
                 recv(messages) -> message => match message {

@@ -147,12 +147,12 @@ pub(crate) fn stop_ourselves() {
 }
 
 /// Watches the far end of stdout, which also closes while there is nothing to write.
-pub(crate) fn watch_stdout(lost: Sender<Written>) {
+pub(crate) fn watch_stdout(closed: Sender<Written>) {
     let work = move || {
         let stdout = io::stdout();
         // Asked for nothing, poll reports only errors and hang-ups.
         if wait(&stdout.as_fd(), PollFlags::empty()).is_ok() {
-            let _ = lost.send(Written::Lost);
+            let _ = closed.send(Written::Closed);
         }
     };
     let _ = thread::Builder::new().name("stdout-watch".into()).spawn(work);

@@ -23,6 +23,8 @@ pub struct Chunk {
 pub(crate) enum Written {
     /// stdout cannot be written to any more.
     Lost,
+    /// Nobody reads stdout any more. What was handed over before may have been read.
+    Closed,
     /// Everything was written, and nothing more will come.
     All,
 }
