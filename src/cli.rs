@@ -1,8 +1,10 @@
 //! argv → what was asked for. Nothing is touched here: no file, no terminal, no environment.
 
 mod adhoc;
+mod config;
 
 pub use adhoc::{Adhoc, Output};
+pub use config::{Action, Config};
 
 use crate::help::{self, Command, Flag, Value};
 use lexopt::Arg;
@@ -19,6 +21,8 @@ pub enum Typed {
     Print(String),
     /// `adhoc`.
     Adhoc(Box<Adhoc>),
+    /// `config`.
+    Config(Config),
     /// `replay`.
     Replay(Replay),
 }
@@ -55,10 +59,21 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Typed, Wrong> {
     }
 }
 
-/// Whether a command line asks for JSON, as far as that can be told from one that is wrong.
-pub fn wants_json(args: &[OsString]) -> bool {
+/// Whether a command line asks for a run, as far as that can be told from one that is wrong.
+pub fn is_run(args: &[OsString]) -> bool {
+    args.first().is_some_and(|first| first == "adhoc")
+}
+
+/// How a command line wants its run to be shown, as far as that can be told from one that is wrong.
+pub fn asked_output(args: &[OsString]) -> Option<Output> {
     let is = |at: usize, text: &str| args.get(at).is_some_and(|arg| arg == text);
-    is(0, "adhoc") && (0..args.len()).any(|at| is(at, "--output=json") || (is(at, "--output") && is(at + 1, "json")))
+    let asks = |at: usize, mode: &str| is(at, &format!("--output={mode}")) || (is(at, "--output") && is(at + 1, mode));
+    let last = |mode| (0..args.len()).rev().find(|at| asks(*at, mode));
+    [(last("json"), Output::Json), (last("cli"), Output::Cli)]
+        .into_iter()
+        .filter_map(|(at, output)| Some((at?, output)))
+        .max_by_key(|(at, _)| *at)
+        .map(|(_, output)| output)
 }
 
 fn version() -> String {
@@ -111,6 +126,7 @@ fn of_command(command: &'static Command, mut parser: lexopt::Parser) -> Result<T
     match command.name {
         "protocol" => Ok(Typed::Print(REFERENCE.into())),
         "adhoc" => adhoc::read(given, values).map(|adhoc| Typed::Adhoc(Box::new(adhoc))),
+        "config" => config::read(given, values).map(Typed::Config),
         _ => replay(&given, values).map(Typed::Replay),
     }
 }

@@ -18,7 +18,8 @@
 //! | module | what is there |
 //! |---|---|
 //! | [`cli`], [`help`] | argv → what was asked for; one table of flags for parser and help |
-//! | [`cmd`] | the commands: `adhoc`, `replay` |
+//! | [`cmd`] | the commands: `adhoc`, `config`, `replay` |
+//! | [`config`] | the layers of the configuration, its keys, its files, and which of them are trusted |
 //! | [`protocol`] | messages in, frames out; limits, words, questions and the check of answers |
 //! | [`run`] | one run: a pure state machine; questions, policies, deadlines, the ladder that stops an agent |
 //! | [`agent`] | the [`agent::Driver`] trait, the dialects, the registry of agents |
@@ -29,7 +30,7 @@
 //! | [`recording`] | the format of recorded dialogues |
 //! | [`clean`] | agent text without escape sequences |
 //!
-//! Dependencies point one way: `main → cmd → terminal → session → run → {agent, protocol}`. `protocol` knows no
+//! Dependencies point one way: `main → cmd → {config, terminal → session → run} → {agent, protocol}`. `protocol` knows no
 //! agent; `agent` knows no frame, and shares the types of questions and settings. `tests/tidy.rs` holds these rules.
 //!
 //! # What always holds
@@ -53,6 +54,7 @@ pub mod agent;
 pub mod clean;
 pub mod cli;
 pub mod cmd;
+pub mod config;
 pub mod failure;
 pub mod help;
 pub mod protocol;

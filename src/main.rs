@@ -19,15 +19,15 @@ fn run(args: Vec<OsString>) -> u8 {
     if args.first().is_some_and(|first| first == session::guard::GUARD_ARGUMENT) {
         return u8::try_from(session::guard::run_guard(std::io::stdin())).unwrap_or(1);
     }
-    let wants_json = cli::wants_json(&args);
+    let run = cli::is_run(&args).then(|| cli::asked_output(&args));
     match cli::parse(args) {
         Ok(Typed::Print(text)) => u8::from(!session::print(&text)),
         Ok(Typed::Adhoc(adhoc)) => cmd::adhoc::run(*adhoc),
+        Ok(Typed::Config(config)) => cmd::config::run(&config),
         Ok(Typed::Replay(replay)) => cmd::replay::run(&replay),
-        Err(wrong) if wants_json => cmd::adhoc::refuse(Failure::new(Code::Usage, wrong)),
-        Err(wrong) => {
-            session::diagnose(&format!("spektacular: {}: {wrong}", Code::Usage.name()));
-            Code::Usage.exit_code()
-        }
+        Err(wrong) => match run {
+            Some(output) => cmd::adhoc::refuse(output, Failure::new(Code::Usage, wrong)),
+            None => cmd::complain(&Failure::new(Code::Usage, wrong)),
+        },
     }
 }

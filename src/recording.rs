@@ -17,8 +17,8 @@ use crate::redact::Redactor;
 use serde_json::json;
 use serde_json::value::RawValue;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
-use std::io::{self, Write};
+use std::fs::{File, OpenOptions};
+use std::io::Write;
 use std::time::Duration;
 
 /// One thing that happened.
@@ -127,14 +127,22 @@ pub(crate) struct Piece {
     pub(crate) done: bool,
 }
 
+/// How the file of a recording is opened: readable by its owner alone, as what an agent says may be private.
+pub(crate) fn private() -> OpenOptions {
+    use std::os::unix::fs::OpenOptionsExt;
+    let mut options = File::options();
+    options.write(true).mode(0o600);
+    options
+}
+
 /// Bytes that are held back at most, for messages that are not whole yet.
 const HELD_BYTES: usize = 8 << 20;
 
 /// Writes a recording while it happens. A secret that is split over the pieces of a message is found in the joined
 /// message, so lines wait until the messages they belong to are whole.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Recorder {
-    file: File,
+    files: Vec<File>,
     failed: bool,
     held: Vec<Held>,
     held_bytes: usize,
@@ -148,11 +156,9 @@ struct Held {
 }
 
 impl Recorder {
-    /// Makes the file, readable by its owner alone: what an agent says may be private.
-    pub(crate) fn create(path: &std::path::Path) -> io::Result<Recorder> {
-        use std::os::unix::fs::OpenOptionsExt;
-        let file = File::options().write(true).create(true).truncate(true).mode(0o600).open(path)?;
-        Ok(Recorder { file, failed: false, held: Vec::new(), held_bytes: 0 })
+    /// Writes to this file too, from here on.
+    pub(crate) fn add(&mut self, file: File) {
+        self.files.push(file);
     }
 
     pub(crate) fn header(&mut self, header: &Header) {
@@ -217,9 +223,10 @@ impl Recorder {
 
     /// A full disk ends the recording, not the run.
     fn line(&mut self, value: &serde_json::Value) {
-        if !self.failed {
-            self.failed = self.file.write_all(format!("{}\n", to_line(value)).as_bytes()).is_err();
-        }
+        let line = format!("{}\n", to_line(value));
+        let before = self.files.len();
+        self.files.retain_mut(|file| file.write_all(line.as_bytes()).is_ok());
+        self.failed |= self.files.len() < before;
     }
 
     /// Whether something could not be written.

@@ -83,7 +83,11 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("terminal", &["clean", "failure", "protocol", "session"]),
     ("help", &[]),
     ("cli", &["help", "protocol"]),
-    ("cmd", &["agent", "clean", "cli", "failure", "help", "protocol", "recording", "run", "session", "terminal"]),
+    ("config", &["agent", "cli", "failure", "help", "protocol"]),
+    (
+        "cmd",
+        &["agent", "clean", "cli", "config", "failure", "help", "protocol", "recording", "run", "session", "terminal"],
+    ),
 ];
 
 #[test]

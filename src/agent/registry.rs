@@ -3,6 +3,7 @@
 
 use super::acp::{self, profile};
 use super::{Base, Driver, Program, claude, codex};
+use crate::protocol::request::Options;
 
 /// An agent that can be named in run.start.
 #[derive(Clone, Debug)]
@@ -17,6 +18,14 @@ pub struct Agent {
     pub dialect: Dialect,
     /// How it is started.
     pub base: Base,
+    /// The model, unless the run names one.
+    pub model: Option<String>,
+    /// The completion marker, unless the run names one.
+    pub completion_marker: Option<String>,
+    /// Patterns that find the session's id in what it says. Only where its dialect has no ids of its own.
+    pub session_patterns: Vec<String>,
+    /// The arguments for a further turn. Only where its dialect has one process a turn.
+    pub resume_args: Vec<String>,
 }
 
 /// What an agent speaks.
@@ -28,6 +37,15 @@ pub enum Dialect {
     Codex,
     /// The Agent Client Protocol.
     Acp,
+}
+
+impl Dialect {
+    /// Every dialect, by the name that a configuration and a recording have for it.
+    pub const ALL: &[(&str, Dialect)] =
+        &[("acp", Dialect::Acp), ("claude", Dialect::Claude), ("codex", Dialect::Codex)];
+
+    /// What a name of a dialect must be.
+    pub const EXPECTED: &str = "one of \"acp\", \"claude\", \"codex\"";
 }
 
 /// An agent that is known without a configuration.
@@ -54,6 +72,9 @@ const ACP: BuiltIn = BuiltIn {
     env: &[],
     install: "",
 };
+
+/// How to get what starts the agents that are npm packages.
+const NODE: &str = "install Node.js, which brings npx";
 
 static BUILT_IN: &[BuiltIn] = &[
     BuiltIn {
@@ -100,6 +121,124 @@ static BUILT_IN: &[BuiltIn] = &[
         install: "npm install -g opencode-ai",
         ..ACP
     },
+    // From here on the commands come from the documentation of the agents: they were not run.
+    BuiltIn {
+        name: "auggie",
+        display_name: "Auggie",
+        command: Some("npx"),
+        args: &["--yes", "@augmentcode/auggie", "--acp"],
+        env: &[("AUGMENT_DISABLE_AUTO_UPDATE", "1")],
+        install: NODE,
+        ..ACP
+    },
+    BuiltIn {
+        name: "cagent",
+        display_name: "cagent",
+        command: Some("cagent"),
+        install: "see https://github.com/docker/cagent",
+        ..ACP
+    },
+    BuiltIn {
+        name: "claude-acp",
+        display_name: "Claude Code over ACP",
+        command: Some("npx"),
+        args: &["--yes", "@zed-industries/claude-code-acp"],
+        install: NODE,
+        ..ACP
+    },
+    BuiltIn {
+        name: "code-assistant",
+        display_name: "Code Assistant",
+        command: Some("code-assistant"),
+        install: "see https://github.com/stippi/code-assistant",
+        ..ACP
+    },
+    BuiltIn {
+        name: "codex-acp",
+        display_name: "Codex over ACP",
+        command: Some("codex-acp"),
+        args: &[],
+        install: "see https://github.com/zed-industries/codex-acp",
+        ..ACP
+    },
+    BuiltIn {
+        name: "copilot",
+        display_name: "GitHub Copilot",
+        command: Some("npx"),
+        args: &["--yes", "@github/copilot-language-server", "--acp"],
+        install: NODE,
+        ..ACP
+    },
+    BuiltIn {
+        name: "droid",
+        display_name: "Factory Droid",
+        command: Some("droid"),
+        args: &["exec", "--output-format", "acp"],
+        env: &[("DROID_DISABLE_AUTO_UPDATE", "true"), ("FACTORY_DROID_AUTO_UPDATE_ENABLED", "false")],
+        install: "see https://docs.factory.ai",
+        ..ACP
+    },
+    BuiltIn {
+        name: "goose",
+        display_name: "Goose",
+        command: Some("goose"),
+        install: "see https://github.com/block/goose",
+        ..ACP
+    },
+    BuiltIn {
+        name: "junie",
+        display_name: "Junie",
+        command: Some("npx"),
+        args: &["--yes", "@jetbrains/junie-cli", "--acp=true"],
+        install: NODE,
+        ..ACP
+    },
+    BuiltIn {
+        name: "kimi",
+        display_name: "Kimi CLI",
+        command: Some("kimi"),
+        install: "see https://github.com/MoonshotAI/kimi-cli",
+        ..ACP
+    },
+    BuiltIn { name: "pi", display_name: "Pi", command: Some("npx"), args: &["--yes", "pi-acp"], install: NODE, ..ACP },
+    BuiltIn {
+        name: "qoder",
+        display_name: "Qoder CLI",
+        command: Some("npx"),
+        args: &["--yes", "@qoder-ai/qodercli", "--acp"],
+        install: NODE,
+        ..ACP
+    },
+    BuiltIn {
+        name: "qwen",
+        display_name: "Qwen Code",
+        command: Some("npx"),
+        args: &["--yes", "@qwen-code/qwen-code", "--acp", "--experimental-skills"],
+        install: NODE,
+        ..ACP
+    },
+    BuiltIn {
+        name: "raxol",
+        display_name: "Raxol",
+        command: Some("raxol"),
+        install: "see https://github.com/Hydepwns/raxol",
+        ..ACP
+    },
+    BuiltIn {
+        name: "stakpak",
+        display_name: "Stakpak",
+        command: Some("stakpak"),
+        install: "see https://github.com/stakpak/agent",
+        ..ACP
+    },
+    BuiltIn {
+        name: "vibe",
+        display_name: "Mistral Vibe",
+        command: Some("vibe-acp"),
+        args: &[],
+        install: "see https://github.com/mistralai/mistral-vibe",
+        ..ACP
+    },
 ];
 
 /// The agent when nobody names one.
@@ -108,29 +247,48 @@ pub const DEFAULT: &str = "claude";
 impl BuiltIn {
     fn agent(&self) -> Agent {
         let env = self.env.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        let base = Base {
+            program: self.command.map_or(Program::Myself, |command| Program::Command(command.into())),
+            args: self.args.iter().map(|arg| (*arg).to_owned()).collect(),
+            env: env.collect(),
+            install: Some(self.install.into()),
+        };
         Agent {
-            name: self.name.into(),
             aliases: self.alias.iter().map(|alias| (*alias).to_owned()).collect(),
             display_name: self.display_name.into(),
-            dialect: self.dialect,
-            base: Base {
-                program: self.command.map_or(Program::Myself, |command| Program::Command(command.into())),
-                args: self.args.iter().map(|arg| (*arg).to_owned()).collect(),
-                env: env.collect(),
-                install: Some(self.install.into()),
-            },
+            ..Agent::new(self.name, self.dialect, base)
         }
     }
 }
 
 impl Agent {
+    /// An agent of which only this is known.
+    pub fn new(name: &str, dialect: Dialect, base: Base) -> Agent {
+        Agent {
+            name: name.into(),
+            aliases: Vec::new(),
+            display_name: name.into(),
+            dialect,
+            base,
+            model: None,
+            completion_marker: None,
+            session_patterns: Vec::new(),
+            resume_args: Vec::new(),
+        }
+    }
+
+    /// The fields of run.start that this agent has a default of its own for.
+    pub fn defaults(&self) -> Options {
+        Options { model: self.model.clone(), completion_marker: self.completion_marker.clone(), ..Options::default() }
+    }
+
     /// A fresh driver for one run.
     pub fn driver(&self) -> Box<dyn Driver> {
         let base = self.base.clone();
         match self.dialect {
             Dialect::Claude => Box::new(claude::Claude::new(base)),
             Dialect::Codex => Box::new(codex::Codex::new(base)),
-            Dialect::Acp => Box::new(acp::Acp::new(base, profile::of(&self.base.program))),
+            Dialect::Acp => Box::new(acp::Acp::new(base, profile::of(&self.base.program, &self.name))),
         }
     }
 }
@@ -142,12 +300,22 @@ pub struct Agents(Vec<Agent>);
 impl Agents {
     /// Those that are known without a configuration.
     pub fn built_in() -> Agents {
-        Agents(BUILT_IN.iter().map(BuiltIn::agent).collect())
+        let mut agents: Vec<Agent> = BUILT_IN.iter().map(BuiltIn::agent).collect();
+        agents.sort_by(|a, b| a.name.cmp(&b.name));
+        Agents(agents)
     }
 
     /// The agent with this name or alias.
     pub fn find(&self, name: &str) -> Option<&Agent> {
         self.0.iter().find(|agent| agent.name == name || agent.aliases.iter().any(|alias| alias == name))
+    }
+
+    /// Puts an agent in, in place of one with the same name.
+    pub fn put(&mut self, agent: Agent) {
+        match self.0.binary_search_by(|known| known.name.cmp(&agent.name)) {
+            Ok(at) => self.0[at] = agent,
+            Err(at) => self.0.insert(at, agent),
+        }
     }
 
     /// All of them.

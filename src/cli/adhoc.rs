@@ -8,21 +8,27 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// How a run is shown.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// How something is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Output {
     /// For a person.
-    #[default]
     Cli,
     /// For an orchestrator.
     Json,
+}
+
+impl Output {
+    /// Reads the value of `--output`.
+    pub(super) fn read(flag: &Flag, value: OsString) -> Result<Output, Wrong> {
+        one_of(flag, value, &[("cli", Output::Cli), ("json", Output::Json)])
+    }
 }
 
 /// `adhoc`.
 #[derive(Debug, Default)]
 pub struct Adhoc {
     /// `--output`.
-    pub output: Output,
+    pub output: Option<Output>,
     /// `--input jsonl`.
     pub read_messages: bool,
     /// The words of the prompt.
@@ -111,7 +117,7 @@ fn set(options: &mut Options, flag: &Flag, name: &str, value: &RawValue) -> Resu
 
 fn own(adhoc: &mut Adhoc, flag: &Flag, value: OsString) -> Result<(), Wrong> {
     match flag.long {
-        "output" => adhoc.output = one_of(flag, value, &[("cli", Output::Cli), ("json", Output::Json)])?,
+        "output" => adhoc.output = Some(Output::read(flag, value)?),
         "input" => adhoc.read_messages = one_of(flag, value, &[("jsonl", true)])?,
         "prompt" => adhoc.prompt = Some(text(flag, value)?),
         "prompt-file" => adhoc.prompt_file = Some(value.into()),

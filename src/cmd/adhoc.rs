@@ -1,14 +1,15 @@
 //! `adhoc`: one task through one agent.
 
-use crate::agent::registry::Agents;
+use super::complain;
 use crate::cli::{Adhoc, Output};
+use crate::config::{self, Loaded};
 use crate::failure::{Code, Failure};
 use crate::protocol::inbound::{Inbound, Message};
 use crate::protocol::limits;
 use crate::protocol::request::{Options, Seconds};
 use crate::protocol::words::{Level, Source as CancelSource};
 use crate::run::OnEof;
-use crate::session::{self, Ended, Front, JsonFront, Setup, Source};
+use crate::session::{self, DebugLog, Ended, Front, JsonFront, Setup, Source};
 use crate::terminal::TerminalFront;
 use std::io::{IsTerminal, Read};
 use std::path::Path;
@@ -18,22 +19,30 @@ const PROMPT_BYTES: u64 = limits::INBOUND_LINE_BYTES as u64;
 
 /// Runs it; gives the exit code.
 pub fn run(adhoc: Adhoc) -> u8 {
-    match adhoc.output {
-        Output::Json => json(adhoc),
-        Output::Cli => cli(adhoc),
+    let mut loaded = config::load();
+    let failure = loaded.failure.take();
+    match (adhoc.output.unwrap_or_else(|| loaded.config.output()), failure) {
+        (Output::Json, Some(failure)) => refuse_with(adhoc, loaded, failure),
+        (Output::Json, None) => json(adhoc, loaded),
+        (Output::Cli, Some(failure)) => complain(&failure),
+        (Output::Cli, None) => cli(adhoc, loaded),
     }
 }
 
-/// A run that cannot begin, for an orchestrator: it too gets its terminal frame.
-pub fn refuse(failure: Failure) -> u8 {
-    refuse_with(Adhoc { output: Output::Json, ..Adhoc::default() }, failure)
+/// A run that cannot begin. An orchestrator gets its terminal frame here too. `output`: what the command line says.
+pub fn refuse(output: Option<Output>, failure: Failure) -> u8 {
+    let loaded = config::load();
+    match output.unwrap_or_else(|| loaded.config.output()) {
+        Output::Json => refuse_with(Adhoc::default(), loaded, failure),
+        Output::Cli => complain(&failure),
+    }
 }
 
-fn refuse_with(adhoc: Adhoc, failure: Failure) -> u8 {
+fn refuse_with(adhoc: Adhoc, loaded: Loaded, failure: Failure) -> u8 {
     if session::stdout_is_closed() {
         return undelivered();
     }
-    let setup = setup(adhoc, Box::new(JsonFront));
+    let setup = setup(adhoc, loaded, Box::new(JsonFront));
     session::run(Setup { refused: Some(failure), source: Source::Nothing, ..setup }).code
 }
 
@@ -42,35 +51,41 @@ fn undelivered() -> u8 {
     crate::failure::EXIT_UNDELIVERED
 }
 
-fn setup(adhoc: Adhoc, front: Box<dyn Front>) -> Setup {
+fn setup(adhoc: Adhoc, loaded: Loaded, front: Box<dyn Front>) -> Setup {
+    let Loaded { config, mut warnings, .. } = loaded;
+    let (agents, wrong) = config.agents();
+    warnings.extend(wrong);
     Setup {
         front,
         source: Source::JsonLines,
         first: None,
         refused: None,
-        agents: Agents::built_in(),
-        defaults: adhoc.options,
+        agents,
+        defaults: adhoc.options.over(config.above()),
+        base: config.below(),
+        warnings,
         on_eof: if adhoc.cancel_on_eof { OnEof::Cancel } else { OnEof::Continue },
         record: adhoc.record,
+        debug_log: config.debug_dir().map(|dir| DebugLog { dir, command: "adhoc" }),
         mirror_stderr: adhoc.mirror_stderr,
         signal_source: CancelSource::Signal,
     }
 }
 
-fn json(adhoc: Adhoc) -> u8 {
+fn json(adhoc: Adhoc, loaded: Loaded) -> u8 {
     if session::stdout_is_closed() {
         return undelivered();
     }
     let given = match prompt(&adhoc) {
         Ok(given) => given,
-        Err(message) => return refuse_with(adhoc, Failure::new(Code::Usage, message)),
+        Err(message) => return refuse_with(adhoc, loaded, Failure::new(Code::Usage, message)),
     };
     let read_messages = adhoc.read_messages;
-    let mut setup = setup(adhoc, Box::new(JsonFront));
+    let mut setup = setup(adhoc, loaded, Box::new(JsonFront));
     if let Some(prompt) = given {
         setup.source = if read_messages { Source::JsonLines } else { Source::Nothing };
         // Nobody was promised an answer: without messages there is nobody to ask.
-        let interactive = setup.defaults.interactive.or((!read_messages).then_some(false));
+        let interactive = (!read_messages).then_some(false);
         setup.first = Some(start(Options { prompt: Some(prompt), interactive, ..Options::default() }));
     }
     session::run(setup).code
@@ -80,7 +95,7 @@ fn start(options: Options) -> Inbound {
     Inbound { id: None, run_id: None, message: Message::Start(Box::new((options, None))) }
 }
 
-fn cli(adhoc: Adhoc) -> u8 {
+fn cli(adhoc: Adhoc, loaded: Loaded) -> u8 {
     let given = prompt(&adhoc).and_then(|given| match given {
         Some(prompt) => Ok(prompt),
         None if std::io::stdin().is_terminal() => {
@@ -90,17 +105,14 @@ fn cli(adhoc: Adhoc) -> u8 {
     });
     let prompt = match given {
         Ok(prompt) => prompt,
-        Err(message) => {
-            session::diagnose(&format!("spektacular: usage: {message}"));
-            return Code::Usage.exit_code();
-        }
+        Err(message) => return complain(&Failure::new(Code::Usage, message)),
     };
     let present = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
-    let mut setup = setup(adhoc, Box::new(TerminalFront::new(std::io::stderr().is_terminal())));
-    let interactive = setup.defaults.interactive.unwrap_or(present);
+    let mut setup = setup(adhoc, loaded, Box::new(TerminalFront::new(std::io::stderr().is_terminal())));
+    let defaults = setup.defaults.clone().over(setup.base.clone());
+    let interactive = defaults.interactive.unwrap_or(present);
     setup.source = if present && interactive { Source::Terminal } else { Source::Nothing };
     setup.signal_source = CancelSource::Terminal;
-    let defaults = &setup.defaults;
     let options = Options {
         prompt: Some(prompt),
         interactive: Some(interactive && present),

@@ -59,10 +59,53 @@ const ADHOC: &[Flag] = &[
     own("mirror-stderr", "", Value::Switch("true"), "copy the agent's stderr to ours, redacted"),
 ];
 
+const CONFIG: &[Flag] = &[
+    own("global", "", Value::Switch("true"), "work on the user's file, not on the project's"),
+    own("output", "MODE", Value::Text, "cli (default), or json for machines"),
+];
+
 const REPLAY: &[Flag] = &[
     own("strict", "", Value::Switch("true"), "fail where the host says something else than the recording"),
     own("demo", "", Value::Switch("true"), "play the recording of the demo agent"),
 ];
+
+const CONFIG_MORE: &str = "\
+Layers, the last one wins:
+  built-in
+  user         $XDG_CONFIG_HOME or ~/.config, spektacular/config.json
+  project      .spektacular/config.json, the nearest from the current directory up to the root of the git work tree;
+               outside of one only that of the current directory. --cwd changes nothing about this
+  environment  SPEKTACULAR_ and the key in capitals with _ for a dot: SPEKTACULAR_DEBUG_ENABLED. Empty counts as not set
+  flags
+What an agent has of its own (agents.NAME.model) goes between the files and the environment.
+
+set and unset change the project's file, or with --global the user's. VALUE is JSON where that fits the key, else text.
+list masks secrets; get does not.
+
+A project's file comes with the project. Only these keys count from it unasked:
+  output agent model effort interactive timeout_s start_timeout_s idle_timeout_s tool_timeout_s question_timeout_s
+  on_question_timeout progress heartbeat_s max_frame_bytes output_schema completion_marker question_markers
+For the others read the file, then run `spektacular config trust`. A change of the file takes that back, unless it was
+made by set or unset. To take it back yourself, delete the entry in trusted.json beside the user's file.
+
+Further keys:
+  system_prompt cwd add_dirs permissions allowed_tools disallowed_tools mcp_servers max_turns max_cost_usd env env_allow
+  secrets agent_args raw_prompt
+  debug.enabled  record every run, redacted
+  debug.log_dir  where, by default .spektacular/debug/logs in the project's folder
+  agents.NAME    an agent, or changes to a built-in one. Fields: driver command args env model display_name
+                 session_patterns completion_marker resume_args. A new one needs driver and command
+
+From config.yaml of the older version: agent.command is agents.claude.command, agent.allowed_tools is allowed_tools,
+agent.disallowed_tools is disallowed_tools, agent.dangerously_skip_permissions is permissions allow, output.adhoc_output
+is output, and debug.* have their names. agent.args, api, models, complexity and the rest of output have no successor;
+for a model set model.
+
+Examples:
+  spektacular config set output json
+  spektacular config set --global model opus
+  spektacular config set --global agents.mine '{\"driver\":\"acp\",\"command\":\"my-agent\",\"args\":[\"acp\"]}'
+";
 
 /// Every command.
 pub const COMMANDS: &[Command] = &[
@@ -71,7 +114,14 @@ pub const COMMANDS: &[Command] = &[
         usage: "[FLAGS] [PROMPT... | -]",
         about: "run one task through a coding agent",
         flags: ADHOC,
-        more: "Without a prompt, --output json waits for a run.start on stdin.\nEvery flag that names a field of run.start sets its default.\n\nExamples:\n  spektacular adhoc \"fix the failing test\"\n  git diff | spektacular adhoc -\n  some-orchestrator | spektacular adhoc --output json\n  spektacular adhoc --agent demo \"say hello\"\n",
+        more: "Without a prompt, --output json waits for a run.start on stdin.\nEvery flag that names a field of run.start sets its default. `config` sets lasting ones.\n\nExamples:\n  spektacular adhoc \"fix the failing test\"\n  git diff | spektacular adhoc -\n  some-orchestrator | spektacular adhoc --output json\n  spektacular adhoc --agent demo \"say hello\"\n",
+    },
+    Command {
+        name: "config",
+        usage: "get KEY | set KEY VALUE | unset KEY | list | path | trust",
+        about: "show or change the configuration",
+        flags: CONFIG,
+        more: CONFIG_MORE,
     },
     Command { name: "protocol", usage: "", about: "print the reference of the protocol", flags: &[], more: "" },
     Command {

@@ -37,20 +37,26 @@ impl Problem {
 }
 
 /// What a reader of one field says: `Err(None)` is a repeated key, `Err(Some(text))` what the field must be.
-type Read<T> = Result<T, Option<&'static str>>;
+pub(crate) type Read<T> = Result<T, Option<&'static str>>;
 
-macro_rules! options {
-    ($($(#[$doc:meta])* $name:ident: $type:ty = $read:ident;)*) => {
-        /// One layer of run.start's fields. `None`: this layer does not say.
+/// A layer of fields, each of which may be absent, with one reader a field.
+macro_rules! layer {
+    ($(#[$about:meta])* $layer:ident { $($(#[$doc:meta])* $name:ident: $type:ty = $read:path;)* }) => {
+        $(#[$about])*
         #[derive(Clone, Debug, Default)]
-        pub struct Options { $($(#[$doc])* pub $name: Option<$type>,)* }
+        pub struct $layer { $($(#[$doc])* pub $name: Option<$type>,)* }
 
-        impl Options {
+        impl $layer {
             /// The names of all fields.
             pub const NAMES: &'static [&'static str] = &[$(stringify!($name)),*];
 
             /// Reads one field by its name; unknown names are ignored.
-            pub fn set(&mut self, name: &str, raw: &RawValue) -> Result<(), Problem> {
+            pub fn set(
+                &mut self,
+                name: &str,
+                raw: &serde_json::value::RawValue,
+            ) -> Result<(), $crate::protocol::request::Problem> {
+                use $crate::protocol::request::Problem;
                 match name {
                     $(stringify!($name) => self.$name = Some($read(raw).map_err(|e| match e {
                         None => Problem::Repeated,
@@ -62,80 +68,85 @@ macro_rules! options {
             }
 
             /// This layer, with `base` showing through where it says nothing.
-            pub fn over(self, base: Options) -> Options {
-                Options { $($name: self.$name.or(base.$name),)* }
+            pub fn over(self, base: $layer) -> $layer {
+                $layer { $($name: self.$name.or(base.$name),)* }
             }
         }
     };
 }
 
-options! {
-    /// The task.
-    prompt: String = non_empty;
-    /// A configured agent's name.
-    agent: String = any_string;
-    /// The model, in the agent's own words.
-    model: String = non_empty;
-    /// The reasoning effort, in the agent's own words.
-    effort: String = non_empty;
-    /// A system prompt.
-    system_prompt: String = any_string;
-    /// The agent's working directory.
-    cwd: String = path;
-    /// Further directories that the agent may use.
-    add_dirs: Vec<String> = paths;
-    /// The agent's session to resume.
-    session_id: String = session_id;
-    /// Whether questions may be asked.
-    interactive: bool = boolean;
-    /// The answers to what the agent asks permission for.
-    permissions: Permissions = permissions;
-    /// Tools the agent may use, as it names them.
-    allowed_tools: Vec<String> = strings;
-    /// Tools the agent may not use, as it names them.
-    disallowed_tools: Vec<String> = strings;
-    /// MCP servers for the agent to start.
-    mcp_servers: Vec<McpServer> = mcp_servers;
-    /// The whole run's limit.
-    timeout_s: Seconds = positive;
-    /// The limit until the agent's first sign of life.
-    start_timeout_s: Seconds = positive;
-    /// The longest silence of the agent.
-    idle_timeout_s: Seconds = zero_or_more;
-    /// How long a running tool may hold the idle clock.
-    tool_timeout_s: Seconds = positive;
-    /// How long a question waits.
-    question_timeout_s: Seconds = positive;
-    /// What a required question without a default does then.
-    on_question_timeout: OnQuestionTimeout = on_question_timeout;
-    /// A budget of turns.
-    max_turns: u64 = count;
-    /// A budget in US dollars.
-    max_cost_usd: f64 = cost;
-    /// How much progress is emitted.
-    progress: Level = level;
-    /// The longest silence of ours.
-    heartbeat_s: Seconds = zero_or_more;
-    /// The largest frame in bytes, LF included.
-    max_frame_bytes: usize = frame_bytes;
-    /// Added to the agent's environment.
-    env: BTreeMap<String, String> = environment;
-    /// If present, all that the agent's environment holds.
-    env_allow: Vec<String> = names;
-    /// Values redacted from everything that leaves the process.
-    secrets: Vec<String> = secrets;
-    /// Appended to the agent's command line.
-    agent_args: Vec<String> = arguments;
-    /// A JSON Schema for a structured result.
-    output_schema: Box<RawValue> = object;
-    /// The string that sets completion_detected.
-    completion_marker: String = non_empty;
-    /// Whether question markers in the agent's text are asked.
-    question_markers: bool = boolean;
-    /// Whether the prompt reaches the agent unguarded.
-    raw_prompt: bool = boolean;
-    /// Returned in run.started and in the terminal frame.
-    metadata: Box<RawValue> = metadata;
+pub(crate) use layer;
+
+layer! {
+    /// One layer of run.start's fields. `None`: this layer does not say.
+    Options {
+        /// The task.
+        prompt: String = non_empty;
+        /// A configured agent's name.
+        agent: String = any_string;
+        /// The model, in the agent's own words.
+        model: String = non_empty;
+        /// The reasoning effort, in the agent's own words.
+        effort: String = non_empty;
+        /// A system prompt.
+        system_prompt: String = any_string;
+        /// The agent's working directory.
+        cwd: String = path;
+        /// Further directories that the agent may use.
+        add_dirs: Vec<String> = paths;
+        /// The agent's session to resume.
+        session_id: String = session_id;
+        /// Whether questions may be asked.
+        interactive: bool = boolean;
+        /// The answers to what the agent asks permission for.
+        permissions: Permissions = permissions;
+        /// Tools the agent may use, as it names them.
+        allowed_tools: Vec<String> = strings;
+        /// Tools the agent may not use, as it names them.
+        disallowed_tools: Vec<String> = strings;
+        /// MCP servers for the agent to start.
+        mcp_servers: Vec<McpServer> = mcp_servers;
+        /// The whole run's limit.
+        timeout_s: Seconds = positive;
+        /// The limit until the agent's first sign of life.
+        start_timeout_s: Seconds = positive;
+        /// The longest silence of the agent.
+        idle_timeout_s: Seconds = zero_or_more;
+        /// How long a running tool may hold the idle clock.
+        tool_timeout_s: Seconds = positive;
+        /// How long a question waits.
+        question_timeout_s: Seconds = positive;
+        /// What a required question without a default does then.
+        on_question_timeout: OnQuestionTimeout = on_question_timeout;
+        /// A budget of turns.
+        max_turns: u64 = count;
+        /// A budget in US dollars.
+        max_cost_usd: f64 = cost;
+        /// How much progress is emitted.
+        progress: Level = level;
+        /// The longest silence of ours.
+        heartbeat_s: Seconds = zero_or_more;
+        /// The largest frame in bytes, LF included.
+        max_frame_bytes: usize = frame_bytes;
+        /// Added to the agent's environment.
+        env: BTreeMap<String, String> = environment;
+        /// If present, all that the agent's environment holds.
+        env_allow: Vec<String> = names;
+        /// Values redacted from everything that leaves the process.
+        secrets: Vec<String> = secrets;
+        /// Appended to the agent's command line.
+        agent_args: Vec<String> = arguments;
+        /// A JSON Schema for a structured result.
+        output_schema: Box<RawValue> = object;
+        /// The string that sets completion_detected.
+        completion_marker: String = non_empty;
+        /// Whether question markers in the agent's text are asked.
+        question_markers: bool = boolean;
+        /// Whether the prompt reaches the agent unguarded.
+        raw_prompt: bool = boolean;
+        /// Returned in run.started and in the terminal frame.
+        metadata: Box<RawValue> = metadata;
+    }
 }
 
 impl Options {
@@ -325,11 +336,11 @@ pub struct McpServer {
     pub env: BTreeMap<String, String>,
 }
 
-fn any_string(raw: &RawValue) -> Read<String> {
+pub(crate) fn any_string(raw: &RawValue) -> Read<String> {
     string(raw).ok_or(Some("a string"))
 }
 
-fn non_empty(raw: &RawValue) -> Read<String> {
+pub(crate) fn non_empty(raw: &RawValue) -> Read<String> {
     string(raw).filter(|s| !s.is_empty()).ok_or(Some("a non-empty string"))
 }
 
@@ -338,12 +349,12 @@ fn session_id(raw: &RawValue) -> Read<String> {
     string(raw).filter(fits).ok_or(Some("a non-empty string of at most 1024 bytes"))
 }
 
-fn path(raw: &RawValue) -> Read<String> {
+pub(crate) fn path(raw: &RawValue) -> Read<String> {
     let usable = |s: &String| !s.is_empty() && !s.contains('\0');
     string(raw).filter(usable).ok_or(Some("the path of an existing directory"))
 }
 
-fn boolean(raw: &RawValue) -> Read<bool> {
+pub(crate) fn boolean(raw: &RawValue) -> Read<bool> {
     match raw.get() {
         "true" => Ok(true),
         "false" => Ok(false),
@@ -360,7 +371,7 @@ fn strings_where(raw: &RawValue, fits: fn(&String) -> bool, expected: &'static s
     items.into_iter().map(|item| string(item).filter(fits).ok_or(Some(expected))).collect()
 }
 
-fn strings(raw: &RawValue) -> Read<Vec<String>> {
+pub(crate) fn strings(raw: &RawValue) -> Read<Vec<String>> {
     strings_where(raw, |s| !s.is_empty() && !s.contains('\0'), "a list of non-empty strings")
 }
 
@@ -372,7 +383,7 @@ fn paths(raw: &RawValue) -> Read<Vec<String>> {
     strings_where(raw, |s| !s.is_empty() && !s.contains('\0'), "a list of paths")
 }
 
-fn arguments(raw: &RawValue) -> Read<Vec<String>> {
+pub(crate) fn arguments(raw: &RawValue) -> Read<Vec<String>> {
     let fits = |s: &String| !s.contains('\0') && s.len() <= limits::ARGUMENT_BYTES;
     strings_where(raw, fits, "a list of strings without NUL, each at most 131071 bytes long")
 }
@@ -438,7 +449,7 @@ pub fn is_environment_name(name: &str) -> bool {
     first && bytes.all(|b| b.is_ascii_alphanumeric() || b == b'_')
 }
 
-fn environment(raw: &RawValue) -> Read<BTreeMap<String, String>> {
+pub(crate) fn environment(raw: &RawValue) -> Read<BTreeMap<String, String>> {
     let expected = Some("an object of strings whose names are [A-Za-z_][A-Za-z0-9_]* and which fit an environment");
     let fields = Fields::parse(raw.get()).ok_or(expected)?;
     let mut out = BTreeMap::new();

@@ -25,6 +25,7 @@ use crate::protocol::request::Settings;
 use crate::protocol::words::{Action, Source, Warning};
 use crate::redact::Redactor;
 use live::Live;
+use std::borrow::Cow;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -101,6 +102,8 @@ pub enum Event<'a> {
     Gone(Gone),
     /// Messages were ignored because nobody reads stdout.
     Ignored(u64),
+    /// Something that the orchestrator should know, which the machine or the configuration brought up.
+    Warn(Warning, String),
     /// The agent has something to say, but stdout is not read: it is not the one that is silent.
     NotRead,
     /// Time has passed.
@@ -200,14 +203,14 @@ enum Phase {
 struct Held {
     reply_to: Option<String>,
     warning: Warning,
-    text: &'static str,
+    text: Cow<'static, str>,
     /// Further messages that were ignored, for which there was no room.
     more: u64,
 }
 
 impl Held {
     fn line(&self) -> String {
-        if self.more == 0 { self.text.to_owned() } else { format!("{} (and {} more messages)", self.text, self.more) }
+        if self.more == 0 { self.text.to_string() } else { format!("{} (and {} more messages)", self.text, self.more) }
     }
 }
 
@@ -356,7 +359,7 @@ impl Run {
                 return Vec::new();
             }
             event => {
-                if let Some(warning) = early(&event) {
+                if let Some(warning) = early(event) {
                     match held.last_mut().filter(|_| held_is_full) {
                         Some(last) => last.more += 1,
                         None => held.push(warning),
@@ -402,13 +405,14 @@ impl Run {
 }
 
 /// The warning that an event before run.start is worth.
-fn early(event: &Event<'_>) -> Option<Held> {
-    let (origin, warning, text) = match event {
-        Event::Input(origin, _) => (origin, Warning::UnknownQuestion, live::UNKNOWN_QUESTION),
-        Event::UnknownType(origin) => (origin, Warning::UnknownType, live::UNKNOWN_TYPE),
+fn early(event: Event<'_>) -> Option<Held> {
+    let (reply_to, warning, text) = match event {
+        Event::Input(origin, _) => (origin.id, Warning::UnknownQuestion, live::UNKNOWN_QUESTION.into()),
+        Event::UnknownType(origin) => (origin.id, Warning::UnknownType, live::UNKNOWN_TYPE.into()),
+        Event::Warn(warning, text) => (None, warning, text.into()),
         _ => return None,
     };
-    Some(Held { reply_to: origin.id.clone(), warning, text, more: 0 })
+    Some(Held { reply_to, warning, text, more: 0 })
 }
 
 fn progress_warning(warning: Warning, text: &str, reply_to: Option<String>) -> Effect {

@@ -250,7 +250,7 @@ fn resolve(program: &Program, environment: &BTreeMap<OsString, OsString>, cwd: &
 }
 
 fn not_found(install: Option<&str>) -> Failure {
-    let hint = install.map_or_else(String::new, |install| format!(" It is installed by: {install}."));
+    let hint = install.map_or_else(String::new, |install| format!(" To get it: {install}."));
     Failure::new(
         Code::AgentNotFound,
         format!("The agent's program is not on the PATH: install it, or correct the PATH.{hint}"),

@@ -11,6 +11,7 @@ use crate::failure::{Code, Failure};
 use crate::protocol::frame::redact;
 use crate::protocol::outbound::Body;
 use crate::protocol::request::Settings;
+use crate::protocol::words::Warning;
 use crate::recording::{Header, Moment, Piece};
 use crate::run::{Effect, Event, Method};
 use rustix::process::Signal;
@@ -100,7 +101,22 @@ impl Session {
         self.spawn(&launch, &settings);
     }
 
+    /// Opens the debug log of this run, if one is wanted. Without it the run goes on.
+    fn open_debug_log(&mut self, agent: &str) {
+        let Some(log) = self.debug_log.take() else { return };
+        match log.open(agent, SystemTime::now()) {
+            Ok(file) => self.recorder.get_or_insert_default().add(file),
+            Err(_) => {
+                let text =
+                    "The run has no debug log: correct `debug.log_dir`, or make it a folder that you may write to";
+                self.step(Event::Warn(Warning::UnsupportedOption, text.into()));
+            }
+        }
+    }
+
     pub(super) fn spawn(&mut self, launch: &Launch, settings: &Settings) {
+        // Before the state of the work tree is taken: the log is no work of the agent's.
+        self.open_debug_log(&settings.agent);
         let mut tree = Tree::before_spawn(self.nonce.clone());
         // Without a guard the run goes on: it only matters if this process is killed.
         self.guard = Guard::start(&self.nonce).ok();

@@ -99,16 +99,16 @@ impl Session {
             }
             Message::Start(start) => {
                 let (options, wrong) = *start;
-                let options = options.over(self.defaults.clone());
+                let (options, agent) = prepare::layers(options, &self.defaults, &self.base, &self.agents);
                 // Known before anything is checked: a refusal gives metadata back.
-                let (redactor, short_secrets) = prepare::redactor_for(&options);
+                let (redactor, short_secrets) = prepare::redactor_for(&options, agent);
                 let metadata = options.metadata.clone().map(Json);
                 let bad_id = origin.run_id.as_ref().is_some_and(|id| !is_run_id(id));
                 let start = if bad_id {
                     let message = "run.start: `run_id` must match ^[A-Za-z0-9._:-]{1,128}$.";
                     Err(Failure::new(Code::InvalidRequest, message))
                 } else {
-                    prepare::settings(options, wrong, &self.agents)
+                    prepare::settings(options, wrong, agent, &self.agents)
                 };
                 Event::Start(
                     origin,

@@ -6,6 +6,7 @@
 //! is one arm of the select, so that a stdout nobody reads never keeps a cancel from being served.
 
 mod child;
+mod debug;
 mod doors;
 mod effects;
 mod events;
@@ -21,7 +22,9 @@ pub mod tree;
 mod tty;
 mod writer;
 
+pub use debug::DebugLog;
 pub use doors::{Front, JsonFront};
+pub use prepare::redactor_for;
 pub use sources::{Control, Source, stdout_is_closed};
 pub use writer::{Chunk, diagnose, print};
 
@@ -33,8 +36,8 @@ use crate::protocol::inbound::Inbound;
 use crate::protocol::limits;
 use crate::protocol::outbound::Json;
 use crate::protocol::request::{Options, Settings};
-use crate::protocol::words::Source as CancelSource;
-use crate::recording::{Piece, Recorder};
+use crate::protocol::words::{Source as CancelSource, Warning};
+use crate::recording::{self, Piece, Recorder};
 use crate::run::{Event, OnEof, Origin, Refusal, Run};
 use child::{Agent, Data, Process};
 use crossbeam_channel::{Receiver, Sender, at, bounded, never, select_biased};
@@ -74,10 +77,16 @@ pub struct Setup {
     pub agents: Agents,
     /// The layer below run.start.
     pub defaults: Options,
+    /// The layer below what the agent has of its own.
+    pub base: Options,
+    /// What the configuration brought up.
+    pub warnings: Vec<String>,
     /// What the end of stdin does.
     pub on_eof: OnEof,
     /// Where the dialogue with the agent is recorded.
     pub record: Option<PathBuf>,
+    /// Where it is recorded too, run by run.
+    pub debug_log: Option<DebugLog>,
     /// Whether the agent's stderr is copied to ours.
     pub mirror_stderr: bool,
     /// Whom a signal counts as: a person at a terminal, or a signal.
@@ -99,6 +108,8 @@ struct Session {
     front: Box<dyn Front>,
     agents: Agents,
     defaults: Options,
+    base: Options,
+    debug_log: Option<DebugLog>,
     signal_source: CancelSource,
     stamper: Stamper,
     frame_limit: usize,
@@ -150,13 +161,15 @@ pub fn run(setup: Setup) -> Ended {
     let redactor = prepare::redactor();
     let (control_in, control) = bounded(64);
     let (chunks, written) = writer_thread();
-    let recorder = setup.record.as_ref().map(|path| Recorder::create(path));
+    let record = setup.record.map(|path| recording::private().create(true).truncate(true).open(path));
     let mut session = Session {
         began,
         run: Run::new(&nonce[..12.min(nonce.len())], setup.on_eof, redactor),
         front: setup.front,
         agents: setup.agents,
         defaults: setup.defaults,
+        base: setup.base,
+        debug_log: setup.debug_log,
         signal_source: setup.signal_source,
         stamper: Stamper::new(),
         frame_limit: limits::FRAME_BYTES,
@@ -180,8 +193,11 @@ pub fn run(setup: Setup) -> Ended {
         lost: false,
         finished: false,
     };
-    match recorder {
-        Some(Ok(recorder)) => session.recorder = Some(recorder),
+    for warning in setup.warnings {
+        session.step(Event::Warn(Warning::UnsupportedOption, warning));
+    }
+    match record {
+        Some(Ok(file)) => session.recorder.get_or_insert_default().add(file),
         Some(Err(_)) => session.step(Event::Refused(Failure::new(
             Code::Usage,
             "--record: the file cannot be written: name one in a directory that you may write to.",
@@ -189,8 +205,9 @@ pub fn run(setup: Setup) -> Ended {
         None => {}
     }
     if let Some(failure) = setup.refused {
-        let metadata = session.defaults.metadata.clone().map(Json);
-        let redactor = Some(prepare::redactor_for(&session.defaults).0);
+        let options = session.defaults.clone().over(session.base.clone());
+        let metadata = options.metadata.clone().map(Json);
+        let redactor = Some(redactor_for(&options, None).0);
         session.step(Event::Start(Origin::default(), Err(Box::new(Refusal { failure, metadata, redactor }))));
     }
     if let Some(first) = setup.first {

@@ -27,16 +27,34 @@ impl Ready {
     }
 }
 
+/// A run.start over its defaults, and the agent that it means, if there is one. What an agent has of its own goes
+/// between the two layers of defaults.
+pub(super) fn layers<'a>(
+    start: Options,
+    defaults: &Options,
+    base: &Options,
+    agents: &'a Agents,
+) -> (Options, Option<&'a Agent>) {
+    let options = start.over(defaults.clone());
+    let name = options.agent.as_deref().or(base.agent.as_deref()).unwrap_or(registry::DEFAULT);
+    let agent = agents.find(name);
+    let own = agent.map(Agent::defaults).unwrap_or_default();
+    (options.over(own).over(base.clone()), agent)
+}
+
 /// Checks a run.start, with its defaults, against the machine.
-pub(crate) fn settings(options: Options, wrong: Option<Problem>, agents: &Agents) -> Result<Ready, Failure> {
+pub(crate) fn settings(
+    options: Options,
+    wrong: Option<Problem>,
+    agent: Option<&Agent>,
+    agents: &Agents,
+) -> Result<Ready, Failure> {
     let bad = |message: String| Failure::new(Code::InvalidRequest, message);
     if let Some(problem) = wrong {
         return Err(bad(problem.message()));
     }
     let prompt = options.prompt.clone().ok_or_else(|| bad("run.start: `prompt` must be a non-empty string.".into()))?;
-    let name = options.agent.clone().unwrap_or_else(|| registry::DEFAULT.into());
-    let agent =
-        agents.find(&name).ok_or_else(|| bad(format!("run.start: `agent` must be one of: {}.", agents.names())))?;
+    let agent = agent.ok_or_else(|| bad(format!("run.start: `agent` must be one of: {}.", agents.names())))?;
     let own = std::env::current_dir().ok();
     let wanted = options.cwd.as_ref().map(Path::new).unwrap_or(Path::new(""));
     let cwd = own.as_deref().unwrap_or(Path::new("/")).join(wanted);
@@ -49,10 +67,11 @@ pub(crate) fn settings(options: Options, wrong: Option<Problem>, agents: &Agents
 }
 
 /// What must not be seen of a run, and how many of its `secrets` are too short for that.
-pub(crate) fn redactor_for(options: &Options) -> (Redactor, usize) {
+pub fn redactor_for(options: &Options, agent: Option<&Agent>) -> (Redactor, usize) {
     let mut redactor = redactor();
     let servers = options.mcp_servers.iter().flatten().map(|server| &server.env);
-    for env in options.env.iter().chain(servers) {
+    let own = agent.map(|agent| &agent.base.env);
+    for env in options.env.iter().chain(servers).chain(own) {
         redactor.add_environment(env.iter().map(|(k, v)| (k.as_str(), v.as_str())), &is_path);
     }
     let short = options.secrets.iter().flatten().filter(|secret| !redactor.add(secret)).count();

@@ -23,14 +23,19 @@ pub struct Profile {
     pub(super) counts_turns: bool,
 }
 
-/// The ways of the agent that this program starts, wherever it is installed.
-pub(crate) fn of(program: &Program) -> &'static Profile {
-    let Program::Command(command) = program else { return &GENERIC };
-    match command.rsplit('/').next() {
-        Some("gemini") => &GEMINI,
-        Some("opencode") => &OPENCODE,
-        _ => &GENERIC,
-    }
+/// The ways of the agent that this program starts, wherever it is installed; else of the agent with this name, which
+/// may be started by a wrapper.
+pub(crate) fn of(program: &Program, name: &str) -> &'static Profile {
+    let known = |name: &str| match name {
+        "gemini" => Some(&GEMINI),
+        "opencode" => Some(&OPENCODE),
+        _ => None,
+    };
+    let program = match program {
+        Program::Command(command) => command.rsplit('/').next().unwrap_or_default(),
+        Program::Myself => "",
+    };
+    known(program).or_else(|| known(name)).unwrap_or(&GENERIC)
 }
 
 /// Gemini CLI (0.61.0). In a folder that it does not trust it asks for everything, which is what is wanted here, so no

@@ -1,0 +1,65 @@
+//! The command line of `config`.
+
+use super::{Given, Output, Wrong, unknown};
+use std::ffi::OsString;
+
+/// `config`.
+#[derive(Debug)]
+pub struct Config {
+    /// What is to be done.
+    pub action: Action,
+    /// `--global`: with the user's file, not the project's.
+    pub global: bool,
+    /// `--output json`.
+    pub json: bool,
+}
+
+/// What is to be done.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Show a value.
+    Get(String),
+    /// Put a value into a file.
+    Set(String, String),
+    /// Take a value out of a file.
+    Unset(String),
+    /// Show all values.
+    List,
+    /// Show where a file is.
+    Path,
+    /// Trust the project's file.
+    Trust,
+}
+
+const ACTIONS: [&str; 6] = ["get", "set", "unset", "list", "path", "trust"];
+
+/// Reads its flags and words.
+pub(super) fn read(given: Vec<Given>, words: Vec<OsString>) -> Result<Config, Wrong> {
+    let (mut global, mut json) = (false, false);
+    for (flag, value) in given {
+        match flag.long {
+            "global" => global = true,
+            _ => json = Output::read(flag, value)? == Output::Json,
+        }
+    }
+    let words: Result<Vec<String>, OsString> = words.into_iter().map(OsString::into_string).collect();
+    let words = words.map_err(|_| "A key and its value must be UTF-8.".to_owned())?;
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let action = match words.as_slice() {
+        ["get", key] => Action::Get((*key).into()),
+        ["set", key, value] => Action::Set((*key).into(), (*value).into()),
+        ["unset", key] => Action::Unset((*key).into()),
+        ["list"] => Action::List,
+        ["path"] => Action::Path,
+        ["trust"] => Action::Trust,
+        [] => return Err(format!("Say what is to be done: config {}.", ACTIONS.join(", "))),
+        [action, ..] if ACTIONS.contains(action) => {
+            return Err("The words do not fit: config get KEY, set KEY VALUE, unset KEY, list, path, trust.".into());
+        }
+        [action, ..] => return Err(unknown("action of config", action, ACTIONS.into_iter())),
+    };
+    if global && !matches!(action, Action::Set(..) | Action::Unset(_) | Action::Path) {
+        return Err("--global is for set, unset and path.".into());
+    }
+    Ok(Config { action, global, json })
+}

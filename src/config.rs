@@ -1,0 +1,375 @@
+//! The configuration, in layers: built in, the user's file, the project's file, the environment. Flags and run.start
+//! go over all of them. Each value knows where it comes from.
+//!
+//! A project's file comes with the project, and so perhaps from a stranger. The keys that could run something, allow
+//! something or give something away ([`Care`]) count from it only once the user trusts the text that it has.
+
+pub mod agents;
+mod edit;
+mod files;
+mod keys;
+mod trust;
+
+pub use files::Places;
+pub use keys::{Care, KEYS, Key, OF_ONE_RUN, known, typed};
+
+use crate::agent::registry::Agents;
+use crate::cli::Output;
+use crate::failure::{Code, Failure};
+use crate::protocol::json::string;
+use crate::protocol::request::Options;
+use agents::Entry;
+use keys::{Slot, leaves, slot};
+use serde_json::value::RawValue;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+/// Where a value comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// Nobody set it.
+    BuiltIn,
+    /// The user's file.
+    User(PathBuf),
+    /// The project's file.
+    Project(PathBuf),
+    /// This variable of the environment.
+    Environment(String),
+}
+
+impl Origin {
+    /// One word for it.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Origin::BuiltIn => "built-in",
+            Origin::User(_) => "user",
+            Origin::Project(_) => "project",
+            Origin::Environment(_) => "environment",
+        }
+    }
+
+    /// The file or the variable.
+    pub fn place(&self) -> Option<String> {
+        match self {
+            Origin::BuiltIn => None,
+            Origin::User(path) | Origin::Project(path) => Some(path.display().to_string()),
+            Origin::Environment(name) => Some(name.clone()),
+        }
+    }
+}
+
+/// One value.
+#[derive(Clone, Debug)]
+pub struct Value {
+    /// As it was written.
+    pub raw: Box<RawValue>,
+    /// Who wrote it.
+    pub origin: Origin,
+}
+
+/// One layer: its values by their dotted names. All of them fit their keys.
+type Layer = BTreeMap<String, Value>;
+
+/// A configuration that was read.
+#[derive(Clone, Debug, Default)]
+pub struct Config {
+    user: Layer,
+    project: Layer,
+    environment: Layer,
+    folder: PathBuf,
+}
+
+/// What reading a configuration brought up.
+#[derive(Clone, Debug)]
+pub struct Loaded {
+    /// What could be read.
+    pub config: Config,
+    /// What was ignored, one sentence each without its full stop.
+    pub warnings: Vec<String>,
+    /// Why the configuration cannot be used, if it cannot.
+    pub failure: Option<Failure>,
+}
+
+/// Reads the configuration of this process.
+pub fn load() -> Loaded {
+    let places = Places::of_process();
+    let mut loaded = Loaded {
+        config: Config { folder: places.folder.clone(), ..Config::default() },
+        warnings: Vec::new(),
+        failure: None,
+    };
+    if let Some(path) = &places.user {
+        let read = files::read(path).map(|text| text.map(|text| read(&text, Origin::User(path.clone()), true)));
+        loaded.config.user = loaded.take(read);
+    }
+    if let Some(path) = &places.project {
+        let read = files::read(path).map(|text| {
+            let trusted = |text: &str| trust::is_trusted(places.trusted.as_deref(), path, text);
+            text.map(|text| read(&text, Origin::Project(path.clone()), trusted(&text)))
+        });
+        loaded.config.project = loaded.take(read);
+    }
+    if let Some(path) = &places.old {
+        loaded.warnings.push(format!(
+            "{}: this file of an older version is not read: `spektacular config --help` tells how to carry it over",
+            path.display()
+        ));
+    }
+    let read = environment(|name| std::env::var_os(name).map(|value| value.into_string().ok()));
+    loaded.config.environment = loaded.take(read.map(Some));
+    loaded
+}
+
+impl Loaded {
+    fn take(&mut self, read: Result<Option<Read>, Failure>) -> Layer {
+        let read = match read {
+            Ok(read) => read.unwrap_or_default(),
+            Err(failure) => Read { failure: Some(failure), ..Read::default() },
+        };
+        self.warnings.extend(read.warnings);
+        self.failure = self.failure.take().or(read.failure);
+        read.layer
+    }
+}
+
+/// What is in one file.
+#[derive(Default)]
+struct Read {
+    layer: Layer,
+    warnings: Vec<String>,
+    failure: Option<Failure>,
+}
+
+/// Reads a file's text, which is one JSON object.
+fn read(text: &str, origin: Origin, trusted: bool) -> Read {
+    let mut read = Read::default();
+    let mut untrusted: BTreeSet<String> = BTreeSet::new();
+    for (name, raw) in all(text) {
+        let here = || {
+            let line = text[..edit::place(text, raw).start].matches('\n').count() + 1;
+            format!("{}, line {line}", origin.place().unwrap_or_default())
+        };
+        let slot = match slot(&name) {
+            Ok(slot) => slot,
+            Err(why) => {
+                read.warnings.push(format!("{}: this was ignored: {why}", here()));
+                continue;
+            }
+        };
+        if !trusted && slot.care() != Care::Free {
+            untrusted.insert(slot.outermost().to_owned());
+            continue;
+        }
+        match slot.check(raw) {
+            Ok(()) => {
+                let value = Value { raw: raw.to_owned(), origin: origin.clone() };
+                if read.layer.insert(name.clone(), value).is_some() {
+                    read.warnings.push(format!("{}: {name} stands here once more: this one counts", here()));
+                }
+            }
+            Err(why) if slot.care() == Care::Guards => {
+                let message = format!("{}: {why}: correct it, for it protects you.", here());
+                read.failure = read.failure.or(Some(Failure::new(Code::InvalidConfig, message)));
+            }
+            Err(why) => read.warnings.push(format!("{}: this was ignored: {why}", here())),
+        }
+    }
+    if !untrusted.is_empty() {
+        let keys = untrusted.into_iter().collect::<Vec<_>>().join(", ");
+        read.warnings.push(format!(
+            "{}: {keys}: ignored, as a project's file needs your trust for that: read it, then run `spektacular config trust`",
+            origin.place().unwrap_or_default()
+        ));
+    }
+    read
+}
+
+/// The values in the text of a file, by their dotted names.
+fn all(text: &str) -> Vec<(String, &RawValue)> {
+    let mut found = Vec::new();
+    if let Ok(raw) = serde_json::from_str::<&RawValue>(text) {
+        leaves("", raw, &mut found);
+    }
+    found
+}
+
+/// Reads the variables; an empty one counts as not set. Somebody set such a variable for this very process, so a value
+/// that does not fit is an error, as that of a flag is. `variable`: `Some(None)` is one that is no UTF-8.
+fn environment(variable: impl Fn(&str) -> Option<Option<String>>) -> Result<Read, Failure> {
+    let mut read = Read::default();
+    for key in KEYS {
+        let name = key.variable();
+        let Some(text) = variable(&name).filter(|text| text.as_deref() != Some("")) else { continue };
+        let value = text.ok_or_else(|| format!("{} must be UTF-8", key.name)).and_then(|text| key.typed(&text));
+        let origin = Origin::Environment(name.clone());
+        match value {
+            Ok(raw) => _ = read.layer.insert(key.name.into(), Value { raw, origin }),
+            Err(why) => {
+                return Err(Failure::new(Code::InvalidConfig, format!("The variable {name}: {why}.")));
+            }
+        }
+    }
+    Ok(read)
+}
+
+impl Config {
+    /// The value of a key, or of `agents.NAME.FIELD`. `None`: nobody sets it, and it has none of its own.
+    pub fn find(&self, name: &str) -> Option<Value> {
+        let set = [&self.environment, &self.project, &self.user].into_iter().find_map(|layer| layer.get(name));
+        let built_in = || {
+            let text = KEYS.iter().find(|key| key.name == name)?.built_in?;
+            Some(Value { raw: serde_json::from_str(text).ok()?, origin: Origin::BuiltIn })
+        };
+        set.cloned().or_else(built_in)
+    }
+
+    /// The names of everything that has a value, in the order of the table, agents last.
+    pub fn names(&self) -> Vec<String> {
+        let keys = KEYS.iter().map(|key| key.name.to_owned()).filter(|name| self.find(name).is_some());
+        keys.chain(self.agent_fields()).collect()
+    }
+
+    fn agent_fields(&self) -> impl Iterator<Item = String> {
+        let names = self.user.keys().chain(self.project.keys()).filter(|name| name.starts_with("agents."));
+        names.cloned().collect::<BTreeSet<String>>().into_iter()
+    }
+
+    /// How a run is shown.
+    pub fn output(&self) -> Output {
+        let word = self.find("output").and_then(|value| string(&value.raw));
+        if word.as_deref() == Some("json") { Output::Json } else { Output::Cli }
+    }
+
+    /// What the environment says of run.start's fields: it goes over what an agent has of its own.
+    pub fn above(&self) -> Options {
+        options(&self.environment, None)
+    }
+
+    /// What the files say of run.start's fields: it goes below what an agent has of its own.
+    pub fn below(&self) -> Options {
+        options(&self.project, Some(&self.folder)).over(options(&self.user, None))
+    }
+
+    /// The folder of the debug log, if one is wanted. A relative one is below the project's folder.
+    pub fn debug_dir(&self) -> Option<PathBuf> {
+        self.find("debug.enabled").filter(|value| value.raw.get() == "true")?;
+        self.find("debug.log_dir").and_then(|value| string(&value.raw)).map(|dir| self.folder.join(dir))
+    }
+
+    /// The agents, and what is wrong with them, one sentence each without its full stop.
+    pub fn agents(&self) -> (Agents, Vec<String>) {
+        let mut entries: BTreeMap<String, Entry> = BTreeMap::new();
+        for name in self.agent_fields() {
+            if let (Ok(Slot::Agent(agent, field)), Some(value)) = (slot(&name), self.find(&name)) {
+                // It was checked when it was read.
+                let _ = entries.entry(agent.to_owned()).or_default().set(field, &value.raw);
+            }
+        }
+        agents::build(entries)
+    }
+}
+
+/// One layer's fields of run.start. `folder`: where its relative paths begin, if not at the process's own directory.
+fn options(layer: &Layer, folder: Option<&Path>) -> Options {
+    let mut options = Options::default();
+    for key in KEYS.iter().filter(|key| key.is_field()) {
+        if let Some(value) = layer.get(key.name) {
+            // It was checked when it was read.
+            let _ = options.set(key.name, &value.raw);
+        }
+    }
+    if let Some(folder) = folder {
+        let below = |path: String| folder.join(path).to_string_lossy().into_owned();
+        options.cwd = options.cwd.map(below);
+        options.add_dirs = options.add_dirs.map(|dirs| dirs.into_iter().map(below).collect());
+    }
+    options
+}
+
+/// A file that can be changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Which {
+    /// The user's.
+    User,
+    /// The project's.
+    Project,
+}
+
+impl Places {
+    /// The path of a file.
+    ///
+    /// # Errors
+    /// There is no place for it.
+    pub fn file(&self, which: Which) -> Result<&Path, Failure> {
+        let (path, why) = match which {
+            Which::User => (&self.user, "There is no home for the user's file: set HOME or XDG_CONFIG_HOME."),
+            Which::Project => (&self.project, "The current directory is gone: change to one that is there."),
+        };
+        path.as_deref().ok_or_else(|| Failure::new(Code::InvalidConfig, why))
+    }
+
+    /// Puts a value, which must be JSON and fit its key, into a file. A file stays as trusted as it was; a new one is
+    /// the user's own.
+    ///
+    /// # Errors
+    /// The file cannot be read or written, or something on the way to the key is no object.
+    pub fn set(&self, which: Which, name: &str, value: &RawValue) -> Result<(), Failure> {
+        let path: Vec<&str> = name.split('.').collect();
+        self.change(which, |old| {
+            edit::set(old, &path, value.get()).ok_or_else(|| {
+                Failure::new(Code::InvalidConfig, "What holds the key is no object in the file: unset that first.")
+            })
+        })
+    }
+
+    /// Takes a value out of a file. Gives whether it was there.
+    ///
+    /// # Errors
+    /// The file cannot be read or written.
+    pub fn unset(&self, which: Which, name: &str) -> Result<bool, Failure> {
+        let path: Vec<&str> = name.split('.').collect();
+        let there = files::read(self.file(which)?)?.is_some_and(|text| edit::unset(&text, &path).is_some());
+        if there {
+            self.change(which, |old| Ok(edit::unset(old, &path).unwrap_or_else(|| old.to_owned())))?;
+        }
+        Ok(there)
+    }
+
+    fn change(&self, which: Which, edit: impl FnOnce(&str) -> Result<String, Failure>) -> Result<(), Failure> {
+        let (path, store) = (self.file(which)?, self.trusted.as_deref());
+        let mut renew = None;
+        files::change(path, if which == Which::User { 0o600 } else { 0o666 }, |old| {
+            let ours = old.is_none_or(|old| needs_trust(old).is_empty() || trust::is_trusted(store, path, old));
+            let new = edit(old.unwrap_or("{}\n"))?;
+            renew = (which == Which::Project && ours && !needs_trust(&new).is_empty()).then(|| new.clone());
+            Ok(new)
+        })?;
+        match (renew, store) {
+            (Some(text), Some(store)) => trust::trust(store, path, &text),
+            _ => Ok(()),
+        }
+    }
+
+    /// Trusts the project's file as it is now. Gives its keys that needed it.
+    ///
+    /// # Errors
+    /// There is no such file, it cannot be read, or there is no place to remember it.
+    pub fn trust(&self) -> Result<Vec<String>, Failure> {
+        self.file(Which::User)?;
+        let path = self.file(Which::Project)?;
+        let text = files::read(path)?.ok_or_else(|| {
+            Failure::new(Code::InvalidConfig, "The project has no configuration file: there is nothing to trust.")
+        })?;
+        if let Some(store) = &self.trusted {
+            trust::trust(store, path, &text)?;
+        }
+        Ok(needs_trust(&text))
+    }
+}
+
+/// The keys in the text of a project's file that count only if it is trusted.
+fn needs_trust(text: &str) -> Vec<String> {
+    let all = all(text);
+    let slots = all.iter().filter_map(|(name, _)| slot(name).ok()).filter(|slot| slot.care() != Care::Free);
+    slots.map(|slot| slot.outermost().to_owned()).collect::<BTreeSet<_>>().into_iter().collect()
+}

@@ -1,0 +1,82 @@
+//! The agents that a configuration adds, or changes.
+
+use crate::agent::registry::{Agent, Agents, Dialect};
+use crate::agent::{Base, Program};
+use crate::protocol::json::string;
+use crate::protocol::request::{Read, any_string, arguments, environment, layer, non_empty, strings};
+use serde_json::value::RawValue;
+use std::collections::BTreeMap;
+
+layer! {
+    /// What a configuration says of one agent. `None`: it does not say.
+    Entry {
+        /// What it speaks.
+        driver: Dialect = dialect;
+        /// Its program, found on the PATH that it will have.
+        command: String = program;
+        /// The arguments before the driver's own.
+        args: Vec<String> = arguments;
+        /// Added to its environment.
+        env: BTreeMap<String, String> = environment;
+        /// The model, unless the run names one.
+        model: String = non_empty;
+        /// The name for people.
+        display_name: String = any_string;
+        /// Patterns that find the session's id in what it says.
+        session_patterns: Vec<String> = strings;
+        /// The completion marker, unless the run names one.
+        completion_marker: String = non_empty;
+        /// The arguments for a further turn.
+        resume_args: Vec<String> = arguments;
+    }
+}
+
+fn dialect(raw: &RawValue) -> Read<Dialect> {
+    let found = string(raw).and_then(|word| Dialect::ALL.iter().find(|(name, _)| *name == word));
+    found.map(|(_, dialect)| *dialect).ok_or(Some(Dialect::EXPECTED))
+}
+
+fn program(raw: &RawValue) -> Read<String> {
+    string(raw).filter(|s| !s.is_empty() && !s.contains('\0')).ok_or(Some("a program's name or path"))
+}
+
+impl Entry {
+    /// The agent with this name, as this changes it or makes it. `None`: too little is said of a new one.
+    fn agent(self, name: &str, known: Option<&Agent>) -> Option<Agent> {
+        let mut agent = match (known, self.driver, &self.command) {
+            (Some(known), ..) => known.clone(),
+            (None, Some(dialect), Some(command)) => {
+                Agent::new(name, dialect, Base { install: None, ..Base::command(command) })
+            }
+            _ => return None,
+        };
+        if let Some(command) = self.command {
+            agent.base.program = Program::Command(command);
+            agent.base.install = None;
+        }
+        agent.dialect = self.driver.unwrap_or(agent.dialect);
+        agent.base.args = self.args.unwrap_or(agent.base.args);
+        agent.base.env.extend(self.env.unwrap_or_default());
+        agent.model = self.model.or(agent.model);
+        agent.display_name = self.display_name.unwrap_or(agent.display_name);
+        agent.session_patterns = self.session_patterns.unwrap_or(agent.session_patterns);
+        agent.completion_marker = self.completion_marker.or(agent.completion_marker);
+        agent.resume_args = self.resume_args.unwrap_or(agent.resume_args);
+        Some(agent)
+    }
+}
+
+/// The built-in agents with these entries, and what is wrong with them.
+pub(super) fn build(entries: BTreeMap<String, Entry>) -> (Agents, Vec<String>) {
+    let (mut agents, mut warnings) = (Agents::built_in(), Vec::new());
+    for (name, entry) in entries {
+        match entry.agent(&name, agents.find(&name)) {
+            Some(agent) => agents.put(agent),
+            None => {
+                warnings
+                    .push(format!("The agent {name} was ignored: set agents.{name}.driver and agents.{name}.command"));
+            }
+        }
+    }
+    (agents, warnings)
+}

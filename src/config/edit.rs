@@ -1,0 +1,104 @@
+//! Changes of one value in the text of a JSON object. All else stays as it was written: unknown keys, order, blanks.
+
+use crate::protocol::json::{Fields, to_line};
+use serde_json::value::RawValue;
+use std::ops::Range;
+
+/// One level of indentation.
+const INDENT: &str = "  ";
+
+/// The text with `value`, which must be JSON, at this path. Objects on the way are made. `None`: something on the way
+/// is no object.
+pub(super) fn set(text: &str, path: &[&str], value: &str) -> Option<String> {
+    set_at(text, 0, path, value)
+}
+
+fn set_at(object: &str, depth: usize, path: &[&str], value: &str) -> Option<String> {
+    let (first, rest) = path.split_first()?;
+    let fields = Fields::parse(object)?;
+    let made = |old: Option<&str>| match rest {
+        [] => Some(value.to_owned()),
+        rest => set_at(old.unwrap_or("{}"), depth + 1, rest, value),
+    };
+    if let Some(old) = fields.get(first) {
+        let at = place(object, old);
+        return Some(format!("{}{}{}", &object[..at.start], made(Some(old.get()))?, &object[at.end..]));
+    }
+    let pair = format!("{}{}: {}", INDENT.repeat(depth + 1), to_line(first), made(None)?);
+    Some(match fields.iter().last() {
+        Some((_, last)) => {
+            let end = place(object, last).end;
+            format!("{},\n{pair}{}", &object[..end], &object[end..])
+        }
+        None => {
+            let (start, end) = (object.find('{')?, object.rfind('}')?);
+            format!("{}{{\n{pair}\n{}}}{}", &object[..start], INDENT.repeat(depth), &object[end + 1..])
+        }
+    })
+}
+
+/// The text without what stands at this path. `None`: nothing does.
+pub(super) fn unset(text: &str, path: &[&str]) -> Option<String> {
+    let (first, rest) = path.split_first()?;
+    let fields = Fields::parse(text)?;
+    if !rest.is_empty() {
+        let old = fields.get(first)?;
+        let at = place(text, old);
+        return Some(format!("{}{}{}", &text[..at.start], unset(old.get(), rest)?, &text[at.end..]));
+    }
+    let pairs: Vec<(&str, &RawValue)> = fields.iter().collect();
+    let index = pairs.iter().rposition(|(key, _)| key == first)?;
+    let end = place(text, pairs[index].1).end;
+    let cut = match (index.checked_sub(1), pairs.get(index + 1)) {
+        // From the end of the value before, with the comma between.
+        (Some(before), _) => place(text, pairs[before].1).end..end,
+        // Up to the comma after; what separates the next key stays.
+        (None, Some(_)) => text.find('{')? + 1..end + text[end..].find(',')? + 1,
+        (None, None) => text.find('{')? + 1..text.rfind('}')?,
+    };
+    let left = format!("{}{}", &text[..cut.start], &text[cut.end..]);
+    // A key that stands twice is gone only when both are.
+    Some(unset(&left, path).unwrap_or(left))
+}
+
+/// Where a value stands in the text that it was read from.
+pub(super) fn place(text: &str, value: &RawValue) -> Range<usize> {
+    let start = value.get().as_ptr().addr() - text.as_ptr().addr();
+    start..start + value.get().len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{set, unset};
+
+    #[test]
+    fn only_the_value_changes() {
+        let text = "{ \"b\" : 1,\n\n    \"own\":{\"x\":[1, 2]}, \"a\":\t\"old\"}\n";
+        let changed = set(text, &["a"], "\"new\"").unwrap();
+        assert_eq!(changed, text.replace("old", "new"));
+        assert_eq!(set(text, &["own", "x"], "3").unwrap(), text.replace("[1, 2]", "3"));
+        assert_eq!(unset(&set(text, &["c"], "1").unwrap(), &["c"]).unwrap(), text);
+    }
+
+    #[test]
+    fn new_keys_come_last_and_objects_are_made() {
+        let one = set("{}\n", &["debug", "enabled"], "true").unwrap();
+        assert_eq!(one, "{\n  \"debug\": {\n    \"enabled\": true\n  }\n}\n");
+        let two = set(&one, &["debug", "log_dir"], "\"x\"").unwrap();
+        assert_eq!(two, "{\n  \"debug\": {\n    \"enabled\": true,\n    \"log_dir\": \"x\"\n  }\n}\n");
+        assert_eq!(unset(&two, &["debug", "enabled"]).unwrap(), "{\n  \"debug\": {\n    \"log_dir\": \"x\"\n  }\n}\n");
+        assert_eq!(unset(&two, &["debug"]).unwrap(), "{}\n");
+    }
+
+    #[test]
+    fn what_is_no_object_is_left_alone() {
+        assert_eq!(set("{\"debug\":1}", &["debug", "enabled"], "true"), None);
+        assert_eq!(unset("{\"debug\":1}", &["debug", "enabled"]), None);
+        assert_eq!(unset("{\"a\":1}", &["b"]), None);
+    }
+
+    #[test]
+    fn a_key_that_stands_twice_goes_twice() {
+        assert_eq!(unset("{\"a\":1,\"b\":\"}\",\"a\":{\"a\":2}}", &["a"]).unwrap(), "{\"b\":\"}\"}");
+    }
+}

@@ -1,0 +1,137 @@
+//! Where the files of a configuration are, and how they are read and written.
+
+use crate::failure::{Code, Failure};
+use serde_json::error::Category;
+use std::fs::{self, File, Permissions};
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+/// The largest file that is read, in bytes.
+const FILE_BYTES: u64 = 4 << 20;
+
+/// Where the files are.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Places {
+    /// The user's file, which need not be there. `None`: there is no home.
+    pub user: Option<PathBuf>,
+    /// What the user trusts. It need not be there either.
+    pub trusted: Option<PathBuf>,
+    /// The project's file; where it would be, if there is none.
+    pub project: Option<PathBuf>,
+    /// The folder of the project: that which holds `.spektacular`.
+    pub folder: PathBuf,
+    /// A file of the older program, which is not read.
+    pub old: Option<PathBuf>,
+}
+
+impl Places {
+    /// Those of this process.
+    pub fn of_process() -> Places {
+        let folder = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+        let config = folder("XDG_CONFIG_HOME").or_else(|| Some(folder("HOME")?.join(".config")));
+        let config = config.map(|dir| dir.join("spektacular"));
+        let user = config.as_ref().map(|dir| dir.join("config.json"));
+        let trusted = config.map(|dir| dir.join("trusted.json"));
+        match std::env::current_dir() {
+            Ok(cwd) => Places { user, trusted, ..Places::around(&cwd) },
+            Err(_) => Places { user, trusted, ..Places::default() },
+        }
+    }
+
+    /// The project around a directory: the nearest folder with a file, up to the root of the git work tree. Outside of
+    /// one only the directory itself counts.
+    fn around(cwd: &Path) -> Places {
+        let root = cwd.ancestors().find(|dir| dir.join(".git").exists());
+        let within = |dir: &&Path| root.map_or(*dir == cwd, |root| dir.starts_with(root));
+        let file = |dir: &Path, name: &str| Some(dir.join(".spektacular").join(name)).filter(|file| file.exists());
+        let mut old = None;
+        for dir in cwd.ancestors().take_while(within) {
+            let found = file(dir, "config.json");
+            if found.is_some() {
+                return Places { project: found, folder: dir.into(), old, ..Places::default() };
+            }
+            old = old.or_else(|| file(dir, "config.yaml"));
+        }
+        let folder = root.unwrap_or(cwd).to_owned();
+        Places { project: Some(folder.join(".spektacular/config.json")), folder, old, ..Places::default() }
+    }
+}
+
+fn unusable(path: &Path, why: &str) -> Failure {
+    Failure::new(Code::InvalidConfig, format!("{}: {why}.", path.display()))
+}
+
+/// The text of a file, known to be one JSON object. `None`: there is no file. An empty one is an empty object.
+pub(super) fn read(path: &Path) -> Result<Option<String>, Failure> {
+    let meta = match fs::metadata(path) {
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return Ok(None),
+        meta => meta.map_err(|_| unusable(path, "the file cannot be read: check its permissions"))?,
+    };
+    if !meta.is_file() || meta.len() > FILE_BYTES {
+        return Err(unusable(path, "this is no file of at most 4 MiB: put a configuration there"));
+    }
+    let mut bytes = Vec::new();
+    let done = File::open(path).and_then(|file| file.take(FILE_BYTES).read_to_end(&mut bytes));
+    done.map_err(|_| unusable(path, "the file cannot be read: check its permissions"))?;
+    let bytes = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(&bytes);
+    if bytes.iter().all(u8::is_ascii_whitespace) {
+        return Ok(Some("{}\n".into()));
+    }
+    parse(bytes).map(Some).map_err(|why| unusable(path, &why))
+}
+
+/// A text that is one JSON object. Error: where it is not.
+fn parse(bytes: &[u8]) -> Result<String, String> {
+    let value: serde_json::Value = serde_json::from_slice(bytes).map_err(|error| {
+        // Its own words could quote the file.
+        let what = match error.classify() {
+            Category::Eof => "the file ends in the middle of the JSON",
+            _ => "this is no JSON",
+        };
+        format!("line {}, column {}: {what}: correct it there", error.line(), error.column())
+    })?;
+    if !value.is_object() {
+        return Err("line 1: a configuration is one JSON object: put { and } around it".into());
+    }
+    Ok(String::from_utf8_lossy(bytes).into_owned())
+}
+
+/// Changes a file: `change` gets its text. Either all of the new text is there afterwards or all of the old one.
+/// Nobody else of this program changes it meanwhile. `mode`: that of a new file.
+pub(super) fn change(
+    path: &Path,
+    mode: u32,
+    change: impl FnOnce(Option<&str>) -> Result<String, Failure>,
+) -> Result<(), Failure> {
+    let denied = |_| unusable(path, "the file cannot be written: check the permissions of its folder");
+    // What a link points to is changed, not the link.
+    let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let folder = target.parent().unwrap_or(Path::new("/"));
+    fs::create_dir_all(folder).map_err(denied)?;
+    let lock = File::open(folder).map_err(denied)?;
+    // Some file systems have no locks. There the last of two changes at once wins.
+    let _ = lock.lock();
+    let old = read(&target)?;
+    let new = change(old.as_deref())?;
+    parse(new.as_bytes()).map_err(|_| unusable(path, "the change would break the file: edit it by hand"))?;
+    let kept = fs::metadata(&target).ok().map(|meta| meta.permissions());
+    replace(&target, folder, mode, kept, &new).map_err(denied)
+}
+
+fn replace(target: &Path, folder: &Path, mode: u32, kept: Option<Permissions>, text: &str) -> io::Result<()> {
+    let name = target.file_name().unwrap_or_default().to_string_lossy();
+    let temporary = folder.join(format!(".{name}.{}.tmp", std::process::id()));
+    // One that is there is the rest of a process that had this id and was killed.
+    let _ = fs::remove_file(&temporary);
+    let written = File::options().write(true).create_new(true).mode(mode).open(&temporary).and_then(|mut file| {
+        file.write_all(text.as_bytes())?;
+        kept.map_or(Ok(()), |kept| file.set_permissions(kept))?;
+        file.sync_all()?;
+        fs::rename(&temporary, target)
+    });
+    if written.is_err() {
+        let _ = fs::remove_file(&temporary);
+    }
+    written
+}

@@ -1,0 +1,49 @@
+//! The debug log: a recording of each run, in a folder, named by date, agent and command.
+
+use crate::recording::private;
+use std::fs::{self, File};
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+use time::OffsetDateTime;
+use time::macros::format_description;
+
+/// How many runs of one second get a name.
+const TRIES: u32 = 1000;
+
+/// Where runs are recorded by themselves.
+#[derive(Clone, Debug)]
+pub struct DebugLog {
+    /// The folder. It is made if it is not there.
+    pub dir: PathBuf,
+    /// The command that runs the agent.
+    pub command: &'static str,
+}
+
+impl DebugLog {
+    /// Opens the file of a run that begins now. The date is UTC.
+    pub(super) fn open(&self, agent: &str, now: SystemTime) -> io::Result<File> {
+        make(&self.dir)?;
+        let date = OffsetDateTime::from(now)
+            .format(format_description!("[year]-[month]-[day]_[hour][minute][second]"))
+            .map_err(io::Error::other)?;
+        let name = format!("{date}_{agent}_{}", self.command);
+        for number in 1..=TRIES {
+            let number = if number == 1 { String::new() } else { format!("-{number}") };
+            match private().create_new(true).open(self.dir.join(format!("{name}{number}.jsonl"))) {
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+                done => return done,
+            }
+        }
+        Err(ErrorKind::AlreadyExists.into())
+    }
+}
+
+/// Makes the folder. A new one tells git to leave it alone: logs are neither to be committed nor work of the agent.
+fn make(dir: &Path) -> io::Result<()> {
+    if !dir.is_dir() {
+        fs::create_dir_all(dir)?;
+        fs::write(dir.join(".gitignore"), "*\n")?;
+    }
+    Ok(())
+}
