@@ -27,6 +27,7 @@ fn agent(script: &str) -> TempDir {
 fn spektacular(agent: &TempDir) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_spektacular"));
     command.args(["adhoc", "--output", "json"]).current_dir(agent.path());
+    command.env_clear().env("HOME", agent.path());
     command.env("PATH", format!("{}:/usr/bin:/bin", agent.path().display()));
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command

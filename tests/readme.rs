@@ -16,6 +16,8 @@ fn the_session_at_the_top_is_a_real_one() {
         .args(flags.split(' '))
         .arg(format!("say {prompt}"))
         .current_dir(folder.path())
+        .env_clear()
+        .env("HOME", folder.path())
         .stdin(Stdio::null())
         .output()
         .unwrap();

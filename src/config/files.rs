@@ -42,7 +42,9 @@ impl Places {
     /// The project around a directory: the nearest folder with a file, up to the root of the git work tree. Outside of
     /// one only the directory itself counts.
     fn around(cwd: &Path) -> Places {
-        let root = cwd.ancestors().find(|dir| dir.join(".git").exists());
+        // As git has it: a file that leads elsewhere, or a folder that is a repository.
+        let is_root = |dir: &&Path| dir.join(".git").is_file() || dir.join(".git/HEAD").exists();
+        let root = cwd.ancestors().find(is_root);
         let within = |dir: &&Path| root.map_or(*dir == cwd, |root| dir.starts_with(root));
         let file = |dir: &Path, name: &str| Some(dir.join(".spektacular").join(name)).filter(|file| file.exists());
         let mut old = None;

@@ -162,12 +162,41 @@ impl Case {
             None => Command::new(binary),
         };
         command.args(["adhoc", "--output", "json"]).args(&self.args);
+        self.surround(&mut command);
+        command
+    }
+
+    /// The directory and the clean environment of everything that runs here.
+    fn surround(&self, command: &mut Command) {
         command.env_clear().current_dir(self.work());
         command.env("PATH", format!("{}:/usr/bin:/bin", self.path("bin").display()));
         command.env("HOME", self.path("home")).env("LANG", "C.UTF-8").env("TMPDIR", self.path("tmp"));
         command.env(MARKER, &self.marker);
         command.envs(self.env.iter().map(|(k, v)| (k, v)));
+    }
+
+    /// A command of the program that is no run of the protocol, in a folder of the case.
+    pub(crate) fn other(&self, folder: &str, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_spektacular"));
+        self.surround(&mut command);
+        command.args(args).current_dir(self.path(folder)).stdin(Stdio::null());
         command
+    }
+
+    /// Writes a file, and the folders that it is in.
+    pub(crate) fn file(self, name: &str, content: &str) -> Case {
+        let path = self.path(name);
+        fs::create_dir_all(path.parent().expect("a folder")).expect("mkdir");
+        fs::write(path, content).expect("a file");
+        self
+    }
+
+    /// Puts a program on PATH.
+    pub(crate) fn program(self, name: &str, script: &str) -> Case {
+        use std::os::unix::fs::PermissionsExt;
+        let case = self.file(&format!("bin/{name}"), script);
+        fs::set_permissions(case.path(&format!("bin/{name}")), fs::Permissions::from_mode(0o755)).expect("chmod");
+        case
     }
 
     pub(crate) fn spawn(self) -> Session {
