@@ -116,7 +116,7 @@ pub fn load() -> Loaded {
         ));
     }
     let read = environment(|name| std::env::var_os(name).map(|value| value.into_string().ok()));
-    loaded.config.environment = loaded.take(read.map(Some));
+    loaded.config.environment = loaded.take(Ok(Some(read)));
     loaded
 }
 
@@ -195,7 +195,7 @@ fn all(text: &str) -> Vec<(String, &RawValue)> {
 
 /// Reads the variables; an empty one counts as not set. Somebody set such a variable for this very process, so a value
 /// that does not fit is an error, as that of a flag is. `variable`: `Some(None)` is one that is no UTF-8.
-fn environment(variable: impl Fn(&str) -> Option<Option<String>>) -> Result<Read, Failure> {
+fn environment(variable: impl Fn(&str) -> Option<Option<String>>) -> Read {
     let mut read = Read::default();
     for key in KEYS {
         let name = key.variable();
@@ -205,11 +205,12 @@ fn environment(variable: impl Fn(&str) -> Option<Option<String>>) -> Result<Read
         match value {
             Ok(raw) => _ = read.layer.insert(key.name.into(), Value { raw, origin }),
             Err(why) => {
-                return Err(Failure::new(Code::InvalidConfig, format!("The variable {name}: {why}.")));
+                let failure = Failure::new(Code::InvalidConfig, format!("The variable {name}: {why}."));
+                read.failure = read.failure.or(Some(failure));
             }
         }
     }
-    Ok(read)
+    read
 }
 
 impl Config {

@@ -383,7 +383,7 @@ fn a_projects_file_needs_trust_for_what_could_do_harm() {
     }
 
     let trusted = ok(&case, &["trust"]);
-    assert!(trusted.contains("is trusted as it is now, with: add_dirs, agent_args, agents,"), "{trusted}");
+    assert!(trusted.contains("is trusted as it is now, with: add_dirs, agent, agent_args,"), "{trusted}");
     assert_eq!(config(&case, &["list"]).err, "");
     assert_eq!(
         fs::metadata(case.path("home/.config/spektacular/trusted.json")).unwrap().permissions().mode() & 0o777,
@@ -441,7 +441,8 @@ fn ok_despite(case: &Case, args: &[&str]) {
 #[test]
 fn the_help_names_every_key() {
     let text = help::command("config").unwrap().more;
-    let (free, rest) = text.split_once("For the others").unwrap();
+    let (_, keys) = text.split_once("count from it unasked:").unwrap();
+    let (free, rest) = keys.split_once("For the others").unwrap();
     let words = |text: &'static str| text.split_whitespace().collect::<Vec<_>>();
     for key in KEYS {
         let is_free = key.care == spektacular::config::Care::Free;

@@ -5,6 +5,8 @@
 mod support;
 
 use serde_json::{Value, json};
+use spektacular::agent::registry::{Agents, Dialect};
+use spektacular::config::agents::Entry;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
@@ -157,7 +159,10 @@ fn a_broken_file_ends_the_run_with_a_frame() {
 
 #[test]
 fn a_variable_that_does_not_fit_is_an_error() {
-    let outcome = run(hello(&[]).env("SPEKTACULAR_TIMEOUT_S", "private"), json!({}));
+    let case = hello(&[]).env("SPEKTACULAR_TIMEOUT_S", "private").env("SPEKTACULAR_OUTPUT", "json");
+    let frame = case.other("work", &["adhoc", "Go"]).output().unwrap().stdout;
+    assert!(String::from_utf8(frame).unwrap().contains("invalid_config"), "the other variables still count");
+    let outcome = run(case, json!({}));
     let message = outcome.failed("invalid_config")["message"].clone();
     assert_eq!(message, "The variable SPEKTACULAR_TIMEOUT_S: timeout_s must be a number of seconds above 0.");
 }
@@ -183,7 +188,7 @@ fn what_is_ignored_is_a_warning_and_the_run_goes_on_unless_it_protects() {
 #[test]
 fn a_cloned_project_gets_nothing_dangerous_unasked() {
     let file = json!({
-        "model": "theirs", "permissions": "allow", "env": {"ADDED": "yes"}, "agent_args": ["--evil"],
+        "model": "theirs", "agent": "goose", "permissions": "allow", "env": {"ADDED": "yes"}, "agent_args": ["--evil"],
         "agents": {"claude": {"command": "/bin/false"}}, "debug": {"enabled": true}, "max_cost_usd": 1000
     });
     let outcome = run(hello(&[(PROJECT, file)]), json!({}));
@@ -194,7 +199,7 @@ fn a_cloned_project_gets_nothing_dangerous_unasked() {
     assert_eq!(outcome.log().env("ADDED"), None);
     let said = warnings(&outcome);
     assert_eq!(said.len(), 1, "{said:?}");
-    assert!(said[0].contains("agent_args, agents, debug, env, max_cost_usd, permissions: ignored"), "{said:?}");
+    assert!(said[0].contains("agent, agent_args, agents, debug, env, max_cost_usd, permissions: ignored"), "{said:?}");
     assert!(!outcome.case().path("work/.spektacular/debug").exists());
 }
 
@@ -260,6 +265,29 @@ fn the_default_agent_comes_from_the_configuration() {
     let outcome = run(case, json!({}));
     outcome.completed();
     assert_eq!(outcome.frames[0]["payload"]["agent"]["name"], "mine");
+}
+
+#[test]
+fn the_reference_names_every_built_in_agent_and_every_field_of_an_entry() {
+    let page = include_str!("../src/protocol/reference.md");
+    let agents = Agents::built_in();
+    let names: Vec<&str> = agents.iter().map(|agent| agent.name.as_str()).collect();
+    assert!(names.is_sorted() && names.len() > 20, "{names:?}");
+    for name in names.iter().chain(Entry::NAMES) {
+        assert!(page.contains(&format!("`{name}`")), "the reference lacks {name}");
+    }
+    for (name, _) in Dialect::ALL {
+        assert!(page.contains(&format!("`\"{name}\"`")) && Dialect::EXPECTED.contains(name), "{name}");
+    }
+}
+
+#[test]
+fn a_further_built_in_agent_starts_as_its_table_says() {
+    let case = Case::new().program("droid", ACP_AGENT);
+    let outcome = run(case, json!({"agent": "droid"}));
+    outcome.completed();
+    assert_eq!(outcome.log().argv(), ["exec", "--output-format", "acp"]);
+    assert_eq!(outcome.log().env("DROID_DISABLE_AUTO_UPDATE").as_deref(), Some("true"));
 }
 
 /// The files in a folder, sorted, without those that begin with a dot.

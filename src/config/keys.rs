@@ -48,7 +48,8 @@ pub const OF_ONE_RUN: &[&str] = &["prompt", "session_id", "metadata"];
 /// Every key but those of `agents`.
 pub static KEYS: &[Key] = &[
     Key { name: "output", built_in: Some("\"cli\""), care: Care::Free, kind: Kind::Output },
-    field("agent", Some("\"claude\""), Care::Free),
+    // Not every agent asks before it acts, and some are fetched when they are first named.
+    field("agent", Some("\"claude\""), Care::Trusted),
     field("model", None, Care::Free),
     field("effort", None, Care::Free),
     field("system_prompt", None, Care::Trusted),

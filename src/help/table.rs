@@ -83,14 +83,14 @@ set and unset change the project's file, or with --global the user's. VALUE is J
 list masks secrets; get does not.
 
 A project's file comes with the project. Only these keys count from it unasked:
-  output agent model effort interactive timeout_s start_timeout_s idle_timeout_s tool_timeout_s question_timeout_s
+  output model effort interactive timeout_s start_timeout_s idle_timeout_s tool_timeout_s question_timeout_s
   on_question_timeout progress heartbeat_s max_frame_bytes output_schema completion_marker question_markers
 For the others read the file, then run `spektacular config trust`. A change of the file takes that back, unless it was
 made by set or unset. To take it back yourself, delete the entry in trusted.json beside the user's file.
 
 Further keys:
-  system_prompt cwd add_dirs permissions allowed_tools disallowed_tools mcp_servers max_turns max_cost_usd env env_allow
-  secrets agent_args raw_prompt
+  agent system_prompt cwd add_dirs permissions allowed_tools disallowed_tools mcp_servers max_turns max_cost_usd env
+  env_allow secrets agent_args raw_prompt
   debug.enabled  record every run, redacted
   debug.log_dir  where, by default .spektacular/debug/logs in the project's folder
   agents.NAME    an agent, or changes to a built-in one. Fields: driver command args env model display_name
