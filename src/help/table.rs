@@ -80,7 +80,7 @@ Layers, the last one wins:
 What an agent has of its own (agents.NAME.model) goes between the files and the environment.
 
 set and unset change the project's file, or with --global the user's. VALUE is JSON where that fits the key, else text.
-list masks secrets; get does not.
+get and unset exit 1 where nothing is set. list masks secrets; get does not.
 
 A project's file comes with the project. Only these keys count from it unasked:
   output model effort interactive timeout_s start_timeout_s idle_timeout_s tool_timeout_s question_timeout_s
