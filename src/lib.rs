@@ -17,8 +17,8 @@
 //!
 //! | module | what is there |
 //! |---|---|
-//! | [`cli`], [`help`] | argv → what was asked for; one table of flags for parser and help |
-//! | [`cmd`] | the commands: `adhoc`, `replay` |
+//! | [`cli`], [`help`] | argv → what was asked for; one table of flags for parser, help, completions and manual page |
+//! | [`cmd`] | the commands: `adhoc`, `replay`, `completions`, `man` |
 //! | [`protocol`] | messages in, frames out; limits, words, questions and the check of answers |
 //! | [`run`] | one run: a pure state machine; questions, policies, deadlines, the ladder that stops an agent |
 //! | [`agent`] | the [`agent::Driver`] trait, the dialects, the registry of agents |
@@ -27,6 +27,7 @@
 //! | [`failure`] | every failure code with its exit code |
 //! | [`redact`] | what must not be seen, and how it is found, also over pieces |
 //! | [`recording`] | the format of recorded dialogues |
+//! | [`suggest`] | what somebody probably meant to type |
 //! | [`clean`] | agent text without escape sequences |
 //!
 //! Dependencies point one way: `main → cmd → terminal → session → run → {agent, protocol}`. `protocol` knows no
@@ -60,4 +61,5 @@ pub mod recording;
 pub mod redact;
 pub mod run;
 pub mod session;
+pub mod suggest;
 pub mod terminal;

@@ -23,6 +23,8 @@ fn run(args: Vec<OsString>) -> u8 {
     match cli::parse(args) {
         Ok(Typed::Print(text)) => u8::from(!session::print(&text)),
         Ok(Typed::Adhoc(adhoc)) => cmd::adhoc::run(*adhoc),
+        Ok(Typed::Completions(shell)) => cmd::manual::completions(shell),
+        Ok(Typed::Man) => cmd::manual::man(),
         Ok(Typed::Replay(replay)) => cmd::replay::run(&replay),
         Err(wrong) if wants_json => cmd::adhoc::refuse(Failure::new(Code::Usage, wrong)),
         Err(wrong) => {
