@@ -274,7 +274,7 @@ fn a_file_that_cannot_be_read_says_why() {
     let case = Case::with(Script::hello()).args(&["--prompt-file", "mine"]);
     let path = case.path("work/mine");
     fs::write(&path, "go").unwrap();
-    fs::set_permissions(&path, fs::Permissions::from_mode(0)).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o000)).unwrap();
     let readable = fs::read(&path).is_ok();
     let outcome = case.spawn().finish();
     if readable {
