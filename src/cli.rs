@@ -6,6 +6,7 @@ pub use adhoc::{Adhoc, Output};
 
 use crate::help::complete::Shell;
 use crate::help::{self, Command, Flag};
+use crate::suggest::hint;
 use lexopt::Arg;
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
@@ -86,9 +87,8 @@ fn completions(words: &[OsString]) -> Result<Typed, Wrong> {
     let [name] = words else { return Err(format!("Name one shell: {}.", Shell::NAMES.join(", "))) };
     let name = name.to_string_lossy();
     let shell = Shell::from_name(&name).ok_or_else(|| {
-        let meant = help::did_you_mean(&name, Shell::NAMES.iter().copied());
-        let meant = meant.map(|meant| format!(" Did you mean {meant}?")).unwrap_or_default();
-        format!("There is no such shell here.{meant} Name one: {}.", Shell::NAMES.join(", "))
+        let hint = hint(&name, Shell::NAMES.iter().copied());
+        format!("There is no such shell here.{hint} Name one: {}.", Shell::NAMES.join(", "))
     });
     shell.map(Typed::Completions)
 }

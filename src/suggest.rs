@@ -9,6 +9,11 @@ pub fn did_you_mean<'a>(typed: &str, names: impl Iterator<Item = &'a str>) -> Op
         .map(|(_, name)| name)
 }
 
+/// The same as a sentence with a blank before it; nothing where nothing is near.
+pub fn hint<'a>(typed: &str, names: impl Iterator<Item = &'a str>) -> String {
+    did_you_mean(typed, names).map(|name| format!(" Did you mean {name}?")).unwrap_or_default()
+}
+
 /// How many characters must be put in, taken out, changed, or (as one) swapped with their neighbour.
 fn distance(a: &str, b: &str) -> usize {
     let sorted = |text: &str| {

@@ -83,7 +83,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("session", &["agent", "clean", "failure", "protocol", "recording", "redact", "run", "suggest"]),
     ("terminal", &["clean", "failure", "protocol", "session"]),
     ("help", &["suggest"]),
-    ("cli", &["help", "protocol"]),
+    ("cli", &["help", "protocol", "suggest"]),
     ("cmd", &["agent", "clean", "cli", "failure", "help", "protocol", "recording", "run", "session", "terminal"]),
 ];
 

@@ -7,7 +7,7 @@ use crate::protocol::question::{Given, PathFact};
 use crate::protocol::request::{Options, Problem, Settings};
 use crate::redact::Redactor;
 use crate::run::{Answered, Start};
-use crate::suggest::did_you_mean;
+use crate::suggest::hint;
 use serde_json::value::RawValue;
 use std::io::Read;
 use std::path::Path;
@@ -37,9 +37,8 @@ pub(crate) fn settings(options: Options, wrong: Option<Problem>, agents: &Agents
     let prompt = options.prompt.clone().ok_or_else(|| bad("run.start: `prompt` must be a non-empty string.".into()))?;
     let name = options.agent.clone().unwrap_or_else(|| registry::DEFAULT.into());
     let agent = agents.find(&name).ok_or_else(|| {
-        let meant = did_you_mean(&name, agents.iter().map(|agent| agent.name.as_str()));
-        let meant = meant.map(|meant| format!(" Did you mean {meant}?")).unwrap_or_default();
-        bad(format!("run.start: `agent` must be one of: {}.{meant}", agents.names()))
+        let hint = hint(&name, agents.iter().map(|agent| agent.name.as_str()));
+        bad(format!("run.start: `agent` must be one of: {}.{hint}", agents.names()))
     })?;
     let own = std::env::current_dir().ok();
     let wanted = options.cwd.as_ref().map(Path::new).unwrap_or(Path::new(""));
