@@ -121,7 +121,16 @@ fn neither_the_protocol_nor_the_run_names_an_agent() {
 #[test]
 fn processes_start_in_few_places_and_output_has_two_doors() {
     let words = [
-        ("Command::new", &["src/session/child.rs", "src/session/guard.rs", "src/session/git/query.rs"][..]),
+        (
+            "Command::new",
+            &[
+                "src/session/child.rs",
+                "src/session/guard.rs",
+                "src/session/git/query.rs",
+                "src/session/handover.rs",
+                "src/session/query.rs",
+            ][..],
+        ),
         ("println!", &[]),
         ("eprintln!", &[]),
         ("dbg!", &[]),

@@ -16,6 +16,8 @@ use std::path::Path;
 
 /// The longest prompt that is read from a file or a pipe, in bytes: as long as the longest inbound line.
 const PROMPT_BYTES: u64 = limits::INBOUND_LINE_BYTES as u64;
+/// What a dry run takes for a prompt when none is given.
+const STAND_IN: &str = "{prompt}";
 
 /// Runs it; gives the exit code.
 pub fn run(adhoc: Adhoc) -> u8 {
@@ -80,7 +82,7 @@ fn json(adhoc: Adhoc, loaded: Loaded) -> u8 {
         Ok(given) => given,
         Err(message) => return refuse_with(adhoc, loaded, Failure::new(Code::Usage, message)),
     };
-    let read_messages = adhoc.read_messages;
+    let (read_messages, dry_run) = (adhoc.read_messages, adhoc.dry_run);
     let mut setup = setup(adhoc, loaded, Box::new(JsonFront));
     if let Some(prompt) = given {
         setup.source = if read_messages { Source::JsonLines } else { Source::Nothing };
@@ -88,7 +90,34 @@ fn json(adhoc: Adhoc, loaded: Loaded) -> u8 {
         let interactive = (!read_messages).then_some(false);
         setup.first = Some(start(Options { prompt: Some(prompt), interactive, ..Options::default() }));
     }
+    if dry_run {
+        return plan(setup, Output::Json);
+    }
     session::run(setup).code
+}
+
+/// `--dry-run`: shows what this run would start. One that would be refused is refused here too.
+fn plan(setup: Setup, output: Output) -> u8 {
+    let given = setup.first.as_ref().and_then(|first| match &first.message {
+        Message::Start(start) => Some(start.0.clone()),
+        _ => None,
+    });
+    let prompt = Some(STAND_IN.to_owned());
+    let options = given.unwrap_or(Options { prompt, ..Options::default() });
+    match session::plan::plan(options, &setup) {
+        Ok(plan) => super::plan::show(&plan, output),
+        Err(failure) => {
+            session::run(Setup {
+                refused: Some(failure),
+                first: None,
+                source: Source::Nothing,
+                record: None,
+                debug_log: None,
+                ..setup
+            })
+            .code
+        }
+    }
 }
 
 fn start(options: Options) -> Inbound {
@@ -96,8 +125,10 @@ fn start(options: Options) -> Inbound {
 }
 
 fn cli(adhoc: Adhoc, loaded: Loaded) -> u8 {
+    let dry_run = adhoc.dry_run;
     let given = prompt(&adhoc).and_then(|given| match given {
         Some(prompt) => Ok(prompt),
+        None if dry_run => Ok(STAND_IN.to_owned()),
         None if std::io::stdin().is_terminal() => {
             Err("Give a prompt: spektacular adhoc \"what is to be done\".".to_owned())
         }
@@ -122,6 +153,9 @@ fn cli(adhoc: Adhoc, loaded: Loaded) -> u8 {
         ..Options::default()
     };
     setup.first = Some(start(options));
+    if dry_run {
+        return plan(setup, Output::Cli);
+    }
     let Ended { code, signal } = session::run(setup);
     // As shells expect of a program that a signal ended.
     signal.and_then(|signal| u8::try_from(128 + signal).ok()).unwrap_or(code)

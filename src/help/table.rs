@@ -57,6 +57,29 @@ const ADHOC: &[Flag] = &[
     own("on-eof", "WHAT", Value::Text, "when stdin ends: continue (default) or cancel"),
     own("record", "FILE", Value::Text, "record the dialogue with the agent, redacted"),
     own("mirror-stderr", "", Value::Switch("true"), "copy the agent's stderr to ours, redacted"),
+    own("dry-run", "", Value::Switch("true"), "show what would be started, and start nothing"),
+];
+
+const OUTPUT: Flag = own("output", "MODE", Value::Text, "cli (default) for a person, json for a program");
+const AGENT: Flag = Flag { short: Some('a'), ..own("agent", "NAME", Value::Text, "which agent (default claude)") };
+
+const AGENTS: &[Flag] = &[OUTPUT];
+
+const EXPORT: &[Flag] = &[
+    AGENT,
+    own("out", "FILE", Value::Text, "write to a file, as a whole or not at all"),
+    own("force", "", Value::Switch("true"), "let --out replace a file"),
+    OUTPUT,
+];
+
+const OPEN: &[Flag] = &[
+    AGENT,
+    Flag { short: Some('m'), ..own("model", "NAME", Value::Text, "the model, in the agent's own words") },
+    own("session", "ID", Value::Text, "go on with this session of the agent"),
+    Flag { short: Some('C'), ..own("cwd", "DIR", Value::Text, "the agent's working directory") },
+    own("env", "NAME=VALUE", Value::Pair, "a variable for the agent's environment"),
+    own("agent-arg", "ARG", Value::Item, "an argument for the agent's own command line"),
+    own("yes", "", Value::Switch("true"), "let the agent do without asking what it would ask for"),
 ];
 
 const CONFIG: &[Flag] = &[
@@ -122,6 +145,27 @@ pub const COMMANDS: &[Command] = &[
         about: "show or change the configuration",
         flags: CONFIG,
         more: CONFIG_MORE,
+    },
+    Command {
+        name: "agents",
+        usage: "list | check [NAME]",
+        about: "list the agents, or check which are ready here",
+        flags: AGENTS,
+        more: "check looks for the program, its version and a log-in. It calls no model and writes nothing.\nAn agent that is missing is no error.\n\nExamples:\n  spektacular agents list\n  spektacular agents check codex --output json\n",
+    },
+    Command {
+        name: "export",
+        usage: "[FLAGS] SESSION",
+        about: "print a session as the agent itself keeps it",
+        flags: EXPORT,
+        more: "It is the agent's own data, byte for byte: nothing in it is redacted.\nWith --output json it is a string in {success, agent, session_id, export_data}.\n\nExample:\n  spektacular export --agent codex 01a200fd-0dba-7351-aa73-9dae1b4ca807 --out session.jsonl\n",
+    },
+    Command {
+        name: "open",
+        usage: "[FLAGS] [PROMPT...]",
+        about: "hand the terminal to the agent's own interface",
+        flags: OPEN,
+        more: "The exit code is the agent's, or 128 and the signal that ended it.\nWhat the agent leaves running is left alone. The prompt can be read in the process list.\n\nExample:\n  spektacular open --agent opencode \"explain this repository\"\n",
     },
     Command { name: "protocol", usage: "", about: "print the reference of the protocol", flags: &[], more: "" },
     Command {
