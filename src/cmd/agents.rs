@@ -153,7 +153,7 @@ fn told(agent: &Agent, native: &Native) -> Option<String> {
     let args = own.into_iter().chain([version.flag.to_owned()]).collect();
     let answer = ask(&Asked { base: &agent.base, args, env, limit: VERSION_LIMIT, bytes: FILE_BYTES })?;
     let output = String::from_utf8(answer.output).ok().filter(|_| answer.code == Some(0))?;
-    // "2.1.330 (Claude Code)", "codex-cli 0.169.0", "0.61.0".
+    // It may stand alone, before a name or after one.
     let is_version = |word: &&str| word.starts_with(|c: char| c.is_ascii_digit()) && word.contains('.');
     let word = output.split_whitespace().map(|word| word.trim_start_matches('v')).find(is_version)?;
     (word.len() <= 64 && word.chars().all(|c| c.is_ascii_graphic())).then(|| word.to_owned())

@@ -92,11 +92,9 @@ fn wait(pid: Pid, signals: &mut Signals) -> Option<WaitStatus> {
         // The first look catches an agent that was over before the signals were asked for.
         match waitpid(Some(pid), WaitOptions::NOHANG | WaitOptions::UNTRACED) {
             Ok(Some((_, status))) if status.stopped() => {
-                // A stop is told once: one of the agent's is one of ours.
+                // A stop is told once: one of the agent's is one of ours. A shell continues the whole group, so we do
+                // not continue the agent: that could undo a further Ctrl-Z.
                 stop_ourselves();
-                // Whoever continues us alone means the agent.
-                let _ = kill_process(pid, Signal::CONT);
-                continue;
             }
             Ok(Some((_, status))) => return Some(status),
             Ok(None) => {}
