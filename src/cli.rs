@@ -1,9 +1,11 @@
 //! argv → what was asked for. Nothing is touched here: no file, no terminal, no environment.
 
 mod adhoc;
+mod agents;
 mod config;
 
 pub use adhoc::{Adhoc, Output};
+pub use agents::{Agents, Export, Open, What};
 pub use config::{Action, Config};
 
 use crate::help::complete::Shell;
@@ -25,6 +27,12 @@ pub enum Typed {
     Adhoc(Box<Adhoc>),
     /// `config`.
     Config(Config),
+    /// `agents`.
+    Agents(Agents),
+    /// `export`.
+    Export(Export),
+    /// `open`.
+    Open(Box<Open>),
     /// `replay`.
     Replay(Replay),
     /// `completions`.
@@ -170,6 +178,9 @@ fn of_command(command: &'static Command, mut parser: lexopt::Parser) -> Result<T
         "man" => Ok(Typed::Man),
         "adhoc" => adhoc::read(given, values).map(|adhoc| Typed::Adhoc(Box::new(adhoc))),
         "config" => config::read(given, values).map(Typed::Config),
+        "agents" => agents::agents(given, values).map(Typed::Agents),
+        "export" => agents::export(given, values).map(Typed::Export),
+        "open" => agents::open(given, values).map(|open| Typed::Open(Box::new(open))),
         _ => replay(&given, values).map(Typed::Replay),
     }
 }

@@ -111,8 +111,9 @@ fn dependencies_point_one_way() {
 }
 
 #[test]
-fn neither_the_protocol_nor_the_run_names_an_agent() {
-    for (path, text) in rust_files("src/protocol").into_iter().chain(rust_files("src/run")) {
+fn neither_the_protocol_nor_the_run_nor_a_command_names_an_agent() {
+    let folders = ["src/protocol", "src/run", "src/cmd"].into_iter();
+    for (path, text) in folders.flat_map(rust_files) {
         for name in ["claude", "codex", "gemini", "opencode"] {
             assert!(!code(&text).to_lowercase().contains(name), "{} names {name}", path.display());
         }
@@ -122,7 +123,16 @@ fn neither_the_protocol_nor_the_run_names_an_agent() {
 #[test]
 fn processes_start_in_few_places_and_output_has_two_doors() {
     let words = [
-        ("Command::new", &["src/session/child.rs", "src/session/guard.rs", "src/session/git/query.rs"][..]),
+        (
+            "Command::new",
+            &[
+                "src/session/child.rs",
+                "src/session/guard.rs",
+                "src/session/git/query.rs",
+                "src/session/handover.rs",
+                "src/session/query.rs",
+            ][..],
+        ),
         ("println!", &[]),
         ("eprintln!", &[]),
         ("dbg!", &[]),

@@ -23,6 +23,7 @@ pub mod acp;
 pub mod claude;
 pub mod codex;
 pub mod json;
+pub mod native;
 pub mod registry;
 mod rpc;
 pub mod text;

@@ -46,6 +46,15 @@ impl Dialect {
 
     /// What a name of a dialect must be.
     pub const EXPECTED: &str = "one of \"acp\", \"claude\", \"codex\"";
+
+    /// Its name, as a configuration and a recording have it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Dialect::Claude => "claude",
+            Dialect::Codex => "codex",
+            Dialect::Acp => "acp",
+        }
+    }
 }
 
 /// An agent that is known without a configuration.

@@ -51,6 +51,8 @@ pub struct Adhoc {
     pub record: Option<PathBuf>,
     /// `--mirror-stderr`.
     pub mirror_stderr: bool,
+    /// `--dry-run`.
+    pub dry_run: bool,
     /// Defaults of run.start's fields.
     pub options: Options,
 }
@@ -179,6 +181,7 @@ fn own(adhoc: &mut Adhoc, flag: &Flag, value: OsString) -> Result<(), Wrong> {
         "answers" => adhoc.answers_file = Some(value.into()),
         "on-eof" => adhoc.cancel_on_eof = one_of(flag, value, &[("continue", false), ("cancel", true)])?,
         "record" => adhoc.record = Some(value.into()),
+        "dry-run" => adhoc.dry_run = true,
         "mirror-stderr" => adhoc.mirror_stderr = true,
         _ => debug_assert!(false, "a flag of the table that no command reads"),
     }

@@ -79,21 +79,36 @@ fn json(mut adhoc: Adhoc, loaded: Loaded) -> u8 {
         Ok(script) => script,
         Err(message) => return refuse_with(adhoc, loaded, Failure::new(Code::Usage, message)),
     };
-    let (prompt, read_messages) = (Prompt::of(&adhoc), adhoc.read_messages);
+    let (prompt, read_messages, dry_run) = (Prompt::of(&adhoc), adhoc.read_messages, adhoc.dry_run);
     let mut setup = setup(adhoc, loaded, Box::new(JsonFront), script);
-    let Some(prompt) = prompt else { return session::run(setup).code };
-    setup.source = if read_messages { Source::JsonLines } else { Source::Nothing };
     // Nobody was promised an answer: without messages there is nobody to ask.
-    let interactive = (!read_messages && setup.script.is_empty()).then_some(false);
-    let make = move || match prompt.read() {
-        Ok(text) => Ok(start(Options { prompt: Some(text), interactive, ..Options::default() })),
+    let nobody = prompt.is_some() && !read_messages && setup.script.is_empty();
+    let interactive = nobody.then_some(false);
+    let make = move |prompt: Prompt| match prompt.read() {
+        Ok(text) => Ok(Options { prompt: Some(text), interactive, ..Options::default() }),
         Err(message) => Err(Failure::new(Code::Usage, message)),
     };
-    setup.first = First::Awaited(Box::new(make));
+    if dry_run {
+        return plan(make(prompt.unwrap_or_else(Prompt::stand_in)), setup, Output::Json);
+    }
+    let Some(prompt) = prompt else { return session::run(setup).code };
+    setup.source = if read_messages { Source::JsonLines } else { Source::Nothing };
+    setup.first = First::Awaited(Box::new(move || make(prompt).map(start)));
     let last = Last::of(&setup.defaults.clone().over(setup.base.clone()), &setup.agents).filter(Last::has_folder);
     let ended = session::run(setup);
     keep(last, &ended);
     ended.code
+}
+
+/// `--dry-run`: shows what this run would start. One that would be refused is refused here too.
+fn plan(options: Result<Options, Failure>, setup: Setup, output: Output) -> u8 {
+    match options.and_then(|options| session::plan::plan(options, &setup)) {
+        Ok(plan) => super::plan::show(&plan, output),
+        Err(failure) => {
+            let (first, source) = (First::OnSource, Source::Nothing);
+            session::run(Setup { refused: Some(failure), first, source, record: None, debug_log: None, ..setup }).code
+        }
+    }
 }
 
 fn start(options: Options) -> Inbound {
@@ -101,7 +116,9 @@ fn start(options: Options) -> Inbound {
 }
 
 fn cli(mut adhoc: Adhoc, loaded: Loaded) -> u8 {
-    let prompt = Prompt::of(&adhoc).or_else(|| (!std::io::stdin().is_terminal()).then_some(Prompt::Stdin));
+    let dry_run = adhoc.dry_run;
+    let prompt = Prompt::of(&adhoc).or_else(|| dry_run.then(Prompt::stand_in));
+    let prompt = prompt.or_else(|| (!std::io::stdin().is_terminal()).then_some(Prompt::Stdin));
     let prompt = prompt.ok_or_else(|| "Give a prompt: spektacular adhoc \"what is to be done\".".to_owned());
     let ready = look_up(&mut adhoc, &loaded.config).and_then(|script| Ok((script, prompt?.read()?)));
     let (script, prompt) = match ready {
@@ -123,6 +140,9 @@ fn cli(mut adhoc: Adhoc, loaded: Loaded) -> u8 {
         progress: defaults.progress.or(Some(Level::Full)),
         ..Options::default()
     };
+    if dry_run {
+        return plan(Ok(options), setup, Output::Cli);
+    }
     setup.first = First::Ready(Box::new(start(options)));
     let last = Last::of(&defaults, &setup.agents);
     let ended = session::run(setup);

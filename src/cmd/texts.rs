@@ -20,6 +20,11 @@ pub(super) enum Prompt {
 }
 
 impl Prompt {
+    /// What a dry run takes for a prompt when none is given.
+    pub(super) fn stand_in() -> Prompt {
+        Prompt::Text("{prompt}".into())
+    }
+
     /// Where a command line says that it is.
     pub(super) fn of(adhoc: &Adhoc) -> Option<Prompt> {
         Some(match (&adhoc.prompt, &adhoc.prompt_file, adhoc.words.as_slice()) {

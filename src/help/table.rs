@@ -131,11 +131,35 @@ const ADHOC: &[Flag] = &[
     field("secret", "secrets", "TEXT", Value::Item, "a value to redact; others can read it in the process list"),
     own("record", "FILE", Value::Text, "record the dialogue with the agent, redacted"),
     own("mirror-stderr", "", Value::Switch("true"), "copy the agent's stderr to ours, redacted"),
+    own("dry-run", "", Value::Switch("true"), "show what would be started, and start nothing"),
+];
+
+const OUTPUT: Flag =
+    own("output", "MODE", Value::Text, "cli for a person, json for a program").values(&["cli", "json"]).default("cli");
+const AGENT: Flag = own("agent", "AGENT", Value::Text, "which agent").short('a').default("claude");
+
+const AGENTS: &[Flag] = &[OUTPUT.begins("Output")];
+
+const EXPORT: &[Flag] = &[
+    AGENT.begins("The session"),
+    own("out", "FILE", Value::Text, "write to a file, as a whole or not at all"),
+    own("force", "", Value::Switch("true"), "let --out replace a file"),
+    OUTPUT,
+];
+
+const OPEN: &[Flag] = &[
+    AGENT.begins("The agent"),
+    own("model", "NAME", Value::Text, "the model, in the agent's own words").short('m'),
+    own("session", "ID", Value::Text, "go on with this session of the agent"),
+    own("cwd", "DIR", Value::Text, "the agent's working directory").short('C'),
+    own("env", "NAME=VALUE", Value::Pair, "a variable for the agent's environment"),
+    own("agent-arg", "ARG", Value::Item, "an argument for the agent's own command line"),
+    own("yes", "", Value::Switch("true"), "let the agent do without asking what it would ask for"),
 ];
 
 const CONFIG: &[Flag] = &[
     own("global", "", Value::Switch("true"), "work on the user's file, not on the project's").begins("Configuration"),
-    own("output", "MODE", Value::Text, "cli for a person, json for machines").values(&["cli", "json"]).default("cli"),
+    OUTPUT,
 ];
 
 const REPLAY: &[Flag] = &[
@@ -224,6 +248,42 @@ pub const COMMANDS: &[Command] = &[
                 "an agent of your own",
             ),
         ],
+    },
+    Command {
+        name: "agents",
+        usage: "list | check [NAME]",
+        about: "list the agents, or check which are ready here",
+        flags: AGENTS,
+        words: Offers::Words(&["list", "check"]),
+        more: "check looks for the program, its version and a log-in. It calls no model and writes nothing.\n\
+               An agent that is missing is no error.",
+        examples: &[
+            ("spektacular agents list", "see what can be named"),
+            ("spektacular agents check codex --output json", "see whether one is ready, for a machine"),
+        ],
+    },
+    Command {
+        name: "export",
+        usage: "[FLAGS] SESSION",
+        about: "print a session as the agent itself keeps it",
+        flags: EXPORT,
+        words: Offers::Nothing,
+        more: "It is the agent's own data, byte for byte: nothing in it is redacted.\n\
+               With --output json it is a string in {success, agent, session_id, export_data}.",
+        examples: &[(
+            "spektacular export --agent codex 01a200fd-0dba-7351-aa73-9dae1b4ca807 --out session.jsonl",
+            "keep a session in a file",
+        )],
+    },
+    Command {
+        name: "open",
+        usage: "[FLAGS] [PROMPT...]",
+        about: "hand the terminal to the agent's own interface",
+        flags: OPEN,
+        words: Offers::Nothing,
+        more: "The exit code is the agent's, or 128 and the signal that ended it.\n\
+               What the agent leaves running is left alone. The prompt can be read in the process list.",
+        examples: &[("spektacular open --agent opencode \"explain this repository\"", "begin there with a prompt")],
     },
     Command {
         name: "protocol",

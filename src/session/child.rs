@@ -208,8 +208,13 @@ fn pipe() -> Result<(PipeReader, PipeWriter), Failure> {
     io::pipe().map_err(resources)
 }
 
+/// Our own environment with these variables over it.
+pub(super) fn environment_over(own: impl Iterator<Item = (OsString, OsString)>) -> BTreeMap<OsString, OsString> {
+    std::env::vars_os().chain(own).collect()
+}
+
 /// The agent's whole environment.
-fn environment(launch: &Launch, settings: &Settings, nonce: &str) -> BTreeMap<OsString, OsString> {
+pub(super) fn environment(launch: &Launch, settings: &Settings, nonce: &str) -> BTreeMap<OsString, OsString> {
     const ALWAYS: [&str; 7] = ["PATH", "HOME", "USER", "LANG", "LC_*", "TERM", "TMPDIR"];
     let matches = |pattern: &str, name: &str| match pattern.strip_suffix('*') {
         Some(prefix) => name.starts_with(prefix),
@@ -231,7 +236,7 @@ fn environment(launch: &Launch, settings: &Settings, nonce: &str) -> BTreeMap<Os
 }
 
 /// The program as an absolute path, found on the PATH that the agent will have.
-fn resolve(program: &Program, environment: &BTreeMap<OsString, OsString>, cwd: &Path) -> Option<PathBuf> {
+pub(super) fn resolve(program: &Program, environment: &BTreeMap<OsString, OsString>, cwd: &Path) -> Option<PathBuf> {
     let name = match program {
         Program::Myself => return Some(myself()),
         Program::Command(name) => name,
@@ -249,7 +254,8 @@ fn resolve(program: &Program, environment: &BTreeMap<OsString, OsString>, cwd: &
     candidates().find(executable).or_else(|| candidates().next())
 }
 
-fn not_found(install: Option<&str>) -> Failure {
+/// The agent's program is not there. `install`: how to get it.
+pub fn not_found(install: Option<&str>) -> Failure {
     let hint = install.map_or_else(String::new, |install| format!(" To get it: {install}."));
     Failure::new(
         Code::AgentNotFound,
@@ -260,7 +266,7 @@ fn not_found(install: Option<&str>) -> Failure {
 /// How often a program that is still being written is tried again, and how long between.
 const BUSY: (u32, Duration) = (3, Duration::from_millis(50));
 
-fn spawn(command: &mut Command, program: &Path, cwd: &Path) -> Result<Child, Failure> {
+pub(super) fn spawn(command: &mut Command, program: &Path, cwd: &Path) -> Result<Child, Failure> {
     let mut tries = 0;
     loop {
         match command.spawn() {

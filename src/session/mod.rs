@@ -12,10 +12,13 @@ mod effects;
 mod events;
 pub mod git;
 pub mod guard;
+pub mod handover;
 mod lines;
 mod outbox;
+pub mod plan;
 mod prepare;
 mod process;
+pub mod query;
 mod script;
 mod sources;
 mod stderr;
@@ -23,12 +26,14 @@ pub mod tree;
 mod tty;
 mod writer;
 
+pub use child::not_found as agent_not_found;
 pub use debug::DebugLog;
 pub use doors::{Front, JsonFront};
 pub use prepare::redactor_for;
 pub use script::Script;
 pub use sources::{Awaited, Control, First, Source, stdout_is_closed};
-pub use writer::{Chunk, diagnose, print};
+pub use tree::nonce;
+pub use writer::{Chunk, diagnose, print, print_bytes};
 
 use crate::agent::Launch;
 use crate::agent::registry::Agents;
@@ -163,7 +168,7 @@ pub fn run(setup: Setup) -> Ended {
     let _modes = (setup.source == Source::JsonLines).then(tty::LineModes::switch);
     let signals = sources::signals();
     tree::become_subreaper();
-    let nonce = tree::nonce();
+    let nonce = nonce();
     let redactor = prepare::redactor();
     let (control_in, control) = bounded(64);
     let (chunks, written) = writer_thread();

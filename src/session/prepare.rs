@@ -17,7 +17,7 @@ const VALUE_BYTES: u64 = 1 << 20;
 
 /// Settings that were checked against the machine.
 pub(crate) struct Ready {
-    settings: Settings,
+    pub(super) settings: Settings,
     agent: Agent,
 }
 

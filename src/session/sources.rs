@@ -153,7 +153,7 @@ pub(crate) fn is_child(signal: i32) -> bool {
 }
 
 /// The bits of the signals that were ignored before this process registered any: what nohup and `&` set.
-fn ignored_signals() -> u64 {
+pub(crate) fn ignored_signals() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)

@@ -137,6 +137,11 @@ impl Tree {
         tree
     }
 
+    /// The tree of what carries the nonce: for several at once, each of which descends from us.
+    pub(super) fn by_marker(nonce: String) -> Tree {
+        Tree::new(nonce)
+    }
+
     /// The tree of a program that is gone. Its agent is not our child, so the group is signalled only
     /// while the agent's start time matches.
     pub(super) fn of_the_dead(nonce: String, leader: Option<Id>) -> Tree {

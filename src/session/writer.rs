@@ -87,7 +87,12 @@ pub fn diagnose(text: &str) {
 
 /// A text on stdout, for commands that are no run. `false`: it could not be written.
 pub fn print(text: &str) -> bool {
-    stdout().is_some_and(|mut out| write_whole(&mut out, text.as_bytes()).is_ok())
+    print_bytes(text.as_bytes())
+}
+
+/// The same of what may be no text.
+pub fn print_bytes(bytes: &[u8]) -> bool {
+    stdout().is_some_and(|mut out| write_whole(&mut out, bytes).is_ok())
 }
 
 /// Writes all of it, in one write where the kernel takes it as one, also to a descriptor that somebody made

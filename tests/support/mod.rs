@@ -6,6 +6,7 @@ pub(crate) mod agent;
 pub(crate) mod check;
 pub(crate) mod io;
 pub(crate) mod outcome;
+pub(crate) mod plain;
 pub(crate) mod procs;
 
 use std::fs;

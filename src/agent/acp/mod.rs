@@ -8,6 +8,7 @@
 
 mod ask;
 mod errors;
+mod native;
 pub mod profile;
 mod session;
 #[cfg(test)]

@@ -1,6 +1,8 @@
 //! What differs between the agents that speak ACP. A further agent is a further profile here.
 
+use super::native;
 use crate::agent::Program;
+use crate::agent::native::{NONE, Native};
 
 /// One agent's ways.
 #[derive(Debug)]
@@ -21,6 +23,8 @@ pub struct Profile {
     pub(super) stops_when_denied: bool,
     /// Whether a turn's token counts cover all its requests. Else they are those of the last.
     pub(super) counts_turns: bool,
+    /// What it is beside ACP.
+    pub(crate) native: &'static Native,
 }
 
 /// The ways of the agent that this program starts, wherever it is installed; else of the agent with this name, which
@@ -50,6 +54,7 @@ pub static GEMINI: Profile = Profile {
     names_tools: false,
     stops_when_denied: false,
     counts_turns: true,
+    native: &native::GEMINI,
 };
 
 /// OpenCode (1.18.33).
@@ -70,6 +75,7 @@ pub static OPENCODE: Profile = Profile {
     names_tools: true,
     stops_when_denied: true,
     counts_turns: false,
+    native: &native::OPENCODE,
 };
 
 /// An agent of which nothing is known but that it speaks ACP.
@@ -82,4 +88,5 @@ pub static GENERIC: Profile = Profile {
     names_tools: false,
     stops_when_denied: false,
     counts_turns: false,
+    native: &NONE,
 };

@@ -8,9 +8,12 @@
 mod ask;
 mod errors;
 mod launch;
+mod native;
 mod speech;
 mod tools;
 mod usage;
+
+pub use self::native::NATIVE;
 
 use self::ask::Pending;
 use self::speech::{Speech, Stream, skip};

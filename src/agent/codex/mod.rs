@@ -10,8 +10,11 @@ mod ask;
 mod errors;
 mod items;
 mod launch;
+mod native;
 #[cfg(test)]
 mod tests;
+
+pub use self::native::NATIVE;
 
 use self::ask::Pending;
 use self::items::{Items, Spot};

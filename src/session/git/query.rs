@@ -1,18 +1,13 @@
 //! git, made harmless, and what it answers.
 
-use super::super::process::{signal_group, to_pid};
-use super::super::tree::{Signal, wait_without_reaping};
+use super::super::query::{self, Errors};
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, Metadata};
-use std::io::{self, Read};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::MetadataExt;
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::sync::mpsc::channel;
-use std::thread;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 /// Bytes of output of one git process, at most.
@@ -189,30 +184,11 @@ impl Git {
         deadline: Instant,
     ) -> Result<(Option<i32>, Vec<u8>), Incomplete> {
         in_time(deadline)?;
-        let (reader, writer) = io::pipe().map_err(|_| Incomplete)?;
-        let stderr = if errors { writer.try_clone().map_err(|_| Incomplete)?.into() } else { Stdio::null() };
         command.env_clear().envs(self.environment.iter().map(|(name, value)| (name, value)));
-        command.current_dir(&self.root).stdin(Stdio::null()).stdout(writer).stderr(stderr).process_group(0);
-        let mut child = command.spawn().map_err(|_| Incomplete)?;
-        // The command holds our ends of the pipe.
-        command.stdout(Stdio::null()).stderr(Stdio::null());
-        let pid = child.id();
-        let (sender, receiver) = channel();
-        let read = move || {
-            let mut output = Vec::new();
-            let whole = reader.take(OUTPUT_BYTES_MAX + 1).read_to_end(&mut output).is_ok();
-            wait_without_reaping(pid);
-            let _ = sender.send((whole && output.len() as u64 <= OUTPUT_BYTES_MAX).then_some(output));
-        };
-        let _ = thread::Builder::new().name("git-output".into()).spawn(read);
-        let output = receiver.recv_timeout(left(deadline));
-        if output.is_err() {
-            // Not reaped yet, so the number is still its own.
-            signal_group(to_pid(pid), Signal::KILL);
-        }
-        let status = child.wait().map_err(|_| Incomplete)?;
-        let output = output.ok().flatten().ok_or(Incomplete)?;
-        Ok((status.code(), output))
+        command.current_dir(&self.root);
+        let errors = if errors { Errors::Mixed } else { Errors::Dropped };
+        let answer = query::run(command, errors, OUTPUT_BYTES_MAX, deadline, query::kill_late).ok_or(Incomplete)?;
+        Ok((answer.code, answer.output))
     }
 
     pub(super) fn absolute(&self, name: &[u8]) -> PathBuf {

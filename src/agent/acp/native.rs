@@ -1,0 +1,87 @@
+//! The agents that speak ACP, beside that: what each [`super::profile`] says of its agent's own ways.
+
+use crate::agent::native::{Export, Folder, LoggedIn, Login, Native, Open, Sign, Version, Wish, flag};
+
+const GEMINI_FOLDER: Folder = Folder { variable: ("GEMINI_CLI_HOME", ".gemini"), home: ".gemini" };
+const OPENCODE_DATA: Folder = Folder { variable: ("XDG_DATA_HOME", "opencode"), home: ".local/share/opencode" };
+const OPENCODE_CONFIG: Folder = Folder { variable: ("XDG_CONFIG_HOME", "opencode"), home: ".config/opencode" };
+
+/// Gemini CLI. Measured on 0.61.0: `--version` takes up to 3 s and leaves files in its folder; a session's file is
+/// named by the first eight characters of the id.
+pub(super) static GEMINI: Native = Native {
+    packages: &["@google/gemini-cli"],
+    version: Some(Version { flag: "--version", folders: &["GEMINI_CLI_HOME"] }),
+    login: Login {
+        signs: &[
+            (Sign::Variable("GEMINI_API_KEY"), LoggedIn::Yes, "GEMINI_API_KEY is set"),
+            (Sign::Variable("GOOGLE_API_KEY"), LoggedIn::Yes, "GOOGLE_API_KEY is set"),
+            (Sign::File(GEMINI_FOLDER, "oauth_creds.json", "_token\""), LoggedIn::Yes, "it has stored credentials"),
+            (
+                Sign::File(GEMINI_FOLDER, "gemini-credentials.json", ""),
+                LoggedIn::Unknown,
+                "its stored credentials are encrypted",
+            ),
+            (Sign::File(GEMINI_FOLDER, ".env", "_API_KEY"), LoggedIn::Yes, "its .env file holds a key"),
+            (Sign::Variable("GOOGLE_GENAI_USE_VERTEXAI"), LoggedIn::Unknown, "a cloud's credentials are used"),
+            (Sign::Variable("GOOGLE_GENAI_USE_GCA"), LoggedIn::Unknown, "a cloud's credentials are used"),
+        ],
+        otherwise: (
+            LoggedIn::Unknown,
+            "no credentials were found, but the system's keyring or a .env file may hold them",
+        ),
+    },
+    export: Some(Export::File {
+        folder: GEMINI_FOLDER,
+        paths: |id| vec![format!("tmp/*/chats/session-*-{}.jsonl", id.get(..8).unwrap_or(id))],
+        first_line: |id| format!("\"sessionId\":\"{id}\""),
+    }),
+    open: Some(Open {
+        args: |wish| {
+            let allow = wish.allow.then_some("yolo");
+            let before = [flag("--model", wish.model), flag("--resume", wish.session), flag("--approval-mode", allow)];
+            around(before, wish, flag("--prompt-interactive", wish.prompt))
+        },
+        not_for_people: &["--acp", "--experimental-acp", "--approval-mode"],
+        env_remove: &[],
+    }),
+};
+
+/// OpenCode. Measured on 1.18.33: `--version` makes folders for data, state and cache; sessions are in a database, and
+/// `export` prints one from anywhere.
+pub(super) static OPENCODE: Native = Native {
+    packages: &["opencode-"],
+    version: Some(Version {
+        flag: "--version",
+        folders: &["XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME"],
+    }),
+    login: Login {
+        signs: &[
+            (Sign::Variable("OPENCODE_AUTH_CONTENT"), LoggedIn::Yes, "OPENCODE_AUTH_CONTENT is set"),
+            (Sign::File(OPENCODE_DATA, "auth.json", "\"type\""), LoggedIn::Yes, "it has stored credentials"),
+            (
+                Sign::File(OPENCODE_CONFIG, "opencode.json", "\"provider\""),
+                LoggedIn::Unknown,
+                "its configuration names a provider of its own",
+            ),
+        ],
+        otherwise: (
+            LoggedIn::Unknown,
+            "it has no stored credentials, but takes keys from many variables, or none at all",
+        ),
+    },
+    export: Some(Export::Command { args: |id| vec!["export".into(), id.into()], unknown: "Session not found" }),
+    open: Some(Open {
+        args: |wish| {
+            let allow = wish.allow.then(|| "--auto".to_owned());
+            let before = [flag("--model", wish.model), flag("--session", wish.session), allow];
+            around(before, wish, flag("--prompt", wish.prompt))
+        },
+        not_for_people: &["acp"],
+        env_remove: &[],
+    }),
+};
+
+/// Flags, the person's own arguments, and the prompt.
+fn around(before: [Option<String>; 3], wish: &Wish<'_>, prompt: Option<String>) -> Vec<String> {
+    before.into_iter().flatten().chain(wish.args.iter().cloned()).chain(prompt).collect()
+}

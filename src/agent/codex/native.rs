@@ -1,0 +1,53 @@
+//! Codex beside its dialect. Measured on 0.169.0: `--version` leaves files in its folder; a session is a rollout file,
+//! whose name ends with the id; keys in the environment are not used unless a provider of the user's names them.
+
+use crate::agent::native::{Export, Folder, LoggedIn, Login, Native, Open, Sign, Version, Wish, flag};
+
+const FOLDER: Folder = Folder { variable: ("CODEX_HOME", ""), home: ".codex" };
+
+/// Codex's own ways.
+pub static NATIVE: Native = Native {
+    packages: &["@openai/codex"],
+    version: Some(Version { flag: "--version", folders: &["CODEX_HOME"] }),
+    login: Login {
+        signs: &[
+            (Sign::File(FOLDER, "auth.json", "\"tokens\""), LoggedIn::Yes, "it has stored credentials"),
+            (Sign::File(FOLDER, "auth.json", "\"OPENAI_API_KEY\""), LoggedIn::Yes, "it has a stored key"),
+            (
+                Sign::File(FOLDER, "config.toml", "model_provider"),
+                LoggedIn::Unknown,
+                "its configuration names a provider of its own",
+            ),
+            (
+                Sign::File(FOLDER, "config.toml", "cli_auth_credentials_store"),
+                LoggedIn::Unknown,
+                "its credentials may be in the system's keyring",
+            ),
+        ],
+        otherwise: (LoggedIn::No, "it has no stored credentials"),
+    },
+    export: Some(Export::File {
+        folder: FOLDER,
+        paths: |id| {
+            vec![format!("sessions/*/*/*/rollout-*-{id}.jsonl"), format!("archived_sessions/rollout-*-{id}.jsonl")]
+        },
+        // A part of an id would fit the name as well.
+        first_line: |id| format!("\"id\":\"{id}\""),
+    }),
+    open: Some(Open { args, not_for_people: &[], env_remove: &[] }),
+};
+
+fn args(wish: &Wish<'_>) -> Vec<String> {
+    // It asks no more, and stays in its sandbox: to leave that is not what was said.
+    let allow = ["--ask-for-approval=never", "--sandbox=workspace-write"].iter().filter(|_| wish.allow);
+    let resume = wish.session.map(|_| "resume".to_owned());
+    let mut args: Vec<String> = resume.into_iter().chain(flag("--model", wish.model)).collect();
+    args.extend(allow.map(|arg| (*arg).to_owned()));
+    args.extend(wish.args.iter().cloned());
+    let words: Vec<&str> = [wish.session, wish.prompt].into_iter().flatten().collect();
+    if !words.is_empty() {
+        args.push("--".into());
+        args.extend(words.into_iter().map(str::to_owned));
+    }
+    args
+}

@@ -1,0 +1,164 @@
+//! `export`: a session as the agent itself keeps it, byte for byte. It is the agent's own data: nothing is redacted.
+
+use super::{Configured, complain};
+use crate::agent::native::{self, Export as Way, Folder, fits, is_session_id};
+use crate::agent::registry::Agent;
+use crate::cli::{Export, Output};
+use crate::failure::{Code, EXIT_UNDELIVERED, Failure};
+use crate::protocol::json::to_line;
+use crate::session::query::{Asked, ask, find, variable};
+use crate::session::{agent_not_found, nonce, print_bytes};
+use serde_json::json;
+use std::fs::{self, File, OpenOptions};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// How long an agent may take to print a session.
+const LIMIT: Duration = Duration::from_secs(60);
+/// The largest session, in bytes.
+const SESSION_BYTES: u64 = 1 << 30;
+/// The longest first line that is looked at, in bytes.
+const LINE_BYTES: u64 = 1 << 20;
+
+/// Runs it; gives the exit code.
+pub fn run(typed: &Export) -> u8 {
+    let configured = Configured::load();
+    let name = match (&typed.agent, &configured) {
+        (Some(name), _) => name,
+        (None, Ok(configured)) => configured.default_agent(),
+        (None, Err(_)) => "",
+    };
+    let data = configured.as_ref().map_err(Failure::clone).and_then(|configured| {
+        let agent = configured.named(name)?;
+        let data = export(agent, &typed.session)?;
+        typed.out.as_ref().map_or(Ok(()), |file| write(file, &data, typed.force))?;
+        Ok((agent, data))
+    });
+    let delivered = match (typed.output, &data) {
+        (Output::Cli, Ok(_)) if typed.out.is_some() => true,
+        (Output::Cli, Ok((_, data))) => print_bytes(data),
+        (Output::Cli, Err(failure)) => {
+            complain(failure);
+            true
+        }
+        (Output::Json, Ok((agent, data))) => {
+            let mut said = json!({"success": true, "agent": agent.name, "session_id": typed.session});
+            match &typed.out {
+                Some(file) => said["file"] = json!(file.to_string_lossy()),
+                None => said["export_data"] = json!(String::from_utf8_lossy(data)),
+            }
+            print_bytes((to_line(&said) + "\n").as_bytes())
+        }
+        (Output::Json, Err(failure)) => {
+            let error = json!({"code": failure.code.name(), "message": failure.message});
+            let said = json!({"success": false, "agent": name, "session_id": typed.session, "error": error});
+            print_bytes((to_line(&said) + "\n").as_bytes())
+        }
+    };
+    match data {
+        _ if !delivered => EXIT_UNDELIVERED,
+        Ok(_) => 0,
+        Err(failure) => failure.code.exit_code(),
+    }
+}
+
+fn export(agent: &Agent, session: &str) -> Result<Vec<u8>, Failure> {
+    let Some(way) = &native::of(agent).export else {
+        let message = "This agent keeps no sessions that can be exported.";
+        return Err(Failure::new(Code::InvalidRequest, message));
+    };
+    if !is_session_id(session) {
+        let message = "A session's id has only letters, digits, `-` and `_`: take it from run.completed.";
+        return Err(Failure::new(Code::InvalidRequest, message));
+    }
+    match way {
+        Way::File { folder, paths, first_line } => {
+            let found = newest(agent, folder, &paths(session), &first_line(session)).ok_or_else(unknown)?;
+            contents(&found).ok_or_else(|| {
+                Failure::new(Code::AgentError, "The session's file cannot be read: check its permissions.")
+            })
+        }
+        Way::Command { args, unknown } => printed(agent, args(session), unknown),
+    }
+}
+
+fn unknown() -> Failure {
+    Failure::new(Code::SessionNotFound, "The agent has no such session: check the id, and the agent's name.")
+}
+
+/// The file that fits one of the paths below the folder; if several do, the one that was changed last.
+fn newest(agent: &Agent, folder: &Folder, paths: &[String], first_line: &str) -> Option<PathBuf> {
+    let folder = folder.path(&|name| variable(&agent.base, name))?;
+    let mut found: Vec<PathBuf> = paths.iter().flat_map(|path| matches(&folder, path)).collect();
+    found.retain(|path| path.is_file() && begins(path, first_line));
+    found.into_iter().max_by_key(|path| path.metadata().and_then(|meta| meta.modified()).ok())
+}
+
+fn matches(folder: &Path, path: &str) -> Vec<PathBuf> {
+    path.split('/').fold(vec![folder.to_owned()], |folders, part| {
+        if !part.contains('*') {
+            return folders.into_iter().map(|folder| folder.join(part)).collect();
+        }
+        let entries = folders.into_iter().filter_map(|folder| folder.read_dir().ok()).flatten().flatten();
+        let fitting = entries.filter(|entry| entry.file_name().to_str().is_some_and(|name| fits(part, name)));
+        fitting.map(|entry| entry.path()).collect()
+    })
+}
+
+fn begins(path: &Path, text: &str) -> bool {
+    let mut line = Vec::new();
+    let read = File::open(path).and_then(|file| BufReader::new(file.take(LINE_BYTES)).read_until(b'\n', &mut line));
+    read.is_ok() && String::from_utf8_lossy(&line).contains(text)
+}
+
+fn contents(path: &Path) -> Option<Vec<u8>> {
+    let mut data = Vec::new();
+    File::open(path).ok()?.take(SESSION_BYTES + 1).read_to_end(&mut data).ok()?;
+    (data.len() as u64 <= SESSION_BYTES).then_some(data)
+}
+
+/// What the agent prints.
+fn printed(agent: &Agent, args: Vec<String>, unknown_says: &str) -> Result<Vec<u8>, Failure> {
+    if find(&agent.base).is_none() {
+        return Err(agent_not_found(agent.base.install.as_deref()));
+    }
+    let open = native::of(agent).open.as_ref();
+    let own = open.map_or_else(|| agent.base.args.clone(), |open| open.for_people(&agent.base));
+    let args = own.into_iter().chain(args).collect();
+    let asked = Asked { base: &agent.base, args, env: Vec::new(), limit: LIMIT, bytes: SESSION_BYTES };
+    let failed = "The agent could not print the session: try its own export.";
+    let answer = ask(&asked).ok_or_else(|| Failure::new(Code::AgentError, failed))?;
+    match answer.code {
+        // What is cut off is no session.
+        Some(0) if serde_json::from_slice::<serde::de::IgnoredAny>(&answer.output).is_ok() => Ok(answer.output),
+        Some(0) => Err(Failure::new(Code::AgentProtocolError, failed)),
+        _ if String::from_utf8_lossy(&answer.errors).contains(unknown_says) => Err(unknown()),
+        _ => Err(Failure::new(Code::AgentError, failed)),
+    }
+}
+
+/// Writes a file as a whole or not at all, for its owner alone.
+fn write(file: &Path, data: &[u8], force: bool) -> Result<(), Failure> {
+    let usage = |message: &str| Failure::new(Code::Usage, message);
+    // Through a link, what it points to.
+    let file = file.canonicalize().unwrap_or_else(|_| file.to_owned());
+    let there = file.symlink_metadata();
+    if there.as_ref().is_ok_and(|meta| !meta.is_file()) {
+        return Err(usage("--out must name a regular file."));
+    }
+    if there.is_ok() && !force {
+        return Err(usage("--out: the file exists already: name another, or add --force."));
+    }
+    let beside = file.with_file_name(format!(".spektacular-{}", nonce()));
+    let written = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside).and_then(|mut new| {
+        new.write_all(data)?;
+        new.sync_all()?;
+        fs::rename(&beside, &file)
+    });
+    written.map_err(|_| {
+        let _ = fs::remove_file(&beside);
+        usage("--out: the file cannot be written: name one in a directory that you may write to.")
+    })
+}

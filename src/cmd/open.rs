@@ -1,0 +1,48 @@
+//! `open`: an agent's own interface gets the terminal.
+
+use super::{Configured, complain};
+use crate::agent::native::{self, Wish};
+use crate::cli::Open;
+use crate::failure::{Code, Failure};
+use crate::session::handover::{Handover, hand_over, has_terminal};
+use std::path::PathBuf;
+
+/// Runs it; gives the agent's exit code, or that of what kept it from running.
+pub fn run(typed: &Open) -> u8 {
+    open(typed).unwrap_or_else(|failure| complain(&failure))
+}
+
+fn open(typed: &Open) -> Result<u8, Failure> {
+    let configured = Configured::load()?;
+    let agent = configured.named(typed.agent.as_deref().unwrap_or(configured.default_agent()))?;
+    // In the order of a run: a flag, the environment, the agent's entry, the files.
+    let models = [&typed.model, &configured.above.model, &agent.model, &configured.below.model];
+    let native = native::of(agent);
+    let Some(open) = &native.open else {
+        let message = "This agent has no interface of its own that is known: use adhoc.";
+        return Err(Failure::new(Code::InvalidRequest, message));
+    };
+    if !has_terminal() {
+        let message = "open needs a terminal on stdin and stdout: use adhoc where there is none.";
+        return Err(Failure::new(Code::Usage, message));
+    }
+    let wish = Wish {
+        prompt: typed.prompt.as_deref(),
+        model: models.into_iter().find_map(Option::as_deref),
+        session: typed.session.as_deref(),
+        allow: typed.allow,
+        args: &typed.args,
+    };
+    let args = open.arguments(&agent.base, &wish)?;
+    let cwd = directory(typed)?;
+    let env: Vec<(String, String)> = typed.env.clone().into_iter().collect();
+    hand_over(&Handover { base: &agent.base, args: &args, env: &env, env_remove: open.env_remove, cwd: &cwd })
+}
+
+fn directory(typed: &Open) -> Result<PathBuf, Failure> {
+    let own = std::env::current_dir().ok();
+    let wanted = typed.cwd.clone().unwrap_or_default();
+    let cwd = own.map_or(wanted.clone(), |own| own.join(&wanted));
+    let message = "--cwd must be the path of an existing directory.";
+    cwd.is_dir().then_some(cwd).ok_or_else(|| Failure::new(Code::InvalidRequest, message))
+}

@@ -1,0 +1,54 @@
+//! `adhoc --dry-run`: what a run would start, as text or as one JSON object.
+
+use crate::cli::Output;
+use crate::failure::EXIT_UNDELIVERED;
+use crate::protocol::json::to_line;
+use crate::session::plan::Plan;
+use crate::session::print;
+use serde_json::json;
+
+/// Shows it; gives the exit code.
+pub(super) fn show(plan: &Plan, output: Output) -> u8 {
+    let text = match output {
+        Output::Json => to_line(&json!({
+            "agent": plan.agent,
+            "driver": plan.driver,
+            "command": plan.command,
+            "path": plan.path.as_ref().map(|path| path.to_string_lossy()),
+            "cwd": plan.cwd.to_string_lossy(),
+            "env_set": plan.env_set,
+            "env_removed": plan.env_removed,
+            "warnings": plan.warnings,
+        })),
+        Output::Cli => for_people(plan),
+    };
+    if print(&format!("{text}\n")) { 0 } else { EXIT_UNDELIVERED }
+}
+
+fn for_people(plan: &Plan) -> String {
+    let path = plan.path.as_ref().map_or("not found".into(), |path| path.to_string_lossy());
+    let words: Vec<String> = plan.command.iter().map(|word| quoted(word)).collect();
+    let mut lines = vec![
+        format!("agent        {} ({})", plan.agent, plan.driver),
+        format!("program      {path}"),
+        format!("command      {}", words.join(" ")),
+        format!("directory    {}", plan.cwd.display()),
+        format!("environment  {}", in_words(&plan.env_set, &plan.env_removed)),
+    ];
+    lines.extend(plan.warnings.iter().map(|text| format!("warning      {text}")));
+    let lines: Vec<String> = lines.iter().map(|line| crate::clean::whole(line)).collect();
+    lines.join("\n")
+}
+
+fn in_words(set: &[String], removed: &[String]) -> String {
+    let parts = [("sets", set), ("removes", removed)];
+    let parts = parts.iter().filter(|(_, names)| !names.is_empty());
+    let parts: Vec<String> = parts.map(|(verb, names)| format!("{verb} {}", names.join(" "))).collect();
+    if parts.is_empty() { "unchanged".into() } else { parts.join("; ") }
+}
+
+/// A word as a shell would need it.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "-_=./:,@%+".contains(c);
+    if !word.is_empty() && word.chars().all(plain) { word.into() } else { format!("'{}'", word.replace('\'', r"'\''")) }
+}

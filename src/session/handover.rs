@@ -1,0 +1,124 @@
+//! The hand-over: an agent's own interface gets the terminal, and we wait.
+//!
+//! The agent stays in our process group, which is the terminal's foreground group as long as a shell wants it to be.
+//! So Ctrl-C, Ctrl-Z, a resize and the shell's fg and bg reach the agent as if it had been started by the shell, and
+//! nothing has to be handed back. We take the terminal's signals ourselves and do nothing on them: the agent alone
+//! decides what they mean. (A group of its own would need SIGTTOU ignored to take the terminal back, and that would be
+//! inherited by the agent.) When it stops, we stop; SIGTERM and SIGHUP, which may be sent to us alone, are passed on.
+//!
+//! What the agent leaves running is left alone: the person may have started it on purpose.
+
+use super::child::{environment_over, not_found, resolve, spawn};
+use super::process::to_pid;
+use super::sources::{ignored_signals, stop_ourselves};
+use super::writer::print;
+use crate::agent::{Base, Program};
+use crate::failure::{Code, Failure};
+use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process, waitpid};
+use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetpgrp, tcsetattr};
+use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGTTIN, SIGTTOU};
+use signal_hook::iterator::Signals;
+use std::ffi::OsString;
+use std::io::{self, IsTerminal};
+use std::path::Path;
+use std::process::Command;
+
+/// Undoes what a full-screen program may have done to a terminal: the other screen, a hidden cursor, reports of mouse,
+/// focus and paste, other keyboard modes, colours.
+const CALM: &str = "\x1b[?1049l\x1b[?25h\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1004l\x1b[?1006l\x1b[?2004l\x1b[<u\x1b[>4;0m\x1b[0m\r\n";
+
+/// What is to be opened.
+#[derive(Debug)]
+pub struct Handover<'a> {
+    /// How the agent is started.
+    pub base: &'a Base,
+    /// Its whole command line, after the program.
+    pub args: &'a [String],
+    /// Added to its environment, over what its entry adds.
+    pub env: &'a [(String, String)],
+    /// Taken out of its environment.
+    pub env_remove: &'a [&'a str],
+    /// Its working directory.
+    pub cwd: &'a Path,
+}
+
+/// Whether there is a terminal to be handed over.
+pub fn has_terminal() -> bool {
+    io::stdin().is_terminal() && io::stdout().is_terminal()
+}
+
+/// Starts the agent on our terminal and waits for its end. Gives its exit code, or 128 and the signal that ended it.
+/// Errors: everything that keeps it from running.
+pub fn hand_over(handover: &Handover<'_>) -> Result<u8, Failure> {
+    let own = handover.base.env.iter().chain(handover.env.iter().map(|(name, value)| (name, value)));
+    let own: Vec<(OsString, OsString)> = own.map(|(name, value)| (name.into(), value.into())).collect();
+    let mut environment = environment_over(own.into_iter());
+    for name in handover.env_remove {
+        environment.remove(&OsString::from(name));
+    }
+    let program = match &handover.base.program {
+        Program::Myself => None,
+        program => resolve(program, &environment, handover.cwd),
+    };
+    let program = program.ok_or_else(|| not_found(handover.base.install.as_deref()))?;
+    // Before the start: no signal of the terminal's may end us while the agent lives. A handler, unlike an ignored
+    // signal, is not inherited.
+    let mut signals = Signals::new(ours()).map_err(|_| {
+        Failure::new(Code::ResourceExhausted, "The signals could not be watched: free some memory.").retryable()
+    })?;
+    let modes = tcgetattr(io::stdin()).ok();
+    let mut command = Command::new(&program);
+    command.args(handover.args).env_clear().envs(&environment).current_dir(handover.cwd);
+    let child = spawn(&mut command, &program, handover.cwd)?;
+    let Some(pid) = to_pid(child.id()) else { return Ok(1) };
+    let status = wait(pid, &mut signals);
+    let killed = status.and_then(WaitStatus::terminating_signal);
+    restore(modes.as_ref(), killed.is_some());
+    let code = killed.map(|signal| 128 + signal).or(status.and_then(WaitStatus::exit_status));
+    Ok(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1))
+}
+
+/// The signals that are watched: none that was ignored when we started, so that the agent ignores it too.
+fn ours() -> Vec<i32> {
+    let ignored = ignored_signals();
+    let wanted = [SIGINT, SIGQUIT, SIGTSTP, SIGTTIN, SIGTTOU, SIGTERM, SIGHUP];
+    wanted.into_iter().filter(|signal| ignored & (1 << (signal - 1)) == 0).chain([SIGCHLD]).collect()
+}
+
+/// Waits for the agent's end; stops when it stops. It is reaped here and nowhere else, so its number stays its own as
+/// long as it is signalled.
+fn wait(pid: Pid, signals: &mut Signals) -> Option<WaitStatus> {
+    loop {
+        // The first look catches an agent that was over before the signals were asked for.
+        match waitpid(Some(pid), WaitOptions::NOHANG | WaitOptions::UNTRACED) {
+            Ok(Some((_, status))) if status.stopped() => {
+                // A stop is told once: one of the agent's is one of ours. A shell continues the whole group, so we do
+                // not continue the agent: that could undo a further Ctrl-Z.
+                stop_ourselves();
+            }
+            Ok(Some((_, status))) => return Some(status),
+            Ok(None) => {}
+            Err(_) => return None,
+        }
+        for signal in signals.wait() {
+            let passed_on = match signal {
+                SIGTERM => Signal::TERM,
+                SIGHUP => Signal::HUP,
+                _ => continue,
+            };
+            let _ = kill_process(pid, passed_on);
+        }
+    }
+}
+
+/// Puts the terminal's modes back, if it is ours: in the background that would stop us.
+fn restore(modes: Option<&Termios>, crashed: bool) {
+    let ours = tcgetpgrp(io::stdin()).is_ok_and(|group| group == rustix::process::getpgrp());
+    let Some(modes) = modes.filter(|_| ours) else { return };
+    if crashed {
+        print(CALM);
+    }
+    // What was typed for the agent is not for the shell.
+    let action = if crashed { OptionalActions::Flush } else { OptionalActions::Drain };
+    let _ = tcsetattr(io::stdin(), action, modes);
+}

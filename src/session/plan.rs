@@ -1,0 +1,86 @@
+//! What a run would start, without starting it.
+
+use super::Setup;
+use super::child::{environment, resolve};
+use super::prepare;
+use super::tree::nonce;
+use crate::agent::{Event, Program, Turn};
+use crate::failure::Failure;
+use crate::protocol::request::Options;
+use crate::redact::Redactor;
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// The most of one argument that is shown, in bytes.
+const SHOWN_BYTES: usize = 1000;
+
+/// What would be started. Texts are redacted, long ones are cut; of the environment there are only names.
+#[derive(Debug)]
+pub struct Plan {
+    /// The agent's name.
+    pub agent: String,
+    /// Its dialect.
+    pub driver: &'static str,
+    /// The program, as it is named, and its arguments.
+    pub command: Vec<String>,
+    /// Where the program is. `None`: it was not found.
+    pub path: Option<PathBuf>,
+    /// The agent's working directory.
+    pub cwd: PathBuf,
+    /// The variables that it has and we have not, or with another value.
+    pub env_set: Vec<String>,
+    /// The variables that we have and it has not.
+    pub env_removed: Vec<String>,
+    /// Options that would have no effect.
+    pub warnings: Vec<String>,
+}
+
+/// Plans the run that these options would begin. Errors: those of a run.start that cannot be carried out.
+pub fn plan(start: Options, setup: &Setup) -> Result<Plan, Failure> {
+    let (options, agent) = prepare::layers(start, &setup.defaults, &setup.base, &setup.agents);
+    let (redactor, _) = prepare::redactor_for(&options, agent);
+    let ready = prepare::settings(options, None, agent, &setup.agents)?;
+    let settings = ready.settings.clone();
+    let mut start = ready.start(Redactor::new(), 0);
+    let mut turn = Turn::default();
+    let launch = start.driver.launch(&settings, &mut turn)?;
+    let theirs = environment(&launch, &settings, &nonce());
+    let path = resolve(&launch.program, &theirs, &settings.cwd);
+    let program = match &launch.program {
+        Program::Command(name) => name.as_str(),
+        Program::Myself => "spektacular",
+    };
+    let words = std::iter::once(program).chain(launch.args.iter().map(String::as_str));
+    let ours: BTreeMap<OsString, OsString> = std::env::vars_os().collect();
+    let names = |from: &BTreeMap<OsString, OsString>, differs: &dyn Fn(&OsString) -> bool| {
+        from.keys().filter(|name| differs(name)).map(|name| name.to_string_lossy().into_owned()).collect()
+    };
+    Ok(Plan {
+        agent: settings.agent,
+        driver: launch.driver,
+        command: words.map(|word| shown(&redactor, word)).collect(),
+        path: path.filter(|path| path.is_file()),
+        cwd: settings.cwd,
+        env_set: names(&theirs, &|name| ours.get(name) != theirs.get(name)),
+        env_removed: names(&ours, &|name| !theirs.contains_key(name)),
+        warnings: setup.warnings.iter().cloned().chain(turn.events.into_iter().filter_map(warning)).collect(),
+    })
+}
+
+fn warning(event: Event) -> Option<String> {
+    match event {
+        Event::Warning(_, text) => Some(text),
+        _ => None,
+    }
+}
+
+/// Redacted first, so that no secret is cut into what cannot be found.
+fn shown(redactor: &Redactor, word: &str) -> String {
+    let clean = redactor.redact(word);
+    if clean.len() <= SHOWN_BYTES {
+        return clean.into_owned();
+    }
+    let head = &clean[..clean.floor_char_boundary(SHOWN_BYTES)];
+    format!("{head}… ({} bytes)", word.len())
+}
