@@ -432,6 +432,11 @@ impl Session {
         }
     }
 
+    /// The processes that carry the case's marker, with their command lines.
+    pub(crate) fn processes(&self) -> Vec<(i32, String)> {
+        procs::marked(&self.case.marker)
+    }
+
     /// What still carries the marker a second after the end.
     fn survivors(&self) -> Vec<String> {
         io::wait_for(Duration::from_secs(1) + SLACK, || procs::marked(&self.case.marker).is_empty());
