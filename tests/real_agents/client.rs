@@ -177,6 +177,14 @@ impl Run {
         self.outcome.case().work().join(path).exists()
     }
 
+    /// What is in the working directory, by name, in order.
+    pub(crate) fn files(&self) -> Vec<String> {
+        let entries = std::fs::read_dir(self.outcome.case().work()).expect("work").flatten();
+        let mut names: Vec<String> = entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+        names.sort_unstable();
+        names
+    }
+
     /// The artifacts, as path and action.
     pub(crate) fn artifacts(&self) -> Vec<(&str, &str)> {
         self.outcome.of_type("run.artifact").into_iter().map(|f| (f.text("path"), f.text("action"))).collect()

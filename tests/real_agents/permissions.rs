@@ -48,7 +48,7 @@ fn permission_allow_always(agent: Agent) {
     run.completed("Touched three times.");
     assert_eq!(run.questions().len(), 2);
     assert_eq!(run.tools(), [("execute", "completed"); 3]);
-    assert_eq!(run.artifacts(), [("asked.txt", "created")]);
+    assert_eq!(run.files(), [".git", "asked.txt", "old.txt"], "a rule for the session was written into the project");
 }
 
 /// Without a user, a policy decides, and what is to be asked is denied.

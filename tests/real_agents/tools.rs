@@ -26,7 +26,8 @@ fn hello(agent: Agent) {
     assert_eq!(payload["usage"]["output_tokens"], 7);
     assert_eq!(payload["usage"]["cached_input_tokens"], if ways.cached { json!(30) } else { Value::Null });
     assert_eq!(payload["usage"]["cost_usd"].is_number(), ways.cost);
-    assert_eq!(payload["agent_exit"], json!({"code": 0, "signal": null}));
+    let left = payload["agent_exit"] == json!({"code": 0, "signal": null});
+    assert!(left || !ways.leaves_in_time, "{}", payload["agent_exit"]);
     assert_eq!(run.messages("text"), ["Good day from the model."]);
     let session = run.outcome.progress("session");
     assert_eq!(session.len(), 1);

@@ -24,6 +24,8 @@ pub(crate) struct Ways {
     pub(crate) tells_retries: bool,
     /// What a provider that fails for good ends in: the code and the HTTP status.
     pub(crate) broken: (&'static str, Option<u16>),
+    /// Whether it surely leaves by itself in the time that it has after its result, also on a loaded machine.
+    pub(crate) leaves_in_time: bool,
     /// Seconds after which its tool is surely at work, also on a loaded machine.
     pub(crate) at_work_s: u64,
     /// Whether a session can be resumed in the minute in which it began.
@@ -50,6 +52,7 @@ const CLAUDE: Ways = Ways {
     reads_why: true,
     tells_retries: true,
     broken: ("provider_unavailable", Some(500)),
+    leaves_in_time: true,
     at_work_s: 8,
     resumes_at_once: true,
 };
@@ -75,6 +78,8 @@ const GEMINI: Ways = Ways {
     failed_command: "completed",
     reads_why: false,
     tells_retries: false,
+    // After a shell command it may take seconds, in which a signal does not reach it.
+    leaves_in_time: false,
     at_work_s: 15,
     // The file of a session bears the minute, and a load within it spoils the file.
     resumes_at_once: false,
