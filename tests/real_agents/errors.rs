@@ -16,7 +16,7 @@ fn error_401(agent: Agent) {
     let run = plain(agent, "key_refused");
     run.outcome.failed("auth_required");
     // Claude Code by itself would try for three minutes.
-    assert!(run.outcome.took().as_secs() < 20, "it took {:?}", run.outcome.took());
+    assert!(run.outcome.took().as_secs() < 60, "it took {:?}", run.outcome.took());
 }
 
 /// A rate limit that passes is a warning where the agent tells of it.

@@ -23,7 +23,7 @@ use io::{Gate, Line, LineReader, StdinWriter};
 pub(crate) use outcome::{Frame, Outcome};
 
 /// The longest that a test waits for anything.
-pub(crate) const LIMIT: Duration = Duration::from_secs(60);
+pub(crate) const LIMIT: Duration = Duration::from_secs(120);
 /// What a loaded machine may add to a time that the protocol promises.
 pub(crate) const SLACK: Duration = Duration::from_millis(700);
 /// The run id that `Session::start` chooses.
