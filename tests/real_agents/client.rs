@@ -2,12 +2,13 @@
 //! reads on to the last frame.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::lab::{Agent, KEY, Lab};
+use crate::agents::Agent;
+use crate::lab::{KEY, Lab};
 use crate::stub::Stub;
 use crate::support::{Frame, Outcome, Session};
 
@@ -39,10 +40,17 @@ pub(crate) fn declined(purpose: &'static str) -> Vec<Rule> {
     vec![Rule { purpose, about: "", input: json!({"declined": true}) }]
 }
 
+/// The values of a question's options.
+pub(crate) fn options(question: &Value) -> Vec<&str> {
+    let options = question["payload"]["options"].as_array().expect("options");
+    options.iter().map(|option| option["value"].as_str().expect("value")).collect()
+}
+
 /// A run while it goes on.
 pub(crate) struct Client {
     pub(crate) session: Session,
     rules: Vec<Rule>,
+    agent: Agent,
     model: Model,
 }
 
@@ -60,12 +68,13 @@ impl Drop for Model {
 impl Client {
     /// Starts the program in this place, and a run.
     pub(crate) fn start(lab: Lab, mut payload: Value, rules: Vec<Rule>) -> Client {
+        payload["agent"] = json!(lab.agent.name());
         if let Some(cwd) = &lab.cwd {
             payload["cwd"] = json!(cwd);
         }
         let mut session = lab.case.spawn();
         session.start(payload);
-        Client { session, rules, model: Model(lab.stub) }
+        Client { session, rules, agent: lab.agent, model: Model(lab.stub) }
     }
 
     /// Answers questions until one of the wanted frames comes.
@@ -79,11 +88,9 @@ impl Client {
         }
     }
 
-    /// Waits for a file that one of the agent's tools makes, and returns its text.
-    pub(crate) fn wait_file(&self, path: &PathBuf) -> String {
-        let read = || std::fs::read_to_string(path).unwrap_or_default();
-        self.session.wait_until(&format!("{}", path.display()), || read().ends_with('\n'));
-        read().trim().to_owned()
+    /// Waits for a file that one of the agent's tools makes.
+    pub(crate) fn wait_file(&self, path: &Path) {
+        self.session.wait_until(&format!("{}", path.display()), || path.exists());
     }
 
     fn answer(&mut self, question: &Frame) {
@@ -100,7 +107,7 @@ impl Client {
     /// Answers questions until the run is over, and checks what holds for every run.
     pub(crate) fn finish(mut self) -> Run {
         self.until("the last frame", Frame::is_terminal);
-        let run = Run { outcome: self.session.finish(), model: self.model };
+        let run = Run { outcome: self.session.finish(), agent: self.agent, model: self.model };
         run.outcome.never_shows(KEY);
         let strays = run.stub().strays();
         assert!(strays.is_empty(), "the agent wanted to leave this machine: {strays:?}");
@@ -109,13 +116,14 @@ impl Client {
 
     /// For a program that was killed: there is no last frame.
     pub(crate) fn finish_killed(self) -> Run {
-        Run { outcome: self.session.finish_unchecked(), model: self.model }
+        Run { outcome: self.session.finish_unchecked(), agent: self.agent, model: self.model }
     }
 }
 
 /// A run that is over, and what the model heard of it.
 pub(crate) struct Run {
     pub(crate) outcome: Outcome,
+    agent: Agent,
     model: Model,
 }
 
@@ -130,8 +138,8 @@ impl Run {
     }
 
     /// A place to go on in.
-    pub(crate) fn again(&self, agent: Agent) -> Lab {
-        Lab::after(agent, self.outcome.case(), &self.model.0)
+    pub(crate) fn again(&self) -> Lab {
+        Lab::after(self.agent, self.outcome.case(), &self.model.0)
     }
 
     pub(crate) fn completed(&self, text: &str) -> &Value {
@@ -167,6 +175,14 @@ impl Run {
     /// Whether this file is in the working directory.
     pub(crate) fn made(&self, path: &str) -> bool {
         self.outcome.case().work().join(path).exists()
+    }
+
+    /// What is in the working directory, by name, in order.
+    pub(crate) fn files(&self) -> Vec<String> {
+        let entries = std::fs::read_dir(self.outcome.case().work()).expect("work").flatten();
+        let mut names: Vec<String> = entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+        names.sort_unstable();
+        names
     }
 
     /// The artifacts, as path and action.

@@ -1,10 +1,11 @@
-//! The scenario files: what the model says, request by request.
+//! The scenario files: what the model says, request by request. One file serves every agent; its dialect puts it into
+//! the words of the agent's API and tools.
 
 use std::fs;
 use std::path::Path;
 
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 /// `replies` answer the requests of the conversation in their order, `after` answers all that come later.
 #[derive(Deserialize)]
@@ -13,8 +14,6 @@ pub(crate) struct Scenario {
     replies: Vec<Reply>,
     #[serde(default = "the_end")]
     after: Reply,
-    #[serde(skip)]
-    given: u32,
 }
 
 /// What one request is answered with, in the order of the fields.
@@ -33,21 +32,19 @@ pub(crate) struct Reply {
     /// Before each piece.
     pub(crate) pause_ms: u64,
     pub(crate) usage: Usage,
-    /// The stop reason; by itself tool_use or end_turn.
-    pub(crate) stop: Option<String>,
-    /// How many requests get this reply: none is as one.
-    times: u32,
 }
 
 #[derive(Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Refusal {
     pub(crate) status: u16,
-    /// The API's word for the error.
-    pub(crate) class: String,
+    /// What the provider says of it.
+    pub(crate) message: String,
+    /// Seconds until the next try.
     pub(crate) retry_after: Option<u32>,
 }
 
+/// Tokens. `cached` ones come on top of `input`.
 #[derive(Clone, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Usage {
@@ -69,12 +66,12 @@ pub(crate) enum Call {
 #[derive(Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Question {
-    question: String,
-    header: String,
+    pub(crate) question: String,
+    pub(crate) header: String,
     /// Labels.
-    options: Vec<String>,
+    pub(crate) options: Vec<String>,
     #[serde(default)]
-    multiple: bool,
+    pub(crate) multiple: bool,
 }
 
 impl Default for Usage {
@@ -94,45 +91,15 @@ impl Reply {
 }
 
 impl Scenario {
-    /// Reads scenarios/NAME.json. `{cwd}` in it stands for the agent's working directory.
-    pub(crate) fn load(name: &str, cwd: &Path) -> Scenario {
+    /// Reads scenarios/NAME.json.
+    pub(crate) fn load(name: &str) -> Scenario {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/real_agents/scenarios/{name}.json"));
         let text = fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
-        let text = text.replace("{cwd}", cwd.to_str().expect("cwd"));
         serde_json::from_str(&text).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
     }
 
     /// The reply to the next request.
     pub(crate) fn next(&mut self) -> Reply {
-        let Some(reply) = self.replies.first().cloned() else { return self.after.clone() };
-        self.given += 1;
-        if self.given >= reply.times {
-            self.replies.remove(0);
-            self.given = 0;
-        }
-        reply
-    }
-}
-
-impl Call {
-    /// The tool's name and input, as Claude Code knows them.
-    pub(crate) fn for_claude(&self, cwd: &Path) -> (&str, Value) {
-        match self {
-            Call::Shell(command) => ("Bash", json!({"command": command, "description": "Run it"})),
-            Call::Write { path, content } => ("Write", json!({"file_path": cwd.join(path), "content": content})),
-            Call::Ask(questions) => {
-                let questions: Vec<Value> = questions.iter().map(Question::for_claude).collect();
-                ("AskUserQuestion", json!({"questions": questions}))
-            }
-            Call::Tool { name, input } => (name, input.clone()),
-        }
-    }
-}
-
-impl Question {
-    fn for_claude(&self) -> Value {
-        let option = |label: &String| json!({"label": label, "description": format!("To choose {label}.")});
-        let options: Vec<Value> = self.options.iter().map(option).collect();
-        json!({"question": self.question, "header": self.header, "multiSelect": self.multiple, "options": options})
+        if self.replies.is_empty() { self.after.clone() } else { self.replies.remove(0) }
     }
 }

@@ -1,43 +1,50 @@
-//! What run.start says, as it reaches real agents: prompts, sessions, budgets, structured results; and sub-agents.
+//! What run.start says, as it reaches real agents: prompts, models, sessions, budgets, structured results; and
+//! sub-agents.
+
+use std::time::{Duration, SystemTime};
 
 use serde_json::json;
 
+use crate::agents::Agent;
 use crate::client::{permission, run};
-use crate::lab::{Agent, Lab};
+use crate::lab::Lab;
 
-#[test]
-fn a_prompt_is_neither_a_command_nor_a_file() {
-    let secret = "the content of a file";
-    for prompt in ["/compact this", "Look at @note.txt now"] {
-        let lab = Lab::new(Agent::Claude, "hello");
-        std::fs::write(lab.case.work().join("note.txt"), secret).expect("note");
-        let run = run(lab, json!({"prompt": prompt}), Vec::new());
-        run.completed("Good day from the model.");
-        let heard = run.stub().last_heard();
-        assert!(heard.contains(prompt), "{prompt} is not in: {heard}");
-        assert!(!heard.contains(secret), "the file went to the model");
-    }
-}
+rows!(old: resume);
+rows!(resume_unknown prompt_is_text model_and_system_prompt);
+rows!(of tools_not_allowed: claude Claude);
+rows!(of structured_by_tool: claude Claude);
+rows!(of structured_by_text: codex Codex);
+rows!(of budget_of_turns: claude Claude);
+rows!(of sub_agent_names_its_call: claude Claude);
+rows!(of sub_agent_counts: claude Claude);
 
-#[test]
-fn a_model_and_a_system_prompt_reach_the_model() {
-    let payload = json!({"model": "claude-haiku-4-5", "system_prompt": "Speak like a heron.", "effort": "low"});
-    let run = run(Lab::new(Agent::Claude, "hello"), payload, Vec::new());
+/// A prompt is neither a command of the agent's nor a file.
+fn prompt_is_text(agent: Agent) {
+    let (prompt, secret) = ("/compact what @note.txt says", "the content of a file");
+    let lab = Lab::new(agent, "hello");
+    std::fs::write(lab.case.work().join("note.txt"), secret).expect("note");
+    let run = run(lab, json!({"prompt": prompt}), Vec::new());
     run.completed("Good day from the model.");
-    let request = &run.stub().conversation()[0];
-    assert!(
-        request["model"].as_str().is_some_and(|model| model.starts_with("claude-haiku-4-5")),
-        "{}",
-        request["model"]
-    );
-    assert!(request["system"].to_string().contains("Speak like a heron."));
-    assert_eq!(run.outcome.progress("session")[0].text("model"), "claude-haiku-4-5");
+    let heard = run.stub().last_heard();
+    assert!(heard.contains(prompt), "{prompt} is not in: {heard}");
+    assert!(!heard.contains(secret), "the file went to the model");
 }
 
-#[test]
-fn tools_that_are_not_allowed_are_not_offered() {
+fn model_and_system_prompt(agent: Agent) {
+    let model = agent.ways().another_model;
+    let payload = json!({"model": model, "system_prompt": "Speak like a heron."});
+    let run = run(Lab::new(agent, "hello"), payload, Vec::new());
+    run.completed("Good day from the model.");
+    let request = run.stub().first_request();
+    // The part before a slash is the provider's name in the agent's configuration.
+    assert!(request.contains(model.rsplit('/').next().expect("name")), "{model} is not in: {request}");
+    assert!(request.contains("Speak like a heron."), "{request}");
+    assert_eq!(run.outcome.progress("session")[0].text("model"), model);
+}
+
+fn tools_not_allowed(agent: Agent) {
     let payload = json!({"disallowed_tools": ["Bash", "AskUserQuestion"]});
-    let run = run(Lab::new(Agent::Claude, "hello"), payload, Vec::new());
+    let run = run(Lab::new(agent, "hello"), payload, Vec::new());
     let request = &run.stub().conversation()[0];
     let tools = request["tools"].as_array().expect("tools");
     let names: Vec<&str> = tools.iter().filter_map(|tool| tool["name"].as_str()).collect();
@@ -45,11 +52,20 @@ fn tools_that_are_not_allowed_are_not_offered() {
     assert!(!names.contains(&"Bash") && !names.contains(&"AskUserQuestion"), "{names:?}");
 }
 
-fn a_session_goes_on(agent: Agent) {
+/// Waits until the clock shows another minute.
+fn another_minute() {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).expect("clock");
+    std::thread::sleep(Duration::from_secs(61 - now.as_secs() % 60));
+}
+
+fn resume(agent: Agent) {
     let first = run(Lab::new(agent, "resume"), json!({"prompt": "Say a word."}), Vec::new());
     let session = first.completed("The word is heron.")["session_id"].clone();
+    if !agent.ways().resumes_at_once {
+        another_minute();
+    }
     let payload = json!({"prompt": "Which word?", "session_id": session});
-    let second = run(first.again(agent), payload, Vec::new());
+    let second = run(first.again(), payload, Vec::new());
     assert_eq!(second.completed("I said heron.")["session_id"], session);
     let (before, now) = (&first.outcome.completed()["usage"], &second.outcome.completed()["usage"]);
     assert_eq!(now["input_tokens"], before["input_tokens"]);
@@ -62,44 +78,41 @@ fn a_session_goes_on(agent: Agent) {
     }
 }
 
-#[test]
-fn a_session_goes_on_in_a_second_run() {
-    a_session_goes_on(Agent::Claude);
-}
-
-#[test]
-fn a_session_goes_on_in_a_second_run_of_the_old_version() {
-    a_session_goes_on(Agent::OldClaude);
-}
-
-#[test]
-fn a_session_that_does_not_exist() {
+fn resume_unknown(agent: Agent) {
     let payload = json!({"session_id": "01234567-89ab-4def-8123-456789abcdef"});
-    let run = run(Lab::new(Agent::Claude, "hello"), payload, Vec::new());
+    let run = run(Lab::new(agent, "hello"), payload, Vec::new());
     run.outcome.failed("session_not_found");
     assert!(run.stub().conversation().is_empty(), "the model was asked all the same");
 }
 
-#[test]
-fn a_structured_result() {
-    let schema = json!({"type": "object", "properties": {"answer": {"type": "integer"}}, "required": ["answer"]});
-    let run = run(Lab::new(Agent::Claude, "structured"), json!({"output_schema": schema}), Vec::new());
+/// A structured result, by a tool that the agent has for it.
+fn structured_by_tool(agent: Agent) {
+    structured(agent, "structured");
+}
+
+/// One that is the model's text.
+fn structured_by_text(agent: Agent) {
+    structured(agent, "structured_text");
+}
+
+fn structured(agent: Agent, scenario: &str) {
+    let schema = json!({"type": "object", "properties": {"answer": {"type": "integer"}}, "required": ["answer"],
+        "additionalProperties": false});
+    let run = run(Lab::new(agent, scenario), json!({"output_schema": schema}), Vec::new());
     let payload = run.outcome.completed();
     assert_eq!(payload["structured_output"], json!({"answer": 42}));
     assert_eq!(payload["stop_reason"], "end_turn");
 }
 
-#[test]
-fn a_budget_of_turns_that_is_used_up() {
+fn budget_of_turns(agent: Agent) {
     let payload = json!({"max_turns": 2});
-    let run = run(Lab::new(Agent::Claude, "turns"), payload, permission("allow_once"));
+    let run = run(Lab::new(agent, "turns"), payload, permission("allow_once"));
     let payload = run.outcome.failed("limit_reached");
     assert_eq!(payload["retryable"], false);
 }
 
-#[test]
-fn the_work_of_a_sub_agent_names_its_call() {
-    let run = run(Lab::new(Agent::Claude, "sub_agent"), json!({}), permission("allow_once"));
+fn sub_agent_names_its_call(agent: Agent) {
+    let run = run(Lab::new(agent, "sub_agent"), json!({}), permission("allow_once"));
     run.completed("There is nothing.");
     let tools = run.outcome.progress("tool");
     let agent = tools.iter().find(|f| f.text("category") == "agent").expect("the sub-agent's call");
@@ -114,9 +127,8 @@ fn the_work_of_a_sub_agent_names_its_call() {
     assert_eq!(run.tools(), [("execute", "completed"), ("agent", "completed")]);
 }
 
-#[test]
-fn the_usage_counts_the_work_of_a_sub_agent() {
-    let run = run(Lab::new(Agent::Claude, "sub_agent"), json!({}), permission("allow_once"));
+fn sub_agent_counts(agent: Agent) {
+    let run = run(Lab::new(agent, "sub_agent"), json!({}), permission("allow_once"));
     let usage = run.completed("There is nothing.")["usage"].clone();
     assert_eq!(run.stub().conversation().len(), 4, "two requests of each");
     assert_eq!(usage["input_tokens"], 400);

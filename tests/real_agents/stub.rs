@@ -1,4 +1,4 @@
-//! The model: a server on loopback that speaks the Anthropic Messages API and says what a scenario tells it to.
+//! The model: a server on loopback that speaks one of the dialects and says what a scenario tells it to.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -6,9 +6,10 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use tiny_http::{Method, Request, Server};
 
+use crate::dialects::{Answer, Asked, Dialect, Step};
 use crate::scenario::{Refusal, Reply, Scenario};
 use crate::support::io::shorten;
 
@@ -19,6 +20,7 @@ pub(crate) struct Stub {
 }
 
 struct State {
+    dialect: &'static dyn Dialect,
     scenario: Mutex<Scenario>,
     cwd: PathBuf,
     log: Mutex<Vec<Heard>>,
@@ -36,10 +38,11 @@ struct Heard {
 }
 
 impl Stub {
-    pub(crate) fn start(scenario: &str, cwd: &Path) -> Stub {
+    pub(crate) fn start(dialect: &'static dyn Dialect, scenario: &str, cwd: &Path) -> Stub {
         let server = Arc::new(Server::http("127.0.0.1:0").expect("listen on loopback"));
         let state = Arc::new(State {
-            scenario: Mutex::new(Scenario::load(scenario, cwd)),
+            dialect,
+            scenario: Mutex::new(Scenario::load(scenario)),
             cwd: cwd.to_owned(),
             log: Mutex::default(),
             over: Mutex::default(),
@@ -66,31 +69,38 @@ impl Stub {
         log.iter().filter(|heard| heard.conversation).map(|heard| heard.body.clone()).collect()
     }
 
-    /// What the tools gave back, as the last request of the conversation has it.
-    pub(crate) fn tool_results(&self) -> Vec<String> {
-        let last = self.conversation().pop().unwrap_or_default();
-        let blocks = list(&last["messages"]).iter().flat_map(|message| list(&message["content"]));
-        blocks.filter(|block| block["type"] == "tool_result").map(|block| plain(&block["content"])).collect()
+    /// The conversation's first request, with its line.
+    pub(crate) fn first_request(&self) -> String {
+        let log = self.state.log.lock().expect("log");
+        log.iter().find(|heard| heard.conversation).map(|heard| format!("{} {}", heard.line, heard.body)).expect("one")
     }
 
-    /// All text of the messages in the last request of the conversation.
+    /// What the tools gave back, as the last request of the conversation has it.
+    pub(crate) fn tool_results(&self) -> Vec<String> {
+        self.state.dialect.tool_results(&self.conversation().pop().unwrap_or_default())
+    }
+
+    /// All text of the messages in the last request of the conversation, a line each.
     pub(crate) fn last_heard(&self) -> String {
-        let last = self.conversation().pop().unwrap_or_default();
-        list(&last["messages"]).iter().map(|message| plain(&message["content"]) + "\n").collect()
+        let texts = self.state.dialect.texts(&self.conversation().pop().unwrap_or_default());
+        texts.iter().map(|text| format!("{text}\n")).collect()
     }
 
     /// Requests for other hosts, which came here as to a proxy.
     pub(crate) fn strays(&self) -> Vec<String> {
         let log = self.state.log.lock().expect("log");
-        log.iter().filter(|heard| heard.line.starts_with("CONNECT ")).map(|heard| heard.line.clone()).collect()
+        let lines = log.iter().map(|heard| heard.line.clone());
+        lines.filter(|line| line.starts_with("CONNECT ") || line.contains(" http://")).collect()
     }
 
     /// For the report of a failed test.
     pub(crate) fn dump(&self) -> String {
         let log = self.state.log.lock().expect("log");
         let rows = log.iter().map(|heard| {
-            let last = list(&heard.body["messages"]).last().map(Value::to_string).unwrap_or_default();
-            format!("{} conversation={} last message: {}\n", heard.line, heard.conversation, shorten(&last, 600))
+            let dialect = self.state.dialect;
+            let told = [dialect.texts(&heard.body), dialect.tool_results(&heard.body)].concat();
+            let last = told.last().map(String::as_str).unwrap_or_default();
+            format!("{} conversation={} last: {}\n", heard.line, heard.conversation, shorten(last, 600))
         });
         format!("---- the model was asked\n{}", rows.collect::<String>())
     }
@@ -104,27 +114,17 @@ impl Drop for Stub {
     }
 }
 
-fn list(value: &Value) -> &[Value] {
-    value.as_array().map_or(&[], Vec::as_slice)
-}
-
-/// The text of a message's content or a tool's result: a string, or blocks.
-fn plain(content: &Value) -> String {
-    match content {
-        Value::String(text) => text.clone(),
-        Value::Array(blocks) => blocks.iter().map(|block| plain(&block["text"]) + &plain(&block["content"])).collect(),
-        _ => String::new(),
-    }
-}
-
 impl State {
     fn serve(&self, mut request: Request) -> io::Result<()> {
         let mut text = String::new();
         request.as_reader().read_to_string(&mut text)?;
         let body: Value = serde_json::from_str(&text).unwrap_or_default();
-        let path = request.url().split('?').next().unwrap_or_default().to_owned();
-        let asks = *request.method() == Method::Post && path == "/v1/messages";
-        let conversation = asks && !list(&body["tools"]).is_empty();
+        let path = request.url().split('?').next().unwrap_or_default();
+        let asked = match request.method() {
+            Method::Post => self.dialect.asked(path, &body),
+            _ => Asked::Unknown,
+        };
+        let conversation = matches!(asked, Asked::Conversation { .. });
         let number = {
             let mut log = self.log.lock().expect("log");
             let line = format!("{} {}", request.method(), request.url());
@@ -132,45 +132,41 @@ impl State {
             log.len()
         };
         let mut out = request.into_writer();
-        if asks {
-            let reply = match conversation {
-                true => self.scenario.lock().expect("scenario").next(),
-                false => Reply::saying("ok"),
-            };
-            let model = body["model"].as_str().unwrap_or("stub").to_owned();
-            return self.play(&Answer { reply, number, model, cwd: &self.cwd }, body["stream"] == true, &mut out);
-        }
-        match path.as_str() {
-            "/v1/messages/count_tokens" => whole(&mut out, 200, "", &json!({"input_tokens": text.len() / 4 + 1})),
-            _ => whole(&mut out, 404, "", &json!({"type": "error", "error": {"type": "not_found_error"}})),
-        }
+        let (reply, stream) = match asked {
+            Asked::Conversation { stream } => (self.scenario.lock().expect("scenario").next(), stream),
+            Asked::Aside { stream, answer } => (Reply::saying(&answer), stream),
+            Asked::Fixed(answer) => return whole(&mut out, 200, "", &answer),
+            Asked::Unknown => {
+                let refusal = Refusal { status: 404, message: "Not here.".into(), retry_after: None };
+                return self.refuse(&refusal, &mut out);
+            }
+        };
+        self.play(&Answer { reply, number, body: &body, cwd: &self.cwd }, stream, &mut out)
     }
 
     fn play(&self, answer: &Answer<'_>, stream: bool, out: &mut dyn Write) -> io::Result<()> {
         let reply = &answer.reply;
         if let Some(refusal) = &reply.refuse {
-            return refuse(refusal, out);
+            return self.refuse(refusal, out);
         }
         if reply.hang && reply.say.is_empty() {
             self.hang();
             return Ok(());
         }
-        let steps = answer.steps();
         if !stream {
-            return whole(out, 200, "", &answer.message());
+            return whole(out, 200, "", &self.dialect.whole(answer));
         }
         let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
         out.write_all(head.as_bytes())?;
         out.flush()?;
-        for step in steps {
+        for step in self.dialect.steps(answer) {
             match step {
                 Step::Pause => thread::sleep(Duration::from_millis(reply.pause_ms)),
                 Step::Hang => {
                     self.hang();
                     return Ok(());
                 }
-                Step::Event(event) => {
-                    let text = format!("event: {}\ndata: {event}\n\n", event["type"].as_str().unwrap_or_default());
+                Step::Event(text) => {
                     write!(out, "{:x}\r\n{text}\r\n", text.len())?;
                     out.flush()?;
                 }
@@ -180,17 +176,16 @@ impl State {
         out.flush()
     }
 
+    fn refuse(&self, refusal: &Refusal, out: &mut dyn Write) -> io::Result<()> {
+        let retry = refusal.retry_after.map(|seconds| format!("retry-after: {seconds}\r\n")).unwrap_or_default();
+        whole(out, refusal.status, &retry, &self.dialect.error(refusal))
+    }
+
     /// Silence until the test is over.
     fn hang(&self) {
         let over = self.over.lock().expect("over");
         drop(self.ended.wait_while(over, |over| !*over).expect("over"));
     }
-}
-
-fn refuse(refusal: &Refusal, out: &mut dyn Write) -> io::Result<()> {
-    let retry = refusal.retry_after.map(|seconds| format!("retry-after: {seconds}\r\n")).unwrap_or_default();
-    let error = json!({"type": refusal.class, "message": "The scenario refuses."});
-    whole(out, refusal.status, &retry, &json!({"type": "error", "error": error}))
 }
 
 /// A response in one piece.
@@ -200,106 +195,4 @@ fn whole(out: &mut dyn Write, status: u16, headers: &str, body: &Value) -> io::R
     let head = format!("HTTP/1.1 {status} Scripted\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n");
     write!(out, "{head}{headers}\r\n{body}")?;
     out.flush()
-}
-
-enum Step {
-    Pause,
-    Event(Value),
-    Hang,
-}
-
-/// A reply on its way to becoming the API's events.
-struct Answer<'a> {
-    reply: Reply,
-    /// Makes ids unique within the stub.
-    number: usize,
-    model: String,
-    cwd: &'a Path,
-}
-
-impl Answer<'_> {
-    fn steps(&self) -> Vec<Step> {
-        let reply = &self.reply;
-        let mut steps = vec![Step::Event(json!({"type": "message_start", "message": self.envelope()}))];
-        let mut index = 0;
-        if !reply.think.is_empty() {
-            let deltas = reply.think.iter().map(|piece| json!({"type": "thinking_delta", "thinking": piece}));
-            self.block(&mut steps, index, json!({"type": "thinking", "thinking": "", "signature": ""}), deltas);
-            let signature = json!({"type": "signature_delta", "signature": "c3R1Yg=="});
-            steps.push(Step::Event(json!({"type": "content_block_delta", "index": index, "delta": signature})));
-            steps.push(stop(index));
-            index += 1;
-        }
-        if !reply.say.is_empty() {
-            let deltas = reply.say.iter().map(|piece| json!({"type": "text_delta", "text": piece}));
-            self.block(&mut steps, index, json!({"type": "text", "text": ""}), deltas);
-            if reply.hang {
-                steps.push(Step::Hang);
-            }
-            steps.push(stop(index));
-            index += 1;
-        }
-        for (id, name, input) in self.calls() {
-            let start = json!({"type": "tool_use", "id": id, "name": name, "input": {}});
-            let delta = json!({"type": "input_json_delta", "partial_json": input.to_string()});
-            steps.push(Step::Event(json!({"type": "content_block_start", "index": index, "content_block": start})));
-            steps.push(Step::Event(json!({"type": "content_block_delta", "index": index, "delta": delta})));
-            steps.push(stop(index));
-            index += 1;
-        }
-        let delta = json!({"stop_reason": self.stop_reason(), "stop_sequence": null});
-        let usage = json!({"output_tokens": reply.usage.output});
-        steps.push(Step::Event(json!({"type": "message_delta", "delta": delta, "usage": usage})));
-        steps.push(Step::Event(json!({"type": "message_stop"})));
-        steps
-    }
-
-    /// The start of a block and its pieces, each after the pause.
-    fn block(&self, steps: &mut Vec<Step>, index: usize, start: Value, deltas: impl Iterator<Item = Value>) {
-        steps.push(Step::Event(json!({"type": "content_block_start", "index": index, "content_block": start})));
-        for delta in deltas {
-            if self.reply.pause_ms > 0 {
-                steps.push(Step::Pause);
-            }
-            steps.push(Step::Event(json!({"type": "content_block_delta", "index": index, "delta": delta})));
-        }
-    }
-
-    fn calls(&self) -> Vec<(String, &str, Value)> {
-        let calls = self.reply.calls.iter().enumerate();
-        let named = calls.map(|(i, call)| (format!("toolu_{}_{i}", self.number), call.for_claude(self.cwd)));
-        named.map(|(id, (name, input))| (id, name, input)).collect()
-    }
-
-    fn stop_reason(&self) -> &str {
-        let usual = if self.reply.calls.is_empty() { "end_turn" } else { "tool_use" };
-        self.reply.stop.as_deref().unwrap_or(usual)
-    }
-
-    fn envelope(&self) -> Value {
-        let usage = &self.reply.usage;
-        json!({"id": format!("msg_{}", self.number), "type": "message", "role": "assistant", "model": self.model,
-            "content": [], "stop_reason": null, "stop_sequence": null,
-            "usage": {"input_tokens": usage.input, "cache_creation_input_tokens": 0,
-                "cache_read_input_tokens": usage.cached, "output_tokens": 1}})
-    }
-
-    /// The answer to a request that does not stream.
-    fn message(&self) -> Value {
-        let mut content = Vec::new();
-        if !self.reply.say.is_empty() {
-            content.push(json!({"type": "text", "text": self.reply.say.concat()}));
-        }
-        let tool = |(id, name, input)| json!({"type": "tool_use", "id": id, "name": name, "input": input});
-        content.extend(self.calls().into_iter().map(tool));
-        let mut message = self.envelope();
-        message["content"] = json!(content);
-        message["stop_reason"] = json!(self.stop_reason());
-        message["usage"]["output_tokens"] = json!(self.reply.usage.output);
-        message
-    }
-}
-
-fn stop(index: usize) -> Step {
-    Step::Event(json!({"type": "content_block_stop", "index": index}))
 }

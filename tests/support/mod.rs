@@ -24,7 +24,7 @@ use io::{Gate, Line, LineReader, StdinWriter};
 pub(crate) use outcome::{Frame, Outcome};
 
 /// The longest that a test waits for anything.
-pub(crate) const LIMIT: Duration = Duration::from_secs(60);
+pub(crate) const LIMIT: Duration = Duration::from_secs(120);
 /// What a loaded machine may add to a time that the protocol promises.
 pub(crate) const SLACK: Duration = Duration::from_millis(700);
 /// The run id that `Session::start` chooses.
@@ -436,6 +436,11 @@ impl Session {
             left,
             session: self,
         }
+    }
+
+    /// The processes that carry the case's marker, with their command lines.
+    pub(crate) fn processes(&self) -> Vec<(i32, String)> {
+        procs::marked(&self.case.marker)
     }
 
     /// What still carries the marker a second after the end.

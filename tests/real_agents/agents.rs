@@ -1,0 +1,148 @@
+//! The agents that package.json pins: where each is, what it needs to find its model, and where it differs from the
+//! others.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::json;
+
+use crate::dialects::{Dialect, anthropic, chat, gemini, responses};
+use crate::install::{arch, program};
+use crate::lab::KEY;
+use crate::support::Case;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Agent {
+    Claude,
+    OldClaude,
+    Codex,
+    Gemini,
+    OpenCode,
+}
+
+impl Agent {
+    /// Its name in run.start, and of its program.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Agent::Claude | Agent::OldClaude => "claude",
+            Agent::Codex => "codex",
+            Agent::Gemini => "gemini",
+            Agent::OpenCode => "opencode",
+        }
+    }
+
+    pub(crate) fn version(self) -> &'static str {
+        match self {
+            Agent::Claude => "2.1.330",
+            Agent::OldClaude => "2.1.197",
+            Agent::Codex => "0.169.0",
+            Agent::Gemini => "0.61.0",
+            Agent::OpenCode => "1.18.33",
+        }
+    }
+
+    /// What a user's installation puts on PATH: the native program, or the script that starts it.
+    pub(crate) fn program(self) -> PathBuf {
+        match self {
+            Agent::Claude => program(&format!("@anthropic-ai/claude-code-linux-{}", arch()), "claude"),
+            Agent::OldClaude => program(&format!("claude-old-linux-{}", arch()), "claude"),
+            Agent::Codex => program("@openai/codex", "bin/codex.js"),
+            Agent::Gemini => program("@google/gemini-cli", "bundle/gemini.js"),
+            // The build that runs on every processor: two would be twice the download.
+            Agent::OpenCode => program("opencode-linux-x64-baseline", "bin/opencode"),
+        }
+    }
+
+    /// What its model speaks.
+    pub(crate) fn dialect(self) -> &'static dyn Dialect {
+        match self {
+            Agent::Claude | Agent::OldClaude => &anthropic::Anthropic,
+            Agent::Codex => &responses::Responses,
+            Agent::Gemini => &gemini::Gemini,
+            Agent::OpenCode => &chat::Chat,
+        }
+    }
+
+    /// Leads it to its model, and keeps it from looking for anything else.
+    pub(crate) fn furnish(self, case: Case, url: &str) -> Case {
+        match self {
+            Agent::Claude | Agent::OldClaude => claude(case, url),
+            Agent::Codex => codex(case, url),
+            Agent::Gemini => gemini(case, url),
+            Agent::OpenCode => opencode(case, url),
+        }
+    }
+}
+
+fn put(path: &Path, text: &str) {
+    fs::create_dir_all(path.parent().expect("folder")).expect("mkdir");
+    fs::write(path, text).expect("write");
+}
+
+fn claude(case: Case, url: &str) -> Case {
+    case.env("ANTHROPIC_BASE_URL", url)
+        .env("ANTHROPIC_API_KEY", KEY)
+        .env("DISABLE_AUTOUPDATER", "1")
+        .env("DISABLE_TELEMETRY", "1")
+        .env("DISABLE_ERROR_REPORTING", "1")
+        .env("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")
+        // By itself it tries for three minutes.
+        .env("CLAUDE_CODE_MAX_RETRIES", "1")
+}
+
+fn codex(case: Case, url: &str) -> Case {
+    let config = format!(
+        "model = \"gpt-5.5\"\n\
+         model_provider = \"stub\"\n\
+         [model_providers.stub]\n\
+         name = \"stub\"\n\
+         base_url = \"{url}/v1\"\n\
+         wire_api = \"responses\"\n\
+         env_key = \"OPENAI_API_KEY\"\n\
+         supports_websockets = false\n\
+         request_max_retries = 1\n\
+         stream_max_retries = 1\n"
+    );
+    put(&case.path("home/.codex/config.toml"), &config);
+    case.env("OPENAI_API_KEY", KEY)
+}
+
+fn gemini(case: Case, url: &str) -> Case {
+    let settings = json!({
+        "security": {"auth": {"selectedType": "gemini-api-key"}},
+        // By itself it would ask a router for the model.
+        "model": {"name": "gemini-2.5-flash"},
+        "general": {"enableAutoUpdate": false, "enableAutoUpdateNotification": false, "maxAttempts": 2},
+        "privacy": {"usageStatisticsEnabled": false},
+        "telemetry": {"enabled": false},
+    });
+    put(&case.path("home/.gemini/settings.json"), &settings.to_string());
+    case.env("GOOGLE_GEMINI_BASE_URL", url).env("GEMINI_API_KEY", KEY)
+}
+
+fn opencode(case: Case, url: &str) -> Case {
+    let model = json!({"name": "Stub", "tool_call": true, "limit": {"context": 100_000, "output": 8_000}});
+    let config = json!({
+        "autoupdate": false,
+        "share": "disabled",
+        "model": "stub/stub-model",
+        "small_model": "stub/stub-model",
+        "provider": {"stub": {
+            "npm": "@ai-sdk/openai-compatible",
+            "name": "Stub",
+            "options": {"baseURL": format!("{url}/v1"), "apiKey": KEY},
+            "models": {"stub-model": model, "other-model": model},
+        }},
+    });
+    let home = case.path("home/.config/opencode");
+    put(&home.join("opencode.json"), &config.to_string());
+    // By itself it installs a library for plugins there. It does not where one seems to be.
+    fs::create_dir(home.join("node_modules")).expect("mkdir");
+    let installed = json!({"packages": {"": {"dependencies": {"@opencode-ai/plugin": "1"}}}});
+    put(&home.join("package-lock.json"), &installed.to_string());
+    // Its own list of models takes a third of the time that it needs to start.
+    put(&home.join("models.json"), "{}");
+    case.env("OPENCODE_MODELS_PATH", home.join("models.json").to_str().expect("path"))
+        .env("OPENCODE_DISABLE_MODELS_FETCH", "1")
+        .env("OPENCODE_DISABLE_LSP_DOWNLOAD", "1")
+}

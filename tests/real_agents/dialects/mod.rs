@@ -1,0 +1,120 @@
+//! The APIs of the models: how each puts a scenario's reply into words, and where its requests hold what was said.
+
+pub(crate) mod anthropic;
+pub(crate) mod chat;
+pub(crate) mod gemini;
+pub(crate) mod responses;
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::scenario::{Call, Question, Refusal, Reply};
+
+/// What a request is about.
+pub(crate) enum Asked {
+    /// The agent goes on with its work. Whether it wants the answer as a stream.
+    Conversation { stream: bool },
+    /// Something beside it: a title, a summary, a check.
+    Aside { stream: bool, answer: String },
+    /// Something small with an answer that is always the same.
+    Fixed(Value),
+    /// What such a server does not have.
+    Unknown,
+}
+
+/// One model's API.
+pub(crate) trait Dialect: Sync {
+    /// What a POST to this path, without its query, asks for.
+    fn asked(&self, path: &str, body: &Value) -> Asked;
+
+    /// The answer as a stream.
+    fn steps(&self, answer: &Answer<'_>) -> Vec<Step>;
+
+    /// The answer in one piece, for those who want no stream.
+    fn whole(&self, answer: &Answer<'_>) -> Value;
+
+    /// The body of an HTTP error.
+    fn error(&self, refusal: &Refusal) -> Value;
+
+    /// The texts of a request's messages.
+    fn texts(&self, body: &Value) -> Vec<String>;
+
+    /// What the tools gave back, as a request has it.
+    fn tool_results(&self, body: &Value) -> Vec<String>;
+}
+
+/// A part of a stream.
+pub(crate) enum Step {
+    Pause,
+    /// An event as it is written.
+    Event(String),
+    /// Silence for ever.
+    Hang,
+}
+
+/// A reply on its way into an API's words.
+pub(crate) struct Answer<'a> {
+    pub(crate) reply: Reply,
+    /// Makes ids unique within the model.
+    pub(crate) number: usize,
+    pub(crate) body: &'a Value,
+    /// Where the agent works.
+    pub(crate) cwd: &'a Path,
+}
+
+impl Answer<'_> {
+    /// An event for each piece, each after the pause.
+    fn pieces(&self, steps: &mut Vec<Step>, pieces: &[String], event: impl Fn(&str) -> String) {
+        for piece in pieces {
+            if self.reply.pause_ms > 0 {
+                steps.push(Step::Pause);
+            }
+            steps.push(Step::Event(event(piece)));
+        }
+    }
+
+    /// Where the text is over, and a reply may fall silent.
+    fn after_text(&self, steps: &mut Vec<Step>) {
+        if self.reply.hang {
+            steps.push(Step::Hang);
+        }
+    }
+
+    /// The tool calls, each with an id.
+    fn calls(&self) -> impl Iterator<Item = (String, &Call)> {
+        self.reply.calls.iter().enumerate().map(|(i, call)| (format!("call_{}_{i}", self.number), call))
+    }
+
+    fn model(&self) -> &str {
+        self.body["model"].as_str().unwrap_or("stub")
+    }
+}
+
+/// An event that is told by its type.
+fn named(event: &Value) -> String {
+    format!("event: {}\ndata: {event}\n\n", event["type"].as_str().expect("type"))
+}
+
+/// An event without a name.
+fn unnamed(event: &Value) -> String {
+    format!("data: {event}\n\n")
+}
+
+/// The options of a question, as most tools want them.
+fn options(question: &Question) -> Value {
+    question.options.iter().map(|label| json!({"label": label, "description": format!("To choose {label}.")})).collect()
+}
+
+fn list(value: &Value) -> &[Value] {
+    value.as_array().map_or(&[], Vec::as_slice)
+}
+
+/// All text in a message's content or a tool's result: a string, or blocks of them.
+fn plain(content: &Value) -> String {
+    match content {
+        Value::String(text) => text.clone(),
+        Value::Array(blocks) => blocks.iter().map(|block| plain(&block["text"]) + &plain(&block["content"])).collect(),
+        _ => String::new(),
+    }
+}

@@ -1,0 +1,77 @@
+//! Permissions: given, given for the session, denied.
+
+use serde_json::json;
+
+use crate::agents::Agent;
+use crate::client::{Client, Rule, Run, denial, options, permission, run};
+use crate::lab::Lab;
+
+rows!(old: permission_allow permission_deny);
+rows!(permission_allow_always permission_by_policy);
+rows!(of permission_that_nobody_can_give: claude Claude);
+
+fn ask(agent: Agent, scenario: &str, rules: Vec<Rule>) -> Run {
+    run(Lab::new(agent, scenario), json!({}), rules)
+}
+
+fn permission_allow(agent: Agent) {
+    let run = ask(agent, "permission", permission("allow_once"));
+    run.completed("That was it.");
+    assert!(run.made("asked.txt"));
+    assert_eq!(run.outcome.resolutions(), ["answered"]);
+    assert_eq!(run.tools(), [("execute", "completed")]);
+    assert_eq!(run.artifacts(), [("asked.txt", "created")], "made by a shell command, found by comparison");
+    let question = run.questions()[0];
+    assert_eq!(question["payload"]["subject"]["detail"], "touch asked.txt");
+    assert_eq!(options(question), ["allow_once", "allow_always", "deny"]);
+    assert_eq!(run.outcome.progress("question_resolved")[0].text("value"), "allow_once");
+    let states = run.outcome.progress("status");
+    assert!(states.iter().any(|f| f.text("status") == "waiting_for_input"));
+}
+
+fn permission_deny(agent: Agent) {
+    let run = ask(agent, "permission", denial("Not on a Friday."));
+    run.completed("That was it.");
+    assert!(!run.made("asked.txt"));
+    assert_eq!(run.tools(), [("execute", "denied")]);
+    assert_eq!(run.outcome.progress("question_resolved")[0].text("value"), "deny");
+    let told = run.stub().tool_results().concat() + &run.stub().last_heard();
+    assert_eq!(told.contains("Not on a Friday."), agent.ways().reads_why, "whether the model reads why: {told}");
+}
+
+/// A permission given once is asked for again, one for the session is not; and none is kept in the project.
+fn permission_allow_always(agent: Agent) {
+    let mut client = Client::start(Lab::new(agent, "permission_thrice"), json!({}), permission("allow_always"));
+    let question = client.session.until("run.question");
+    client.session.answer(&question, json!("allow_once"));
+    let run = client.finish();
+    run.completed("Touched three times.");
+    assert_eq!(run.questions().len(), 2);
+    assert_eq!(run.tools(), [("execute", "completed"); 3]);
+    assert_eq!(run.files(), [".git", "asked.txt", "old.txt"], "a rule for the session was written into the project");
+}
+
+/// Without a user, a policy decides, and what is to be asked is denied.
+fn permission_by_policy(agent: Agent) {
+    let payload = json!({"interactive": false, "permissions": {"edit": "allow", "*": "ask"}});
+    let run = run(Lab::new(agent, "two_tools"), payload, Vec::new());
+    run.completed("Both are there.");
+    let mut tools = run.tools();
+    tools.sort_unstable();
+    assert_eq!(tools, [("edit", "completed"), ("execute", "denied")]);
+    assert_eq!((run.made("one.txt"), run.made("two.txt")), (true, false));
+    let mut resolutions = run.outcome.resolutions();
+    resolutions.sort_unstable();
+    assert_eq!(resolutions, ["headless", "policy"]);
+}
+
+fn permission_that_nobody_can_give(agent: Agent) {
+    let mut client = Client::start(Lab::new(agent, "permission"), json!({}), Vec::new());
+    client.session.until("run.question");
+    client.session.close_stdin();
+    let run = client.finish();
+    run.completed("That was it.");
+    assert_eq!(run.outcome.resolutions(), ["input_closed"]);
+    assert_eq!(run.tools(), [("execute", "denied")]);
+    assert!(!run.made("asked.txt"));
+}

@@ -1,0 +1,35 @@
+//! A row of the table: one function, and a test of it for each agent.
+
+use std::io::Write;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// Makes the tests `row::agent` of functions `row(agent)`.
+macro_rules! rows {
+    ($($row:ident)*) => {
+        $(rows!(of $row: claude Claude, codex Codex, gemini Gemini, opencode OpenCode);)*
+    };
+    // Also with the oldest version of Claude Code that has to work.
+    (old: $($row:ident)*) => {
+        $(rows!(of $row: claude Claude, claude_old OldClaude, codex Codex, gemini Gemini, opencode OpenCode);)*
+    };
+    (of $row:ident: $($name:ident $agent:ident),*) => {
+        mod $row {
+            $(#[test]
+            fn $name() {
+                let name = concat!(stringify!($row), "::", stringify!($name));
+                $crate::rows::twice(name, || super::$row($crate::agents::Agent::$agent));
+            })*
+        }
+    };
+}
+
+/// Runs a test a second time if it fails, and says so: the agents, their tools and the machine are not ours, and a
+/// moment without a processor is no mistake of the program's. A mistake that is always there fails twice.
+pub(crate) fn twice(name: &str, test: impl Fn()) {
+    let Err(cause) = catch_unwind(AssertUnwindSafe(&test)) else { return };
+    let text = cause.downcast_ref::<String>().map(String::as_str).or(cause.downcast_ref::<&str>().copied());
+    // Not by eprintln, which shows nothing when the second try is good.
+    let why = text.unwrap_or("a panic without a text");
+    writeln!(std::io::stderr(), "{name} failed and is tried again: {why}").expect("stderr");
+    test();
+}

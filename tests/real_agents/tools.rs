@@ -1,0 +1,127 @@
+//! What an agent says and does in a run that goes well: texts, reasoning, tools, files.
+
+use serde_json::{Value, json};
+
+use crate::agents::Agent;
+use crate::client::{Run, permission, run};
+use crate::lab::Lab;
+use crate::support::io::shorten;
+use crate::ways::Output;
+
+rows!(old: hello);
+rows!(two_chunks think_then_say shell_ok shell_fail big_output write_file two_tools);
+rows!(of two_chunks_whole: claude Claude, codex Codex);
+
+/// A run in which all that is asked for is allowed.
+fn allowed(agent: Agent, scenario: &str, payload: Value) -> Run {
+    run(Lab::new(agent, scenario), payload, permission("allow_once"))
+}
+
+fn hello(agent: Agent) {
+    let run = allowed(agent, "hello", json!({}));
+    let payload = run.completed("Good day from the model.");
+    let ways = agent.ways();
+    assert_eq!(payload["stop_reason"], "end_turn");
+    assert_eq!(payload["usage"]["input_tokens"], 150, "the cached ones are included");
+    assert_eq!(payload["usage"]["output_tokens"], 7);
+    assert_eq!(payload["usage"]["cached_input_tokens"], if ways.cached { json!(30) } else { Value::Null });
+    assert_eq!(payload["usage"]["cost_usd"].is_number(), ways.cost);
+    let left = payload["agent_exit"] == json!({"code": 0, "signal": null});
+    assert!(left || !ways.leaves_in_time, "{}", payload["agent_exit"]);
+    assert_eq!(run.messages("text"), ["Good day from the model."]);
+    let session = run.outcome.progress("session");
+    assert_eq!(session.len(), 1);
+    assert_eq!(session[0].text("agent_version"), agent.version());
+    assert_eq!(session[0]["payload"]["session_id"], payload["session_id"]);
+    assert!(run.outcome.progress("warning").is_empty());
+    assert!(run.stub().last_heard().contains("go\n"), "the prompt went to the model");
+    assert!(run.artifacts().is_empty());
+}
+
+/// A message in two pieces is one frame when pieces are not asked for.
+fn two_chunks_whole(agent: Agent) {
+    let run = allowed(agent, "two_chunks", json!({}));
+    run.completed("Good day in two pieces.");
+    let texts = run.outcome.progress("text");
+    assert_eq!(texts.len(), 1);
+    assert_eq!(texts[0]["payload"]["done"], true);
+    assert_eq!(texts[0].text("text"), "Good day in two pieces.");
+}
+
+/// A message in two pieces comes in pieces when that is asked for.
+fn two_chunks(agent: Agent) {
+    let run = allowed(agent, "two_chunks", json!({"progress": "full"}));
+    run.completed("Good day in two pieces.");
+    let pieces = run.outcome.progress("text");
+    assert!(pieces.len() >= 2, "one piece only");
+    assert_eq!(pieces[0].text("text"), "Good day ");
+    assert_eq!(pieces[0]["payload"]["done"], false);
+    assert_eq!(run.messages("text"), ["Good day in two pieces."]);
+}
+
+fn think_then_say(agent: Agent) {
+    let run = allowed(agent, "think", json!({"progress": "full"}));
+    run.completed("Good day, on reflection.");
+    assert_eq!(run.messages("reasoning"), [agent.ways().reasoning]);
+    assert_eq!(run.messages("text"), ["Good day, on reflection."]);
+}
+
+fn shell_ok(agent: Agent) {
+    let run = allowed(agent, "shell_ok", json!({"progress": "full"}));
+    let usage = &run.completed("It spoke.")["usage"];
+    let ways = agent.ways();
+    assert_eq!(usage["input_tokens"], if ways.counts_all { json!(200) } else { Value::Null }, "of both requests");
+    assert_eq!(run.tools(), [("execute", "completed")]);
+    let tools = run.outcome.progress("tool");
+    assert_eq!(tools[0].text("state"), "started");
+    assert_eq!(tools[1].text("output").contains("the shell speaks"), ways.output != Output::Nothing);
+    assert_eq!(run.messages("text"), ["Let me see.", "It spoke."]);
+    assert!(run.stub().tool_results()[0].contains("the shell speaks"));
+}
+
+/// A command that fails does not fail the run.
+fn shell_fail(agent: Agent) {
+    let run = allowed(agent, "shell_fail", json!({}));
+    run.completed("It ended with 3.");
+    assert_eq!(run.tools(), [("execute", agent.ways().failed_command)]);
+    assert!(run.stub().tool_results()[0].contains("no further"));
+}
+
+fn big_output(agent: Agent) {
+    let run = allowed(agent, "big_output", json!({"progress": "full"}));
+    run.completed("A lot of numbers.");
+    assert_eq!(run.tools(), [("execute", "completed")]);
+    let tools = run.outcome.progress("tool");
+    let output = tools.last().expect("tool").text("output");
+    let seen = match agent.ways().output {
+        Output::Head => output.starts_with("1\n2\n3\n") || output.contains("\n1\n2\n3\n"),
+        Output::Tail => output.trim_end().ends_with("\n299999\n300000"),
+        Output::Nothing => output.is_empty(),
+    };
+    assert!(seen, "{}", shorten(output, 400));
+    assert!(output.len() <= 64 * 1024, "{} bytes of output", output.len());
+}
+
+fn write_file(agent: Agent) {
+    let run = allowed(agent, "write_file", json!({}));
+    run.completed("The report is written.");
+    assert_eq!(run.artifacts(), [("notes/report.md", "created")]);
+    assert_eq!(run.tools(), [("edit", "completed")]);
+    let artifact = run.outcome.of_type("run.artifact")[0];
+    assert_eq!(artifact["payload"]["size_bytes"], "# Report\n\nNothing to report.\n".len());
+    let question = run.questions()[0];
+    assert_eq!(question["payload"]["subject"]["category"], "edit");
+    assert_eq!(question["payload"]["subject"]["locations"][0]["path"], "notes/report.md");
+}
+
+fn two_tools(agent: Agent) {
+    let run = allowed(agent, "two_tools", json!({}));
+    run.completed("Both are there.");
+    let mut tools = run.tools();
+    tools.sort_unstable();
+    assert_eq!(tools, [("edit", "completed"), ("execute", "completed")]);
+    let mut artifacts = run.artifacts();
+    artifacts.sort_unstable();
+    assert_eq!(artifacts, [("one.txt", "created"), ("two.txt", "created")]);
+    assert_eq!(run.questions().len(), 2);
+}
