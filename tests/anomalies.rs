@@ -159,9 +159,7 @@ impl Trial<'_> {
         };
         self.inject(&mut player);
         let open = invariants::open_questions(&player.world.frames);
-        // A command that ends with 0 has ended its turn well, and its questions are asked.
-        let well = self.case.is_plain() && matches!(self.anomaly, Anomaly::Death { code: Some(0), .. });
-        if self.anomaly.stops() && self.anomaly != Anomaly::Deadline && !well && !open.is_empty() {
+        if self.stops() && self.anomaly != Anomaly::Deadline && !open.is_empty() {
             return Err(format!("questions that are not withdrawn at once: {open:?}"));
         }
         let exact = self.go_on(&mut player)?;
@@ -172,6 +170,12 @@ impl Trial<'_> {
         invariants::world(&mut player.world)?;
         self.check_end(&player, &before)?;
         if exact { self.check_frames(&player.world.frames) } else { Ok(()) }
+    }
+
+    /// Whether nobody is asked any more. A command that ends with 0 has ended its turn well, and its questions are asked.
+    fn stops(&self) -> bool {
+        let well = self.case.is_plain() && matches!(self.anomaly, Anomaly::Death { code: Some(0), .. });
+        self.anomaly.stops() && !well
     }
 
     fn options(&self) -> Options {
@@ -274,7 +278,7 @@ impl Trial<'_> {
         let frames = &player.world.frames;
         let terminal = &frames[frames.len() - 1].value;
         let asked = frames[before.frames..].iter().find(|frame| frame.value["type"] == "run.question");
-        if let Some(frame) = asked.filter(|_| self.anomaly.stops()) {
+        if let Some(frame) = asked.filter(|_| self.stops()) {
             return Err(format!("a question after the end was decided: {}", frame.line));
         }
         let (kind, code) = (&terminal["type"], &terminal["payload"]["code"]);
