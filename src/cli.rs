@@ -48,6 +48,8 @@ pub struct Replay {
     pub file: Option<PathBuf>,
     /// `--strict`.
     pub strict: bool,
+    /// The arguments of the agent that is played.
+    pub args: Vec<OsString>,
 }
 
 /// What is wrong with a command line, in words that hold no value of it.
@@ -204,10 +206,10 @@ where
 
 fn replay(given: &[Given], values: Vec<OsString>) -> Result<Replay, Wrong> {
     let has = |name: &str| given.iter().any(|(flag, _)| flag.long == name);
-    // What follows the file is the command line of the agent that is played.
-    let file = values.into_iter().next().filter(|_| !has("demo")).map(PathBuf::from);
-    if file.is_none() && !has("demo") {
-        return Err("replay needs the FILE of a recording.".into());
+    let mut values = values.into_iter();
+    if has("demo") {
+        return Ok(Replay { file: None, strict: has("strict"), args: values.collect() });
     }
-    Ok(Replay { file, strict: has("strict") })
+    let file = Some(values.next().map(PathBuf::from).ok_or("replay needs the FILE of a recording.")?);
+    Ok(Replay { file, strict: has("strict"), args: values.collect() })
 }

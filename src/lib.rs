@@ -22,7 +22,7 @@
 //! | [`config`] | the layers of the configuration, its keys, its files, and which of them are trusted |
 //! | [`protocol`] | messages in, frames out; limits, words, questions and the check of answers |
 //! | [`run`] | one run: a pure state machine; questions, policies, deadlines, the ladder that stops an agent |
-//! | [`agent`] | the [`agent::Driver`] trait, the dialects, the registry of agents, [`agent::native`] for what each is beside its dialect |
+//! | [`agent`] | the [`agent::Driver`] trait, the dialects (any command too), the registry of agents, [`agent::native`] for what each is beside its dialect |
 //! | [`session`] | the loop and its threads; processes, pipes, signals, the guard |
 //! | [`terminal`] | a person as the second reader of the same frames |
 //! | [`failure`] | every failure code with its exit code |

@@ -8,7 +8,8 @@
 //! {"at_ms":400,"host_eof":true}
 //! {"at_ms":420,"exit":0}
 //! ```
-//! The last line is `exit` or `signal`. The demo's recording also has `{"file":{"path":"a.md","content":"…"}}`, a file
+//! The last line is `exit` or `signal`. An agent that has one process a turn has more than one of these, each but the
+//! last with `{"at_ms":500,"spawn":["program","argument"]}` after it, the command line of the next. The demo's recording also has `{"file":{"path":"a.md","content":"…"}}`, a file
 //! that its replay makes, and `"if_allowed":true|false` on a line that is played only after such an answer. Readers
 //! ignore what they do not know.
 
@@ -41,6 +42,8 @@ pub enum Moment {
         /// What happened then.
         moment: Box<Moment>,
     },
+    /// Another process of it was started, with this command line.
+    Spawn(Vec<String>),
     /// It ended with a code.
     Exit(i32),
     /// A signal ended it.
@@ -69,6 +72,15 @@ pub struct Recording {
     pub moments: Vec<(Duration, Moment)>,
 }
 
+/// One process of a recorded agent.
+#[derive(Clone, Copy, Debug)]
+pub struct Process<'a> {
+    /// Its command line.
+    pub argv: &'a [String],
+    /// What happened while it ran.
+    pub moments: &'a [(Duration, Moment)],
+}
+
 impl Recording {
     /// Reads a recording. The error names the line.
     pub fn parse(text: &str) -> Result<Recording, String> {
@@ -89,6 +101,21 @@ impl Recording {
             moments.extend(moment(&fields).map(|moment| (Duration::from_millis(ms as u64), moment)));
         }
         Ok(Recording { header, moments })
+    }
+
+    /// The agent's processes, in order.
+    pub fn processes(&self) -> Vec<Process<'_>> {
+        let mut argv = self.header.argv.as_slice();
+        let mut all = Vec::new();
+        let mut begin = 0;
+        for (at, (_, moment)) in self.moments.iter().enumerate() {
+            if let Moment::Spawn(next) = moment {
+                all.push(Process { argv, moments: &self.moments[begin..at] });
+                (argv, begin) = (next, at + 1);
+            }
+        }
+        all.push(Process { argv, moments: &self.moments[begin..] });
+        all
     }
 }
 
@@ -112,6 +139,7 @@ fn plain_moment(fields: &Fields<'_>) -> Option<Moment> {
         .or_else(|| text("agent").map(Moment::Agent))
         .or_else(|| text("stderr").map(Moment::Stderr))
         .or_else(|| fields.get("host_eof").map(|_| Moment::HostEof))
+        .or_else(|| fields.get("spawn").and_then(|raw| serde_json::from_str(raw.get()).ok()).map(Moment::Spawn))
         .or_else(|| code("exit").map(Moment::Exit))
         .or_else(|| code("signal").map(Moment::Signal))
 }
@@ -127,6 +155,8 @@ pub(crate) struct Piece {
     pub(crate) done: bool,
 }
 
+/// The driver whose lines are text as they are.
+const PLAIN: &str = "lines";
 /// How the file of a recording is opened: readable by its owner alone, as what an agent says may be private.
 pub(crate) fn private() -> OpenOptions {
     use std::os::unix::fs::OpenOptionsExt;
@@ -146,6 +176,8 @@ pub(crate) struct Recorder {
     failed: bool,
     held: Vec<Held>,
     held_bytes: usize,
+    /// Whether a line of the agent's is text, and not JSON that holds text.
+    plain: bool,
 }
 
 #[derive(Debug)]
@@ -162,6 +194,7 @@ impl Recorder {
     }
 
     pub(crate) fn header(&mut self, header: &Header) {
+        self.plain = header.driver == PLAIN;
         self.line(&json!({"recording": 1, "driver": header.driver, "agent_version": header.agent_version,
             "argv": header.argv, "cwd": header.cwd}));
     }
@@ -201,7 +234,7 @@ impl Recorder {
             if too_much { open.into_iter().map(str::to_owned).collect() } else { BTreeSet::new() };
         let mut held = std::mem::take(&mut self.held);
         self.held_bytes = 0;
-        blank_split_secrets(&mut held, redactor, &cut);
+        blank_split_secrets(&mut held, redactor, &cut, self.plain);
         for Held { at, moment, .. } in held {
             self.write(at, &clean(moment, redactor));
         }
@@ -216,6 +249,7 @@ impl Recorder {
             Moment::HostEof => json!({"at_ms": at_ms, "host_eof": true}),
             // A real agent makes its files itself.
             Moment::File(..) | Moment::Only { .. } => return,
+            Moment::Spawn(argv) => json!({"at_ms": at_ms, "spawn": argv}),
             Moment::Exit(code) => json!({"at_ms": at_ms, "exit": code}),
             Moment::Signal(signal) => json!({"at_ms": at_ms, "signal": signal}),
         });
@@ -237,7 +271,7 @@ impl Recorder {
 
 /// Where the joined text of a message holds a secret that no single piece does, its pieces become empty and the last
 /// one becomes the whole text, redacted.
-fn blank_split_secrets(held: &mut [Held], redactor: &Redactor, cut: &BTreeSet<String>) {
+fn blank_split_secrets(held: &mut [Held], redactor: &Redactor, cut: &BTreeSet<String>, plain: bool) {
     let mut messages: BTreeMap<String, (String, String)> = BTreeMap::new();
     for piece in held.iter().flat_map(|held| &held.pieces) {
         let (joined, alone) = messages.entry(piece.message.clone()).or_default();
@@ -252,7 +286,12 @@ fn blank_split_secrets(held: &mut [Held], redactor: &Redactor, cut: &BTreeSet<St
         let mut left = (!cut.contains(&message)).then(|| whole.into_owned());
         for held in held.iter_mut().rev() {
             let Moment::Agent(line) = &mut held.moment else { continue };
-            for piece in held.pieces.iter().filter(|piece| piece.message == message && !piece.text.is_empty()) {
+            let mut pieces = held.pieces.iter().filter(|piece| piece.message == message && !piece.text.is_empty());
+            if plain && pieces.next().is_some() {
+                *line = left.take().unwrap_or_default();
+                continue;
+            }
+            for piece in pieces {
                 let text = left.take().unwrap_or_default();
                 *line = map_strings(line, &mut |old| if old == piece.text { text.clone() } else { old.to_owned() });
             }

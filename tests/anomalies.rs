@@ -14,6 +14,7 @@ use spektacular::agent::Line;
 use spektacular::failure::EXIT_UNDELIVERED;
 use spektacular::protocol::request::{Options, Seconds};
 use spektacular::protocol::words::Source;
+use spektacular::recording::Moment;
 use spektacular::run::{Event, Method, Origin};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
@@ -101,8 +102,13 @@ impl Anomaly {
     }
 
     /// How a run ends of which the outcome was not known before: the type or failure codes that fit.
-    fn ends(self, when: When, alive: bool) -> &'static [&'static str] {
+    fn ends(self, when: When, alive: bool, plain: bool) -> &'static [&'static str] {
         match self {
+            // The exit code decides; a turn that ended well may have asked.
+            Anomaly::Death { code: Some(0), .. } if plain => &[],
+            Anomaly::Death { code: Some(_), .. } if plain => &["agent_error"],
+            // No first sign of life is waited for.
+            Anomaly::Silence(_) if plain => &["idle_timeout", "question_timeout"],
             Anomaly::Cancel(_) | Anomaly::CancelIgnored | Anomaly::Signal | Anomaly::TwoSignals => &["run.cancelled"],
             Anomaly::Death { .. } if alive => &["agent_exited"],
             Anomaly::Death { .. } => &["agent_exited", "agent_start_failed"],
@@ -119,9 +125,14 @@ impl Anomaly {
         }
     }
 
+    /// Whether it happens to a process.
+    fn is_of_process(self) -> bool {
+        matches!(self, Anomaly::Death { .. } | Anomaly::Garbage | Anomaly::TooLong)
+    }
+
     /// Whether nobody is asked any more.
     fn stops(self) -> bool {
-        !matches!(self.ends(When::BeforeSpawn, true), [] | ["idle_timeout", ..])
+        !matches!(self.ends(When::BeforeSpawn, true, false), [] | ["idle_timeout", ..])
     }
 }
 
@@ -135,6 +146,10 @@ impl Trial<'_> {
             player.world.spawn();
             (0..index).try_for_each(|index| player.moment(index))?;
         }
+        if self.anomaly.is_of_process() && self.when != When::BeforeStart && !player.world.has_process {
+            // Between two processes there is none to which it could happen.
+            return Ok(());
+        }
         let before = Before {
             frames: player.world.frames.len(),
             decided: player.world.is_decided(),
@@ -144,7 +159,7 @@ impl Trial<'_> {
         };
         self.inject(&mut player);
         let open = invariants::open_questions(&player.world.frames);
-        if self.anomaly.stops() && self.anomaly != Anomaly::Deadline && !open.is_empty() {
+        if self.stops() && self.anomaly != Anomaly::Deadline && !open.is_empty() {
             return Err(format!("questions that are not withdrawn at once: {open:?}"));
         }
         let exact = self.go_on(&mut player)?;
@@ -155,6 +170,12 @@ impl Trial<'_> {
         invariants::world(&mut player.world)?;
         self.check_end(&player, &before)?;
         if exact { self.check_frames(&player.world.frames) } else { Ok(()) }
+    }
+
+    /// Whether nobody is asked any more. A command that ends with 0 has ended its turn well, and its questions are asked.
+    fn stops(&self) -> bool {
+        let well = self.case.is_plain() && matches!(self.anomaly, Anomaly::Death { code: Some(0), .. });
+        self.anomaly.stops() && !well
     }
 
     fn options(&self) -> Options {
@@ -213,6 +234,8 @@ impl Trial<'_> {
                 let waits = |frame: &Frame| frame.value["payload"]["resolution"] == "timeout";
                 !acts && !self.golden.iter().any(waits)
             }
+            // A line that is too long is a sign of life, of an agent that gave no other.
+            Anomaly::TooLong => self.case.recording.moments.iter().any(|(_, m)| matches!(m, Moment::Agent(_))),
             _ if self.anomaly.warning().is_some() => true,
             _ => {
                 self.be_silent(player, Obeys::Kill);
@@ -234,6 +257,7 @@ impl Trial<'_> {
         };
         if exact {
             (from..self.case.recording.moments.len()).try_for_each(|index| player.moment(index))?;
+            player.finish()?;
         } else {
             player.hush();
             player.agent_goes_on(from);
@@ -254,7 +278,7 @@ impl Trial<'_> {
         let frames = &player.world.frames;
         let terminal = &frames[frames.len() - 1].value;
         let asked = frames[before.frames..].iter().find(|frame| frame.value["type"] == "run.question");
-        if let Some(frame) = asked.filter(|_| self.anomaly.stops()) {
+        if let Some(frame) = asked.filter(|_| self.stops()) {
             return Err(format!("a question after the end was decided: {}", frame.line));
         }
         let (kind, code) = (&terminal["type"], &terminal["payload"]["code"]);
@@ -268,7 +292,7 @@ impl Trial<'_> {
             }
             return if same { Ok(()) } else { Err(format!("an outcome that was decided changed to {terminal}")) };
         }
-        let ends = self.anomaly.ends(self.when, before.alive);
+        let ends = self.anomaly.ends(self.when, before.alive, self.case.is_plain());
         let fits = ends.is_empty() || ends.iter().any(|end| kind == end || code == end);
         if fits { Ok(()) } else { Err(format!("the run should end with one of {ends:?}, not {terminal}")) }
     }
@@ -303,9 +327,17 @@ fn everywhere(anomaly: Anomaly) {
     for case in &cases {
         let golden = Player::play(case).unwrap_or_else(|why| panic!("{}: {why}", case.name)).world.frames;
         let moments = case.recording.moments.len();
-        places += if anomaly == Anomaly::SpawnFails { 1 } else { moments };
+        places += match anomaly {
+            Anomaly::SpawnFails => 1,
+            Anomaly::Garbage if case.is_plain() => 0,
+            _ => moments,
+        };
         let all = [When::BeforeStart, When::BeforeSpawn].into_iter().chain((0..moments).map(When::Moment));
         for when in all.filter(|when| anomaly.fits(*when)) {
+            if anomaly == Anomaly::Garbage && case.is_plain() {
+                // To it this is text like any other.
+                continue;
+            }
             let trial = Trial { case, golden: &golden, anomaly, when };
             let result = catch_unwind(AssertUnwindSafe(|| trial.run())).unwrap_or_else(|_| Err("it panicked".into()));
             wrong.extend(result.err().map(|why| format!("{}, {anomaly:?}, {when:?}: {why}", case.name)));

@@ -115,7 +115,7 @@ impl Repo {
 
     /// What is seen when `agent` runs in the root.
     fn changes(&self, agent: impl FnOnce(&Repo)) -> Vec<(String, Action)> {
-        let pending = begin(&self.root());
+        let mut pending = begin(&self.root());
         agent(self);
         relative(&self.root(), pending.changes(LIMIT))
     }
@@ -308,7 +308,7 @@ fn a_first_commit_from_an_empty_repository() {
 fn cwd_below_the_root() {
     let repo = Repo::new();
     repo.git(&["config", "status.relativePaths", "true"]).git(&["config", "diff.relative", "true"]);
-    let pending = begin(&repo.root().join("sub"));
+    let mut pending = begin(&repo.root().join("sub"));
     repo.write("a", "x").write("sub/n", "").commit().write("sub/m", "");
     let expected = [("a", Modified), ("sub/m", Created), ("sub/n", Created)];
     assert_eq!(
@@ -321,7 +321,7 @@ fn cwd_below_the_root() {
 fn strange_names() {
     let repo = Repo::new();
     let names: [&[u8]; 6] = [b"new\nline", b"not utf-8 \xff\xfe", b" space ", b"-c", b"qu\"o\\te", b"tab\tx"];
-    let pending = begin(&repo.root());
+    let mut pending = begin(&repo.root());
     names.iter().for_each(|name| {
         repo.write(OsStr::from_bytes(name), "x");
     });
@@ -332,7 +332,7 @@ fn strange_names() {
     // Committed, they come from another command.
     fs::remove_dir_all(repo.root()).unwrap();
     let repo = Repo::new();
-    let pending = begin(&repo.root());
+    let mut pending = begin(&repo.root());
     names.iter().for_each(|name| {
         repo.write(OsStr::from_bytes(name), "x");
     });
@@ -386,7 +386,7 @@ fn nested_repositories_and_submodules_are_left_out() {
     };
     repo.check_with(commit_inside, &[]);
     // Inside of it, it is a repository as any other.
-    let pending = begin(&repo.root().join("module"));
+    let mut pending = begin(&repo.root().join("module"));
     repo.write("module/a", "third").write("a", "outside");
     assert_eq!(relative(&repo.root(), pending.changes(LIMIT)), [("module/a".to_string(), Modified)]);
 }
@@ -396,7 +396,7 @@ fn a_linked_work_tree() {
     let repo = Repo::new();
     repo.git(&["worktree", "add", "-q", "../tree", "-b", "tree"]).git(&["config", "core.bare", "true"]);
     let tree = repo.home.path().canonicalize().unwrap().join("tree");
-    let pending = begin(&tree);
+    let mut pending = begin(&tree);
     fs::write(tree.join("a"), "x").unwrap();
     fs::write(tree.join("c"), "x").unwrap();
     git(&tree, &["add", "-A"]);
@@ -414,7 +414,7 @@ fn no_repository() {
     script(&folder.path().join("git"), "touch started; printf 'true\\n/\\n/\\n'");
     let plain = folder.path().join("plain");
     fs::create_dir(&plain).unwrap();
-    let pending = Baseline::begin_with(&plain, LIMIT, folder.path().into(), None);
+    let mut pending = Baseline::begin_with(&plain, LIMIT, folder.path().into(), None);
     assert_eq!(pending.changes(LIMIT), Changes::NotARepository);
     assert!(!folder.path().join("started").exists() && !plain.join("started").exists());
     // A `.git` that is none, a bare repository, one whose root is bare, and the inside of `.git`.
@@ -431,7 +431,7 @@ fn no_repository() {
     // No git, and a path with relative and missing folders.
     let repo = Repo::new();
     for none in ["", ":.:bin:/nonexistent"] {
-        let pending = Baseline::begin_with(&repo.root(), LIMIT, none.into(), None);
+        let mut pending = Baseline::begin_with(&repo.root(), LIMIT, none.into(), None);
         assert_eq!(pending.changes(LIMIT), Changes::NotARepository);
     }
     assert_eq!(Baseline::begin_with(&repo.root(), LIMIT, path, None).changes(LIMIT), Changes::Files(vec![]));
@@ -444,7 +444,7 @@ fn a_git_in_the_work_tree_is_not_run() {
     repo.write("bin/git", "").commit();
     script(&repo.root().join("bin/git"), &format!("touch {}", marker.display()));
     let path = std::env::join_paths([repo.root().join("bin").as_path(), Path::new("/usr/bin")]).unwrap();
-    let pending = Baseline::begin_with(&repo.root().join("sub"), LIMIT, path, None);
+    let mut pending = Baseline::begin_with(&repo.root().join("sub"), LIMIT, path, None);
     assert_eq!(pending.changes(LIMIT), Changes::Files(vec![]));
     assert!(!marker.exists());
 }
@@ -455,19 +455,19 @@ fn what_git_refuses_is_incomplete() {
     repo.config("[core]\n\trepositoryFormatVersion = 99\n");
     assert_eq!(begin(&repo.root()).changes(LIMIT), Changes::Incomplete);
     let repo = Repo::new();
-    let pending = begin(&repo.root());
+    let mut pending = begin(&repo.root());
     repo.config("[broken\n");
     assert_eq!(pending.changes(LIMIT), Changes::Incomplete);
     // Another repository in the place of the first one.
     let repo = Repo::new();
-    let pending = begin(&repo.root());
+    let mut pending = begin(&repo.root());
     fs::remove_dir_all(repo.root().join(".git")).unwrap();
     repo.git(&["init", "-q"]).write("other", "").commit();
     assert_eq!(pending.changes(LIMIT), Changes::Incomplete);
     // No repository any more; the one around it is not asked instead.
     let outer = Repo::new();
     outer.write("inner/x", "").git(&["init", "-q", "inner"]);
-    let pending = begin(&outer.root().join("inner"));
+    let mut pending = begin(&outer.root().join("inner"));
     fs::remove_dir_all(outer.root().join("inner/.git")).unwrap();
     assert_eq!(pending.changes(LIMIT), Changes::Incomplete);
 }
@@ -487,7 +487,7 @@ fn another_users_repository_is_not_trusted() {
 fn a_work_tree_elsewhere_is_not_followed() {
     let repo = Repo::new();
     let other = Repo::new();
-    let pending = begin(&repo.root());
+    let mut pending = begin(&repo.root());
     repo.write("mine", "").git(&["config", "core.worktree", other.root().to_str().unwrap()]);
     assert_eq!(relative(&repo.root(), pending.changes(LIMIT)), [("mine".to_string(), Created)]);
     assert_eq!(begin(&repo.root()).changes(LIMIT), Changes::NotARepository);
@@ -613,7 +613,7 @@ fn trap(set: impl FnOnce(&Repo, &str)) {
     set(&repo, program.to_str().unwrap());
     repo.touch("a");
     fs::remove_file(&marker).ok();
-    let pending = begin(&repo.root());
+    let mut pending = begin(&repo.root());
     repo.write("c", "").touch("a");
     let changes = relative(&repo.root(), pending.changes(LIMIT));
     assert!(!marker.exists(), "it ran");
@@ -666,7 +666,7 @@ fn a_filter_that_cannot_be_named_is_incomplete() {
 fn a_filter_set_by_the_agent_does_not_run() {
     let repo = Repo::new();
     let marker = repo.home.path().join("marker");
-    let pending = begin(&repo.root());
+    let mut pending = begin(&repo.root());
     repo.config(&format!("[filter \"x\"]\n\tclean = touch {}; cat\n", marker.display()));
     repo.write(".git/info/attributes", "a filter=x\n").touch("a");
     assert_eq!(pending.changes(LIMIT), Changes::Files(vec![]));
@@ -735,7 +735,7 @@ fn missing_objects_are_not_fetched() {
     script(&program, &format!("touch {}; exec git-upload-pack \"$@\"", marker.display()));
     clone.git(&["config", "remote.origin.uploadpack", program.to_str().unwrap()]);
     clone.git(&["config", "protocol.allow", "always"]).git(&["config", "protocol.file.allow", "always"]);
-    let pending = begin(&clone.root());
+    let mut pending = begin(&clone.root());
     // HEAD moves to a commit whose trees are not here.
     clone.git(&["update-ref", "HEAD", "HEAD~1"]);
     assert_eq!(pending.changes(LIMIT), Changes::Incomplete);

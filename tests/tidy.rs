@@ -77,7 +77,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("clean", &[]),
     ("suggest", &[]),
     ("protocol", &["failure", "redact"]),
-    ("agent", &["failure", "protocol"]),
+    ("agent", &["clean", "failure", "protocol"]),
     ("recording", &["protocol", "redact"]),
     ("run", &["agent", "failure", "protocol", "redact"]),
     ("session", &["agent", "clean", "failure", "protocol", "recording", "redact", "run", "suggest"]),

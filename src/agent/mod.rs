@@ -15,6 +15,7 @@
 //! | `answer` | `control_response` | result by request id | the chosen option's id | – |
 //! | `follow_up` | a further user line | `turn/start` | `session/prompt` | a new process |
 //! | `Event::TurnOver` | `result` | `turn/completed` | the prompt's response | – |
+//! | `listens` | yes | yes | yes | no: a stop begins with SIGTERM |
 //! | `interrupt` | `interrupt` | `turn/interrupt` | open permissions `cancelled`, `session/cancel` | – |
 //! | `finish` | `end_session`, end of input | clean up terminals, end of input | end of input | – |
 //! | `exited` | no result: failed | no result: failed | no result: failed | the exit code decides |
@@ -23,6 +24,7 @@ pub mod acp;
 pub mod claude;
 pub mod codex;
 pub mod json;
+pub mod lines;
 pub mod native;
 pub mod registry;
 mod rpc;
@@ -266,6 +268,8 @@ pub struct Turn {
     pub close_input: bool,
     /// Whether the line says more than was taken from it: [`Driver::more`] gives the next part.
     pub more: bool,
+    /// The process that takes the further turn, of an agent that has one process a turn. See [`Driver::follow_up`].
+    pub relaunch: Option<Box<Launch>>,
 }
 
 /// How one question was resolved, for the driver to tell its agent.
@@ -283,7 +287,11 @@ pub enum Reply {
 
 /// A flag with its value as one argument, so that no value is taken for a flag. Error: one that fits no command line.
 pub(crate) fn argument(field: &str, flag: &str, value: &str) -> Result<String, Failure> {
-    let argument = format!("{flag}={value}");
+    fitting(field, format!("{flag}={value}"))
+}
+
+/// An argument that holds what run.start has in `field`. Error: one that fits no command line.
+fn fitting(field: &str, argument: String) -> Result<String, Failure> {
     if argument.len() > ARGUMENT_BYTES || argument.contains('\0') {
         let message = format!("run.start: `{field}` is too long for the agent, or holds a NUL: shorten it.");
         return Err(Failure::new(Code::InvalidRequest, message));
@@ -309,13 +317,20 @@ pub trait Driver: Send {
     /// Every question of the request `key` is resolved; one reply each, in the order they were asked.
     fn answer(&mut self, key: &AskKey, replies: &[Reply], turn: &mut Turn);
 
-    /// Whether the agent takes further turns.
+    /// Whether the agent takes further turns. While a turn goes on the answer stays the same.
     fn takes_turns(&self) -> bool {
         true
     }
 
-    /// A further turn of the user's in the same session, after a turn that ended well.
+    /// A further turn of the user's in the same session, after a turn that ended well. Where the process ended with
+    /// that turn, `turn.relaunch` is the next one; without it, or with a turn that failed, the run is over.
     fn follow_up(&mut self, prompt: &str, turn: &mut Turn);
+
+    /// Whether the agent listens to anything after its launch: an interrupt, the end of its stdin. Where it does not,
+    /// a stop begins with SIGTERM.
+    fn listens(&self) -> bool {
+        true
+    }
 
     /// Asks the agent to stop what it is doing.
     fn interrupt(&mut self, turn: &mut Turn);
@@ -323,7 +338,7 @@ pub trait Driver: Send {
     /// The result that counts is there: tell the agent to leave.
     fn finish(&mut self, turn: &mut Turn);
 
-    /// The agent ended without a result. `stderr` is what it said last.
+    /// The agent's process ended, and no turn of it had a result. `stderr` is what it said last.
     fn exited(&mut self, exit: AgentExit, alive: bool, stderr: &str) -> TurnOver;
 
     /// Whether the agent's stderr may be shown. Some agents dump prompts and keys there.

@@ -164,7 +164,7 @@ pub struct Wish<'a> {
 /// The ways of an agent: those of its dialect's own, by the program where a dialect has several.
 pub fn of(agent: &Agent) -> &'static Native {
     match (agent.dialect, &agent.base.program) {
-        (_, Program::Myself) => &NONE,
+        (Dialect::Lines, _) | (_, Program::Myself) => &NONE,
         (Dialect::Claude, _) => &claude::NATIVE,
         (Dialect::Codex, _) => &codex::NATIVE,
         (Dialect::Acp, program) => super::acp::profile::of(program, &agent.name).native,

@@ -2,7 +2,7 @@
 //! line of [`Agent::driver`].
 
 use super::acp::{self, profile};
-use super::{Base, Driver, Program, claude, codex};
+use super::{Base, Driver, Program, claude, codex, lines};
 use crate::protocol::request::Options;
 
 /// An agent that can be named in run.start.
@@ -37,15 +37,17 @@ pub enum Dialect {
     Codex,
     /// The Agent Client Protocol.
     Acp,
+    /// None: any command, whose lines are text.
+    Lines,
 }
 
 impl Dialect {
     /// Every dialect, by the name that a configuration and a recording have for it.
     pub const ALL: &[(&str, Dialect)] =
-        &[("acp", Dialect::Acp), ("claude", Dialect::Claude), ("codex", Dialect::Codex)];
+        &[("acp", Dialect::Acp), ("claude", Dialect::Claude), ("codex", Dialect::Codex), ("lines", Dialect::Lines)];
 
     /// What a name of a dialect must be.
-    pub const EXPECTED: &str = "one of \"acp\", \"claude\", \"codex\"";
+    pub const EXPECTED: &str = "one of \"acp\", \"claude\", \"codex\", \"lines\"";
 
     /// Its name, as a configuration and a recording have it.
     pub fn name(self) -> &'static str {
@@ -53,6 +55,7 @@ impl Dialect {
             Dialect::Claude => "claude",
             Dialect::Codex => "codex",
             Dialect::Acp => "acp",
+            Dialect::Lines => "lines",
         }
     }
 }
@@ -298,6 +301,9 @@ impl Agent {
             Dialect::Claude => Box::new(claude::Claude::new(base)),
             Dialect::Codex => Box::new(codex::Codex::new(base)),
             Dialect::Acp => Box::new(acp::Acp::new(base, profile::of(&self.base.program, &self.name))),
+            Dialect::Lines => {
+                Box::new(lines::Lines::new(base, self.session_patterns.clone(), self.resume_args.clone()))
+            }
         }
     }
 }

@@ -119,11 +119,16 @@ impl Answer {
         // At once: a text that grows by doubling takes up to three times its size.
         answer.text.reserve_exact(chunks.left().min(limit));
         for chunk in chunks {
-            answer.print.push(&chunk);
-            let room = limit.saturating_sub(answer.text.len());
-            answer.text.push_str(&chunk[..chunk.floor_char_boundary(room)]);
+            answer.push(&chunk, limit);
         }
         answer
+    }
+
+    /// Takes the next piece; of the text, at most `limit` bytes are kept.
+    pub fn push(&mut self, piece: &str, limit: usize) {
+        let room = if self.is_cut() { 0 } else { limit.saturating_sub(self.text.len()) };
+        self.print.push(piece);
+        self.text.push_str(&piece[..piece.floor_char_boundary(room)]);
     }
 
     /// Whether `text` is not the whole.

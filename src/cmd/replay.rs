@@ -6,6 +6,7 @@ use crate::protocol::json::{Fields, string};
 use crate::recording::{Moment, Recording};
 use crate::session;
 use std::collections::VecDeque;
+use std::ffi::OsString;
 use std::io::BufRead;
 use std::path::{Component, Path};
 
@@ -22,7 +23,7 @@ pub fn run(replay: &Replay) -> u8 {
     };
     let recording = text.and_then(|text| Recording::parse(&text));
     match recording {
-        Ok(recording) => Player::new(recording, replay.strict, replay.file.is_none()).play(),
+        Ok(recording) => Player::new(recording, replay).play(),
         Err(why) => {
             session::diagnose(&format!("spektacular: replay: {why}"));
             crate::failure::Code::Usage.exit_code()
@@ -52,17 +53,24 @@ enum Heard {
 }
 
 impl Player {
-    fn new(recording: Recording, strict: bool, makes_files: bool) -> Player {
-        Player {
-            moments: recording.moments.into_iter().map(|(_, moment)| moment).collect(),
-            strict,
-            makes_files,
-            recorded_cwd: recording.header.cwd,
-            own_cwd: std::env::current_dir().map(|dir| dir.to_string_lossy().into_owned()).unwrap_or_default(),
+    fn new(recording: Recording, replay: &Replay) -> Player {
+        let own_cwd = std::env::current_dir().map(|dir| dir.to_string_lossy().into_owned()).unwrap_or_default();
+        let mut player = Player {
+            moments: VecDeque::new(),
+            strict: replay.strict,
+            makes_files: replay.file.is_none(),
+            recorded_cwd: recording.header.cwd.clone(),
+            own_cwd,
             ids: Vec::new(),
             rpc_ids: Vec::new(),
             allowed: false,
-        }
+        };
+        let processes = recording.processes();
+        // Its first argument is the program.
+        let ours = |argv: &[String]| argv.iter().skip(1).map(|arg| player.translated(arg)).eq(given(&replay.args));
+        let which = processes.iter().position(|process| ours(process.argv)).unwrap_or_default();
+        player.moments = processes[which].moments.iter().map(|(_, moment)| moment.clone()).collect();
+        player
     }
 
     fn play(mut self) -> u8 {
@@ -80,8 +88,10 @@ impl Player {
                 Moment::File(path, content) => self.make(&path, &content),
                 Moment::Only { allowed, moment } if allowed == self.allowed => self.moments.push_front(*moment),
                 Moment::Only { .. } => {}
+                // Another process plays what comes then.
+                Moment::Spawn(_) => break,
                 Moment::Exit(code) => return u8::try_from(code).unwrap_or(1),
-                Moment::Signal(signal) => return u8::try_from(128 + signal).unwrap_or(1),
+                Moment::Signal(signal) => return session::end_by(signal),
                 Moment::Host(wanted) => match self.hear(&wanted, &mut next) {
                     Heard::Same => {}
                     Heard::Differs => return DIFFERS,
@@ -160,6 +170,10 @@ impl Player {
     }
 }
 
+fn given(args: &[OsString]) -> impl Iterator<Item = String> {
+    args.iter().map(|arg| arg.to_string_lossy().into_owned())
+}
+
 /// What kind of line it is: its type or method, its subtype, and the id that it answers.
 fn shape(line: &str) -> String {
     let Some(fields) = Fields::parse(line) else { return "a line that is no JSON object".into() };
@@ -191,11 +205,12 @@ fn rpc_id(line: &str) -> Option<(usize, &str, bool)> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Player, Recording};
+    use super::{Player, Recording, Replay};
 
     #[test]
     fn an_answer_has_the_id_of_the_request_of_now() {
-        let mut player = Player::new(Recording::default(), true, false);
+        let replay = Replay { strict: true, ..Replay::default() };
+        let mut player = Player::new(Recording::default(), &replay);
         let mut host = vec![r#"{"id":7,"method":"m"}"#.to_owned()].into_iter();
         player.hear(r#"{"method":"m","id":4}"#, &mut || host.next());
         assert_eq!(player.answered(r#"{"id":4,"result":{"id":4}}"#), r#"{"id":7,"result":{"id":4}}"#);

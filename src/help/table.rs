@@ -296,11 +296,11 @@ pub const COMMANDS: &[Command] = &[
     },
     Command {
         name: "replay",
-        usage: "[--strict] FILE | --demo [-- IGNORED...]",
+        usage: "[--strict] FILE | --demo [-- ARGUMENTS...]",
         about: "play the agent's side of a recording",
         flags: REPLAY,
         words: Offers::Files,
-        more: "It waits at each line of the host for one of the same shape on stdin.",
+        more: "It waits at each line of the host for one of the same shape on stdin.\nOf an agent that has a process a turn it plays the first one that had these ARGUMENTS.",
         examples: &[
             ("spektacular adhoc --record run.jsonl \"say hello\"", "make a recording"),
             ("spektacular replay run.jsonl", "play it"),

@@ -2,9 +2,8 @@
 
 use super::Input;
 use super::book::{Absence, Answered, Resolved, Taken};
-use super::live::{Live, MARKERS, UNKNOWN_QUESTION};
+use super::live::{Live, MARKERS, Process, UNKNOWN_QUESTION};
 use super::markers;
-use super::stop::Ending;
 use super::work::relative;
 use crate::agent::{AskKey, Reply, Turn};
 use crate::failure::{Code, Failure};
@@ -171,6 +170,10 @@ impl Live {
         let mut turn = Turn::default();
         self.driver.follow_up(&prompt, &mut turn);
         self.turn(turn);
+        if self.process == Process::Gone {
+            let message = "The agent takes no further turn, though it asked: start it again with the answers.";
+            self.decide(Outcome::Failed(Failure::new(Code::AgentExited, message)));
+        }
     }
 
     /// A turn ended well. Whether its question markers keep the run going.
@@ -179,11 +182,15 @@ impl Live {
         if asks.is_empty() || (!self.settings.interactive && self.marked.turns > 0) {
             return false;
         }
+        if !self.driver.takes_turns() {
+            let text = "A question in the agent's text is not asked: this agent takes no further turn";
+            self.warn(Warning::UnsupportedOption, text, None);
+            return false;
+        }
         self.marked.turns += 1;
         if self.marked.turns > MARKER_TURNS {
             let message = "The agent asked in 20 further turns and did not come to an end: make the task clearer.";
-            self.ending =
-                Some(Ending::after_result(self.now, Outcome::Failed(Failure::new(Code::LimitReached, message))));
+            self.decide(Outcome::Failed(Failure::new(Code::LimitReached, message)));
             self.finish_agent();
             return true;
         }

@@ -1,7 +1,7 @@
 //! What the agent does in a run: its lines become events, and these become frames.
 
 use super::Effect;
-use super::live::{Heard, Live};
+use super::live::{Heard, Live, Process};
 use super::markers::{self, Cutter};
 use super::messages::{Finder, Piece};
 use super::stop::{Ending, Stage};
@@ -15,7 +15,12 @@ use std::path::Path;
 
 impl Live {
     pub(super) fn spawned(&mut self) {
+        self.process = Process::Running;
         self.clocks.active = self.now;
+        if self.exit.is_some() {
+            // The limits go over all processes.
+            return;
+        }
         self.clocks.run = self.settings.timeout.map(|limit| self.now + limit.duration());
         if !self.alive {
             self.clocks.start = self.settings.start_timeout.map(|limit| self.now + limit.duration());
@@ -44,8 +49,11 @@ impl Live {
 
     /// Carries out what a driver wants.
     pub(super) fn turn(&mut self, turn: Turn) {
-        let Turn { events, send, close_input, more } = turn;
+        let Turn { events, send, close_input, more, relaunch } = turn;
         self.more |= more;
+        if let Some(launch) = relaunch {
+            self.start(launch);
+        }
         self.out.extend(send.into_iter().map(Effect::ToAgent));
         if close_input {
             self.out.push(Effect::CloseAgentInput);
@@ -59,9 +67,7 @@ impl Live {
         if self.status == Some(Status::Retrying) && is_work(&event) {
             self.status(Status::Running, "The agent works", None);
         }
-        if self.settings.progress == Level::Full {
-            self.out.extend(said(&event));
-        }
+        self.out.extend(said(&event));
         match event {
             agent::Event::Session { id, version, model } => self.session(id, version, model),
             agent::Event::Text { message, piece, done, parent } => {
@@ -144,12 +150,7 @@ impl Live {
         let takes_turns = self.driver.takes_turns();
         if let Some(heard) = heard {
             self.completion |= heard.finder.found;
-            if !takes_turns && !heard.asks.is_empty() {
-                let text = "A question in the agent's text is not asked: this agent takes no further turn";
-                self.warn(Warning::UnsupportedOption, text, None);
-            } else {
-                self.marked.asks.extend(heard.asks);
-            }
+            self.marked.asks.extend(heard.asks);
         }
         text.filter(|_| takes_turns)
     }

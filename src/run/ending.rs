@@ -1,11 +1,11 @@
 //! How a run ends, and what the clock does to it.
 
 use super::book::Absence;
-use super::live::Live;
+use super::live::{Live, Process};
 use super::stop::{Ending, Stage};
 use super::work::relative;
 use super::{Effect, Gone, Method};
-use crate::agent::Turn;
+use crate::agent::{Turn, TurnOver};
 use crate::failure::{Code, Failure};
 use crate::protocol::outbound::{About, Json, Outcome, Terminal};
 use crate::protocol::request::Seconds;
@@ -30,6 +30,10 @@ impl Live {
         let mut turn = Turn::default();
         self.driver.interrupt(&mut turn);
         self.turn(turn);
+        if !self.driver.listens() {
+            self.advance();
+            self.advance();
+        }
     }
 
     /// A message of another major version fails the run at any time, also after a result.
@@ -61,34 +65,46 @@ impl Live {
         }
     }
 
-    pub(super) fn gone(&mut self, gone: Gone) -> Outcome {
+    /// A process of the agent's is gone. That ends the run, unless its turn asked something.
+    pub(super) fn gone(&mut self, gone: Gone) {
+        if self.process == Process::Gone {
+            return;
+        }
+        self.process = Process::Gone;
         for key in self.messages.unfinished() {
             let rest = self.own_words(&key, "", true).unwrap_or_default();
             self.say(&key, &rest, "", true, None, false);
         }
         self.exit = Some(gone.exit);
-        let killed = self.ending.as_ref().is_some_and(|e| matches!(e.stage, Stage::Terminated | Stage::Killed));
-        let outcome = match self.decided() {
-            Some(outcome) => outcome,
-            None => {
-                let over = self.driver.exited(gone.exit, self.alive, &gone.stderr_tail);
-                let mut outcome = self.outcome(over);
-                let shown = !self.alive && !gone.stderr_tail.is_empty() && self.driver.stderr_is_fit();
-                if let (Outcome::Failed(failure), true) = (&mut outcome, shown) {
-                    failure.stderr_tail = Some(gone.stderr_tail);
-                }
-                outcome
-            }
-        };
         self.withdraw(None);
         self.unreported(gone.files);
+        let killed = self.ending.as_ref().is_some_and(|e| matches!(e.stage, Stage::Terminated | Stage::Killed));
         if gone.leaked && !killed {
             self.warn(Warning::LeakedProcess, "A process of the agent's outlived it and was stopped", None);
         }
-        if matches!(&outcome, Outcome::Completed { text, .. } if text.0.trim().is_empty()) {
+        if self.ending.is_some() {
+            return;
+        }
+        let over = self.driver.exited(gone.exit, self.alive, &gone.stderr_tail);
+        if matches!(over, TurnOver::Completed { .. }) && self.asks_markers() {
+            return;
+        }
+        let mut outcome = self.outcome(over);
+        let shown = !self.alive && !gone.stderr_tail.is_empty() && self.driver.stderr_is_fit();
+        if let (Outcome::Failed(failure), true) = (&mut outcome, shown) {
+            failure.stderr_tail = Some(gone.stderr_tail);
+        }
+        self.decide(outcome);
+    }
+
+    /// The end, once it is decided and no process is left.
+    pub(super) fn conclude(&mut self) -> Option<Ending> {
+        let ending = self.ending.take();
+        let outcome = ending.as_ref().map(|ending| &ending.outcome);
+        if matches!(outcome, Some(Outcome::Completed { text, .. }) if text.0.trim().is_empty()) {
             self.warn(Warning::EmptyResult, "The agent completed without any text", None);
         }
-        outcome
+        ending
     }
 
     /// Files that changed although the agent did not say so.

@@ -6,7 +6,7 @@ use super::messages::{Finder, Messages};
 use super::stop::Ending;
 use super::work::{Artifacts, Tools};
 use super::{Effect, Event, OnEof, Origin, Refusal, Start};
-use crate::agent::{Driver, Turn};
+use crate::agent::{Driver, Launch, Turn};
 use crate::failure::{Code, Failure};
 use crate::protocol::outbound::{About, AgentExit, Body, Json, Outcome, Progress, Started, Text, Usage};
 use crate::protocol::question::Ask;
@@ -45,9 +45,22 @@ pub(super) struct Live {
     pub(super) clocks: Clocks,
     /// Whether the agent gave a sign of life.
     pub(super) alive: bool,
+    pub(super) process: Process,
+    /// How the last process ended.
     pub(super) exit: Option<AgentExit>,
     pub(super) ending: Option<Ending>,
     pub(super) signals: u32,
+}
+
+/// The agent's process. An agent may have one a turn; at most one at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Process {
+    /// It is to be started.
+    Due,
+    /// It runs.
+    Running,
+    /// It is gone. The run is over, or it waits for answers that begin another turn.
+    Gone,
 }
 
 /// What question markers have brought up.
@@ -136,6 +149,7 @@ impl Live {
             input_closed: false,
             started: now,
             alive: false,
+            process: Process::Due,
             exit: None,
             ending: None,
             signals: 0,
@@ -145,16 +159,28 @@ impl Live {
             live.warn(Warning::ShortSecret, "A secret is too short or too plain to be redacted", reply_to);
         }
         live.turn(turn);
-        live.out.push(Effect::Spawn(Box::new(launch), Box::new(live.settings.clone())));
+        live.start(Box::new(launch));
         Ok(live)
+    }
+
+    /// Has a process of the agent's started.
+    pub(super) fn start(&mut self, launch: Box<Launch>) {
+        self.process = Process::Due;
+        self.out.push(Effect::Spawn(launch, Box::new(self.settings.clone())));
     }
 
     pub(super) fn is_stopping(&self) -> bool {
         self.ending.as_ref().is_some_and(|ending| ending.stopped)
     }
 
-    /// Takes one event. An outcome: the run is over.
-    pub(super) fn step(&mut self, event: Event<'_>) -> Option<Outcome> {
+    /// Takes one event. An end: the run is over.
+    pub(super) fn step(&mut self, event: Event<'_>) -> Option<Ending> {
+        self.take(event);
+        let over = self.ending.is_some() && self.process == Process::Gone;
+        over.then(|| self.conclude()).flatten()
+    }
+
+    fn take(&mut self, event: Event<'_>) {
         match event {
             Event::Start(origin, _) => {
                 self.warn(Warning::DuplicateStart, "A second run.start was ignored: one process is one run", origin.id);
@@ -184,7 +210,10 @@ impl Live {
                 self.stop(Outcome::Failed(failure), None);
             }
             Event::Spawned => self.spawned(),
-            Event::SpawnFailed(failure) => return Some(self.decided().unwrap_or(Outcome::Failed(failure))),
+            Event::SpawnFailed(failure) => {
+                self.process = Process::Gone;
+                self.decide(Outcome::Failed(failure));
+            }
             Event::Line(line) => self.line(line),
             Event::More => self.more(),
             Event::Ignored(count) => {
@@ -196,14 +225,14 @@ impl Live {
                 self.clocks.active = self.now;
                 self.clocks.start = None;
             }
-            Event::Gone(gone) => return Some(self.gone(gone)),
+            Event::Gone(gone) => self.gone(gone),
             Event::Tick => self.tick(),
         }
-        None
     }
 
-    pub(super) fn decided(&mut self) -> Option<Outcome> {
-        self.ending.take().map(|ending| ending.outcome)
+    /// The outcome, unless it was decided before.
+    pub(super) fn decide(&mut self, outcome: Outcome) {
+        self.ending.get_or_insert_with(|| Ending::after_result(self.now, outcome));
     }
 
     // Frames.

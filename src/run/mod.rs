@@ -221,7 +221,7 @@ pub struct Run {
     random: String,
     redactor: Redactor,
     exit_code: Option<u8>,
-    early: bool,
+    stopped: bool,
 }
 
 impl Run {
@@ -234,7 +234,7 @@ impl Run {
             random: random.to_owned(),
             redactor,
             exit_code: None,
-            early: false,
+            stopped: false,
         }
     }
 
@@ -266,9 +266,9 @@ impl Run {
         matches!(&self.phase, Phase::Live(live) if live.is_stopping())
     }
 
-    /// Whether the run ended before it had an agent, at somebody's wish.
-    pub fn was_ended_early(&self) -> bool {
-        self.early
+    /// Whether the run was ended at somebody's wish, also where it had no agent then.
+    pub fn was_stopped(&self) -> bool {
+        self.stopped
     }
 
     /// Whether this question is open.
@@ -300,8 +300,9 @@ impl Run {
                 let end = live.step(event);
                 let mut effects = std::mem::take(&mut live.out);
                 match end {
-                    Some(outcome) => {
-                        let terminal = live.terminal(outcome);
+                    Some(ending) => {
+                        self.stopped = ending.stopped;
+                        let terminal = live.terminal(ending.outcome);
                         self.redactor = std::mem::take(&mut live.redactor);
                         effects.push(self.end(terminal, None));
                     }
@@ -369,7 +370,7 @@ impl Run {
                 return Vec::new();
             }
         };
-        self.early = matches!(outcome, Outcome::Cancelled { .. });
+        self.stopped = matches!(outcome, Outcome::Cancelled { .. });
         let mut effects = vec![Effect::RunId(self.run_id(&origin))];
         effects.extend(held.into_iter().map(|held| Effect::Diagnose(format!("warning: {}", held.line()))));
         effects.push(self.end(Terminal { metadata, ..bare(outcome) }, origin.id));

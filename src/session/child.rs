@@ -331,6 +331,8 @@ fn read_stdout(pipe: PipeReader, end: &str, data: &Sender<Data>, credits: &Recei
     let _end = SendEnd(data);
     let mut lines = Lines::new(pipe, AGENT_LINE_BYTES);
     let mut waiting = 0;
+    // The sentinel brings an LF of its own, so an empty line counts only if another one follows.
+    let mut empty = false;
     loop {
         waiting -= credits.try_iter().sum::<usize>();
         // The next line is not even read before there is room for it.
@@ -341,11 +343,14 @@ fn read_stdout(pipe: PipeReader, end: &str, data: &Sender<Data>, credits: &Recei
         let item = match lines.next() {
             None => break,
             Some(Framed::Line(line)) if line == end.as_bytes() => break,
-            // The sentinel brings an LF of its own.
-            Some(Framed::Line(line)) if line.is_empty() => continue,
+            Some(Framed::Line(line)) if line.is_empty() && !std::mem::replace(&mut empty, true) => continue,
             Some(Framed::Line(line) | Framed::Rest(line)) => Data::Line(into_text(line)),
             Some(Framed::TooLong) => Data::TooLong,
         };
+        let next_is_empty = matches!(&item, Data::Line(line) if line.is_empty());
+        if !next_is_empty && std::mem::take(&mut empty) && data.send(Data::Line(String::new())).is_err() {
+            return;
+        }
         if let Data::Line(line) = &item {
             waiting += line.len();
         }

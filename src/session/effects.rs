@@ -75,7 +75,7 @@ impl Session {
         if let Body::Terminal(end) = &body {
             self.session_id = end.session_id.clone();
             self.finished = true;
-            if self.run.was_ended_early() {
+            if self.run.was_stopped() {
                 self.stopping = self.stopping.or(Some(Instant::now()));
             }
         }
@@ -122,13 +122,17 @@ impl Session {
         // Before the state of the work tree is taken: the log is no work of the agent's.
         self.open_debug_log(&settings.agent);
         let mut tree = Tree::before_spawn(self.nonce.clone());
-        // Without a guard the run goes on: it only matters if this process is killed.
-        self.guard = Guard::start(&self.nonce).ok();
+        let first = self.baseline.is_none();
+        if first {
+            // Without a guard the run goes on: it only matters if this process is killed.
+            self.guard = Guard::start(&self.nonce).ok();
+            self.baseline = Some(Baseline::begin(&settings.cwd, GIT_LIMIT));
+        }
         if let Some(guard) = &self.guard {
             tree.spare(guard.pid());
         }
+        (self.end, self.swept_at, self.stderr) = Default::default();
         let wants_stderr = self.mirror_stderr || self.recorder.is_some();
-        self.baseline = Some(Baseline::begin(&settings.cwd, GIT_LIMIT));
         match Agent::spawn(launch, settings, tree, &self.nonce, wants_stderr) {
             Err(failure) => self.step(Event::SpawnFailed(failure)),
             Ok(agent) => {
@@ -136,7 +140,12 @@ impl Session {
                     guard.leader(agent.pid());
                 }
                 self.agent = Some(agent);
-                self.record_header(launch, settings);
+                let argv = self.argv(launch);
+                if first {
+                    self.record_header(launch.driver, argv, settings);
+                } else {
+                    self.record(|| Moment::Spawn(argv));
+                }
                 self.step(Event::Spawned);
                 let first = launch.send.iter().cloned().map(Effect::ToAgent).collect();
                 self.carry_out(first);
@@ -147,15 +156,19 @@ impl Session {
         }
     }
 
-    pub(super) fn record_header(&mut self, launch: &Launch, settings: &Settings) {
-        let redactor = self.run.redactor();
+    /// The command line, as it may be seen.
+    fn argv(&self, launch: &Launch) -> Vec<String> {
         let program = match &launch.program {
             Program::Command(name) => name.clone(),
             Program::Myself => "spektacular".into(),
         };
-        let argv = std::iter::once(&program).chain(&launch.args).map(|arg| redactor.redact(arg).into_owned()).collect();
-        let cwd = Some(redactor.redact(&settings.cwd.to_string_lossy()).into_owned());
-        let header = Header { driver: launch.driver.into(), agent_version: None, argv, cwd };
+        let redactor = self.run.redactor();
+        std::iter::once(&program).chain(&launch.args).map(|arg| redactor.redact(arg).into_owned()).collect()
+    }
+
+    fn record_header(&mut self, driver: &str, argv: Vec<String>, settings: &Settings) {
+        let cwd = Some(self.run.redactor().redact(&settings.cwd.to_string_lossy()).into_owned());
+        let header = Header { driver: driver.into(), agent_version: None, argv, cwd };
         if let Some(recorder) = &mut self.recorder {
             recorder.header(&header);
         }

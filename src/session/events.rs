@@ -229,7 +229,7 @@ impl Session {
             None => Moment::Exit(exit.code.unwrap_or_default()),
         });
         self.settle_recording(true);
-        let baseline = self.baseline.take().filter(|_| !self.run.is_stopping());
+        let baseline = self.baseline.as_mut().filter(|_| !self.run.is_stopping());
         let files = match baseline.map_or(git::Changes::NotARepository, |baseline| baseline.changes(GIT_LIMIT)) {
             git::Changes::NotARepository => Some(Vec::new()),
             git::Changes::Incomplete => None,

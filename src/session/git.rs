@@ -17,6 +17,7 @@ use std::ffi::OsString;
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -36,7 +37,7 @@ pub enum Changes {
     Files(Vec<(PathBuf, Action)>),
 }
 
-type Taken = Result<Option<Baseline>, Incomplete>;
+type Taken = Result<Option<Arc<Baseline>>, Incomplete>;
 
 /// The state of the work tree before the agent ran.
 #[derive(Debug)]
@@ -91,11 +92,13 @@ impl Baseline {
         let Status { head, files } = git.status(deadline)?;
         let mut dirty = BTreeMap::new();
         for (name, seen) in files {
-            let state = git.look(&name, Some(&seen)).map(|metadata| State::of(&metadata));
+            let state = git
+                .look(&name, Some(&seen))
+                .and_then(|metadata| State::before(&metadata, begun, seen.in_head.is_some()));
             dirty.insert(name, state);
             in_time(deadline)?;
         }
-        Ok(Some(Baseline { git, begun, head, dirty }))
+        Ok(Some(Arc::new(Baseline { git, begun, head, dirty })))
     }
 
     fn compare(&self, deadline: Instant) -> Result<Vec<(PathBuf, Action)>, Incomplete> {
@@ -151,9 +154,7 @@ impl Baseline {
 
     /// By the time of the inode's change, which no program can set.
     fn was_touched(&self, now: &Metadata) -> bool {
-        let begun = self.begun.duration_since(UNIX_EPOCH).unwrap_or_default().saturating_sub(CLOCK_SLACK);
-        let nanoseconds = i128::from(now.ctime()) * 1_000_000_000 + i128::from(now.ctime_nsec());
-        i128::try_from(begun.as_nanos()).is_ok_and(|begun| nanoseconds >= begun)
+        since(now, self.begun - CLOCK_SLACK)
     }
 }
 
@@ -171,12 +172,12 @@ impl Pending {
         }
     }
 
-    /// Compares. Called once, after the agent's end. Blocks at most `limit`.
-    pub fn changes(mut self, limit: Duration) -> Changes {
+    /// Compares. Called after the end of a process of the agent's. Blocks at most `limit`.
+    pub fn changes(&mut self, limit: Duration) -> Changes {
         let start = Instant::now();
         self.settle_by(start + limit);
-        let baseline = match self.taken {
-            Some(Ok(Some(baseline))) => baseline,
+        let baseline = match &self.taken {
+            Some(Ok(Some(baseline))) => Arc::clone(baseline),
             Some(Ok(None)) => return Changes::NotARepository,
             Some(Err(Incomplete)) | None => return Changes::Incomplete,
         };
@@ -194,9 +195,27 @@ impl Pending {
 }
 
 impl State {
+    /// That of a file as it was at this time, though it is looked at later: a fast agent may already have changed it.
+    /// `tracked`: it is in HEAD. `None`: it was not there.
+    fn before(metadata: &Metadata, begun: SystemTime, tracked: bool) -> Option<State> {
+        if !tracked && metadata.created().is_ok_and(|born| born >= begun) {
+            return None;
+        }
+        let state = State::of(metadata);
+        // What it was is not known, but that it is not the same.
+        Some(if since(metadata, begun) { State { modified: (i64::MIN, 0), ..state } } else { state })
+    }
+
     fn of(metadata: &Metadata) -> State {
         State { size: metadata.size(), modified: (metadata.mtime(), metadata.mtime_nsec()), mode: metadata.mode() }
     }
+}
+
+/// Whether a file's inode was changed since then.
+fn since(metadata: &Metadata, then: SystemTime) -> bool {
+    let then = then.duration_since(UNIX_EPOCH).unwrap_or_default();
+    let nanoseconds = i128::from(metadata.ctime()) * 1_000_000_000 + i128::from(metadata.ctime_nsec());
+    i128::try_from(then.as_nanos()).is_ok_and(|then| nanoseconds >= then)
 }
 
 /// What of a limit may be used before killing starts, which takes time too.

@@ -31,7 +31,7 @@ pub use debug::DebugLog;
 pub use doors::{Front, JsonFront};
 pub use prepare::redactor_for;
 pub use script::Script;
-pub use sources::{Awaited, Control, First, Source, stdout_is_closed};
+pub use sources::{Awaited, Control, First, Source, end_by, stdout_is_closed};
 pub use tree::nonce;
 pub use writer::{Chunk, diagnose, print, print_bytes};
 

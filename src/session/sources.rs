@@ -7,7 +7,7 @@ use crate::protocol::inbound::{Inbound, Message, parse};
 use crate::protocol::limits::INBOUND_LINE_BYTES;
 use crossbeam_channel::{Receiver, Sender, bounded};
 use rustix::event::PollFlags;
-use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM, SIGTSTP};
+use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGKILL, SIGTERM, SIGTSTP};
 use signal_hook::iterator::Signals;
 use std::io::{self, IsTerminal, Read};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -167,6 +167,18 @@ pub(crate) fn is_suspend(signal: i32) -> bool {
 /// Stops this process as Ctrl-Z would have; returns when it goes on.
 pub(crate) fn stop_ourselves() {
     let _ = signal_hook::low_level::emulate_default_handler(SIGTSTP);
+}
+
+/// Ends this process as this signal ends one. One that a host sends is waited for; gives the shell's code for it
+/// where that cannot be.
+pub fn end_by(signal: i32) -> u8 {
+    if matches!(signal, SIGTERM | SIGKILL) {
+        loop {
+            thread::park();
+        }
+    }
+    let _ = signal_hook::low_level::emulate_default_handler(signal);
+    u8::try_from(128 + signal).unwrap_or(1)
 }
 
 /// Watches the far end of stdout, which also closes while there is nothing to write.

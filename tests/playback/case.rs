@@ -5,6 +5,8 @@
 //! `{"eof":true}` (stdin ends) and `{"signal":"TERM"}`. Without an eof stdin stays open to the end.
 
 use serde_json::{Map, Value};
+use spektacular::agent::Base;
+use spektacular::agent::registry::{Agent, Agents, Dialect};
 use spektacular::recording::Recording;
 use std::path::{Path, PathBuf};
 
@@ -72,10 +74,46 @@ impl Case {
         self.dir.join("expected.jsonl")
     }
 
+    /// The user's configuration, where the agent needs one.
+    pub(crate) fn config(&self) -> Option<String> {
+        std::fs::read_to_string(self.dir.join("config.json")).ok()
+    }
+
+    /// The built-in agents, and those of the configuration.
+    pub(crate) fn agents(&self) -> Agents {
+        let mut agents = Agents::built_in();
+        let config: Value = serde_json::from_str(&self.config().unwrap_or("{}".into())).expect("config.json is JSON");
+        for (name, entry) in config["agents"].as_object().into_iter().flatten() {
+            agents.put(configured(name, entry));
+        }
+        agents
+    }
+
+    /// Whether its agent is a command whose lines are text.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.recording.header.driver == "lines"
+    }
+
     /// The expected frames, one a line.
     pub(crate) fn expected(&self) -> String {
         std::fs::read_to_string(self.expected_path()).unwrap_or_default()
     }
+}
+
+/// What a configuration makes of this entry.
+fn configured(name: &str, entry: &Value) -> Agent {
+    let text = |field: &str| entry[field].as_str().map(str::to_owned);
+    let list = |field: &str| -> Vec<String> {
+        entry[field].as_array().into_iter().flatten().map(|one| one.as_str().expect("a string").to_owned()).collect()
+    };
+    assert_eq!(entry["driver"], "lines", "no other configured agent is recorded");
+    let base = Base { args: list("args"), ..Base::command(&text("command").expect("a command")) };
+    let mut agent = Agent::new(name, Dialect::Lines, base);
+    agent.model = text("model");
+    agent.completion_marker = text("completion_marker");
+    agent.session_patterns = list("session_patterns");
+    agent.resume_args = list("resume_args");
+    agent
 }
 
 fn testdata() -> PathBuf {

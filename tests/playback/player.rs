@@ -34,7 +34,7 @@ pub(crate) struct Player<'a> {
 impl<'a> Player<'a> {
     pub(crate) fn new(case: &'a Case, over: Options) -> Player<'a> {
         let cwd = case.recording.header.cwd.as_deref().expect("a recording has a cwd");
-        let mut world = World::new(cwd, over);
+        let mut world = World::new(cwd, over, case.agents());
         world.at(case.recording.moments[0].0);
         Player { world, case, script: case.script.iter().collect(), seen: 0, stderr: String::new() }
     }
@@ -75,6 +75,23 @@ impl<'a> Player<'a> {
                     other => wrong(format!("the run sent {other:?} where it had closed the agent's stdin")),
                 }
             }
+            Moment::Spawn(argv) => {
+                self.until_spawn().or_else(|why| wrong(format!("no process was started: {why}")))?;
+                let args = self.world.to_spawn.as_ref().map(|launch| launch.args.as_slice());
+                if args != argv.get(1..) {
+                    return wrong(format!("started with {args:?}, not with {argv:?}"));
+                }
+                self.world.spawn();
+                Ok(())
+            }
+            // What a host ends.
+            Moment::Signal(9 | 15) if self.world.sent.is_empty() => {
+                while self.world.stops.is_empty() {
+                    self.next_directive().or_else(|why| wrong(format!("the agent was not stopped: {why}")))?;
+                }
+                self.agent(moment);
+                Ok(())
+            }
             _ if !self.world.sent.is_empty() => wrong(format!("the run sent too much: {:?}", self.world.sent)),
             Moment::Only { .. } | Moment::File(..) => wrong("only the demo's recording has this".into()),
             other => {
@@ -94,7 +111,11 @@ impl<'a> Player<'a> {
         }
     }
 
-    fn finish(&mut self) -> Result<(), String> {
+    /// What the orchestrator still does once the recording is over, which must end the run.
+    pub(crate) fn finish(&mut self) -> Result<(), String> {
+        while !self.world.is_over() && self.will_act() {
+            self.next_directive()?;
+        }
         if !self.world.is_over() {
             return Err("the recording is over and the run is not".into());
         }
@@ -107,6 +128,14 @@ impl<'a> Player<'a> {
     /// Lets the orchestrator act until the run sends something to its agent.
     fn until_sent(&mut self) -> Result<(), String> {
         while self.world.sent.is_empty() {
+            self.next_directive()?;
+        }
+        Ok(())
+    }
+
+    /// Lets the orchestrator act until the run wants a process started.
+    fn until_spawn(&mut self) -> Result<(), String> {
+        while self.world.to_spawn.is_none() {
             self.next_directive()?;
         }
         Ok(())
@@ -149,6 +178,12 @@ impl<'a> Player<'a> {
             match moment {
                 // The orchestrator does what it would have done, as far as that still fits.
                 Moment::Host(_) | Moment::HostEof => drop(self.until_sent()),
+                Moment::Spawn(_) => {
+                    let _ = self.until_spawn();
+                    self.world.spawn();
+                }
+                // Without a process there is nobody to go on.
+                _ if !self.world.has_process => break,
                 other => self.agent(other),
             }
             self.world.sent.clear();
@@ -162,8 +197,12 @@ impl<'a> Player<'a> {
             if self.world.is_over() {
                 return;
             }
+            self.world.spawn();
             let term = self.world.stops.iter().any(|(_, method)| *method == Method::Terminate);
-            if self.is_killed() {
+            if !self.world.has_process {
+                let due = self.world.run.next_deadline();
+                due.into_iter().for_each(|due| self.tick(due));
+            } else if self.is_killed() {
                 self.world.gone(killed(9), &self.stderr);
             } else if obeys == Obeys::Terminate && term {
                 self.world.gone(killed(15), &self.stderr);

@@ -71,6 +71,10 @@ fn prepare(dir: &TempDir, case: &Case) -> PathBuf {
     for name in ["bin", "work"] {
         fs::create_dir(path(name)).expect("mkdir");
     }
+    if let Some(config) = case.config() {
+        fs::create_dir_all(path(".config/spektacular")).expect("mkdir");
+        fs::write(path(".config/spektacular/config.json"), config).expect("config.json");
+    }
     let agent = path("bin").join(&case.recording.header.argv[0]);
     let recording = case.recording_path();
     let script = format!("#!/bin/sh\nexec '{BINARY}' replay --strict '{}' -- \"$@\"\n", recording.display());

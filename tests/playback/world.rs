@@ -47,14 +47,17 @@ pub(crate) struct World {
     stamper: Stamper,
     frame_limit: usize,
     cwd: String,
-    to_spawn: Option<Box<Launch>>,
+    pub(crate) to_spawn: Option<Box<Launch>>,
+    /// Whether a process of the agent's is there.
+    pub(crate) has_process: bool,
     /// Laid over run.start.
     over: Options,
+    agents: Agents,
 }
 
 impl World {
     /// A world at time zero. `over` goes before what run.start says.
-    pub(crate) fn new(cwd: &str, over: Options) -> World {
+    pub(crate) fn new(cwd: &str, over: Options, agents: Agents) -> World {
         World {
             run: Run::new(RANDOM, OnEof::Continue, Redactor::new()),
             now: Duration::ZERO,
@@ -68,7 +71,9 @@ impl World {
             frame_limit: limits::FRAME_BYTES,
             cwd: cwd.to_owned(),
             to_spawn: None,
+            has_process: false,
             over,
+            agents,
         }
     }
 
@@ -143,6 +148,7 @@ impl World {
         if self.run.is_stopping() {
             return self.fail_to_spawn();
         }
+        self.has_process = true;
         self.step(Event::Spawned);
         self.sent.extend(launch.send.iter().cloned().map(Sent::Line));
         if launch.close_input {
@@ -192,8 +198,8 @@ impl World {
 
     fn start(&self, options: Options) -> Start {
         let name = options.agent.clone().unwrap_or_else(|| registry::DEFAULT.into());
-        let agents = Agents::built_in();
-        let agent = agents.find(&name).unwrap_or_else(|| panic!("no agent {name}"));
+        let agent = self.agents.find(&name).unwrap_or_else(|| panic!("no agent {name}"));
+        let options = options.over(agent.defaults());
         let prompt = options.prompt.clone().expect("a prompt");
         let settings = options.resolve(prompt, agent.name.clone(), self.cwd.clone().into());
         let mut redactor = Redactor::new();
@@ -201,8 +207,11 @@ impl World {
         Start { settings, display_name: agent.display_name.clone(), driver: agent.driver(), redactor, short_secrets }
     }
 
-    /// The agent's processes are gone.
+    /// The agent's process is gone, and all that came from it.
     pub(crate) fn gone(&mut self, exit: AgentExit, stderr_tail: &str) {
+        if !std::mem::take(&mut self.has_process) {
+            return;
+        }
         self.step(Event::Gone(Gone {
             exit,
             leaked: false,

@@ -1,0 +1,315 @@
+//! Any command: the prompt goes in, lines of text come out, and the exit code decides.
+//!
+//! A turn is a process. The prompt is its stdin, or stands in place of `{prompt}` in its arguments, and then its stdin
+//! is empty. All that it writes to stdout in a turn is one message, which is whole when the process has ended: question
+//! markers and secrets may go over lines. A further turn is a new process with `resume_args`.
+//!
+//! The prompt is passed as it is. An agent that takes its prompt as an argument of its own (`["-p", "{prompt}"]`) may
+//! take one that begins with `-` for a flag; `--prompt={prompt}`, or `--` before it, keeps it from that.
+
+mod command;
+#[cfg(test)]
+mod tests;
+
+use self::command::{MODEL, PROMPT, SESSION, Values};
+use super::text::Answer;
+use super::{AskKey, Base, Driver, Event, Launch, Line, Reply, Turn, TurnOver};
+use crate::clean::Cleaner;
+use crate::failure::{Code, Failure};
+use crate::protocol::limits::{COMPLETED_FACTOR, FRAME_BYTES, SESSION_ID_BYTES};
+use crate::protocol::outbound::{AgentExit, Capabilities};
+use crate::protocol::request::Settings;
+use crate::protocol::words::{QuestionKind, StopReason, Warning};
+use regex_lite::Regex;
+
+/// The longest part of a line that is taken at once, in bytes. A session's id is found within one.
+const CHUNK: usize = 64 << 10;
+/// The most blank text that is held back, in bytes, because nothing may follow it.
+const BLANK: usize = 64 << 10;
+
+/// The driver for any command.
+#[derive(Debug)]
+pub struct Lines {
+    base: Base,
+    args: Vec<String>,
+    resume_args: Vec<String>,
+    session_patterns: Vec<String>,
+    patterns: Vec<Regex>,
+    model: Option<String>,
+    cwd: String,
+    agent_args: Vec<String>,
+    /// The most of a final answer that a frame can take, in bytes.
+    answer_bytes: usize,
+    session: Option<String>,
+    /// Turns so far; it names the message of the one that goes on.
+    turns: u64,
+    /// What this turn has said.
+    answer: Answer,
+    /// Blank text that counts only if something follows it.
+    blank: String,
+    /// Whether this turn still may tell its session's id.
+    seeks: bool,
+    /// Whether a turn goes on.
+    running: bool,
+    cleaner: Cleaner,
+    /// The line that is being taken, and how far it is.
+    line: String,
+    at: usize,
+}
+
+impl Lines {
+    /// A driver for the command that `base` starts. `session_patterns`: regular expressions that find its session's
+    /// id, by their first group, else as a whole. `resume_args`: the arguments for a session that goes on; none: its
+    /// sessions end with their process.
+    pub fn new(mut base: Base, session_patterns: Vec<String>, resume_args: Vec<String>) -> Lines {
+        let args = std::mem::take(&mut base.args);
+        Lines {
+            base,
+            args,
+            resume_args,
+            session_patterns,
+            patterns: Vec::new(),
+            model: None,
+            cwd: String::new(),
+            agent_args: Vec::new(),
+            answer_bytes: FRAME_BYTES,
+            session: None,
+            turns: 0,
+            answer: Answer::default(),
+            blank: String::new(),
+            seeks: false,
+            running: false,
+            cleaner: Cleaner::default(),
+            line: String::new(),
+            at: 0,
+        }
+    }
+
+    fn resumes(&self) -> bool {
+        command::names(&self.resume_args, SESSION)
+    }
+
+    /// The process of the next turn. `template`: its arguments. Error: the prompt fits no command line.
+    fn turn(&mut self, template: &[String], prompt: &str) -> Result<Launch, Failure> {
+        let model = self.model.as_deref();
+        let values = Values { prompt, session: self.session.as_deref(), model, cwd: &self.cwd };
+        let mut args = command::arguments(template, &values)?;
+        args.extend(self.agent_args.iter().cloned());
+        let text = prompt.strip_suffix('\n').unwrap_or(prompt);
+        let by_stdin = !command::names(template, PROMPT);
+        self.turns += 1;
+        self.answer = Answer::default();
+        self.blank.clear();
+        self.cleaner = Cleaner::default();
+        (self.seeks, self.running) = (!self.patterns.is_empty(), true);
+        Ok(Launch {
+            send: text.split('\n').filter(|_| by_stdin).map(str::to_owned).collect(),
+            close_input: true,
+            start_timeout: None,
+            ..self.base.launch("lines", args, Vec::new())
+        })
+    }
+
+    fn session(&self) -> Event {
+        Event::Session { id: self.session.clone(), version: None, model: self.model.clone() }
+    }
+
+    /// Looks for the session's id. The first one in a turn counts.
+    fn seek(&mut self, text: &str, turn: &mut Turn) {
+        let id = |pattern: &Regex| {
+            let found = pattern.captures(text)?;
+            let id = found.get(1).or(found.get(0))?.as_str();
+            is_id(id).then(|| id.to_owned())
+        };
+        let Some(id) = self.patterns.iter().find_map(id).filter(|_| self.seeks) else { return };
+        self.seeks = false;
+        if self.session.as_ref() != Some(&id) {
+            self.session = Some(id);
+            turn.events.push(self.session());
+        }
+    }
+
+    /// Says a part of the message. Blanks around the whole are left out.
+    fn say(&mut self, text: &str, turn: &mut Turn) {
+        let words = text.trim_end();
+        let begins = self.answer.print.bytes() == 0;
+        if words.is_empty() {
+            self.blank.push_str(text);
+            if self.blank.len() <= BLANK {
+                return;
+            }
+        }
+        let mut piece = std::mem::take(&mut self.blank);
+        piece.push_str(words);
+        self.blank.push_str(if words.is_empty() { "" } else { &text[words.len()..] });
+        let piece = if begins { piece.trim_start() } else { &piece };
+        if piece.is_empty() {
+            return;
+        }
+        self.answer.push(piece, self.answer_bytes);
+        turn.events.push(Event::Text {
+            message: self.turns.to_string(),
+            piece: piece.to_owned(),
+            done: false,
+            parent: None,
+        });
+    }
+}
+
+/// Whether this can be a session's id: it goes into a command line, where it must not be taken for a flag.
+fn is_id(text: &str) -> bool {
+    (1..=SESSION_ID_BYTES).contains(&text.len()) && !text.starts_with('-') && !text.contains(char::is_control)
+}
+
+/// The patterns, ready for use.
+fn compiled(patterns: &[String]) -> Result<Vec<Regex>, Failure> {
+    let one = |(at, pattern): (usize, &String)| {
+        Regex::new(pattern).map_err(|_| {
+            let message = format!(
+                "The agent's `session_patterns`: number {} is no regular expression that can be used: correct it.",
+                at + 1
+            );
+            Failure::new(Code::InvalidConfig, message)
+        })
+    };
+    patterns.iter().enumerate().map(one).collect()
+}
+
+/// Says which of the settings a command cannot follow.
+fn without_effect(settings: &Settings, takes_model: bool, turn: &mut Turn) {
+    let given = [
+        ("model", settings.model.is_some() && !takes_model),
+        ("effort", settings.effort.is_some()),
+        ("max_turns", settings.max_turns.is_some()),
+        ("max_cost_usd", settings.max_cost_usd.is_some()),
+        ("output_schema", settings.output_schema.is_some()),
+        ("mcp_servers", !settings.mcp_servers.is_empty()),
+        ("add_dirs", !settings.add_dirs.is_empty()),
+        ("allowed_tools", settings.allowed_tools.is_some()),
+        ("disallowed_tools", settings.disallowed_tools.is_some()),
+    ];
+    for (field, _) in given.into_iter().filter(|(_, given)| *given) {
+        let text = format!("`{field}` has no effect on this agent");
+        turn.events.push(Event::Warning(Warning::UnsupportedOption, text));
+    }
+}
+
+impl Driver for Lines {
+    fn capabilities(&self) -> Capabilities {
+        let asks = !self.resume_args.is_empty();
+        Capabilities {
+            questions: if asks { vec![QuestionKind::Select, QuestionKind::Text] } else { Vec::new() },
+            resume: Some(self.resumes()),
+            deltas: Some(true),
+            structured_output: Some(false),
+            usage: Some(false),
+        }
+    }
+
+    fn launch(&mut self, settings: &Settings, turn: &mut Turn) -> Result<Launch, Failure> {
+        self.patterns = compiled(&self.session_patterns)?;
+        let template = match &settings.session_id {
+            None => self.args.clone(),
+            Some(id) if self.resumes() && is_id(id) => self.resume_args.clone(),
+            Some(_) if self.resumes() => {
+                let message = "run.start: `session_id` must not begin with `-` or hold control characters.";
+                return Err(Failure::new(Code::InvalidRequest, message));
+            }
+            Some(_) => {
+                let message =
+                    "run.start: `session_id` cannot be given: this agent has no `resume_args` with {session}.";
+                return Err(Failure::new(Code::InvalidRequest, message));
+            }
+        };
+        let takes_model = command::names(&template, MODEL);
+        without_effect(settings, takes_model, turn);
+        self.model = settings.model.clone().filter(|_| takes_model || command::names(&self.resume_args, MODEL));
+        self.cwd = settings.cwd.to_string_lossy().into_owned();
+        self.agent_args.clone_from(&settings.agent_args);
+        self.answer_bytes = settings.max_frame_bytes.saturating_mul(COMPLETED_FACTOR);
+        self.session.clone_from(&settings.session_id);
+        if self.session.is_some() {
+            turn.events.push(self.session());
+        }
+        // A command has no place for a system prompt of its own.
+        match settings.system_prompt.as_ref().filter(|text| !text.is_empty()) {
+            Some(system) => self.turn(&template, &format!("{system}\n\n{}", settings.prompt)),
+            None => self.turn(&template, &settings.prompt),
+        }
+    }
+
+    fn line(&mut self, line: Line<'_>, turn: &mut Turn) {
+        let Line::Text(text) = line else { return turn.events.push(Event::Unparsed) };
+        self.line = text.into_owned();
+        // What a terminal would show at the end: a progress bar writes over itself.
+        self.line.truncate(self.line.trim_end_matches('\r').len());
+        self.at = self.line.rfind('\r').map_or(0, |cr| cr + 1);
+        self.more(turn);
+    }
+
+    fn more(&mut self, turn: &mut Turn) {
+        let end = self.line.ceil_char_boundary((self.at + CHUNK).min(self.line.len()));
+        let mut text = self.cleaner.push(&self.line[self.at..end]);
+        self.at = end;
+        turn.more = end < self.line.len();
+        self.seek(&text, turn);
+        if !turn.more {
+            self.line = String::new();
+            text.push_str(&self.cleaner.push("\n"));
+        }
+        self.say(&text, turn);
+    }
+
+    /// Nothing asks.
+    fn answer(&mut self, _key: &AskKey, _replies: &[Reply], _turn: &mut Turn) {}
+
+    /// A session that must be named, and was not, cannot go on.
+    fn takes_turns(&self) -> bool {
+        let may_be_named = self.running && !self.session_patterns.is_empty();
+        !self.resume_args.is_empty() && (!self.resumes() || self.session.is_some() || may_be_named)
+    }
+
+    fn follow_up(&mut self, prompt: &str, turn: &mut Turn) {
+        match self.turn(&self.resume_args.clone(), prompt) {
+            Ok(launch) => turn.relaunch = Some(Box::new(launch)),
+            Err(_) => {
+                let message = "The answers fit no command line of the agent's: keep them short and without NUL.";
+                let failure = Failure::new(Code::InvalidRequest, message);
+                turn.events.push(Event::TurnOver(TurnOver::Failed(failure)));
+            }
+        }
+    }
+
+    fn listens(&self) -> bool {
+        false
+    }
+
+    /// There is no way to ask.
+    fn interrupt(&mut self, _turn: &mut Turn) {}
+
+    /// It leaves when it is done.
+    fn finish(&mut self, _turn: &mut Turn) {}
+
+    fn exited(&mut self, exit: AgentExit, _alive: bool, _stderr: &str) -> TurnOver {
+        self.running = false;
+        let (code, message) = match (exit.code, exit.signal) {
+            (Some(0), _) => {
+                let answer = std::mem::take(&mut self.answer);
+                return TurnOver::Completed { answer, structured: None, stop: StopReason::EndTurn };
+            }
+            (Some(code), _) => (
+                Code::AgentError,
+                format!("The agent ended with exit code {code}: see what it said, or run it by hand."),
+            ),
+            (None, _) => {
+                (Code::AgentExited, "The agent was ended by a signal: run it again, or by hand to see why.".into())
+            }
+        };
+        TurnOver::Failed(Failure::new(code, message))
+    }
+
+    /// Nobody knows what it says there.
+    fn stderr_is_fit(&self) -> bool {
+        false
+    }
+}

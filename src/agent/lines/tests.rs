@@ -1,0 +1,244 @@
+//! The driver, told lines by hand.
+
+use super::Lines;
+use crate::agent::{Base, Driver, Event, Launch, Line, Turn, TurnOver};
+use crate::failure::Code;
+use crate::protocol::outbound::AgentExit;
+use crate::protocol::request::{Options, Settings};
+
+fn strings(all: &[&str]) -> Vec<String> {
+    all.iter().map(|text| (*text).to_owned()).collect()
+}
+
+fn settings(options: Options) -> Settings {
+    options.resolve("do it".into(), "x".into(), "/w".into())
+}
+
+fn driver(args: &[&str], patterns: &[&str], resume_args: &[&str]) -> Lines {
+    let base = Base { args: strings(args), ..Base::command("x") };
+    Lines::new(base, strings(patterns), strings(resume_args))
+}
+
+/// A driver that was launched, and how.
+fn launched(args: &[&str], patterns: &[&str], resume_args: &[&str], options: Options) -> (Lines, Launch, Vec<String>) {
+    let (mut lines, mut turn) = (driver(args, patterns, resume_args), Turn::default());
+    let launch = lines.launch(&settings(options), &mut turn).unwrap();
+    let warned = turn.events.into_iter().map(|event| match event {
+        Event::Warning(_, text) => text,
+        Event::Session { id, .. } => format!("session {}", id.unwrap_or_default()),
+        other => panic!("{other:?}"),
+    });
+    (lines, launch, warned.collect())
+}
+
+/// What these lines come to: the text, and the sessions that were told.
+fn heard(lines: &mut Lines, all: &[&str]) -> (String, Vec<String>) {
+    let (mut text, mut sessions) = (String::new(), Vec::new());
+    for line in all {
+        let mut more = true;
+        let mut first = Some(Line::Text((*line).into()));
+        while more {
+            let mut turn = Turn::default();
+            match first.take() {
+                Some(line) => lines.line(line, &mut turn),
+                None => lines.more(&mut turn),
+            }
+            more = turn.more;
+            for event in turn.events {
+                match event {
+                    Event::Text { piece, done: false, parent: None, .. } => text.push_str(&piece),
+                    Event::Session { id, .. } => sessions.push(id.unwrap()),
+                    other => panic!("{other:?}"),
+                }
+            }
+        }
+    }
+    (text, sessions)
+}
+
+fn exit(code: i32) -> AgentExit {
+    AgentExit { code: Some(code), signal: None }
+}
+
+fn over(lines: &mut Lines, exit: AgentExit) -> Result<String, Code> {
+    match lines.exited(exit, true, "") {
+        TurnOver::Completed { answer, .. } => Ok(answer.text),
+        TurnOver::Failed(failure) => Err(failure.code),
+        TurnOver::Interrupted => panic!("nobody interrupts"),
+    }
+}
+
+#[test]
+fn the_prompt_is_stdin_or_an_argument() {
+    let (_, launch, _) = launched(&["-"], &[], &[], Options::default());
+    assert_eq!((launch.args, launch.send, launch.close_input), (strings(&["-"]), strings(&["do it"]), true));
+    assert_eq!(launch.start_timeout, None);
+    let system = Options { system_prompt: Some("be kind\n".into()), ..Options::default() };
+    let (_, launch, _) = launched(&[], &[], &[], system.clone());
+    assert_eq!(launch.send, ["be kind", "", "", "do it"]);
+    let (_, launch, _) = launched(&["--say={prompt}!", "{cwd}", "{other}"], &[], &[], system);
+    assert_eq!(launch.args, ["--say=be kind\n\n\ndo it!", "/w", "{other}"]);
+    assert_eq!((launch.send.len(), launch.close_input), (0, true));
+}
+
+#[test]
+fn what_a_value_holds_is_not_replaced() {
+    let mut lines = driver(&["{prompt}", "{model}"], &[], &[]);
+    let options = Options { model: Some("{cwd}".into()), agent_args: Some(strings(&["{cwd}"])), ..Options::default() };
+    let settings = Settings { prompt: "{model} {session}".into(), ..settings(options) };
+    let launch = lines.launch(&settings, &mut Turn::default()).unwrap();
+    assert_eq!(launch.args, ["{model} {session}", "{cwd}", "{cwd}"]);
+}
+
+#[test]
+fn without_a_model_its_arguments_are_left_out() {
+    let args = ["-m", "{model}", "--model={model}", "-x", "{prompt}"];
+    assert_eq!(launched(&args, &[], &[], Options::default()).1.args, ["-x", "do it"]);
+    let model = Options { model: Some("big".into()), ..Options::default() };
+    let (_, launch, warned) = launched(&args, &[], &[], model.clone());
+    assert_eq!(launch.args, ["-m", "big", "--model=big", "-x", "do it"]);
+    assert_eq!(warned.len(), 0);
+    assert_eq!(launched(&[], &[], &[], model).2, ["`model` has no effect on this agent"]);
+}
+
+#[test]
+fn what_fits_no_command_line_is_refused() {
+    for prompt in ["x".repeat(131_072), "a\0b".into()] {
+        let settings = Settings { prompt: prompt.clone(), ..settings(Options::default()) };
+        let failure = driver(&["{prompt}"], &[], &[]).launch(&settings, &mut Turn::default()).unwrap_err();
+        assert_eq!(failure.code, Code::InvalidRequest);
+        let launch = driver(&[], &[], &[]).launch(&settings, &mut Turn::default()).unwrap();
+        assert_eq!(launch.send.concat(), prompt);
+        let mut lines = launched(&[], &[], &["{prompt}"], Options::default()).0;
+        let mut turn = Turn::default();
+        lines.follow_up(&prompt, &mut turn);
+        assert!(turn.relaunch.is_none());
+        assert!(matches!(&turn.events[..], [Event::TurnOver(TurnOver::Failed(f))] if f.code == Code::InvalidRequest));
+    }
+}
+
+#[test]
+fn text_is_what_a_terminal_would_show_in_the_end() {
+    for (said, text) in [
+        (&["one", "two"][..], "one\ntwo"),
+        (&["", "  ", "  one  ", "", "\ttwo ", "", " "], "one  \n\n\ttwo"),
+        (&["10%\r50%\rdone", "\r\n", "next\r"], "done\n\n\nnext"),
+        (&["a bar\r\u{1b}[K", "x"], "x"),
+        (&["\u{1b}[31mred\u{1b}[0m \u{1b}]0;title", "on"], "red \non"),
+        (&["\u{fffd}\u{0}\u{7}"], "\u{fffd}\u{2400}\u{2407}"),
+    ] {
+        let mut lines = launched(&[], &[], &[], Options::default()).0;
+        assert_eq!(heard(&mut lines, said).0, text, "{said:?}");
+        assert_eq!(over(&mut lines, exit(0)), Ok(text.to_owned()), "{said:?}");
+    }
+}
+
+#[test]
+fn a_long_line_comes_in_parts_and_is_cut_in_the_result() {
+    let mut lines = launched(&[], &[], &[], Options { max_frame_bytes: Some(16 << 10), ..Options::default() }).0;
+    let long = "é".repeat(200_000) + "\u{1b}[1m end";
+    let (text, _) = heard(&mut lines, &["first", &long]);
+    assert_eq!(text, format!("first\n{} end", "é".repeat(200_000)));
+    match lines.exited(exit(0), true, "") {
+        TurnOver::Completed { answer, .. } => {
+            assert!(answer.is_cut() && answer.text.len() <= 16 * (16 << 10));
+            assert!(text.starts_with(&answer.text));
+            assert_eq!(answer.print, crate::agent::text::Fingerprint::of(&text));
+        }
+        other => panic!("{other:?}"),
+    }
+    let mut turn = Turn::default();
+    lines.line(Line::TooLong, &mut turn);
+    assert!(matches!(turn.events[..], [Event::Unparsed]));
+}
+
+#[test]
+fn endless_blanks_are_not_held() {
+    let mut lines = launched(&[], &[], &[], Options::default()).0;
+    let blank = " ".repeat(1000);
+    let text = heard(&mut lines, &vec![blank.as_str(); 200]).0 + &heard(&mut lines, &["a"]).0;
+    assert_eq!(text, "a");
+    let text = heard(&mut lines, &vec![blank.as_str(); 200]).0;
+    assert!(text.len() > 100_000 && lines.blank.len() <= super::BLANK, "{}", text.len());
+}
+
+#[test]
+fn the_exit_decides() {
+    for (exit, wanted) in [
+        (exit(0), Ok("said".to_owned())),
+        (exit(3), Err(Code::AgentError)),
+        (AgentExit { code: None, signal: Some(9) }, Err(Code::AgentExited)),
+    ] {
+        let mut lines = launched(&[], &[], &[], Options::default()).0;
+        heard(&mut lines, &["said"]);
+        assert_eq!(over(&mut lines, exit), wanted);
+    }
+}
+
+#[test]
+fn a_session_is_found_by_its_patterns() {
+    let patterns = ["id=(ses_[a-z]+)", r"\bchat-\d+"];
+    for (said, found) in [
+        (&["no id", "x id=ses_a y", "id=ses_b"][..], &["ses_a"][..]),
+        (&["\u{1b}[2mchat-\u{1b}[0m12 "], &["chat-12"]),
+        (&["chat-1 id=ses_z"], &["ses_z"]),
+        (&["id="], &[]),
+    ] {
+        let mut lines = launched(&[], &patterns, &[], Options::default()).0;
+        assert_eq!(heard(&mut lines, said).1, found, "{said:?}");
+    }
+    // What is no id of a session: a flag.
+    let mut lines = launched(&[], &["id=(.*)"], &[], Options::default()).0;
+    assert_eq!(heard(&mut lines, &["id=--yolo", "id=", "id=ok"]).1, ["ok"]);
+    let failure = driver(&[], &["fine", "("], &[]).launch(&settings(Options::default()), &mut Turn::default());
+    let failure = failure.unwrap_err();
+    assert_eq!(failure.code, Code::InvalidConfig);
+    assert!(failure.message.contains("`session_patterns`: number 2"), "{}", failure.message);
+}
+
+#[test]
+fn a_session_goes_on_by_its_own_command_line() {
+    let resume = ["-r", "{session}", "{prompt}"];
+    let given = |id: &str| Options { session_id: Some(id.into()), ..Options::default() };
+    let (_, launch, told) = launched(&["run"], &[], &resume, given("s1"));
+    assert_eq!((launch.args, launch.send.len(), told), (strings(&["-r", "s1", "do it"]), 0, strings(&["session s1"])));
+    for (id, resume_args) in [("s1", &[][..]), ("s1", &["--continue"]), ("-s", &resume)] {
+        let failure = driver(&[], &[], resume_args).launch(&settings(given(id)), &mut Turn::default()).unwrap_err();
+        assert_eq!(failure.code, Code::InvalidRequest);
+        assert!(failure.message.contains("`session_id`") && !failure.message.contains(id), "{}", failure.message);
+    }
+}
+
+#[test]
+fn a_further_turn_is_a_further_process() {
+    let (mut lines, ..) = launched(&["run"], &["id=(.*)"], &["-r", "{session}", "{prompt}"], Options::default());
+    assert!(lines.takes_turns());
+    heard(&mut lines, &["id=one", "?"]);
+    assert!(over(&mut lines, exit(0)).is_ok() && lines.takes_turns());
+    let mut turn = Turn::default();
+    lines.follow_up("- yes", &mut turn);
+    assert_eq!(turn.relaunch.unwrap().args, ["-r", "one", "- yes"]);
+    // The same id again is no news; another one is.
+    assert_eq!(heard(&mut lines, &["id=one", "good"]), ("id=one\ngood".into(), Vec::new()));
+    assert_eq!(over(&mut lines, exit(0)), Ok("id=one\ngood".into()));
+    lines.follow_up("more", &mut Turn::default());
+    assert_eq!(heard(&mut lines, &["id=two"]).1, ["two"]);
+}
+
+#[test]
+fn whether_there_are_further_turns() {
+    // Resume arguments, patterns, a line; while it runs, and after it.
+    for (resume, patterns, said, running, after) in [
+        (&[][..], &["id=(.*)"][..], "id=a", false, false),
+        (&["--continue"], &[], "x", true, true),
+        (&["{session}"], &[], "x", false, false),
+        (&["{session}"], &["id=(.*)"], "x", true, false),
+        (&["{session}"], &["id=(.*)"], "id=a", true, true),
+    ] {
+        let (mut lines, ..) = launched(&[], patterns, resume, Options::default());
+        heard(&mut lines, &[said]);
+        let before = lines.takes_turns();
+        over(&mut lines, exit(0)).unwrap();
+        assert_eq!((before, lines.takes_turns()), (running, after), "{resume:?} {patterns:?} {said}");
+    }
+}
