@@ -80,7 +80,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("recording", &["protocol", "redact"]),
     ("run", &["agent", "failure", "protocol", "redact"]),
     ("session", &["agent", "clean", "failure", "protocol", "recording", "redact", "run"]),
-    ("terminal", &["clean", "failure", "protocol", "session"]),
+    ("terminal", &["clean", "failure", "help", "protocol", "session"]),
     ("help", &[]),
     ("cli", &["help", "protocol"]),
     ("config", &["agent", "cli", "failure", "help", "protocol"]),

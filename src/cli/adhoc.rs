@@ -43,6 +43,10 @@ pub struct Adhoc {
     pub record: Option<PathBuf>,
     /// `--mirror-stderr`.
     pub mirror_stderr: bool,
+    /// `--quiet`.
+    pub quiet: bool,
+    /// `--verbose`.
+    pub verbose: bool,
     /// Defaults of run.start's fields.
     pub options: Options,
 }
@@ -74,6 +78,9 @@ pub(super) fn read(given: Vec<Given>, words: Vec<OsString>) -> Result<Adhoc, Wro
     }
     for word in words {
         adhoc.words.push(word.into_string().map_err(|_| "The prompt must be UTF-8.".to_owned())?);
+    }
+    if adhoc.quiet && adhoc.verbose {
+        return Err("Give --quiet or --verbose, not both.".into());
     }
     let ways = usize::from(!adhoc.words.is_empty())
         + usize::from(adhoc.prompt.is_some())
@@ -124,6 +131,8 @@ fn own(adhoc: &mut Adhoc, flag: &Flag, value: OsString) -> Result<(), Wrong> {
         "on-eof" => adhoc.cancel_on_eof = one_of(flag, value, &[("continue", false), ("cancel", true)])?,
         "record" => adhoc.record = Some(value.into()),
         "mirror-stderr" => adhoc.mirror_stderr = true,
+        "quiet" => adhoc.quiet = true,
+        "verbose" => adhoc.verbose = true,
         _ => debug_assert!(false, "a flag of the table that no command reads"),
     }
     Ok(())

@@ -9,8 +9,8 @@ use crate::protocol::limits;
 use crate::protocol::request::{Options, Seconds};
 use crate::protocol::words::{Level, Source as CancelSource};
 use crate::run::OnEof;
-use crate::session::{self, DebugLog, Ended, Front, JsonFront, Setup, Source};
-use crate::terminal::TerminalFront;
+use crate::session::{self, DebugLog, Ended, Front, JsonFront, Keyboard, Setup, Source};
+use crate::terminal::{Detail, Look, TerminalFront};
 use std::io::{IsTerminal, Read};
 use std::path::Path;
 
@@ -107,15 +107,19 @@ fn cli(adhoc: Adhoc, loaded: Loaded) -> u8 {
         Ok(prompt) => prompt,
         Err(message) => return complain(&Failure::new(Code::Usage, message)),
     };
-    let present = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
-    let mut setup = setup(adhoc, loaded, Box::new(TerminalFront::new(std::io::stderr().is_terminal())));
+    let look = look(&adhoc);
+    let keyboard = keyboard(&adhoc).filter(|_| look.person);
+    let typed = keyboard.as_ref().and_then(Keyboard::again);
+    let front = TerminalFront::new(look, keyboard, std::env::var("HOME").ok());
+    let mut setup = setup(adhoc, loaded, Box::new(front));
     let defaults = setup.defaults.clone().over(setup.base.clone());
-    let interactive = defaults.interactive.unwrap_or(present);
-    setup.source = if present && interactive { Source::Terminal } else { Source::Nothing };
+    let typed = typed.filter(|_| defaults.interactive.unwrap_or(true));
+    let interactive = typed.is_some();
+    setup.source = typed.map_or(Source::Nothing, Source::Terminal);
     setup.signal_source = CancelSource::Terminal;
     let options = Options {
         prompt: Some(prompt),
-        interactive: Some(interactive && present),
+        interactive: Some(interactive),
         // A person may be away, and reads along.
         question_timeout_s: defaults.question_timeout_s.or(Some(Seconds(limits::SECONDS))),
         progress: defaults.progress.or(Some(Level::Full)),
@@ -127,11 +131,36 @@ fn cli(adhoc: Adhoc, loaded: Loaded) -> u8 {
     signal.and_then(|signal| u8::try_from(128 + signal).ok()).unwrap_or(code)
 }
 
+/// What the terminal is like, if there is one.
+fn look(adhoc: &Adhoc) -> Look {
+    let set = |name| std::env::var_os(name).filter(|value| !value.is_empty());
+    let person = std::io::stderr().is_terminal();
+    let live = person && set("TERM").is_some_and(|term| term != "dumb");
+    let detail = match (adhoc.quiet, adhoc.verbose) {
+        (true, _) => Detail::Quiet,
+        (false, true) => Detail::Verbose,
+        (false, false) => Detail::Normal,
+    };
+    let escapes = live && set("NO_COLOR").is_none();
+    Look { detail, person, live, escapes, shared: person && std::io::stdout().is_terminal() }
+}
+
+/// Where a person answers: stdin, or, if the prompt came by it, the terminal that the process belongs to.
+fn keyboard(adhoc: &Adhoc) -> Option<Keyboard> {
+    let given = adhoc.prompt.is_some() || adhoc.prompt_file.as_ref().is_some_and(|file| !is_stdin(file));
+    let by_stdin = !given && !adhoc.words.iter().any(|word| word != "-");
+    Keyboard::at_stdin().or_else(|| Keyboard::controlling().filter(|_| by_stdin))
+}
+
+fn is_stdin(file: &Path) -> bool {
+    file == Path::new("-")
+}
+
 /// The prompt that was given on the command line, if one was.
 fn prompt(adhoc: &Adhoc) -> Result<Option<String>, String> {
     let text = match (&adhoc.prompt, &adhoc.prompt_file, adhoc.words.as_slice()) {
         (Some(text), ..) => text.clone(),
-        (None, Some(file), _) if file == Path::new("-") => read(std::io::stdin())?,
+        (None, Some(file), _) if is_stdin(file) => read(std::io::stdin())?,
         (None, Some(file), _) => {
             read(std::fs::File::open(file).map_err(|_| "--prompt-file: the file cannot be read.".to_owned())?)?
         }

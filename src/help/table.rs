@@ -18,6 +18,8 @@ const fn own(long: &'static str, metavar: &'static str, value: Value, help: &'st
 
 const ADHOC: &[Flag] = &[
     own("output", "MODE", Value::Text, "cli (default) for a person, json for an orchestrator"),
+    Flag { short: Some('q'), ..own("quiet", "", Value::Switch("true"), "with cli: the final text alone") },
+    Flag { short: Some('v'), ..own("verbose", "", Value::Switch("true"), "with cli: also outputs and reasoning") },
     own("input", "MODE", Value::Text, "jsonl: read messages from stdin although a prompt is given"),
     Flag { short: Some('a'), ..field("agent", "agent", "NAME", Value::Text, "which agent to run (default claude)") },
     Flag { short: Some('p'), ..own("prompt", "TEXT", Value::Text, "the task") },

@@ -23,9 +23,10 @@ mod tty;
 mod writer;
 
 pub use debug::DebugLog;
-pub use doors::{Front, JsonFront};
+pub use doors::{Front, JsonFront, Typed};
 pub use prepare::redactor_for;
 pub use sources::{Control, Source, stdout_is_closed};
+pub use tty::{Hidden, Keyboard, columns};
 pub use writer::{Chunk, diagnose, print};
 
 use crate::agent::Launch;
@@ -154,7 +155,7 @@ struct AgentEnd {
 /// None: everything that goes wrong is a frame, or the exit code 74 where no frame can be delivered.
 pub fn run(setup: Setup) -> Ended {
     let began = Instant::now();
-    let _modes = (setup.source == Source::JsonLines).then(tty::LineModes::switch);
+    let _modes = matches!(setup.source, Source::JsonLines).then(tty::LineModes::switch);
     let signals = sources::signals();
     tree::become_subreaper();
     let nonce = tree::nonce();
@@ -330,7 +331,9 @@ impl Session {
 
     fn wake_at(&self) -> Option<Instant> {
         let run = self.run.next_deadline().map(|deadline| self.began + deadline);
-        [run, self.unread_until()].into_iter().flatten().min()
+        // While something waits to be written, what is new would only wait behind it.
+        let front = self.front.wake_at().filter(|_| self.outbox.is_empty());
+        [run, self.unread_until(), front].into_iter().flatten().min()
     }
 
     /// After a stop, and once the agent's tree is gone, when an orchestrator that does not read has been waited for
@@ -348,8 +351,10 @@ impl Session {
     }
 
     fn output_lost(&mut self) {
-        self.lost = true;
         self.outbox.clear();
+        let err = self.front.leave();
+        self.push(Chunk { err, ..Chunk::default() });
+        self.lost = true;
         self.step(Event::OutputLost);
         if self.agent.is_none() {
             self.finished = true;
@@ -390,5 +395,9 @@ impl Session {
             self.step(Event::NotRead);
         }
         self.step(Event::Tick);
+        if self.outbox.is_empty() && self.front.wake_at().is_some_and(|at| at <= Instant::now()) {
+            let chunk = self.front.woken();
+            self.push(chunk);
+        }
     }
 }

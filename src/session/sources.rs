@@ -1,6 +1,8 @@
 //! Where events come from: stdin, signals, and the far end of stdout.
 
+use super::doors::Typed;
 use super::lines::{Framed, Lines, wait};
+use super::tty::Keyboard;
 use super::writer::Written;
 use crate::protocol::inbound::{Inbound, Message, parse};
 use crate::protocol::limits::INBOUND_LINE_BYTES;
@@ -8,18 +10,18 @@ use crossbeam_channel::{Receiver, Sender, bounded};
 use rustix::event::PollFlags;
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM, SIGTSTP};
 use signal_hook::iterator::Signals;
-use std::io::{self, IsTerminal, Read};
+use std::io::{self, ErrorKind, IsTerminal, Read};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::thread;
 use std::time::Instant;
 
 /// Where messages come from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub enum Source {
     /// JSON Lines on stdin.
     JsonLines,
     /// A person who types lines.
-    Terminal,
+    Terminal(Keyboard),
     /// Nothing: stdin is not read.
     Nothing,
 }
@@ -29,9 +31,9 @@ pub enum Source {
 pub enum Control {
     /// A message.
     Inbound(Inbound),
-    /// A line from a person, and when it was read.
-    Typed(String, Instant),
-    /// stdin is at its end.
+    /// What a person typed, and when it was read.
+    Typed(Typed, Instant),
+    /// There is nothing more to read.
     Ended,
 }
 
@@ -40,7 +42,7 @@ pub(crate) fn start(source: Source, control: Sender<Control>) -> io::Result<()> 
     let work: Box<dyn FnOnce() + Send> = match source {
         Source::Nothing => return Ok(()),
         Source::JsonLines => Box::new(move || read_messages(&control)),
-        Source::Terminal => Box::new(move || read_typed(&control)),
+        Source::Terminal(keyboard) => Box::new(move || read_typed(keyboard, &control)),
     };
     thread::Builder::new().name("stdin".into()).spawn(work).map(|_| ())
 }
@@ -95,16 +97,41 @@ impl AsFd for Typing {
     }
 }
 
-fn read_typed(control: &Sender<Control>) {
-    let mut lines = Lines::new(io::stdin(), INBOUND_LINE_BYTES);
-    while let Some(framed) = lines.next() {
-        if let Framed::Line(line) | Framed::Rest(line) = framed
-            && control.send(Control::Typed(String::from_utf8_lossy(&line).into_owned(), Instant::now())).is_err()
-        {
+fn read_typed(keyboard: Keyboard, control: &Sender<Control>) {
+    let mut lines = Lines::new(Watched { keyboard, failed: false }, INBOUND_LINE_BYTES);
+    loop {
+        let typed = match lines.next() {
+            Some(Framed::Line(line) | Framed::Rest(line)) => Typed::Line(String::from_utf8_lossy(&line).into_owned()),
+            Some(Framed::TooLong) => continue,
+            None if lines.source().failed || lines.source().keyboard.is_gone() => break,
+            None => Typed::End,
+        };
+        if control.send(Control::Typed(typed, Instant::now())).is_err() {
             return;
         }
     }
     let _ = control.send(Control::Ended);
+}
+
+/// A keyboard that knows an error from Ctrl-D: after the one there is nothing more to read.
+struct Watched {
+    keyboard: Keyboard,
+    failed: bool,
+}
+
+impl Read for Watched {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.keyboard.read(buffer);
+        let passing = |error: &io::Error| matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::WouldBlock);
+        self.failed |= read.as_ref().is_err_and(|error| !passing(error));
+        read
+    }
+}
+
+impl AsFd for Watched {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.keyboard.as_fd()
+    }
 }
 
 /// The signals that ask for an end, each unless it was ignored when the process started; Ctrl-Z; and the end of a
