@@ -1,7 +1,7 @@
 //! A typed line → what it means as an answer. Pure: the run checks it again, and looks at paths.
 
 use crate::protocol::outbound::Question;
-use crate::protocol::question::{ALLOW_ALWAYS, ALLOW_ONCE, Ask, Choice, DENY, Kind, Validation, check};
+use crate::protocol::question::{ALLOW_ALWAYS, ALLOW_ONCE, Ask, Choice, DENY, Given, Kind, Validation, check};
 use crate::protocol::words::Purpose;
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
@@ -12,7 +12,7 @@ pub(super) enum Meaning {
     /// Somebody wants to know more.
     Explain,
     /// An answer. With a denial, the denier's words.
-    Answer(Box<RawValue>, Option<String>),
+    Answer(Given, Option<String>),
     /// No answer, and why.
     Refused(String),
 }
@@ -29,6 +29,8 @@ pub(super) fn read(question: &Question, line: &str, home: Option<&str>) -> Meani
         (Kind::Confirm, "", None) if !ask.required => raw(&()),
         (Kind::Select { multiple: false, .. }, "", None) if !ask.required => raw(&()),
         (Kind::Confirm, ..) => raw(&text),
+        // Nobody who only presses Enter means to give an empty text.
+        (Kind::Text | Kind::Secret, "", None) => Err("An answer is required. Ctrl-D declines to give one.".into()),
         (Kind::Text | Kind::Secret, ..) => raw(&line),
         (Kind::FilePath, ..) => raw(&at_home(text, home)),
         (Kind::Select { choices, .. }, ..) if ask.purpose == Purpose::Permission => {
@@ -51,7 +53,7 @@ pub(super) fn read(question: &Question, line: &str, home: Option<&str>) -> Meani
         Err(why) => Err(why),
     });
     match checked {
-        Ok(value) => Meaning::Answer(value, None),
+        Ok(value) => Meaning::Answer(Given::Value(value), None),
         Err(why) => Meaning::Refused(why),
     }
 }
@@ -71,7 +73,7 @@ fn permission(all: &[Choice], text: &str) -> Meaning {
         _ => (one(all, false, text).unwrap_or_default(), None),
     };
     match raw(&value) {
-        Ok(raw) if all.iter().any(|choice| choice.value == value) => Meaning::Answer(raw, message),
+        Ok(raw) if all.iter().any(|choice| choice.value == value) => Meaning::Answer(Given::Value(raw), message),
         _ => Meaning::Refused(format!("Answer {}.", keys(all))),
     }
 }
@@ -136,7 +138,7 @@ fn at_home(path: &str, home: Option<&str>) -> String {
 mod tests {
     use super::{Meaning, read};
     use crate::protocol::outbound::Question;
-    use crate::protocol::question::{Answer, Ask, Choice, Choices, Kind, Subject, Validation};
+    use crate::protocol::question::{Answer, Ask, Choice, Choices, Given, Kind, Subject, Validation};
     use crate::protocol::request::Seconds;
     use crate::protocol::words::{Category, Purpose};
 
@@ -163,8 +165,9 @@ mod tests {
     fn meant(ask: &Ask, line: &str) -> String {
         match read(&question(ask.clone()), line, Some("/home/me")) {
             Meaning::Explain => "explain".into(),
-            Meaning::Answer(value, None) => value.get().into(),
-            Meaning::Answer(value, Some(message)) => format!("{} because {message}", value.get()),
+            Meaning::Answer(Given::Value(value), None) => value.get().into(),
+            Meaning::Answer(Given::Value(value), Some(message)) => format!("{} because {message}", value.get()),
+            Meaning::Answer(..) => "declined".into(),
             Meaning::Refused(why) => format!("! {why}"),
         }
     }
@@ -241,6 +244,7 @@ mod tests {
         let of = |kind| Ask::new(Purpose::Input, kind, "", "What?");
         assert_eq!(meant(&of(Kind::Confirm), "Y"), "\"Y\"");
         assert_eq!(meant(&of(Kind::Confirm), "perhaps"), "! Answer yes or no.");
+        assert_eq!(meant(&of(Kind::Secret), ""), "! An answer is required. Ctrl-D declines to give one.");
         assert_eq!(meant(&of(Kind::Secret), " pass word "), "\" pass word \"");
         assert_eq!(meant(&of(Kind::FilePath), " ~/a b "), "\"/home/me/a b\"");
         assert_eq!(meant(&of(Kind::FilePath), "~you/a"), "\"~you/a\"");

@@ -23,7 +23,8 @@ pub(super) struct Asking {
     asked: HashMap<String, usize>,
     /// The time for an answer.
     limit: Option<Duration>,
-    /// Since when the prompt is there: what was typed before it is no answer to it.
+    /// Since when the prompt is there: what was typed before it is no answer to it. `None`: there is none, or it was
+    /// answered and the run has not said yet what came of it.
     since: Option<Instant>,
     keyboard: Option<Keyboard>,
     /// While a secret is asked for.
@@ -60,9 +61,9 @@ impl Asking {
         self.limit = limited(limit);
     }
 
-    /// Whether something is asked.
+    /// Whether an answer is awaited.
     pub(super) fn is_open(&self) -> bool {
-        !self.waiting.is_empty()
+        self.since.is_some()
     }
 
     /// Takes a question, or one that is asked again. Gives what to show now.
@@ -106,6 +107,7 @@ impl Asking {
 
     /// The question that is asked now, as a whole.
     pub(super) fn prompt(&mut self, now: Instant) -> Shown {
+        self.since = None;
         let Some(first) = self.waiting.front() else { return Shown::default() };
         let mut lines = prompt::question(&first.question, first.place, &self.look);
         let secret = first.question.ask.kind == Kind::Secret;
@@ -146,6 +148,7 @@ impl Asking {
     /// Nothing is asked any more.
     pub(super) fn end(&mut self) {
         self.waiting.clear();
+        self.since = None;
         self.leave();
     }
 
@@ -156,24 +159,23 @@ impl Asking {
 
     /// What was typed: what to show of it, and what it answers.
     pub(super) fn typed(&mut self, typed: &Typed, read: Instant, now: Instant) -> (Shown, Option<Inbound>) {
-        let nothing = (Shown::default(), None);
         let Some(first) = self.waiting.front().filter(|_| self.since.is_some_and(|since| read >= since)) else {
-            return nothing;
+            return (Shown::default(), None);
         };
         let meaning = match typed {
             Typed::Line(line) => answer::read(&first.question, line, self.home.as_deref()),
-            Typed::End => return (Shown::default(), Some(self.input(Given::Declined, None))),
+            Typed::End => Meaning::Answer(Given::Declined, None),
         };
-        match meaning {
-            Meaning::Answer(value, message) => (Shown::default(), Some(self.input(Given::Value(value), message))),
-            Meaning::Explain => (Shown { lines: prompt::help(&first.question), ..self.mark(now) }, None),
-            Meaning::Refused(why) => (Shown { lines: prompt::refusal(&why, &self.look), ..self.mark(now) }, None),
-        }
-    }
-
-    fn input(&self, given: Given, message: Option<String>) -> Inbound {
-        let question_id = self.waiting.front().map(|first| first.question.question_id.clone());
-        let input = Input { question_id, given: Some(given), message };
-        Inbound { id: None, run_id: None, message: Message::Input(input) }
+        let lines = match meaning {
+            Meaning::Answer(given, message) => {
+                let input =
+                    Input { question_id: Some(first.question.question_id.clone()), given: Some(given), message };
+                self.since = None;
+                return (Shown::default(), Some(Inbound { id: None, run_id: None, message: Message::Input(input) }));
+            }
+            Meaning::Explain => prompt::help(&first.question),
+            Meaning::Refused(why) => prompt::refusal(&why, &self.look),
+        };
+        (Shown { lines, ..self.mark(now) }, None)
     }
 }

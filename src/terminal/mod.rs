@@ -266,7 +266,8 @@ impl Front for TerminalFront {
         // Ctrl-D leaves the cursor where it is.
         let wiped = if typed == Typed::End { String::new() } else { self.screen.entered() };
         let (shown, meant) = self.asking.typed(&typed, read, now);
-        let mut chunk = self.place(shown, now);
+        // What comes of an answer is shown when it is known.
+        let mut chunk = if meant.is_none() { self.place(shown, now) } else { Chunk::default() };
         chunk.before.splice(0..0, wiped.into_bytes());
         (chunk, meant.into_iter().collect())
     }

@@ -30,7 +30,8 @@ pub(super) fn question(question: &Question, place: usize, look: &Look) -> String
         let last = if question.attempt >= BAD_ANSWERS { " This is the last try." } else { "" };
         out.push_str(&refusal(&format!("{}{last}", one_line(&why.0)), look));
     }
-    let header = Some(one_line(&ask.header)).filter(|header| !header.is_empty());
+    // A permission says what it is by itself.
+    let header = Some(one_line(&ask.header)).filter(|header| !header.is_empty() && ask.purpose != Purpose::Permission);
     let header = header.map(|header| format!("[{header}] ")).unwrap_or_default();
     let of = if question.group_size > 1 { format!(" ({place} of {})", question.group_size) } else { String::new() };
     let text = whole(&ask.text);
@@ -63,7 +64,7 @@ pub(super) fn refusal(why: &str, look: &Look) -> String {
 /// What "always" covers, as far as a frame knows it.
 fn reach(question: &Question) -> String {
     let kind = question.subject.as_ref().map(|subject| subject.category.word()).unwrap_or_default();
-    format!(": this and what the agent takes for the like of it ({kind}), until its session ends")
+    format!(" the like of it ({kind}) in this session, as the agent sees it")
 }
 
 /// What exactly is to be allowed: the places and the detail, each unless the question says it already.

@@ -96,7 +96,7 @@ pub(super) fn sum(time: Duration, usage: &Usage) -> String {
         Some(format!("after {}", span(time))),
         usage.input_tokens.map(|count| format!("{} tokens in{cached}", grouped(count))),
         usage.output_tokens.map(|count| format!("{} out", grouped(count))),
-        usage.cost_usd.map(|cost| if cost < 0.1 { format!("${cost:.4}") } else { format!("${cost:.2}") }),
+        usage.cost_usd.map(|cost| if cost > 0.0 && cost < 0.1 { format!("${cost:.4}") } else { format!("${cost:.2}") }),
     ];
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
