@@ -141,3 +141,33 @@ fn with(which: Which, work: impl FnOnce(BorrowedFd<'_>)) {
         Which::Stdout => work(io::stdout().as_fd()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Keyboard;
+    use rustix::fs::{Mode, OFlags, open};
+    use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+    use rustix::termios::{LocalModes, tcgetattr};
+    use std::fs::File;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    #[test]
+    fn a_panic_brings_the_echo_back() {
+        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        grantpt(&master).unwrap();
+        unlockpt(&master).unwrap();
+        let name = ptsname(&master, Vec::new()).unwrap();
+        let terminal = open(name, OFlags::RDWR | OFlags::NOCTTY, Mode::empty()).unwrap();
+        let echo = || tcgetattr(&master).unwrap().local_modes.contains(LocalModes::ECHO);
+        let keyboard = Keyboard(File::from(terminal));
+        let ended = catch_unwind(AssertUnwindSafe(|| {
+            let _hidden = keyboard.hide().unwrap();
+            assert!(!echo());
+            std::panic::resume_unwind(Box::new("a fault"));
+        }));
+        assert!(ended.is_err() && echo());
+        assert!(!keyboard.is_gone());
+        drop(master);
+        assert!(keyboard.is_gone());
+    }
+}

@@ -123,7 +123,7 @@ fn several(all: &[Choice], allow_other: bool, text: &str) -> Result<Box<RawValue
         return raw(&[text]);
     }
     let values: Result<Vec<String>, String> = parts.iter().map(|part| one(all, allow_other, part)).collect();
-    raw(&values.map_err(|why| why.replace("a number", "numbers, such as 1,2,"))?)
+    raw(&values.map_err(|_| format!("Answer with numbers from 1 to {}, such as 1,2.", all.len()))?)
 }
 
 /// A path in which `~` is the home directory.
@@ -202,11 +202,11 @@ mod tests {
             ("blue, 1,", "[\"blue\",\"red\"]", "[\"blue\",\"red\"]"),
             (
                 "1,4",
-                "! Answer with numbers, such as 1,2, from 1 to 3.",
-                "! Answer with numbers, such as 1,2, from 1 to 3.",
+                "! Answer with numbers from 1 to 3, such as 1,2.",
+                "! Answer with numbers from 1 to 3, such as 1,2.",
             ),
-            ("1, pink", "! Answer with numbers, such as 1,2, from 1 to 3.", "[\"red\",\"pink\"]"),
-            ("pink, and grey", "! Answer with numbers, such as 1,2, from 1 to 3.", "[\"pink, and grey\"]"),
+            ("1, pink", "! Answer with numbers from 1 to 3, such as 1,2.", "[\"red\",\"pink\"]"),
+            ("pink, and grey", "! Answer with numbers from 1 to 3, such as 1,2.", "[\"pink, and grey\"]"),
             ("", "! Choose at least 1.", "! Choose at least 1."),
         ] {
             assert_eq!(meant(&select(true, false), line), closed, "{line}");

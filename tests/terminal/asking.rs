@@ -4,7 +4,7 @@ use rustix::process::Signal;
 use serde_json::json;
 
 use crate::codex::Codex;
-use crate::person::{CTRL_C, CTRL_D, CTRL_Z, Desk, Person};
+use crate::person::{CTRL_BACKSLASH, CTRL_C, CTRL_D, CTRL_Z, Desk, Person};
 
 const RUN: &[&str] = &["adhoc", "--agent", "codex", "go"];
 
@@ -50,7 +50,7 @@ fn every_kind_of_question_is_answered_wrongly_first() {
     person.answers("Which one?", "3");
     person.answers("! Answer with a number from 1 to 2.", "green");
     person.answers("Which ones?", "1,4");
-    person.answers("! Answer with numbers, such as 1,2, from 1 to 3.", "1, 3");
+    person.answers("! Answer with numbers from 1 to 3, such as 1,2.", "1, 3");
     person.answers("What name?", "?");
     person.answers("Type one line of text.", "");
     person.answers("What key?", "");
@@ -151,13 +151,14 @@ fn after_ctrl_z_the_prompt_comes_again_and_the_echo_is_back_meanwhile() {
 }
 
 #[test]
-fn a_signal_while_a_secret_is_typed_brings_the_echo_back() {
+fn a_signal_while_a_secret_is_typed_brings_the_echo_back_and_ctrl_backslash_is_none() {
     let codex = Codex::new().asks("secret", "What key?", json!({})).says("Done.");
     let mut person = at(codex).starts(RUN);
     person.waits_for("What key?");
     person.waits_for("> ");
     assert!(!person.echo());
     person.types("half a sec");
+    person.types(CTRL_BACKSLASH);
     person.signals(Signal::TERM);
     let (code, seen) = person.ends();
     assert_eq!((code, person.echo()), (143, true));

@@ -20,6 +20,7 @@ pub(crate) const LIMIT: Duration = Duration::from_secs(30);
 
 pub(crate) const CTRL_C: &str = "\u{3}";
 pub(crate) const CTRL_D: &str = "\u{4}";
+pub(crate) const CTRL_BACKSLASH: &str = "\u{1c}";
 pub(crate) const CTRL_Z: &str = "\u{1a}";
 
 /// What the person sits at.
