@@ -35,7 +35,7 @@ pub trait Front {
         None
     }
 
-    /// What is new, once that time has come.
+    /// What is new, once that time has come, or the terminal has another size.
     fn woken(&mut self) -> Chunk {
         Chunk::default()
     }
@@ -46,7 +46,7 @@ pub trait Front {
         Vec::new()
     }
 
-    /// Shows it again, after the process went on.
+    /// Shows it again: the process was stopped, by Ctrl-Z or otherwise, and goes on.
     fn back(&mut self) -> Chunk {
         Chunk::default()
     }

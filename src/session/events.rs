@@ -23,6 +23,10 @@ impl Session {
         if sources::is_child(signal) {
             return self.reap_orphans();
         }
+        if sources::is_continued(signal) || sources::is_resized(signal) {
+            let chunk = if sources::is_resized(signal) { self.front.woken() } else { self.front.back() };
+            return self.push(chunk);
+        }
         if self.signal.is_none() {
             self.signal = Some(signal);
         }
@@ -49,8 +53,6 @@ impl Session {
         self.signal_agent(Signal::STOP);
         write_now(&self.front.leave());
         sources::stop_ourselves();
-        let again = self.front.back();
-        self.push(again);
         self.signal_agent(Signal::CONT);
     }
 

@@ -8,7 +8,7 @@ use crate::protocol::inbound::{Inbound, Message, parse};
 use crate::protocol::limits::INBOUND_LINE_BYTES;
 use crossbeam_channel::{Receiver, Sender, bounded};
 use rustix::event::PollFlags;
-use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM, SIGTSTP};
+use signal_hook::consts::{SIGCHLD, SIGCONT, SIGHUP, SIGINT, SIGTERM, SIGTSTP, SIGWINCH};
 use signal_hook::iterator::Signals;
 use std::io::{self, ErrorKind, IsTerminal, Read};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -134,12 +134,12 @@ impl AsFd for Watched {
     }
 }
 
-/// The signals that ask for an end, each unless it was ignored when the process started; Ctrl-Z; and the end of a
-/// child.
+/// The signals that ask for an end, each unless it was ignored when the process started; Ctrl-Z, and what goes on after
+/// it; another size of the terminal; and the end of a child.
 pub(crate) fn signals() -> io::Result<Receiver<i32>> {
     let ignored = ignored_signals();
     let wanted = [SIGINT, SIGTERM, SIGHUP, SIGTSTP].into_iter().filter(|s| ignored & (1 << (s - 1)) == 0);
-    let mut signals = Signals::new(wanted.chain([SIGCHLD]))?;
+    let mut signals = Signals::new(wanted.chain([SIGCHLD, SIGCONT, SIGWINCH]))?;
     let (signal_in, signal) = bounded(16);
     let work = move || {
         for signal in signals.forever() {
@@ -166,6 +166,16 @@ fn ignored_signals() -> u64 {
 /// Whether a signal is Ctrl-Z.
 pub(crate) fn is_suspend(signal: i32) -> bool {
     signal == SIGTSTP
+}
+
+/// Whether a signal says that this process goes on after a stop.
+pub(crate) fn is_continued(signal: i32) -> bool {
+    signal == SIGCONT
+}
+
+/// Whether a signal says that the terminal has another size.
+pub(crate) fn is_resized(signal: i32) -> bool {
+    signal == SIGWINCH
 }
 
 /// Stops this process as Ctrl-Z would have; returns when it goes on.

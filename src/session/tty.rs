@@ -78,7 +78,8 @@ pub struct Hidden {
 
 impl Drop for Hidden {
     fn drop(&mut self) {
-        let _ = tcsetattr(&self.terminal, OptionalActions::Now, &self.old);
+        // Half a secret is not for whoever reads this terminal next.
+        let _ = tcsetattr(&self.terminal, OptionalActions::Flush, &self.old);
     }
 }
 

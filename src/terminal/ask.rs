@@ -133,15 +133,15 @@ impl Asking {
     pub(super) fn counts_at(&self, now: Instant) -> Option<Instant> {
         let until = self.waiting.front().filter(|_| self.look.live && self.look.escapes)?.until?;
         let left = until.saturating_duration_since(now);
-        // Just past each second, so that the number is never late.
-        let next = if left > prompt::NEAR { prompt::NEAR } else { Duration::from_secs(left.as_secs()) };
-        let at = until.checked_sub(next)? + Duration::from_millis(1);
-        (left > Duration::ZERO).then_some(at.max(now + Duration::from_millis(1)))
+        let next = if left > prompt::NEAR { prompt::NEAR.as_secs() } else { prompt::seconds(left).saturating_sub(1) };
+        // Just past each second, so that its number is shown. At none left the run has more to say.
+        let at = until.checked_sub(Duration::from_secs(next))? + Duration::from_millis(1);
+        (next > 0).then_some(at)
     }
 
     /// The time left, once it is short.
     pub(super) fn countdown(&self, now: Instant) -> Option<String> {
-        let left = self.waiting.front()?.left(now)?;
+        let left = self.waiting.front().filter(|_| self.look.live && self.look.escapes)?.left(now)?;
         (left <= prompt::NEAR).then(|| prompt::countdown(left))
     }
 

@@ -290,6 +290,8 @@ impl Front for TerminalFront {
 
     fn back(&mut self) -> Chunk {
         let now = Instant::now();
+        // Whoever had the terminal meanwhile may have changed its modes.
+        self.asking.leave();
         let shown = self.asking.prompt(now);
         self.place(shown, now)
     }

@@ -125,7 +125,7 @@ pub(super) fn input(question: &Question, left: Option<Duration>, look: &Look) ->
         Kind::FilePath => "a path".into(),
     };
     let enter = enter(question).map(|what| format!("Enter: {what}, ")).unwrap_or_default();
-    let within = left.map(|left| format!(" within {}", span(left))).unwrap_or_default();
+    let within = left.map(|left| format!(" within {}", span(Duration::from_secs(seconds(left))))).unwrap_or_default();
     let hint = look.paint(Ink::Dim, &format!("Answer{within} with {hint} ({enter}?: help)"));
     let room = if left.is_some() && look.live && look.escapes { " ".repeat(COUNTDOWN) } else { String::new() };
     format!("{hint}\n{room}> ")
@@ -134,8 +134,13 @@ pub(super) fn input(question: &Question, left: Option<Duration>, look: &Look) ->
 /// Writes the time left into the room before the mark; the cursor stays where it is. A typed line that was wrapped has
 /// the time in its last row.
 pub(super) fn countdown(left: Duration) -> String {
-    let time = format!("{}s", left.as_secs());
+    let time = format!("{}s", seconds(left));
     format!("\u{1b}7\r{time:>4}\u{1b}8")
+}
+
+/// Whole seconds of the time left, one for a begun one.
+pub(super) fn seconds(left: Duration) -> u64 {
+    left.as_secs() + u64::from(left.subsec_nanos() > 0)
 }
 
 /// What Enter alone means.
