@@ -12,6 +12,8 @@ use crate::run::OnEof;
 use crate::session::{self, DebugLog, Ended, Front, JsonFront, Keyboard, Setup, Source};
 use crate::terminal::{Detail, Look, TerminalFront};
 use std::io::{IsTerminal, Read};
+use std::os::fd::AsFd;
+use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
 /// The longest prompt that is read from a file or a pipe, in bytes: as long as the longest inbound line.
@@ -142,7 +144,14 @@ fn look(adhoc: &Adhoc) -> Look {
         (false, false) => Detail::Normal,
     };
     let escapes = live && set("NO_COLOR").is_none();
-    Look { detail, person, live, escapes, shared: person && std::io::stdout().is_terminal() }
+    Look { detail, person, live, escapes, shared: person && may_be_seen(&std::io::stdout()) }
+}
+
+/// Whether what goes there may end up on a terminal: that of a pipe does where `tee` or `head` is behind it.
+fn may_be_seen(stdout: &std::io::Stdout) -> bool {
+    let file = stdout.as_fd().try_clone_to_owned().map(std::fs::File::from);
+    let kind = file.and_then(|file| file.metadata()).map(|meta| meta.file_type());
+    stdout.is_terminal() || kind.is_ok_and(|kind| kind.is_fifo() || kind.is_socket())
 }
 
 /// Where a person answers: stdin, or, if the prompt came by it, the terminal that the process belongs to.

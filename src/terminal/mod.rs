@@ -29,6 +29,9 @@ use std::fmt::Write;
 use std::time::{Duration, Instant};
 use work::{Work, span, sum};
 
+/// How long the status line stays away after a text: one that goes through a pipe comes a little later.
+const PAUSE: Duration = Duration::from_millis(200);
+
 /// Renders frames for a person.
 #[derive(Debug, Default)]
 pub struct TerminalFront {
@@ -54,13 +57,17 @@ impl TerminalFront {
 
     /// Puts it on the terminal: below it the prompt that waits, or else the status line.
     fn place(&mut self, mut shown: Shown, now: Instant) -> Chunk {
-        let disturbs = !shown.lines.is_empty() || self.look.shared && !shown.text.is_empty();
-        if disturbs && shown.prompt.is_empty() && self.asking.is_open() {
+        let speaks = self.look.shared && !shown.text.is_empty();
+        if (speaks || !shown.lines.is_empty()) && shown.prompt.is_empty() && self.asking.is_open() {
             shown.prompt = self.asking.mark(now).prompt;
         }
-        let wanted = self.look.live && self.look.detail > Detail::Quiet && !self.asking.is_open();
-        let status = if wanted { self.work.line(now) } else { None };
         self.set_alarm(now);
+        let mut status = None;
+        if speaks {
+            self.wake_at = self.wake_at.map(|at| at.max(now + PAUSE));
+        } else if self.look.live && self.look.detail > Detail::Quiet && !self.asking.is_open() {
+            status = self.work.line(now);
+        }
         self.screen.place(shown, status, self.width())
     }
 
@@ -294,5 +301,36 @@ impl Front for TerminalFront {
         self.asking.leave();
         let shown = self.asking.prompt(now);
         self.place(shown, now)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Detail, Look, TerminalFront};
+    use crate::protocol::frame::{Frame, Stamper};
+    use crate::protocol::outbound::{About, Body, Progress};
+    use crate::session::Front;
+    use std::time::{Duration, Instant, SystemTime};
+
+    fn text(piece: &str) -> Frame {
+        let about = About::Text { message_id: "m".into(), done: false, withdrawn: false };
+        let progress = Progress { text: piece.into(), parent_call_id: None, about, truncated: false };
+        Stamper::new().stamp(SystemTime::now(), None, Body::Progress(Box::new(progress))).unwrap()
+    }
+
+    #[test]
+    fn the_status_line_waits_until_a_text_was_seen() {
+        for shared in [true, false] {
+            let look = Look { detail: Detail::Normal, person: true, live: true, escapes: true, shared };
+            let mut front = TerminalFront::new(look, None, None);
+            front.work.begin("Agent".into(), Instant::now());
+            assert!(String::from_utf8(front.woken().err).unwrap().contains("[0s] starting Agent"));
+            let chunk = front.show(&mut text("a line\n"), 0);
+            assert_eq!((chunk.out, chunk.err), (b"a line\n".to_vec(), Vec::new()));
+            assert_eq!(chunk.before.is_empty(), !shared, "a text elsewhere leaves the status line alone");
+            let next = front.wake_at().unwrap().saturating_duration_since(Instant::now());
+            assert!(!shared || next > Duration::from_millis(100), "{next:?}");
+            assert_eq!(front.woken().err.is_empty(), !shared);
+        }
     }
 }

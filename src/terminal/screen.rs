@@ -27,7 +27,7 @@ pub struct Look {
     pub live: bool,
     /// Whether escape sequences are wanted there.
     pub escapes: bool,
-    /// Whether stdout is a terminal too, so that both are seen as one.
+    /// Whether what goes to stdout may be seen on the same terminal.
     pub shared: bool,
 }
 
