@@ -6,9 +6,11 @@ mod config;
 pub use adhoc::{Adhoc, Output};
 pub use config::{Action, Config};
 
-use crate::help::{self, Command, Flag, Value};
+use crate::help::complete::Shell;
+use crate::help::{self, Command, Flag};
+use crate::suggest::hint;
 use lexopt::Arg;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
 /// The reference of the protocol, for its users.
@@ -25,6 +27,10 @@ pub enum Typed {
     Config(Config),
     /// `replay`.
     Replay(Replay),
+    /// `completions`.
+    Completions(Shell),
+    /// `man`.
+    Man,
 }
 
 /// `replay`.
@@ -45,18 +51,50 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Typed, Wrong> {
     let first = parser.next().map_err(|_| no_command())?;
     match first {
         None => Err(no_command()),
-        Some(Arg::Long("help") | Arg::Short('h')) => Ok(Typed::Print(help::overview())),
-        Some(Arg::Long("version") | Arg::Short('V')) => Ok(Typed::Print(version())),
-        Some(Arg::Value(name)) => {
-            let name = name.to_string_lossy().into_owned();
-            match help::command(&name) {
-                Some(command) => of_command(command, parser),
-                None if name == "help" => Ok(Typed::Print(help::overview())),
-                None => Err(unknown("command", &name, help::COMMANDS.iter().map(|c| c.name))),
-            }
-        }
+        Some(Arg::Long("help") | Arg::Short('h')) => explain(words(parser)?),
+        Some(Arg::Long("version") | Arg::Short('V')) => match words(parser)?.is_empty() {
+            true => Ok(Typed::Print(version())),
+            false => Err("--version stands alone.".into()),
+        },
+        Some(Arg::Value(name)) => of_command(find(&name)?, parser),
         Some(_) => Err(format!("The first word must be a command. {}", no_command())),
     }
+}
+
+/// What is left where only words may follow.
+fn words(mut parser: lexopt::Parser) -> Result<Vec<OsString>, Wrong> {
+    let mut words = Vec::new();
+    while let Some(arg) = parser.next().map_err(|_| no_command())? {
+        match arg {
+            Arg::Value(word) => words.push(word),
+            _ => return Err(format!("No flag may follow here. {}", no_command())),
+        }
+    }
+    Ok(words)
+}
+
+fn find(name: &OsStr) -> Result<&'static Command, Wrong> {
+    let name = name.to_string_lossy();
+    help::command(&name).ok_or_else(|| unknown("command", &name, help::COMMANDS.iter().map(|c| c.name)))
+}
+
+/// Help of the program, or of the command that the one word names.
+fn explain(words: Vec<OsString>) -> Result<Typed, Wrong> {
+    match words.as_slice() {
+        [] => Ok(Typed::Print(help::overview())),
+        [name] => Ok(Typed::Print(find(name)?.help())),
+        _ => Err("Help is for one command at a time: spektacular help COMMAND.".into()),
+    }
+}
+
+fn completions(words: &[OsString]) -> Result<Typed, Wrong> {
+    let [name] = words else { return Err(format!("Name one shell: {}.", Shell::NAMES.join(", "))) };
+    let name = name.to_string_lossy();
+    let shell = Shell::from_name(&name).ok_or_else(|| {
+        let hint = hint(&name, Shell::NAMES.iter().copied());
+        format!("There is no such shell here.{hint} Name one: {}.", Shell::NAMES.join(", "))
+    });
+    shell.map(Typed::Completions)
 }
 
 /// Whether a command line asks for a run, as far as that can be told from one that is wrong.
@@ -100,7 +138,8 @@ fn of_command(command: &'static Command, mut parser: lexopt::Parser) -> Result<T
     loop {
         let flag = match parser.next().map_err(|_| value_wrong(command))? {
             None => break,
-            Some(Arg::Long("help") | Arg::Short('h')) => return Ok(Typed::Print(command.help())),
+            Some(Arg::Long("help")) => return Ok(Typed::Print(command.help())),
+            Some(Arg::Short('h')) => return Ok(Typed::Print(command.short_help())),
             Some(Arg::Value(value)) => {
                 values.push(value);
                 continue;
@@ -115,16 +154,20 @@ fn of_command(command: &'static Command, mut parser: lexopt::Parser) -> Result<T
                 .find(|flag| flag.short == Some(letter))
                 .ok_or_else(|| unknown("flag", "", std::iter::empty()))?,
         };
-        let value = match flag.value {
-            Value::Switch(_) => OsString::new(),
-            _ => parser
+        let value = match flag.takes_value() {
+            false => OsString::new(),
+            true => parser
                 .value()
                 .map_err(|_| format!("--{} needs a value: --{} {}.", flag.long, flag.long, flag.metavar))?,
         };
         given.push((flag, value));
     }
     match command.name {
+        "help" => explain(values),
+        "completions" => completions(&values),
+        "protocol" | "man" if !values.is_empty() => Err(format!("{} takes no words.", command.name)),
         "protocol" => Ok(Typed::Print(REFERENCE.into())),
+        "man" => Ok(Typed::Man),
         "adhoc" => adhoc::read(given, values).map(|adhoc| Typed::Adhoc(Box::new(adhoc))),
         "config" => config::read(given, values).map(Typed::Config),
         _ => replay(&given, values).map(Typed::Replay),

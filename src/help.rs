@@ -1,7 +1,13 @@
-//! One table of commands and flags. The parser, the help texts and the tests all read it.
+//! One table of commands and flags. The parser, the help texts, the completions, the manual page and the tests all
+//! read it.
 
+pub mod complete;
+pub mod man;
+mod page;
 mod table;
 
+pub use crate::suggest::did_you_mean;
+pub use page::overview;
 pub use table::COMMANDS;
 
 /// What a flag's value becomes.
@@ -13,6 +19,8 @@ pub enum Value {
     Text,
     /// A number, or JSON: taken as it stands, else as a string.
     Json,
+    /// A word, `NAME=WORD,...`, or JSON.
+    Words,
     /// One element of a list; the flag may be repeated.
     Item,
     /// `NAME=VALUE`, one entry of an object; the flag may be repeated.
@@ -28,21 +36,73 @@ pub enum Goes {
     Command,
 }
 
+/// What a shell offers in the place of a value or a word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Offers {
+    /// Nothing: it is free.
+    Nothing,
+    /// Files.
+    Files,
+    /// Directories.
+    Folders,
+    /// The names of agents.
+    Agents,
+    /// The names of commands.
+    Commands,
+    /// These words.
+    Words(&'static [&'static str]),
+}
+
 /// One flag.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Flag {
     /// The name, without its dashes.
     pub long: &'static str,
     /// One letter for it.
     pub short: Option<char>,
-    /// What stands for the value in help.
+    /// What stands for the value in help. `FILE`, `DIR` and `AGENT` say what a shell offers.
     pub metavar: &'static str,
     /// What the value becomes.
     pub value: Value,
     /// Where it goes.
     pub goes: Goes,
+    /// The title of the group that begins with this flag. Without one it belongs to that of the flag before.
+    pub group: Option<&'static str>,
     /// One line.
     pub help: &'static str,
+    /// More sentences for the long help. May be empty.
+    pub more: &'static str,
+    /// All the values that there are, where they are words. May be empty.
+    pub values: &'static [&'static str],
+    /// What holds without the flag, where that is a value. May be empty.
+    pub default: &'static str,
+}
+
+/// The flag that every command has.
+pub const HELP: Flag =
+    table::own("help", "", Value::Switch("true"), "show help: -h is short, --help is long").short('h').begins("Help");
+
+impl Flag {
+    /// Whether a value follows it.
+    pub fn takes_value(&self) -> bool {
+        !matches!(self.value, Value::Switch(_))
+    }
+
+    /// Whether it may stand several times, each time with a value more.
+    pub fn repeats(&self) -> bool {
+        matches!(self.value, Value::Item | Value::Pair)
+    }
+
+    /// What a shell offers for its value.
+    pub fn offers(&self) -> Offers {
+        match self.metavar {
+            "FILE" => Offers::Files,
+            "DIR" => Offers::Folders,
+            "AGENT" => Offers::Agents,
+            _ if self.values.is_empty() => Offers::Nothing,
+            _ => Offers::Words(self.values),
+        }
+    }
 }
 
 /// One command.
@@ -54,73 +114,24 @@ pub struct Command {
     pub usage: &'static str,
     /// One line.
     pub about: &'static str,
-    /// Its flags.
+    /// Its flags, group by group.
     pub flags: &'static [Flag],
-    /// More for `--help`.
+    /// What a shell offers for its words.
+    pub words: Offers,
+    /// More for the long help: a sentence a line. May be empty.
     pub more: &'static str,
+    /// Command lines with what they do.
+    pub examples: &'static [(&'static str, &'static str)],
+}
+
+impl Command {
+    /// Its flags and the one for help.
+    pub fn all_flags(&self) -> impl Iterator<Item = &Flag> {
+        self.flags.iter().chain([&HELP])
+    }
 }
 
 /// The command with this name.
 pub fn command(name: &str) -> Option<&'static Command> {
     COMMANDS.iter().find(|command| command.name == name)
-}
-
-/// The help of the whole program.
-pub fn overview() -> String {
-    let mut out = String::from(
-        "spektacular: run a coding agent, and answer its questions, through one interface\n\nUsage: spektacular COMMAND\n\nCommands:\n",
-    );
-    for command in COMMANDS {
-        out.push_str(&format!("  {:<10} {}\n", command.name, command.about));
-    }
-    out + "\nFlags:\n  -h, --help     show help, also of a command\n  -V, --version  show the version\n"
-}
-
-impl Command {
-    /// Its help.
-    pub fn help(&self) -> String {
-        let mut out = format!("{}\n\nUsage: spektacular {} {}\n\nFlags:\n", self.about, self.name, self.usage);
-        for flag in self.flags {
-            let short = flag.short.map_or_else(|| "    ".to_owned(), |short| format!("-{short}, "));
-            let long = format!("--{} {}", flag.long, flag.metavar);
-            out.push_str(&format!("  {short}{:<31} {}\n", long.trim_end(), flag.help));
-        }
-        out.push_str("  -h, --help                          show this help\n\n");
-        out + self.more
-    }
-}
-
-/// The name among `names` that `typed` was probably meant to be: at most a third of it differs.
-pub fn did_you_mean<'a>(typed: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    names
-        .map(|name| (distance(typed, name), name))
-        .filter(|(distance, name)| *distance <= name.len().max(3) / 3)
-        .min_by_key(|(distance, _)| *distance)
-        .map(|(_, name)| name)
-}
-
-/// How many characters must be put in, taken out, changed, or (as one) swapped with their neighbour.
-fn distance(a: &str, b: &str) -> usize {
-    let sorted = |text: &str| {
-        let mut letters: Vec<char> = text.chars().collect();
-        letters.sort_unstable();
-        letters
-    };
-    if a != b && sorted(a) == sorted(b) { 1 } else { edits(a, b) }
-}
-
-/// How many characters must be put in, taken out or changed.
-fn edits(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, ca) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, cb) in b.iter().enumerate() {
-            let change = diagonal + usize::from(ca != *cb);
-            diagonal = row[j + 1];
-            row[j + 1] = change.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.len()]
 }

@@ -17,8 +17,8 @@
 //!
 //! | module | what is there |
 //! |---|---|
-//! | [`cli`], [`help`] | argv → what was asked for; one table of flags for parser and help |
-//! | [`cmd`] | the commands: `adhoc`, `config`, `replay` |
+//! | [`cli`], [`help`] | argv → what was asked for; one table of flags for parser, help, completions and manual page |
+//! | [`cmd`] | the commands: `adhoc`, `config`, `replay`, `completions`, `man` |
 //! | [`config`] | the layers of the configuration, its keys, its files, and which of them are trusted |
 //! | [`protocol`] | messages in, frames out; limits, words, questions and the check of answers |
 //! | [`run`] | one run: a pure state machine; questions, policies, deadlines, the ladder that stops an agent |
@@ -28,6 +28,7 @@
 //! | [`failure`] | every failure code with its exit code |
 //! | [`redact`] | what must not be seen, and how it is found, also over pieces |
 //! | [`recording`] | the format of recorded dialogues |
+//! | [`suggest`] | what somebody probably meant to type |
 //! | [`clean`] | agent text without escape sequences |
 //!
 //! Dependencies point one way: `main → cmd → {config, terminal → session → run} → {agent, protocol}`. `protocol` knows no
@@ -62,4 +63,5 @@ pub mod recording;
 pub mod redact;
 pub mod run;
 pub mod session;
+pub mod suggest;
 pub mod terminal;

@@ -24,6 +24,8 @@ fn run(args: Vec<OsString>) -> u8 {
         Ok(Typed::Print(text)) => u8::from(!session::print(&text)),
         Ok(Typed::Adhoc(adhoc)) => cmd::adhoc::run(*adhoc),
         Ok(Typed::Config(config)) => cmd::config::run(&config),
+        Ok(Typed::Completions(shell)) => cmd::manual::completions(shell),
+        Ok(Typed::Man) => cmd::manual::man(),
         Ok(Typed::Replay(replay)) => cmd::replay::run(&replay),
         Err(wrong) => match run {
             Some(output) => cmd::adhoc::refuse(output, Failure::new(Code::Usage, wrong)),

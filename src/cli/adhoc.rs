@@ -6,7 +6,7 @@ use crate::protocol::request::{Options, Problem};
 use serde_json::value::{RawValue, to_raw_value};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// How something is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,6 +37,14 @@ pub struct Adhoc {
     pub prompt: Option<String>,
     /// `--prompt-file`.
     pub prompt_file: Option<PathBuf>,
+    /// `--system-prompt-file`.
+    pub system_prompt_file: Option<PathBuf>,
+    /// `--continue`.
+    pub go_on: bool,
+    /// `--answer`, as often as it was given: what is answered, and how.
+    pub answers: Vec<(String, String)>,
+    /// `--answers`.
+    pub answers_file: Option<PathBuf>,
     /// `--on-eof cancel`.
     pub cancel_on_eof: bool,
     /// `--record`.
@@ -88,7 +96,33 @@ pub(super) fn read(given: Vec<Given>, words: Vec<OsString>) -> Result<Adhoc, Wro
     if ways > 1 {
         return Err("Give the prompt once: as words, with --prompt, or with --prompt-file.".into());
     }
+    agrees(&adhoc)?;
     Ok(adhoc)
+}
+
+/// Refuses flags that contradict each other.
+fn agrees(adhoc: &Adhoc) -> Result<(), Wrong> {
+    let stdin = adhoc.prompt_file.as_deref() == Some(Path::new("-")) || adhoc.words == ["-"];
+    let answers = !adhoc.answers.is_empty() || adhoc.answers_file.is_some();
+    let prompt = adhoc.prompt.is_some() || adhoc.prompt_file.is_some() || !adhoc.words.is_empty();
+    let options = &adhoc.options;
+    let wrong = [
+        (
+            adhoc.system_prompt_file.is_some() && options.system_prompt.is_some(),
+            "Give the system prompt once: with --system-prompt or with --system-prompt-file.",
+        ),
+        (adhoc.go_on && options.session_id.is_some(), "Give one of --continue and --session."),
+        (
+            adhoc.go_on && adhoc.output == Some(Output::Json) && !prompt,
+            "--continue needs a prompt on the command line: in a run.start, name the session_id.",
+        ),
+        (
+            answers && options.interactive == Some(false),
+            "Give answers or --headless, not both: a headless run asks nothing.",
+        ),
+        (stdin && adhoc.read_messages, "stdin cannot be both the prompt and, with --input jsonl, messages."),
+    ];
+    wrong.into_iter().find(|(is_wrong, _)| *is_wrong).map_or(Ok(()), |(_, why)| Err(why.into()))
 }
 
 /// The flags that may be repeated, with their fields.
@@ -109,10 +143,23 @@ fn json(flag: &Flag, kind: Value, value: OsString) -> Result<Box<RawValue>, Wron
         return raw(&serde_json::from_str::<serde_json::Value>(meaning).unwrap_or_default());
     }
     let text = text(flag, value)?;
+    if kind == Value::Words && text.contains('=') && !text.trim_start().starts_with('{') {
+        return by_name(flag, &text);
+    }
     match (kind, serde_json::from_str::<Box<RawValue>>(&text)) {
-        (Value::Json, Ok(value)) => Ok(value),
+        (Value::Json | Value::Words, Ok(value)) => Ok(value),
         _ => raw(&text),
     }
+}
+
+/// `a=x,b=y` as an object. A name that stands twice stays so, for the reader of the field to refuse.
+fn by_name(flag: &Flag, text: &str) -> Result<Box<RawValue>, Wrong> {
+    let pairs = text.split(',').map(|pair| {
+        let (name, word) = pair.split_once('=').ok_or(format!("--{} must be {}.", flag.long, flag.metavar))?;
+        Ok(format!("{}:{}", raw(&name.trim())?, raw(&word.trim())?))
+    });
+    let pairs: Vec<String> = pairs.collect::<Result<_, Wrong>>()?;
+    RawValue::from_string(format!("{{{}}}", pairs.join(","))).map_err(|_| "A flag's value could not be used.".into())
 }
 
 fn set(options: &mut Options, flag: &Flag, name: &str, value: &RawValue) -> Result<(), Wrong> {
@@ -128,6 +175,15 @@ fn own(adhoc: &mut Adhoc, flag: &Flag, value: OsString) -> Result<(), Wrong> {
         "input" => adhoc.read_messages = one_of(flag, value, &[("jsonl", true)])?,
         "prompt" => adhoc.prompt = Some(text(flag, value)?),
         "prompt-file" => adhoc.prompt_file = Some(value.into()),
+        "system-prompt-file" => adhoc.system_prompt_file = Some(value.into()),
+        "continue" => adhoc.go_on = true,
+        "answer" => {
+            let answer = text(flag, value)?;
+            let pair = answer.split_once('=').filter(|(key, _)| !key.trim().is_empty());
+            let (key, value) = pair.ok_or(format!("--{} must be {}.", flag.long, flag.metavar))?;
+            adhoc.answers.push((key.into(), value.into()));
+        }
+        "answers" => adhoc.answers_file = Some(value.into()),
         "on-eof" => adhoc.cancel_on_eof = one_of(flag, value, &[("continue", false), ("cancel", true)])?,
         "record" => adhoc.record = Some(value.into()),
         "mirror-stderr" => adhoc.mirror_stderr = true,

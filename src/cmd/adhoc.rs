@@ -1,23 +1,21 @@
 //! `adhoc`: one task through one agent.
 
 use super::complain;
+use super::last::Last;
+use super::texts::{self, Prompt};
 use crate::cli::{Adhoc, Output};
-use crate::config::{self, Loaded};
+use crate::config::{self, Config, Loaded};
 use crate::failure::{Code, Failure};
 use crate::protocol::inbound::{Inbound, Message};
 use crate::protocol::limits;
 use crate::protocol::request::{Options, Seconds};
 use crate::protocol::words::{Level, Source as CancelSource};
 use crate::run::OnEof;
-use crate::session::{self, DebugLog, Ended, Front, JsonFront, Keyboard, Setup, Source};
+use crate::session::{self, DebugLog, Ended, First, Front, JsonFront, Keyboard, Script, Setup, Source};
 use crate::terminal::{Detail, Look, TerminalFront};
-use std::io::{IsTerminal, Read};
+use std::io::IsTerminal;
 use std::os::fd::AsFd;
 use std::os::unix::fs::FileTypeExt;
-use std::path::Path;
-
-/// The longest prompt that is read from a file or a pipe, in bytes: as long as the longest inbound line.
-const PROMPT_BYTES: u64 = limits::INBOUND_LINE_BYTES as u64;
 
 /// Runs it; gives the exit code.
 pub fn run(adhoc: Adhoc) -> u8 {
@@ -44,7 +42,7 @@ fn refuse_with(adhoc: Adhoc, loaded: Loaded, failure: Failure) -> u8 {
     if session::stdout_is_closed() {
         return undelivered();
     }
-    let setup = setup(adhoc, loaded, Box::new(JsonFront));
+    let setup = setup(adhoc, loaded, Box::new(JsonFront), Script::default());
     session::run(Setup { refused: Some(failure), source: Source::Nothing, ..setup }).code
 }
 
@@ -53,14 +51,15 @@ fn undelivered() -> u8 {
     crate::failure::EXIT_UNDELIVERED
 }
 
-fn setup(adhoc: Adhoc, loaded: Loaded, front: Box<dyn Front>) -> Setup {
+fn setup(adhoc: Adhoc, loaded: Loaded, front: Box<dyn Front>, script: Script) -> Setup {
     let Loaded { config, mut warnings, .. } = loaded;
     let (agents, wrong) = config.agents();
     warnings.extend(wrong);
     Setup {
         front,
         source: Source::JsonLines,
-        first: None,
+        first: First::OnSource,
+        script,
         refused: None,
         agents,
         defaults: adhoc.options.over(config.above()),
@@ -74,50 +73,53 @@ fn setup(adhoc: Adhoc, loaded: Loaded, front: Box<dyn Front>) -> Setup {
     }
 }
 
-fn json(adhoc: Adhoc, loaded: Loaded) -> u8 {
+fn json(mut adhoc: Adhoc, loaded: Loaded) -> u8 {
     if session::stdout_is_closed() {
         return undelivered();
     }
-    let given = match prompt(&adhoc) {
-        Ok(given) => given,
+    let script = match look_up(&mut adhoc, &loaded.config) {
+        Ok(script) => script,
         Err(message) => return refuse_with(adhoc, loaded, Failure::new(Code::Usage, message)),
     };
-    let read_messages = adhoc.read_messages;
-    let mut setup = setup(adhoc, loaded, Box::new(JsonFront));
-    if let Some(prompt) = given {
-        setup.source = if read_messages { Source::JsonLines } else { Source::Nothing };
-        // Nobody was promised an answer: without messages there is nobody to ask.
-        let interactive = (!read_messages).then_some(false);
-        setup.first = Some(start(Options { prompt: Some(prompt), interactive, ..Options::default() }));
-    }
-    session::run(setup).code
+    let (prompt, read_messages) = (Prompt::of(&adhoc), adhoc.read_messages);
+    let mut setup = setup(adhoc, loaded, Box::new(JsonFront), script);
+    let Some(prompt) = prompt else { return session::run(setup).code };
+    setup.source = if read_messages { Source::JsonLines } else { Source::Nothing };
+    // Nobody was promised an answer: without messages there is nobody to ask.
+    let interactive = (!read_messages && setup.script.is_empty()).then_some(false);
+    let make = move || match prompt.read() {
+        Ok(text) => Ok(start(Options { prompt: Some(text), interactive, ..Options::default() })),
+        Err(message) => Err(Failure::new(Code::Usage, message)),
+    };
+    setup.first = First::Awaited(Box::new(make));
+    let last = Last::of(&setup.defaults.clone().over(setup.base.clone()), &setup.agents).filter(Last::has_folder);
+    let ended = session::run(setup);
+    keep(last, &ended);
+    ended.code
 }
 
 fn start(options: Options) -> Inbound {
     Inbound { id: None, run_id: None, message: Message::Start(Box::new((options, None))) }
 }
 
-fn cli(adhoc: Adhoc, loaded: Loaded) -> u8 {
-    let given = prompt(&adhoc).and_then(|given| match given {
-        Some(prompt) => Ok(prompt),
-        None if std::io::stdin().is_terminal() => {
-            Err("Give a prompt: spektacular adhoc \"what is to be done\".".to_owned())
-        }
-        None => read(std::io::stdin()),
-    });
-    let prompt = match given {
-        Ok(prompt) => prompt,
+fn cli(mut adhoc: Adhoc, loaded: Loaded) -> u8 {
+    let prompt = Prompt::of(&adhoc).or_else(|| (!std::io::stdin().is_terminal()).then_some(Prompt::Stdin));
+    let prompt = prompt.ok_or_else(|| "Give a prompt: spektacular adhoc \"what is to be done\".".to_owned());
+    let by_stdin = matches!(prompt, Ok(Prompt::Stdin));
+    let ready = look_up(&mut adhoc, &loaded.config).and_then(|script| Ok((script, prompt?.read()?)));
+    let (script, prompt) = match ready {
+        Ok(ready) => ready,
         Err(message) => return complain(&Failure::new(Code::Usage, message)),
     };
     let look = look(&adhoc);
-    let keyboard = keyboard(&adhoc).filter(|_| look.person);
+    let keyboard = keyboard(by_stdin).filter(|_| look.person);
     let typed = keyboard.as_ref().and_then(Keyboard::again);
     let front = TerminalFront::new(look, keyboard, std::env::var("HOME").ok());
-    let mut setup = setup(adhoc, loaded, Box::new(front));
+    let mut setup = setup(adhoc, loaded, Box::new(front), script);
     let defaults = setup.defaults.clone().over(setup.base.clone());
-    let typed = typed.filter(|_| defaults.interactive.unwrap_or(true));
-    let interactive = typed.is_some();
-    setup.source = typed.map_or(Source::Nothing, Source::Terminal);
+    let answered = typed.is_some() || !setup.script.is_empty();
+    let interactive = defaults.interactive.unwrap_or(true) && answered;
+    setup.source = typed.filter(|_| interactive).map_or(Source::Nothing, Source::Terminal);
     setup.signal_source = CancelSource::Terminal;
     let options = Options {
         prompt: Some(prompt),
@@ -127,8 +129,13 @@ fn cli(adhoc: Adhoc, loaded: Loaded) -> u8 {
         progress: defaults.progress.or(Some(Level::Full)),
         ..Options::default()
     };
-    setup.first = Some(start(options));
-    let Ended { code, signal } = session::run(setup);
+    setup.first = First::Ready(Box::new(start(options)));
+    let last = Last::of(&defaults, &setup.agents);
+    let ended = session::run(setup);
+    if !keep(last, &ended) {
+        session::diagnose("spektacular: warning: the session could not be kept for --continue");
+    }
+    let Ended { code, signal, .. } = ended;
     // As shells expect of a program that a signal ended.
     signal.and_then(|signal| u8::try_from(128 + signal).ok()).unwrap_or(code)
 }
@@ -155,40 +162,30 @@ fn may_be_seen(stdout: &std::io::Stdout) -> bool {
 }
 
 /// Where a person answers: stdin, or, if the prompt came by it, the terminal that the process belongs to.
-fn keyboard(adhoc: &Adhoc) -> Option<Keyboard> {
-    let given = adhoc.prompt.is_some() || adhoc.prompt_file.as_ref().is_some_and(|file| !is_stdin(file));
-    let by_stdin = !given && !adhoc.words.iter().any(|word| word != "-");
-    Keyboard::at_stdin().or_else(|| Keyboard::controlling().filter(|_| by_stdin))
+fn keyboard(prompt_by_stdin: bool) -> Option<Keyboard> {
+    Keyboard::at_stdin().or_else(|| Keyboard::controlling().filter(|_| prompt_by_stdin))
 }
 
-fn is_stdin(file: &Path) -> bool {
-    file == Path::new("-")
-}
-
-/// The prompt that was given on the command line, if one was.
-fn prompt(adhoc: &Adhoc) -> Result<Option<String>, String> {
-    let text = match (&adhoc.prompt, &adhoc.prompt_file, adhoc.words.as_slice()) {
-        (Some(text), ..) => text.clone(),
-        (None, Some(file), _) if is_stdin(file) => read(std::io::stdin())?,
-        (None, Some(file), _) => {
-            read(std::fs::File::open(file).map_err(|_| "--prompt-file: the file cannot be read.".to_owned())?)?
-        }
-        (None, None, []) => return Ok(None),
-        (None, None, [dash]) if dash == "-" => read(std::io::stdin())?,
-        (None, None, words) => words.join(" "),
+/// What flags name and do not hold: texts in files, and the last session. Gives the answers.
+fn look_up(adhoc: &mut Adhoc, config: &Config) -> Result<Script, String> {
+    if let Some(path) = &adhoc.system_prompt_file {
+        adhoc.options.system_prompt = Some(texts::file("--system-prompt-file", path)?);
+    }
+    if adhoc.go_on {
+        let options = adhoc.options.clone().over(config.above()).over(config.below());
+        let id = Last::of(&options, &config.agents().0).and_then(|last| last.id());
+        let none = "--continue: no session of this agent is known in this directory: begin one without it.";
+        adhoc.options.session_id = Some(id.ok_or(none)?);
+    }
+    let mut script = match &adhoc.answers_file {
+        Some(path) => Script::read(&texts::file("--answers", path)?).map_err(|why| format!("--answers: {why}"))?,
+        None => Script::default(),
     };
-    if text.trim().is_empty() {
-        return Err("The prompt is empty: say what is to be done.".into());
-    }
-    Ok(Some(text))
+    script.add_typed(std::mem::take(&mut adhoc.answers));
+    Ok(script)
 }
 
-fn read(from: impl Read) -> Result<String, String> {
-    let mut text = String::new();
-    from.take(PROMPT_BYTES + 1).read_to_string(&mut text).map_err(|_| "The prompt must be UTF-8 text.".to_owned())?;
-    if text.len() as u64 > PROMPT_BYTES {
-        return Err("The prompt is longer than 16 MiB: put it into a file that the agent reads.".into());
-    }
-    let text = text.trim_end_matches(['\n', '\r']).to_owned();
-    if text.trim().is_empty() { Err("The prompt is empty: say what is to be done.".into()) } else { Ok(text) }
+/// Keeps the session of a run for `--continue`. `false`: it could not be kept.
+fn keep(last: Option<Last>, ended: &Ended) -> bool {
+    last.zip(ended.session_id.as_ref()).is_none_or(|(last, id)| last.keep(id).is_ok())
 }

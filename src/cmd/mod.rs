@@ -2,7 +2,10 @@
 
 pub mod adhoc;
 pub mod config;
+mod last;
+pub mod manual;
 pub mod replay;
+mod texts;
 
 use crate::failure::Failure;
 use crate::session;

@@ -1,6 +1,7 @@
 //! Every command with its flags.
 
-use super::{Command, Flag, Goes, Value};
+use super::complete::Shell;
+use super::{Command, Flag, Goes, Offers, Value};
 
 const fn field(
     long: &'static str,
@@ -9,65 +10,139 @@ const fn field(
     value: Value,
     help: &'static str,
 ) -> Flag {
-    Flag { long, short: None, metavar, value, goes: Goes::Field(name), help }
+    Flag { goes: Goes::Field(name), ..own(long, metavar, value, help) }
 }
 
-const fn own(long: &'static str, metavar: &'static str, value: Value, help: &'static str) -> Flag {
-    Flag { long, short: None, metavar, value, goes: Goes::Command, help }
+pub(super) const fn own(long: &'static str, metavar: &'static str, value: Value, help: &'static str) -> Flag {
+    let (goes, values) = (Goes::Command, &[] as &[&str]);
+    Flag { long, short: None, metavar, value, goes, group: None, help, more: "", values, default: "" }
 }
+
+impl Flag {
+    pub(super) const fn short(self, letter: char) -> Flag {
+        Flag { short: Some(letter), ..self }
+    }
+
+    pub(super) const fn begins(self, group: &'static str) -> Flag {
+        Flag { group: Some(group), ..self }
+    }
+
+    const fn values(self, values: &'static [&'static str]) -> Flag {
+        Flag { values, ..self }
+    }
+
+    const fn default(self, default: &'static str) -> Flag {
+        Flag { default, ..self }
+    }
+
+    const fn more(self, more: &'static str) -> Flag {
+        Flag { more, ..self }
+    }
+}
+
+const POLICY_HELP: &str = "\
+POLICY is ask, allow or deny for everything, or by kind of tool: read=allow,edit=ask,*=deny.
+The kinds are read, edit, delete, move, search, execute, fetch, think, agent, mcp, mode, other, and * for the rest.
+JSON does as well: {\"read\":\"allow\",\"*\":\"ask\"}. It answers what the agent asks for, and is no sandbox.";
+
+const ANSWER_HELP: &str = "\
+KEY is a question's header, its text, its kind (confirm, select, text, secret, file_path) or its purpose
+(permission, clarification, input), in any case. The one that says most goes first.
+A permission is answered by permission=allow_once, permission=allow_always or permission=deny.
+Several options are written a,b. The same key again answers the next such question; the last one stays.
+An answer that does not fit is not given again. Others can read it in the process list: see --answers.";
+
+const ANSWERS_HELP: &str = "\
+It holds {\"KEY\": ANSWER}, with keys as for --answer.
+An ANSWER is a value, {\"declined\":true}, {\"value_from\":{\"env\":\"NAME\"}} or {\"value_from\":{\"file\":\"PATH\"}}.
+--answer goes before it.";
+
+const CONTINUE_HELP: &str = "\
+It is kept in .spektacular/local, which git ignores, at the end of every run that a prompt on the command line began.
+With --output json it is kept only where there is a .spektacular already.";
 
 const ADHOC: &[Flag] = &[
-    own("output", "MODE", Value::Text, "cli (default) for a person, json for an orchestrator"),
-    Flag { short: Some('q'), ..own("quiet", "", Value::Switch("true"), "with cli: the final text alone") },
-    Flag { short: Some('v'), ..own("verbose", "", Value::Switch("true"), "with cli: also outputs and reasoning") },
-    own("input", "MODE", Value::Text, "jsonl: read messages from stdin although a prompt is given"),
-    Flag { short: Some('a'), ..field("agent", "agent", "NAME", Value::Text, "which agent to run (default claude)") },
-    Flag { short: Some('p'), ..own("prompt", "TEXT", Value::Text, "the task") },
+    own("prompt", "TEXT", Value::Text, "the task").short('p').begins("The task"),
     own("prompt-file", "FILE", Value::Text, "read the task from a file, or from stdin with -"),
-    Flag { short: Some('m'), ..field("model", "model", "NAME", Value::Text, "the model, in the agent's own words") },
-    field("effort", "effort", "LEVEL", Value::Text, "the reasoning effort, in the agent's own words"),
-    field("system-prompt", "system_prompt", "TEXT", Value::Text, "a system prompt"),
-    Flag { short: Some('C'), ..field("cwd", "cwd", "DIR", Value::Text, "the agent's working directory") },
+    field("cwd", "cwd", "DIR", Value::Text, "the agent's working directory").short('C'),
     field("add-dir", "add_dirs", "DIR", Value::Item, "a further directory that the agent may use"),
     field("session", "session_id", "ID", Value::Text, "resume this session of the agent"),
-    field("headless", "interactive", "", Value::Switch("false"), "never ask: policies and defaults answer"),
-    field("permissions", "permissions", "POLICY", Value::Json, "ask, allow, deny, or JSON by tool category"),
-    field("yes", "permissions", "", Value::Switch("\"allow\""), "the same as --permissions allow"),
+    own("continue", "", Value::Switch("true"), "resume the agent's last session in this directory").more(CONTINUE_HELP),
+    field("agent", "agent", "AGENT", Value::Text, "which agent to run")
+        .short('a')
+        .default("claude")
+        .begins("The agent"),
+    field("model", "model", "NAME", Value::Text, "the model, in the agent's own words").short('m'),
+    field("effort", "effort", "LEVEL", Value::Text, "the reasoning effort, in the agent's own words"),
+    field("system-prompt", "system_prompt", "TEXT", Value::Text, "a system prompt"),
+    own("system-prompt-file", "FILE", Value::Text, "read the system prompt from a file"),
     field("allowed-tool", "allowed_tools", "NAME", Value::Item, "a tool the agent may use, as it names it"),
     field("disallowed-tool", "disallowed_tools", "NAME", Value::Item, "a tool the agent may not use"),
-    field("timeout", "timeout_s", "SECONDS", Value::Json, "the whole run's limit"),
-    field("start-timeout", "start_timeout_s", "SECONDS", Value::Json, "limit to the agent's first sign of life"),
-    field("idle-timeout", "idle_timeout_s", "SECONDS", Value::Json, "the agent's longest silence, 0 for none"),
-    field("tool-timeout", "tool_timeout_s", "SECONDS", Value::Json, "how long a tool may hold the idle clock"),
-    field("question-timeout", "question_timeout_s", "SECONDS", Value::Json, "how long a question waits"),
-    field("on-question-timeout", "on_question_timeout", "WHAT", Value::Text, "fail (default) or continue"),
+    field("mcp-servers", "mcp_servers", "JSON", Value::Json, "MCP servers for the agent to start")
+        .more("JSON is a list of {\"name\",\"command\",\"args\",\"env\"}."),
+    field("env", "env", "NAME=VALUE", Value::Pair, "a variable for the agent's environment"),
+    field("env-allow", "env_allow", "NAME", Value::Item, "pass only such variables on to the agent")
+        .more("A * at its end stands for anything. PATH, HOME and the like are always passed on."),
+    field("agent-arg", "agent_args", "ARG", Value::Item, "an argument for the agent's own command line"),
+    field("raw-prompt", "raw_prompt", "", Value::Switch("true"), "let the prompt be a command of the agent's")
+        .more("Without it a prompt that begins with / or holds @path is taken as plain text."),
+    field("permissions", "permissions", "POLICY", Value::Words, "ask, allow, deny, or read=allow,edit=ask,*=deny")
+        .more(POLICY_HELP)
+        .default("ask")
+        .begins("Permissions and answers"),
+    field("yes", "permissions", "", Value::Switch("\"allow\""), "the same as --permissions allow"),
+    own("answer", "KEY=VALUE", Value::Pair, "the answer to a question that is yet to come").more(ANSWER_HELP),
+    own("answers", "FILE", Value::Text, "read answers from a file of JSON").more(ANSWERS_HELP),
+    field("headless", "interactive", "", Value::Switch("false"), "never ask: policies and defaults answer"),
+    field("question-timeout", "question_timeout_s", "SECONDS", Value::Json, "how long a question waits")
+        .default("300; with --output cli there is no limit"),
+    field("on-question-timeout", "on_question_timeout", "WHAT", Value::Text, "what an unanswered question does then")
+        .values(&["fail", "continue"])
+        .default("fail"),
+    field("question-markers", "question_markers", "BOOL", Value::Json, "whether questions in the text are asked")
+        .values(&["true", "false"])
+        .default("true"),
+    field("timeout", "timeout_s", "SECONDS", Value::Json, "the whole run's limit").begins("Limits"),
+    field("start-timeout", "start_timeout_s", "SECONDS", Value::Json, "limit to the agent's first sign of life")
+        .default("60"),
+    field("idle-timeout", "idle_timeout_s", "SECONDS", Value::Json, "the agent's longest silence, 0 for none")
+        .default("600"),
+    field("tool-timeout", "tool_timeout_s", "SECONDS", Value::Json, "how long a tool may hold the idle clock")
+        .default("3600"),
     field("max-turns", "max_turns", "N", Value::Json, "a budget of turns"),
     field("max-cost-usd", "max_cost_usd", "USD", Value::Json, "a budget in US dollars"),
-    field("progress", "progress", "LEVEL", Value::Text, "minimal, normal (default) or full"),
-    field("heartbeat", "heartbeat_s", "SECONDS", Value::Json, "our longest silence, 0 for none"),
-    field("max-frame-bytes", "max_frame_bytes", "BYTES", Value::Json, "the largest frame"),
-    field("env", "env", "NAME=VALUE", Value::Pair, "a variable for the agent's environment"),
-    field("env-allow", "env_allow", "NAME", Value::Item, "pass only such variables on to the agent"),
-    field("agent-arg", "agent_args", "ARG", Value::Item, "an argument for the agent's own command line"),
+    own("output", "MODE", Value::Text, "cli for a person, json for an orchestrator")
+        .values(&["cli", "json"])
+        .default("cli")
+        .begins("Input and output"),
+    own("quiet", "", Value::Switch("true"), "with cli: the final text alone").short('q'),
+    own("verbose", "", Value::Switch("true"), "with cli: also outputs and reasoning").short('v'),
+    own("input", "MODE", Value::Text, "jsonl: read messages from stdin although a prompt is given").values(&["jsonl"]),
+    own("on-eof", "WHAT", Value::Text, "what the end of stdin does")
+        .values(&["continue", "cancel"])
+        .default("continue"),
+    field("progress", "progress", "LEVEL", Value::Text, "how much is told")
+        .values(&["minimal", "normal", "full"])
+        .default("normal; full with --output cli"),
+    field("heartbeat", "heartbeat_s", "SECONDS", Value::Json, "our longest silence, 0 for none").default("30"),
+    field("max-frame-bytes", "max_frame_bytes", "BYTES", Value::Json, "the largest frame").default("262144"),
     field("output-schema", "output_schema", "JSON", Value::Json, "a JSON Schema for a structured result"),
-    field("mcp-servers", "mcp_servers", "JSON", Value::Json, "MCP servers for the agent to start"),
+    field("completion-marker", "completion_marker", "TEXT", Value::Text, "the text that sets completion_detected")
+        .default("<promise>COMPLETE</promise>"),
     field("metadata", "metadata", "JSON", Value::Json, "an object that comes back with the run"),
     field("secret", "secrets", "TEXT", Value::Item, "a value to redact; others can read it in the process list"),
-    field("question-markers", "question_markers", "BOOL", Value::Json, "whether questions in the text are asked"),
-    field("completion-marker", "completion_marker", "TEXT", Value::Text, "the text that sets completion_detected"),
-    field("raw-prompt", "raw_prompt", "", Value::Switch("true"), "let the prompt be a command of the agent's"),
-    own("on-eof", "WHAT", Value::Text, "when stdin ends: continue (default) or cancel"),
     own("record", "FILE", Value::Text, "record the dialogue with the agent, redacted"),
     own("mirror-stderr", "", Value::Switch("true"), "copy the agent's stderr to ours, redacted"),
 ];
 
 const CONFIG: &[Flag] = &[
-    own("global", "", Value::Switch("true"), "work on the user's file, not on the project's"),
-    own("output", "MODE", Value::Text, "cli (default), or json for machines"),
+    own("global", "", Value::Switch("true"), "work on the user's file, not on the project's").begins("Configuration"),
+    own("output", "MODE", Value::Text, "cli for a person, json for machines").values(&["cli", "json"]).default("cli"),
 ];
 
 const REPLAY: &[Flag] = &[
-    own("strict", "", Value::Switch("true"), "fail where the host says something else than the recording"),
+    own("strict", "", Value::Switch("true"), "fail where the host says something else than the recording")
+        .begins("Playing"),
     own("demo", "", Value::Switch("true"), "play the recording of the demo agent"),
 ];
 
@@ -102,11 +177,6 @@ From config.yaml of the older version: agent.command is agents.claude.command, a
 agent.disallowed_tools is disallowed_tools, agent.dangerously_skip_permissions is permissions allow, output.adhoc_output
 is output, and debug.* have their names. agent.args, api, models, complexity and the rest of output have no successor;
 for a model set model.
-
-Examples:
-  spektacular config set output json
-  spektacular config set --global model opus
-  spektacular config set --global agents.mine '{\"driver\":\"acp\",\"command\":\"my-agent\",\"args\":[\"acp\"]}'
 ";
 
 /// Every command.
@@ -116,21 +186,102 @@ pub const COMMANDS: &[Command] = &[
         usage: "[FLAGS] [PROMPT... | -]",
         about: "run one task through a coding agent",
         flags: ADHOC,
-        more: "Without a prompt, --output json waits for a run.start on stdin.\nEvery flag that names a field of run.start sets its default. `config` sets lasting ones.\n\nExamples:\n  spektacular adhoc \"fix the failing test\"\n  git diff | spektacular adhoc -\n  some-orchestrator | spektacular adhoc --output json\n  spektacular adhoc --agent demo \"say hello\"\n",
+        words: Offers::Nothing,
+        more: "The prompt is the words, or comes from stdin with -, or by --prompt or --prompt-file.\n\
+               The agent's text is on stdout, all else on stderr. On a terminal it asks.\n\
+               With --output json it speaks the protocol: see `spektacular protocol`.\n\
+               Without a prompt it then waits for a run.start on stdin; with one it reads stdin only with --input jsonl.\n\
+               A flag that names a field of run.start sets its default. `config` sets lasting ones.",
+        examples: &[
+            ("spektacular adhoc \"fix the failing test\"", "run the task, and ask before anything is changed"),
+            ("git diff | spektacular adhoc -", "the prompt comes by a pipe"),
+            ("spektacular adhoc --agent demo \"say hello\"", "try it without an agent, a key or a network"),
+            (
+                "spektacular adhoc --permissions read=allow,edit=allow,*=ask \"tidy up\"",
+                "let it read and edit, ask for the rest",
+            ),
+            (
+                "spektacular adhoc --answer Database=SQLite --answer permission=allow_once \"set it up\"",
+                "answer what it will ask, without a person",
+            ),
+            ("spektacular adhoc --continue \"now write a test for it\"", "go on with the last session"),
+            ("some-orchestrator | spektacular adhoc --output json", "drive it by messages"),
+        ],
     },
     Command {
         name: "config",
         usage: "get KEY | set KEY VALUE | unset KEY | list | path | trust",
         about: "show or change the configuration",
         flags: CONFIG,
+        words: Offers::Words(&["get", "set", "unset", "list", "path", "trust"]),
         more: CONFIG_MORE,
+        examples: &[
+            (
+                "spektacular config set output json",
+                "speak the protocol in this project, unless --output says otherwise",
+            ),
+            ("spektacular config set --global model opus", "a model for every project"),
+            (
+                "spektacular config set --global agents.mine '{\"driver\":\"acp\",\"command\":\"my-agent\"}'",
+                "an agent of your own",
+            ),
+        ],
     },
-    Command { name: "protocol", usage: "", about: "print the reference of the protocol", flags: &[], more: "" },
+    Command {
+        name: "protocol",
+        usage: "",
+        about: "print the reference of the protocol",
+        flags: &[],
+        words: Offers::Nothing,
+        more: "",
+        examples: &[("spektacular protocol | less", "read it")],
+    },
     Command {
         name: "replay",
         usage: "[--strict] FILE | --demo [-- IGNORED...]",
         about: "play the agent's side of a recording",
         flags: REPLAY,
-        more: "It waits at each line of the host for one of the same shape on stdin.\n\nExample:\n  spektacular adhoc --record run.jsonl \"say hello\"\n  spektacular replay run.jsonl\n",
+        words: Offers::Files,
+        more: "It waits at each line of the host for one of the same shape on stdin.",
+        examples: &[
+            ("spektacular adhoc --record run.jsonl \"say hello\"", "make a recording"),
+            ("spektacular replay run.jsonl", "play it"),
+        ],
+    },
+    Command {
+        name: "completions",
+        usage: "bash | zsh | fish | elvish | powershell",
+        about: "print a script that completes commands, flags and values in a shell",
+        flags: &[],
+        words: Offers::Words(Shell::NAMES),
+        more: "",
+        examples: &[
+            ("source <(spektacular completions bash)", "in ~/.bashrc"),
+            ("spektacular completions zsh > ~/.zfunc/_spektacular", "with ~/.zfunc in fpath, before compinit"),
+            ("spektacular completions fish > ~/.config/fish/completions/spektacular.fish", "for fish"),
+            ("eval (spektacular completions elvish | slurp)", "in ~/.config/elvish/rc.elv"),
+            ("spektacular completions powershell | Out-String | Invoke-Expression", "in $PROFILE"),
+        ],
+    },
+    Command {
+        name: "man",
+        usage: "",
+        about: "print the manual page",
+        flags: &[],
+        words: Offers::Nothing,
+        more: "",
+        examples: &[
+            ("spektacular man | man -l -", "read it"),
+            ("spektacular man > ~/.local/share/man/man1/spektacular.1", "keep it where man finds it"),
+        ],
+    },
+    Command {
+        name: "help",
+        usage: "[COMMAND]",
+        about: "explain a command, with examples",
+        flags: &[],
+        words: Offers::Commands,
+        more: "",
+        examples: &[("spektacular help adhoc", "all flags of adhoc, with their defaults")],
     },
 ];

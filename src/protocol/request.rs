@@ -422,8 +422,12 @@ fn on_question_timeout(raw: &RawValue) -> Read<OnQuestionTimeout> {
     string(raw).and_then(|w| OnQuestionTimeout::from_word(&w)).ok_or(Some("one of \"fail\", \"continue\""))
 }
 
+/// What `permissions` must be; it names every category.
+const POLICIES: &str = "\"ask\", \"allow\", \"deny\", or an object of these by tool category: read, edit, delete, move, \
+    search, execute, fetch, think, agent, mcp, mode, other, or * for the rest";
+
 fn permissions(raw: &RawValue) -> Read<Permissions> {
-    let expected = "\"ask\", \"allow\", \"deny\", or an object of these by tool category or `*`";
+    let expected = POLICIES;
     let policy = |raw: &RawValue| string(raw).and_then(|w| Policy::from_word(&w)).ok_or(Some(expected));
     let Some(fields) = Fields::parse(raw.get()) else {
         return policy(raw).map(Permissions::All);

@@ -64,9 +64,6 @@ impl Live {
         for id in waiting {
             self.ask(&id, None, None);
         }
-        if self.input_closed {
-            self.nobody(Absence::InputClosed);
-        }
     }
 
     pub(super) fn ask(&mut self, id: &str, error: Option<String>, reply_to: Option<String>) {
@@ -144,7 +141,7 @@ impl Live {
                 ),
                 _ => Failure::new(
                     Code::InputClosed,
-                    "stdin is closed and a question needs an answer: keep stdin open, or run headless.",
+                    "A question needs an answer and nobody can give it: keep stdin open, give it by --answer, or run headless.",
                 ),
             };
             return self.stop(Outcome::Failed(failure), None);

@@ -127,9 +127,16 @@ impl Live {
         let ending = self.ending.as_ref().map(|ending| ending.due);
         let all = match ending {
             Some(due) => [due, heartbeat, None, None, None],
-            None => [heartbeat, self.clocks.run, self.clocks.start, self.idle_at(), self.book.deadline()],
+            None => [heartbeat, self.clocks.run, self.clocks.start, self.idle_at(), self.question_due()],
         };
         all.into_iter().flatten().min()
+    }
+
+    /// When an open question is left alone: at once where nobody is there, so that only an answer that was ready
+    /// before it was asked comes in time.
+    fn question_due(&self) -> Option<Duration> {
+        let deadline = self.book.deadline();
+        if self.input_closed && self.book.is_waiting() { Some(Duration::ZERO) } else { deadline }
     }
 
     pub(super) fn heartbeat_at(&self) -> Option<Duration> {
@@ -173,8 +180,8 @@ impl Live {
                 return self.stop(Outcome::Failed(Failure::new(code, message)), None);
             }
         }
-        if self.ending.is_none() && due(self.book.deadline()) {
-            self.nobody(Absence::Timeout);
+        if self.ending.is_none() && due(self.question_due()) {
+            self.nobody(if self.input_closed { Absence::InputClosed } else { Absence::Timeout });
         }
         if due(self.heartbeat_at()) {
             self.heartbeat();

@@ -70,7 +70,11 @@ impl Session {
             return;
         }
         redact(&mut body, self.run.redactor());
-        if body.is_terminal() {
+        if let Body::Question(question) = &body {
+            self.script.see(question);
+        }
+        if let Body::Terminal(end) = &body {
+            self.session_id = end.session_id.clone();
             self.finished = true;
             if self.run.was_ended_early() {
                 self.stopping = self.stopping.or(Some(Instant::now()));

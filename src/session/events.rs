@@ -81,8 +81,17 @@ impl Session {
                     self.inbound(inbound);
                 }
             }
+            Control::Refused(failure) => self.refuse(failure),
             Control::Ended => self.step(Event::InputEnded),
         }
+    }
+
+    /// A run.start that could not even be made. Of the flags there is still something to give back and to hide.
+    pub(super) fn refuse(&mut self, failure: Failure) {
+        let options = self.defaults.clone().over(self.base.clone());
+        let metadata = options.metadata.clone().map(Json);
+        let redactor = Some(prepare::redactor_for(&options, None).0);
+        self.step(Event::Start(Origin::default(), Err(Box::new(Refusal { failure, metadata, redactor }))));
     }
 
     pub(super) fn inbound(&mut self, inbound: Inbound) {

@@ -16,6 +16,7 @@ mod lines;
 mod outbox;
 mod prepare;
 mod process;
+mod script;
 mod sources;
 mod stderr;
 pub mod tree;
@@ -25,7 +26,8 @@ mod writer;
 pub use debug::DebugLog;
 pub use doors::{Front, JsonFront, Typed};
 pub use prepare::redactor_for;
-pub use sources::{Control, Source, stdout_is_closed};
+pub use script::Script;
+pub use sources::{Awaited, Control, First, Source, stdout_is_closed};
 pub use tty::{Hidden, Keyboard, columns};
 pub use writer::{Chunk, diagnose, print};
 
@@ -33,13 +35,11 @@ use crate::agent::Launch;
 use crate::agent::registry::Agents;
 use crate::failure::{Code, EXIT_UNDELIVERED, Failure};
 use crate::protocol::frame::Stamper;
-use crate::protocol::inbound::Inbound;
 use crate::protocol::limits;
-use crate::protocol::outbound::Json;
 use crate::protocol::request::{Options, Settings};
 use crate::protocol::words::{Source as CancelSource, Warning};
 use crate::recording::{self, Piece, Recorder};
-use crate::run::{Event, OnEof, Origin, Refusal, Run};
+use crate::run::{Event, OnEof, Run};
 use child::{Agent, Data, Process};
 use crossbeam_channel::{Receiver, Sender, at, bounded, never, select_biased};
 use guard::Guard;
@@ -70,8 +70,10 @@ pub struct Setup {
     pub front: Box<dyn Front>,
     /// Where messages come from.
     pub source: Source,
-    /// A run.start made of flags.
-    pub first: Option<Inbound>,
+    /// Where run.start comes from.
+    pub first: First,
+    /// Answers that were given before the questions came.
+    pub script: Script,
     /// A failure that keeps the run from beginning: a bad flag.
     pub refused: Option<Failure>,
     /// The agents that can be named.
@@ -82,7 +84,7 @@ pub struct Setup {
     pub base: Options,
     /// What the configuration brought up.
     pub warnings: Vec<String>,
-    /// What the end of stdin does.
+    /// What the end of stdin does, where it is read.
     pub on_eof: OnEof,
     /// Where the dialogue with the agent is recorded.
     pub record: Option<PathBuf>,
@@ -95,18 +97,22 @@ pub struct Setup {
 }
 
 /// How a session ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ended {
     /// The exit code of the protocol's table.
     pub code: u8,
     /// The first signal that cancelled it.
     pub signal: Option<i32>,
+    /// The agent's session, if there was one.
+    pub session_id: Option<String>,
 }
 
 struct Session {
     began: Instant,
     run: Run,
     front: Box<dyn Front>,
+    script: Script,
+    session_id: Option<String>,
     agents: Agents,
     defaults: Options,
     base: Options,
@@ -159,14 +165,17 @@ pub fn run(setup: Setup) -> Ended {
     let signals = sources::signals();
     tree::become_subreaper();
     let nonce = tree::nonce();
-    let redactor = prepare::redactor();
     let (control_in, control) = bounded(64);
     let (chunks, written) = writer_thread();
     let record = setup.record.map(|path| recording::private().create(true).truncate(true).open(path));
+    // Without a source stdin is at its end from the beginning: nobody chose that.
+    let on_eof = if matches!(setup.source, Source::Nothing) { OnEof::Continue } else { setup.on_eof };
     let mut session = Session {
         began,
-        run: Run::new(&nonce[..12.min(nonce.len())], setup.on_eof, redactor),
+        run: Run::new(&nonce[..12.min(nonce.len())], on_eof, prepare::redactor()),
         front: setup.front,
+        script: setup.script,
+        session_id: None,
         agents: setup.agents,
         defaults: setup.defaults,
         base: setup.base,
@@ -206,15 +215,17 @@ pub fn run(setup: Setup) -> Ended {
         None => {}
     }
     if let Some(failure) = setup.refused {
-        let options = session.defaults.clone().over(session.base.clone());
-        let metadata = options.metadata.clone().map(Json);
-        let redactor = Some(redactor_for(&options, None).0);
-        session.step(Event::Start(Origin::default(), Err(Box::new(Refusal { failure, metadata, redactor }))));
+        session.refuse(failure);
     }
-    if let Some(first) = setup.first {
-        session.inbound(first);
-    }
-    let started = signals.is_ok() && (session.finished || sources::start(setup.source, control_in).is_ok());
+    let awaited = match setup.first {
+        First::OnSource => None,
+        First::Ready(first) => {
+            session.inbound(*first);
+            None
+        }
+        First::Awaited(work) => Some(work),
+    };
+    let started = signals.is_ok() && (session.finished || sources::start(setup.source, awaited, control_in).is_ok());
     if !started && !session.finished {
         let message = "No thread could be started: free some memory or processes.";
         session.step(Event::Refused(Failure::new(Code::ResourceExhausted, message).retryable()));
@@ -253,6 +264,9 @@ impl Session {
         let (nowhere, _kept) = bounded::<Chunk>(0);
         loop {
             self.spawn_if_due();
+            while let Some(answer) = self.script.next() {
+                self.inbound(answer);
+            }
             if self.finished && self.outbox.is_empty() {
                 // The writer's channel ends, and it says when everything was written.
                 chunks = None;
@@ -326,7 +340,7 @@ impl Session {
             diagnose(UNDELIVERED);
         }
         let code = if self.lost { EXIT_UNDELIVERED } else { code.unwrap_or(EXIT_UNDELIVERED) };
-        Ended { code, signal: self.signal }
+        Ended { code, signal: self.signal, session_id: self.session_id }
     }
 
     fn wake_at(&self) -> Option<Instant> {

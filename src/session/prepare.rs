@@ -7,6 +7,7 @@ use crate::protocol::question::{Given, PathFact};
 use crate::protocol::request::{Options, Problem, Settings};
 use crate::redact::Redactor;
 use crate::run::{Answered, Start};
+use crate::suggest::hint;
 use serde_json::value::RawValue;
 use std::io::Read;
 use std::path::Path;
@@ -54,7 +55,11 @@ pub(crate) fn settings(
         return Err(bad(problem.message()));
     }
     let prompt = options.prompt.clone().ok_or_else(|| bad("run.start: `prompt` must be a non-empty string.".into()))?;
-    let agent = agent.ok_or_else(|| bad(format!("run.start: `agent` must be one of: {}.", agents.names())))?;
+    let agent = agent.ok_or_else(|| {
+        let name = options.agent.as_deref().unwrap_or_default();
+        let hint = hint(name, agents.iter().map(|agent| agent.name.as_str()));
+        bad(format!("run.start: `agent` must be one of: {}.{hint}", agents.names()))
+    })?;
     let own = std::env::current_dir().ok();
     let wanted = options.cwd.as_ref().map(Path::new).unwrap_or(Path::new(""));
     let cwd = own.as_deref().unwrap_or(Path::new("/")).join(wanted);

@@ -4,6 +4,7 @@ use super::doors::Typed;
 use super::lines::{Framed, Lines, wait};
 use super::tty::Keyboard;
 use super::writer::Written;
+use crate::failure::Failure;
 use crate::protocol::inbound::{Inbound, Message, parse};
 use crate::protocol::limits::INBOUND_LINE_BYTES;
 use crossbeam_channel::{Receiver, Sender, bounded};
@@ -26,23 +27,45 @@ pub enum Source {
     Nothing,
 }
 
+/// Where run.start comes from.
+pub enum First {
+    /// From the source, like all other messages.
+    OnSource,
+    /// It is there.
+    Ready(Box<Inbound>),
+    /// It is made in the thread that reads the source, before that reads anything: making it may take long, as with a
+    /// prompt that comes by a pipe.
+    Awaited(Awaited),
+}
+
+/// Makes a run.start.
+pub type Awaited = Box<dyn FnOnce() -> Result<Inbound, Failure> + Send>;
+
 /// What the thread that reads stdin says.
 #[derive(Debug)]
 pub enum Control {
     /// A message.
     Inbound(Inbound),
+    /// The awaited run.start cannot be made.
+    Refused(Failure),
     /// What a person typed, and when it was read.
     Typed(Typed, Instant),
-    /// There is nothing more to read.
+    /// Nothing more will come.
     Ended,
 }
 
 /// Starts the thread that reads stdin. It is never joined: nothing can wake it.
-pub(crate) fn start(source: Source, control: Sender<Control>) -> io::Result<()> {
-    let work: Box<dyn FnOnce() + Send> = match source {
-        Source::Nothing => return Ok(()),
-        Source::JsonLines => Box::new(move || read_messages(&control)),
-        Source::Terminal(keyboard) => Box::new(move || read_typed(keyboard, &control)),
+pub(crate) fn start(source: Source, awaited: Option<Awaited>, control: Sender<Control>) -> io::Result<()> {
+    let work = move || {
+        let first = awaited.map(|make| make().map_or_else(Control::Refused, Control::Inbound));
+        if first.is_some_and(|first| control.send(first).is_err()) {
+            return;
+        }
+        match source {
+            Source::Nothing => _ = control.send(Control::Ended),
+            Source::JsonLines => read_messages(&control),
+            Source::Terminal(keyboard) => read_typed(keyboard, &control),
+        }
     };
     thread::Builder::new().name("stdin".into()).spawn(work).map(|_| ())
 }

@@ -199,6 +199,11 @@ impl Case {
         case
     }
 
+    /// Runs it for a person, without a terminal and with nothing on stdin, to its end.
+    pub(crate) fn cli(&self, args: &[&str]) -> std::process::Output {
+        self.command().args(["--output", "cli"]).args(args).stdin(Stdio::null()).output().expect("spektacular")
+    }
+
     pub(crate) fn spawn(self) -> Session {
         let (stdin_read, stdin_write) = std::io::pipe().expect("pipe");
         let (stdout_read, stdout_write) = std::io::pipe().expect("pipe");

@@ -1,0 +1,82 @@
+//! The last session of an agent in a directory, for `--continue`: one small file an agent, in a folder that git ignores.
+
+use crate::agent::registry::{self, Agents};
+use crate::protocol::limits;
+use crate::protocol::request::Options;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+
+/// The folder of a project.
+const FOLDER: &str = ".spektacular";
+/// What belongs to this machine alone.
+const LOCAL: &str = "local";
+/// Where the sessions are in there.
+const SESSIONS: &str = "sessions";
+
+/// Where the last session of one agent in one directory is kept.
+pub(super) struct Last {
+    cwd: PathBuf,
+    agent: String,
+}
+
+impl Last {
+    /// That of the run which these options make. `None`: they name no agent and no directory that there is.
+    pub(super) fn of(options: &Options, agents: &Agents) -> Option<Last> {
+        let agent = agents.find(options.agent.as_deref().unwrap_or(registry::DEFAULT))?;
+        let cwd = Path::new(options.cwd.as_deref().unwrap_or(".")).canonicalize().ok()?;
+        // Names come from a configuration too: this one is a file's.
+        let plain = agent.name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'));
+        plain.then(|| Last { cwd, agent: agent.name.clone() })
+    }
+
+    /// The id of the session.
+    pub(super) fn id(&self) -> Option<String> {
+        let path = self.folder().join(&self.agent);
+        let mut text = String::new();
+        path.symlink_metadata().ok().filter(fs::Metadata::is_file)?;
+        File::open(path).ok()?.take(limits::SESSION_ID_BYTES as u64 + 2).read_to_string(&mut text).ok()?;
+        text.strip_suffix('\n').filter(|id| !id.is_empty()).map(str::to_owned)
+    }
+
+    /// Whether the directory has the project's folder.
+    pub(super) fn has_folder(&self) -> bool {
+        self.cwd.join(FOLDER).is_dir()
+    }
+
+    /// Keeps the id of a session, at once or not at all.
+    ///
+    /// # Errors
+    /// As the file system says. Nothing is written through a link: the directory may be somebody else's work.
+    pub(super) fn keep(&self, id: &str) -> io::Result<()> {
+        let mut folder = self.cwd.clone();
+        for part in [FOLDER, LOCAL, SESSIONS] {
+            folder.push(part);
+            match fs::create_dir(&folder) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                made => made?,
+            }
+            if !folder.symlink_metadata()?.is_dir() {
+                return Err(io::ErrorKind::NotADirectory.into());
+            }
+        }
+        let ignore = self.cwd.join(FOLDER).join(LOCAL).join(".gitignore");
+        match File::create_new(ignore) {
+            Ok(mut file) => file.write_all(b"*\n")?,
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
+        }
+        let new = folder.join(format!("{}.{}.new", self.agent, std::process::id()));
+        let written = OpenOptions::new().write(true).create_new(true).open(&new);
+        let written = written.and_then(|mut file| file.write_all(format!("{id}\n").as_bytes()));
+        let kept = written.and_then(|()| fs::rename(&new, folder.join(&self.agent)));
+        if kept.is_err() {
+            let _ = fs::remove_file(&new);
+        }
+        kept
+    }
+
+    fn folder(&self) -> PathBuf {
+        self.cwd.join(FOLDER).join(LOCAL).join(SESSIONS)
+    }
+}

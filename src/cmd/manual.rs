@@ -1,0 +1,32 @@
+//! What explains the program: completions and the manual page.
+
+use crate::agent::registry::Agents;
+use crate::failure::{Code, EXIT_UNDELIVERED};
+use crate::help::complete::{Shell, script};
+use crate::help::man;
+use crate::session::print;
+
+/// Prints the script for a shell; gives the exit code.
+pub fn completions(shell: Shell) -> u8 {
+    let agents: Vec<String> = Agents::built_in().iter().map(|agent| agent.name.clone()).collect();
+    u8::from(!print(&script(shell, &agents)))
+}
+
+/// Prints the manual page; gives the exit code.
+pub fn man() -> u8 {
+    u8::from(!print(&man::page(env!("CARGO_PKG_VERSION"), &exits())))
+}
+
+/// What each exit code means.
+fn exits() -> Vec<(u8, String)> {
+    let mut exits = vec![(0, "The run is completed, or was cancelled.".to_owned())];
+    for code in Code::ALL {
+        match exits.iter_mut().find(|(exit, _)| *exit == code.exit_code()) {
+            Some((_, names)) => *names = format!("{names}, {}", code.name()),
+            None => exits.push((code.exit_code(), code.name().to_owned())),
+        }
+    }
+    exits.push((EXIT_UNDELIVERED, "stdout is closed, or is not read after a stop.".to_owned()));
+    exits.push((128, "and a signal's number: a signal ended the run, with --output cli.".to_owned()));
+    exits
+}
