@@ -81,7 +81,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("recording", &["protocol", "redact"]),
     ("run", &["agent", "failure", "protocol", "redact"]),
     ("session", &["agent", "clean", "failure", "protocol", "recording", "redact", "run", "suggest"]),
-    ("terminal", &["clean", "failure", "protocol", "session"]),
+    ("terminal", &["clean", "failure", "help", "protocol", "session"]),
     ("help", &["suggest"]),
     ("cli", &["help", "protocol", "suggest"]),
     ("config", &["agent", "cli", "failure", "help", "protocol", "suggest"]),

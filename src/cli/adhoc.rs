@@ -53,6 +53,10 @@ pub struct Adhoc {
     pub mirror_stderr: bool,
     /// `--dry-run`.
     pub dry_run: bool,
+    /// `--quiet`.
+    pub quiet: bool,
+    /// `--verbose`.
+    pub verbose: bool,
     /// Defaults of run.start's fields.
     pub options: Options,
 }
@@ -84,6 +88,9 @@ pub(super) fn read(given: Vec<Given>, words: Vec<OsString>) -> Result<Adhoc, Wro
     }
     for word in words {
         adhoc.words.push(word.into_string().map_err(|_| "The prompt must be UTF-8.".to_owned())?);
+    }
+    if adhoc.quiet && adhoc.verbose {
+        return Err("Give --quiet or --verbose, not both.".into());
     }
     let ways = usize::from(!adhoc.words.is_empty())
         + usize::from(adhoc.prompt.is_some())
@@ -183,6 +190,8 @@ fn own(adhoc: &mut Adhoc, flag: &Flag, value: OsString) -> Result<(), Wrong> {
         "record" => adhoc.record = Some(value.into()),
         "dry-run" => adhoc.dry_run = true,
         "mirror-stderr" => adhoc.mirror_stderr = true,
+        "quiet" => adhoc.quiet = true,
+        "verbose" => adhoc.verbose = true,
         _ => debug_assert!(false, "a flag of the table that no command reads"),
     }
     Ok(())

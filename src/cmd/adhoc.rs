@@ -11,9 +11,11 @@ use crate::protocol::limits;
 use crate::protocol::request::{Options, Seconds};
 use crate::protocol::words::{Level, Source as CancelSource};
 use crate::run::OnEof;
-use crate::session::{self, DebugLog, Ended, First, Front, JsonFront, Script, Setup, Source};
-use crate::terminal::TerminalFront;
+use crate::session::{self, DebugLog, Ended, First, Front, JsonFront, Keyboard, Script, Setup, Source};
+use crate::terminal::{Detail, Look, TerminalFront};
 use std::io::IsTerminal;
+use std::os::fd::AsFd;
+use std::os::unix::fs::FileTypeExt;
 
 /// Runs it; gives the exit code.
 pub fn run(adhoc: Adhoc) -> u8 {
@@ -120,17 +122,21 @@ fn cli(mut adhoc: Adhoc, loaded: Loaded) -> u8 {
     let prompt = Prompt::of(&adhoc).or_else(|| dry_run.then(Prompt::stand_in));
     let prompt = prompt.or_else(|| (!std::io::stdin().is_terminal()).then_some(Prompt::Stdin));
     let prompt = prompt.ok_or_else(|| "Give a prompt: spektacular adhoc \"what is to be done\".".to_owned());
+    let by_stdin = matches!(prompt, Ok(Prompt::Stdin));
     let ready = look_up(&mut adhoc, &loaded.config).and_then(|script| Ok((script, prompt?.read()?)));
     let (script, prompt) = match ready {
         Ok(ready) => ready,
         Err(message) => return complain(&Failure::new(Code::Usage, message)),
     };
-    let present = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
-    let mut setup = setup(adhoc, loaded, Box::new(TerminalFront::new(std::io::stderr().is_terminal())), script);
+    let look = look(&adhoc);
+    let keyboard = keyboard(by_stdin).filter(|_| look.person);
+    let typed = keyboard.as_ref().and_then(Keyboard::again);
+    let front = TerminalFront::new(look, keyboard, std::env::var("HOME").ok());
+    let mut setup = setup(adhoc, loaded, Box::new(front), script);
     let defaults = setup.defaults.clone().over(setup.base.clone());
-    let answered = present || !setup.script.is_empty();
-    let interactive = defaults.interactive.unwrap_or(answered) && answered;
-    setup.source = if present && interactive { Source::Terminal } else { Source::Nothing };
+    let answered = typed.is_some() || !setup.script.is_empty();
+    let interactive = defaults.interactive.unwrap_or(true) && answered;
+    setup.source = typed.filter(|_| interactive).map_or(Source::Nothing, Source::Terminal);
     setup.signal_source = CancelSource::Terminal;
     let options = Options {
         prompt: Some(prompt),
@@ -152,6 +158,32 @@ fn cli(mut adhoc: Adhoc, loaded: Loaded) -> u8 {
     let Ended { code, signal, .. } = ended;
     // As shells expect of a program that a signal ended.
     signal.and_then(|signal| u8::try_from(128 + signal).ok()).unwrap_or(code)
+}
+
+/// What the terminal is like, if there is one.
+fn look(adhoc: &Adhoc) -> Look {
+    let set = |name| std::env::var_os(name).filter(|value| !value.is_empty());
+    let person = std::io::stderr().is_terminal();
+    let live = person && set("TERM").is_some_and(|term| term != "dumb");
+    let detail = match (adhoc.quiet, adhoc.verbose) {
+        (true, _) => Detail::Quiet,
+        (false, true) => Detail::Verbose,
+        (false, false) => Detail::Normal,
+    };
+    let escapes = live && set("NO_COLOR").is_none();
+    Look { detail, person, live, escapes, shared: person && may_be_seen(&std::io::stdout()) }
+}
+
+/// Whether what goes there may end up on a terminal: that of a pipe does where `tee` or `head` is behind it.
+fn may_be_seen(stdout: &std::io::Stdout) -> bool {
+    let file = stdout.as_fd().try_clone_to_owned().map(std::fs::File::from);
+    let kind = file.and_then(|file| file.metadata()).map(|meta| meta.file_type());
+    stdout.is_terminal() || kind.is_ok_and(|kind| kind.is_fifo() || kind.is_socket())
+}
+
+/// Where a person answers: stdin, or, if the prompt came by it, the terminal that the process belongs to.
+fn keyboard(prompt_by_stdin: bool) -> Option<Keyboard> {
+    Keyboard::at_stdin().or_else(|| Keyboard::controlling().filter(|_| prompt_by_stdin))
 }
 
 /// What flags name and do not hold: texts in files, and the last session. Gives the answers.

@@ -47,7 +47,8 @@ impl Session {
                 }
                 Effect::Diagnose(text) => {
                     let clean = self.run.redactor().redact(&text).into_owned();
-                    self.push(Chunk { err: format!("spektacular: {clean}\n").into_bytes(), ..Chunk::default() });
+                    let chunk = self.front.note(&format!("spektacular: {clean}"));
+                    self.push(chunk);
                 }
             }
         }

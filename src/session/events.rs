@@ -3,7 +3,7 @@
 
 use super::child::{Data, Process};
 use super::sources::Control;
-use super::writer::Chunk;
+use super::writer::write_now;
 use super::{AgentEnd, GIT_LIMIT, LEAK_LIMIT, LEAK_LIMIT_STOPPED, Session, git, prepare, sources, stderr};
 use crate::agent::Line;
 use crate::failure::{Code, Failure};
@@ -22,6 +22,10 @@ impl Session {
         }
         if sources::is_child(signal) {
             return self.reap_orphans();
+        }
+        if sources::is_continued(signal) || sources::is_resized(signal) {
+            let chunk = if sources::is_resized(signal) { self.front.woken() } else { self.front.back() };
+            return self.push(chunk);
         }
         if self.signal.is_none() {
             self.signal = Some(signal);
@@ -47,6 +51,7 @@ impl Session {
     /// Ctrl-Z: the agent stops with us, and goes on with us.
     pub(super) fn suspend(&mut self) {
         self.signal_agent(Signal::STOP);
+        write_now(&self.front.leave());
         sources::stop_ourselves();
         self.signal_agent(Signal::CONT);
     }
@@ -69,8 +74,10 @@ impl Session {
         self.controls_in_row += 1;
         match control {
             Control::Inbound(inbound) => self.inbound(inbound),
-            Control::Typed(line, read) => {
-                for inbound in self.front.typed(line, read) {
+            Control::Typed(typed, read) => {
+                let (chunk, meant) = self.front.typed(typed, read);
+                self.push(chunk);
+                for inbound in meant {
                     self.inbound(inbound);
                 }
             }
@@ -193,7 +200,8 @@ impl Session {
     pub(super) fn said_on_stderr(&mut self, lines: Vec<String>) {
         for line in lines {
             if self.mirror_stderr {
-                self.push(Chunk { err: format!("{line}\n").into_bytes(), ..Chunk::default() });
+                let chunk = self.front.note(&line);
+                self.push(chunk);
             }
             self.record(|| Moment::Stderr(line));
         }

@@ -26,6 +26,11 @@ impl<R: Read + AsFd> Lines<R> {
         Lines { reader: BufReader::with_capacity(64 << 10, reader), limit }
     }
 
+    /// What is read.
+    pub(crate) fn source(&self) -> &R {
+        self.reader.get_ref()
+    }
+
     /// The next line. `None`: the end, or an error that ends the reading like it.
     pub(crate) fn next(&mut self) -> Option<Framed> {
         let (mut line, mut skipping, limit) = (Vec::new(), false, self.limit);

@@ -28,11 +28,12 @@ mod writer;
 
 pub use child::not_found as agent_not_found;
 pub use debug::DebugLog;
-pub use doors::{Front, JsonFront};
+pub use doors::{Front, JsonFront, Typed};
 pub use prepare::redactor_for;
 pub use script::Script;
 pub use sources::{Awaited, Control, First, Source, end_by, stdout_is_closed};
 pub use tree::nonce;
+pub use tty::{Hidden, Keyboard, columns};
 pub use writer::{Chunk, diagnose, print, print_bytes};
 
 use crate::agent::Launch;
@@ -165,19 +166,18 @@ struct AgentEnd {
 /// None: everything that goes wrong is a frame, or the exit code 74 where no frame can be delivered.
 pub fn run(setup: Setup) -> Ended {
     let began = Instant::now();
-    let _modes = (setup.source == Source::JsonLines).then(tty::LineModes::switch);
+    let _modes = matches!(setup.source, Source::JsonLines).then(tty::LineModes::switch);
     let signals = sources::signals();
     tree::become_subreaper();
     let nonce = nonce();
-    let redactor = prepare::redactor();
     let (control_in, control) = bounded(64);
     let (chunks, written) = writer_thread();
     let record = setup.record.map(|path| recording::private().create(true).truncate(true).open(path));
     // Without a source stdin is at its end from the beginning: nobody chose that.
-    let on_eof = if setup.source == Source::Nothing { OnEof::Continue } else { setup.on_eof };
+    let on_eof = if matches!(setup.source, Source::Nothing) { OnEof::Continue } else { setup.on_eof };
     let mut session = Session {
         began,
-        run: Run::new(&nonce[..12.min(nonce.len())], on_eof, redactor),
+        run: Run::new(&nonce[..12.min(nonce.len())], on_eof, prepare::redactor()),
         front: setup.front,
         script: setup.script,
         session_id: None,
@@ -350,7 +350,9 @@ impl Session {
 
     fn wake_at(&self) -> Option<Instant> {
         let run = self.run.next_deadline().map(|deadline| self.began + deadline);
-        [run, self.unread_until()].into_iter().flatten().min()
+        // While something waits to be written, what is new would only wait behind it.
+        let front = self.front.wake_at().filter(|_| self.outbox.is_empty());
+        [run, self.unread_until(), front].into_iter().flatten().min()
     }
 
     /// After a stop, and once the agent's tree is gone, when an orchestrator that does not read has been waited for
@@ -368,8 +370,10 @@ impl Session {
     }
 
     fn output_lost(&mut self) {
-        self.lost = true;
         self.outbox.clear();
+        let err = self.front.leave();
+        self.push(Chunk { err, ..Chunk::default() });
+        self.lost = true;
         self.step(Event::OutputLost);
         if self.agent.is_none() {
             self.finished = true;
@@ -410,5 +414,9 @@ impl Session {
             self.step(Event::NotRead);
         }
         self.step(Event::Tick);
+        if self.outbox.is_empty() && self.front.wake_at().is_some_and(|at| at <= Instant::now()) {
+            let chunk = self.front.woken();
+            self.push(chunk);
+        }
     }
 }

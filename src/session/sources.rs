@@ -1,26 +1,28 @@
 //! Where events come from: stdin, signals, and the far end of stdout.
 
+use super::doors::Typed;
 use super::lines::{Framed, Lines, wait};
+use super::tty::Keyboard;
 use super::writer::Written;
 use crate::failure::Failure;
 use crate::protocol::inbound::{Inbound, Message, parse};
 use crate::protocol::limits::INBOUND_LINE_BYTES;
 use crossbeam_channel::{Receiver, Sender, bounded};
 use rustix::event::PollFlags;
-use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGKILL, SIGTERM, SIGTSTP};
+use signal_hook::consts::{SIGCHLD, SIGCONT, SIGHUP, SIGINT, SIGKILL, SIGTERM, SIGTSTP, SIGWINCH};
 use signal_hook::iterator::Signals;
-use std::io::{self, IsTerminal, Read};
+use std::io::{self, ErrorKind, IsTerminal, Read};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::thread;
 use std::time::Instant;
 
 /// Where messages come from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub enum Source {
     /// JSON Lines on stdin.
     JsonLines,
     /// A person who types lines.
-    Terminal,
+    Terminal(Keyboard),
     /// Nothing: stdin is not read.
     Nothing,
 }
@@ -46,8 +48,8 @@ pub enum Control {
     Inbound(Inbound),
     /// The awaited run.start cannot be made.
     Refused(Failure),
-    /// A line from a person, and when it was read.
-    Typed(String, Instant),
+    /// What a person typed, and when it was read.
+    Typed(Typed, Instant),
     /// Nothing more will come.
     Ended,
 }
@@ -62,7 +64,7 @@ pub(crate) fn start(source: Source, awaited: Option<Awaited>, control: Sender<Co
         match source {
             Source::Nothing => _ = control.send(Control::Ended),
             Source::JsonLines => read_messages(&control),
-            Source::Terminal => read_typed(&control),
+            Source::Terminal(keyboard) => read_typed(keyboard, &control),
         }
     };
     thread::Builder::new().name("stdin".into()).spawn(work).map(|_| ())
@@ -118,24 +120,49 @@ impl AsFd for Typing {
     }
 }
 
-fn read_typed(control: &Sender<Control>) {
-    let mut lines = Lines::new(io::stdin(), INBOUND_LINE_BYTES);
-    while let Some(framed) = lines.next() {
-        if let Framed::Line(line) | Framed::Rest(line) = framed
-            && control.send(Control::Typed(String::from_utf8_lossy(&line).into_owned(), Instant::now())).is_err()
-        {
+fn read_typed(keyboard: Keyboard, control: &Sender<Control>) {
+    let mut lines = Lines::new(Watched { keyboard, failed: false }, INBOUND_LINE_BYTES);
+    loop {
+        let typed = match lines.next() {
+            Some(Framed::Line(line) | Framed::Rest(line)) => Typed::Line(String::from_utf8_lossy(&line).into_owned()),
+            Some(Framed::TooLong) => continue,
+            None if lines.source().failed || lines.source().keyboard.is_gone() => break,
+            None => Typed::End,
+        };
+        if control.send(Control::Typed(typed, Instant::now())).is_err() {
             return;
         }
     }
     let _ = control.send(Control::Ended);
 }
 
-/// The signals that ask for an end, each unless it was ignored when the process started; Ctrl-Z; and the end of a
-/// child.
+/// A keyboard that knows an error from Ctrl-D: after the one there is nothing more to read.
+struct Watched {
+    keyboard: Keyboard,
+    failed: bool,
+}
+
+impl Read for Watched {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.keyboard.read(buffer);
+        let passing = |error: &io::Error| matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::WouldBlock);
+        self.failed |= read.as_ref().is_err_and(|error| !passing(error));
+        read
+    }
+}
+
+impl AsFd for Watched {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.keyboard.as_fd()
+    }
+}
+
+/// The signals that ask for an end, each unless it was ignored when the process started; Ctrl-Z, and what goes on after
+/// it; another size of the terminal; and the end of a child.
 pub(crate) fn signals() -> io::Result<Receiver<i32>> {
     let ignored = ignored_signals();
     let wanted = [SIGINT, SIGTERM, SIGHUP, SIGTSTP].into_iter().filter(|s| ignored & (1 << (s - 1)) == 0);
-    let mut signals = Signals::new(wanted.chain([SIGCHLD]))?;
+    let mut signals = Signals::new(wanted.chain([SIGCHLD, SIGCONT, SIGWINCH]))?;
     let (signal_in, signal) = bounded(16);
     let work = move || {
         for signal in signals.forever() {
@@ -162,6 +189,16 @@ pub(crate) fn ignored_signals() -> u64 {
 /// Whether a signal is Ctrl-Z.
 pub(crate) fn is_suspend(signal: i32) -> bool {
     signal == SIGTSTP
+}
+
+/// Whether a signal says that this process goes on after a stop.
+pub(crate) fn is_continued(signal: i32) -> bool {
+    signal == SIGCONT
+}
+
+/// Whether a signal says that the terminal has another size.
+pub(crate) fn is_resized(signal: i32) -> bool {
+    signal == SIGWINCH
 }
 
 /// Stops this process as Ctrl-Z would have; returns when it goes on.

@@ -79,6 +79,11 @@ fn stderr() -> Option<File> {
     io::stderr().as_fd().try_clone_to_owned().ok().map(File::from)
 }
 
+/// Bytes on stderr at once, past all chunks that wait: for a process that stops now.
+pub(crate) fn write_now(bytes: &[u8]) {
+    write_stderr(stderr().as_mut(), bytes);
+}
+
 /// One line on stderr, for those who have no session.
 pub fn diagnose(text: &str) {
     let line = format!("{}\n", text.replace(['\n', '\r'], " "));

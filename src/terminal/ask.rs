@@ -1,132 +1,181 @@
-//! Questions as numbered lists, one at a time, and typed lines as answers.
+//! The questions that wait for a person, one at a time, and what is typed at them.
 
-use crate::clean::{one_line, whole};
+use super::answer::{self, Meaning};
+use super::prompt;
+use super::screen::{Look, Shown};
 use crate::protocol::inbound::{Inbound, Message};
 use crate::protocol::outbound::Question;
-use crate::protocol::question::{Answer, Given, Input, Kind};
-use serde_json::value::to_raw_value;
-use std::collections::VecDeque;
-use std::fmt::Write;
-use std::time::Instant;
+use crate::protocol::question::{Given, Input, Kind};
+use crate::protocol::words::Resolution;
+use crate::session::{Hidden, Keyboard, Typed};
+use std::collections::{HashMap, VecDeque};
+use std::time::{Duration, Instant};
 
-/// The questions that wait for a person; the first is the one that is asked.
-#[derive(Default)]
+/// A time limit that is longer is none for a person.
+const NO_LIMIT: Duration = Duration::from_secs(24 * 3600);
+
+/// The questions that wait; the first is the one that is asked.
+#[derive(Debug, Default)]
 pub(super) struct Asking {
-    waiting: VecDeque<Question>,
-    /// Since when the prompt is there: what was typed before it is no answer to it.
+    look: Look,
+    waiting: VecDeque<Waiting>,
+    /// Questions of each group so far.
+    asked: HashMap<String, usize>,
+    /// The time for an answer.
+    limit: Option<Duration>,
+    /// Since when the prompt is there: what was typed before it is no answer to it. `None`: there is none, or it was
+    /// answered and the run has not said yet what came of it.
     since: Option<Instant>,
-    /// Whether the cursor stands behind a prompt.
-    prompted: bool,
+    keyboard: Option<Keyboard>,
+    /// While a secret is asked for.
+    hidden: Option<Hidden>,
+    home: Option<String>,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    question: Question,
+    /// Which of its group it is, from 1.
+    place: usize,
+    until: Option<Instant>,
+}
+
+impl Waiting {
+    fn left(&self, now: Instant) -> Option<Duration> {
+        self.until.map(|until| until.saturating_duration_since(now))
+    }
+}
+
+fn limited(time: Duration) -> Option<Duration> {
+    (time < NO_LIMIT).then_some(time)
 }
 
 impl Asking {
-    /// Takes a question; what to show now.
-    pub(super) fn ask(&mut self, question: &Question) -> String {
-        match self.waiting.iter_mut().find(|waiting| waiting.question_id == question.question_id) {
-            Some(waiting) => *waiting = question.clone(),
-            None => self.waiting.push_back(question.clone()),
+    /// `keyboard`: where answers are typed. `home`: what `~` stands for in a path.
+    pub(super) fn new(look: Look, keyboard: Option<Keyboard>, home: Option<String>) -> Asking {
+        Asking { look, keyboard, home, ..Asking::default() }
+    }
+
+    /// Every question has this much time.
+    pub(super) fn set_limit(&mut self, limit: Duration) {
+        self.limit = limited(limit);
+    }
+
+    /// Whether an answer is awaited.
+    pub(super) fn is_open(&self) -> bool {
+        self.since.is_some()
+    }
+
+    /// Takes a question, or one that is asked again. Gives what to show now.
+    pub(super) fn ask(&mut self, question: &Question, now: Instant) -> Shown {
+        let until = limited(question.timeout_s.duration()).and_then(|left| now.checked_add(left));
+        match self.waiting.iter().position(|waiting| waiting.question.question_id == question.question_id) {
+            Some(at) => (self.waiting[at].question, self.waiting[at].until) = (question.clone(), until),
+            None => {
+                let place = self.asked.entry(question.group_id.clone()).or_default();
+                *place += 1;
+                self.waiting.push_back(Waiting { question: question.clone(), place: *place, until });
+            }
         }
-        let is_first = self.waiting.front().is_some_and(|first| first.question_id == question.question_id);
-        if is_first { self.prompt() } else { String::new() }
+        let is_first = self.waiting.front().is_some_and(|first| first.question.question_id == question.question_id);
+        if is_first { self.prompt(now) } else { Shown::default() }
     }
 
-    /// Whether the cursor stands behind a prompt; it does not any more.
-    pub(super) fn take_prompted(&mut self) -> bool {
-        std::mem::take(&mut self.prompted)
+    /// A question is over. Gives what to show now.
+    pub(super) fn resolved(&mut self, id: &str, resolution: Resolution, now: Instant) -> Shown {
+        let Some(at) = self.waiting.iter().position(|waiting| waiting.question.question_id == id) else {
+            return Shown::default();
+        };
+        let over = self.waiting.remove(at).map(|waiting| waiting.question.group_id);
+        // An answer gives the rest of its group new time.
+        let until = self.limit.and_then(|limit| now.checked_add(limit));
+        for other in self.waiting.iter_mut().filter(|other| Some(&other.question.group_id) == over.as_ref()) {
+            other.until = until;
+        }
+        if at > 0 {
+            return Shown::default();
+        }
+        self.hidden = None;
+        let why = match resolution {
+            Resolution::Timeout => "  (The time for this question is over.)\n",
+            Resolution::Withdrawn => "  (The agent does not wait for this answer any more.)\n",
+            _ => "",
+        };
+        let next = self.prompt(now);
+        Shown { lines: format!("{why}{}", next.lines), ..next }
     }
 
-    /// The cursor still stands behind the prompt.
-    pub(super) fn set_prompted(&mut self) {
-        self.prompted = true;
-    }
-
-    /// A question is over.
-    pub(super) fn resolved(&mut self, id: &str) {
-        self.waiting.retain(|question| question.question_id != id);
-    }
-
-    /// The question that is asked now, if there is one.
-    pub(super) fn prompt(&mut self) -> String {
-        let Some(question) = self.waiting.front() else { return String::new() };
+    /// The question that is asked now, as a whole.
+    pub(super) fn prompt(&mut self, now: Instant) -> Shown {
+        self.since = None;
+        let Some(first) = self.waiting.front() else { return Shown::default() };
+        let mut lines = prompt::question(&first.question, first.place, &self.look);
+        let secret = first.question.ask.kind == Kind::Secret;
+        if let Some(keyboard) = &self.keyboard {
+            keyboard.forget();
+            self.hidden = if secret { self.hidden.take().or_else(|| keyboard.hide()) } else { None };
+        }
+        if secret && self.hidden.is_none() {
+            lines.push_str(&prompt::refusal("What you type can be seen: this terminal cannot hide it.", &self.look));
+        }
         self.since = Some(Instant::now());
-        self.prompted = true;
-        let ask = &question.ask;
-        let mut out = String::new();
-        if let Some(error) = &question.error {
-            let _ = writeln!(out, "! {}", one_line(&error.0));
-        }
-        let header = Some(one_line(&ask.header)).filter(|header| !header.is_empty());
-        let header = header.map(|header| format!("[{header}] ")).unwrap_or_default();
-        let _ = writeln!(out, "? {header}{}", whole(&ask.text).trim_end());
-        let detail = question.subject.as_ref().map(|subject| whole(&subject.detail.0)).unwrap_or_default();
-        let lines: Vec<&str> = detail.lines().collect();
-        let hidden = lines.len().saturating_sub(DETAIL_HEAD + DETAIL_TAIL);
-        for (at, line) in lines.iter().enumerate() {
-            match at {
-                _ if hidden <= 1 || at < DETAIL_HEAD || at >= DETAIL_HEAD + hidden => {
-                    let _ = writeln!(out, "    {line}");
-                }
-                DETAIL_HEAD => {
-                    let _ = writeln!(out, "    ... {hidden} more lines ...");
-                }
-                _ => {}
-            }
-        }
-        let hint = match &ask.kind {
-            Kind::Confirm => "yes or no".into(),
-            Kind::Select { choices, multiple, allow_other } => {
-                for (at, choice) in choices.as_slice().iter().enumerate() {
-                    let more = choice.description.as_deref().map(|d| format!(" - {}", one_line(d))).unwrap_or_default();
-                    let _ = writeln!(out, "  {}. {}{more}", at + 1, one_line(&choice.label));
-                }
-                let number = if *multiple { "numbers, such as 1,3" } else { "a number" };
-                if *allow_other { format!("{number}, or your own text") } else { number.to_owned() }
-            }
-            Kind::Text | Kind::Secret => "a text".into(),
-            Kind::FilePath => "a path".into(),
-        };
-        let default = ask.default.as_ref().map(|default| format!(", Enter for {}", shown(default))).unwrap_or_default();
-        let _ = write!(out, "Answer with {hint}{default}: ");
-        out
+        Shown { lines, ..self.mark(now) }
     }
 
-    /// What a typed line answers.
-    pub(super) fn typed(&mut self, line: &str, read: Instant) -> Option<Inbound> {
-        if self.since.is_none_or(|since| read < since) {
-            return None;
-        }
-        self.prompted = false;
-        let question = self.waiting.front()?;
-        let text = line.trim();
-        let ask = &question.ask;
-        let value = match (&ask.kind, text, &ask.default) {
-            (_, "", Some(default)) => to_raw_value(default),
-            (Kind::Select { multiple: true, .. }, _, _) if is_numbers(text) => {
-                to_raw_value(&text.split(',').map(str::trim).collect::<Vec<_>>())
-            }
-            (Kind::Text | Kind::Secret | Kind::FilePath, ..) => to_raw_value(line),
-            _ => to_raw_value(text),
-        };
-        let given = value.ok().map(Given::Value);
-        let input = Input { question_id: Some(question.question_id.clone()), given, message: None };
-        Some(Inbound { id: None, run_id: None, message: Message::Input(input) })
+    /// The mark alone, for a prompt that something was shown over.
+    pub(super) fn mark(&self, now: Instant) -> Shown {
+        let first = self.waiting.front();
+        let prompt = first.map(|first| prompt::input(&first.question, first.left(now), &self.look));
+        Shown { prompt: prompt.unwrap_or_default(), ..Shown::default() }
     }
-}
 
-/// Lines of a permission's detail that are shown: of its beginning, and of its end. What is left out is said.
-const DETAIL_HEAD: usize = 20;
-const DETAIL_TAIL: usize = 10;
+    /// When the time left is to be shown again.
+    pub(super) fn counts_at(&self, now: Instant) -> Option<Instant> {
+        let until = self.waiting.front().filter(|_| self.look.live && self.look.escapes)?.until?;
+        let left = until.saturating_duration_since(now);
+        let next = if left > prompt::NEAR { prompt::NEAR.as_secs() } else { prompt::seconds(left).saturating_sub(1) };
+        // Just past each second, so that its number is shown. At none left the run has more to say.
+        let at = until.checked_sub(Duration::from_secs(next))? + Duration::from_millis(1);
+        (next > 0).then_some(at)
+    }
 
-fn is_numbers(text: &str) -> bool {
-    text.split(',').all(|part| !part.trim().is_empty() && part.trim().bytes().all(|b| b.is_ascii_digit()))
-}
+    /// The time left, once it is short.
+    pub(super) fn countdown(&self, now: Instant) -> Option<String> {
+        let left = self.waiting.front().filter(|_| self.look.live && self.look.escapes)?.left(now)?;
+        (left <= prompt::NEAR).then(|| prompt::countdown(left))
+    }
 
-fn shown(default: &Answer) -> String {
-    match default {
-        Answer::Bool(true) => "yes".into(),
-        Answer::Bool(false) => "no".into(),
-        Answer::One(text) | Answer::Text(text) => one_line(text),
-        Answer::Many(texts) => one_line(&texts.join(", ")),
-        Answer::Null => "nothing".into(),
+    /// Nothing is asked any more.
+    pub(super) fn end(&mut self) {
+        self.waiting.clear();
+        self.since = None;
+        self.leave();
+    }
+
+    /// The echo comes back, until the prompt is shown again.
+    pub(super) fn leave(&mut self) {
+        self.hidden = None;
+    }
+
+    /// What was typed: what to show of it, and what it answers.
+    pub(super) fn typed(&mut self, typed: &Typed, read: Instant, now: Instant) -> (Shown, Option<Inbound>) {
+        let Some(first) = self.waiting.front().filter(|_| self.since.is_some_and(|since| read >= since)) else {
+            return (Shown::default(), None);
+        };
+        let meaning = match typed {
+            Typed::Line(line) => answer::read(&first.question, line, self.home.as_deref()),
+            Typed::End => Meaning::Answer(Given::Declined, None),
+        };
+        let lines = match meaning {
+            Meaning::Answer(given, message) => {
+                let input =
+                    Input { question_id: Some(first.question.question_id.clone()), given: Some(given), message };
+                self.since = None;
+                return (Shown::default(), Some(Inbound { id: None, run_id: None, message: Message::Input(input) }));
+            }
+            Meaning::Explain => prompt::help(&first.question),
+            Meaning::Refused(why) => prompt::refusal(&why, &self.look),
+        };
+        (Shown { lines, ..self.mark(now) }, None)
     }
 }

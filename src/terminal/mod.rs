@@ -1,141 +1,336 @@
 //! A person at a terminal: the second reader of the frames. The agent's text goes to stdout, all else to stderr.
 //! What is typed becomes the same messages that an orchestrator sends.
+//!
+//! [`TerminalFront`] turns frames into what is to be shown: `speech` the agent's words, `work` its tools and the status
+//! line, `prompt` questions, `words` errors. `ask` keeps the questions, `answer` reads what is typed. `screen` alone
+//! knows what stands on the terminal, and puts the rest there.
 
+mod answer;
 mod ask;
+mod prompt;
+mod screen;
+mod speech;
+mod width;
+mod words;
+mod work;
 
-use crate::clean::{Cleaner, one_line};
+pub use screen::{Detail, Look};
+
+use crate::clean::{one_line, whole};
 use crate::protocol::frame::Frame;
 use crate::protocol::inbound::Inbound;
-use crate::protocol::outbound::{About, Body, Outcome, Progress, Terminal};
-use crate::protocol::words::{Action, ToolState, Warning};
-use crate::session::{Chunk, Front};
+use crate::protocol::outbound::{About, Artifact, Body, Outcome, PlanEntry, Progress, Started, Terminal, Text};
+use crate::protocol::words::{Action, PlanStatus, ToolState, Warning};
+use crate::session::{Chunk, Front, Keyboard, Typed, columns};
 use ask::Asking;
-use std::collections::HashMap;
+use screen::{Ink, Screen, Shown};
+use speech::Speech;
 use std::fmt::Write;
-use std::time::Instant;
+use std::time::{Duration, Instant};
+use work::{Work, span, sum};
+
+/// How long the status line stays away after a text: one that goes through a pipe comes a little later.
+const PAUSE: Duration = Duration::from_millis(200);
 
 /// Renders frames for a person.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub struct TerminalFront {
-    cleaners: HashMap<String, Cleaner>,
-    /// Whether the last text on stdout did not end its line.
-    open_line: bool,
-    /// Whether any text was shown.
-    said: bool,
+    look: Look,
+    screen: Screen,
+    speech: Speech,
+    work: Work,
     asking: Asking,
-    /// Whether a person reads along: then the session's id is shown at the end.
-    person: bool,
+    plan: Vec<PlanEntry>,
+    wake_at: Option<Instant>,
 }
 
 impl TerminalFront {
-    /// `person`: whether stderr is a terminal.
-    pub fn new(person: bool) -> TerminalFront {
-        TerminalFront { person, ..TerminalFront::default() }
+    /// `keyboard`: where questions are answered. `home`: what `~` stands for in a path that is typed.
+    pub fn new(look: Look, keyboard: Option<Keyboard>, home: Option<String>) -> TerminalFront {
+        TerminalFront {
+            look,
+            screen: Screen::new(look),
+            asking: Asking::new(look, keyboard, home),
+            ..TerminalFront::default()
+        }
     }
 
-    fn say(&mut self, id: &str, text: &str, done: bool) -> String {
-        let mut shown = self.cleaners.entry(id.to_owned()).or_default().push(text);
-        if done {
-            self.cleaners.remove(id);
-            if !shown.ends_with('\n') && (self.open_line || !shown.is_empty()) {
-                shown.push('\n');
-            }
+    /// Puts it on the terminal: below it the prompt that waits, or else the status line.
+    fn place(&mut self, mut shown: Shown, now: Instant) -> Chunk {
+        let speaks = self.look.shared && !shown.text.is_empty();
+        if (speaks || !shown.lines.is_empty()) && shown.prompt.is_empty() && self.asking.is_open() {
+            shown.prompt = self.asking.mark(now).prompt;
         }
-        self.said |= !shown.is_empty();
-        if let Some(last) = shown.chars().last() {
-            self.open_line = last != '\n';
+        self.set_alarm(now);
+        let mut status = None;
+        if speaks {
+            self.wake_at = self.wake_at.map(|at| at.max(now + PAUSE));
+        } else if self.look.live && self.look.detail > Detail::Quiet && !self.asking.is_open() {
+            status = self.work.line(now);
+        }
+        self.screen.place(shown, status, self.width())
+    }
+
+    fn width(&self) -> usize {
+        if self.look.live { columns() } else { usize::MAX }
+    }
+
+    /// For the next second of the countdown, or of the status line.
+    fn set_alarm(&mut self, now: Instant) {
+        self.wake_at = match (self.look.live && self.work.goes_on(), self.asking.is_open()) {
+            (false, _) => None,
+            (true, true) => self.asking.counts_at(now),
+            (true, false) => self.work.changes_at(now).filter(|_| self.look.detail > Detail::Quiet),
+        };
+    }
+
+    fn render(&mut self, body: &Body, now: Instant) -> Shown {
+        match body {
+            Body::Started(started) => self.started(started, now),
+            Body::Question(question) => self.asking.ask(question, now),
+            Body::Terminal(end) => self.terminal(end),
+            Body::Progress(progress) => match &progress.about {
+                About::Resolved { question_id, resolution, .. } => {
+                    let next = self.asking.resolved(question_id, *resolution, now);
+                    let note = self.verbose(|| one_line(&progress.text.0));
+                    Shown { lines: note + &next.lines, ..next }
+                }
+                _ if self.look.detail == Detail::Quiet => self.unseen(progress),
+                _ => self.progress(progress, now),
+            },
+            Body::Artifact(_) if self.look.detail == Detail::Quiet => Shown::default(),
+            Body::Artifact(artifact) => Shown::lines(self.artifact(artifact)),
+        }
+    }
+
+    /// A line that only those see who want to see all.
+    fn verbose(&self, line: impl FnOnce() -> String) -> String {
+        if self.look.detail == Detail::Verbose { self.look.paint(Ink::Dim, &line()) + "\n" } else { String::new() }
+    }
+
+    fn started(&mut self, started: &Started, now: Instant) -> Shown {
+        let name = one_line(&started.display_name);
+        let line = self.verbose(|| format!("agent: {name}, in {}", one_line(&started.cwd.0)));
+        self.work.begin(name, now);
+        self.asking.set_limit(started.settings.question_timeout.duration());
+        Shown::lines(line)
+    }
+
+    /// What counts also where nothing of it is shown.
+    fn unseen(&mut self, progress: &Progress) -> Shown {
+        if let About::Status(status) = progress.about {
+            self.work.status(status);
+        }
+        Shown::default()
+    }
+
+    fn progress(&mut self, progress: &Progress, now: Instant) -> Shown {
+        let nested = progress.parent_call_id.is_some();
+        let line = one_line(&progress.text.0);
+        match &progress.about {
+            // What a sub-agent says is its own work; the agent says what came of it.
+            About::Text { .. } | About::Reasoning { .. } if nested => Shown::default(),
+            About::Text { message_id, withdrawn: true, .. } => {
+                let text = self.speech.withdrawn(message_id);
+                Shown { text, ..Shown::lines("  (The agent takes back what it said last.)\n") }
+            }
+            About::Text { message_id, done, .. } => {
+                let text = self.speech.text(message_id, &progress.text.0, *done, self.asking.is_open());
+                Shown { text, ..Shown::default() }
+            }
+            About::Reasoning { message_id, done, withdrawn: false } if self.look.detail == Detail::Verbose => {
+                let text = self.speech.thought(message_id, &progress.text.0, *done);
+                Shown::lines(text.lines().map(|line| self.verbose(|| format!("  | {line}"))).collect::<String>())
+            }
+            About::Tool { call_id, state, output, .. } => {
+                let took = self.work.tool(call_id, &line, *state, now);
+                Shown::lines(self.tool(&line, nested, *state, took, output.as_ref()))
+            }
+            About::Plan(entries) => Shown::lines(self.plan(entries)),
+            About::Warning(Warning::EmptyResult) => Shown::default(),
+            About::Warning(_) => {
+                let text = format!("spektacular: warning: {}", words::sentence(&line));
+                Shown::lines(self.look.paint(Ink::Yellow, &text) + "\n")
+            }
+            About::Status(_) => self.unseen(progress),
+            About::Session { session_id, agent_version, model, .. } => {
+                let known =
+                    [("session", session_id.as_deref()), ("version", text(agent_version)), ("model", text(model))];
+                let known = known.iter().filter_map(|(what, value)| Some(format!("{what} {}", one_line((*value)?))));
+                let known: Vec<String> = known.collect();
+                Shown::lines(self.verbose(|| known.join(", ")))
+            }
+            _ => Shown::default(),
+        }
+    }
+
+    /// A tool's line. Where the status line tells what runs, a tool has one line when it is over; elsewhere it has one
+    /// when it begins, and another only if it did not end well.
+    fn tool(&self, title: &str, nested: bool, state: ToolState, took: Duration, output: Option<&Text>) -> String {
+        let (ink, word) = match state {
+            ToolState::Started if self.look.live => return String::new(),
+            ToolState::Started => (None, ""),
+            ToolState::Completed if self.look.live => (Some(Ink::Green), ": done"),
+            ToolState::Completed => return self.output(output),
+            ToolState::Failed => (Some(Ink::Red), ": failed"),
+            ToolState::Denied => (Some(Ink::Yellow), ": denied"),
+        };
+        let indent = if nested { "  * " } else { "* " };
+        let took = if took.as_secs() > 0 { format!(" ({})", span(took)) } else { String::new() };
+        let room = self.width().saturating_sub(word.len() + took.len() + indent.len() + 1);
+        let word = ink.map_or_else(|| word.to_owned(), |ink| self.look.paint(ink, word));
+        format!("{indent}{}{word}{took}\n{}", width::cut(title, room.max(8)), self.output(output))
+    }
+
+    fn output(&self, output: Option<&Text>) -> String {
+        let text =
+            output.filter(|_| self.look.detail == Detail::Verbose).map(|text| whole(&text.0)).unwrap_or_default();
+        text.lines().map(|line| self.verbose(|| format!("    {line}"))).collect()
+    }
+
+    /// A plan as a checklist; of one that was shown already, only what changed.
+    fn plan(&mut self, entries: &[PlanEntry]) -> String {
+        let old = std::mem::replace(&mut self.plan, entries.to_vec());
+        let same = old.len() == entries.len() && old.iter().zip(entries).all(|(old, new)| old.text == new.text);
+        let mut lines = String::new();
+        let before = old.iter().filter(|_| same).map(|old| Some(old.status)).chain(std::iter::repeat(None));
+        for (entry, _) in entries.iter().zip(before).filter(|(entry, before)| *before != Some(entry.status)) {
+            let text = one_line(&entry.text.0);
+            let _ = match entry.status {
+                PlanStatus::Pending => writeln!(lines, "  [ ] {text}"),
+                PlanStatus::InProgress => writeln!(lines, "  {}", self.look.paint(Ink::Bold, &format!("[>] {text}"))),
+                PlanStatus::Completed => writeln!(lines, "  {} {text}", self.look.paint(Ink::Green, "[x]")),
+            };
+        }
+        lines
+    }
+
+    fn artifact(&self, artifact: &Artifact) -> String {
+        let (ink, sign) = match artifact.action {
+            Action::Created => (Ink::Green, "+"),
+            Action::Modified => (Ink::Yellow, "~"),
+            Action::Deleted => (Ink::Red, "-"),
+        };
+        format!("{} {}\n", self.look.paint(ink, sign), one_line(&artifact.path.0))
+    }
+
+    fn terminal(&mut self, end: &Terminal) -> Shown {
+        let quiet = self.look.detail == Detail::Quiet;
+        let mut shown = Shown::default();
+        for title in self.work.end().into_iter().filter(|_| self.look.live && !quiet) {
+            let _ = writeln!(shown.lines, "* {title}: stopped");
+        }
+        self.asking.end();
+        match &end.outcome {
+            // An agent that streams no text has it in the result alone.
+            Outcome::Completed { text, structured_output, text_cut, .. } if !self.speech.said => {
+                let json = structured_output.as_ref().filter(|_| text.0.trim().is_empty()).map(|json| json.0.get());
+                shown.text = self.speech.text("result", json.unwrap_or(&text.0), true, false);
+                if *text_cut {
+                    shown.lines.push_str("spektacular: warning: this is not the whole text: it is too long\n");
+                }
+            }
+            Outcome::Completed { .. } => {}
+            Outcome::Failed(failure) => {
+                let text = format!("spektacular: {}: {}", failure.code.name(), one_line(&words::failure(failure)));
+                let _ = writeln!(shown.lines, "{}", self.look.paint(Ink::Red, &text));
+                let tail = failure.stderr_tail.as_deref().map(whole).unwrap_or_default();
+                let _ = tail.lines().try_for_each(|line| writeln!(shown.lines, "  {line}"));
+            }
+            Outcome::Cancelled { .. } => shown.lines.push_str("spektacular: cancelled\n"),
+        }
+        // A run that never had an agent took no time.
+        if !quiet && (end.duration_ms > 0 || end.agent_exit.is_some()) {
+            let how = if matches!(end.outcome, Outcome::Completed { .. }) { "done " } else { "" };
+            let sum = sum(Duration::from_millis(end.duration_ms), &end.usage);
+            let _ = writeln!(shown.lines, "{}", self.look.paint(Ink::Dim, &format!("{how}{sum}")));
+        }
+        if let Some(id) = end.session_id.as_ref().filter(|_| self.look.person && !quiet) {
+            let line = format!("session {}: go on with --session", one_line(id));
+            let _ = writeln!(shown.lines, "{}", self.look.paint(Ink::Dim, &line));
         }
         shown
     }
+}
 
-    fn progress(&mut self, progress: &Progress) -> Chunk {
-        let line = one_line(&progress.text.0);
-        let note = match &progress.about {
-            // What a sub-agent says is its own work; the agent says what came of it.
-            About::Text { .. } if progress.parent_call_id.is_some() => String::new(),
-            About::Text { message_id, done, .. } => {
-                return Chunk { out: self.say(message_id, &progress.text.0, *done).into_bytes(), ..Chunk::default() };
-            }
-            About::Tool { state: ToolState::Started, .. } => format!("* {line}\n"),
-            About::Tool { state: ToolState::Failed, .. } => format!("* {line}: failed\n"),
-            About::Tool { state: ToolState::Denied, .. } => format!("* {line}: denied\n"),
-            About::Warning(Warning::EmptyResult) => String::new(),
-            About::Warning(_) => format!("spektacular: warning: {line}\n"),
-            About::Resolved { question_id, .. } => {
-                self.asking.resolved(question_id);
-                self.asking.prompt()
-            }
-            About::Plan(entries) => entries.iter().fold(String::new(), |mut list, entry| {
-                let _ = writeln!(list, "  [{}] {}", entry.status.word(), one_line(&entry.text.0));
-                list
-            }),
-            _ => String::new(),
-        };
-        Chunk { err: note.into_bytes(), ..Chunk::default() }
-    }
-
-    fn terminal(&mut self, end: &Terminal) -> Chunk {
-        let mut chunk = Chunk::default();
-        match &end.outcome {
-            Outcome::Completed { text, .. } => {
-                // An agent that streams no text has it in the result alone.
-                if !self.said {
-                    chunk.out = self.say("result", &text.0, true).into_bytes();
-                }
-            }
-            Outcome::Failed(failure) => {
-                let mut text = format!("spektacular: {}: {}\n", failure.code.name(), one_line(&failure.message));
-                if let Some(tail) = &failure.stderr_tail {
-                    let _ = tail.lines().try_for_each(|line| writeln!(text, "  {line}"));
-                }
-                chunk.err = text.into_bytes();
-            }
-            Outcome::Cancelled { .. } => chunk.err = b"spektacular: cancelled\n".to_vec(),
-        }
-        if let Some(id) = end.session_id.as_ref().filter(|_| self.person) {
-            chunk.err.extend(format!("session {}: go on with --session\n", one_line(id)).bytes());
-        }
-        chunk
-    }
+fn text(text: &Option<Text>) -> Option<&str> {
+    text.as_ref().map(|text| text.0.as_str())
 }
 
 impl Front for TerminalFront {
     fn show(&mut self, frame: &mut Frame, _max_bytes: usize) -> Chunk {
-        let prompted = self.asking.take_prompted();
-        let mut chunk = self.render(frame);
-        // Whatever comes while a prompt stands open begins on a line of its own; an answer has ended the line.
-        if prompted && chunk.size() > 0 {
-            chunk.before.push(b'\n');
-        } else if prompted {
-            self.asking.set_prompted();
-        }
-        chunk
+        let now = Instant::now();
+        let shown = self.render(&frame.body, now);
+        self.place(shown, now)
     }
 
-    fn typed(&mut self, line: String, read: Instant) -> Vec<Inbound> {
-        self.asking.typed(&line, read).into_iter().collect()
+    fn note(&mut self, line: &str) -> Chunk {
+        self.place(Shown::lines(format!("{line}\n")), Instant::now())
+    }
+
+    fn typed(&mut self, typed: Typed, read: Instant) -> (Chunk, Vec<Inbound>) {
+        let now = Instant::now();
+        // Ctrl-D leaves the cursor where it is.
+        let wiped = if typed == Typed::End { String::new() } else { self.screen.entered() };
+        let (shown, meant) = self.asking.typed(&typed, read, now);
+        // What comes of an answer is shown when it is known.
+        let mut chunk = if meant.is_none() { self.place(shown, now) } else { Chunk::default() };
+        chunk.before.splice(0..0, wiped.into_bytes());
+        (chunk, meant.into_iter().collect())
+    }
+
+    fn wake_at(&self) -> Option<Instant> {
+        self.wake_at
+    }
+
+    fn woken(&mut self) -> Chunk {
+        let now = Instant::now();
+        let countdown = self.asking.countdown(now).unwrap_or_default();
+        let chunk = self.place(Shown::default(), now);
+        Chunk { err: [countdown.into_bytes(), chunk.err].concat(), ..chunk }
+    }
+
+    fn leave(&mut self) -> Vec<u8> {
+        self.asking.leave();
+        self.screen.clear(self.width()).into_bytes()
+    }
+
+    fn back(&mut self) -> Chunk {
+        let now = Instant::now();
+        // Whoever had the terminal meanwhile may have changed its modes.
+        self.asking.leave();
+        let shown = self.asking.prompt(now);
+        self.place(shown, now)
     }
 }
 
-impl TerminalFront {
-    fn render(&mut self, frame: &Frame) -> Chunk {
-        match &frame.body {
-            Body::Started(_) => Chunk::default(),
-            Body::Progress(progress) => self.progress(progress),
-            Body::Question(question) => {
-                let text = self.asking.ask(question);
-                Chunk { err: text.into_bytes(), ..Chunk::default() }
-            }
-            Body::Artifact(artifact) => {
-                let sign = match artifact.action {
-                    Action::Created => "+",
-                    Action::Modified => "~",
-                    Action::Deleted => "-",
-                };
-                let line = format!("{sign} {}\n", one_line(&artifact.path.0));
-                Chunk { err: line.into_bytes(), ..Chunk::default() }
-            }
-            Body::Terminal(end) => self.terminal(end),
+#[cfg(test)]
+mod tests {
+    use super::{Detail, Look, TerminalFront};
+    use crate::protocol::frame::{Frame, Stamper};
+    use crate::protocol::outbound::{About, Body, Progress};
+    use crate::session::Front;
+    use std::time::{Duration, Instant, SystemTime};
+
+    fn text(piece: &str) -> Frame {
+        let about = About::Text { message_id: "m".into(), done: false, withdrawn: false };
+        let progress = Progress { text: piece.into(), parent_call_id: None, about, truncated: false };
+        Stamper::new().stamp(SystemTime::now(), None, Body::Progress(Box::new(progress))).unwrap()
+    }
+
+    #[test]
+    fn the_status_line_waits_until_a_text_was_seen() {
+        for shared in [true, false] {
+            let look = Look { detail: Detail::Normal, person: true, live: true, escapes: true, shared };
+            let mut front = TerminalFront::new(look, None, None);
+            front.work.begin("Agent".into(), Instant::now());
+            assert!(String::from_utf8(front.woken().err).unwrap().contains("[0s] starting Agent"));
+            let chunk = front.show(&mut text("a line\n"), 0);
+            assert_eq!((chunk.out, chunk.err), (b"a line\n".to_vec(), Vec::new()));
+            assert_eq!(chunk.before.is_empty(), !shared, "a text elsewhere leaves the status line alone");
+            let next = front.wake_at().unwrap().saturating_duration_since(Instant::now());
+            assert!(!shared || next > Duration::from_millis(100), "{next:?}");
+            assert_eq!(front.woken().err.is_empty(), !shared);
         }
     }
 }

@@ -1,0 +1,258 @@
+//! A typed line → what it means as an answer. Pure: the run checks it again, and looks at paths.
+
+use crate::protocol::outbound::Question;
+use crate::protocol::question::{ALLOW_ALWAYS, ALLOW_ONCE, Ask, Choice, DENY, Given, Kind, Validation, check};
+use crate::protocol::words::Purpose;
+use serde::Serialize;
+use serde_json::value::{RawValue, to_raw_value};
+
+/// What a line means.
+#[derive(Debug)]
+pub(super) enum Meaning {
+    /// Somebody wants to know more.
+    Explain,
+    /// An answer. With a denial, the denier's words.
+    Answer(Given, Option<String>),
+    /// No answer, and why.
+    Refused(String),
+}
+
+/// Reads a line. `home`: what `~` stands for in a path.
+pub(super) fn read(question: &Question, line: &str, home: Option<&str>) -> Meaning {
+    let (ask, text) = (&question.ask, line.trim());
+    if text == "?" {
+        return Meaning::Explain;
+    }
+    let read = match (&ask.kind, text, &ask.default) {
+        (_, "", Some(default)) => raw(default),
+        (Kind::Text | Kind::Secret | Kind::FilePath, "", None) if !ask.required => raw(&()),
+        (Kind::Confirm, "", None) if !ask.required => raw(&()),
+        (Kind::Select { multiple: false, .. }, "", None) if !ask.required => raw(&()),
+        (Kind::Confirm, ..) => raw(&text),
+        // Nobody who only presses Enter means to give an empty text.
+        (Kind::Text | Kind::Secret, "", None) => Err("An answer is required. Ctrl-D declines to give one.".into()),
+        (Kind::Text | Kind::Secret, ..) => raw(&line),
+        (Kind::FilePath, ..) => raw(&at_home(text, home)),
+        (Kind::Select { choices, .. }, ..) if ask.purpose == Purpose::Permission => {
+            return permission(choices.as_slice(), text);
+        }
+        (Kind::Select { choices, multiple, allow_other }, ..) => {
+            let all = choices.as_slice();
+            if *multiple {
+                several(all, *allow_other, text)
+            } else {
+                one(all, *allow_other, text).and_then(|v| raw(&v))
+            }
+        }
+    };
+    // The pattern is the run's to check: as it is shown it may have something taken out.
+    let ask = &Ask { validation: Validation { pattern: None, ..ask.validation.clone() }, ..ask.clone() };
+    let checked = read.and_then(|value| match check(ask, &value, None) {
+        Ok(_) => Ok(value),
+        Err(_) if ask.kind == Kind::Confirm => Err("Answer yes or no.".into()),
+        Err(why) => Err(why),
+    });
+    match checked {
+        Ok(value) => Meaning::Answer(Given::Value(value), None),
+        Err(why) => Meaning::Refused(why),
+    }
+}
+
+fn raw(value: &impl Serialize) -> Result<Box<RawValue>, String> {
+    to_raw_value(value).map_err(|_| "This answer could not be used.".into())
+}
+
+/// A key or a word allows or denies; words behind a denial are for the agent.
+fn permission(all: &[Choice], text: &str) -> Meaning {
+    let (word, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
+    let (word, rest) = (word.trim_end_matches([',', ':', '.']).to_lowercase(), rest.trim());
+    let (value, message) = match word.as_str() {
+        "n" | "no" | "deny" => (DENY.to_owned(), Some(rest.to_owned()).filter(|rest| !rest.is_empty())),
+        "y" | "yes" | "allow" if rest.is_empty() => (ALLOW_ONCE.to_owned(), None),
+        "a" | "always" if rest.is_empty() => (ALLOW_ALWAYS.to_owned(), None),
+        _ => (one(all, false, text).unwrap_or_default(), None),
+    };
+    match raw(&value) {
+        Ok(raw) if all.iter().any(|choice| choice.value == value) => Meaning::Answer(Given::Value(raw), message),
+        _ => Meaning::Refused(format!("Answer {}.", keys(all))),
+    }
+}
+
+/// The keys of a permission's options, as a person reads them: `y, a or n`.
+pub(super) fn keys(all: &[Choice]) -> String {
+    let keys: Vec<&str> = all.iter().filter_map(|choice| key(&choice.value)).collect();
+    match keys.split_last() {
+        Some((last, rest)) if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),
+        _ => keys.concat(),
+    }
+}
+
+/// The key of a permission's option.
+pub(super) fn key(value: &str) -> Option<&'static str> {
+    [(ALLOW_ONCE, "y"), (ALLOW_ALWAYS, "a"), (DENY, "n")].iter().find(|(name, _)| *name == value).map(|(_, key)| *key)
+}
+
+/// The value of the option that is meant: its name, its number, or else a text of one's own.
+fn one(all: &[Choice], allow_other: bool, text: &str) -> Result<String, String> {
+    let same = |name: &str| name.trim().to_lowercase() == text.to_lowercase();
+    if let Some(choice) = all.iter().find(|c| c.value == text).or_else(|| all.iter().find(|c| same(&c.label))) {
+        return Ok(choice.value.clone());
+    }
+    let range = format!("Answer with a number from 1 to {}.", all.len());
+    if !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit()) {
+        // Never a text of one's own: it was meant as a number of the list.
+        let at = text.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
+        return at.and_then(|at| all.get(at)).map(|choice| choice.value.clone()).ok_or(range);
+    }
+    if allow_other && !text.is_empty() { Ok(text.to_owned()) } else { Err(range) }
+}
+
+/// Numbers and names with commas between them; numbers also with spaces.
+fn several(all: &[Choice], allow_other: bool, text: &str) -> Result<Box<RawValue>, String> {
+    if let Ok(value) = one(all, false, text) {
+        return raw(&[value]);
+    }
+    let numbers = text.split_whitespace().all(|part| part.bytes().all(|b| b.is_ascii_digit()));
+    let parts: Vec<&str> = if numbers && !text.contains(',') {
+        text.split_whitespace().collect()
+    } else {
+        text.split(',').map(str::trim).filter(|part| !part.is_empty()).collect()
+    };
+    let listed = parts.iter().any(|part| one(all, false, part).is_ok() || part.bytes().all(|b| b.is_ascii_digit()));
+    if !listed && allow_other && !parts.is_empty() {
+        return raw(&[text]);
+    }
+    let values: Result<Vec<String>, String> = parts.iter().map(|part| one(all, allow_other, part)).collect();
+    raw(&values.map_err(|_| format!("Answer with numbers from 1 to {}, such as 1,2.", all.len()))?)
+}
+
+/// A path in which `~` is the home directory.
+fn at_home(path: &str, home: Option<&str>) -> String {
+    match (path.strip_prefix('~'), home) {
+        (Some(rest), Some(home)) if rest.is_empty() || rest.starts_with('/') => format!("{home}{rest}"),
+        _ => path.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Meaning, read};
+    use crate::protocol::outbound::Question;
+    use crate::protocol::question::{Answer, Ask, Choice, Choices, Given, Kind, Subject, Validation};
+    use crate::protocol::request::Seconds;
+    use crate::protocol::words::{Category, Purpose};
+
+    fn question(ask: Ask) -> Question {
+        Question {
+            question_id: "q".into(),
+            group_id: "g".into(),
+            group_size: 1,
+            ask,
+            timeout_s: Seconds(1.0),
+            attempt: 1,
+            error: None,
+            subject: None,
+            truncated: false,
+        }
+    }
+
+    fn select(multiple: bool, allow_other: bool) -> Ask {
+        let option = |label: &str| Choice { value: label.to_lowercase(), label: label.into(), description: None };
+        let choices = Choices::new(["Red", "Green", "Blue"].map(option)).unwrap();
+        Ask::new(Purpose::Clarification, Kind::Select { choices, multiple, allow_other }, "", "Which?")
+    }
+
+    fn meant(ask: &Ask, line: &str) -> String {
+        match read(&question(ask.clone()), line, Some("/home/me")) {
+            Meaning::Explain => "explain".into(),
+            Meaning::Answer(Given::Value(value), None) => value.get().into(),
+            Meaning::Answer(Given::Value(value), Some(message)) => format!("{} because {message}", value.get()),
+            Meaning::Answer(..) => "declined".into(),
+            Meaning::Refused(why) => format!("! {why}"),
+        }
+    }
+
+    #[test]
+    fn a_choice_is_a_number_a_name_or_where_allowed_a_text() {
+        for (line, closed, open) in [
+            ("2", "\"green\"", "\"green\""),
+            (" GREEN ", "\"green\"", "\"green\""),
+            ("0", "! Answer with a number from 1 to 3.", "! Answer with a number from 1 to 3."),
+            ("4", "! Answer with a number from 1 to 3.", "! Answer with a number from 1 to 3."),
+            ("99999999999999999999999", "! Answer with a number from 1 to 3.", "! Answer with a number from 1 to 3."),
+            ("pink", "! Answer with a number from 1 to 3.", "\"pink\""),
+            ("", "! Answer with a number from 1 to 3.", "! Answer with a number from 1 to 3."),
+            ("?", "explain", "explain"),
+        ] {
+            assert_eq!(meant(&select(false, false), line), closed, "{line}");
+            assert_eq!(meant(&select(false, true), line), open, "{line}");
+        }
+        let default = Ask { default: Some(Answer::One("red".into())), ..select(false, true) };
+        assert_eq!(
+            (meant(&default, ""), meant(&Ask { required: false, ..select(false, true) }, "")),
+            ("\"red\"".to_owned(), "null".to_owned())
+        );
+    }
+
+    #[test]
+    fn several_are_numbers_and_names_with_commas() {
+        for (line, closed, open) in [
+            ("1,3", "[\"red\",\"blue\"]", "[\"red\",\"blue\"]"),
+            ("1 3", "[\"red\",\"blue\"]", "[\"red\",\"blue\"]"),
+            ("blue, 1,", "[\"blue\",\"red\"]", "[\"blue\",\"red\"]"),
+            (
+                "1,4",
+                "! Answer with numbers from 1 to 3, such as 1,2.",
+                "! Answer with numbers from 1 to 3, such as 1,2.",
+            ),
+            ("1, pink", "! Answer with numbers from 1 to 3, such as 1,2.", "[\"red\",\"pink\"]"),
+            ("pink, and grey", "! Answer with numbers from 1 to 3, such as 1,2.", "[\"pink, and grey\"]"),
+            ("", "! Choose at least 1.", "! Choose at least 1."),
+        ] {
+            assert_eq!(meant(&select(true, false), line), closed, "{line}");
+            assert_eq!(meant(&select(true, true), line), open, "{line}");
+        }
+        assert_eq!(meant(&Ask { required: false, ..select(true, false) }, ""), "[]");
+    }
+
+    #[test]
+    fn a_permission_has_keys_and_a_denial_may_say_why() {
+        let subject =
+            Subject { category: Category::Execute, title: "x".into(), locations: Vec::new(), detail: String::new() };
+        let (ask, never) =
+            (Ask::permission(subject.clone(), "Allow?", true), Ask::permission(subject, "Allow?", false));
+        for line in ["y", "YES", "allow", "Allow once", "1"] {
+            assert_eq!(meant(&ask, line), "\"allow_once\"", "{line}");
+        }
+        for line in ["a", "always", "Always allow"] {
+            assert_eq!(
+                (meant(&ask, line), meant(&never, line)),
+                ("\"allow_always\"".into(), "! Answer y or n.".into())
+            );
+        }
+        for line in ["n", "No", "deny", ""] {
+            assert_eq!(meant(&ask, line), "\"deny\"", "{line}");
+        }
+        assert_eq!(meant(&ask, "n: use npm ci"), "\"deny\" because use npm ci");
+        for line in ["yes but carefully", "maybe", "4"] {
+            assert_eq!(meant(&ask, line), "! Answer y, a or n.", "{line}");
+        }
+    }
+
+    #[test]
+    fn texts_paths_and_yes_or_no() {
+        let of = |kind| Ask::new(Purpose::Input, kind, "", "What?");
+        assert_eq!(meant(&of(Kind::Confirm), "Y"), "\"Y\"");
+        assert_eq!(meant(&of(Kind::Confirm), "perhaps"), "! Answer yes or no.");
+        assert_eq!(meant(&of(Kind::Secret), ""), "! An answer is required. Ctrl-D declines to give one.");
+        assert_eq!(meant(&of(Kind::Secret), " pass word "), "\" pass word \"");
+        assert_eq!(meant(&of(Kind::FilePath), " ~/a b "), "\"/home/me/a b\"");
+        assert_eq!(meant(&of(Kind::FilePath), "~you/a"), "\"~you/a\"");
+        assert_eq!(meant(&of(Kind::FilePath), ""), "! Answer with a path.");
+        let rules = Validation { min: Some(1.0), integer: Some(true), ..Validation::default() };
+        let number = Ask { validation: rules, default: Some(Answer::Text("80".into())), ..of(Kind::Text) };
+        assert_eq!(meant(&number, "0"), "! The number must be at least 1.");
+        assert_eq!(meant(&number, ""), "\"80\"");
+        assert_eq!(meant(&Ask { required: false, ..of(Kind::Text) }, ""), "null");
+    }
+}

@@ -1,0 +1,232 @@
+//! A question → what a person reads. Pure.
+
+use super::answer::{key, keys};
+use super::screen::{Ink, Look};
+use super::work::span;
+use crate::clean::{one_line, whole};
+use crate::protocol::limits::BAD_ANSWERS;
+use crate::protocol::outbound::{Question, SubjectFrame};
+use crate::protocol::question::{ALLOW_ALWAYS, Answer, Choice, Kind, Validation};
+use crate::protocol::words::{Category, PathType, Purpose};
+use std::fmt::Write;
+use std::time::Duration;
+
+/// Lines of a permission's detail that are shown: of its beginning, and of its end. What is left out is said.
+const HEAD: usize = 20;
+const TAIL: usize = 10;
+/// The same of one line, in characters.
+const LINE_HEAD: usize = 600;
+const LINE_TAIL: usize = 200;
+/// From this much time left on a prompt counts down.
+pub(super) const NEAR: Duration = Duration::from_secs(30);
+/// Columns of the countdown before a prompt.
+const COUNTDOWN: usize = 6;
+
+/// The question itself, with what there is to choose from. `place`: which of its group it is, from 1.
+pub(super) fn question(question: &Question, place: usize, look: &Look) -> String {
+    let ask = &question.ask;
+    let mut out = String::new();
+    if let Some(why) = &question.error {
+        let last = if question.attempt >= BAD_ANSWERS { " This is the last try." } else { "" };
+        out.push_str(&refusal(&format!("{}{last}", one_line(&why.0)), look));
+    }
+    // A permission says what it is by itself.
+    let header = Some(one_line(&ask.header)).filter(|header| !header.is_empty() && ask.purpose != Purpose::Permission);
+    let header = header.map(|header| format!("[{header}] ")).unwrap_or_default();
+    let of = if question.group_size > 1 { format!(" ({place} of {})", question.group_size) } else { String::new() };
+    let text = whole(&ask.text);
+    let _ = writeln!(out, "{}", look.paint(Ink::Bold, &format!("? {header}{}{of}", text.trim_end())));
+    if let Some(subject) = &question.subject {
+        out.push_str(&what_exactly(subject, &text, look));
+    }
+    if let Kind::Select { choices, .. } = &ask.kind {
+        for (at, choice) in choices.as_slice().iter().enumerate() {
+            match (ask.purpose, key(&choice.value)) {
+                (Purpose::Permission, Some(key)) => {
+                    let more = if choice.value == ALLOW_ALWAYS { reach(question) } else { String::new() };
+                    let _ = writeln!(out, "  {key}  {}{more}", one_line(&choice.label));
+                }
+                _ => {
+                    let more = choice.description.as_deref().map(|d| format!(" - {}", one_line(d))).unwrap_or_default();
+                    let _ = writeln!(out, "  {}. {}{more}", at + 1, one_line(&choice.label));
+                }
+            }
+        }
+    }
+    out
+}
+
+/// Why an answer was not taken.
+pub(super) fn refusal(why: &str, look: &Look) -> String {
+    format!("{}\n", look.paint(Ink::Red, &format!("! {why}")))
+}
+
+/// What "always" covers, as far as a frame knows it.
+fn reach(question: &Question) -> String {
+    let kind = question.subject.as_ref().map(|subject| subject.category.word()).unwrap_or_default();
+    format!(" the like of it ({kind}) in this session, as the agent sees it")
+}
+
+/// What exactly is to be allowed: the places and the detail, each unless the question says it already.
+fn what_exactly(subject: &SubjectFrame, text: &str, look: &Look) -> String {
+    let detail = whole(&subject.detail.0);
+    let detail = if detail.trim() == text.trim() { "" } else { detail.as_str() };
+    let mut out = String::new();
+    for place in &subject.locations {
+        let path = one_line(&place.path.0);
+        if !text.contains(&path) && !detail.contains(&path) {
+            let line = place.line.map(|line| format!(":{line}")).unwrap_or_default();
+            let _ = writeln!(out, "    {path}{line}");
+        }
+    }
+    let changes = matches!(subject.category, Category::Edit | Category::Delete | Category::Move);
+    let lines: Vec<&str> = detail.lines().collect();
+    let hidden = lines.len().saturating_sub(HEAD + TAIL);
+    for (at, line) in lines.iter().enumerate() {
+        if hidden > 1 && at == HEAD {
+            let _ = writeln!(out, "    ... {hidden} more lines ...");
+        }
+        if hidden <= 1 || at < HEAD || at >= HEAD + hidden {
+            let ink = match line.chars().next().filter(|_| changes) {
+                Some('+') => Some(Ink::Green),
+                Some('-') => Some(Ink::Red),
+                _ => None,
+            };
+            let line = shortened(line);
+            let _ = writeln!(out, "    {}", ink.map_or_else(|| line.clone(), |ink| look.paint(ink, &line)));
+        }
+    }
+    out
+}
+
+/// A line with its middle left out where it is very long.
+fn shortened(line: &str) -> String {
+    let count = line.chars().count();
+    if count <= LINE_HEAD + LINE_TAIL {
+        return line.to_owned();
+    }
+    let head: String = line.chars().take(LINE_HEAD).collect();
+    let tail: String = line.chars().skip(count - LINE_TAIL).collect();
+    format!("{head} ... {} more characters ... {tail}", count - LINE_HEAD - LINE_TAIL)
+}
+
+/// What to answer with, and the mark behind which it is typed. `left`: the time for it, where that is limited.
+pub(super) fn input(question: &Question, left: Option<Duration>, look: &Look) -> String {
+    let ask = &question.ask;
+    let hint = match &ask.kind {
+        Kind::Confirm => "yes or no".to_owned(),
+        Kind::Select { choices, .. } if ask.purpose == Purpose::Permission => keys(choices.as_slice()),
+        Kind::Select { multiple, allow_other, .. } => {
+            let number = if *multiple { "numbers, such as 1,3" } else { "a number" };
+            if *allow_other { format!("{number}, or your own text") } else { number.to_owned() }
+        }
+        Kind::Text => "a text".into(),
+        Kind::Secret => "a text, which is not shown".into(),
+        Kind::FilePath => "a path".into(),
+    };
+    let enter = enter(question).map(|what| format!("Enter: {what}, ")).unwrap_or_default();
+    let within = left.map(|left| format!(" within {}", span(Duration::from_secs(seconds(left))))).unwrap_or_default();
+    let hint = look.paint(Ink::Dim, &format!("Answer{within} with {hint} ({enter}?: help)"));
+    let room = if left.is_some() && look.live && look.escapes { " ".repeat(COUNTDOWN) } else { String::new() };
+    format!("{hint}\n{room}> ")
+}
+
+/// Writes the time left into the room before the mark; the cursor stays where it is. A typed line that was wrapped has
+/// the time in its last row.
+pub(super) fn countdown(left: Duration) -> String {
+    let time = format!("{}s", seconds(left));
+    format!("\u{1b}7\r{time:>4}\u{1b}8")
+}
+
+/// Whole seconds of the time left, one for a begun one.
+pub(super) fn seconds(left: Duration) -> u64 {
+    left.as_secs() + u64::from(left.subsec_nanos() > 0)
+}
+
+/// What Enter alone means.
+fn enter(question: &Question) -> Option<String> {
+    let ask = &question.ask;
+    match &ask.default {
+        Some(default) => Some(shown(default, &ask.kind)),
+        None if !ask.required => Some("no answer".into()),
+        None => None,
+    }
+}
+
+fn shown(default: &Answer, kind: &Kind) -> String {
+    let label = |value: &String| {
+        let all: &[Choice] = if let Kind::Select { choices, .. } = kind { choices.as_slice() } else { &[] };
+        let found = all.iter().find(|choice| choice.value == *value);
+        one_line(found.map_or(value, |choice| &choice.label))
+    };
+    match default {
+        Answer::Bool(true) => "yes".into(),
+        Answer::Bool(false) => "no".into(),
+        Answer::One(text) | Answer::Text(text) => label(text),
+        Answer::Many(texts) => texts.iter().map(label).collect::<Vec<_>>().join(", "),
+        Answer::Null => "no answer".into(),
+    }
+}
+
+/// What `?` says.
+pub(super) fn help(question: &Question) -> String {
+    let ask = &question.ask;
+    let mut lines: Vec<String> = match &ask.kind {
+        Kind::Confirm => vec!["yes, no, y and n are answers.".into()],
+        Kind::Select { choices, .. } if ask.purpose == Purpose::Permission => allowing(choices.as_slice()),
+        Kind::Select { multiple, allow_other, .. } => {
+            let first = if *multiple {
+                "Type numbers or names of the list, with commas between them: 1,3."
+            } else {
+                "Type a number of the list, or the name that stands behind it."
+            };
+            let other = "Any other text is an answer of your own.";
+            std::iter::once(first).chain(allow_other.then_some(other)).map(str::to_owned).collect()
+        }
+        Kind::Text => vec!["Type one line of text.".into()],
+        Kind::Secret => vec!["What you type is not shown, and is taken out of everything that the run prints.".into()],
+        Kind::FilePath => vec!["Type a path. A relative one begins in the agent's working directory.".into()],
+    };
+    lines.extend(rules(&ask.validation));
+    lines.extend(enter(question).map(|what| format!("Enter alone means: {what}.")));
+    lines.push("Ctrl-D declines to answer. Ctrl-C cancels the run.".into());
+    lines.iter().map(|line| format!("  {line}\n")).collect()
+}
+
+fn allowing(all: &[Choice]) -> Vec<String> {
+    let mut lines = vec!["y, yes or allow: this one time.".to_owned()];
+    if all.iter().any(|choice| choice.value == ALLOW_ALWAYS) {
+        lines.push(
+            "a or always: the agent asks no more for what it takes for the like of this, in this session.".into(),
+        );
+    }
+    lines.push("n, no or deny: not at all. Words behind it tell the agent why: n use the other file.".into());
+    lines
+}
+
+fn rules(rules: &Validation) -> Vec<String> {
+    let whole = rules.integer == Some(true);
+    let number = rules.min.is_some() || rules.max.is_some() || whole;
+    let path = match (rules.path_type, rules.must_exist) {
+        (Some(PathType::File), Some(true)) => Some("It must be a file that exists."),
+        (Some(PathType::Directory), Some(true)) => Some("It must be a directory that exists."),
+        (Some(PathType::File), _) => Some("It must not be a directory."),
+        (Some(PathType::Directory), _) => Some("It must not be a file."),
+        (None, Some(true)) => Some("It must exist."),
+        (None, _) => None,
+    };
+    [
+        number.then(|| if whole { "It must be a whole number.".to_owned() } else { "It must be a number.".into() }),
+        rules.min.map(|least| format!("It must be at least {least}.")),
+        rules.max.map(|most| format!("It may be at most {most}.")),
+        rules.min_length.map(|least| format!("It needs at least {least} characters.")),
+        rules.max_length.map(|most| format!("It may have at most {most} characters.")),
+        rules.pattern.as_ref().map(|pattern| format!("It must fit the pattern {}", one_line(pattern))),
+        rules.min_selected.map(|least| format!("Choose at least {least}.")),
+        rules.max_selected.map(|most| format!("Choose at most {most}.")),
+        path.map(str::to_owned),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}

@@ -1,0 +1,202 @@
+//! What stands on the terminal, and how the next thing gets there: nothing is written onto the end of something else,
+//! and the status line is taken away before anything is shown.
+
+use super::width;
+use crate::session::Chunk;
+
+/// How much a person wants to see.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Detail {
+    /// The final text alone.
+    Quiet,
+    /// What the agent says, and a line for each thing that it does.
+    #[default]
+    Normal,
+    /// Also the outputs of tools, the reasoning and the session.
+    Verbose,
+}
+
+/// What a run is shown on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Look {
+    /// How much is shown.
+    pub detail: Detail,
+    /// Whether stderr is a terminal, so that a person reads along.
+    pub person: bool,
+    /// Whether a line there can be written over: a terminal, and not a dumb one.
+    pub live: bool,
+    /// Whether escape sequences are wanted there.
+    pub escapes: bool,
+    /// Whether what goes to stdout may be seen on the same terminal.
+    pub shared: bool,
+}
+
+/// Own colours. An agent's text never has any.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ink {
+    Bold,
+    Dim,
+    Red,
+    Green,
+    Yellow,
+}
+
+impl Look {
+    /// The text in a colour, where there are colours.
+    pub(super) fn paint(&self, ink: Ink, text: &str) -> String {
+        let code = match ink {
+            Ink::Bold => 1,
+            Ink::Dim => 2,
+            Ink::Red => 31,
+            Ink::Green => 32,
+            Ink::Yellow => 33,
+        };
+        if self.escapes && !text.is_empty() { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() }
+    }
+}
+
+/// What is to be shown.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Shown {
+    /// For stdout.
+    pub(super) text: String,
+    /// Whole lines for stderr.
+    pub(super) lines: String,
+    /// A prompt for stderr; the cursor stays behind it.
+    pub(super) prompt: String,
+}
+
+impl Shown {
+    /// Lines alone.
+    pub(super) fn lines(lines: impl Into<String>) -> Shown {
+        Shown { lines: lines.into(), ..Shown::default() }
+    }
+}
+
+/// What stands in the cursor's line.
+#[derive(Debug, Default, PartialEq, Eq)]
+enum Line {
+    #[default]
+    Nothing,
+    /// Text of the agent's, which goes on.
+    Text,
+    /// A prompt, with what a person types behind it.
+    Prompt,
+    /// The status line, and how many columns it takes.
+    Status(String, usize),
+}
+
+/// The terminal.
+#[derive(Debug, Default)]
+pub(super) struct Screen {
+    look: Look,
+    line: Line,
+}
+
+impl Screen {
+    pub(super) fn new(look: Look) -> Screen {
+        Screen { look, line: Line::Nothing }
+    }
+
+    /// A person ended the line. Where that was the status line, what takes it away again.
+    pub(super) fn entered(&mut self) -> String {
+        match std::mem::take(&mut self.line) {
+            Line::Status(..) if self.look.escapes => "\u{1b}[A\r\u{1b}[J".into(),
+            _ => String::new(),
+        }
+    }
+
+    /// What is to be written so that `shown` is seen, and `status` below it, which takes the place of a prompt. `width`:
+    /// of the terminal, in columns.
+    pub(super) fn place(&mut self, shown: Shown, status: Option<String>, width: usize) -> Chunk {
+        let status = status.map(|text| width::cut(&text, width.saturating_sub(1)));
+        let same = match (&self.line, &status) {
+            (Line::Status(old, _), Some(new)) => old == new,
+            (Line::Status(..), None) | (Line::Nothing | Line::Prompt, Some(_)) => false,
+            (Line::Text, _) | (Line::Nothing | Line::Prompt, None) => true,
+        };
+        let on_screen = self.look.shared && !shown.text.is_empty();
+        let more = !shown.lines.is_empty() || !shown.prompt.is_empty();
+        let goes_on = on_screen && self.line == Line::Text;
+        let before = if goes_on || !(on_screen || more) && same { String::new() } else { self.clear(width) };
+        let mut err = shown.lines;
+        if on_screen {
+            let open = !shown.text.ends_with('\n');
+            self.line = if open && !more { Line::Text } else { Line::Nothing };
+            if open && more {
+                err.insert(0, '\n');
+            }
+        }
+        if !shown.prompt.is_empty() {
+            err.push_str(&shown.prompt);
+            self.line = Line::Prompt;
+        }
+        if let (Line::Nothing, Some(status)) = (&self.line, status) {
+            err.push_str(&self.look.paint(Ink::Dim, &status));
+            let columns = width::columns(&status);
+            self.line = Line::Status(status, columns);
+        }
+        Chunk { before: before.into_bytes(), out: shown.text.into_bytes(), err: err.into_bytes() }
+    }
+
+    /// Brings the cursor to the beginning of an empty line.
+    pub(super) fn clear(&mut self, width: usize) -> String {
+        match std::mem::take(&mut self.line) {
+            Line::Nothing => String::new(),
+            Line::Text | Line::Prompt => "\n".into(),
+            // A terminal that has become narrower has wrapped it.
+            Line::Status(_, columns) if self.look.escapes => match columns.saturating_sub(1) / width.max(1) {
+                0 => "\r\u{1b}[K".into(),
+                rows => format!("\r\u{1b}[{rows}A\u{1b}[J"),
+            },
+            Line::Status(_, columns) => format!("\r{}\r", " ".repeat(columns.min(width.saturating_sub(1)))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Detail, Look, Screen, Shown};
+
+    const LOOK: Look = Look { detail: Detail::Normal, person: true, live: true, escapes: false, shared: true };
+
+    fn seen(screen: &mut Screen, text: &str, lines: &str, prompt: &str, status: Option<&str>) -> String {
+        let shown = Shown { text: text.into(), lines: lines.into(), prompt: prompt.into() };
+        let chunk = screen.place(shown, status.map(str::to_owned), 10);
+        [chunk.before, chunk.out, chunk.err].map(|bytes| String::from_utf8(bytes).unwrap()).join("|")
+    }
+
+    #[test]
+    fn nothing_is_written_onto_the_end_of_something_else() {
+        let mut screen = Screen::new(LOOK);
+        assert_eq!(seen(&mut screen, "", "", "", Some("busy")), "||busy");
+        assert_eq!(seen(&mut screen, "", "", "", Some("busy")), "||", "the same is not drawn again");
+        assert_eq!(seen(&mut screen, "", "* tool\n", "", Some("busy for long")), "\r    \r||* tool\nbusy for…");
+        assert_eq!(seen(&mut screen, "half ", "", "", Some("busy")), "\r         \r|half |");
+        assert_eq!(seen(&mut screen, "whole\n", "", "", Some("busy")), "|whole\n|busy");
+        assert_eq!(seen(&mut screen, "half", "", "", None), "\r    \r|half|");
+        assert_eq!(seen(&mut screen, "", "* tool\n", "", None), "\n||* tool\n");
+        assert_eq!(seen(&mut screen, "", "? which\n", "> ", None), "||? which\n> ");
+        assert_eq!(seen(&mut screen, "", "", "", None), "||", "a prompt is not disturbed");
+        assert_eq!(seen(&mut screen, "", "note\n", "> ", None), "\n||note\n> ");
+        assert_eq!(screen.entered(), "");
+        assert_eq!(seen(&mut screen, "text", "done\n", "", None), "|text|\ndone\n");
+    }
+
+    #[test]
+    fn a_status_line_that_was_wrapped_is_taken_away_as_a_whole() {
+        let mut screen = Screen::new(Look { escapes: true, ..LOOK });
+        let _ = screen.place(Shown::default(), Some("x".repeat(25)), 80);
+        assert_eq!(screen.clear(10), "\r\u{1b}[2A\u{1b}[J");
+        let _ = screen.place(Shown::default(), Some("x".repeat(25)), 80);
+        assert_eq!(screen.clear(80), "\r\u{1b}[K");
+        assert_eq!(screen.clear(80), "");
+    }
+
+    #[test]
+    fn a_stdout_that_goes_elsewhere_leaves_the_terminal_alone() {
+        let mut screen = Screen::new(Look { shared: false, ..LOOK });
+        assert_eq!(seen(&mut screen, "half ", "", "", Some("busy")), "|half |busy");
+        assert_eq!(seen(&mut screen, "", "* tool\n", "", None), "\r    \r||* tool\n");
+    }
+}

@@ -1,0 +1,109 @@
+//! What the agent says, in complete words, and what it thinks, in complete lines.
+
+use crate::clean::Cleaner;
+use std::collections::HashMap;
+
+/// A word that is longer, in bytes, is shown before it is complete.
+const LONGEST_WORD: usize = 256;
+
+/// The messages that are not whole yet.
+#[derive(Debug, Default)]
+pub(super) struct Speech {
+    messages: HashMap<String, Message>,
+    /// The message whose last line on stdout is not ended.
+    open: Option<String>,
+    /// Whether anything was said.
+    pub(super) said: bool,
+}
+
+#[derive(Debug, Default)]
+struct Message {
+    cleaner: Cleaner,
+    /// Half a word, or half a line.
+    held: String,
+}
+
+impl Speech {
+    fn take(&mut self, id: &str, piece: &str, done: bool, ends: fn(char) -> bool) -> String {
+        let message = self.messages.entry(id.to_owned()).or_default();
+        message.held.push_str(&message.cleaner.push(piece));
+        let end = message.held.char_indices().rev().find(|(_, c)| ends(*c)).map_or(0, |(at, c)| at + c.len_utf8());
+        let end = if done || message.held.len() - end > LONGEST_WORD { message.held.len() } else { end };
+        let rest = message.held.split_off(end);
+        let ready = std::mem::replace(&mut message.held, rest);
+        if done {
+            self.messages.remove(id);
+        }
+        ready
+    }
+
+    /// A piece of what the agent says: what is to be seen of it. `done` ends the message, and its last line. `lines`:
+    /// in whole lines, for where it would disturb somebody who types.
+    pub(super) fn text(&mut self, id: &str, piece: &str, done: bool, lines: bool) -> String {
+        let mut out = self.take(id, piece, done, if lines { |c| c == '\n' } else { ends_word });
+        if !out.is_empty() && self.open.as_ref().is_some_and(|open| open != id) {
+            out.insert(0, '\n');
+            self.open = None;
+        }
+        let continues = self.open.as_deref() == Some(id);
+        if done && !out.ends_with('\n') && (continues || !out.is_empty()) {
+            out.push('\n');
+        }
+        if let Some(last) = out.chars().last() {
+            self.said = true;
+            self.open = (last != '\n').then(|| id.to_owned());
+        }
+        out
+    }
+
+    /// A piece of what the agent thinks: its whole lines.
+    pub(super) fn thought(&mut self, id: &str, piece: &str, done: bool) -> String {
+        let mut out = self.take(id, piece, done, |c| c == '\n');
+        if !out.is_empty() && !out.ends_with('\n') {
+            out.push('\n');
+        }
+        out
+    }
+
+    /// A message that does not count any more.
+    pub(super) fn withdrawn(&mut self, id: &str) -> String {
+        self.messages.remove(id);
+        let open = self.open.take_if(|open| open == id);
+        open.map(|_| "\n".to_owned()).unwrap_or_default()
+    }
+}
+
+/// A space, or a character of a script that has no spaces.
+fn ends_word(c: char) -> bool {
+    c.is_whitespace() || matches!(c, '\u{2e80}'..='\u{d7ff}' | '\u{f900}'..='\u{faff}' | '\u{ff00}'..='\u{ffef}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Speech;
+
+    #[test]
+    fn words_come_whole_and_messages_end_their_line() {
+        let mut speech = Speech::default();
+        let mut said = |id: &str, piece: &str, done| speech.text(id, piece, done, false);
+        assert_eq!(said("a", "Hel", false), "");
+        assert_eq!(said("a", "lo wor", false), "Hello ");
+        assert_eq!(said("a", "ld\u{1b}[3", false), "");
+        assert_eq!(said("a", "1m!", true), "world!\n");
+        assert_eq!(said("b", "漢字", false), "漢字");
+        assert_eq!(said("c", "other ", false), "\nother ");
+        assert_eq!(said("b", "", true), "");
+        assert_eq!(said("c", "", true), "\n");
+        assert_eq!(said("d", "line\n", true), "line\n");
+        assert_eq!(said("e", &"x".repeat(300), false), "x".repeat(300));
+    }
+
+    #[test]
+    fn thoughts_come_in_lines() {
+        let mut speech = Speech::default();
+        assert_eq!(speech.thought("a", "one\ntw", false), "one\n");
+        assert_eq!(speech.thought("a", "o", true), "two\n");
+        assert_eq!(speech.text("b", "half a line", false, true), "");
+        assert!(!speech.said);
+    }
+}

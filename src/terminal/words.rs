@@ -1,0 +1,79 @@
+//! Errors in the words of a person at a terminal: flags in place of the fields that an orchestrator sends.
+
+use crate::failure::{Code, Failure};
+use crate::help::{self, Goes};
+
+/// What an orchestrator is told, and what a person is told instead.
+const INSTEAD: &[(&str, &str)] = &[
+    ("run.start: ", ""),
+    ("see detail.stderr_tail", "see what it wrote, below"),
+    ("`prompt` must be a non-empty string", "the prompt must not be empty"),
+];
+
+/// A failure's sentence.
+pub(super) fn failure(failure: &Failure) -> String {
+    match failure.code {
+        Code::InputClosed => {
+            "A question needs an answer, and nobody is left to give one: start it in a terminal, or with --headless."
+                .into()
+        }
+        _ => sentence(&failure.message),
+    }
+}
+
+/// A sentence of ours with flags for fields: all names in backticks, and without them those that are no word.
+pub(super) fn sentence(text: &str) -> String {
+    let text = INSTEAD.iter().fold(text.to_owned(), |text, (old, new)| text.replace(old, new));
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text.as_str();
+    while let Some(at) = rest.find(is_of_name) {
+        let (before, from) = rest.split_at(at);
+        let (name, after) = from.split_at(from.find(|c| !is_of_name(c)).unwrap_or(from.len()));
+        let quoted = before.ends_with('`') && after.starts_with('`');
+        match flag(name).filter(|_| quoted || name.contains('_')) {
+            Some(flag) if quoted => {
+                out.push_str(&before[..before.len() - 1]);
+                out.push_str(&format!("--{flag}"));
+                rest = &after[1..];
+            }
+            found => {
+                out.push_str(before);
+                out.push_str(&found.map_or_else(|| name.to_owned(), |flag| format!("--{flag}")));
+                rest = after;
+            }
+        }
+    }
+    out + rest
+}
+
+fn is_of_name(c: char) -> bool {
+    c.is_ascii_alphanumeric() || c == '_'
+}
+
+/// The flag that sets a field.
+fn flag(field: &str) -> Option<&'static str> {
+    let flags = help::command("adhoc").map(|command| command.flags).unwrap_or_default();
+    flags.iter().find(|flag| matches!(flag.goes, Goes::Field(name) if name == field)).map(|flag| flag.long)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::sentence;
+
+    #[test]
+    fn fields_become_flags() {
+        for (told, said) in [
+            (
+                "A question was not answered in time: answer it, or raise question_timeout_s.",
+                "A question was not answered in time: answer it, or raise --question-timeout.",
+            ),
+            ("run.start: `cwd` must be the path of a directory.", "--cwd must be the path of a directory."),
+            ("run.start: `agent` must be one of: claude, demo.", "--agent must be one of: claude, demo."),
+            ("run.start: `agent_args` or `env` is too long.", "--agent-arg or --env is too long."),
+            ("The model and the agent stay as they are.", "The model and the agent stay as they are."),
+            ("log in with `claude`, or set ANTHROPIC_API_KEY.", "log in with `claude`, or set ANTHROPIC_API_KEY."),
+        ] {
+            assert_eq!(sentence(told), said);
+        }
+    }
+}

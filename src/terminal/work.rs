@@ -1,0 +1,131 @@
+//! What the agent does just now, for the status line; and times, counts and costs for people.
+
+use crate::protocol::outbound::Usage;
+use crate::protocol::words::{Status, ToolState};
+use std::time::{Duration, Instant};
+
+/// The agent's work.
+#[derive(Debug, Default)]
+pub(super) struct Work {
+    began: Option<Instant>,
+    name: String,
+    status: Option<Status>,
+    tools: Vec<Tool>,
+}
+
+/// A tool that runs.
+#[derive(Debug)]
+struct Tool {
+    id: String,
+    title: String,
+    began: Instant,
+}
+
+impl Work {
+    /// The run begins, with this agent.
+    pub(super) fn begin(&mut self, name: String, now: Instant) {
+        (self.began, self.name) = (Some(now), name);
+    }
+
+    /// Whether the run goes on.
+    pub(super) fn goes_on(&self) -> bool {
+        self.began.is_some()
+    }
+
+    /// The run is over. Gives the titles of the tools that never ended.
+    pub(super) fn end(&mut self) -> Vec<String> {
+        self.began = None;
+        self.tools.drain(..).map(|tool| tool.title).collect()
+    }
+
+    pub(super) fn status(&mut self, status: Status) {
+        self.status = Some(status);
+    }
+
+    /// A tool began or ended. Gives how long it took.
+    pub(super) fn tool(&mut self, id: &str, title: &str, state: ToolState, now: Instant) -> Duration {
+        let at = self.tools.iter().position(|tool| tool.id == id);
+        match (state, at) {
+            (ToolState::Started, None) => {
+                self.tools.push(Tool { id: id.to_owned(), title: title.to_owned(), began: now });
+                Duration::ZERO
+            }
+            (ToolState::Started, Some(_)) | (_, None) => Duration::ZERO,
+            (_, Some(at)) => now.saturating_duration_since(self.tools.remove(at).began),
+        }
+    }
+
+    /// The status line: since when, and what is waited for.
+    pub(super) fn line(&self, now: Instant) -> Option<String> {
+        let elapsed = span(now.saturating_duration_since(self.began?));
+        let name = &self.name;
+        let what = match (self.status, self.tools.as_slice()) {
+            (Some(Status::Cancelling), _) => format!("stopping {name}"),
+            (Some(Status::Retrying), _) => format!("{name} tries again"),
+            (_, [tool]) => tool.title.clone(),
+            (_, [.., last]) => format!("{} tools, {}", self.tools.len(), last.title),
+            (None | Some(Status::Starting), []) => format!("starting {name}"),
+            (_, []) => format!("{name} works"),
+        };
+        Some(format!("[{elapsed}] {what}"))
+    }
+
+    /// When that line says something else.
+    pub(super) fn changes_at(&self, now: Instant) -> Option<Instant> {
+        let began = self.began?;
+        let seconds = now.saturating_duration_since(began).as_secs() + 1;
+        began.checked_add(Duration::from_secs(seconds))
+    }
+}
+
+/// A time as people say it.
+pub(super) fn span(time: Duration) -> String {
+    let seconds = time.as_secs();
+    match seconds {
+        0..60 => format!("{seconds}s"),
+        60..3600 => format!("{}m {:02}s", seconds / 60, seconds % 60),
+        _ => format!("{}h {:02}m", seconds / 3600, seconds / 60 % 60),
+    }
+}
+
+/// What a run took and cost, as far as it is known.
+pub(super) fn sum(time: Duration, usage: &Usage) -> String {
+    let cached = usage.cached_input_tokens.filter(|count| *count > 0);
+    let cached = cached.map(|count| format!(" ({} cached)", grouped(count))).unwrap_or_default();
+    let parts = [
+        Some(format!("after {}", span(time))),
+        usage.input_tokens.map(|count| format!("{} tokens in{cached}", grouped(count))),
+        usage.output_tokens.map(|count| format!("{} out", grouped(count))),
+        usage.cost_usd.map(|cost| if cost > 0.0 && cost < 0.1 { format!("${cost:.4}") } else { format!("${cost:.2}") }),
+    ];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+fn grouped(count: u64) -> String {
+    let digits = count.to_string();
+    let groups: Vec<&[u8]> = digits.as_bytes().rchunks(3).rev().collect();
+    groups.iter().map(|group| String::from_utf8_lossy(group)).collect::<Vec<_>>().join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{span, sum};
+    use crate::protocol::outbound::Usage;
+    use std::time::Duration;
+
+    #[test]
+    fn times_counts_and_costs_are_short() {
+        for (seconds, shown) in [(0, "0s"), (59, "59s"), (65, "1m 05s"), (3599, "59m 59s"), (7265, "2h 01m")] {
+            assert_eq!(span(Duration::from_secs(seconds)), shown);
+        }
+        let usage = Usage {
+            input_tokens: Some(1_234_567),
+            output_tokens: Some(89),
+            cached_input_tokens: Some(1000),
+            cost_usd: Some(0.0123),
+        };
+        let time = Duration::from_millis(1900);
+        assert_eq!(sum(time, &usage), "after 1s, 1,234,567 tokens in (1,000 cached), 89 out, $0.0123");
+        assert_eq!(sum(time, &Usage::default()), "after 1s");
+    }
+}
