@@ -20,9 +20,11 @@
 //! | `exited` | no result: failed | no result: failed | no result: failed | the exit code decides |
 
 pub mod acp;
+pub mod ask_user;
 pub mod claude;
 pub mod codex;
 pub mod json;
+pub(crate) mod mcp;
 pub mod registry;
 mod rpc;
 pub mod text;
@@ -321,6 +323,16 @@ pub trait Driver: Send {
 
     /// The result that counts is there: tell the agent to leave.
     fn finish(&mut self, turn: &mut Turn);
+
+    /// Whether the agent leaves when it is told to. Else it is not waited for before it is stopped.
+    fn leaves(&self) -> bool {
+        true
+    }
+
+    /// Whether the agent is to be given a server by which its model can ask: [`Settings::ask_server`].
+    fn wants_ask_server(&self, _settings: &Settings) -> bool {
+        false
+    }
 
     /// The agent ended without a result. `stderr` is what it said last.
     fn exited(&mut self, exit: AgentExit, alive: bool, stderr: &str) -> TurnOver;
