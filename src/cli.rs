@@ -25,6 +25,8 @@ pub enum Typed {
     Adhoc(Box<Adhoc>),
     /// `config`.
     Config(Config),
+    /// `ask-server`.
+    AskServer,
     /// `replay`.
     Replay(Replay),
     /// `completions`.
@@ -168,6 +170,7 @@ fn of_command(command: &'static Command, mut parser: lexopt::Parser) -> Result<T
         "protocol" | "man" if !values.is_empty() => Err(format!("{} takes no words.", command.name)),
         "protocol" => Ok(Typed::Print(REFERENCE.into())),
         "man" => Ok(Typed::Man),
+        "ask-server" => Ok(Typed::AskServer),
         "adhoc" => adhoc::read(given, values).map(|adhoc| Typed::Adhoc(Box::new(adhoc))),
         "config" => config::read(given, values).map(Typed::Config),
         _ => replay(&given, values).map(Typed::Replay),

@@ -26,6 +26,7 @@ fn run(args: Vec<OsString>) -> u8 {
         Ok(Typed::Config(config)) => cmd::config::run(&config),
         Ok(Typed::Completions(shell)) => cmd::manual::completions(shell),
         Ok(Typed::Man) => cmd::manual::man(),
+        Ok(Typed::AskServer) => cmd::ask_server::run(),
         Ok(Typed::Replay(replay)) => cmd::replay::run(&replay),
         Err(wrong) => match run {
             Some(output) => cmd::adhoc::refuse(output, Failure::new(Code::Usage, wrong)),

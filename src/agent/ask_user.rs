@@ -49,7 +49,11 @@ pub(crate) fn schema() -> Value {
             },
             "header": {"type": "string", "description": "One or two words for it, at most 12 characters."},
             "options": {"type": "array", "items": option, "description": "For select and multi-select only."},
-            "default": {"description": "The answer that is taken when the user gives none. Not for a secret."},
+            // One type for all kinds: some agents leave out a tool with a property that has none.
+            "default": {
+                "type": "string",
+                "description": "The answer that is taken when the user gives none: yes or no, a label, a text. Not for a secret.",
+            },
             "required": {"type": "boolean", "description": "false: the user may leave it open. Default true."},
         },
         "required": ["question", "kind"],
@@ -59,17 +63,20 @@ pub(crate) fn schema() -> Value {
 }
 
 /// Whether the tool is to be offered by a server: somebody is there to answer, and no other server has the name.
-pub(super) fn is_offered(settings: &Settings, turn: &mut Turn) -> bool {
-    let taken = is_taken(&settings.mcp_servers);
-    if settings.interactive && taken {
+pub(super) fn is_wanted(settings: &Settings) -> bool {
+    settings.interactive && !is_taken(&settings.mcp_servers)
+}
+
+/// Says so where the name keeps the tool from being offered.
+pub(super) fn warn_if_taken(settings: &Settings, turn: &mut Turn) {
+    if settings.interactive && is_taken(&settings.mcp_servers) {
         let text = "The model is not offered the tool ask_user: a server in `mcp_servers` has a name that begins with spektacular";
         turn.events.push(Event::Warning(Warning::UnsupportedOption, text.into()));
     }
-    settings.interactive && !taken
 }
 
 /// Whether one of these servers has our server's name, or one by which its tool could be taken for ours.
-pub(super) fn is_taken(servers: &[McpServer]) -> bool {
+fn is_taken(servers: &[McpServer]) -> bool {
     let plain = |name: &str| name.to_lowercase().replace(|c: char| !c.is_ascii_alphanumeric(), "_");
     servers.iter().any(|server| plain(&server.name).starts_with(SERVER))
 }

@@ -1,4 +1,4 @@
-//! One side of the Model Context Protocol: a server that offers the tool `ask_user` and nothing else. Pure: a message
+//! One side of the Model Context Protocol: a server that offers the tool to ask the user and nothing else. Pure: a message
 //! in, messages and questions out. Whoever holds it moves the messages.
 
 use super::Reply;
@@ -23,8 +23,10 @@ const INVALID_PARAMS: i64 = -32602;
 pub(crate) type Id = String;
 
 /// The server's side of one connection.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Server {
+    /// The tool's name.
+    tool: &'static str,
     /// The calls that wait for their user.
     calls: BTreeMap<Id, Call>,
 }
@@ -52,6 +54,11 @@ pub(crate) enum Out {
 }
 
 impl Server {
+    /// A server for a new connection, whose tool has this name.
+    pub(crate) fn new(tool: &'static str) -> Server {
+        Server { tool, calls: BTreeMap::new() }
+    }
+
     /// Takes one message.
     pub(crate) fn message(&mut self, line: &str) -> Out {
         let error = |code, text| Out::Send(rpc::error("null", code, text));
@@ -94,16 +101,26 @@ impl Server {
                 })
             }
             "ping" => json!({}),
-            "tools/list" => json!({ "tools": [tool()] }),
+            "tools/list" => json!({ "tools": [self.tool()] }),
             "tools/call" => return self.call(id, params),
             _ => return Out::Send(rpc::error(id, rpc::METHOD_NOT_FOUND, "There is no such method.")),
         };
         Out::Send(rpc::result(id, &result))
     }
 
+    fn tool(&self) -> Value {
+        json!({
+            "name": self.tool,
+            "title": "Ask the user",
+            "description": ask_user::DESCRIPTION,
+            "inputSchema": ask_user::schema(),
+            "annotations": {"readOnlyHint": true, "openWorldHint": false},
+        })
+    }
+
     fn call(&mut self, id: &str, params: Option<&Object<'_>>) -> Out {
         let refuse = |text| Out::Send(rpc::error(id, INVALID_PARAMS, text));
-        let Some(params) = params.filter(|params| params.is("name", ask_user::TOOL)) else {
+        let Some(params) = params.filter(|params| params.is("name", self.tool)) else {
             return refuse("There is no such tool.");
         };
         if self.calls.contains_key(id) {
@@ -140,11 +157,6 @@ impl Server {
         self.calls.remove(id).is_some()
     }
 
-    /// The calls that wait.
-    pub(crate) fn waiting(&self) -> impl Iterator<Item = &Id> {
-        self.calls.keys()
-    }
-
     /// Tells those who want to hear it that their call is still waited for: they then count their time anew.
     pub(crate) fn progress(&mut self) -> Vec<String> {
         let line = |call: &mut Call| {
@@ -158,16 +170,6 @@ impl Server {
         };
         self.calls.values_mut().filter_map(line).collect()
     }
-}
-
-fn tool() -> Value {
-    json!({
-        "name": ask_user::TOOL,
-        "title": "Ask the user",
-        "description": ask_user::DESCRIPTION,
-        "inputSchema": ask_user::schema(),
-        "annotations": {"readOnlyHint": true, "openWorldHint": false},
-    })
 }
 
 fn said(text: &str, failed: bool) -> Value {
@@ -211,11 +213,11 @@ mod tests {
     fn it_introduces_itself_in_the_callers_version() {
         for (asked, given) in [("2024-11-05", "2024-11-05"), ("1999-01-01", "2025-11-25")] {
             let reply =
-                hear(&mut Server::default(), &request(json!(0), "initialize", json!({"protocolVersion": asked})));
+                hear(&mut Server::new("ask_user"), &request(json!(0), "initialize", json!({"protocolVersion": asked})));
             assert_eq!(reply["result"]["protocolVersion"], given);
             assert_eq!(reply["result"]["capabilities"], json!({"tools": {}}));
         }
-        let tools = hear(&mut Server::default(), &request(json!("a"), "tools/list", json!({})));
+        let tools = hear(&mut Server::new("ask_user"), &request(json!("a"), "tools/list", json!({})));
         assert_eq!(tools["id"], "a");
         assert_eq!(tools["result"]["tools"][0]["name"], "ask_user");
         assert_eq!(tools["result"]["tools"].as_array().unwrap().len(), 1);
@@ -223,7 +225,7 @@ mod tests {
 
     #[test]
     fn a_call_waits_and_is_answered_once() {
-        let mut server = Server::default();
+        let mut server = Server::new("ask_user");
         let Out::Ask(id, asks) = call(&mut server, json!("c-1"), json!(7)) else { panic!("no question") };
         assert_eq!((id.as_str(), asks.len()), ("\"c-1\"", 1));
         let told: Vec<Value> =
@@ -241,7 +243,7 @@ mod tests {
 
     #[test]
     fn a_call_can_be_given_up_from_both_sides() {
-        let mut server = Server::default();
+        let mut server = Server::new("ask_user");
         call(&mut server, json!(1), json!(null));
         call(&mut server, json!(2), json!(null));
         assert!(server.progress().is_empty(), "nobody wants to hear it");
@@ -255,7 +257,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_served_is_refused() {
-        let mut server = Server::default();
+        let mut server = Server::new("ask_user");
         for (line, code) in [
             ("garbage".to_owned(), -32700),
             ("[]".to_owned(), -32600),
@@ -276,7 +278,7 @@ mod tests {
 
     #[test]
     fn calls_have_ids_of_their_own_and_a_limit() {
-        let mut server = Server::default();
+        let mut server = Server::new("ask_user");
         for id in 0..16 {
             assert!(matches!(call(&mut server, json!(id), json!(null)), Out::Ask(..)));
         }

@@ -329,9 +329,9 @@ pub trait Driver: Send {
         true
     }
 
-    /// Whether the agent is to be given a server by which its model can ask: [`Settings::ask_server`].
-    fn wants_ask_server(&self, _settings: &Settings) -> bool {
-        false
+    /// The name of the tool by which its model is to ask, if that needs a server: [`Settings::ask_server`].
+    fn asks_by(&self, _settings: &Settings) -> Option<&'static str> {
+        None
     }
 
     /// The agent ended without a result. `stderr` is what it said last.

@@ -1,6 +1,7 @@
 //! The commands. Each takes what was typed, already checked, and gives the exit code.
 
 pub mod adhoc;
+pub mod ask_server;
 pub mod config;
 mod last;
 pub mod manual;

@@ -38,9 +38,10 @@ pub(crate) struct Ending {
 }
 
 impl Ending {
-    /// After the agent's result.
-    pub(crate) fn after_result(now: Duration, outcome: Outcome) -> Ending {
-        Ending { outcome, stage: Stage::Leaving, due: Some(now + LEAVE), stopped: false }
+    /// After the agent's result. `leaves`: whether it leaves by itself.
+    pub(crate) fn after_result(now: Duration, outcome: Outcome, leaves: bool) -> Ending {
+        let due = if leaves { now + LEAVE } else { now };
+        Ending { outcome, stage: Stage::Leaving, due: Some(due), stopped: false }
     }
 
     /// Against the agent's will.

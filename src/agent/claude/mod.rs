@@ -97,7 +97,7 @@ impl Claude {
             used: Usage::default(),
             requests: 0,
             offers_asking: false,
-            server: mcp::Server::default(),
+            server: mcp::Server::new(ask_user::TOOL),
             asked: BTreeMap::new(),
         }
     }
@@ -392,7 +392,8 @@ impl Driver for Claude {
         if self.is_recording() {
             launch::without_effect(settings, turn)?;
         } else {
-            self.offers_asking = ask_user::is_offered(settings, turn);
+            ask_user::warn_if_taken(settings, turn);
+            self.offers_asking = ask_user::is_wanted(settings);
         }
         self.resuming = settings.session_id.is_some();
         self.answer_bytes = settings.max_frame_bytes.saturating_mul(limits::COMPLETED_FACTOR);

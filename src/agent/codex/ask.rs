@@ -7,10 +7,9 @@ use crate::agent::ask_user::{self, DECLINED, NO_USER, choices, with_default};
 use crate::agent::json::{Object, text};
 use crate::protocol::json::{number, string};
 use crate::protocol::question::{
-    ALLOW_ALWAYS, ALLOW_ONCE, Answer, Ask, Choice, Choices, Kind, Location, Subject, Validation, check,
+    ALLOW_ALWAYS, ALLOW_ONCE, Answer, Ask, Choice, Choices, Kind, Location, Subject, Validation,
 };
 use crate::protocol::words::{Category, Purpose};
-use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 /// A request of Codex's that waits for an answer.
