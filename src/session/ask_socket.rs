@@ -124,11 +124,6 @@ impl AskSocket {
         })
     }
 
-    /// What must not be seen of it.
-    pub(crate) fn nonce(&self) -> &str {
-        &self.nonce
-    }
-
     /// Where it lies, for the guard to remove if we cannot.
     pub(crate) fn folder(&self) -> &Path {
         &self.folder

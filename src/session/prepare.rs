@@ -24,15 +24,12 @@ pub(crate) struct Ready {
 
 impl Ready {
     /// The start of the run, and the socket by which the agent's model can ask, where that is the way.
-    pub(crate) fn start(self, mut redactor: Redactor, short_secrets: usize) -> (Start, Option<AskSocket>) {
+    pub(crate) fn start(self, redactor: Redactor, short_secrets: usize) -> (Start, Option<AskSocket>) {
         let Ready { mut settings, agent } = self;
         let driver = agent.driver();
         let tool = driver.asks_by(&settings);
         let socket = tool.and_then(|tool| AskSocket::open(tool).ok());
-        if let Some(socket) = &socket {
-            redactor.add(socket.nonce());
-            settings.ask_server = socket.server();
-        }
+        settings.ask_server = socket.as_ref().and_then(AskSocket::server);
         let asking_failed = tool.is_some() && settings.ask_server.is_none();
         let display_name = agent.display_name;
         (Start { settings, driver, display_name, redactor, short_secrets, asking_failed }, socket)

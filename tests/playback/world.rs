@@ -226,7 +226,7 @@ impl World {
 
 /// The server by which a model asks, as it stands in recordings.
 fn ask_server() -> McpServer {
-    let address = "[redacted]:/home/user/tmp/spektacular-000000000000/s";
+    let address = "00000000000000000000000000000000:/home/user/tmp/spektacular-000000000000/s";
     McpServer {
         name: "spektacular".into(),
         command: "/home/user/bin/spektacular".into(),
