@@ -248,7 +248,8 @@ fn a_declined_question_is_told_and_the_agent_goes_on() {
 
 #[test]
 fn a_call_that_is_given_up_withdraws_its_questions() {
-    let ways: [(&str, fn(&mut Server)); 3] = [
+    type GiveUp = fn(&mut Server);
+    let ways: [(&str, GiveUp); 3] = [
         ("cancelled", |server| {
             server.say(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#);
         }),

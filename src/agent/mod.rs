@@ -18,6 +18,10 @@
 //! | `interrupt` | `interrupt` | `turn/interrupt` | open permissions `cancelled`, `session/cancel` | – |
 //! | `finish` | `end_session`, end of input | clean up terminals, end of input | end of input | – |
 //! | `exited` | no result: failed | no result: failed | no result: failed | the exit code decides |
+//!
+//! A model that cannot ask, or not everything, is offered a tool: [`ask_user`] says what it is, and `mcp` is a server that
+//! offers it. Codex takes the tool itself; Claude Code takes the server over its control protocol; an ACP agent starts a
+//! process, which reaches the session by a socket, so that its calls come to the run beside the driver.
 
 pub mod acp;
 pub mod ask_user;
