@@ -213,13 +213,8 @@ pub fn run(setup: Setup) -> Ended {
     for warning in setup.warnings {
         session.step(Event::Warn(Warning::UnsupportedOption, warning));
     }
-    match record {
-        Some(Ok(file)) => session.recorder.get_or_insert_default().add(file),
-        Some(Err(_)) => session.step(Event::Refused(Failure::new(
-            Code::Usage,
-            "--record: the file cannot be written: name one in a directory that you may write to.",
-        ))),
-        None => {}
+    if let Some(file) = record {
+        session.record_into(file);
     }
     if let Some(failure) = setup.refused {
         session.refuse(failure);
@@ -254,6 +249,16 @@ fn writer_thread() -> (Sender<Chunk>, Receiver<Written>) {
 }
 
 impl Session {
+    fn record_into(&mut self, file: std::io::Result<std::fs::File>) {
+        match file {
+            Ok(file) => self.recorder.get_or_insert_default().add(file),
+            Err(_) => self.step(Event::Refused(Failure::new(
+                Code::Usage,
+                "--record: the file cannot be written: name one in a directory that you may write to.",
+            ))),
+        }
+    }
+
     fn now(&self) -> Duration {
         self.began.elapsed()
     }
