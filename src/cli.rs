@@ -33,6 +33,8 @@ pub enum Typed {
     Export(Export),
     /// `open`.
     Open(Box<Open>),
+    /// `ask-server`.
+    AskServer,
     /// `replay`.
     Replay(Replay),
     /// `completions`.
@@ -178,6 +180,7 @@ fn of_command(command: &'static Command, mut parser: lexopt::Parser) -> Result<T
         "protocol" | "man" if !values.is_empty() => Err(format!("{} takes no words.", command.name)),
         "protocol" => Ok(Typed::Print(REFERENCE.into())),
         "man" => Ok(Typed::Man),
+        "ask-server" => Ok(Typed::AskServer),
         "adhoc" => adhoc::read(given, values).map(|adhoc| Typed::Adhoc(Box::new(adhoc))),
         "config" => config::read(given, values).map(Typed::Config),
         "agents" => agents::agents(given, values).map(Typed::Agents),

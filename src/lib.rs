@@ -6,7 +6,8 @@
 //! signals ──────┤                     ┌────────────── pure ───────────────┐
 //! deadlines ────┼──► one select loop ─►│ run::Run::step(now, Event)        │
 //! agent lines ──┤ data (32 lines)     │   ↕ agent::Driver (a line in,      │
-//! agent exit ───┘                     │     neutral events and lines out)  │
+//! ask-server ───┤                     │     neutral events and lines out)  │
+//! agent exit ───┘                     │                                    │
 //!                                     └──────────────┬────────────────────┘
 //!                                                    ▼ effects
 //!   Emit → redact → stamp → Front (JSON or terminal) → outbox → writer thread
@@ -18,7 +19,7 @@
 //! | module | what is there |
 //! |---|---|
 //! | [`cli`], [`help`] | argv → what was asked for; one table of flags for parser, help, completions and manual page |
-//! | [`cmd`] | the commands: `adhoc`, `agents`, `config`, `export`, `open`, `replay`, `completions`, `man` |
+//! | [`cmd`] | the commands: `adhoc`, `agents`, `ask-server`, `config`, `export`, `open`, `replay`, `completions`, `man` |
 //! | [`config`] | the layers of the configuration, its keys, its files, and which of them are trusted |
 //! | [`protocol`] | messages in, frames out; limits, words, questions and the check of answers |
 //! | [`run`] | one run: a pure state machine; questions, policies, deadlines, the ladder that stops an agent |

@@ -29,6 +29,7 @@ fn run(args: Vec<OsString>) -> u8 {
         Ok(Typed::Agents(typed)) => cmd::agents::run(&typed),
         Ok(Typed::Export(typed)) => cmd::export::run(&typed),
         Ok(Typed::Open(typed)) => cmd::open::run(&typed),
+        Ok(Typed::AskServer) => cmd::ask_server::run(),
         Ok(Typed::Replay(replay)) => cmd::replay::run(&replay),
         Err(wrong) => match run {
             Some(output) => cmd::adhoc::refuse(output, Failure::new(Code::Usage, wrong)),

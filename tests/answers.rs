@@ -194,8 +194,14 @@ impl Case {
         assert_eq!(wrong, None);
         let settings = options.resolve("go".into(), "asker".into(), "/w".into());
         let driver = Box::new(Asker { asks, heard: heard_in });
-        let start =
-            Start { settings, display_name: "Asker".into(), driver, redactor: Redactor::new(), short_secrets: 0 };
+        let start = Start {
+            settings,
+            display_name: "Asker".into(),
+            driver,
+            redactor: Redactor::new(),
+            short_secrets: 0,
+            asking_failed: false,
+        };
         let run = Run::new("t", OnEof::Continue, Redactor::new());
         let mut case = Case { run, heard, frames: Vec::new(), stamper: Stamper::new() };
         case.step(0, Event::Start(Origin::default(), Ok(Box::new(start))));

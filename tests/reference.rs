@@ -457,6 +457,8 @@ fn every_limit_is_listed() {
         ("bad answers", limits::BAD_ANSWERS.to_string()),
         ("one argument", limits::ARGUMENT_BYTES.to_string()),
         ("further turns", limits::MARKER_TURNS.to_string()),
+        ("a message", size(limits::TOOL_LINE_BYTES)),
+        ("calls", limits::TOOL_CALLS.to_string()),
         ("any time", limits::SECONDS.to_string()),
         ("`session_id`", size(limits::SESSION_ID_BYTES)),
     ];

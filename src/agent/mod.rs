@@ -19,12 +19,18 @@
 //! | `interrupt` | `interrupt` | `turn/interrupt` | open permissions `cancelled`, `session/cancel` | – |
 //! | `finish` | `end_session`, end of input | clean up terminals, end of input | end of input | – |
 //! | `exited` | no result: failed | no result: failed | no result: failed | the exit code decides |
+//!
+//! A model that cannot ask, or not everything, is offered a tool: [`ask_user`] says what it is, and `mcp` is a server that
+//! offers it. Codex takes the tool itself; Claude Code takes the server over its control protocol; an ACP agent starts a
+//! process, which reaches the session by a socket, so that its calls come to the run beside the driver.
 
 pub mod acp;
+pub mod ask_user;
 pub mod claude;
 pub mod codex;
 pub mod json;
 pub mod lines;
+pub(crate) mod mcp;
 pub mod native;
 pub mod registry;
 mod rpc;
@@ -337,6 +343,16 @@ pub trait Driver: Send {
 
     /// The result that counts is there: tell the agent to leave.
     fn finish(&mut self, turn: &mut Turn);
+
+    /// Whether the agent leaves when it is told to. Else it is not waited for before it is stopped.
+    fn leaves(&self) -> bool {
+        true
+    }
+
+    /// The name of the tool by which its model is to ask, if that needs a server: [`Settings::ask_server`].
+    fn asks_by(&self, _settings: &Settings) -> Option<&'static str> {
+        None
+    }
 
     /// The agent's process ended, and no turn of it had a result. `stderr` is what it said last.
     fn exited(&mut self, exit: AgentExit, alive: bool, stderr: &str) -> TurnOver;

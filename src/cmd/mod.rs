@@ -2,6 +2,7 @@
 
 pub mod adhoc;
 pub mod agents;
+pub mod ask_server;
 pub mod config;
 pub mod export;
 mod last;

@@ -297,6 +297,15 @@ pub const COMMANDS: &[Command] = &[
         examples: &[("spektacular protocol | less", "read it")],
     },
     Command {
+        name: "ask-server",
+        usage: "",
+        about: "ask the user of a run: agents start it",
+        flags: &[],
+        words: Offers::Nothing,
+        more: "It is an MCP server on stdin and stdout. A run gives it to agents whose models have no other way to ask.",
+        examples: &[("spektacular ask-server", "what an agent starts; without a run it says so")],
+    },
+    Command {
         name: "replay",
         usage: "[--strict] FILE | --demo [-- ARGUMENTS...]",
         about: "play the agent's side of a recording",

@@ -36,5 +36,9 @@ pub const BAD_ANSWERS: u32 = 5;
 pub const ARGUMENT_BYTES: usize = 131_071;
 /// Turns that question markers may ask for.
 pub const MARKER_TURNS: u32 = 20;
+/// The longest message of a server that offers `ask_user`, in bytes.
+pub const TOOL_LINE_BYTES: usize = 1 << 20;
+/// Calls of `ask_user` that may wait at once on one connection.
+pub const TOOL_CALLS: usize = 16;
 /// The longest wait, in seconds: longer ones are clamped to it (a hundred years).
 pub const SECONDS: f64 = 3_153_600_000.0;

@@ -204,6 +204,7 @@ impl Options {
             question_markers: self.question_markers.unwrap_or(true),
             raw_prompt: self.raw_prompt.unwrap_or(false),
             metadata: self.metadata,
+            ask_server: None,
         }
     }
 }
@@ -250,6 +251,8 @@ pub struct Settings {
     pub question_markers: bool,
     pub raw_prompt: bool,
     pub metadata: Option<Box<RawValue>>,
+    /// No field of run.start: the server that the agent is to start beside `mcp_servers`, so that its model can ask.
+    pub ask_server: Option<McpServer>,
 }
 
 /// A length of time in seconds: finite, not negative, at most a hundred years.

@@ -1,11 +1,11 @@
 //! Questions of a run: asked, answered, left alone, withdrawn; and those that question markers ask.
 
-use super::Input;
-use super::book::{Absence, Answered, Resolved, Taken};
-use super::live::{Live, MARKERS, Process, UNKNOWN_QUESTION};
+use super::book::{Absence, Answered, Asker, Resolved, Taken};
+use super::live::{Live, Process, UNKNOWN_QUESTION};
 use super::markers;
 use super::work::relative;
-use crate::agent::{AskKey, Reply, Turn};
+use super::{Effect, Input};
+use crate::agent::{Reply, Turn};
 use crate::failure::{Code, Failure};
 use crate::protocol::limits::MARKER_TURNS;
 use crate::protocol::outbound::{About, Body, Outcome, Place, Question, SubjectFrame, Text};
@@ -44,14 +44,12 @@ impl Live {
         }
     }
 
-    pub(super) fn open(&mut self, key: AskKey, asks: Vec<Ask>) {
+    pub(super) fn open(&mut self, asker: Asker, asks: Vec<Ask>) {
         if self.ending.is_some() {
             // Nobody is asked any more; the agent must still not wait for ever.
-            let mut turn = Turn::default();
-            self.driver.answer(&key, &vec![Reply::Declined(None); asks.len()], &mut turn);
-            return self.turn(turn);
+            return self.reply(&asker, vec![Reply::Declined(None); asks.len()]);
         }
-        let group = self.book.add(self.now, key, asks, &self.settings, &self.redactor);
+        let group = self.book.add(self.now, asker, asks, &self.settings, &self.redactor);
         let resolved = self.book.settle(&group, &self.settings);
         let waiting: Vec<String> =
             self.book.open().filter(|(g, _)| g.id == group).map(|(_, member)| member.id.clone()).collect();
@@ -153,14 +151,21 @@ impl Live {
     }
 
     pub(super) fn answer_complete(&mut self) {
-        for (key, replies) in self.book.completed() {
-            if key == AskKey(MARKERS.into()) {
-                self.further_turn(&replies);
-                continue;
+        for (asker, replies) in self.book.completed() {
+            self.reply(&asker, replies);
+        }
+    }
+
+    /// Hands replies to whoever waits for them.
+    fn reply(&mut self, asker: &Asker, replies: Vec<Reply>) {
+        match asker {
+            Asker::Markers => self.further_turn(&replies),
+            Asker::Tool(call) => self.out.push(Effect::ToolReplies { call: *call, replies }),
+            Asker::Agent(key) => {
+                let mut turn = Turn::default();
+                self.driver.answer(key, &replies, &mut turn);
+                self.turn(turn);
             }
-            let mut turn = Turn::default();
-            self.driver.answer(&key, &replies, &mut turn);
-            self.turn(turn);
         }
     }
 
@@ -195,7 +200,7 @@ impl Live {
             return true;
         }
         self.marked.texts = asks.iter().map(|ask| ask.text.clone()).collect();
-        self.open(AskKey(MARKERS.into()), asks);
+        self.open(Asker::Markers, asks);
         true
     }
 
@@ -205,8 +210,14 @@ impl Live {
         }
     }
 
-    pub(super) fn withdraw(&mut self, key: Option<&AskKey>) {
-        let resolved = self.book.withdraw(key);
+    pub(super) fn withdraw(&mut self, asker: Option<&Asker>) {
+        let (resolved, askers) = self.book.withdraw(asker);
+        for asker in askers {
+            // The driver knows what its agent still waits for; of the tool nobody else does.
+            if let Asker::Tool(call) = asker {
+                self.out.push(Effect::ToolWithdrawn { call });
+            }
+        }
         self.resolved(resolved, false, Absence::Timeout, None);
     }
 }

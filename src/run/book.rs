@@ -20,11 +20,22 @@ pub(crate) struct Book {
     groups: Vec<Group>,
 }
 
+/// Who waits for the answers to a group.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Asker {
+    /// The agent, by a request of its dialect.
+    Agent(AskKey),
+    /// The agent, by a call of the tool that we offer it.
+    Tool(u64),
+    /// The markers in what the agent said.
+    Markers,
+}
+
 /// Questions that the agent asked together.
 #[derive(Debug)]
 pub(crate) struct Group {
     pub(crate) id: String,
-    pub(crate) key: AskKey,
+    pub(crate) asker: Asker,
     pub(crate) members: Vec<Member>,
     deadline: Duration,
 }
@@ -134,7 +145,7 @@ impl Book {
     pub(crate) fn add(
         &mut self,
         now: Duration,
-        key: AskKey,
+        asker: Asker,
         asks: Vec<Ask>,
         settings: &Settings,
         redactor: &Redactor,
@@ -146,7 +157,7 @@ impl Book {
             .map(|ask| Member { id: self.next_id(), shown: shown(&ask, redactor), ask, attempt: 1, reply: None })
             .collect();
         let deadline = now + settings.question_timeout.duration();
-        self.groups.push(Group { id: id.clone(), key, members, deadline });
+        self.groups.push(Group { id: id.clone(), asker, members, deadline });
         id
     }
 
@@ -220,21 +231,25 @@ impl Book {
         Taken::Resolved(Box::new(resolved))
     }
 
-    /// Withdraws the questions of one request, or of all.
-    pub(crate) fn withdraw(&mut self, key: Option<&AskKey>) -> Vec<Resolved> {
-        let (gone, kept) = self.groups.drain(..).partition(|group| key.is_none_or(|key| group.key == *key));
+    /// Withdraws the questions of one asker, or of all. Also gives those who asked them.
+    pub(crate) fn withdraw(&mut self, asker: Option<&Asker>) -> (Vec<Resolved>, Vec<Asker>) {
+        let (gone, kept) = self.groups.drain(..).partition(|group| asker.is_none_or(|asker| group.asker == *asker));
         self.groups = kept;
         let gone: Vec<Group> = gone;
+        let askers = gone.iter().map(|group| group.asker.clone()).collect();
         let open = gone.into_iter().flat_map(|group| group.members).filter(|m| m.reply.is_none());
-        open.map(|mut member| member.resolve(Reply::Declined(None), Resolution::Withdrawn, false)).collect()
+        let resolved = open.map(|mut member| member.resolve(Reply::Declined(None), Resolution::Withdrawn, false));
+        (resolved.collect(), askers)
     }
 
     /// Takes out the groups that are resolved as a whole, with a reply for each question.
-    pub(crate) fn completed(&mut self) -> Vec<(AskKey, Vec<Reply>)> {
+    pub(crate) fn completed(&mut self) -> Vec<(Asker, Vec<Reply>)> {
         let (done, open) = self.groups.drain(..).partition(|group| group.members.iter().all(|m| m.reply.is_some()));
         self.groups = open;
         let done: Vec<Group> = done;
-        done.into_iter().map(|group| (group.key, group.members.into_iter().filter_map(|m| m.reply).collect())).collect()
+        done.into_iter()
+            .map(|group| (group.asker, group.members.into_iter().filter_map(|m| m.reply).collect()))
+            .collect()
     }
 
     /// The time that a question has left.

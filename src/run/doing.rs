@@ -1,6 +1,7 @@
 //! What the agent does in a run: its lines become events, and these become frames.
 
 use super::Effect;
+use super::book::Asker;
 use super::live::{Heard, Live, Process};
 use super::markers::{self, Cutter};
 use super::messages::{Finder, Piece};
@@ -104,9 +105,9 @@ impl Live {
             }
             agent::Event::Usage(more) => self.used(more),
             agent::Event::Changed { path, action } => self.changed(&path, action),
-            agent::Event::Ask { key, asks } => self.open(key, asks),
+            agent::Event::Ask { key, asks } => self.open(Asker::Agent(key), asks),
             agent::Event::AskWithdrawn { key } => {
-                self.withdraw(Some(&key));
+                self.withdraw(Some(&Asker::Agent(key)));
                 self.running_again();
             }
             agent::Event::Retrying { text } => {
@@ -194,7 +195,7 @@ impl Live {
         }
         let outcome = self.outcome(over);
         self.withdraw(None);
-        self.ending = Some(Ending::after_result(self.now, outcome));
+        self.ending = Some(Ending::after_result(self.now, outcome, self.driver.leaves()));
         self.finish_agent();
     }
 

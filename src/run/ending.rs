@@ -22,7 +22,7 @@ impl Live {
         if self.ending.is_some() {
             return;
         }
-        self.ending = Some(Ending::stop(self.now, outcome));
+        self.ending = Some(Ending::stop(self.now, outcome, self.driver.leaves()));
         self.withdraw(None);
         if matches!(self.ending, Some(Ending { outcome: Outcome::Cancelled { .. }, .. })) {
             self.status(Status::Cancelling, "Cancelling", reply_to);

@@ -1,6 +1,6 @@
 //! A run that has an agent: what the agent's events, the orchestrator's messages and the clock make of it.
 
-use super::book::{Absence, Book};
+use super::book::{Absence, Asker, Book};
 use super::markers::Cutter;
 use super::messages::{Finder, Messages};
 use super::stop::Ending;
@@ -83,9 +83,6 @@ pub(super) struct Heard {
     pub(super) finder: Finder,
 }
 
-/// The key of the group that question markers make; no driver has such a key.
-pub(super) const MARKERS: &str = "\0markers";
-
 pub(super) struct Clocks {
     /// The whole run's limit, once the agent runs.
     pub(super) run: Option<Duration>,
@@ -107,7 +104,7 @@ impl Live {
         reply_to: Option<String>,
         start: Start,
     ) -> Result<Box<Live>, Box<Refusal>> {
-        let Start { mut settings, display_name, mut driver, redactor, short_secrets } = start;
+        let Start { mut settings, display_name, mut driver, redactor, short_secrets, asking_failed } = start;
         let mut turn = Turn::default();
         let launch = match driver.launch(&settings, &mut turn) {
             Ok(launch) => launch,
@@ -157,6 +154,10 @@ impl Live {
         live.emit(Body::Started(Box::new(started)), reply_to.clone());
         if short_secrets > 0 {
             live.warn(Warning::ShortSecret, "A secret is too short or too plain to be redacted", reply_to);
+        }
+        if asking_failed {
+            let text = "The model is not offered the tool ask_user: no socket could be made for temporary files";
+            live.warn(Warning::UnsupportedOption, text, None);
         }
         live.turn(turn);
         live.start(Box::new(launch));
@@ -216,6 +217,15 @@ impl Live {
             }
             Event::Line(line) => self.line(line),
             Event::More => self.more(),
+            Event::ToolAsk { call, asks } => {
+                self.clocks.active = self.now;
+                self.open(Asker::Tool(call), asks);
+            }
+            Event::ToolAskWithdrawn { call } => {
+                self.clocks.active = self.now;
+                self.withdraw(Some(&Asker::Tool(call)));
+                self.running_again();
+            }
             Event::Ignored(count) => {
                 let text = format!("{count} messages were ignored while stdout was not read");
                 self.warn(Warning::MalformedMessage, &text, None);
@@ -232,7 +242,7 @@ impl Live {
 
     /// The outcome, unless it was decided before.
     pub(super) fn decide(&mut self, outcome: Outcome) {
-        self.ending.get_or_insert_with(|| Ending::after_result(self.now, outcome));
+        self.ending.get_or_insert_with(|| Ending::after_result(self.now, outcome, self.driver.leaves()));
     }
 
     // Frames.

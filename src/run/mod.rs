@@ -15,7 +15,7 @@ mod work;
 
 pub use book::Answered;
 
-use crate::agent::{Driver, Launch};
+use crate::agent::{Driver, Launch, Reply};
 use crate::failure::{Code, Failure};
 use crate::protocol::inbound::is_run_id;
 use crate::protocol::limits::HELD_WARNINGS;
@@ -41,6 +41,8 @@ pub struct Start {
     pub redactor: Redactor,
     /// Fields of run.start's `secrets` that are too short to redact.
     pub short_secrets: usize,
+    /// Whether the model was to be offered a tool to ask with, and that was not possible.
+    pub asking_failed: bool,
 }
 
 /// A run.start that cannot be carried out.
@@ -96,6 +98,18 @@ pub enum Event<'a> {
     SpawnFailed(Failure),
     /// A line of the agent's.
     Line(crate::agent::Line<'a>),
+    /// The agent's model asks by the tool that it is offered. `call` names the call.
+    ToolAsk {
+        /// Which call; unique in a run.
+        call: u64,
+        /// What is asked; at least one.
+        asks: Vec<Ask>,
+    },
+    /// Nobody waits for this call's answers any more.
+    ToolAskWithdrawn {
+        /// Which call.
+        call: u64,
+    },
     /// There is room for the next part of a line that was too long to be taken at once.
     More,
     /// The agent's whole tree is gone and its output was read to the end.
@@ -164,6 +178,18 @@ pub enum Effect {
     Spawn(Box<Launch>, Box<Settings>),
     /// A line for the agent, without its LF.
     ToAgent(String),
+    /// Every question of a call of the tool is resolved.
+    ToolReplies {
+        /// Which call.
+        call: u64,
+        /// One each, in the order they were asked.
+        replies: Vec<Reply>,
+    },
+    /// Nobody answers this call any more.
+    ToolWithdrawn {
+        /// Which call.
+        call: u64,
+    },
     /// End the agent's stdin, after what was sent.
     CloseAgentInput,
     /// Stop the agent's processes.

@@ -35,23 +35,26 @@ pub(crate) struct Ending {
     pub(crate) due: Option<Duration>,
     /// Whether we stopped the agent, rather than let it leave after its result.
     pub(crate) stopped: bool,
+    /// Whether the agent leaves when it is told to. Else it is not waited for.
+    leaves: bool,
 }
 
 impl Ending {
-    /// After the agent's result.
-    pub(crate) fn after_result(now: Duration, outcome: Outcome) -> Ending {
-        Ending { outcome, stage: Stage::Leaving, due: Some(now + LEAVE), stopped: false }
+    /// After the agent's result. `leaves`: whether it leaves when it is told to.
+    pub(crate) fn after_result(now: Duration, outcome: Outcome, leaves: bool) -> Ending {
+        let due = if leaves { now + LEAVE } else { now };
+        Ending { outcome, stage: Stage::Leaving, due: Some(due), stopped: false, leaves }
     }
 
     /// Against the agent's will.
-    pub(crate) fn stop(now: Duration, outcome: Outcome) -> Ending {
-        Ending { outcome, stage: Stage::Interrupted, due: Some(now + RUNG), stopped: true }
+    pub(crate) fn stop(now: Duration, outcome: Outcome, leaves: bool) -> Ending {
+        Ending { outcome, stage: Stage::Interrupted, due: Some(now + RUNG), stopped: true, leaves }
     }
 
     /// The next rung; what it needs done is the caller's.
     pub(crate) fn advance(&mut self, now: Duration) -> Stage {
         (self.stage, self.due) = match self.stage {
-            Stage::Interrupted => (Stage::Leaving, Some(now + RUNG)),
+            Stage::Interrupted => (Stage::Leaving, Some(if self.leaves { now + RUNG } else { now })),
             Stage::Leaving => (Stage::Terminated, Some(now + GRACE)),
             Stage::Terminated | Stage::Killed => (Stage::Killed, None),
         };

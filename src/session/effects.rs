@@ -1,5 +1,6 @@
 //! What a run wants done, done: frames, the agent's process, its stdin, its signals.
 
+use super::ask_socket::AskSocket;
 use super::child::Agent;
 use super::git::Baseline;
 use super::guard::Guard;
@@ -36,6 +37,12 @@ impl Session {
                     if let Some(agent) = &self.agent {
                         agent.send(line);
                     }
+                }
+                Effect::ToolReplies { call, replies } => {
+                    self.asking.iter_mut().for_each(|socket| socket.reply(call, &replies));
+                }
+                Effect::ToolWithdrawn { call } => {
+                    self.asking.iter_mut().for_each(|socket| socket.withdraw(call));
                 }
                 Effect::CloseAgentInput => self.close_input(),
                 Effect::Stop(method) => {
@@ -126,7 +133,7 @@ impl Session {
         let first = self.baseline.is_none();
         if first {
             // Without a guard the run goes on: it only matters if this process is killed.
-            self.guard = Guard::start(&self.nonce).ok();
+            self.guard = Guard::start(&self.nonce, self.asking.as_ref().map(AskSocket::folder)).ok();
             self.baseline = Some(Baseline::begin(&settings.cwd, GIT_LIMIT));
         }
         if let Some(guard) = &self.guard {

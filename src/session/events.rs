@@ -1,6 +1,7 @@
 //! What comes to a session (signals, messages, lines of the agent, the ends of its processes), turned into the events
 //! of a run.
 
+use super::ask_socket::{Happened, Heard};
 use super::child::{Data, Process};
 use super::sources::Control;
 use super::writer::write_now;
@@ -129,7 +130,11 @@ impl Session {
                 Event::Start(
                     origin,
                     match start {
-                        Ok(ready) => Ok(Box::new(ready.start(redactor, short_secrets))),
+                        Ok(ready) => {
+                            let (start, asking) = ready.start(redactor, short_secrets);
+                            self.asking = asking;
+                            Ok(Box::new(start))
+                        }
                         Err(failure) => Err(Box::new(Refusal { failure, metadata, redactor: Some(redactor) })),
                     },
                 )
@@ -206,6 +211,16 @@ impl Session {
             self.record(|| Moment::Stderr(line));
         }
         self.settle_recording(false);
+    }
+
+    /// The agent's model asks, or does not wait any more.
+    pub(super) fn heard(&mut self, heard: Heard) {
+        for happened in self.asking.as_mut().map(|socket| socket.hear(heard)).unwrap_or_default() {
+            self.step(match happened {
+                Happened::Asked(call, asks) => Event::ToolAsk { call, asks },
+                Happened::Withdrawn(call) => Event::ToolAskWithdrawn { call },
+            });
+        }
     }
 
     pub(super) fn more(&mut self) {

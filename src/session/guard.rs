@@ -15,6 +15,7 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use super::ask_socket;
 use super::process::{Id, proc_is_ours, start_time};
 use super::tree::{Signal, Tree};
 
@@ -23,6 +24,8 @@ pub const GUARD_ARGUMENT: &str = "__guard";
 /// Environment variable with the nonce for the guard. It is not the marker of the tree, or the guard
 /// would be swept with it.
 pub const GUARD_NONCE: &str = "SPEKTACULAR_GUARD";
+/// Environment variable with the folder of the run's socket, which the guard removes after a kill.
+const GUARD_FOLDER: &str = "SPEKTACULAR_GUARD_FOLDER";
 
 /// From SIGTERM to SIGKILL. All must be gone a second after we are.
 const TERM_WAIT: Duration = Duration::from_millis(200);
@@ -40,15 +43,15 @@ pub struct Guard {
 }
 
 impl Guard {
-    /// Starts the guard for the tree with this nonce; call it before the agent is spawned. The error
+    /// Starts the guard for the tree with this nonce, and for this folder of a socket; call it before the agent is spawned. The error
     /// is a text for a diagnostic: the run can go on without a guard.
-    pub fn start(nonce: &str) -> Result<Guard, String> {
+    pub fn start(nonce: &str, folder: Option<&Path>) -> Result<Guard, String> {
         if !proc_is_ours() {
             return Err("no guard: /proc is not mounted or not that of this PID namespace".into());
         }
         let mut reason = "this program's file was not found".to_owned();
         for program in own_paths(env::args_os().next(), env::var_os("PATH")) {
-            match spawn(&program, nonce) {
+            match spawn(&program, nonce, folder) {
                 Ok(guard) => return Ok(guard),
                 Err(error) => reason = error.to_string(),
             }
@@ -79,10 +82,12 @@ impl Guard {
     }
 }
 
-fn spawn(program: &Path, nonce: &str) -> io::Result<Guard> {
+fn spawn(program: &Path, nonce: &str, folder: Option<&Path>) -> io::Result<Guard> {
     let mut child = Command::new(program)
         .arg(GUARD_ARGUMENT)
         .env(GUARD_NONCE, nonce)
+        .env_remove(GUARD_FOLDER)
+        .envs(folder.map(|folder| (GUARD_FOLDER, folder)))
         .current_dir("/")
         // Away from Ctrl-C and from the group that a shell ends.
         .process_group(0)
@@ -128,7 +133,13 @@ pub fn run_guard(stdin: impl Read) -> i32 {
     }
     match listen(stdin) {
         Heard::Done => 0,
-        Heard::End { leader } => end_tree(nonce, leader),
+        Heard::End { leader } => {
+            let code = end_tree(nonce, leader);
+            if let Some(folder) = env::var_os(GUARD_FOLDER) {
+                ask_socket::remove(Path::new(&folder));
+            }
+            code
+        }
     }
 }
 

@@ -5,6 +5,7 @@
 //! wants. Two gates bound memory: nothing is taken from the agent while the outbox is full, and the send to the writer
 //! is one arm of the select, so that a stdout nobody reads never keeps a cancel from being served.
 
+mod ask_socket;
 mod child;
 mod debug;
 mod doors;
@@ -19,6 +20,7 @@ pub mod plan;
 mod prepare;
 mod process;
 pub mod query;
+mod relay;
 mod script;
 mod sources;
 mod stderr;
@@ -30,6 +32,7 @@ pub use child::not_found as agent_not_found;
 pub use debug::DebugLog;
 pub use doors::{Front, JsonFront, Typed};
 pub use prepare::redactor_for;
+pub use relay::relay;
 pub use script::Script;
 pub use sources::{Awaited, Control, First, Source, end_by, stdout_is_closed};
 pub use tree::nonce;
@@ -45,6 +48,7 @@ use crate::protocol::request::{Options, Settings};
 use crate::protocol::words::{Source as CancelSource, Warning};
 use crate::recording::{self, Piece, Recorder};
 use crate::run::{Event, OnEof, Run};
+use ask_socket::{AskSocket, Heard};
 use child::{Agent, Data, Process};
 use crossbeam_channel::{Receiver, Sender, at, bounded, never, select_biased};
 use guard::Guard;
@@ -133,6 +137,8 @@ struct Session {
     /// The pieces of messages in the line that is being dealt with.
     said: Vec<Piece>,
     agent: Option<Agent>,
+    /// Where the agent's model asks, if it is offered that.
+    asking: Option<AskSocket>,
     guard: Option<Guard>,
     end: AgentEnd,
     /// What the working directory was like before the agent ran.
@@ -194,6 +200,7 @@ pub fn run(setup: Setup) -> Ended {
         taken: 0,
         said: Vec::new(),
         agent: None,
+        asking: None,
         guard: None,
         end: AgentEnd::default(),
         baseline: None,
@@ -211,13 +218,8 @@ pub fn run(setup: Setup) -> Ended {
     for warning in setup.warnings {
         session.step(Event::Warn(Warning::UnsupportedOption, warning));
     }
-    match record {
-        Some(Ok(file)) => session.recorder.get_or_insert_default().add(file),
-        Some(Err(_)) => session.step(Event::Refused(Failure::new(
-            Code::Usage,
-            "--record: the file cannot be written: name one in a directory that you may write to.",
-        ))),
-        None => {}
+    if let Some(file) = record {
+        session.record_into(file);
     }
     if let Some(failure) = setup.refused {
         session.refuse(failure);
@@ -252,6 +254,16 @@ fn writer_thread() -> (Sender<Chunk>, Receiver<Written>) {
 }
 
 impl Session {
+    fn record_into(&mut self, file: std::io::Result<std::fs::File>) {
+        match file {
+            Ok(file) => self.recorder.get_or_insert_default().add(file),
+            Err(_) => self.step(Event::Refused(Failure::new(
+                Code::Usage,
+                "--record: the file cannot be written: name one in a directory that you may write to.",
+            ))),
+        }
+    }
+
     fn now(&self) -> Duration {
         self.began.elapsed()
     }
@@ -279,6 +291,7 @@ impl Session {
             let timer = self.wake_at().map_or_else(never, at);
             let sink = chunks.as_ref().filter(|_| !self.outbox.is_empty()).unwrap_or(&nowhere);
             let (data, process) = self.agent_channels();
+            let asks = self.asks();
             let more = if self.run.has_more() && !self.outbox.is_full() { at(Instant::now()) } else { never() };
             // Messages go before the agent's lines, but a flood of them must not keep these away for ever.
             let flooded = self.controls_in_row >= CONTROLS_IN_ROW && !data.is_empty();
@@ -306,6 +319,7 @@ impl Session {
                     Ok(message) => self.controlled(message),
                     Err(_) => control = never(),
                 },
+                recv(asks) -> heard => heard.into_iter().for_each(|heard| self.heard(heard)),
                 recv(more) -> _ => self.more(),
                 recv(data) -> item => match item {
                     Ok(item) => self.data(item),
@@ -329,6 +343,12 @@ impl Session {
         (data, if self.end.swept.is_some() { never() } else { agent.process.clone() })
     }
 
+    /// What the agent's model asks. Like its lines it waits for an orchestrator that does not read.
+    fn asks(&self) -> Receiver<Heard> {
+        let socket = self.asking.as_ref().filter(|_| !self.outbox.is_full() && !self.finished);
+        socket.map_or_else(never, |socket| socket.heard.clone())
+    }
+
     fn ended(mut self, code: Option<u8>) -> Ended {
         self.settle_recording(true);
         if self.recorder.as_ref().is_some_and(Recorder::failed) {
@@ -350,9 +370,10 @@ impl Session {
 
     fn wake_at(&self) -> Option<Instant> {
         let run = self.run.next_deadline().map(|deadline| self.began + deadline);
+        let progress = self.asking.as_ref().and_then(AskSocket::progress_at);
         // While something waits to be written, what is new would only wait behind it.
         let front = self.front.wake_at().filter(|_| self.outbox.is_empty());
-        [run, self.unread_until(), front].into_iter().flatten().min()
+        [run, progress, self.unread_until(), front].into_iter().flatten().min()
     }
 
     /// After a stop, and once the agent's tree is gone, when an orchestrator that does not read has been waited for
@@ -412,6 +433,9 @@ impl Session {
         if self.outbox.is_full() && self.agent.as_ref().is_some_and(|agent| !agent.data.is_empty()) {
             // It is not the agent that is silent: nobody listens.
             self.step(Event::NotRead);
+        }
+        if let Some(socket) = &mut self.asking {
+            socket.progress();
         }
         self.step(Event::Tick);
         if self.outbox.is_empty() && self.front.wake_at().is_some_and(|at| at <= Instant::now()) {

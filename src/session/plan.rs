@@ -41,8 +41,8 @@ pub fn plan(start: Options, setup: &Setup) -> Result<Plan, Failure> {
     let (options, agent) = prepare::layers(start, &setup.defaults, &setup.base, &setup.agents);
     let (redactor, _) = prepare::redactor_for(&options, agent);
     let ready = prepare::settings(options, None, agent, &setup.agents)?;
-    let settings = ready.settings.clone();
-    let mut start = ready.start(Redactor::new(), 0);
+    let (mut start, _socket) = ready.start(Redactor::new(), 0);
+    let settings = start.settings.clone();
     let mut turn = Turn::default();
     let launch = start.driver.launch(&settings, &mut turn)?;
     let theirs = environment(&launch, &settings, &nonce());

@@ -1,6 +1,7 @@
 //! A run.start → what a run needs: the agent's driver, a working directory that exists, a redactor that knows every
 //! secret. The file system and the environment are looked at here, so that the run itself needs neither.
 
+use super::ask_socket::AskSocket;
 use crate::agent::registry::{self, Agent, Agents};
 use crate::failure::{Code, Failure};
 use crate::protocol::question::{Given, PathFact};
@@ -22,9 +23,16 @@ pub(crate) struct Ready {
 }
 
 impl Ready {
-    pub(crate) fn start(self, redactor: Redactor, short_secrets: usize) -> Start {
-        let Ready { settings, agent } = self;
-        Start { settings, driver: agent.driver(), display_name: agent.display_name, redactor, short_secrets }
+    /// The start of the run, and the socket by which the agent's model can ask, where that is the way.
+    pub(crate) fn start(self, redactor: Redactor, short_secrets: usize) -> (Start, Option<AskSocket>) {
+        let Ready { mut settings, agent } = self;
+        let driver = agent.driver();
+        let tool = driver.asks_by(&settings);
+        let socket = tool.and_then(|tool| AskSocket::open(tool).ok());
+        settings.ask_server = socket.as_ref().and_then(AskSocket::server);
+        let asking_failed = tool.is_some() && settings.ask_server.is_none();
+        let display_name = agent.display_name;
+        (Start { settings, driver, display_name, redactor, short_secrets, asking_failed }, socket)
     }
 }
 

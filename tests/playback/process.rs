@@ -4,6 +4,7 @@ use super::case::{Case, Directive, fits, with_ids};
 use super::world::Frame;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
+use spektacular::recording::Moment;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -77,7 +78,10 @@ fn prepare(dir: &TempDir, case: &Case) -> PathBuf {
     }
     let agent = path("bin").join(&case.recording.header.argv[0]);
     let recording = case.recording_path();
-    let script = format!("#!/bin/sh\nexec '{BINARY}' replay --strict '{}' -- \"$@\"\n", recording.display());
+    // An agent that ended by itself did so though it was told by a signal; the replay knows nothing of signals.
+    let own_end = matches!(case.recording.moments.last(), Some((_, Moment::Exit(_))));
+    let trap = if own_end { "trap '' TERM\n" } else { "" };
+    let script = format!("#!/bin/sh\n{trap}exec '{BINARY}' replay --strict '{}' -- \"$@\"\n", recording.display());
     fs::write(&agent, script).expect("the agent's script");
     fs::set_permissions(&agent, fs::Permissions::from_mode(0o755)).expect("chmod");
     path("work").canonicalize().expect("work")

@@ -9,7 +9,7 @@ use spektacular::protocol::inbound::{self, Inbound, Message};
 use spektacular::protocol::limits;
 use spektacular::protocol::outbound::AgentExit;
 use spektacular::protocol::question::Given;
-use spektacular::protocol::request::Options;
+use spektacular::protocol::request::{McpServer, Options};
 use spektacular::protocol::words::Source;
 use spektacular::redact::Redactor;
 use spektacular::run::{Answered, Effect, Event, Gone, Input, Method, OnEof, Origin, Refusal, Run, Start};
@@ -201,10 +201,13 @@ impl World {
         let agent = self.agents.find(&name).unwrap_or_else(|| panic!("no agent {name}"));
         let options = options.over(agent.defaults());
         let prompt = options.prompt.clone().expect("a prompt");
-        let settings = options.resolve(prompt, agent.name.clone(), self.cwd.clone().into());
+        let mut settings = options.resolve(prompt, agent.name.clone(), self.cwd.clone().into());
+        let driver = agent.driver();
+        settings.ask_server = driver.asks_by(&settings).map(|_| ask_server());
         let mut redactor = Redactor::new();
         let short_secrets = settings.secrets.iter().filter(|secret| !redactor.add(secret)).count();
-        Start { settings, display_name: agent.display_name.clone(), driver: agent.driver(), redactor, short_secrets }
+        let display_name = agent.display_name.clone();
+        Start { settings, display_name, driver, redactor, short_secrets, asking_failed: false }
     }
 
     /// The agent's process is gone, and all that came from it.
@@ -227,6 +230,17 @@ impl World {
             self.step(Event::Tick);
         }
         self.at(at);
+    }
+}
+
+/// The server by which a model asks, as it stands in recordings.
+fn ask_server() -> McpServer {
+    let address = "00000000000000000000000000000000:/home/user/tmp/spektacular-000000000000/s";
+    McpServer {
+        name: "spektacular".into(),
+        command: "/home/user/bin/spektacular".into(),
+        args: vec!["ask-server".into()],
+        env: [("SPEKTACULAR_ASK".to_owned(), address.to_owned())].into(),
     }
 }
 

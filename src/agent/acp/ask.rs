@@ -36,7 +36,9 @@ impl Acp {
         let id = self.learn(&about)?;
         self.called = true;
         self.end_message(turn);
-        self.show(&id, turn);
+        if !self.calls.get(&id)?.is_own() {
+            self.show(&id, turn);
+        }
         let call = self.calls.get(&id)?;
         let locations = call.locations().iter();
         let subject = Subject {
@@ -246,6 +248,11 @@ impl Pending {
             Pending::Permission { .. } => json!({"outcome": {"outcome": "cancelled"}}),
             Pending::Form(_) => json!({"action": "cancel"}),
         }
+    }
+
+    /// The result that allows it once.
+    pub(super) fn allowed(&self) -> Value {
+        self.respond(&[Reply::Answer(Answer::One(ALLOW_ONCE.into()))])
     }
 
     /// The result for these replies.

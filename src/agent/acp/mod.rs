@@ -22,7 +22,7 @@ use self::updates::{Call, Said};
 use super::json::{Object, without_controls};
 use super::rpc::{self, Message};
 use super::text::Answer;
-use super::{AskKey, Base, Driver, Event, Launch, Line, Reply, Turn, TurnOver};
+use super::{AskKey, Base, Driver, Event, Launch, Line, Reply, Turn, TurnOver, ask_user};
 use crate::failure::Failure;
 use crate::protocol::limits;
 use crate::protocol::outbound::{AgentExit, Capabilities, Usage};
@@ -76,6 +76,8 @@ pub struct Acp {
     /// Whether the tokens of some turn are not known.
     uncounted: bool,
     raw_prompt: bool,
+    /// Whether the model is offered a tool of ours to ask with.
+    offers_asking: bool,
 }
 
 impl Acp {
@@ -106,6 +108,7 @@ impl Acp {
             used: Usage::default(),
             uncounted: false,
             raw_prompt: false,
+            offers_asking: false,
         }
     }
 
@@ -136,6 +139,10 @@ impl Acp {
         if self.cancelling {
             turn.send.push(rpc::result(id, &pending.cancelled()));
             return;
+        }
+        if pending.call().and_then(|call| self.calls.get(call)).is_some_and(Call::is_own) {
+            // The user is asked by it; to be asked before that would help nobody.
+            return turn.send.push(rpc::result(id, &pending.allowed()));
         }
         self.end_message(turn);
         let key = AskKey(id.to_owned());
@@ -189,7 +196,10 @@ impl Acp {
 impl Driver for Acp {
     fn capabilities(&self) -> Capabilities {
         Capabilities {
-            questions: vec![QuestionKind::Confirm, QuestionKind::Select, QuestionKind::Text],
+            questions: match self.offers_asking {
+                true => QuestionKind::ALL.to_vec(),
+                false => vec![QuestionKind::Confirm, QuestionKind::Select, QuestionKind::Text],
+            },
             resume: self.resumes,
             deltas: Some(true),
             structured_output: Some(false),
@@ -205,9 +215,12 @@ impl Driver for Acp {
         self.answer_bytes = settings.max_frame_bytes.saturating_mul(limits::COMPLETED_FACTOR);
         self.outputs = settings.progress == Level::Full;
         self.raw_prompt = settings.raw_prompt;
+        self.offers_asking = settings.ask_server.is_some();
+        ask_user::warn_if_taken(settings, turn);
         let mut first = Turn::default();
         self.initialize(&mut first);
-        let env = self.profile.env.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        let asking = self.profile.asking_env.iter().filter(|_| self.offers_asking);
+        let env = self.profile.env.iter().chain(asking).map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
         Ok(Launch { send: first.send, ..self.base.launch("acp", args, env.collect()) })
     }
 
@@ -254,6 +267,14 @@ impl Driver for Acp {
 
     fn finish(&mut self, turn: &mut Turn) {
         turn.close_input = true;
+    }
+
+    fn leaves(&self) -> bool {
+        self.profile.leaves_servers || self.start.server_names.is_empty()
+    }
+
+    fn asks_by(&self, settings: &Settings) -> Option<&'static str> {
+        ask_user::is_wanted(settings).then_some(self.profile.ask_tool)
     }
 
     fn exited(&mut self, _exit: AgentExit, alive: bool, _stderr: &str) -> TurnOver {

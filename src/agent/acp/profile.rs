@@ -1,8 +1,8 @@
 //! What differs between the agents that speak ACP. A further agent is a further profile here.
 
 use super::native;
-use crate::agent::Program;
 use crate::agent::native::{NONE, Native};
+use crate::agent::{Program, ask_user};
 
 /// One agent's ways.
 #[derive(Debug)]
@@ -21,10 +21,36 @@ pub struct Profile {
     pub(super) names_tools: bool,
     /// Whether a denied permission ends its turn.
     pub(super) stops_when_denied: bool,
+    /// What our own tool is called.
+    pub(super) ask_tool: &'static str,
+    /// How it names a call of our own tool, in what it says before the call. `None`: not known, so such a call needs the
+    /// user's leave like any other.
+    pub(super) own_call: Option<OwnCall>,
+    /// What else its environment holds where our tool is offered.
+    pub(super) asking_env: &'static [(&'static str, &'static str)],
+    /// Whether it leaves at the end of its input while it has MCP servers.
+    pub(super) leaves_servers: bool,
     /// Whether a turn's token counts cover all its requests. Else they are those of the last.
     pub(super) counts_turns: bool,
     /// What it is beside ACP.
     pub(crate) native: &'static Native,
+}
+
+/// The name of a call of our own tool. Names are built of a server's and a tool's, so that another server's tool could
+/// have the same: no server whose name begins like ours is let in, and both parts must fit.
+#[derive(Debug)]
+pub(super) struct OwnCall {
+    /// What its title is.
+    pub(super) title: &'static str,
+    /// What its id begins with.
+    pub(super) id: &'static str,
+}
+
+impl OwnCall {
+    /// Whether this is such a call, by what is first said of it. The agents' own tools are of other kinds.
+    pub(super) fn fits(&self, id: &str, title: Option<&str>, kind: Option<&str>) -> bool {
+        title == Some(self.title) && id.starts_with(self.id) && matches!(kind, None | Some("other"))
+    }
 }
 
 /// The ways of the agent that this program starts, wherever it is installed; else of the agent with this name, which
@@ -53,6 +79,11 @@ pub static GEMINI: Profile = Profile {
     env: &[("GEMINI_CLI_NO_RELAUNCH", "true")],
     names_tools: false,
     stops_when_denied: false,
+    // It hides every tool with the name of its own ask_user, which it does not offer over ACP.
+    ask_tool: "ask_the_user",
+    own_call: Some(OwnCall { title: "ask_the_user (spektacular MCP Server)", id: "mcp_spektacular_ask_the_user__" }),
+    asking_env: &[],
+    leaves_servers: false,
     counts_turns: true,
     native: &native::GEMINI,
 };
@@ -74,6 +105,14 @@ pub static OPENCODE: Profile = Profile {
     ],
     names_tools: true,
     stops_when_denied: true,
+    ask_tool: ask_user::TOOL,
+    own_call: Some(OwnCall { title: "spektacular_ask_user", id: "" }),
+    // As above, and without a question before each question.
+    asking_env: &[(
+        "OPENCODE_PERMISSION",
+        r#"{"*":"ask","bash":"ask","edit":"ask","webfetch":"ask","task":"ask","external_directory":"ask","spektacular_ask_user":"allow"}"#,
+    )],
+    leaves_servers: true,
     counts_turns: false,
     native: &native::OPENCODE,
 };
@@ -87,6 +126,10 @@ pub static GENERIC: Profile = Profile {
     env: &[],
     names_tools: false,
     stops_when_denied: false,
+    ask_tool: ask_user::TOOL,
+    own_call: None,
+    asking_env: &[],
+    leaves_servers: true,
     counts_turns: false,
     native: &NONE,
 };

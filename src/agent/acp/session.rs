@@ -50,6 +50,7 @@ pub(super) struct Start {
 impl Start {
     pub(super) fn new(settings: &Settings, profile: &Profile) -> Start {
         // ACP has no place for a system prompt.
+        let servers = || settings.mcp_servers.iter().chain(&settings.ask_server);
         let system = settings.system_prompt.as_ref().filter(|text| !text.is_empty());
         Start {
             prompt: match system {
@@ -59,8 +60,8 @@ impl Start {
             cwd: settings.cwd.to_string_lossy().into_owned(),
             resume: settings.session_id.clone(),
             model: settings.model.clone().filter(|_| profile.model_flag.is_none()),
-            servers: settings.mcp_servers.iter().map(server).collect(),
-            server_names: settings.mcp_servers.iter().map(|server| server.name.clone()).collect(),
+            servers: servers().map(server).collect(),
+            server_names: servers().map(|server| server.name.clone()).collect(),
             ..Start::default()
         }
     }

@@ -185,3 +185,56 @@ fn a_question_is_withdrawn_when_its_call_fails_and_when_the_turn_ends() {
     let end = json!({"jsonrpc": "2.0", "id": 3, "result": {"stopReason": "end_turn"}});
     assert_eq!(withdrawn(&hear(&mut driver, &end).1), ["0"]);
 }
+
+/// A driver whose model is offered our tool, in a turn.
+fn asking(profile: &'static Profile) -> Acp {
+    let mut driver = in_a_turn(profile);
+    driver.offers_asking = true;
+    driver
+}
+
+fn permission(id: &str, title: &str, kind: &str) -> Value {
+    let call = json!({"toolCallId": id, "title": title, "kind": kind, "status": "pending"});
+    let options = json!([{"optionId": "yes", "kind": "allow_once"}, {"optionId": "no", "kind": "reject_once"}]);
+    let params = json!({"sessionId": "s", "toolCall": call, "options": options});
+    json!({"jsonrpc": "2.0", "id": 0, "method": "session/request_permission", "params": params})
+}
+
+#[test]
+fn only_our_own_tool_gets_leave_without_a_question() {
+    let (id, title) = ("mcp_spektacular_ask_the_user__1", "ask_the_user (spektacular MCP Server)");
+    let (sent, events) = hear(&mut asking(&GEMINI), &permission(id, title, "other"));
+    assert_eq!(sent[0]["result"]["outcome"], json!({"outcome": "selected", "optionId": "yes"}));
+    assert!(events.is_empty(), "{events:?}");
+    for (id, title, kind) in [
+        // A command that is named like the tool, another server's tool, and one whose name is put together to ours.
+        ("run_shell_command__1", title, "execute"),
+        (id, title, "execute"),
+        ("mcp_other_ask_the_user__1", "ask_the_user (other MCP Server)", "other"),
+        (id, "the_user (spektacular_ask MCP Server)", "other"),
+        ("mcp_spektacular_rm__1", "rm (spektacular MCP Server)", "other"),
+    ] {
+        let (sent, events) = hear(&mut asking(&GEMINI), &permission(id, title, kind));
+        assert!(sent.is_empty() && events.iter().any(|e| matches!(e, Event::Ask { .. })), "{id} {title} {kind}");
+    }
+    let (sent, _) = hear(&mut in_a_turn(&GEMINI), &permission(id, title, "other"));
+    assert!(sent.is_empty(), "it is not offered");
+    let mut late = asking(&OPENCODE);
+    hear(&mut late, &permission("c1", "bash", "other"));
+    let (sent, events) = hear(&mut late, &permission("c1", "spektacular_ask_user", "other"));
+    assert!(sent.is_empty() && !events.is_empty(), "a later title may be the model's own words");
+}
+
+#[test]
+fn a_call_of_our_own_tool_is_told_of_by_its_questions_alone() {
+    let mut driver = asking(&OPENCODE);
+    for status in ["pending", "in_progress", "completed"] {
+        let content = json!([{"type": "content", "content": {"type": "text", "text": "1234"}}]);
+        let update = json!({"sessionUpdate": "tool_call_update", "toolCallId": "c1", "title": "spektacular_ask_user",
+            "kind": "other", "status": status, "content": content});
+        let line =
+            json!({"jsonrpc": "2.0", "method": "session/update", "params": {"sessionId": "s", "update": update}});
+        let (sent, events) = hear(&mut driver, &line);
+        assert!(sent.is_empty() && events.is_empty(), "{status}: {events:?}");
+    }
+}

@@ -34,6 +34,8 @@ pub(super) struct Call {
     input: String,
     /// Whether it was told of.
     shown: bool,
+    /// Whether it calls our own tool. Such a call is told of by its questions.
+    own: bool,
 }
 
 /// The longest input of a call that is kept, in bytes.
@@ -59,6 +61,10 @@ impl Call {
             title.push('…');
         }
         title
+    }
+
+    pub(super) fn is_own(&self) -> bool {
+        self.own
     }
 
     pub(super) fn category(&self) -> Category {
@@ -149,7 +155,11 @@ impl Acp {
         let title = about.str("title").filter(|title| !title.trim().is_empty());
         let names = self.profile.names_tools;
         let (cwd, servers) = (&self.cwd, &self.start.server_names);
+        // Only the first sight counts: a later title may be the model's own words.
+        let own = self.profile.own_call.as_ref().filter(|_| first && self.offers_asking);
+        let own = own.is_some_and(|own| own.fits(&id, title.as_deref(), about.str("kind").as_deref()));
         let call = self.calls.entry(id.clone()).or_default();
+        call.own |= own;
         if first && names && about.is("status", "pending") {
             call.name.clone_from(&title);
         }
@@ -191,7 +201,7 @@ impl Acp {
         let known = update.str("toolCallId").is_some_and(|id| self.calls.get(&id).is_some_and(|call| call.shown));
         // The title of an end may be about something else.
         let id = if over && known { update.str("toolCallId") } else { self.learn(update) };
-        let Some(id) = id else { return };
+        let Some(id) = id.filter(|id| !self.calls.get(id).is_some_and(Call::is_own)) else { return };
         // A pending call has not begun: its input is still coming, or it waits for a permission.
         if status == "pending" && !known {
             return;

@@ -7,9 +7,13 @@ use crate::protocol::request::{McpServer, Settings};
 use crate::protocol::words::Warning;
 use serde_json::{Map, Value, json};
 
-/// The arguments for these settings. Values go in one word with their flag, so that none is taken for a flag.
+/// The arguments for these settings; `asking` is a server of ours, with its name. Values go in one word with their flag, so that none is taken for a flag.
 /// Error: a value that is too long for a command line.
-pub(super) fn arguments(settings: &Settings, deltas: bool) -> Result<Vec<String>, Failure> {
+pub(super) fn arguments(
+    settings: &Settings,
+    deltas: bool,
+    asking: Option<(String, Value)>,
+) -> Result<Vec<String>, Failure> {
     let mut args: Vec<String> = [
         "--print",
         "--output-format",
@@ -40,7 +44,7 @@ pub(super) fn arguments(settings: &Settings, deltas: bool) -> Result<Vec<String>
         ("max_turns", "--max-turns", settings.max_turns.map(|n| n.to_string())),
         ("max_cost_usd", "--max-budget-usd", settings.max_cost_usd.map(|n| n.to_string())),
         ("output_schema", "--json-schema", settings.output_schema.as_ref().map(|s| s.get().to_owned())),
-        ("mcp_servers", "--mcp-config", mcp_config(&settings.mcp_servers)),
+        ("mcp_servers", "--mcp-config", mcp_config(&settings.mcp_servers, asking)),
     ];
     for (field, flag, value) in texts {
         value.map_or(Ok(()), |value| give(field, flag, value))?;
@@ -57,12 +61,12 @@ pub(super) fn arguments(settings: &Settings, deltas: bool) -> Result<Vec<String>
     Ok(args)
 }
 
-fn mcp_config(servers: &[McpServer]) -> Option<String> {
+fn mcp_config(servers: &[McpServer], asking: Option<(String, Value)>) -> Option<String> {
     let one = |server: &McpServer| {
         let value = json!({"type": "stdio", "command": server.command, "args": server.args, "env": server.env});
         (server.name.clone(), value)
     };
-    let all: Map<String, Value> = servers.iter().map(one).collect();
+    let all: Map<String, Value> = servers.iter().map(one).chain(asking).collect();
     (!all.is_empty()).then(|| to_line(&json!({"mcpServers": all})))
 }
 

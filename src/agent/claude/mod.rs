@@ -6,6 +6,7 @@
 //! unknown control request that is not answered hangs the turn.
 
 mod ask;
+mod asking;
 mod errors;
 mod launch;
 mod native;
@@ -18,12 +19,13 @@ pub use self::native::NATIVE;
 use self::ask::Pending;
 use self::speech::{Speech, Stream, skip};
 use super::json::{Object, text, without_controls};
+use super::mcp;
 use super::text::{Answer, Chunks, Fingerprint, LONG};
-use super::{AskKey, Base, Driver, Event, Launch, Line, Program, Reply, Turn, TurnOver};
+use super::{AskKey, Base, Driver, Event, Launch, Line, Program, Reply, Turn, TurnOver, ask_user};
 use crate::failure::Failure;
 use crate::protocol::limits;
 use crate::protocol::outbound::{AgentExit, Capabilities, Usage};
-use crate::protocol::question::Ask;
+use crate::protocol::question::{ALLOW_ONCE, Answer as QuestionAnswer, Ask};
 use crate::protocol::request::Settings;
 use crate::protocol::words::{Action, Level, PlanStatus, QuestionKind, StopReason, ToolState};
 use serde_json::value::RawValue;
@@ -67,6 +69,12 @@ pub struct Claude {
     used: Usage,
     /// Control requests of ours so far.
     requests: u64,
+    /// Whether the model is offered a tool of ours to ask with.
+    offers_asking: bool,
+    /// The server of that tool.
+    server: mcp::Server,
+    /// Its calls that wait for an answer, by the request that brought them.
+    asked: BTreeMap<AskKey, mcp::Id>,
 }
 
 impl Claude {
@@ -91,6 +99,9 @@ impl Claude {
             api_error: None,
             used: Usage::default(),
             requests: 0,
+            offers_asking: false,
+            server: mcp::Server::new(ask_user::TOOL),
+            asked: BTreeMap::new(),
         }
     }
 
@@ -114,7 +125,7 @@ impl Claude {
             Some("control_request") => self.control_request(message, turn),
             Some("control_cancel_request") => {
                 let key = AskKey(message.str("request_id").unwrap_or_default());
-                if self.pending.remove(&key).is_some() {
+                if self.pending.remove(&key).is_some() || self.forget_call(&key) {
                     turn.events.push(Event::AskWithdrawn { key });
                 }
             }
@@ -264,7 +275,7 @@ impl Claude {
         let input = block.object("input");
         match name.as_str() {
             // These are questions and results, and come as such.
-            "AskUserQuestion" | "StructuredOutput" => return,
+            "AskUserQuestion" | "StructuredOutput" | asking::TOOL => return,
             "TodoWrite" => return turn.events.extend(input.as_ref().map(plan)),
             // The request for leave, which follows, may come without the plan.
             "ExitPlanMode" => self.plan = input.as_ref().and_then(|input| input.str("plan")),
@@ -289,7 +300,7 @@ impl Claude {
             if let (false, Some(detail)) = (failed, &detail) {
                 changed(&name, detail, turn);
             }
-            if matches!(name.as_str(), "AskUserQuestion" | "StructuredOutput" | "TodoWrite") {
+            if matches!(name.as_str(), "AskUserQuestion" | "StructuredOutput" | "TodoWrite" | asking::TOOL) {
                 continue;
             }
             let state = match (self.denied.remove(&call), failed) {
@@ -307,11 +318,17 @@ impl Claude {
 
     fn control_request(&mut self, line: &Object<'_>, turn: &mut Turn) {
         let Some(id) = line.str("request_id") else { return turn.events.push(Event::Unparsed) };
-        let request = line.object("request").filter(|r| r.is("subtype", "can_use_tool"));
-        let Some((pending, asks)) = request.and_then(|request| ask::read(&request, self.plan.take())) else {
-            turn.send.push(refuse_request(&id));
-            return;
-        };
+        let Some(request) = line.object("request") else { return turn.send.push(refuse_request(&id)) };
+        let subtype = request.str("subtype").unwrap_or_default();
+        if subtype == "mcp_message" {
+            return self.mcp_message(id, &request, turn);
+        }
+        let read = (subtype == "can_use_tool").then(|| ask::read(&request, self.plan.take())).flatten();
+        let Some((pending, asks)) = read else { return turn.send.push(refuse_request(&id)) };
+        if self.offers_asking && asking::is_own(&request) {
+            let allowed = Reply::Answer(QuestionAnswer::One(ALLOW_ONCE.into()));
+            return turn.send.push(respond(&id, &pending.respond(&[allowed]).0));
+        }
         let key = AskKey(id);
         self.pending.insert(key.clone(), pending);
         turn.events.push(Event::Ask { key, asks });
@@ -359,7 +376,10 @@ impl Driver for Claude {
     fn capabilities(&self) -> Capabilities {
         let real = Some(!self.is_recording());
         Capabilities {
-            questions: vec![QuestionKind::Select, QuestionKind::Text],
+            questions: match self.offers_asking {
+                true => QuestionKind::ALL.to_vec(),
+                false => vec![QuestionKind::Select, QuestionKind::Text],
+            },
             resume: real,
             deltas: real,
             structured_output: real,
@@ -374,12 +394,16 @@ impl Driver for Claude {
     fn launch(&mut self, settings: &Settings, turn: &mut Turn) -> Result<Launch, Failure> {
         if self.is_recording() {
             launch::without_effect(settings, turn)?;
+        } else {
+            ask_user::warn_if_taken(settings, turn);
+            self.offers_asking = ask_user::is_wanted(settings);
         }
         self.resuming = settings.session_id.is_some();
         self.answer_bytes = settings.max_frame_bytes.saturating_mul(limits::COMPLETED_FACTOR);
         self.outputs = settings.progress == Level::Full;
         self.raw_prompt = settings.raw_prompt;
-        let args = launch::arguments(settings, settings.progress == Level::Full)?;
+        let server = self.offers_asking.then(asking::config);
+        let args = launch::arguments(settings, settings.progress == Level::Full, server)?;
         Ok(Launch {
             env_remove: vec!["CLAUDECODE".into()],
             send: vec![user_line(&launch::guarded(&settings.prompt, settings.raw_prompt))],
@@ -416,13 +440,13 @@ impl Driver for Claude {
     }
 
     fn answer(&mut self, key: &AskKey, replies: &[Reply], turn: &mut Turn) {
+        if self.answer_call(key, replies, turn) {
+            return;
+        }
         let Some(pending) = self.pending.remove(key) else { return };
         let (response, denied) = pending.respond(replies);
         self.denied.extend(denied);
-        let id = crate::protocol::json::to_line(&key.0);
-        turn.send.push(format!(
-            "{{\"type\":\"control_response\",\"response\":{{\"subtype\":\"success\",\"request_id\":{id},\"response\":{response}}}}}"
-        ));
+        turn.send.push(respond(&key.0, &response));
     }
 
     fn follow_up(&mut self, prompt: &str, turn: &mut Turn) {
@@ -432,6 +456,7 @@ impl Driver for Claude {
 
     fn interrupt(&mut self, turn: &mut Turn) {
         self.control("interrupt", turn);
+        self.withdraw_calls(turn);
     }
 
     fn finish(&mut self, turn: &mut Turn) {
@@ -451,6 +476,14 @@ fn line(value: &Value) -> String {
 
 fn user_line(prompt: &str) -> String {
     line(&json!({"type": "user", "message": {"role": "user", "content": prompt}}))
+}
+
+/// Our answer to Claude's request `id`; `response` is JSON.
+fn respond(id: &str, response: &str) -> String {
+    let id = crate::protocol::json::to_line(&id);
+    format!(
+        "{{\"type\":\"control_response\",\"response\":{{\"subtype\":\"success\",\"request_id\":{id},\"response\":{response}}}}}"
+    )
 }
 
 fn refuse_request(id: &str) -> String {

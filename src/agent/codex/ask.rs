@@ -2,15 +2,14 @@
 //! that wait for no answer. And the answers to them.
 
 use super::items::{Items, Spot, command, title};
-use super::launch::ASK_USER;
 use crate::agent::Reply;
+use crate::agent::ask_user::{self, DECLINED, NO_USER, choices, with_default};
 use crate::agent::json::{Object, text};
 use crate::protocol::json::{number, string};
 use crate::protocol::question::{
-    ALLOW_ALWAYS, ALLOW_ONCE, Answer, Ask, Choice, Choices, Kind, Location, Subject, Validation, check,
+    ALLOW_ALWAYS, ALLOW_ONCE, Answer, Ask, Choice, Choices, Kind, Location, Subject, Validation,
 };
 use crate::protocol::words::{Category, Purpose};
-use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 /// A request of Codex's that waits for an answer.
@@ -26,8 +25,10 @@ pub(super) enum Pending {
     Consent,
     /// The call of an MCP server's tool.
     McpCall(String),
-    /// A call of our own tool.
-    AskUser,
+    /// A call of our own tool, and what it asks.
+    AskUser(Vec<Ask>),
+    /// A call of our own tool that cannot be understood, and why.
+    Unclear(&'static str),
     /// The titles of questions that are answered by a further message.
     Async(Vec<String>),
 }
@@ -56,9 +57,11 @@ pub(super) fn read(method: &str, params: &Object<'_>, spot: &Spot, items: &Items
             (!asks.is_empty()).then_some((Pending::Questions(ids), asks))
         }
         "mcpServer/elicitation/request" => Some(elicitation(params)),
-        "item/tool/call" if params.is("tool", ASK_USER) => {
-            let arguments = params.object("arguments")?;
-            Some((Pending::AskUser, vec![ask_user(&arguments)?]))
+        "item/tool/call" if params.is("tool", ask_user::TOOL) => {
+            match ask_user::read(params.object("arguments").as_ref()) {
+                Ok(asks) => Some((Pending::AskUser(asks.clone()), asks)),
+                Err(why) => Some((Pending::Unclear(why), Vec::new())),
+            }
         }
         _ => None,
     }
@@ -110,51 +113,14 @@ fn patch_approval(params: &Object<'_>, spot: &Spot, items: &Items) -> Ask {
     Ask::permission(Subject { category: Category::Edit, title, locations, detail }, text, true)
 }
 
-fn options(question: &Object<'_>) -> Option<Choices> {
-    let one = |raw: &RawValue| {
-        if let Some(label) = text(raw) {
-            return Some(Choice { value: label.clone(), label, description: None });
-        }
-        let option = Object::parse(raw.get())?;
-        let label = option.str("label")?;
-        Some(Choice { value: label.clone(), label, description: option.str("description").filter(|d| !d.is_empty()) })
-    };
-    Choices::new(question.array("options").into_iter().filter_map(one))
-}
-
 fn user_input(question: &Object<'_>) -> Ask {
-    let kind = match options(question) {
+    let kind = match choices(question) {
         _ if question.bool("isSecret") == Some(true) => Kind::Secret,
         Some(choices) => Kind::Select { choices, multiple: false, allow_other: true },
         None => Kind::Text,
     };
     let header = question.str("header").unwrap_or_default();
     Ask::new(Purpose::Clarification, kind, &header, question.str("question").unwrap_or_default())
-}
-
-fn ask_user(arguments: &Object<'_>) -> Option<Ask> {
-    let question = arguments.str("question").or_else(|| arguments.str("text")).filter(|q| !q.trim().is_empty())?;
-    let choices = options(arguments);
-    let (kind, purpose) = match (arguments.str("kind").as_deref(), choices) {
-        (Some("confirm"), _) => (Kind::Confirm, Purpose::Clarification),
-        (Some("secret"), _) => (Kind::Secret, Purpose::Input),
-        (Some("file_path"), _) => (Kind::FilePath, Purpose::Input),
-        (Some("text"), _) | (_, None) => (Kind::Text, Purpose::Clarification),
-        (kind, Some(choices)) => {
-            let multiple = kind == Some("multi-select");
-            (Kind::Select { choices, multiple, allow_other: true }, Purpose::Clarification)
-        }
-    };
-    let ask = Ask::new(purpose, kind, &arguments.str("header").unwrap_or_default(), question);
-    Some(with_default(ask, arguments))
-}
-
-/// A default that is no answer to its question is none.
-fn with_default(mut ask: Ask, from: &Object<'_>) -> Ask {
-    if ask.kind != Kind::Secret {
-        ask.default = from.raw("default").and_then(|raw| check(&ask, raw, None).ok());
-    }
-    ask
 }
 
 fn elicitation(params: &Object<'_>) -> (Pending, Asks) {
@@ -255,9 +221,6 @@ fn named(schema: &Object<'_>) -> Option<Choices> {
     Choices::new(titled.chain(plain))
 }
 
-const NO_USER: &str = "No user is present to answer. Use your best judgement and go on.";
-const DECLINED: &str = "The user declined to answer. Go on without an answer.";
-
 impl Pending {
     /// The result for these replies.
     pub(super) fn respond(&self, replies: &[Reply]) -> Value {
@@ -280,14 +243,8 @@ impl Pending {
                 Some(content) => consent(true, Value::Object(content)),
                 None => consent(false, Value::Null),
             },
-            Pending::AskUser => {
-                let (success, text) = match replies.first() {
-                    Some(Reply::Answer(answer)) => (true, spoken(answer)),
-                    Some(Reply::NoUser) => (false, NO_USER.into()),
-                    _ => (false, DECLINED.into()),
-                };
-                json!({"success": success, "contentItems": [{"type": "inputText", "text": text}]})
-            }
+            Pending::AskUser(asks) => called(true, &ask_user::result(asks, replies)),
+            Pending::Unclear(why) => called(false, why),
             Pending::Async(_) => Value::Null,
         }
     }
@@ -321,6 +278,11 @@ fn permission(replies: &[Reply]) -> Option<&'static str> {
         Some(Reply::Answer(Answer::One(value))) if value == ALLOW_ONCE => Some(ALLOW_ONCE),
         _ => None,
     }
+}
+
+/// The result of a call of our own tool.
+fn called(success: bool, text: &str) -> Value {
+    json!({"success": success, "contentItems": [{"type": "inputText", "text": text}]})
 }
 
 fn consent(given: bool, content: Value) -> Value {

@@ -127,7 +127,7 @@ impl Items {
             "agentMessage" if over => self.message(key, spot, item, turn),
             "reasoning" if over => self.reasoning(&key, spot, item, turn),
             "plan" if over => turn.events.push(plan_text(&item.str("text").unwrap_or_default())),
-            "dynamicToolCall" if item.is("tool", super::launch::ASK_USER) => {}
+            "dynamicToolCall" if item.is("tool", crate::agent::ask_user::TOOL) => {}
             _ => {
                 let Some(tool) = tool(&kind, item) else { return };
                 if kind == "fileChange" && !over {

@@ -1,15 +1,12 @@
 //! Codex's command line, and the requests that begin a run.
 
-use crate::agent::{Event, Turn};
+use crate::agent::{Event, Turn, ask_user};
 use crate::failure::{Code, Failure};
 use crate::protocol::json::to_line;
 use crate::protocol::limits::ARGUMENT_BYTES;
 use crate::protocol::request::{McpServer, Settings};
 use crate::protocol::words::{Level, Warning};
 use serde_json::{Value, json};
-
-/// The name of the tool by which the model asks the user.
-pub(super) const ASK_USER: &str = "ask_user";
 
 /// `-c features.X=false` and not `--disable X`: an unknown name is a warning with the one, and fatal with the other.
 const CONFIG: [&str; 8] = [
@@ -134,23 +131,9 @@ pub(super) fn thread(settings: &Settings) -> (&'static str, Value) {
 fn ask_user() -> Value {
     json!({
         "type": "function",
-        "name": ASK_USER,
-        "description": "Asks the user one question and waits for the answer, which may take minutes. Use it when only \
-            the user can know or decide something. Wait for its result before you go on or end your turn.",
-        "inputSchema": {
-            "type": "object",
-            "properties": {
-                "kind": {"type": "string", "enum": ["confirm", "select", "multi-select", "text", "secret", "file_path"],
-                    "description": "confirm: yes or no. select, multi-select: from the options. secret: a text that \
-                        is not shown. file_path: a path."},
-                "question": {"type": "string", "description": "The whole question."},
-                "header": {"type": "string", "description": "One or two words for it."},
-                "options": {"type": "array", "items": {"type": "object", "properties": {
-                    "label": {"type": "string"}, "description": {"type": "string"}}, "required": ["label"]}},
-                "default": {"description": "What is taken when nobody answers."},
-            },
-            "required": ["kind", "question"],
-        },
+        "name": ask_user::TOOL,
+        "description": ask_user::DESCRIPTION,
+        "inputSchema": ask_user::schema(),
     })
 }
 

@@ -256,6 +256,7 @@ impl Codex {
         let spot = params.map(|params| self.spot(params));
         let asked = params.zip(spot.as_ref()).and_then(|(params, spot)| ask::read(method, params, spot, &self.items));
         match (asked, spot) {
+            (Some((pending @ Pending::Unclear(_), _)), _) => turn.send.push(rpc::result(id, &pending.respond(&[]))),
             (Some((pending, asks)), Some(spot)) => self.ask(AskKey(id.to_owned()), &spot, pending, asks, turn),
             _ => {
                 let text = "This host does not serve this request.";

@@ -1,0 +1,253 @@
+//! The tool `ask_user`, by which an agent's model asks the user: what it says of itself, the questions of a call, and
+//! the result for the model. One text for all agents, whatever way the call takes.
+
+use super::json::{Object, text};
+use super::{Event, Reply, Turn};
+use crate::protocol::question::{Answer, Ask, Choice, Choices, Kind, check};
+use crate::protocol::request::{McpServer, Settings};
+use crate::protocol::words::{Purpose, Warning};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
+
+/// The tool's name.
+pub(crate) const TOOL: &str = "ask_user";
+/// The name of the server that offers it, where a server does.
+pub const SERVER: &str = "spektacular";
+
+/// The most questions of one call.
+const QUESTIONS: usize = 16;
+
+/// What the model is told of it.
+pub(crate) const DESCRIPTION: &str = "\
+Asks the user and waits for the answers, which may take minutes. Use it when only the user can know or decide \
+something: a choice between ways that differ in what matters, a missing fact, a password, consent to something that \
+cannot be undone. Do not use it for what you can find out yourself, or to ask whether you may go on. Put all questions \
+that you have now into one call. Offer options where you know the likely answers; the user can still answer with \
+another text. Wait for the result before you go on or end your turn. The result says of each question whether it was \
+answered; go on without an answer where it was declined.";
+
+/// The JSON Schema of its input.
+pub(crate) fn schema() -> Value {
+    let kinds = "confirm: yes or no. select: one of the options. multi-select: one or more of the options. text: \
+                 free text. secret: a text that is shown nowhere, for passwords and keys. file_path: a path.";
+    let option = json!({
+        "type": "object",
+        "properties": {
+            "label": {"type": "string", "description": "What the user reads and you get back."},
+            "description": {"type": "string", "description": "What choosing it means."},
+        },
+        "required": ["label"],
+    });
+    let question = json!({
+        "type": "object",
+        "properties": {
+            "question": {"type": "string", "description": "The whole question, understandable by itself."},
+            "kind": {
+                "type": "string",
+                "enum": ["confirm", "select", "multi-select", "text", "secret", "file_path"],
+                "description": kinds,
+            },
+            "header": {"type": "string", "description": "One or two words for it, at most 12 characters."},
+            "options": {"type": "array", "items": option, "description": "For select and multi-select only."},
+            // One type for all kinds: some agents leave out a tool with a property that has none.
+            "default": {
+                "type": "string",
+                "description": "The answer that is taken when the user gives none: yes or no, a label, a text. Not for a secret.",
+            },
+            "required": {"type": "boolean", "description": "false: the user may leave it open. Default true."},
+        },
+        "required": ["question", "kind"],
+    });
+    let questions = json!({"type": "array", "minItems": 1, "maxItems": QUESTIONS, "items": question});
+    json!({"type": "object", "properties": {"questions": questions}, "required": ["questions"]})
+}
+
+/// Whether the tool is to be offered by a server: somebody is there to answer, and no other server has the name.
+pub(super) fn is_wanted(settings: &Settings) -> bool {
+    settings.interactive && !is_taken(&settings.mcp_servers)
+}
+
+/// Says so where the name keeps the tool from being offered.
+pub(super) fn warn_if_taken(settings: &Settings, turn: &mut Turn) {
+    if settings.interactive && is_taken(&settings.mcp_servers) {
+        let text = "The model is not offered the tool ask_user: a server in `mcp_servers` has a name that begins with spektacular";
+        turn.events.push(Event::Warning(Warning::UnsupportedOption, text.into()));
+    }
+}
+
+/// Whether one of these servers has our server's name, or one by which its tool could be taken for ours.
+fn is_taken(servers: &[McpServer]) -> bool {
+    let plain = |name: &str| name.to_lowercase().replace(|c: char| !c.is_ascii_alphanumeric(), "_");
+    servers.iter().any(|server| plain(&server.name).starts_with(SERVER))
+}
+
+/// The questions of a call. Error: what is wrong with it, for the model.
+pub(crate) fn read(arguments: Option<&Object<'_>>) -> Result<Vec<Ask>, &'static str> {
+    let arguments = arguments.ok_or("The input must be an object with `questions`.")?;
+    let many = arguments.objects("questions");
+    if many.len() > QUESTIONS {
+        return Err("There are too many questions: ask at most 16 in one call.");
+    }
+    // A single question is also understood without its list.
+    let all: Vec<&Object<'_>> = if many.is_empty() { vec![arguments] } else { many.iter().collect() };
+    all.into_iter().map(ask).collect()
+}
+
+fn ask(from: &Object<'_>) -> Result<Ask, &'static str> {
+    let question = from.str("question").filter(|text| !text.trim().is_empty());
+    let question = question.ok_or("Each question needs its text in `question`.")?;
+    let choices = choices(from);
+    let (kind, purpose) = match (from.str("kind").as_deref(), choices) {
+        (Some("confirm"), _) => (Kind::Confirm, Purpose::Clarification),
+        (Some("secret"), _) => (Kind::Secret, Purpose::Input),
+        (Some("file_path"), _) => (Kind::FilePath, Purpose::Input),
+        (Some("text"), _) | (None, None) => (Kind::Text, Purpose::Clarification),
+        (Some("select" | "multi-select"), None) => return Err("A select needs `options`, each with a `label`."),
+        (kind @ (Some("select" | "multi-select") | None), Some(choices)) => {
+            let multiple = kind == Some("multi-select");
+            (Kind::Select { choices, multiple, allow_other: true }, Purpose::Clarification)
+        }
+        (Some(_), _) => {
+            return Err("`kind` must be confirm, select, multi-select, text, secret or file_path.");
+        }
+    };
+    let mut ask = Ask::new(purpose, kind, &from.str("header").unwrap_or_default(), question);
+    ask.required = from.bool("required") != Some(false);
+    Ok(with_default(ask, from))
+}
+
+/// A default that is no answer to its question is none.
+pub(super) fn with_default(mut ask: Ask, from: &Object<'_>) -> Ask {
+    if ask.kind != Kind::Secret {
+        ask.default = from.raw("default").and_then(|raw| check(&ask, raw, None).ok());
+    }
+    ask
+}
+
+/// The options of a question: objects with a label, or labels alone.
+pub(super) fn choices(question: &Object<'_>) -> Option<Choices> {
+    let one = |raw: &RawValue| {
+        if let Some(label) = text(raw) {
+            return Some(Choice { value: label.clone(), label, description: None });
+        }
+        let option = Object::parse(raw.get())?;
+        let label = option.str("label")?;
+        Some(Choice { value: label.clone(), label, description: option.str("description").filter(|d| !d.is_empty()) })
+    };
+    Choices::new(question.array("options").into_iter().filter_map(one))
+}
+
+/// What is said to a model where nobody can answer.
+pub(super) const NO_USER: &str = "No user is present to answer. Use your best judgement and go on.";
+/// What is said to a model whose question was declined.
+pub(super) const DECLINED: &str = "The user declined to answer. Go on without an answer.";
+/// What is said to a model whose question is not answered any more.
+pub(super) const WITHDRAWN: &str = "The question was withdrawn: the run is being ended.";
+
+/// The result of a call for the model: JSON, an entry a question.
+pub(crate) fn result(asks: &[Ask], replies: &[Reply]) -> String {
+    let entry = |(ask, reply): (&Ask, &Reply)| {
+        let (status, more) = match reply {
+            Reply::Answer(Answer::Null) => ("left_open", None),
+            Reply::Answer(answer) => ("answered", Some(("answer", json!(answer)))),
+            Reply::NoUser => ("no_user", Some(("note", json!(NO_USER)))),
+            Reply::Declined(said) | Reply::Denied(said) => {
+                ("declined", Some(("note", json!(said.as_deref().unwrap_or(DECLINED)))))
+            }
+        };
+        let mut entry = Map::new();
+        entry.insert("question".into(), json!(ask.text));
+        entry.insert("status".into(), json!(status));
+        entry.extend(more.map(|(name, value)| (name.to_owned(), value)));
+        Value::Object(entry)
+    };
+    let answers: Vec<Value> = asks.iter().zip(replies).map(entry).collect();
+    crate::protocol::json::to_line(&json!({ "answers": answers }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{is_taken, read, result, schema};
+    use crate::agent::Reply;
+    use crate::agent::json::Object;
+    use crate::protocol::question::{Answer, Kind};
+    use crate::protocol::request::McpServer;
+    use serde_json::{Value, json};
+
+    fn kinds(input: &Value) -> Result<Vec<Kind>, &'static str> {
+        let text = input.to_string();
+        read(Object::parse(&text).as_ref()).map(|asks| asks.into_iter().map(|ask| ask.kind).collect())
+    }
+
+    #[test]
+    fn every_kind_of_the_schema_is_read() {
+        let all = schema()["properties"]["questions"]["items"]["properties"]["kind"]["enum"].clone();
+        for kind in all.as_array().unwrap() {
+            let question = json!({"question": "Q", "kind": kind, "options": [{"label": "A"}, "B"]});
+            let read = kinds(&json!({"questions": [question]})).unwrap();
+            let word = json!(read[0].word());
+            let several = matches!(&read[0], Kind::Select { multiple: true, .. });
+            assert_eq!(several, kind == "multi-select");
+            assert!(word == *kind || several, "{kind} was read as {word}");
+        }
+        assert_eq!(kinds(&json!({"question": "Q"})), Ok(vec![Kind::Text]), "a question without its list");
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_to_the_model() {
+        let question = json!({"question": "Q", "kind": "text"});
+        for (input, word) in [
+            (json!({}), "`question`"),
+            (json!({"questions": [{"kind": "text"}]}), "`question`"),
+            (json!({"questions": [{"question": " ", "kind": "text"}]}), "`question`"),
+            (json!({"questions": [{"question": "Q", "kind": "select"}]}), "`options`"),
+            (json!({"questions": [{"question": "Q", "kind": "rank"}]}), "`kind`"),
+            (json!({"questions": vec![question; 17]}), "at most 16"),
+        ] {
+            let why = kinds(&input).unwrap_err();
+            assert!(why.contains(word), "{input}: {why}");
+        }
+        assert!(read(None).is_err());
+    }
+
+    #[test]
+    fn a_default_must_fit_and_a_secret_has_none() {
+        let default = |question: Value| {
+            let text = question.to_string();
+            read(Object::parse(&text).as_ref()).unwrap().remove(0).default
+        };
+        assert_eq!(default(json!({"question": "Q", "kind": "confirm", "default": true})), Some(Answer::Bool(true)));
+        assert_eq!(default(json!({"question": "Q", "kind": "confirm", "default": "perhaps"})), None);
+        assert_eq!(default(json!({"question": "Q", "kind": "secret", "default": "x"})), None);
+    }
+
+    #[test]
+    fn the_result_tells_each_question_apart() {
+        let input = json!({"questions": [{"question": "A", "kind": "text"}, {"question": "B", "kind": "confirm"},
+            {"question": "C", "kind": "text"}, {"question": "D", "kind": "text", "required": false}]});
+        let asks = read(Object::parse(&input.to_string()).as_ref()).unwrap();
+        let replies = [
+            Reply::Answer(Answer::Text("x\ny".into())),
+            Reply::NoUser,
+            Reply::Declined(Some("Later.".into())),
+            Reply::Answer(Answer::Null),
+        ];
+        let read: Value = serde_json::from_str(&result(&asks, &replies)).unwrap();
+        assert_eq!(read["answers"][0], json!({"question": "A", "status": "answered", "answer": "x\ny"}));
+        assert_eq!(read["answers"][1]["status"], "no_user");
+        assert_eq!(read["answers"][2], json!({"question": "C", "status": "declined", "note": "Later."}));
+        assert_eq!(read["answers"][3], json!({"question": "D", "status": "left_open"}));
+    }
+
+    #[test]
+    fn a_server_with_our_name_or_the_beginning_of_our_tools_name_is_seen() {
+        let server = |name: &str| McpServer {
+            name: name.into(),
+            command: "x".into(),
+            args: Vec::new(),
+            env: std::collections::BTreeMap::new(),
+        };
+        assert!(is_taken(&[server("a"), server("Spektacular")]) && is_taken(&[server("spektacular ask")]));
+        assert!(!is_taken(&[server("my-spektacular")]));
+    }
+}

@@ -1,0 +1,71 @@
+//! The tool `ask_user` for Claude: a server of ours whose messages come over the control protocol. It needs no process,
+//! and Claude sets no limit to the time of its calls.
+
+use super::{Claude, refuse_request, respond};
+use crate::agent::ask_user;
+use crate::agent::json::Object;
+use crate::agent::mcp::{self, Out};
+use crate::agent::{AskKey, Event, Reply, Turn};
+use serde_json::{Value, json};
+
+/// The tool as Claude names it.
+pub(super) const TOOL: &str = "mcp__spektacular__ask_user";
+
+/// The server, as Claude's configuration names such.
+pub(super) fn config() -> (String, Value) {
+    // Else the model would have to look for the tool before it sees it.
+    (ask_user::SERVER.into(), json!({"type": "sdk", "name": ask_user::SERVER, "alwaysLoad": true}))
+}
+
+/// Whether leave is asked for our own tool. Older versions do not say whose tool it is.
+pub(super) fn is_own(request: &Object<'_>) -> bool {
+    request.is("tool_name", TOOL) && request.object("mcp_server").is_none_or(|server| server.is("source", "sdk"))
+}
+
+impl Claude {
+    /// A message for our server.
+    pub(super) fn mcp_message(&mut self, id: String, request: &Object<'_>, turn: &mut Turn) {
+        let message =
+            request.raw("message").filter(|_| self.offers_asking && request.is("server_name", ask_user::SERVER));
+        let Some(message) = message else { return turn.send.push(refuse_request(&id)) };
+        match self.server.message(message.get()) {
+            Out::Send(reply) => turn.send.push(response(&id, &reply)),
+            Out::Nothing => turn.send.push(response(&id, &mcp::nothing())),
+            Out::Ask(call, asks) => {
+                let key = AskKey(id);
+                self.asked.insert(key.clone(), call);
+                turn.events.push(Event::Ask { key, asks });
+            }
+            Out::Withdrawn(call) => {
+                turn.send.push(response(&id, &mcp::nothing()));
+                if let Some(key) = self.asked.iter().find(|(_, asked)| **asked == call).map(|(key, _)| key.clone()) {
+                    self.asked.remove(&key);
+                    turn.events.push(Event::AskWithdrawn { key });
+                }
+            }
+        }
+    }
+
+    /// Gives these replies to the call that waits for them. Whether there was one.
+    pub(super) fn answer_call(&mut self, key: &AskKey, replies: &[Reply], turn: &mut Turn) -> bool {
+        let Some(call) = self.asked.remove(key) else { return false };
+        turn.send.extend(self.server.answer(&call, replies).map(|reply| response(&key.0, &reply)));
+        true
+    }
+
+    /// Claude does not wait for this call any more. Whether there was one.
+    pub(super) fn forget_call(&mut self, key: &AskKey) -> bool {
+        self.asked.remove(key).is_some_and(|call| self.server.forget(&call))
+    }
+
+    /// Ends the calls that wait: nobody answers them any more.
+    pub(super) fn withdraw_calls(&mut self, turn: &mut Turn) {
+        for (key, call) in std::mem::take(&mut self.asked) {
+            turn.send.extend(self.server.withdraw(&call).map(|reply| response(&key.0, &reply)));
+        }
+    }
+}
+
+fn response(id: &str, reply: &str) -> String {
+    respond(id, &format!("{{\"mcp_response\":{reply}}}"))
+}

@@ -1,0 +1,290 @@
+//! One side of the Model Context Protocol: a server that offers the tool to ask the user and nothing else. Pure: a message
+//! in, messages and questions out. Whoever holds it moves the messages.
+
+use super::Reply;
+use super::ask_user;
+use super::json::Object;
+use super::rpc::{self, Message};
+use crate::protocol::json::to_line;
+use crate::protocol::limits;
+use crate::protocol::question::Ask;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+
+/// The versions of the protocol that are spoken, the newest first.
+const VERSIONS: [&str; 4] = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
+
+const PARSE_ERROR: i64 = -32700;
+const INVALID_REQUEST: i64 = -32600;
+const INVALID_PARAMS: i64 = -32602;
+
+/// A request's id, as it was written.
+pub(crate) type Id = String;
+
+/// The server's side of one connection.
+#[derive(Debug)]
+pub(crate) struct Server {
+    /// The tool's name.
+    tool: &'static str,
+    /// The calls that wait for their user.
+    calls: BTreeMap<Id, Call>,
+}
+
+#[derive(Debug)]
+struct Call {
+    asks: Vec<Ask>,
+    /// The name, as it was written, under which the caller wants to hear that it is still waited.
+    token: Option<String>,
+    /// How often it was told so.
+    told: u64,
+}
+
+/// What one message brings.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Out {
+    /// Nothing.
+    Nothing,
+    /// A message back.
+    Send(String),
+    /// The user is asked. [`Server::answer`] or [`Server::withdraw`] ends it.
+    Ask(Id, Vec<Ask>),
+    /// The caller does not wait for this any more.
+    Withdrawn(Id),
+}
+
+impl Server {
+    /// A server for a new connection, whose tool has this name.
+    pub(crate) fn new(tool: &'static str) -> Server {
+        Server { tool, calls: BTreeMap::new() }
+    }
+
+    /// Takes one message.
+    pub(crate) fn message(&mut self, line: &str) -> Out {
+        let error = |code, text| Out::Send(rpc::error("null", code, text));
+        if serde_json::from_str::<&RawValue>(line).is_err() {
+            return error(PARSE_ERROR, "This is no JSON.");
+        }
+        let Some(object) = Object::parse(line) else {
+            return error(INVALID_REQUEST, "A message must be one object.");
+        };
+        match rpc::read(&object) {
+            Some(Message::Request { id, method, params }) => self.request(id, &method, params.as_ref()),
+            Some(Message::Notification { method, params: Some(params) }) if method == "notifications/cancelled" => {
+                let id = params.raw("requestId").map(|raw| raw.get().to_owned());
+                id.filter(|id| self.calls.remove(id).is_some()).map_or(Out::Nothing, Out::Withdrawn)
+            }
+            // Nothing was asked of the caller, so no response of its is waited for.
+            Some(Message::Notification { .. } | Message::Response { .. }) => Out::Nothing,
+            None => error(INVALID_REQUEST, "A message needs a `method`."),
+        }
+    }
+
+    /// A message was too long to be read.
+    pub(crate) fn too_long(&self) -> String {
+        rpc::error("null", INVALID_REQUEST, "A message may have at most 1 MiB.")
+    }
+
+    fn request(&mut self, id: &str, method: &str, params: Option<&Object<'_>>) -> Out {
+        let fits = id.starts_with('"') || id.parse::<f64>().is_ok();
+        if !fits || id.len() > limits::ID_CHARS {
+            return Out::Send(rpc::error("null", INVALID_REQUEST, "An `id` must be a number or a short string."));
+        }
+        let result = match method {
+            "initialize" => {
+                let asked = params.and_then(|params| params.str("protocolVersion")).unwrap_or_default();
+                json!({
+                    "protocolVersion": VERSIONS.iter().find(|version| **version == asked).unwrap_or(&VERSIONS[0]),
+                    "capabilities": {"tools": {}},
+                    // The version is that of the tool: a recording must not depend on a release.
+                    "serverInfo": {"name": ask_user::SERVER, "version": "1"},
+                })
+            }
+            "ping" => json!({}),
+            "tools/list" => json!({ "tools": [self.tool()] }),
+            "tools/call" => return self.call(id, params),
+            _ => return Out::Send(rpc::error(id, rpc::METHOD_NOT_FOUND, "There is no such method.")),
+        };
+        Out::Send(rpc::result(id, &result))
+    }
+
+    fn tool(&self) -> Value {
+        json!({
+            "name": self.tool,
+            "title": "Ask the user",
+            "description": ask_user::DESCRIPTION,
+            "inputSchema": ask_user::schema(),
+            "annotations": {"readOnlyHint": true, "openWorldHint": false},
+        })
+    }
+
+    fn call(&mut self, id: &str, params: Option<&Object<'_>>) -> Out {
+        let refuse = |text| Out::Send(rpc::error(id, INVALID_PARAMS, text));
+        let Some(params) = params.filter(|params| params.is("name", self.tool)) else {
+            return refuse("There is no such tool.");
+        };
+        if self.calls.contains_key(id) {
+            return refuse("This `id` is in use.");
+        }
+        if self.calls.len() >= limits::TOOL_CALLS {
+            return Out::Send(rpc::result(id, &failed("Too many questions are open: wait for their answers first.")));
+        }
+        match ask_user::read(params.object("arguments").as_ref()) {
+            Err(why) => Out::Send(rpc::result(id, &failed(why))),
+            Ok(asks) => {
+                let token = params.object("_meta").and_then(|meta| meta.raw("progressToken"));
+                let token = token.map(|raw| raw.get().to_owned()).filter(|raw| raw.len() <= limits::ID_CHARS);
+                self.calls.insert(id.to_owned(), Call { asks: asks.clone(), token, told: 0 });
+                Out::Ask(id.to_owned(), asks)
+            }
+        }
+    }
+
+    /// The response to a call whose questions are all resolved. `None`: nobody waits for it any more.
+    pub(crate) fn answer(&mut self, id: &str, replies: &[Reply]) -> Option<String> {
+        let call = self.calls.remove(id)?;
+        Some(rpc::result(id, &said(&ask_user::result(&call.asks, replies), false)))
+    }
+
+    /// The response to a call whose questions nobody answers any more.
+    pub(crate) fn withdraw(&mut self, id: &str) -> Option<String> {
+        self.calls.remove(id)?;
+        Some(rpc::result(id, &failed(ask_user::WITHDRAWN)))
+    }
+
+    /// Forgets a call whose caller is not there any more. Whether there was one.
+    pub(crate) fn forget(&mut self, id: &str) -> bool {
+        self.calls.remove(id).is_some()
+    }
+
+    /// Tells those who want to hear it that their call is still waited for: they then count their time anew.
+    pub(crate) fn progress(&mut self) -> Vec<String> {
+        let line = |call: &mut Call| {
+            let token = call.token.as_ref()?;
+            call.told += 1;
+            Some(format!(
+                "{{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{{\"progressToken\":{token},\
+                 \"progress\":{},\"message\":\"Waiting for the user\"}}}}",
+                call.told
+            ))
+        };
+        self.calls.values_mut().filter_map(line).collect()
+    }
+}
+
+fn said(text: &str, failed: bool) -> Value {
+    json!({"content": [{"type": "text", "text": text}], "isError": failed})
+}
+
+fn failed(why: &str) -> Value {
+    said(why, true)
+}
+
+/// The response that a notification gets where every message must have one.
+pub(super) fn nothing() -> String {
+    to_line(&json!({"jsonrpc": "2.0", "id": 0, "result": {}}))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Out, Server};
+    use crate::agent::Reply;
+    use crate::protocol::question::Answer;
+    use serde_json::{Value, json};
+
+    fn hear(server: &mut Server, message: &Value) -> Value {
+        match server.message(&message.to_string()) {
+            Out::Send(line) => serde_json::from_str(&line).unwrap(),
+            other => panic!("{message} gave {other:?}"),
+        }
+    }
+
+    fn request(id: Value, method: &str, params: Value) -> Value {
+        json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
+    }
+
+    fn call(server: &mut Server, id: Value, token: Value) -> Out {
+        let arguments = json!({"questions": [{"question": "Q", "kind": "text"}]});
+        let params = json!({"name": "ask_user", "arguments": arguments, "_meta": {"progressToken": token}});
+        server.message(&request(id, "tools/call", params).to_string())
+    }
+
+    #[test]
+    fn it_introduces_itself_in_the_callers_version() {
+        for (asked, given) in [("2024-11-05", "2024-11-05"), ("1999-01-01", "2025-11-25")] {
+            let reply =
+                hear(&mut Server::new("ask_user"), &request(json!(0), "initialize", json!({"protocolVersion": asked})));
+            assert_eq!(reply["result"]["protocolVersion"], given);
+            assert_eq!(reply["result"]["capabilities"], json!({"tools": {}}));
+        }
+        let tools = hear(&mut Server::new("ask_user"), &request(json!("a"), "tools/list", json!({})));
+        assert_eq!(tools["id"], "a");
+        assert_eq!(tools["result"]["tools"][0]["name"], "ask_user");
+        assert_eq!(tools["result"]["tools"].as_array().unwrap().len(), 1);
+    }
+
+    #[test]
+    fn a_call_waits_and_is_answered_once() {
+        let mut server = Server::new("ask_user");
+        let Out::Ask(id, asks) = call(&mut server, json!("c-1"), json!(7)) else { panic!("no question") };
+        assert_eq!((id.as_str(), asks.len()), ("\"c-1\"", 1));
+        let told: Vec<Value> =
+            (0..2).flat_map(|_| server.progress()).map(|l| serde_json::from_str(&l).unwrap()).collect();
+        assert_eq!(told[0]["params"]["progressToken"], 7);
+        assert!(told[1]["params"]["progress"].as_u64() > told[0]["params"]["progress"].as_u64());
+        let replies = [Reply::Answer(Answer::Text("x".into()))];
+        let line: Value = serde_json::from_str(&server.answer(&id, &replies).unwrap()).unwrap();
+        assert_eq!(line["id"], "c-1");
+        assert_eq!(line["result"]["isError"], false);
+        assert!(line["result"]["content"][0]["text"].as_str().unwrap().contains("\"answer\":\"x\""));
+        assert_eq!(server.answer(&id, &replies), None);
+        assert!(server.progress().is_empty());
+    }
+
+    #[test]
+    fn a_call_can_be_given_up_from_both_sides() {
+        let mut server = Server::new("ask_user");
+        call(&mut server, json!(1), json!(null));
+        call(&mut server, json!(2), json!(null));
+        assert!(server.progress().is_empty(), "nobody wants to hear it");
+        let cancel = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}});
+        assert_eq!(server.message(&cancel.to_string()), Out::Withdrawn("1".into()));
+        assert_eq!(server.message(&cancel.to_string()), Out::Nothing, "of an unknown call");
+        let line: Value = serde_json::from_str(&server.withdraw("2").unwrap()).unwrap();
+        assert_eq!(line["result"]["isError"], true);
+        assert_eq!(server.withdraw("2"), None);
+    }
+
+    #[test]
+    fn what_cannot_be_served_is_refused() {
+        let mut server = Server::new("ask_user");
+        for (line, code) in [
+            ("garbage".to_owned(), -32700),
+            ("[]".to_owned(), -32600),
+            ("{}".to_owned(), -32600),
+            (request(json!({}), "ping", json!({})).to_string(), -32600),
+            (request(json!("x".repeat(200)), "ping", json!({})).to_string(), -32600),
+            (request(json!(1), "resources/list", json!({})).to_string(), -32601),
+            (request(json!(1), "tools/call", json!({"name": "rm"})).to_string(), -32602),
+            (request(json!(1), "tools/call", json!(null)).to_string(), -32602),
+        ] {
+            let Out::Send(reply) = server.message(&line) else { panic!("{line} was not answered") };
+            let reply: Value = serde_json::from_str(&reply).unwrap();
+            assert_eq!(reply["error"]["code"], code, "{line}");
+        }
+        assert_eq!(hear(&mut server, &request(json!(1), "ping", json!({})))["result"], json!({}));
+        assert_eq!(server.message(r#"{"jsonrpc":"2.0","id":9,"result":{}}"#), Out::Nothing);
+    }
+
+    #[test]
+    fn calls_have_ids_of_their_own_and_a_limit() {
+        let mut server = Server::new("ask_user");
+        for id in 0..16 {
+            assert!(matches!(call(&mut server, json!(id), json!(null)), Out::Ask(..)));
+        }
+        let Out::Send(line) = call(&mut server, json!(3), json!(null)) else { panic!("taken twice") };
+        assert!(line.contains("-32602"), "{line}");
+        let Out::Send(line) = call(&mut server, json!(16), json!(null)) else { panic!("no limit") };
+        assert!(line.contains("\"isError\":true"), "{line}");
+    }
+}

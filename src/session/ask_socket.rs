@@ -1,0 +1,335 @@
+//! The socket by which the ask-server, that an agent starts for its model, reaches its run.
+//!
+//! It lies in a fresh folder that only the user can enter. Whoever connects must be of the same user, which the kernel
+//! says, and must first give the nonce that the agent's configuration of the server holds. The threads here move
+//! lines; what these mean is [`Server`]'s, and all state is the loop's.
+
+use super::lines::{Framed, Lines};
+use super::tree;
+use super::writer::write_whole;
+use crate::agent::Reply;
+use crate::agent::ask_user::SERVER;
+use crate::agent::mcp::{Id, Out, Server};
+use crate::protocol::limits::TOOL_LINE_BYTES;
+use crate::protocol::question::Ask;
+use crate::protocol::request::McpServer;
+use crossbeam_channel::{Receiver, Sender, bounded};
+use std::collections::{BTreeMap, HashMap};
+use std::env;
+use std::fs::DirBuilder;
+use std::io::{self, ErrorKind, Read};
+use std::net::Shutdown;
+use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// The environment variable that holds a nonce, a colon and the path of the socket.
+pub(super) const ADDRESS: &str = "SPEKTACULAR_ASK";
+/// The first argument that makes this program the ask-server.
+const COMMAND: &str = "ask-server";
+/// The socket in its folder.
+const SOCKET: &str = "s";
+/// The longest path of a socket, in bytes without its NUL (Linux has 108).
+const PATH_BYTES: usize = 103;
+/// Connections at once. An agent needs one; some start a second to look what is offered.
+const CONNECTIONS: usize = 8;
+/// How long a connection may take to give the nonce.
+const NONCE_LIMIT: Duration = Duration::from_secs(5);
+/// Lines that wait for a connection which does not read them, at most.
+const LINES_WAITING: usize = 64;
+/// How often a caller hears that its call is still waited for. The shortest limit of a known host is 30 s.
+const PROGRESS: Duration = Duration::from_secs(10);
+
+/// What comes over the socket. The number names the connection.
+#[derive(Debug)]
+pub(crate) enum Heard {
+    /// A connection that gave the nonce; lines for it go here.
+    Came(u64, Sender<String>),
+    /// A line of it.
+    Line(u64, String),
+    /// A line that was too long.
+    TooLong(u64),
+    /// It ended.
+    Gone(u64),
+}
+
+/// What that means for the run. The number names the call.
+#[derive(Debug)]
+pub(crate) enum Happened {
+    /// The model asks.
+    Asked(u64, Vec<Ask>),
+    /// Nobody waits for the answers any more.
+    Withdrawn(u64),
+}
+
+/// The open socket. Its folder goes with it.
+pub(crate) struct AskSocket {
+    folder: PathBuf,
+    nonce: String,
+    /// The name of the tool that is offered.
+    tool: &'static str,
+    /// What comes over it.
+    pub(crate) heard: Receiver<Heard>,
+    /// Keeps the channel open whatever becomes of the threads.
+    _open: Sender<Heard>,
+    peers: HashMap<u64, Peer>,
+    /// The calls that wait, with their connections.
+    calls: BTreeMap<u64, (u64, Id)>,
+    /// Calls so far.
+    count: u64,
+    progress_at: Option<Instant>,
+}
+
+struct Peer {
+    lines: Sender<String>,
+    server: Server,
+}
+
+impl AskSocket {
+    /// Makes the folder and the socket, and listens. `tool`: the name of the tool that is offered. Errors: no folder for it, no thread.
+    pub(crate) fn open(tool: &'static str) -> io::Result<AskSocket> {
+        let (nonce, name) = (tree::nonce(), tree::nonce());
+        let folder = folder(&name[..12.min(name.len())])?;
+        let (heard_in, heard) = bounded(32);
+        let socket = AskSocket {
+            folder,
+            nonce,
+            tool,
+            heard,
+            _open: heard_in.clone(),
+            peers: HashMap::new(),
+            calls: BTreeMap::new(),
+            count: 0,
+            progress_at: None,
+        };
+        // From here on the folder goes with the value, also after an error.
+        let listener = UnixListener::bind(socket.folder.join(SOCKET))?;
+        let nonce = socket.nonce.clone();
+        let listen = move || accept(&listener, &nonce, &heard_in);
+        thread::Builder::new().name("ask".into()).spawn(listen)?;
+        Ok(socket)
+    }
+
+    /// How the agent is to start the ask-server. `None`: this program's own file is not known.
+    pub(crate) fn server(&self) -> Option<McpServer> {
+        let command = env::current_exe().ok().filter(|path| path.is_file())?.into_os_string().into_string().ok()?;
+        let address = format!("{}:{}", self.nonce, self.folder.join(SOCKET).to_str()?);
+        Some(McpServer {
+            name: SERVER.into(),
+            command,
+            args: vec![COMMAND.into()],
+            env: BTreeMap::from([(ADDRESS.to_owned(), address)]),
+        })
+    }
+
+    /// Where it lies, for the guard to remove if we cannot.
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Takes what came over it.
+    pub(crate) fn hear(&mut self, heard: Heard) -> Vec<Happened> {
+        match heard {
+            Heard::Came(from, lines) => {
+                self.peers.insert(from, Peer { lines, server: Server::new(self.tool) });
+                Vec::new()
+            }
+            Heard::Line(from, line) => {
+                let out = self.peers.get_mut(&from).map_or(Out::Nothing, |peer| peer.server.message(&line));
+                self.happened(from, out)
+            }
+            Heard::TooLong(from) => {
+                let line = self.peers.get(&from).map(|peer| peer.server.too_long());
+                line.map_or_else(Vec::new, |line| self.send(from, line))
+            }
+            Heard::Gone(from) => self.gone(from),
+        }
+    }
+
+    fn happened(&mut self, from: u64, out: Out) -> Vec<Happened> {
+        match out {
+            Out::Nothing => Vec::new(),
+            Out::Send(line) => self.send(from, line),
+            Out::Ask(id, asks) => {
+                self.count += 1;
+                self.calls.insert(self.count, (from, id));
+                self.progress_at = self.progress_at.or_else(|| Some(Instant::now() + PROGRESS));
+                vec![Happened::Asked(self.count, asks)]
+            }
+            Out::Withdrawn(id) => self.over(|(peer, of)| *peer == from && *of == id),
+        }
+    }
+
+    /// The calls that this holds for are over.
+    fn over(&mut self, is: impl Fn(&(u64, Id)) -> bool) -> Vec<Happened> {
+        let gone: Vec<u64> = self.calls.iter().filter(|(_, call)| is(call)).map(|(call, _)| *call).collect();
+        gone.iter().for_each(|call| drop(self.calls.remove(call)));
+        gone.into_iter().map(Happened::Withdrawn).collect()
+    }
+
+    fn gone(&mut self, from: u64) -> Vec<Happened> {
+        self.peers.remove(&from);
+        self.over(|(peer, _)| *peer == from)
+    }
+
+    /// Sends a line. A connection that does not read is given up.
+    fn send(&mut self, to: u64, line: String) -> Vec<Happened> {
+        let taken = self.peers.get(&to).is_some_and(|peer| peer.lines.try_send(line).is_ok());
+        if taken { Vec::new() } else { self.gone(to) }
+    }
+
+    /// Answers a call.
+    pub(crate) fn reply(&mut self, call: u64, replies: &[Reply]) {
+        self.end(call, |server, id| server.answer(id, replies));
+    }
+
+    /// Ends a call that nobody answers.
+    pub(crate) fn withdraw(&mut self, call: u64) {
+        self.end(call, Server::withdraw);
+    }
+
+    fn end(&mut self, call: u64, response: impl FnOnce(&mut Server, &str) -> Option<String>) {
+        let Some((from, id)) = self.calls.remove(&call) else { return };
+        let line = self.peers.get_mut(&from).and_then(|peer| response(&mut peer.server, &id));
+        if let Some(line) = line {
+            // If it is gone, what else it waited for is found gone when its thread says so.
+            let _ = self.peers.get(&from).map(|peer| peer.lines.try_send(line));
+        }
+    }
+
+    /// When callers must next hear that their calls are waited for.
+    pub(crate) fn progress_at(&self) -> Option<Instant> {
+        self.progress_at.filter(|_| !self.calls.is_empty())
+    }
+
+    /// Lets them hear it, if it is time.
+    pub(crate) fn progress(&mut self) {
+        let now = Instant::now();
+        if self.progress_at().is_none_or(|at| at > now) {
+            return;
+        }
+        for peer in self.peers.values_mut() {
+            for line in peer.server.progress() {
+                let _ = peer.lines.try_send(line);
+            }
+        }
+        self.progress_at = Some(now + PROGRESS);
+    }
+}
+
+impl Drop for AskSocket {
+    fn drop(&mut self) {
+        remove(&self.folder);
+    }
+}
+
+/// Removes the folder of a socket, and nothing else that may lie there.
+pub(super) fn remove(folder: &Path) {
+    let _ = std::fs::remove_file(folder.join(SOCKET));
+    let _ = std::fs::remove_dir(folder);
+}
+
+/// Makes the folder: below the user's own one for such things, else below that for temporary files.
+fn folder(name: &str) -> io::Result<PathBuf> {
+    let runtime = env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
+    let parents = runtime.into_iter().chain([env::temp_dir(), PathBuf::from("/tmp")]);
+    let mut last = io::Error::from(ErrorKind::NotFound);
+    for parent in parents.filter(|parent| parent.is_absolute()) {
+        let folder = parent.join(format!("spektacular-{name}"));
+        if folder.join(SOCKET).as_os_str().len() > PATH_BYTES || folder.to_str().is_none() {
+            continue;
+        }
+        // Fails where there is anything, so nobody else can have prepared it.
+        match DirBuilder::new().mode(0o700).create(&folder) {
+            Ok(()) => return Ok(folder),
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
+}
+
+/// Whether the other end of a socket belongs to the same user as this process.
+pub(super) fn is_same_user(stream: &UnixStream) -> bool {
+    #[cfg(target_os = "linux")]
+    {
+        let peer = rustix::net::sockopt::socket_peercred(stream);
+        peer.is_ok_and(|peer| peer.uid == rustix::process::geteuid())
+    }
+    // Elsewhere the folder alone keeps others out.
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = stream;
+        true
+    }
+}
+
+/// Takes connections, at most so many at once. Never joined: it ends with the process.
+fn accept(listener: &UnixListener, nonce: &str, heard: &Sender<Heard>) {
+    let (taken, slots) = bounded(CONNECTIONS);
+    for number in 1.. {
+        let stream = match listener.accept() {
+            Ok((stream, _)) => stream,
+            Err(error) if matches!(error.kind(), ErrorKind::ConnectionAborted | ErrorKind::Interrupted) => continue,
+            // Such as no descriptor left: it would come again and again.
+            Err(_) => return,
+        };
+        if !is_same_user(&stream) || taken.try_send(()).is_err() {
+            continue;
+        }
+        let (nonce, heard, slot) = (nonce.to_owned(), heard.clone(), Slot(slots.clone()));
+        let serve = move || {
+            let _slot = slot;
+            serve(number, stream, &nonce, &heard);
+        };
+        let _ = thread::Builder::new().name("ask-peer".into()).spawn(serve);
+    }
+}
+
+/// One of the connections that there may be. It is free again when this goes.
+struct Slot(Receiver<()>);
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        let _ = self.0.try_recv();
+    }
+}
+
+fn serve(number: u64, mut stream: UnixStream, nonce: &str, heard: &Sender<Heard>) {
+    let mut given = vec![0; nonce.len() + 1];
+    let timely = stream.set_read_timeout(Some(NONCE_LIMIT)).is_ok() && stream.read_exact(&mut given).is_ok();
+    if !timely || given != format!("{nonce}\n").as_bytes() || stream.set_read_timeout(None).is_err() {
+        return;
+    }
+    let Ok(mut answers) = stream.try_clone() else { return };
+    let (lines_in, lines) = bounded::<String>(LINES_WAITING);
+    let write = move || {
+        for line in &lines {
+            if write_whole(&mut answers, format!("{line}\n").as_bytes()).is_err() {
+                break;
+            }
+        }
+        // Nobody has anything more to say to it, or it does not listen: the reader's wait ends too.
+        let _ = answers.shutdown(Shutdown::Both);
+    };
+    if thread::Builder::new().name("ask-answers".into()).spawn(write).is_err()
+        || heard.send(Heard::Came(number, lines_in)).is_err()
+    {
+        return;
+    }
+    let mut lines = Lines::new(stream, TOOL_LINE_BYTES);
+    while let Some(framed) = lines.next() {
+        let said = match framed {
+            Framed::Line(line) if line.trim_ascii().is_empty() => continue,
+            Framed::Line(line) => Heard::Line(number, String::from_utf8_lossy(&line).into_owned()),
+            Framed::TooLong => Heard::TooLong(number),
+            // A last line without LF was not said to its end.
+            Framed::Rest(_) => break,
+        };
+        if heard.send(said).is_err() {
+            return;
+        }
+    }
+    let _ = heard.send(Heard::Gone(number));
+}
