@@ -136,7 +136,7 @@ fn a_log_in_is_seen_and_never_shown() {
 fn an_unknown_name_gets_a_suggestion() {
     let plain = Plain::new();
     assert!(plain.run(&["agents", "check", "cluade"]).refused(2).contains("Did you mean claude?"));
-    assert!(plain.run(&["agents", "check", "zzz", "--output", "json"]).refused(2).contains("There are: claude,"));
+    assert!(plain.run(&["agents", "check", "zzz", "--output", "json"]).refused(2).contains(", claude, "));
     for args in [&["agents"][..], &["agents", "lits"], &["agents", "list", "x"], &["agents", "check", "a", "b"]] {
         assert!(plain.run(args).refused(2).contains("agents check NAME"), "{args:?}");
     }
@@ -197,4 +197,18 @@ fn a_program_that_hangs_is_given_up_and_ended() {
     assert_eq!(of(&whole, "claude")["version"], json!(null));
     let pid = fs::read_to_string(plain.path("home/pid")).unwrap();
     assert!(!std::path::Path::new("/proc").join(pid.trim()).exists(), "it is still there");
+}
+
+#[test]
+fn an_agent_of_the_users_has_what_its_driver_has() {
+    let plain = Plain::new().script("bin/mine", "[ \"$*\" = 'first --version' ] && echo 'codex-cli 7.8.9'").file(
+        "home/.config/spektacular/config.json",
+        r#"{"agents":{"mine":{"driver":"codex","command":"mine","args":["first"],"env":{"CODEX_HOME":"/nowhere"}}}}"#,
+    );
+    let whole = plain.run(&["agents", "check", "mine", "--output", "json"]).json(0);
+    let mine = of(&whole, "mine");
+    assert_eq!((&mine["version"], &mine["logged_in"]), (&json!("7.8.9"), &json!("no")));
+    assert_eq!((&mine["open"], &mine["command"]), (&json!(true), &json!(["mine", "first"])));
+    let broken = Plain::new().file("home/.config/spektacular/config.json", "{");
+    assert!(broken.run(&["agents", "list"]).refused(2).contains("invalid_config"));
 }
