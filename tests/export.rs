@@ -1,5 +1,4 @@
 //! `export`: a session as the agent keeps it.
-#![expect(clippy::unwrap_used, reason = "what a test cannot unwrap has failed it")]
 
 mod support;
 
