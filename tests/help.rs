@@ -212,7 +212,6 @@ fn checked_by(program: &str, args: &[&str], text: &str) -> Option<Output> {
     let mut child = Command::new(program)
         .args(args)
         .env("LC_ALL", "C.UTF-8")
-        .env("MANROFFSEQ", "")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
