@@ -277,7 +277,7 @@ fn bash_completes_commands_flags_and_values() {
     fs::write(folder.path().join("script"), script(Shell::Bash, &agents())).unwrap();
     fs::create_dir(folder.path().join("a folder")).unwrap();
     let rows: [(&[&str], &[&str]); 14] = [
-        (&["spektacular", "a"], &["adhoc"]),
+        (&["spektacular", "ad"], &["adhoc"]),
         (&["spektacular", "adhoc", "--permi"], &["--permissions"]),
         (&["spektacular", "adhoc", "--output", ""], &["cli", "json"]),
         (&["spektacular", "adhoc", "--output", "=", "j"], &["json"]),
