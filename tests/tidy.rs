@@ -161,16 +161,10 @@ fn the_top_level_stays_small() {
 }
 
 #[test]
-fn the_readme_names_every_command_and_every_flag() {
+fn the_readme_has_every_command() {
+    // Flags are in the help, which is made from the table: a second list would only be another one to keep true.
     let readme = fs::read_to_string(root().join("README.md")).unwrap();
-    for command in spektacular::help::COMMANDS {
-        let name = command.name;
-        let named = readme.contains(&format!("`{name}`")) || readme.contains(&format!("spektacular {name}"));
-        assert!(named, "README.md lacks {name}");
-        for flag in command.flags {
-            assert!(readme.contains(&format!("--{}", flag.long)), "README.md lacks --{}", flag.long);
-        }
-    }
+    assert!(readme.contains(spektacular::help::overview().trim()), "README.md lacks the overview as it is printed");
 }
 
 #[test]

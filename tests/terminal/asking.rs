@@ -23,10 +23,15 @@ fn answers(person: &Person) -> Vec<String> {
     lines.map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap()["result"].to_string()).collect()
 }
 
+/// What the agent's model was told of each question: the answer, else what became of it.
 fn said(person: &Person) -> Vec<String> {
     let text = |answer: &String| {
         let value: serde_json::Value = serde_json::from_str(answer).unwrap();
-        value["contentItems"][0]["text"].as_str().unwrap_or_default().to_owned()
+        let Some(told) = value["contentItems"][0]["text"].as_str() else { return String::new() };
+        let told: serde_json::Value = serde_json::from_str(told).unwrap();
+        let told = &told["answers"][0];
+        let answer = told.get("answer").unwrap_or(&told["status"]);
+        answer.as_str().map_or_else(|| answer.to_string(), str::to_owned)
     };
     answers(person).iter().map(text).collect()
 }
@@ -65,7 +70,8 @@ fn every_kind_of_question_is_answered_wrongly_first() {
     assert_eq!((code, seen.contains("Thank you.")), (0, true), "{seen}");
     assert!(!seen.contains("tr0ub4dor"), "the secret is on the screen: {seen}");
     let home = person.desk.path("home").join("notes.md").display().to_string();
-    assert_eq!(said(&person)[..6], ["no", "Green", "Auth, Export", "web", "tr0ub4dor&3", &home]);
+    let wanted = ["false", "Green", "[\"Auth\",\"Export\"]", "web", "tr0ub4dor&3", &home];
+    assert_eq!(said(&person)[..6], wanted);
     assert_eq!(answers(&person)[6], "{\"decision\":\"accept\"}");
 }
 
@@ -125,7 +131,7 @@ fn ctrl_d_declines_one_question_and_ctrl_c_cancels_the_run() {
     person.types(CTRL_C);
     person.waits_for("spektacular: cancelled");
     assert_eq!(person.ends().0, 130);
-    assert_eq!(said(&person)[..1], ["The user declined to answer. Go on without an answer."]);
+    assert_eq!(said(&person)[..1], ["declined"]);
 }
 
 #[test]
