@@ -13,7 +13,7 @@ mod trust;
 pub use files::Places;
 pub use keys::{Care, KEYS, Key, OF_ONE_RUN, known, typed};
 
-use crate::agent::registry::Agents;
+use crate::agent::registry::{Agents, Layers};
 use crate::cli::Output;
 use crate::failure::{Code, Failure};
 use crate::protocol::json::string;
@@ -249,6 +249,12 @@ impl Config {
     /// What the files say of run.start's fields: it goes below what an agent has of its own.
     pub fn below(&self) -> Options {
         options(&self.project, Some(&self.folder)).over(options(&self.user, None))
+    }
+
+    /// What holds where a run.start does not say, and what is wrong with the agents.
+    pub fn layers(&self) -> (Layers, Vec<String>) {
+        let (agents, wrong) = self.agents();
+        (Layers { agents, above: self.above(), below: self.below() }, wrong)
     }
 
     /// The folder of the debug log, if one is wanted. A relative one is below the project's folder.

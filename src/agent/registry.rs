@@ -343,3 +343,29 @@ impl Agents {
         self.0.iter().map(|agent| agent.name.as_str()).collect::<Vec<_>>().join(", ")
     }
 }
+
+/// What holds where a run.start does not say.
+#[derive(Clone, Debug)]
+pub struct Layers {
+    /// The agents that can be named.
+    pub agents: Agents,
+    /// Defaults that go over what an agent has of its own.
+    pub above: Options,
+    /// Defaults that go below that.
+    pub below: Options,
+}
+
+impl Layers {
+    /// The name of the agent where nobody names one.
+    pub fn default_agent(&self) -> &str {
+        self.above.agent.as_deref().or(self.below.agent.as_deref()).unwrap_or(DEFAULT)
+    }
+
+    /// All that holds for a run.start, and the agent that it means, if there is one.
+    pub fn under(&self, start: Options) -> (Options, Option<&Agent>) {
+        let options = start.over(self.above.clone());
+        let agent = self.agents.find(options.agent.as_deref().unwrap_or(self.default_agent()));
+        let own = agent.map(Agent::defaults).unwrap_or_default();
+        (options.over(own).over(self.below.clone()), agent)
+    }
+}

@@ -53,7 +53,8 @@ fn undelivered() -> u8 {
 
 fn setup(adhoc: Adhoc, loaded: Loaded, front: Box<dyn Front>, script: Script) -> Setup {
     let Loaded { config, mut warnings, .. } = loaded;
-    let (agents, wrong) = config.agents();
+    let (mut layers, wrong) = config.layers();
+    layers.above = adhoc.options.over(layers.above);
     warnings.extend(wrong);
     Setup {
         front,
@@ -61,9 +62,7 @@ fn setup(adhoc: Adhoc, loaded: Loaded, front: Box<dyn Front>, script: Script) ->
         first: First::OnSource,
         script,
         refused: None,
-        agents,
-        defaults: adhoc.options.over(config.above()),
-        base: config.below(),
+        layers,
         warnings,
         on_eof: if adhoc.cancel_on_eof { OnEof::Cancel } else { OnEof::Continue },
         record: adhoc.record,
@@ -96,7 +95,7 @@ fn json(mut adhoc: Adhoc, loaded: Loaded) -> u8 {
     let Some(prompt) = prompt else { return session::run(setup).code };
     setup.source = if read_messages { Source::JsonLines } else { Source::Nothing };
     setup.first = First::Awaited(Box::new(move || make(prompt).map(start)));
-    let last = Last::of(&setup.defaults.clone().over(setup.base.clone()), &setup.agents).filter(Last::has_folder);
+    let last = Last::of(&setup.layers, Options::default()).filter(Last::has_folder);
     let ended = session::run(setup);
     keep(last, &ended);
     ended.code
@@ -133,7 +132,7 @@ fn cli(mut adhoc: Adhoc, loaded: Loaded) -> u8 {
     let typed = keyboard.as_ref().and_then(Keyboard::again);
     let front = TerminalFront::new(look, keyboard, std::env::var("HOME").ok());
     let mut setup = setup(adhoc, loaded, Box::new(front), script);
-    let defaults = setup.defaults.clone().over(setup.base.clone());
+    let (defaults, _) = setup.layers.under(Options::default());
     let answered = typed.is_some() || !setup.script.is_empty();
     let interactive = defaults.interactive.unwrap_or(true) && answered;
     setup.source = typed.filter(|_| interactive).map_or(Source::Nothing, Source::Terminal);
@@ -150,7 +149,7 @@ fn cli(mut adhoc: Adhoc, loaded: Loaded) -> u8 {
         return plan(Ok(options), setup, Output::Cli);
     }
     setup.first = First::Ready(Box::new(start(options)));
-    let last = Last::of(&defaults, &setup.agents);
+    let last = Last::of(&setup.layers, Options::default());
     let ended = session::run(setup);
     if !keep(last, &ended) {
         session::diagnose("spektacular: warning: the session could not be kept for --continue");
@@ -192,8 +191,7 @@ fn look_up(adhoc: &mut Adhoc, config: &Config) -> Result<Script, String> {
         adhoc.options.system_prompt = Some(texts::file("--system-prompt-file", path)?);
     }
     if adhoc.go_on {
-        let options = adhoc.options.clone().over(config.above()).over(config.below());
-        let id = Last::of(&options, &config.agents().0).and_then(|last| last.id());
+        let id = Last::of(&config.layers().0, adhoc.options.clone()).and_then(|last| last.id());
         let none = "--continue: no session of this agent is known in this directory: begin one without it.";
         adhoc.options.session_id = Some(id.ok_or(none)?);
     }

@@ -1,10 +1,11 @@
 //! `agents list` and `agents check`: which agents can be named, and which of them are ready on this machine. Nothing is
 //! written, no model is called, and an agent that is missing is an answer and no error.
 
-use super::{Configured, complain};
+use super::{complain, configured, named};
 use crate::agent::Program;
 use crate::agent::native::{self, LoggedIn, Native};
 use crate::agent::registry::Agent;
+use crate::agent::registry::Layers;
 use crate::cli::{self, Output, What};
 use crate::failure::{EXIT_UNDELIVERED, Failure};
 use crate::protocol::json::{Fields, string, to_line};
@@ -24,20 +25,20 @@ const FILE_BYTES: u64 = 1 << 20;
 
 /// Runs it; gives the exit code.
 pub fn run(typed: &cli::Agents) -> u8 {
-    let configured = match Configured::load() {
-        Ok(configured) => configured,
+    let layers = match configured() {
+        Ok(layers) => layers,
         Err(failure) => return complain(&failure),
     };
-    match chosen(typed, &configured) {
+    match chosen(typed, &layers) {
         Ok(chosen) => show(typed, &chosen),
         Err(failure) => complain(&failure),
     }
 }
 
-fn chosen<'a>(typed: &cli::Agents, configured: &'a Configured) -> Result<Vec<&'a Agent>, Failure> {
+fn chosen<'a>(typed: &cli::Agents, layers: &'a Layers) -> Result<Vec<&'a Agent>, Failure> {
     match &typed.what {
-        What::Check(Some(name)) => Ok(vec![configured.named(name)?]),
-        What::List | What::Check(None) => Ok(configured.agents.iter().collect()),
+        What::Check(Some(name)) => Ok(vec![named(layers, Some(name))?]),
+        What::List | What::Check(None) => Ok(layers.agents.iter().collect()),
     }
 }
 

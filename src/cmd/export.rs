@@ -1,6 +1,6 @@
 //! `export`: a session as the agent itself keeps it, byte for byte. It is the agent's own data: nothing is redacted.
 
-use super::{Configured, complain};
+use super::{complain, configured, named};
 use crate::agent::native::{self, Export as Way, Folder, fits, is_session_id};
 use crate::agent::registry::Agent;
 use crate::cli::{Export, Output};
@@ -24,14 +24,14 @@ const LINE_BYTES: u64 = 1 << 20;
 
 /// Runs it; gives the exit code.
 pub fn run(typed: &Export) -> u8 {
-    let configured = Configured::load();
-    let name = match (&typed.agent, &configured) {
+    let layers = configured();
+    let name = match (&typed.agent, &layers) {
         (Some(name), _) => name,
-        (None, Ok(configured)) => configured.default_agent(),
+        (None, Ok(layers)) => layers.default_agent(),
         (None, Err(_)) => "",
     };
-    let data = configured.as_ref().map_err(Failure::clone).and_then(|configured| {
-        let agent = configured.named(name)?;
+    let data = layers.as_ref().map_err(Failure::clone).and_then(|layers| {
+        let agent = named(layers, Some(name))?;
         let data = export(agent, &typed.session)?;
         typed.out.as_ref().map_or(Ok(()), |file| write(file, &data, typed.force))?;
         Ok((agent, data))

@@ -1,6 +1,6 @@
 //! The last session of an agent in a directory, for `--continue`: one small file an agent, in a folder that git ignores.
 
-use crate::agent::registry::{self, Agents};
+use crate::agent::registry::Layers;
 use crate::protocol::limits;
 use crate::protocol::request::Options;
 use std::fs::{self, File, OpenOptions};
@@ -22,8 +22,9 @@ pub(super) struct Last {
 
 impl Last {
     /// That of the run which these options make. `None`: they name no agent and no directory that there is.
-    pub(super) fn of(options: &Options, agents: &Agents) -> Option<Last> {
-        let agent = agents.find(options.agent.as_deref().unwrap_or(registry::DEFAULT))?;
+    pub(super) fn of(layers: &Layers, options: Options) -> Option<Last> {
+        let (options, agent) = layers.under(options);
+        let agent = agent?;
         let cwd = Path::new(options.cwd.as_deref().unwrap_or(".")).canonicalize().ok()?;
         // Names come from a configuration too: this one is a file's.
         let plain = agent.name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'));

@@ -1,6 +1,6 @@
 //! What explains the program: completions and the manual page.
 
-use crate::agent::registry::Agents;
+use super::{complain, configured};
 use crate::failure::{Code, EXIT_UNDELIVERED};
 use crate::help::complete::{Shell, script};
 use crate::help::man;
@@ -8,7 +8,10 @@ use crate::session::print;
 
 /// Prints the script for a shell; gives the exit code.
 pub fn completions(shell: Shell) -> u8 {
-    let agents: Vec<String> = Agents::built_in().iter().map(|agent| agent.name.clone()).collect();
+    let agents: Vec<String> = match configured() {
+        Ok(layers) => layers.agents.iter().map(|agent| agent.name.clone()).collect(),
+        Err(failure) => return complain(&failure),
+    };
     u8::from(!print(&script(shell, &agents)))
 }
 

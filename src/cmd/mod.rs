@@ -12,11 +12,10 @@ mod plan;
 pub mod replay;
 mod texts;
 
-use crate::agent::registry::{Agent, Agents, DEFAULT};
+use crate::agent::registry::{Agent, Layers};
 use crate::config::load;
 use crate::failure::{Code, Failure};
 use crate::help::did_you_mean;
-use crate::protocol::request::Options;
 use crate::session;
 
 /// Says on stderr what went wrong; gives the exit code.
@@ -25,43 +24,29 @@ pub fn complain(failure: &Failure) -> u8 {
     failure.code.exit_code()
 }
 
-/// What the configuration says to the commands that need no run.
-struct Configured {
-    agents: Agents,
-    /// The layers over what an agent has of its own.
-    above: Options,
-    /// The layers below that.
-    below: Options,
+/// What the configuration says to the commands that need no run; its warnings go to stderr. Error: it cannot be used.
+fn configured() -> Result<Layers, Failure> {
+    let loaded = load();
+    let (layers, wrong) = loaded.config.layers();
+    if let Some(failure) = loaded.failure {
+        return Err(failure);
+    }
+    for warning in loaded.warnings.iter().chain(&wrong) {
+        session::diagnose(&format!("spektacular: warning: {warning}"));
+    }
+    Ok(layers)
 }
 
-impl Configured {
-    /// Reads the configuration; its warnings go to stderr. Error: it cannot be used.
-    fn load() -> Result<Configured, Failure> {
-        let loaded = load();
-        let (agents, wrong) = loaded.config.agents();
-        if let Some(failure) = loaded.failure {
-            return Err(failure);
-        }
-        for warning in loaded.warnings.iter().chain(&wrong) {
-            session::diagnose(&format!("spektacular: warning: {warning}"));
-        }
-        Ok(Configured { agents, above: loaded.config.above(), below: loaded.config.below() })
-    }
-
-    /// The name of the agent when none was typed.
-    fn default_agent(&self) -> &str {
-        self.above.agent.as_deref().or(self.below.agent.as_deref()).unwrap_or(DEFAULT)
-    }
-
-    /// The agent with this name. Error: one that names what was probably meant, or all there are.
-    fn named(&self, name: &str) -> Result<&Agent, Failure> {
-        self.agents.find(name).ok_or_else(|| {
-            let names = self.agents.iter().flat_map(|agent| std::iter::once(&agent.name).chain(&agent.aliases));
-            let message = match did_you_mean(name, names.map(String::as_str)) {
-                Some(meant) => format!("There is no such agent. Did you mean {meant}?"),
-                None => format!("There is no such agent. There are: {}.", self.agents.names()),
-            };
-            Failure::new(Code::Usage, message)
-        })
-    }
+/// The agent with this name; without one that of the configuration. Error: one that names what was probably meant, or
+/// all there are.
+fn named<'a>(layers: &'a Layers, name: Option<&str>) -> Result<&'a Agent, Failure> {
+    let name = name.unwrap_or(layers.default_agent());
+    layers.agents.find(name).ok_or_else(|| {
+        let names = layers.agents.iter().flat_map(|agent| std::iter::once(&agent.name).chain(&agent.aliases));
+        let message = match did_you_mean(name, names.map(String::as_str)) {
+            Some(meant) => format!("There is no such agent. Did you mean {meant}?"),
+            None => format!("There is no such agent. There are: {}.", layers.agents.names()),
+        };
+        Failure::new(Code::Usage, message)
+    })
 }

@@ -1,9 +1,10 @@
 //! `open`: an agent's own interface gets the terminal.
 
-use super::{Configured, complain};
+use super::{complain, configured, named};
 use crate::agent::native::{self, Wish};
 use crate::cli::Open;
 use crate::failure::{Code, Failure};
+use crate::protocol::request::Options;
 use crate::session::handover::{Handover, hand_over, has_terminal};
 use std::path::PathBuf;
 
@@ -13,10 +14,10 @@ pub fn run(typed: &Open) -> u8 {
 }
 
 fn open(typed: &Open) -> Result<u8, Failure> {
-    let configured = Configured::load()?;
-    let agent = configured.named(typed.agent.as_deref().unwrap_or(configured.default_agent()))?;
-    // In the order of a run: a flag, the environment, the agent's entry, the files.
-    let models = [&typed.model, &configured.above.model, &agent.model, &configured.below.model];
+    let layers = configured()?;
+    let agent = named(&layers, typed.agent.as_deref())?;
+    let wished = Options { agent: Some(agent.name.clone()), model: typed.model.clone(), ..Options::default() };
+    let (options, _) = layers.under(wished);
     let native = native::of(agent);
     let Some(open) = &native.open else {
         let message = "This agent has no interface of its own that is known: use adhoc.";
@@ -28,7 +29,7 @@ fn open(typed: &Open) -> Result<u8, Failure> {
     }
     let wish = Wish {
         prompt: typed.prompt.as_deref(),
-        model: models.into_iter().find_map(Option::as_deref),
+        model: options.model.as_deref(),
         session: typed.session.as_deref(),
         allow: typed.allow,
         args: &typed.args,

@@ -10,6 +10,7 @@ use crate::agent::Line;
 use crate::failure::{Code, Failure};
 use crate::protocol::inbound::{Inbound, Message, is_run_id};
 use crate::protocol::outbound::Json;
+use crate::protocol::request::Options;
 use crate::protocol::words::Source as CancelSource;
 use crate::recording::Moment;
 use crate::run::{Answered, Event, Gone, Input, Origin, Refusal};
@@ -89,7 +90,7 @@ impl Session {
 
     /// A run.start that could not even be made. Of the flags there is still something to give back and to hide.
     pub(super) fn refuse(&mut self, failure: Failure) {
-        let options = self.defaults.clone().over(self.base.clone());
+        let (options, _) = self.layers.under(Options::default());
         let metadata = options.metadata.clone().map(Json);
         let redactor = Some(prepare::redactor_for(&options, None).0);
         self.step(Event::Start(Origin::default(), Err(Box::new(Refusal { failure, metadata, redactor }))));
@@ -116,7 +117,7 @@ impl Session {
             }
             Message::Start(start) => {
                 let (options, wrong) = *start;
-                let (options, agent) = prepare::layers(options, &self.defaults, &self.base, &self.agents);
+                let (options, agent) = self.layers.under(options);
                 // Known before anything is checked: a refusal gives metadata back.
                 let (redactor, short_secrets) = prepare::redactor_for(&options, agent);
                 let metadata = options.metadata.clone().map(Json);
@@ -125,7 +126,7 @@ impl Session {
                     let message = "run.start: `run_id` must match ^[A-Za-z0-9._:-]{1,128}$.";
                     Err(Failure::new(Code::InvalidRequest, message))
                 } else {
-                    prepare::settings(options, wrong, agent, &self.agents)
+                    prepare::settings(options, wrong, agent, &self.layers.agents)
                 };
                 Event::Start(
                     origin,

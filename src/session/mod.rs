@@ -40,11 +40,11 @@ pub use tty::{Hidden, Keyboard, columns};
 pub use writer::{Chunk, diagnose, print, print_bytes};
 
 use crate::agent::Launch;
-use crate::agent::registry::Agents;
+use crate::agent::registry::Layers;
 use crate::failure::{Code, EXIT_UNDELIVERED, Failure};
 use crate::protocol::frame::Stamper;
 use crate::protocol::limits;
-use crate::protocol::request::{Options, Settings};
+use crate::protocol::request::Settings;
 use crate::protocol::words::{Source as CancelSource, Warning};
 use crate::recording::{self, Piece, Recorder};
 use crate::run::{Event, OnEof, Run};
@@ -85,12 +85,8 @@ pub struct Setup {
     pub script: Script,
     /// A failure that keeps the run from beginning: a bad flag.
     pub refused: Option<Failure>,
-    /// The agents that can be named.
-    pub agents: Agents,
-    /// The layer below run.start.
-    pub defaults: Options,
-    /// The layer below what the agent has of its own.
-    pub base: Options,
+    /// What holds where run.start does not say.
+    pub layers: Layers,
     /// What the configuration brought up.
     pub warnings: Vec<String>,
     /// What the end of stdin does, where it is read.
@@ -122,9 +118,7 @@ struct Session {
     front: Box<dyn Front>,
     script: Script,
     session_id: Option<String>,
-    agents: Agents,
-    defaults: Options,
-    base: Options,
+    layers: Layers,
     debug_log: Option<DebugLog>,
     signal_source: CancelSource,
     stamper: Stamper,
@@ -187,9 +181,7 @@ pub fn run(setup: Setup) -> Ended {
         front: setup.front,
         script: setup.script,
         session_id: None,
-        agents: setup.agents,
-        defaults: setup.defaults,
-        base: setup.base,
+        layers: setup.layers,
         debug_log: setup.debug_log,
         signal_source: setup.signal_source,
         stamper: Stamper::new(),

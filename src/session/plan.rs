@@ -38,9 +38,9 @@ pub struct Plan {
 
 /// Plans the run that these options would begin. Errors: those of a run.start that cannot be carried out.
 pub fn plan(start: Options, setup: &Setup) -> Result<Plan, Failure> {
-    let (options, agent) = prepare::layers(start, &setup.defaults, &setup.base, &setup.agents);
+    let (options, agent) = setup.layers.under(start);
     let (redactor, _) = prepare::redactor_for(&options, agent);
-    let ready = prepare::settings(options, None, agent, &setup.agents)?;
+    let ready = prepare::settings(options, None, agent, &setup.layers.agents)?;
     let (mut start, _socket) = ready.start(Redactor::new(), 0);
     let settings = start.settings.clone();
     let mut turn = Turn::default();

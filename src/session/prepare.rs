@@ -2,7 +2,7 @@
 //! secret. The file system and the environment are looked at here, so that the run itself needs neither.
 
 use super::ask_socket::AskSocket;
-use crate::agent::registry::{self, Agent, Agents};
+use crate::agent::registry::{Agent, Agents};
 use crate::failure::{Code, Failure};
 use crate::protocol::question::{Given, PathFact};
 use crate::protocol::request::{Options, Problem, Settings};
@@ -34,21 +34,6 @@ impl Ready {
         let display_name = agent.display_name;
         (Start { settings, driver, display_name, redactor, short_secrets, asking_failed }, socket)
     }
-}
-
-/// A run.start over its defaults, and the agent that it means, if there is one. What an agent has of its own goes
-/// between the two layers of defaults.
-pub(super) fn layers<'a>(
-    start: Options,
-    defaults: &Options,
-    base: &Options,
-    agents: &'a Agents,
-) -> (Options, Option<&'a Agent>) {
-    let options = start.over(defaults.clone());
-    let name = options.agent.as_deref().or(base.agent.as_deref()).unwrap_or(registry::DEFAULT);
-    let agent = agents.find(name);
-    let own = agent.map(Agent::defaults).unwrap_or_default();
-    (options.over(own).over(base.clone()), agent)
 }
 
 /// Checks a run.start, with its defaults, against the machine.
