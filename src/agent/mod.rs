@@ -305,6 +305,31 @@ fn fitting(field: &str, argument: String) -> Result<String, Failure> {
     Ok(argument)
 }
 
+/// The settings that not every agent can follow, and how to see whether one was given.
+type Wish = (&'static str, fn(&Settings) -> bool);
+const WISHES: [Wish; 10] = [
+    ("model", |settings| settings.model.is_some()),
+    ("effort", |settings| settings.effort.is_some()),
+    ("system_prompt", |settings| settings.system_prompt.is_some()),
+    ("max_turns", |settings| settings.max_turns.is_some()),
+    ("max_cost_usd", |settings| settings.max_cost_usd.is_some()),
+    ("output_schema", |settings| settings.output_schema.is_some()),
+    ("mcp_servers", |settings| !settings.mcp_servers.is_empty()),
+    ("add_dirs", |settings| !settings.add_dirs.is_empty()),
+    ("allowed_tools", |settings| settings.allowed_tools.is_some()),
+    ("disallowed_tools", |settings| settings.disallowed_tools.is_some()),
+];
+
+/// Warns of the settings that were given, but for those in `follows`, which this agent can follow.
+fn without_effect(settings: &Settings, follows: &[&str], turn: &mut Turn) {
+    for (field, given) in WISHES {
+        if given(settings) && !follows.contains(&field) {
+            let text = format!("`{field}` has no effect on this agent");
+            turn.events.push(Event::Warning(Warning::UnsupportedOption, text));
+        }
+    }
+}
+
 /// One agent's dialect.
 pub trait Driver: Send {
     /// What this driver can do, as far as it is known before the agent runs.

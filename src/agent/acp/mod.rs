@@ -22,12 +22,12 @@ use self::updates::{Call, Said};
 use super::json::{Object, without_controls};
 use super::rpc::{self, Message};
 use super::text::Answer;
-use super::{AskKey, Base, Driver, Event, Launch, Line, Reply, Turn, TurnOver, ask_user};
+use super::{AskKey, Base, Driver, Event, Launch, Line, Reply, Turn, TurnOver, ask_user, without_effect};
 use crate::failure::Failure;
 use crate::protocol::limits;
 use crate::protocol::outbound::{AgentExit, Capabilities, Usage};
 use crate::protocol::request::Settings;
-use crate::protocol::words::{Level, QuestionKind, ToolState, Warning};
+use crate::protocol::words::{Level, QuestionKind, ToolState};
 use serde_json::json;
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
@@ -174,23 +174,6 @@ impl Acp {
         args.extend(settings.agent_args.iter().cloned());
         Ok(args)
     }
-
-    /// Says which of the settings have no place in ACP.
-    fn without_effect(&self, settings: &Settings, turn: &mut Turn) {
-        let given = [
-            ("effort", settings.effort.is_some()),
-            ("max_turns", settings.max_turns.is_some()),
-            ("max_cost_usd", settings.max_cost_usd.is_some()),
-            ("output_schema", settings.output_schema.is_some()),
-            ("add_dirs", !settings.add_dirs.is_empty() && self.profile.dir_flag.is_none()),
-            ("allowed_tools", settings.allowed_tools.is_some()),
-            ("disallowed_tools", settings.disallowed_tools.is_some()),
-        ];
-        for (field, _) in given.into_iter().filter(|(_, given)| *given) {
-            let text = format!("`{field}` has no effect on this agent");
-            turn.events.push(Event::Warning(Warning::UnsupportedOption, text));
-        }
-    }
 }
 
 impl Driver for Acp {
@@ -208,7 +191,10 @@ impl Driver for Acp {
     }
 
     fn launch(&mut self, settings: &Settings, turn: &mut Turn) -> Result<Launch, Failure> {
-        self.without_effect(settings, turn);
+        // What else there is has no place in ACP.
+        let follows = ["model", "system_prompt", "mcp_servers", "add_dirs"];
+        let follows = if self.profile.dir_flag.is_some() { &follows[..] } else { &follows[..3] };
+        without_effect(settings, follows, turn);
         let args = self.arguments(settings)?;
         self.start = Start::new(settings, self.profile);
         self.cwd.clone_from(&settings.cwd);

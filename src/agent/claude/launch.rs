@@ -1,10 +1,9 @@
 //! Claude Code's command line and environment.
 
-use crate::agent::{Event, Turn, argument};
-use crate::failure::{Code, Failure};
+use crate::agent::argument;
+use crate::failure::Failure;
 use crate::protocol::json::to_line;
 use crate::protocol::request::{McpServer, Settings};
-use crate::protocol::words::Warning;
 use serde_json::{Map, Value, json};
 
 /// The arguments for these settings; `asking` is a server of ours, with its name. Values go in one word with their flag, so that none is taken for a flag.
@@ -91,29 +90,4 @@ pub(super) fn guarded(text: &str, raw_prompt: bool) -> String {
     let command = text.trim_start().starts_with('/');
     let guard = if command && !raw_prompt { "\n" } else { "" };
     format!("{guard}{text}")
-}
-
-/// Says which of the settings a recording cannot follow.
-pub(super) fn without_effect(settings: &Settings, turn: &mut Turn) -> Result<(), Failure> {
-    if settings.session_id.is_some() {
-        let message = "run.start: `session_id` cannot be given: this agent has no sessions to resume.";
-        return Err(Failure::new(Code::InvalidRequest, message));
-    }
-    let given = [
-        ("model", settings.model.is_some()),
-        ("effort", settings.effort.is_some()),
-        ("system_prompt", settings.system_prompt.is_some()),
-        ("max_turns", settings.max_turns.is_some()),
-        ("max_cost_usd", settings.max_cost_usd.is_some()),
-        ("output_schema", settings.output_schema.is_some()),
-        ("mcp_servers", !settings.mcp_servers.is_empty()),
-        ("add_dirs", !settings.add_dirs.is_empty()),
-        ("allowed_tools", settings.allowed_tools.is_some()),
-        ("disallowed_tools", settings.disallowed_tools.is_some()),
-    ];
-    for (field, _) in given.into_iter().filter(|(_, given)| *given) {
-        let text = format!("`{field}` has no effect on this agent");
-        turn.events.push(Event::Warning(Warning::UnsupportedOption, text));
-    }
-    Ok(())
 }

@@ -21,8 +21,8 @@ use self::speech::{Speech, Stream, skip};
 use super::json::{Object, text, without_controls};
 use super::mcp;
 use super::text::{Answer, Chunks, Fingerprint, LONG};
-use super::{AskKey, Base, Driver, Event, Launch, Line, Program, Reply, Turn, TurnOver, ask_user};
-use crate::failure::Failure;
+use super::{AskKey, Base, Driver, Event, Launch, Line, Program, Reply, Turn, TurnOver, ask_user, without_effect};
+use crate::failure::{Code, Failure};
 use crate::protocol::limits;
 use crate::protocol::outbound::{AgentExit, Capabilities, Usage};
 use crate::protocol::question::{ALLOW_ONCE, Answer as QuestionAnswer, Ask};
@@ -393,7 +393,11 @@ impl Driver for Claude {
 
     fn launch(&mut self, settings: &Settings, turn: &mut Turn) -> Result<Launch, Failure> {
         if self.is_recording() {
-            launch::without_effect(settings, turn)?;
+            if settings.session_id.is_some() {
+                let message = "run.start: `session_id` cannot be given: this agent has no sessions to resume.";
+                return Err(Failure::new(Code::InvalidRequest, message));
+            }
+            without_effect(settings, &[], turn);
         } else {
             ask_user::warn_if_taken(settings, turn);
             self.offers_asking = ask_user::is_wanted(settings);

@@ -1,11 +1,11 @@
 //! Codex's command line, and the requests that begin a run.
 
-use crate::agent::{Event, Turn, ask_user};
+use crate::agent::ask_user;
 use crate::failure::{Code, Failure};
 use crate::protocol::json::to_line;
 use crate::protocol::limits::ARGUMENT_BYTES;
 use crate::protocol::request::{McpServer, Settings};
-use crate::protocol::words::{Level, Warning};
+use crate::protocol::words::Level;
 use serde_json::{Value, json};
 
 /// `-c features.X=false` and not `--disable X`: an unknown name is a warning with the one, and fatal with the other.
@@ -69,19 +69,8 @@ fn server_name(server: &McpServer) -> Result<&str, Failure> {
     fits.then_some(server.name.as_str()).ok_or_else(|| Failure::new(Code::InvalidRequest, message))
 }
 
-/// Says which of the settings Codex cannot follow.
-pub(super) fn without_effect(settings: &Settings, turn: &mut Turn) {
-    let given = [
-        ("max_turns", settings.max_turns.is_some()),
-        ("max_cost_usd", settings.max_cost_usd.is_some()),
-        ("allowed_tools", settings.allowed_tools.is_some()),
-        ("disallowed_tools", settings.disallowed_tools.is_some()),
-    ];
-    for (field, _) in given.into_iter().filter(|(_, given)| *given) {
-        let text = format!("`{field}` has no effect on this agent");
-        turn.events.push(Event::Warning(Warning::UnsupportedOption, text));
-    }
-}
+/// The settings that Codex can follow.
+pub(super) const FOLLOWS: &[&str] = &["model", "effort", "system_prompt", "output_schema", "mcp_servers", "add_dirs"];
 
 /// What `initialize` says of us. The version is the protocol's: recordings do not change with ours.
 pub(super) fn initialize(progress: Level) -> Value {

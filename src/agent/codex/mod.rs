@@ -21,7 +21,7 @@ use self::items::{Items, Spot};
 use super::json::{Object, without_controls};
 use super::rpc::{self, Message};
 use super::text::Answer;
-use super::{AskKey, Base, Driver, Event, Launch, Line, Reply, Turn, TurnOver};
+use super::{AskKey, Base, Driver, Event, Launch, Line, Reply, Turn, TurnOver, without_effect};
 use crate::failure::Failure;
 use crate::protocol::limits;
 use crate::protocol::outbound::{AgentExit, Capabilities, Usage};
@@ -355,7 +355,7 @@ impl Driver for Codex {
     }
 
     fn launch(&mut self, settings: &Settings, turn: &mut Turn) -> Result<Launch, Failure> {
-        launch::without_effect(settings, turn);
+        without_effect(settings, launch::FOLLOWS, turn);
         let full = settings.progress == Level::Full;
         self.items.deltas = full;
         self.items.outputs = full;

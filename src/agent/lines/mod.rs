@@ -13,13 +13,13 @@ mod tests;
 
 use self::command::{MODEL, PROMPT, SESSION, Values};
 use super::text::Answer;
-use super::{AskKey, Base, Driver, Event, Launch, Line, Reply, Turn, TurnOver};
+use super::{AskKey, Base, Driver, Event, Launch, Line, Reply, Turn, TurnOver, without_effect};
 use crate::clean::Cleaner;
 use crate::failure::{Code, Failure};
 use crate::protocol::limits::{COMPLETED_FACTOR, FRAME_BYTES, SESSION_ID_BYTES};
 use crate::protocol::outbound::{AgentExit, Capabilities};
 use crate::protocol::request::Settings;
-use crate::protocol::words::{QuestionKind, StopReason, Warning};
+use crate::protocol::words::{QuestionKind, StopReason};
 use regex_lite::Regex;
 
 /// The longest part of a line that is taken at once, in bytes. A session's id is found within one.
@@ -175,25 +175,6 @@ fn compiled(patterns: &[String]) -> Result<Vec<Regex>, Failure> {
     patterns.iter().enumerate().map(one).collect()
 }
 
-/// Says which of the settings a command cannot follow.
-fn without_effect(settings: &Settings, takes_model: bool, turn: &mut Turn) {
-    let given = [
-        ("model", settings.model.is_some() && !takes_model),
-        ("effort", settings.effort.is_some()),
-        ("max_turns", settings.max_turns.is_some()),
-        ("max_cost_usd", settings.max_cost_usd.is_some()),
-        ("output_schema", settings.output_schema.is_some()),
-        ("mcp_servers", !settings.mcp_servers.is_empty()),
-        ("add_dirs", !settings.add_dirs.is_empty()),
-        ("allowed_tools", settings.allowed_tools.is_some()),
-        ("disallowed_tools", settings.disallowed_tools.is_some()),
-    ];
-    for (field, _) in given.into_iter().filter(|(_, given)| *given) {
-        let text = format!("`{field}` has no effect on this agent");
-        turn.events.push(Event::Warning(Warning::UnsupportedOption, text));
-    }
-}
-
 impl Driver for Lines {
     fn capabilities(&self) -> Capabilities {
         let asks = !self.resume_args.is_empty();
@@ -222,7 +203,7 @@ impl Driver for Lines {
             }
         };
         let takes_model = command::names(&template, MODEL);
-        without_effect(settings, takes_model, turn);
+        without_effect(settings, if takes_model { &["system_prompt", "model"] } else { &["system_prompt"] }, turn);
         self.model = settings.model.clone().filter(|_| takes_model || command::names(&self.resume_args, MODEL));
         self.cwd = settings.cwd.to_string_lossy().into_owned();
         self.agent_args.clone_from(&settings.agent_args);
