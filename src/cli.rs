@@ -138,6 +138,9 @@ fn no_command() -> Wrong {
 fn unknown<'a>(what: &str, typed: &str, names: impl Iterator<Item = &'a str>) -> Wrong {
     match help::did_you_mean(typed, names) {
         Some(name) => format!("There is no such {what}. Did you mean {name}?"),
+        None if what == "command" && typed.contains(' ') => {
+            "There is no such command. To run a task: spektacular adhoc \"what is to be done\".".into()
+        }
         None => format!("There is no such {what}. `spektacular --help` lists what there is."),
     }
 }

@@ -416,7 +416,7 @@ fn each_process_gets_a_signal_once() {
         assert!(names.iter().all(|name| has(name, "T")));
         assert_eq!(tree.signal_all(Some(child.id()), Signal::USR1), 3);
         assert!(names.iter().all(|name| has(name, "TU")));
-        assert_eq!(tree.sweep(Some(child.id()), SECOND), Swept { killed: 3, left: 0 });
+        assert_eq!(tree.sweep(Some(child.id()), LIMIT), Swept { killed: 3, left: 0 });
         child.wait().unwrap();
     });
 }

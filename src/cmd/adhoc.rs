@@ -154,6 +154,12 @@ fn cli(mut adhoc: Adhoc, loaded: Loaded) -> u8 {
     if !keep(last, &ended) {
         session::diagnose("spektacular: warning: the session could not be kept for --continue");
     }
+    if ended.unused_answers > 0 {
+        session::diagnose(&format!(
+            "spektacular: warning: keys of --answer or --answers that fitted no question: {}: a key is a question's header, text, kind or purpose",
+            ended.unused_answers
+        ));
+    }
     let Ended { code, signal, .. } = ended;
     // As shells expect of a program that a signal ended.
     signal.and_then(|signal| u8::try_from(128 + signal).ok()).unwrap_or(code)

@@ -124,7 +124,11 @@ fn path(places: &Places, which: Which, json: bool) -> Result<u8, Failure> {
 
 fn written(places: &Places, which: Which, json: bool) -> u8 {
     let file = places.file(which).ok().map(|path| path.display().to_string());
-    if json { print(&to_line(&json!({ "file": file }))) } else { 0 }
+    if json {
+        return print(&to_line(&json!({ "file": file })));
+    }
+    session::diagnose(&format!("spektacular: config: changed {}", file.unwrap_or_default()));
+    0
 }
 
 fn trusted(places: &Places, keys: &[String], json: bool) -> u8 {

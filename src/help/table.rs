@@ -221,7 +221,7 @@ pub const COMMANDS: &[Command] = &[
             ("git diff | spektacular adhoc -", "the prompt comes by a pipe"),
             ("spektacular adhoc --agent demo \"say hello\"", "try it without an agent, a key or a network"),
             (
-                "spektacular adhoc --permissions read=allow,edit=allow,*=ask \"tidy up\"",
+                "spektacular adhoc --permissions 'read=allow,edit=allow,*=ask' \"tidy up\"",
                 "let it read and edit, ask for the rest",
             ),
             (

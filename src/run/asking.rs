@@ -118,6 +118,11 @@ impl Live {
     ) {
         let some = !resolved.is_empty();
         for one in resolved {
+            let how = one.resolution.word().replace('_', " ");
+            let how = match (&one.ask.subject, &one.value) {
+                (Some(_), Some(value)) => format!("{value} ({how})"),
+                _ => how,
+            };
             let permission = one.ask.subject.as_ref().map(|subject| (self.subject(subject), one.value));
             let about = About::Resolved {
                 question_id: one.question_id,
@@ -127,8 +132,7 @@ impl Live {
             };
             let what = one.ask.subject.as_ref().map_or(&one.ask.text, |subject| &subject.title);
             let what = self.short(what.lines().next().unwrap_or_default());
-            let text = format!("{what}: {}", one.resolution.word().replace('_', " "));
-            self.tell(about, text, reply_to.clone());
+            self.tell(about, format!("{what}: {how}"), reply_to.clone());
         }
         if fails {
             let failure = match absence {

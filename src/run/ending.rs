@@ -9,7 +9,7 @@ use crate::agent::{Turn, TurnOver};
 use crate::failure::{Code, Failure};
 use crate::protocol::outbound::{About, Json, Outcome, Terminal};
 use crate::protocol::request::Seconds;
-use crate::protocol::words::{Action, Source, Status, WaitingOn, Warning};
+use crate::protocol::words::{Action, Source, Status, ToolState, WaitingOn, Warning};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -74,6 +74,10 @@ impl Live {
         for key in self.messages.unfinished() {
             let rest = self.own_words(&key, "", true).unwrap_or_default();
             self.say(&key, &rest, "", true, None, false);
+        }
+        for key in self.tools.unfinished() {
+            let over = self.tools.end(&key, ToolState::Failed, None, &self.redactor);
+            over.into_iter().for_each(|progress| self.progress(progress, None));
         }
         self.exit = Some(gone.exit);
         self.withdraw(None);

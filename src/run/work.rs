@@ -74,6 +74,13 @@ impl Tools {
         Some(call.progress(state, shown, cut))
     }
 
+    /// Those that never ended, in the order in which they began.
+    pub(crate) fn unfinished(&self) -> Vec<String> {
+        let mut open: Vec<(&String, &Call)> = self.calls.iter().filter(|(_, call)| !call.over).collect();
+        open.sort_by_key(|(_, call)| (call.id.len(), call.id.clone()));
+        open.into_iter().map(|(key, _)| key.clone()).collect()
+    }
+
     /// Our id of a call.
     pub(crate) fn id(&self, key: &str) -> Option<String> {
         self.calls.get(key).map(|call| call.id.clone())

@@ -259,7 +259,9 @@ pub fn not_found(install: Option<&str>) -> Failure {
     let hint = install.map_or_else(String::new, |install| format!(" To get it: {install}."));
     Failure::new(
         Code::AgentNotFound,
-        format!("The agent's program is not on the PATH: install it, or correct the PATH.{hint}"),
+        format!(
+            "The agent's program is not on the PATH: install it, or correct the PATH; `spektacular agents check` shows what is there.{hint}"
+        ),
     )
 }
 

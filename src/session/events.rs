@@ -257,7 +257,11 @@ impl Session {
         let files = match baseline.map_or(git::Changes::NotARepository, |baseline| baseline.changes(GIT_LIMIT)) {
             git::Changes::NotARepository => Some(Vec::new()),
             git::Changes::Incomplete => None,
-            git::Changes::Files(files) => Some(files),
+            git::Changes::Files(mut files) => {
+                let ours = self.recorded.as_ref().and_then(|path| path.canonicalize().ok());
+                files.retain(|(path, _)| Some(path) != ours.as_ref());
+                Some(files)
+            }
         };
         self.step(Event::Gone(Gone { exit, leaked, stderr_tail, files }));
     }

@@ -71,7 +71,8 @@ const GIT_LIMIT: Duration = Duration::from_millis(200);
 const UNREAD_LIMIT: Duration = Duration::from_secs(1);
 
 /// What stderr says where no frame can be delivered.
-pub const UNDELIVERED: &str = "spektacular: undelivered: stdout is closed or not read: no run can be told of there";
+pub const UNDELIVERED: &str =
+    "spektacular: undelivered: stdout was closed or is not read: how the run ended could not be told there";
 
 /// What a session is made of.
 pub struct Setup {
@@ -110,6 +111,8 @@ pub struct Ended {
     pub signal: Option<i32>,
     /// The agent's session, if there was one.
     pub session_id: Option<String>,
+    /// How many of the answers that were given in advance fitted no question.
+    pub unused_answers: usize,
 }
 
 struct Session {
@@ -126,6 +129,8 @@ struct Session {
     nonce: String,
     mirror_stderr: bool,
     recorder: Option<Recorder>,
+    /// The recording that was asked for: no work of the agent's.
+    recorded: Option<PathBuf>,
     /// Bytes of the line that is being dealt with.
     taken: usize,
     /// The pieces of messages in the line that is being dealt with.
@@ -172,7 +177,7 @@ pub fn run(setup: Setup) -> Ended {
     let nonce = nonce();
     let (control_in, control) = bounded(64);
     let (chunks, written) = writer_thread();
-    let record = setup.record.map(|path| recording::private().create(true).truncate(true).open(path));
+    let record = setup.record.as_ref().map(|path| recording::private().create(true).truncate(true).open(path));
     // Without a source stdin is at its end from the beginning: nobody chose that.
     let on_eof = if matches!(setup.source, Source::Nothing) { OnEof::Continue } else { setup.on_eof };
     let mut session = Session {
@@ -189,6 +194,7 @@ pub fn run(setup: Setup) -> Ended {
         nonce,
         mirror_stderr: setup.mirror_stderr,
         recorder: None,
+        recorded: setup.record.clone(),
         taken: 0,
         said: Vec::new(),
         agent: None,
@@ -357,7 +363,8 @@ impl Session {
             diagnose(UNDELIVERED);
         }
         let code = if self.lost { EXIT_UNDELIVERED } else { code.unwrap_or(EXIT_UNDELIVERED) };
-        Ended { code, signal: self.signal, session_id: self.session_id }
+        let unused_answers = self.script.unused();
+        Ended { code, signal: self.signal, session_id: self.session_id, unused_answers }
     }
 
     fn wake_at(&self) -> Option<Instant> {

@@ -7,7 +7,7 @@ use crate::protocol::outbound::Question;
 use crate::protocol::question::{Ask, Given, Input, Kind, check};
 use crate::protocol::words::Purpose;
 use serde_json::value::{RawValue, to_raw_value};
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 
 /// Answers by what they answer: a question's id, header, text, kind or purpose, in any case.
 ///
@@ -17,6 +17,8 @@ use std::collections::{HashMap, VecDeque};
 #[derive(Debug, Default)]
 pub struct Script {
     answers: HashMap<String, VecDeque<Planned>>,
+    /// The keys that fitted a question.
+    used: HashSet<String>,
     due: VecDeque<Inbound>,
 }
 
@@ -86,6 +88,11 @@ impl Script {
         }
     }
 
+    /// How many keys fitted no question.
+    pub(super) fn unused(&self) -> usize {
+        self.answers.len() - self.used.len()
+    }
+
     /// The next answer that is to be given.
     pub(super) fn next(&mut self) -> Option<Inbound> {
         self.due.pop_front()
@@ -98,6 +105,7 @@ impl Script {
         let kind = if permission { ask.purpose.word() } else { ask.kind.word().word() };
         let keys = [&question.question_id, ask.header.as_str(), &ask.text, kind, ask.purpose.word()];
         let found = keys.into_iter().map(name).find(|key| self.answers.contains_key(key))?;
+        self.used.insert(found.clone());
         let answers = self.answers.get_mut(&found)?;
         if answers.len() > 1 { answers.pop_front() } else { answers.front().cloned() }
     }

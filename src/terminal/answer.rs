@@ -99,6 +99,9 @@ fn one(all: &[Choice], allow_other: bool, text: &str) -> Result<String, String> 
         return Ok(choice.value.clone());
     }
     let range = format!("Answer with a number from 1 to {}.", all.len());
+    if text.contains(',') && text.bytes().all(|b| b.is_ascii_digit() || b == b',' || b == b' ') {
+        return Err(range);
+    }
     if !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit()) {
         // Never a text of one's own: it was meant as a number of the list.
         let at = text.parse::<usize>().ok().and_then(|number| number.checked_sub(1));

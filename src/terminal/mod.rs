@@ -20,7 +20,8 @@ use crate::clean::{one_line, whole};
 use crate::protocol::frame::Frame;
 use crate::protocol::inbound::Inbound;
 use crate::protocol::outbound::{About, Artifact, Body, Outcome, PlanEntry, Progress, Started, Terminal, Text};
-use crate::protocol::words::{Action, PlanStatus, ToolState, Warning};
+use crate::protocol::question::DENY;
+use crate::protocol::words::{Action, PlanStatus, Resolution, ToolState, Warning};
 use crate::session::{Chunk, Front, Keyboard, Typed, columns};
 use ask::Asking;
 use screen::{Ink, Screen, Shown};
@@ -42,6 +43,10 @@ pub struct TerminalFront {
     asking: Asking,
     plan: Vec<PlanEntry>,
     wake_at: Option<Instant>,
+    /// Permissions that were denied because nobody could be asked.
+    unasked: usize,
+    /// Whether the agent cannot go on with a session.
+    forgets: bool,
 }
 
 impl TerminalFront {
@@ -90,7 +95,9 @@ impl TerminalFront {
             Body::Question(question) => self.asking.ask(question, now),
             Body::Terminal(end) => self.terminal(end),
             Body::Progress(progress) => match &progress.about {
-                About::Resolved { question_id, resolution, .. } => {
+                About::Resolved { question_id, resolution, permission, .. } => {
+                    let denied = permission.as_ref().is_some_and(|(_, value)| value.as_deref() == Some(DENY));
+                    self.unasked += usize::from(denied && *resolution == Resolution::Headless);
                     let next = self.asking.resolved(question_id, *resolution, now);
                     let note = self.verbose(|| one_line(&progress.text.0));
                     Shown { lines: note + &next.lines, ..next }
@@ -111,6 +118,7 @@ impl TerminalFront {
     fn started(&mut self, started: &Started, now: Instant) -> Shown {
         let name = one_line(&started.display_name);
         let line = self.verbose(|| format!("agent: {name}, in {}", one_line(&started.cwd.0)));
+        self.forgets = started.capabilities.resume == Some(false);
         self.work.begin(name, now);
         self.asking.set_limit(started.settings.question_timeout.duration());
         Shown::lines(line)
@@ -239,14 +247,19 @@ impl TerminalFront {
             }
             Outcome::Cancelled { .. } => shown.lines.push_str("spektacular: cancelled\n"),
         }
+        if self.unasked > 0 && !quiet {
+            let text = format!("denied because nobody could be asked: {}: see --yes and --permissions", self.unasked);
+            let _ = writeln!(shown.lines, "{}", self.look.paint(Ink::Yellow, &text));
+        }
         // A run that never had an agent took no time.
         if !quiet && (end.duration_ms > 0 || end.agent_exit.is_some()) {
-            let how = if matches!(end.outcome, Outcome::Completed { .. }) { "done " } else { "" };
+            let how = if matches!(end.outcome, Outcome::Completed { .. }) { "done " } else { "ended " };
             let sum = sum(Duration::from_millis(end.duration_ms), &end.usage);
             let _ = writeln!(shown.lines, "{}", self.look.paint(Ink::Dim, &format!("{how}{sum}")));
         }
         if let Some(id) = end.session_id.as_ref().filter(|_| self.look.person && !quiet) {
-            let line = format!("session {}: go on with --session", one_line(id));
+            let how = if self.forgets { "" } else { ": go on with --continue" };
+            let line = format!("session {}{how}", one_line(id));
             let _ = writeln!(shown.lines, "{}", self.look.paint(Ink::Dim, &line));
         }
         shown

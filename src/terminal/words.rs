@@ -14,7 +14,7 @@ const INSTEAD: &[(&str, &str)] = &[
 pub(super) fn failure(failure: &Failure) -> String {
     match failure.code {
         Code::InputClosed => {
-            "A question needs an answer, and nobody is left to give one: start it in a terminal, or with --headless."
+            "A question needs an answer, and nobody is left to give one: add --answer, or start it in a terminal."
                 .into()
         }
         _ => sentence(&failure.message),

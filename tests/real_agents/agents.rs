@@ -117,7 +117,10 @@ fn gemini(case: Case, url: &str) -> Case {
         "telemetry": {"enabled": false},
     });
     put(&case.path("home/.gemini/settings.json"), &settings.to_string());
-    case.env("GOOGLE_GEMINI_BASE_URL", url).env("GEMINI_API_KEY", KEY)
+    case.env("GOOGLE_GEMINI_BASE_URL", url)
+        .env("GEMINI_API_KEY", KEY)
+        // In a folder that it does not trust it starts no MCP servers.
+        .env("GEMINI_CLI_TRUST_WORKSPACE", "true")
 }
 
 fn opencode(case: Case, url: &str) -> Case {

@@ -6,7 +6,7 @@ use crate::agents::Agent;
 use crate::client::{Client, Rule, Run, declined, denial, options, permission, rule, run};
 use crate::lab::Lab;
 
-// Gemini CLI and OpenCode offer their models no tool for questions here.
+// Gemini CLI and OpenCode have no tool of their own for questions here.
 rows!(of question_single: claude Claude, claude_old OldClaude, codex Codex);
 rows!(of question_several: claude Claude, codex Codex);
 rows!(of question_declined: claude Claude, codex Codex);
@@ -14,6 +14,7 @@ rows!(of question_headless: claude Claude, codex Codex);
 rows!(of question_timeout: claude Claude, codex Codex);
 // Codex's question has one answer.
 rows!(of question_multiple: claude Claude);
+rows!(old: question_of_every_kind);
 rows!(question_in_the_text);
 rows!(of plan_allowed: claude Claude);
 rows!(of plan_denied: claude Claude);
@@ -66,6 +67,32 @@ fn question_several(agent: Agent) {
     for answer in ["Postgres", "Search", "When the moon is full"] {
         assert!(result.contains(answer), "{answer} is not in: {result}");
     }
+}
+
+/// The tool that is offered to every model asks all kinds, and nothing asks for permission to use it.
+fn question_of_every_kind(agent: Agent) {
+    const KEY: &str = "moon-over-4-hills";
+    let rules = vec![
+        rule("clarification", "Keep", json!("no")),
+        rule("clarification", "Storage", json!(2)),
+        rule("clarification", "Features", json!(["login", "Export"])),
+        rule("clarification", "Name", json!("lighthouse")),
+        rule("input", "Key", json!(KEY)),
+        rule("input", "File", json!("README.md")),
+    ];
+    let run = ask(agent, "ask_by_tool", rules);
+    run.completed("So be it all.");
+    let questions = run.questions();
+    let kinds: Vec<&str> = questions.iter().map(|q| q["payload"]["kind"].as_str().unwrap_or_default()).collect();
+    assert_eq!(kinds, ["confirm", "select", "select", "text", "secret", "file_path"]);
+    assert_eq!(questions[2]["payload"]["multiple"], true);
+    assert!(questions.iter().all(|q| q["payload"]["group_size"] == 6));
+    let result = &run.stub().tool_results()[0];
+    for answer in ["false", "SQLite", "Login", "Export", "lighthouse", KEY, "README.md"] {
+        assert!(result.contains(answer), "{answer} is not in: {result}");
+    }
+    assert!(!result.contains("Postgres") && !result.contains("Search"), "{result}");
+    run.outcome.never_shows(KEY);
 }
 
 /// A question that has no answer goes back to the agent, and the model reads why where there is a place for it.

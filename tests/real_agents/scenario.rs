@@ -53,7 +53,8 @@ pub(crate) struct Usage {
     pub(crate) output: u64,
 }
 
-/// A tool call; `Tool` is one in the agent's own words.
+/// A tool call; `Tool` is one in the agent's own words, `Offered` one of the tool by which spektacular lets its model
+/// ask, whatever the agent calls that.
 #[derive(Clone, Deserialize)]
 #[serde(rename_all = "lowercase", deny_unknown_fields)]
 pub(crate) enum Call {
@@ -61,6 +62,7 @@ pub(crate) enum Call {
     Write { path: String, content: String },
     Ask(Vec<Question>),
     Tool { name: String, input: Value },
+    Offered(Value),
 }
 
 #[derive(Clone, Deserialize)]
@@ -72,6 +74,25 @@ pub(crate) struct Question {
     pub(crate) options: Vec<String>,
     #[serde(default)]
     pub(crate) multiple: bool,
+}
+
+impl Call {
+    /// With the name that the tool for questions has among those of a request.
+    pub(crate) fn named_as_in(self, request: &Value) -> Call {
+        let Call::Offered(input) = self else { return self };
+        let name = asking_tool(&request["tools"]).expect("no tool for questions is offered").to_owned();
+        Call::Tool { name, input }
+    }
+}
+
+fn asking_tool(tools: &Value) -> Option<&str> {
+    let name = tools["name"].as_str().filter(|name| name.ends_with("ask_user") || name.ends_with("ask_the_user"));
+    let inner: Vec<&Value> = match tools {
+        Value::Array(all) => all.iter().collect(),
+        Value::Object(all) => all.values().collect(),
+        _ => Vec::new(),
+    };
+    name.or_else(|| inner.into_iter().find_map(asking_tool))
 }
 
 impl Default for Usage {

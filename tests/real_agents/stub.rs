@@ -141,6 +141,8 @@ impl State {
                 return self.refuse(&refusal, &mut out);
             }
         };
+        let calls = reply.calls.into_iter().map(|call| call.named_as_in(&body)).collect();
+        let reply = Reply { calls, ..reply };
         self.play(&Answer { reply, number, body: &body, cwd: &self.cwd }, stream, &mut out)
     }
 

@@ -233,11 +233,8 @@ impl Pending {
             Pending::McpCall(_) => consent(permission(replies).is_some(), json!({})),
             Pending::Consent => consent(matches!(replies, [Reply::Answer(Answer::Bool(true))]), json!({})),
             Pending::Questions(ids) => {
-                let given = ids.iter().zip(replies).filter_map(|(id, reply)| {
-                    let Reply::Answer(answer) = reply else { return None };
-                    Some((id.clone(), json!({"answers": [spoken(answer)]})))
-                });
-                json!({"answers": given.collect::<Map<_, _>>()})
+                let told = ids.iter().zip(replies).map(|(id, reply)| (id.clone(), json!({"answers": [said(reply)]})));
+                json!({"answers": told.collect::<Map<_, _>>()})
             }
             Pending::Form(fields) => match content(fields, replies) {
                 Some(content) => consent(true, Value::Object(content)),
@@ -252,15 +249,10 @@ impl Pending {
     /// What is said to the model where the answer is a further message.
     pub(super) fn message(&self, replies: &[Reply]) -> Option<String> {
         let Pending::Async(titles) = self else { return None };
-        let reply = |reply: &Reply| match reply {
-            Reply::Answer(answer) => spoken(answer),
-            Reply::NoUser => NO_USER.into(),
-            Reply::Declined(_) | Reply::Denied(_) => DECLINED.into(),
-        };
         if let [only] = replies {
-            return Some(reply(only));
+            return Some(said(only));
         }
-        let lines = titles.iter().zip(replies).map(|(title, one)| format!("{title}\n{}", reply(one)));
+        let lines = titles.iter().zip(replies).map(|(title, one)| format!("{title}\n{}", said(one)));
         Some(lines.collect::<Vec<_>>().join("\n\n"))
     }
 
@@ -268,6 +260,15 @@ impl Pending {
     pub(super) fn denied_server(&self, replies: &[Reply]) -> Option<String> {
         let Pending::McpCall(server) = self else { return None };
         permission(replies).is_none().then(|| server.clone())
+    }
+}
+
+/// What the model is told of one question.
+fn said(reply: &Reply) -> String {
+    match reply {
+        Reply::Answer(answer) => spoken(answer),
+        Reply::NoUser => NO_USER.into(),
+        Reply::Declined(_) | Reply::Denied(_) => DECLINED.into(),
     }
 }
 

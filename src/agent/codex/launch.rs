@@ -111,7 +111,9 @@ pub(super) fn thread(settings: &Settings) -> (&'static str, Value) {
             ("thread/resume", params)
         }
         None => {
-            params["dynamicTools"] = json!([ask_user()]);
+            if settings.interactive {
+                params["dynamicTools"] = json!([ask_user()]);
+            }
             ("thread/start", params)
         }
     }

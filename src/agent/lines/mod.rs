@@ -280,7 +280,7 @@ impl Driver for Lines {
             }
             (Some(code), _) => (
                 Code::AgentError,
-                format!("The agent ended with exit code {code}: see what it said, or run it by hand."),
+                format!("The agent ended with exit code {code}: see what it said, or its stderr with --mirror-stderr."),
             ),
             (None, _) => {
                 (Code::AgentExited, "The agent was ended by a signal: run it again, or by hand to see why.".into())

@@ -100,6 +100,7 @@ fn tool(id: &str, call: &Call) -> Value {
             function("request_user_input", &json!({"questions": one.collect::<Vec<_>>()}))
         }
         Call::Tool { name, input } => function(name, input),
+        Call::Offered(_) => unreachable!("it has its name by now"),
     }
 }
 
