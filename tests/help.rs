@@ -100,7 +100,7 @@ fn words(line: &str) -> Vec<String> {
     let (mut words, mut word, mut inside) = (Vec::new(), String::new(), false);
     for c in line.chars() {
         match c {
-            '"' => inside = !inside,
+            '"' | '\'' => inside = !inside,
             '|' | '>' | ')' if !inside => break,
             ' ' if !inside => words.extend(Some(std::mem::take(&mut word)).filter(|word| !word.is_empty())),
             c => word.push(c),
