@@ -67,6 +67,9 @@ pub struct Value {
     pub origin: Origin,
 }
 
+/// The most that may be wrong in one file.
+const WARNINGS: usize = 20;
+
 /// One layer: its values by their dotted names. All of them fit their keys.
 type Layer = BTreeMap<String, Value>;
 
@@ -104,7 +107,9 @@ pub fn load() -> Loaded {
     }
     if let Some(path) = &places.project {
         let read = files::read(path).map(|text| {
-            let trusted = |text: &str| trust::is_trusted(places.trusted.as_deref(), path, text);
+            // What a link leads to was trusted for another project, if at all.
+            let trusted =
+                |text: &str| !files::is_linked(path) && trust::is_trusted(places.trusted.as_deref(), path, text);
             text.map(|text| read(&text, Origin::Project(path.clone()), trusted(&text)))
         });
         loaded.config.project = loaded.take(read);
@@ -145,6 +150,13 @@ fn read(text: &str, origin: Origin, trusted: bool) -> Read {
     let mut read = Read::default();
     let mut untrusted: BTreeSet<String> = BTreeSet::new();
     for (name, raw) in all(text) {
+        if read.warnings.len() == WARNINGS {
+            // To go on would take long, and what protects its user could stand behind it.
+            let place = origin.place().unwrap_or_default();
+            let message = format!("{place}: too much is wrong in this file: correct what was named first.");
+            read.failure = read.failure.or(Some(Failure::new(Code::InvalidConfig, message)));
+            return read;
+        }
         let here = || {
             let line = text[..edit::place(text, raw).start].matches('\n').count() + 1;
             format!("{}, line {line}", origin.place().unwrap_or_default())
@@ -344,6 +356,9 @@ impl Places {
 
     fn change(&self, which: Which, edit: impl FnOnce(&str) -> Result<String, Failure>) -> Result<(), Failure> {
         let (path, store) = (self.file(which)?, self.trusted.as_deref());
+        if which == Which::Project {
+            files::not_linked(path)?;
+        }
         let mut renew = None;
         files::change(path, if which == Which::User { 0o600 } else { 0o666 }, |old| {
             let ours = old.is_none_or(|old| needs_trust(old).is_empty() || trust::is_trusted(store, path, old));
@@ -364,6 +379,7 @@ impl Places {
     pub fn trust(&self) -> Result<Vec<String>, Failure> {
         self.file(Which::User)?;
         let path = self.file(Which::Project)?;
+        files::not_linked(path)?;
         let text = files::read(path)?.ok_or_else(|| {
             Failure::new(Code::InvalidConfig, "The project has no configuration file: there is nothing to trust.")
         })?;

@@ -21,7 +21,7 @@ fn run(args: Vec<OsString>) -> u8 {
     }
     let run = cli::is_run(&args).then(|| cli::asked_output(&args));
     match cli::parse(args) {
-        Ok(Typed::Print(text)) => u8::from(!session::print(&text)),
+        Ok(Typed::Print(text)) => session::deliver(&text),
         Ok(Typed::Adhoc(adhoc)) => cmd::adhoc::run(*adhoc),
         Ok(Typed::Config(config)) => cmd::config::run(&config),
         Ok(Typed::Completions(shell)) => cmd::manual::completions(shell),

@@ -175,6 +175,8 @@ pub(crate) struct Recorder {
     files: Vec<File>,
     failed: bool,
     held: Vec<Held>,
+    /// The messages in what is held that are not whole yet.
+    open: BTreeSet<String>,
     held_bytes: usize,
     /// Whether a line of the agent's is text, and not JSON that holds text.
     plain: bool,
@@ -204,6 +206,7 @@ impl Recorder {
         if let Moment::Agent(line) | Moment::Host(line) | Moment::Stderr(line) = &moment {
             self.held_bytes += line.len();
         }
+        self.held_bytes += size_of::<Held>();
         self.held.push(Held { at, moment, pieces: Vec::new() });
     }
 
@@ -211,27 +214,26 @@ impl Recorder {
     pub(crate) fn pieces(&mut self, pieces: Vec<Piece>) {
         let last = self.held.iter_mut().rev().find(|held| matches!(held.moment, Moment::Agent(_)));
         if let Some(held) = last {
+            for piece in &pieces {
+                if piece.done {
+                    self.open.remove(&piece.message);
+                } else {
+                    self.open.insert(piece.message.clone());
+                }
+            }
             held.pieces.extend(pieces);
         }
     }
 
     /// Writes what is held once every message in it is whole, or at the end.
     pub(crate) fn settle(&mut self, redactor: &Redactor, end: bool) {
-        let mut open = BTreeSet::new();
-        for piece in self.held.iter().flat_map(|held| &held.pieces) {
-            if piece.done {
-                open.remove(piece.message.as_str());
-            } else {
-                open.insert(piece.message.as_str());
-            }
-        }
         let too_much = self.held_bytes > HELD_BYTES;
-        if !(open.is_empty() || end || too_much) {
+        if !(self.open.is_empty() || end || too_much) {
             return;
         }
         // A message that is cut here may go on with the rest of a secret: nothing of it is written.
-        let cut: BTreeSet<String> =
-            if too_much { open.into_iter().map(str::to_owned).collect() } else { BTreeSet::new() };
+        let open = std::mem::take(&mut self.open);
+        let cut = if too_much { open } else { BTreeSet::new() };
         let mut held = std::mem::take(&mut self.held);
         self.held_bytes = 0;
         blank_split_secrets(&mut held, redactor, &cut, self.plain);

@@ -1,7 +1,13 @@
 //! What somebody probably meant to type.
 
+/// What is longer, in bytes, was meant to be none of our names. Comparing it would take as long as it is.
+const LONGEST: usize = 64;
+
 /// The name among `names` that `typed` was probably meant to be: at most a third of it differs.
 pub fn did_you_mean<'a>(typed: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    if typed.len() > LONGEST {
+        return None;
+    }
     names
         .map(|name| (distance(typed, name), name))
         .filter(|(distance, name)| *distance <= name.len().max(3) / 3)

@@ -112,7 +112,8 @@ fn every_key_comes_from_every_layer_and_the_list_says_from_which() {
     let expect = |case: &Case, origin: &str, layer: usize| {
         let values = list(case);
         for key in KEYS {
-            assert_eq!(values[key.name], (sample(key.name, layer), origin.to_owned()), "{}", key.name);
+            let value = if key.name == "secrets" { json!(["[redacted]"]) } else { sample(key.name, layer) };
+            assert_eq!(values[key.name], (value, origin.to_owned()), "{}", key.name);
         }
         values
     };
@@ -255,18 +256,44 @@ fn what_is_no_file_is_an_error_and_is_not_waited_for() {
 #[test]
 fn a_write_keeps_unknown_keys_order_blanks_and_mode_and_follows_a_link() {
     let text = "{ \"zeta\": 1.50e3,\n\t\"model\" : \"old\",\n\n  \"own\": { \"b\":1, \"a\":[1, 2] } }\n";
-    let case = Case::new().file("elsewhere/c.json", text).file("work/.spektacular/x", "");
+    let case = Case::new().file("elsewhere/c.json", text).file("home/.config/spektacular/x", "");
     fs::set_permissions(case.path("elsewhere/c.json"), fs::Permissions::from_mode(0o640)).unwrap();
-    std::os::unix::fs::symlink(case.path("elsewhere/c.json"), case.path(PROJECT)).unwrap();
-    ok(&case, &["set", "model", "new"]);
+    std::os::unix::fs::symlink(case.path("elsewhere/c.json"), case.path(USER)).unwrap();
+    ok(&case, &["set", "--global", "model", "new"]);
     assert_eq!(read(&case, "elsewhere/c.json"), text.replace("old", "new"));
-    config(&case, &["set", "effort", "high"]);
+    ok(&case, &["set", "--global", "effort", "high"]);
     let with_effort = text.replace("old", "new").replace("[1, 2] } }", "[1, 2] },\n  \"effort\": \"high\" }");
     assert_eq!(read(&case, "elsewhere/c.json"), with_effort);
-    assert!(fs::symlink_metadata(case.path(PROJECT)).unwrap().is_symlink());
-    assert_eq!(fs::metadata(case.path(PROJECT)).unwrap().permissions().mode() & 0o777, 0o640);
+    assert!(fs::symlink_metadata(case.path(USER)).unwrap().is_symlink());
+    assert_eq!(fs::metadata(case.path(USER)).unwrap().permissions().mode() & 0o777, 0o640);
     let left = fs::read_dir(case.path("elsewhere")).unwrap().count();
     assert_eq!(left, 1, "a temporary file is left");
+}
+
+#[test]
+fn a_projects_file_that_is_a_link_is_neither_trusted_nor_written_to() {
+    let text = r#"{"permissions":"allow"}"#;
+    let case = Case::new().file("other/.spektacular/config.json", text).file(USER, "{}").file("work/x", "");
+    assert_eq!(spektacular_in(&case, "other", &["config", "trust"]).code, 0);
+    std::os::unix::fs::symlink(case.path("other/.spektacular"), case.path("work/.spektacular")).unwrap();
+    assert_eq!(config(&case, &["get", "permissions"]).out, "ask\n", "trusted there is not trusted here");
+    for args in [&["trust"][..], &["set", "permissions", "allow"]] {
+        assert!(config(&case, args).err.contains("this is a link"), "{args:?}");
+    }
+    fs::remove_file(case.path("work/.spektacular")).unwrap();
+    fs::create_dir(case.path("work/.spektacular")).unwrap();
+    std::os::unix::fs::symlink(case.path(USER), case.path(PROJECT)).unwrap();
+    assert!(config(&case, &["set", "permissions", "allow"]).err.contains("this is a link"));
+    assert_eq!(read(&case, USER), "{}", "the user's file is for --global");
+}
+
+#[test]
+fn a_file_of_many_faults_is_read_in_time_and_told_of_in_short() {
+    let keys: Vec<String> = (0..60_000).map(|n| format!("\"nothing_{n}\": 1")).collect();
+    let case = Case::new().file(USER, &format!("{{\n{}\n}}", keys.join(",\n")));
+    let done = config(&case, &["get", "output"]);
+    assert_eq!((done.code, done.err.lines().count()), (2, 21), "{}", done.err);
+    assert!(done.err.ends_with("too much is wrong in this file: correct what was named first.\n"), "{}", done.err);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! `config`: shows and changes the configuration.
 
 use super::complain;
+use crate::clean::whole;
 use crate::cli::{Action, Config as Typed};
 use crate::config::{self, Config, Places, Value, Which};
 use crate::failure::{Code, Failure};
@@ -49,7 +50,7 @@ fn read() -> Result<Config, Failure> {
 }
 
 fn print(text: &str) -> u8 {
-    u8::from(!session::print(&format!("{text}\n")))
+    session::deliver(&format!("{text}\n"))
 }
 
 fn nothing(why: &str) -> u8 {
@@ -89,7 +90,12 @@ fn list(config: &Config, json: bool) -> u8 {
     };
     let lines = config.names().into_iter().filter_map(|name| {
         let Value { raw, origin } = config.find(&name)?;
+        // Also one that is too short to be found in a text.
+        let secret = name == "secrets";
         let clean = map_strings(raw.get(), &mut |text| {
+            if secret {
+                return "[redacted]".into();
+            }
             redactors.iter().fold(text.to_owned(), |text, redactor| redactor.redact(&text).into_owned())
         });
         let value = Value { raw: RawValue::from_string(clean).ok()?, origin };
@@ -100,7 +106,7 @@ fn list(config: &Config, json: bool) -> u8 {
 }
 
 fn plain(raw: &RawValue) -> String {
-    string(raw).unwrap_or_else(|| map_strings(raw.get(), &mut str::to_owned))
+    string(raw).map(|text| whole(&text)).unwrap_or_else(|| map_strings(raw.get(), &mut str::to_owned))
 }
 
 fn line(name: &str, value: &Value) -> String {

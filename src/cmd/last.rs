@@ -36,8 +36,13 @@ impl Last {
         let path = self.folder().join(&self.agent);
         let mut text = String::new();
         path.symlink_metadata().ok().filter(fs::Metadata::is_file)?;
+        // Nor is anything read through a link.
+        (path.canonicalize().ok()? == path).then_some(())?;
         File::open(path).ok()?.take(limits::SESSION_ID_BYTES as u64 + 2).read_to_string(&mut text).ok()?;
-        text.strip_suffix('\n').filter(|id| !id.is_empty()).map(str::to_owned)
+        // The directory may be somebody else's work: what looks like a flag or a path is no id.
+        let plain = |id: &&str| id.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'));
+        let id = text.strip_suffix('\n').filter(plain).filter(|id| !id.is_empty() && !id.starts_with(['-', '.']));
+        id.map(str::to_owned)
     }
 
     /// Whether the directory has the project's folder.

@@ -4,7 +4,7 @@ use super::{complain, configured};
 use crate::failure::{Code, EXIT_UNDELIVERED};
 use crate::help::complete::{Shell, script};
 use crate::help::man;
-use crate::session::print;
+use crate::session::deliver;
 
 /// Prints the script for a shell; gives the exit code.
 pub fn completions(shell: Shell) -> u8 {
@@ -12,12 +12,12 @@ pub fn completions(shell: Shell) -> u8 {
         Ok(layers) => layers.agents.iter().map(|agent| agent.name.clone()).collect(),
         Err(failure) => return complain(&failure),
     };
-    u8::from(!print(&script(shell, &agents)))
+    deliver(&script(shell, &agents))
 }
 
 /// Prints the manual page; gives the exit code.
 pub fn man() -> u8 {
-    u8::from(!print(&man::page(env!("CARGO_PKG_VERSION"), &exits())))
+    deliver(&man::page(env!("CARGO_PKG_VERSION"), &exits()))
 }
 
 /// What each exit code means.

@@ -64,6 +64,17 @@ fn unusable(path: &Path, why: &str) -> Failure {
     Failure::new(Code::InvalidConfig, format!("{}: {why}.", path.display()))
 }
 
+/// Whether a project's file, or the folder that holds it, is a link: then it may be another project's, or the user's.
+pub(super) fn is_linked(path: &Path) -> bool {
+    let link = |path: &Path| path.symlink_metadata().is_ok_and(|meta| meta.is_symlink());
+    link(path) || path.parent().is_some_and(link)
+}
+
+/// Refuses a project's file that is a link.
+pub(super) fn not_linked(path: &Path) -> Result<(), Failure> {
+    if is_linked(path) { Err(unusable(path, "this is a link: put a file of the project's own there")) } else { Ok(()) }
+}
+
 /// The text of a file, known to be one JSON object. `None`: there is no file. An empty one is an empty object.
 pub(super) fn read(path: &Path) -> Result<Option<String>, Failure> {
     let meta = match fs::metadata(path) {

@@ -2,7 +2,7 @@
 
 use crate::recording::private;
 use std::fs::{self, File};
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 use time::OffsetDateTime;
@@ -39,11 +39,11 @@ impl DebugLog {
     }
 }
 
-/// Makes the folder. A new one tells git to leave it alone: logs are neither to be committed nor work of the agent.
+/// Makes the folder. It tells git to leave it alone: logs are neither to be committed nor work of the agent.
 fn make(dir: &Path) -> io::Result<()> {
-    if !dir.is_dir() {
-        fs::create_dir_all(dir)?;
-        fs::write(dir.join(".gitignore"), "*\n")?;
+    fs::create_dir_all(dir)?;
+    match File::options().write(true).create_new(true).open(dir.join(".gitignore")) {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
+        made => made?.write_all(b"*\n"),
     }
-    Ok(())
 }

@@ -37,7 +37,7 @@ pub use script::Script;
 pub use sources::{Awaited, Control, First, Source, end_by, stdout_is_closed};
 pub use tree::nonce;
 pub use tty::{Hidden, Keyboard, columns};
-pub use writer::{Chunk, diagnose, print, print_bytes};
+pub use writer::{Chunk, deliver, diagnose, print, print_bytes};
 
 use crate::agent::Launch;
 use crate::agent::registry::Layers;
@@ -54,8 +54,9 @@ use crossbeam_channel::{Receiver, Sender, at, bounded, never, select_biased};
 use guard::Guard;
 use outbox::Outbox;
 use rustix::process::Signal;
+use std::os::unix::fs::FileTypeExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use tree::Swept;
 use writer::Written;
@@ -177,7 +178,7 @@ pub fn run(setup: Setup) -> Ended {
     let nonce = nonce();
     let (control_in, control) = bounded(64);
     let (chunks, written) = writer_thread();
-    let record = setup.record.as_ref().map(|path| recording::private().create(true).truncate(true).open(path));
+    let record = setup.record.as_deref().map(open_recording);
     // Without a source stdin is at its end from the beginning: nobody chose that.
     let on_eof = if matches!(setup.source, Source::Nothing) { OnEof::Continue } else { setup.on_eof };
     let mut session = Session {
@@ -236,6 +237,14 @@ pub fn run(setup: Setup) -> Ended {
         session.step(Event::Refused(Failure::new(Code::ResourceExhausted, message).retryable()));
     }
     session.run_loop(&signals.unwrap_or_else(|_| never()), control, chunks, &written)
+}
+
+fn open_recording(path: &Path) -> std::io::Result<std::fs::File> {
+    // Opening a pipe would wait for somebody to read it.
+    if std::fs::metadata(path).is_ok_and(|meta| meta.file_type().is_fifo()) {
+        return Err(std::io::ErrorKind::InvalidInput.into());
+    }
+    recording::private().create(true).truncate(true).open(path)
 }
 
 fn writer_thread() -> (Sender<Chunk>, Receiver<Written>) {

@@ -101,10 +101,13 @@ impl Script {
     fn take(&mut self, question: &Question) -> Option<Planned> {
         let ask = &question.ask;
         let permission = ask.purpose == Purpose::Permission;
-        // An answer to any select was not meant to allow anything.
-        let kind = if permission { ask.purpose.word() } else { ask.kind.word().word() };
-        let keys = [&question.question_id, ask.header.as_str(), &ask.text, kind, ask.purpose.word()];
-        let found = keys.into_iter().map(name).find(|key| self.answers.contains_key(key))?;
+        let keys: &[&str] = match permission {
+            // Its words can be the agent's: no answer to something else was meant to allow anything.
+            true => &[&question.question_id, ask.purpose.word()],
+            false => &[&question.question_id, &ask.header, &ask.text, ask.kind.word().word(), ask.purpose.word()],
+        };
+        let mut keys = keys.iter().map(|key| name(key)).filter(|key| !key.is_empty());
+        let found = keys.find(|key| self.answers.contains_key(key))?;
         self.used.insert(found.clone());
         let answers = self.answers.get_mut(&found)?;
         if answers.len() > 1 { answers.pop_front() } else { answers.front().cloned() }

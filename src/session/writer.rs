@@ -1,6 +1,8 @@
 //! The two output doors: stdout and stderr. Nothing else in the program writes to either.
 
 use super::lines::wait;
+use crate::clean::one_line;
+use crate::failure::EXIT_UNDELIVERED;
 use crossbeam_channel::{Receiver, Sender};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::fs::File;
@@ -86,8 +88,13 @@ pub(crate) fn write_now(bytes: &[u8]) {
 
 /// One line on stderr, for those who have no session.
 pub fn diagnose(text: &str) {
-    let line = format!("{}\n", text.replace(['\n', '\r'], " "));
+    let line = format!("{}\n", one_line(text));
     write_stderr(stderr().as_mut(), line.as_bytes());
+}
+
+/// A text on stdout, for commands that are no run. Gives the exit code: that it could not be written is one.
+pub fn deliver(text: &str) -> u8 {
+    if print(text) { 0 } else { EXIT_UNDELIVERED }
 }
 
 /// A text on stdout, for commands that are no run. `false`: it could not be written.
