@@ -152,7 +152,9 @@ fn told(agent: &Agent, native: &Native) -> Option<String> {
     let env = folders.map(|name| ((*name).to_owned(), scratch.path().into())).collect();
     let own = native.open.as_ref().map_or_else(|| agent.base.args.clone(), |open| open.for_people(&agent.base));
     let args = own.into_iter().chain([version.flag.to_owned()]).collect();
-    let answer = ask(&Asked { base: &agent.base, args, env, limit: VERSION_LIMIT, bytes: FILE_BYTES })?;
+    // Not in ours: some programs load what lies there.
+    let cwd = Some(scratch.path());
+    let answer = ask(&Asked { cwd, base: &agent.base, args, env, limit: VERSION_LIMIT, bytes: FILE_BYTES })?;
     let output = String::from_utf8(answer.output).ok().filter(|_| answer.code == Some(0))?;
     // It may stand alone, before a name or after one.
     let is_version = |word: &&str| word.starts_with(|c: char| c.is_ascii_digit()) && word.contains('.');

@@ -127,7 +127,7 @@ fn printed(agent: &Agent, args: Vec<String>, unknown_says: &str) -> Result<Vec<u
     let open = native::of(agent).open.as_ref();
     let own = open.map_or_else(|| agent.base.args.clone(), |open| open.for_people(&agent.base));
     let args = own.into_iter().chain(args).collect();
-    let asked = Asked { base: &agent.base, args, env: Vec::new(), limit: LIMIT, bytes: SESSION_BYTES };
+    let asked = Asked { cwd: None, base: &agent.base, args, env: Vec::new(), limit: LIMIT, bytes: SESSION_BYTES };
     let failed = "The agent could not print the session: try its own export.";
     let answer = ask(&asked).ok_or_else(|| Failure::new(Code::AgentError, failed))?;
     match answer.code {

@@ -155,7 +155,9 @@ impl AskSocket {
             Out::Ask(id, asks) => {
                 self.count += 1;
                 self.calls.insert(self.count, (from, id));
-                self.progress_at = self.progress_at.or_else(|| Some(Instant::now() + PROGRESS));
+                if self.calls.len() == 1 {
+                    self.progress_at = Some(Instant::now() + PROGRESS);
+                }
                 vec![Happened::Asked(self.count, asks)]
             }
             Out::Withdrawn(id) => self.over(|(peer, of)| *peer == from && *of == id),

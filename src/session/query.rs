@@ -92,6 +92,8 @@ fn read(pipe: PipeReader, bytes: u64, pid: u32) -> Receiver<Option<Vec<u8>>> {
 /// An agent that is asked something without a run.
 #[derive(Clone, Debug)]
 pub struct Asked<'a> {
+    /// Its working directory, if not ours.
+    pub cwd: Option<&'a Path>,
     /// How it is started.
     pub base: &'a Base,
     /// Its arguments.
@@ -130,6 +132,9 @@ pub fn ask(asked: &Asked<'_>) -> Option<Answer> {
     // Several agents may be asked at once: each is known by its own marker, not by its descent from us.
     let tree = Tree::by_marker(nonce.clone());
     let mut command = Command::new(program);
+    if let Some(cwd) = asked.cwd {
+        command.current_dir(cwd);
+    }
     command.args(&asked.args).env_clear().envs(environment_of(asked.base));
     command.envs(asked.env.iter().map(|(name, value)| (name, value))).env(MARKER, marker_value(&nonce));
     run(&mut command, Errors::Apart, asked.bytes, deadline, |pid, _| {
