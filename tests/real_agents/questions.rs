@@ -95,30 +95,30 @@ fn question_of_every_kind(agent: Agent) {
     run.outcome.never_shows(KEY);
 }
 
-/// A question that has no answer goes back to the agent, and the model reads why where there is a place for it.
-fn goes_back(agent: Agent, run: &Run, resolution: &str, why: &str) {
+/// A question that has no answer goes back to the agent, and the model reads why.
+fn goes_back(run: &Run, resolution: &str, why: &str) {
     run.completed("So be it.");
     assert_eq!(run.outcome.resolutions(), [resolution]);
     let result = &run.stub().tool_results()[0];
-    assert_eq!(result.contains(why), agent.ways().reads_why, "{result}");
+    assert!(result.contains(why), "{result}");
     assert!(!result.contains("Postgres"), "an answer was invented");
 }
 
 fn question_declined(agent: Agent) {
     let run = ask(agent, "ask_single", declined("clarification"));
-    goes_back(agent, &run, "declined", "declined");
+    goes_back(&run, "declined", "declined");
 }
 
 fn question_headless(agent: Agent) {
     let run = run(Lab::new(agent, "ask_single"), json!({"interactive": false}), Vec::new());
-    goes_back(agent, &run, "headless", "No user is present");
+    goes_back(&run, "headless", "No user is present");
 }
 
 fn question_timeout(agent: Agent) {
     let payload = json!({"question_timeout_s": 0.5, "on_question_timeout": "continue"});
     let mut client = Client::start(Lab::new(agent, "ask_single"), payload, Vec::new());
     client.session.until("run.question");
-    goes_back(agent, &client.finish(), "timeout", "declined");
+    goes_back(&client.finish(), "timeout", "declined");
 }
 
 /// A marker in what the agent says is a question, and its answer a further turn.

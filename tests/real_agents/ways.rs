@@ -18,7 +18,7 @@ pub(crate) struct Ways {
     pub(crate) output: Output,
     /// What it says of a shell command that failed.
     pub(crate) failed_command: &'static str,
-    /// Whether its model reads the words of a denial, or of a question that is not answered.
+    /// Whether its model reads the words of a denial.
     pub(crate) reads_why: bool,
     /// Whether it says that it tries again.
     pub(crate) tells_retries: bool,
@@ -60,7 +60,7 @@ const CLAUDE: Ways = Ways {
 const CODEX: Ways = Ways {
     another_model: "gpt-5.6-luna",
     cost: false,
-    // Its answers to approvals and questions have no place for words.
+    // Its answers to approvals have no place for words.
     reads_why: false,
     // A class in place of the status.
     broken: ("provider_unavailable", None),
