@@ -208,6 +208,37 @@ fn for_a_person_too_answers_make_a_run_ask() {
     let done = case.cli(&["go"]);
     assert_eq!(done.status.code(), Some(0));
     assert_eq!(session_log(&case).answers().last().unwrap().1["behavior"], "deny");
+    let told = String::from_utf8(done.stderr).unwrap();
+    assert!(told.contains("denied because nobody could be asked: 1: see --yes and --permissions"), "{told}");
+}
+
+#[test]
+fn a_person_hears_of_answers_that_fitted_no_question() {
+    let done = Case::with(Script::asks_bash()).cli(&["--answer", "permission=deny", "--answer", "Greeing=a", "go"]);
+    let told = String::from_utf8(done.stderr).unwrap();
+    assert!(told.contains("that fitted no question: 1: a key is a question's header"), "{told}");
+    let done = Case::with(Script::asks_bash()).cli(&["--answer", "permission=deny", "go"]);
+    let told = String::from_utf8(done.stderr).unwrap();
+    assert!(!told.contains("fitted no question"), "{told}");
+}
+
+#[test]
+fn the_words_of_a_permission_match_no_answer() {
+    let asked = run(Script::asks_bash(), &["--answer", "permission=deny"]);
+    let text = asked.of_type("run.question")[0].text("text").to_owned();
+    let outcome = run(Script::asks_bash(), &["--answer", &format!("{text}=allow_once")]);
+    assert_eq!(resolved(&outcome), [("input_closed", true)]);
+    assert_eq!(outcome.log().answer()["behavior"], "deny");
+}
+
+#[test]
+fn a_pipe_is_no_recording_and_is_not_waited_for() {
+    let case = Case::with(Script::hello());
+    let pipe = case.path("pipe");
+    assert!(Command::new("/usr/bin/mkfifo").arg(&pipe).status().unwrap().success());
+    let done = case.cli(&["--record", pipe.to_str().unwrap(), "go"]);
+    assert_eq!(done.status.code(), Some(2));
+    assert!(String::from_utf8(done.stderr).unwrap().contains("--record: the file cannot be written"));
 }
 
 fn session_log(case: &Case) -> support::agent::AgentLog {
@@ -400,7 +431,7 @@ fn what_is_not_a_sessions_id_is_not_resumed() {
     symlink(case.path("secret"), folder.join("claude")).unwrap();
     assert_eq!(case.cli(&["--continue", "go"]).status.code(), Some(2));
     fs::remove_file(folder.join("claude")).unwrap();
-    for text in ["", "\n", &"x".repeat(2000)] {
+    for text in ["", "\n", "../../evil.jsonl\n", "--yes\n", ".\n", "a b\n", &"x".repeat(2000)] {
         fs::write(folder.join("claude"), text).unwrap();
         assert_eq!(case.cli(&["--continue", "go"]).status.code(), Some(2), "{text:?}");
     }
