@@ -4,7 +4,8 @@
 use spektacular::cli::{self, Typed};
 use spektacular::cmd;
 use spektacular::failure::{Code, Failure};
-use spektacular::session;
+use spektacular::io::output::deliver;
+use spektacular::process::guard;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
@@ -16,12 +17,12 @@ fn main() -> ExitCode {
 }
 
 fn run(args: Vec<OsString>) -> u8 {
-    if args.first().is_some_and(|first| first == session::guard::GUARD_ARGUMENT) {
-        return u8::try_from(session::guard::run_guard(std::io::stdin())).unwrap_or(1);
+    if args.first().is_some_and(|first| first == guard::GUARD_ARGUMENT) {
+        return u8::try_from(guard::run_guard(std::io::stdin())).unwrap_or(1);
     }
     let run = cli::is_run(&args).then(|| cli::asked_output(&args));
     match cli::parse(args) {
-        Ok(Typed::Print(text)) => session::deliver(&text),
+        Ok(Typed::Print(text)) => deliver(&text),
         Ok(Typed::Adhoc(adhoc)) => cmd::adhoc::run(*adhoc),
         Ok(Typed::Config(config)) => cmd::config::run(&config),
         Ok(Typed::Completions(shell)) => cmd::manual::completions(shell),

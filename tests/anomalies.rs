@@ -10,7 +10,6 @@ use playback::invariants;
 use playback::normal::difference;
 use playback::player::{Obeys, Player};
 use playback::world::{Frame, exited, killed};
-use spektacular::agent::Line;
 use spektacular::failure::EXIT_UNDELIVERED;
 use spektacular::protocol::request::{Options, Seconds};
 use spektacular::protocol::words::Source;
@@ -146,7 +145,7 @@ impl Trial<'_> {
             player.world.spawn();
             (0..index).try_for_each(|index| player.moment(index))?;
         }
-        if self.anomaly.is_of_process() && self.when != When::BeforeStart && !player.world.has_process {
+        if self.anomaly.is_of_process() && self.when != When::BeforeStart && !player.world.machine().has_process {
             // Between two processes there is none to which it could happen.
             return Ok(());
         }
@@ -164,7 +163,7 @@ impl Trial<'_> {
         }
         let exact = self.go_on(&mut player)?;
         if self.anomaly == Anomaly::OutputLost && self.when == When::BeforeStart {
-            let told = player.world.frames.is_empty() && player.world.run.exit_code() == Some(EXIT_UNDELIVERED);
+            let told = player.world.frames.is_empty() && player.world.run().exit_code() == Some(EXIT_UNDELIVERED);
             return told.then_some(()).ok_or("nothing can be told without stdout, but by the exit code".into());
         }
         invariants::world(&mut player.world)?;
@@ -201,21 +200,21 @@ impl Trial<'_> {
             }
             Anomaly::Death { code: Some(code), .. } => world.gone(exited(code), ""),
             Anomaly::Death { signal, .. } => world.gone(killed(signal.unwrap_or(9)), ""),
-            Anomaly::Signal => drop(world.step(Event::Cancel(Origin::default(), None, Source::Signal))),
+            Anomaly::Signal => world.signal(),
             Anomaly::TwoSignals => {
-                world.step(Event::Cancel(Origin::default(), None, Source::Signal));
-                world.step(Event::Cancel(Origin::default(), None, Source::Signal));
-                let killed = world.stops.iter().any(|(_, method)| *method == Method::Kill);
+                world.signal();
+                world.signal();
+                let killed = world.machine().stops.iter().any(|(_, method)| *method == Method::Kill);
                 assert!(killed || world.is_over(), "a second signal skips to the kill");
             }
-            Anomaly::OutputLost => drop(world.step(Event::OutputLost)),
-            Anomaly::OtherVersion => drop(world.step(Event::Unsupported(origin()))),
+            Anomaly::OutputLost => world.step(Event::OutputLost),
+            Anomaly::OtherVersion => world.step(Event::Unsupported(origin())),
             Anomaly::SpawnFails => world.fail_to_spawn(),
-            Anomaly::InputEnds => drop(world.step(Event::InputEnded)),
-            Anomaly::Garbage => drop(world.step(Event::Line(Line::Text("Segmentation fault {\"type\":".into())))),
-            Anomaly::TooLong => drop(world.step(Event::Line(Line::TooLong))),
-            Anomaly::Malformed => drop(world.step(Event::Malformed(Origin::default()))),
-            Anomaly::UnknownType => drop(world.step(Event::UnknownType(origin()))),
+            Anomaly::InputEnds => world.step(Event::InputEnded),
+            Anomaly::Garbage => world.line("Segmentation fault {\"type\":"),
+            Anomaly::TooLong => world.too_long(),
+            Anomaly::Malformed => world.step(Event::Malformed(Origin::default())),
+            Anomaly::UnknownType => world.step(Event::UnknownType(origin())),
             Anomaly::Silence(_) | Anomaly::Deadline => {}
         }
     }

@@ -13,7 +13,7 @@ use spektacular::protocol::question::{Answer, Ask, Choice, Choices, Kind, PathFa
 use spektacular::protocol::request::{Options, Settings};
 use spektacular::protocol::words::{Category, PathType, Purpose};
 use spektacular::redact::Redactor;
-use spektacular::run::{Answered, Effect, Event, Input, OnEof, Origin, Run, Start};
+use spektacular::run::{Answered, Effect, Event, Ids, Input, OnEof, Origin, Run, Start};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, SystemTime};
 
@@ -202,8 +202,8 @@ impl Case {
             short_secrets: 0,
             asking_failed: false,
         };
-        let run = Run::new("t", OnEof::Continue, Redactor::new());
-        let mut case = Case { run, heard, frames: Vec::new(), stamper: Stamper::new() };
+        let run = Run::new("t", Ids::default(), OnEof::Continue, Redactor::new());
+        let mut case = Case { run, heard, frames: Vec::new(), stamper: Stamper::default() };
         case.step(0, Event::Start(Origin::default(), Ok(Box::new(start))));
         case.step(0, Event::Spawned);
         case.step(0, Event::Line(Line::Text("ask".into())));
@@ -213,8 +213,8 @@ impl Case {
     fn step(&mut self, at_s: u64, event: Event<'_>) {
         for effect in self.run.step(Duration::from_secs(at_s), event) {
             if let Effect::Emit { body, .. } = effect {
-                let body: Body = *body;
-                let mut frame = self.stamper.stamp(SystemTime::now(), None, body).unwrap();
+                let mut body: Body = *body;
+                let mut frame = self.stamper.stamp(SystemTime::now(), "r", None, &mut body).unwrap();
                 self.frames.push(serde_json::from_slice(&frame.to_line(1 << 18)).unwrap());
             }
         }
@@ -235,7 +235,7 @@ impl Case {
 
     /// The code with which the run is to fail, if it is.
     fn failure(mut self) -> Option<String> {
-        if !self.run.is_stopping() {
+        if self.run.stopping().is_none() {
             return None;
         }
         let exit = AgentExit { code: Some(0), signal: None };

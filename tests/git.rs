@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 use spektacular::protocol::words::Action::{self, Created, Deleted, Modified};
-use spektacular::session::git::{Baseline, Changes, Pending};
+use spektacular::process::git::{Baseline, Changes, Pending};
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::Read;

@@ -273,8 +273,8 @@ fn label(line: &str) -> String {
 
 /// What may be and what must be in a frame, by its label.
 fn truth() -> BTreeMap<String, (Keys, Keys)> {
-    let line = |body: Body, reply_to: Option<&str>| {
-        let mut frame = Stamper::new().stamp(SystemTime::now(), reply_to.map(Into::into), body).unwrap();
+    let line = |mut body: Body, reply_to: Option<&str>| {
+        let mut frame = Stamper::default().stamp(SystemTime::now(), "r", reply_to, &mut body).unwrap();
         String::from_utf8(frame.to_line(1 << 20)).unwrap()
     };
     let pair = |(most, least)| {

@@ -12,7 +12,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use spektacular::session::tree::{
+use spektacular::process::tree::{
     MARKER, Signal, Swept, Tree, become_subreaper, marker_value, nonce, wait_without_reaping,
 };
 

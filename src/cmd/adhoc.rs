@@ -5,13 +5,17 @@ use super::last::Last;
 use super::texts::{self, Prompt};
 use crate::cli::{Adhoc, Output};
 use crate::config::{self, Config, Loaded};
-use crate::failure::{Code, Failure};
+use crate::engine::{Begin, DebugLog, Engine, Job, Peer, Report, Script, UNDELIVERED, dry_run};
+use crate::failure::{Code, EXIT_UNDELIVERED, Failure};
+use crate::io::output::{diagnose, stdout_is_closed};
+use crate::io::stdin::Source;
+use crate::io::tty::Keyboard;
+use crate::json_lines::JsonLines;
 use crate::protocol::inbound::{Inbound, Message};
 use crate::protocol::limits;
 use crate::protocol::request::{Options, Seconds};
 use crate::protocol::words::{Level, Source as CancelSource};
 use crate::run::OnEof;
-use crate::session::{self, DebugLog, Ended, First, Front, JsonFront, Keyboard, Script, Setup, Source};
 use crate::terminal::{Detail, Look, TerminalFront};
 use std::io::IsTerminal;
 use std::os::fd::AsFd;
@@ -39,31 +43,33 @@ pub fn refuse(output: Option<Output>, failure: Failure) -> u8 {
 }
 
 fn refuse_with(adhoc: Adhoc, loaded: Loaded, failure: Failure) -> u8 {
-    if session::stdout_is_closed() {
+    if stdout_is_closed() {
         return undelivered();
     }
-    let setup = setup(adhoc, loaded, Box::new(JsonFront), Script::default());
-    session::run(Setup { refused: Some(failure), source: Source::Nothing, ..setup }).code
+    refused(job(adhoc, loaded, Script::default()), failure, &mut JsonLines::default())
+}
+
+/// A run that has nothing but its failure.
+fn refused(job: Job, failure: Failure, peer: &mut dyn Peer) -> u8 {
+    let job = Job { begin: Begin::Refused(failure), record: None, debug_log: None, ..job };
+    Engine::start(Source::Nothing).run(job, peer).code
 }
 
 fn undelivered() -> u8 {
-    session::diagnose(session::UNDELIVERED);
-    crate::failure::EXIT_UNDELIVERED
+    diagnose(UNDELIVERED);
+    EXIT_UNDELIVERED
 }
 
-fn setup(adhoc: Adhoc, loaded: Loaded, front: Box<dyn Front>, script: Script) -> Setup {
+fn job(adhoc: Adhoc, loaded: Loaded, answers: Script) -> Job {
     let Loaded { config, mut warnings, .. } = loaded;
     let (mut layers, wrong) = config.layers();
     layers.above = adhoc.options.over(layers.above);
     warnings.extend(wrong);
-    Setup {
-        front,
-        source: Source::JsonLines,
-        first: First::OnSource,
-        script,
-        refused: None,
+    Job {
+        begin: Begin::FromInput,
         layers,
         warnings,
+        answers,
         on_eof: if adhoc.cancel_on_eof { OnEof::Cancel } else { OnEof::Continue },
         record: adhoc.record,
         debug_log: config.debug_dir().map(|dir| DebugLog { dir, command: "adhoc" }),
@@ -73,7 +79,7 @@ fn setup(adhoc: Adhoc, loaded: Loaded, front: Box<dyn Front>, script: Script) ->
 }
 
 fn json(mut adhoc: Adhoc, loaded: Loaded) -> u8 {
-    if session::stdout_is_closed() {
+    if stdout_is_closed() {
         return undelivered();
     }
     let script = match look_up(&mut adhoc, &loaded.config) {
@@ -81,34 +87,32 @@ fn json(mut adhoc: Adhoc, loaded: Loaded) -> u8 {
         Err(message) => return refuse_with(adhoc, loaded, Failure::new(Code::Usage, message)),
     };
     let (prompt, read_messages, dry_run) = (Prompt::of(&adhoc), adhoc.read_messages, adhoc.dry_run);
-    let mut setup = setup(adhoc, loaded, Box::new(JsonFront), script);
+    let mut job = job(adhoc, loaded, script);
+    let mut peer = JsonLines::default();
     // Nobody was promised an answer: without messages there is nobody to ask.
-    let nobody = prompt.is_some() && !read_messages && setup.script.is_empty();
+    let nobody = prompt.is_some() && !read_messages && job.answers.is_empty();
     let interactive = nobody.then_some(false);
     let make = move |prompt: Prompt| match prompt.read() {
         Ok(text) => Ok(Options { prompt: Some(text), interactive, ..Options::default() }),
         Err(message) => Err(Failure::new(Code::Usage, message)),
     };
     if dry_run {
-        return plan(make(prompt.unwrap_or_else(Prompt::stand_in)), setup, Output::Json);
+        return plan(make(prompt.unwrap_or_else(Prompt::stand_in)), job, Output::Json, &mut peer);
     }
-    let Some(prompt) = prompt else { return session::run(setup).code };
-    setup.source = if read_messages { Source::JsonLines } else { Source::Nothing };
-    setup.first = First::Awaited(Box::new(move || make(prompt).map(start)));
-    let last = Last::of(&setup.layers, Options::default()).filter(Last::has_folder);
-    let ended = session::run(setup);
-    keep(last, &ended);
-    ended.code
+    let Some(prompt) = prompt else { return Engine::start(Source::Stdin).run(job, &mut peer).code };
+    let source = if read_messages { Source::Stdin } else { Source::Nothing };
+    job.begin = Begin::Awaited(Box::new(move || make(prompt).map(start)));
+    let last = Last::of(&job.layers, Options::default()).filter(Last::has_folder);
+    let report = Engine::start(source).run(job, &mut peer);
+    keep(last, &report);
+    report.code
 }
 
 /// `--dry-run`: shows what this run would start. One that would be refused is refused here too.
-fn plan(options: Result<Options, Failure>, setup: Setup, output: Output) -> u8 {
-    match options.and_then(|options| session::plan::plan(options, &setup)) {
+fn plan(options: Result<Options, Failure>, job: Job, output: Output, peer: &mut dyn Peer) -> u8 {
+    match options.and_then(|options| dry_run::plan(options, &job.layers, &job.warnings)) {
         Ok(plan) => super::plan::show(&plan, output),
-        Err(failure) => {
-            let (first, source) = (First::OnSource, Source::Nothing);
-            session::run(Setup { refused: Some(failure), first, source, record: None, debug_log: None, ..setup }).code
-        }
+        Err(failure) => refused(job, failure, peer),
     }
 }
 
@@ -130,13 +134,13 @@ fn cli(mut adhoc: Adhoc, loaded: Loaded) -> u8 {
     let look = look(&adhoc);
     let keyboard = keyboard(by_stdin).filter(|_| look.person);
     let typed = keyboard.as_ref().and_then(Keyboard::again);
-    let front = TerminalFront::new(look, keyboard, std::env::var("HOME").ok());
-    let mut setup = setup(adhoc, loaded, Box::new(front), script);
-    let (defaults, _) = setup.layers.under(Options::default());
-    let answered = typed.is_some() || !setup.script.is_empty();
+    let mut peer = TerminalFront::new(look, keyboard, std::env::var("HOME").ok());
+    let mut job = job(adhoc, loaded, script);
+    let (defaults, _) = job.layers.under(Options::default());
+    let answered = typed.is_some() || !job.answers.is_empty();
     let interactive = defaults.interactive.unwrap_or(true) && answered;
-    setup.source = typed.filter(|_| interactive).map_or(Source::Nothing, Source::Terminal);
-    setup.signal_source = CancelSource::Terminal;
+    let source = typed.filter(|_| interactive).map_or(Source::Nothing, Source::Terminal);
+    job.signal_source = CancelSource::Terminal;
     let options = Options {
         prompt: Some(prompt),
         interactive: Some(interactive),
@@ -146,21 +150,21 @@ fn cli(mut adhoc: Adhoc, loaded: Loaded) -> u8 {
         ..Options::default()
     };
     if dry_run {
-        return plan(Ok(options), setup, Output::Cli);
+        return plan(Ok(options), job, Output::Cli, &mut peer);
     }
-    setup.first = First::Ready(Box::new(start(options)));
-    let last = Last::of(&setup.layers, Options::default());
-    let ended = session::run(setup);
-    if !keep(last, &ended) {
-        session::diagnose("spektacular: warning: the session could not be kept for --continue");
+    job.begin = Begin::Ready(Box::new(start(options)));
+    let last = Last::of(&job.layers, Options::default());
+    let report = Engine::start(source).run(job, &mut peer);
+    if !keep(last, &report) {
+        diagnose("spektacular: warning: the session could not be kept for --continue");
     }
-    if ended.unused_answers > 0 {
-        session::diagnose(&format!(
+    if report.unused_answers > 0 {
+        diagnose(&format!(
             "spektacular: warning: keys of --answer or --answers that fitted no question: {}: a key is a question's header, text, kind or purpose",
-            ended.unused_answers
+            report.unused_answers
         ));
     }
-    let Ended { code, signal, .. } = ended;
+    let Report { code, signal, .. } = report;
     // As shells expect of a program that a signal ended.
     signal.and_then(|signal| u8::try_from(128 + signal).ok()).unwrap_or(code)
 }
@@ -210,6 +214,6 @@ fn look_up(adhoc: &mut Adhoc, config: &Config) -> Result<Script, String> {
 }
 
 /// Keeps the session of a run for `--continue`. `false`: it could not be kept.
-fn keep(last: Option<Last>, ended: &Ended) -> bool {
-    last.zip(ended.session_id.as_ref()).is_none_or(|(last, id)| last.keep(id).is_ok())
+fn keep(last: Option<Last>, report: &Report) -> bool {
+    last.zip(report.session_id()).is_none_or(|(last, id)| last.keep(id).is_ok())
 }

@@ -7,11 +7,13 @@ use crate::agent::native::{self, LoggedIn, Native};
 use crate::agent::registry::Agent;
 use crate::agent::registry::Layers;
 use crate::cli::{self, Output, What};
+use crate::engine::redactor_here;
 use crate::failure::{EXIT_UNDELIVERED, Failure};
+use crate::io::output::print;
+use crate::process::query::{Asked, ask, find, variable};
+use crate::process::scratch::Scratch;
 use crate::protocol::json::{Fields, string, to_line};
 use crate::protocol::request::Options;
-use crate::session::query::{Asked, Scratch, ask, find, variable};
-use crate::session::{print, redactor_for};
 use serde_json::{Value, json};
 use std::fs::File;
 use std::io::Read;
@@ -66,7 +68,7 @@ fn command(agent: &Agent) -> Vec<String> {
         Program::Command(name) => name.as_str(),
         Program::Myself => "spektacular",
     };
-    let (redactor, _) = redactor_for(&Options::default(), Some(agent));
+    let redactor = redactor_here(&Options::default(), Some(agent));
     let words = std::iter::once(program).chain(agent.base.args.iter().map(String::as_str));
     words.map(|word| redactor.redact(word).into_owned()).collect()
 }

@@ -4,9 +4,10 @@ use super::complain;
 use crate::clean::whole;
 use crate::cli::{Action, Config as Typed};
 use crate::config::{self, Config, Places, Value, Which};
+use crate::engine::redactor_here;
 use crate::failure::{Code, Failure};
+use crate::io::output::{deliver, diagnose};
 use crate::protocol::json::{map_strings, string, to_line};
-use crate::session;
 use serde_json::json;
 use serde_json::value::RawValue;
 
@@ -44,17 +45,17 @@ fn read() -> Result<Config, Failure> {
     let loaded = config::load();
     let wrong = loaded.config.agents().1;
     for warning in loaded.warnings.iter().chain(&wrong) {
-        session::diagnose(&format!("spektacular: warning: {warning}"));
+        diagnose(&format!("spektacular: warning: {warning}"));
     }
     loaded.failure.map_or(Ok(loaded.config), Err)
 }
 
 fn print(text: &str) -> u8 {
-    session::deliver(&format!("{text}\n"))
+    deliver(&format!("{text}\n"))
 }
 
 fn nothing(why: &str) -> u8 {
-    session::diagnose(&format!("spektacular: config: {why}"));
+    diagnose(&format!("spektacular: config: {why}"));
     NOTHING
 }
 
@@ -84,8 +85,8 @@ fn list(config: &Config, json: bool) -> u8 {
     let redactors = {
         let options = config.above().over(config.below());
         let (agents, _) = config.agents();
-        let general = session::redactor_for(&options, None).0;
-        let own: Vec<_> = agents.iter().map(|agent| session::redactor_for(&options, Some(agent)).0).collect();
+        let general = redactor_here(&options, None);
+        let own: Vec<_> = agents.iter().map(|agent| redactor_here(&options, Some(agent))).collect();
         own.into_iter().chain([general]).collect::<Vec<_>>()
     };
     let lines = config.names().into_iter().filter_map(|name| {
@@ -133,7 +134,7 @@ fn written(places: &Places, which: Which, json: bool) -> u8 {
     if json {
         return print(&to_line(&json!({ "file": file })));
     }
-    session::diagnose(&format!("spektacular: config: changed {}", file.unwrap_or_default()));
+    diagnose(&format!("spektacular: config: changed {}", file.unwrap_or_default()));
     0
 }
 

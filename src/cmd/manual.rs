@@ -4,7 +4,7 @@ use super::{complain, configured};
 use crate::failure::{Code, EXIT_UNDELIVERED};
 use crate::help::complete::{Shell, script};
 use crate::help::man;
-use crate::session::deliver;
+use crate::io::output::deliver;
 
 /// Prints the script for a shell; gives the exit code.
 pub fn completions(shell: Shell) -> u8 {

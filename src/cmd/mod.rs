@@ -16,11 +16,11 @@ use crate::agent::registry::{Agent, Layers};
 use crate::config::load;
 use crate::failure::{Code, Failure};
 use crate::help::did_you_mean;
-use crate::session;
+use crate::io::output::diagnose;
 
 /// Says on stderr what went wrong; gives the exit code.
 pub fn complain(failure: &Failure) -> u8 {
-    session::diagnose(&format!("spektacular: {}: {}", failure.code.name(), failure.message));
+    diagnose(&format!("spektacular: {}: {}", failure.code.name(), failure.message));
     failure.code.exit_code()
 }
 
@@ -32,7 +32,7 @@ fn configured() -> Result<Layers, Failure> {
         return Err(failure);
     }
     for warning in loaded.warnings.iter().chain(&wrong) {
-        session::diagnose(&format!("spektacular: warning: {warning}"));
+        diagnose(&format!("spektacular: warning: {warning}"));
     }
     Ok(layers)
 }

@@ -4,8 +4,8 @@ use super::{complain, configured, named};
 use crate::agent::native::{self, Wish};
 use crate::cli::Open;
 use crate::failure::{Code, Failure};
+use crate::process::handover::{Handover, hand_over, has_terminal};
 use crate::protocol::request::Options;
-use crate::session::handover::{Handover, hand_over, has_terminal};
 use std::path::PathBuf;
 
 /// Runs it; gives the agent's exit code, or that of what kept it from running.

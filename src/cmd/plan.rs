@@ -1,10 +1,10 @@
 //! `adhoc --dry-run`: what a run would start, as text or as one JSON object.
 
 use crate::cli::Output;
+use crate::engine::dry_run::Plan;
 use crate::failure::EXIT_UNDELIVERED;
+use crate::io::output::print;
 use crate::protocol::json::to_line;
-use crate::session::plan::Plan;
-use crate::session::print;
 use serde_json::json;
 
 /// Shows it; gives the exit code.

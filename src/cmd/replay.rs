@@ -2,9 +2,10 @@
 //! shape on stdin, and answers as the agent did. The demo agent is this, with a recording from the binary.
 
 use crate::cli::Replay;
+use crate::io::output::{diagnose, print};
+use crate::io::signals::end_by;
 use crate::protocol::json::{Fields, string};
 use crate::recording::{Moment, Recording};
-use crate::session;
 use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::io::BufRead;
@@ -25,7 +26,7 @@ pub fn run(replay: &Replay) -> u8 {
     match recording {
         Ok(recording) => Player::new(recording, replay).play(),
         Err(why) => {
-            session::diagnose(&format!("spektacular: replay: {why}"));
+            diagnose(&format!("spektacular: replay: {why}"));
             crate::failure::Code::Usage.exit_code()
         }
     }
@@ -80,18 +81,18 @@ impl Player {
             match moment {
                 Moment::Agent(line) => {
                     let line = self.answered(&self.translated(&line));
-                    if !session::print(&format!("{line}\n")) {
+                    if !print(&format!("{line}\n")) {
                         return 1;
                     }
                 }
-                Moment::Stderr(line) => session::diagnose(&line),
+                Moment::Stderr(line) => diagnose(&line),
                 Moment::File(path, content) => self.make(&path, &content),
                 Moment::Only { allowed, moment } if allowed == self.allowed => self.moments.push_front(*moment),
                 Moment::Only { .. } => {}
                 // Another process plays what comes then.
                 Moment::Spawn(_) => break,
                 Moment::Exit(code) => return u8::try_from(code).unwrap_or(1),
-                Moment::Signal(signal) => return session::end_by(signal),
+                Moment::Signal(signal) => return end_by(signal),
                 Moment::Host(wanted) => match self.hear(&wanted, &mut next) {
                     Heard::Same => {}
                     Heard::Differs => return DIFFERS,
@@ -99,7 +100,7 @@ impl Player {
                 },
                 Moment::HostEof => {
                     while let Some(line) = next() {
-                        session::diagnose(&format!("replay: the host sent {} where stdin ended", shape(&line)));
+                        diagnose(&format!("replay: the host sent {} where stdin ended", shape(&line)));
                         if self.strict {
                             return DIFFERS;
                         }
@@ -114,7 +115,7 @@ impl Player {
     fn hear(&mut self, wanted: &str, next: &mut dyn FnMut() -> Option<String>) -> Heard {
         loop {
             let Some(line) = next() else {
-                session::diagnose(&format!("replay: stdin ended where the host sent {}", shape(wanted)));
+                diagnose(&format!("replay: stdin ended where the host sent {}", shape(wanted)));
                 return if self.strict { Heard::Differs } else { Heard::Ended };
             };
             if shape(&line) == self.translated(&shape(wanted)) {
@@ -127,7 +128,7 @@ impl Player {
                 self.allowed = line.contains("\"behavior\":\"allow\"");
                 return Heard::Same;
             }
-            session::diagnose(&format!("replay: the host sent {} where it had sent {}", shape(&line), shape(wanted)));
+            diagnose(&format!("replay: the host sent {} where it had sent {}", shape(&line), shape(wanted)));
             if self.strict {
                 return Heard::Differs;
             }
@@ -165,7 +166,7 @@ impl Player {
     fn make(&self, path: &str, content: &str) {
         let inside = Path::new(path).components().all(|part| matches!(part, Component::Normal(_)));
         if self.makes_files && inside && std::fs::write(path, content).is_err() {
-            session::diagnose("replay: a file could not be made");
+            diagnose("replay: a file could not be made");
         }
     }
 }

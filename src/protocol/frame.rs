@@ -11,42 +11,36 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use time::macros::format_description;
 
 /// One outbound message.
-#[derive(Clone, Debug, Serialize)]
-pub struct Frame {
+#[derive(Debug, Serialize)]
+pub struct Frame<'a> {
     v: &'static str,
     id: String,
     ts: String,
     #[serde(rename = "type")]
     kind: &'static str,
-    run_id: String,
+    run_id: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
-    reply_to: Option<String>,
-    /// What it says.
+    reply_to: Option<&'a str>,
     #[serde(rename = "payload")]
-    pub body: Body,
+    body: &'a mut Body,
 }
 
 /// Gives frames their ids, and refuses everything after a terminal one.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Stamper {
-    run_id: String,
     count: u64,
     ended: bool,
 }
 
 impl Stamper {
-    /// Begins with `msg_1`.
-    pub fn new() -> Stamper {
-        Stamper { run_id: String::new(), count: 0, ended: false }
-    }
-
-    /// The run that all further frames belong to.
-    pub fn set_run_id(&mut self, run_id: &str) {
-        run_id.clone_into(&mut self.run_id);
-    }
-
-    /// The next frame. `None`: a terminal frame is out, nothing may follow it.
-    pub fn stamp(&mut self, now: SystemTime, reply_to: Option<String>, body: Body) -> Option<Frame> {
+    /// The next frame, from `msg_1` on. `None`: a terminal frame is out, nothing may follow it.
+    pub fn stamp<'a>(
+        &mut self,
+        now: SystemTime,
+        run_id: &'a str,
+        reply_to: Option<&'a str>,
+        body: &'a mut Body,
+    ) -> Option<Frame<'a>> {
         if self.ended {
             debug_assert!(false, "a frame after the terminal frame");
             return None;
@@ -54,13 +48,7 @@ impl Stamper {
         self.ended = body.is_terminal();
         self.count += 1;
         let id = format!("msg_{}", self.count);
-        Some(Frame { v: "1", id, ts: timestamp(now), kind: body.kind(), run_id: self.run_id.clone(), reply_to, body })
-    }
-}
-
-impl Default for Stamper {
-    fn default() -> Stamper {
-        Stamper::new()
+        Some(Frame { v: "1", id, ts: timestamp(now), kind: body.kind(), run_id, reply_to, body })
     }
 }
 
@@ -85,11 +73,11 @@ pub fn redact(body: &mut Body, redactor: &Redactor) {
     });
 }
 
-impl Frame {
+impl Frame<'_> {
     /// The frame as one line with its LF, at most `max_bytes` long (a run.completed
     /// [`limits::COMPLETED_FACTOR`] times that).
     pub fn to_line(&mut self, max_bytes: usize) -> Vec<u8> {
-        let completed = matches!(&self.body, Body::Terminal(end) if matches!(end.outcome, Outcome::Completed { .. }));
+        let completed = matches!(&*self.body, Body::Terminal(end) if matches!(end.outcome, Outcome::Completed { .. }));
         let limit = if completed { max_bytes.saturating_mul(limits::COMPLETED_FACTOR) } else { max_bytes };
         let mut line = self.line();
         for rank in Rank::ALL {
@@ -120,7 +108,7 @@ impl Frame {
             Part::Json(None) => 0,
         };
         let mut longest = 0;
-        each(&mut self.body, &mut |r, part| {
+        each(self.body, &mut |r, part| {
             if r == rank {
                 longest = longest.max(size(&part))
             }
@@ -129,7 +117,7 @@ impl Frame {
             return false;
         }
         let mut done = false;
-        each(&mut self.body, &mut |r, mut part| {
+        each(self.body, &mut |r, mut part| {
             if done || r != rank || size(&part) != longest {
                 return;
             }

@@ -107,9 +107,14 @@ pub enum Answered {
 }
 
 impl Book {
-    /// `prefix` makes the ids unique across runs.
-    pub(crate) fn new(prefix: &str) -> Book {
-        Book { prefix: prefix.to_owned(), questions: 0, groups_made: 0, groups: Vec::new() }
+    /// `prefix` makes the ids unique across processes; `questions` and `groups` were given out before.
+    pub(crate) fn new(prefix: &str, questions: u64, groups: u64) -> Book {
+        Book { prefix: prefix.to_owned(), questions, groups_made: groups, groups: Vec::new() }
+    }
+
+    /// Questions and groups so far.
+    pub(crate) fn counts(&self) -> (u64, u64) {
+        (self.questions, self.groups_made)
     }
 
     /// Whether an answer is awaited.

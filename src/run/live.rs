@@ -5,7 +5,7 @@ use super::markers::Cutter;
 use super::messages::{Finder, Messages};
 use super::stop::Ending;
 use super::work::{Artifacts, Tools};
-use super::{Effect, Event, OnEof, Origin, Refusal, Start};
+use super::{Effect, Event, Ids, OnEof, Origin, Refusal, Start};
 use crate::agent::{Driver, Launch, Turn};
 use crate::failure::{Code, Failure};
 use crate::protocol::outbound::{About, AgentExit, Body, Json, Outcome, Progress, Started, Text, Usage};
@@ -98,7 +98,7 @@ impl Live {
     /// The first effect is run.started.
     pub(super) fn begin(
         now: Duration,
-        random: &str,
+        (random, ids): (&str, Ids),
         on_eof: OnEof,
         run_id: String,
         reply_to: Option<String>,
@@ -127,7 +127,7 @@ impl Live {
         let mut live = Box::new(Live {
             now,
             out: Vec::new(),
-            book: Book::new(random),
+            book: Book::new(random, ids.questions, ids.groups),
             completion: false,
             clocks: Clocks { run: None, start: None, active: now, frame: now },
             marked: Marked::default(),
@@ -136,9 +136,9 @@ impl Live {
             run_id,
             on_eof,
             driver,
-            messages: Messages::default(),
-            tools: Tools::default(),
-            artifacts: Artifacts::default(),
+            messages: Messages::after(ids.messages),
+            tools: Tools::after(ids.calls),
+            artifacts: Artifacts::after(ids.artifacts),
             usage: Usage::default(),
             session_id: None,
             status: None,
@@ -168,6 +168,13 @@ impl Live {
     pub(super) fn start(&mut self, launch: Box<Launch>) {
         self.process = Process::Due;
         self.out.push(Effect::Spawn(launch, Box::new(self.settings.clone())));
+    }
+
+    /// The ids given so far.
+    pub(super) fn ids(&self) -> Ids {
+        let (questions, groups) = self.book.counts();
+        let (messages, calls) = (self.messages.count(), self.tools.count());
+        Ids { questions, groups, messages, calls, artifacts: self.artifacts.count() }
     }
 
     pub(super) fn is_stopping(&self) -> bool {

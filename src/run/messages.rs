@@ -47,6 +47,16 @@ pub(crate) struct Piece<'a> {
 }
 
 impl Messages {
+    /// Numbers messages after those given out before.
+    pub(crate) fn after(count: u64) -> Messages {
+        Messages { count, ..Messages::default() }
+    }
+
+    /// Messages so far.
+    pub(crate) fn count(&self) -> u64 {
+        self.count
+    }
+
     /// Takes a piece; gives the progress that is to be emitted for it.
     pub(crate) fn piece(
         &mut self,

@@ -247,20 +247,45 @@ pub struct Run {
     random: String,
     redactor: Redactor,
     exit_code: Option<u8>,
-    stopped: bool,
+    stopping: Option<Duration>,
+    ids: Ids,
+}
+
+/// The numbers of the ids given so far. A process hands them from run to run, so that no id comes twice.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ids {
+    /// Questions.
+    pub questions: u64,
+    /// Groups of questions.
+    pub groups: u64,
+    /// Messages of the agent.
+    pub messages: u64,
+    /// Tool calls.
+    pub calls: u64,
+    /// Artifacts.
+    pub artifacts: u64,
 }
 
 impl Run {
-    /// A run that waits for its run.start. `random` makes ids unique across runs: some lower-case letters and digits.
-    /// `redactor` holds what must not be seen before there is a run.start.
-    pub fn new(random: &str, on_eof: OnEof, redactor: Redactor) -> Run {
+    /// A run that waits for its run.start. `random` makes ids unique across processes: some lower-case letters and
+    /// digits. `ids` are those given before. `redactor` holds what must not be seen before there is a run.start.
+    pub fn new(random: &str, ids: Ids, on_eof: OnEof, redactor: Redactor) -> Run {
         Run {
             phase: Phase::Waiting(Vec::new()),
             on_eof,
             random: random.to_owned(),
             redactor,
             exit_code: None,
-            stopped: false,
+            stopping: None,
+            ids,
+        }
+    }
+
+    /// The ids given so far.
+    pub fn ids(&self) -> Ids {
+        match &self.phase {
+            Phase::Live(live) => live.ids(),
+            Phase::Waiting(_) | Phase::Ended => self.ids,
         }
     }
 
@@ -287,14 +312,10 @@ impl Run {
         matches!(&self.phase, Phase::Live(live) if live.more)
     }
 
-    /// Whether the run is being stopped, so that an orchestrator that does not read is not waited for.
-    pub fn is_stopping(&self) -> bool {
-        matches!(&self.phase, Phase::Live(live) if live.is_stopping())
-    }
-
-    /// Whether the run was ended at somebody's wish, also where it had no agent then.
-    pub fn was_stopped(&self) -> bool {
-        self.stopped
+    /// Since when the run is being ended at somebody's wish, so that an orchestrator that does not read is no longer
+    /// waited for. It stays so after the end.
+    pub fn stopping(&self) -> Option<Duration> {
+        self.stopping
     }
 
     /// Whether this question is open.
@@ -319,6 +340,17 @@ impl Run {
 
     /// Takes one event.
     pub fn step(&mut self, now: Duration, event: Event<'_>) -> Vec<Effect> {
+        // A signal asks for an end now, also of a run that has its outcome and only waits for its reader.
+        let urged = matches!(&event, Event::Cancel(_, _, source) if *source != Source::Orchestrator);
+        let effects = self.take(now, event);
+        let live = matches!(&self.phase, Phase::Live(live) if live.is_stopping());
+        if urged || live {
+            self.stopping.get_or_insert(now);
+        }
+        effects
+    }
+
+    fn take(&mut self, now: Duration, event: Event<'_>) -> Vec<Effect> {
         match std::mem::replace(&mut self.phase, Phase::Ended) {
             Phase::Waiting(held) => self.waiting(now, held, event),
             Phase::Live(mut live) => {
@@ -327,7 +359,10 @@ impl Run {
                 let mut effects = std::mem::take(&mut live.out);
                 match end {
                     Some(ending) => {
-                        self.stopped = ending.stopped;
+                        if ending.stopped {
+                            self.stopping.get_or_insert(now);
+                        }
+                        self.ids = live.ids();
                         let terminal = live.terminal(ending.outcome);
                         self.redactor = std::mem::take(&mut live.redactor);
                         effects.push(self.end(terminal, None));
@@ -341,7 +376,8 @@ impl Run {
     }
 
     /// The end of a run whose own code failed. Everything else about it is lost.
-    pub fn crashed(&mut self) -> Vec<Effect> {
+    pub fn crashed(&mut self, now: Duration) -> Vec<Effect> {
+        self.stopping.get_or_insert(now);
         if self.exit_code.is_some() {
             return Vec::new();
         }
@@ -396,7 +432,9 @@ impl Run {
                 return Vec::new();
             }
         };
-        self.stopped = matches!(outcome, Outcome::Cancelled { .. });
+        if matches!(outcome, Outcome::Cancelled { .. }) {
+            self.stopping.get_or_insert(now);
+        }
         let mut effects = vec![Effect::RunId(self.run_id(&origin))];
         effects.extend(held.into_iter().map(|held| Effect::Diagnose(format!("warning: {}", held.line()))));
         effects.push(self.end(Terminal { metadata, ..bare(outcome) }, origin.id));
@@ -411,7 +449,7 @@ impl Run {
     fn begin(&mut self, now: Duration, held: Vec<Held>, origin: Origin, start: Start) -> Vec<Effect> {
         let run_id = self.run_id(&origin);
         let mut effects = vec![Effect::RunId(run_id.clone()), Effect::FrameLimit(start.settings.max_frame_bytes)];
-        match Live::begin(now, &self.random, self.on_eof, run_id, origin.id.clone(), start) {
+        match Live::begin(now, (&self.random, self.ids), self.on_eof, run_id, origin.id.clone(), start) {
             Ok(mut live) => {
                 let held = held.into_iter().map(|held| progress_warning(held.warning, &held.line(), held.reply_to));
                 effects.extend(live.out.drain(..1));

@@ -29,6 +29,16 @@ struct Call {
 }
 
 impl Tools {
+    /// Numbers calls after those given out before.
+    pub(crate) fn after(count: u64) -> Tools {
+        Tools { count, ..Tools::default() }
+    }
+
+    /// Calls so far.
+    pub(crate) fn count(&self) -> u64 {
+        self.count
+    }
+
     /// Takes a call's beginning, or more that is known of it. Gives the progress of the first sight.
     pub(crate) fn begin(
         &mut self,
@@ -146,9 +156,21 @@ pub(crate) struct Artifacts {
     seen: HashSet<(String, Action)>,
     list: Vec<ArtifactRef>,
     count: u64,
+    /// Artifacts of earlier runs.
+    before: u64,
 }
 
 impl Artifacts {
+    /// Numbers artifacts after those given out before.
+    pub(crate) fn after(count: u64) -> Artifacts {
+        Artifacts { count, before: count, ..Artifacts::default() }
+    }
+
+    /// Artifacts so far.
+    pub(crate) fn count(&self) -> u64 {
+        self.count
+    }
+
     /// The id for this change, unless it was reported before.
     pub(crate) fn add(&mut self, path: &str, action: Action) -> Option<String> {
         if !self.seen.insert((path.to_owned(), action)) {
@@ -172,7 +194,7 @@ impl Artifacts {
 
     /// The list for the terminal frame, and whether it is cut.
     pub(crate) fn list(&self) -> (Vec<ArtifactRef>, bool) {
-        (self.list.clone(), self.count > self.list.len() as u64)
+        (self.list.clone(), self.count - self.before > self.list.len() as u64)
     }
 }
 

@@ -3,11 +3,12 @@
 use super::answer::{self, Meaning};
 use super::prompt;
 use super::screen::{Look, Shown};
+use crate::io::stdin::RawLine;
+use crate::io::tty::{Hidden, Keyboard};
 use crate::protocol::inbound::{Inbound, Message};
 use crate::protocol::outbound::Question;
 use crate::protocol::question::{Given, Input, Kind};
 use crate::protocol::words::Resolution;
-use crate::session::{Hidden, Keyboard, Typed};
 use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant};
 
@@ -158,13 +159,16 @@ impl Asking {
     }
 
     /// What was typed: what to show of it, and what it answers.
-    pub(super) fn typed(&mut self, typed: &Typed, read: Instant, now: Instant) -> (Shown, Option<Inbound>) {
+    pub(super) fn typed(&mut self, line: &RawLine, read: Instant, now: Instant) -> (Shown, Option<Inbound>) {
         let Some(first) = self.waiting.front().filter(|_| self.since.is_some_and(|since| read >= since)) else {
             return (Shown::default(), None);
         };
-        let meaning = match typed {
-            Typed::Line(line) => answer::read(&first.question, line, self.home.as_deref()),
-            Typed::End => Meaning::Answer(Given::Declined, None),
+        let meaning = match line {
+            RawLine::Whole(line) | RawLine::Unended(line) => {
+                answer::read(&first.question, &String::from_utf8_lossy(line), self.home.as_deref())
+            }
+            RawLine::CtrlD => Meaning::Answer(Given::Declined, None),
+            RawLine::TooLong => return (Shown::default(), None),
         };
         let lines = match meaning {
             Meaning::Answer(given, message) => {

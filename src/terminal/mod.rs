@@ -17,12 +17,13 @@ mod work;
 pub use screen::{Detail, Look};
 
 use crate::clean::{one_line, whole};
-use crate::protocol::frame::Frame;
-use crate::protocol::inbound::Inbound;
+use crate::engine::{Outgoing, Peer, Understood};
+use crate::io::output::Chunk;
+use crate::io::stdin::RawLine;
+use crate::io::tty::{Keyboard, columns};
 use crate::protocol::outbound::{About, Artifact, Body, Outcome, PlanEntry, Progress, Started, Terminal, Text};
 use crate::protocol::question::DENY;
 use crate::protocol::words::{Action, PlanStatus, Resolution, ToolState, Warning};
-use crate::session::{Chunk, Front, Keyboard, Typed, columns};
 use ask::Asking;
 use screen::{Ink, Screen, Shown};
 use speech::Speech;
@@ -270,10 +271,10 @@ fn text(text: &Option<Text>) -> Option<&str> {
     text.as_ref().map(|text| text.0.as_str())
 }
 
-impl Front for TerminalFront {
-    fn show(&mut self, frame: &mut Frame, _max_bytes: usize) -> Chunk {
+impl Peer for TerminalFront {
+    fn show(&mut self, outgoing: Outgoing<'_>) -> Chunk {
         let now = Instant::now();
-        let shown = self.render(&frame.body, now);
+        let shown = self.render(outgoing.body, now);
         self.place(shown, now)
     }
 
@@ -281,15 +282,15 @@ impl Front for TerminalFront {
         self.place(Shown::lines(format!("{line}\n")), Instant::now())
     }
 
-    fn typed(&mut self, typed: Typed, read: Instant) -> (Chunk, Vec<Inbound>) {
+    fn hear(&mut self, line: &RawLine, read: Instant) -> Understood {
         let now = Instant::now();
         // Ctrl-D leaves the cursor where it is.
-        let wiped = if typed == Typed::End { String::new() } else { self.screen.entered() };
-        let (shown, meant) = self.asking.typed(&typed, read, now);
+        let wiped = if *line == RawLine::CtrlD { String::new() } else { self.screen.entered() };
+        let (shown, meant) = self.asking.typed(line, read, now);
         // What comes of an answer is shown when it is known.
         let mut chunk = if meant.is_none() { self.place(shown, now) } else { Chunk::default() };
         chunk.before.splice(0..0, wiped.into_bytes());
-        (chunk, meant.into_iter().collect())
+        Understood { chunk, messages: meant.into_iter().collect() }
     }
 
     fn wake_at(&self) -> Option<Instant> {
@@ -319,16 +320,16 @@ impl Front for TerminalFront {
 
 #[cfg(test)]
 mod tests {
-    use super::{Detail, Look, TerminalFront};
-    use crate::protocol::frame::{Frame, Stamper};
+    use super::{Chunk, Detail, Look, TerminalFront};
+    use crate::engine::{Outgoing, Peer};
     use crate::protocol::outbound::{About, Body, Progress};
-    use crate::session::Front;
     use std::time::{Duration, Instant, SystemTime};
 
-    fn text(piece: &str) -> Frame {
+    fn show(front: &mut TerminalFront, piece: &str) -> Chunk {
         let about = About::Text { message_id: "m".into(), done: false, withdrawn: false };
         let progress = Progress { text: piece.into(), parent_call_id: None, about, truncated: false };
-        Stamper::new().stamp(SystemTime::now(), None, Body::Progress(Box::new(progress))).unwrap()
+        let mut body = Body::Progress(Box::new(progress));
+        front.show(Outgoing { body: &mut body, reply_to: None, run_id: "r", max_bytes: 0, at: SystemTime::now() })
     }
 
     #[test]
@@ -338,7 +339,7 @@ mod tests {
             let mut front = TerminalFront::new(look, None, None);
             front.work.begin("Agent".into(), Instant::now());
             assert!(String::from_utf8(front.woken().err).unwrap().contains("[0s] starting Agent"));
-            let chunk = front.show(&mut text("a line\n"), 0);
+            let chunk = show(&mut front, "a line\n");
             assert_eq!((chunk.out, chunk.err), (b"a line\n".to_vec(), Vec::new()));
             assert_eq!(chunk.before.is_empty(), !shared, "a text elsewhere leaves the status line alone");
             let next = front.wake_at().unwrap().saturating_duration_since(Instant::now());

@@ -2,7 +2,7 @@
 //! and the status line is taken away before anything is shown.
 
 use super::width;
-use crate::session::Chunk;
+use crate::io::output::Chunk;
 
 /// How much a person wants to see.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]

@@ -125,16 +125,18 @@ fn messages_and_calls(frames: &[Frame]) -> Checked {
 
 /// The same, and what can be said of a simulated run: it is deaf after its end, and it was stopped in time.
 pub(crate) fn world(world: &mut World) -> Checked {
-    frames(&world.frames, world.run.exit_code())?;
+    frames(&world.frames, world.run().exit_code())?;
     in_time(world)?;
     deaf(world)
 }
 
 /// From the first rung of the ladder to the last kill it is 3 s; after a result the agent first has 2 s to leave.
-fn in_time(world: &World) -> Checked {
-    let Some((at, _)) = world.stops.iter().find(|(_, method)| *method == Method::Kill) else { return Ok(()) };
-    let by_itself = world.closed.map(|closed| closed + Duration::from_secs(5));
-    let due = world.stopping.map_or(by_itself, |stopping| Some(stopping + Duration::from_secs(3)));
+fn in_time(world: &mut World) -> Checked {
+    let stopping = world.run().stopping();
+    let machine = world.machine();
+    let Some((at, _)) = machine.stops.iter().find(|(_, method)| *method == Method::Kill) else { return Ok(()) };
+    let by_itself = machine.closed.map(|closed| closed + Duration::from_secs(5));
+    let due = stopping.map_or(by_itself, |stopping| Some(stopping + Duration::from_secs(3)));
     hold!(due.is_some_and(|due| *at <= due), "killed at {at:?}, due at {due:?}");
     Ok(())
 }
@@ -153,12 +155,13 @@ fn deaf(world: &mut World) -> Checked {
         Event::Spawned,
         Event::Tick,
     ];
-    let (code, due) = (world.run.exit_code(), world.run.next_deadline());
+    let (code, due) = (world.run().exit_code(), world.run().next_deadline());
     hold!(due.is_none(), "the run waits for {due:?} after its end");
     for (at, event) in later.into_iter().enumerate() {
-        let effects = world.step(event);
-        hold!(effects == 0, "event {at} after the end has {effects} effects");
+        let traces = world.traces();
+        world.step(event);
+        hold!(world.traces() == traces, "event {at} after the end has an effect");
     }
-    hold!(world.run.exit_code() == code, "the exit code changed after the end");
+    hold!(world.run().exit_code() == code, "the exit code changed after the end");
     Ok(())
 }

@@ -3,13 +3,10 @@
 use super::case::{Case, Directive, fits, with_ids};
 use super::world::{Sent, World, exited, killed};
 use serde_json::Value;
-use spektacular::agent::Line;
 use spektacular::protocol::request::Options;
-use spektacular::protocol::words::Source;
 use spektacular::recording::Moment;
-use spektacular::run::{Event, Method, Origin};
+use spektacular::run::{Event, Method};
 use std::collections::VecDeque;
-use std::time::Duration;
 
 /// What a simulated agent that says nothing more gives in to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,21 +60,21 @@ impl<'a> Player<'a> {
         match moment {
             Moment::Host(line) => {
                 self.until_sent().or_else(|why| wrong(format!("the run did not send {line}: {why}")))?;
-                match self.world.sent.pop_front() {
+                match self.world.machine().sent.pop_front() {
                     Some(Sent::Line(sent)) if without_id(&sent) == without_id(line) => Ok(()),
                     other => wrong(format!("the run sent\n    {other:?}\n  where it had sent\n    {line}")),
                 }
             }
             Moment::HostEof => {
                 self.until_sent().or_else(|why| wrong(format!("the run did not close the agent's stdin: {why}")))?;
-                match self.world.sent.pop_front() {
+                match self.world.machine().sent.pop_front() {
                     Some(Sent::Eof) => Ok(()),
                     other => wrong(format!("the run sent {other:?} where it had closed the agent's stdin")),
                 }
             }
             Moment::Spawn(argv) => {
                 self.until_spawn().or_else(|why| wrong(format!("no process was started: {why}")))?;
-                let args = self.world.to_spawn.as_ref().map(|launch| launch.args.as_slice());
+                let args = self.world.due().map(|launch| launch.args.as_slice());
                 if args != argv.get(1..) {
                     return wrong(format!("started with {args:?}, not with {argv:?}"));
                 }
@@ -85,14 +82,16 @@ impl<'a> Player<'a> {
                 Ok(())
             }
             // What a host ends.
-            Moment::Signal(9 | 15) if self.world.sent.is_empty() => {
-                while self.world.stops.is_empty() {
+            Moment::Signal(9 | 15) if self.world.machine().sent.is_empty() => {
+                while self.world.machine().stops.is_empty() {
                     self.next_directive().or_else(|why| wrong(format!("the agent was not stopped: {why}")))?;
                 }
                 self.agent(moment);
                 Ok(())
             }
-            _ if !self.world.sent.is_empty() => wrong(format!("the run sent too much: {:?}", self.world.sent)),
+            _ if !self.world.machine().sent.is_empty() => {
+                wrong(format!("the run sent too much: {:?}", self.world.machine().sent))
+            }
             Moment::Only { .. } | Moment::File(..) => wrong("only the demo's recording has this".into()),
             other => {
                 self.agent(other);
@@ -103,7 +102,7 @@ impl<'a> Player<'a> {
 
     fn agent(&mut self, moment: &Moment) {
         match moment {
-            Moment::Agent(line) => drop(self.world.step(Event::Line(Line::Text(line.into())))),
+            Moment::Agent(line) => self.world.line(line),
             Moment::Stderr(line) => self.stderr.push_str(&format!("{line}\n")),
             Moment::Exit(code) => self.world.gone(exited(*code), &self.stderr),
             Moment::Signal(signal) => self.world.gone(killed(*signal), &self.stderr),
@@ -127,7 +126,7 @@ impl<'a> Player<'a> {
 
     /// Lets the orchestrator act until the run sends something to its agent.
     fn until_sent(&mut self) -> Result<(), String> {
-        while self.world.sent.is_empty() {
+        while self.world.machine().sent.is_empty() {
             self.next_directive()?;
         }
         Ok(())
@@ -135,7 +134,7 @@ impl<'a> Player<'a> {
 
     /// Lets the orchestrator act until the run wants a process started.
     fn until_spawn(&mut self) -> Result<(), String> {
-        while self.world.to_spawn.is_none() {
+        while self.world.due().is_none() {
             self.next_directive()?;
         }
         Ok(())
@@ -147,8 +146,8 @@ impl<'a> Player<'a> {
                 let line = with_ids(text, &self.world.question_ids());
                 self.world.hear(&line);
             }
-            Directive::Eof => drop(self.world.step(Event::InputEnded)),
-            Directive::Signal => drop(self.world.step(Event::Cancel(Origin::default(), None, Source::Signal))),
+            Directive::Eof => self.world.step(Event::InputEnded),
+            Directive::Signal => self.world.signal(),
             Directive::Await(fields) => {
                 let at = self.world.frames[self.seen..].iter().position(|frame| fits(&frame.value, fields));
                 self.seen += 1 + at.ok_or_else(|| format!("no frame has {fields:?}"))?;
@@ -164,7 +163,7 @@ impl<'a> Player<'a> {
 
     /// The orchestrator does nothing more, but for a run.start that is still to come.
     pub(crate) fn hush(&mut self) {
-        let keep = usize::from(self.world.run.is_waiting());
+        let keep = usize::from(self.world.run().is_waiting());
         self.script.truncate(keep);
     }
 
@@ -183,10 +182,10 @@ impl<'a> Player<'a> {
                     self.world.spawn();
                 }
                 // Without a process there is nobody to go on.
-                _ if !self.world.has_process => break,
+                _ if !self.world.machine().has_process => break,
                 other => self.agent(other),
             }
-            self.world.sent.clear();
+            self.world.machine().sent.clear();
         }
         self.agent_is_silent(Obeys::Kill);
     }
@@ -198,31 +197,26 @@ impl<'a> Player<'a> {
                 return;
             }
             self.world.spawn();
-            let term = self.world.stops.iter().any(|(_, method)| *method == Method::Terminate);
-            if !self.world.has_process {
-                let due = self.world.run.next_deadline();
-                due.into_iter().for_each(|due| self.tick(due));
+            let term = self.world.machine().stops.iter().any(|(_, method)| *method == Method::Terminate);
+            if !self.world.machine().has_process {
+                let due = self.world.run().next_deadline();
+                due.into_iter().for_each(|due| self.world.tick(due));
             } else if self.is_killed() {
                 self.world.gone(killed(9), &self.stderr);
             } else if obeys == Obeys::Terminate && term {
                 self.world.gone(killed(15), &self.stderr);
-            } else if obeys == Obeys::InputEnd && self.world.closed.is_some() {
+            } else if obeys == Obeys::InputEnd && self.world.machine().closed.is_some() {
                 self.world.gone(exited(0), &self.stderr);
             } else {
-                let due = self.world.run.next_deadline().expect("a run that is not over waits for something");
-                self.tick(due);
+                let due = self.world.run().next_deadline().expect("a run that is not over waits for something");
+                self.world.tick(due);
             }
         }
         panic!("the run never ends");
     }
 
-    fn tick(&mut self, due: Duration) {
-        self.world.at(due);
-        self.world.step(Event::Tick);
-    }
-
-    fn is_killed(&self) -> bool {
-        self.world.stops.iter().any(|(_, method)| *method == Method::Kill)
+    fn is_killed(&mut self) -> bool {
+        self.world.machine().stops.iter().any(|(_, method)| *method == Method::Kill)
     }
 }
 

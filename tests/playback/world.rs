@@ -1,20 +1,22 @@
-//! A run with everything around it simulated: it is told the time, and its effects are written down.
+//! A run without processes, threads or a clock: the engine's own conductor on a machine that only notes what is asked
+//! of it.
 
 use serde_json::Value;
-use spektacular::agent::Launch;
-use spektacular::agent::registry::{self, Agents};
+use spektacular::agent::registry::{Agents, Layers};
+use spektacular::agent::{Launch, Line, Reply};
+use spektacular::engine::{Begin, Conductor, Departed, Job, Machine, Script};
 use spektacular::failure::{Code, Failure};
-use spektacular::protocol::frame::{Stamper, redact};
-use spektacular::protocol::inbound::{self, Inbound, Message};
-use spektacular::protocol::limits;
+use spektacular::io::stdin::RawLine;
+use spektacular::json_lines::JsonLines;
+use spektacular::protocol::inbound::{self, Message};
 use spektacular::protocol::outbound::AgentExit;
-use spektacular::protocol::question::Given;
-use spektacular::protocol::request::{McpServer, Options};
+use spektacular::protocol::question::PathFact;
+use spektacular::protocol::request::{McpServer, Options, Settings};
 use spektacular::protocol::words::Source;
-use spektacular::redact::Redactor;
-use spektacular::run::{Answered, Effect, Event, Gone, Input, Method, OnEof, Origin, Refusal, Run, Start};
+use spektacular::run::{Event, Ids, Method, OnEof, Run};
 use std::collections::VecDeque;
-use std::time::{Duration, UNIX_EPOCH};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// The random part of every id in a simulated run.
 pub(crate) const RANDOM: &str = "golden";
@@ -32,64 +34,145 @@ pub(crate) struct Frame {
     pub(crate) value: Value,
 }
 
-pub(crate) struct World {
-    pub(crate) run: Run,
-    pub(crate) now: Duration,
-    pub(crate) frames: Vec<Frame>,
+/// A machine on which nothing runs.
+#[derive(Default)]
+pub(crate) struct Notebook {
+    now: Duration,
+    cwd: PathBuf,
     pub(crate) sent: VecDeque<Sent>,
     /// When which stop was asked for.
     pub(crate) stops: Vec<(Duration, Method)>,
     /// When the agent's stdin was closed.
     pub(crate) closed: Option<Duration>,
-    /// When the run began to stop its agent.
-    pub(crate) stopping: Option<Duration>,
-    pub(crate) diagnosed: Vec<String>,
-    stamper: Stamper,
-    frame_limit: usize,
-    cwd: String,
-    pub(crate) to_spawn: Option<Box<Launch>>,
     /// Whether a process of the agent's is there.
     pub(crate) has_process: bool,
-    /// Laid over run.start.
+    /// Whether no process can be started.
+    broken: bool,
+}
+
+impl Machine for Notebook {
+    fn now(&self) -> Duration {
+        self.now
+    }
+
+    fn date(&self) -> SystemTime {
+        UNIX_EPOCH + self.now
+    }
+
+    fn variables(&self) -> Vec<(String, String)> {
+        Vec::new()
+    }
+
+    fn directory(&self, _: Option<&Path>) -> Option<PathBuf> {
+        Some(self.cwd.clone())
+    }
+
+    fn look(&self, _: &Path) -> PathFact {
+        PathFact::File
+    }
+
+    fn read(&self, _: &Path) -> Option<String> {
+        None
+    }
+
+    /// A file that is not there has no size.
+    fn size(&self, _: &Path) -> Option<u64> {
+        None
+    }
+
+    /// The server by which a model asks, as it stands in recordings.
+    fn offer(&mut self, _: &'static str) -> Option<McpServer> {
+        let address = "00000000000000000000000000000000:/home/user/tmp/spektacular-000000000000/s";
+        Some(McpServer {
+            name: "spektacular".into(),
+            command: "/home/user/bin/spektacular".into(),
+            args: vec!["ask-server".into()],
+            env: [("SPEKTACULAR_ASK".to_owned(), address.to_owned())].into(),
+        })
+    }
+
+    // Recordings hold the agent's side of such a call, not its answer.
+    fn reply(&mut self, _: u64, _: &[Reply]) {}
+
+    fn withdraw(&mut self, _: u64) {}
+
+    fn spawn(&mut self, _: &Launch, _: &Settings, _: bool) -> Result<(), Failure> {
+        if self.broken {
+            return Err(Failure::new(Code::AgentStartFailed, "It could not be started."));
+        }
+        self.has_process = true;
+        Ok(())
+    }
+
+    fn send(&mut self, line: String) {
+        self.sent.push_back(Sent::Line(line));
+    }
+
+    fn close_input(&mut self) {
+        self.closed = self.closed.or(Some(self.now));
+        self.sent.push_back(Sent::Eof);
+    }
+
+    fn stop(&mut self, method: Method) {
+        self.stops.push((self.now, method));
+    }
+
+    fn abort(&mut self) {
+        self.has_process = false;
+    }
+}
+
+pub(crate) struct World {
+    conductor: Conductor<JsonLines, Notebook>,
+    pub(crate) frames: Vec<Frame>,
+    /// Goes before what run.start says.
     over: Options,
-    agents: Agents,
 }
 
 impl World {
     /// A world at time zero. `over` goes before what run.start says.
     pub(crate) fn new(cwd: &str, over: Options, agents: Agents) -> World {
-        World {
-            run: Run::new(RANDOM, OnEof::Continue, Redactor::new()),
-            now: Duration::ZERO,
-            frames: Vec::new(),
-            sent: VecDeque::new(),
-            stops: Vec::new(),
-            closed: None,
-            stopping: None,
-            diagnosed: Vec::new(),
-            stamper: Stamper::new(),
-            frame_limit: limits::FRAME_BYTES,
-            cwd: cwd.to_owned(),
-            to_spawn: None,
-            has_process: false,
-            over,
-            agents,
-        }
+        let layers = Layers { agents, above: Options::default(), below: Options::default() };
+        let job = Job {
+            begin: Begin::FromInput,
+            layers,
+            warnings: Vec::new(),
+            answers: Script::default(),
+            on_eof: OnEof::Continue,
+            record: None,
+            debug_log: None,
+            mirror_stderr: false,
+            signal_source: Source::Signal,
+        };
+        let machine = Notebook { cwd: cwd.into(), ..Notebook::default() };
+        let conductor = Conductor::new(job, JsonLines::default(), machine, RANDOM, Ids::default());
+        World { conductor, frames: Vec::new(), over }
+    }
+
+    /// The run itself.
+    pub(crate) fn run(&self) -> &Run {
+        self.conductor.run()
+    }
+
+    /// What the run did to its machine.
+    pub(crate) fn machine(&mut self) -> &mut Notebook {
+        self.conductor.machine()
     }
 
     /// Time goes on, never back.
     pub(crate) fn at(&mut self, at: Duration) {
-        self.now = self.now.max(at);
+        let machine = self.machine();
+        machine.now = machine.now.max(at);
     }
 
     /// Whether the terminal frame is out, or never will be.
     pub(crate) fn is_over(&self) -> bool {
-        self.run.exit_code().is_some()
+        self.run().exit_code().is_some()
     }
 
     /// Whether the outcome is known, though the agent may still be there.
-    pub(crate) fn is_decided(&self) -> bool {
-        self.is_over() || self.closed.is_some() || self.stopping.is_some()
+    pub(crate) fn is_decided(&mut self) -> bool {
+        self.is_over() || self.machine().closed.is_some() || self.run().stopping().is_some()
     }
 
     /// The ids of the questions, in the order in which they were first asked.
@@ -99,148 +182,105 @@ impl World {
         asked.filter_map(|f| f.value["payload"]["question_id"].as_str().map(str::to_owned)).collect()
     }
 
-    /// Gives the run an event and carries out what it wants. Gives the number of effects.
-    pub(crate) fn step(&mut self, event: Event<'_>) -> usize {
-        let effects = self.run.step(self.now, event);
-        let mut count = effects.len();
-        effects.into_iter().for_each(|effect| self.carry_out(effect));
-        // A long line is taken in parts.
-        while self.run.has_more() {
-            count += self.step(Event::More);
-        }
-        if self.run.is_stopping() {
-            self.stopping = self.stopping.or(Some(self.now));
-        }
-        count
+    /// Everything that came of the run so far: frames, lines for the agent, stops.
+    pub(crate) fn traces(&mut self) -> usize {
+        self.frames.len() + self.machine().sent.len() + self.machine().stops.len()
     }
 
-    fn carry_out(&mut self, effect: Effect) {
-        match effect {
-            Effect::RunId(id) => self.stamper.set_run_id(&id),
-            Effect::FrameLimit(bytes) => self.frame_limit = bytes,
-            // A file that is not there has no size.
-            Effect::Emit { mut body, reply_to, measure: _ } => {
-                redact(&mut body, self.run.redactor());
-                let mut frame = self
-                    .stamper
-                    .stamp(UNIX_EPOCH + self.now, reply_to, *body)
-                    .expect("nothing follows a terminal frame");
-                let line = String::from_utf8(frame.to_line(self.frame_limit)).expect("a frame is UTF-8");
+    /// Hands the run an event.
+    pub(crate) fn step(&mut self, event: Event<'_>) {
+        self.conductor.step(event);
+        self.take();
+    }
+
+    /// Takes what is to be written. A long line is taken in parts.
+    fn take(&mut self) {
+        loop {
+            while !self.conductor.outbox().is_empty() {
+                let chunk = self.conductor.outbox().pop();
+                if chunk.out.is_empty() {
+                    continue;
+                }
+                let line = String::from_utf8(chunk.out).expect("a frame is UTF-8");
                 let value = serde_json::from_str(&line).unwrap_or_else(|e| panic!("a frame is JSON ({e}): {line}"));
                 self.frames.push(Frame { line, value });
             }
-            Effect::Spawn(launch, _) => self.to_spawn = Some(launch),
-            Effect::ToAgent(line) => self.sent.push_back(Sent::Line(line)),
-            Effect::CloseAgentInput => {
-                self.closed = self.closed.or(Some(self.now));
-                self.sent.push_back(Sent::Eof);
+            if !self.run().has_more() {
+                return;
             }
-            Effect::Stop(method) => self.stops.push((self.now, method)),
-            Effect::Diagnose(text) => self.diagnosed.push(text),
-            // What concerns only a recording that is being made.
-            _ => {}
+            self.conductor.more();
         }
+    }
+
+    /// The agent that is to be started.
+    pub(crate) fn due(&self) -> Option<&Launch> {
+        self.conductor.due()
     }
 
     /// The agent is started, if one is wanted and the run has not been stopped before that.
     pub(crate) fn spawn(&mut self) {
-        let Some(launch) = self.to_spawn.take() else { return };
-        if self.run.is_stopping() {
-            return self.fail_to_spawn();
-        }
-        self.has_process = true;
-        self.step(Event::Spawned);
-        self.sent.extend(launch.send.iter().cloned().map(Sent::Line));
-        if launch.close_input {
-            self.sent.push_back(Sent::Eof);
-        }
+        self.conductor.spawn_if_due();
+        self.take();
     }
 
     pub(crate) fn fail_to_spawn(&mut self) {
-        self.to_spawn = None;
-        self.step(Event::SpawnFailed(Failure::new(Code::AgentStartFailed, "It could not be started.")));
+        self.machine().broken = true;
+        self.spawn();
     }
 
     /// A line of stdin.
     pub(crate) fn hear(&mut self, line: &str) {
-        if let Some(inbound) = inbound::parse(line.as_bytes()) {
-            let event = self.event(inbound);
-            self.step(event);
+        match inbound::parse(line.as_bytes()) {
+            Some(mut inbound) if matches!(inbound.message, Message::Start(_)) => {
+                if let Message::Start(start) = &mut inbound.message {
+                    assert_eq!(start.1, None, "the script's run.start is valid");
+                    start.0 = self.over.clone().over(start.0.clone());
+                }
+                self.conductor.inbound(inbound);
+            }
+            _ => self.conductor.hear(&RawLine::Whole(line.as_bytes().to_vec()), Instant::now()),
         }
+        self.take();
     }
 
-    fn event(&self, inbound: Inbound) -> Event<'static> {
-        let origin = Origin { id: inbound.id, run_id: inbound.run_id };
-        match inbound.message {
-            Message::Malformed => Event::Malformed(origin),
-            Message::Unsupported => Event::Unsupported(origin),
-            Message::UnknownType => Event::UnknownType(origin),
-            Message::Cancel { reason } => Event::Cancel(origin, reason, Source::Orchestrator),
-            Message::Start(_) if !self.run.is_waiting() => {
-                let failure = Failure::new(Code::InvalidRequest, "A second run.start.");
-                Event::Start(origin, Err(Refusal::new(failure)))
-            }
-            Message::Start(options) => {
-                let (options, wrong) = *options;
-                assert_eq!(wrong, None, "the script's run.start is valid");
-                Event::Start(origin, Ok(Box::new(self.start(self.over.clone().over(options)))))
-            }
-            Message::Input(input) => {
-                let answered = input.given.map(|given| match given {
-                    Given::Value(value) => Answered::Value(value, None),
-                    Given::Declined => Answered::Declined,
-                    other => panic!("a script has no {other:?}"),
-                });
-                Event::Input(origin, Input { question_id: input.question_id, answered, message: input.message })
-            }
-        }
+    /// SIGTERM.
+    pub(crate) fn signal(&mut self) {
+        self.conductor.signalled(15);
+        self.take();
     }
 
-    fn start(&self, options: Options) -> Start {
-        let name = options.agent.clone().unwrap_or_else(|| registry::DEFAULT.into());
-        let agent = self.agents.find(&name).unwrap_or_else(|| panic!("no agent {name}"));
-        let options = options.over(agent.defaults());
-        let prompt = options.prompt.clone().expect("a prompt");
-        let mut settings = options.resolve(prompt, agent.name.clone(), self.cwd.clone().into());
-        let driver = agent.driver();
-        settings.ask_server = driver.asks_by(&settings).map(|_| ask_server());
-        let mut redactor = Redactor::new();
-        let short_secrets = settings.secrets.iter().filter(|secret| !redactor.add(secret)).count();
-        let display_name = agent.display_name.clone();
-        Start { settings, display_name, driver, redactor, short_secrets, asking_failed: false }
+    /// A line of the agent's.
+    pub(crate) fn line(&mut self, line: &str) {
+        self.conductor.line(line.to_owned());
+        self.take();
+    }
+
+    /// A line of the agent's that was too long.
+    pub(crate) fn too_long(&mut self) {
+        self.step(Event::Line(Line::TooLong));
     }
 
     /// The agent's process is gone, and all that came from it.
-    pub(crate) fn gone(&mut self, exit: AgentExit, stderr_tail: &str) {
-        if !std::mem::take(&mut self.has_process) {
-            return;
+    pub(crate) fn gone(&mut self, exit: AgentExit, stderr: &str) {
+        if std::mem::take(&mut self.machine().has_process) {
+            self.conductor.gone(Departed { exit, leaked: false, stderr: stderr.to_owned() }, Some(Vec::new()));
+            self.take();
         }
-        self.step(Event::Gone(Gone {
-            exit,
-            leaked: false,
-            stderr_tail: stderr_tail.to_owned(),
-            files: Some(Vec::new()),
-        }));
     }
 
     /// Whatever is due until then happens.
     pub(crate) fn tick_until(&mut self, at: Duration) {
-        while let Some(due) = self.run.next_deadline().filter(|due| *due <= at) {
-            self.at(due);
-            self.step(Event::Tick);
+        while let Some(due) = self.run().next_deadline().filter(|due| *due <= at) {
+            self.tick(due);
         }
         self.at(at);
     }
-}
 
-/// The server by which a model asks, as it stands in recordings.
-fn ask_server() -> McpServer {
-    let address = "00000000000000000000000000000000:/home/user/tmp/spektacular-000000000000/s";
-    McpServer {
-        name: "spektacular".into(),
-        command: "/home/user/bin/spektacular".into(),
-        args: vec!["ask-server".into()],
-        env: [("SPEKTACULAR_ASK".to_owned(), address.to_owned())].into(),
+    /// A deadline.
+    pub(crate) fn tick(&mut self, due: Duration) {
+        self.at(due);
+        self.conductor.tick();
+        self.take();
     }
 }
 

@@ -16,14 +16,14 @@ pub(crate) enum Framed {
 }
 
 /// Reads lines of at most `limit` bytes.
-pub(crate) struct Lines<R: Read> {
+pub(crate) struct LineReader<R: Read> {
     reader: BufReader<R>,
     limit: usize,
 }
 
-impl<R: Read + AsFd> Lines<R> {
-    pub(crate) fn new(reader: R, limit: usize) -> Lines<R> {
-        Lines { reader: BufReader::with_capacity(64 << 10, reader), limit }
+impl<R: Read + AsFd> LineReader<R> {
+    pub(crate) fn new(reader: R, limit: usize) -> LineReader<R> {
+        LineReader { reader: BufReader::with_capacity(64 << 10, reader), limit }
     }
 
     /// What is read.
@@ -85,14 +85,14 @@ pub(crate) fn wait(fd: &impl AsFd, what: PollFlags) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Framed, Lines};
+    use super::{Framed, LineReader};
     use std::io::Write;
 
     fn all(bytes: &[u8], limit: usize) -> Vec<Framed> {
         let (reader, mut writer) = std::io::pipe().unwrap();
         writer.write_all(bytes).unwrap();
         drop(writer);
-        let mut lines = Lines::new(reader, limit);
+        let mut lines = LineReader::new(reader, limit);
         std::iter::from_fn(|| lines.next()).collect()
     }
 

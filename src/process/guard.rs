@@ -15,8 +15,8 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::ask_socket;
-use super::process::{Id, proc_is_ours, start_time};
+use super::info::{Id, proc_is_ours, start_time};
+use super::scratch;
 use super::tree::{Signal, Tree};
 
 /// The hidden first argument with which this program becomes the guard.
@@ -132,11 +132,11 @@ pub fn run_guard(stdin: impl Read) -> i32 {
         return 2;
     }
     match listen(stdin) {
-        Heard::Done => 0,
-        Heard::End { leader } => {
+        Farewell::Done => 0,
+        Farewell::End { leader } => {
             let code = end_tree(nonce, leader);
             if let Some(folder) = env::var_os(GUARD_FOLDER) {
-                ask_socket::remove(Path::new(&folder));
+                scratch::remove_socket(Path::new(&folder));
             }
             code
         }
@@ -145,12 +145,12 @@ pub fn run_guard(stdin: impl Read) -> i32 {
 
 /// How the host took leave.
 #[derive(Debug, PartialEq, Eq)]
-enum Heard {
+enum Farewell {
     Done,
     End { leader: Option<Id> },
 }
 
-fn listen(mut stdin: impl Read) -> Heard {
+fn listen(mut stdin: impl Read) -> Farewell {
     let mut leader = None;
     let mut line = Vec::new();
     let mut bytes = [0; LINE_BYTES_MAX];
@@ -158,7 +158,7 @@ fn listen(mut stdin: impl Read) -> Heard {
         let count = match stdin.read(&mut bytes) {
             Err(error) if error.kind() == ErrorKind::Interrupted => continue,
             // A pipe that cannot be read tells as little about a living host as one that ended.
-            Err(_) | Ok(0) => return Heard::End { leader },
+            Err(_) | Ok(0) => return Farewell::End { leader },
             Ok(count) => count,
         };
         for &byte in &bytes[..count] {
@@ -169,7 +169,7 @@ fn listen(mut stdin: impl Read) -> Heard {
                 continue;
             }
             if line == b"done" {
-                return Heard::Done;
+                return Farewell::Done;
             }
             leader = parse_leader(&line).or(leader);
             line.clear();
@@ -197,7 +197,7 @@ fn end_tree(nonce: String, leader: Option<Id>) -> i32 {
 
 #[cfg(test)]
 mod tests {
-    use super::{Heard, listen, own_paths};
+    use super::{Farewell, listen, own_paths};
     use std::path::PathBuf;
 
     #[test]
@@ -208,9 +208,9 @@ mod tests {
 done
 "[..]
             ),
-            Heard::Done
+            Farewell::Done
         );
-        let end = |leader| Heard::End { leader };
+        let end = |leader| Farewell::End { leader };
         assert_eq!(listen(&b""[..]), end(None));
         assert_eq!(
             listen(

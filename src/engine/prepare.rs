@@ -1,7 +1,8 @@
 //! A run.start → what a run needs: the agent's driver, a working directory that exists, a redactor that knows every
 //! secret. The file system and the environment are looked at here, so that the run itself needs neither.
 
-use super::ask_socket::AskSocket;
+use super::host::Host;
+use super::machine::Machine;
 use crate::agent::registry::{Agent, Agents};
 use crate::failure::{Code, Failure};
 use crate::protocol::question::{Given, PathFact};
@@ -10,11 +11,7 @@ use crate::redact::Redactor;
 use crate::run::{Answered, Start};
 use crate::suggest::hint;
 use serde_json::value::RawValue;
-use std::io::Read;
 use std::path::Path;
-
-/// The longest value that is read from where value_from points, in bytes.
-const VALUE_BYTES: u64 = 1 << 20;
 
 /// Settings that were checked against the machine.
 pub(crate) struct Ready {
@@ -23,16 +20,15 @@ pub(crate) struct Ready {
 }
 
 impl Ready {
-    /// The start of the run, and the socket by which the agent's model can ask, where that is the way.
-    pub(crate) fn start(self, redactor: Redactor, short_secrets: usize) -> (Start, Option<AskSocket>) {
+    /// The start of the run. Offers the agent's model a tool to ask with, where that is the way.
+    pub(crate) fn start(self, redactor: Redactor, short_secrets: usize, machine: &mut impl Machine) -> Start {
         let Ready { mut settings, agent } = self;
         let driver = agent.driver();
         let tool = driver.asks_by(&settings);
-        let socket = tool.and_then(|tool| AskSocket::open(tool).ok());
-        settings.ask_server = socket.as_ref().and_then(AskSocket::server);
+        settings.ask_server = tool.and_then(|tool| machine.offer(tool));
         let asking_failed = tool.is_some() && settings.ask_server.is_none();
         let display_name = agent.display_name;
-        (Start { settings, driver, display_name, redactor, short_secrets, asking_failed }, socket)
+        Start { settings, driver, display_name, redactor, short_secrets, asking_failed }
     }
 }
 
@@ -42,6 +38,7 @@ pub(crate) fn settings(
     wrong: Option<Problem>,
     agent: Option<&Agent>,
     agents: &Agents,
+    machine: &impl Machine,
 ) -> Result<Ready, Failure> {
     let bad = |message: String| Failure::new(Code::InvalidRequest, message);
     if let Some(problem) = wrong {
@@ -53,20 +50,18 @@ pub(crate) fn settings(
         let hint = hint(name, agents.iter().map(|agent| agent.name.as_str()));
         bad(format!("run.start: `agent` must be one of: {}.{hint}", agents.names()))
     })?;
-    let own = std::env::current_dir().ok();
-    let wanted = options.cwd.as_ref().map(Path::new).unwrap_or(Path::new(""));
-    let cwd = own.as_deref().unwrap_or(Path::new("/")).join(wanted);
-    if !cwd.is_dir() {
-        return Err(bad("run.start: `cwd` must be the path of an existing directory.".into()));
-    }
-    // The real path: an agent reports the paths that it sees.
-    let cwd = cwd.canonicalize().unwrap_or(cwd);
+    let cwd = machine.directory(options.cwd.as_ref().map(Path::new));
+    let cwd = cwd.ok_or_else(|| bad("run.start: `cwd` must be the path of an existing directory.".into()))?;
     Ok(Ready { settings: options.resolve(prompt, agent.name.clone(), cwd), agent: agent.clone() })
 }
 
-/// What must not be seen of a run, and how many of its `secrets` are too short for that.
-pub fn redactor_for(options: &Options, agent: Option<&Agent>) -> (Redactor, usize) {
-    let mut redactor = redactor();
+/// A run.start as it was asked for, and the first thing that is wrong with it.
+pub(crate) type Asked = (Options, Option<Problem>);
+
+/// Everything that must not be seen of a run, and how many of its `secrets` are too short for that.
+pub(crate) fn redactor_for(options: &Options, agent: Option<&Agent>, machine: &impl Machine) -> (Redactor, usize) {
+    let mut redactor = redactor(machine);
+    let is_path = is_path(machine);
     let servers = options.mcp_servers.iter().flatten().map(|server| &server.env);
     let own = agent.map(|agent| &agent.base.env);
     for env in options.env.iter().chain(servers).chain(own) {
@@ -76,57 +71,46 @@ pub fn redactor_for(options: &Options, agent: Option<&Agent>) -> (Redactor, usiz
     (redactor, short)
 }
 
-fn is_path(value: &str) -> bool {
-    Path::new(value).exists()
+/// The same for commands that are no run.
+pub fn redactor_here(options: &Options, agent: Option<&Agent>) -> Redactor {
+    redactor_for(options, agent, &Host::new()).0
 }
 
-/// What must not be seen of our own environment.
-pub(crate) fn redactor() -> Redactor {
+fn is_path(machine: &impl Machine) -> impl Fn(&str) -> bool {
+    |value| machine.look(Path::new(value)) != PathFact::Missing
+}
+
+/// Everything of this process's environment that must not be seen.
+pub(crate) fn redactor(machine: &impl Machine) -> Redactor {
     let mut redactor = Redactor::new();
-    let vars: Vec<(String, String)> =
-        std::env::vars_os().filter_map(|(k, v)| Some((k.into_string().ok()?, v.into_string().ok()?))).collect();
-    redactor.add_environment(vars.iter().map(|(k, v)| (k.as_str(), v.as_str())), &is_path);
+    let variables = machine.variables();
+    let is_path = is_path(machine);
+    redactor.add_environment(variables.iter().map(|(k, v)| (k.as_str(), v.as_str())), &is_path);
     redactor
 }
 
 /// Reads an answer from where it is. `cwd`: the run's, where the question wants a path.
-pub(crate) fn answer(given: Given, cwd: Option<&Path>) -> Answered {
+pub(crate) fn answer(given: Given, cwd: Option<&Path>, machine: &impl Machine) -> Answered {
+    let look = |value: &RawValue| {
+        let path = cwd?.join(crate::protocol::json::string(value)?);
+        Some(machine.look(&path))
+    };
     let text = match given {
         Given::Declined => return Answered::Declined,
         Given::Value(value) => {
-            let path = look(&value, cwd);
+            let path = look(&value);
             return Answered::Value(value, path);
         }
-        Given::FromEnv(name) => std::env::var(name).ok(),
-        Given::FromFile(path) => read(&path),
+        Given::FromEnv(name) => machine.variables().into_iter().find(|(own, _)| *own == name).map(|(_, value)| value),
+        Given::FromFile(path) => machine.read(Path::new(&path)),
     };
     let value = text.and_then(|text| {
         let text = text.strip_suffix('\n').map(|t| t.strip_suffix('\r').unwrap_or(t)).unwrap_or(&text);
         serde_json::value::to_raw_value(text).ok()
     });
     let kept = |value: Box<RawValue>| {
-        let path = look(&value, cwd);
+        let path = look(&value);
         Answered::Kept(value, path)
     };
     value.map_or(Answered::Unreadable, kept)
-}
-
-fn look(value: &RawValue, cwd: Option<&Path>) -> Option<PathFact> {
-    cwd.and_then(|cwd| Some(fact(&cwd.join(crate::protocol::json::string(value)?))))
-}
-
-fn fact(path: &Path) -> PathFact {
-    match path.metadata() {
-        Ok(meta) if meta.is_dir() => PathFact::Directory,
-        Ok(_) => PathFact::File,
-        Err(_) => PathFact::Missing,
-    }
-}
-
-/// A regular file of text. Anything else, a pipe above all, could keep us waiting.
-fn read(path: &str) -> Option<String> {
-    let meta = std::fs::metadata(path).ok().filter(|meta| meta.is_file() && meta.len() <= VALUE_BYTES)?;
-    let mut text = String::new();
-    std::fs::File::open(path).ok()?.take(meta.len() + 1).read_to_string(&mut text).ok()?;
-    Some(text)
 }

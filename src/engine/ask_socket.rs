@@ -4,35 +4,30 @@
 //! says, and must first give the nonce that the agent's configuration of the server holds. The threads here move
 //! lines; what these mean is [`Server`]'s, and all state is the loop's.
 
-use super::lines::{Framed, Lines};
-use super::tree;
-use super::writer::write_whole;
 use crate::agent::Reply;
 use crate::agent::ask_user::SERVER;
 use crate::agent::mcp::{Id, Out, Server};
+use crate::io::lines::{Framed, LineReader};
+use crate::io::output::write_whole;
+use crate::io::spawn_thread;
+use crate::process::scratch::{SOCKET, remove_socket, socket_folder};
+use crate::process::tree;
 use crate::protocol::limits::TOOL_LINE_BYTES;
 use crate::protocol::question::Ask;
 use crate::protocol::request::McpServer;
-use crossbeam_channel::{Receiver, Sender, bounded};
+use crossbeam_channel::{Receiver, Sender, TryRecvError, bounded};
 use std::collections::{BTreeMap, HashMap};
 use std::env;
-use std::fs::DirBuilder;
 use std::io::{self, ErrorKind, Read};
 use std::net::Shutdown;
-use std::os::unix::fs::DirBuilderExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
-use std::thread;
 use std::time::{Duration, Instant};
 
 /// The environment variable that holds a nonce, a colon and the path of the socket.
 pub(super) const ADDRESS: &str = "SPEKTACULAR_ASK";
 /// The first argument that makes this program the ask-server.
 const COMMAND: &str = "ask-server";
-/// The socket in its folder.
-const SOCKET: &str = "s";
-/// The longest path of a socket, in bytes without its NUL (Linux has 108).
-const PATH_BYTES: usize = 103;
 /// Connections at once. An agent needs one; some start a second to look what is offered.
 const CONNECTIONS: usize = 8;
 /// How long a connection may take to give the nonce.
@@ -44,7 +39,7 @@ const PROGRESS: Duration = Duration::from_secs(10);
 
 /// What comes over the socket. The number names the connection.
 #[derive(Debug)]
-pub(crate) enum Heard {
+pub(crate) enum AskEvent {
     /// A connection that gave the nonce; lines for it go here.
     Came(u64, Sender<String>),
     /// A line of it.
@@ -57,7 +52,7 @@ pub(crate) enum Heard {
 
 /// What that means for the run. The number names the call.
 #[derive(Debug)]
-pub(crate) enum Happened {
+pub(crate) enum AskOutcome {
     /// The model asks.
     Asked(u64, Vec<Ask>),
     /// Nobody waits for the answers any more.
@@ -71,9 +66,11 @@ pub(crate) struct AskSocket {
     /// The name of the tool that is offered.
     tool: &'static str,
     /// What comes over it.
-    pub(crate) heard: Receiver<Heard>,
+    pub(crate) heard: Receiver<AskEvent>,
     /// Keeps the channel open whatever becomes of the threads.
-    _open: Sender<Heard>,
+    _kept: Sender<AskEvent>,
+    /// Dropped first: the listening thread then takes no further connection.
+    open: Option<Sender<()>>,
     peers: HashMap<u64, Peer>,
     /// The calls that wait, with their connections.
     calls: BTreeMap<u64, (u64, Id)>,
@@ -91,14 +88,16 @@ impl AskSocket {
     /// Makes the folder and the socket, and listens. `tool`: the name of the tool that is offered. Errors: no folder for it, no thread.
     pub(crate) fn open(tool: &'static str) -> io::Result<AskSocket> {
         let (nonce, name) = (tree::nonce(), tree::nonce());
-        let folder = folder(&name[..12.min(name.len())])?;
+        let folder = socket_folder(&name[..12.min(name.len())])?;
         let (heard_in, heard) = bounded(32);
+        let (open, closed) = bounded(0);
         let socket = AskSocket {
             folder,
             nonce,
             tool,
             heard,
-            _open: heard_in.clone(),
+            _kept: heard_in.clone(),
+            open: Some(open),
             peers: HashMap::new(),
             calls: BTreeMap::new(),
             count: 0,
@@ -107,8 +106,7 @@ impl AskSocket {
         // From here on the folder goes with the value, also after an error.
         let listener = UnixListener::bind(socket.folder.join(SOCKET))?;
         let nonce = socket.nonce.clone();
-        let listen = move || accept(&listener, &nonce, &heard_in);
-        thread::Builder::new().name("ask".into()).spawn(listen)?;
+        spawn_thread("ask", move || accept(&listener, &nonce, &heard_in, &closed))?;
         Ok(socket)
     }
 
@@ -130,25 +128,25 @@ impl AskSocket {
     }
 
     /// Takes what came over it.
-    pub(crate) fn hear(&mut self, heard: Heard) -> Vec<Happened> {
+    pub(crate) fn hear(&mut self, heard: AskEvent) -> Vec<AskOutcome> {
         match heard {
-            Heard::Came(from, lines) => {
+            AskEvent::Came(from, lines) => {
                 self.peers.insert(from, Peer { lines, server: Server::new(self.tool) });
                 Vec::new()
             }
-            Heard::Line(from, line) => {
+            AskEvent::Line(from, line) => {
                 let out = self.peers.get_mut(&from).map_or(Out::Nothing, |peer| peer.server.message(&line));
                 self.happened(from, out)
             }
-            Heard::TooLong(from) => {
+            AskEvent::TooLong(from) => {
                 let line = self.peers.get(&from).map(|peer| peer.server.too_long());
                 line.map_or_else(Vec::new, |line| self.send(from, line))
             }
-            Heard::Gone(from) => self.gone(from),
+            AskEvent::Gone(from) => self.gone(from),
         }
     }
 
-    fn happened(&mut self, from: u64, out: Out) -> Vec<Happened> {
+    fn happened(&mut self, from: u64, out: Out) -> Vec<AskOutcome> {
         match out {
             Out::Nothing => Vec::new(),
             Out::Send(line) => self.send(from, line),
@@ -158,26 +156,26 @@ impl AskSocket {
                 if self.calls.len() == 1 {
                     self.progress_at = Some(Instant::now() + PROGRESS);
                 }
-                vec![Happened::Asked(self.count, asks)]
+                vec![AskOutcome::Asked(self.count, asks)]
             }
             Out::Withdrawn(id) => self.over(|(peer, of)| *peer == from && *of == id),
         }
     }
 
     /// The calls that this holds for are over.
-    fn over(&mut self, is: impl Fn(&(u64, Id)) -> bool) -> Vec<Happened> {
+    fn over(&mut self, is: impl Fn(&(u64, Id)) -> bool) -> Vec<AskOutcome> {
         let gone: Vec<u64> = self.calls.iter().filter(|(_, call)| is(call)).map(|(call, _)| *call).collect();
         gone.iter().for_each(|call| drop(self.calls.remove(call)));
-        gone.into_iter().map(Happened::Withdrawn).collect()
+        gone.into_iter().map(AskOutcome::Withdrawn).collect()
     }
 
-    fn gone(&mut self, from: u64) -> Vec<Happened> {
+    fn gone(&mut self, from: u64) -> Vec<AskOutcome> {
         self.peers.remove(&from);
         self.over(|(peer, _)| *peer == from)
     }
 
     /// Sends a line. A connection that does not read is given up.
-    fn send(&mut self, to: u64, line: String) -> Vec<Happened> {
+    fn send(&mut self, to: u64, line: String) -> Vec<AskOutcome> {
         let taken = self.peers.get(&to).is_some_and(|peer| peer.lines.try_send(line).is_ok());
         if taken { Vec::new() } else { self.gone(to) }
     }
@@ -223,33 +221,11 @@ impl AskSocket {
 
 impl Drop for AskSocket {
     fn drop(&mut self) {
-        remove(&self.folder);
+        self.open = None;
+        // Wakes the listening thread, which then ends.
+        let _ = UnixStream::connect(self.folder.join(SOCKET));
+        remove_socket(&self.folder);
     }
-}
-
-/// Removes the folder of a socket, and nothing else that may lie there.
-pub(super) fn remove(folder: &Path) {
-    let _ = std::fs::remove_file(folder.join(SOCKET));
-    let _ = std::fs::remove_dir(folder);
-}
-
-/// Makes the folder: below the user's own one for such things, else below that for temporary files.
-fn folder(name: &str) -> io::Result<PathBuf> {
-    let runtime = env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
-    let parents = runtime.into_iter().chain([env::temp_dir(), PathBuf::from("/tmp")]);
-    let mut last = io::Error::from(ErrorKind::NotFound);
-    for parent in parents.filter(|parent| parent.is_absolute()) {
-        let folder = parent.join(format!("spektacular-{name}"));
-        if folder.join(SOCKET).as_os_str().len() > PATH_BYTES || folder.to_str().is_none() {
-            continue;
-        }
-        // Fails where there is anything, so nobody else can have prepared it.
-        match DirBuilder::new().mode(0o700).create(&folder) {
-            Ok(()) => return Ok(folder),
-            Err(error) => last = error,
-        }
-    }
-    Err(last)
 }
 
 /// Whether the other end of a socket belongs to the same user as this process.
@@ -267,8 +243,8 @@ pub(super) fn is_same_user(stream: &UnixStream) -> bool {
     }
 }
 
-/// Takes connections, at most so many at once. Never joined: it ends with the process.
-fn accept(listener: &UnixListener, nonce: &str, heard: &Sender<Heard>) {
+/// Takes connections, at most so many at once, until the socket is dropped.
+fn accept(listener: &UnixListener, nonce: &str, heard: &Sender<AskEvent>, closed: &Receiver<()>) {
     let (taken, slots) = bounded(CONNECTIONS);
     for number in 1.. {
         let stream = match listener.accept() {
@@ -277,6 +253,9 @@ fn accept(listener: &UnixListener, nonce: &str, heard: &Sender<Heard>) {
             // Such as no descriptor left: it would come again and again.
             Err(_) => return,
         };
+        if closed.try_recv() == Err(TryRecvError::Disconnected) {
+            return;
+        }
         if !is_same_user(&stream) || taken.try_send(()).is_err() {
             continue;
         }
@@ -285,7 +264,7 @@ fn accept(listener: &UnixListener, nonce: &str, heard: &Sender<Heard>) {
             let _slot = slot;
             serve(number, stream, &nonce, &heard);
         };
-        let _ = thread::Builder::new().name("ask-peer".into()).spawn(serve);
+        let _ = spawn_thread("ask-peer", serve);
     }
 }
 
@@ -298,7 +277,7 @@ impl Drop for Slot {
     }
 }
 
-fn serve(number: u64, mut stream: UnixStream, nonce: &str, heard: &Sender<Heard>) {
+fn serve(number: u64, mut stream: UnixStream, nonce: &str, heard: &Sender<AskEvent>) {
     let mut given = vec![0; nonce.len() + 1];
     let timely = stream.set_read_timeout(Some(NONCE_LIMIT)).is_ok() && stream.read_exact(&mut given).is_ok();
     if !timely || given != format!("{nonce}\n").as_bytes() || stream.set_read_timeout(None).is_err() {
@@ -315,17 +294,15 @@ fn serve(number: u64, mut stream: UnixStream, nonce: &str, heard: &Sender<Heard>
         // Nobody has anything more to say to it, or it does not listen: the reader's wait ends too.
         let _ = answers.shutdown(Shutdown::Both);
     };
-    if thread::Builder::new().name("ask-answers".into()).spawn(write).is_err()
-        || heard.send(Heard::Came(number, lines_in)).is_err()
-    {
+    if spawn_thread("ask-answers", write).is_err() || heard.send(AskEvent::Came(number, lines_in)).is_err() {
         return;
     }
-    let mut lines = Lines::new(stream, TOOL_LINE_BYTES);
+    let mut lines = LineReader::new(stream, TOOL_LINE_BYTES);
     while let Some(framed) = lines.next() {
         let said = match framed {
             Framed::Line(line) if line.trim_ascii().is_empty() => continue,
-            Framed::Line(line) => Heard::Line(number, String::from_utf8_lossy(&line).into_owned()),
-            Framed::TooLong => Heard::TooLong(number),
+            Framed::Line(line) => AskEvent::Line(number, String::from_utf8_lossy(&line).into_owned()),
+            Framed::TooLong => AskEvent::TooLong(number),
             // A last line without LF was not said to its end.
             Framed::Rest(_) => break,
         };
@@ -333,5 +310,5 @@ fn serve(number: u64, mut stream: UnixStream, nonce: &str, heard: &Sender<Heard>
             return;
         }
     }
-    let _ = heard.send(Heard::Gone(number));
+    let _ = heard.send(AskEvent::Gone(number));
 }

@@ -2,7 +2,7 @@
 //! agents that nobody runs a task with.
 
 use super::child::{environment_over, resolve};
-use super::process::to_pid;
+use super::info::to_pid;
 use super::tree::{self, MARKER, Signal, Tree, marker_value, wait_without_reaping};
 use crate::agent::{Base, Program};
 use std::ffi::OsString;
@@ -30,7 +30,7 @@ pub(super) enum Errors {
 
 /// What a program said.
 #[derive(Debug)]
-pub struct Answer {
+pub struct QueryOutput {
     /// Its exit code, unless a signal ended it.
     pub code: Option<i32>,
     /// Its stdout.
@@ -48,7 +48,7 @@ pub(super) fn run(
     bytes: u64,
     deadline: Instant,
     end: impl FnOnce(u32, bool),
-) -> Option<Answer> {
+) -> Option<QueryOutput> {
     let (out, out_end) = io::pipe().ok()?;
     let mut apart = None;
     let stderr = match errors {
@@ -73,7 +73,7 @@ pub(super) fn run(
     end(pid, said.iter().all(Result::is_ok));
     let code = child.wait().ok()?.code();
     let [output, errors] = said.map(|said| said.ok().flatten());
-    Some(Answer { code, output: output?, errors: errors? })
+    Some(QueryOutput { code, output: output?, errors: errors? })
 }
 
 /// Reads a pipe to its end, and then waits for the end of the process, in a thread that is not waited for.
@@ -125,7 +125,7 @@ fn environment_of(base: &Base) -> std::collections::BTreeMap<OsString, OsString>
 }
 
 /// Asks an agent. Its whole process tree is gone when this returns. `None`: see [`run`].
-pub fn ask(asked: &Asked<'_>) -> Option<Answer> {
+pub fn ask(asked: &Asked<'_>) -> Option<QueryOutput> {
     let deadline = Instant::now() + asked.limit;
     let program = find(asked.base)?;
     let nonce = tree::nonce();
@@ -142,34 +142,9 @@ pub fn ask(asked: &Asked<'_>) -> Option<Answer> {
     })
 }
 
-/// An empty folder for a query, gone with its content when it is dropped.
-#[derive(Debug)]
-pub struct Scratch(PathBuf);
-
-impl Scratch {
-    /// Makes one in the folder for temporary files. `None`: none could be made.
-    pub fn new() -> Option<Scratch> {
-        use std::os::unix::fs::DirBuilderExt;
-        let path = std::env::temp_dir().join(format!("spektacular-{}", tree::nonce()));
-        std::fs::DirBuilder::new().mode(0o700).create(&path).ok()?;
-        Some(Scratch(path))
-    }
-
-    /// Where it is.
-    pub fn path(&self) -> &Path {
-        &self.0
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
 /// Kills a group at once: for a program that starts nothing which leaves it.
 pub(super) fn kill_late(pid: u32, in_time: bool) {
     if !in_time {
-        super::process::signal_group(to_pid(pid), Signal::KILL);
+        super::info::signal_group(to_pid(pid), Signal::KILL);
     }
 }

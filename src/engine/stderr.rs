@@ -6,13 +6,13 @@ use crate::redact::{Redactor, Stream};
 
 /// Turns lines into lines that may be seen. One may come later than it went in: a secret can go over line ends.
 #[derive(Default)]
-pub(crate) struct Lines {
+pub(crate) struct StderrLines {
     cleaner: Cleaner,
     stream: Stream,
     rest: String,
 }
 
-impl Lines {
+impl StderrLines {
     /// Takes a line; gives those that are whole now.
     pub(crate) fn push(&mut self, redactor: &Redactor, line: &str) -> Vec<String> {
         let clean = self.cleaner.push(&format!("{line}\n"));
@@ -44,7 +44,7 @@ pub(crate) fn tail(text: &str, redactor: &Redactor) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Lines, tail};
+    use super::{StderrLines, tail};
     use crate::redact::Redactor;
 
     #[test]
@@ -62,7 +62,7 @@ mod tests {
     #[test]
     fn a_key_over_many_lines_is_redacted() {
         let key = "-----BEGIN RSA PRIVATE KEY-----\nMIIEowIBAAKCAQEA1234567890\nabcdefghijklmnop\n-----END RSA PRIVATE KEY-----";
-        let (mut lines, redactor) = (Lines::default(), Redactor::new());
+        let (mut lines, redactor) = (StderrLines::default(), Redactor::new());
         let mut seen: Vec<String> = key.lines().flat_map(|line| lines.push(&redactor, line)).collect();
         seen.extend(lines.push(&redactor, "\u{1b}[31mafter\u{1b}[0m"));
         seen.extend(lines.finish(&redactor));

@@ -1,9 +1,10 @@
 //! The two output doors: stdout and stderr. Nothing else in the program writes to either.
 
 use super::lines::wait;
+use super::spawn_thread;
 use crate::clean::one_line;
 use crate::failure::EXIT_UNDELIVERED;
-use crossbeam_channel::{Receiver, Sender};
+use crossbeam_channel::{Receiver, Sender, bounded};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::fs::File;
 use std::io::{self, ErrorKind, Write};
@@ -27,8 +28,44 @@ pub(crate) enum Written {
     Lost,
     /// Nobody reads stdout any more. What was handed over before may have been read.
     Closed,
-    /// Everything was written, and nothing more will come.
-    All,
+    /// Everything before an [`Order::Flush`] was written.
+    Flushed,
+}
+
+/// What the writer is to do.
+#[derive(Debug)]
+pub(crate) enum Order {
+    /// Write this.
+    Write(Chunk),
+    /// Say that everything before was written.
+    Flush,
+}
+
+/// stdout and stderr, written by a thread of their own, as long as the process lives.
+#[derive(Debug)]
+pub(crate) struct Output {
+    /// Orders for the writer. The channel has no room: an order counts as taken when the writer is about to carry it
+    /// out.
+    pub(crate) orders: Sender<Order>,
+    /// How the writing went.
+    pub(crate) written: Receiver<Written>,
+    /// Whether stdout is lost, for all later runs too.
+    pub(crate) lost: bool,
+}
+
+impl Output {
+    /// Starts the writer, and the watcher of the far end of stdout. Where no thread can be started stdout counts as
+    /// lost.
+    pub(crate) fn start() -> Output {
+        let (orders, taken) = bounded(0);
+        let (done, written) = bounded(2);
+        let watcher = done.clone();
+        if spawn_thread("stdout", move || carry_out(&taken, &done)).is_err() {
+            let _ = watcher.send(Written::Lost);
+        }
+        watch_stdout(watcher);
+        Output { orders, written, lost: false }
+    }
 }
 
 impl Chunk {
@@ -38,12 +75,20 @@ impl Chunk {
     }
 }
 
-/// Writes chunks until their channel ends, then says so. Once stdout is lost the rest of it is thrown away.
-pub(crate) fn write_chunks(chunks: &Receiver<Chunk>, done: &Sender<Written>) {
+/// Carries out orders until their channel ends. Once stdout is lost, everything for it is thrown away.
+fn carry_out(orders: &Receiver<Order>, done: &Sender<Written>) {
     // Opened once: later there may be no descriptor left.
     let (mut out, mut err) = (stdout(), stderr());
     let mut lost = false;
-    for chunk in chunks {
+    for order in orders {
+        let chunk = match order {
+            Order::Write(chunk) => chunk,
+            Order::Flush if lost => continue,
+            Order::Flush => {
+                let _ = done.send(Written::Flushed);
+                continue;
+            }
+        };
         write_stderr(err.as_mut(), &chunk.before);
         if !lost && !chunk.out.is_empty() && out.as_mut().is_none_or(|out| write_whole(out, &chunk.out).is_err()) {
             lost = true;
@@ -51,9 +96,26 @@ pub(crate) fn write_chunks(chunks: &Receiver<Chunk>, done: &Sender<Written>) {
         }
         write_stderr(err.as_mut(), &chunk.err);
     }
-    if !lost {
-        let _ = done.send(Written::All);
-    }
+}
+
+/// Watches the far end of stdout, which also closes while there is nothing to write.
+fn watch_stdout(closed: Sender<Written>) {
+    let _ = spawn_thread("stdout-watch", move || {
+        let stdout = io::stdout();
+        // Asked for nothing, poll reports only errors and hang-ups.
+        if wait(&stdout.as_fd(), PollFlags::empty()).is_ok() {
+            let _ = closed.send(Written::Closed);
+        }
+    });
+}
+
+/// Whether stdout was closed when the process started. std puts /dev/null there, open for reading and writing, before
+/// `main`, and every write then succeeds.
+pub fn stdout_is_closed() -> bool {
+    let null = std::fs::read_link("/proc/self/fd/1").is_ok_and(|target| target.as_os_str() == "/dev/null");
+    let info = std::fs::read_to_string("/proc/self/fdinfo/1").unwrap_or_default();
+    let flags = info.lines().find_map(|line| line.strip_prefix("flags:")).map(str::trim);
+    null && flags.is_some_and(|flags| flags.ends_with('2'))
 }
 
 /// How long a stderr that nobody reads is waited for.

@@ -2,12 +2,12 @@
 //! run's, so there is nothing here that could be said wrong.
 
 use super::ask_socket::{ADDRESS, is_same_user};
-use super::writer::{stdout, write_whole};
+use crate::io::output::{stdout, write_whole};
+use crate::io::spawn_thread;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::Shutdown;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
-use std::thread;
 
 /// Runs it until either side ends. Error: why it could not begin, for a diagnostic.
 pub fn relay() -> Result<(), &'static str> {
@@ -27,7 +27,7 @@ pub fn relay() -> Result<(), &'static str> {
         // The agent has no more to ask: the run learns it, and the answers end.
         let _ = socket.shutdown(Shutdown::Both);
     };
-    thread::Builder::new().name("stdin".into()).spawn(pass_on).map_err(|_| "No thread could be started.")?;
+    spawn_thread("stdin", pass_on).map_err(|_| "No thread could be started.")?;
     pass(&mut lines, &mut out);
     Ok(())
 }

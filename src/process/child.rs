@@ -4,11 +4,12 @@
 //! nonce is written into our own clone of each pipe. Pipes keep their order, so a reader that meets the line has
 //! read everything. Waiting for the end of the pipe instead would wait for any process that still holds it.
 
-use super::lines::{Framed, Lines};
 use super::tree::{MARKER, Swept, Tree, marker_value, wait_without_reaping};
-use super::writer::write_whole;
 use crate::agent::{Launch, Program};
 use crate::failure::{Code, Failure};
+use crate::io::lines::{Framed, LineReader};
+use crate::io::output::write_whole;
+use crate::io::spawn_thread;
 use crate::protocol::limits::{AGENT_LINE_BYTES, STDERR_TAIL_BYTES};
 use crate::protocol::outbound::AgentExit;
 use crate::protocol::request::Settings;
@@ -30,7 +31,7 @@ const BYTES_WAITING: usize = 4 << 20;
 
 /// What comes out of the agent.
 #[derive(Debug)]
-pub(crate) enum Data {
+pub(crate) enum AgentOutput {
     /// A line of its stdout.
     Line(String),
     /// A line of its stdout that was too long.
@@ -45,7 +46,7 @@ pub(crate) enum Data {
 
 /// What its process does.
 #[derive(Debug)]
-pub(crate) enum Process {
+pub(crate) enum ProcessEvent {
     /// It ended. It is not reaped yet.
     Exited,
     /// What outlived it is gone, or the limit is over.
@@ -53,16 +54,16 @@ pub(crate) enum Process {
 }
 
 /// A running agent.
-pub(crate) struct Agent {
+pub(crate) struct AgentProcess {
     child: Child,
     tree: Arc<Tree>,
     input: Option<Sender<String>>,
     sweep_limit: Sender<Duration>,
     credit: Sender<usize>,
     /// Its output.
-    pub(crate) data: Receiver<Data>,
+    pub(crate) data: Receiver<AgentOutput>,
     /// Its process.
-    pub(crate) process: Receiver<Process>,
+    pub(crate) process: Receiver<ProcessEvent>,
 }
 
 /// Our own program: for the demo, which replays a recording.
@@ -70,7 +71,7 @@ fn myself() -> PathBuf {
     PathBuf::from("/proc/self/exe")
 }
 
-impl Agent {
+impl AgentProcess {
     /// Starts the agent. Errors: everything that keeps it from running, in words that say what to do.
     pub(crate) fn spawn(
         launch: &Launch,
@@ -78,7 +79,7 @@ impl Agent {
         tree: Tree,
         nonce: &str,
         mirror: bool,
-    ) -> Result<Agent, Failure> {
+    ) -> Result<AgentProcess, Failure> {
         let environment = environment(launch, settings, nonce);
         let program = resolve(&launch.program, &environment, &settings.cwd)
             .ok_or_else(|| not_found(launch.install.as_deref()))?;
@@ -91,7 +92,7 @@ impl Agent {
         let child = spawn(&mut command, &program, &settings.cwd);
         // The command holds the pipes' write ends, which must be the agent's and ours alone.
         drop(command);
-        Agent::attach(child?, tree, nonce, mirror, (out, our_out), (err, our_err))
+        AgentProcess::attach(child?, tree, nonce, mirror, (out, our_out), (err, our_err))
     }
 
     fn attach(
@@ -101,7 +102,7 @@ impl Agent {
         mirror: bool,
         (out, our_out): (PipeReader, PipeWriter),
         (err, our_err): (PipeReader, PipeWriter),
-    ) -> Result<Agent, Failure> {
+    ) -> Result<AgentProcess, Failure> {
         let tree = Arc::new(tree);
         let (data_in, data) = bounded(LINES_WAITING);
         let (process_in, process) = unbounded();
@@ -116,21 +117,21 @@ impl Agent {
         let (end_out, end_err) = (end.clone(), end);
         let swept_tree = Arc::clone(&tree);
         let threads = [
-            named("agent-stdin", move || write_lines(stdin, &lines)),
-            named("agent-stdout", move || read_stdout(out, &end_out, &data_in, &credits)),
-            named("agent-stderr", move || read_stderr(err, &end_err, mirror, &for_stderr)),
-            named("agent-exit", move || {
+            spawn_thread("agent-stdin", move || write_lines(stdin, &lines)),
+            spawn_thread("agent-stdout", move || read_stdout(out, &end_out, &data_in, &credits)),
+            spawn_thread("agent-stderr", move || read_stderr(err, &end_err, mirror, &for_stderr)),
+            spawn_thread("agent-exit", move || {
                 wait_without_reaping(pid);
-                let _ = process_in.send(Process::Exited);
+                let _ = process_in.send(ProcessEvent::Exited);
                 let limit = limits.recv().unwrap_or_default();
-                let _ = process_in.send(Process::Swept(swept_tree.sweep(Some(pid), limit)));
+                let _ = process_in.send(ProcessEvent::Swept(swept_tree.sweep(Some(pid), limit)));
                 // Either pipe may be full: stderr's reader never waits, so it goes first.
                 for mut pipe in [our_err, our_out] {
                     let _ = write_whole(&mut pipe, sentinel.as_bytes());
                 }
             }),
         ];
-        let mut agent = Agent { child, tree, input: Some(input), sweep_limit, credit, data, process };
+        let mut agent = AgentProcess { child, tree, input: Some(input), sweep_limit, credit, data, process };
         if threads.into_iter().any(|started| started.is_err()) {
             agent.signal(rustix::process::Signal::KILL);
             let _ = agent.child.wait();
@@ -195,10 +196,6 @@ impl Agent {
     }
 }
 
-fn named(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<()> {
-    thread::Builder::new().name(name.into()).spawn(work).map(|_| ())
-}
-
 fn resources(_: io::Error) -> Failure {
     Failure::new(Code::AgentStartFailed, "No pipe could be made for the agent: raise the limit of open files.")
         .retryable()
@@ -209,12 +206,12 @@ fn pipe() -> Result<(PipeReader, PipeWriter), Failure> {
 }
 
 /// Our own environment with these variables over it.
-pub(super) fn environment_over(own: impl Iterator<Item = (OsString, OsString)>) -> BTreeMap<OsString, OsString> {
+pub(crate) fn environment_over(own: impl Iterator<Item = (OsString, OsString)>) -> BTreeMap<OsString, OsString> {
     std::env::vars_os().chain(own).collect()
 }
 
 /// The agent's whole environment.
-pub(super) fn environment(launch: &Launch, settings: &Settings, nonce: &str) -> BTreeMap<OsString, OsString> {
+pub(crate) fn environment(launch: &Launch, settings: &Settings, nonce: &str) -> BTreeMap<OsString, OsString> {
     const ALWAYS: [&str; 7] = ["PATH", "HOME", "USER", "LANG", "LC_*", "TERM", "TMPDIR"];
     let matches = |pattern: &str, name: &str| match pattern.strip_suffix('*') {
         Some(prefix) => name.starts_with(prefix),
@@ -236,7 +233,7 @@ pub(super) fn environment(launch: &Launch, settings: &Settings, nonce: &str) -> 
 }
 
 /// The program as an absolute path, found on the PATH that the agent will have.
-pub(super) fn resolve(program: &Program, environment: &BTreeMap<OsString, OsString>, cwd: &Path) -> Option<PathBuf> {
+pub(crate) fn resolve(program: &Program, environment: &BTreeMap<OsString, OsString>, cwd: &Path) -> Option<PathBuf> {
     let name = match program {
         Program::Myself => return Some(myself()),
         Program::Command(name) => name,
@@ -268,7 +265,7 @@ pub fn not_found(install: Option<&str>) -> Failure {
 /// How often a program that is still being written is tried again, and how long between.
 const BUSY: (u32, Duration) = (3, Duration::from_millis(50));
 
-pub(super) fn spawn(command: &mut Command, program: &Path, cwd: &Path) -> Result<Child, Failure> {
+pub(crate) fn spawn(command: &mut Command, program: &Path, cwd: &Path) -> Result<Child, Failure> {
     let mut tries = 0;
     loop {
         match command.spawn() {
@@ -328,10 +325,10 @@ fn write_lines(stdin: Option<ChildStdin>, lines: &Receiver<String>) {
     }
 }
 
-fn read_stdout(pipe: PipeReader, end: &str, data: &Sender<Data>, credits: &Receiver<usize>) {
+fn read_stdout(pipe: PipeReader, end: &str, data: &Sender<AgentOutput>, credits: &Receiver<usize>) {
     // Whatever becomes of this thread, the loop learns that nothing more comes.
     let _end = SendEnd(data);
-    let mut lines = Lines::new(pipe, AGENT_LINE_BYTES);
+    let mut lines = LineReader::new(pipe, AGENT_LINE_BYTES);
     let mut waiting = 0;
     // The sentinel brings an LF of its own, so an empty line counts only if another one follows.
     let mut empty = false;
@@ -346,14 +343,14 @@ fn read_stdout(pipe: PipeReader, end: &str, data: &Sender<Data>, credits: &Recei
             None => break,
             Some(Framed::Line(line)) if line == end.as_bytes() => break,
             Some(Framed::Line(line)) if line.is_empty() && !std::mem::replace(&mut empty, true) => continue,
-            Some(Framed::Line(line) | Framed::Rest(line)) => Data::Line(into_text(line)),
-            Some(Framed::TooLong) => Data::TooLong,
+            Some(Framed::Line(line) | Framed::Rest(line)) => AgentOutput::Line(into_text(line)),
+            Some(Framed::TooLong) => AgentOutput::TooLong,
         };
-        let next_is_empty = matches!(&item, Data::Line(line) if line.is_empty());
-        if !next_is_empty && std::mem::take(&mut empty) && data.send(Data::Line(String::new())).is_err() {
+        let next_is_empty = matches!(&item, AgentOutput::Line(line) if line.is_empty());
+        if !next_is_empty && std::mem::take(&mut empty) && data.send(AgentOutput::Line(String::new())).is_err() {
             return;
         }
-        if let Data::Line(line) = &item {
+        if let AgentOutput::Line(line) = &item {
             waiting += line.len();
         }
         if data.send(item).is_err() {
@@ -362,11 +359,11 @@ fn read_stdout(pipe: PipeReader, end: &str, data: &Sender<Data>, credits: &Recei
     }
 }
 
-struct SendEnd<'a>(&'a Sender<Data>);
+struct SendEnd<'a>(&'a Sender<AgentOutput>);
 
 impl Drop for SendEnd<'_> {
     fn drop(&mut self) {
-        let _ = self.0.send(Data::End);
+        let _ = self.0.send(AgentOutput::End);
     }
 }
 
@@ -379,8 +376,8 @@ fn into_text(bytes: Vec<u8>) -> String {
 const TAIL_BYTES: usize = 8 * STDERR_TAIL_BYTES;
 
 /// Reads stderr as fast as it comes and keeps the last of it.
-fn read_stderr(pipe: PipeReader, end: &str, mirror: bool, data: &Sender<Data>) {
-    let mut lines = Lines::new(pipe, TAIL_BYTES);
+fn read_stderr(pipe: PipeReader, end: &str, mirror: bool, data: &Sender<AgentOutput>) {
+    let mut lines = LineReader::new(pipe, TAIL_BYTES);
     let mut tail = String::new();
     while let Some(framed) = lines.next() {
         let line = match framed {
@@ -396,9 +393,9 @@ fn read_stderr(pipe: PipeReader, end: &str, mirror: bool, data: &Sender<Data>) {
         if tail.len() > 2 * TAIL_BYTES {
             tail.drain(..tail.ceil_char_boundary(tail.len() - TAIL_BYTES));
         }
-        if mirror && data.send(Data::Stderr(line)).is_err() {
+        if mirror && data.send(AgentOutput::Stderr(line)).is_err() {
             return;
         }
     }
-    let _ = data.send(Data::StderrEnd(tail));
+    let _ = data.send(AgentOutput::StderrEnd(tail));
 }

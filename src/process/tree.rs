@@ -17,7 +17,9 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use rustix::io::Errno;
 use rustix::process::{Pid, WaitId, WaitIdOptions, WaitOptions};
 
-use super::process::{Id, Process, carries, from_pid, processes, read_process, send, signal_group, start_time, to_pid};
+use super::info::{
+    Id, ProcessInfo, carries, from_pid, processes, read_process, send, signal_group, start_time, to_pid,
+};
 
 pub use rustix::process::Signal;
 
@@ -115,7 +117,7 @@ pub struct Swept {
 
 /// One look at all processes.
 struct Look {
-    living: Vec<Process>,
+    living: Vec<ProcessInfo>,
     /// Children of ours that ended and that nobody else reaps.
     orphans: Vec<u32>,
 }
@@ -247,7 +249,7 @@ impl Tree {
     }
 
     /// Stops the whole tree, until a look finds nothing that is not stopped. Returns the tree.
-    fn freeze(&self, leader: Option<u32>, known: &mut HashSet<Id>, limit: Duration) -> Vec<Process> {
+    fn freeze(&self, leader: Option<u32>, known: &mut HashSet<Id>, limit: Duration) -> Vec<ProcessInfo> {
         let start = Instant::now();
         let mut stopped = HashSet::new();
         loop {
@@ -289,7 +291,7 @@ impl Tree {
     }
 
     /// Adds what descends from `root`, but not through processes that are somebody else's.
-    fn descend(&self, root: u32, children: &HashMap<u32, Vec<&Process>>, inside: &mut HashSet<u32>) {
+    fn descend(&self, root: u32, children: &HashMap<u32, Vec<&ProcessInfo>>, inside: &mut HashSet<u32>) {
         let mut open = vec![root];
         while let Some(parent) = open.pop() {
             for child in children.get(&parent).into_iter().flatten() {
@@ -302,17 +304,17 @@ impl Tree {
         }
     }
 
-    fn is_marked(&self, process: &Process) -> bool {
+    fn is_marked(&self, process: &ProcessInfo) -> bool {
         let is_old = process.id.1 < self.since && !self.before.contains(&process.id);
         !is_old && carries(process.id.0, &self.nonce)
     }
 
-    fn may_signal(&self, process: &Process) -> bool {
+    fn may_signal(&self, process: &ProcessInfo) -> bool {
         let pid = process.id.0;
         pid > 1 && pid != self.me && !process.zombie && !self.spared.contains(&process.id)
     }
 
-    fn orphans(&self, table: &[Process], leader: Option<u32>) -> Vec<u32> {
+    fn orphans(&self, table: &[ProcessInfo], leader: Option<u32>) -> Vec<u32> {
         let orphans = table.iter().filter(|process| {
             process.zombie
                 && process.parent == self.me
@@ -349,10 +351,11 @@ fn reap(orphans: &[u32]) -> usize {
     orphans.iter().filter(ended).count()
 }
 
-fn wait_until_gone(killed: &[Process], limit: Duration) {
+fn wait_until_gone(killed: &[ProcessInfo], limit: Duration) {
     let start = Instant::now();
     let mut pause = PAUSE_MIN;
-    let lives = |process: &Process| read_process(process.id.0).is_some_and(|now| now.id == process.id && !now.zombie);
+    let lives =
+        |process: &ProcessInfo| read_process(process.id.0).is_some_and(|now| now.id == process.id && !now.zombie);
     while start.elapsed() < limit {
         thread::sleep(pause);
         if !killed.iter().any(lives) {
@@ -362,8 +365,8 @@ fn wait_until_gone(killed: &[Process], limit: Duration) {
     }
 }
 
-fn by_parent(table: &[Process]) -> HashMap<u32, Vec<&Process>> {
-    let mut children: HashMap<u32, Vec<&Process>> = HashMap::new();
+fn by_parent(table: &[ProcessInfo]) -> HashMap<u32, Vec<&ProcessInfo>> {
+    let mut children: HashMap<u32, Vec<&ProcessInfo>> = HashMap::new();
     for process in table {
         children.entry(process.parent).or_default().push(process);
     }

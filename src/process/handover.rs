@@ -9,11 +9,11 @@
 //! What the agent leaves running is left alone: the person may have started it on purpose.
 
 use super::child::{environment_over, not_found, resolve, spawn};
-use super::process::to_pid;
-use super::sources::{ignored_signals, stop_ourselves};
-use super::writer::print;
+use super::info::to_pid;
 use crate::agent::{Base, Program};
 use crate::failure::{Code, Failure};
+use crate::io::output::print;
+use crate::io::signals::{ignored_signals, stop_ourselves};
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process, waitpid};
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetpgrp, tcsetattr};
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGTTIN, SIGTTOU};

@@ -1,6 +1,6 @@
 //! What waits for the writer.
 
-use super::writer::Chunk;
+use crate::io::output::Chunk;
 use std::collections::VecDeque;
 
 /// Frames, and bytes of them, that may wait before the agent is no longer read.
@@ -10,37 +10,42 @@ const OVERFULL: (usize, usize) = (256, 8 << 20);
 
 /// Chunks in order.
 #[derive(Default)]
-pub(crate) struct Outbox {
+pub struct Outbox {
     chunks: VecDeque<Chunk>,
     bytes: usize,
 }
 
 impl Outbox {
-    pub(crate) fn push(&mut self, chunk: Chunk) {
+    /// Adds a chunk at the end.
+    pub fn push(&mut self, chunk: Chunk) {
         self.bytes += chunk.size();
         self.chunks.push_back(chunk);
     }
 
-    /// The next one. Only to be called when there is one; else it is empty.
-    pub(crate) fn pop(&mut self) -> Chunk {
+    /// The first chunk; an empty one where there is none.
+    pub fn pop(&mut self) -> Chunk {
         let chunk = self.chunks.pop_front().unwrap_or_default();
         self.bytes -= chunk.size();
         chunk
     }
 
-    pub(crate) fn clear(&mut self) {
+    /// Throws all chunks away.
+    pub fn clear(&mut self) {
         *self = Outbox::default();
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
+    /// Whether nothing waits.
+    pub fn is_empty(&self) -> bool {
         self.chunks.is_empty()
     }
 
-    pub(crate) fn is_full(&self) -> bool {
+    /// Whether so much waits that the agent is no longer read.
+    pub fn is_full(&self) -> bool {
         self.chunks.len() >= FULL.0 || self.bytes >= FULL.1
     }
 
-    pub(crate) fn is_overfull(&self) -> bool {
+    /// Whether so much waits that a message which only a warning answers is counted instead.
+    pub fn is_overfull(&self) -> bool {
         self.chunks.len() >= OVERFULL.0 || self.bytes >= OVERFULL.1
     }
 }

@@ -1,11 +1,12 @@
 //! What a run would start, without starting it.
 
-use super::Setup;
-use super::child::{environment, resolve};
+use super::host::Host;
 use super::prepare;
-use super::tree::nonce;
+use crate::agent::registry::Layers;
 use crate::agent::{Event, Program, Turn};
 use crate::failure::Failure;
+use crate::process::child::{environment, resolve};
+use crate::process::tree::nonce;
 use crate::protocol::request::Options;
 use crate::redact::Redactor;
 use std::collections::BTreeMap;
@@ -37,11 +38,12 @@ pub struct Plan {
 }
 
 /// Plans the run that these options would begin. Errors: those of a run.start that cannot be carried out.
-pub fn plan(start: Options, setup: &Setup) -> Result<Plan, Failure> {
-    let (options, agent) = setup.layers.under(start);
-    let (redactor, _) = prepare::redactor_for(&options, agent);
-    let ready = prepare::settings(options, None, agent, &setup.layers.agents)?;
-    let (mut start, _socket) = ready.start(Redactor::new(), 0);
+pub fn plan(start: Options, layers: &Layers, warnings: &[String]) -> Result<Plan, Failure> {
+    let (options, agent) = layers.under(start);
+    let mut host = Host::new();
+    let (redactor, _) = prepare::redactor_for(&options, agent, &host);
+    let ready = prepare::settings(options, None, agent, &layers.agents, &host)?;
+    let mut start = ready.start(Redactor::new(), 0, &mut host);
     let settings = start.settings.clone();
     let mut turn = Turn::default();
     let launch = start.driver.launch(&settings, &mut turn)?;
@@ -64,7 +66,7 @@ pub fn plan(start: Options, setup: &Setup) -> Result<Plan, Failure> {
         cwd: settings.cwd,
         env_set: names(&theirs, &|name| ours.get(name) != theirs.get(name)),
         env_removed: names(&ours, &|name| !theirs.contains_key(name)),
-        warnings: setup.warnings.iter().cloned().chain(turn.events.into_iter().filter_map(warning)).collect(),
+        warnings: warnings.iter().cloned().chain(turn.events.into_iter().filter_map(warning)).collect(),
     })
 }
 

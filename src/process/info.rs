@@ -12,21 +12,21 @@ use super::tree::MARKER;
 const ENVIRON_BYTES_MAX: u64 = 8 << 20;
 
 /// A process, safe against reuse of its pid: the pid, and the start time in clock ticks since boot.
-pub(super) type Id = (u32, u64);
+pub(crate) type Id = (u32, u64);
 
 /// What `/proc/PID/stat` tells about a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Process {
-    pub(super) id: Id,
-    pub(super) parent: u32,
-    pub(super) group: u32,
+pub(crate) struct ProcessInfo {
+    pub(crate) id: Id,
+    pub(crate) parent: u32,
+    pub(crate) group: u32,
     /// Ended, but not reaped.
-    pub(super) zombie: bool,
+    pub(crate) zombie: bool,
 }
 
 /// All processes. Empty where `/proc` is missing, or shows another PID namespace than ours: its
 /// numbers would name other processes to `kill`.
-pub(super) fn processes() -> Vec<Process> {
+pub(crate) fn processes() -> Vec<ProcessInfo> {
     if !proc_is_ours() {
         return Vec::new();
     }
@@ -36,29 +36,29 @@ pub(super) fn processes() -> Vec<Process> {
 }
 
 /// Whether `/proc` can be read and has the same process numbers as `kill`.
-pub(super) fn proc_is_ours() -> bool {
+pub(crate) fn proc_is_ours() -> bool {
     let me = std::process::id().to_string();
     fs::read_link("/proc/self").is_ok_and(|target| target == Path::new(&me))
 }
 
 /// Start time of a process, a zombie too, in clock ticks since boot (field 22 of `/proc/PID/stat`).
-pub(super) fn start_time(pid: u32) -> Option<u64> {
+pub(crate) fn start_time(pid: u32) -> Option<u64> {
     read_process(pid).map(|process| process.id.1)
 }
 
-pub(super) fn read_process(pid: u32) -> Option<Process> {
+pub(crate) fn read_process(pid: u32) -> Option<ProcessInfo> {
     parse_stat(pid, &fs::read(format!("/proc/{pid}/stat")).ok()?)
 }
 
 /// The fields after the command's name, which itself may hold blanks and parentheses. proc(5) counts
 /// them from 3 (state).
-fn parse_stat(pid: u32, stat: &[u8]) -> Option<Process> {
+fn parse_stat(pid: u32, stat: &[u8]) -> Option<ProcessInfo> {
     let name_end = stat.iter().rposition(|&byte| byte == b')')?;
     let fields = std::str::from_utf8(&stat[name_end + 1..]).ok()?;
     let fields: Vec<&str> = fields.split_ascii_whitespace().collect();
     let number = |field: usize| fields.get(field - 3)?.parse::<u64>().ok();
     let ended = matches!(*fields.first()?, "Z" | "X" | "x");
-    Some(Process {
+    Some(ProcessInfo {
         id: (pid, number(22)?),
         parent: u32::try_from(number(4)?).ok()?,
         group: u32::try_from(number(5)?).ok()?,
@@ -68,7 +68,7 @@ fn parse_stat(pid: u32, stat: &[u8]) -> Option<Process> {
 }
 
 /// Whether the environment that the process was started with has the nonce in its marker.
-pub(super) fn carries(pid: u32, nonce: &str) -> bool {
+pub(crate) fn carries(pid: u32, nonce: &str) -> bool {
     let mut environ = Vec::new();
     let Ok(file) = File::open(format!("/proc/{pid}/environ")) else {
         return false;
@@ -85,21 +85,21 @@ fn marked(environ: &[u8], nonce: &str) -> bool {
     !nonce.is_empty() && values.any(holds)
 }
 
-pub(super) fn to_pid(pid: u32) -> Option<Pid> {
+pub(crate) fn to_pid(pid: u32) -> Option<Pid> {
     Pid::from_raw(i32::try_from(pid).ok()?)
 }
 
-pub(super) fn from_pid(pid: Pid) -> u32 {
+pub(crate) fn from_pid(pid: Pid) -> u32 {
     pid.as_raw_nonzero().get().unsigned_abs()
 }
 
-pub(super) fn signal_group(group: Option<Pid>, signal: Signal) -> bool {
+pub(crate) fn signal_group(group: Option<Pid>, signal: Signal) -> bool {
     group.is_some_and(|group| rustix::process::kill_process_group(group, signal).is_ok())
 }
 
 /// Signals exactly this process: a pidfd holds it while its start time is compared. Where there is no
 /// pidfd (old kernel, seccomp, no descriptor left) the time between compare and kill is all that is open.
-pub(super) fn send((pid, start): Id, signal: Signal) -> bool {
+pub(crate) fn send((pid, start): Id, signal: Signal) -> bool {
     let Some(target) = to_pid(pid).filter(|target| !target.is_init()) else {
         return false;
     };
@@ -122,13 +122,13 @@ pub(super) fn send((pid, start): Id, signal: Signal) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{Process, marked, parse_stat};
+    use super::{ProcessInfo, marked, parse_stat};
 
     #[test]
     fn the_name_in_stat_may_look_like_fields() {
         let tail = "S 7 8 9 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 4242 0 0";
         let stat = format!("5 (a) Z 1 (b) {tail}\n");
-        let process = Process { id: (5, 4242), parent: 7, group: 8, zombie: false };
+        let process = ProcessInfo { id: (5, 4242), parent: 7, group: 8, zombie: false };
         assert_eq!(parse_stat(5, stat.as_bytes()), Some(process));
         assert_eq!(parse_stat(5, b"5 (cut) S 7 8"), None);
         assert_eq!(parse_stat(5, b""), None);

@@ -1,0 +1,384 @@
+//! One run in its surroundings: what comes to it becomes an event of [`Run`], and what the run wants is carried out on
+//! the peer and the [`Machine`]. No thread, no channel, no waiting: whoever owns a conductor calls it when something
+//! happens, and takes what there is to write.
+
+mod effects;
+
+use super::answers::Script;
+use super::ask_socket::AskOutcome;
+use super::job::Job;
+use super::machine::{Departed, Machine};
+use super::outbox::Outbox;
+use super::peer::Peer;
+use super::prepare;
+use super::stderr;
+use super::tape::Tape;
+use crate::agent::registry::Layers;
+use crate::agent::{Launch, Line};
+use crate::failure::{Code, Failure};
+use crate::io::output::Chunk;
+use crate::io::stdin::RawLine;
+use crate::protocol::inbound::{Inbound, Message, is_run_id};
+use crate::protocol::limits;
+use crate::protocol::outbound::{Json, Terminal};
+use crate::protocol::request::{Options, Settings};
+use crate::protocol::words::{Action, Source as CancelSource, Warning};
+use crate::recording::Moment;
+use crate::run::{Answered, Event, Gone, Ids, Input, Origin, Refusal, Run};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+use std::time::Instant;
+
+/// A run with its peer, on its machine.
+pub struct Conductor<P, M> {
+    run: Run,
+    peer: P,
+    machine: M,
+    answers: Script,
+    layers: Layers,
+    door: Door,
+    tape: Tape,
+    stderr: stderr::StderrLines,
+    mirror_stderr: bool,
+    signal_source: CancelSource,
+    /// The agent that is to be started once run.started is on its way.
+    to_spawn: Option<(Box<Launch>, Box<Settings>)>,
+    /// Whether an agent was started before.
+    spawned: bool,
+    signal: Option<i32>,
+}
+
+/// The way out to the peer.
+struct Door {
+    outbox: Outbox,
+    run_id: String,
+    frame_limit: usize,
+    /// Messages that were ignored because stdout is not read.
+    ignored: u64,
+    /// Whether the terminal body is out, or never will be.
+    finished: bool,
+    terminal: Option<Terminal>,
+    /// Whether nothing can be delivered any more.
+    lost: bool,
+}
+
+impl<P: Peer, M: Machine> Conductor<P, M> {
+    /// A run that waits for its run.start. `random` makes ids unique across processes; `ids` were given out before.
+    /// The job's `begin` is the caller's.
+    pub fn new(job: Job, peer: P, machine: M, random: &str, ids: Ids) -> Conductor<P, M> {
+        let Job { layers, warnings, answers, on_eof, record, debug_log, mirror_stderr, signal_source, begin: _ } = job;
+        let (tape, opened) = Tape::open(record, debug_log);
+        let mut conductor = Conductor {
+            run: Run::new(random, ids, on_eof, prepare::redactor(&machine)),
+            peer,
+            machine,
+            answers,
+            layers,
+            door: Door {
+                outbox: Outbox::default(),
+                run_id: String::new(),
+                frame_limit: limits::FRAME_BYTES,
+                ignored: 0,
+                finished: false,
+                terminal: None,
+                lost: false,
+            },
+            tape,
+            stderr: stderr::StderrLines::default(),
+            mirror_stderr,
+            signal_source,
+            to_spawn: None,
+            spawned: false,
+            signal: None,
+        };
+        for warning in warnings {
+            conductor.step(Event::Warn(Warning::UnsupportedOption, warning));
+        }
+        if opened.is_err() {
+            conductor.step(Event::Refused(Failure::new(
+                Code::Usage,
+                "--record: the file cannot be written: name one in a directory that you may write to.",
+            )));
+        }
+        conductor
+    }
+}
+
+/// What came.
+impl<P: Peer, M: Machine> Conductor<P, M> {
+    /// Hands the run one event, and carries out what comes of it.
+    pub fn step(&mut self, event: Event<'_>) {
+        let taken = catch_unwind(AssertUnwindSafe(|| {
+            let effects = self.run.step(self.machine.now(), event);
+            self.carry_out(effects);
+        }));
+        if taken.is_err() {
+            self.crash();
+        }
+    }
+
+    /// Ends a run whose own code failed: what it started is ended first.
+    pub(super) fn crash(&mut self) {
+        self.machine.abort();
+        let effects = self.run.crashed(self.machine.now());
+        self.carry_out(effects);
+        self.door.finished = true;
+    }
+
+    /// A line of input.
+    pub fn hear(&mut self, line: &RawLine, at: Instant) {
+        let understood = self.peer.hear(line, at);
+        self.push(understood.chunk);
+        for message in understood.messages {
+            self.inbound(message);
+        }
+    }
+
+    /// A message, also one that came from elsewhere than the input.
+    pub fn inbound(&mut self, inbound: Inbound) {
+        if self.door.outbox.is_overfull() && self.is_noise(&inbound.message) {
+            self.door.ignored += 1;
+            return;
+        }
+        if self.door.ignored > 0 {
+            let ignored = std::mem::take(&mut self.door.ignored);
+            self.step(Event::Ignored(ignored));
+        }
+        let origin = Origin { id: inbound.id, run_id: inbound.run_id };
+        let event = match inbound.message {
+            Message::Malformed => Event::Malformed(origin),
+            Message::Unsupported => Event::Unsupported(origin),
+            Message::UnknownType => Event::UnknownType(origin),
+            Message::Cancel { reason } => Event::Cancel(origin, reason, CancelSource::Orchestrator),
+            Message::Start(_) if !self.run.is_waiting() => {
+                let failure = Failure::new(Code::InvalidRequest, "A second run.start.");
+                Event::Start(origin, Err(Refusal::new(failure)))
+            }
+            Message::Start(start) => self.start(origin, *start),
+            Message::Input(input) => {
+                let cwd = input.question_id.as_deref().and_then(|id| self.run.path_question(id));
+                let answered: Option<Answered> =
+                    input.given.map(|given| prepare::answer(given, cwd.as_deref(), &self.machine));
+                Event::Input(origin, Input { question_id: input.question_id, answered, message: input.message })
+            }
+        };
+        self.step(event);
+    }
+
+    fn start(&mut self, origin: Origin, (options, wrong): prepare::Asked) -> Event<'static> {
+        let (options, agent) = self.layers.under(options);
+        // Known before anything is checked: a refusal gives metadata back.
+        let (redactor, short_secrets) = prepare::redactor_for(&options, agent, &self.machine);
+        let metadata = options.metadata.clone().map(Json);
+        let bad_id = origin.run_id.as_ref().is_some_and(|id| !is_run_id(id));
+        let start = if bad_id {
+            let message = "run.start: `run_id` must match ^[A-Za-z0-9._:-]{1,128}$.";
+            Err(Failure::new(Code::InvalidRequest, message))
+        } else {
+            prepare::settings(options, wrong, agent, &self.layers.agents, &self.machine)
+        };
+        let start = match start {
+            Ok(ready) => Ok(Box::new(ready.start(redactor, short_secrets, &mut self.machine))),
+            Err(failure) => Err(Box::new(Refusal { failure, metadata, redactor: Some(redactor) })),
+        };
+        Event::Start(origin, start)
+    }
+
+    /// Whether a message would only be answered by a warning. While stdout is not read there is no room for those.
+    fn is_noise(&self, message: &Message) -> bool {
+        match message {
+            Message::Malformed | Message::UnknownType => true,
+            Message::Input(input) => !input.question_id.as_deref().is_some_and(|id| self.run.is_open(id)),
+            Message::Start(_) => !self.run.is_waiting(),
+            Message::Unsupported | Message::Cancel { .. } => false,
+        }
+    }
+
+    /// A run that cannot even begin. Of the flags there is still something to give back and to hide.
+    pub fn refuse(&mut self, failure: Failure) {
+        let (options, _) = self.layers.under(Options::default());
+        let metadata = options.metadata.clone().map(Json);
+        let redactor = Some(prepare::redactor_for(&options, None, &self.machine).0);
+        self.step(Event::Start(Origin::default(), Err(Box::new(Refusal { failure, metadata, redactor }))));
+    }
+
+    /// A signal asks for the end.
+    pub fn signalled(&mut self, signal: i32) {
+        self.signal.get_or_insert(signal);
+        self.step(Event::Cancel(Origin::default(), None, self.signal_source));
+    }
+
+    /// A line of the agent's stdout.
+    pub fn line(&mut self, line: String) {
+        self.record(|| Moment::Agent(line.clone()));
+        self.step(Event::Line(Line::Text(line.into())));
+        self.settle();
+    }
+
+    /// The next part of a line that was too long to be taken at once.
+    pub fn more(&mut self) {
+        self.step(Event::More);
+        self.settle();
+    }
+
+    /// A line of the agent's stderr.
+    pub fn stderr_line(&mut self, line: &str) {
+        let clean = self.stderr.push(self.run.redactor(), line);
+        self.said_on_stderr(clean);
+    }
+
+    /// The agent's stderr is at its end.
+    pub(super) fn stderr_ended(&mut self) {
+        let rest = self.stderr.finish(self.run.redactor());
+        self.said_on_stderr(rest);
+    }
+
+    fn said_on_stderr(&mut self, lines: Vec<String>) {
+        for line in lines {
+            if self.mirror_stderr {
+                let chunk = self.peer.note(&line);
+                self.push(chunk);
+            }
+            self.record(|| Moment::Stderr(line));
+        }
+        self.settle();
+    }
+
+    /// The agent's model asks, or waits no longer.
+    pub(super) fn asked(&mut self, outcome: AskOutcome) {
+        self.step(match outcome {
+            AskOutcome::Asked(call, asks) => Event::ToolAsk { call, asks },
+            AskOutcome::Withdrawn(call) => Event::ToolAskWithdrawn { call },
+        });
+    }
+
+    /// The agent is gone. `files`: see [`Gone::files`].
+    pub fn gone(&mut self, departed: Departed, files: Option<Vec<(PathBuf, Action)>>) {
+        let Departed { exit, leaked, stderr } = departed;
+        let stderr_tail = stderr::tail(&stderr, self.run.redactor());
+        self.record(|| match exit.signal {
+            Some(signal) => Moment::Signal(signal),
+            None => Moment::Exit(exit.code.unwrap_or_default()),
+        });
+        self.tape.settle(self.run.redactor(), true);
+        let files = files.map(|files| self.tape.without_own(files));
+        self.step(Event::Gone(Gone { exit, leaked, stderr_tail, files }));
+    }
+
+    /// Time has passed.
+    pub fn tick(&mut self) {
+        self.step(Event::Tick);
+        if self.door.outbox.is_empty() && self.peer.wake_at().is_some_and(|at| at <= Instant::now()) {
+            self.repaint();
+        }
+    }
+
+    /// What is new on a terminal, also because it has another size.
+    pub(super) fn repaint(&mut self) {
+        let chunk = self.peer.woken();
+        self.push(chunk);
+    }
+
+    /// This process goes on after a stop.
+    pub(super) fn continued(&mut self) {
+        let chunk = self.peer.back();
+        self.push(chunk);
+    }
+
+    /// Nothing can be delivered any more.
+    pub fn output_lost(&mut self) {
+        self.door.outbox.clear();
+        let err = self.peer.leave();
+        self.push(Chunk { err, ..Chunk::default() });
+        self.door.lost = true;
+        self.step(Event::OutputLost);
+    }
+
+    /// Hands over the answers that were given in advance and whose questions were asked now.
+    pub fn answer_in_advance(&mut self) {
+        while let Some(answer) = self.answers.next() {
+            self.inbound(answer);
+        }
+    }
+}
+
+/// What the owner must know.
+impl<P: Peer, M: Machine> Conductor<P, M> {
+    /// The run itself.
+    pub fn run(&self) -> &Run {
+        &self.run
+    }
+
+    /// The machine.
+    pub fn machine(&mut self) -> &mut M {
+        &mut self.machine
+    }
+
+    pub(super) fn host(&self) -> &M {
+        &self.machine
+    }
+
+    /// The agent that [`Conductor::spawn_if_due`] is to start.
+    pub fn due(&self) -> Option<&Launch> {
+        self.to_spawn.as_ref().map(|(launch, _)| &**launch)
+    }
+
+    /// Whether the terminal body is out, or never will be.
+    pub fn is_finished(&self) -> bool {
+        self.door.finished
+    }
+
+    pub(super) fn finish(&mut self) {
+        self.door.finished = true;
+    }
+
+    /// Whether nothing can be delivered any more.
+    pub(super) fn is_lost(&self) -> bool {
+        self.door.lost
+    }
+
+    /// What waits to be written.
+    pub fn outbox(&mut self) -> &mut Outbox {
+        &mut self.door.outbox
+    }
+
+    pub(super) fn waiting(&self) -> &Outbox {
+        &self.door.outbox
+    }
+
+    /// When the peer has something new to show. While something waits to be written, it would only wait behind that.
+    pub(super) fn repaint_at(&self) -> Option<Instant> {
+        self.peer.wake_at().filter(|_| self.door.outbox.is_empty())
+    }
+
+    /// Bytes for stderr before this process stops.
+    pub(super) fn leave(&mut self) -> Vec<u8> {
+        self.peer.leave()
+    }
+
+    /// The end: the machine, and what is known of the run. Completes the recording.
+    pub(super) fn end(mut self) -> (M, Ending) {
+        self.tape.settle(self.run.redactor(), true);
+        let ending = Ending {
+            code: self.run.exit_code(),
+            ids: self.run.ids(),
+            terminal: self.door.terminal,
+            lost: self.door.lost,
+            signal: self.signal,
+            unused_answers: self.answers.unused(),
+            incomplete_recording: self.tape.failed(),
+        };
+        (self.machine, ending)
+    }
+}
+
+/// What is known of a run at its end.
+pub(super) struct Ending {
+    pub(super) code: Option<u8>,
+    pub(super) ids: Ids,
+    pub(super) terminal: Option<Terminal>,
+    pub(super) lost: bool,
+    pub(super) signal: Option<i32>,
+    pub(super) unused_answers: usize,
+    pub(super) incomplete_recording: bool,
+}

@@ -1,0 +1,141 @@
+//! What a run wants done, done: frames, the agent's process, its stdin, its signals.
+
+use super::Conductor;
+use crate::agent::{Launch, Program};
+use crate::engine::machine::Machine;
+use crate::engine::peer::{Outgoing, Peer};
+use crate::failure::{Code, Failure};
+use crate::io::output::Chunk;
+use crate::protocol::frame::redact;
+use crate::protocol::outbound::Body;
+use crate::protocol::request::Settings;
+use crate::protocol::words::Warning;
+use crate::recording::{Header, Moment, Piece};
+use crate::run::{Effect, Event};
+use std::path::PathBuf;
+
+impl<P: Peer, M: Machine> Conductor<P, M> {
+    pub(super) fn carry_out(&mut self, effects: Vec<Effect>) {
+        for effect in effects {
+            match effect {
+                Effect::RunId(id) => self.door.run_id = id,
+                Effect::FrameLimit(bytes) => self.door.frame_limit = bytes,
+                Effect::Emit { body, reply_to, measure } => self.emit(*body, reply_to.as_deref(), measure),
+                Effect::Said { message, piece, done } => self.tape.piece(Piece { message, text: piece, done }),
+                Effect::Spawn(launch, settings) => self.to_spawn = Some((launch, settings)),
+                Effect::ToAgent(line) => self.send(line),
+                Effect::ToolReplies { call, replies } => self.machine.reply(call, &replies),
+                Effect::ToolWithdrawn { call } => self.machine.withdraw(call),
+                Effect::CloseAgentInput => self.close_input(),
+                Effect::Stop(method) => self.machine.stop(method),
+                Effect::Diagnose(text) => {
+                    let clean = self.run.redactor().redact(&text).into_owned();
+                    let chunk = self.peer.note(&format!("spektacular: {clean}"));
+                    self.push(chunk);
+                }
+            }
+        }
+    }
+
+    fn send(&mut self, line: String) {
+        self.record(|| Moment::Host(line.clone()));
+        self.machine.send(line);
+    }
+
+    fn close_input(&mut self) {
+        self.record(|| Moment::HostEof);
+        self.machine.close_input();
+    }
+
+    fn emit(&mut self, mut body: Body, reply_to: Option<&str>, measure: Option<PathBuf>) {
+        if self.door.finished {
+            debug_assert!(false, "a body after the terminal one");
+            return;
+        }
+        if let (Body::Artifact(artifact), Some(path)) = (&mut body, measure) {
+            artifact.size_bytes = self.machine.size(&path);
+        }
+        if self.door.outbox.is_overfull() && body.is_heartbeat() {
+            // Somebody who does not read needs no sign of life.
+            return;
+        }
+        redact(&mut body, self.run.redactor());
+        match &body {
+            Body::Question(question) => self.answers.see(question),
+            Body::Terminal(end) => {
+                self.door.terminal = Some((**end).clone());
+                self.door.finished = true;
+            }
+            Body::Started(_) | Body::Progress(_) | Body::Artifact(_) => {}
+        }
+        let at = self.machine.date();
+        let (run_id, max_bytes) = (&self.door.run_id, self.door.frame_limit);
+        let chunk = self.peer.show(Outgoing { body: &mut body, reply_to, run_id, max_bytes, at });
+        self.push(chunk);
+    }
+
+    pub(super) fn push(&mut self, chunk: Chunk) {
+        if !self.door.lost && chunk.size() > 0 {
+            self.door.outbox.push(chunk);
+        }
+    }
+
+    /// Starts the agent, if one is wanted: run.started goes out first, and does not wait for a process to start.
+    pub fn spawn_if_due(&mut self) {
+        let stopping = self.run.stopping().is_some();
+        if self.to_spawn.is_none() || !(self.door.outbox.is_empty() || stopping) {
+            return;
+        }
+        let Some((launch, settings)) = self.to_spawn.take() else { return };
+        if stopping || self.door.lost {
+            // There is nothing to stop: the run ends as it was decided.
+            let message = "The run was stopped before the agent was started.";
+            return self.step(Event::SpawnFailed(Failure::new(Code::InternalError, message)));
+        }
+        self.spawn(&launch, &settings);
+    }
+
+    fn spawn(&mut self, launch: &Launch, settings: &Settings) {
+        // Before the state of the work tree is taken: the log is no work of the agent's.
+        if self.tape.open_debug_log(&settings.agent, self.machine.date()).is_err() {
+            let text = "The run has no debug log: correct `debug.log_dir`, or make it a folder that you may write to";
+            self.step(Event::Warn(Warning::UnsupportedOption, text.into()));
+        }
+        self.stderr = Default::default();
+        let wants_stderr = self.mirror_stderr || self.tape.is_on();
+        if let Err(failure) = self.machine.spawn(launch, settings, wants_stderr) {
+            return self.step(Event::SpawnFailed(failure));
+        }
+        let argv = self.argv(launch);
+        if std::mem::replace(&mut self.spawned, true) {
+            self.record(|| Moment::Spawn(argv));
+        } else {
+            let cwd = Some(self.run.redactor().redact(&settings.cwd.to_string_lossy()).into_owned());
+            self.tape.header(&Header { driver: launch.driver.into(), agent_version: None, argv, cwd });
+        }
+        self.step(Event::Spawned);
+        launch.send.iter().for_each(|line| self.send(line.clone()));
+        if launch.close_input {
+            self.close_input();
+        }
+    }
+
+    /// The command line, as it may be seen.
+    fn argv(&self, launch: &Launch) -> Vec<String> {
+        let program = match &launch.program {
+            Program::Command(name) => name.clone(),
+            Program::Myself => "spektacular".into(),
+        };
+        let redactor = self.run.redactor();
+        std::iter::once(&program).chain(&launch.args).map(|arg| redactor.redact(arg).into_owned()).collect()
+    }
+
+    pub(super) fn record(&mut self, moment: impl FnOnce() -> Moment) {
+        self.tape.moment(self.machine.now(), moment);
+    }
+
+    /// Once an event is dealt with, what came of it belongs into the recording.
+    pub(super) fn settle(&mut self) {
+        self.tape.settle(self.run.redactor(), false);
+    }
+}

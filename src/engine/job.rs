@@ -1,0 +1,68 @@
+//! One run as it is asked for, and what came of it.
+
+use super::answers::Script;
+use super::debug_log::DebugLog;
+use crate::agent::registry::Layers;
+use crate::failure::Failure;
+use crate::protocol::inbound::Inbound;
+use crate::protocol::outbound::Terminal;
+use crate::protocol::words::Source as CancelSource;
+use crate::run::OnEof;
+use std::path::PathBuf;
+
+/// One run, as it is asked for.
+pub struct Job {
+    /// Where run.start comes from.
+    pub begin: Begin,
+    /// The values of fields that run.start leaves out.
+    pub layers: Layers,
+    /// What the configuration brought up; told as warnings of the run.
+    pub warnings: Vec<String>,
+    /// Answers that were given before the questions came.
+    pub answers: Script,
+    /// What the end of stdin does, where stdin is read.
+    pub on_eof: OnEof,
+    /// Where the dialogue with the agent is recorded.
+    pub record: Option<PathBuf>,
+    /// Where each run is recorded by itself.
+    pub debug_log: Option<DebugLog>,
+    /// Whether the agent's stderr is copied to ours.
+    pub mirror_stderr: bool,
+    /// Whom a signal counts as: a person at a terminal, or a signal.
+    pub signal_source: CancelSource,
+}
+
+/// Where run.start comes from.
+pub enum Begin {
+    /// From the input, like all other messages.
+    FromInput,
+    /// It is there.
+    Ready(Box<Inbound>),
+    /// A thread makes it, before stdin is read. Making it may take long, as with a prompt that comes by a pipe.
+    Awaited(Awaited),
+    /// The run cannot begin: a bad flag, a broken configuration.
+    Refused(Failure),
+}
+
+/// Makes a run.start.
+pub type Awaited = Box<dyn FnOnce() -> Result<Inbound, Failure> + Send>;
+
+/// What came of a run.
+#[derive(Debug)]
+pub struct Report {
+    /// The exit code of the protocol's table.
+    pub code: u8,
+    /// The terminal body, redacted. `None`: no frame could be delivered.
+    pub terminal: Option<Terminal>,
+    /// The first signal that cancelled the run.
+    pub signal: Option<i32>,
+    /// How many of the answers that were given in advance fitted no question.
+    pub unused_answers: usize,
+}
+
+impl Report {
+    /// The agent's session, if there was one.
+    pub fn session_id(&self) -> Option<&str> {
+        self.terminal.as_ref()?.session_id.as_deref()
+    }
+}

@@ -1,0 +1,136 @@
+//! The engine: what a process has once, and the loop that carries a run.
+//!
+//! A reader thread per pipe pushes lines, a signal thread pushes signals, a writer thread takes chunks. The loop waits
+//! for all of them in one select, control before data, hands what came to the [`Conductor`], and waits again. Two gates
+//! bound memory: nothing is taken from the agent while the outbox is full, and the send to the writer is one arm of the
+//! select, so that a stdout nobody reads never keeps a cancel from being served.
+//!
+//! [`Engine::run`] can be called again and again. Between two runs, lines of stdin and signals wait for the next one.
+
+mod answers;
+mod ask_socket;
+mod conductor;
+mod debug_log;
+pub mod dry_run;
+mod host;
+mod job;
+mod machine;
+mod outbox;
+mod peer;
+mod prepare;
+mod relay;
+mod run_loop;
+mod stderr;
+mod tape;
+
+pub use answers::Script;
+pub use conductor::Conductor;
+pub use debug_log::DebugLog;
+pub use job::{Awaited, Begin, Job, Report};
+pub use machine::{Departed, Machine};
+pub use outbox::Outbox;
+pub use peer::{Outgoing, Peer, Understood};
+pub use prepare::redactor_here;
+pub use relay::relay;
+
+use crate::failure::{Code, EXIT_UNDELIVERED, Failure};
+use crate::io::output::{Output, diagnose};
+use crate::io::signals::{self, Signal};
+use crate::io::stdin::{Inbox, Source};
+use crate::io::tty::LineModes;
+use crate::process::tree;
+use crate::run::{Ids, OnEof};
+use conductor::Ending;
+use crossbeam_channel::Receiver;
+use host::Host;
+use run_loop::RunLoop;
+
+/// What stderr says where no frame can be delivered.
+pub const UNDELIVERED: &str =
+    "spektacular: undelivered: stdout was closed or is not read: how the run ended could not be told there";
+
+/// What a process has once: its input, its signals, its output, and the numbers of the ids it gave out.
+pub struct Engine {
+    inbox: Inbox,
+    /// `None`: the signals could not be registered. No run is begun then.
+    signals: Option<Receiver<Signal>>,
+    output: Output,
+    ids: Ids,
+    random: String,
+    /// The modes of terminals that carry JSON Lines, until the engine is dropped.
+    _modes: Option<LineModes>,
+}
+
+impl Engine {
+    /// Registers the signals, becomes the parent of orphans, and starts the writer. stdin is first read when a run
+    /// listens. To be made once in a process.
+    pub fn start(source: Source) -> Engine {
+        let modes = matches!(source, Source::Stdin).then(LineModes::switch);
+        let signals = signals::listen().ok();
+        tree::become_subreaper();
+        let nonce = tree::nonce();
+        Engine {
+            inbox: Inbox::new(source),
+            signals,
+            output: Output::start(),
+            ids: Ids::default(),
+            random: nonce[..12.min(nonce.len())].to_owned(),
+            _modes: modes,
+        }
+    }
+
+    /// Carries one run to its end. Everything that goes wrong is a body for the peer, or the exit code 74 where none
+    /// can be delivered.
+    pub fn run(&mut self, mut job: Job, peer: &mut dyn Peer) -> Report {
+        if self.inbox.closed {
+            // Nobody is there from the beginning: nobody chose that.
+            job.on_eof = OnEof::Continue;
+        }
+        let begin = std::mem::replace(&mut job.begin, Begin::FromInput);
+        let mut conductor = Conductor::new(job, peer, Host::new(), &self.random, self.ids);
+        let begin = match self.signals {
+            Some(_) => begin,
+            None => Begin::Refused(no_thread()),
+        };
+        let awaited = match begin {
+            Begin::FromInput => None,
+            Begin::Ready(first) => {
+                conductor.inbound(*first);
+                None
+            }
+            Begin::Refused(failure) => {
+                conductor.refuse(failure);
+                None
+            }
+            Begin::Awaited(work) => Some(run_loop::start_of(work)),
+        };
+        let run_loop = RunLoop::new(self, conductor, awaited);
+        let (host, ending) = run_loop.carry();
+        host.dismiss();
+        self.report(ending)
+    }
+
+    fn report(&mut self, ending: Ending) -> Report {
+        self.ids = ending.ids;
+        self.output.lost |= ending.lost;
+        if ending.incomplete_recording {
+            diagnose("spektacular: warning: the recording is not complete: the file could not be written");
+        }
+        let code = ending.code.filter(|_| !ending.lost);
+        if code.is_none() {
+            diagnose(UNDELIVERED);
+        }
+        Report {
+            code: code.unwrap_or(EXIT_UNDELIVERED),
+            terminal: ending.terminal.filter(|_| code.is_some()),
+            signal: ending.signal,
+            unused_answers: ending.unused_answers,
+        }
+    }
+}
+
+/// The failure of a run for which no thread could be started.
+fn no_thread() -> Failure {
+    let message = "No thread could be started: free some memory or processes.";
+    Failure::new(Code::ResourceExhausted, message).retryable()
+}

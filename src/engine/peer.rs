@@ -1,0 +1,97 @@
+//! The other side of a run: whoever sees its frames and answers its questions.
+
+use crate::io::output::Chunk;
+use crate::io::stdin::RawLine;
+use crate::protocol::inbound::Inbound;
+use crate::protocol::outbound::Body;
+use std::time::{Instant, SystemTime};
+
+/// A body on its way out, redacted.
+#[derive(Debug)]
+pub struct Outgoing<'a> {
+    /// What it says. A peer may change it: to cut it, or to join several runs into one.
+    pub body: &'a mut Body,
+    /// The id of the message that caused it.
+    pub reply_to: Option<&'a str>,
+    /// The run it belongs to.
+    pub run_id: &'a str,
+    /// The limit of a frame, in bytes.
+    pub max_bytes: usize,
+    /// When it happened.
+    pub at: SystemTime,
+}
+
+/// What a peer made of a line of input.
+#[derive(Debug, Default)]
+pub struct Understood {
+    /// What to show at once.
+    pub chunk: Chunk,
+    /// The messages it means, in order.
+    pub messages: Vec<Inbound>,
+}
+
+/// Both directions of one conversation: raw input becomes messages, bodies become bytes. Only a terminal needs the
+/// methods that have a default.
+pub trait Peer {
+    /// Takes a line of input that was read at this time.
+    fn hear(&mut self, line: &RawLine, at: Instant) -> Understood;
+
+    /// The bytes of a body. Empty: the peer keeps it to itself.
+    fn show(&mut self, outgoing: Outgoing<'_>) -> Chunk;
+
+    /// A whole line for stderr that is no frame, without its LF.
+    fn note(&mut self, line: &str) -> Chunk {
+        Chunk { err: format!("{line}\n").into_bytes(), ..Chunk::default() }
+    }
+
+    /// When the peer has something new to show although nothing happens.
+    fn wake_at(&self) -> Option<Instant> {
+        None
+    }
+
+    /// What is new, once that time has come or the terminal has another size.
+    fn woken(&mut self) -> Chunk {
+        Chunk::default()
+    }
+
+    /// Clears what must not stay on a terminal, because this process stops now or can show nothing more: bytes for
+    /// stderr.
+    fn leave(&mut self) -> Vec<u8> {
+        Vec::new()
+    }
+
+    /// Shows it again after the process was stopped, by Ctrl-Z or otherwise.
+    fn back(&mut self) -> Chunk {
+        Chunk::default()
+    }
+}
+
+impl<P: Peer + ?Sized> Peer for &mut P {
+    fn hear(&mut self, line: &RawLine, at: Instant) -> Understood {
+        (**self).hear(line, at)
+    }
+
+    fn show(&mut self, outgoing: Outgoing<'_>) -> Chunk {
+        (**self).show(outgoing)
+    }
+
+    fn note(&mut self, line: &str) -> Chunk {
+        (**self).note(line)
+    }
+
+    fn wake_at(&self) -> Option<Instant> {
+        (**self).wake_at()
+    }
+
+    fn woken(&mut self) -> Chunk {
+        (**self).woken()
+    }
+
+    fn leave(&mut self) -> Vec<u8> {
+        (**self).leave()
+    }
+
+    fn back(&mut self) -> Chunk {
+        (**self).back()
+    }
+}

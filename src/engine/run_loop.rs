@@ -1,0 +1,330 @@
+//! The loop: everything that can wake it, and what it does then.
+
+use super::ask_socket::AskEvent;
+use super::conductor::{Conductor, Ending};
+use super::host::Host;
+use super::job::Awaited;
+use super::machine::Departed;
+use super::peer::Peer;
+use super::{Engine, no_thread};
+use crate::agent::Line;
+use crate::failure::Failure;
+use crate::io::output::{Order, Written, write_now};
+use crate::io::signals::Signal;
+use crate::io::spawn_thread;
+use crate::io::stdin::Heard;
+use crate::process::child::{AgentOutput, ProcessEvent};
+use crate::protocol::inbound::Inbound;
+use crate::run::Event;
+use crossbeam_channel::{Receiver, Sender, at, bounded, never, select_biased};
+use std::time::{Duration, Instant};
+
+/// Messages that are taken in a row while lines of the agent wait.
+const CONTROLS_IN_ROW: u32 = 16;
+/// How long an orchestrator that does not read is waited for after a stop.
+const UNREAD_LIMIT: Duration = Duration::from_secs(1);
+
+/// Everything that can wake the loop.
+enum Wake {
+    /// A signal.
+    Signal(Signal),
+    /// A deadline is there.
+    Timer,
+    /// The agent's process ended, or its tree is gone.
+    Process(ProcessEvent),
+    /// The writer took what was offered.
+    Taken,
+    /// How the writing went.
+    Written(Written),
+    /// The run.start that was awaited.
+    Start(Result<Inbound, Failure>),
+    /// A line of input, or its end.
+    Input(Heard),
+    /// The agent's model, by the ask-server.
+    Ask(AskEvent),
+    /// There is room for the next part of a long line.
+    More,
+    /// The agent's output.
+    Agent(AgentOutput),
+    /// A thread ended that must not end: a fault of our own.
+    Broken,
+}
+
+/// Makes a run.start in a thread. The thread is never joined: it may wait for a pipe for ever.
+pub(super) fn start_of(work: Awaited) -> Receiver<Result<Inbound, Failure>> {
+    let (start_in, start) = bounded(1);
+    let failed = start_in.clone();
+    let make = move || {
+        let _ = start_in.send(work());
+    };
+    if spawn_thread("start", make).is_err() {
+        let _ = failed.send(Err(no_thread()));
+    }
+    start
+}
+
+/// A run.start that is being made. Nothing is read from stdin before it is there.
+type AwaitedStart = Option<Receiver<Result<Inbound, Failure>>>;
+
+/// One run in the loop.
+pub(super) struct RunLoop<'e, 'p> {
+    engine: &'e mut Engine,
+    conductor: Conductor<&'p mut dyn Peer, Host>,
+    awaited: AwaitedStart,
+    /// Whether the run knows that no more input comes.
+    input_ended: bool,
+    controls_in_row: u32,
+    /// Whether the writer was asked to say when everything is written.
+    flushing: bool,
+    /// Whether everything was written after the end.
+    delivered: bool,
+    /// A channel that nothing ever takes from: its receiver is kept and never asked.
+    nowhere: (Sender<Order>, Receiver<Order>),
+}
+
+impl<'e, 'p> RunLoop<'e, 'p> {
+    pub(super) fn new(
+        engine: &'e mut Engine,
+        conductor: Conductor<&'p mut dyn Peer, Host>,
+        awaited: AwaitedStart,
+    ) -> Self {
+        let lost = engine.output.lost;
+        let mut run_loop = RunLoop {
+            engine,
+            conductor,
+            awaited,
+            input_ended: false,
+            controls_in_row: 0,
+            flushing: false,
+            delivered: false,
+            nowhere: bounded(0),
+        };
+        if lost {
+            run_loop.output_lost();
+        }
+        run_loop
+    }
+
+    /// Carries the run to its end. No `?` in here: every error is an event, so that draining, reaping and the terminal
+    /// frame always happen.
+    pub(super) fn carry(mut self) -> (Host, Ending) {
+        loop {
+            self.conductor.spawn_if_due();
+            self.conductor.answer_in_advance();
+            self.listen();
+            if self.is_over() {
+                break;
+            }
+            let wake = self.next();
+            self.handle(wake);
+        }
+        let (host, mut ending) = self.conductor.end();
+        ending.lost |= !self.delivered;
+        (host, ending)
+    }
+
+    fn is_over(&self) -> bool {
+        let lost = self.conductor.is_lost() && self.conductor.is_finished();
+        self.delivered || lost || self.unread_until().is_some_and(|until| until <= Instant::now())
+    }
+
+    /// Lets stdin be read, once the run has its start. The end of stdin holds for every run that comes after it.
+    fn listen(&mut self) {
+        if self.awaited.is_some() || self.conductor.is_finished() {
+            return;
+        }
+        if self.engine.inbox.open().is_err() {
+            self.conductor.step(Event::Refused(no_thread()));
+        }
+        if self.engine.inbox.closed && !std::mem::replace(&mut self.input_ended, true) {
+            self.conductor.step(Event::InputEnded);
+        }
+    }
+
+    /// Waits for whatever comes first.
+    fn next(&mut self) -> Wake {
+        let timer = self.wake_at().map_or_else(never, at);
+        let data = self.data();
+        let input = self.input(&data);
+        let asks = if self.conductor.waiting().is_full() { never() } else { self.conductor.host().asks() };
+        let has_more = self.conductor.run().has_more() && !self.conductor.waiting().is_full();
+        let more = if has_more { at(Instant::now()) } else { never() };
+        let awaited = self.awaited.clone().unwrap_or_else(never);
+        let signals = self.engine.signals.clone().unwrap_or_else(never);
+        let process = self.conductor.host().process();
+        let (orders, written) = (&self.engine.output.orders, &self.engine.output.written);
+        let to_write = !self.conductor.waiting().is_empty();
+        let to_flush = self.conductor.is_finished() && !self.flushing && !self.conductor.is_lost();
+        let sink = if to_write || to_flush { orders } else { &self.nowhere.0 };
+        let mut order = || if to_write { Order::Write(self.conductor.outbox().pop()) } else { Order::Flush };
+        let wake = select_biased! {
+            recv(signals) -> signal => signal.map_or(Wake::Broken, Wake::Signal),
+            recv(timer) -> _ => Wake::Timer,
+            recv(process) -> event => event.map_or(Wake::Broken, Wake::Process),
+            send(sink, order()) -> _ => Wake::Taken,
+            recv(written) -> done => Wake::Written(done.unwrap_or(Written::Lost)),
+            recv(awaited) -> start => start.map_or(Wake::Broken, Wake::Start),
+            recv(input) -> heard => Wake::Input(heard.unwrap_or(Heard::Closed)),
+            recv(asks) -> event => event.map_or(Wake::Broken, Wake::Ask),
+            recv(more) -> _ => Wake::More,
+            recv(data) -> output => output.map_or(Wake::Broken, Wake::Agent),
+        };
+        self.flushing |= matches!(wake, Wake::Taken) && !to_write;
+        wake
+    }
+
+    /// The agent's output, while there is room for what comes of it.
+    fn data(&self) -> Receiver<AgentOutput> {
+        let waiting = self.conductor.waiting();
+        // A flood of messages fills the outbox with answers to them: that must not shut the agent out.
+        let flooded = self.controls_in_row >= CONTROLS_IN_ROW;
+        let full = if flooded { waiting.is_overfull() } else { waiting.is_full() };
+        if full || self.conductor.run().has_more() { never() } else { self.conductor.host().output() }
+    }
+
+    /// The input. Messages go before the agent's lines, but a flood of them must not keep these away for ever. Whatever
+    /// comes after the terminal body is for the next run.
+    fn input(&mut self, data: &Receiver<AgentOutput>) -> Receiver<Heard> {
+        let flooded = self.controls_in_row >= CONTROLS_IN_ROW && !data.is_empty();
+        if flooded {
+            self.controls_in_row = 0;
+        }
+        let closed = flooded || self.awaited.is_some() || self.conductor.is_finished();
+        if closed { never() } else { self.engine.inbox.heard() }
+    }
+
+    fn handle(&mut self, wake: Wake) {
+        match wake {
+            Wake::Signal(signal) => self.signal(signal),
+            Wake::Timer => self.timer(),
+            Wake::Process(ProcessEvent::Exited) => {
+                let stopped = self.conductor.run().stopping().is_some();
+                self.conductor.machine().exited(stopped);
+            }
+            Wake::Process(ProcessEvent::Swept(swept)) => {
+                let departed = self.conductor.machine().swept(swept);
+                self.gone(departed);
+            }
+            Wake::Taken => {}
+            Wake::Written(written) => self.written(written),
+            Wake::Start(start) => {
+                self.awaited = None;
+                match start {
+                    Ok(inbound) => self.conductor.inbound(inbound),
+                    Err(failure) => self.conductor.refuse(failure),
+                }
+            }
+            Wake::Input(Heard::Line(line, at)) => {
+                self.controls_in_row += 1;
+                self.conductor.hear(&line, at);
+            }
+            Wake::Input(Heard::Closed) => self.engine.inbox.closed = true,
+            Wake::Ask(event) => {
+                let outcomes = self.conductor.machine().asking().map(|socket| socket.hear(event));
+                outcomes.into_iter().flatten().for_each(|outcome| self.conductor.asked(outcome));
+            }
+            Wake::More => {
+                self.conductor.more();
+                self.line_taken();
+            }
+            Wake::Agent(output) => self.agent(output),
+            Wake::Broken => self.conductor.crash(),
+        }
+    }
+
+    fn signal(&mut self, signal: Signal) {
+        match signal {
+            Signal::Stop(number) => self.conductor.signalled(number),
+            Signal::Suspend => {
+                let leave = self.conductor.leave();
+                self.conductor.machine().suspend(|| write_now(&leave));
+            }
+            Signal::Continued => self.conductor.continued(),
+            Signal::Resized => self.conductor.repaint(),
+            Signal::Child => self.conductor.machine().reap_orphans(),
+        }
+    }
+
+    fn agent(&mut self, output: AgentOutput) {
+        match output {
+            AgentOutput::Line(line) => {
+                self.conductor.machine().take(line.len());
+                self.conductor.line(line);
+                self.line_taken();
+            }
+            AgentOutput::TooLong => self.conductor.step(Event::Line(Line::TooLong)),
+            AgentOutput::Stderr(line) => self.conductor.stderr_line(&line),
+            AgentOutput::End => {
+                let departed = self.conductor.machine().stdout_ended();
+                self.gone(departed);
+            }
+            AgentOutput::StderrEnd(tail) => {
+                self.conductor.stderr_ended();
+                let departed = self.conductor.machine().stderr_ended(tail);
+                self.gone(departed);
+            }
+        }
+    }
+
+    /// Once a line is taken as a whole, the next may be read.
+    fn line_taken(&mut self) {
+        if !self.conductor.run().has_more() {
+            self.conductor.machine().taken();
+        }
+    }
+
+    /// Once every part of the agent's end is there, the run learns of it.
+    fn gone(&mut self, departed: Option<Departed>) {
+        let Some(departed) = departed else { return };
+        let stopped = self.conductor.run().stopping().is_some();
+        let files = self.conductor.machine().changed(stopped);
+        self.conductor.gone(departed, files);
+    }
+
+    fn timer(&mut self) {
+        if self.conductor.waiting().is_full() && self.conductor.host().has_output() {
+            // It is not the agent that is silent: nobody listens.
+            self.conductor.step(Event::NotRead);
+        }
+        if let Some(socket) = self.conductor.machine().asking() {
+            socket.progress();
+        }
+        self.conductor.tick();
+    }
+
+    fn written(&mut self, written: Written) {
+        match written {
+            Written::Flushed => self.delivered = true,
+            Written::Lost | Written::Closed if self.conductor.is_lost() => {}
+            // Whoever leaves after the last frame has what there is; if not, the writer says so.
+            Written::Closed if self.conductor.is_finished() && self.conductor.waiting().is_empty() => {}
+            Written::Lost | Written::Closed => self.output_lost(),
+        }
+    }
+
+    fn output_lost(&mut self) {
+        self.conductor.output_lost();
+        if !self.conductor.host().has_agent() {
+            self.conductor.finish();
+        }
+    }
+
+    fn wake_at(&self) -> Option<Instant> {
+        let host = self.conductor.host();
+        let run = self.conductor.run().next_deadline().map(|deadline| host.began + deadline);
+        let times = [run, host.progress_at(), self.unread_until(), self.conductor.repaint_at()];
+        times.into_iter().flatten().min()
+    }
+
+    /// After a stop, and once the agent's tree is gone, when an orchestrator that does not read has been waited for
+    /// long enough. Nothing that is read meanwhile moves this.
+    fn unread_until(&self) -> Option<Instant> {
+        let host = self.conductor.host();
+        let gone = match (host.has_agent(), host.swept_at()) {
+            (true, None) => return None,
+            (_, swept) => swept,
+        };
+        let stopping = host.began + self.conductor.run().stopping()?;
+        Some(gone.map_or(stopping, |gone| gone.max(stopping)) + UNREAD_LIMIT)
+    }
+}

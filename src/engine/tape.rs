@@ -1,0 +1,102 @@
+//! What of a run is recorded, and where.
+
+use super::debug_log::DebugLog;
+use crate::protocol::words::Action;
+use crate::recording::{self, Header, Moment, Piece, Recorder};
+use crate::redact::Redactor;
+use std::fs::File;
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+/// The recordings of one run: the one asked for with `--record`, the debug log, both, or none.
+#[derive(Debug, Default)]
+pub(super) struct Tape {
+    recorder: Option<Recorder>,
+    debug_log: Option<DebugLog>,
+    /// The recording that was asked for: no work of the agent's.
+    file: Option<PathBuf>,
+    /// Pieces of messages in the line that is being dealt with.
+    pieces: Vec<Piece>,
+}
+
+impl Tape {
+    /// Opens the recording that was asked for. The debug log is opened when the agent starts.
+    ///
+    /// # Errors
+    /// The system's, where the file cannot be written.
+    pub(super) fn open(file: Option<PathBuf>, debug_log: Option<DebugLog>) -> (Tape, io::Result<()>) {
+        let opened = file.as_deref().map(open).transpose();
+        let mut tape = Tape { debug_log, file, ..Tape::default() };
+        let opened = opened.map(|file| tape.record_into(file));
+        (tape, opened)
+    }
+
+    fn record_into(&mut self, file: Option<File>) {
+        file.into_iter().for_each(|file| self.recorder.get_or_insert_default().add(file));
+    }
+
+    /// Opens the debug log, if one is wanted and not open yet.
+    ///
+    /// # Errors
+    /// The system's. The run goes on without it.
+    pub(super) fn open_debug_log(&mut self, agent: &str, now: SystemTime) -> io::Result<()> {
+        let Some(log) = self.debug_log.take() else { return Ok(()) };
+        let file = log.open(agent, now)?;
+        self.record_into(Some(file));
+        Ok(())
+    }
+
+    /// Whether anything is recorded.
+    pub(super) fn is_on(&self) -> bool {
+        self.recorder.is_some()
+    }
+
+    pub(super) fn header(&mut self, header: &Header) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.header(header);
+        }
+    }
+
+    pub(super) fn moment(&mut self, at: Duration, moment: impl FnOnce() -> Moment) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.moment(at, moment());
+        }
+    }
+
+    /// A piece of a message stood in the agent's line.
+    pub(super) fn piece(&mut self, piece: Piece) {
+        if self.is_on() {
+            self.pieces.push(piece);
+        }
+    }
+
+    /// Writes what may be written, once an event is dealt with or at the end.
+    pub(super) fn settle(&mut self, redactor: &Redactor, end: bool) {
+        let Some(recorder) = &mut self.recorder else { return };
+        recorder.pieces(std::mem::take(&mut self.pieces));
+        recorder.settle(redactor, end);
+    }
+
+    /// Whether the recording is incomplete because its file could not be written.
+    pub(super) fn failed(&self) -> bool {
+        self.recorder.as_ref().is_some_and(Recorder::failed)
+    }
+
+    /// Leaves out the recording itself, which is no work of the agent's.
+    pub(super) fn without_own(&self, mut files: Vec<(PathBuf, Action)>) -> Vec<(PathBuf, Action)> {
+        let own = self.file.as_ref().and_then(|path| path.canonicalize().ok());
+        files.retain(|(path, _)| Some(path) != own.as_ref());
+        files
+    }
+}
+
+fn open(path: &Path) -> io::Result<File> {
+    // Opening a pipe would wait for somebody to read it.
+    if std::fs::metadata(path).is_ok_and(|meta| meta.file_type().is_fifo()) {
+        return Err(ErrorKind::InvalidInput.into());
+    }
+    recording::private().create(true).truncate(true).open(path)
+}
+
+use std::os::unix::fs::FileTypeExt;

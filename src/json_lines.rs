@@ -1,0 +1,40 @@
+//! An orchestrator as the peer of a run: JSON Lines on stdin and stdout, and one line on stderr for a failed run.
+
+use crate::engine::{Outgoing, Peer, Understood};
+use crate::io::output::Chunk;
+use crate::io::stdin::RawLine;
+use crate::protocol::frame::{Stamper, stderr_line};
+use crate::protocol::inbound::{Inbound, Message, parse};
+use std::time::Instant;
+
+/// The byte order mark that some systems put before the first line.
+const BOM: &[u8] = "\u{feff}".as_bytes();
+
+/// The peer of one run. It numbers the frames, and refuses one after the terminal frame.
+#[derive(Debug, Default)]
+pub struct JsonLines {
+    stamper: Stamper,
+    /// Whether a line was heard.
+    begun: bool,
+}
+
+impl Peer for JsonLines {
+    fn hear(&mut self, line: &RawLine, _at: Instant) -> Understood {
+        let first = !std::mem::replace(&mut self.begun, true);
+        let message = match line {
+            RawLine::Whole(line) => parse(line.strip_prefix(BOM).filter(|_| first).unwrap_or(line)),
+            RawLine::TooLong => Some(Inbound { id: None, run_id: None, message: Message::Malformed }),
+            // A last line without LF was not delivered.
+            RawLine::Unended(_) | RawLine::CtrlD => None,
+        };
+        Understood { messages: message.into_iter().collect(), ..Understood::default() }
+    }
+
+    fn show(&mut self, outgoing: Outgoing<'_>) -> Chunk {
+        let Outgoing { body, reply_to, run_id, max_bytes, at } = outgoing;
+        let err = stderr_line(body).map(|line| format!("{line}\n").into_bytes()).unwrap_or_default();
+        let frame = self.stamper.stamp(at, run_id, reply_to, body);
+        let out = frame.map(|mut frame| frame.to_line(max_bytes)).unwrap_or_default();
+        Chunk { out, err, ..Chunk::default() }
+    }
+}
