@@ -2,8 +2,8 @@
 
 #![allow(clippy::unwrap_used)]
 
-use spektacular::protocol::words::Action::{self, Created, Deleted, Modified};
 use spektacular::process::git::{Baseline, Changes, Pending};
+use spektacular::protocol::words::Action::{self, Created, Deleted, Modified};
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::Read;

@@ -335,7 +335,7 @@ fn a_signal_while_the_prompt_is_read_ends_in_a_frame() {
         let named = |entry: fs::DirEntry| fs::read_to_string(entry.path().join("comm")).unwrap_or_default();
         session.wait_until("the thread that reads the prompt", || {
             let threads = fs::read_dir(&status).into_iter().flatten().flatten();
-            threads.map(named).any(|name| name.trim() == "stdin")
+            threads.map(named).any(|name| name.trim() == "start")
         });
         session.signal(Signal::TERM);
         let outcome = session.finish();

@@ -48,6 +48,8 @@ pub(crate) struct Notebook {
     pub(crate) has_process: bool,
     /// Whether no process can be started.
     broken: bool,
+    /// Whether the agent's stdin is closed as soon as it runs: that says nothing of the run's end.
+    closes_early: bool,
 }
 
 impl Machine for Notebook {
@@ -96,11 +98,12 @@ impl Machine for Notebook {
 
     fn withdraw(&mut self, _: u64) {}
 
-    fn spawn(&mut self, _: &Launch, _: &Settings, _: bool) -> Result<(), Failure> {
+    fn spawn(&mut self, launch: &Launch, _: &Settings, _: bool) -> Result<(), Failure> {
         if self.broken {
             return Err(Failure::new(Code::AgentStartFailed, "It could not be started."));
         }
         self.has_process = true;
+        self.closes_early = launch.close_input;
         Ok(())
     }
 
@@ -109,7 +112,9 @@ impl Machine for Notebook {
     }
 
     fn close_input(&mut self) {
-        self.closed = self.closed.or(Some(self.now));
+        if !std::mem::take(&mut self.closes_early) {
+            self.closed = self.closed.or(Some(self.now));
+        }
         self.sent.push_back(Sent::Eof);
     }
 

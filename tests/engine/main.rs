@@ -1,0 +1,160 @@
+//! Several runs in one process. The engine owns stdin, stdout and the signals of its process, so this suite has no
+//! harness: it starts itself again, and that second process is the one under test.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]
+
+mod joined;
+mod scenario;
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+use spektacular::process::guard;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::UnixListener;
+use std::process::{Child, Command, Stdio};
+use tempfile::TempDir;
+
+/// The argument that makes this program the process under test.
+const UNDER_TEST: &str = "under-test";
+
+fn main() {
+    let mut args = std::env::args().skip(1);
+    match args.next().as_deref() {
+        // The guard of a run is the program that runs it, with this argument.
+        Some(guard::GUARD_ARGUMENT) => std::process::exit(guard::run_guard(std::io::stdin())),
+        Some(UNDER_TEST) => scenario::carry(&args.next().unwrap()),
+        _ => {
+            several_runs_are_one_outside();
+            println!("test several_runs_are_one_outside ... ok");
+        }
+    }
+}
+
+struct UnderTest {
+    child: Child,
+    /// The process waits here after each of its runs.
+    gate: UnixListener,
+    _folder: TempDir,
+    stdin: std::process::ChildStdin,
+    stdout: std::io::Lines<BufReader<std::process::ChildStdout>>,
+    stderr: std::io::Lines<BufReader<std::process::ChildStderr>>,
+    frames: Vec<Value>,
+}
+
+impl UnderTest {
+    fn start() -> UnderTest {
+        let folder = TempDir::new().unwrap();
+        let path = folder.path().join("gate");
+        let gate = UnixListener::bind(&path).unwrap();
+        let me = std::env::current_exe().unwrap();
+        let mut child = Command::new(me)
+            .arg(UNDER_TEST)
+            .arg(path)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let stdin = child.stdin.take().unwrap();
+        let stdout = BufReader::new(child.stdout.take().unwrap()).lines();
+        let stderr = BufReader::new(child.stderr.take().unwrap()).lines();
+        UnderTest { child, gate, _folder: folder, stdin, stdout, stderr, frames: Vec::new() }
+    }
+
+    fn send(&mut self, message: &Value) {
+        writeln!(self.stdin, "{message}").unwrap();
+    }
+
+    /// Lets the process go on to its next run.
+    fn go_on(&self) {
+        drop(self.gate.accept().unwrap());
+    }
+
+    fn terminate(&self) {
+        kill_process(Pid::from_child(&self.child), Signal::TERM).unwrap();
+    }
+
+    /// Waits until the process says that it is there, on stderr.
+    fn until_said(&mut self, wanted: &str) -> String {
+        loop {
+            let line = self.stderr.next().unwrap_or_else(|| panic!("stderr ended before {wanted}")).unwrap();
+            if let Some(rest) = line.strip_prefix(wanted) {
+                return rest.to_owned();
+            }
+        }
+    }
+
+    fn until_frame(&mut self, wanted: impl Fn(&Value) -> bool) -> Value {
+        loop {
+            let line = self.stdout.next().expect("stdout ended too early").unwrap();
+            let frame: Value = serde_json::from_str(&line).unwrap();
+            self.frames.push(frame.clone());
+            if wanted(&frame) {
+                return frame;
+            }
+        }
+    }
+}
+
+fn text_is(frame: &Value, text: &str) -> bool {
+    frame["payload"]["kind"] == "text" && frame["payload"]["text"].as_str().is_some_and(|t| t.contains(text))
+}
+
+fn several_runs_are_one_outside() {
+    let mut under = UnderTest::start();
+    under.send(&json!({"v": "1", "id": "start", "type": "run.start", "run_id": "outside",
+        "payload": {"prompt": "Say hello.", "agent": "recorded"}}));
+
+    // The process waits between the first two runs: a line that comes now is for the second.
+    let threads = under.until_said("after 1: ");
+    under.send(&json!({"v": "1", "id": "again", "type": "run.start", "payload": {"prompt": "No"}}));
+    under.go_on();
+    under.until_frame(|frame| text_is(frame, "asleep"));
+    under.terminate();
+
+    assert_eq!(under.until_said("after 2: "), threads, "threads or descriptors are left over");
+    under.go_on();
+
+    // A signal between two runs ends the next one.
+    assert_eq!(under.until_said("after 3: "), threads, "threads or descriptors are left over");
+    under.terminate();
+    under.go_on();
+    assert_eq!(under.until_said("after 4: "), threads, "threads or descriptors are left over");
+    under.go_on();
+    drop(under.stdin);
+
+    let mut frames = std::mem::take(&mut under.frames);
+    frames.extend(under.stdout.map(|line| serde_json::from_str::<Value>(&line.unwrap()).unwrap()));
+    assert!(under.child.wait().unwrap().success());
+
+    let count = |kind: &str| frames.iter().filter(|frame| frame["type"] == kind).count();
+    assert_eq!((count("run.started"), count("run.completed"), count("run.cancelled")), (1, 0, 1), "{frames:#?}");
+    let ids: Vec<String> = (1..=frames.len()).map(|number| format!("msg_{number}")).collect();
+    assert_eq!(frames.iter().map(|frame| frame["id"].as_str().unwrap()).collect::<Vec<_>>(), ids);
+    assert!(frames.iter().all(|frame| frame["run_id"] == "outside"));
+
+    let warned = |reply_to: &str, code: &str| {
+        frames.iter().any(|frame| frame["reply_to"] == reply_to && frame["payload"]["code"] == code)
+    };
+    assert!(warned("again", "duplicate_start"), "a line from between two runs was lost: {frames:#?}");
+
+    let last = frames.last().unwrap();
+    assert_eq!(last["type"], "run.cancelled");
+    assert_eq!(last["payload"]["usage"]["output_tokens"], 2 * scenario::RECORDED_OUTPUT_TOKENS, "{last}");
+    let files = last["payload"]["artifacts"].as_array().unwrap();
+    let reported = frames.iter().filter(|frame| frame["type"] == "run.artifact").count();
+    assert_eq!((files.len(), reported), (1, 1), "the same file of two runs is one artifact: {frames:#?}");
+
+    // No id comes twice, whichever run it is from.
+    for key in ["message_id", "call_id"] {
+        let ids = frames
+            .iter()
+            .filter(|frame| frame["payload"]["done"] != false)
+            .filter(|frame| frame["payload"]["state"].is_null() || frame["payload"]["state"] == "started");
+        let mut ids: Vec<&str> =
+            ids.filter(|f| f["type"] == "run.progress").filter_map(|frame| frame["payload"][key].as_str()).collect();
+        let all = ids.len();
+        ids.sort_unstable();
+        ids.dedup();
+        assert!(all > 1 && ids.len() == all, "{key}: {ids:?} of {all}");
+    }
+}

@@ -1,0 +1,94 @@
+//! The process under test: four runs, one after the other, and what they leave behind.
+
+use super::joined::Joined;
+use spektacular::agent::Base;
+use spektacular::agent::registry::{Agent, Agents, Dialect, Layers};
+use spektacular::engine::{Begin, Engine, Job, Report, Script};
+use spektacular::io::output::diagnose;
+use spektacular::io::stdin::Source;
+use spektacular::protocol::inbound::{Inbound, Message};
+use spektacular::protocol::request::{Options, Permissions};
+use spektacular::protocol::words::{Level, Policy, Source as CancelSource};
+use spektacular::run::OnEof;
+use std::fs;
+use std::io::Read;
+use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
+
+/// What the recorded agent's usage says.
+pub(crate) const RECORDED_OUTPUT_TOKENS: u64 = 20;
+const RECORDING: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/testdata/claude/write_file/recording.jsonl");
+/// Says something, and never ends by itself.
+const SLEEPER: &str = "echo asleep; exec sleep 1000";
+
+fn agents() -> Agents {
+    let mut agents = Agents::built_in();
+    let base = Base::command(env!("CARGO_BIN_EXE_spektacular"));
+    let args = vec!["replay".into(), RECORDING.into(), "--".into()];
+    agents.put(Agent::new("recorded", Dialect::Claude, Base { args, ..base }));
+    let args = vec!["-c".into(), SLEEPER.into()];
+    agents.put(Agent::new("sleeper", Dialect::Lines, Base { args, ..Base::command("/bin/sh") }));
+    agents
+}
+
+fn job(begin: Begin) -> Job {
+    let permissions = Some(Permissions::All(Policy::Allow));
+    // Text is seen while the agent still speaks.
+    let above = Options { permissions, progress: Some(Level::Full), ..Options::default() };
+    Job {
+        begin,
+        layers: Layers { agents: agents(), above, below: Options::default() },
+        warnings: Vec::new(),
+        answers: Script::default(),
+        on_eof: OnEof::Continue,
+        record: None,
+        debug_log: None,
+        mirror_stderr: false,
+        signal_source: CancelSource::Signal,
+    }
+}
+
+fn start(agent: &str) -> Begin {
+    let options = Options { prompt: Some("Go".into()), agent: Some(agent.into()), ..Options::default() };
+    Begin::Ready(Box::new(Inbound { id: None, run_id: None, message: Message::Start(Box::new((options, None))) }))
+}
+
+/// Waits until nothing but what a process has once is left, or until it is clear that something stays.
+fn left(once: Option<(usize, usize)>) -> (usize, usize) {
+    let limit = Instant::now() + Duration::from_secs(20);
+    let count = |folder: &str| fs::read_dir(folder).expect("/proc").count();
+    loop {
+        let now = (count("/proc/self/task"), count("/proc/self/fd"));
+        if once.is_none_or(|once| once == now) || Instant::now() > limit {
+            return now;
+        }
+        std::thread::yield_now();
+    }
+}
+
+/// Waits until the other side takes the connection and closes it.
+fn wait_at(gate: &str) {
+    let mut nothing = [0];
+    let read = UnixStream::connect(gate).expect("the gate").read(&mut nothing);
+    assert_eq!(read.expect("the gate opens"), 0);
+}
+
+pub(crate) fn carry(gate: &str) {
+    let folder = tempfile::TempDir::new().expect("temp dir");
+    std::env::set_current_dir(folder.path()).expect("cwd");
+    let mut engine = Engine::start(Source::Stdin);
+    let mut peer = Joined::of(4);
+    let mut reports: Vec<Report> = Vec::new();
+    let mut once = None;
+    for (number, begin) in [(1, Begin::FromInput), (2, start("sleeper")), (3, start("recorded")), (4, start("sleeper"))]
+    {
+        reports.push(engine.run(job(begin), &mut peer));
+        let now = left(once);
+        once = once.or(Some(now));
+        diagnose(&format!("after {number}: {now:?}"));
+        wait_at(gate);
+    }
+    let signals: Vec<Option<i32>> = reports.iter().map(|report| report.signal).collect();
+    assert_eq!(signals, [None, Some(15), None, Some(15)]);
+    assert!(reports.iter().all(|report| report.code == 0 && report.terminal.is_some()));
+}
