@@ -235,9 +235,7 @@ impl Case {
 
     /// The code with which the run is to fail, if it is.
     fn failure(mut self) -> Option<String> {
-        if self.run.stopping().is_none() {
-            return None;
-        }
+        self.run.stopping()?;
         let exit = AgentExit { code: Some(0), signal: None };
         let files = Some(Vec::new());
         let gone = spektacular::run::Gone { exit, leaked: false, stderr_tail: String::new(), files };
