@@ -48,6 +48,8 @@ enum Anomaly {
     Garbage,
     /// A line of the agent's that is too long; the recording goes on.
     TooLong,
+    /// A blank line of the agent's; the recording goes on.
+    Blank,
     /// A line on stdin that is no message; the recording goes on.
     Malformed,
     /// A message of an unknown type; the recording goes on.
@@ -84,7 +86,12 @@ impl Anomaly {
     fn fits(self, when: When) -> bool {
         match self {
             Anomaly::SpawnFails => when == When::BeforeSpawn,
-            Anomaly::Death { .. } | Anomaly::Silence(_) | Anomaly::Deadline | Anomaly::Garbage | Anomaly::TooLong => {
+            Anomaly::Death { .. }
+            | Anomaly::Silence(_)
+            | Anomaly::Deadline
+            | Anomaly::Garbage
+            | Anomaly::TooLong
+            | Anomaly::Blank => {
                 matches!(when, When::Moment(_))
             }
             _ => true,
@@ -127,7 +134,12 @@ impl Anomaly {
 
     /// Whether it happens to a process.
     fn is_of_process(self) -> bool {
-        matches!(self, Anomaly::Death { .. } | Anomaly::Garbage | Anomaly::TooLong)
+        matches!(self, Anomaly::Death { .. } | Anomaly::Garbage | Anomaly::TooLong | Anomaly::Blank)
+    }
+
+    /// Whether this is text like any other where the agent is a command.
+    fn is_text_of_a_command(self) -> bool {
+        matches!(self, Anomaly::Garbage | Anomaly::Blank)
     }
 
     /// Whether nobody is asked any more.
@@ -214,6 +226,11 @@ impl Trial<'_> {
             Anomaly::InputEnds => drop(world.step(Event::InputEnded)),
             Anomaly::Garbage => drop(world.step(Event::Line(Line::Text("Segmentation fault {\"type\":".into())))),
             Anomaly::TooLong => drop(world.step(Event::Line(Line::TooLong))),
+            Anomaly::Blank => {
+                for blank in ["", "\r", " \t "] {
+                    world.step(Event::Line(Line::Text(blank.into())));
+                }
+            }
             Anomaly::Malformed => drop(world.step(Event::Malformed(Origin::default()))),
             Anomaly::UnknownType => drop(world.step(Event::UnknownType(origin()))),
             Anomaly::Silence(_) | Anomaly::Deadline => {}
@@ -234,8 +251,8 @@ impl Trial<'_> {
                 let waits = |frame: &Frame| frame.value["payload"]["resolution"] == "timeout";
                 !acts && !self.golden.iter().any(waits)
             }
-            // A line that is too long is a sign of life, of an agent that gave no other.
-            Anomaly::TooLong => self.case.recording.moments.iter().any(|(_, m)| matches!(m, Moment::Agent(_))),
+            // These are a sign of life, perhaps of an agent that gave no other.
+            Anomaly::TooLong | Anomaly::Blank => self.case.recording.moments.iter().any(|(_, m)| matches!(m, Moment::Agent(_))),
             _ if self.anomaly.warning().is_some() => true,
             _ => {
                 self.be_silent(player, Obeys::Kill);
@@ -329,13 +346,12 @@ fn everywhere(anomaly: Anomaly) {
         let moments = case.recording.moments.len();
         places += match anomaly {
             Anomaly::SpawnFails => 1,
-            Anomaly::Garbage if case.is_plain() => 0,
+            _ if anomaly.is_text_of_a_command() && case.is_plain() => 0,
             _ => moments,
         };
         let all = [When::BeforeStart, When::BeforeSpawn].into_iter().chain((0..moments).map(When::Moment));
         for when in all.filter(|when| anomaly.fits(*when)) {
-            if anomaly == Anomaly::Garbage && case.is_plain() {
-                // To it this is text like any other.
+            if anomaly.is_text_of_a_command() && case.is_plain() {
                 continue;
             }
             let trial = Trial { case, golden: &golden, anomaly, when };
@@ -373,6 +389,7 @@ anomalies! {
     stdin_ends: Anomaly::InputEnds;
     garbage_from_the_agent: Anomaly::Garbage;
     endless_line_from_the_agent: Anomaly::TooLong;
+    blank_lines_from_the_agent: Anomaly::Blank;
     malformed_message: Anomaly::Malformed;
     message_of_an_unknown_type: Anomaly::UnknownType;
 }
