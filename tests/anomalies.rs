@@ -252,7 +252,9 @@ impl Trial<'_> {
                 !acts && !self.golden.iter().any(waits)
             }
             // These are a sign of life, perhaps of an agent that gave no other.
-            Anomaly::TooLong | Anomaly::Blank => self.case.recording.moments.iter().any(|(_, m)| matches!(m, Moment::Agent(_))),
+            Anomaly::TooLong | Anomaly::Blank => {
+                self.case.recording.moments.iter().any(|(_, m)| matches!(m, Moment::Agent(_)))
+            }
             _ if self.anomaly.warning().is_some() => true,
             _ => {
                 self.be_silent(player, Obeys::Kill);
