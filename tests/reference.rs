@@ -25,7 +25,7 @@ use spektacular::protocol::outbound::{
     Started, SubjectFrame, Terminal, Usage,
 };
 use spektacular::protocol::question::{Answer, Ask, Choice, Choices, Given, Input, Kind, Validation};
-use spektacular::protocol::request::{DEFAULT_START_TIMEOUT, Options, Seconds};
+use spektacular::protocol::request::{DEFAULT_START_TIMEOUT, McpServer, Options, Seconds};
 use spektacular::protocol::words::{
     Action, Category, Level, OnQuestionTimeout, PathType, PlanStatus, Purpose, QuestionKind, Resolution, Source,
     Status, StopReason, ToolState, WaitingOn, Warning,
@@ -453,6 +453,59 @@ fn the_capabilities_in_the_examples_are_those_of_the_drivers() {
         compared += 1;
     }
     assert!(compared >= 2, "no run.started of an agent");
+}
+
+/// The table of what each agent can do, against the warnings and the capabilities of their drivers.
+#[test]
+fn the_table_of_agents_says_what_their_drivers_do() {
+    let text = section("What each agent can do");
+    let head = text.lines().find(|line| line.starts_with("| | ")).unwrap();
+    let columns: Vec<&str> = head.split('`').skip(1).step_by(2).collect();
+    assert!(columns.len() >= 5, "{columns:?}");
+    let server = r#"[{"name":"s","command":"c"}]"#;
+    let fields = [
+        ("model", "\"m\""),
+        ("effort", "\"high\""),
+        ("system_prompt", "\"s\""),
+        ("add_dirs", "[\"d\"]"),
+        ("mcp_servers", server),
+        ("allowed_tools", "[\"t\"]"),
+        ("disallowed_tools", "[\"t\"]"),
+        ("max_turns", "3"),
+        ("max_cost_usd", "1"),
+        ("output_schema", "{}"),
+    ];
+    for (at, name) in columns.iter().enumerate() {
+        let launched = |payload: &str| {
+            let raw: Box<RawValue> = serde_json::from_str(payload).unwrap();
+            let mut settings = Options::parse(Some(&raw)).0.resolve("go".into(), (*name).into(), "/home/me".into());
+            let mut driver = Agents::built_in().find(name).unwrap().driver();
+            settings.ask_server = driver.asks_by(&settings).map(|tool| McpServer {
+                name: tool.into(),
+                command: "c".into(),
+                args: Vec::new(),
+                env: BTreeMap::new(),
+            });
+            let mut turn = Turn::default();
+            driver.launch(&settings, &mut turn).unwrap();
+            (driver.capabilities(), format!("{:?}", turn.events))
+        };
+        for (field, value) in fields {
+            let line = text.lines().find(|line| line.starts_with("| `") && line.contains(&format!("`{field}`")));
+            let cells =
+                row(text, line.unwrap_or_else(|| panic!("no row of {field}")).split('|').nth(1).unwrap().trim());
+            let plain = cells[at + 1].replace('`', "");
+            let says =
+                plain.contains("no: unsupported_option") || plain.contains(&format!("{field}: unsupported_option"));
+            let (_, events) = launched(&format!("{{\"{field}\":{value}}}"));
+            let does = events.contains(&format!("`{field}` has no effect"));
+            assert_eq!(says, does, "{name}, {field}: the table says {plain:?}, the driver {events}");
+        }
+        let all = row(text, "kinds of question")[at + 1].starts_with("all by the tool");
+        assert_eq!(all, launched("{}").0.questions == QuestionKind::ALL, "{name}: kinds of question");
+        let resumes = row(text, "`session_id`")[at + 1].starts_with("yes");
+        assert_eq!(resumes, launched("{}").0.resume != Some(false), "{name}: session_id");
+    }
 }
 
 #[test]
