@@ -260,6 +260,21 @@ fn paths_are_relative_inside_cwd_and_absolute_outside() {
     assert_eq!((path(0), path(2)), (json!("src/a.txt"), json!("/etc/hostname")));
 }
 
+/// Every line break of the agent's is one: the invariants of every run look at the texts.
+#[test]
+fn titles_are_one_line() {
+    let script = Script::new()
+        .tool("toolu_1", "Odd\nName", &json!({"file_path": "/a\rb"}), "x")
+        .ask("req-1", "toolu_2", "Bash", bash("echo one\rtwo"))
+        .tool_result("toolu_2", "x")
+        .done("ok");
+    let outcome = run(Case::with(script), json!({"permissions": "allow"}));
+    outcome.completed();
+    let titles: Vec<&str> = outcome.progress("tool").iter().map(|frame| frame.text("text")).collect();
+    assert_eq!(titles[..3], ["Odd Name: /a b", "Odd Name: /a b", "Bash: echo one two"]);
+    assert_eq!(outcome.progress("question_resolved")[0].text("text"), "Bash: echo one two: allow_once (policy)");
+}
+
 #[test]
 fn usage_counts_cached_tokens_in() {
     let outcome = hello(json!({}));

@@ -197,10 +197,10 @@ Further keys:
   agents.NAME    an agent, or changes to a built-in one. Fields: driver command args env model display_name
                  session_patterns completion_marker resume_args. A new one needs driver and command
 
-From config.yaml of the older version: agent.command is agents.claude.command, agent.allowed_tools is allowed_tools,
-agent.disallowed_tools is disallowed_tools, agent.dangerously_skip_permissions is permissions allow, output.adhoc_output
-is output, and debug.* have their names. agent.args, api, models, complexity and the rest of output have no successor;
-for a model set model.
+From config.yaml of the older version: agent.command is agents.claude.command, agent.args is agents.claude.args without
+--output-format and --verbose, agent.allowed_tools is allowed_tools, agent.disallowed_tools is disallowed_tools,
+agent.dangerously_skip_permissions is permissions allow, output.adhoc_output is output, and debug.* have their names.
+api, models, complexity and the rest of output have no successor; for a model set model.
 ";
 
 /// Every command.

@@ -273,10 +273,11 @@ impl Live {
         }
     }
 
-    /// A line for people: paths inside the working directory made short, redacted, and only then cut.
+    /// One line for people: paths inside the working directory made short, redacted, and only then made one line and
+    /// cut.
     pub(super) fn short(&self, text: &str) -> String {
         let short = shorten(text, &self.settings.cwd.to_string_lossy());
-        let mut clean = self.redactor.redact(&short).into_owned();
+        let mut clean = self.redactor.redact(&short).replace(['\n', '\r'], " ");
         if let Some((cut, _)) = clean.char_indices().nth(TITLE_CHARS) {
             clean.truncate(cut);
             clean.push('…');
