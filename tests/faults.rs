@@ -144,6 +144,19 @@ fn descriptors_that_are_closed_at_the_start_are_noticed() {
     assert_eq!(outcome.exit_code, Some(74));
 }
 
+/// For a person as for an orchestrator, except that a stdout which nobody ever opened is as good as /dev/null to a person.
+#[test]
+fn a_stdout_that_takes_nothing_is_74_for_a_person_too() {
+    let undelivered = "spektacular: undelivered: ";
+    for (shell, code) in [("exec \"$@\" >/dev/full", 74), ("exec \"$@\" >&-", 0)] {
+        let said = Case::with(Script::hello()).shell(shell).cli(&["--yes", "hi"]);
+        let stderr = String::from_utf8(said.stderr).unwrap();
+        assert_eq!(said.status.code(), Some(code), "{shell}: {stderr}");
+        let lines = stderr.lines().filter(|line| line.starts_with(undelivered)).count();
+        assert_eq!(lines, usize::from(code == 74), "{shell}: {stderr}");
+    }
+}
+
 #[test]
 fn non_blocking_pipes_tear_no_frame() {
     let mut session = Case::with(flood(300).say("msg_last", "last").sh("listen")).nonblocking().unread().spawn();
