@@ -79,6 +79,8 @@ struct Before {
     frames: usize,
     decided: bool,
     alive: bool,
+    /// Whether a question was declined: whoever ends without a result after that may have needed the answer.
+    declined: bool,
 }
 
 impl Anomaly {
@@ -168,6 +170,7 @@ impl Trial<'_> {
             // Warnings about options come before the agent runs.
             alive: matches!(self.when, When::Moment(_))
                 && player.world.frames.iter().skip(1).any(|frame| frame.value["payload"]["kind"] != "warning"),
+            declined: player.world.frames.iter().any(|frame| frame.value["payload"]["resolution"] == "declined"),
         };
         self.inject(&mut player);
         let open = invariants::open_questions(&player.world.frames);
@@ -312,7 +315,9 @@ impl Trial<'_> {
             return if same { Ok(()) } else { Err(format!("an outcome that was decided changed to {terminal}")) };
         }
         let ends = self.anomaly.ends(self.when, before.alive, self.case.is_plain());
+        let left = matches!(self.anomaly, Anomaly::Death { code: Some(_), .. }) && before.declined;
         let fits = ends.is_empty() || ends.iter().any(|end| kind == end || code == end);
+        let fits = fits || (left && code == "question_declined");
         if fits { Ok(()) } else { Err(format!("the run should end with one of {ends:?}, not {terminal}")) }
     }
 

@@ -1,6 +1,6 @@
 //! Questions of a run: asked, answered, left alone, withdrawn; and those that question markers ask.
 
-use super::book::{Absence, Answered, Asker, Resolved, Taken};
+use super::book::{Absence, Answered, Asker, Completed, Resolved, Taken};
 use super::live::{Live, Process, UNKNOWN_QUESTION};
 use super::markers;
 use super::work::relative;
@@ -155,7 +155,8 @@ impl Live {
     }
 
     pub(super) fn answer_complete(&mut self) {
-        for (asker, replies) in self.book.completed() {
+        for Completed { asker, replies, declined } in self.book.completed() {
+            self.declined = declined;
             self.reply(&asker, replies);
         }
     }

@@ -45,6 +45,8 @@ pub(super) struct Live {
     pub(super) clocks: Clocks,
     /// Whether the agent gave a sign of life.
     pub(super) alive: bool,
+    /// Whether the agent was told that a question which needs an answer was declined, and has done nothing since.
+    pub(super) declined: bool,
     pub(super) process: Process,
     /// How the last process ended.
     pub(super) exit: Option<AgentExit>,
@@ -146,6 +148,7 @@ impl Live {
             input_closed: false,
             started: now,
             alive: false,
+            declined: false,
             process: Process::Due,
             exit: None,
             ending: None,
