@@ -95,7 +95,7 @@ impl Live {
         };
         SubjectFrame {
             category: subject.category,
-            title: Text(self.short(&subject.title)),
+            title: Text(self.title(&subject.title)),
             locations: subject.locations.iter().map(place).collect(),
             detail: Text(subject.detail.clone()),
         }
@@ -131,7 +131,7 @@ impl Live {
                 permission,
             };
             let what = one.ask.subject.as_ref().map_or(&one.ask.text, |subject| &subject.title);
-            let what = self.short(what.lines().next().unwrap_or_default());
+            let what = self.title(what.lines().next().unwrap_or_default());
             self.tell(about, format!("{what}: {how}"), reply_to.clone());
         }
         if fails {

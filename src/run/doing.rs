@@ -89,7 +89,7 @@ impl Live {
             }
             agent::Event::Tool { call, category, title, locations, parent } => {
                 let places = places(&self.settings.cwd, &locations);
-                let title = self.short(&title);
+                let title = self.title(&title);
                 let begun = self.tools.begin(self.now, call, category, title, places, parent.as_deref());
                 begun.into_iter().for_each(|progress| self.progress(progress, None));
             }

@@ -276,16 +276,19 @@ impl Live {
         }
     }
 
-    /// One line for people: paths inside the working directory made short, redacted, and only then made one line and
-    /// cut.
+    /// A short text for people: paths inside the working directory made short, redacted, and only then cut.
     pub(super) fn short(&self, text: &str) -> String {
+        cut(self.clean(text))
+    }
+
+    /// The same as one line.
+    pub(super) fn title(&self, text: &str) -> String {
+        cut(self.clean(text).replace(['\n', '\r'], " "))
+    }
+
+    fn clean(&self, text: &str) -> String {
         let short = shorten(text, &self.settings.cwd.to_string_lossy());
-        let mut clean = self.redactor.redact(&short).replace(['\n', '\r'], " ");
-        if let Some((cut, _)) = clean.char_indices().nth(TITLE_CHARS) {
-            clean.truncate(cut);
-            clean.push('…');
-        }
-        clean
+        self.redactor.redact(&short).into_owned()
     }
 
     // The orchestrator.
@@ -324,6 +327,14 @@ impl Live {
 
 /// The longest title, in characters.
 const TITLE_CHARS: usize = 120;
+
+fn cut(mut text: String) -> String {
+    if let Some((cut, _)) = text.char_indices().nth(TITLE_CHARS) {
+        text.truncate(cut);
+        text.push('…');
+    }
+    text
+}
 
 /// Takes the working directory off the paths in a text that begin with it.
 fn shorten(text: &str, cwd: &str) -> String {
