@@ -116,7 +116,13 @@ const ADHOC: &[Flag] = &[
         .default("cli")
         .begins("Input and output"),
     own("quiet", "", Value::Switch("true"), "with cli: the final text alone").short('q'),
-    own("verbose", "", Value::Switch("true"), "with cli: also outputs and reasoning").short('v'),
+    own(
+        "verbose",
+        "",
+        Value::Switch("true"),
+        "with cli: also outputs, reasoning and how a session's id was looked for",
+    )
+    .short('v'),
     own("input", "MODE", Value::Text, "jsonl: read messages from stdin although a prompt is given").values(&["jsonl"]),
     own("on-eof", "WHAT", Value::Text, "what the end of stdin does")
         .values(&["continue", "cancel"])

@@ -120,6 +120,7 @@ impl Live {
                 let text = "A line of the agent's could not be read and was left out";
                 self.warn(Warning::AgentOutputUnparsed, text, None);
             }
+            agent::Event::Note(text) => self.out.push(Effect::Note(text)),
             agent::Event::TurnOver(over) => self.turn_over(over),
         }
     }

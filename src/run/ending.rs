@@ -72,6 +72,9 @@ impl Live {
             return;
         }
         self.process = Process::Gone;
+        let mut turn = Turn::default();
+        self.driver.drained(&mut turn);
+        self.turn(turn);
         for key in self.messages.unfinished() {
             let rest = self.own_words(&key, "", true).unwrap_or_default();
             self.say(&key, &rest, "", true, None, false);

@@ -52,6 +52,11 @@ impl Session {
                     };
                     self.signal_agent(signal);
                 }
+                Effect::Note(text) => {
+                    let chunk = self.front.debug(&format!("spektacular: {text}"));
+                    self.push(chunk);
+                    self.record(|| Moment::Note(text));
+                }
                 Effect::Diagnose(text) => {
                     let clean = self.run.redactor().redact(&text).into_owned();
                     let chunk = self.front.note(&format!("spektacular: {clean}"));

@@ -281,6 +281,10 @@ impl Front for TerminalFront {
         self.place(Shown::lines(format!("{line}\n")), Instant::now())
     }
 
+    fn debug(&mut self, line: &str) -> Chunk {
+        if self.look.detail == Detail::Verbose { self.note(line) } else { Chunk::default() }
+    }
+
     fn typed(&mut self, typed: Typed, read: Instant) -> (Chunk, Vec<Inbound>) {
         let now = Instant::now();
         // Ctrl-D leaves the cursor where it is.

@@ -137,6 +137,7 @@ impl World {
             }
             Effect::Stop(method) => self.stops.push((self.now, method)),
             Effect::Diagnose(text) => self.diagnosed.push(text),
+            Effect::Note(_) => {}
             // What concerns only a recording that is being made.
             _ => {}
         }

@@ -139,7 +139,9 @@ mod tests {
     }
 
     fn with(kind: &str, validation: Value) -> Result<Ask, String> {
-        ask(json!({"question": "Q", "kind": kind, "validation": validation, "options": [{"label": "A"}, {"label": "B"}]}))
+        ask(
+            json!({"question": "Q", "kind": kind, "validation": validation, "options": [{"label": "A"}, {"label": "B"}]}),
+        )
     }
 
     #[test]
