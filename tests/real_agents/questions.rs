@@ -81,7 +81,7 @@ fn question_of_every_kind(agent: Agent) {
         rule("clarification", "Features", json!(["login", "Export"])),
         rule("clarification", "Name", json!("LIGHTHOUSE")),
         rule("input", "Key", json!(KEY)),
-        rule("input", "File", json!("README.md")),
+        rule("input", "File", json!("old.txt")),
     ];
     let run = ask(agent, "ask_by_tool", rules);
     run.completed("So be it all.");
@@ -90,13 +90,13 @@ fn question_of_every_kind(agent: Agent) {
     assert_eq!(again.len(), 1, "the rule of the model was not kept");
     assert_eq!(questions[2]["payload"]["validation"], json!({"min_selected": 2}));
     assert_eq!(questions[5]["payload"]["validation"], json!({"must_exist": true, "path_type": "file"}));
-    assert_eq!(questions[5]["payload"]["default"], "README.md");
+    assert_eq!(questions[5]["payload"]["default"], "old.txt");
     let kinds: Vec<&str> = questions.iter().map(|q| q["payload"]["kind"].as_str().unwrap_or_default()).collect();
     assert_eq!(kinds, ["confirm", "select", "select", "text", "secret", "file_path"]);
     assert_eq!(questions[2]["payload"]["multiple"], true);
     assert!(questions.iter().all(|q| q["payload"]["group_size"] == 6));
     let result = &run.stub().tool_results()[0];
-    for answer in ["false", "SQLite", "Login", "Export", "lighthouse", KEY, "README.md"] {
+    for answer in ["false", "SQLite", "Login", "Export", "lighthouse", KEY, "old.txt"] {
         assert!(result.contains(answer), "{answer} is not in: {result}");
     }
     assert!(!result.contains("Postgres") && !result.contains("Search"), "{result}");
