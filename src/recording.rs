@@ -8,7 +8,8 @@
 //! {"at_ms":400,"host_eof":true}
 //! {"at_ms":420,"exit":0}
 //! ```
-//! The last line is `exit` or `signal`. An agent that has one process a turn has more than one of these, each but the
+//! The last line is `exit` or `signal`, but for notes: `{"at_ms":430,"note":"what was made of a line"}` may stand anywhere
+//! after the header, and is no part of the dialogue. An agent that has one process a turn has more than one of these, each but the
 //! last with `{"at_ms":500,"spawn":["program","argument"]}` after it, the command line of the next. The demo's recording also has `{"file":{"path":"a.md","content":"…"}}`, a file
 //! that its replay makes, and `"if_allowed":true|false` on a line that is played only after such an answer. Readers
 //! ignore what they do not know.
@@ -31,6 +32,8 @@ pub enum Moment {
     Agent(String),
     /// A line of its stderr.
     Stderr(String),
+    /// What was made of what it said. Only written: it is no part of the dialogue.
+    Note(String),
     /// We closed its stdin.
     HostEof,
     /// It made this file (path relative to the working directory, content).
@@ -248,6 +251,7 @@ impl Recorder {
             Moment::Host(text) => json!({"at_ms": at_ms, "host": text}),
             Moment::Agent(text) => json!({"at_ms": at_ms, "agent": text}),
             Moment::Stderr(text) => json!({"at_ms": at_ms, "stderr": text}),
+            Moment::Note(text) => json!({"at_ms": at_ms, "note": text}),
             Moment::HostEof => json!({"at_ms": at_ms, "host_eof": true}),
             // A real agent makes its files itself.
             Moment::File(..) | Moment::Only { .. } => return,

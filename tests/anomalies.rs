@@ -47,6 +47,8 @@ enum Anomaly {
     Garbage,
     /// A line of the agent's that is too long; the recording goes on.
     TooLong,
+    /// A blank line of the agent's; the recording goes on.
+    Blank,
     /// A line on stdin that is no message; the recording goes on.
     Malformed,
     /// A message of an unknown type; the recording goes on.
@@ -76,6 +78,8 @@ struct Before {
     frames: usize,
     decided: bool,
     alive: bool,
+    /// Whether a question was declined: whoever ends without a result after that may have needed the answer.
+    declined: bool,
 }
 
 impl Anomaly {
@@ -83,7 +87,12 @@ impl Anomaly {
     fn fits(self, when: When) -> bool {
         match self {
             Anomaly::SpawnFails => when == When::BeforeSpawn,
-            Anomaly::Death { .. } | Anomaly::Silence(_) | Anomaly::Deadline | Anomaly::Garbage | Anomaly::TooLong => {
+            Anomaly::Death { .. }
+            | Anomaly::Silence(_)
+            | Anomaly::Deadline
+            | Anomaly::Garbage
+            | Anomaly::TooLong
+            | Anomaly::Blank => {
                 matches!(when, When::Moment(_))
             }
             _ => true,
@@ -126,7 +135,12 @@ impl Anomaly {
 
     /// Whether it happens to a process.
     fn is_of_process(self) -> bool {
-        matches!(self, Anomaly::Death { .. } | Anomaly::Garbage | Anomaly::TooLong)
+        matches!(self, Anomaly::Death { .. } | Anomaly::Garbage | Anomaly::TooLong | Anomaly::Blank)
+    }
+
+    /// Whether this is text like any other where the agent is a command.
+    fn is_text_of_a_command(self) -> bool {
+        matches!(self, Anomaly::Garbage | Anomaly::Blank)
     }
 
     /// Whether nobody is asked any more.
@@ -155,6 +169,7 @@ impl Trial<'_> {
             // Warnings about options come before the agent runs.
             alive: matches!(self.when, When::Moment(_))
                 && player.world.frames.iter().skip(1).any(|frame| frame.value["payload"]["kind"] != "warning"),
+            declined: player.world.frames.iter().any(|frame| frame.value["payload"]["resolution"] == "declined"),
         };
         self.inject(&mut player);
         let open = invariants::open_questions(&player.world.frames);
@@ -213,6 +228,7 @@ impl Trial<'_> {
             Anomaly::InputEnds => world.step(Event::InputEnded),
             Anomaly::Garbage => world.line("Segmentation fault {\"type\":"),
             Anomaly::TooLong => world.too_long(),
+            Anomaly::Blank => ["", "\r", " \t "].into_iter().for_each(|blank| world.line(blank)),
             Anomaly::Malformed => world.step(Event::Malformed(Origin::default())),
             Anomaly::UnknownType => world.step(Event::UnknownType(origin())),
             Anomaly::Silence(_) | Anomaly::Deadline => {}
@@ -233,8 +249,10 @@ impl Trial<'_> {
                 let waits = |frame: &Frame| frame.value["payload"]["resolution"] == "timeout";
                 !acts && !self.golden.iter().any(waits)
             }
-            // A line that is too long is a sign of life, of an agent that gave no other.
-            Anomaly::TooLong => self.case.recording.moments.iter().any(|(_, m)| matches!(m, Moment::Agent(_))),
+            // These are a sign of life, perhaps of an agent that gave no other.
+            Anomaly::TooLong | Anomaly::Blank => {
+                self.case.recording.moments.iter().any(|(_, m)| matches!(m, Moment::Agent(_)))
+            }
             _ if self.anomaly.warning().is_some() => true,
             _ => {
                 self.be_silent(player, Obeys::Kill);
@@ -292,7 +310,9 @@ impl Trial<'_> {
             return if same { Ok(()) } else { Err(format!("an outcome that was decided changed to {terminal}")) };
         }
         let ends = self.anomaly.ends(self.when, before.alive, self.case.is_plain());
+        let left = matches!(self.anomaly, Anomaly::Death { code: Some(_), .. }) && before.declined;
         let fits = ends.is_empty() || ends.iter().any(|end| kind == end || code == end);
+        let fits = fits || (left && code == "question_declined");
         if fits { Ok(()) } else { Err(format!("the run should end with one of {ends:?}, not {terminal}")) }
     }
 
@@ -328,13 +348,12 @@ fn everywhere(anomaly: Anomaly) {
         let moments = case.recording.moments.len();
         places += match anomaly {
             Anomaly::SpawnFails => 1,
-            Anomaly::Garbage if case.is_plain() => 0,
+            _ if anomaly.is_text_of_a_command() && case.is_plain() => 0,
             _ => moments,
         };
         let all = [When::BeforeStart, When::BeforeSpawn].into_iter().chain((0..moments).map(When::Moment));
         for when in all.filter(|when| anomaly.fits(*when)) {
-            if anomaly == Anomaly::Garbage && case.is_plain() {
-                // To it this is text like any other.
+            if anomaly.is_text_of_a_command() && case.is_plain() {
                 continue;
             }
             let trial = Trial { case, golden: &golden, anomaly, when };
@@ -372,6 +391,7 @@ anomalies! {
     stdin_ends: Anomaly::InputEnds;
     garbage_from_the_agent: Anomaly::Garbage;
     endless_line_from_the_agent: Anomaly::TooLong;
+    blank_lines_from_the_agent: Anomaly::Blank;
     malformed_message: Anomaly::Malformed;
     message_of_an_unknown_type: Anomaly::UnknownType;
 }

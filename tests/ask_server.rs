@@ -219,6 +219,40 @@ fn what_happens_when_nobody_answers() {
 }
 
 #[test]
+fn a_model_can_give_rules_for_its_answers() {
+    let mut run = Run::begin(json!({}));
+    let mut server = run.server();
+    let rules = json!({"min": 1, "max": 9, "integer": true});
+    server.call(1, json!([{"question": "How many?", "kind": "text", "default": "3", "validation": rules}]));
+    let asked = run.session.until("run.question");
+    assert_eq!(asked.payload()["validation"], json!({"min": 1.0, "max": 9.0, "integer": true}));
+    assert_eq!(asked.payload()["default"], "3");
+    run.session.answer(&asked, json!("12"));
+    let again = run.session.until("run.question");
+    assert_eq!((again.text("error"), &again.payload()["attempt"]), ("The number may be at most 9.", &json!(2)));
+    run.session.answer(&again, json!("8"));
+    assert_eq!(server.answers(1)[0]["answer"], "8");
+
+    let path = json!({"must_exist": true, "path_type": "file"});
+    server.call(2, json!([{"question": "Which file?", "kind": "file_path", "validation": path}]));
+    let asked = run.session.until("run.question");
+    run.session.answer(&asked, json!("nowhere"));
+    let again = run.session.until("run.question");
+    fs::write(run.session.case.path("work/here"), "").unwrap();
+    run.session.answer(&again, json!("here"));
+    assert_eq!(server.answers(2)[0]["answer"], "here");
+
+    // The model hears what is wrong, and nobody is asked.
+    server.call(3, json!([question("text"), {"question": "?", "kind": "text", "validation": {"min": 2, "max": 1}}]));
+    let line = server.hear();
+    let why = line["result"]["content"][0]["text"].as_str().unwrap();
+    assert!(line["result"]["isError"] == true && why.starts_with("Question 2: `min` must not be"), "{line}");
+    let outcome = run.finish();
+    outcome.completed();
+    assert_eq!(outcome.of_type("run.question").len(), 4);
+}
+
+#[test]
 fn a_question_that_fails_the_run_ends_its_call() {
     for (start, eof, code) in
         [(json!({"question_timeout_s": 0.2}), false, "question_timeout"), (json!({}), true, "input_closed")]

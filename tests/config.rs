@@ -478,3 +478,16 @@ fn the_help_names_every_key() {
         assert!(is_free || words(rest).contains(&key.name), "{}", key.name);
     }
 }
+
+#[test]
+fn the_help_names_a_successor_only_where_there_is_one() {
+    let text = help::command("config").unwrap().more.replace('\n', " ");
+    let (_, old) = text.split_once("older version: ").unwrap();
+    let (found, none) = old.split_once(" api, models").unwrap();
+    for pair in found.trim_end_matches('.').replace(" without --output-format and --verbose", "").split(", ") {
+        let Some((old, new)) = pair.split_once(" is ") else { continue };
+        let new = new.split(' ').next().unwrap();
+        assert!(spektacular::config::known(new).is_ok(), "{old} is said to be {new}, which is no key");
+    }
+    assert!(found.contains("agent.args is agents.claude.args") && !none.contains("agent."), "{text}");
+}

@@ -100,11 +100,17 @@ fn an_agent_that_prints_its_sessions_is_asked() {
     let plain = Plain::new().script(
         "bin/opencode",
         "[ $# -eq 2 ] && [ \"$1\" = export ] || exit 9\necho Exporting >&2\ncase $2 in\n ses_a) printf '{\"info\":1}';;\n\
-         ses_cut) printf '{\"info\":';;\n ses_bad) exit 3;;\n *) echo \"Error: Session not found: $2\" >&2; exit 1;;\nesac",
+         ses_cut) printf '{\"info\":';;\n ses_bad) exit 3;;\n ses_*) echo \"Error: Session not found: $2\" >&2; exit 1;;\n\
+         *) printf 'Error: Unexpected error\\n\\nExpected a string starting with \"ses\", got \"%s\"\\n' \"$2\" >&2; exit 1;;\nesac",
     );
     assert_eq!(plain.run(&["export", "-a", "opencode", "ses_a"]).out, "{\"info\":1}");
-    for (id, code) in [("ses_b", "session_not_found"), ("ses_cut", "agent_protocol_error"), ("ses_bad", "agent_error")]
-    {
+    // An id of another agent's is unknown to it too.
+    for (id, code) in [
+        ("ses_b", "session_not_found"),
+        (ID, "session_not_found"),
+        ("ses_cut", "agent_protocol_error"),
+        ("ses_bad", "agent_error"),
+    ] {
         assert!(plain.run(&["export", "-a", "opencode", id]).refused(1).contains(code), "{id}");
     }
     assert!(Plain::new().run(&["export", "-a", "opencode", "ses_a"]).refused(4).contains("npm install -g opencode-ai"));

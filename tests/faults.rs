@@ -11,7 +11,12 @@ use support::{Case, Outcome, SLACK, Session, io, procs, run};
 
 /// Prints this many texts of 10 KB, counting in `$D/count`; for ever when it is zero.
 fn flood(count: usize) -> Script {
-    let line = text("msg_flood", &"z".repeat(10_000)).to_string();
+    flood_of(count, 10_000)
+}
+
+/// The same with texts of this many bytes.
+fn flood_of(count: usize, bytes: usize) -> Script {
+    let line = text("msg_flood", &"z".repeat(bytes)).to_string();
     Script::new().sh(&format!("LINE={}", quote(&line))).sh(&format!(
         r#"i=0
         while [ {count} = 0 ] || [ $i -lt {count} ]; do
@@ -81,6 +86,20 @@ fn a_slow_reader_holds_up_the_agent_and_gets_every_line() {
     assert_eq!(outcome.said().len(), 1000 * 10_000 + "last".len());
 }
 
+/// Beside those, each of the two pipes holds 64 KiB, and each of the three threads between them has a line or a buffer
+/// of 64 KiB in hand: at 30,000 bytes a line, less than half of 32.
+#[test]
+fn at_most_32_lines_of_the_agent_and_32_frames_wait_for_a_reader() {
+    let mut session = Case::with(flood_of(0, 30_000)).unread().spawn();
+    session.start(json!({}));
+    wait_held_up(&session);
+    let printed = flooded(&session);
+    assert!((64..64 + 16).contains(&printed), "{printed} lines of the agent wait somewhere");
+    session.cancel();
+    session.read_stdout();
+    session.finish().cancelled();
+}
+
 #[test]
 fn a_closed_stdout_stops_a_silent_and_a_talking_agent() {
     let silent = Script::new().say("msg_1", "now").sh("listen");
@@ -123,6 +142,19 @@ fn descriptors_that_are_closed_at_the_start_are_noticed() {
     session.start(json!({}));
     let outcome = session.finish_unchecked();
     assert_eq!(outcome.exit_code, Some(74));
+}
+
+/// For a person as for an orchestrator, except that a stdout which nobody ever opened is as good as /dev/null to a person.
+#[test]
+fn a_stdout_that_takes_nothing_is_74_for_a_person_too() {
+    let undelivered = "spektacular: undelivered: ";
+    for (shell, code) in [("exec \"$@\" >/dev/full", 74), ("exec \"$@\" >&-", 0)] {
+        let said = Case::with(Script::hello()).shell(shell).cli(&["--yes", "hi"]);
+        let stderr = String::from_utf8(said.stderr).unwrap();
+        assert_eq!(said.status.code(), Some(code), "{shell}: {stderr}");
+        let lines = stderr.lines().filter(|line| line.starts_with(undelivered)).count();
+        assert_eq!(lines, usize::from(code == 74), "{shell}: {stderr}");
+    }
 }
 
 #[test]
@@ -196,6 +228,19 @@ fn noise_of_the_agents_is_a_warning_in_its_place_without_its_content() {
     assert_eq!(order[..3], ["one", "agent_output_unparsed", "two"]);
     assert_eq!(order.last(), Some(&"three"));
     outcome.never_shows("zq-noise-7731");
+}
+
+#[test]
+fn blank_lines_and_carriage_returns_of_the_agents_change_nothing() {
+    let plain = run(Case::with(Script::hello()), json!({}));
+    // Every line of the agent ends with CRLF, and has blank lines before and after it.
+    let crlf = r#"out() { printf '\n\r\n \t\n%s\r\n\n' "$1"; }"#;
+    let blank = run(Case::with(Script::bare().sh(crlf).sh(&Script::hello().body())), json!({}));
+    let told = |outcome: &Outcome| -> Vec<(String, String)> {
+        outcome.frames.iter().map(|frame| (frame.kind().to_owned(), frame.text("text").to_owned())).collect()
+    };
+    assert_eq!(told(&blank), told(&plain));
+    blank.completed();
 }
 
 #[test]

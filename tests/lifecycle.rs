@@ -61,14 +61,18 @@ fn run_started_tells_agent_config_protocol_and_capabilities() {
     assert_eq!(payload["metadata"], json!({}));
 }
 
+/// The agent does nothing, not even read, until the test lets it; and the test lets it once it has run.started.
+/// `cargo bench` measures how long run.started takes, as a ratio to `--version`.
 #[test]
 fn run_started_does_not_wait_for_the_agent() {
-    let mut session = Case::with(Script::bare().sh("while recv; do control; done")).spawn();
+    let gate = "mkfifo \"$D/gate\"\nnote waiting\nread -r go <\"$D/gate\"";
+    let mut session = Case::with(Script::bare().sh(gate).sh(&Script::hello().body())).spawn();
     session.start(json!({}));
-    let frame = session.until("run.started");
-    assert!(frame.at - session.started < Duration::from_secs(1), "validated, but not told");
-    session.cancel();
-    session.finish().cancelled();
+    session.until("run.started");
+    session.wait_note("waiting");
+    assert_eq!(session.log().text("stdin"), "", "the agent did not wait");
+    fs::write(session.log().path("gate"), "go\n").unwrap();
+    session.finish().completed();
 }
 
 #[test]
@@ -254,6 +258,21 @@ fn paths_are_relative_inside_cwd_and_absolute_outside() {
     outcome.completed();
     let path = |call: usize| outcome.progress("tool")[call]["payload"]["locations"][0]["path"].clone();
     assert_eq!((path(0), path(2)), (json!("src/a.txt"), json!("/etc/hostname")));
+}
+
+/// Every line break of the agent's is one: the invariants of every run look at the texts.
+#[test]
+fn titles_are_one_line() {
+    let script = Script::new()
+        .tool("toolu_1", "Odd\nName", &json!({"file_path": "/a\rb"}), "x")
+        .ask("req-1", "toolu_2", "Bash", bash("echo one\rtwo"))
+        .tool_result("toolu_2", "x")
+        .done("ok");
+    let outcome = run(Case::with(script), json!({"permissions": "allow"}));
+    outcome.completed();
+    let titles: Vec<&str> = outcome.progress("tool").iter().map(|frame| frame.text("text")).collect();
+    assert_eq!(titles[..3], ["Odd Name: /a b", "Odd Name: /a b", "Bash: echo one two"]);
+    assert_eq!(outcome.progress("question_resolved")[0].text("text"), "Bash: echo one two: allow_once (policy)");
 }
 
 #[test]

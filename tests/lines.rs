@@ -257,6 +257,38 @@ fn a_session_is_resumed_by_its_own_command_line() {
     assert!(outcome.failed("invalid_request")["message"].as_str().unwrap().contains("`session_id`"));
 }
 
+/// In a recording, and on stderr where a person wants to know everything.
+#[test]
+fn each_attempt_to_find_a_session_is_told_to_who_looks_for_faults() {
+    let patterns = ["run ([0-9]+)", "session=(.*)", "chat: (\\S+)"];
+    let say = "echo hello; echo session=--no; echo 'chat: c-7'; echo session=later";
+    let entry = json!({"command": "sh", "args": ["-c", say], "session_patterns": patterns});
+    let told = [
+        "number 2 of session_patterns matches in line 2, but what it finds cannot be a session's id",
+        "number 3 of session_patterns matches in line 3: the session's id is known",
+        "number 1 of session_patterns matches in none of 3 lines",
+    ];
+    let case = command(entry.clone());
+    let record = case.path("work/run.jsonl");
+    let outcome = run(case.args(&["--record", "run.jsonl"]), json!({}));
+    assert_eq!(outcome.completed()["session_id"], "c-7");
+    assert_eq!(outcome.stderr, "", "an orchestrator gets frames alone");
+    let recording = fs::read_to_string(record).unwrap();
+    let lines = recording.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let notes: Vec<String> = lines.filter_map(|line| line["note"].as_str().map(str::to_owned)).collect();
+    assert_eq!(notes, told);
+    assert!(spektacular::recording::Recording::parse(&recording).is_ok());
+
+    let said = |flags: &[&str]| String::from_utf8(command(entry.clone()).cli(flags).stderr).unwrap();
+    let verbose = said(&["--verbose", "hi"]);
+    assert!(told.iter().all(|line| verbose.contains(&format!("spektacular: {line}\n"))), "{verbose}");
+    assert!(!said(&["hi"]).contains("session_patterns"));
+
+    // Nothing is looked for where nothing is configured.
+    let plain = command(json!({"command": "echo", "args": ["hi"]})).cli(&["--verbose", "hi"]);
+    assert!(!String::from_utf8(plain.stderr).unwrap().contains("session_patterns"));
+}
+
 #[test]
 fn a_pattern_that_cannot_be_used_is_named() {
     let outcome = run(command(json!({"command": "echo", "session_patterns": ["a", "(?<=x)y"]})), json!({}));

@@ -203,6 +203,12 @@ fn the_questions_of_a_group_share_an_id_and_go_back_in_one_answer() {
     assert_eq!(first.text("group_id"), second.text("group_id"));
     assert_eq!((&first["payload"]["group_size"], &second["payload"]["group_size"]), (&json!(2), &json!(2)));
     assert_ne!(first.text("question_id"), second.text("question_id"));
+    // A letter, twelve random hexadecimal digits, and a number.
+    for (id, begins) in [(first.text("question_id"), "q_"), (first.text("group_id"), "g_")] {
+        let (random, number) = id.strip_prefix(begins).and_then(|rest| rest.split_once('_')).unwrap();
+        let hex = |c: char| c.is_ascii_digit() || ('a'..='f').contains(&c);
+        assert!(random.len() == 12 && random.chars().all(hex) && number == "1", "{id}");
+    }
     session.answer(&second, json!(["Search"]));
     session.until_progress("question_resolved");
     assert!(session.log().answers().is_empty(), "it goes on only when all of the group are resolved");

@@ -7,11 +7,13 @@
 
 mod support;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::SystemTime;
 
 use serde_json::Value;
 use serde_json::value::RawValue;
+use spektacular::agent::Turn;
+use spektacular::agent::registry::Agents;
 use spektacular::failure::{Code, EXIT_UNDELIVERED, Failure};
 use spektacular::help::{self, Goes};
 use spektacular::protocol::frame::Stamper;
@@ -19,14 +21,14 @@ use spektacular::protocol::inbound::{self, Message};
 use spektacular::protocol::json::{Fields, string};
 use spektacular::protocol::limits;
 use spektacular::protocol::outbound::{
-    About, AgentExit, Artifact, ArtifactRef, Body, Capabilities, Outcome, Place, PlanEntry, Progress, Question,
+    About, AgentExit, Artifact, ArtifactRef, Body, Capabilities, Json, Outcome, Place, PlanEntry, Progress, Question,
     Started, SubjectFrame, Terminal, Usage,
 };
 use spektacular::protocol::question::{Answer, Ask, Choice, Choices, Given, Input, Kind, Validation};
-use spektacular::protocol::request::{DEFAULT_START_TIMEOUT, Options, Seconds};
+use spektacular::protocol::request::{DEFAULT_START_TIMEOUT, McpServer, Options, Seconds};
 use spektacular::protocol::words::{
-    Action, Category, PathType, PlanStatus, Purpose, QuestionKind, Resolution, Source, Status, StopReason, ToolState,
-    WaitingOn, Warning,
+    Action, Category, Level, OnQuestionTimeout, PathType, PlanStatus, Purpose, QuestionKind, Resolution, Source,
+    Status, StopReason, ToolState, WaitingOn, Warning,
 };
 
 const PAGE: &str = include_str!("../src/protocol/reference.md");
@@ -80,24 +82,39 @@ fn names(text: &str, word: &str) -> bool {
     text.contains(&format!("`{word}`"))
 }
 
-fn capabilities() -> Capabilities {
-    let (resume, deltas, structured_output, usage) = (Some(true), None, None, None);
+fn capabilities(most: bool) -> Capabilities {
+    let known = most.then_some(true);
+    let (resume, deltas, structured_output, usage) = (known, known, known, known);
     Capabilities { questions: vec![QuestionKind::Select], resume, deltas, structured_output, usage }
 }
 
-fn started(truncated: bool) -> Body {
-    let mut settings = Options::default().resolve("go".into(), "demo".into(), "/home/me".into());
-    settings.start_timeout = Some(DEFAULT_START_TIMEOUT);
+/// A run.start in which every field that run.started shows has a value.
+const START: &str = r#"{"model":"m","effort":"e","add_dirs":["d"],"session_id":"s","permissions":{"*":"ask"},
+    "allowed_tools":["t"],"disallowed_tools":["t"],"timeout_s":1,"start_timeout_s":1,"max_turns":1,"max_cost_usd":1.5,
+    "env_allow":["E"],"metadata":{"a":1}}"#;
+
+fn started(most: bool) -> Body {
+    let payload: Box<RawValue> = serde_json::from_str(START).unwrap();
+    let (options, wrong) = Options::parse(Some(&payload));
+    assert_eq!(wrong, None);
+    let options = if most { options } else { Options::default() };
+    let mut settings = options.resolve("go".into(), "demo".into(), "/home/me".into());
+    settings.start_timeout = settings.start_timeout.or(Some(DEFAULT_START_TIMEOUT));
     Body::Started(Box::new(Started {
         agent: "demo".into(),
         display_name: "Demo".into(),
+        metadata: settings.metadata.clone().map(Json),
         settings: Box::new(settings),
-        capabilities: capabilities(),
-        metadata: None,
+        capabilities: capabilities(most),
         cwd: "/home/me".into(),
-        agent_args: Vec::new(),
-        truncated,
+        agent_args: vec!["a".into()],
+        truncated: most,
     }))
+}
+
+fn usage(most: bool) -> Usage {
+    let tokens = most.then_some(1);
+    Usage { input_tokens: tokens, output_tokens: tokens, cached_input_tokens: tokens, cost_usd: most.then_some(0.5) }
 }
 
 fn place(line: Option<u64>) -> Place {
@@ -129,18 +146,23 @@ fn abouts() -> Vec<(About, About)> {
     let same = |about: About| (about.clone(), about);
     let text = |withdrawn| About::Text { message_id: message_id(), done: true, withdrawn };
     let reasoning = |withdrawn| About::Reasoning { message_id: message_id(), done: true, withdrawn };
-    let (session_id, agent_version, model) = (None, None, None);
+    let session = |most: bool| About::Session {
+        session_id: most.then(|| "s".into()),
+        agent_version: most.then(|| "1".into()),
+        model: most.then(|| "m".into()),
+        capabilities: Some(capabilities(most)),
+    };
     let all = vec![
         same(About::Status(Status::Running)),
-        same(About::Session { session_id, agent_version, model, capabilities: Some(capabilities()) }),
+        (session(true), session(false)),
         same(About::Warning(Warning::UnknownType)),
-        (about_resolved(Some((subject(), None))), about_resolved(None)),
+        (about_resolved(Some((subject(), Some("deny".into())))), about_resolved(None)),
         same(About::Heartbeat { idle_s: Seconds(1.0), waiting_on: WaitingOn::Input }),
         (text(true), text(false)),
         (reasoning(true), reasoning(false)),
         (about_tool(Some(1), Some("o")), about_tool(None, None)),
         same(About::Plan(vec![PlanEntry { text: "t".into(), status: PlanStatus::Pending }])),
-        same(About::Usage(Usage::default())),
+        (About::Usage(usage(true)), About::Usage(usage(false))),
     ];
     // No wildcard: a new kind must be added above too.
     all.iter().for_each(|(most, _)| match most {
@@ -174,7 +196,7 @@ fn question(kind: Kind, most: bool) -> Body {
         group_id: "g_1".into(),
         group_size: 1,
         ask,
-        timeout_s: Seconds(1.0),
+        timeout_s: Seconds(1.5),
         attempt: 1,
         error: most.then(|| "e".into()),
         subject: most.then(subject),
@@ -184,26 +206,31 @@ fn question(kind: Kind, most: bool) -> Body {
 
 fn artifact(truncated: bool) -> Body {
     let (artifact_id, path, action) = ("a_1".into(), "p".into(), Action::Created);
-    Body::Artifact(Box::new(Artifact { artifact_id, path, action, kind: "file", size_bytes: None, truncated }))
+    let size_bytes = truncated.then_some(1);
+    Body::Artifact(Box::new(Artifact { artifact_id, path, action, kind: "file", size_bytes, truncated }))
 }
 
-fn terminal(outcome: Outcome, truncated: bool) -> Body {
+fn terminal(outcome: Outcome, most: bool) -> Body {
+    let exit = AgentExit { code: most.then_some(0), signal: most.then_some(9) };
+    // A run may fail before it has an agent.
+    let agent_exit = (most || !matches!(outcome, Outcome::Failed(_))).then_some(exit);
     Body::Terminal(Box::new(Terminal {
         outcome,
-        session_id: None,
+        session_id: most.then(|| "s".into()),
         artifacts: vec![ArtifactRef { path: "p".into(), action: Action::Created }],
-        usage: Usage::default(),
+        usage: usage(most),
         duration_ms: 1,
         metadata: None,
         completion_detected: false,
-        agent_exit: Some(AgentExit { code: None, signal: None }),
-        truncated,
+        agent_exit,
+        truncated: most,
     }))
 }
 
-fn completed() -> Outcome {
+fn completed(most: bool) -> Outcome {
     let (text, structured_output, stop_reason) = ("t".into(), None, StopReason::EndTurn);
-    Outcome::Completed { text, message_id: None, text_cut: false, structured_output, stop_reason }
+    let message_id = most.then(|| "m_1".into());
+    Outcome::Completed { text, message_id, text_cut: most, structured_output, stop_reason }
 }
 
 fn failed(most: bool) -> Outcome {
@@ -216,8 +243,8 @@ fn failed(most: bool) -> Outcome {
     })
 }
 
-fn cancelled() -> Outcome {
-    Outcome::Cancelled { reason: None, source: Source::Signal }
+fn cancelled(most: bool) -> Outcome {
+    Outcome::Cancelled { reason: most.then(|| "r".into()), source: Source::Signal }
 }
 
 /// Every frame: with as much, and with as little as can be in it.
@@ -229,9 +256,9 @@ fn bodies() -> Vec<(Body, Body)> {
         (started(true), started(false)),
         (question(select, true), question(Kind::Text, false)),
         (artifact(true), artifact(false)),
-        (terminal(completed(), true), terminal(completed(), false)),
+        (terminal(completed(true), true), terminal(completed(false), false)),
         (terminal(failed(true), true), terminal(failed(false), false)),
-        (terminal(cancelled(), true), terminal(cancelled(), false)),
+        (terminal(cancelled(true), true), terminal(cancelled(false), false)),
     ];
     all.extend(abouts().into_iter().map(|(most, least)| {
         let parent = matches!(most, About::Text { .. } | About::Reasoning { .. } | About::Tool { .. });
@@ -264,6 +291,64 @@ fn keys(line: &str) -> Keys {
     keys
 }
 
+/// Every value in a frame that is no object, by its path. A list is there by its elements.
+fn values(value: &Value, at: &str, found: &mut dyn FnMut(&str, &Value)) {
+    match value {
+        _ if FREE.contains(&at) => {}
+        Value::Object(fields) => {
+            let inside = |key: &str| if at.is_empty() { key.to_owned() } else { format!("{at}.{key}") };
+            fields.iter().for_each(|(key, value)| values(value, &inside(key), found));
+        }
+        Value::Array(items) => items.iter().for_each(|item| values(item, &format!("{at}[]"), found)),
+        _ => found(at, value),
+    }
+}
+
+/// The type of a value that is neither an object nor a list.
+fn type_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(number) if number.is_f64() => "number",
+        Value::Number(_) => "whole number",
+        Value::String(_) => "string",
+        Value::Array(_) | Value::Object(_) => "object",
+    }
+}
+
+/// The words that may stand at a path of a frame. Empty: any text may.
+fn closed(label: &str, at: &str) -> Vec<&'static str> {
+    fn all<T: Copy>(all: &[T], word: fn(T) -> &'static str) -> Vec<&'static str> {
+        all.iter().map(|one| word(*one)).collect()
+    }
+    match (label.split_once(' ').unwrap(), at) {
+        (("run.progress", "status"), "payload.status") => all(Status::ALL, Status::word),
+        (("run.progress", "warning"), "payload.code") => all(Warning::ALL, Warning::word),
+        (("run.progress", "question_resolved"), "payload.resolution") => all(Resolution::ALL, Resolution::word),
+        (("run.progress", "question_resolved"), "payload.value") => vec!["allow_once", "allow_always", "deny"],
+        (("run.progress", "heartbeat"), "payload.waiting_on") => all(WaitingOn::ALL, WaitingOn::word),
+        (("run.progress", "tool"), "payload.category") => all(Category::ALL, Category::word),
+        (("run.progress", "tool"), "payload.state") => all(ToolState::ALL, ToolState::word),
+        (("run.progress", "plan"), "payload.entries[].status") => all(PlanStatus::ALL, PlanStatus::word),
+        (("run.question", _), "payload.kind") => all(QuestionKind::ALL, QuestionKind::word),
+        (("run.question", _), "payload.purpose") => all(Purpose::ALL, Purpose::word),
+        (("run.question", _), "payload.validation.path_type") => all(PathType::ALL, PathType::word),
+        (("run.artifact", _), "payload.kind") => vec!["file"],
+        (("run.artifact", _), "payload.action") => all(Action::ALL, Action::word),
+        (("run.completed", _), "payload.stop_reason") => all(StopReason::ALL, StopReason::word),
+        (("run.cancelled", _), "payload.source") => all(Source::ALL, Source::word),
+        (("run.failed", _), "payload.code") => all(Code::ALL, Code::name),
+        (("run.started", _), "payload.config.progress") => all(Level::ALL, Level::word),
+        (("run.started", _), "payload.config.on_question_timeout") => {
+            all(OnQuestionTimeout::ALL, OnQuestionTimeout::word)
+        }
+        (_, "payload.subject.category") => all(Category::ALL, Category::word),
+        (_, "payload.artifacts[].action") => all(Action::ALL, Action::word),
+        (_, "payload.capabilities.questions[]") => all(QuestionKind::ALL, QuestionKind::word),
+        _ => Vec::new(),
+    }
+}
+
 /// Type and kind, as a name for both.
 fn label(line: &str) -> String {
     let frame: Value = serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}"));
@@ -271,17 +356,18 @@ fn label(line: &str) -> String {
     format!("{} {kind}", frame["type"].as_str().unwrap())
 }
 
-/// What may be and what must be in a frame, by its label.
-fn truth() -> BTreeMap<String, (Keys, Keys)> {
+/// Every frame as a line: with as much, and with as little as can be in it.
+fn real() -> Vec<(String, String)> {
     let line = |mut body: Body, reply_to: Option<&str>| {
         let mut frame = Stamper::default().stamp(SystemTime::now(), "r", reply_to, &mut body).unwrap();
         String::from_utf8(frame.to_line(1 << 20)).unwrap()
     };
-    let pair = |(most, least)| {
-        let (most, least) = (line(most, Some("m")), line(least, None));
-        (label(&most), (keys(&most), keys(&least)))
-    };
-    bodies().into_iter().map(pair).collect()
+    bodies().into_iter().map(|(most, least)| (line(most, Some("m")), line(least, None))).collect()
+}
+
+/// What may be and what must be in a frame, by its label.
+fn truth() -> BTreeMap<String, (Keys, Keys)> {
+    real().into_iter().map(|(most, least)| (label(&most), (keys(&most), keys(&least)))).collect()
 }
 
 fn is_subsequence(part: &[String], whole: &[String]) -> bool {
@@ -304,6 +390,121 @@ fn outbound_examples_have_the_keys_of_real_frames_in_their_order() {
         assert_eq!(frame["v"], "1", "{line}");
         assert!(frame["id"].as_str().unwrap().starts_with("msg_"), "{line}");
         assert_eq!(frame["ts"].as_str().unwrap().len(), "2026-02-20T10:00:00.000Z".len(), "{line}");
+    }
+}
+
+#[test]
+fn outbound_examples_have_the_types_of_real_frames() {
+    // The last frames share what they have in common.
+    let group = |line: &str| match label(line).split_once(' ').unwrap() {
+        ("run.completed" | "run.failed" | "run.cancelled", _) => "last".to_owned(),
+        (kind, progress) => format!("{kind} {progress}"),
+    };
+    let mut types: BTreeSet<(String, String, &str)> = BTreeSet::new();
+    for (most, least) in real() {
+        for line in [most, least] {
+            values(&serde_json::from_str(&line).unwrap(), "", &mut |at, value| {
+                types.insert((group(&line), at.to_owned(), type_of(value)));
+            });
+        }
+    }
+    for line in frames() {
+        values(&serde_json::from_str(line).unwrap(), "", &mut |at, value| {
+            // A whole number may stand where any number may.
+            let is = |kind| types.contains(&(group(line), at.to_owned(), kind));
+            let fits = is(type_of(value)) || (type_of(value) == "whole number" && is("number"));
+            assert!(fits, "{at} is a {}: {line}", type_of(value));
+        });
+    }
+}
+
+#[test]
+fn outbound_examples_use_the_words_of_the_protocol() {
+    let mut seen = BTreeSet::new();
+    for line in frames() {
+        values(&serde_json::from_str(line).unwrap(), "", &mut |at, value| {
+            let words = closed(&label(line), at);
+            let fits = words.is_empty() || value.is_null() || value.as_str().is_some_and(|word| words.contains(&word));
+            assert!(fits, "{at} must be one of {words:?}: {line}");
+            if !words.is_empty() {
+                seen.insert(at.rsplit('.').next().unwrap().to_owned());
+            }
+        });
+    }
+    // Else the names of the paths have changed, and nothing was compared.
+    assert!(seen.len() >= 15, "words were found only at {seen:?}");
+}
+
+/// What run.started of an example says that its agent can raise is what the agent's driver says.
+#[test]
+fn the_capabilities_in_the_examples_are_those_of_the_drivers() {
+    let agents = Agents::built_in();
+    let mut compared = 0;
+    for line in frames() {
+        let frame: Value = serde_json::from_str(line).unwrap();
+        if frame["type"] != "run.started" {
+            continue;
+        }
+        let name = frame["payload"]["agent"]["name"].as_str().unwrap();
+        let mut driver = agents.find(name).unwrap().driver();
+        let settings = Options::default().resolve("go".into(), name.into(), "/home/me".into());
+        driver.launch(&settings, &mut Turn::default()).unwrap();
+        assert_eq!(frame["payload"]["capabilities"], serde_json::to_value(driver.capabilities()).unwrap(), "{line}");
+        compared += 1;
+    }
+    assert!(compared >= 2, "no run.started of an agent");
+}
+
+/// The table of what each agent can do, against the warnings and the capabilities of their drivers.
+#[test]
+fn the_table_of_agents_says_what_their_drivers_do() {
+    let text = section("What each agent can do");
+    let head = text.lines().find(|line| line.starts_with("| | ")).unwrap();
+    let columns: Vec<&str> = head.split('`').skip(1).step_by(2).collect();
+    assert!(columns.len() >= 5, "{columns:?}");
+    let server = r#"[{"name":"s","command":"c"}]"#;
+    let fields = [
+        ("model", "\"m\""),
+        ("effort", "\"high\""),
+        ("system_prompt", "\"s\""),
+        ("add_dirs", "[\"d\"]"),
+        ("mcp_servers", server),
+        ("allowed_tools", "[\"t\"]"),
+        ("disallowed_tools", "[\"t\"]"),
+        ("max_turns", "3"),
+        ("max_cost_usd", "1"),
+        ("output_schema", "{}"),
+    ];
+    for (at, name) in columns.iter().enumerate() {
+        let launched = |payload: &str| {
+            let raw: Box<RawValue> = serde_json::from_str(payload).unwrap();
+            let mut settings = Options::parse(Some(&raw)).0.resolve("go".into(), (*name).into(), "/home/me".into());
+            let mut driver = Agents::built_in().find(name).unwrap().driver();
+            settings.ask_server = driver.asks_by(&settings).map(|tool| McpServer {
+                name: tool.into(),
+                command: "c".into(),
+                args: Vec::new(),
+                env: BTreeMap::new(),
+            });
+            let mut turn = Turn::default();
+            driver.launch(&settings, &mut turn).unwrap();
+            (driver.capabilities(), format!("{:?}", turn.events))
+        };
+        for (field, value) in fields {
+            let line = text.lines().find(|line| line.starts_with("| `") && line.contains(&format!("`{field}`")));
+            let cells =
+                row(text, line.unwrap_or_else(|| panic!("no row of {field}")).split('|').nth(1).unwrap().trim());
+            let plain = cells[at + 1].replace('`', "");
+            let says =
+                plain.contains("no: unsupported_option") || plain.contains(&format!("{field}: unsupported_option"));
+            let (_, events) = launched(&format!("{{\"{field}\":{value}}}"));
+            let does = events.contains(&format!("`{field}` has no effect"));
+            assert_eq!(says, does, "{name}, {field}: the table says {plain:?}, the driver {events}");
+        }
+        let all = row(text, "kinds of question")[at + 1].starts_with("all by the tool");
+        assert_eq!(all, launched("{}").0.questions == QuestionKind::ALL, "{name}: kinds of question");
+        let resumes = row(text, "`session_id`")[at + 1].starts_with("yes");
+        assert_eq!(resumes, launched("{}").0.resume != Some(false), "{name}: session_id");
     }
 }
 

@@ -101,6 +101,33 @@ fn a_field_of_the_wrong_type_or_range_is_refused_by_name_and_its_value_is_not_sh
 }
 
 #[test]
+fn of_several_wrong_fields_the_one_is_named_that_is_checked_first() {
+    let of_text = |run_id: &str, payload: &str| {
+        let mut session = Case::with(Script::hello()).spawn();
+        session.send_line(&format!(r#"{{"v":"1","type":"run.start","run_id":"{run_id}","payload":{payload}}}"#));
+        let outcome = session.finish();
+        let message = outcome.failed("invalid_request")["message"].as_str().unwrap().to_owned();
+        message.split('`').nth(1).unwrap_or_else(|| panic!("no field in {message}")).to_owned()
+    };
+    let named = |run_id: &str, payload: Value| of_text(run_id, &payload.to_string());
+    let long = "x".repeat(200_000);
+    let mut wrong = json!({"cwd": "/nowhere/at/all", "agent": "nobody", "max_turns": 0, "timeout_s": -1,
+        "system_prompt": long});
+    assert_eq!(named("a b", wrong.clone()), "run_id");
+    // Of those with a wrong type or range the message's own order counts, and before all else.
+    assert_eq!(of_text("a", r#"{"agent":"nobody","timeout_s":-1,"max_turns":0}"#), "timeout_s");
+    assert_eq!(of_text("a", r#"{"max_turns":0,"agent":"nobody","timeout_s":-1}"#), "max_turns");
+    let fields = wrong.as_object_mut().unwrap();
+    fields.remove("max_turns");
+    fields.remove("timeout_s");
+    for (field, good) in [("prompt", json!("hi")), ("agent", json!("claude")), ("cwd", json!("."))] {
+        assert_eq!(named("a", wrong.clone()), field);
+        wrong[field] = good;
+    }
+    assert_eq!(named("a", wrong), "system_prompt");
+}
+
+#[test]
 fn a_start_without_a_prompt_is_refused() {
     for line in [
         r#"{"v":"1","id":"start","type":"run.start","payload":{"agent":"claude"}}"#,

@@ -194,3 +194,48 @@ fn the_readme_names_every_failure_and_its_exit_code() {
         assert!(line.is_some(), "README.md lacks {} with exit code {}", code.name(), code.exit_code());
     }
 }
+
+#[test]
+fn the_readme_names_the_rust_that_cargo_asks_for() {
+    let manifest = fs::read_to_string(root().join("Cargo.toml")).unwrap();
+    let version = manifest.split("rust-version = \"").nth(1).unwrap().split('"').next().unwrap();
+    let readme = fs::read_to_string(root().join("README.md")).unwrap();
+    for (heading, wanted) in [("Install", "or later, and a C linker"), ("Contributing", "with a C linker, git")] {
+        let section = readme.split(&format!("\n## {heading}\n")).nth(1).unwrap().split("\n## ").next().unwrap();
+        assert!(section.contains(&format!("Rust {version} {wanted}")), "{heading} lacks Rust {version}: {section}");
+    }
+}
+
+#[test]
+fn the_readme_names_every_file_that_a_dialect_touches() {
+    let readme = fs::read_to_string(root().join("README.md")).unwrap();
+    let section = readme.split("\n## Adding an agent\n").nth(1).unwrap().split("\n## ").next().unwrap();
+    // Beside its own folder. Words in texts, such as the names of commands in examples, are no code.
+    let touches = |text: &str| ["codex::", "Dialect::Codex", "mod codex;"].iter().any(|word| text.contains(word));
+    let mut files: Vec<String> = rust_files("src")
+        .into_iter()
+        .filter(|(path, text)| !path.starts_with("src/agent/codex") && touches(code(text)))
+        .map(|(path, _)| path.to_string_lossy().into_owned())
+        .collect();
+    files.sort();
+    assert_eq!(files, ["src/agent/mod.rs", "src/agent/native.rs", "src/agent/registry.rs"]);
+    for file in files {
+        assert!(section.contains(&format!("({file})")), "README.md does not say that a dialect touches {file}");
+    }
+}
+
+#[test]
+fn the_readme_says_which_fields_are_no_keys() {
+    let readme = fs::read_to_string(root().join("README.md")).unwrap();
+    let line = readme.lines().find(|line| line.starts_with("The keys are the fields of run.start except ")).unwrap();
+    let (except, also) = line.split_once(", and also ").unwrap();
+    let names = |text: &str| text.split('`').skip(1).step_by(2).map(str::to_owned).collect::<Vec<_>>();
+    assert_eq!(names(except), spektacular::config::OF_ONE_RUN);
+    let fields = spektacular::protocol::request::Options::NAMES;
+    let keys = spektacular::config::KEYS.iter().map(|key| key.name).filter(|name| !fields.contains(name));
+    let mut keys: Vec<&str> = keys.chain(["agents"]).collect();
+    let mut also = names(also);
+    keys.sort_unstable();
+    also.sort_unstable();
+    assert_eq!(also, keys);
+}

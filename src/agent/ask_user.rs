@@ -1,9 +1,11 @@
 //! The tool `ask_user`, by which an agent's model asks the user: what it says of itself, the questions of a call, and
 //! the result for the model. One text for all agents, whatever way the call takes.
 
+mod rules;
+
 use super::json::{Object, text};
 use super::{Event, Reply, Turn};
-use crate::protocol::question::{Answer, Ask, Choice, Choices, Kind, check};
+use crate::protocol::question::{Answer, Ask, Choice, Choices, Kind};
 use crate::protocol::request::{McpServer, Settings};
 use crate::protocol::words::{Purpose, Warning};
 use serde_json::value::RawValue;
@@ -55,6 +57,7 @@ pub(crate) fn schema() -> Value {
                 "description": "The answer that is taken when the user gives none: yes or no, a label, a text. Not for a secret.",
             },
             "required": {"type": "boolean", "description": "false: the user may leave it open. Default true."},
+            "validation": rules::schema(),
         },
         "required": ["question", "kind"],
     });
@@ -82,46 +85,41 @@ fn is_taken(servers: &[McpServer]) -> bool {
 }
 
 /// The questions of a call. Error: what is wrong with it, for the model.
-pub(crate) fn read(arguments: Option<&Object<'_>>) -> Result<Vec<Ask>, &'static str> {
+pub(crate) fn read(arguments: Option<&Object<'_>>) -> Result<Vec<Ask>, String> {
     let arguments = arguments.ok_or("The input must be an object with `questions`.")?;
     let many = arguments.objects("questions");
     if many.len() > QUESTIONS {
-        return Err("There are too many questions: ask at most 16 in one call.");
+        return Err("There are too many questions: ask at most 16 in one call.".into());
     }
     // A single question is also understood without its list.
     let all: Vec<&Object<'_>> = if many.is_empty() { vec![arguments] } else { many.iter().collect() };
-    all.into_iter().map(ask).collect()
+    let numbered = |(at, from)| ask(from).map_err(|why| format!("Question {}: {why}", at + 1));
+    all.into_iter().enumerate().map(numbered).collect()
 }
 
-fn ask(from: &Object<'_>) -> Result<Ask, &'static str> {
+fn ask(from: &Object<'_>) -> Result<Ask, String> {
     let question = from.str("question").filter(|text| !text.trim().is_empty());
-    let question = question.ok_or("Each question needs its text in `question`.")?;
+    let question = question.ok_or("it needs its text in `question`.")?;
     let choices = choices(from);
     let (kind, purpose) = match (from.str("kind").as_deref(), choices) {
         (Some("confirm"), _) => (Kind::Confirm, Purpose::Clarification),
         (Some("secret"), _) => (Kind::Secret, Purpose::Input),
         (Some("file_path"), _) => (Kind::FilePath, Purpose::Input),
         (Some("text"), _) | (None, None) => (Kind::Text, Purpose::Clarification),
-        (Some("select" | "multi-select"), None) => return Err("A select needs `options`, each with a `label`."),
+        (Some("select" | "multi-select"), None) => return Err("a select needs `options`, each with a `label`.".into()),
         (kind @ (Some("select" | "multi-select") | None), Some(choices)) => {
             let multiple = kind == Some("multi-select");
             (Kind::Select { choices, multiple, allow_other: true }, Purpose::Clarification)
         }
         (Some(_), _) => {
-            return Err("`kind` must be confirm, select, multi-select, text, secret or file_path.");
+            return Err("`kind` must be confirm, select, multi-select, text, secret or file_path.".into());
         }
     };
-    let mut ask = Ask::new(purpose, kind, &from.str("header").unwrap_or_default(), question);
-    ask.required = from.bool("required") != Some(false);
-    Ok(with_default(ask, from))
-}
-
-/// A default that is no answer to its question is none.
-pub(super) fn with_default(mut ask: Ask, from: &Object<'_>) -> Ask {
-    if ask.kind != Kind::Secret {
-        ask.default = from.raw("default").and_then(|raw| check(&ask, raw, None).ok());
-    }
-    ask
+    let validation = rules::read(from, &kind)?;
+    let required = from.bool("required") != Some(false);
+    let header = from.str("header").unwrap_or_default();
+    let ask = Ask { required, validation, ..Ask::new(purpose, kind, &header, question) };
+    rules::with_default(ask, from)
 }
 
 /// The options of a question: objects with a label, or labels alone.
@@ -174,7 +172,7 @@ mod tests {
     use crate::protocol::request::McpServer;
     use serde_json::{Value, json};
 
-    fn kinds(input: &Value) -> Result<Vec<Kind>, &'static str> {
+    fn kinds(input: &Value) -> Result<Vec<Kind>, String> {
         let text = input.to_string();
         read(Object::parse(&text).as_ref()).map(|asks| asks.into_iter().map(|ask| ask.kind).collect())
     }
@@ -208,17 +206,6 @@ mod tests {
             assert!(why.contains(word), "{input}: {why}");
         }
         assert!(read(None).is_err());
-    }
-
-    #[test]
-    fn a_default_must_fit_and_a_secret_has_none() {
-        let default = |question: Value| {
-            let text = question.to_string();
-            read(Object::parse(&text).as_ref()).unwrap().remove(0).default
-        };
-        assert_eq!(default(json!({"question": "Q", "kind": "confirm", "default": true})), Some(Answer::Bool(true)));
-        assert_eq!(default(json!({"question": "Q", "kind": "confirm", "default": "perhaps"})), None);
-        assert_eq!(default(json!({"question": "Q", "kind": "secret", "default": "x"})), None);
     }
 
     #[test]

@@ -130,7 +130,7 @@ impl Server {
             return Out::Send(rpc::result(id, &failed("Too many questions are open: wait for their answers first.")));
         }
         match ask_user::read(params.object("arguments").as_ref()) {
-            Err(why) => Out::Send(rpc::result(id, &failed(why))),
+            Err(why) => Out::Send(rpc::result(id, &failed(&why))),
             Ok(asks) => {
                 let token = params.object("_meta").and_then(|meta| meta.raw("progressToken"));
                 let token = token.map(|raw| raw.get().to_owned()).filter(|raw| raw.len() <= limits::ID_CHARS);

@@ -241,6 +241,8 @@ pub enum Event {
     Warning(Warning, String),
     /// A line that could not be read.
     Unparsed,
+    /// What a person who looks for a fault should know, in our own words: for recordings and for verbose output.
+    Note(String),
     /// The agent's turn is over.
     TurnOver(TurnOver),
 }
@@ -378,6 +380,9 @@ pub trait Driver: Send {
     fn asks_by(&self, _settings: &Settings) -> Option<&'static str> {
         None
     }
+
+    /// The agent's process ended, and all of its lines were taken.
+    fn drained(&mut self, _turn: &mut Turn) {}
 
     /// The agent's process ended, and no turn of it had a result. `stderr` is what it said last.
     fn exited(&mut self, exit: AgentExit, alive: bool, stderr: &str) -> TurnOver;

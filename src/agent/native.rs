@@ -130,8 +130,8 @@ pub enum Export {
     Command {
         /// The arguments, for a session's id.
         args: fn(&str) -> Vec<String>,
-        /// What it says of an id that it does not know.
-        unknown: &'static str,
+        /// What it says of an id that it does not know: one of these.
+        unknown: &'static [&'static str],
     },
 }
 

@@ -1,5 +1,5 @@
-//! The agents that can be named. A built-in one is a line of [`BUILT_IN`]; a dialect is a file beside this one and a
-//! line of [`Agent::driver`].
+//! The agents that can be named. A built-in agent is an entry of [`BUILT_IN`]. A dialect is a module beside this one, a
+//! line of [`Dialect`], and an arm each of [`Agent::driver`] and [`native::of`](super::native::of).
 
 use super::acp::{self, profile};
 use super::{Base, Driver, Program, claude, codex, lines};
@@ -28,36 +28,42 @@ pub struct Agent {
     pub resume_args: Vec<String>,
 }
 
-/// What an agent speaks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Dialect {
-    /// Claude Code's stream-json.
-    Claude,
-    /// Codex's app-server.
-    Codex,
-    /// The Agent Client Protocol.
-    Acp,
-    /// None: any command, whose lines are text.
-    Lines,
+macro_rules! dialects {
+    ($(#[$first_doc:meta])* $first:ident = $first_name:literal $(, $(#[$doc:meta])* $variant:ident = $name:literal)* $(,)?) => {
+        /// What an agent speaks.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Dialect {
+            $(#[$first_doc])* $first,
+            $($(#[$doc])* $variant,)*
+        }
+
+        impl Dialect {
+            /// Every dialect, by the name that a configuration and a recording have for it.
+            pub const ALL: &[(&str, Dialect)] = &[($first_name, Dialect::$first) $(, ($name, Dialect::$variant))*];
+
+            /// What a name of a dialect must be.
+            pub const EXPECTED: &str = concat!("one of \"", $first_name, "\"" $(, ", \"", $name, "\"")*);
+
+            /// Its name, as a configuration and a recording have it.
+            pub fn name(self) -> &'static str {
+                match self {
+                    Dialect::$first => $first_name,
+                    $(Dialect::$variant => $name,)*
+                }
+            }
+        }
+    };
 }
 
-impl Dialect {
-    /// Every dialect, by the name that a configuration and a recording have for it.
-    pub const ALL: &[(&str, Dialect)] =
-        &[("acp", Dialect::Acp), ("claude", Dialect::Claude), ("codex", Dialect::Codex), ("lines", Dialect::Lines)];
-
-    /// What a name of a dialect must be.
-    pub const EXPECTED: &str = "one of \"acp\", \"claude\", \"codex\", \"lines\"";
-
-    /// Its name, as a configuration and a recording have it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Dialect::Claude => "claude",
-            Dialect::Codex => "codex",
-            Dialect::Acp => "acp",
-            Dialect::Lines => "lines",
-        }
-    }
+dialects! {
+    /// The Agent Client Protocol.
+    Acp = "acp",
+    /// Claude Code's stream-json.
+    Claude = "claude",
+    /// Codex's app-server.
+    Codex = "codex",
+    /// None: any command, whose lines are text.
+    Lines = "lines",
 }
 
 /// An agent that is known without a configuration.

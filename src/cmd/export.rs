@@ -122,7 +122,7 @@ fn contents(path: &Path) -> Option<Vec<u8>> {
 }
 
 /// What the agent prints.
-fn printed(agent: &Agent, args: Vec<String>, unknown_says: &str) -> Result<Vec<u8>, Failure> {
+fn printed(agent: &Agent, args: Vec<String>, unknown_says: &[&str]) -> Result<Vec<u8>, Failure> {
     if find(&agent.base).is_none() {
         return Err(agent_not_found(agent.base.install.as_deref()));
     }
@@ -132,11 +132,12 @@ fn printed(agent: &Agent, args: Vec<String>, unknown_says: &str) -> Result<Vec<u
     let asked = Asked { cwd: None, base: &agent.base, args, env: Vec::new(), limit: LIMIT, bytes: SESSION_BYTES };
     let failed = "The agent could not print the session: try its own export.";
     let answer = ask(&asked).ok_or_else(|| Failure::new(Code::AgentError, failed))?;
+    let says = String::from_utf8_lossy(&answer.errors);
     match answer.code {
         // What is cut off is no session.
         Some(0) if serde_json::from_slice::<serde::de::IgnoredAny>(&answer.output).is_ok() => Ok(answer.output),
         Some(0) => Err(Failure::new(Code::AgentProtocolError, failed)),
-        _ if String::from_utf8_lossy(&answer.errors).contains(unknown_says) => Err(unknown()),
+        _ if unknown_says.iter().any(|text| says.contains(text)) => Err(unknown()),
         _ => Err(Failure::new(Code::AgentError, failed)),
     }
 }

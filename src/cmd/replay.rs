@@ -88,7 +88,7 @@ impl Player {
                 Moment::Stderr(line) => diagnose(&line),
                 Moment::File(path, content) => self.make(&path, &content),
                 Moment::Only { allowed, moment } if allowed == self.allowed => self.moments.push_front(*moment),
-                Moment::Only { .. } => {}
+                Moment::Only { .. } | Moment::Note(_) => {}
                 // Another process plays what comes then.
                 Moment::Spawn(_) => break,
                 Moment::Exit(code) => return u8::try_from(code).unwrap_or(1),

@@ -44,6 +44,11 @@ pub trait Peer {
         Chunk { err: format!("{line}\n").into_bytes(), ..Chunk::default() }
     }
 
+    /// The same, but only for a peer that wants to see everything.
+    fn debug(&mut self, _line: &str) -> Chunk {
+        Chunk::default()
+    }
+
     /// When the peer has something new to show although nothing happens.
     fn wake_at(&self) -> Option<Instant> {
         None
@@ -77,6 +82,10 @@ impl<P: Peer + ?Sized> Peer for &mut P {
 
     fn note(&mut self, line: &str) -> Chunk {
         (**self).note(line)
+    }
+
+    fn debug(&mut self, line: &str) -> Chunk {
+        (**self).debug(line)
     }
 
     fn wake_at(&self) -> Option<Instant> {

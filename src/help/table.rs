@@ -116,7 +116,13 @@ const ADHOC: &[Flag] = &[
         .default("cli")
         .begins("Input and output"),
     own("quiet", "", Value::Switch("true"), "with cli: the final text alone").short('q'),
-    own("verbose", "", Value::Switch("true"), "with cli: also outputs and reasoning").short('v'),
+    own(
+        "verbose",
+        "",
+        Value::Switch("true"),
+        "with cli: also outputs, reasoning and how a session's id was looked for",
+    )
+    .short('v'),
     own("input", "MODE", Value::Text, "jsonl: read messages from stdin although a prompt is given").values(&["jsonl"]),
     own("on-eof", "WHAT", Value::Text, "what the end of stdin does")
         .values(&["continue", "cancel"])
@@ -197,10 +203,10 @@ Further keys:
   agents.NAME    an agent, or changes to a built-in one. Fields: driver command args env model display_name
                  session_patterns completion_marker resume_args. A new one needs driver and command
 
-From config.yaml of the older version: agent.command is agents.claude.command, agent.allowed_tools is allowed_tools,
-agent.disallowed_tools is disallowed_tools, agent.dangerously_skip_permissions is permissions allow, output.adhoc_output
-is output, and debug.* have their names. agent.args, api, models, complexity and the rest of output have no successor;
-for a model set model.
+From config.yaml of the older version: agent.command is agents.claude.command, agent.args is agents.claude.args without
+--output-format and --verbose, agent.allowed_tools is allowed_tools, agent.disallowed_tools is disallowed_tools,
+agent.dangerously_skip_permissions is permissions allow, output.adhoc_output is output, and debug.* have their names.
+api, models, complexity and the rest of output have no successor; for a model set model.
 ";
 
 /// Every command.

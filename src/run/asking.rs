@@ -1,6 +1,6 @@
 //! Questions of a run: asked, answered, left alone, withdrawn; and those that question markers ask.
 
-use super::book::{Absence, Answered, Asker, Resolved, Taken};
+use super::book::{Absence, Answered, Asker, Completed, Resolved, Taken};
 use super::live::{Live, Process, UNKNOWN_QUESTION};
 use super::markers;
 use super::work::relative;
@@ -95,7 +95,7 @@ impl Live {
         };
         SubjectFrame {
             category: subject.category,
-            title: Text(self.short(&subject.title)),
+            title: Text(self.title(&subject.title)),
             locations: subject.locations.iter().map(place).collect(),
             detail: Text(subject.detail.clone()),
         }
@@ -131,7 +131,7 @@ impl Live {
                 permission,
             };
             let what = one.ask.subject.as_ref().map_or(&one.ask.text, |subject| &subject.title);
-            let what = self.short(what.lines().next().unwrap_or_default());
+            let what = self.title(what.lines().next().unwrap_or_default());
             self.tell(about, format!("{what}: {how}"), reply_to.clone());
         }
         if fails {
@@ -155,7 +155,8 @@ impl Live {
     }
 
     pub(super) fn answer_complete(&mut self) {
-        for (asker, replies) in self.book.completed() {
+        for Completed { asker, replies, declined } in self.book.completed() {
+            self.declined = declined;
             self.reply(&asker, replies);
         }
     }

@@ -64,6 +64,16 @@ pub(crate) struct Resolved {
     pub(crate) value: Option<String>,
 }
 
+/// A group whose questions are all resolved.
+#[derive(Debug)]
+pub(crate) struct Completed {
+    pub(crate) asker: Asker,
+    /// One for each question, in order.
+    pub(crate) replies: Vec<Reply>,
+    /// Whether the asker gets no answer to a question that needs one.
+    pub(crate) declined: bool,
+}
+
 /// Why nobody answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Absence {
@@ -247,14 +257,17 @@ impl Book {
         (resolved.collect(), askers)
     }
 
-    /// Takes out the groups that are resolved as a whole, with a reply for each question.
-    pub(crate) fn completed(&mut self) -> Vec<(Asker, Vec<Reply>)> {
+    /// Takes out the groups that are resolved as a whole.
+    pub(crate) fn completed(&mut self) -> Vec<Completed> {
         let (done, open) = self.groups.drain(..).partition(|group| group.members.iter().all(|m| m.reply.is_some()));
         self.groups = open;
         let done: Vec<Group> = done;
-        done.into_iter()
-            .map(|group| (group.asker, group.members.into_iter().filter_map(|m| m.reply).collect()))
-            .collect()
+        let completed = |group: Group| Completed {
+            asker: group.asker,
+            declined: group.members.iter().any(Member::is_missed),
+            replies: group.members.into_iter().filter_map(|m| m.reply).collect(),
+        };
+        done.into_iter().map(completed).collect()
     }
 
     /// The time that a question has left.
@@ -271,6 +284,11 @@ impl Member {
     /// The question as it is shown, with the rules as the agent gave them.
     fn checked(&self) -> Ask {
         Ask { validation: self.ask.validation.clone(), ..self.shown.clone() }
+    }
+
+    /// Whether it was declined although it needs an answer.
+    fn is_missed(&self) -> bool {
+        matches!(self.reply, Some(Reply::Declined(_))) && self.ask.required && self.ask.default.is_none()
     }
 
     fn resolve(&mut self, reply: Reply, resolution: Resolution, used_default: bool) -> Resolved {

@@ -68,6 +68,7 @@ impl Live {
         if self.status == Some(Status::Retrying) && is_work(&event) {
             self.status(Status::Running, "The agent works", None);
         }
+        self.declined &= !goes_on(&event);
         self.out.extend(said(&event));
         match event {
             agent::Event::Session { id, version, model } => self.session(id, version, model),
@@ -88,7 +89,7 @@ impl Live {
             }
             agent::Event::Tool { call, category, title, locations, parent } => {
                 let places = places(&self.settings.cwd, &locations);
-                let title = self.short(&title);
+                let title = self.title(&title);
                 let begun = self.tools.begin(self.now, call, category, title, places, parent.as_deref());
                 begun.into_iter().for_each(|progress| self.progress(progress, None));
             }
@@ -119,6 +120,7 @@ impl Live {
                 let text = "A line of the agent's could not be read and was left out";
                 self.warn(Warning::AgentOutputUnparsed, text, None);
             }
+            agent::Event::Note(text) => self.out.push(Effect::Note(text)),
             agent::Event::TurnOver(over) => self.turn_over(over),
         }
     }
@@ -221,12 +223,20 @@ impl Live {
                 Outcome::Completed { message_id, text: Text(text), text_cut, structured_output, stop_reason: stop }
             }
             TurnOver::Failed(failure) => Outcome::Failed(failure),
+            TurnOver::Interrupted if self.declined => Outcome::Failed(could_not_go_on()),
             TurnOver::Interrupted => {
                 let message = "The agent's turn was interrupted, but not by this run: start it again.";
                 Outcome::Failed(Failure::new(Code::AgentError, message))
             }
         }
     }
+}
+
+/// The failure of an agent that did nothing more once it was told that its question was declined.
+pub(super) fn could_not_go_on() -> Failure {
+    let message = "A question was declined, and the agent ended without an answer to it: answer it, or say in the \
+                   prompt what the agent wants to know.";
+    Failure::new(Code::QuestionDeclined, message)
 }
 
 /// Whether an event shows that the agent works again.
@@ -236,6 +246,12 @@ fn is_work(event: &agent::Event) -> bool {
         event,
         Event::Text { .. } | Event::Reasoning { .. } | Event::Tool { .. } | Event::Ask { .. } | Event::Plan(_)
     )
+}
+
+/// Whether an event shows that the agent does more than to hear what it was told.
+fn goes_on(event: &agent::Event) -> bool {
+    use agent::Event;
+    is_work(event) || matches!(event, Event::Usage(_) | Event::Changed { .. } | Event::Retrying { .. })
 }
 
 /// What an event says in pieces. Only then can a secret be split.

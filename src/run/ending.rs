@@ -1,6 +1,7 @@
 //! How a run ends, and what the clock does to it.
 
 use super::book::Absence;
+use super::doing::could_not_go_on;
 use super::live::{Live, Process};
 use super::stop::{Ending, Stage};
 use super::work::relative;
@@ -71,6 +72,9 @@ impl Live {
             return;
         }
         self.process = Process::Gone;
+        let mut turn = Turn::default();
+        self.driver.drained(&mut turn);
+        self.turn(turn);
         for key in self.messages.unfinished() {
             let rest = self.own_words(&key, "", true).unwrap_or_default();
             self.say(&key, &rest, "", true, None, false);
@@ -93,7 +97,15 @@ impl Live {
         if matches!(over, TurnOver::Completed { .. }) && self.asks_markers() {
             return;
         }
-        let mut outcome = self.outcome(over);
+        let mut outcome = match over {
+            // A signal came from somebody else, and whatever is more exact counts more.
+            TurnOver::Failed(Failure { code: Code::AgentExited | Code::AgentError, .. })
+                if self.declined && gone.exit.signal.is_none() =>
+            {
+                Outcome::Failed(could_not_go_on())
+            }
+            over => self.outcome(over),
+        };
         let shown = !self.alive && !gone.stderr_tail.is_empty() && self.driver.stderr_is_fit();
         if let (Outcome::Failed(failure), true) = (&mut outcome, shown) {
             failure.stderr_tail = Some(gone.stderr_tail);

@@ -45,6 +45,8 @@ pub(super) struct Live {
     pub(super) clocks: Clocks,
     /// Whether the agent gave a sign of life.
     pub(super) alive: bool,
+    /// Whether the agent was told that a question which needs an answer was declined, and has done nothing since.
+    pub(super) declined: bool,
     pub(super) process: Process,
     /// How the last process ended.
     pub(super) exit: Option<AgentExit>,
@@ -146,6 +148,7 @@ impl Live {
             input_closed: false,
             started: now,
             alive: false,
+            declined: false,
             process: Process::Due,
             exit: None,
             ending: None,
@@ -280,15 +283,19 @@ impl Live {
         }
     }
 
-    /// A line for people: paths inside the working directory made short, redacted, and only then cut.
+    /// A short text for people: paths inside the working directory made short, redacted, and only then cut.
     pub(super) fn short(&self, text: &str) -> String {
+        cut(self.clean(text))
+    }
+
+    /// The same as one line.
+    pub(super) fn title(&self, text: &str) -> String {
+        cut(self.clean(text).replace(['\n', '\r'], " "))
+    }
+
+    fn clean(&self, text: &str) -> String {
         let short = shorten(text, &self.settings.cwd.to_string_lossy());
-        let mut clean = self.redactor.redact(&short).into_owned();
-        if let Some((cut, _)) = clean.char_indices().nth(TITLE_CHARS) {
-            clean.truncate(cut);
-            clean.push('…');
-        }
-        clean
+        self.redactor.redact(&short).into_owned()
     }
 
     // The orchestrator.
@@ -327,6 +334,14 @@ impl Live {
 
 /// The longest title, in characters.
 const TITLE_CHARS: usize = 120;
+
+fn cut(mut text: String) -> String {
+    if let Some((cut, _)) = text.char_indices().nth(TITLE_CHARS) {
+        text.truncate(cut);
+        text.push('…');
+    }
+    text
+}
 
 /// Takes the working directory off the paths in a text that begin with it.
 fn shorten(text: &str, cwd: &str) -> String {

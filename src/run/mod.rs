@@ -196,6 +196,8 @@ pub enum Effect {
     Stop(Method),
     /// A line for people on stderr.
     Diagnose(String),
+    /// The same, but only where somebody wants to know everything.
+    Note(String),
 }
 
 /// How processes are stopped.

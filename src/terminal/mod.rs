@@ -282,6 +282,10 @@ impl Peer for TerminalFront {
         self.place(Shown::lines(format!("{line}\n")), Instant::now())
     }
 
+    fn debug(&mut self, line: &str) -> Chunk {
+        if self.look.detail == Detail::Verbose { self.note(line) } else { Chunk::default() }
+    }
+
     fn hear(&mut self, line: &RawLine, read: Instant) -> Understood {
         let now = Instant::now();
         // Ctrl-D leaves the cursor where it is.

@@ -62,6 +62,9 @@ fn envelopes(frames: &[Frame]) -> Checked {
         hold!(at == 0 || kind != "run.started", "run.started comes twice: {line}");
         if kind == "run.progress" {
             hold!(value["payload"]["text"].is_string(), "a progress without text: {line}");
+            let many = ["text", "reasoning"].contains(&value["payload"]["kind"].as_str().unwrap_or_default());
+            let text = value["payload"]["text"].as_str().unwrap_or_default();
+            hold!(many || !text.contains(['\n', '\r']), "more than one line for a person: {line}");
         }
     }
     Ok(())

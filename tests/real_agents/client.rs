@@ -12,7 +12,7 @@ use crate::lab::{KEY, Lab};
 use crate::stub::Stub;
 use crate::support::{Frame, Outcome, Session};
 
-/// How a question is answered: the first rule whose words are its purpose and a part of its header or text.
+/// How a question is answered: the first rule whose words are its purpose and a part of its error, header or text.
 pub(crate) struct Rule {
     purpose: &'static str,
     about: &'static str,
@@ -95,7 +95,7 @@ impl Client {
 
     fn answer(&mut self, question: &Frame) {
         let fits = |rule: &&Rule| {
-            let about = question.text("header").contains(rule.about) || question.text("text").contains(rule.about);
+            let about = ["error", "header", "text"].iter().any(|field| question.text(field).contains(rule.about));
             rule.purpose == question.text("purpose") && about
         };
         let Some(rule) = self.rules.iter().find(fits) else { self.session.fail("a question that no rule answers") };

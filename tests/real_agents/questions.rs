@@ -5,6 +5,7 @@ use serde_json::json;
 use crate::agents::Agent;
 use crate::client::{Client, Rule, Run, declined, denial, options, permission, rule, run};
 use crate::lab::Lab;
+use crate::support::Frame;
 
 // Gemini CLI and OpenCode have no tool of their own for questions here.
 rows!(of question_single: claude Claude, claude_old OldClaude, codex Codex);
@@ -73,22 +74,29 @@ fn question_several(agent: Agent) {
 fn question_of_every_kind(agent: Agent) {
     const KEY: &str = "moon-over-4-hills";
     let rules = vec![
+        // After a first answer that breaks the model's own rule.
+        rule("clarification", "wanted form", json!("lighthouse")),
         rule("clarification", "Keep", json!("no")),
         rule("clarification", "Storage", json!(2)),
         rule("clarification", "Features", json!(["login", "Export"])),
-        rule("clarification", "Name", json!("lighthouse")),
+        rule("clarification", "Name", json!("LIGHTHOUSE")),
         rule("input", "Key", json!(KEY)),
-        rule("input", "File", json!("README.md")),
+        rule("input", "File", json!("old.txt")),
     ];
     let run = ask(agent, "ask_by_tool", rules);
     run.completed("So be it all.");
-    let questions = run.questions();
+    let (again, questions): (Vec<&Frame>, Vec<&Frame>) =
+        run.questions().into_iter().partition(|question| question["payload"]["attempt"] == 2);
+    assert_eq!(again.len(), 1, "the rule of the model was not kept");
+    assert_eq!(questions[2]["payload"]["validation"], json!({"min_selected": 2}));
+    assert_eq!(questions[5]["payload"]["validation"], json!({"must_exist": true, "path_type": "file"}));
+    assert_eq!(questions[5]["payload"]["default"], "old.txt");
     let kinds: Vec<&str> = questions.iter().map(|q| q["payload"]["kind"].as_str().unwrap_or_default()).collect();
     assert_eq!(kinds, ["confirm", "select", "select", "text", "secret", "file_path"]);
     assert_eq!(questions[2]["payload"]["multiple"], true);
     assert!(questions.iter().all(|q| q["payload"]["group_size"] == 6));
     let result = &run.stub().tool_results()[0];
-    for answer in ["false", "SQLite", "Login", "Export", "lighthouse", KEY, "README.md"] {
+    for answer in ["false", "SQLite", "Login", "Export", "lighthouse", KEY, "old.txt"] {
         assert!(result.contains(answer), "{answer} is not in: {result}");
     }
     assert!(!result.contains("Postgres") && !result.contains("Search"), "{result}");

@@ -78,11 +78,15 @@ fn resume(agent: Agent) {
     }
 }
 
+/// An id of the agent's own form that it has not, and one that cannot be its own.
 fn resume_unknown(agent: Agent) {
-    let payload = json!({"session_id": "01234567-89ab-4def-8123-456789abcdef"});
-    let run = run(Lab::new(agent, "hello"), payload, Vec::new());
-    run.outcome.failed("session_not_found");
-    assert!(run.stub().conversation().is_empty(), "the model was asked all the same");
+    let uuid = "01234567-89ab-4def-8123-456789abcdef";
+    let ids = if agent == Agent::OpenCode { &["ses_0123456789abcdefghijklmnop", uuid][..] } else { &[uuid] };
+    for id in ids {
+        let run = run(Lab::new(agent, "hello"), json!({"session_id": id}), Vec::new());
+        run.outcome.failed("session_not_found");
+        assert!(run.stub().conversation().is_empty(), "the model was asked all the same");
+    }
 }
 
 /// A structured result, by a tool that the agent has for it.

@@ -262,6 +262,8 @@ fn check_artifacts(frames: &[Frame]) {
 fn check_progress(frame: &Frame) {
     let (payload, raw) = (frame.payload(), &frame.raw);
     assert!(payload["kind"].is_string() && payload["text"].is_string(), "{raw}");
+    let many_lines = ["text", "reasoning"].contains(&frame.text("kind"));
+    assert!(many_lines || !frame.text("text").contains(['\n', '\r']), "more than one line for a person: {raw}");
     let fits = match frame.text("kind") {
         "status" => {
             ["starting", "running", "waiting_for_input", "retrying", "cancelling"].contains(&frame.text("status"))

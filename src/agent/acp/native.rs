@@ -69,7 +69,11 @@ pub(super) static OPENCODE: Native = Native {
             "it has no stored credentials, but takes keys from many variables, or none at all",
         ),
     },
-    export: Some(Export::Command { args: |id| vec!["export".into(), id.into()], unknown: "Session not found" }),
+    export: Some(Export::Command {
+        args: |id| vec!["export".into(), id.into()],
+        // The second of an id that is not of its own form.
+        unknown: &["Session not found", "Expected a string starting with \"ses\""],
+    }),
     open: Some(Open {
         args: |wish| {
             let allow = wish.allow.then(|| "--auto".to_owned());

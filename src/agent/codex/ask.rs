@@ -3,11 +3,11 @@
 
 use super::items::{Items, Spot, command, title};
 use crate::agent::Reply;
-use crate::agent::ask_user::{self, DECLINED, NO_USER, choices, with_default};
+use crate::agent::ask_user::{self, DECLINED, NO_USER, choices};
 use crate::agent::json::{Object, text};
 use crate::protocol::json::{number, string};
 use crate::protocol::question::{
-    ALLOW_ALWAYS, ALLOW_ONCE, Answer, Ask, Choice, Choices, Kind, Location, Subject, Validation,
+    ALLOW_ALWAYS, ALLOW_ONCE, Answer, Ask, Choice, Choices, Kind, Location, Subject, Validation, check,
 };
 use crate::protocol::words::{Category, Purpose};
 use serde_json::{Map, Value, json};
@@ -28,7 +28,7 @@ pub(super) enum Pending {
     /// A call of our own tool, and what it asks.
     AskUser(Vec<Ask>),
     /// A call of our own tool that cannot be understood, and why.
-    Unclear(&'static str),
+    Unclear(String),
     /// The titles of questions that are answered by a further message.
     Async(Vec<String>),
 }
@@ -203,6 +203,14 @@ fn property(name: &str, property: &Object<'_>, message: &str) -> Option<(Ask, Sh
         return Some((Ask { default: default.map(|raw| Answer::Text(raw.get().into())), ..ask }, shape));
     }
     Some((with_default(ask, property), shape))
+}
+
+/// A default that is no answer to its question is none.
+fn with_default(mut ask: Ask, from: &Object<'_>) -> Ask {
+    if ask.kind != Kind::Secret {
+        ask.default = from.raw("default").and_then(|raw| check(&ask, raw, None).ok());
+    }
+    ask
 }
 
 /// The values of an enumeration, with their titles.

@@ -49,6 +49,10 @@ pub struct Lines {
     blank: String,
     /// Whether this turn still may tell its session's id.
     seeks: bool,
+    /// Lines of this turn in which it was looked for.
+    sought: u64,
+    /// The patterns, by number, of which this turn needs no further word: they matched.
+    matched: Vec<usize>,
     /// Whether a turn goes on.
     running: bool,
     cleaner: Cleaner,
@@ -78,6 +82,8 @@ impl Lines {
             answer: Answer::default(),
             blank: String::new(),
             seeks: false,
+            sought: 0,
+            matched: Vec::new(),
             running: false,
             cleaner: Cleaner::default(),
             line: String::new(),
@@ -102,6 +108,8 @@ impl Lines {
         self.blank.clear();
         self.cleaner = Cleaner::default();
         (self.seeks, self.running) = (!self.patterns.is_empty(), true);
+        self.sought = 0;
+        self.matched.clear();
         Ok(Launch {
             send: text.split('\n').filter(|_| by_stdin).map(str::to_owned).collect(),
             close_input: true,
@@ -116,16 +124,29 @@ impl Lines {
 
     /// Looks for the session's id. The first one in a turn counts.
     fn seek(&mut self, text: &str, turn: &mut Turn) {
-        let id = |pattern: &Regex| {
-            let found = pattern.captures(text)?;
-            let id = found.get(1).or(found.get(0))?.as_str();
-            is_id(id).then(|| id.to_owned())
-        };
-        let Some(id) = self.patterns.iter().find_map(id).filter(|_| self.seeks) else { return };
-        self.seeks = false;
-        if self.session.as_ref() != Some(&id) {
-            self.session = Some(id);
-            turn.events.push(self.session());
+        if !self.seeks {
+            return;
+        }
+        for (at, pattern) in self.patterns.iter().enumerate() {
+            let found = pattern.captures(text).and_then(|found| found.get(1).or(found.get(0)));
+            let Some(id) = found.map(|found| found.as_str()) else { continue };
+            let place = format!("number {} of session_patterns matches in line {}", at + 1, self.sought);
+            if !is_id(id) {
+                // Once is enough: such a pattern may match in every line.
+                if !self.matched.contains(&at) {
+                    self.matched.push(at);
+                    turn.events.push(Event::Note(format!("{place}, but what it finds cannot be a session's id")));
+                }
+                continue;
+            }
+            self.matched.push(at);
+            turn.events.push(Event::Note(format!("{place}: the session's id is known")));
+            self.seeks = false;
+            if self.session.as_deref() != Some(id) {
+                self.session = Some(id.to_owned());
+                turn.events.push(self.session());
+            }
+            return;
         }
     }
 
@@ -222,6 +243,7 @@ impl Driver for Lines {
     fn line(&mut self, line: Line<'_>, turn: &mut Turn) {
         let Line::Text(text) = line else { return turn.events.push(Event::Unparsed) };
         self.line = text.into_owned();
+        self.sought += u64::from(self.seeks);
         // What a terminal would show at the end: a progress bar writes over itself.
         self.line.truncate(self.line.trim_end_matches('\r').len());
         self.at = self.line.rfind('\r').map_or(0, |cr| cr + 1);
@@ -270,6 +292,14 @@ impl Driver for Lines {
 
     /// It leaves when it is done.
     fn finish(&mut self, _turn: &mut Turn) {}
+
+    fn drained(&mut self, turn: &mut Turn) {
+        let missed = (0..self.patterns.len()).filter(|at| !self.matched.contains(at));
+        turn.events.extend(missed.map(|at| {
+            let text = format!("number {} of session_patterns matches in none of {} lines", at + 1, self.sought);
+            Event::Note(text)
+        }));
+    }
 
     fn exited(&mut self, exit: AgentExit, _alive: bool, _stderr: &str) -> TurnOver {
         self.running = false;

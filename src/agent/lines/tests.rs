@@ -48,6 +48,7 @@ fn heard(lines: &mut Lines, all: &[&str]) -> (String, Vec<String>) {
                 match event {
                     Event::Text { piece, done: false, parent: None, .. } => text.push_str(&piece),
                     Event::Session { id, .. } => sessions.push(id.unwrap()),
+                    Event::Note(_) => {}
                     other => panic!("{other:?}"),
                 }
             }

@@ -28,6 +28,11 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
                 Effect::ToolWithdrawn { call } => self.machine.withdraw(call),
                 Effect::CloseAgentInput => self.close_input(),
                 Effect::Stop(method) => self.machine.stop(method),
+                Effect::Note(text) => {
+                    let chunk = self.peer.debug(&format!("spektacular: {text}"));
+                    self.push(chunk);
+                    self.record(|| Moment::Note(text));
+                }
                 Effect::Diagnose(text) => {
                     let clean = self.run.redactor().redact(&text).into_owned();
                     let chunk = self.peer.note(&format!("spektacular: {clean}"));

@@ -1,0 +1,217 @@
+//! The rules that a call of `ask_user` gives for its answers, and its default: read, and checked against each other.
+//!
+//! A model can mend a call that is refused, so what contradicts itself is refused and not left out. Rules that mean
+//! nothing for the kind of a question are left out: some models fill in every field that a schema has.
+
+use crate::agent::json::Object;
+use crate::protocol::question::{Ask, Kind, Validation, check};
+use crate::protocol::words::PathType;
+use regex_lite::Regex;
+use serde_json::{Value, json};
+
+/// The part of the tool's schema that says which rules there are.
+pub(super) fn schema() -> Value {
+    let count = |what: &str| json!({"type": "integer", "minimum": 0, "description": what});
+    let number = |what: &str| json!({"type": "number", "description": what});
+    let flag = |what: &str| json!({"type": "boolean", "description": what});
+    json!({
+        "type": "object",
+        "description": "What an answer must fulfil; the user is asked again until it does. Leave out what does not apply.",
+        "properties": {
+            "min_length": count("text, secret, file_path: the fewest characters."),
+            "max_length": count("text, secret, file_path: the most characters."),
+            "pattern": {
+                "type": "string",
+                "description": "text, secret, file_path: a regular expression that matches a part of the answer; no look-around.",
+            },
+            "min": number("text, secret: the answer is a number, and at least this."),
+            "max": number("text, secret: the answer is a number, and at most this."),
+            "integer": flag("text, secret: the answer is a whole number."),
+            "min_selected": count("multi-select: the fewest options."),
+            "max_selected": count("multi-select: the most options."),
+            "must_exist": flag("file_path: there is something at the path."),
+            "path_type": {"type": "string", "enum": ["file", "directory"], "description": "file_path: what is there."},
+        },
+    })
+}
+
+/// The rules of a question of this kind. Error: what is wrong with them, for the model.
+pub(super) fn read(question: &Object<'_>, kind: &Kind) -> Result<Validation, String> {
+    let Some(raw) = question.raw("validation") else { return Ok(Validation::default()) };
+    let given = Given(Object::parse(raw.get()).ok_or("`validation` must be an object.")?);
+    let mut rules = Validation::default();
+    match kind {
+        Kind::Confirm | Kind::Select { multiple: false, .. } => {}
+        Kind::Select { multiple: true, .. } => {
+            rules.min_selected = given.count("min_selected")?;
+            rules.max_selected = given.count("max_selected")?;
+        }
+        Kind::Text | Kind::Secret => {
+            given.text_rules(&mut rules)?;
+            rules.min = given.number("min")?;
+            rules.max = given.number("max")?;
+            rules.integer = given.flag("integer")?;
+        }
+        Kind::FilePath => {
+            given.text_rules(&mut rules)?;
+            rules.must_exist = given.flag("must_exist")?;
+            rules.path_type = given.path_type()?;
+        }
+    }
+    ordered(rules.min_length, rules.max_length, "length")?;
+    ordered(rules.min_selected, rules.max_selected, "selected")?;
+    match (rules.min, rules.max) {
+        (Some(min), Some(max)) if min > max => Err("`min` must not be greater than `max`.".into()),
+        _ => Ok(rules),
+    }
+}
+
+/// The question with its default. Error: why the default cannot be one, for the model.
+pub(super) fn with_default(mut ask: Ask, question: &Object<'_>) -> Result<Ask, String> {
+    let Some(raw) = question.raw("default") else { return Ok(ask) };
+    if ask.kind == Kind::Secret {
+        return Err("a secret must not have a `default`.".into());
+    }
+    let answer = check(&ask, raw, None).map_err(|why| format!("its `default` is no answer to it. {why}"))?;
+    ask.default = Some(answer);
+    Ok(ask)
+}
+
+fn ordered(least: Option<u64>, most: Option<u64>, what: &str) -> Result<(), String> {
+    match (least, most) {
+        (_, Some(0)) => Err(format!("`max_{what}` must be at least 1.")),
+        (Some(least), Some(most)) if least > most => {
+            Err(format!("`min_{what}` must not be greater than `max_{what}`."))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The rules as the model gave them.
+struct Given<'a>(Object<'a>);
+
+impl Given<'_> {
+    /// A rule that is there must have the right type: it is not left out in silence.
+    fn one<T>(&self, name: &str, value: Option<T>, expected: &str) -> Result<Option<T>, String> {
+        match (self.0.raw(name), value) {
+            (Some(_), None) => Err(format!("`{name}` must be {expected}.")),
+            (_, value) => Ok(value),
+        }
+    }
+
+    fn count(&self, name: &str) -> Result<Option<u64>, String> {
+        self.one(name, self.0.count(name), "a whole number, 0 or more")
+    }
+
+    fn number(&self, name: &str) -> Result<Option<f64>, String> {
+        self.one(name, self.0.number(name), "a number")
+    }
+
+    fn flag(&self, name: &str) -> Result<Option<bool>, String> {
+        self.one(name, self.0.bool(name), "true or false")
+    }
+
+    fn path_type(&self) -> Result<Option<PathType>, String> {
+        let word = self.0.str("path_type").and_then(|word| PathType::from_word(&word));
+        self.one("path_type", word, "file or directory")
+    }
+
+    fn text_rules(&self, rules: &mut Validation) -> Result<(), String> {
+        rules.min_length = self.count("min_length")?;
+        rules.max_length = self.count("max_length")?;
+        let pattern = self.0.str("pattern").filter(|pattern| Regex::new(pattern).is_ok());
+        rules.pattern = self.one("pattern", pattern, "a regular expression without look-around or back-references")?;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::agent::ask_user::read;
+    use crate::agent::json::Object;
+    use crate::protocol::question::{Answer, Ask, PathFact, check};
+    use serde_json::value::to_raw_value;
+    use serde_json::{Value, json};
+
+    fn ask(question: Value) -> Result<Ask, String> {
+        let text = json!({"questions": [question]}).to_string();
+        read(Object::parse(&text).as_ref()).map(|mut asks| asks.remove(0))
+    }
+
+    fn with(kind: &str, validation: Value) -> Result<Ask, String> {
+        ask(
+            json!({"question": "Q", "kind": kind, "validation": validation, "options": [{"label": "A"}, {"label": "B"}]}),
+        )
+    }
+
+    #[test]
+    fn every_rule_is_taken_and_checks_answers() {
+        let (number, word) = (json!({"min": 1, "max": 3, "integer": true}), json!({"min_length": 2, "max_length": 3}));
+        let path = json!({"must_exist": true, "path_type": "directory"});
+        for (kind, rules, good, bad) in [
+            ("text", number.clone(), json!("2"), json!("4")),
+            ("text", number.clone(), json!("3"), json!("2.5")),
+            ("secret", number, json!("1"), json!("0")),
+            ("text", word.clone(), json!("ab"), json!("a")),
+            ("secret", word.clone(), json!("abc"), json!("abcd")),
+            ("file_path", word, json!("abc"), json!("abcd")),
+            ("text", json!({"pattern": "^v[0-9]+$"}), json!("v12"), json!("12")),
+            ("multi-select", json!({"min_selected": 2}), json!(["A", "B"]), json!(["A"])),
+            ("multi-select", json!({"max_selected": 1}), json!(["A"]), json!(["A", "B"])),
+        ] {
+            let ask = with(kind, rules.clone()).unwrap();
+            let fits = |answer: &Value| check(&ask, &to_raw_value(answer).unwrap(), None).is_ok();
+            assert!(fits(&good) && !fits(&bad), "{kind} {rules}: {good} and {bad}");
+        }
+        let ask = with("file_path", path).unwrap();
+        let fits = |fact| check(&ask, &to_raw_value("x").unwrap(), Some(fact)).is_ok();
+        assert!(fits(PathFact::Directory) && !fits(PathFact::File) && !fits(PathFact::Missing));
+    }
+
+    #[test]
+    fn what_means_nothing_for_a_kind_is_left_out() {
+        let all = json!({"min_length": 9, "max_length": 1, "pattern": "(", "min": 2, "max": 1, "integer": 7,
+            "min_selected": 3, "max_selected": 0, "must_exist": "x", "path_type": "socket"});
+        for kind in ["confirm", "select"] {
+            assert_eq!(with(kind, all.clone()).unwrap().validation, Default::default(), "{kind}");
+        }
+        let nothing = json!({"min": null, "pattern": null});
+        assert_eq!(with("text", nothing).unwrap().validation, Default::default());
+        assert_eq!(with("multi-select", json!({"pattern": "("})).unwrap().validation, Default::default());
+    }
+
+    #[test]
+    fn what_contradicts_itself_is_said_to_the_model() {
+        for (kind, rules, word) in [
+            ("text", json!("short"), "`validation`"),
+            ("text", json!({"min": 2, "max": 1}), "`min` must not be greater than `max`"),
+            ("secret", json!({"min_length": 2, "max_length": 1}), "`min_length`"),
+            ("multi-select", json!({"min_selected": 2, "max_selected": 1}), "`min_selected`"),
+            ("multi-select", json!({"max_selected": 0}), "`max_selected` must be at least 1"),
+            ("text", json!({"pattern": "("}), "`pattern` must be a regular expression"),
+            ("text", json!({"pattern": "(?=x)"}), "`pattern`"),
+            ("text", json!({"min_length": -1}), "`min_length` must be a whole number"),
+            ("text", json!({"min": "1"}), "`min` must be a number"),
+            ("text", json!({"integer": "yes"}), "`integer` must be true or false"),
+            ("file_path", json!({"path_type": "socket"}), "`path_type` must be file or directory"),
+        ] {
+            let why = with(kind, rules.clone()).unwrap_err();
+            assert!(why.starts_with("Question 1: ") && why.contains(word), "{kind} {rules}: {why}");
+        }
+    }
+
+    #[test]
+    fn a_default_fits_its_question_or_is_said_to_the_model() {
+        let text = |default: &str, validation: Value| {
+            ask(json!({"question": "Q", "kind": "text", "default": default, "validation": validation}))
+        };
+        assert_eq!(text("3", json!({"min": 1})).unwrap().default, Some(Answer::Text("3".into())));
+        let why = text("0", json!({"min": 1})).unwrap_err();
+        assert!(why.contains("`default`") && why.contains("at least 1"), "{why}");
+        let confirm = |default: Value| ask(json!({"question": "Q", "kind": "confirm", "default": default}));
+        assert_eq!(confirm(json!("yes")).unwrap().default, Some(Answer::Bool(true)));
+        assert!(confirm(json!("perhaps")).unwrap_err().contains("`default`"));
+        let secret = ask(json!({"question": "Q", "kind": "secret", "default": "x"})).unwrap_err();
+        assert!(secret.contains("a secret must not have a `default`"), "{secret}");
+    }
+}
