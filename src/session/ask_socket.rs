@@ -5,6 +5,7 @@
 //! lines; what these mean is [`Server`]'s, and all state is the loop's.
 
 use super::lines::{Framed, Lines};
+use super::myself;
 use super::tree;
 use super::writer::write_whole;
 use crate::agent::Reply;
@@ -114,7 +115,7 @@ impl AskSocket {
 
     /// How the agent is to start the ask-server. `None`: this program's own file is not known.
     pub(crate) fn server(&self) -> Option<McpServer> {
-        let command = env::current_exe().ok().filter(|path| path.is_file())?.into_os_string().into_string().ok()?;
+        let command = myself::file()?.into_os_string().into_string().ok()?;
         let address = format!("{}:{}", self.nonce, self.folder.join(SOCKET).to_str()?);
         Some(McpServer {
             name: SERVER.into(),

@@ -5,6 +5,7 @@
 //! read everything. Waiting for the end of the pipe instead would wait for any process that still holds it.
 
 use super::lines::{Framed, Lines};
+use super::myself;
 use super::tree::{MARKER, Swept, Tree, marker_value, wait_without_reaping};
 use super::writer::write_whole;
 use crate::agent::{Launch, Program};
@@ -65,11 +66,6 @@ pub(crate) struct Agent {
     pub(crate) process: Receiver<Process>,
 }
 
-/// Our own program: for the demo, which replays a recording.
-fn myself() -> PathBuf {
-    PathBuf::from("/proc/self/exe")
-}
-
 impl Agent {
     /// Starts the agent. Errors: everything that keeps it from running, in words that say what to do.
     pub(crate) fn spawn(
@@ -80,8 +76,10 @@ impl Agent {
         mirror: bool,
     ) -> Result<Agent, Failure> {
         let environment = environment(launch, settings, nonce);
-        let program = resolve(&launch.program, &environment, &settings.cwd)
-            .ok_or_else(|| not_found(launch.install.as_deref()))?;
+        let program = resolve(&launch.program, &environment, &settings.cwd).ok_or_else(|| match launch.program {
+            Program::Myself => myself::not_found(),
+            Program::Command(_) => not_found(launch.install.as_deref()),
+        })?;
         let (out, our_out) = pipe()?;
         let (err, our_err) = pipe()?;
         let mut command = Command::new(&program);
@@ -238,7 +236,7 @@ pub(super) fn environment(launch: &Launch, settings: &Settings, nonce: &str) -> 
 /// The program as an absolute path, found on the PATH that the agent will have.
 pub(super) fn resolve(program: &Program, environment: &BTreeMap<OsString, OsString>, cwd: &Path) -> Option<PathBuf> {
     let name = match program {
-        Program::Myself => return Some(myself()),
+        Program::Myself => return myself::program(),
         Program::Command(name) => name,
     };
     if name.contains('/') {

@@ -15,6 +15,7 @@ pub mod git;
 pub mod guard;
 pub mod handover;
 mod lines;
+mod myself;
 mod outbox;
 pub mod plan;
 mod prepare;
