@@ -128,8 +128,8 @@ fn cli(mut adhoc: Adhoc, loaded: Loaded) -> u8 {
         Err(message) => return complain(&Failure::new(Code::Usage, message)),
     };
     let look = look(&adhoc);
-    let keyboard = keyboard(by_stdin).filter(|_| look.person);
-    let typed = keyboard.as_ref().and_then(Keyboard::again);
+    let mut keyboard = keyboard(by_stdin).filter(|_| look.person);
+    let typed = keyboard.as_mut().and_then(Keyboard::keys);
     let front = TerminalFront::new(look, keyboard, std::env::var("HOME").ok());
     let mut setup = setup(adhoc, loaded, Box::new(front), script);
     let (defaults, _) = setup.layers.under(Options::default());

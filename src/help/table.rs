@@ -212,7 +212,7 @@ pub const COMMANDS: &[Command] = &[
         flags: ADHOC,
         words: Offers::Nothing,
         more: "The prompt is the words, or comes from stdin with -, or by --prompt or --prompt-file.\n\
-               The agent's text is on stdout, all else on stderr. On a terminal it asks.\n\
+               The agent's text is on stdout, all else on stderr. On a terminal it asks; in the background, after fg.\n\
                With --output json it speaks the protocol: see `spektacular protocol`.\n\
                Without a prompt it then waits for a run.start on stdin; with one it reads stdin only with --input jsonl.\n\
                A flag that names a field of run.start sets its default. `config` sets lasting ones.",

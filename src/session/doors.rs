@@ -30,6 +30,11 @@ pub trait Front {
         (Chunk::default(), Vec::new())
     }
 
+    /// Somebody pressed Enter while nothing was asked: where the cursor is now is not where it was.
+    fn pressed(&mut self) -> Chunk {
+        Chunk::default()
+    }
+
     /// When it has something new to show although nothing happens.
     fn wake_at(&self) -> Option<Instant> {
         None
@@ -48,6 +53,11 @@ pub trait Front {
 
     /// Shows it again: the process was stopped, by Ctrl-Z or otherwise, and goes on.
     fn back(&mut self) -> Chunk {
+        Chunk::default()
+    }
+
+    /// A shell brought the process to the foreground, perhaps without a stop before: shows what waited for that.
+    fn fetched(&mut self) -> Chunk {
         Chunk::default()
     }
 }

@@ -4,6 +4,7 @@
 use super::ask_socket::{Happened, Heard};
 use super::child::{Data, Process};
 use super::sources::Control;
+use super::tty::LineModes;
 use super::writer::write_now;
 use super::{AgentEnd, GIT_LIMIT, LEAK_LIMIT, LEAK_LIMIT_STOPPED, Session, git, prepare, sources, stderr};
 use crate::agent::Line;
@@ -26,6 +27,7 @@ impl Session {
             return self.reap_orphans();
         }
         if sources::is_continued(signal) || sources::is_resized(signal) {
+            self.modes.iter_mut().for_each(LineModes::switch);
             let chunk = if sources::is_resized(signal) { self.front.woken() } else { self.front.back() };
             return self.push(chunk);
         }
@@ -54,6 +56,7 @@ impl Session {
     pub(super) fn suspend(&mut self) {
         self.signal_agent(Signal::STOP);
         write_now(&self.front.leave());
+        self.modes.iter_mut().for_each(LineModes::restore);
         sources::stop_ourselves();
         self.signal_agent(Signal::CONT);
     }
@@ -82,6 +85,15 @@ impl Session {
                 for inbound in meant {
                     self.inbound(inbound);
                 }
+            }
+            Control::Pressed => {
+                let chunk = self.front.pressed();
+                self.push(chunk);
+            }
+            Control::Foreground => {
+                self.modes.iter_mut().for_each(LineModes::switch);
+                let chunk = self.front.fetched();
+                self.push(chunk);
             }
             Control::Refused(failure) => self.refuse(failure),
             Control::Ended => self.step(Event::InputEnded),

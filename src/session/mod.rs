@@ -14,6 +14,7 @@ mod events;
 pub mod git;
 pub mod guard;
 pub mod handover;
+mod keys;
 mod lines;
 mod myself;
 mod outbox;
@@ -32,12 +33,13 @@ mod writer;
 pub use child::not_found as agent_not_found;
 pub use debug::DebugLog;
 pub use doors::{Front, JsonFront, Typed};
+pub use keys::Keys;
 pub use prepare::redactor_for;
 pub use relay::relay;
 pub use script::Script;
 pub use sources::{Awaited, Control, First, Source, end_by, stdout_is_closed};
 pub use tree::nonce;
-pub use tty::{Hidden, Keyboard, columns};
+pub use tty::{Hidden, Keyboard, columns, is_in_front};
 pub use writer::{Chunk, deliver, diagnose, print, print_bytes};
 
 use crate::agent::Launch;
@@ -130,6 +132,8 @@ struct Session {
     frame_limit: usize,
     nonce: String,
     mirror_stderr: bool,
+    /// The terminals that carry messages and frames, where they may be terminals.
+    modes: Option<tty::LineModes>,
     recorder: Option<Recorder>,
     /// The recording that was asked for: no work of the agent's.
     recorded: Option<PathBuf>,
@@ -173,7 +177,8 @@ struct AgentEnd {
 /// None: everything that goes wrong is a frame, or the exit code 74 where no frame can be delivered.
 pub fn run(setup: Setup) -> Ended {
     let began = Instant::now();
-    let _modes = matches!(setup.source, Source::JsonLines).then(tty::LineModes::switch);
+    let mut modes = matches!(setup.source, Source::JsonLines).then(tty::LineModes::default);
+    modes.iter_mut().for_each(tty::LineModes::switch);
     let signals = sources::signals();
     tree::become_subreaper();
     let nonce = nonce();
@@ -195,6 +200,7 @@ pub fn run(setup: Setup) -> Ended {
         frame_limit: limits::FRAME_BYTES,
         nonce,
         mirror_stderr: setup.mirror_stderr,
+        modes,
         recorder: None,
         recorded: setup.record.clone(),
         taken: 0,

@@ -1,18 +1,21 @@
 //! Where events come from: stdin, signals, and the far end of stdout.
 
 use super::doors::Typed;
+use super::keys::{Keys, Ready};
 use super::lines::{Framed, Lines, wait};
-use super::tty::Keyboard;
+use super::tty;
 use super::writer::Written;
 use crate::failure::Failure;
 use crate::protocol::inbound::{Inbound, Message, parse};
 use crate::protocol::limits::INBOUND_LINE_BYTES;
 use crossbeam_channel::{Receiver, Sender, bounded};
 use rustix::event::PollFlags;
-use signal_hook::consts::{SIGCHLD, SIGCONT, SIGHUP, SIGINT, SIGKILL, SIGTERM, SIGTSTP, SIGWINCH};
+use signal_hook::consts::{SIGCHLD, SIGCONT, SIGHUP, SIGINT, SIGKILL, SIGTERM, SIGTSTP, SIGTTIN, SIGTTOU, SIGWINCH};
 use signal_hook::iterator::Signals;
-use std::io::{self, ErrorKind, IsTerminal, Read};
+use std::io::{self, ErrorKind, Read};
 use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::Instant;
 
@@ -22,7 +25,7 @@ pub enum Source {
     /// JSON Lines on stdin.
     JsonLines,
     /// A person who types lines.
-    Terminal(Keyboard),
+    Terminal(Keys),
     /// Nothing: stdin is not read.
     Nothing,
 }
@@ -48,8 +51,12 @@ pub enum Control {
     Inbound(Inbound),
     /// The awaited run.start cannot be made.
     Refused(Failure),
-    /// What a person typed, and when it was read.
+    /// What a person typed, and when it was read: it was typed before that.
     Typed(Typed, Instant),
+    /// Somebody pressed Enter at a terminal that is not read now.
+    Pressed,
+    /// The terminal that is to be read is ours again: a shell's `fg` gave it back.
+    Foreground,
     /// Nothing more will come.
     Ended,
 }
@@ -64,17 +71,16 @@ pub(crate) fn start(source: Source, awaited: Option<Awaited>, control: Sender<Co
         match source {
             Source::Nothing => _ = control.send(Control::Ended),
             Source::JsonLines => read_messages(&control),
-            Source::Terminal(keyboard) => read_typed(keyboard, &control),
+            Source::Terminal(keys) => read_typed(keys, &control),
         }
     };
     thread::Builder::new().name("stdin".into()).spawn(work).map(|_| ())
 }
 
 fn read_messages(control: &Sender<Control>) {
-    let mut lines = Lines::new(
-        Typing { stdin: io::stdin(), terminal: io::stdin().is_terminal(), ended: false },
-        INBOUND_LINE_BYTES,
-    );
+    let terminal = tty::stdin().map(|terminal| Watched::new(Keys::always(terminal), control.clone()));
+    let stdin = Stdin { terminal, stdin: io::stdin(), ended: false };
+    let mut lines = Lines::new(stdin, INBOUND_LINE_BYTES);
     let mut first = true;
     while let Some(framed) = lines.next() {
         let inbound = match framed {
@@ -95,74 +101,111 @@ fn read_messages(control: &Sender<Control>) {
 }
 
 /// stdin. Where it is a terminal whose line mode is off, Ctrl-D is a byte like any other, and still means the end.
-struct Typing {
+struct Stdin {
+    terminal: Option<Watched>,
     stdin: io::Stdin,
-    terminal: bool,
     ended: bool,
 }
 
-impl Read for Typing {
+impl Read for Stdin {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         const CTRL_D: u8 = 4;
+        let Some(terminal) = &mut self.terminal else { return self.stdin.read(buffer) };
         if self.ended {
             return Ok(0);
         }
-        let count = self.stdin.read(buffer)?;
-        let end = buffer[..count].iter().position(|byte| *byte == CTRL_D).filter(|_| self.terminal);
+        let count = terminal.read(buffer)?;
+        let end = buffer[..count].iter().position(|byte| *byte == CTRL_D);
         self.ended = end.is_some();
         Ok(end.unwrap_or(count))
     }
 }
 
-impl AsFd for Typing {
+impl AsFd for Stdin {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.stdin.as_fd()
+        self.terminal.as_ref().map_or_else(|| self.stdin.as_fd(), AsFd::as_fd)
     }
 }
 
-fn read_typed(keyboard: Keyboard, control: &Sender<Control>) {
-    let mut lines = Lines::new(Watched { keyboard, failed: false }, INBOUND_LINE_BYTES);
+fn read_typed(keys: Keys, control: &Sender<Control>) {
+    let mut lines = Lines::new(Watched::new(keys, control.clone()), INBOUND_LINE_BYTES);
     loop {
         let typed = match lines.next() {
             Some(Framed::Line(line) | Framed::Rest(line)) => Typed::Line(String::from_utf8_lossy(&line).into_owned()),
             Some(Framed::TooLong) => continue,
-            None if lines.source().failed || lines.source().keyboard.is_gone() => break,
+            None if lines.source().failed || lines.source().keys.is_gone() => break,
             None => Typed::End,
         };
-        if control.send(Control::Typed(typed, Instant::now())).is_err() {
+        if control.send(Control::Typed(typed, lines.source().read_at)).is_err() {
             return;
         }
     }
     let _ = control.send(Control::Ended);
 }
 
-/// A keyboard that knows an error from Ctrl-D: after the one there is nothing more to read.
+/// Keys that are read when they may be, and that know an error from Ctrl-D: after the one there is nothing more to read.
 struct Watched {
-    keyboard: Keyboard,
+    keys: Keys,
+    control: Sender<Control>,
+    /// Before the last read: what it gave was typed before anything that is newer.
+    read_at: Instant,
     failed: bool,
+}
+
+impl Watched {
+    fn new(keys: Keys, control: Sender<Control>) -> Watched {
+        Watched { keys, control, read_at: Instant::now(), failed: false }
+    }
+
+    fn take(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            let news = match self.keys.wait()? {
+                Ready::Pressed => Control::Pressed,
+                Ready::Foreground => Control::Foreground,
+                Ready::Input => {
+                    self.read_at = Instant::now();
+                    match self.keys.read(buffer) {
+                        Err(error) if is_passing(&error) => continue,
+                        read => return read,
+                    }
+                }
+            };
+            self.control.send(news).map_err(|_| ErrorKind::BrokenPipe)?;
+        }
+    }
+}
+
+fn is_passing(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::WouldBlock)
 }
 
 impl Read for Watched {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let read = self.keyboard.read(buffer);
-        let passing = |error: &io::Error| matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::WouldBlock);
-        self.failed |= read.as_ref().is_err_and(|error| !passing(error));
+        let read = self.take(buffer);
+        self.failed |= read.is_err();
         read
     }
 }
 
 impl AsFd for Watched {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.keyboard.as_fd()
+        self.keys.as_fd()
     }
 }
 
 /// The signals that ask for an end, each unless it was ignored when the process started; Ctrl-Z, and what goes on after
-/// it; another size of the terminal; and the end of a child.
+/// it; another size of the terminal; and the end of a child. From here on nothing that happens at a terminal stops this
+/// process but Ctrl-Z.
 pub(crate) fn signals() -> io::Result<Receiver<i32>> {
     let ignored = ignored_signals();
-    let wanted = [SIGINT, SIGTERM, SIGHUP, SIGTSTP].into_iter().filter(|s| ignored & (1 << (s - 1)) == 0);
+    let is_free = |signal: &i32| ignored & (1 << (signal - 1)) == 0;
+    let wanted = [SIGINT, SIGTERM, SIGHUP, SIGTSTP].into_iter().filter(is_free);
     let mut signals = Signals::new(wanted.chain([SIGCHLD, SIGCONT, SIGWINCH]))?;
+    // They go to the whole group, also when somebody else in a pipeline reads the terminal from the background. A handler
+    // is all that is needed, and unlike an ignored signal it is not inherited.
+    for signal in [SIGTTIN, SIGTTOU].into_iter().filter(is_free) {
+        signal_hook::flag::register(signal, Arc::new(AtomicBool::new(false)))?;
+    }
     let (signal_in, signal) = bounded(16);
     let work = move || {
         for signal in signals.forever() {

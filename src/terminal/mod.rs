@@ -22,7 +22,7 @@ use crate::protocol::inbound::Inbound;
 use crate::protocol::outbound::{About, Artifact, Body, Outcome, PlanEntry, Progress, Started, Terminal, Text};
 use crate::protocol::question::DENY;
 use crate::protocol::words::{Action, PlanStatus, Resolution, ToolState, Warning};
-use crate::session::{Chunk, Front, Keyboard, Typed, columns};
+use crate::session::{Chunk, Front, Keyboard, Typed, columns, is_in_front};
 use ask::Asking;
 use screen::{Ink, Screen, Shown};
 use speech::Speech;
@@ -70,7 +70,8 @@ impl TerminalFront {
         let mut status = None;
         if speaks {
             self.wake_at = self.wake_at.map(|at| at.max(now + PAUSE));
-        } else if self.look.live && self.look.detail > Detail::Quiet && !self.asking.is_open() {
+        } else if self.look.live && self.look.detail > Detail::Quiet && !self.asking.is_open() && is_in_front() {
+            // From the background it would be drawn over what the person types elsewhere.
             status = self.work.line(now);
         }
         self.screen.place(shown, status, self.width())
@@ -292,6 +293,13 @@ impl Front for TerminalFront {
         (chunk, meant.into_iter().collect())
     }
 
+    fn pressed(&mut self) -> Chunk {
+        let wiped = self.screen.entered();
+        let mut chunk = self.place(Shown::default(), Instant::now());
+        chunk.before.splice(0..0, wiped.into_bytes());
+        chunk
+    }
+
     fn wake_at(&self) -> Option<Instant> {
         self.wake_at
     }
@@ -314,6 +322,10 @@ impl Front for TerminalFront {
         self.asking.leave();
         let shown = self.asking.prompt(now);
         self.place(shown, now)
+    }
+
+    fn fetched(&mut self) -> Chunk {
+        if self.asking.is_away() { self.back() } else { Chunk::default() }
     }
 }
 
