@@ -11,11 +11,15 @@ use crate::protocol::limits;
 use crate::protocol::request::{Options, Seconds};
 use crate::protocol::words::{Level, Source as CancelSource};
 use crate::run::OnEof;
-use crate::session::{self, DebugLog, Ended, First, Front, JsonFront, Keyboard, Script, Setup, Source};
+use crate::session::{self, DebugLog, Ended, First, Front, JsonFront, Keyboard, Script, Setup, Source, stdin};
 use crate::terminal::{Detail, Look, TerminalFront};
 use std::io::IsTerminal;
 use std::os::fd::AsFd;
 use std::os::unix::fs::FileTypeExt;
+
+/// What a person is told who is to type the prompt: in the foreground, and in the background.
+const TYPE: &str = "spektacular: type the prompt, and end it with Ctrl-D";
+const FETCH: &str = "spektacular: the prompt is to be typed: bring the run to the foreground with fg";
 
 /// Runs it; gives the exit code.
 pub fn run(adhoc: Adhoc) -> u8 {
@@ -119,16 +123,15 @@ fn start(options: Options) -> Inbound {
 fn cli(mut adhoc: Adhoc, loaded: Loaded) -> u8 {
     let dry_run = adhoc.dry_run;
     let prompt = Prompt::of(&adhoc).or_else(|| dry_run.then(Prompt::stand_in));
-    let prompt = prompt.or_else(|| (!std::io::stdin().is_terminal()).then_some(Prompt::Stdin));
+    let prompt = Prompt::with_piped(prompt, stdin::kind());
     let prompt = prompt.ok_or_else(|| "Give a prompt: spektacular adhoc \"what is to be done\".".to_owned());
-    let by_stdin = matches!(prompt, Ok(Prompt::Stdin));
-    let ready = look_up(&mut adhoc, &loaded.config).and_then(|script| Ok((script, prompt?.read()?)));
+    let ready = look_up(&mut adhoc, &loaded.config).and_then(|script| Ok((script, prompt?)));
     let (script, prompt) = match ready {
         Ok(ready) => ready,
         Err(message) => return complain(&Failure::new(Code::Usage, message)),
     };
     let look = look(&adhoc);
-    let mut keyboard = keyboard(by_stdin).filter(|_| look.person);
+    let mut keyboard = keyboard(prompt.reads_stdin()).filter(|_| look.person);
     let typed = keyboard.as_mut().and_then(Keyboard::keys);
     let front = TerminalFront::new(look, keyboard, std::env::var("HOME").ok());
     let mut setup = setup(adhoc, loaded, Box::new(front), script);
@@ -138,17 +141,24 @@ fn cli(mut adhoc: Adhoc, loaded: Loaded) -> u8 {
     setup.source = typed.filter(|_| interactive).map_or(Source::Nothing, Source::Terminal);
     setup.signal_source = CancelSource::Terminal;
     let options = Options {
-        prompt: Some(prompt),
         interactive: Some(interactive),
         // A person may be away, and reads along.
         question_timeout_s: defaults.question_timeout_s.or(Some(Seconds(limits::SECONDS))),
         progress: defaults.progress.or(Some(Level::Full)),
         ..Options::default()
     };
-    if dry_run {
-        return plan(Ok(options), setup, Output::Cli);
+    if prompt.reads_stdin() && stdin::kind() == stdin::Kind::Terminal {
+        session::diagnose(if stdin::is_in_background() { FETCH } else { TYPE });
     }
-    setup.first = First::Ready(Box::new(start(options)));
+    let make = move || match prompt.read() {
+        Ok(text) => Ok(Options { prompt: Some(text), ..options }),
+        Err(message) => Err(Failure::new(Code::Usage, message)),
+    };
+    if dry_run {
+        return plan(make(), setup, Output::Cli);
+    }
+    // Whoever writes it may take long, and signals are served meanwhile.
+    setup.first = First::Awaited(Box::new(move || make().map(start)));
     let last = Last::of(&setup.layers, Options::default());
     let ended = session::run(setup);
     if !keep(last, &ended) {
@@ -186,9 +196,9 @@ fn may_be_seen(stdout: &std::io::Stdout) -> bool {
     stdout.is_terminal() || kind.is_ok_and(|kind| kind.is_fifo() || kind.is_socket())
 }
 
-/// Where a person answers: stdin, or, if the prompt came by it, the terminal that the process belongs to.
-fn keyboard(prompt_by_stdin: bool) -> Option<Keyboard> {
-    Keyboard::at_stdin().or_else(|| Keyboard::controlling().filter(|_| prompt_by_stdin))
+/// Where a person answers: stdin, or, if that is read for the prompt, the terminal that the process belongs to.
+fn keyboard(reads_stdin: bool) -> Option<Keyboard> {
+    Keyboard::at_stdin().or_else(|| Keyboard::controlling().filter(|_| reads_stdin))
 }
 
 /// What flags name and do not hold: texts in files, and the last session. Gives the answers.

@@ -26,6 +26,7 @@ mod relay;
 mod script;
 mod sources;
 mod stderr;
+pub mod stdin;
 pub mod tree;
 mod tty;
 mod writer;
@@ -232,10 +233,6 @@ pub fn run(setup: Setup) -> Ended {
     }
     let awaited = match setup.first {
         First::OnSource => None,
-        First::Ready(first) => {
-            session.inbound(*first);
-            None
-        }
         First::Awaited(work) => Some(work),
     };
     let started = signals.is_ok() && (session.finished || sources::start(setup.source, awaited, control_in).is_ok());

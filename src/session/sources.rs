@@ -34,8 +34,6 @@ pub enum Source {
 pub enum First {
     /// From the source, like all other messages.
     OnSource,
-    /// It is there.
-    Ready(Box<Inbound>),
     /// It is made in the thread that reads the source, before that reads anything: making it may take long, as with a
     /// prompt that comes by a pipe.
     Awaited(Awaited),

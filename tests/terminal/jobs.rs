@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use crate::codex::Codex;
-use crate::person::{CTRL_Z, Desk, LIMIT, Person};
+use crate::person::{CTRL_D, CTRL_Z, Desk, LIMIT, Person};
 use crate::support::agent::Script;
 use crate::support::procs;
 
@@ -260,4 +260,20 @@ fn a_terminal_that_stops_background_output_is_waited_for() {
     person.waits_for("Hello");
     person.waits_for("% ");
     leaves_the_shell(&mut person);
+}
+
+#[test]
+fn a_prompt_that_is_to_be_typed_waits_for_the_foreground() {
+    let mut person = at_a_shell(Codex::new().says("Thank you."));
+    person.types("\"$B\" adhoc --agent codex - &\n");
+    person.waits_for("bring the run to the foreground with fg");
+    the_shell_answers(&mut person);
+    person.types("fg\n");
+    person.waits_for("adhoc --agent codex -");
+    person.types("a task\n");
+    person.types(CTRL_D);
+    person.waits_for("Thank you.");
+    person.waits_for("% ");
+    leaves_the_shell(&mut person);
+    assert!(person.file("log/stdin").contains("\"a task\""), "{}", person.file("log/stdin"));
 }
