@@ -1,8 +1,8 @@
 //! An orchestrator as the peer of a run: JSON Lines on stdin and stdout, and one line on stderr for a failed run.
 
 use crate::engine::{Outgoing, Peer, Understood};
+use crate::io::inbox::RawLine;
 use crate::io::output::Chunk;
-use crate::io::stdin::RawLine;
 use crate::protocol::frame::{Stamper, stderr_line};
 use crate::protocol::inbound::{Inbound, Message, parse};
 use std::time::Instant;

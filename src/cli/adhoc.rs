@@ -104,7 +104,8 @@ pub(super) fn read(given: Vec<Given>, words: Vec<OsString>) -> Result<Adhoc, Wro
 
 /// Refuses flags that contradict each other.
 fn agrees(adhoc: &Adhoc) -> Result<(), Wrong> {
-    let stdin = adhoc.prompt_file.as_deref() == Some(Path::new("-")) || adhoc.words == ["-"];
+    let dashes = adhoc.words.iter().filter(|word| *word == "-").count();
+    let stdin = adhoc.prompt_file.as_deref() == Some(Path::new("-")) || dashes > 0;
     let answers = !adhoc.answers.is_empty() || adhoc.answers_file.is_some();
     let prompt = adhoc.prompt.is_some() || adhoc.prompt_file.is_some() || !adhoc.words.is_empty();
     let options = &adhoc.options;
@@ -122,6 +123,7 @@ fn agrees(adhoc: &Adhoc) -> Result<(), Wrong> {
             answers && options.interactive == Some(false),
             "Give answers or --headless, not both: a headless run asks nothing.",
         ),
+        (dashes > 1, "Give - once: it stands for stdin. To mean the sign itself, quote the prompt."),
         (stdin && adhoc.read_messages, "stdin cannot be both the prompt and, with --input jsonl, messages."),
     ];
     wrong.into_iter().find(|(is_wrong, _)| *is_wrong).map_or(Ok(()), |(_, why)| Err(why.into()))

@@ -7,8 +7,9 @@ use crate::cli::{Adhoc, Output};
 use crate::config::{self, Config, Loaded};
 use crate::engine::{Begin, DebugLog, Engine, Job, Peer, Report, Script, UNDELIVERED, dry_run};
 use crate::failure::{Code, EXIT_UNDELIVERED, Failure};
+use crate::io::inbox::Source;
 use crate::io::output::{diagnose, stdout_is_closed};
-use crate::io::stdin::Source;
+use crate::io::stdin;
 use crate::io::tty::Keyboard;
 use crate::json_lines::JsonLines;
 use crate::protocol::inbound::{Inbound, Message};
@@ -20,6 +21,10 @@ use crate::terminal::{Detail, Look, TerminalFront};
 use std::io::IsTerminal;
 use std::os::fd::AsFd;
 use std::os::unix::fs::FileTypeExt;
+
+/// What a person is told who is to type the prompt: in the foreground, and in the background.
+const TYPE: &str = "spektacular: type the prompt, and end it with Ctrl-D";
+const FETCH: &str = "spektacular: the prompt is to be typed: bring the run to the foreground with fg";
 
 /// Runs it; gives the exit code.
 pub fn run(adhoc: Adhoc) -> u8 {
@@ -123,17 +128,16 @@ fn start(options: Options) -> Inbound {
 fn cli(mut adhoc: Adhoc, loaded: Loaded) -> u8 {
     let dry_run = adhoc.dry_run;
     let prompt = Prompt::of(&adhoc).or_else(|| dry_run.then(Prompt::stand_in));
-    let prompt = prompt.or_else(|| (!std::io::stdin().is_terminal()).then_some(Prompt::Stdin));
+    let prompt = Prompt::with_piped(prompt, stdin::kind());
     let prompt = prompt.ok_or_else(|| "Give a prompt: spektacular adhoc \"what is to be done\".".to_owned());
-    let by_stdin = matches!(prompt, Ok(Prompt::Stdin));
-    let ready = look_up(&mut adhoc, &loaded.config).and_then(|script| Ok((script, prompt?.read()?)));
+    let ready = look_up(&mut adhoc, &loaded.config).and_then(|script| Ok((script, prompt?)));
     let (script, prompt) = match ready {
         Ok(ready) => ready,
         Err(message) => return complain(&Failure::new(Code::Usage, message)),
     };
     let look = look(&adhoc);
-    let keyboard = keyboard(by_stdin).filter(|_| look.person);
-    let typed = keyboard.as_ref().and_then(Keyboard::again);
+    let mut keyboard = keyboard(prompt.reads_stdin()).filter(|_| look.person);
+    let typed = keyboard.as_mut().and_then(Keyboard::keys);
     let mut peer = TerminalFront::new(look, keyboard, std::env::var("HOME").ok());
     let mut job = job(adhoc, loaded, script);
     let (defaults, _) = job.layers.under(Options::default());
@@ -142,17 +146,24 @@ fn cli(mut adhoc: Adhoc, loaded: Loaded) -> u8 {
     let source = typed.filter(|_| interactive).map_or(Source::Nothing, Source::Terminal);
     job.signal_source = CancelSource::Terminal;
     let options = Options {
-        prompt: Some(prompt),
         interactive: Some(interactive),
         // A person may be away, and reads along.
         question_timeout_s: defaults.question_timeout_s.or(Some(Seconds(limits::SECONDS))),
         progress: defaults.progress.or(Some(Level::Full)),
         ..Options::default()
     };
-    if dry_run {
-        return plan(Ok(options), job, Output::Cli, &mut peer);
+    if prompt.reads_stdin() && stdin::kind() == stdin::Kind::Terminal {
+        diagnose(if stdin::is_in_background() { FETCH } else { TYPE });
     }
-    job.begin = Begin::Ready(Box::new(start(options)));
+    let make = move || match prompt.read() {
+        Ok(text) => Ok(Options { prompt: Some(text), ..options }),
+        Err(message) => Err(Failure::new(Code::Usage, message)),
+    };
+    if dry_run {
+        return plan(make(), job, Output::Cli, &mut peer);
+    }
+    // Whoever writes it may take long, and signals are served meanwhile.
+    job.begin = Begin::Awaited(Box::new(move || make().map(start)));
     let last = Last::of(&job.layers, Options::default());
     let report = Engine::start(source).run(job, &mut peer);
     if !keep(last, &report) {
@@ -190,9 +201,9 @@ fn may_be_seen(stdout: &std::io::Stdout) -> bool {
     stdout.is_terminal() || kind.is_ok_and(|kind| kind.is_fifo() || kind.is_socket())
 }
 
-/// Where a person answers: stdin, or, if the prompt came by it, the terminal that the process belongs to.
-fn keyboard(prompt_by_stdin: bool) -> Option<Keyboard> {
-    Keyboard::at_stdin().or_else(|| Keyboard::controlling().filter(|_| prompt_by_stdin))
+/// Where a person answers: stdin, or, if that is read for the prompt, the terminal that the process belongs to.
+fn keyboard(reads_stdin: bool) -> Option<Keyboard> {
+    Keyboard::at_stdin().or_else(|| Keyboard::controlling().filter(|_| reads_stdin))
 }
 
 /// What flags name and do not hold: texts in files, and the last session. Gives the answers.

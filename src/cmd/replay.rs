@@ -149,7 +149,11 @@ impl Player {
             out = out.replace(&format!("\"{recorded}\""), &format!("\"{now}\""));
         }
         match &self.recorded_cwd {
-            Some(cwd) => out.replace(cwd.as_str(), &self.own_cwd),
+            Some(cwd) => {
+                // The root folder ends with its slash.
+                let inside = format!("{}/", self.own_cwd.trim_end_matches('/'));
+                out.replace(&format!("{cwd}/"), &inside).replace(cwd.as_str(), &self.own_cwd)
+            }
             None => out,
         }
     }

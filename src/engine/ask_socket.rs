@@ -10,6 +10,7 @@ use crate::agent::mcp::{Id, Out, Server};
 use crate::io::lines::{Framed, LineReader};
 use crate::io::output::write_whole;
 use crate::io::spawn_thread;
+use crate::process::myself;
 use crate::process::scratch::{SOCKET, remove_socket, socket_folder};
 use crate::process::tree;
 use crate::protocol::limits::TOOL_LINE_BYTES;
@@ -17,7 +18,6 @@ use crate::protocol::question::Ask;
 use crate::protocol::request::McpServer;
 use crossbeam_channel::{Receiver, Sender, TryRecvError, bounded};
 use std::collections::{BTreeMap, HashMap};
-use std::env;
 use std::io::{self, ErrorKind, Read};
 use std::net::Shutdown;
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -112,7 +112,7 @@ impl AskSocket {
 
     /// How the agent is to start the ask-server. `None`: this program's own file is not known.
     pub(crate) fn server(&self) -> Option<McpServer> {
-        let command = env::current_exe().ok().filter(|path| path.is_file())?.into_os_string().into_string().ok()?;
+        let command = myself::file()?.into_os_string().into_string().ok()?;
         let address = format!("{}:{}", self.nonce, self.folder.join(SOCKET).to_str()?);
         Some(McpServer {
             name: SERVER.into(),

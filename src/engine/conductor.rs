@@ -16,8 +16,8 @@ use super::tape::Tape;
 use crate::agent::registry::Layers;
 use crate::agent::{Launch, Line};
 use crate::failure::{Code, Failure};
+use crate::io::inbox::RawLine;
 use crate::io::output::Chunk;
-use crate::io::stdin::RawLine;
 use crate::protocol::inbound::{Inbound, Message, is_run_id};
 use crate::protocol::limits;
 use crate::protocol::outbound::{Json, Terminal};
@@ -276,6 +276,18 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
     /// What is new on a terminal, also because it has another size.
     pub(super) fn repaint(&mut self) {
         let chunk = self.peer.woken();
+        self.push(chunk);
+    }
+
+    /// Somebody pressed Enter while nothing was asked.
+    pub(super) fn pressed(&mut self) {
+        let chunk = self.peer.pressed();
+        self.push(chunk);
+    }
+
+    /// The terminal is ours again.
+    pub(super) fn fetched(&mut self) {
+        let chunk = self.peer.fetched();
         self.push(chunk);
     }
 

@@ -34,9 +34,9 @@ pub use prepare::redactor_here;
 pub use relay::relay;
 
 use crate::failure::{Code, EXIT_UNDELIVERED, Failure};
+use crate::io::inbox::{Inbox, Source};
 use crate::io::output::{Output, diagnose};
 use crate::io::signals::{self, Signal};
-use crate::io::stdin::{Inbox, Source};
 use crate::io::tty::LineModes;
 use crate::process::tree;
 use crate::run::{Ids, OnEof};
@@ -58,25 +58,32 @@ pub struct Engine {
     ids: Ids,
     random: String,
     /// The modes of terminals that carry JSON Lines, until the engine is dropped.
-    _modes: Option<LineModes>,
+    modes: Option<LineModes>,
 }
 
 impl Engine {
     /// Registers the signals, becomes the parent of orphans, and starts the writer. stdin is first read when a run
     /// listens. To be made once in a process.
     pub fn start(source: Source) -> Engine {
-        let modes = matches!(source, Source::Stdin).then(LineModes::switch);
+        let modes = matches!(source, Source::Stdin).then(LineModes::default);
         let signals = signals::listen().ok();
         tree::become_subreaper();
         let nonce = tree::nonce();
-        Engine {
+        let mut engine = Engine {
             inbox: Inbox::new(source),
             signals,
             output: Output::start(),
             ids: Ids::default(),
             random: nonce[..12.min(nonce.len())].to_owned(),
-            _modes: modes,
-        }
+            modes,
+        };
+        engine.switch_modes();
+        engine
+    }
+
+    /// Switches the modes of terminals that carry JSON Lines, where that was not possible before.
+    fn switch_modes(&mut self) {
+        self.modes.iter_mut().for_each(LineModes::switch);
     }
 
     /// Carries one run to its end. Everything that goes wrong is a body for the peer, or the exit code 74 where none

@@ -1,7 +1,7 @@
 //! The other side of a run: whoever sees its frames and answers its questions.
 
+use crate::io::inbox::RawLine;
 use crate::io::output::Chunk;
-use crate::io::stdin::RawLine;
 use crate::protocol::inbound::Inbound;
 use crate::protocol::outbound::Body;
 use std::time::{Instant, SystemTime};
@@ -49,6 +49,11 @@ pub trait Peer {
         Chunk::default()
     }
 
+    /// Somebody pressed Enter while nothing was asked: the cursor has moved.
+    fn pressed(&mut self) -> Chunk {
+        Chunk::default()
+    }
+
     /// When the peer has something new to show although nothing happens.
     fn wake_at(&self) -> Option<Instant> {
         None
@@ -67,6 +72,11 @@ pub trait Peer {
 
     /// Shows it again after the process was stopped, by Ctrl-Z or otherwise.
     fn back(&mut self) -> Chunk {
+        Chunk::default()
+    }
+
+    /// A shell brought the process to the foreground, perhaps without a stop before: shows what waited for that.
+    fn fetched(&mut self) -> Chunk {
         Chunk::default()
     }
 }
@@ -102,5 +112,13 @@ impl<P: Peer + ?Sized> Peer for &mut P {
 
     fn back(&mut self) -> Chunk {
         (**self).back()
+    }
+
+    fn pressed(&mut self) -> Chunk {
+        (**self).pressed()
+    }
+
+    fn fetched(&mut self) -> Chunk {
+        (**self).fetched()
     }
 }

@@ -9,10 +9,11 @@ use super::peer::Peer;
 use super::{Engine, no_thread};
 use crate::agent::Line;
 use crate::failure::Failure;
+use crate::io::inbox::Heard;
 use crate::io::output::{Order, Written, write_now};
 use crate::io::signals::Signal;
 use crate::io::spawn_thread;
-use crate::io::stdin::Heard;
+use crate::io::tty::LineModes;
 use crate::process::child::{AgentOutput, ProcessEvent};
 use crate::protocol::inbound::Inbound;
 use crate::run::Event;
@@ -218,6 +219,11 @@ impl<'e, 'p> RunLoop<'e, 'p> {
                 self.controls_in_row += 1;
                 self.conductor.hear(&line, at);
             }
+            Wake::Input(Heard::Pressed) => self.conductor.pressed(),
+            Wake::Input(Heard::Foreground) => {
+                self.engine.switch_modes();
+                self.conductor.fetched();
+            }
             Wake::Input(Heard::Closed) => self.engine.inbox.closed = true,
             Wake::Ask(event) => {
                 let outcomes = self.conductor.machine().asking().map(|socket| socket.hear(event));
@@ -237,10 +243,20 @@ impl<'e, 'p> RunLoop<'e, 'p> {
             Signal::Stop(number) => self.conductor.signalled(number),
             Signal::Suspend => {
                 let leave = self.conductor.leave();
-                self.conductor.machine().suspend(|| write_now(&leave));
+                let modes = &mut self.engine.modes;
+                self.conductor.machine().suspend(|| {
+                    write_now(&leave);
+                    modes.iter_mut().for_each(LineModes::restore);
+                });
             }
-            Signal::Continued => self.conductor.continued(),
-            Signal::Resized => self.conductor.repaint(),
+            Signal::Continued => {
+                self.engine.switch_modes();
+                self.conductor.continued();
+            }
+            Signal::Resized => {
+                self.engine.switch_modes();
+                self.conductor.repaint();
+            }
             Signal::Child => self.conductor.machine().reap_orphans(),
         }
     }

@@ -217,14 +217,18 @@ pub const COMMANDS: &[Command] = &[
         about: "run one task through a coding agent",
         flags: ADHOC,
         words: Offers::Nothing,
-        more: "The prompt is the words, or comes from stdin with -, or by --prompt or --prompt-file.\n\
-               The agent's text is on stdout, all else on stderr. On a terminal it asks.\n\
+        more: "The prompt is the words, or comes by --prompt or --prompt-file.\n\
+               A pipe or a file on stdin goes behind it, fenced. A - among the words says where; alone it is all of it.\n\
+               Without a - a pipe must begin within 5 s and end within 10 min. No other kind of stdin is read.\n\
+               Add </dev/null where stdin is not for the run: in a loop that reads it, or where it stays open.\n\
+               The agent's text is on stdout, all else on stderr. On a terminal it asks; in the background, after fg.\n\
                With --output json it speaks the protocol: see `spektacular protocol`.\n\
                Without a prompt it then waits for a run.start on stdin; with one it reads stdin only with --input jsonl.\n\
                A flag that names a field of run.start sets its default. `config` sets lasting ones.",
         examples: &[
             ("spektacular adhoc \"fix the failing test\"", "run the task, and ask before anything is changed"),
-            ("git diff | spektacular adhoc -", "the prompt comes by a pipe"),
+            ("git diff | spektacular adhoc \"review this\"", "give it something to work on"),
+            ("spektacular adhoc \"Explain this error:\" - \"in one line\" <error.log", "say where that goes"),
             ("spektacular adhoc --agent demo \"say hello\"", "try it without an agent, a key or a network"),
             (
                 "spektacular adhoc --permissions 'read=allow,edit=allow,*=ask' \"tidy up\"",

@@ -2,6 +2,8 @@
 //!
 //! Nothing here knows a run. Reader threads only move bytes into channels; all state is the loop's.
 
+pub mod inbox;
+pub mod keys;
 pub mod lines;
 pub mod output;
 pub mod signals;

@@ -2,6 +2,7 @@
 
 use super::lines::wait;
 use super::spawn_thread;
+use super::tty::takes_output;
 use crate::clean::one_line;
 use crate::failure::EXIT_UNDELIVERED;
 use crossbeam_channel::{Receiver, Sender, bounded};
@@ -9,6 +10,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::fs::File;
 use std::io::{self, ErrorKind, Write};
 use std::os::fd::AsFd;
+use std::thread;
+use std::time::Duration;
 
 /// What is to be written, each as one write.
 #[derive(Debug, Default)]
@@ -90,6 +93,10 @@ fn carry_out(orders: &Receiver<Order>, done: &Sender<Written>) {
             }
         };
         write_stderr(err.as_mut(), &chunk.before);
+        // Like a reader that does not read: nothing else in the program waits for it.
+        while !chunk.out.is_empty() && out.as_ref().is_some_and(|out| !takes_output(out)) {
+            thread::sleep(LOOK_AGAIN);
+        }
         if !lost && !chunk.out.is_empty() && out.as_mut().is_none_or(|out| write_whole(out, &chunk.out).is_err()) {
             lost = true;
             let _ = done.send(Written::Lost);
@@ -118,6 +125,8 @@ pub fn stdout_is_closed() -> bool {
     null && flags.is_some_and(|flags| flags.ends_with('2'))
 }
 
+/// How long until a terminal that takes nothing from the background is looked at again.
+const LOOK_AGAIN: Duration = Duration::from_millis(250);
 /// How long a stderr that nobody reads is waited for.
 const STDERR_WAIT: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 /// What a pipe takes at once when it is writable at all (POSIX PIPE_BUF on Linux).
@@ -127,7 +136,8 @@ const PIPE_BUF: usize = 4096;
 fn write_stderr(err: Option<&mut File>, bytes: &[u8]) {
     let Some(err) = err else { return };
     for part in bytes.chunks(PIPE_BUF) {
-        let ready = poll(&mut [PollFd::new(err, PollFlags::OUT)], Some(&STDERR_WAIT)).is_ok_and(|ready| ready > 0);
+        let ready = takes_output(&err)
+            && poll(&mut [PollFd::new(err, PollFlags::OUT)], Some(&STDERR_WAIT)).is_ok_and(|ready| ready > 0);
         if !ready || write_whole(err, part).is_err() {
             return;
         }

@@ -2,8 +2,10 @@
 
 use super::spawn_thread;
 use crossbeam_channel::{Receiver, bounded};
-use signal_hook::consts::{SIGCHLD, SIGCONT, SIGHUP, SIGINT, SIGKILL, SIGTERM, SIGTSTP, SIGWINCH};
+use signal_hook::consts::{SIGCHLD, SIGCONT, SIGHUP, SIGINT, SIGKILL, SIGTERM, SIGTSTP, SIGTTIN, SIGTTOU, SIGWINCH};
 use signal_hook::iterator::Signals;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::{io, thread};
 
 /// A signal that a run reacts to.
@@ -22,14 +24,21 @@ pub(crate) enum Signal {
 }
 
 /// Starts the thread that hears signals. A signal that was ignored when the process started stays ignored. Signals
-/// that nobody has taken yet wait in the channel; the kernel merges those of one kind.
+/// that nobody has taken yet wait in the channel; the kernel merges those of one kind. From here on nothing that happens
+/// at a terminal stops this process but Ctrl-Z.
 ///
 /// # Errors
 /// The system's, where the signals cannot be registered or no thread can be started.
 pub(crate) fn listen() -> io::Result<Receiver<Signal>> {
     let ignored = ignored_signals();
-    let wanted = [SIGINT, SIGTERM, SIGHUP, SIGTSTP].into_iter().filter(|s| ignored & (1 << (s - 1)) == 0);
+    let is_free = |signal: &i32| ignored & (1 << (signal - 1)) == 0;
+    let wanted = [SIGINT, SIGTERM, SIGHUP, SIGTSTP].into_iter().filter(is_free);
     let mut signals = Signals::new(wanted.chain([SIGCHLD, SIGCONT, SIGWINCH]))?;
+    // These two go to the whole group, also when another process of a pipeline reads the terminal from the background.
+    // A handler is all that is needed, and unlike an ignored signal it is not inherited.
+    for signal in [SIGTTIN, SIGTTOU].into_iter().filter(is_free) {
+        signal_hook::flag::register(signal, Arc::new(AtomicBool::new(false)))?;
+    }
     let (signal_in, signal) = bounded(16);
     spawn_thread("signals", move || {
         for number in signals.forever() {

@@ -1,172 +1,163 @@
-//! stdin: one thread, as long as the process lives, that pushes raw lines. It knows no message.
+//! stdin as a text: the prompt, or what goes with it. A stdin that was asked for is waited for; one that is only there
+//! may be open and silent for ever, as hosts leave it that start a program by pipes, so it has limits.
 
-use super::lines::{Framed, LineReader};
-use super::spawn_thread;
-use super::tty::Keyboard;
-use crate::protocol::limits::INBOUND_LINE_BYTES;
-use crossbeam_channel::{Receiver, Sender, bounded, never};
+use super::keys::{Keys, Ready};
+use super::tty;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use std::fs::File;
 use std::io::{self, ErrorKind, IsTerminal, Read};
-use std::os::fd::{AsFd, BorrowedFd};
-use std::time::Instant;
+use std::os::fd::AsFd;
+use std::os::unix::fs::FileTypeExt;
+use std::time::{Duration, Instant};
 
-/// Lines that wait to be heard, at most.
-const LINES_WAITING: usize = 64;
+/// How long a stdin that nobody asked for is waited for.
+pub const LIMITS: Limits = Limits { first: Duration::from_secs(5), whole: Duration::from_secs(600) };
+/// The longest single wait. Time in which this process is stopped counts as no more than one of them.
+const SLICE: Duration = Duration::from_millis(250);
 
-/// Where input comes from.
-#[derive(Debug)]
-pub enum Source {
-    /// Lines on stdin.
-    Stdin,
-    /// A person who types at a terminal.
-    Terminal(Keyboard),
-    /// Nowhere: stdin is not read.
-    Nothing,
+/// How long is waited.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// For its first byte.
+    pub first: Duration,
+    /// Altogether.
+    pub whole: Duration,
 }
 
-/// One piece of input as it was read, not interpreted.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum RawLine {
-    /// A line, without its LF.
-    Whole(Vec<u8>),
-    /// The bytes after the last LF.
-    Unended(Vec<u8>),
-    /// A line longer than [`INBOUND_LINE_BYTES`]; the reader skipped it.
-    TooLong,
-    /// Ctrl-D at a terminal. More may follow.
-    CtrlD,
+/// What stdin is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Somebody types there.
+    Terminal,
+    /// A pipe or a regular file: somebody put it there for this program, or for whatever reads it first.
+    Piped,
+    /// A socket, `/dev/null` or another device, a directory; also one that is closed, which std opens as `/dev/null`.
+    Other,
 }
 
-/// What the thread that reads stdin pushes.
-#[derive(Debug)]
-pub(crate) enum Heard {
-    /// A line, and when it was read.
-    Line(RawLine, Instant),
-    /// Nothing more will come.
-    Closed,
+/// Why stdin is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wish {
+    /// The command line names it: it is waited for, as long as it takes.
+    Asked,
+    /// It is there: [`LIMITS`] hold.
+    Offered,
 }
 
-/// The process's input. Lines that no run has taken yet wait here for the next one.
-#[derive(Debug)]
-pub(crate) struct Inbox {
-    state: State,
-    /// Whether the end was heard. It holds for every later run too.
-    pub(crate) closed: bool,
+/// Why there is no text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Problem {
+    /// Nothing came within the first limit.
+    Silent,
+    /// It did not end within the other.
+    Endless,
+    /// Another error, or one of std's for what was read.
+    Io(ErrorKind),
 }
 
-#[derive(Debug)]
-enum State {
-    /// The thread starts when a run is ready to listen: before that somebody may read a prompt from stdin.
-    Unread(Source),
-    Open(Receiver<Heard>),
-}
-
-impl Inbox {
-    pub(crate) fn new(source: Source) -> Inbox {
-        Inbox { closed: matches!(source, Source::Nothing), state: State::Unread(source) }
+/// Looks what stdin is, without reading it.
+pub fn kind() -> Kind {
+    let stdin = io::stdin();
+    if stdin.is_terminal() {
+        return Kind::Terminal;
     }
-
-    /// Starts the reading thread, unless it runs. The thread is never joined: nothing can wake it from a read.
-    ///
-    /// # Errors
-    /// The system's, where no thread can be started.
-    pub(crate) fn open(&mut self) -> io::Result<()> {
-        let State::Unread(source) = &mut self.state else { return Ok(()) };
-        let (heard_in, heard) = bounded(LINES_WAITING);
-        match std::mem::replace(source, Source::Nothing) {
-            Source::Nothing => {}
-            Source::Stdin => spawn_thread("stdin", move || read_stdin(&heard_in))?,
-            Source::Terminal(keyboard) => spawn_thread("stdin", move || read_terminal(keyboard, &heard_in))?,
-        }
-        self.state = State::Open(heard);
-        Ok(())
-    }
-
-    /// Ready when there is input. Never, before [`Inbox::open`] and after the end.
-    pub(crate) fn heard(&self) -> Receiver<Heard> {
-        match &self.state {
-            State::Open(heard) if !self.closed => heard.clone(),
-            State::Open(_) | State::Unread(_) => never(),
-        }
+    let file = stdin.as_fd().try_clone_to_owned().map(File::from).and_then(|file| file.metadata());
+    match file.map(|meta| meta.file_type()) {
+        Ok(kind) if kind.is_fifo() || kind.is_file() => Kind::Piped,
+        Ok(_) | Err(_) => Kind::Other,
     }
 }
 
-fn read_stdin(heard: &Sender<Heard>) {
-    let stdin = Typing { stdin: io::stdin(), terminal: io::stdin().is_terminal(), ended: false };
-    let mut lines = LineReader::new(stdin, INBOUND_LINE_BYTES);
-    while let Some(framed) = lines.next() {
-        if heard.send(Heard::Line(raw(framed), Instant::now())).is_err() {
-            return;
+/// Whether stdin is a terminal that another process group has: to read it, this one must be brought to the foreground.
+pub fn is_in_background() -> bool {
+    !tty::in_front(io::stdin())
+}
+
+/// Reads stdin to its end, at most so many bytes and one more.
+///
+/// # Errors
+/// See [`Problem`]; of the limits of time only where `wish` has them.
+pub fn read(wish: Wish, bytes: u64) -> Result<String, Problem> {
+    let mut text = Vec::new();
+    let io = |error: io::Error| Problem::Io(error.kind());
+    match tty::stdin() {
+        Some(terminal) => _ = Typed(Keys::always(terminal)).take(bytes + 1).read_to_end(&mut text).map_err(io)?,
+        None => {
+            let stdin = io::stdin().as_fd().try_clone_to_owned().map(File::from).map_err(io)?;
+            read_piped(stdin, (wish == Wish::Offered).then_some(LIMITS), bytes, &mut text)?;
         }
     }
-    let _ = heard.send(Heard::Closed);
-}
-
-fn raw(framed: Framed) -> RawLine {
-    match framed {
-        Framed::Line(line) => RawLine::Whole(line),
-        Framed::Rest(rest) => RawLine::Unended(rest),
-        Framed::TooLong => RawLine::TooLong,
+    if text.len() as u64 > bytes {
+        return Err(Problem::Io(ErrorKind::FileTooLarge));
     }
+    String::from_utf8(text).map_err(|_| Problem::Io(ErrorKind::InvalidData))
 }
 
-/// stdin. On a terminal without line mode Ctrl-D is a byte like any other, and still means the end.
-struct Typing {
-    stdin: io::Stdin,
-    terminal: bool,
-    ended: bool,
+fn read_piped(mut stdin: File, limits: Option<Limits>, bytes: u64, text: &mut Vec<u8>) -> Result<(), Problem> {
+    let slice = Timespec::try_from(SLICE).ok();
+    let mut waited = Duration::ZERO;
+    let mut buffer = vec![0; 64 << 10];
+    while text.len() as u64 <= bytes {
+        let began = Instant::now();
+        let ready = poll(&mut [PollFd::new(&stdin, PollFlags::IN)], slice.as_ref()).is_ok_and(|ready| ready > 0);
+        waited += began.elapsed().min(SLICE);
+        match limits {
+            Some(limits) if !ready && text.is_empty() && waited >= limits.first => return Err(Problem::Silent),
+            Some(limits) if waited >= limits.whole => return Err(Problem::Endless),
+            _ if !ready => continue,
+            _ => {}
+        }
+        match stdin.read(&mut buffer) {
+            Ok(0) => return Ok(()),
+            Ok(count) => text.extend_from_slice(&buffer[..count]),
+            // Some hosts leave a pipe non-blocking.
+            Err(error) if matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::WouldBlock) => {}
+            Err(error) => return Err(Problem::Io(error.kind())),
+        }
+    }
+    Ok(())
 }
 
-impl Read for Typing {
+/// A terminal on which somebody types to the end, Ctrl-D.
+struct Typed(Keys);
+
+impl Read for Typed {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        const CTRL_D: u8 = 4;
-        if self.ended {
-            return Ok(0);
-        }
-        let count = self.stdin.read(buffer)?;
-        let end = buffer[..count].iter().position(|byte| *byte == CTRL_D).filter(|_| self.terminal);
-        self.ended = end.is_some();
-        Ok(end.unwrap_or(count))
-    }
-}
-
-impl AsFd for Typing {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.stdin.as_fd()
-    }
-}
-
-fn read_terminal(keyboard: Keyboard, heard: &Sender<Heard>) {
-    let mut lines = LineReader::new(Watched { keyboard, failed: false }, INBOUND_LINE_BYTES);
-    loop {
-        let line = match lines.next() {
-            Some(framed) => raw(framed),
-            None if lines.source().failed || lines.source().keyboard.is_gone() => break,
-            None => RawLine::CtrlD,
-        };
-        if heard.send(Heard::Line(line, Instant::now())).is_err() {
-            return;
+        loop {
+            if self.0.wait()? != Ready::Input {
+                continue;
+            }
+            match self.0.read(buffer) {
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+                read => return read,
+            }
         }
     }
-    let _ = heard.send(Heard::Closed);
 }
 
-/// A keyboard that tells an error from Ctrl-D: after an error nothing more can be read.
-struct Watched {
-    keyboard: Keyboard,
-    failed: bool,
-}
+#[cfg(test)]
+mod tests {
+    use super::{Limits, Problem, read_piped};
+    use std::fs::File;
+    use std::io::Write;
+    use std::os::fd::OwnedFd;
+    use std::time::Duration;
 
-impl Read for Watched {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let read = self.keyboard.read(buffer);
-        let passing = |error: &io::Error| matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::WouldBlock);
-        self.failed |= read.as_ref().is_err_and(|error| !passing(error));
-        read
+    /// What comes of a pipe that stays open.
+    fn open_pipe(said: &[u8], first: u64, whole: u64) -> (Result<(), Problem>, Vec<u8>) {
+        let (reader, mut writer) = std::io::pipe().unwrap();
+        writer.write_all(said).unwrap();
+        let limits = Limits { first: Duration::from_millis(first), whole: Duration::from_millis(whole) };
+        let mut text = Vec::new();
+        let read = read_piped(File::from(OwnedFd::from(reader)), Some(limits), 4, &mut text);
+        (read, text)
     }
-}
 
-impl AsFd for Watched {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.keyboard.as_fd()
+    #[test]
+    fn a_pipe_that_stays_open_ends_by_a_limit() {
+        assert_eq!(open_pipe(b"", 300, 10_000).0, Err(Problem::Silent));
+        assert_eq!(open_pipe(b"abc", 10_000, 300), (Err(Problem::Endless), b"abc".to_vec()));
+        // Longer than it may be: nothing more is waited for.
+        assert_eq!(open_pipe(b"abcde", 10_000, 10_000), (Ok(()), b"abcde".to_vec()));
     }
 }

@@ -1,85 +1,120 @@
 //! Terminals: one that carries JSON Lines, one that a person types at, and how wide the one is that shows a run.
+//!
+//! To change a terminal's modes or to throw its input away from the background raises SIGTTOU, which would stop the whole
+//! process group; so each of that is done in the foreground or not at all.
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use super::keys::{Gate, Keys};
+use rustix::io::{Errno, ioctl_fionbio};
+use rustix::process::getpgrp;
 use rustix::termios::{
     InputModes, LocalModes, OptionalActions, OutputModes, QueueSelector, SpecialCodeIndex, Termios, tcflush, tcgetattr,
-    tcgetwinsize, tcsetattr,
+    tcgetpgrp, tcgetwinsize, tcsetattr,
 };
 use std::fs::File;
-use std::io::{self, IsTerminal, Read};
+use std::io::{self, IsTerminal};
 use std::os::fd::{AsFd, BorrowedFd};
+
+/// Whether this process may read this terminal and change it: its group is the terminal's foreground group. True also of
+/// a terminal that does not control this process, and of what is none: no signal comes from those.
+pub(super) fn in_front(terminal: impl AsFd) -> bool {
+    tcgetpgrp(terminal).map_or(true, |group| group == getpgrp())
+}
+
+/// Whether this process may write on the terminal that stderr is, if it is one, without disturbing another's screen.
+pub fn is_in_front() -> bool {
+    in_front(io::stderr())
+}
+
+/// Whether output to this terminal, if it is one, goes through. With `tostop` one from the background raises SIGTTOU
+/// again and again.
+pub(super) fn takes_output(terminal: impl AsFd) -> bool {
+    in_front(&terminal) || tcgetattr(&terminal).is_ok_and(|modes| !modes.local_modes.contains(LocalModes::TOSTOP))
+}
 
 /// A terminal that a person types at.
 #[derive(Debug)]
-pub struct Keyboard(File);
+pub struct Keyboard {
+    terminal: File,
+    gate: Option<Gate>,
+}
 
 impl Keyboard {
     /// stdin, if that is a terminal.
     pub fn at_stdin() -> Option<Keyboard> {
-        let stdin = io::stdin();
-        let own = stdin.as_fd().try_clone_to_owned().ok().filter(|_| stdin.is_terminal());
-        own.map(|fd| Keyboard(File::from(fd)))
+        stdin().map(|terminal| Keyboard { terminal, gate: None })
     }
 
     /// The terminal that this process belongs to, for where stdin is something else.
     pub fn controlling() -> Option<Keyboard> {
-        File::options().read(true).write(true).open("/dev/tty").ok().map(Keyboard)
+        controlling().map(|terminal| Keyboard { terminal, gate: None })
     }
 
-    /// The same terminal once more. `None`: there is no descriptor left.
-    pub fn again(&self) -> Option<Keyboard> {
-        self.0.try_clone().ok().map(Keyboard)
+    /// What is typed at it while [`Keyboard::listen`] holds. `None`: there is no descriptor left.
+    pub fn keys(&mut self) -> Option<Keys> {
+        let (keys, gate) = Keys::gated(self.terminal.try_clone().ok()?)?;
+        self.gate = Some(gate);
+        Some(keys)
+    }
+
+    /// What is typed is read from now on, as soon as the terminal is ours, or not any more.
+    pub fn listen(&self, listen: bool) {
+        self.gate.iter().for_each(|gate| gate.set(listen));
+    }
+
+    /// Whether the terminal is ours.
+    pub fn is_in_front(&self) -> bool {
+        in_front(&self.terminal)
     }
 
     /// Throws away what was typed and not read yet, also half a line.
     pub fn forget(&self) {
-        let _ = tcflush(&self.0, QueueSelector::IFlush);
+        if self.is_in_front() {
+            let _ = tcflush(&self.terminal, QueueSelector::IFlush);
+        }
     }
 
-    /// Stops the echo, as long as what comes back is kept.
+    /// Stops the echo, as long as what comes back is kept. `None`: this terminal cannot, or is another's now.
     pub fn hide(&self) -> Option<Hidden> {
-        let old = tcgetattr(&self.0).ok()?;
-        let terminal = self.again()?;
+        let old = tcgetattr(&self.terminal).ok().filter(|_| self.is_in_front())?;
+        let terminal = self.terminal.try_clone().ok()?;
         let mut new = old.clone();
         new.local_modes -= LocalModes::ECHO;
         new.local_modes |= LocalModes::ECHONL;
         // The one key that ends a process without a word: the echo would stay off.
         new.special_codes[SpecialCodeIndex::VQUIT] = 0;
-        tcsetattr(&self.0, OptionalActions::Flush, &new).ok()?;
+        tcsetattr(&self.terminal, OptionalActions::Flush, &new).ok()?;
         Some(Hidden { terminal, old })
     }
-
-    /// Whether there is nobody at it any more. An end of input is only Ctrl-D.
-    pub(crate) fn is_gone(&self) -> bool {
-        let mut fds = [PollFd::new(&self.0, PollFlags::empty())];
-        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
-        poll(&mut fds, Some(&now)).is_err() || !fds[0].revents().is_empty()
-    }
 }
 
-impl Read for Keyboard {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.0.read(buffer)
-    }
+/// stdin, if that is a terminal. The one that controls this process is opened anew: only then may it be non-blocking,
+/// which others who have stdin would not expect.
+pub(super) fn stdin() -> Option<File> {
+    let stdin = io::stdin();
+    let is_ours = || !matches!(tcgetpgrp(&stdin), Err(Errno::NOTTY));
+    let own = || stdin.as_fd().try_clone_to_owned().ok().map(File::from);
+    stdin.is_terminal().then(|| is_ours().then(controlling).flatten().or_else(own)).flatten()
 }
 
-impl AsFd for Keyboard {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.0.as_fd()
-    }
+fn controlling() -> Option<File> {
+    let terminal = File::options().read(true).write(true).open("/dev/tty").ok()?;
+    ioctl_fionbio(&terminal, true).ok()?;
+    Some(terminal)
 }
 
 /// A terminal without echo; dropping it brings the echo back.
 #[derive(Debug)]
 pub struct Hidden {
-    terminal: Keyboard,
+    terminal: File,
     old: Termios,
 }
 
 impl Drop for Hidden {
     fn drop(&mut self) {
-        // Half a secret is not for whoever reads this terminal next.
-        let _ = tcsetattr(&self.terminal, OptionalActions::Flush, &self.old);
+        if in_front(&self.terminal) {
+            // Half a secret is not for whoever reads this terminal next.
+            let _ = tcsetattr(&self.terminal, OptionalActions::Flush, &self.old);
+        }
     }
 }
 
@@ -92,21 +127,24 @@ pub fn columns() -> usize {
 /// Terminals that carry JSON Lines, for hosts that can write to a program only through one. A terminal cuts a line at
 /// 4,096 bytes, echoes it into the output and ends lines with CR LF; all three are switched off. Dropping this switches
 /// them back.
+#[derive(Default)]
 pub(crate) struct LineModes(Vec<(Which, Termios)>);
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Which {
     Stdin,
     Stdout,
 }
 
 impl LineModes {
-    /// Switches stdin and stdout, each if it is a terminal.
-    pub(crate) fn switch() -> LineModes {
-        let mut kept = Vec::new();
+    /// Switches stdin and stdout, each if it is a terminal in whose foreground we are. Does nothing the second time.
+    pub(crate) fn switch(&mut self) {
         for which in [Which::Stdin, Which::Stdout] {
+            if self.0.iter().any(|(switched, _)| *switched == which) {
+                continue;
+            }
             with(which, |fd| {
-                let Ok(old) = tcgetattr(fd) else { return };
+                let Some(old) = tcgetattr(fd).ok().filter(|_| in_front(fd)) else { return };
                 let mut new = old.clone();
                 match which {
                     // ISIG stays: Ctrl-C is still a signal.
@@ -117,22 +155,28 @@ impl LineModes {
                     Which::Stdout => new.output_modes -= OutputModes::OPOST,
                 }
                 if tcsetattr(fd, OptionalActions::Now, &new).is_ok() {
-                    kept.push((which, old));
+                    self.0.push((which, old));
                 }
             });
         }
-        LineModes(kept)
+    }
+
+    /// Switches them back.
+    pub(crate) fn restore(&mut self) {
+        // The last switch first: both may be the same terminal.
+        while let Some((which, old)) = self.0.pop() {
+            with(which, |fd| {
+                if in_front(fd) {
+                    let _ = tcsetattr(fd, OptionalActions::Now, &old);
+                }
+            });
+        }
     }
 }
 
 impl Drop for LineModes {
     fn drop(&mut self) {
-        // The last switch first: both may be the same terminal.
-        while let Some((which, old)) = self.0.pop() {
-            with(which, |fd| {
-                let _ = tcsetattr(fd, OptionalActions::Now, &old);
-            });
-        }
+        self.restore();
     }
 }
 
@@ -160,15 +204,16 @@ mod tests {
         let name = ptsname(&master, Vec::new()).unwrap();
         let terminal = open(name, OFlags::RDWR | OFlags::NOCTTY, Mode::empty()).unwrap();
         let echo = || tcgetattr(&master).unwrap().local_modes.contains(LocalModes::ECHO);
-        let keyboard = Keyboard(File::from(terminal));
+        let mut keyboard = Keyboard { terminal: File::from(terminal), gate: None };
+        let keys = keyboard.keys().unwrap();
         let ended = catch_unwind(AssertUnwindSafe(|| {
             let _hidden = keyboard.hide().unwrap();
             assert!(!echo());
             std::panic::resume_unwind(Box::new("a fault"));
         }));
         assert!(ended.is_err() && echo());
-        assert!(!keyboard.is_gone());
+        assert!(!keys.is_gone());
         drop(master);
-        assert!(keyboard.is_gone());
+        assert!(keys.is_gone());
     }
 }

@@ -4,6 +4,7 @@
 //! nonce is written into our own clone of each pipe. Pipes keep their order, so a reader that meets the line has
 //! read everything. Waiting for the end of the pipe instead would wait for any process that still holds it.
 
+use super::myself;
 use super::tree::{MARKER, Swept, Tree, marker_value, wait_without_reaping};
 use crate::agent::{Launch, Program};
 use crate::failure::{Code, Failure};
@@ -66,11 +67,6 @@ pub(crate) struct AgentProcess {
     pub(crate) process: Receiver<ProcessEvent>,
 }
 
-/// Our own program: for the demo, which replays a recording.
-fn myself() -> PathBuf {
-    PathBuf::from("/proc/self/exe")
-}
-
 impl AgentProcess {
     /// Starts the agent. Errors: everything that keeps it from running, in words that say what to do.
     pub(crate) fn spawn(
@@ -81,8 +77,10 @@ impl AgentProcess {
         mirror: bool,
     ) -> Result<AgentProcess, Failure> {
         let environment = environment(launch, settings, nonce);
-        let program = resolve(&launch.program, &environment, &settings.cwd)
-            .ok_or_else(|| not_found(launch.install.as_deref()))?;
+        let program = resolve(&launch.program, &environment, &settings.cwd).ok_or_else(|| match launch.program {
+            Program::Myself => myself::not_found(),
+            Program::Command(_) => not_found(launch.install.as_deref()),
+        })?;
         let (out, our_out) = pipe()?;
         let (err, our_err) = pipe()?;
         let mut command = Command::new(&program);
@@ -235,7 +233,7 @@ pub(crate) fn environment(launch: &Launch, settings: &Settings, nonce: &str) -> 
 /// The program as an absolute path, found on the PATH that the agent will have.
 pub(crate) fn resolve(program: &Program, environment: &BTreeMap<OsString, OsString>, cwd: &Path) -> Option<PathBuf> {
     let name = match program {
-        Program::Myself => return Some(myself()),
+        Program::Myself => return myself::program(),
         Program::Command(name) => name,
     };
     if name.contains('/') {

@@ -7,15 +7,15 @@
 
 use std::collections::HashSet;
 use std::env;
-use std::ffi::{OsStr, OsString};
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf, absolute};
+use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use super::info::{Id, proc_is_ours, start_time};
+use super::myself;
 use super::scratch;
 use super::tree::{Signal, Tree};
 
@@ -49,14 +49,8 @@ impl Guard {
         if !proc_is_ours() {
             return Err("no guard: /proc is not mounted or not that of this PID namespace".into());
         }
-        let mut reason = "this program's file was not found".to_owned();
-        for program in own_paths(env::args_os().next(), env::var_os("PATH")) {
-            match spawn(&program, nonce, folder) {
-                Ok(guard) => return Ok(guard),
-                Err(error) => reason = error.to_string(),
-            }
-        }
-        Err(format!("no guard: {reason}"))
+        let program = myself::program().ok_or("no guard: this program's file was not found")?;
+        spawn(&program, nonce, folder).map_err(|error| format!("no guard: {error}"))
     }
 
     /// The guard's own pid, to be spared by the sweep.
@@ -99,28 +93,6 @@ fn spawn(program: &Path, nonce: &str, folder: Option<&Path>) -> io::Result<Guard
         Some(stdin) => Ok(Guard { child, stdin }),
         None => Err(ErrorKind::BrokenPipe.into()),
     }
-}
-
-/// Where this program's file may be, the best first. The link in `/proc` also works when the file was
-/// replaced or removed.
-fn own_paths(first_argument: Option<OsString>, path: Option<OsString>) -> Vec<PathBuf> {
-    let mut paths = vec![PathBuf::from("/proc/self/exe")];
-    let Some(name) = first_argument.filter(|name| !name.is_empty()) else {
-        return paths;
-    };
-    if name.as_encoded_bytes().contains(&b'/') {
-        // Absolute, because the guard starts in another directory.
-        paths.extend(absolute(&name));
-    } else {
-        paths.extend(on_path(&name, path));
-    }
-    paths
-}
-
-fn on_path(name: &OsStr, path: Option<OsString>) -> Option<PathBuf> {
-    let path = path?;
-    let mut files = env::split_paths(&path).filter_map(|dir| absolute(dir.join(name)).ok());
-    files.find(|file| file.is_file())
 }
 
 /// The guard's main: reads `leader PID STARTTIME` and `done` from `stdin`. At the end of `stdin`
@@ -197,8 +169,7 @@ fn end_tree(nonce: String, leader: Option<Id>) -> i32 {
 
 #[cfg(test)]
 mod tests {
-    use super::{Farewell, listen, own_paths};
-    use std::path::PathBuf;
+    use super::{Farewell, listen};
 
     #[test]
     fn only_a_whole_done_line_dismisses() {
@@ -230,16 +201,5 @@ undone
         );
         let long = [b"x".repeat(10_000), b"\nleader 8 1\n".to_vec()].concat();
         assert_eq!(listen(&long[..]), end(Some((8, 1))));
-    }
-
-    #[test]
-    fn the_program_is_also_found_by_its_first_argument() {
-        let paths = |name: &str, path: &str| own_paths(Some(name.into()), Some(path.into()));
-        let link = PathBuf::from("/proc/self/exe");
-        assert_eq!(paths("/opt/x", ""), [link.clone(), PathBuf::from("/opt/x")]);
-        assert!(paths("./x", "")[1].is_absolute());
-        assert_eq!(paths("sh", "/nowhere:/bin"), [link.clone(), PathBuf::from("/bin/sh")]);
-        assert_eq!(paths("no-such-program", "/bin").len(), 1);
-        assert_eq!(own_paths(None, None), [link]);
     }
 }

@@ -8,6 +8,7 @@ pub mod git;
 pub mod guard;
 pub mod handover;
 mod info;
+pub(crate) mod myself;
 pub mod query;
 pub mod scratch;
 pub mod tree;

@@ -3,6 +3,7 @@
 
 use super::child::{environment_over, resolve};
 use super::info::to_pid;
+use super::myself;
 use super::tree::{self, MARKER, Signal, Tree, marker_value, wait_without_reaping};
 use crate::agent::{Base, Program};
 use std::ffi::OsString;
@@ -110,7 +111,7 @@ pub struct Asked<'a> {
 pub fn find(base: &Base) -> Option<PathBuf> {
     let cwd = std::env::current_dir().ok()?;
     match &base.program {
-        Program::Myself => std::env::current_exe().ok(),
+        Program::Myself => myself::file(),
         program => resolve(program, &environment_of(base), &cwd).filter(|path| path.is_file()),
     }
 }

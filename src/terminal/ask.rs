@@ -3,7 +3,7 @@
 use super::answer::{self, Meaning};
 use super::prompt;
 use super::screen::{Look, Shown};
-use crate::io::stdin::RawLine;
+use crate::io::inbox::RawLine;
 use crate::io::tty::{Hidden, Keyboard};
 use crate::protocol::inbound::{Inbound, Message};
 use crate::protocol::outbound::Question;
@@ -28,6 +28,10 @@ pub(super) struct Asking {
     /// answered and the run has not said yet what came of it.
     since: Option<Instant>,
     keyboard: Option<Keyboard>,
+    /// The question waits until the terminal is ours again.
+    away: bool,
+    /// The person was told how to bring the run to the foreground.
+    told: bool,
     /// While a secret is asked for.
     hidden: Option<Hidden>,
     home: Option<String>,
@@ -109,8 +113,19 @@ impl Asking {
     /// The question that is asked now, as a whole.
     pub(super) fn prompt(&mut self, now: Instant) -> Shown {
         self.since = None;
-        let Some(first) = self.waiting.front() else { return Shown::default() };
+        let Some(first) = self.waiting.front() else {
+            self.listen(false);
+            return Shown::default();
+        };
         let mut lines = prompt::question(&first.question, first.place, &self.look);
+        self.away = self.keyboard.as_ref().is_some_and(|keyboard| !keyboard.is_in_front());
+        if self.away {
+            if !std::mem::replace(&mut self.told, true) {
+                lines.push_str(&prompt::refusal("To answer, bring the run to the foreground: fg", &self.look));
+            }
+            self.listen(true);
+            return Shown { lines, ..Shown::default() };
+        }
         let secret = first.question.ask.kind == Kind::Secret;
         if let Some(keyboard) = &self.keyboard {
             keyboard.forget();
@@ -120,6 +135,7 @@ impl Asking {
             lines.push_str(&prompt::refusal("What you type can be seen: this terminal cannot hide it.", &self.look));
         }
         self.since = Some(Instant::now());
+        self.listen(true);
         Shown { lines, ..self.mark(now) }
     }
 
@@ -142,7 +158,8 @@ impl Asking {
 
     /// The time left, once it is short.
     pub(super) fn countdown(&self, now: Instant) -> Option<String> {
-        let left = self.waiting.front().filter(|_| self.look.live && self.look.escapes)?.left(now)?;
+        let counts = self.is_open() && self.look.live && self.look.escapes;
+        let left = self.waiting.front().filter(|_| counts)?.left(now)?;
         (left <= prompt::NEAR).then(|| prompt::countdown(left))
     }
 
@@ -153,9 +170,22 @@ impl Asking {
         self.leave();
     }
 
-    /// The echo comes back, until the prompt is shown again.
+    /// The echo comes back, and nothing is read, until the prompt is shown again.
     pub(super) fn leave(&mut self) {
-        self.hidden = None;
+        self.listen(false);
+        // In the background only the shell could bring it back.
+        if self.keyboard.as_ref().is_none_or(Keyboard::is_in_front) {
+            self.hidden = None;
+        }
+    }
+
+    /// Whether a question waits for the foreground.
+    pub(super) fn is_away(&self) -> bool {
+        self.away && !self.waiting.is_empty()
+    }
+
+    fn listen(&self, listen: bool) {
+        self.keyboard.iter().for_each(|keyboard| keyboard.listen(listen));
     }
 
     /// What was typed: what to show of it, and what it answers.

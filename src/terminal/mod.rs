@@ -18,9 +18,9 @@ pub use screen::{Detail, Look};
 
 use crate::clean::{one_line, whole};
 use crate::engine::{Outgoing, Peer, Understood};
+use crate::io::inbox::RawLine;
 use crate::io::output::Chunk;
-use crate::io::stdin::RawLine;
-use crate::io::tty::{Keyboard, columns};
+use crate::io::tty::{Keyboard, columns, is_in_front};
 use crate::protocol::outbound::{About, Artifact, Body, Outcome, PlanEntry, Progress, Started, Terminal, Text};
 use crate::protocol::question::DENY;
 use crate::protocol::words::{Action, PlanStatus, Resolution, ToolState, Warning};
@@ -71,7 +71,8 @@ impl TerminalFront {
         let mut status = None;
         if speaks {
             self.wake_at = self.wake_at.map(|at| at.max(now + PAUSE));
-        } else if self.look.live && self.look.detail > Detail::Quiet && !self.asking.is_open() {
+        } else if self.look.live && self.look.detail > Detail::Quiet && !self.asking.is_open() && is_in_front() {
+            // From the background it would be drawn over what the person types elsewhere.
             status = self.work.line(now);
         }
         self.screen.place(shown, status, self.width())
@@ -297,6 +298,13 @@ impl Peer for TerminalFront {
         Understood { chunk, messages: meant.into_iter().collect() }
     }
 
+    fn pressed(&mut self) -> Chunk {
+        let wiped = self.screen.entered();
+        let mut chunk = self.place(Shown::default(), Instant::now());
+        chunk.before.splice(0..0, wiped.into_bytes());
+        chunk
+    }
+
     fn wake_at(&self) -> Option<Instant> {
         self.wake_at
     }
@@ -319,6 +327,10 @@ impl Peer for TerminalFront {
         self.asking.leave();
         let shown = self.asking.prompt(now);
         self.place(shown, now)
+    }
+
+    fn fetched(&mut self) -> Chunk {
+        if self.asking.is_away() { self.back() } else { Chunk::default() }
     }
 }
 

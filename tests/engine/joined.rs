@@ -1,8 +1,8 @@
 //! A peer that makes one run of several: one run.started, one terminal frame, ids without a gap, usage summed.
 
 use spektacular::engine::{Outgoing, Peer, Understood};
+use spektacular::io::inbox::RawLine;
 use spektacular::io::output::Chunk;
-use spektacular::io::stdin::RawLine;
 use spektacular::json_lines::JsonLines;
 use spektacular::protocol::outbound::{Body, Terminal, Usage};
 use std::collections::BTreeSet;

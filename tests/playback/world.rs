@@ -6,7 +6,7 @@ use spektacular::agent::registry::{Agents, Layers};
 use spektacular::agent::{Launch, Line, Reply};
 use spektacular::engine::{Begin, Conductor, Departed, Job, Machine, Script};
 use spektacular::failure::{Code, Failure};
-use spektacular::io::stdin::RawLine;
+use spektacular::io::inbox::RawLine;
 use spektacular::json_lines::JsonLines;
 use spektacular::protocol::inbound::{self, Message};
 use spektacular::protocol::outbound::AgentExit;

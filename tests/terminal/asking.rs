@@ -214,3 +214,26 @@ fn a_terminal_that_goes_away_ends_the_run() {
     person.signals(Signal::HUP);
     assert_eq!(person.ends().0, 129);
 }
+
+#[test]
+fn what_is_piped_in_beside_a_prompt_leaves_questions_to_the_terminal() {
+    let codex = Codex::new().asks("select", "Which one?", options(&["Red", "Green"])).says("Done.");
+    let mut person = at(codex).shell("echo 'the diff' | \"$@\"").starts(RUN);
+    person.answers("Which one?", "2");
+    assert_eq!(person.ends().0, 0);
+    assert!(person.file("log/stdin").contains("go\\n\\n```stdin\\nthe diff\\n```"), "{}", person.file("log/stdin"));
+    assert_eq!(said(&person), ["Green"]);
+}
+
+#[test]
+fn a_prompt_can_be_typed() {
+    let codex = Codex::new().asks("text", "What name?", json!({})).says("Done.");
+    let mut person = at(codex).starts(&["adhoc", "--agent", "codex", "Explain", "-"]);
+    person.waits_for("spektacular: type the prompt, and end it with Ctrl-D");
+    person.types("this\nand that\n");
+    person.types(CTRL_D);
+    person.answers("What name?", "web");
+    assert_eq!(person.ends().0, 0);
+    assert!(person.file("log/stdin").contains("Explain\\n\\n```stdin\\nthis\\nand that\\n```"));
+    assert_eq!(said(&person), ["web"]);
+}

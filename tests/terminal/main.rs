@@ -3,6 +3,7 @@
 
 mod asking;
 mod codex;
+mod jobs;
 mod person;
 mod showing;
 #[path = "../support/mod.rs"]

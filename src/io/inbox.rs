@@ -1,0 +1,203 @@
+//! stdin: one thread, as long as the process lives, that pushes raw lines. It knows no message.
+
+use super::keys::{Keys, Ready};
+use super::lines::{Framed, LineReader};
+use super::{spawn_thread, tty};
+use crate::protocol::limits::INBOUND_LINE_BYTES;
+use crossbeam_channel::{Receiver, Sender, bounded, never};
+use std::io::{self, ErrorKind, Read};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::Instant;
+
+/// Lines that wait to be heard, at most.
+const LINES_WAITING: usize = 64;
+
+/// Where input comes from.
+#[derive(Debug)]
+pub enum Source {
+    /// Lines on stdin.
+    Stdin,
+    /// A person who types at a terminal.
+    Terminal(Keys),
+    /// Nowhere: stdin is not read.
+    Nothing,
+}
+
+/// One piece of input as it was read, not interpreted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RawLine {
+    /// A line, without its LF.
+    Whole(Vec<u8>),
+    /// The bytes after the last LF.
+    Unended(Vec<u8>),
+    /// A line longer than [`INBOUND_LINE_BYTES`]; the reader skipped it.
+    TooLong,
+    /// Ctrl-D at a terminal. More may follow.
+    CtrlD,
+}
+
+/// What the thread that reads stdin pushes.
+#[derive(Debug)]
+pub(crate) enum Heard {
+    /// A line, and when it was read.
+    Line(RawLine, Instant),
+    /// Somebody pressed Enter at a terminal that is not read now.
+    Pressed,
+    /// The terminal that is to be read is ours again: a shell's `fg` gave it back.
+    Foreground,
+    /// Nothing more will come.
+    Closed,
+}
+
+/// The process's input. Lines that no run has taken yet wait here for the next one.
+#[derive(Debug)]
+pub(crate) struct Inbox {
+    state: State,
+    /// Whether the end was heard. It holds for every later run too.
+    pub(crate) closed: bool,
+}
+
+#[derive(Debug)]
+enum State {
+    /// The thread starts when a run is ready to listen: before that somebody may read a prompt from stdin.
+    Unread(Source),
+    Open(Receiver<Heard>),
+}
+
+impl Inbox {
+    pub(crate) fn new(source: Source) -> Inbox {
+        Inbox { closed: matches!(source, Source::Nothing), state: State::Unread(source) }
+    }
+
+    /// Starts the reading thread, unless it runs. The thread is never joined: nothing can wake it from a read.
+    ///
+    /// # Errors
+    /// The system's, where no thread can be started.
+    pub(crate) fn open(&mut self) -> io::Result<()> {
+        let State::Unread(source) = &mut self.state else { return Ok(()) };
+        let (heard_in, heard) = bounded(LINES_WAITING);
+        match std::mem::replace(source, Source::Nothing) {
+            Source::Nothing => {}
+            Source::Stdin => spawn_thread("stdin", move || read_stdin(&heard_in))?,
+            Source::Terminal(keys) => spawn_thread("stdin", move || read_terminal(keys, &heard_in))?,
+        }
+        self.state = State::Open(heard);
+        Ok(())
+    }
+
+    /// Ready when there is input. Never, before [`Inbox::open`] and after the end.
+    pub(crate) fn heard(&self) -> Receiver<Heard> {
+        match &self.state {
+            State::Open(heard) if !self.closed => heard.clone(),
+            State::Open(_) | State::Unread(_) => never(),
+        }
+    }
+}
+
+fn read_stdin(heard: &Sender<Heard>) {
+    let terminal = tty::stdin().map(|terminal| Watched::new(Keys::always(terminal), heard.clone()));
+    let mut lines = LineReader::new(Stdin { terminal, stdin: io::stdin(), ended: false }, INBOUND_LINE_BYTES);
+    while let Some(framed) = lines.next() {
+        if heard.send(Heard::Line(raw(framed), Instant::now())).is_err() {
+            return;
+        }
+    }
+    let _ = heard.send(Heard::Closed);
+}
+
+fn raw(framed: Framed) -> RawLine {
+    match framed {
+        Framed::Line(line) => RawLine::Whole(line),
+        Framed::Rest(rest) => RawLine::Unended(rest),
+        Framed::TooLong => RawLine::TooLong,
+    }
+}
+
+/// stdin. On a terminal without line mode Ctrl-D is a byte like any other, and still means the end.
+struct Stdin {
+    terminal: Option<Watched>,
+    stdin: io::Stdin,
+    ended: bool,
+}
+
+impl Read for Stdin {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        const CTRL_D: u8 = 4;
+        let Some(terminal) = &mut self.terminal else { return self.stdin.read(buffer) };
+        if self.ended {
+            return Ok(0);
+        }
+        let count = terminal.read(buffer)?;
+        let end = buffer[..count].iter().position(|byte| *byte == CTRL_D);
+        self.ended = end.is_some();
+        Ok(end.unwrap_or(count))
+    }
+}
+
+impl AsFd for Stdin {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.terminal.as_ref().map_or_else(|| self.stdin.as_fd(), AsFd::as_fd)
+    }
+}
+
+fn read_terminal(keys: Keys, heard: &Sender<Heard>) {
+    let mut lines = LineReader::new(Watched::new(keys, heard.clone()), INBOUND_LINE_BYTES);
+    loop {
+        let line = match lines.next() {
+            Some(framed) => raw(framed),
+            None if lines.source().failed || lines.source().keys.is_gone() => break,
+            None => RawLine::CtrlD,
+        };
+        if heard.send(Heard::Line(line, lines.source().read_at)).is_err() {
+            return;
+        }
+    }
+    let _ = heard.send(Heard::Closed);
+}
+
+/// Keys that are read only while they may be. Tells an error from Ctrl-D: after an error nothing more can be read.
+struct Watched {
+    keys: Keys,
+    heard: Sender<Heard>,
+    /// Before the last read: the person typed what it gave before anything newer.
+    read_at: Instant,
+    failed: bool,
+}
+
+impl Watched {
+    fn new(keys: Keys, heard: Sender<Heard>) -> Watched {
+        Watched { keys, heard, read_at: Instant::now(), failed: false }
+    }
+
+    fn take(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let passing = |error: &io::Error| matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::WouldBlock);
+        loop {
+            let news = match self.keys.wait()? {
+                Ready::Pressed => Heard::Pressed,
+                Ready::Foreground => Heard::Foreground,
+                Ready::Input => {
+                    self.read_at = Instant::now();
+                    match self.keys.read(buffer) {
+                        Err(error) if passing(&error) => continue,
+                        read => return read,
+                    }
+                }
+            };
+            self.heard.send(news).map_err(|_| ErrorKind::BrokenPipe)?;
+        }
+    }
+}
+
+impl Read for Watched {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.take(buffer);
+        self.failed |= read.is_err();
+        read
+    }
+}
+
+impl AsFd for Watched {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.keys.as_fd()
+    }
+}

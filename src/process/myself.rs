@@ -1,0 +1,82 @@
+//! Where this program's own file is: the demo agent, the guard and the ask-server are this program again.
+//!
+//! `/proc` knows it best. An empty image has none, so the way the program was called is the second source: `argv[0]` as
+//! a path, or as a name on the PATH. The program never changes its directory, so a relative path still holds.
+
+use crate::failure::{Code, Failure};
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf, absolute};
+
+/// The link to the file that this process runs. It still works when the file was replaced or removed, but only for a
+/// child of ours: for any other process it names that process's own file.
+const LINK: &str = "/proc/self/exe";
+
+/// What to start for another process of this program. `None`: the file is not known.
+pub(crate) fn program() -> Option<PathBuf> {
+    let link = Path::new(LINK);
+    fs::read_link(link).is_ok().then(|| link.to_owned()).or_else(called)
+}
+
+/// The file itself, for a process that is not our child, or for a person. `None`: it is not known.
+pub(crate) fn file() -> Option<PathBuf> {
+    env::current_exe().ok().filter(|path| is_program(path)).or_else(called)
+}
+
+/// The file is not known.
+pub(crate) fn not_found() -> Failure {
+    let message = "spektacular cannot find its own program file: start it by its path, or mount /proc.";
+    Failure::new(Code::AgentNotFound, message)
+}
+
+/// The file as this process was called.
+fn called() -> Option<PathBuf> {
+    by_name(env::args_os().next()?, env::var_os("PATH"))
+}
+
+/// As an absolute path: whoever is started by it may be in another directory.
+fn by_name(name: OsString, path: Option<OsString>) -> Option<PathBuf> {
+    if name.as_encoded_bytes().contains(&b'/') {
+        return absolute(name).ok().filter(|file| is_program(file));
+    }
+    on_path(&name, &path?)
+}
+
+fn on_path(name: &OsStr, path: &OsStr) -> Option<PathBuf> {
+    // A name that is empty would find the folder.
+    let folders = env::split_paths(path).filter(|_| !name.is_empty());
+    folders.filter_map(|folder| absolute(folder.join(name)).ok()).find(|file| is_program(file))
+}
+
+fn is_program(file: &Path) -> bool {
+    file.metadata().is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{by_name, file, program};
+    use std::path::{Path, PathBuf};
+
+    #[test]
+    fn the_program_is_found_as_it_was_called() {
+        let found = |name: &str, path: Option<&str>| by_name(name.into(), path.map(Into::into));
+        let sh = Some(PathBuf::from("/bin/sh"));
+        assert_eq!(found("/bin/sh", None), sh);
+        assert_eq!(found("sh", Some("/nowhere:/bin")), sh);
+        // A test runs in the folder of the package.
+        let here = found("./.ci/run", None).unwrap();
+        assert!(here.is_absolute() && here.ends_with(".ci/run"), "{here:?}");
+        assert_eq!(found("run", Some("/nowhere:.ci")), Some(here));
+        for (name, path) in [("sh", None), ("", Some("/bin")), ("/bin", None), ("./Cargo.toml", None)] {
+            assert_eq!(found(name, path), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn proc_goes_first() {
+        assert_eq!(program().as_deref(), Some(Path::new("/proc/self/exe")));
+        assert_eq!(file(), std::env::current_exe().ok());
+    }
+}
