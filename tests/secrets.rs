@@ -374,3 +374,73 @@ fn a_recording_is_written_and_holds_no_secret() {
     assert!(!deltas.contains(SECRET), "the pieces, joined: {deltas}");
     assert!(lines.iter().any(|l| l["host"].is_string()) && lines.iter().any(|l| l["exit"] == 0));
 }
+
+/// All keys of a value, at any depth.
+fn keys<'a>(value: &'a Value, found: &mut Vec<&'a str>) {
+    match value {
+        Value::Array(items) => items.iter().for_each(|v| keys(v, found)),
+        Value::Object(fields) => fields.iter().for_each(|(key, value)| {
+            found.push(key);
+            keys(value, found);
+        }),
+        _ => {}
+    }
+}
+
+/// Claude Code names an answer by its question, so a question that quotes a secret makes it a key.
+#[test]
+fn a_recording_holds_no_secret_in_a_key_and_can_be_replayed() {
+    let kept = "kept-off-0451-x/y";
+    // The first two keys are the same once they are redacted.
+    let longer = format!("{SECRET}-and-more");
+    let quoting = [format!("Is {SECRET} right?"), format!("Is {longer} right?"), format!("And {kept}?")];
+    let questions = json!({"questions": quoting.each_ref().map(|text| question(text, false))});
+    let script = Script::new()
+        .ask("req-1", "toolu_1", "AskUserQuestion", json!({"questions": [question("Which?", false)]}))
+        .ask("req-2", "toolu_2", "AskUserQuestion", questions)
+        .done("ok");
+    let log = json!({"debug": {"enabled": true, "log_dir": "logs"}}).to_string();
+    let case = Case::with(script).file("home/.config/spektacular/config.json", &log).args(&["--record", "run.jsonl"]);
+    fs::write(case.path("work/key.txt"), kept).unwrap();
+    let mut session = case.spawn();
+    session.start(json!({"secrets": [SECRET, longer]}));
+    let id = session.until("run.question").text("question_id").to_owned();
+    session.send("run.input", json!({"question_id": id, "value_from": {"file": "key.txt"}}));
+    for answer in ["Auth", "Search", "Export"] {
+        let asked = session.until("run.question");
+        session.answer(&asked, json!(answer));
+    }
+    let outcome = session.finish();
+    outcome.completed();
+    let logs = outcome.case().path("work/logs");
+    let logged = fs::read_dir(&logs).unwrap().map(|e| e.unwrap().path()).find(|p| p.extension().is_some()).unwrap();
+    let recorded = outcome.case().path("work/run.jsonl");
+    for file in [&recorded, &logged] {
+        let text = fs::read_to_string(file).unwrap();
+        assert!(!text.contains(SECRET) && !text.contains(kept), "{text}");
+        let said = |name: &str| -> Vec<Value> {
+            let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+            lines.filter_map(|line| serde_json::from_str(line[name].as_str()?).ok()).collect()
+        };
+        let (told, heard) = (said("host"), said("agent"));
+        let mut found = Vec::new();
+        told.iter().chain(&heard).for_each(|line| keys(line, &mut found));
+        assert!(found.iter().all(|key| !key.contains(SECRET) && !key.contains(kept)), "{found:?}");
+        // Each answer keeps a key of its own.
+        let answers = told.iter().map(|line| &line["response"]["response"]["updatedInput"]["answers"]);
+        let last = answers.filter(|answers| answers.is_object()).last().unwrap();
+        let texts: Vec<&str> = last.as_object().unwrap().values().map(|v| v.as_str().unwrap()).collect();
+        assert_eq!(texts.len(), 3, "{last}");
+        assert!(["Auth", "Search", "Export"].iter().all(|answer| texts.contains(answer)), "{last}");
+    }
+
+    let program =
+        format!("exec '{}' replay --strict '{}' -- \"$@\"", env!("CARGO_BIN_EXE_spektacular"), recorded.display());
+    let mut session = Case::with(Script::bare().sh(&program)).spawn();
+    session.start(json!({}));
+    for _ in 0..4 {
+        let asked = session.until("run.question");
+        session.answer(&asked, json!("Auth"));
+    }
+    assert_eq!(session.finish().completed()["text"], "ok");
+}
