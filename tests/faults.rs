@@ -6,7 +6,7 @@ mod support;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use support::agent::{Script, bash, error_result, init, quote, success, text};
+use support::agent::{SESSION, Script, bash, error_result, init, quote, success, text};
 use support::{Case, Outcome, SLACK, Session, io, procs, run};
 
 /// Prints this many texts of 10 KB, counting in `$D/count`; for ever when it is zero.
@@ -187,15 +187,123 @@ fn noise_of_the_agents_is_a_warning_in_its_place_without_its_content() {
         .done("three");
     let outcome = run(Case::with(script), json!({}));
     outcome.completed();
-    let order: Vec<&str> = outcome
-        .frames
-        .iter()
-        .filter(|f| f.is_progress("text") || f.is_progress("warning"))
-        .map(|f| if f.is_progress("text") { f.text("text") } else { f.text("code") })
-        .collect();
+    let order = texts_and_warnings(&outcome);
     assert_eq!(order[..3], ["one", "agent_output_unparsed", "two"]);
     assert_eq!(order.last(), Some(&"three"));
     outcome.never_shows("zq-noise-7731");
+}
+
+/// The texts and the warnings of a run, in their order.
+fn texts_and_warnings(outcome: &Outcome) -> Vec<&str> {
+    let shown = outcome.frames.iter().filter(|f| f.is_progress("text") || f.is_progress("warning"));
+    shown.map(|f| if f.is_progress("text") { f.text("text") } else { f.text("code") }).collect()
+}
+
+#[test]
+fn a_message_of_a_known_type_without_what_it_needs_is_a_warning_in_its_place() {
+    let event = |event: Value| json!({"type": "stream_event", "event": event});
+    let message = |kind: &str, message: Value| json!({"type": kind, "message": message});
+    let blocks = |kind: &str, block: Value| message(kind, json!({"id": "m", "content": [block]}));
+    let ask = |request: Value| json!({"type": "control_request", "request_id": "zq-noise-7731", "request": request});
+    for line in [
+        json!({}),
+        json!({"type": 5}),
+        json!({"type": "assistant"}),
+        message("assistant", json!("zq-noise-7731")),
+        message("assistant", json!({"id": "m"})),
+        message("assistant", json!({"id": "m", "content": "zq-noise-7731"})),
+        blocks("assistant", json!("zq-noise-7731")),
+        blocks("assistant", json!({"text": "zq-noise-7731"})),
+        blocks("assistant", json!({"type": "text"})),
+        blocks("assistant", json!({"type": "text", "text": ["zq-noise-7731"]})),
+        blocks("assistant", json!({"type": "tool_use", "id": "zq-noise-7731"})),
+        json!({"type": "user"}),
+        message("user", json!("zq-noise-7731")),
+        message("user", json!({"content": {"a": 1}})),
+        blocks("user", json!({"type": "tool_result", "content": "zq-noise-7731"})),
+        json!({"type": "stream_event"}),
+        event(json!("zq-noise-7731")),
+        event(json!({"index": 0})),
+        event(json!({"type": "message_start"})),
+        event(json!({"type": "content_block_delta", "index": 0})),
+        event(json!({"type": "content_block_delta", "delta": {"type": "text_delta"}})),
+        json!({"type": "system"}),
+        json!({"type": "result"}),
+        json!({"type": "control_request"}),
+        json!({"type": "control_request", "request_id": "zq-noise-7731"}),
+        ask(json!({"subtype": "can_use_tool", "tool_name": "Bash"})),
+        json!({"type": "control_cancel_request"}),
+    ] {
+        let script = Script::new().say("msg_1", "one").out(&line).say("msg_2", "two").done("two");
+        let outcome = run(Case::with(script), json!({}));
+        outcome.completed();
+        assert_eq!(texts_and_warnings(&outcome), ["one", "agent_output_unparsed", "two"], "{line}");
+        outcome.never_shows("zq-noise-7731");
+    }
+}
+
+#[test]
+fn what_can_be_read_of_a_message_is_read() {
+    let mut line = text("msg_1", "one");
+    line["message"]["content"].as_array_mut().unwrap().insert(0, json!({"type": "text"}));
+    line["message"]["content"].as_array_mut().unwrap().push(json!({"type": "text", "text": "two"}));
+    let outcome = run(Case::with(Script::new().out(&line).done("two")), json!({}));
+    outcome.completed();
+    assert_eq!(texts_and_warnings(&outcome), ["one", "two", "agent_output_unparsed"]);
+}
+
+#[test]
+fn messages_that_say_nothing_to_us_are_no_warning() {
+    let mut script = Script::new();
+    for line in [
+        json!({"type": "system", "subtype": "status", "status": null}),
+        json!({"type": "system", "subtype": "later_versions"}),
+        json!({"type": "user", "message": {"role": "user", "content": "a synthetic line"}}),
+        json!({"type": "assistant", "message": {"id": "m", "content": []}}),
+        json!({"type": "assistant", "message": {"id": "m", "content": [{"type": "redacted_thinking", "data": "x"}]}}),
+        json!({"type": "assistant", "error": "server_error"}),
+        json!({"type": "stream_event", "event": {"type": "ping"}}),
+        json!({"type": "stream_event", "event": {"type": "content_block_delta", "delta": {"type": "signature_delta"}}}),
+        json!({"type": "control_response"}),
+        json!({"type": "control_request", "request_id": "r-1", "request": {"subtype": "later_versions"}}),
+        json!({"type": "keep_alive"}),
+    ] {
+        script = script.out(&line);
+    }
+    let outcome = run(Case::with(script.say("msg_1", "ok").done("ok")), json!({"progress": "full"}));
+    outcome.completed();
+    assert!(outcome.progress("warning").is_empty(), "{:?}", texts_and_warnings(&outcome));
+}
+
+#[test]
+fn a_result_without_is_error_is_no_error_unless_its_subtype_says_so() {
+    let without = |fields: Value| {
+        let mut line = success("the answer");
+        line.as_object_mut().unwrap().remove("is_error");
+        fields.as_object().unwrap().iter().for_each(|(name, value)| line[name] = value.clone());
+        Case::with(Script::new().out(&line).sh("listen"))
+    };
+    for fields in [json!({}), json!({"subtype": null}), json!({"is_error": "no"})] {
+        assert_eq!(run(without(fields.clone()), json!({})).completed()["text"], "the answer", "{fields}");
+    }
+    run(without(json!({"subtype": "error_max_turns"})), json!({})).failed("limit_reached");
+}
+
+#[test]
+fn a_session_id_in_the_other_spelling_is_one() {
+    let mut line = init();
+    line["sessionId"] = line["session_id"].take();
+    let script = Script::bare().sh("prompt").out(&line).say("msg_1", "ok").done("ok");
+    let outcome = run(Case::with(script), json!({}));
+    assert_eq!(outcome.completed()["session_id"], SESSION);
+    assert!(outcome.progress("warning").is_empty());
+
+    // Without any, the session is not known; a later line may still tell.
+    line.as_object_mut().unwrap().remove("sessionId");
+    let script = Script::bare().sh("prompt").out(&line).out(&init()).say("msg_1", "ok").done("ok");
+    let outcome = run(Case::with(script), json!({}));
+    assert_eq!(outcome.completed()["session_id"], SESSION);
+    assert_eq!(outcome.warnings("agent_output_unparsed").len(), 1);
 }
 
 #[test]

@@ -239,7 +239,7 @@ pub enum Event {
     },
     /// Something the orchestrator should know.
     Warning(Warning, String),
-    /// A line that could not be read.
+    /// A line that could not be read, or not in full.
     Unparsed,
     /// The agent's turn is over.
     TurnOver(TurnOver),

@@ -116,7 +116,7 @@ impl Live {
             }
             agent::Event::Warning(warning, text) => self.warn(warning, &text, None),
             agent::Event::Unparsed => {
-                let text = "A line of the agent's could not be read and was left out";
+                let text = "Part of the agent's output could not be read and was left out";
                 self.warn(Warning::AgentOutputUnparsed, text, None);
             }
             agent::Event::TurnOver(over) => self.turn_over(over),

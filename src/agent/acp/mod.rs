@@ -117,16 +117,22 @@ impl Acp {
             Message::Response { id, result } if id == self.waiting => self.response(result, turn),
             // To a request that nobody waits for any more.
             Message::Response { .. } => {}
-            Message::Notification { method, params } => {
-                if let (true, Some(params)) = (method == "session/update", params) {
-                    self.update(&params, turn);
+            Message::Notification { method, params } if method == "session/update" => {
+                if params.and_then(|params| self.update(&params, turn)).is_none() {
+                    turn.events.push(Event::Unparsed);
                 }
             }
+            Message::Notification { .. } => {}
             Message::Request { id, method, params } => self.asked(id, &method, params, turn),
         }
     }
 
     fn asked(&mut self, id: &str, method: &str, params: Option<Object<'_>>, turn: &mut Turn) {
+        let served = match method {
+            "session/request_permission" => true,
+            "elicitation/create" => params.as_ref().is_none_or(ask::is_form),
+            _ => false,
+        };
         let read = match (method, params) {
             ("session/request_permission", Some(params)) => self.permission(&params, turn),
             ("elicitation/create", Some(params)) => ask::form(&params),
@@ -134,6 +140,7 @@ impl Acp {
         };
         let Some((pending, asks)) = read else {
             turn.send.push(rpc::error(id, rpc::METHOD_NOT_FOUND, "This client does not serve this request."));
+            turn.events.extend(served.then_some(Event::Unparsed));
             return;
         };
         if self.cancelling {

@@ -98,7 +98,7 @@ fn what_we_do_not_serve_is_refused_and_unknown_notes_are_ignored() {
         assert_eq!((&sent[0]["id"], &sent[0]["error"]["code"]), (&json!(7), &json!(-32601)));
         assert!(events.is_empty());
     }
-    for method in ["session/update", "elicitation/complete", "_x/note"] {
+    for method in ["elicitation/complete", "_x/note"] {
         let (sent, events) = hear(&mut driver, &json!({"jsonrpc": "2.0", "method": method, "params": {"a": 1}}));
         assert!(sent.is_empty() && events.is_empty());
     }
@@ -236,5 +236,41 @@ fn a_call_of_our_own_tool_is_told_of_by_its_questions_alone() {
             json!({"jsonrpc": "2.0", "method": "session/update", "params": {"sessionId": "s", "update": update}});
         let (sent, events) = hear(&mut driver, &line);
         assert!(sent.is_empty() && events.is_empty(), "{status}: {events:?}");
+    }
+}
+
+#[test]
+fn a_known_message_without_what_it_needs_is_told_and_others_are_not() {
+    let update = |update: Value| json!({"method": "session/update", "params": {"sessionId": "s", "update": update}});
+    let ask = |method: &str, params: Value| json!({"id": 0, "method": method, "params": params});
+    for line in [
+        json!({"method": "session/update"}),
+        json!({"method": "session/update", "params": [1]}),
+        json!({"method": "session/update", "params": {"sessionId": "s"}}),
+        update(json!({"content": {"type": "text", "text": "x"}})),
+        update(json!({"sessionUpdate": "agent_message_chunk"})),
+        update(json!({"sessionUpdate": "agent_message_chunk", "content": "x"})),
+        update(json!({"sessionUpdate": "agent_thought_chunk", "content": {"type": "text"}})),
+        update(json!({"sessionUpdate": "tool_call", "title": "x"})),
+        update(json!({"sessionUpdate": "tool_call_update", "status": "completed"})),
+        update(json!({"sessionUpdate": "plan"})),
+        ask("session/request_permission", json!({"options": []})),
+        ask("session/request_permission", Value::Null),
+        ask("elicitation/create", json!({"mode": "form"})),
+    ] {
+        let (_, events) = hear(&mut in_a_turn(&GEMINI), &line);
+        assert!(matches!(events[..], [Event::Unparsed]), "{line}: {events:?}");
+    }
+    for line in [
+        json!({"method": "later/versions", "params": [1]}),
+        update(json!({"sessionUpdate": "later_versions"})),
+        update(json!({"sessionUpdate": "available_commands_update", "availableCommands": []})),
+        update(json!({"sessionUpdate": "agent_message_chunk", "content": {"type": "image", "data": ""}})),
+        json!({"method": "session/update", "params": {"sessionId": "a sub-agent's"}}),
+        ask("elicitation/create", json!({"mode": "url", "url": "x"})),
+        ask("fs/read_text_file", Value::Null),
+    ] {
+        let (_, events) = hear(&mut in_a_turn(&GEMINI), &line);
+        assert!(events.is_empty(), "{line}: {events:?}");
     }
 }

@@ -86,39 +86,46 @@ impl Call {
 }
 
 impl Acp {
-    pub(super) fn update(&mut self, params: &Object<'_>, turn: &mut Turn) {
+    /// Takes a session/update. `None`: it lacks what it needs.
+    pub(super) fn update(&mut self, params: &Object<'_>, turn: &mut Turn) -> Option<()> {
         match self.phase {
             Phase::Prompting => {}
             Phase::Replaying(_) => {
                 self.phase = Phase::Replaying(true);
-                return;
+                return Some(());
             }
             // What was said before our prompt is a replay.
-            _ => return,
+            _ => return Some(()),
         }
         // A sub-agent may have a session of its own.
         if params.str("sessionId").is_some_and(|id| id != self.session) {
-            return;
+            return Some(());
         }
-        let Some(update) = params.object("update") else { return };
-        match update.str("sessionUpdate").as_deref() {
-            Some("agent_message_chunk") => self.chunk(&update, false, turn),
-            Some("agent_thought_chunk") => self.chunk(&update, true, turn),
-            Some("tool_call" | "tool_call_update") => self.tool(&update, turn),
-            Some("plan") => turn.events.push(plan(&update)),
-            Some("usage_update") => {
+        let update = params.object("update")?;
+        match update.str("sessionUpdate")?.as_str() {
+            "agent_message_chunk" => self.chunk(&update, false, turn)?,
+            "agent_thought_chunk" => self.chunk(&update, true, turn)?,
+            "tool_call" | "tool_call_update" => self.tool(&update, turn)?,
+            "plan" => turn.events.push(plan(&update)?),
+            "usage_update" => {
                 // In a resumed session it also holds what earlier runs of it cost.
                 let cost = update.object("cost").filter(|cost| self.is_new_session() && cost.is("currency", "USD"));
                 self.used.cost_usd = cost.and_then(|cost| cost.number("amount")).or(self.used.cost_usd);
             }
             _ => {}
         }
+        Some(())
     }
 
-    fn chunk(&mut self, update: &Object<'_>, thought: bool, turn: &mut Turn) {
-        let text = update.object("content").and_then(|content| content.str("text")).unwrap_or_default();
+    fn chunk(&mut self, update: &Object<'_>, thought: bool, turn: &mut Turn) -> Option<()> {
+        let content = update.object("content")?;
+        let text = match content.str("type") {
+            // Pictures and the like.
+            Some(other) if other != "text" => return Some(()),
+            _ => content.str("text")?,
+        };
         if text.is_empty() || (!thought && is_mode_note(&text)) {
-            return;
+            return Some(());
         }
         let id = update.str("messageId");
         if self.said.as_ref().is_some_and(|said| said.thought != thought || said.id != id) {
@@ -139,6 +146,7 @@ impl Acp {
         }
         let message = self.said.as_ref().map(|said| said.key.clone()).unwrap_or_default();
         turn.events.push(speech(message, thought, text, false));
+        Some(())
     }
 
     /// What was being said is whole: something else follows.
@@ -193,18 +201,20 @@ impl Acp {
         });
     }
 
-    fn tool(&mut self, update: &Object<'_>, turn: &mut Turn) {
+    fn tool(&mut self, update: &Object<'_>, turn: &mut Turn) -> Option<()> {
+        let id = update.str("toolCallId")?;
         self.end_message(turn);
         self.called = true;
         let status = update.str("status").unwrap_or_default();
         let over = matches!(status.as_str(), "completed" | "failed");
-        let known = update.str("toolCallId").is_some_and(|id| self.calls.get(&id).is_some_and(|call| call.shown));
+        let known = self.calls.get(&id).is_some_and(|call| call.shown);
         // The title of an end may be about something else.
-        let id = if over && known { update.str("toolCallId") } else { self.learn(update) };
-        let Some(id) = id.filter(|id| !self.calls.get(id).is_some_and(Call::is_own)) else { return };
+        if !(over && known) {
+            self.learn(update)?;
+        }
         // A pending call has not begun: its input is still coming, or it waits for a permission.
-        if status == "pending" && !known {
-            return;
+        if self.calls.get(&id).is_some_and(Call::is_own) || (status == "pending" && !known) {
+            return Some(());
         }
         if !known || !over {
             self.show(&id, turn);
@@ -212,6 +222,7 @@ impl Acp {
         if over {
             self.tool_over(&id, update, status == "failed", turn);
         }
+        Some(())
     }
 
     fn tool_over(&mut self, id: &str, update: &Object<'_>, failed: bool, turn: &mut Turn) {
@@ -291,7 +302,7 @@ fn changed(update: &Object<'_>, detail: Option<&Object<'_>>, category: Category,
     turn.events.push(Event::Changed { path: PathBuf::from(path), action });
 }
 
-fn plan(update: &Object<'_>) -> Event {
+fn plan(update: &Object<'_>) -> Option<Event> {
     let entry = |entry: &Object<'_>| {
         let status = match entry.str("status").as_deref() {
             Some("in_progress") => PlanStatus::InProgress,
@@ -300,7 +311,8 @@ fn plan(update: &Object<'_>) -> Event {
         };
         (entry.str("content").unwrap_or_default(), status)
     };
-    Event::Plan(update.objects("entries").iter().map(entry).collect())
+    update.list("entries")?;
+    Some(Event::Plan(update.objects("entries").iter().map(entry).collect()))
 }
 
 #[cfg(test)]

@@ -67,6 +67,17 @@ pub(super) fn read(method: &str, params: &Object<'_>, spot: &Spot, items: &Items
     }
 }
 
+/// Whether requests with this method are served, unless they lack what it needs. Other tools than ours are not served.
+pub(super) fn is_known(method: &str) -> bool {
+    matches!(
+        method,
+        "item/commandExecution/requestApproval"
+            | "item/fileChange/requestApproval"
+            | "item/tool/requestUserInput"
+            | "mcpServer/elicitation/request"
+    )
+}
+
 /// A message with questions that Codex does not wait for.
 pub(super) fn asynchronous(item: &Object<'_>) -> Option<(Pending, Asks)> {
     let questions = item.objects("questions");
