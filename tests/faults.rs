@@ -6,7 +6,7 @@ mod support;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use support::agent::{SESSION, Script, bash, error_result, init, quote, success, text};
+use support::agent::{MODEL, SESSION, Script, bash, error_result, init, quote, success, text};
 use support::{Case, Outcome, SLACK, Session, io, procs, run};
 
 /// Prints this many texts of 10 KB, counting in `$D/count`; for ever when it is zero.
@@ -499,6 +499,102 @@ fn the_agents_error_is_told_by_code() {
         if let Some(status) = fields["api_error_status"].as_u64() {
             assert_eq!(payload["detail"]["http_status"], status, "{code}");
         }
+        let words = fields["result"].as_str().or(fields["errors"][0].as_str()).unwrap();
+        assert_eq!(payload["detail"]["agent_message"], words, "{code}");
+        assert!(!payload["message"].as_str().unwrap().contains("127.0.0.1"), "the sentence is ours: {payload}");
+    }
+}
+
+fn refused_with(text: &str) -> Case {
+    Case::with(provider_error("invalid_request", api(400, text)))
+}
+
+#[test]
+fn the_agents_own_words_are_clean_redacted_and_then_cut() {
+    let secret = "hunter2-Zq7731/x+y";
+    let said = |text: &str| -> (Value, Value) {
+        let outcome = run(refused_with(text), json!({"secrets": [secret]}));
+        let payload = outcome.failed("agent_error").clone();
+        for form in [secret, &secret[..10], &secret[10..], "\u{1b}"] {
+            outcome.never_shows(form);
+        }
+        (payload["detail"]["agent_message"].clone(), payload["truncated"].clone())
+    };
+    assert_eq!(
+        said("\u{1b}[31mBad\u{1b}[0m request to 127.0.0.1:9.\nDo less.\n").0,
+        "Bad request to 127.0.0.1:9.\nDo less."
+    );
+    assert_eq!(said(&format!("No access with {secret}.")).0, "No access with [redacted].");
+    // An escape sequence does not hide a secret.
+    assert_eq!(said(&format!("With {}\u{1b}[1m{}.", &secret[..5], &secret[5..])).0, "With [redacted].");
+    let body = json!({"type": "error", "error": {"type": "invalid_request_error", "message": "Too \"large\"."}});
+    assert_eq!(said(&body.to_string()).0, "Too \"large\".");
+    // It is cut at a character, and no place of the cut shows a part of the secret.
+    for before in 4096 - 40..4096 + 2 {
+        let text = format!("{}{secret}{}", "x".repeat(before), "\u{e4}".repeat(100));
+        let (words, truncated) = said(&text);
+        let words = words.as_str().unwrap().to_owned();
+        assert!((4095..=4096).contains(&words.len()) && truncated == true, "{before}: {} bytes", words.len());
+    }
+    assert_eq!(said(&"x".repeat(4096)), (json!("x".repeat(4096)), Value::Null));
+    let outcome = run(refused_with(" \u{1b}[0m"), json!({}));
+    assert_eq!(outcome.failed("agent_error")["detail"], json!({"http_status": 400}));
+}
+
+#[test]
+fn a_person_reads_the_agents_own_words_below_the_sentence() {
+    for flags in [&["hi"][..], &["-v", "hi"], &["-q", "hi"]] {
+        let case = refused_with("\u{1b}[2Jmax_tokens is too large.\nAt most 8192 are allowed.");
+        let output = case.cli(flags);
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        let wanted = "spektacular: agent_error: Claude Code reported an error: see what it says, below.\n  \
+                      max_tokens is too large.\n  At most 8192 are allowed.\n";
+        assert!(stderr.contains(wanted), "{flags:?}: {stderr}");
+        assert_eq!(output.status.code(), Some(1));
+    }
+}
+
+#[test]
+fn the_model_that_is_not_there_is_named_where_it_is_a_name() {
+    let message = |payload: Value| {
+        let script = provider_error("model_not_found", api(404, "There's an issue with the selected model"));
+        let outcome = run(Case::with(script), payload);
+        outcome.failed("model_not_found")["message"].as_str().unwrap().to_owned()
+    };
+    let named = |name: &str| format!("The model {name} does not exist or may not be used: choose another model.");
+    let nameless = "The model does not exist or may not be used: choose another model.";
+    assert_eq!(message(json!({"model": "anthropic/opus-9.9:v1"})), named("anthropic/opus-9.9:v1"));
+    assert_eq!(message(json!({"model": "two words"})), nameless);
+    assert_eq!(message(json!({"model": "m".repeat(65)})), nameless);
+    assert_eq!(message(json!({"model": "my-secret-model", "secrets": ["my-secret-model"]})), named("[redacted]"));
+    // Without a wish it is the one that the agent names.
+    assert_eq!(message(json!({})), named(MODEL));
+}
+
+#[test]
+fn the_status_of_a_provider_that_fails_is_named() {
+    for (status, text, message) in [
+        (Some(503), "API Error: 503", "The provider failed with HTTP status 503: try again later."),
+        (None, "Unable to connect", "The provider could not be reached or failed: try again later."),
+    ] {
+        let mut fields = api(0, text);
+        fields["api_error_status"] = json!(status);
+        let outcome = run(Case::with(provider_error("server_error", fields)), json!({}));
+        assert_eq!(outcome.failed("provider_unavailable")["message"], message);
+    }
+}
+
+#[test]
+fn what_a_message_said_of_an_error_is_not_lost_where_no_result_says_it() {
+    let mut line = text("msg_1", "Your plan ended yesterday.");
+    line["error"] = json!("billing_error");
+    for script in [
+        Script::new().out(&line).sh("exit 1"),
+        Script::new().out(&line).out(&error_result(json!({"subtype": "error_during_execution", "result": null}))),
+    ] {
+        let outcome = run(Case::with(script), json!({}));
+        let payload = outcome.failed(outcome.terminal().text("code"));
+        assert_eq!(payload["detail"]["agent_message"], "Your plan ended yesterday.");
     }
 }
 

@@ -444,3 +444,92 @@ fn a_recording_holds_no_secret_in_a_key_and_can_be_replayed() {
     }
     assert_eq!(session.finish().completed()["text"], "ok");
 }
+
+/// A recorded agent, of each dialect that has tools, whose shell command is another one.
+fn replayed(agent: &str, command: &str) -> Session {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata").join(agent);
+    let recording = fs::read_to_string(folder.join("permission_allowed/recording.jsonl")).unwrap();
+    assert!(recording.contains("touch asked.txt"), "{agent}");
+    // It stands in JSON in JSON.
+    let recording = recording.replace("touch asked.txt", &command.replace('\n', "\\\\n"));
+    let case = Case::new().file("run.jsonl", &recording);
+    let binary = env!("CARGO_BIN_EXE_spektacular");
+    let program = format!("#!/bin/sh\nexec '{binary}' replay '{}' -- \"$@\"\n", case.path("run.jsonl").display());
+    case.program(agent, &program).spawn()
+}
+
+/// The titles that are shown of the command, once it ran.
+fn titles(agent: &str, command: &str, secret: &str, hidden: &[&str]) -> Vec<String> {
+    let mut session = replayed(agent, command);
+    session.start(json!({"agent": agent, "secrets": [secret]}));
+    let asked = session.until("run.question");
+    session.answer(&asked, json!("allow_once"));
+    let outcome = session.finish();
+    outcome.completed();
+    hidden.iter().for_each(|part| outcome.never_shows(part));
+    let tools = outcome.progress("tool").into_iter().map(|frame| frame.text("text"));
+    let resolved = outcome.progress("question_resolved").into_iter().map(|frame| frame.text("text"));
+    let subject = asked["payload"]["subject"]["title"].as_str().unwrap();
+    tools.chain(resolved).chain([subject]).map(str::to_owned).collect()
+}
+
+const DIALECTS: [&str; 4] = ["claude", "codex", "gemini", "opencode"];
+
+#[test]
+fn a_secret_where_a_title_is_cut_is_hidden_as_a_whole() {
+    for agent in DIALECTS {
+        for pad in (84..=114).step_by(5) {
+            let command = format!("{}{SECRET} {}", "x".repeat(pad), "y".repeat(200));
+            for title in titles(agent, &command, SECRET, &[SECRET, &SECRET[..6], &SECRET[8..]]) {
+                assert!(title.contains("xxxx") && title.contains('…'), "{agent} at {pad}: {title}");
+                assert!(title.chars().count() <= 150, "{agent} at {pad}: {title}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_secret_of_several_lines_is_hidden_where_only_the_first_is_shown() {
+    // A line that is too short to be hidden by itself.
+    let secret = "zq-one\nzq-two-and-more";
+    for agent in DIALECTS {
+        for title in titles(agent, &format!("echo {secret} >a"), secret, &["zq-one", "zq-two"]) {
+            assert!(title.contains("echo [redacted]"), "{agent}: {title}");
+        }
+        for title in titles(agent, "\n\nfirst line\nsecond line", secret, &[]) {
+            assert!(title.contains("first line") && !title.contains("second"), "{agent}: {title}");
+        }
+    }
+}
+
+#[test]
+fn a_secret_of_several_lines_is_hidden_in_a_change_of_a_file() {
+    let secret = "zq-a\nzq-b\nzq-c-and-more";
+    let input =
+        json!({"file_path": "/a", "old_string": format!("a\n{secret}\nb"), "new_string": format!("{secret}\n")});
+    let mut session = Case::with(Script::asks("Edit", input)).spawn();
+    session.start(json!({"secrets": [secret]}));
+    let asked = session.until("run.question");
+    assert_eq!(asked["payload"]["subject"]["detail"], "-a\n-[redacted]\n-b\n+[redacted]\n");
+    session.answer(&asked, json!("deny"));
+    session.finish().completed();
+}
+
+#[test]
+fn half_a_secret_at_the_cut_of_the_final_answer_is_hidden() {
+    // The long one makes room in the last frame, so that the answer is cut only where too much of it came.
+    let long = "0123456789abcdef".repeat(125);
+    for before in [9, 1, 17] {
+        let filler = "x".repeat((16 * 16384) - long.len() - before);
+        let text = format!("{long}{filler}{SECRET}{}", "y".repeat(1000));
+        let script = Script::new().say("msg_1", "ok").done(&text);
+        let outcome = run(Case::with(script), json!({"secrets": [SECRET, long], "max_frame_bytes": 16384}));
+        let answer = outcome.completed()["text"].as_str().unwrap();
+        assert!(
+            answer.starts_with("[redacted]xxx") && answer.ends_with("xxx"),
+            "{before}: {}",
+            &answer[answer.len() - 30..]
+        );
+        assert_eq!(outcome.completed()["truncated"], true);
+    }
+}

@@ -79,7 +79,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("protocol", &["failure", "redact"]),
     ("agent", &["clean", "failure", "protocol"]),
     ("recording", &["protocol", "redact"]),
-    ("run", &["agent", "failure", "protocol", "redact"]),
+    ("run", &["agent", "clean", "failure", "protocol", "redact"]),
     ("session", &["agent", "clean", "failure", "protocol", "recording", "redact", "run", "suggest"]),
     ("terminal", &["clean", "failure", "help", "protocol", "session"]),
     ("help", &["suggest"]),

@@ -37,6 +37,8 @@ pub(super) struct Live {
     pub(super) marked: Marked,
     pub(super) usage: Usage,
     pub(super) session_id: Option<String>,
+    /// The model that the agent says it uses.
+    pub(super) model: Option<String>,
     pub(super) status: Option<Status>,
     /// Whether the agent's last line says more than was taken from it.
     pub(super) more: bool,
@@ -141,6 +143,7 @@ impl Live {
             artifacts: Artifacts::default(),
             usage: Usage::default(),
             session_id: None,
+            model: None,
             status: None,
             more: false,
             input_closed: false,
@@ -273,15 +276,24 @@ impl Live {
         }
     }
 
-    /// A line for people: paths inside the working directory made short, redacted, and only then cut.
+    /// A text for people: redacted, and only then with short paths and cut.
     pub(super) fn short(&self, text: &str) -> String {
-        let short = shorten(text, &self.settings.cwd.to_string_lossy());
-        let mut clean = self.redactor.redact(&short).into_owned();
-        if let Some((cut, _)) = clean.char_indices().nth(TITLE_CHARS) {
-            clean.truncate(cut);
-            clean.push('…');
+        self.cut(&self.redactor.redact(text))
+    }
+
+    /// The same of a text of which only the first line counts.
+    pub(super) fn title(&self, text: &str) -> String {
+        let clean = self.redactor.redact(text);
+        self.cut(clean.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default())
+    }
+
+    fn cut(&self, text: &str) -> String {
+        let mut short = shorten(text, &self.settings.cwd.to_string_lossy());
+        if let Some((cut, _)) = short.char_indices().nth(TITLE_CHARS) {
+            short.truncate(cut);
+            short.push('…');
         }
-        clean
+        short
     }
 
     // The orchestrator.

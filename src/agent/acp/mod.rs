@@ -2,8 +2,8 @@
 //!
 //! Facts (Gemini CLI 0.61.0, OpenCode 1.18.33): the prompt's response ends a turn, not the process, and the exit code
 //! means nothing; the agent numbers its requests from 0 as we do; a call's first sight may be its permission or its
-//! end; a completed tool is no success; a permission that is open keeps a cancelled turn from ending; error texts and
-//! stderr hold keys, prompts and paths; one asks for files to be written that was told that we do not, and writes them
+//! end; a completed tool is no success; a permission that is open keeps a cancelled turn from ending; stderr holds keys,
+//! prompts and paths; one asks for files to be written that was told that we do not, and writes them
 //! itself when refused.
 
 mod ask;
@@ -234,8 +234,10 @@ impl Driver for Acp {
         if let (Some(message), Some(call)) = (pending.denial(replies), pending.call()) {
             // Some agents say nothing more of such a call, others that it failed.
             turn.events.push(Event::ToolOver { call: call.to_owned(), state: ToolState::Denied, output: None });
-            let title = self.calls.get(call).map(Call::title).unwrap_or_default();
-            self.denied.push((title, message));
+            if let Some(call) = self.calls.get_mut(call) {
+                self.denied.push((call.label(), message));
+                call.forget();
+            }
         }
         turn.send.push(rpc::result(&key.0, &pending.respond(replies)));
     }

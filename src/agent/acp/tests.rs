@@ -146,7 +146,10 @@ fn errors_and_limits_have_codes_of_ours() {
     for (line, code) in cases {
         let (_, events) = hear(&mut in_a_turn(&GEMINI), &line);
         assert_eq!(failure(&events), Some(code), "{line}");
-        assert!(!format!("{events:?}").contains("something"), "the agent's own text is not passed on");
+        let Some(Event::TurnOver(TurnOver::Failed(failure))) = events.last() else { panic!("{events:?}") };
+        let words = line["error"]["message"].as_str().map(str::to_owned);
+        assert_eq!(failure.said, words, "{line}");
+        assert!(!failure.message.contains("something"), "the sentence is ours: {}", failure.message);
     }
 }
 
@@ -273,4 +276,47 @@ fn a_known_message_without_what_it_needs_is_told_and_others_are_not() {
         let (_, events) = hear(&mut in_a_turn(&GEMINI), &line);
         assert!(events.is_empty(), "{line}: {events:?}");
     }
+}
+
+#[test]
+fn a_long_title_is_told_whole_and_once_and_kept_until_its_call_is_over() {
+    let long = format!("echo {}", "x".repeat(10 << 20));
+    let update = |fields: Value| {
+        let mut update = json!({"sessionUpdate": "tool_call_update", "toolCallId": "c1"});
+        fields.as_object().unwrap().iter().for_each(|(name, value)| update[name] = value.clone());
+        json!({"method": "session/update", "params": {"sessionId": "s", "update": update}})
+    };
+    let told = |events: &[Event]| -> Vec<Option<String>> {
+        let title = |event: &Event| match event {
+            Event::Tool { title, .. } => Some(title.clone()),
+            _ => None,
+        };
+        events.iter().filter_map(title).collect()
+    };
+    let begun = || {
+        let mut driver = in_a_turn(&GEMINI);
+        let (_, events) =
+            hear(&mut driver, &update(json!({"title": long, "kind": "execute", "status": "in_progress"})));
+        assert_eq!(told(&events), [Some(long.clone())]);
+        let places = json!({"locations": [{"path": "/p/a"}]});
+        let (_, events) = hear(&mut driver, &update(places));
+        assert_eq!(told(&events), [None], "to tell of it each time would cost too much");
+        driver
+    };
+    let kept = |driver: &Acp| driver.calls["c1"].text().len();
+
+    let mut driver = begun();
+    assert_eq!(kept(&driver), long.len());
+    hear(&mut driver, &update(json!({"status": "completed"})));
+    assert_eq!(kept(&driver), 0);
+
+    let mut driver = begun();
+    let (_, events) = hear(&mut driver, &permission("c1", &long, "execute"));
+    let Some(Event::Ask { key, .. }) = events.last() else { panic!("no question") };
+    driver.answer(key, &[Reply::Denied(None)], &mut Turn::default());
+    assert_eq!(kept(&driver), 0);
+
+    let mut driver = begun();
+    hear(&mut driver, &json!({"jsonrpc": "2.0", "id": 3, "result": {"stopReason": "end_turn"}}));
+    assert_eq!(kept(&driver), 0);
 }

@@ -5,13 +5,10 @@ use super::ask::Diff;
 use super::session::Phase;
 use crate::agent::json::Object;
 use crate::agent::text::Answer;
-use crate::agent::{At, Event, Turn};
+use crate::agent::{At, Event, Turn, title};
 use crate::protocol::words::{Action, Category, PlanStatus, ToolState};
 use serde_json::value::RawValue;
 use std::path::{Path, PathBuf};
-
-/// The longest title, in characters.
-const TITLE_CHARS: usize = 120;
 
 /// A message that is being said.
 #[derive(Debug)]
@@ -22,11 +19,12 @@ pub(super) struct Said {
     id: Option<String>,
 }
 
-/// A tool call.
+/// A tool call. What it is about is kept until it is over.
 #[derive(Debug, Default)]
 pub(super) struct Call {
     /// The tool, where the agent names it.
     name: Option<String>,
+    /// Its title as the agent gave it, whole: of a shell command, the command.
     text: String,
     category: Option<Category>,
     locations: Vec<At>,
@@ -34,33 +32,47 @@ pub(super) struct Call {
     input: String,
     /// Whether it was told of.
     shown: bool,
+    /// Whether its title was not told of yet, or is another one now.
+    retitled: bool,
     /// Whether it calls our own tool. Such a call is told of by its questions.
     own: bool,
 }
 
 /// The longest input of a call that is kept, in bytes.
 const INPUT_BYTES: usize = 64 << 10;
+/// The longest title that is used more than once, in bytes.
+const LABEL_BYTES: usize = 1024;
 
 impl Call {
-    /// One line: the tool, where it has a name, and what it is about.
+    /// The tool, where it has a name, and what it is about.
     pub(super) fn title(&self) -> String {
-        let text = self.text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default().trim();
+        let text = self.text.trim();
         let place = self.locations.first().map(|at| at.path.to_string_lossy().into_owned());
-        let mut title = match (&self.name, place) {
+        match (&self.name, place) {
             (Some(name), Some(place)) if text == name || text.ends_with(place.trim_start_matches('/')) => {
                 format!("{name}: {place}")
             }
-            (Some(name), _) if text.is_empty() || text == name => name.clone(),
-            (Some(name), _) => format!("{name}: {text}"),
+            (Some(name), _) if text == name => name.clone(),
+            (Some(name), _) => title(name, text),
             (None, Some(place)) if text.is_empty() => place,
             (None, _) if text.is_empty() => "A tool".to_owned(),
             (None, _) => text.to_owned(),
-        };
-        if let Some((cut, _)) = title.char_indices().nth(TITLE_CHARS) {
-            title.truncate(cut);
-            title.push('…');
         }
-        title
+    }
+
+    /// The title for the agent's model, which knows what it did.
+    pub(super) fn label(&self) -> String {
+        let title = self.title();
+        if title.len() <= LABEL_BYTES {
+            title
+        } else {
+            self.name.clone().unwrap_or_else(|| "the last tool call".into())
+        }
+    }
+
+    /// The call is over, or nobody waits for it any more.
+    pub(super) fn forget(&mut self) {
+        (self.text, self.input, self.locations) = Default::default();
     }
 
     pub(super) fn is_own(&self) -> bool {
@@ -79,7 +91,6 @@ impl Call {
         &self.input
     }
 
-    /// The tool's title as the agent gave it: of a shell command, the command.
     pub(super) fn text(&self) -> &str {
         &self.text
     }
@@ -140,9 +151,7 @@ impl Acp {
             }
         }
         if !thought {
-            self.answer.print.push(&text);
-            let room = self.answer_bytes.saturating_sub(self.answer.text.len());
-            self.answer.text.push_str(&text[..text.floor_char_boundary(room)]);
+            self.answer.push(&text, self.answer_bytes);
         }
         let message = self.said.as_ref().map(|said| said.key.clone()).unwrap_or_default();
         turn.events.push(speech(message, thought, text, false));
@@ -173,6 +182,7 @@ impl Acp {
         }
         if let Some(title) = title {
             call.text = title;
+            call.retitled = true;
         }
         if let Some(kind) = about.str("kind") {
             call.category = Some(category(&kind, &id, call.name.as_deref(), servers));
@@ -180,6 +190,8 @@ impl Acp {
         let places: Vec<At> = about.objects("locations").iter().filter_map(|place| location(place, cwd)).collect();
         if !places.is_empty() {
             call.locations = places;
+            // A place belongs to a short title. To tell of a long one again and again would cost too much.
+            call.retitled |= call.text.len() <= LABEL_BYTES;
         }
         let input = about.raw("rawInput").map(RawValue::get).filter(|raw| *raw != "{}" && raw.len() <= INPUT_BYTES);
         if let Some(input) = input {
@@ -191,11 +203,12 @@ impl Acp {
     /// Tells of a call, or of what more is known of it.
     pub(super) fn show(&mut self, id: &str, turn: &mut Turn) {
         let Some(call) = self.calls.get_mut(id) else { return };
+        let news = std::mem::take(&mut call.retitled) || !call.shown;
         call.shown = true;
         turn.events.push(Event::Tool {
             call: id.to_owned(),
             category: call.category(),
-            title: call.title(),
+            title: news.then(|| call.title()),
             locations: call.locations.clone(),
             parent: None,
         });
@@ -245,6 +258,7 @@ impl Acp {
             whole.or_else(|| (!texts.is_empty()).then(|| texts.join("\n")))
         });
         turn.events.push(Event::ToolOver { call: id.to_owned(), state, output: output.flatten() });
+        self.calls.get_mut(id).into_iter().for_each(Call::forget);
     }
 }
 

@@ -17,6 +17,7 @@ mod usage;
 pub use self::native::NATIVE;
 
 use self::ask::Pending;
+use self::errors::ApiError;
 use self::speech::{Speech, Stream};
 use super::json::{Object, text, without_controls};
 use super::mcp;
@@ -64,7 +65,7 @@ pub struct Claude {
     session_known: bool,
     resuming: bool,
     /// What the last synthetic message said of an error of the API's.
-    api_error: Option<String>,
+    api_error: Option<ApiError>,
     /// What the turns used so far.
     used: Usage,
     /// Control requests of ours so far.
@@ -165,9 +166,9 @@ impl Claude {
     }
 
     fn assistant(&mut self, line: &Object<'_>, turn: &mut Turn) -> Option<()> {
-        if let Some(class) = line.str("error") {
-            // The text of such a message is an error text with addresses in it; the result follows.
-            self.api_error = Some(class);
+        if let Some(error) = errors::api_error(line) {
+            // It is nothing that the model says. The result, which follows, mostly repeats it.
+            self.api_error = Some(error);
             return Some(());
         }
         let message = line.object("message")?;
@@ -211,7 +212,7 @@ impl Claude {
         turn.events.push(Event::Tool {
             call,
             category: tools::category(&name),
-            title: tools::title(&name, input.as_ref()),
+            title: Some(tools::title(&name, input.as_ref())),
             locations: tools::locations(input.as_ref()),
             parent: parent.clone(),
         });
@@ -323,7 +324,7 @@ impl Claude {
         turn.events.push(Event::Usage(self.usage(message)));
         let over = if failed {
             let unknown_session = self.resuming && !self.session_known;
-            errors::classify(message, self.api_error.as_deref(), unknown_session)
+            errors::classify(message, self.api_error.take(), unknown_session)
         } else {
             self.completed(message)
         };
@@ -446,7 +447,8 @@ impl Driver for Claude {
     }
 
     fn exited(&mut self, exit: AgentExit, alive: bool, stderr: &str) -> TurnOver {
-        TurnOver::Failed(errors::exited(exit, alive, stderr))
+        let said = self.api_error.take().and_then(|error| error.said);
+        TurnOver::Failed(errors::exited(exit, alive, stderr).saying(said))
     }
 }
 

@@ -1,10 +1,10 @@
 //! What Codex asks: approvals, its own question tool, elicitations of MCP servers, our question tool, and questions
 //! that wait for no answer. And the answers to them.
 
-use super::items::{Items, Spot, command, title};
-use crate::agent::Reply;
+use super::items::{Items, Spot, command};
 use crate::agent::ask_user::{self, DECLINED, NO_USER, choices, with_default};
 use crate::agent::json::{Object, text};
+use crate::agent::{Reply, title};
 use crate::protocol::json::{number, string};
 use crate::protocol::question::{
     ALLOW_ALWAYS, ALLOW_ONCE, Answer, Ask, Choice, Choices, Kind, Location, Subject, Validation,

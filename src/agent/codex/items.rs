@@ -2,13 +2,10 @@
 
 use crate::agent::json::{Object, text};
 use crate::agent::text::{Answer, Chunks, Fingerprint};
-use crate::agent::{At, Event, Turn};
+use crate::agent::{At, Event, Turn, title};
 use crate::protocol::words::{Action, Category, PlanStatus, ToolState};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::PathBuf;
-
-/// The longest title, in characters.
-const TITLE_CHARS: usize = 120;
 
 /// Where an item belongs. An item's id is unique in its turn only.
 #[derive(Clone, Debug)]
@@ -133,7 +130,7 @@ impl Items {
         match kind.as_str() {
             "agentMessage" if over => return self.message(key, spot, item, turn),
             "reasoning" if over => self.reasoning(&key, spot, item, turn),
-            "plan" if over => turn.events.push(plan_text(&item.str("text")?)),
+            "plan" if over => turn.events.push(Event::PlanText(item.str("text")?)),
             "dynamicToolCall" if item.is("tool", crate::agent::ask_user::TOOL) => {}
             _ => self.tool(key, &kind, spot, item, over, turn),
         }
@@ -153,7 +150,7 @@ impl Items {
         if self.begun.insert(key.clone()) {
             let Tool { category, title, locations } = tool;
             let (call, parent) = (key.clone(), spot.parent.clone());
-            turn.events.push(Event::Tool { call, category, title, locations, parent });
+            turn.events.push(Event::Tool { call, category, title: Some(title), locations, parent });
         }
         if over {
             self.tool_over(key, kind, item, turn);
@@ -261,17 +258,6 @@ pub(super) fn command(item: &Object<'_>) -> String {
     .unwrap_or_default()
 }
 
-/// A short title: the tool and what it is about, in one line.
-pub(super) fn title(tool: &str, gist: &str) -> String {
-    let line = gist.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
-    let mut title = if line.is_empty() { tool.to_owned() } else { format!("{tool}: {line}") };
-    if let Some((cut, _)) = title.char_indices().nth(TITLE_CHARS) {
-        title.truncate(cut);
-        title.push('…');
-    }
-    title
-}
-
 fn edit_title(locations: &[At]) -> String {
     match locations {
         [one] => title("Edit", &one.path.to_string_lossy()),
@@ -334,11 +320,4 @@ pub(super) fn plan(params: &Object<'_>) -> Option<Event> {
     };
     params.list("plan")?;
     Some(Event::Plan(params.objects("plan").into_iter().map(entry).collect()))
-}
-
-/// A plan that is one text: its lines but for headings.
-fn plan_text(text: &str) -> Event {
-    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
-    let entry = |line: &str| (line.trim_start_matches(['-', '*', ' ']).to_owned(), PlanStatus::Pending);
-    Event::Plan(lines.map(entry).collect())
 }

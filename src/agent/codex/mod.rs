@@ -4,7 +4,7 @@
 //! begin at 0 and have nothing to do with ours; a file change's approval names no file; a broken stream leaves a
 //! message without its end, and the retry begins a new one; `request_user_input_async` asks in a message, and its
 //! turn may end with the question open; an interrupted turn leaves its commands running; a request that is not
-//! answered hangs the turn; error texts and stderr hold pieces of keys.
+//! answered hangs the turn; stderr holds pieces of keys.
 
 mod ask;
 mod errors;
@@ -111,8 +111,11 @@ impl Codex {
     }
 
     /// An answer to a request of ours. The handshake goes on here.
-    fn response(&mut self, method: &'static str, result: Result<Option<Object<'_>>, ()>, turn: &mut Turn) {
-        let Ok(result) = result else { return self.refused(method, turn) };
+    fn response(&mut self, method: &'static str, result: Result<Option<Object<'_>>, rpc::Error>, turn: &mut Turn) {
+        let result = match result {
+            Ok(result) => result,
+            Err(error) => return self.refused(method, &error, turn),
+        };
         if self.leaving && method != START {
             return;
         }
@@ -143,11 +146,13 @@ impl Codex {
         }
     }
 
-    fn refused(&mut self, method: &'static str, turn: &mut Turn) {
+    fn refused(&mut self, method: &'static str, error: &rpc::Error, turn: &mut Turn) {
         match method {
             // An older version may not have it.
             "account/read" if !self.leaving => self.open_thread(turn),
-            "initialize" | "thread/start" | "thread/resume" | START => self.fail(errors::refused(method), turn),
+            "initialize" | "thread/start" | "thread/resume" | START => {
+                self.fail(errors::refused(method, Some(error)), turn);
+            }
             _ => {}
         }
     }
@@ -162,7 +167,7 @@ impl Codex {
     fn thread_open(&mut self, result: Option<Object<'_>>, turn: &mut Turn) {
         let thread = result.as_ref().and_then(|result| result.object("thread"));
         let Some(id) = thread.as_ref().and_then(|thread| thread.str("id")) else {
-            return self.fail(errors::refused("thread/start"), turn);
+            return self.fail(errors::refused("thread/start", None), turn);
         };
         self.thread = Some(id.clone());
         turn.events.push(Event::Session {
@@ -400,7 +405,7 @@ impl Driver for Codex {
             }
             Some(Message::Response { id, result }) => {
                 if let Some(method) = self.requests.remove(&id) {
-                    self.response(method, result.map_err(drop), turn);
+                    self.response(method, result, turn);
                 }
             }
             None => turn.events.push(Event::Unparsed),
