@@ -1,7 +1,7 @@
 //! Every way a run can fail, in one table: code, exit code, and whether a later try may succeed.
 //!
-//! The codes are part of the protocol. Messages are ours: they never hold a value that somebody typed, nor an
-//! agent's own error text, which may hold keys and addresses.
+//! The codes are part of the protocol. Messages are ours: they never hold a value that somebody typed, but for the name
+//! of a model. An agent's own error text, which may hold addresses, stands apart from them, redacted.
 
 macro_rules! codes {
     ($($(#[$doc:meta])* $variant:ident, $name:literal, $exit:literal, $retryable:literal;)*) => {
@@ -102,6 +102,10 @@ pub struct Failure {
     pub retryable: bool,
     /// The HTTP status that the provider gave, if the agent told it.
     pub http_status: Option<u16>,
+    /// The agent's own words about it, as they came. The run makes `agent_message` of them.
+    pub said: Option<String>,
+    /// What of `said` may be seen, at most [`crate::protocol::limits::AGENT_MESSAGE_BYTES`].
+    pub agent_message: Option<String>,
     /// The last lines of the agent's stderr, at most [`crate::protocol::limits::STDERR_TAIL_BYTES`].
     pub stderr_tail: Option<String>,
 }
@@ -109,7 +113,58 @@ pub struct Failure {
 impl Failure {
     /// A failure with the code's own answer to `retryable` and no detail.
     pub fn new(code: Code, message: impl Into<String>) -> Failure {
-        Failure { code, message: message.into(), retryable: code.retryable(), http_status: None, stderr_tail: None }
+        Failure {
+            code,
+            message: message.into(),
+            retryable: code.retryable(),
+            http_status: None,
+            said: None,
+            agent_message: None,
+            stderr_tail: None,
+        }
+    }
+
+    /// The model is not there. [`Failure::name_model`] says which.
+    pub fn model_not_found() -> Failure {
+        Failure::new(Code::ModelNotFound, model_not_found(""))
+    }
+
+    /// The provider asked for fewer requests.
+    pub fn rate_limited() -> Failure {
+        Failure::new(Code::RateLimited, "The provider's rate limit is reached: try again later.")
+    }
+
+    /// The provider failed, with this HTTP status, or was not reached.
+    pub fn provider_unavailable(status: Option<u16>) -> Failure {
+        let message = match status {
+            Some(status) => format!("The provider failed with HTTP status {status}: try again later."),
+            None => "The provider could not be reached or failed: try again later.".into(),
+        };
+        Failure::new(Code::ProviderUnavailable, message).with_status(status)
+    }
+
+    /// What was said is too much for the model.
+    pub fn context_exceeded() -> Failure {
+        let message = "The prompt or the conversation is too long for the model: shorten it.";
+        Failure::new(Code::ContextExceeded, message)
+    }
+
+    /// The model refused.
+    pub fn refused() -> Failure {
+        Failure::new(Code::Refused, "The model refused the task: change the prompt.")
+    }
+
+    /// An error for which there is no other code, of the agent with this display name.
+    pub fn reported(agent: &str, said: Option<String>) -> Failure {
+        let what = if said.is_some() { "see detail.agent_message" } else { "record the run to see what it did" };
+        Failure { said, ..Failure::new(Code::AgentError, format!("{agent} reported an error: {what}.")) }
+    }
+
+    /// Names the model that is not there. A text that can be no model's name is not shown.
+    pub fn name_model(&mut self, model: &str) {
+        if self.code == Code::ModelNotFound && is_model_name(model) {
+            self.message = model_not_found(&format!(" {model}"));
+        }
     }
 
     /// The same failure, marked as one that may go away by itself.
@@ -122,5 +177,53 @@ impl Failure {
     pub fn with_status(mut self, status: Option<u16>) -> Failure {
         self.http_status = status;
         self
+    }
+
+    /// The same failure with the agent's own words.
+    pub fn saying(mut self, said: Option<String>) -> Failure {
+        self.said = said;
+        self
+    }
+}
+
+fn model_not_found(name: &str) -> String {
+    format!("The model{name} does not exist or may not be used: choose another model.")
+}
+
+/// The longest name of a model that is shown, in characters.
+const MODEL_NAME_CHARS: usize = 64;
+
+/// Whether a text is what providers and agents name their models by, such as `anthropic/claude-opus-5@20260101` or
+/// `opus[1m]`.
+fn is_model_name(text: &str) -> bool {
+    let fits = |c: char| c.is_ascii_alphanumeric() || "-_./:@[]".contains(c);
+    (1..=MODEL_NAME_CHARS).contains(&text.len()) && text.chars().all(fits)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Failure;
+
+    #[test]
+    fn only_what_can_be_a_name_is_named() {
+        for (model, shown) in [
+            ("anthropic/claude-opus-5.5:v1@20260101", true),
+            ("claude_opus[1m]", true),
+            (&"m".repeat(64), true),
+            (&"m".repeat(65), false),
+            ("", false),
+            ("two words", false),
+            ("a\u{1b}[31m", false),
+            ("modèle", false),
+        ] {
+            let mut failure = Failure::model_not_found();
+            failure.name_model(model);
+            let message = failure.message;
+            assert_eq!(message.starts_with(&format!("The model {model} does not exist")), shown, "{message}");
+            assert!(shown || message.starts_with("The model does not exist"), "{message}");
+        }
+        let mut other = Failure::refused();
+        other.name_model("gpt");
+        assert_eq!(other, Failure::refused());
     }
 }

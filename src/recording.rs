@@ -14,7 +14,7 @@
 //! that its replay makes, and `"if_allowed":true|false` on a line that is played only after such an answer. Readers
 //! ignore what they do not know.
 
-use crate::protocol::json::{Fields, map_strings, number, string, to_line};
+use crate::protocol::json::{Fields, map_keys_and_strings, map_strings, number, string, to_line};
 use crate::redact::Redactor;
 use serde_json::json;
 use serde_json::value::RawValue;
@@ -305,11 +305,12 @@ fn blank_split_secrets(held: &mut [Held], redactor: &Redactor, cut: &BTreeSet<St
     }
 }
 
-/// Redacted, string by string where a line is JSON: what is found may run to the end of a text.
+/// Redacted, string by string where a line is JSON, keys too: what is found may run to the end of a text. An answer may
+/// be named by its question, and that may quote a secret.
 fn clean(moment: Moment, redactor: &Redactor) -> Moment {
     let text = |line: String| {
         if serde_json::from_str::<&RawValue>(&line).is_ok() {
-            return map_strings(&line, &mut |text| redactor.redact(text).into_owned());
+            return map_keys_and_strings(&line, &mut |text| redactor.redact(text).into_owned());
         }
         redactor.redact(&line).into_owned()
     };

@@ -6,7 +6,7 @@ mod support;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use support::agent::{Script, bash, error_result, init, quote, success, text};
+use support::agent::{MODEL, SESSION, Script, bash, error_result, init, quote, success, text};
 use support::{Case, Outcome, SLACK, Session, io, procs, run};
 
 /// Prints this many texts of 10 KB, counting in `$D/count`; for ever when it is zero.
@@ -219,15 +219,123 @@ fn noise_of_the_agents_is_a_warning_in_its_place_without_its_content() {
         .done("three");
     let outcome = run(Case::with(script), json!({}));
     outcome.completed();
-    let order: Vec<&str> = outcome
-        .frames
-        .iter()
-        .filter(|f| f.is_progress("text") || f.is_progress("warning"))
-        .map(|f| if f.is_progress("text") { f.text("text") } else { f.text("code") })
-        .collect();
+    let order = texts_and_warnings(&outcome);
     assert_eq!(order[..3], ["one", "agent_output_unparsed", "two"]);
     assert_eq!(order.last(), Some(&"three"));
     outcome.never_shows("zq-noise-7731");
+}
+
+/// The texts and the warnings of a run, in their order.
+fn texts_and_warnings(outcome: &Outcome) -> Vec<&str> {
+    let shown = outcome.frames.iter().filter(|f| f.is_progress("text") || f.is_progress("warning"));
+    shown.map(|f| if f.is_progress("text") { f.text("text") } else { f.text("code") }).collect()
+}
+
+#[test]
+fn a_message_of_a_known_type_without_what_it_needs_is_a_warning_in_its_place() {
+    let event = |event: Value| json!({"type": "stream_event", "event": event});
+    let message = |kind: &str, message: Value| json!({"type": kind, "message": message});
+    let blocks = |kind: &str, block: Value| message(kind, json!({"id": "m", "content": [block]}));
+    let ask = |request: Value| json!({"type": "control_request", "request_id": "zq-noise-7731", "request": request});
+    for line in [
+        json!({}),
+        json!({"type": 5}),
+        json!({"type": "assistant"}),
+        message("assistant", json!("zq-noise-7731")),
+        message("assistant", json!({"id": "m"})),
+        message("assistant", json!({"id": "m", "content": "zq-noise-7731"})),
+        blocks("assistant", json!("zq-noise-7731")),
+        blocks("assistant", json!({"text": "zq-noise-7731"})),
+        blocks("assistant", json!({"type": "text"})),
+        blocks("assistant", json!({"type": "text", "text": ["zq-noise-7731"]})),
+        blocks("assistant", json!({"type": "tool_use", "id": "zq-noise-7731"})),
+        json!({"type": "user"}),
+        message("user", json!("zq-noise-7731")),
+        message("user", json!({"content": {"a": 1}})),
+        blocks("user", json!({"type": "tool_result", "content": "zq-noise-7731"})),
+        json!({"type": "stream_event"}),
+        event(json!("zq-noise-7731")),
+        event(json!({"index": 0})),
+        event(json!({"type": "message_start"})),
+        event(json!({"type": "content_block_delta", "index": 0})),
+        event(json!({"type": "content_block_delta", "delta": {"type": "text_delta"}})),
+        json!({"type": "system"}),
+        json!({"type": "result"}),
+        json!({"type": "control_request"}),
+        json!({"type": "control_request", "request_id": "zq-noise-7731"}),
+        ask(json!({"subtype": "can_use_tool", "tool_name": "Bash"})),
+        json!({"type": "control_cancel_request"}),
+    ] {
+        let script = Script::new().say("msg_1", "one").out(&line).say("msg_2", "two").done("two");
+        let outcome = run(Case::with(script), json!({}));
+        outcome.completed();
+        assert_eq!(texts_and_warnings(&outcome), ["one", "agent_output_unparsed", "two"], "{line}");
+        outcome.never_shows("zq-noise-7731");
+    }
+}
+
+#[test]
+fn what_can_be_read_of_a_message_is_read() {
+    let mut line = text("msg_1", "one");
+    line["message"]["content"].as_array_mut().unwrap().insert(0, json!({"type": "text"}));
+    line["message"]["content"].as_array_mut().unwrap().push(json!({"type": "text", "text": "two"}));
+    let outcome = run(Case::with(Script::new().out(&line).done("two")), json!({}));
+    outcome.completed();
+    assert_eq!(texts_and_warnings(&outcome), ["one", "two", "agent_output_unparsed"]);
+}
+
+#[test]
+fn messages_that_say_nothing_to_us_are_no_warning() {
+    let mut script = Script::new();
+    for line in [
+        json!({"type": "system", "subtype": "status", "status": null}),
+        json!({"type": "system", "subtype": "later_versions"}),
+        json!({"type": "user", "message": {"role": "user", "content": "a synthetic line"}}),
+        json!({"type": "assistant", "message": {"id": "m", "content": []}}),
+        json!({"type": "assistant", "message": {"id": "m", "content": [{"type": "redacted_thinking", "data": "x"}]}}),
+        json!({"type": "assistant", "error": "server_error"}),
+        json!({"type": "stream_event", "event": {"type": "ping"}}),
+        json!({"type": "stream_event", "event": {"type": "content_block_delta", "delta": {"type": "signature_delta"}}}),
+        json!({"type": "control_response"}),
+        json!({"type": "control_request", "request_id": "r-1", "request": {"subtype": "later_versions"}}),
+        json!({"type": "keep_alive"}),
+    ] {
+        script = script.out(&line);
+    }
+    let outcome = run(Case::with(script.say("msg_1", "ok").done("ok")), json!({"progress": "full"}));
+    outcome.completed();
+    assert!(outcome.progress("warning").is_empty(), "{:?}", texts_and_warnings(&outcome));
+}
+
+#[test]
+fn a_result_without_is_error_is_no_error_unless_its_subtype_says_so() {
+    let without = |fields: Value| {
+        let mut line = success("the answer");
+        line.as_object_mut().unwrap().remove("is_error");
+        fields.as_object().unwrap().iter().for_each(|(name, value)| line[name] = value.clone());
+        Case::with(Script::new().out(&line).sh("listen"))
+    };
+    for fields in [json!({}), json!({"subtype": null}), json!({"is_error": "no"})] {
+        assert_eq!(run(without(fields.clone()), json!({})).completed()["text"], "the answer", "{fields}");
+    }
+    run(without(json!({"subtype": "error_max_turns"})), json!({})).failed("limit_reached");
+}
+
+#[test]
+fn a_session_id_in_the_other_spelling_is_one() {
+    let mut line = init();
+    line["sessionId"] = line["session_id"].take();
+    let script = Script::bare().sh("prompt").out(&line).say("msg_1", "ok").done("ok");
+    let outcome = run(Case::with(script), json!({}));
+    assert_eq!(outcome.completed()["session_id"], SESSION);
+    assert!(outcome.progress("warning").is_empty());
+
+    // Without any, the session is not known; a later line may still tell.
+    line.as_object_mut().unwrap().remove("sessionId");
+    let script = Script::bare().sh("prompt").out(&line).out(&init()).say("msg_1", "ok").done("ok");
+    let outcome = run(Case::with(script), json!({}));
+    assert_eq!(outcome.completed()["session_id"], SESSION);
+    assert_eq!(outcome.warnings("agent_output_unparsed").len(), 1);
 }
 
 #[test]
@@ -436,6 +544,102 @@ fn the_agents_error_is_told_by_code() {
         if let Some(status) = fields["api_error_status"].as_u64() {
             assert_eq!(payload["detail"]["http_status"], status, "{code}");
         }
+        let words = fields["result"].as_str().or(fields["errors"][0].as_str()).unwrap();
+        assert_eq!(payload["detail"]["agent_message"], words, "{code}");
+        assert!(!payload["message"].as_str().unwrap().contains("127.0.0.1"), "the sentence is ours: {payload}");
+    }
+}
+
+fn refused_with(text: &str) -> Case {
+    Case::with(provider_error("invalid_request", api(400, text)))
+}
+
+#[test]
+fn the_agents_own_words_are_clean_redacted_and_then_cut() {
+    let secret = "hunter2-Zq7731/x+y";
+    let said = |text: &str| -> (Value, Value) {
+        let outcome = run(refused_with(text), json!({"secrets": [secret]}));
+        let payload = outcome.failed("agent_error").clone();
+        for form in [secret, &secret[..10], &secret[10..], "\u{1b}"] {
+            outcome.never_shows(form);
+        }
+        (payload["detail"]["agent_message"].clone(), payload["truncated"].clone())
+    };
+    assert_eq!(
+        said("\u{1b}[31mBad\u{1b}[0m request to 127.0.0.1:9.\nDo less.\n").0,
+        "Bad request to 127.0.0.1:9.\nDo less."
+    );
+    assert_eq!(said(&format!("No access with {secret}.")).0, "No access with [redacted].");
+    // An escape sequence does not hide a secret.
+    assert_eq!(said(&format!("With {}\u{1b}[1m{}.", &secret[..5], &secret[5..])).0, "With [redacted].");
+    let body = json!({"type": "error", "error": {"type": "invalid_request_error", "message": "Too \"large\"."}});
+    assert_eq!(said(&body.to_string()).0, "Too \"large\".");
+    // It is cut at a character, and no place of the cut shows a part of the secret.
+    for before in 4096 - 40..4096 + 2 {
+        let text = format!("{}{secret}{}", "x".repeat(before), "\u{e4}".repeat(100));
+        let (words, truncated) = said(&text);
+        let words = words.as_str().unwrap().to_owned();
+        assert!((4095..=4096).contains(&words.len()) && truncated == true, "{before}: {} bytes", words.len());
+    }
+    assert_eq!(said(&"x".repeat(4096)), (json!("x".repeat(4096)), Value::Null));
+    let outcome = run(refused_with(" \u{1b}[0m"), json!({}));
+    assert_eq!(outcome.failed("agent_error")["detail"], json!({"http_status": 400}));
+}
+
+#[test]
+fn a_person_reads_the_agents_own_words_below_the_sentence() {
+    for flags in [&["hi"][..], &["-v", "hi"], &["-q", "hi"]] {
+        let case = refused_with("\u{1b}[2Jmax_tokens is too large.\nAt most 8192 are allowed.");
+        let output = case.cli(flags);
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        let wanted = "spektacular: agent_error: Claude Code reported an error: see what it says, below.\n  \
+                      max_tokens is too large.\n  At most 8192 are allowed.\n";
+        assert!(stderr.contains(wanted), "{flags:?}: {stderr}");
+        assert_eq!(output.status.code(), Some(1));
+    }
+}
+
+#[test]
+fn the_model_that_is_not_there_is_named_where_it_is_a_name() {
+    let message = |payload: Value| {
+        let script = provider_error("model_not_found", api(404, "There's an issue with the selected model"));
+        let outcome = run(Case::with(script), payload);
+        outcome.failed("model_not_found")["message"].as_str().unwrap().to_owned()
+    };
+    let named = |name: &str| format!("The model {name} does not exist or may not be used: choose another model.");
+    let nameless = "The model does not exist or may not be used: choose another model.";
+    assert_eq!(message(json!({"model": "anthropic/opus-9.9:v1"})), named("anthropic/opus-9.9:v1"));
+    assert_eq!(message(json!({"model": "two words"})), nameless);
+    assert_eq!(message(json!({"model": "m".repeat(65)})), nameless);
+    assert_eq!(message(json!({"model": "my-secret-model", "secrets": ["my-secret-model"]})), named("[redacted]"));
+    // Without a wish it is the one that the agent names.
+    assert_eq!(message(json!({})), named(MODEL));
+}
+
+#[test]
+fn the_status_of_a_provider_that_fails_is_named() {
+    for (status, text, message) in [
+        (Some(503), "API Error: 503", "The provider failed with HTTP status 503: try again later."),
+        (None, "Unable to connect", "The provider could not be reached or failed: try again later."),
+    ] {
+        let mut fields = api(0, text);
+        fields["api_error_status"] = json!(status);
+        let outcome = run(Case::with(provider_error("server_error", fields)), json!({}));
+        assert_eq!(outcome.failed("provider_unavailable")["message"], message);
+    }
+}
+
+#[test]
+fn what_a_message_said_of_an_error_is_not_lost_where_no_result_says_it() {
+    let mut line = text("msg_1", "Your plan ended yesterday.");
+    line["error"] = json!("billing_error");
+    for script in [
+        Script::new().out(&line).sh("exit 1"),
+        Script::new().out(&line).out(&error_result(json!({"subtype": "error_during_execution", "result": null}))),
+    ] {
+        let outcome = run(Case::with(script), json!({}));
+        let payload = outcome.failed(outcome.terminal().text("code"));
+        assert_eq!(payload["detail"]["agent_message"], "Your plan ended yesterday.");
     }
 }
 

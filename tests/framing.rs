@@ -341,6 +341,24 @@ fn a_long_text_goes_out_in_several_frames_and_joins_again() {
 }
 
 #[test]
+fn the_pieces_of_a_long_message_fill_their_frames() {
+    // Plain text, and text that grows when it is escaped: a control character takes six bytes on the line.
+    for unit in ["plain words, ", "\u{1b}\"\\\n", "\u{e4}\u{1}"] {
+        let text = unit.repeat((1 << 20) / unit.len());
+        for max in [16 << 10, 256 << 10] {
+            let outcome =
+                run(Case::with(Script::new().say("msg_1", &text).done("ok")), json!({"max_frame_bytes": max}));
+            outcome.completed();
+            assert!(outcome.said() == text, "{unit:?} at {max}: the pieces do not join");
+            let lengths: Vec<usize> = outcome.progress("text").iter().map(|frame| frame.raw.len() + 1).collect();
+            let (last, full) = lengths.split_last().unwrap();
+            assert!(full.len() > 3 && *last <= max, "{unit:?} at {max}: {lengths:?}");
+            assert!(full.iter().all(|length| (max - 1024..=max).contains(length)), "{unit:?} at {max}: {lengths:?}");
+        }
+    }
+}
+
+#[test]
 fn a_text_beyond_the_limit_of_the_last_frame_is_cut_and_says_where_it_is_whole() {
     let text: String = (0..60_000).map(|n| format!("{n} ")).collect();
     let script = Script::new().say("msg_1", &text).done(&text);

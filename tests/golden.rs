@@ -92,7 +92,7 @@ fn check_program(case: &Case) -> Result<(), String> {
 
 /// Every key of version 1. A new one belongs into the protocol's page first.
 const KEYS: &str = "\
-    action add_dirs agent agent_args agent_exit agent_version allow_other allowed_tools artifact_id artifacts \
+    action add_dirs agent agent_args agent_exit agent_message agent_version allow_other allowed_tools artifact_id artifacts \
     attempt cached_input_tokens call_id capabilities category code completion_detected completion_marker config \
     cost_usd cwd default deltas description detail disallowed_tools display_name done duration_ms effort entries \
     env_allow error group_id group_size header heartbeat_s http_status id idle_s idle_timeout_s input_tokens \

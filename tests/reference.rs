@@ -239,6 +239,8 @@ fn failed(most: bool) -> Outcome {
         message: "m".into(),
         retryable: false,
         http_status: most.then_some(429),
+        said: None,
+        agent_message: most.then(|| "a".into()),
         stderr_tail: most.then(|| "s".into()),
     })
 }
@@ -652,6 +654,7 @@ fn every_limit_is_listed() {
         ("warnings", limits::HELD_WARNINGS.to_string()),
         ("`metadata`", size(limits::METADATA_BYTES)),
         ("`output`", size(limits::TOOL_OUTPUT_BYTES)),
+        ("`agent_message`", size(limits::AGENT_MESSAGE_BYTES)),
         ("`stderr_tail`", size(limits::STDERR_TAIL_BYTES)),
         ("`artifacts`", limits::ARTIFACTS.to_string()),
         ("`header`", limits::HEADER_CHARS.to_string()),

@@ -374,3 +374,162 @@ fn a_recording_is_written_and_holds_no_secret() {
     assert!(!deltas.contains(SECRET), "the pieces, joined: {deltas}");
     assert!(lines.iter().any(|l| l["host"].is_string()) && lines.iter().any(|l| l["exit"] == 0));
 }
+
+/// All keys of a value, at any depth.
+fn keys<'a>(value: &'a Value, found: &mut Vec<&'a str>) {
+    match value {
+        Value::Array(items) => items.iter().for_each(|v| keys(v, found)),
+        Value::Object(fields) => fields.iter().for_each(|(key, value)| {
+            found.push(key);
+            keys(value, found);
+        }),
+        _ => {}
+    }
+}
+
+/// Claude Code names an answer by its question, so a question that quotes a secret makes it a key.
+#[test]
+fn a_recording_holds_no_secret_in_a_key_and_can_be_replayed() {
+    let kept = "kept-off-0451-x/y";
+    // The first two keys are the same once they are redacted.
+    let longer = format!("{SECRET}-and-more");
+    let quoting = [format!("Is {SECRET} right?"), format!("Is {longer} right?"), format!("And {kept}?")];
+    let questions = json!({"questions": quoting.each_ref().map(|text| question(text, false))});
+    let script = Script::new()
+        .ask("req-1", "toolu_1", "AskUserQuestion", json!({"questions": [question("Which?", false)]}))
+        .ask("req-2", "toolu_2", "AskUserQuestion", questions)
+        .done("ok");
+    let log = json!({"debug": {"enabled": true, "log_dir": "logs"}}).to_string();
+    let case = Case::with(script).file("home/.config/spektacular/config.json", &log).args(&["--record", "run.jsonl"]);
+    fs::write(case.path("work/key.txt"), kept).unwrap();
+    let mut session = case.spawn();
+    session.start(json!({"secrets": [SECRET, longer]}));
+    let id = session.until("run.question").text("question_id").to_owned();
+    session.send("run.input", json!({"question_id": id, "value_from": {"file": "key.txt"}}));
+    for answer in ["Auth", "Search", "Export"] {
+        let asked = session.until("run.question");
+        session.answer(&asked, json!(answer));
+    }
+    let outcome = session.finish();
+    outcome.completed();
+    let logs = outcome.case().path("work/logs");
+    let logged = fs::read_dir(&logs).unwrap().map(|e| e.unwrap().path()).find(|p| p.extension().is_some()).unwrap();
+    let recorded = outcome.case().path("work/run.jsonl");
+    for file in [&recorded, &logged] {
+        let text = fs::read_to_string(file).unwrap();
+        assert!(!text.contains(SECRET) && !text.contains(kept), "{text}");
+        let said = |name: &str| -> Vec<Value> {
+            let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+            lines.filter_map(|line| serde_json::from_str(line[name].as_str()?).ok()).collect()
+        };
+        let (told, heard) = (said("host"), said("agent"));
+        let mut found = Vec::new();
+        told.iter().chain(&heard).for_each(|line| keys(line, &mut found));
+        assert!(found.iter().all(|key| !key.contains(SECRET) && !key.contains(kept)), "{found:?}");
+        // Each answer keeps a key of its own.
+        let answers = told.iter().map(|line| &line["response"]["response"]["updatedInput"]["answers"]);
+        let last = answers.filter(|answers| answers.is_object()).last().unwrap();
+        let texts: Vec<&str> = last.as_object().unwrap().values().map(|v| v.as_str().unwrap()).collect();
+        assert_eq!(texts.len(), 3, "{last}");
+        assert!(["Auth", "Search", "Export"].iter().all(|answer| texts.contains(answer)), "{last}");
+    }
+
+    let program =
+        format!("exec '{}' replay --strict '{}' -- \"$@\"", env!("CARGO_BIN_EXE_spektacular"), recorded.display());
+    let mut session = Case::with(Script::bare().sh(&program)).spawn();
+    session.start(json!({}));
+    for _ in 0..4 {
+        let asked = session.until("run.question");
+        session.answer(&asked, json!("Auth"));
+    }
+    assert_eq!(session.finish().completed()["text"], "ok");
+}
+
+/// A recorded agent, of each dialect that has tools, whose shell command is another one.
+fn replayed(agent: &str, command: &str) -> Session {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata").join(agent);
+    let recording = fs::read_to_string(folder.join("permission_allowed/recording.jsonl")).unwrap();
+    assert!(recording.contains("touch asked.txt"), "{agent}");
+    // It stands in JSON in JSON.
+    let recording = recording.replace("touch asked.txt", &command.replace('\n', "\\\\n"));
+    let case = Case::new().file("run.jsonl", &recording);
+    let binary = env!("CARGO_BIN_EXE_spektacular");
+    let program = format!("#!/bin/sh\nexec '{binary}' replay '{}' -- \"$@\"\n", case.path("run.jsonl").display());
+    case.program(agent, &program).spawn()
+}
+
+/// The titles that are shown of the command, once it ran.
+fn titles(agent: &str, command: &str, secret: &str, hidden: &[&str]) -> Vec<String> {
+    let mut session = replayed(agent, command);
+    session.start(json!({"agent": agent, "secrets": [secret]}));
+    let asked = session.until("run.question");
+    session.answer(&asked, json!("allow_once"));
+    let outcome = session.finish();
+    outcome.completed();
+    hidden.iter().for_each(|part| outcome.never_shows(part));
+    let tools = outcome.progress("tool").into_iter().map(|frame| frame.text("text"));
+    let resolved = outcome.progress("question_resolved").into_iter().map(|frame| frame.text("text"));
+    let subject = asked["payload"]["subject"]["title"].as_str().unwrap();
+    tools.chain(resolved).chain([subject]).map(str::to_owned).collect()
+}
+
+const DIALECTS: [&str; 4] = ["claude", "codex", "gemini", "opencode"];
+
+#[test]
+fn a_secret_where_a_title_is_cut_is_hidden_as_a_whole() {
+    for agent in DIALECTS {
+        for pad in (84..=114).step_by(5) {
+            let command = format!("{}{SECRET} {}", "x".repeat(pad), "y".repeat(200));
+            for title in titles(agent, &command, SECRET, &[SECRET, &SECRET[..6], &SECRET[8..]]) {
+                assert!(title.contains("xxxx") && title.contains('…'), "{agent} at {pad}: {title}");
+                assert!(title.chars().count() <= 150, "{agent} at {pad}: {title}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_secret_of_several_lines_is_hidden_where_only_the_first_is_shown() {
+    // A line that is too short to be hidden by itself.
+    let secret = "zq-one\nzq-two-and-more";
+    for agent in DIALECTS {
+        for title in titles(agent, &format!("echo {secret} >a"), secret, &["zq-one", "zq-two"]) {
+            assert!(title.contains("echo [redacted]"), "{agent}: {title}");
+        }
+        for title in titles(agent, "\n\nfirst line\nsecond line", secret, &[]) {
+            assert!(title.contains("first line") && !title.contains("second"), "{agent}: {title}");
+        }
+    }
+}
+
+#[test]
+fn a_secret_of_several_lines_is_hidden_in_a_change_of_a_file() {
+    let secret = "zq-a\nzq-b\nzq-c-and-more";
+    let input =
+        json!({"file_path": "/a", "old_string": format!("a\n{secret}\nb"), "new_string": format!("{secret}\n")});
+    let mut session = Case::with(Script::asks("Edit", input)).spawn();
+    session.start(json!({"secrets": [secret]}));
+    let asked = session.until("run.question");
+    assert_eq!(asked["payload"]["subject"]["detail"], "-a\n-[redacted]\n-b\n+[redacted]\n");
+    session.answer(&asked, json!("deny"));
+    session.finish().completed();
+}
+
+#[test]
+fn half_a_secret_at_the_cut_of_the_final_answer_is_hidden() {
+    // The long one makes room in the last frame, so that the answer is cut only where too much of it came.
+    let long = "0123456789abcdef".repeat(125);
+    for before in [9, 1, 17] {
+        let filler = "x".repeat((16 * 16384) - long.len() - before);
+        let text = format!("{long}{filler}{SECRET}{}", "y".repeat(1000));
+        let script = Script::new().say("msg_1", "ok").done(&text);
+        let outcome = run(Case::with(script), json!({"secrets": [SECRET, long], "max_frame_bytes": 16384}));
+        let answer = outcome.completed()["text"].as_str().unwrap();
+        assert!(
+            answer.starts_with("[redacted]xxx") && answer.ends_with("xxx"),
+            "{before}: {}",
+            &answer[answer.len() - 30..]
+        );
+        assert_eq!(outcome.completed()["truncated"], true);
+    }
+}

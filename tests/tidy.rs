@@ -79,7 +79,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("protocol", &["failure", "redact"]),
     ("agent", &["clean", "failure", "protocol"]),
     ("recording", &["protocol", "redact"]),
-    ("run", &["agent", "failure", "protocol", "redact"]),
+    ("run", &["agent", "clean", "failure", "protocol", "redact"]),
     ("io", &["clean", "failure", "protocol"]),
     ("process", &["agent", "failure", "io", "protocol"]),
     ("engine", &["agent", "clean", "failure", "io", "process", "protocol", "recording", "redact", "run", "suggest"]),

@@ -46,7 +46,12 @@ impl<'a> Object<'a> {
 
     /// The elements of a field that is an array.
     pub fn array(&self, name: &str) -> Vec<&'a RawValue> {
-        self.raw(name).and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default()
+        self.list(name).unwrap_or_default()
+    }
+
+    /// The same; `None` if it is not an array.
+    pub fn list(&self, name: &str) -> Option<Vec<&'a RawValue>> {
+        self.raw(name).and_then(|raw| serde_json::from_str(raw.get()).ok())
     }
 
     /// A field that is a whole number, not negative.

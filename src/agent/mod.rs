@@ -34,6 +34,7 @@ pub(crate) mod mcp;
 pub mod native;
 pub mod registry;
 mod rpc;
+mod said;
 pub mod text;
 
 use crate::failure::{Code, Failure};
@@ -193,8 +194,8 @@ pub enum Event {
         call: String,
         /// What kind of tool it is.
         category: Category,
-        /// A short title.
-        title: String,
+        /// What it is about, whole; its first line is shown. `None`: as it was.
+        title: Option<String>,
         /// The files it works on.
         locations: Vec<At>,
         /// The tool call whose sub-agent makes it.
@@ -211,6 +212,8 @@ pub enum Event {
     },
     /// The agent's plan, as a whole.
     Plan(Vec<(String, PlanStatus)>),
+    /// The agent's plan as one text: an entry a line, and headings.
+    PlanText(String),
     /// What the whole run used so far.
     Usage(Usage),
     /// The agent reports a change of a file as done.
@@ -239,7 +242,7 @@ pub enum Event {
     },
     /// Something the orchestrator should know.
     Warning(Warning, String),
-    /// A line that could not be read.
+    /// A line that could not be read, or not in full.
     Unparsed,
     /// What a person who looks for a fault should know, in our own words: for recordings and for verbose output.
     Note(String),
@@ -291,6 +294,13 @@ pub enum Reply {
     Denied(Option<String>),
     /// No user is present: the agent is to use its best judgement.
     NoUser,
+}
+
+/// The title of a call: the tool, and what the call is about. A driver cuts no text that is shown, not even after its
+/// first line: half a secret is not found any more. The run does, once it has redacted the whole.
+fn title(tool: &str, about: &str) -> String {
+    let about = about.trim_start();
+    if about.is_empty() { tool.to_owned() } else { format!("{tool}: {about}") }
 }
 
 /// A flag with its value as one argument, so that no value is taken for a flag. Error: one that fits no command line.

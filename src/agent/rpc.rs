@@ -2,8 +2,10 @@
 //! `jsonrpc`. Ids of the other side stay the text they came as, so that they
 //! go back unchanged; our own are numbers.
 
-use super::json::Object;
+use super::json::{Object, text};
+use super::said;
 use crate::protocol::json::to_line;
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 /// No such method.
@@ -20,11 +22,13 @@ pub(crate) enum Message<'a> {
     Response { id: u64, result: Result<Option<Object<'a>>, Error> },
 }
 
-/// The error of a response. Its text is the agent's: it may hold keys and paths, and is only looked at.
+/// The error of a response.
 #[derive(Debug)]
 pub(crate) struct Error {
     pub(crate) code: i64,
     pub(crate) message: String,
+    /// What its data adds to the message.
+    pub(crate) detail: String,
     /// The agent's name for the kind of error, where its data has one.
     pub(crate) name: String,
 }
@@ -36,18 +40,30 @@ pub(crate) fn read<'a>(object: &Object<'a>) -> Option<Message<'a>> {
         (Some(method), Some(id)) => Some(Message::Request { id, method, params: object.object("params") }),
         (Some(method), None) => Some(Message::Notification { method, params: object.object("params") }),
         (None, Some(_)) => {
-            let result = object.object("error").map_or_else(|| Ok(object.object("result")), |e| Err(error_of(&e)));
+            let result = object.raw("error").map_or_else(|| Ok(object.object("result")), |e| Err(error_of(e)));
             Some(Message::Response { id: object.count("id")?, result })
         }
         (None, None) => None,
     }
 }
 
-fn error_of(error: &Object<'_>) -> Error {
+fn error_of(raw: &RawValue) -> Error {
+    let error = Object::parse(raw.get());
+    let field = |name: &str| error.as_ref().and_then(|error| error.str(name));
+    let data = error.as_ref().and_then(|error| error.object("data"));
+    let in_data = |names: &[&str]| data.as_ref().and_then(|data| names.iter().find_map(|name| data.str(name)));
     Error {
-        code: error.number("code").unwrap_or(0.0) as i64,
-        message: error.str("message").unwrap_or_default(),
-        name: error.object("data").and_then(|data| data.str("errorName")).unwrap_or_default(),
+        code: error.as_ref().and_then(|error| error.number("code")).unwrap_or(0.0) as i64,
+        message: field("message").or_else(|| text(raw)).unwrap_or_default(),
+        detail: field("data").or_else(|| in_data(&["message", "details", "detail", "error"])).unwrap_or_default(),
+        name: in_data(&["errorName"]).unwrap_or_default(),
+    }
+}
+
+impl Error {
+    /// The agent's words.
+    pub(crate) fn said(&self) -> Option<String> {
+        said::errors([self.message.as_str(), self.detail.as_str()])
     }
 }
 
@@ -86,6 +102,25 @@ mod tests {
             let text = format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"m\"}}");
             let Some(Message::Request { id: read, .. }) = read(&Object::parse(&text).unwrap()) else { panic!("{id}") };
             assert_eq!(result(read, &json!({})), format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{}}}}"));
+        }
+    }
+
+    #[test]
+    fn an_error_says_what_its_data_adds() {
+        for (error, said) in [
+            (
+                r#"{"code":-32603,"message":"Internal error","data":{"details":"No route."}}"#,
+                "Internal error\nNo route.",
+            ),
+            (r#"{"code":1,"message":"Internal error: No.","data":{"message":"No."}}"#, "Internal error: No."),
+            (r#"{"code":1,"message":"Broken","data":"No."}"#, "Broken\nNo."),
+            (r#"{"code":1,"message":"Broken","data":{"errorName":"X"}}"#, "Broken"),
+            (r#""broken""#, "broken"),
+        ] {
+            let line = format!(r#"{{"jsonrpc":"2.0","id":2,"error":{error}}}"#);
+            let read = read(&Object::parse(&line).unwrap());
+            let Some(Message::Response { result: Err(error), .. }) = read else { panic!("{line}") };
+            assert_eq!(error.said(), Some(said.to_owned()), "{line}");
         }
     }
 

@@ -5,6 +5,7 @@
 use serde::Serialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
+use std::collections::HashMap;
 use std::fmt;
 use std::io;
 
@@ -142,6 +143,16 @@ pub fn to_line(value: &impl Serialize) -> String {
 /// The same JSON value with every string that is a value (never a key) passed through `change`. Numbers and the
 /// order of keys stay as they were written; blanks between tokens go. `raw` must be valid JSON.
 pub fn map_strings(raw: &str, change: &mut dyn FnMut(&str) -> String) -> String {
+    mapped(raw, None, change)
+}
+
+/// As [`map_strings`], but keys are passed through `change` too. Keys of one object that differ still differ afterwards:
+/// of those that `change` makes equal, all but the first get a number.
+pub fn map_keys_and_strings(raw: &str, change: &mut dyn FnMut(&str) -> String) -> String {
+    mapped(raw, Some(Keys::default()), change)
+}
+
+fn mapped(raw: &str, mut keys: Option<Keys>, change: &mut dyn FnMut(&str) -> String) -> String {
     let mut out = String::with_capacity(raw.len());
     let mut rest = raw;
     while let Some(first) = rest.bytes().next() {
@@ -149,16 +160,62 @@ pub fn map_strings(raw: &str, change: &mut dyn FnMut(&str) -> String) -> String 
             if !matches!(first, b' ' | b'\t' | b'\r' | b'\n') {
                 out.push(char::from(first));
             }
+            keys.iter_mut().for_each(|keys| keys.pass(first));
             rest = &rest[1..];
             continue;
         }
         let (literal, after) = rest.split_at(literal_len(rest));
         let is_key = after.trim_start().starts_with(':');
         let text = decode(literal).unwrap_or_default();
-        out.push_str(&to_line(&if is_key { text } else { change(&text) }));
+        out.push_str(&to_line(&match &mut keys {
+            Some(keys) if is_key => keys.changed(text, change),
+            None if is_key => text,
+            _ => change(&text),
+        }));
         rest = after;
     }
     out
+}
+
+/// The keys of the objects around the current place, the innermost object last.
+#[derive(Default)]
+struct Keys(Vec<ObjectKeys>);
+
+#[derive(Default)]
+struct ObjectKeys {
+    /// What became of each key.
+    changed: HashMap<String, String>,
+    /// The keys that are written, with the last number that was tried to tell another one from them.
+    written: HashMap<String, usize>,
+}
+
+impl Keys {
+    /// Passes a character outside of strings.
+    fn pass(&mut self, character: u8) {
+        match character {
+            b'{' => self.0.push(ObjectKeys::default()),
+            b'}' => drop(self.0.pop()),
+            _ => {}
+        }
+    }
+
+    fn changed(&mut self, key: String, change: &mut dyn FnMut(&str) -> String) -> String {
+        let wanted = change(&key);
+        let Some(ObjectKeys { changed, written }) = self.0.last_mut() else { return wanted };
+        if let Some(same) = changed.get(&key) {
+            return same.clone();
+        }
+        let mut number = written.get(&wanted).copied().unwrap_or(0);
+        let mut name = wanted.clone();
+        while written.contains_key(&name) {
+            number = number.max(1) + 1;
+            name = format!("{wanted} {number}");
+        }
+        written.insert(wanted, number);
+        written.entry(name.clone()).or_default();
+        changed.insert(key, name.clone());
+        name
+    }
 }
 
 /// A string literal, decoded. Half a surrogate pair becomes U+FFFD.
@@ -209,7 +266,8 @@ fn literal_len(text: &str) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::{Fields, deeper_than, map_strings, to_line};
+    use super::{Fields, deeper_than, map_keys_and_strings, map_strings, to_line};
+    use std::collections::HashSet;
 
     #[test]
     fn an_array_is_not_an_object() {
@@ -236,6 +294,21 @@ mod tests {
         let raw = "{ \"b\" : 1.50e3 , \"a\":[\"x\\n\", {\"x\":\"\\ud800\"}], \"n\":123456789012345678901234 }";
         let out = map_strings(raw, &mut |s| s.replace('x', "y"));
         assert_eq!(out, "{\"b\":1.50e3,\"a\":[\"y\\n\",{\"x\":\"\u{fffd}\"}],\"n\":123456789012345678901234}");
+    }
+
+    #[test]
+    fn keys_that_become_equal_get_numbers() {
+        let raw = r#"{"x1":{"x1":"x"},"x 2":["x3"],"x2":0,"x1":1,"a":{},"x3":2,"x":[{"x":"x9"}]}"#;
+        let out = map_keys_and_strings(raw, &mut |s| s.trim_end_matches(|c: char| c.is_ascii_digit()).to_owned());
+        assert_eq!(out, r#"{"x":{"x":"x"},"x ":["x"],"x 2":0,"x":1,"a":{},"x 3":2,"x 4":[{"x":"x"}]}"#);
+    }
+
+    #[test]
+    fn many_keys_that_become_equal_take_time_by_their_number() {
+        let fields: Vec<String> = (0..200_000).map(|n| format!("\"k{n}\":{n}")).collect();
+        let out = map_keys_and_strings(&format!("{{{}}}", fields.join(",")), &mut |_| "k".into());
+        assert!(out.ends_with("\"k 200000\":199999}"));
+        assert_eq!(Fields::parse(&out).unwrap().iter().map(|(key, _)| key).collect::<HashSet<_>>().len(), 200_000);
     }
 
     #[test]

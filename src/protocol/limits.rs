@@ -24,6 +24,8 @@ pub const METADATA_BYTES: usize = 64 << 10;
 pub const TOOL_OUTPUT_BYTES: usize = 64 << 10;
 /// The most of an agent's stderr in a failure, in bytes.
 pub const STDERR_TAIL_BYTES: usize = 8 << 10;
+/// The most of an agent's own words about its failure, in bytes.
+pub const AGENT_MESSAGE_BYTES: usize = 4 << 10;
 /// Artifacts listed in a terminal frame.
 pub const ARTIFACTS: usize = 1000;
 /// The longest `session_id`, in bytes.

@@ -167,8 +167,8 @@ fn outcome(outcome: &mut Outcome, visit: Visit<'_>) {
             text(Rank::Text, answer, visit);
         }
         Outcome::Failed(failure) => {
-            if let Some(tail) = &mut failure.stderr_tail {
-                visit(Rank::Output, Part::Text(tail));
+            for told in [&mut failure.agent_message, &mut failure.stderr_tail].into_iter().flatten() {
+                visit(Rank::Output, Part::Text(told));
             }
             visit(Rank::Text, Part::Text(&mut failure.message));
         }

@@ -200,7 +200,8 @@ impl Serialize for Detail<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let failure = self.0;
         let unsupported = failure.code == Code::UnsupportedVersion;
-        if failure.http_status.is_none() && failure.stderr_tail.is_none() && !unsupported {
+        let texts = [("agent_message", &failure.agent_message), ("stderr_tail", &failure.stderr_tail)];
+        if failure.http_status.is_none() && texts.iter().all(|(_, text)| text.is_none()) && !unsupported {
             return serializer.serialize_none();
         }
         let mut map = serializer.serialize_map(None)?;
@@ -210,8 +211,10 @@ impl Serialize for Detail<'_> {
         if unsupported {
             map.serialize_entry("supported", &["1"])?;
         }
-        if let Some(tail) = &failure.stderr_tail {
-            map.serialize_entry("stderr_tail", tail)?;
+        for (key, text) in texts {
+            if let Some(text) = text {
+                map.serialize_entry(key, text)?;
+            }
         }
         map.end()
     }

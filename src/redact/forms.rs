@@ -17,6 +17,10 @@ pub(super) fn usable(value: &str) -> bool {
 pub(super) fn of(value: &str) -> BTreeSet<String> {
     let mut forms = BTreeSet::new();
     encode(value, &mut forms);
+    // Whoever shows a text may leave out the blanks around it.
+    if usable(value.trim()) {
+        encode(value.trim(), &mut forms);
+    }
     if value.contains(['\n', '\r']) {
         for line in value.split(['\n', '\r']) {
             // Without its indent too: a tool that prints a file may change that.
@@ -26,9 +30,18 @@ pub(super) fn of(value: &str) -> BTreeSet<String> {
                 }
             }
         }
+        let lines = value.trim().replace("\r\n", "\n");
+        for sign in DIFF_SIGNS {
+            let diff = lines.replace('\n', &format!("\n{sign}"));
+            forms.insert(json(&diff, PLAIN_JSON));
+            forms.insert(diff);
+        }
     }
     forms
 }
+
+/// What a diff puts before each line. Short lines of a value are found only with the others.
+const DIFF_SIGNS: [&str; 4] = ["", "+", "-", " "];
 
 fn encode(value: &str, forms: &mut BTreeSet<String>) {
     forms.insert(value.to_owned());

@@ -71,8 +71,10 @@ impl Live {
         }
         let mut ask = member.shown.clone();
         // The text of a permission repeats its title; a plan is a text of its own.
-        if ask.subject.as_ref().is_some_and(|subject| subject.category != Category::Mode) {
-            ask.text = self.short(&ask.text);
+        if let Some(subject) = ask.subject.as_ref().filter(|subject| subject.category != Category::Mode) {
+            let title = Some(subject.title.as_str()).filter(|title| !title.is_empty());
+            let text = title.map(|title| ask.text.replace(title, &self.title(title)));
+            ask.text = self.short(text.as_ref().unwrap_or(&ask.text));
         }
         let question = Question {
             question_id: member.id.clone(),
@@ -131,7 +133,7 @@ impl Live {
                 permission,
             };
             let what = one.ask.subject.as_ref().map_or(&one.ask.text, |subject| &subject.title);
-            let what = self.title(what.lines().next().unwrap_or_default());
+            let what = self.title(what);
             self.tell(about, format!("{what}: {how}"), reply_to.clone());
         }
         if fails {

@@ -11,7 +11,8 @@ use crate::agent::{self, Turn, TurnOver};
 use crate::failure::{Code, Failure};
 use crate::protocol::limits::SESSION_ID_BYTES;
 use crate::protocol::outbound::{About, Artifact, Body, Json, Outcome, PlanEntry, Text, Usage};
-use crate::protocol::words::{Action, Level, Status, Warning};
+use crate::protocol::words::{Action, Level, PlanStatus, Status, Warning};
+use crate::redact::Stream;
 use std::path::Path;
 
 impl Live {
@@ -89,7 +90,7 @@ impl Live {
             }
             agent::Event::Tool { call, category, title, locations, parent } => {
                 let places = places(&self.settings.cwd, &locations);
-                let title = self.title(&title);
+                let title = title.map(|title| self.title(&title));
                 let begun = self.tools.begin(self.now, call, category, title, places, parent.as_deref());
                 begun.into_iter().for_each(|progress| self.progress(progress, None));
             }
@@ -99,10 +100,10 @@ impl Live {
                 let over = self.tools.end(&call, state, output, &self.redactor);
                 over.into_iter().for_each(|progress| self.progress(progress, None));
             }
-            agent::Event::Plan(entries) => {
-                let entries: Vec<PlanEntry> =
-                    entries.into_iter().map(|(text, status)| PlanEntry { text: Text(text), status }).collect();
-                self.tell(About::Plan(entries), "The plan changed", None);
+            agent::Event::Plan(entries) => self.plan(entries),
+            agent::Event::PlanText(text) => {
+                let entries = plan_entries(&self.redactor.redact(&text));
+                self.plan(entries);
             }
             agent::Event::Usage(more) => self.used(more),
             agent::Event::Changed { path, action } => self.changed(&path, action),
@@ -117,7 +118,7 @@ impl Live {
             }
             agent::Event::Warning(warning, text) => self.warn(warning, &text, None),
             agent::Event::Unparsed => {
-                let text = "A line of the agent's could not be read and was left out";
+                let text = "Part of the agent's output could not be read and was left out";
                 self.warn(Warning::AgentOutputUnparsed, text, None);
             }
             agent::Event::Note(text) => self.out.push(Effect::Note(text)),
@@ -125,10 +126,16 @@ impl Live {
         }
     }
 
+    fn plan(&mut self, entries: Vec<(String, PlanStatus)>) {
+        let entry = |(text, status)| PlanEntry { text: Text(text), status };
+        self.tell(About::Plan(entries.into_iter().map(entry).collect()), "The plan changed", None);
+    }
+
     pub(super) fn session(&mut self, id: Option<String>, version: Option<String>, model: Option<String>) {
         // An id that would not fit a frame is no id that could come back.
         let id = id.filter(|id| id.len() <= SESSION_ID_BYTES);
         self.session_id.clone_from(&id);
+        self.model.clone_from(&model);
         let about = About::Session {
             session_id: id,
             agent_version: version.map(Text),
@@ -219,6 +226,8 @@ impl Live {
                     true => markers::without(answer.text),
                     false => answer.text,
                 };
+                // What it ends in may be a part of a secret, of which the rest is not there.
+                let text = if text_cut { Stream::default().push(&self.redactor, &text) } else { text };
                 let structured_output = structured.map(Json);
                 Outcome::Completed { message_id, text: Text(text), text_cut, structured_output, stop_reason: stop }
             }
@@ -239,12 +248,23 @@ pub(super) fn could_not_go_on() -> Failure {
     Failure::new(Code::QuestionDeclined, message)
 }
 
+/// The entries of a plan that is one text: its lines but for headings.
+fn plan_entries(text: &str) -> Vec<(String, PlanStatus)> {
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
+    lines.map(|line| (line.trim_start_matches(['-', '*', ' ']).to_owned(), PlanStatus::Pending)).collect()
+}
+
 /// Whether an event shows that the agent works again.
 fn is_work(event: &agent::Event) -> bool {
     use agent::Event;
     matches!(
         event,
-        Event::Text { .. } | Event::Reasoning { .. } | Event::Tool { .. } | Event::Ask { .. } | Event::Plan(_)
+        Event::Text { .. }
+            | Event::Reasoning { .. }
+            | Event::Tool { .. }
+            | Event::Ask { .. }
+            | Event::Plan(_)
+            | Event::PlanText(_)
     )
 }
 

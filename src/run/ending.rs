@@ -7,7 +7,9 @@ use super::stop::{Ending, Stage};
 use super::work::relative;
 use super::{Effect, Gone, Method};
 use crate::agent::{Turn, TurnOver};
+use crate::clean::whole;
 use crate::failure::{Code, Failure};
+use crate::protocol::limits::AGENT_MESSAGE_BYTES;
 use crate::protocol::outbound::{About, Json, Outcome, Terminal};
 use crate::protocol::request::Seconds;
 use crate::protocol::words::{Action, Source, Status, ToolState, WaitingOn, Warning};
@@ -138,9 +140,14 @@ impl Live {
     }
 
     /// The terminal body.
-    pub(super) fn terminal(&mut self, outcome: Outcome) -> Terminal {
-        let (artifacts, truncated) = self.artifacts.list();
-        let truncated = truncated || matches!(outcome, Outcome::Completed { text_cut: true, .. });
+    pub(super) fn terminal(&mut self, mut outcome: Outcome) -> Terminal {
+        let (artifacts, list_cut) = self.artifacts.list();
+        let truncated = list_cut
+            | match &mut outcome {
+                Outcome::Completed { text_cut, .. } => *text_cut,
+                Outcome::Failed(failure) => self.explain(failure),
+                Outcome::Cancelled { .. } => false,
+            };
         Terminal {
             outcome,
             session_id: self.session_id.take(),
@@ -152,6 +159,20 @@ impl Live {
             agent_exit: self.exit,
             truncated,
         }
+    }
+
+    /// Completes a failure with what the driver does not know: the model, and what of the agent's words may be seen.
+    /// Whether these had to be cut.
+    fn explain(&self, failure: &mut Failure) -> bool {
+        if let Some(model) = self.settings.model.as_ref().or(self.model.as_ref()) {
+            failure.name_model(model);
+        }
+        let Some(said) = failure.said.take() else { return false };
+        let mut words = self.redactor.redact(&whole(&said)).trim().to_owned();
+        let cut = words.len() > AGENT_MESSAGE_BYTES;
+        words.truncate(words.floor_char_boundary(AGENT_MESSAGE_BYTES));
+        failure.agent_message = (!words.is_empty()).then_some(words);
+        cut
     }
 
     pub(super) fn next_deadline(&self) -> Option<Duration> {

@@ -37,6 +37,8 @@ pub(super) struct Live {
     pub(super) marked: Marked,
     pub(super) usage: Usage,
     pub(super) session_id: Option<String>,
+    /// The model that the agent says it uses.
+    pub(super) model: Option<String>,
     pub(super) status: Option<Status>,
     /// Whether the agent's last line says more than was taken from it.
     pub(super) more: bool,
@@ -143,6 +145,7 @@ impl Live {
             artifacts: Artifacts::after(ids.artifacts),
             usage: Usage::default(),
             session_id: None,
+            model: None,
             status: None,
             more: false,
             input_closed: false,
@@ -283,19 +286,24 @@ impl Live {
         }
     }
 
-    /// A short text for people: paths inside the working directory made short, redacted, and only then cut.
+    /// A text for people: redacted, and only then with short paths and cut.
     pub(super) fn short(&self, text: &str) -> String {
-        cut(self.clean(text))
+        self.cut(&self.redactor.redact(text))
     }
 
-    /// The same as one line.
+    /// The same of a text of which only the first line counts.
     pub(super) fn title(&self, text: &str) -> String {
-        cut(self.clean(text).replace(['\n', '\r'], " "))
+        let clean = self.redactor.redact(text);
+        self.cut(clean.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default())
     }
 
-    fn clean(&self, text: &str) -> String {
-        let short = shorten(text, &self.settings.cwd.to_string_lossy());
-        self.redactor.redact(&short).into_owned()
+    fn cut(&self, text: &str) -> String {
+        let mut short = shorten(text, &self.settings.cwd.to_string_lossy());
+        if let Some((cut, _)) = short.char_indices().nth(TITLE_CHARS) {
+            short.truncate(cut);
+            short.push('…');
+        }
+        short
     }
 
     // The orchestrator.
@@ -334,14 +342,6 @@ impl Live {
 
 /// The longest title, in characters.
 const TITLE_CHARS: usize = 120;
-
-fn cut(mut text: String) -> String {
-    if let Some((cut, _)) = text.char_indices().nth(TITLE_CHARS) {
-        text.truncate(cut);
-        text.push('…');
-    }
-    text
-}
 
 /// Takes the working directory off the paths in a text that begin with it.
 fn shorten(text: &str, cwd: &str) -> String {

@@ -7,8 +7,9 @@ use crate::protocol::words::Level;
 use crate::redact::{Redactor, Stream};
 use std::collections::HashMap;
 
-/// Room in a frame for everything but a message's text, in bytes: the envelope with its ids.
-const ENVELOPE_BYTES: usize = 1024;
+/// Room in a frame for everything but a message's text, in bytes: the envelope with its ids, of which the run's may have
+/// 128 characters.
+const ENVELOPE_BYTES: usize = 512;
 
 /// The messages so far.
 #[derive(Debug, Default)]
@@ -25,8 +26,10 @@ struct Message {
     reasoning: bool,
     parent: Option<String>,
     stream: Stream,
-    /// Redacted text that waits for the message to be whole.
+    /// Redacted text that waits for the message to be whole, or for a frame to be full.
     waiting: String,
+    /// How many bytes it takes as JSON.
+    waiting_bytes: usize,
     /// Of the text as the agent said it.
     print: Fingerprint,
     /// Whether pieces of it were emitted.
@@ -73,6 +76,7 @@ impl Messages {
                 parent: piece.parent.clone(),
                 stream: Stream::default(),
                 waiting: String::new(),
+                waiting_bytes: 0,
                 print: Fingerprint::default(),
                 emitted: false,
             }
@@ -81,20 +85,27 @@ impl Messages {
         let wanted = level >= if piece.reasoning { Level::Full } else { Level::Normal };
         if wanted {
             let clean = message.stream.push(redactor, piece.text);
-            message.waiting.push_str(&clean);
+            message.wait(&clean);
         }
         if piece.done {
             let rest = message.stream.finish(redactor);
-            message.waiting.push_str(&rest);
+            message.wait(&rest);
         }
         let mut out = Vec::new();
         let budget = frame_bytes.saturating_sub(ENVELOPE_BYTES);
-        // A message goes out when it is whole; one that is too long for a frame need not wait for that.
-        if wanted && (piece.done || level == Level::Full || message.waiting.len() > budget) {
+        let all = piece.done || level == Level::Full;
+        // A message goes out when it is whole. Of one that is too long for a frame, full frames need not wait for that.
+        if wanted && (all || message.waiting_bytes > budget) {
+            message.waiting_bytes = 0;
             let text = std::mem::take(&mut message.waiting);
             let mut parts = split(&text, budget).peekable();
             while let Some(part) = parts.next() {
-                out.push(message.progress(part, piece.done && parts.peek().is_none(), false));
+                let last = parts.peek().is_none();
+                if last && !all {
+                    message.wait(part);
+                } else {
+                    out.push(message.progress(part, piece.done && last, false));
+                }
             }
             // A message that is whole needs its last piece, even if nothing is left to say.
             if piece.done && out.is_empty() && message.emitted {
@@ -135,6 +146,11 @@ impl Messages {
 }
 
 impl Message {
+    fn wait(&mut self, text: &str) {
+        self.waiting.push_str(text);
+        self.waiting_bytes += text.chars().map(encoded_len).sum::<usize>();
+    }
+
     fn progress(&self, text: &str, done: bool, withdrawn: bool) -> Progress {
         let message_id = self.id.clone();
         let about = if self.reasoning {
@@ -202,7 +218,32 @@ impl Finder {
 
 #[cfg(test)]
 mod tests {
-    use super::{Finder, split};
+    use super::{Finder, Messages, Piece, split};
+    use crate::protocol::words::Level;
+    use crate::redact::Redactor;
+
+    /// What a message of `count` times `text`, each a piece of its own, gives at level normal: the pieces' lengths.
+    fn lengths(text: &str, count: usize, frame_bytes: usize) -> Vec<usize> {
+        let (mut messages, redactor) = (Messages::default(), Redactor::new());
+        let mut piece = |at| {
+            let piece = Piece { key: "k", text, said: text, done: at == count, reasoning: false, parent: None };
+            messages.piece(piece, Level::Normal, frame_bytes, &redactor)
+        };
+        (1..=count).flat_map(&mut piece).map(|progress| progress.text.0.len()).collect()
+    }
+
+    #[test]
+    fn a_message_in_small_pieces_fills_its_frames() {
+        assert_eq!(lengths("0123456789", 100_000, 16_384), [vec![15_872; 63], vec![64]].concat());
+        // It takes six times its length on the line.
+        assert_eq!(lengths("\u{1}", 100_000, 16_384), [vec![2645; 37], vec![2135]].concat());
+    }
+
+    /// With work that grows by the square of the length, this would take hours.
+    #[test]
+    fn a_long_message_in_small_pieces_takes_time_by_its_length() {
+        assert_eq!(lengths("0123456789", 500_000, 64 << 20), [5_000_000]);
+    }
 
     #[test]
     fn pieces_fit_and_join() {

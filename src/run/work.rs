@@ -39,23 +39,26 @@ impl Tools {
         self.count
     }
 
-    /// Takes a call's beginning, or more that is known of it. Gives the progress of the first sight.
+    /// Takes a call's beginning, or more that is known of it (no title: as it was). Gives the progress of the first
+    /// sight.
     pub(crate) fn begin(
         &mut self,
         now: Duration,
         key: String,
         category: Category,
-        title: String,
+        title: Option<String>,
         places: Vec<Place>,
         parent: Option<&str>,
     ) -> Option<Progress> {
         let parent = parent.and_then(|parent| self.id(parent));
         if let Some(call) = self.calls.get_mut(&key) {
-            (call.category, call.title, call.places) = (category, title, places);
+            (call.category, call.places) = (category, places);
+            call.title = title.unwrap_or(std::mem::take(&mut call.title));
             return None;
         }
         self.count += 1;
         let id = format!("c_{}", self.count);
+        let title = title.unwrap_or_default();
         let call = Call { id, category, title, places, parent, over: false };
         let progress = call.progress(ToolState::Started, None, false);
         self.running.insert(key.clone(), now);

@@ -244,8 +244,9 @@ impl TerminalFront {
             Outcome::Failed(failure) => {
                 let text = format!("spektacular: {}: {}", failure.code.name(), one_line(&words::failure(failure)));
                 let _ = writeln!(shown.lines, "{}", self.look.paint(Ink::Red, &text));
-                let tail = failure.stderr_tail.as_deref().map(whole).unwrap_or_default();
-                let _ = tail.lines().try_for_each(|line| writeln!(shown.lines, "  {line}"));
+                for told in [&failure.agent_message, &failure.stderr_tail].into_iter().flatten() {
+                    let _ = whole(told).lines().try_for_each(|line| writeln!(shown.lines, "  {line}"));
+                }
             }
             Outcome::Cancelled { .. } => shown.lines.push_str("spektacular: cancelled\n"),
         }

@@ -7,6 +7,7 @@ use crate::help::{self, Goes};
 const INSTEAD: &[(&str, &str)] = &[
     ("run.start: ", ""),
     ("see detail.stderr_tail", "see what it wrote, below"),
+    ("see detail.agent_message", "see what it says, below"),
     ("`prompt` must be a non-empty string", "the prompt must not be empty"),
 ];
 

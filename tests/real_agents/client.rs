@@ -109,6 +109,8 @@ impl Client {
         self.until("the last frame", Frame::is_terminal);
         let run = Run { outcome: self.session.finish(), agent: self.agent, model: self.model };
         run.outcome.never_shows(KEY);
+        let unread = run.outcome.warnings("agent_output_unparsed");
+        assert!(unread.is_empty(), "the agent says what we do not understand");
         let strays = run.stub().strays();
         assert!(strays.is_empty(), "the agent wanted to leave this machine: {strays:?}");
         run

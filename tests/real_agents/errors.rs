@@ -6,10 +6,27 @@ use crate::agents::Agent;
 use crate::client::{Run, run};
 use crate::lab::Lab;
 
-rows!(error_401 error_429_then_ok error_500);
+rows!(error_400 error_401 error_404 error_429_then_ok error_500);
 
 fn plain(agent: Agent, scenario: &str) -> Run {
     run(Lab::new(agent, scenario), json!({}), Vec::new())
+}
+
+/// A clear sentence of the provider's reaches whoever started the run.
+fn error_400(agent: Agent) {
+    let run = plain(agent, "too_large");
+    let payload = run.outcome.failed("agent_error");
+    let said = payload["detail"]["agent_message"].as_str().unwrap_or_default();
+    assert!(said.contains("max_tokens is too large: this model allows at most 8192 of them."), "{payload}");
+}
+
+fn error_404(agent: Agent) {
+    let run = plain(agent, "no_model");
+    let payload = run.outcome.failed("model_not_found");
+    let model = run.outcome.progress("session")[0].text("model");
+    let message = format!("The model {model} does not exist or may not be used: choose another model.");
+    assert_eq!(payload["message"], message);
+    assert!(payload["detail"]["agent_message"].is_string(), "{payload}");
 }
 
 fn error_401(agent: Agent) {
@@ -36,6 +53,9 @@ fn error_500(agent: Agent) {
     let payload = run.outcome.failed(code);
     assert_eq!(payload["retryable"], code == "provider_unavailable");
     assert_eq!(payload["detail"]["http_status"], json!(status));
+    let message = payload["message"].as_str().unwrap();
+    assert_eq!(message.contains("HTTP status 500"), status.is_some(), "{message}");
+    assert!(payload["detail"]["agent_message"].is_string(), "{payload}");
     let address = run.stub().url();
-    run.outcome.never_shows(address.trim_start_matches("http://"));
+    assert!(!message.contains(address.trim_start_matches("http://")), "the sentence is ours: {message}");
 }

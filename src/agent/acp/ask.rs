@@ -133,9 +133,14 @@ impl<'a> Diff<'a> {
     }
 }
 
+/// Whether what is to be filled in is a form. Nothing else is served.
+pub(super) fn is_form(params: &Object<'_>) -> bool {
+    params.str("mode").is_none_or(|mode| mode == "form")
+}
+
 /// A form to fill in: one group of questions. `None`: it is none, or has no field that can be asked.
 pub(super) fn form(params: &Object<'_>) -> Option<(Pending, Vec<Ask>)> {
-    if params.str("mode").is_some_and(|mode| mode != "form") {
+    if !is_form(params) {
         return None;
     }
     let schema = params.object("requestedSchema")?;

@@ -1,5 +1,4 @@
-//! Errors of an ACP agent → our codes. Its own texts may hold keys, addresses and paths: they are looked at, never
-//! passed on.
+//! Errors of an ACP agent → our codes.
 
 use super::profile::Profile;
 use crate::agent::TurnOver;
@@ -24,16 +23,18 @@ pub(super) fn version(profile: &Profile) -> Failure {
 
 /// A session could not be opened.
 pub(super) fn new_session(profile: &Profile, error: &Error) -> Failure {
-    if error.code == AUTH_REQUIRED {
-        return auth(profile, None);
-    }
-    let message = format!("{} could not open a session: run it by hand to see why.", profile.name);
-    Failure::new(Code::AgentError, message)
+    let failure = if error.code == AUTH_REQUIRED {
+        auth(profile, None)
+    } else {
+        let message = format!("{} could not open a session: run it by hand to see why.", profile.name);
+        Failure::new(Code::AgentError, message)
+    };
+    failure.saying(error.said())
 }
 
 /// A session could not be resumed.
 pub(super) fn resume(profile: &Profile, error: &Error) -> Failure {
-    match error.code {
+    let failure = match error.code {
         AUTH_REQUIRED => auth(profile, None),
         METHOD_NOT_FOUND => cannot_resume(profile),
         _ => {
@@ -41,7 +42,8 @@ pub(super) fn resume(profile: &Profile, error: &Error) -> Failure {
                 format!("{} has no session with this id: check session_id, and the working directory.", profile.name);
             Failure::new(Code::SessionNotFound, message)
         }
-    }
+    };
+    failure.saying(error.said())
 }
 
 /// The agent has no way to resume a session.
@@ -52,14 +54,9 @@ pub(super) fn cannot_resume(profile: &Profile) -> Failure {
 }
 
 /// The agent does not take the model.
-pub(super) fn model() -> Failure {
-    Failure::new(Code::ModelNotFound, MODEL)
+pub(super) fn model(error: &Error) -> Failure {
+    Failure::model_not_found().saying(error.said())
 }
-
-const MODEL: &str = "The model does not exist or may not be used: choose another model.";
-const UNAVAILABLE: &str = "The provider could not be reached or failed: try again later.";
-const RATE: &str = "The provider's rate limit is reached: try again later.";
-const CONTEXT: &str = "The prompt or the conversation is too long for the model: shorten it.";
 
 /// The end of a turn that is an error. Some agents give the provider's HTTP status as the code, others only a text.
 pub(super) fn prompt(profile: &Profile, error: &Error) -> TurnOver {
@@ -67,40 +64,40 @@ pub(super) fn prompt(profile: &Profile, error: &Error) -> TurnOver {
         return TurnOver::Interrupted;
     }
     let status = u16::try_from(error.code).ok().filter(|status| (400..600).contains(status));
+    let failure = by_status(profile, status, error).unwrap_or_else(|| Failure::reported(profile.name, error.said()));
+    TurnOver::Failed(failure.with_status(status).saying(error.said()))
+}
+
+/// `None`: it fits no code.
+fn by_status(profile: &Profile, status: Option<u16>, error: &Error) -> Option<Failure> {
     let text = error.message.to_lowercase();
     let says = |words: &[&str]| words.iter().any(|word| text.contains(word));
     let no_model = says(&["not found", "does not exist", "not supported"]) && says(&["model", "entity"]);
-    let (code, message) = match status {
-        _ if error.code == AUTH_REQUIRED => return TurnOver::Failed(auth(profile, None)),
-        Some(401 | 403) => return TurnOver::Failed(auth(profile, status)),
-        Some(400) if says(&["api key", "api_key", "api-key"]) => return TurnOver::Failed(auth(profile, status)),
-        Some(404) => (Code::ModelNotFound, MODEL),
+    Some(match status {
+        _ if error.code == AUTH_REQUIRED => auth(profile, None),
+        Some(401 | 403) => auth(profile, status),
+        Some(400) if says(&["api key", "api_key", "api-key"]) => auth(profile, status),
+        Some(404) => Failure::model_not_found(),
         // A missing model comes as a 500 with a plain text.
-        Some(500) if no_model => (Code::ModelNotFound, MODEL),
-        Some(413) => (Code::ContextExceeded, CONTEXT),
-        Some(429) => (Code::RateLimited, RATE),
-        Some(500..=599) => (Code::ProviderUnavailable, UNAVAILABLE),
+        Some(500) if no_model => Failure::model_not_found(),
+        Some(413) => Failure::context_exceeded(),
+        Some(429) => Failure::rate_limited(),
+        Some(500..=599) => Failure::provider_unavailable(status),
         None if error.name == "ProviderAuthError"
             || says(&["api key", "api_key", "api-key", "unauthorized", "authentication"]) =>
         {
-            return TurnOver::Failed(auth(profile, None));
+            auth(profile, None)
         }
-        None if no_model => (Code::ModelNotFound, MODEL),
-        None if says(&["rate limit", "too many requests", "quota"]) => (Code::RateLimited, RATE),
+        None if no_model => Failure::model_not_found(),
+        None if says(&["rate limit", "too many requests", "quota"]) => Failure::rate_limited(),
         _ if error.name == "ContextOverflowError" || says(&["context length", "too many tokens", "too long"]) => {
-            (Code::ContextExceeded, CONTEXT)
+            Failure::context_exceeded()
         }
         None if says(&["overloaded", "unavailable", "unable to connect", "timed out", "econn", "server error"]) => {
-            (Code::ProviderUnavailable, UNAVAILABLE)
+            Failure::provider_unavailable(None)
         }
-        _ => return TurnOver::Failed(other(profile).with_status(status)),
-    };
-    TurnOver::Failed(Failure::new(code, message).with_status(status))
-}
-
-fn other(profile: &Profile) -> Failure {
-    let message = format!("{} reported an error: see its own log, or record the run.", profile.name);
-    Failure::new(Code::AgentError, message)
+        _ => return None,
+    })
 }
 
 /// A turn that ended at a limit.
@@ -112,11 +109,6 @@ pub(super) fn limit() -> Failure {
 pub(super) fn denied_too_often() -> Failure {
     let message = "The agent went on asking for what was denied: allow it, or make the task clearer.";
     Failure::new(Code::LimitReached, message)
-}
-
-/// The model refused.
-pub(super) fn refused() -> Failure {
-    Failure::new(Code::Refused, "The model refused the task: change the prompt.")
 }
 
 /// An end without a result.

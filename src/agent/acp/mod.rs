@@ -2,8 +2,8 @@
 //!
 //! Facts (Gemini CLI 0.61.0, OpenCode 1.18.33): the prompt's response ends a turn, not the process, and the exit code
 //! means nothing; the agent numbers its requests from 0 as we do; a call's first sight may be its permission or its
-//! end; a completed tool is no success; a permission that is open keeps a cancelled turn from ending; error texts and
-//! stderr hold keys, prompts and paths; one asks for files to be written that was told that we do not, and writes them
+//! end; a completed tool is no success; a permission that is open keeps a cancelled turn from ending; stderr holds keys,
+//! prompts and paths; one asks for files to be written that was told that we do not, and writes them
 //! itself when refused.
 
 mod ask;
@@ -117,16 +117,22 @@ impl Acp {
             Message::Response { id, result } if id == self.waiting => self.response(result, turn),
             // To a request that nobody waits for any more.
             Message::Response { .. } => {}
-            Message::Notification { method, params } => {
-                if let (true, Some(params)) = (method == "session/update", params) {
-                    self.update(&params, turn);
+            Message::Notification { method, params } if method == "session/update" => {
+                if params.and_then(|params| self.update(&params, turn)).is_none() {
+                    turn.events.push(Event::Unparsed);
                 }
             }
+            Message::Notification { .. } => {}
             Message::Request { id, method, params } => self.asked(id, &method, params, turn),
         }
     }
 
     fn asked(&mut self, id: &str, method: &str, params: Option<Object<'_>>, turn: &mut Turn) {
+        let served = match method {
+            "session/request_permission" => true,
+            "elicitation/create" => params.as_ref().is_none_or(ask::is_form),
+            _ => false,
+        };
         let read = match (method, params) {
             ("session/request_permission", Some(params)) => self.permission(&params, turn),
             ("elicitation/create", Some(params)) => ask::form(&params),
@@ -134,6 +140,7 @@ impl Acp {
         };
         let Some((pending, asks)) = read else {
             turn.send.push(rpc::error(id, rpc::METHOD_NOT_FOUND, "This client does not serve this request."));
+            turn.events.extend(served.then_some(Event::Unparsed));
             return;
         };
         if self.cancelling {
@@ -227,8 +234,10 @@ impl Driver for Acp {
         if let (Some(message), Some(call)) = (pending.denial(replies), pending.call()) {
             // Some agents say nothing more of such a call, others that it failed.
             turn.events.push(Event::ToolOver { call: call.to_owned(), state: ToolState::Denied, output: None });
-            let title = self.calls.get(call).map(Call::title).unwrap_or_default();
-            self.denied.push((title, message));
+            if let Some(call) = self.calls.get_mut(call) {
+                self.denied.push((call.label(), message));
+                call.forget();
+            }
         }
         turn.send.push(rpc::result(&key.0, &pending.respond(replies)));
     }

@@ -1,6 +1,7 @@
 //! From the handshake to the prompt's response: what is asked of the agent in which order.
 
 use super::profile::Profile;
+use super::updates::Call;
 use super::{Acp, errors};
 use crate::agent::json::Object;
 use crate::agent::rpc::{self, Error};
@@ -100,7 +101,10 @@ impl Acp {
     pub(super) fn response(&mut self, result: Result<Option<Object<'_>>, Error>, turn: &mut Turn) {
         match (self.phase, result) {
             (Phase::Initializing, Ok(Some(result))) => self.initialized(&result, turn),
-            (Phase::Initializing, _) => self.fail(errors::version(self.profile), turn),
+            (Phase::Initializing, result) => {
+                let said = result.err().and_then(|error| error.said());
+                self.fail(errors::version(self.profile).saying(said), turn);
+            }
             (Phase::Opening, Ok(result)) => self.opened(result.as_ref(), turn),
             (Phase::Opening, Err(error)) => {
                 let failure = match self.start.resume {
@@ -112,7 +116,7 @@ impl Acp {
             (Phase::Replaying(true), _) => self.ask_whether_replayed(turn),
             (Phase::Replaying(false), _) => self.choose_model(turn),
             (Phase::Choosing, Ok(_)) => self.first_prompt(turn),
-            (Phase::Choosing, Err(_)) => self.fail(errors::model(), turn),
+            (Phase::Choosing, Err(error)) => self.fail(errors::model(&error), turn),
             (Phase::Prompting, Ok(result)) => self.turn_ended(result.as_ref(), turn),
             (Phase::Prompting, Err(error)) => self.turn_failed(&error, turn),
             (Phase::Idle | Phase::Over, _) => {}
@@ -221,6 +225,7 @@ impl Acp {
         self.phase = Phase::Idle;
         self.end_message(turn);
         self.withdraw(None, turn);
+        self.calls.values_mut().for_each(Call::forget);
     }
 
     fn turn_ended(&mut self, result: Option<&Object<'_>>, turn: &mut Turn) {
@@ -239,7 +244,7 @@ impl Acp {
         }
         turn.events.push(Event::TurnOver(match stop.as_str() {
             "max_tokens" | "max_turn_requests" => TurnOver::Failed(errors::limit()),
-            "refusal" => TurnOver::Failed(errors::refused()),
+            "refusal" => TurnOver::Failed(Failure::refused()),
             _ => TurnOver::Completed {
                 answer: std::mem::take(&mut self.answer),
                 structured: None,

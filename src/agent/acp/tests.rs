@@ -98,7 +98,7 @@ fn what_we_do_not_serve_is_refused_and_unknown_notes_are_ignored() {
         assert_eq!((&sent[0]["id"], &sent[0]["error"]["code"]), (&json!(7), &json!(-32601)));
         assert!(events.is_empty());
     }
-    for method in ["session/update", "elicitation/complete", "_x/note"] {
+    for method in ["elicitation/complete", "_x/note"] {
         let (sent, events) = hear(&mut driver, &json!({"jsonrpc": "2.0", "method": method, "params": {"a": 1}}));
         assert!(sent.is_empty() && events.is_empty());
     }
@@ -146,7 +146,10 @@ fn errors_and_limits_have_codes_of_ours() {
     for (line, code) in cases {
         let (_, events) = hear(&mut in_a_turn(&GEMINI), &line);
         assert_eq!(failure(&events), Some(code), "{line}");
-        assert!(!format!("{events:?}").contains("something"), "the agent's own text is not passed on");
+        let Some(Event::TurnOver(TurnOver::Failed(failure))) = events.last() else { panic!("{events:?}") };
+        let words = line["error"]["message"].as_str().map(str::to_owned);
+        assert_eq!(failure.said, words, "{line}");
+        assert!(!failure.message.contains("something"), "the sentence is ours: {}", failure.message);
     }
 }
 
@@ -237,4 +240,83 @@ fn a_call_of_our_own_tool_is_told_of_by_its_questions_alone() {
         let (sent, events) = hear(&mut driver, &line);
         assert!(sent.is_empty() && events.is_empty(), "{status}: {events:?}");
     }
+}
+
+#[test]
+fn a_known_message_without_what_it_needs_is_told_and_others_are_not() {
+    let update = |update: Value| json!({"method": "session/update", "params": {"sessionId": "s", "update": update}});
+    let ask = |method: &str, params: Value| json!({"id": 0, "method": method, "params": params});
+    for line in [
+        json!({"method": "session/update"}),
+        json!({"method": "session/update", "params": [1]}),
+        json!({"method": "session/update", "params": {"sessionId": "s"}}),
+        update(json!({"content": {"type": "text", "text": "x"}})),
+        update(json!({"sessionUpdate": "agent_message_chunk"})),
+        update(json!({"sessionUpdate": "agent_message_chunk", "content": "x"})),
+        update(json!({"sessionUpdate": "agent_thought_chunk", "content": {"type": "text"}})),
+        update(json!({"sessionUpdate": "tool_call", "title": "x"})),
+        update(json!({"sessionUpdate": "tool_call_update", "status": "completed"})),
+        update(json!({"sessionUpdate": "plan"})),
+        ask("session/request_permission", json!({"options": []})),
+        ask("session/request_permission", Value::Null),
+        ask("elicitation/create", json!({"mode": "form"})),
+    ] {
+        let (_, events) = hear(&mut in_a_turn(&GEMINI), &line);
+        assert!(matches!(events[..], [Event::Unparsed]), "{line}: {events:?}");
+    }
+    for line in [
+        json!({"method": "later/versions", "params": [1]}),
+        update(json!({"sessionUpdate": "later_versions"})),
+        update(json!({"sessionUpdate": "available_commands_update", "availableCommands": []})),
+        update(json!({"sessionUpdate": "agent_message_chunk", "content": {"type": "image", "data": ""}})),
+        json!({"method": "session/update", "params": {"sessionId": "a sub-agent's"}}),
+        ask("elicitation/create", json!({"mode": "url", "url": "x"})),
+        ask("fs/read_text_file", Value::Null),
+    ] {
+        let (_, events) = hear(&mut in_a_turn(&GEMINI), &line);
+        assert!(events.is_empty(), "{line}: {events:?}");
+    }
+}
+
+#[test]
+fn a_long_title_is_told_whole_and_once_and_kept_until_its_call_is_over() {
+    let long = format!("echo {}", "x".repeat(10 << 20));
+    let update = |fields: Value| {
+        let mut update = json!({"sessionUpdate": "tool_call_update", "toolCallId": "c1"});
+        fields.as_object().unwrap().iter().for_each(|(name, value)| update[name] = value.clone());
+        json!({"method": "session/update", "params": {"sessionId": "s", "update": update}})
+    };
+    let told = |events: &[Event]| -> Vec<Option<String>> {
+        let title = |event: &Event| match event {
+            Event::Tool { title, .. } => Some(title.clone()),
+            _ => None,
+        };
+        events.iter().filter_map(title).collect()
+    };
+    let begun = || {
+        let mut driver = in_a_turn(&GEMINI);
+        let (_, events) =
+            hear(&mut driver, &update(json!({"title": long, "kind": "execute", "status": "in_progress"})));
+        assert_eq!(told(&events), [Some(long.clone())]);
+        let places = json!({"locations": [{"path": "/p/a"}]});
+        let (_, events) = hear(&mut driver, &update(places));
+        assert_eq!(told(&events), [None], "to tell of it each time would cost too much");
+        driver
+    };
+    let kept = |driver: &Acp| driver.calls["c1"].text().len();
+
+    let mut driver = begun();
+    assert_eq!(kept(&driver), long.len());
+    hear(&mut driver, &update(json!({"status": "completed"})));
+    assert_eq!(kept(&driver), 0);
+
+    let mut driver = begun();
+    let (_, events) = hear(&mut driver, &permission("c1", &long, "execute"));
+    let Some(Event::Ask { key, .. }) = events.last() else { panic!("no question") };
+    driver.answer(key, &[Reply::Denied(None)], &mut Turn::default());
+    assert_eq!(kept(&driver), 0);
+
+    let mut driver = begun();
+    hear(&mut driver, &json!({"jsonrpc": "2.0", "id": 3, "result": {"stopReason": "end_turn"}}));
+    assert_eq!(kept(&driver), 0);
 }

@@ -5,13 +5,10 @@ use super::ask::Diff;
 use super::session::Phase;
 use crate::agent::json::Object;
 use crate::agent::text::Answer;
-use crate::agent::{At, Event, Turn};
+use crate::agent::{At, Event, Turn, title};
 use crate::protocol::words::{Action, Category, PlanStatus, ToolState};
 use serde_json::value::RawValue;
 use std::path::{Path, PathBuf};
-
-/// The longest title, in characters.
-const TITLE_CHARS: usize = 120;
 
 /// A message that is being said.
 #[derive(Debug)]
@@ -22,11 +19,12 @@ pub(super) struct Said {
     id: Option<String>,
 }
 
-/// A tool call.
+/// A tool call. What it is about is kept until it is over.
 #[derive(Debug, Default)]
 pub(super) struct Call {
     /// The tool, where the agent names it.
     name: Option<String>,
+    /// Its title as the agent gave it, whole: of a shell command, the command.
     text: String,
     category: Option<Category>,
     locations: Vec<At>,
@@ -34,33 +32,47 @@ pub(super) struct Call {
     input: String,
     /// Whether it was told of.
     shown: bool,
+    /// Whether its title was not told of yet, or is another one now.
+    retitled: bool,
     /// Whether it calls our own tool. Such a call is told of by its questions.
     own: bool,
 }
 
 /// The longest input of a call that is kept, in bytes.
 const INPUT_BYTES: usize = 64 << 10;
+/// The longest title that is used more than once, in bytes.
+const LABEL_BYTES: usize = 1024;
 
 impl Call {
-    /// One line: the tool, where it has a name, and what it is about.
+    /// The tool, where it has a name, and what it is about.
     pub(super) fn title(&self) -> String {
-        let text = self.text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default().trim();
+        let text = self.text.trim();
         let place = self.locations.first().map(|at| at.path.to_string_lossy().into_owned());
-        let mut title = match (&self.name, place) {
+        match (&self.name, place) {
             (Some(name), Some(place)) if text == name || text.ends_with(place.trim_start_matches('/')) => {
                 format!("{name}: {place}")
             }
-            (Some(name), _) if text.is_empty() || text == name => name.clone(),
-            (Some(name), _) => format!("{name}: {text}"),
+            (Some(name), _) if text == name => name.clone(),
+            (Some(name), _) => title(name, text),
             (None, Some(place)) if text.is_empty() => place,
             (None, _) if text.is_empty() => "A tool".to_owned(),
             (None, _) => text.to_owned(),
-        };
-        if let Some((cut, _)) = title.char_indices().nth(TITLE_CHARS) {
-            title.truncate(cut);
-            title.push('…');
         }
-        title
+    }
+
+    /// The title for the agent's model, which knows what it did.
+    pub(super) fn label(&self) -> String {
+        let title = self.title();
+        if title.len() <= LABEL_BYTES {
+            title
+        } else {
+            self.name.clone().unwrap_or_else(|| "the last tool call".into())
+        }
+    }
+
+    /// The call is over, or nobody waits for it any more.
+    pub(super) fn forget(&mut self) {
+        (self.text, self.input, self.locations) = Default::default();
     }
 
     pub(super) fn is_own(&self) -> bool {
@@ -79,46 +91,52 @@ impl Call {
         &self.input
     }
 
-    /// The tool's title as the agent gave it: of a shell command, the command.
     pub(super) fn text(&self) -> &str {
         &self.text
     }
 }
 
 impl Acp {
-    pub(super) fn update(&mut self, params: &Object<'_>, turn: &mut Turn) {
+    /// Takes a session/update. `None`: it lacks what it needs.
+    pub(super) fn update(&mut self, params: &Object<'_>, turn: &mut Turn) -> Option<()> {
         match self.phase {
             Phase::Prompting => {}
             Phase::Replaying(_) => {
                 self.phase = Phase::Replaying(true);
-                return;
+                return Some(());
             }
             // What was said before our prompt is a replay.
-            _ => return,
+            _ => return Some(()),
         }
         // A sub-agent may have a session of its own.
         if params.str("sessionId").is_some_and(|id| id != self.session) {
-            return;
+            return Some(());
         }
-        let Some(update) = params.object("update") else { return };
-        match update.str("sessionUpdate").as_deref() {
-            Some("agent_message_chunk") => self.chunk(&update, false, turn),
-            Some("agent_thought_chunk") => self.chunk(&update, true, turn),
-            Some("tool_call" | "tool_call_update") => self.tool(&update, turn),
-            Some("plan") => turn.events.push(plan(&update)),
-            Some("usage_update") => {
+        let update = params.object("update")?;
+        match update.str("sessionUpdate")?.as_str() {
+            "agent_message_chunk" => self.chunk(&update, false, turn)?,
+            "agent_thought_chunk" => self.chunk(&update, true, turn)?,
+            "tool_call" | "tool_call_update" => self.tool(&update, turn)?,
+            "plan" => turn.events.push(plan(&update)?),
+            "usage_update" => {
                 // In a resumed session it also holds what earlier runs of it cost.
                 let cost = update.object("cost").filter(|cost| self.is_new_session() && cost.is("currency", "USD"));
                 self.used.cost_usd = cost.and_then(|cost| cost.number("amount")).or(self.used.cost_usd);
             }
             _ => {}
         }
+        Some(())
     }
 
-    fn chunk(&mut self, update: &Object<'_>, thought: bool, turn: &mut Turn) {
-        let text = update.object("content").and_then(|content| content.str("text")).unwrap_or_default();
+    fn chunk(&mut self, update: &Object<'_>, thought: bool, turn: &mut Turn) -> Option<()> {
+        let content = update.object("content")?;
+        let text = match content.str("type") {
+            // Pictures and the like.
+            Some(other) if other != "text" => return Some(()),
+            _ => content.str("text")?,
+        };
         if text.is_empty() || (!thought && is_mode_note(&text)) {
-            return;
+            return Some(());
         }
         let id = update.str("messageId");
         if self.said.as_ref().is_some_and(|said| said.thought != thought || said.id != id) {
@@ -133,12 +151,11 @@ impl Acp {
             }
         }
         if !thought {
-            self.answer.print.push(&text);
-            let room = self.answer_bytes.saturating_sub(self.answer.text.len());
-            self.answer.text.push_str(&text[..text.floor_char_boundary(room)]);
+            self.answer.push(&text, self.answer_bytes);
         }
         let message = self.said.as_ref().map(|said| said.key.clone()).unwrap_or_default();
         turn.events.push(speech(message, thought, text, false));
+        Some(())
     }
 
     /// What was being said is whole: something else follows.
@@ -165,6 +182,7 @@ impl Acp {
         }
         if let Some(title) = title {
             call.text = title;
+            call.retitled = true;
         }
         if let Some(kind) = about.str("kind") {
             call.category = Some(category(&kind, &id, call.name.as_deref(), servers));
@@ -172,6 +190,8 @@ impl Acp {
         let places: Vec<At> = about.objects("locations").iter().filter_map(|place| location(place, cwd)).collect();
         if !places.is_empty() {
             call.locations = places;
+            // A place belongs to a short title. To tell of a long one again and again would cost too much.
+            call.retitled |= call.text.len() <= LABEL_BYTES;
         }
         let input = about.raw("rawInput").map(RawValue::get).filter(|raw| *raw != "{}" && raw.len() <= INPUT_BYTES);
         if let Some(input) = input {
@@ -183,28 +203,31 @@ impl Acp {
     /// Tells of a call, or of what more is known of it.
     pub(super) fn show(&mut self, id: &str, turn: &mut Turn) {
         let Some(call) = self.calls.get_mut(id) else { return };
+        let news = std::mem::take(&mut call.retitled) || !call.shown;
         call.shown = true;
         turn.events.push(Event::Tool {
             call: id.to_owned(),
             category: call.category(),
-            title: call.title(),
+            title: news.then(|| call.title()),
             locations: call.locations.clone(),
             parent: None,
         });
     }
 
-    fn tool(&mut self, update: &Object<'_>, turn: &mut Turn) {
+    fn tool(&mut self, update: &Object<'_>, turn: &mut Turn) -> Option<()> {
+        let id = update.str("toolCallId")?;
         self.end_message(turn);
         self.called = true;
         let status = update.str("status").unwrap_or_default();
         let over = matches!(status.as_str(), "completed" | "failed");
-        let known = update.str("toolCallId").is_some_and(|id| self.calls.get(&id).is_some_and(|call| call.shown));
+        let known = self.calls.get(&id).is_some_and(|call| call.shown);
         // The title of an end may be about something else.
-        let id = if over && known { update.str("toolCallId") } else { self.learn(update) };
-        let Some(id) = id.filter(|id| !self.calls.get(id).is_some_and(Call::is_own)) else { return };
+        if !(over && known) {
+            self.learn(update)?;
+        }
         // A pending call has not begun: its input is still coming, or it waits for a permission.
-        if status == "pending" && !known {
-            return;
+        if self.calls.get(&id).is_some_and(Call::is_own) || (status == "pending" && !known) {
+            return Some(());
         }
         if !known || !over {
             self.show(&id, turn);
@@ -212,6 +235,7 @@ impl Acp {
         if over {
             self.tool_over(&id, update, status == "failed", turn);
         }
+        Some(())
     }
 
     fn tool_over(&mut self, id: &str, update: &Object<'_>, failed: bool, turn: &mut Turn) {
@@ -234,6 +258,7 @@ impl Acp {
             whole.or_else(|| (!texts.is_empty()).then(|| texts.join("\n")))
         });
         turn.events.push(Event::ToolOver { call: id.to_owned(), state, output: output.flatten() });
+        self.calls.get_mut(id).into_iter().for_each(Call::forget);
     }
 }
 
@@ -291,7 +316,7 @@ fn changed(update: &Object<'_>, detail: Option<&Object<'_>>, category: Category,
     turn.events.push(Event::Changed { path: PathBuf::from(path), action });
 }
 
-fn plan(update: &Object<'_>) -> Event {
+fn plan(update: &Object<'_>) -> Option<Event> {
     let entry = |entry: &Object<'_>| {
         let status = match entry.str("status").as_deref() {
             Some("in_progress") => PlanStatus::InProgress,
@@ -300,7 +325,8 @@ fn plan(update: &Object<'_>) -> Event {
         };
         (entry.str("content").unwrap_or_default(), status)
     };
-    Event::Plan(update.objects("entries").iter().map(entry).collect())
+    update.list("entries")?;
+    Some(Event::Plan(update.objects("entries").iter().map(entry).collect()))
 }
 
 #[cfg(test)]

@@ -1,8 +1,7 @@
-//! Claude Code's ways to fail → our codes, from its frames and never from its exit code. Its own error texts name
-//! hosts, ports and pieces of requests; ours take their place.
+//! Claude Code's ways to fail → our codes, from its frames and never from its exit code.
 
-use crate::agent::TurnOver;
-use crate::agent::json::Object;
+use crate::agent::json::{self, Object};
+use crate::agent::{TurnOver, said};
 use crate::failure::{Code, Failure};
 use crate::protocol::outbound::AgentExit;
 
@@ -30,72 +29,78 @@ pub(super) fn retrying(message: &Object<'_>, status: Option<u16>) -> String {
     }
 }
 
-/// The end of a turn whose result says `is_error` (or does not say).
-pub(super) fn classify(result: &Object<'_>, api_error: Option<&str>, unknown_session: bool) -> TurnOver {
+/// What a message says of an error of the provider's.
+#[derive(Debug)]
+pub(super) struct ApiError {
+    pub(super) class: String,
+    pub(super) said: Option<String>,
+}
+
+/// Reads a message of Claude's own making, which stands in the place of the model's. `None`: it is not such a one.
+pub(super) fn api_error(line: &Object<'_>) -> Option<ApiError> {
+    let class = line.str("error")?;
+    let blocks = line.object("message").map(|message| message.objects("content")).unwrap_or_default();
+    let texts: Vec<String> = blocks.iter().filter_map(|block| block.str("text")).collect();
+    Some(ApiError { class, said: said::errors(texts.iter().map(String::as_str)) })
+}
+
+/// The end of a turn whose result is an error.
+pub(super) fn classify(result: &Object<'_>, api_error: Option<ApiError>, unknown_session: bool) -> TurnOver {
     let reason = result.str("terminal_reason").unwrap_or_default();
     if reason.starts_with("aborted") {
         return TurnOver::Interrupted;
     }
-    let status = result.count("api_error_status").and_then(|s| u16::try_from(s).ok());
+    let (class, earlier) = api_error.map(|error| (error.class, error.said)).unzip();
     let text = result.str("result").unwrap_or_default();
+    let errors: Vec<String> = result.array("errors").into_iter().filter_map(json::text).collect();
+    let said = said::error(&text).or_else(|| said::errors(errors.iter().map(String::as_str))).or(earlier.flatten());
+    let status = result.count("api_error_status").and_then(|s| u16::try_from(s).ok());
     let subtype = result.str("subtype").unwrap_or_default();
     if unknown_session && subtype == "error_during_execution" && result.count("num_turns") == Some(0) {
         let message = "Claude Code has no session with this id: check session_id, and the working directory.";
-        return TurnOver::Failed(Failure::new(Code::SessionNotFound, message));
+        return TurnOver::Failed(Failure::new(Code::SessionNotFound, message).saying(said));
     }
-    let (code, message) = match (subtype.as_str(), reason.as_str(), api_error) {
-        ("error_max_turns", ..) => (Code::LimitReached, "The run used up max_turns: raise it or split the task."),
-        ("error_max_budget_usd", ..) => {
-            (Code::LimitReached, "The run used up max_cost_usd: raise it or split the task.")
-        }
-        (_, "prompt_too_long" | "blocking_limit", _) => {
-            (Code::ContextExceeded, "The prompt or the conversation is too long for the model: shorten it.")
-        }
-        (_, _, Some("model_not_found")) => MODEL,
-        (_, _, Some("authentication_failed")) => return TurnOver::Failed(auth(status)),
-        _ => by_status(status, &text),
+    let limit =
+        |field: &str| Failure::new(Code::LimitReached, format!("The run used up {field}: raise it or split the task."));
+    let failure = match (subtype.as_str(), reason.as_str(), class.as_deref()) {
+        ("error_max_turns", ..) => limit("max_turns"),
+        ("error_max_budget_usd", ..) => limit("max_cost_usd"),
+        (_, "prompt_too_long" | "blocking_limit", _) => Failure::context_exceeded(),
+        (_, _, Some("model_not_found")) => Failure::model_not_found(),
+        (_, _, Some("authentication_failed")) => auth(status),
+        _ => by_status(status, &text).unwrap_or_else(|| Failure::reported("Claude Code", said.clone())),
     };
-    TurnOver::Failed(Failure::new(code, message).with_status(status))
+    TurnOver::Failed(failure.with_status(status).saying(said))
 }
 
-const MODEL: (Code, &str) = (Code::ModelNotFound, "The model does not exist or may not be used: choose another model.");
-
-fn by_status(status: Option<u16>, text: &str) -> (Code, &'static str) {
+/// `None`: it fits no code.
+fn by_status(status: Option<u16>, text: &str) -> Option<Failure> {
     let begins = |prefixes: &[&str]| prefixes.iter().any(|p| text.starts_with(p));
-    match status {
-        Some(401 | 403) => (Code::AuthRequired, AUTH),
-        Some(404) => MODEL,
-        Some(413) => (Code::ContextExceeded, "The request is too large for the provider: shorten the task."),
-        Some(429) => (Code::RateLimited, "The provider's rate limit is reached: try again later."),
-        _ if begins(&["Invalid API key", "Not logged in", "Failed to authenticate"]) => (Code::AuthRequired, AUTH),
+    Some(match status {
+        Some(401 | 403) => auth(status),
+        Some(404) => Failure::model_not_found(),
+        Some(413) => {
+            Failure::new(Code::ContextExceeded, "The request is too large for the provider: shorten the task.")
+        }
+        Some(429) => Failure::rate_limited(),
+        _ if begins(&["Invalid API key", "Not logged in", "Failed to authenticate"]) => auth(status),
         _ if begins(&["Credit balance is too low"]) => {
-            (Code::LimitReached, "The account has no credit left: add credit at the provider.")
+            Failure::new(Code::LimitReached, "The account has no credit left: add credit at the provider.")
         }
-        _ if begins(&["Prompt is too long"]) => {
-            (Code::ContextExceeded, "The prompt or the conversation is too long for the model: shorten it.")
-        }
-        _ if begins(&["There's an issue with the selected model"]) => MODEL,
-        Some(500..=599) => UNAVAILABLE,
+        _ if begins(&["Prompt is too long"]) => Failure::context_exceeded(),
+        _ if begins(&["There's an issue with the selected model"]) => Failure::model_not_found(),
+        Some(500..=599) => Failure::provider_unavailable(status),
         _ if begins(&["API Error: Repeated 529", "API Error: 5", "Unable to connect", "Request timed out"])
             || text.contains("Unable to connect")
             || text.contains("Request timed out") =>
         {
-            UNAVAILABLE
+            Failure::provider_unavailable(status)
         }
-        _ if text.contains("Request rejected (429)") => {
-            (Code::RateLimited, "The provider's rate limit is reached: try again later.")
-        }
-        _ if text.contains("refus") && text.contains("Usage Policy") => {
-            (Code::Refused, "The model refused the task: change the prompt.")
-        }
-        _ => (Code::AgentError, "Claude Code reported an error: see its own log, or record the run."),
-    }
+        _ if text.contains("Request rejected (429)") => Failure::rate_limited(),
+        _ if text.contains("refus") && text.contains("Usage Policy") => Failure::refused(),
+        _ => return None,
+    })
 }
-
-const AUTH: &str =
-    "The provider refused the credentials of Claude Code: log in with `claude`, or set ANTHROPIC_API_KEY.";
-const UNAVAILABLE: (Code, &str) =
-    (Code::ProviderUnavailable, "The provider could not be reached or failed: try again later.");
 
 /// An end without a result.
 pub(super) fn exited(exit: AgentExit, alive: bool, stderr: &str) -> Failure {

@@ -17,10 +17,11 @@ mod usage;
 pub use self::native::NATIVE;
 
 use self::ask::Pending;
-use self::speech::{Speech, Stream, skip};
+use self::errors::ApiError;
+use self::speech::{Speech, Stream};
 use super::json::{Object, text, without_controls};
 use super::mcp;
-use super::text::{Answer, Chunks, Fingerprint, LONG};
+use super::text::{Answer, Chunks};
 use super::{AskKey, Base, Driver, Event, Launch, Line, Program, Reply, Turn, TurnOver, ask_user, without_effect};
 use crate::failure::{Code, Failure};
 use crate::protocol::limits;
@@ -64,7 +65,7 @@ pub struct Claude {
     session_known: bool,
     resuming: bool,
     /// What the last synthetic message said of an error of the API's.
-    api_error: Option<String>,
+    api_error: Option<ApiError>,
     /// What the turns used so far.
     used: Usage,
     /// Control requests of ours so far.
@@ -117,166 +118,93 @@ impl Claude {
     }
 
     fn message(&mut self, message: &Object<'_>, turn: &mut Turn) {
-        match message.str("type").as_deref() {
+        let read = match message.str("type").as_deref() {
             Some("system") => self.system(message, turn),
             Some("assistant") => self.assistant(message, turn),
             Some("stream_event") => self.stream_event(message, turn),
             Some("user") => self.user(message, turn),
             Some("control_request") => self.control_request(message, turn),
-            Some("control_cancel_request") => {
-                let key = AskKey(message.str("request_id").unwrap_or_default());
-                if self.pending.remove(&key).is_some() || self.forget_call(&key) {
-                    turn.events.push(Event::AskWithdrawn { key });
-                }
-            }
+            Some("control_cancel_request") => self.control_cancel_request(message, turn),
             Some("result") => self.result(message, turn),
             // Answers to our own requests, and what later versions add.
-            Some(_) => {}
-            None => turn.events.push(Event::Unparsed),
+            Some(_) => Some(()),
+            None => None,
+        };
+        if read.is_none() {
+            turn.events.push(Event::Unparsed);
         }
     }
 
-    fn system(&mut self, message: &Object<'_>, turn: &mut Turn) {
-        match message.str("subtype").as_deref() {
-            Some("init") if !self.session_known => {
+    // What reads a message gives `None` where the message lacks what its type needs. What can be read of it is read.
+
+    fn system(&mut self, message: &Object<'_>, turn: &mut Turn) -> Option<()> {
+        match message.str("subtype")?.as_str() {
+            "init" if !self.session_known => {
+                let id = message.str("session_id").or_else(|| message.str("sessionId"))?;
                 self.session_known = true;
                 turn.events.push(Event::Session {
-                    id: message.str("session_id"),
+                    id: Some(id),
                     version: message.str("claude_code_version"),
                     model: message.str("model"),
                 });
             }
-            Some("api_retry") => {
+            "api_retry" => {
                 let status = message.count("error_status").and_then(|s| u16::try_from(s).ok());
                 // A refused key stays refused: ten retries of it take three minutes.
                 if matches!(status, Some(401 | 403)) {
                     turn.events.push(Event::TurnOver(TurnOver::Failed(errors::auth(status))));
-                    return;
+                    return Some(());
                 }
                 // The pieces of the broken answer are not valid any more: it is asked for again.
                 self.withdraw_streams(turn);
                 turn.events.push(Event::Retrying { text: errors::retrying(message, status) });
             }
-            Some("permission_denied") => self.denied.extend(message.str("tool_use_id")),
+            "permission_denied" => self.denied.extend(message.str("tool_use_id")),
             _ => {}
         }
+        Some(())
     }
 
-    fn withdraw_streams(&mut self, turn: &mut Turn) {
-        let mut broken: Vec<Stream> = self.streams.drain().map(|(_, stream)| stream).collect();
-        broken.sort_by(|a, b| a.key.cmp(&b.key));
-        turn.events.extend(broken.into_iter().map(|stream| Event::Withdrawn { message: stream.key }));
-    }
-
-    fn assistant(&mut self, line: &Object<'_>, turn: &mut Turn) {
-        if let Some(class) = line.str("error") {
-            // The text of such a message is an error text with addresses in it; the result follows.
-            self.api_error = Some(class);
-            return;
+    fn assistant(&mut self, line: &Object<'_>, turn: &mut Turn) -> Option<()> {
+        if let Some(error) = errors::api_error(line) {
+            // It is nothing that the model says. The result, which follows, mostly repeats it.
+            self.api_error = Some(error);
+            return Some(());
         }
-        let Some(message) = line.object("message") else { return };
+        let message = line.object("message")?;
         let parent = line.str("parent_tool_use_id");
         let id = message.str("id").unwrap_or_default();
-        for block in message.objects("content") {
-            match block.str("type").as_deref() {
-                Some(kind @ ("text" | "thinking")) => {
-                    if let Some(whole) = block.raw(kind) {
-                        self.whole_block(&id, &parent, kind == "thinking", whole, turn);
-                    }
-                }
-                Some("tool_use") => self.tool_use(&block, &parent, turn),
-                _ => {}
+        let mut read = Some(());
+        for raw in message.list("content")? {
+            let block = Object::parse(raw.get());
+            read = read.and(block.and_then(|block| self.block(&id, &parent, &block, turn)));
+        }
+        read
+    }
+
+    fn block(&mut self, id: &str, parent: &Option<String>, block: &Object<'_>, turn: &mut Turn) -> Option<()> {
+        match block.str("type")?.as_str() {
+            kind @ ("text" | "thinking") => {
+                let whole = block.raw(kind).filter(|raw| raw.get().starts_with('"'))?;
+                self.whole_block(id, parent, kind == "thinking", whole, turn);
+                Some(())
             }
+            "tool_use" => self.tool_use(block, parent, turn),
+            _ => Some(()),
         }
     }
 
-    /// A block that is whole now. What was streamed of it is not said again.
-    fn whole_block(&mut self, id: &str, parent: &Option<String>, thinking: bool, whole: &RawValue, turn: &mut Turn) {
-        let mut chunks = Chunks::new(whole.get());
-        let streamed = self.streams.remove(parent);
-        let (key, rest) = match streamed {
-            Some(stream) if stream.message == id && stream.thinking == thinking => {
-                match skip(&mut chunks, &stream.sent) {
-                    Some(rest) => (stream.key, rest),
-                    None => {
-                        turn.events.push(Event::Withdrawn { message: stream.key });
-                        chunks = Chunks::new(whole.get());
-                        (self.next_block(id), String::new())
-                    }
-                }
-            }
-            _ if chunks.left() == 0 => return,
-            _ => (self.next_block(id), String::new()),
-        };
-        let mut speech = Speech { key, parent: parent.clone(), thinking, line: String::new(), at: 0, end: 0 };
-        if chunks.left() > LONG && self.long.is_empty() {
-            turn.events.push(speech.event(rest, false));
-            // The line itself is kept, once it is not borrowed any more: a copy would double the memory it takes.
-            speech.at = chunks.remaining().as_ptr().addr() - self.line_address;
-            speech.end = speech.at + chunks.left();
-            self.long.push_back(speech);
-            turn.more = true;
-            return;
-        }
-        let whole = rest + &chunks.collect::<String>();
-        turn.events.push(speech.event(whole, true));
-    }
-
-    fn next_block(&mut self, id: &str) -> String {
-        let count = self.blocks.entry(id.to_owned()).or_default();
-        *count += 1;
-        format!("{id}/{count}")
-    }
-
-    fn stream_event(&mut self, line: &Object<'_>, turn: &mut Turn) {
-        let Some(event) = line.object("event") else { return };
-        let parent = line.str("parent_tool_use_id");
-        match event.str("type").as_deref() {
-            Some("message_start") => {
-                let id = event.object("message").and_then(|m| m.str("id")).unwrap_or_default();
-                self.streaming.insert(parent, id);
-            }
-            Some("content_block_stop") => {
-                let whole = format!("{parent:?}/input");
-                turn.events.push(Event::Partial { whole, piece: String::new(), done: true });
-            }
-            Some("content_block_delta") => {
-                let Some(delta) = event.object("delta") else { return };
-                if let Some(piece) = delta.str("partial_json") {
-                    let whole = format!("{parent:?}/input");
-                    return turn.events.push(Event::Partial { whole, piece, done: false });
-                }
-                let (thinking, piece) = match delta.str("type").as_deref() {
-                    Some("text_delta") => (false, delta.str("text")),
-                    Some("thinking_delta") => (true, delta.str("thinking")),
-                    _ => return,
-                };
-                let Some(piece) = piece.filter(|piece| !piece.is_empty()) else { return };
-                let id = self.streaming.get(&parent).cloned().unwrap_or_default();
-                if !self.streams.contains_key(&parent) {
-                    let key = self.next_block(&id);
-                    let stream = Stream { message: id, key, thinking, sent: Fingerprint::default() };
-                    self.streams.insert(parent.clone(), stream);
-                }
-                if let Some(stream) = self.streams.get_mut(&parent) {
-                    stream.sent.push(&piece);
-                    let speech =
-                        Speech { key: stream.key.clone(), parent, thinking, line: String::new(), at: 0, end: 0 };
-                    turn.events.push(speech.event(piece, false));
-                }
-            }
-            _ => {}
-        }
-    }
-
-    fn tool_use(&mut self, block: &Object<'_>, parent: &Option<String>, turn: &mut Turn) {
-        let (Some(call), Some(name)) = (block.str("id"), block.str("name")) else { return };
+    fn tool_use(&mut self, block: &Object<'_>, parent: &Option<String>, turn: &mut Turn) -> Option<()> {
+        let (call, name) = (block.str("id")?, block.str("name")?);
         self.calls.insert(call.clone(), name.clone());
         let input = block.object("input");
         match name.as_str() {
             // These are questions and results, and come as such.
-            "AskUserQuestion" | "StructuredOutput" | asking::TOOL => return,
-            "TodoWrite" => return turn.events.extend(input.as_ref().map(plan)),
+            "AskUserQuestion" | "StructuredOutput" | asking::TOOL => return Some(()),
+            "TodoWrite" => {
+                turn.events.extend(input.as_ref().map(plan));
+                return Some(());
+            }
             // The request for leave, which follows, may come without the plan.
             "ExitPlanMode" => self.plan = input.as_ref().and_then(|input| input.str("plan")),
             _ => {}
@@ -284,54 +212,90 @@ impl Claude {
         turn.events.push(Event::Tool {
             call,
             category: tools::category(&name),
-            title: tools::title(&name, input.as_ref()),
+            title: Some(tools::title(&name, input.as_ref())),
             locations: tools::locations(input.as_ref()),
             parent: parent.clone(),
         });
+        Some(())
     }
 
-    fn user(&mut self, line: &Object<'_>, turn: &mut Turn) {
-        let Some(message) = line.object("message") else { return };
+    fn user(&mut self, line: &Object<'_>, turn: &mut Turn) -> Option<()> {
+        let message = line.object("message")?;
+        // What is said in the user's place is a text.
+        if message.str("content").is_some() {
+            return Some(());
+        }
         let detail = line.object("tool_use_result");
-        for block in message.objects("content").into_iter().filter(|block| block.is("type", "tool_result")) {
-            let Some(call) = block.str("tool_use_id") else { continue };
-            let name = self.calls.remove(&call).unwrap_or_default();
-            let failed = block.bool("is_error") == Some(true);
-            if let (false, Some(detail)) = (failed, &detail) {
-                changed(&name, detail, turn);
-            }
-            if matches!(name.as_str(), "AskUserQuestion" | "StructuredOutput" | "TodoWrite" | asking::TOOL) {
-                continue;
-            }
-            let state = match (self.denied.remove(&call), failed) {
-                (true, _) => ToolState::Denied,
-                (false, true) => ToolState::Failed,
-                (false, false) => ToolState::Completed,
-            };
-            turn.events.push(Event::ToolOver {
-                call,
-                state,
-                output: self.outputs.then(|| tools::output(&block)).flatten(),
-            });
+        let mut read = Some(());
+        for raw in message.list("content")? {
+            let block = Object::parse(raw.get());
+            read = read.and(block.and_then(|block| match block.str("type")?.as_str() {
+                "tool_result" => self.tool_result(&block, detail.as_ref(), turn),
+                _ => Some(()),
+            }));
         }
+        read
     }
 
-    fn control_request(&mut self, line: &Object<'_>, turn: &mut Turn) {
-        let Some(id) = line.str("request_id") else { return turn.events.push(Event::Unparsed) };
-        let Some(request) = line.object("request") else { return turn.send.push(refuse_request(&id)) };
-        let subtype = request.str("subtype").unwrap_or_default();
-        if subtype == "mcp_message" {
-            return self.mcp_message(id, &request, turn);
+    fn tool_result(&mut self, block: &Object<'_>, detail: Option<&Object<'_>>, turn: &mut Turn) -> Option<()> {
+        let call = block.str("tool_use_id")?;
+        let name = self.calls.remove(&call).unwrap_or_default();
+        let failed = block.bool("is_error") == Some(true);
+        if let (false, Some(detail)) = (failed, detail) {
+            changed(&name, detail, turn);
         }
-        let read = (subtype == "can_use_tool").then(|| ask::read(&request, self.plan.take())).flatten();
-        let Some((pending, asks)) = read else { return turn.send.push(refuse_request(&id)) };
-        if self.offers_asking && asking::is_own(&request) {
+        if matches!(name.as_str(), "AskUserQuestion" | "StructuredOutput" | "TodoWrite" | asking::TOOL) {
+            return Some(());
+        }
+        let state = match (self.denied.remove(&call), failed) {
+            (true, _) => ToolState::Denied,
+            (false, true) => ToolState::Failed,
+            (false, false) => ToolState::Completed,
+        };
+        let output = self.outputs.then(|| tools::output(block)).flatten();
+        turn.events.push(Event::ToolOver { call, state, output });
+        Some(())
+    }
+
+    /// Every request is answered, also one that cannot be read: Claude would wait for ever.
+    fn control_request(&mut self, line: &Object<'_>, turn: &mut Turn) -> Option<()> {
+        let id = line.str("request_id")?;
+        let request = line.object("request");
+        let subtype = request.as_ref().and_then(|request| request.str("subtype"));
+        let (Some(request), Some(subtype)) = (request, subtype) else {
+            turn.send.push(refuse_request(&id));
+            return None;
+        };
+        match subtype.as_str() {
+            "mcp_message" => self.mcp_message(id, &request, turn),
+            "can_use_tool" => return self.can_use_tool(id, &request, turn),
+            _ => turn.send.push(refuse_request(&id)),
+        }
+        Some(())
+    }
+
+    fn can_use_tool(&mut self, id: String, request: &Object<'_>, turn: &mut Turn) -> Option<()> {
+        let Some((pending, asks)) = ask::read(request, self.plan.take()) else {
+            turn.send.push(refuse_request(&id));
+            return None;
+        };
+        if self.offers_asking && asking::is_own(request) {
             let allowed = Reply::Answer(QuestionAnswer::One(ALLOW_ONCE.into()));
-            return turn.send.push(respond(&id, &pending.respond(&[allowed]).0));
+            turn.send.push(respond(&id, &pending.respond(&[allowed]).0));
+            return Some(());
         }
         let key = AskKey(id);
         self.pending.insert(key.clone(), pending);
         turn.events.push(Event::Ask { key, asks });
+        Some(())
+    }
+
+    fn control_cancel_request(&mut self, message: &Object<'_>, turn: &mut Turn) -> Option<()> {
+        let key = AskKey(message.str("request_id")?);
+        if self.pending.remove(&key).is_some() || self.forget_call(&key) {
+            turn.events.push(Event::AskWithdrawn { key });
+        }
+        Some(())
     }
 
     /// What this run used so far. In a resumed session the sums over the process also hold what earlier runs of it
@@ -348,27 +312,40 @@ impl Claude {
         Answer::collect(Chunks::new(result.get()), self.answer_bytes)
     }
 
-    fn result(&mut self, message: &Object<'_>, turn: &mut Turn) {
+    fn result(&mut self, message: &Object<'_>, turn: &mut Turn) -> Option<()> {
+        let subtype = message.str("subtype");
+        // `is_error` is the truth where it is there.
+        let failed = match (message.bool("is_error"), &subtype) {
+            (Some(failed), _) => failed,
+            (None, Some(subtype)) => subtype.starts_with("error"),
+            (None, None) => message.str("result").map(|_| false)?,
+        };
         self.streams.clear();
         turn.events.push(Event::Usage(self.usage(message)));
-        if message.bool("is_error") == Some(false) {
-            turn.events.push(Event::TurnOver(TurnOver::Completed {
-                answer: message.raw("result").map(|raw| self.final_answer(raw)).unwrap_or_default(),
-                structured: message.raw("structured_output").map(ToOwned::to_owned),
-                stop: match message.str("stop_reason").as_deref() {
-                    None | Some("end_turn") => StopReason::EndTurn,
-                    // A structured result is a tool call as far as the API knows.
-                    Some("tool_use") if message.raw("structured_output").is_some() => StopReason::EndTurn,
-                    Some("max_tokens") => StopReason::MaxTokens,
-                    Some("refusal") => StopReason::Refusal,
-                    Some(_) => StopReason::Other,
-                },
-            }));
-            return;
-        }
-        let unknown_session = self.resuming && !self.session_known;
-        let over = errors::classify(message, self.api_error.as_deref(), unknown_session);
+        let over = if failed {
+            let unknown_session = self.resuming && !self.session_known;
+            errors::classify(message, self.api_error.take(), unknown_session)
+        } else {
+            self.completed(message)
+        };
         turn.events.push(Event::TurnOver(over));
+        Some(())
+    }
+
+    fn completed(&self, result: &Object<'_>) -> TurnOver {
+        let structured = result.raw("structured_output");
+        TurnOver::Completed {
+            answer: result.raw("result").map(|raw| self.final_answer(raw)).unwrap_or_default(),
+            structured: structured.map(ToOwned::to_owned),
+            stop: match result.str("stop_reason").as_deref() {
+                None | Some("end_turn") => StopReason::EndTurn,
+                // A structured result is a tool call as far as the API knows.
+                Some("tool_use") if structured.is_some() => StopReason::EndTurn,
+                Some("max_tokens") => StopReason::MaxTokens,
+                Some("refusal") => StopReason::Refusal,
+                Some(_) => StopReason::Other,
+            },
+        }
     }
 }
 
@@ -470,7 +447,8 @@ impl Driver for Claude {
     }
 
     fn exited(&mut self, exit: AgentExit, alive: bool, stderr: &str) -> TurnOver {
-        TurnOver::Failed(errors::exited(exit, alive, stderr))
+        let said = self.api_error.take().and_then(|error| error.said);
+        TurnOver::Failed(errors::exited(exit, alive, stderr).saying(said))
     }
 }
 

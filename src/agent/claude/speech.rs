@@ -1,7 +1,10 @@
 //! Blocks of a message: those of which pieces came, and those that are too long to be said at once.
 
-use crate::agent::Event;
-use crate::agent::text::{Chunks, Fingerprint};
+use super::Claude;
+use crate::agent::json::Object;
+use crate::agent::text::{Chunks, Fingerprint, LONG};
+use crate::agent::{Event, Turn};
+use serde_json::value::RawValue;
 
 /// A text or thinking block of which pieces came.
 #[derive(Debug)]
@@ -35,7 +38,7 @@ impl Speech {
 }
 
 /// Takes what was streamed off the beginning of a block. `None`: the block says something else.
-pub(super) fn skip(chunks: &mut Chunks<'_>, sent: &Fingerprint) -> Option<String> {
+fn skip(chunks: &mut Chunks<'_>, sent: &Fingerprint) -> Option<String> {
     let mut seen = Fingerprint::default();
     while seen.bytes() < sent.bytes() {
         let chunk = chunks.next()?;
@@ -46,4 +49,102 @@ pub(super) fn skip(chunks: &mut Chunks<'_>, sent: &Fingerprint) -> Option<String
         }
     }
     (seen == *sent).then(String::new)
+}
+
+impl Claude {
+    pub(super) fn withdraw_streams(&mut self, turn: &mut Turn) {
+        let mut broken: Vec<Stream> = self.streams.drain().map(|(_, stream)| stream).collect();
+        broken.sort_by(|a, b| a.key.cmp(&b.key));
+        turn.events.extend(broken.into_iter().map(|stream| Event::Withdrawn { message: stream.key }));
+    }
+
+    /// A block that is whole now. What was streamed of it is not said again.
+    pub(super) fn whole_block(
+        &mut self,
+        id: &str,
+        parent: &Option<String>,
+        thinking: bool,
+        whole: &RawValue,
+        turn: &mut Turn,
+    ) {
+        let mut chunks = Chunks::new(whole.get());
+        let streamed = self.streams.remove(parent);
+        let (key, rest) = match streamed {
+            Some(stream) if stream.message == id && stream.thinking == thinking => {
+                match skip(&mut chunks, &stream.sent) {
+                    Some(rest) => (stream.key, rest),
+                    None => {
+                        turn.events.push(Event::Withdrawn { message: stream.key });
+                        chunks = Chunks::new(whole.get());
+                        (self.next_block(id), String::new())
+                    }
+                }
+            }
+            _ if chunks.left() == 0 => return,
+            _ => (self.next_block(id), String::new()),
+        };
+        let mut speech = Speech { key, parent: parent.clone(), thinking, line: String::new(), at: 0, end: 0 };
+        if chunks.left() > LONG && self.long.is_empty() {
+            turn.events.push(speech.event(rest, false));
+            // The line itself is kept, once it is not borrowed any more: a copy would double the memory it takes.
+            speech.at = chunks.remaining().as_ptr().addr() - self.line_address;
+            speech.end = speech.at + chunks.left();
+            self.long.push_back(speech);
+            turn.more = true;
+            return;
+        }
+        let whole = rest + &chunks.collect::<String>();
+        turn.events.push(speech.event(whole, true));
+    }
+
+    fn next_block(&mut self, id: &str) -> String {
+        let count = self.blocks.entry(id.to_owned()).or_default();
+        *count += 1;
+        format!("{id}/{count}")
+    }
+
+    pub(super) fn stream_event(&mut self, line: &Object<'_>, turn: &mut Turn) -> Option<()> {
+        let event = line.object("event")?;
+        let parent = line.str("parent_tool_use_id");
+        match event.str("type")?.as_str() {
+            "message_start" => {
+                let id = event.object("message")?.str("id")?;
+                self.streaming.insert(parent, id);
+            }
+            "content_block_stop" => {
+                let whole = format!("{parent:?}/input");
+                turn.events.push(Event::Partial { whole, piece: String::new(), done: true });
+            }
+            "content_block_delta" => return self.delta(&event.object("delta")?, parent, turn),
+            _ => {}
+        }
+        Some(())
+    }
+
+    fn delta(&mut self, delta: &Object<'_>, parent: Option<String>, turn: &mut Turn) -> Option<()> {
+        let (thinking, piece) = match delta.str("type")?.as_str() {
+            "text_delta" => (false, delta.str("text")?),
+            "thinking_delta" => (true, delta.str("thinking")?),
+            "input_json_delta" => {
+                let (whole, piece) = (format!("{parent:?}/input"), delta.str("partial_json")?);
+                turn.events.push(Event::Partial { whole, piece, done: false });
+                return Some(());
+            }
+            _ => return Some(()),
+        };
+        if piece.is_empty() {
+            return Some(());
+        }
+        if !self.streams.contains_key(&parent) {
+            let message = self.streaming.get(&parent).cloned().unwrap_or_default();
+            let key = self.next_block(&message);
+            self.streams.insert(parent.clone(), Stream { message, key, thinking, sent: Fingerprint::default() });
+        }
+        if let Some(stream) = self.streams.get_mut(&parent) {
+            stream.sent.push(&piece);
+            let speech = Speech { key: stream.key.clone(), parent, thinking, line: String::new(), at: 0, end: 0 };
+            turn.events.push(speech.event(piece, false));
+        }
+        Some(())
+    }
 }

@@ -28,12 +28,9 @@ fn gist(input: &Object<'_>) -> Option<String> {
     TELLING.iter().find_map(|name| input.str(name))
 }
 
-/// A title: the tool and what it is about, in one line.
+/// The tool, and what the call is about.
 pub(super) fn title(name: &str, input: Option<&Object<'_>>) -> String {
-    let gist = input.and_then(gist).unwrap_or_default();
-    let line = gist.lines().find(|line| !line.trim().is_empty()).unwrap_or_default().trim();
-    // Not cut here: half a secret would not be found any more.
-    if line.is_empty() { name.to_owned() } else { format!("{name}: {line}") }
+    crate::agent::title(name, &input.and_then(gist).unwrap_or_default())
 }
 
 /// The file a call works on.

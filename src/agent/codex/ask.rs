@@ -1,10 +1,10 @@
 //! What Codex asks: approvals, its own question tool, elicitations of MCP servers, our question tool, and questions
 //! that wait for no answer. And the answers to them.
 
-use super::items::{Items, Spot, command, title};
-use crate::agent::Reply;
+use super::items::{Items, Spot, command};
 use crate::agent::ask_user::{self, DECLINED, NO_USER, choices};
 use crate::agent::json::{Object, text};
+use crate::agent::{Reply, title};
 use crate::protocol::json::{number, string};
 use crate::protocol::question::{
     ALLOW_ALWAYS, ALLOW_ONCE, Answer, Ask, Choice, Choices, Kind, Location, Subject, Validation, check,
@@ -65,6 +65,17 @@ pub(super) fn read(method: &str, params: &Object<'_>, spot: &Spot, items: &Items
         }
         _ => None,
     }
+}
+
+/// Whether requests with this method are served, unless they lack what it needs. Other tools than ours are not served.
+pub(super) fn is_known(method: &str) -> bool {
+    matches!(
+        method,
+        "item/commandExecution/requestApproval"
+            | "item/fileChange/requestApproval"
+            | "item/tool/requestUserInput"
+            | "mcpServer/elicitation/request"
+    )
 }
 
 /// A message with questions that Codex does not wait for.

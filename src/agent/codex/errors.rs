@@ -1,31 +1,44 @@
-//! Codex's ways to fail → our codes, from codexErrorInfo and never from its exit code. Its own texts hold pieces of
-//! keys and addresses; ours take their place.
+//! Codex's ways to fail → our codes, from codexErrorInfo and never from its exit code.
 
 use crate::agent::json::{Object, text};
+use crate::agent::rpc;
+use crate::agent::said;
 use crate::failure::{Code, Failure};
 use crate::protocol::outbound::AgentExit;
 
-/// What Codex says of an error: its class, the HTTP status, its text.
+/// What Codex says of an error: its class, the HTTP status, its text, and more of it.
 struct Reported {
     class: String,
     status: Option<u16>,
     message: String,
+    details: String,
 }
 
 fn read(error: Option<&Object<'_>>) -> Reported {
-    let message = error.and_then(|error| error.str("message")).unwrap_or_default();
-    let Some(info) = error.and_then(|error| error.raw("codexErrorInfo")) else {
-        return Reported { class: String::new(), status: None, message };
-    };
+    let field = |name: &str| error.and_then(|error| error.str(name)).unwrap_or_default();
+    let (message, details) = (field("message"), field("additionalDetails"));
+    let info = error.and_then(|error| error.raw("codexErrorInfo"));
     // A word, or an object with one member that is the word.
-    if let Some(class) = text(info) {
-        return Reported { class, status: None, message };
+    let outer = info.and_then(|info| Object::parse(info.get()));
+    let class = match &outer {
+        Some(outer) => outer.iter().next().map(|(name, _)| name.to_owned()),
+        None => info.and_then(text),
     }
-    let outer = Object::parse(info.get());
-    let class = outer.as_ref().and_then(|o| o.iter().next().map(|(name, _)| name.to_owned())).unwrap_or_default();
-    let status = outer.and_then(|o| o.object(&class)).and_then(|o| o.count("httpStatusCode"));
-    Reported { class, status: status.and_then(|s| u16::try_from(s).ok()), message }
+    .unwrap_or_default();
+    let status = outer.and_then(|outer| outer.object(&class)).and_then(|of_class| of_class.count("httpStatusCode"));
+    Reported { class, status: status.and_then(|s| u16::try_from(s).ok()), message, details }
 }
+
+impl Reported {
+    fn said(&self) -> Option<String> {
+        // That it tries again says nothing of the error.
+        let message = if self.message.starts_with(RECONNECTING) { "" } else { &self.message };
+        said::errors([message, &self.details])
+    }
+}
+
+/// What the message of an error begins with after which Codex tries again.
+const RECONNECTING: &str = "Reconnecting...";
 
 /// No login, or a refused key.
 pub(super) fn auth(status: Option<u16>) -> Failure {
@@ -36,26 +49,27 @@ pub(super) fn auth(status: Option<u16>) -> Failure {
 
 /// The error of a turn that failed.
 pub(super) fn failed(error: Option<&Object<'_>>) -> Failure {
-    let Reported { class, status, message } = read(error);
+    let reported = read(error);
+    let failure = by_class(&reported).unwrap_or_else(|| Failure::reported("Codex", reported.said()));
+    failure.with_status(reported.status).saying(reported.said())
+}
+
+/// `None`: it fits no code.
+fn by_class(Reported { class, status, message, .. }: &Reported) -> Option<Failure> {
     let begins = |prefix: &str| message.starts_with(prefix);
-    let (code, text) = match (class.as_str(), status) {
-        ("unauthorized", _) | (_, Some(401 | 403)) => return auth(status),
-        ("rateLimitExceeded", _) | (_, Some(429)) => {
-            (Code::RateLimited, "The provider's rate limit is reached: try again later.")
-        }
+    Some(match (class.as_str(), *status) {
+        ("unauthorized", _) | (_, Some(401 | 403)) => auth(*status),
+        ("rateLimitExceeded", _) | (_, Some(429)) => Failure::rate_limited(),
         ("usageLimitExceeded" | "sessionBudgetExceeded", _) => {
-            (Code::LimitReached, "The account's quota or budget is used up: raise it at the provider.")
+            let message = "The account's quota or budget is used up: raise it at the provider.";
+            Failure::new(Code::LimitReached, message)
         }
-        ("contextWindowExceeded", _) | (_, Some(413)) => {
-            (Code::ContextExceeded, "The prompt or the conversation is too long for the model: shorten it.")
-        }
-        ("modelNotFound", _) | (_, Some(404)) => {
-            (Code::ModelNotFound, "The model does not exist or may not be used: choose another model.")
-        }
+        ("contextWindowExceeded", _) | (_, Some(413)) => Failure::context_exceeded(),
+        ("modelNotFound", _) | (_, Some(404)) => Failure::model_not_found(),
         ("cyberPolicy" | "misalignmentPolicyViolation" | "inferenceHookDenied", _) => {
-            (Code::Refused, "The provider's policy refused the task: change the prompt.")
+            Failure::new(Code::Refused, "The provider's policy refused the task: change the prompt.")
         }
-        (_, Some(500..=599)) => UNAVAILABLE,
+        (_, Some(500..=599)) => Failure::provider_unavailable(*status),
         (
             "internalServerError"
             | "serverOverloaded"
@@ -66,26 +80,23 @@ pub(super) fn failed(error: Option<&Object<'_>>) -> Failure {
             | "responseStreamDisconnected"
             | "responseTooManyFailedAttempts",
             None,
-        ) => UNAVAILABLE,
-        _ if begins("stream disconnected") || begins("error sending request") => UNAVAILABLE,
-        _ if begins("Missing environment variable") => return auth(None),
-        _ => (Code::AgentError, "Codex reported an error: see its own log, or record the run."),
-    };
-    Failure::new(code, text).with_status(status)
+        ) => Failure::provider_unavailable(None),
+        _ if begins("stream disconnected") || begins("error sending request") => Failure::provider_unavailable(*status),
+        _ if begins("Missing environment variable") => auth(None),
+        _ => return None,
+    })
 }
-
-const UNAVAILABLE: (Code, &str) =
-    (Code::ProviderUnavailable, "The provider could not be reached or failed: try again later.");
 
 /// The failure that no further try can change: a refused key stays refused.
 pub(super) fn no_use(error: Option<&Object<'_>>) -> Option<Failure> {
-    let Reported { class, status, .. } = read(error);
-    (class == "unauthorized" || matches!(status, Some(401 | 403))).then(|| auth(status))
+    let reported = read(error);
+    let refused = reported.class == "unauthorized" || matches!(reported.status, Some(401 | 403));
+    refused.then(|| auth(reported.status).saying(reported.said()))
 }
 
 /// One line about an error after which Codex tries again.
 pub(super) fn retrying(error: Option<&Object<'_>>) -> String {
-    let Reported { class, status, message } = read(error);
+    let Reported { class, status, message, .. } = read(error);
     let why = match (class.as_str(), status) {
         ("rateLimitExceeded", _) | (_, Some(429)) => "the rate limit",
         ("serverOverloaded", _) => "an overloaded provider",
@@ -101,16 +112,18 @@ pub(super) fn retrying(error: Option<&Object<'_>>) -> String {
     }
 }
 
-/// A request of the handshake was refused.
-pub(super) fn refused(method: &str) -> Failure {
+/// A request of the handshake was refused, or answered with nothing that we could use.
+pub(super) fn refused(method: &str, error: Option<&rpc::Error>) -> Failure {
     let (code, text) = match method {
         "thread/resume" => {
             (Code::SessionNotFound, "Codex has no session with this id: check session_id, and CODEX_HOME.")
         }
-        "turn/start" => (Code::AgentError, "Codex did not take the prompt: see its own log, or record the run."),
+        "turn/start" => {
+            (Code::AgentError, "Codex did not take the prompt: see detail.agent_message, or record the run.")
+        }
         _ => (Code::AgentStartFailed, "Codex could not open a session: check its configuration, or update it."),
     };
-    Failure::new(code, text)
+    Failure::new(code, text).saying(error.and_then(rpc::Error::said))
 }
 
 /// An end without a result.

@@ -2,13 +2,10 @@
 
 use crate::agent::json::{Object, text};
 use crate::agent::text::{Answer, Chunks, Fingerprint};
-use crate::agent::{At, Event, Turn};
+use crate::agent::{At, Event, Turn, title};
 use crate::protocol::words::{Action, Category, PlanStatus, ToolState};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::PathBuf;
-
-/// The longest title, in characters.
-const TITLE_CHARS: usize = 120;
 
 /// Where an item belongs. An item's id is unique in its turn only.
 #[derive(Clone, Debug)]
@@ -71,11 +68,17 @@ impl Items {
         self.patches.get(&spot.key(item)).cloned()
     }
 
-    /// A piece of a message or a thought.
-    pub(super) fn piece(&mut self, spot: &Spot, params: &Object<'_>, thinking: Option<&str>, turn: &mut Turn) {
-        let (Some(item), Some(piece)) = (params.str("itemId"), params.str("delta")) else { return };
+    /// A piece of a message or a thought. `None`: it lacks what it needs.
+    pub(super) fn piece(
+        &mut self,
+        spot: &Spot,
+        params: &Object<'_>,
+        thinking: Option<&str>,
+        turn: &mut Turn,
+    ) -> Option<()> {
+        let (item, piece) = (params.str("itemId")?, params.str("delta")?);
         if !self.deltas || piece.is_empty() {
-            return;
+            return Some(());
         }
         let key = match thinking {
             None => spot.key(&item),
@@ -87,6 +90,7 @@ impl Items {
             .or_insert_with(|| Stream { thinking: thinking.is_some(), sent: Fingerprint::default() });
         stream.sent.push(&piece);
         turn.events.push(speech(key, piece, false, stream.thinking, spot));
+        Some(())
     }
 
     /// What was said in pieces and never became whole is not valid: it is asked for again.
@@ -119,45 +123,49 @@ impl Items {
         }
     }
 
-    /// item/started or item/completed.
-    pub(super) fn item(&mut self, spot: &Spot, item: &Object<'_>, over: bool, turn: &mut Turn) {
-        let (Some(kind), Some(id)) = (item.str("type"), item.str("id")) else { return };
+    /// item/started or item/completed. `None`: it lacks what it needs.
+    pub(super) fn item(&mut self, spot: &Spot, item: &Object<'_>, over: bool, turn: &mut Turn) -> Option<()> {
+        let (kind, id) = (item.str("type")?, item.str("id")?);
         let key = spot.key(&id);
         match kind.as_str() {
-            "agentMessage" if over => self.message(key, spot, item, turn),
+            "agentMessage" if over => return self.message(key, spot, item, turn),
             "reasoning" if over => self.reasoning(&key, spot, item, turn),
-            "plan" if over => turn.events.push(plan_text(&item.str("text").unwrap_or_default())),
+            "plan" if over => turn.events.push(Event::PlanText(item.str("text")?)),
             "dynamicToolCall" if item.is("tool", crate::agent::ask_user::TOOL) => {}
-            _ => {
-                let Some(tool) = tool(&kind, item) else { return };
-                if kind == "fileChange" && !over {
-                    let patch =
-                        Patch { title: tool.title.clone(), locations: tool.locations.clone(), diff: diff(item) };
-                    self.patches.insert(key.clone(), patch);
-                }
-                for raw in item.array("receiverThreadIds") {
-                    self.children.extend(text(raw).map(|thread| (thread, key.clone())));
-                }
-                // A command that is refused at once may have no beginning.
-                if self.begun.insert(key.clone()) {
-                    let Tool { category, title, locations } = tool;
-                    let (call, parent) = (key.clone(), spot.parent.clone());
-                    turn.events.push(Event::Tool { call, category, title, locations, parent });
-                }
-                if over {
-                    self.tool_over(key, &kind, item, turn);
-                }
-            }
+            _ => self.tool(key, &kind, spot, item, over, turn),
+        }
+        Some(())
+    }
+
+    fn tool(&mut self, key: String, kind: &str, spot: &Spot, item: &Object<'_>, over: bool, turn: &mut Turn) {
+        let Some(tool) = tool(kind, item) else { return };
+        if kind == "fileChange" && !over {
+            let patch = Patch { title: tool.title.clone(), locations: tool.locations.clone(), diff: diff(item) };
+            self.patches.insert(key.clone(), patch);
+        }
+        for raw in item.array("receiverThreadIds") {
+            self.children.extend(text(raw).map(|thread| (thread, key.clone())));
+        }
+        // A command that is refused at once may have no beginning.
+        if self.begun.insert(key.clone()) {
+            let Tool { category, title, locations } = tool;
+            let (call, parent) = (key.clone(), spot.parent.clone());
+            turn.events.push(Event::Tool { call, category, title: Some(title), locations, parent });
+        }
+        if over {
+            self.tool_over(key, kind, item, turn);
         }
     }
 
-    fn message(&mut self, key: String, spot: &Spot, item: &Object<'_>, turn: &mut Turn) {
-        let Some(raw) = item.raw("text") else { return };
+    fn message(&mut self, key: String, spot: &Spot, item: &Object<'_>, turn: &mut Turn) -> Option<()> {
+        let raw = item.raw("text")?;
+        let said = text(raw)?;
         let commentary = item.is("phase", "commentary");
         if spot.parent.is_none() && !commentary {
             self.answer = Some(Answer::collect(Chunks::new(raw.get()), self.answer_bytes));
         }
-        self.whole(key, text(raw).unwrap_or_default(), false, spot, turn);
+        self.whole(key, said, false, spot, turn);
+        Some(())
     }
 
     fn reasoning(&mut self, key: &str, spot: &Spot, item: &Object<'_>, turn: &mut Turn) {
@@ -250,17 +258,6 @@ pub(super) fn command(item: &Object<'_>) -> String {
     .unwrap_or_default()
 }
 
-/// A short title: the tool and what it is about, in one line.
-pub(super) fn title(tool: &str, gist: &str) -> String {
-    let line = gist.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
-    let mut title = if line.is_empty() { tool.to_owned() } else { format!("{tool}: {line}") };
-    if let Some((cut, _)) = title.char_indices().nth(TITLE_CHARS) {
-        title.truncate(cut);
-        title.push('…');
-    }
-    title
-}
-
 fn edit_title(locations: &[At]) -> String {
     match locations {
         [one] => title("Edit", &one.path.to_string_lossy()),
@@ -311,8 +308,8 @@ fn output(kind: &str, item: &Object<'_>) -> Option<String> {
     }
 }
 
-/// turn/plan/updated.
-pub(super) fn plan(params: &Object<'_>) -> Event {
+/// turn/plan/updated. `None`: it lacks what it needs.
+pub(super) fn plan(params: &Object<'_>) -> Option<Event> {
     let entry = |step: Object<'_>| {
         let status = match step.str("status").as_deref() {
             Some("inProgress") => PlanStatus::InProgress,
@@ -321,12 +318,6 @@ pub(super) fn plan(params: &Object<'_>) -> Event {
         };
         (step.str("step").unwrap_or_default(), status)
     };
-    Event::Plan(params.objects("plan").into_iter().map(entry).collect())
-}
-
-/// A plan that is one text: its lines but for headings.
-fn plan_text(text: &str) -> Event {
-    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
-    let entry = |line: &str| (line.trim_start_matches(['-', '*', ' ']).to_owned(), PlanStatus::Pending);
-    Event::Plan(lines.map(entry).collect())
+    params.list("plan")?;
+    Some(Event::Plan(params.objects("plan").into_iter().map(entry).collect()))
 }

@@ -4,7 +4,7 @@
 //! begin at 0 and have nothing to do with ours; a file change's approval names no file; a broken stream leaves a
 //! message without its end, and the retry begins a new one; `request_user_input_async` asks in a message, and its
 //! turn may end with the question open; an interrupted turn leaves its commands running; a request that is not
-//! answered hangs the turn; error texts and stderr hold pieces of keys.
+//! answered hangs the turn; stderr holds pieces of keys.
 
 mod ask;
 mod errors;
@@ -111,8 +111,11 @@ impl Codex {
     }
 
     /// An answer to a request of ours. The handshake goes on here.
-    fn response(&mut self, method: &'static str, result: Result<Option<Object<'_>>, ()>, turn: &mut Turn) {
-        let Ok(result) = result else { return self.refused(method, turn) };
+    fn response(&mut self, method: &'static str, result: Result<Option<Object<'_>>, rpc::Error>, turn: &mut Turn) {
+        let result = match result {
+            Ok(result) => result,
+            Err(error) => return self.refused(method, &error, turn),
+        };
         if self.leaving && method != START {
             return;
         }
@@ -143,11 +146,13 @@ impl Codex {
         }
     }
 
-    fn refused(&mut self, method: &'static str, turn: &mut Turn) {
+    fn refused(&mut self, method: &'static str, error: &rpc::Error, turn: &mut Turn) {
         match method {
             // An older version may not have it.
             "account/read" if !self.leaving => self.open_thread(turn),
-            "initialize" | "thread/start" | "thread/resume" | START => self.fail(errors::refused(method), turn),
+            "initialize" | "thread/start" | "thread/resume" | START => {
+                self.fail(errors::refused(method, Some(error)), turn);
+            }
             _ => {}
         }
     }
@@ -162,7 +167,7 @@ impl Codex {
     fn thread_open(&mut self, result: Option<Object<'_>>, turn: &mut Turn) {
         let thread = result.as_ref().and_then(|result| result.object("thread"));
         let Some(id) = thread.as_ref().and_then(|thread| thread.str("id")) else {
-            return self.fail(errors::refused("thread/start"), turn);
+            return self.fail(errors::refused("thread/start", None), turn);
         };
         self.thread = Some(id.clone());
         turn.events.push(Event::Session {
@@ -201,39 +206,55 @@ impl Codex {
         Spot { turn: params.str("turnId").unwrap_or_default(), parent }
     }
 
-    fn notification(&mut self, method: &str, params: &Object<'_>, turn: &mut Turn) {
+    /// `None`: the message lacks what its method needs.
+    fn notification(&mut self, method: &str, params: Option<&Object<'_>>, turn: &mut Turn) -> Option<()> {
         match method {
             "item/started" | "item/completed" => {
-                let Some(item) = params.object("item") else { return };
+                let params = params?;
+                let item = params.object("item")?;
                 let (spot, over) = (self.spot(params), method == "item/completed");
                 if item.is("delivery", "async") {
-                    return self.asynchronous(&spot, &item, over, turn);
+                    self.asynchronous(&spot, &item, over, turn);
+                    return Some(());
                 }
-                self.items.item(&spot, &item, over, turn);
+                self.items.item(&spot, &item, over, turn)
             }
-            "item/agentMessage/delta" => self.items.piece(&self.spot(params), params, None, turn),
-            "item/reasoning/summaryTextDelta" => self.items.piece(&self.spot(params), params, Some("summary"), turn),
-            "item/reasoning/textDelta" => self.items.piece(&self.spot(params), params, Some("content"), turn),
-            "turn/plan/updated" if self.is_own(params) => turn.events.push(items::plan(params)),
-            "thread/tokenUsage/updated" => self.usage(params, turn),
-            "error" if params.bool("willRetry") == Some(true) => {
-                let error = params.object("error");
-                if let Some(refused) = errors::no_use(error.as_ref()) {
-                    return self.fail(refused, turn);
-                }
-                self.items.withdraw(turn);
-                turn.events.push(Event::Retrying { text: errors::retrying(error.as_ref()) });
+            "item/agentMessage/delta" => self.items.piece(&self.spot(params?), params?, None, turn),
+            "item/reasoning/summaryTextDelta" => self.items.piece(&self.spot(params?), params?, Some("summary"), turn),
+            "item/reasoning/textDelta" => self.items.piece(&self.spot(params?), params?, Some("content"), turn),
+            "turn/plan/updated" => {
+                let plan = items::plan(params?)?;
+                turn.events.extend(self.is_own(params?).then_some(plan));
+                Some(())
             }
+            "thread/tokenUsage/updated" => self.usage(params?, turn),
+            "error" => self.error(params?, turn),
             "serverRequest/resolved" => {
-                let key = AskKey(params.raw("requestId").map(|id| id.get().to_owned()).unwrap_or_default());
+                let key = AskKey(params?.raw("requestId")?.get().to_owned());
                 if self.pending.remove(&key).is_some() {
                     turn.events.push(Event::AskWithdrawn { key });
                 }
+                Some(())
             }
-            "turn/completed" if self.is_own(params) => self.turn_completed(params, turn),
+            "turn/completed" if self.is_own(params?) => self.turn_completed(params?, turn),
             // What says nothing that we pass on, and what later versions add.
-            _ => {}
+            _ => Some(()),
         }
+    }
+
+    fn error(&mut self, params: &Object<'_>, turn: &mut Turn) -> Option<()> {
+        let error = params.object("error")?;
+        // The end of the turn tells of one that is final.
+        if params.bool("willRetry") != Some(true) {
+            return Some(());
+        }
+        if let Some(refused) = errors::no_use(Some(&error)) {
+            self.fail(refused, turn);
+            return Some(());
+        }
+        self.items.withdraw(turn);
+        turn.events.push(Event::Retrying { text: errors::retrying(Some(&error)) });
+        Some(())
     }
 
     /// Questions in a message: Codex goes on, and takes the answers as a further message.
@@ -261,21 +282,22 @@ impl Codex {
             _ => {
                 let text = "This host does not serve this request.";
                 turn.send.push(rpc::error(id, rpc::METHOD_NOT_FOUND, text));
+                turn.events.extend(ask::is_known(method).then_some(Event::Unparsed));
             }
         }
     }
 
     /// What this run used: the sum of what each answer of the model used. The thread's total also holds earlier runs.
-    fn usage(&mut self, params: &Object<'_>, turn: &mut Turn) {
-        let Some(usage) = params.object("tokenUsage") else { return };
-        let (Some(last), Some(total)) = (usage.object("last"), usage.raw("total")) else { return };
+    fn usage(&mut self, params: &Object<'_>, turn: &mut Turn) -> Option<()> {
+        let usage = params.object("tokenUsage")?;
+        let (last, total) = (usage.object("last")?, usage.raw("total")?);
         // What a resumed thread says of its past belongs to no turn of ours.
         if self.is_own(params) && params.str("turnId") != self.running {
-            return;
+            return Some(());
         }
         let thread = params.str("threadId").unwrap_or_default();
         if self.totals.insert(thread, total.get().to_owned()).is_some_and(|old| old == total.get()) {
-            return;
+            return Some(());
         }
         let sum = |old: Option<u64>, name: &str| match (old, last.count(name)) {
             (Some(old), Some(more)) => Some(old.saturating_add(more)),
@@ -288,10 +310,11 @@ impl Codex {
             cost_usd: None,
         };
         turn.events.push(Event::Usage(self.used));
+        Some(())
     }
 
-    fn turn_completed(&mut self, params: &Object<'_>, turn: &mut Turn) {
-        let Some(done) = params.object("turn") else { return };
+    fn turn_completed(&mut self, params: &Object<'_>, turn: &mut Turn) -> Option<()> {
+        let done = params.object("turn")?;
         let id = done.str("id").unwrap_or_default();
         if self.running.as_ref() == Some(&id) {
             self.running = None;
@@ -320,6 +343,7 @@ impl Codex {
                 self.fail(failure, turn);
             }
         }
+        Some(())
     }
 
     fn completed(&mut self, done: &Object<'_>) -> TurnOver {
@@ -374,11 +398,14 @@ impl Driver for Codex {
         }
         match Object::parse(&text).as_ref().and_then(rpc::read) {
             Some(Message::Request { id, method, params }) => self.served(id, &method, params.as_ref(), turn),
-            Some(Message::Notification { method, params: Some(params) }) => self.notification(&method, &params, turn),
-            Some(Message::Notification { params: None, .. }) => {}
+            Some(Message::Notification { method, params }) => {
+                if self.notification(&method, params.as_ref(), turn).is_none() {
+                    turn.events.push(Event::Unparsed);
+                }
+            }
             Some(Message::Response { id, result }) => {
                 if let Some(method) = self.requests.remove(&id) {
-                    self.response(method, result.map_err(drop), turn);
+                    self.response(method, result, turn);
                 }
             }
             None => turn.events.push(Event::Unparsed),

@@ -111,3 +111,39 @@ fn stderr_is_not_shown() {
     let TurnOver::Failed(failure) = codex.exited(exit, false, "sk-piece-of-a-key") else { panic!("no failure") };
     assert!(!failure.message.contains("sk-piece"));
 }
+
+#[test]
+fn a_known_message_without_what_it_needs_is_told_and_others_are_not() {
+    let own = r#""threadId":"t","turnId":"u""#;
+    for line in [
+        r#"{"method":"item/started"}"#.to_owned(),
+        r#"{"method":"item/started","params":[1]}"#.into(),
+        format!(r#"{{"method":"item/completed","params":{{{own}}}}}"#),
+        format!(r#"{{"method":"item/completed","params":{{{own},"item":{{"id":"a"}}}}}}"#),
+        format!(r#"{{"method":"item/completed","params":{{{own},"item":{{"id":"a","type":"agentMessage"}}}}}}"#),
+        format!(r#"{{"method":"item/agentMessage/delta","params":{{{own},"itemId":"a"}}}}"#),
+        format!(r#"{{"method":"item/reasoning/textDelta","params":{{{own}}}}}"#),
+        format!(r#"{{"method":"turn/plan/updated","params":{{{own}}}}}"#),
+        format!(r#"{{"method":"thread/tokenUsage/updated","params":{{{own}}}}}"#),
+        format!(r#"{{"method":"error","params":{{{own},"willRetry":true}}}}"#),
+        r#"{"method":"serverRequest/resolved","params":{}}"#.into(),
+        r#"{"method":"turn/completed"}"#.into(),
+        format!(r#"{{"method":"turn/completed","params":{{{own}}}}}"#),
+        r#"{"id":"r","method":"item/commandExecution/requestApproval"}"#.into(),
+        format!(r#"{{"id":"r","method":"item/tool/requestUserInput","params":{{{own}}}}}"#),
+    ] {
+        let events = told(&mut running(), &line).events;
+        assert!(matches!(events[..], [Event::Unparsed]), "{line}: {events:?}");
+    }
+    for line in [
+        r#"{"method":"turn/started"}"#,
+        r#"{"method":"later/versions","params":[1]}"#,
+        r#"{"method":"item/completed","params":{"threadId":"t","item":{"id":"a","type":"laterVersions"}}}"#,
+        r#"{"method":"item/started","params":{"threadId":"t","item":{"id":"a","type":"agentMessage"}}}"#,
+        r#"{"method":"turn/completed","params":{"threadId":"a sub-agent's"}}"#,
+        r#"{"method":"error","params":{"threadId":"t","error":{"message":"m"},"willRetry":false}}"#,
+        r#"{"id":"r","method":"item/tool/call","params":{"tool":"another"}}"#,
+    ] {
+        assert!(told(&mut running(), line).events.is_empty(), "{line}");
+    }
+}

@@ -73,7 +73,9 @@ impl Dialect for Anthropic {
 
     fn error(&self, refusal: &Refusal) -> Value {
         let class = match refusal.status {
+            400 => "invalid_request_error",
             401 => "authentication_error",
+            404 => "not_found_error",
             429 => "rate_limit_error",
             _ => "api_error",
         };

@@ -47,6 +47,7 @@ impl Dialect for Chat {
 
     fn error(&self, refusal: &Refusal) -> Value {
         let class = match refusal.status {
+            400 | 404 => "invalid_request_error",
             401 => "invalid_api_key",
             429 => "rate_limit_exceeded",
             _ => "server_error",

@@ -40,7 +40,9 @@ impl Dialect for Gemini {
 
     fn error(&self, refusal: &Refusal) -> Value {
         let status = match refusal.status {
+            400 => "INVALID_ARGUMENT",
             401 => "UNAUTHENTICATED",
+            404 => "NOT_FOUND",
             429 => "RESOURCE_EXHAUSTED",
             _ => "INTERNAL",
         };

@@ -62,6 +62,7 @@ impl Dialect for Responses {
 
     fn error(&self, refusal: &Refusal) -> Value {
         let class = match refusal.status {
+            400 | 404 => "invalid_request_error",
             401 => "invalid_api_key",
             429 => "rate_limit_exceeded",
             _ => "server_error",

@@ -1,0 +1,64 @@
+//! An agent's own words about its failure. A driver takes them whole: what of them may be seen is decided once they are
+//! redacted.
+
+use super::json::Object;
+use crate::clean::whole;
+
+/// How many errors may be wrapped in each other.
+const WRAPPERS: usize = 4;
+
+/// These words, if there are any. Of a provider's answer in JSON its message is taken.
+pub(super) fn error(text: &str) -> Option<String> {
+    let mut words = text.trim().to_owned();
+    for _ in 0..WRAPPERS {
+        let Some(inner) = Object::parse(&words).as_ref().and_then(message) else { break };
+        words = inner.trim().to_owned();
+    }
+    (!whole(&words).trim().is_empty()).then_some(words)
+}
+
+/// The same for several texts that belong together; one that stands in another is left out.
+pub(super) fn errors<'a>(texts: impl IntoIterator<Item = &'a str>) -> Option<String> {
+    let mut words = String::new();
+    for text in texts {
+        let Some(text) = error(text) else { continue };
+        if !words.contains(&text) {
+            words.push_str(if words.is_empty() { "" } else { "\n" });
+            words.push_str(&text);
+        }
+    }
+    (!words.is_empty()).then_some(words)
+}
+
+fn message(object: &Object<'_>) -> Option<String> {
+    let inner = object.object("error").and_then(|error| error.str("message"));
+    let told = inner.or_else(|| object.str("message")).or_else(|| object.str("error"));
+    told.filter(|text| !text.trim().is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{error, errors};
+
+    #[test]
+    fn the_message_of_a_providers_answer_is_taken() {
+        let google = r#"{"error":{"code":400,"message":"{\"error\":{\"message\":\"Too \\\"large\\\".\"}}"}}"#;
+        for (text, words) in [
+            (" A plain sentence.\n", "A plain sentence."),
+            (google, "Too \"large\"."),
+            (r#"{"type":"error","message":"No."}"#, "No."),
+            (r#"{"error":"No."}"#, "No."),
+            (r#"{"code":400}"#, r#"{"code":400}"#),
+            (r#"API Error: 400 {"error":"No."}"#, r#"API Error: 400 {"error":"No."}"#),
+        ] {
+            assert_eq!(error(text), Some(words.to_owned()), "{text}");
+        }
+        assert_eq!((error(" \n"), error("\u{1b}[0m ")), (None, None));
+    }
+
+    #[test]
+    fn what_is_said_twice_is_told_once() {
+        assert_eq!(errors(["Broken: no route.", "", "no route.", "Later."]), error("Broken: no route.\nLater."));
+        assert_eq!(errors(["", " "]), None);
+    }
+}
