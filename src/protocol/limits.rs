@@ -32,6 +32,10 @@ pub const SESSION_ID_BYTES: usize = 1024;
 pub const HEADER_CHARS: usize = 12;
 /// Bad answers after which a question counts as declined.
 pub const BAD_ANSWERS: u32 = 5;
+/// The longest call or tool name that "always" can cover, in bytes.
+pub const REMEMBERED_BYTES: usize = 64 << 10;
+/// Answers "always" that a run remembers.
+pub const REMEMBERED: usize = 1000;
 /// The longest single argument of a command line, in bytes without its NUL (Linux MAX_ARG_STRLEN).
 pub const ARGUMENT_BYTES: usize = 131_071;
 /// Turns that question markers may ask for.

@@ -30,7 +30,7 @@ impl Live {
         match self.book.take(self.now, &id, &answered, input.message, &self.settings) {
             Taken::Unknown => self.warn(Warning::UnknownQuestion, UNKNOWN_QUESTION, reply_to),
             Taken::Again(id, why) => self.ask(&id, Some(why), reply_to),
-            Taken::Resolved(resolved) => self.resolved(vec![*resolved], false, Absence::Timeout, reply_to),
+            Taken::Resolved(resolved) => self.resolved(resolved, false, Absence::Timeout, reply_to),
         }
     }
 

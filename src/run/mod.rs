@@ -7,6 +7,7 @@ mod asking;
 mod book;
 mod doing;
 mod ending;
+mod granted;
 mod live;
 mod markers;
 mod messages;
