@@ -26,6 +26,8 @@ pub const TOOL_OUTPUT_BYTES: usize = 64 << 10;
 pub const STDERR_TAIL_BYTES: usize = 8 << 10;
 /// Artifacts listed in a terminal frame.
 pub const ARTIFACTS: usize = 1000;
+/// Entries in each list of what nobody answered, in run.completed.
+pub const LEFT_LISTED: usize = 20;
 /// The longest `session_id`, in bytes.
 pub const SESSION_ID_BYTES: usize = 1024;
 /// The longest question header, in characters.

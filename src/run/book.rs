@@ -113,7 +113,13 @@ pub enum Answered {
 impl Book {
     /// `prefix` makes the ids unique across runs.
     pub(crate) fn new(prefix: &str) -> Book {
-        Book { prefix: prefix.to_owned(), questions: 0, groups_made: 0, groups: Vec::new(), granted: Granted::default() }
+        Book {
+            prefix: prefix.to_owned(),
+            questions: 0,
+            groups_made: 0,
+            groups: Vec::new(),
+            granted: Granted::default(),
+        }
     }
 
     /// Whether an answer is awaited.

@@ -289,7 +289,10 @@ impl Session {
         loop {
             self.spawn_if_due();
             while let Some(answer) = self.script.next() {
-                self.inbound(answer);
+                // An answer to one question may have answered another too.
+                if !self.is_noise(&answer.message) {
+                    self.inbound(answer);
+                }
             }
             if self.finished && self.outbox.is_empty() {
                 // The writer's channel ends, and it says when everything was written.

@@ -108,15 +108,16 @@ fn command_approval(params: &Object<'_>) -> Ask {
 /// Such a request names no file: what it is about is known from the item that began before it.
 fn patch_approval(params: &Object<'_>, spot: &Spot, items: &Items) -> Ask {
     let patch = params.str("itemId").and_then(|item| items.patch(spot, &item));
-    let (title, locations, detail) = match patch {
-        Some(patch) => (patch.title, patch.locations, patch.diff),
-        None => ("Edit files".to_owned(), Vec::new(), String::new()),
+    // What is not known is no edit like another.
+    let scope = patch.as_ref().and_then(|patch| Scope::of(patch.category, None, None));
+    let (category, title, locations, detail) = match patch {
+        Some(patch) => (patch.category, patch.title, patch.locations, patch.diff),
+        None => (Category::Edit, "Edit files".to_owned(), Vec::new(), String::new()),
     };
     let place = |at: crate::agent::At| Location { path: at.path.to_string_lossy().into_owned(), line: at.line };
     let locations = locations.into_iter().map(place).collect();
     let text = with_reason(params.str("reason"), &title);
-    let scope = Scope::of(Category::Edit, None, None);
-    Ask::permission(Subject { category: Category::Edit, title, locations, detail }, text, scope)
+    Ask::permission(Subject { category, title, locations, detail }, text, scope)
 }
 
 fn user_input(question: &Object<'_>) -> Ask {
