@@ -217,7 +217,8 @@ fn tool(kind: &str, item: &Object<'_>) -> Option<Tool> {
         }
         "fileChange" => {
             locations = item.objects("changes").iter().filter_map(|change| at(change.str("path")?)).collect();
-            (patch_category(&item.objects("changes")), edit_title(&locations))
+            let category = patch_category(&item.objects("changes"));
+            (category, patch_title(category, &locations))
         }
         "webSearch" => (Category::Fetch, title("Web search", &field("query"))),
         "mcpToolCall" => (Category::Mcp, title(&field("server"), &field("tool"))),
@@ -274,9 +275,14 @@ fn patch_category(changes: &[Object<'_>]) -> Category {
     }
 }
 
-fn edit_title(locations: &[At]) -> String {
+fn patch_title(category: Category, locations: &[At]) -> String {
+    let verb = match category {
+        Category::Delete => "Delete",
+        Category::Move => "Move",
+        _ => "Edit",
+    };
     match locations {
-        [one] => title("Edit", &one.path.to_string_lossy()),
+        [one] => title(verb, &one.path.to_string_lossy()),
         more => format!("Edit {} files", more.len()),
     }
 }
