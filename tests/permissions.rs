@@ -526,3 +526,24 @@ fn words_go_with_a_denial_alone() {
         assert_eq!(line.contains("use mktemp"), value == "deny", "{line}");
     }
 }
+
+/// Where a frame is too long for its limit, the options of a permission stay, and so do their words.
+#[test]
+fn the_options_of_a_permission_are_never_cut() {
+    let long = "a long plan of many words ".repeat(4000);
+    let long: &'static str = Box::leak(long.into_boxed_str());
+    let payload = json!({"max_frame_bytes": 16384, "secrets": ["without a question", "Allow all file edits"]});
+    for (speaker, category) in [(0, Category::Mode), (0, Category::Edit), (2, Category::Edit), (3, Category::Other)] {
+        let mut talk = Talk::begin(speakers().swap_remove(speaker), payload.clone());
+        let whole = talk.asks(Wish { category, tool: "one", input: "a" }).unwrap();
+        let cut = talk.asks(Wish { category, tool: "one", input: long }).unwrap();
+        assert_eq!(cut["truncated"], true, "{category:?}");
+        let wanted: &[&str] =
+            if category == Category::Mode { &["allow_once", "deny"] } else { &["allow_once", "allow_always", "deny"] };
+        assert_eq!(options(&cut), wanted);
+        assert_eq!(cut["options"], whole["options"], "{category:?}");
+        assert!(!cut["options"].to_string().contains("[redacted]"), "{cut}");
+        let longest = talk.world.frames.iter().map(|frame| frame.line.len()).max().unwrap();
+        assert!(longest <= 16384, "{longest}");
+    }
+}

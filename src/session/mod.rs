@@ -289,10 +289,7 @@ impl Session {
         loop {
             self.spawn_if_due();
             while let Some(answer) = self.script.next() {
-                // An answer to one question may have answered another too.
-                if !self.is_noise(&answer.message) {
-                    self.inbound(answer);
-                }
+                self.inbound(answer);
             }
             if self.finished && self.outbox.is_empty() {
                 // The writer's channel ends, and it says when everything was written.
