@@ -149,7 +149,7 @@ fn a_person_gets_a_line_for_each_skipped_question_and_one_for_the_denials() {
     let (code, lines) = told(&["--fail-on-denied", "go"]);
     assert_eq!(code, Some(6));
     assert!(lines.contains("spektacular: denied: 2 permissions were denied because nobody answered"), "{lines}");
-    assert!(lines.contains("--fail-on-denied is set") && lines.contains("by --permissions"), "{lines}");
+    assert!(lines.contains("--fail-on-denied is set") && lines.contains("with --permissions"), "{lines}");
     let (code, lines) = told(&["--quiet", "go"]);
     assert_eq!((code, lines.as_str()), (Some(0), ""));
     let (_, lines) = told(&["--yes", "go"]);

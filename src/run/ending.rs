@@ -121,7 +121,7 @@ impl Live {
         let count = self.unattended.denied.count;
         let how_many = if count == 1 { "A permission was".to_owned() } else { format!("{count} permissions were") };
         let message = format!(
-            "{how_many} denied because nobody answered, and `fail_on_denied` is set: allow what is needed by `permissions`, or answer."
+            "{how_many} denied because nobody answered, and `fail_on_denied` is set: allow what the task needs with `permissions`, or answer."
         );
         (self.settings.fail_on_denied && count > 0).then(|| Failure::new(Code::Denied, message))
     }

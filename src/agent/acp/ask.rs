@@ -102,6 +102,10 @@ fn detail(about: &Object<'_>, call: &Call) -> String {
     if call.category() == Category::Execute {
         return call.text().to_owned();
     }
+    // However long it is: what is allowed must be seen.
+    if let Some(raw) = about.raw("rawInput").map(RawValue::get).filter(|raw| *raw != "{}") {
+        return raw.to_owned();
+    }
     if !call.input().is_empty() {
         return call.input().to_owned();
     }

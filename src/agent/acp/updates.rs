@@ -183,9 +183,9 @@ impl Acp {
         if !places.is_empty() {
             call.locations = places;
         }
-        let input = about.raw("rawInput").map(RawValue::get).filter(|raw| *raw != "{}" && raw.len() <= INPUT_BYTES);
-        if let Some(input) = input {
-            call.input = input.to_owned();
+        if let Some(input) = about.raw("rawInput").map(RawValue::get).filter(|raw| *raw != "{}") {
+            // One that is too long to keep is not shown by what came before it.
+            call.input = if input.len() <= INPUT_BYTES { input.to_owned() } else { String::new() };
         }
         Some(id)
     }
