@@ -102,8 +102,14 @@ const ADHOC: &[Flag] = &[
     field("question-markers", "question_markers", "BOOL", Value::Json, "whether questions in the text are asked")
         .values(&["true", "false"])
         .default("true"),
-    field("fail-on-denied", "fail_on_denied", "", Value::Switch("true"), "fail if nobody answered for a permission")
-        .more("The run ends with `denied`, exit 6. A denial by --permissions or by an answer does not count."),
+    field(
+        "fail-on-denied",
+        "fail_on_denied",
+        "",
+        Value::Switch("true"),
+        "fail if a permission was denied for want of an answer",
+    )
+    .more("The run ends with `denied`, exit 6. A denial by --permissions or by an answer does not count."),
     field("timeout", "timeout_s", "SECONDS", Value::Json, "the whole run's limit").begins("Limits"),
     field("start-timeout", "start_timeout_s", "SECONDS", Value::Json, "limit to the agent's first sign of life")
         .default("60"),
