@@ -26,7 +26,7 @@ use super::{AskKey, Base, Driver, Event, Launch, Line, Program, Reply, Turn, Tur
 use crate::failure::{Code, Failure};
 use crate::protocol::limits;
 use crate::protocol::outbound::{AgentExit, Capabilities, Usage};
-use crate::protocol::question::{ALLOW_ONCE, Answer as QuestionAnswer, Ask};
+use crate::protocol::question::Ask;
 use crate::protocol::request::Settings;
 use crate::protocol::words::{Action, Level, PlanStatus, QuestionKind, StopReason, ToolState};
 use serde_json::value::RawValue;
@@ -280,8 +280,7 @@ impl Claude {
             return None;
         };
         if self.offers_asking && asking::is_own(request) {
-            let allowed = Reply::Answer(QuestionAnswer::One(ALLOW_ONCE.into()));
-            turn.send.push(respond(&id, &pending.respond(&[allowed]).0));
+            turn.send.push(respond(&id, &pending.respond(&[Reply::Allowed]).0));
             return Some(());
         }
         let key = AskKey(id);

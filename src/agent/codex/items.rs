@@ -32,6 +32,7 @@ struct Stream {
 /// What a file change would do, until it is done.
 #[derive(Clone, Debug)]
 pub(super) struct Patch {
+    pub(super) category: Category,
     pub(super) title: String,
     pub(super) locations: Vec<At>,
     pub(super) diff: String,
@@ -140,8 +141,9 @@ impl Items {
     fn tool(&mut self, key: String, kind: &str, spot: &Spot, item: &Object<'_>, over: bool, turn: &mut Turn) {
         let Some(tool) = tool(kind, item) else { return };
         if kind == "fileChange" && !over {
-            let patch = Patch { title: tool.title.clone(), locations: tool.locations.clone(), diff: diff(item) };
-            self.patches.insert(key.clone(), patch);
+            let (category, diff) = (tool.category, diff(item));
+            let (title, locations) = (tool.title.clone(), tool.locations.clone());
+            self.patches.insert(key.clone(), Patch { category, title, locations, diff });
         }
         for raw in item.array("receiverThreadIds") {
             self.children.extend(text(raw).map(|thread| (thread, key.clone())));
@@ -224,7 +226,8 @@ fn tool(kind: &str, item: &Object<'_>) -> Option<Tool> {
         }
         "fileChange" => {
             locations = item.objects("changes").iter().filter_map(|change| at(change.str("path")?)).collect();
-            (Category::Edit, edit_title(&locations))
+            let category = patch_category(&item.objects("changes"));
+            (category, patch_title(category, &locations))
         }
         "webSearch" => (Category::Fetch, title("Web search", &field("query"))),
         "mcpToolCall" => (Category::Mcp, title(&field("server"), &field("tool"))),
@@ -258,9 +261,26 @@ pub(super) fn command(item: &Object<'_>) -> String {
     .unwrap_or_default()
 }
 
-fn edit_title(locations: &[At]) -> String {
+/// What a patch does that weighs most: leave to edit files is no leave to delete or move one.
+fn patch_category(changes: &[Object<'_>]) -> Category {
+    let kinds = || changes.iter().filter_map(|change| change.object("kind"));
+    if kinds().any(|kind| kind.is("type", "delete")) {
+        Category::Delete
+    } else if kinds().any(|kind| kind.raw("move_path").is_some()) {
+        Category::Move
+    } else {
+        Category::Edit
+    }
+}
+
+fn patch_title(category: Category, locations: &[At]) -> String {
+    let verb = match category {
+        Category::Delete => "Delete",
+        Category::Move => "Move",
+        _ => "Edit",
+    };
     match locations {
-        [one] => title("Edit", &one.path.to_string_lossy()),
+        [one] => title(verb, &one.path.to_string_lossy()),
         more => format!("Edit {} files", more.len()),
     }
 }
