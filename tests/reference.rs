@@ -23,7 +23,7 @@ use spektacular::protocol::outbound::{
     Started, SubjectFrame, Terminal, Usage,
 };
 use spektacular::protocol::question::{Answer, Ask, Choice, Choices, Given, Input, Kind, Validation};
-use spektacular::protocol::request::{DEFAULT_START_TIMEOUT, Options, Seconds};
+use spektacular::protocol::request::{DEFAULT_START_TIMEOUT, Options, Payload, Seconds};
 use spektacular::protocol::words::{
     Action, Category, PathType, PlanStatus, Purpose, QuestionKind, Resolution, Source, Status, StopReason, ToolState,
     WaitingOn, Warning,
@@ -364,8 +364,8 @@ fn inbound_examples_are_good_messages_and_show_every_way_to_answer() {
         assert!(keys.iter().all(|key| names(home(&kind), key)), "{kind} has no such field: {line}");
         let way = match inbound::parse(line.as_bytes()).unwrap().message {
             Message::Malformed | Message::Unsupported | Message::UnknownType => panic!("not a good message: {line}"),
-            Message::Start(options) => {
-                let (options, wrong) = *options;
+            Message::Start(start) => {
+                let Payload { options, wrong, .. } = *start;
                 assert!(wrong.is_none() && options.prompt.is_some(), "{line}");
                 assert!(keys.iter().all(|key| Options::NAMES.contains(key)), "{line}");
                 "start"

@@ -8,8 +8,10 @@ use crate::config::{self, Config, Loaded};
 use crate::failure::{Code, Failure};
 use crate::protocol::inbound::{Inbound, Message};
 use crate::protocol::limits;
-use crate::protocol::request::{Options, Seconds};
-use crate::protocol::words::{Level, Source as CancelSource};
+use crate::protocol::origins::Origin;
+use crate::protocol::request::{Options, Payload, Seconds};
+use crate::protocol::typed;
+use crate::protocol::words::{Level, Source as CancelSource, Warning};
 use crate::run::OnEof;
 use crate::session::{self, DebugLog, Ended, First, Front, JsonFront, Keyboard, Script, Setup, Source};
 use crate::terminal::{Detail, Look, TerminalFront};
@@ -55,7 +57,10 @@ fn setup(adhoc: Adhoc, loaded: Loaded, front: Box<dyn Front>, script: Script) ->
     let Loaded { config, mut warnings, .. } = loaded;
     let (mut layers, wrong) = config.layers();
     layers.above = adhoc.options.over(layers.above);
-    warnings.extend(wrong);
+    for (field, flag) in adhoc.flags {
+        layers.origins.put(field, Origin::Flag(format!("--{flag}")));
+    }
+    warnings.extend(wrong.into_iter().map(|text| (Warning::UnsupportedOption, text)));
     Setup {
         front,
         source: Source::JsonLines,
@@ -113,14 +118,14 @@ fn plan(options: Result<Options, Failure>, setup: Setup, output: Output) -> u8 {
 }
 
 fn start(options: Options) -> Inbound {
-    Inbound { id: None, run_id: None, message: Message::Start(Box::new((options, None))) }
+    Inbound { id: None, run_id: None, message: Message::Start(Box::new(Payload { options, ..Payload::default() })) }
 }
 
 fn cli(mut adhoc: Adhoc, loaded: Loaded) -> u8 {
     let dry_run = adhoc.dry_run;
     let prompt = Prompt::of(&adhoc).or_else(|| dry_run.then(Prompt::stand_in));
     let prompt = prompt.or_else(|| (!std::io::stdin().is_terminal()).then_some(Prompt::Stdin));
-    let prompt = prompt.ok_or_else(|| "Give a prompt: spektacular adhoc \"what is to be done\".".to_owned());
+    let prompt = prompt.ok_or_else(|| "Missing prompt: spektacular adhoc \"TASK\".".to_owned());
     let by_stdin = matches!(prompt, Ok(Prompt::Stdin));
     let ready = look_up(&mut adhoc, &loaded.config).and_then(|script| Ok((script, prompt?.read()?)));
     let (script, prompt) = match ready {
@@ -154,11 +159,9 @@ fn cli(mut adhoc: Adhoc, loaded: Loaded) -> u8 {
     if !keep(last, &ended) {
         session::diagnose("spektacular: warning: the session could not be kept for --continue");
     }
-    if ended.unused_answers > 0 {
-        session::diagnose(&format!(
-            "spektacular: warning: keys of --answer or --answers that fitted no question: {}: a key is a question's header, text, kind or purpose",
-            ended.unused_answers
-        ));
+    if let Some(keys) = &ended.unused_answers {
+        let text = format!("No question fitted {keys}. `spektacular help adhoc` explains the keys of --answer.");
+        super::warn([text].iter());
     }
     let Ended { code, signal, .. } = ended;
     // As shells expect of a program that a signal ended.
@@ -195,10 +198,16 @@ fn keyboard(prompt_by_stdin: bool) -> Option<Keyboard> {
 fn look_up(adhoc: &mut Adhoc, config: &Config) -> Result<Script, String> {
     if let Some(path) = &adhoc.system_prompt_file {
         adhoc.options.system_prompt = Some(texts::file("--system-prompt-file", path)?);
+        adhoc.flags.insert("system_prompt", "system-prompt-file");
+    }
+    for (field, path) in std::mem::take(&mut adhoc.files) {
+        let flag = adhoc.flags.get(field).map(|flag| format!("--{flag}")).unwrap_or_default();
+        let value = texts::value(&flag, field, &path)?;
+        adhoc.options.set(field, &value).map_err(|problem| format!("{flag} {}.", typed::clause(field, &problem)))?;
     }
     if adhoc.go_on {
         let id = Last::of(&config.layers().0, adhoc.options.clone()).and_then(|last| last.id());
-        let none = "--continue: no session of this agent is known in this directory: begin one without it.";
+        let none = "--continue: the agent has no earlier session in this directory. Start one without --continue.";
         adhoc.options.session_id = Some(id.ok_or(none)?);
     }
     let mut script = match &adhoc.answers_file {

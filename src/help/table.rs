@@ -140,7 +140,11 @@ const OUTPUT: Flag =
     own("output", "MODE", Value::Text, "cli for a person, json for a program").values(&["cli", "json"]).default("cli");
 const AGENT: Flag = own("agent", "AGENT", Value::Text, "which agent").short('a').default("claude");
 
-const AGENTS: &[Flag] = &[OUTPUT.begins("Output")];
+const AGENTS: &[Flag] = &[
+    own("all", "", Value::Switch("true"), "with check: also show what is wrong with each of the others")
+        .begins("Output"),
+    OUTPUT,
+];
 
 const EXPORT: &[Flag] = &[
     AGENT.begins("The session"),
@@ -253,12 +257,15 @@ pub const COMMANDS: &[Command] = &[
     },
     Command {
         name: "agents",
-        usage: "list | check [NAME]",
+        usage: "list | check [--all] [NAME]",
         about: "list the agents, or check which are ready here",
         flags: AGENTS,
         words: Offers::Words(&["list", "check"]),
-        more: "check looks for the program, its version and a log-in. It calls no model and writes nothing.\n\
-               An agent that is missing is no error.",
+        more: "check runs the program of each agent with --version, and looks for a log-in. It calls no model.\n\
+               An agent that does not answer within 15 s, or with an error, is not available.\n\
+               Agents that npx starts are available once npx has downloaded them: check downloads nothing.\n\
+               Agents of your own that speak acp or lines are only looked for.\n\
+               A NAME that is not available exits 4.",
         examples: &[
             ("spektacular agents list", "see what can be named"),
             ("spektacular agents check codex --output json", "see whether one is ready, for a machine"),

@@ -5,6 +5,7 @@
 
 use super::json::{Fields, number, string};
 use super::limits;
+use super::unknown::UnknownNames;
 use super::words::{Category, Level, OnQuestionTimeout, Policy};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
@@ -65,6 +66,14 @@ macro_rules! layer {
                     _ => {}
                 }
                 Ok(())
+            }
+
+            /// Whether this layer says anything of this field.
+            pub fn says(&self, name: &str) -> bool {
+                match name {
+                    $(stringify!($name) => self.$name.is_some(),)*
+                    _ => false,
+                }
             }
 
             /// This layer, with `base` showing through where it says nothing.
@@ -149,23 +158,39 @@ layer! {
     }
 }
 
+/// What the payload of a run.start says.
+#[derive(Clone, Debug, Default)]
+pub struct Payload {
+    /// The fields that are right. `null` is the same as an absent field.
+    pub options: Options,
+    /// The first field that is wrong.
+    pub wrong: Option<Problem>,
+    /// The fields that run.start does not have.
+    pub unknown: UnknownNames,
+}
+
 impl Options {
-    /// Reads the payload of a run.start: all fields that are right, and the first that is wrong.
-    pub fn parse(payload: Option<&RawValue>) -> (Options, Option<Problem>) {
-        let mut options = Options::default();
-        let Some(fields) = payload.and_then(|raw| Fields::parse(raw.get())) else {
-            return (options, None);
-        };
-        let mut wrong = fields.repeats_one_of(Options::NAMES).then_some(Problem::Repeated);
+    /// Reads the payload of a run.start.
+    pub fn parse(payload: Option<&RawValue>) -> Payload {
+        let mut read = Payload::default();
+        let Some(fields) = payload.and_then(|raw| Fields::parse(raw.get())) else { return read };
+        read.wrong = fields.repeats_one_of(Options::NAMES).then_some(Problem::Repeated);
         for (name, raw) in fields.iter() {
-            match (options.set(name, raw), &wrong) {
+            if !Options::NAMES.contains(&name) {
+                read.unknown.add(name, Options::NAMES.iter().copied());
+                continue;
+            }
+            if is_null(raw) {
+                continue;
+            }
+            match (read.options.set(name, raw), &read.wrong) {
                 // A repeated key anywhere makes the message malformed, which goes before a field that is wrong.
-                (Err(Problem::Repeated), _) => wrong = Some(Problem::Repeated),
-                (Err(problem), None) => wrong = Some(problem),
+                (Err(Problem::Repeated), _) => read.wrong = Some(Problem::Repeated),
+                (Err(problem), None) => read.wrong = Some(problem),
                 _ => {}
             }
         }
-        (options, wrong)
+        read
     }
 
     /// Settles every field that has a default. `cwd` is already absolute; the prompt is there.
@@ -365,6 +390,10 @@ pub(crate) fn boolean(raw: &RawValue) -> Read<bool> {
     }
 }
 
+fn is_null(raw: &RawValue) -> bool {
+    raw.get() == "null"
+}
+
 fn list(raw: &RawValue) -> Option<Vec<&RawValue>> {
     serde_json::from_str(raw.get()).ok()
 }
@@ -484,12 +513,13 @@ fn mcp_servers(raw: &RawValue) -> Read<Vec<McpServer>> {
         if fields.repeats_one_of(&["name", "command", "args", "env"]) {
             return Err(None);
         }
+        let optional = |name| fields.get(name).filter(|raw| !is_null(raw));
         let required = |name| fields.get(name).ok_or(expected).and_then(non_empty).map_err(|_| expected);
         Ok(McpServer {
             name: required("name")?,
             command: required("command")?,
-            args: fields.get("args").map_or(Ok(Vec::new()), |raw| arguments(raw).map_err(|_| expected))?,
-            env: fields.get("env").map_or(Ok(BTreeMap::new()), |raw| environment(raw).map_err(|_| expected))?,
+            args: optional("args").map_or(Ok(Vec::new()), |raw| arguments(raw).map_err(|_| expected))?,
+            env: optional("env").map_or(Ok(BTreeMap::new()), |raw| environment(raw).map_err(|_| expected))?,
         })
     };
     list(raw).ok_or(expected)?.into_iter().map(one).collect()

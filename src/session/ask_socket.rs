@@ -13,6 +13,7 @@ use crate::agent::mcp::{Id, Out, Server};
 use crate::protocol::limits::TOOL_LINE_BYTES;
 use crate::protocol::question::Ask;
 use crate::protocol::request::McpServer;
+pub(super) use crate::protocol::variables::ASK as ADDRESS;
 use crossbeam_channel::{Receiver, Sender, bounded};
 use std::collections::{BTreeMap, HashMap};
 use std::env;
@@ -25,8 +26,6 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The environment variable that holds a nonce, a colon and the path of the socket.
-pub(super) const ADDRESS: &str = "SPEKTACULAR_ASK";
 /// The first argument that makes this program the ask-server.
 const COMMAND: &str = "ask-server";
 /// The socket in its folder.

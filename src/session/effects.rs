@@ -14,7 +14,7 @@ use crate::protocol::outbound::Body;
 use crate::protocol::request::Settings;
 use crate::protocol::words::Warning;
 use crate::recording::{Header, Moment, Piece};
-use crate::run::{Effect, Event, Method};
+use crate::run::{Effect, Event, Method, Origin};
 use rustix::process::Signal;
 use std::path::PathBuf;
 use std::time::{Instant, SystemTime};
@@ -121,7 +121,7 @@ impl Session {
             Err(_) => {
                 let text =
                     "The run has no debug log: correct `debug.log_dir`, or make it a folder that you may write to";
-                self.step(Event::Warn(Warning::UnsupportedOption, text.into()));
+                self.step(Event::Warn(Origin::default(), Warning::UnsupportedOption, text.into()));
             }
         }
     }

@@ -10,8 +10,8 @@ use crate::agent::Line;
 use crate::failure::{Code, Failure};
 use crate::protocol::inbound::{Inbound, Message, is_run_id};
 use crate::protocol::outbound::Json;
-use crate::protocol::request::Options;
-use crate::protocol::words::Source as CancelSource;
+use crate::protocol::request::{Options, Payload};
+use crate::protocol::words::{Source as CancelSource, Warning};
 use crate::recording::Moment;
 use crate::run::{Answered, Event, Gone, Input, Origin, Refusal};
 use rustix::process::Signal;
@@ -115,31 +115,7 @@ impl Session {
                 let failure = Failure::new(Code::InvalidRequest, "A second run.start.");
                 Event::Start(origin, Err(Refusal::new(failure)))
             }
-            Message::Start(start) => {
-                let (options, wrong) = *start;
-                let (options, agent) = self.layers.under(options);
-                // Known before anything is checked: a refusal gives metadata back.
-                let (redactor, short_secrets) = prepare::redactor_for(&options, agent);
-                let metadata = options.metadata.clone().map(Json);
-                let bad_id = origin.run_id.as_ref().is_some_and(|id| !is_run_id(id));
-                let start = if bad_id {
-                    let message = "run.start: `run_id` must match ^[A-Za-z0-9._:-]{1,128}$.";
-                    Err(Failure::new(Code::InvalidRequest, message))
-                } else {
-                    prepare::settings(options, wrong, agent, &self.layers.agents)
-                };
-                Event::Start(
-                    origin,
-                    match start {
-                        Ok(ready) => {
-                            let (start, asking) = ready.start(redactor, short_secrets);
-                            self.asking = asking;
-                            Ok(Box::new(start))
-                        }
-                        Err(failure) => Err(Box::new(Refusal { failure, metadata, redactor: Some(redactor) })),
-                    },
-                )
-            }
+            Message::Start(payload) => self.begin(origin, *payload),
             Message::Input(input) => {
                 let cwd = input.question_id.as_deref().and_then(|id| self.run.path_question(id));
                 let answered: Option<Answered> = input.given.map(|given| prepare::answer(given, cwd.as_deref()));
@@ -147,6 +123,34 @@ impl Session {
             }
         };
         self.step(event);
+    }
+
+    /// The run.start that counts, checked.
+    fn begin(&mut self, origin: Origin, payload: Payload) -> Event<'static> {
+        let Payload { options, wrong, unknown } = payload;
+        if let Some(text) = unknown.warning("field", " of run.start") {
+            self.step(Event::Warn(origin.clone(), Warning::UnknownField, text));
+        }
+        let origins = self.layers.origins.without(&options);
+        let (options, agent) = self.layers.under(options);
+        // Known before anything is checked: a refusal gives metadata back.
+        let (redactor, short_secrets) = prepare::redactor_for(&options, agent);
+        let metadata = options.metadata.clone().map(Json);
+        let ready = if origin.run_id.as_ref().is_some_and(|id| !is_run_id(id)) {
+            let message = "run.start: `run_id` must match ^[A-Za-z0-9._:-]{1,128}$.";
+            Err(Failure::new(Code::InvalidRequest, message))
+        } else {
+            prepare::settings(options, wrong, agent, &self.layers.agents, &origins)
+        };
+        let start = match ready {
+            Ok(ready) => {
+                let (start, asking) = ready.start(redactor, short_secrets);
+                self.asking = asking;
+                Ok(Box::new(start))
+            }
+            Err(failure) => Err(Box::new(Refusal { failure, metadata, redactor: Some(redactor) })),
+        };
+        Event::Start(origin, start)
     }
 
     /// Whether a message would only be answered by a warning. While stdout is not read there is no room for those.

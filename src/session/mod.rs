@@ -31,6 +31,7 @@ mod writer;
 pub use child::not_found as agent_not_found;
 pub use debug::DebugLog;
 pub use doors::{Front, JsonFront, Typed};
+pub(crate) use prepare::redactor;
 pub use prepare::redactor_for;
 pub use relay::relay;
 pub use script::Script;
@@ -47,7 +48,7 @@ use crate::protocol::limits;
 use crate::protocol::request::Settings;
 use crate::protocol::words::{Source as CancelSource, Warning};
 use crate::recording::{self, Piece, Recorder};
-use crate::run::{Event, OnEof, Run};
+use crate::run::{Event, OnEof, Origin, Run};
 use ask_socket::{AskSocket, Heard};
 use child::{Agent, Data, Process};
 use crossbeam_channel::{Receiver, Sender, at, bounded, never, select_biased};
@@ -90,7 +91,7 @@ pub struct Setup {
     /// What holds where run.start does not say.
     pub layers: Layers,
     /// What the configuration brought up.
-    pub warnings: Vec<String>,
+    pub warnings: Vec<(Warning, String)>,
     /// What the end of stdin does, where it is read.
     pub on_eof: OnEof,
     /// Where the dialogue with the agent is recorded.
@@ -112,8 +113,8 @@ pub struct Ended {
     pub signal: Option<i32>,
     /// The agent's session, if there was one.
     pub session_id: Option<String>,
-    /// How many of the answers that were given in advance fitted no question.
-    pub unused_answers: usize,
+    /// The keys of answers given in advance that fitted no question, as a list of words. `None`: all did.
+    pub unused_answers: Option<String>,
 }
 
 struct Session {
@@ -183,7 +184,7 @@ pub fn run(setup: Setup) -> Ended {
     let on_eof = if matches!(setup.source, Source::Nothing) { OnEof::Continue } else { setup.on_eof };
     let mut session = Session {
         began,
-        run: Run::new(&nonce[..12.min(nonce.len())], on_eof, prepare::redactor()),
+        run: Run::new(&nonce[..12.min(nonce.len())], on_eof, redactor()),
         front: setup.front,
         script: setup.script,
         session_id: None,
@@ -214,8 +215,8 @@ pub fn run(setup: Setup) -> Ended {
         lost: false,
         finished: false,
     };
-    for warning in setup.warnings {
-        session.step(Event::Warn(Warning::UnsupportedOption, warning));
+    for (warning, text) in setup.warnings {
+        session.step(Event::Warn(Origin::default(), warning, text));
     }
     if let Some(file) = record {
         session.record_into(file);

@@ -38,9 +38,10 @@ pub struct Plan {
 
 /// Plans the run that these options would begin. Errors: those of a run.start that cannot be carried out.
 pub fn plan(start: Options, setup: &Setup) -> Result<Plan, Failure> {
+    let origins = setup.layers.origins.without(&start);
     let (options, agent) = setup.layers.under(start);
     let (redactor, _) = prepare::redactor_for(&options, agent);
-    let ready = prepare::settings(options, None, agent, &setup.layers.agents)?;
+    let ready = prepare::settings(options, None, agent, &setup.layers.agents, &origins)?;
     let (mut start, _socket) = ready.start(Redactor::new(), 0);
     let settings = start.settings.clone();
     let mut turn = Turn::default();
@@ -64,7 +65,12 @@ pub fn plan(start: Options, setup: &Setup) -> Result<Plan, Failure> {
         cwd: settings.cwd,
         env_set: names(&theirs, &|name| ours.get(name) != theirs.get(name)),
         env_removed: names(&ours, &|name| !theirs.contains_key(name)),
-        warnings: setup.warnings.iter().cloned().chain(turn.events.into_iter().filter_map(warning)).collect(),
+        warnings: setup
+            .warnings
+            .iter()
+            .map(|(_, text)| text.clone())
+            .chain(turn.events.into_iter().filter_map(warning))
+            .collect(),
     })
 }
 

@@ -4,6 +4,7 @@
 use super::ask_socket::AskSocket;
 use crate::agent::registry::{Agent, Agents};
 use crate::failure::{Code, Failure};
+use crate::protocol::origins::Origins;
 use crate::protocol::question::{Given, PathFact};
 use crate::protocol::request::{Options, Problem, Settings};
 use crate::redact::Redactor;
@@ -42,6 +43,7 @@ pub(crate) fn settings(
     wrong: Option<Problem>,
     agent: Option<&Agent>,
     agents: &Agents,
+    origins: &Origins,
 ) -> Result<Ready, Failure> {
     let bad = |message: String| Failure::new(Code::InvalidRequest, message);
     if let Some(problem) = wrong {
@@ -50,14 +52,20 @@ pub(crate) fn settings(
     let prompt = options.prompt.clone().ok_or_else(|| bad("run.start: `prompt` must be a non-empty string.".into()))?;
     let agent = agent.ok_or_else(|| {
         let name = options.agent.as_deref().unwrap_or_default();
-        let hint = hint(name, agents.iter().map(|agent| agent.name.as_str()));
-        bad(format!("run.start: `agent` must be one of: {}.{hint}", agents.names()))
+        bad(match origins.remark("agent") {
+            Some(from) => agents.unknown(name, &from),
+            // The value of a message's field is not shown.
+            None => {
+                let hint = hint(name, agents.all_names());
+                format!("run.start: `agent` must be one of: {}.{hint}", agents.names())
+            }
+        })
     })?;
     let own = std::env::current_dir().ok();
     let wanted = options.cwd.as_ref().map(Path::new).unwrap_or(Path::new(""));
     let cwd = own.as_deref().unwrap_or(Path::new("/")).join(wanted);
     if !cwd.is_dir() {
-        return Err(bad("run.start: `cwd` must be the path of an existing directory.".into()));
+        return Err(bad(format!("{} must be the path of an existing directory.", origins.subject("cwd"))));
     }
     // The real path: an agent reports the paths that it sees.
     let cwd = cwd.canonicalize().unwrap_or(cwd);

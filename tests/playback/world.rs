@@ -9,7 +9,7 @@ use spektacular::protocol::inbound::{self, Inbound, Message};
 use spektacular::protocol::limits;
 use spektacular::protocol::outbound::AgentExit;
 use spektacular::protocol::question::Given;
-use spektacular::protocol::request::{McpServer, Options};
+use spektacular::protocol::request::{McpServer, Options, Payload};
 use spektacular::protocol::words::Source;
 use spektacular::redact::Redactor;
 use spektacular::run::{Answered, Effect, Event, Gone, Input, Method, OnEof, Origin, Refusal, Run, Start};
@@ -180,8 +180,8 @@ impl World {
                 let failure = Failure::new(Code::InvalidRequest, "A second run.start.");
                 Event::Start(origin, Err(Refusal::new(failure)))
             }
-            Message::Start(options) => {
-                let (options, wrong) = *options;
+            Message::Start(start) => {
+                let Payload { options, wrong, .. } = *start;
                 assert_eq!(wrong, None, "the script's run.start is valid");
                 Event::Start(origin, Ok(Box::new(self.start(self.over.clone().over(options)))))
             }
