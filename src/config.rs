@@ -22,8 +22,9 @@ use crate::protocol::request::Options;
 use crate::protocol::unknown::UnknownNames;
 use crate::protocol::variables::INTERNAL;
 use crate::protocol::words::Warning;
+use crate::suggest::nearest;
 use agents::Entry;
-use keys::{Slot, leaves, slot};
+use keys::{PREFIX, Slot, leaves, slot};
 use serde_json::value::RawValue;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -254,22 +255,20 @@ fn all(text: &str) -> Vec<(String, &RawValue)> {
     found
 }
 
-/// What the names of all our variables begin with.
-const PREFIX: &str = "SPEKTACULAR_";
-
 /// Reads the variables; an empty one counts as not set. Somebody set such a variable for this very process, so a value
 /// that does not fit is an error, as that of a flag is.
 fn environment(variables: impl Iterator<Item = (OsString, OsString)>) -> Read {
     let mut read = Read::default();
     let mut unknown = UnknownNames::default();
-    let names: Vec<String> = KEYS.iter().map(Key::variable).collect();
+    // Without the prefix, which would make any two names alike.
+    let known: Vec<String> = KEYS.iter().map(|key| key.variable().split_off(PREFIX.len())).collect();
     for (name, value) in variables {
         let name = name.to_string_lossy();
-        if !name.starts_with(PREFIX) || INTERNAL.contains(&&*name) || value.is_empty() {
-            continue;
-        }
-        let Some(key) = names.iter().position(|known| *known == name).map(|at| &KEYS[at]) else {
-            unknown.add(&name, names.iter().map(String::as_str));
+        let ours = name.strip_prefix(PREFIX).filter(|_| !INTERNAL.contains(&&*name) && !value.is_empty());
+        let Some(rest) = ours else { continue };
+        let Some(key) = known.iter().position(|known| known == rest).map(|at| &KEYS[at]) else {
+            let known = known.iter().map(String::as_str);
+            unknown.add(&name, || nearest(rest, known).map(|near| format!("{PREFIX}{near}")));
             continue;
         };
         let text = value.into_string().map_err(|_| "must be UTF-8".to_owned());

@@ -359,6 +359,64 @@ fn wrong_keys_and_values_are_refused_with_a_suggestion() {
 }
 
 #[test]
+fn set_takes_what_the_flag_takes() {
+    let servers = r#"{"mcpServers":{"a":{"command":"x","env":{"K":"v"}}}}"#;
+    let case =
+        Case::new().file("work/servers.json", &format!("\u{feff}{servers}\n")).file("work/schema.json", "{\n}\n");
+    let case = case.file("work/broken.json", "{\n \"private\" }").file("work/list.json", "[\"private\"]");
+    let list = r#"[{"name":"a","command":"x","env":{"K":"v"}}]"#;
+    for (key, text, shown) in [
+        ("permissions", "read=allow,*=deny", r#"{"read":"allow","*":"deny"}"#),
+        ("mcp_servers", servers, list),
+        ("mcp_servers", list, list),
+        ("mcp_servers", "@servers.json", list),
+        ("output_schema", "@schema.json", "{}"),
+        ("model", "@schema.json", "@schema.json"),
+    ] {
+        ok(&case, &["set", key, text]);
+        assert_eq!(ok(&case, &["get", key]), format!("{shown}\n"), "{key} {text}");
+    }
+    for (key, text, why) in [
+        ("permissions", "read=allow,private", "permissions must be ask, allow or deny, or pairs such as"),
+        ("permissions", "read=allow,read=deny", "permissions names a key twice."),
+        ("output_schema", "@nothing", "output_schema: no such file."),
+        ("output_schema", "@broken.json", "output_schema: invalid JSON in the file, line 2, column 12."),
+        ("output_schema", "@list.json", "output_schema must be an object."),
+        ("mcp_servers", "@list.json", "mcp_servers must be a list of {name, command, args, env}, or"),
+    ] {
+        let done = config(&case, &["set", key, text]);
+        assert_eq!(done.code, 2);
+        assert!(done.err.starts_with(&format!("spektacular: usage: {why}")), "{key} {text}: {}", done.err);
+        assert!(!done.err.contains("private"), "{}", done.err);
+    }
+}
+
+#[test]
+fn set_refuses_an_agent_that_no_run_could_find() {
+    let case = Case::new();
+    let done = config(&case, &["set", "agent", "claud"]);
+    assert_eq!((done.code, done.err.as_str()), (2, "spektacular: usage: Unknown agent claud. Did you mean claude?\n"));
+    let done = config(&case, &["set", "agent", "private thing"]);
+    assert!(
+        done.err.contains("Unknown agent. The agents are: auggie, ") && !done.err.contains("private"),
+        "{}",
+        done.err
+    );
+    assert!(!case.path(PROJECT).exists());
+    ok(&case, &["set", "agent", "claude-code"]);
+    ok(&case, &["set", "--global", "agents.mine", r#"{"driver":"acp","command":"x"}"#]);
+    ok(&case, &["set", "agent", "mine"]);
+    // One of a file that is not trusted is no agent yet, and the warning says why.
+    let theirs = r#"{"agents":{"theirs":{"driver":"acp","command":"x"}}}"#;
+    let done = config(&Case::new().file(PROJECT, theirs), &["set", "agent", "theirs"]);
+    assert_eq!(done.code, 2);
+    assert!(done.err.contains("is not trusted") && done.err.contains("Unknown agent theirs."), "{}", done.err);
+    // A file that cannot be read is the first thing to correct.
+    let done = config(&Case::new().file(USER, "{"), &["set", "agent", "theirs"]);
+    assert!(done.err.starts_with("spektacular: invalid_config: "), "{}", done.err);
+}
+
+#[test]
 fn what_cannot_be_used_in_a_file_is_ignored_with_its_line() {
     let text = "{\n\"modle\": 1,\n\"debug\": {\"enabled\": 1},\n\"agents\": {\"x\": {\"comand\": \"y\"}},\n\"debug.enabled\": true,\n\
                 \"timeout_s\": -1,\n\"agents\": 3,\n\"model\": \"a\",\n\"model\": \"b\"}";

@@ -158,6 +158,21 @@ fn a_broken_file_ends_the_run_with_a_frame() {
 }
 
 #[test]
+fn a_variable_takes_what_the_flag_takes() {
+    let case = hello(&[]).env("SPEKTACULAR_PERMISSIONS", "read=allow, edit=ask,*=deny");
+    let case = case.env("SPEKTACULAR_MCP_SERVERS", r#"{"mcpServers":{"a":{"command":"/bin/true"}}}"#);
+    let outcome = run(case, json!({}));
+    outcome.completed();
+    let permissions = &outcome.frames[0]["payload"]["config"]["permissions"];
+    assert_eq!(*permissions, json!({"read": "allow", "edit": "ask", "*": "deny"}));
+    assert!(outcome.log().argv().join(" ").contains("/bin/true"));
+    let outcome = run(hello(&[]).env("SPEKTACULAR_PERMISSIONS", "read=allow,private"), json!({}));
+    let message = outcome.failed("invalid_config")["message"].as_str().unwrap().to_owned();
+    assert!(message.starts_with("SPEKTACULAR_PERMISSIONS must be ask, allow or deny, or pairs such as"), "{message}");
+    outcome.never_shows("private");
+}
+
+#[test]
 fn a_variable_that_does_not_fit_is_an_error() {
     let case = hello(&[]).env("SPEKTACULAR_TIMEOUT_S", "private").env("SPEKTACULAR_OUTPUT", "json");
     let frame = case.other("work", &["adhoc", "Go"]).output().unwrap().stdout;
@@ -165,6 +180,76 @@ fn a_variable_that_does_not_fit_is_an_error() {
     let outcome = run(case, json!({}));
     let message = outcome.failed("invalid_config")["message"].clone();
     assert_eq!(message, "SPEKTACULAR_TIMEOUT_S must be a number of seconds above 0.");
+}
+
+#[test]
+fn an_unknown_variable_is_a_warning_and_our_own_ones_are_not() {
+    let secret = "zq-bad-7731";
+    let case =
+        hello(&[]).env("SPEKTACULAR_MODLE", secret).env("SPEKTACULAR_ZZZ", secret).env("SPEKTACULAR_A-B", secret);
+    // What a run sets for the processes below it, and a variable that counts as not set.
+    let case = case.env("SPEKTACULAR_RUN", "outer").env("SPEKTACULAR_ASK", "n:/x").env("SPEKTACULAR_NOTHING", "");
+    let case = case.env("SPEKTACULAR_GUARD", "n").env("SPEKTACULAR_GUARD_FOLDER", "/x").env("SPEKTACULAR_MODEL", "m");
+    let outcome = run(case, json!({}));
+    outcome.completed();
+    let said: Vec<&str> = outcome.warnings("unknown_field").into_iter().map(|frame| frame.text("text")).collect();
+    let wanted = "Ignored 3 unknown variables of the environment: SPEKTACULAR_MODLE (did you mean SPEKTACULAR_MODEL?), \
+                  SPEKTACULAR_ZZZ, and 1 more";
+    assert_eq!(said, [wanted]);
+    assert!(outcome.progress("warning").len() == 1 && outcome.stderr.is_empty());
+    outcome.never_shows(secret);
+    let list = outcome.case().other("work", &["agents", "list"]).output().unwrap();
+    assert_eq!(String::from_utf8(list.stderr).unwrap(), format!("spektacular: warning: {wanted}\n"));
+}
+
+#[test]
+fn what_is_wrong_is_named_with_its_source() {
+    let failed = |case: Case, payload: Value| {
+        let outcome = run(case, payload);
+        assert_eq!(outcome.exit_code, Some(2));
+        outcome.never_shows("private");
+        outcome.failed("invalid_request")["message"].as_str().unwrap().to_owned()
+    };
+    let file = |key: &str| hello(&[]).file(USER, &format!("{{\n\"model\": \"m\",\n\"{key}\": \"claud\"\n}}"));
+    let agent = |from: &str| format!("Unknown agent claud (from {from}). Did you mean claude?");
+    assert_eq!(failed(hello(&[]).env("SPEKTACULAR_AGENT", "claud"), json!({})), agent("SPEKTACULAR_AGENT"));
+    let case = file("agent");
+    let place = format!("{}, line 3", case.path(USER).display());
+    assert_eq!(failed(case, json!({})), agent(&place));
+    let case = file("agent").env("SPEKTACULAR_AGENT", "private").args(&["--agent", "claud"]);
+    assert_eq!(failed(case, json!({})), agent("--agent"));
+    let message = failed(hello(&[]).args(&["--agent", "private thing"]), json!({}));
+    assert!(message.starts_with("Unknown agent (from --agent). The agents are: auggie, "), "{message}");
+    // A message's own value is not shown, whatever a flag says.
+    let message = failed(hello(&[]).args(&["--agent", "claud"]), json!({"agent": "private"}));
+    assert!(message.starts_with("run.start: `agent` must be one of: auggie, "), "{message}");
+
+    let folder = "must be the path of an existing directory.";
+    assert_eq!(failed(hello(&[]).args(&["-C", "private"]), json!({})), format!("--cwd {folder}"));
+    assert_eq!(failed(hello(&[]).env("SPEKTACULAR_CWD", "private"), json!({})), format!("SPEKTACULAR_CWD {folder}"));
+    let case = file("cwd");
+    let place = format!("cwd in {}, line 3,", case.path(USER).display());
+    assert_eq!(failed(case, json!({})), format!("{place} {folder}"));
+    let message = failed(hello(&[]).args(&["-C", "private"]), json!({"cwd": "private"}));
+    assert_eq!(message, format!("run.start: `cwd` {folder}"));
+}
+
+#[test]
+fn a_secret_in_the_place_of_a_name_is_hidden() {
+    let token = format!("ghp_{}", "Ab1".repeat(12));
+    let case = hello(&[]);
+    for args in [
+        &["adhoc", "--agent", &token, "hi"][..],
+        &["agents", "check", &token],
+        &["config", "get", &token],
+        &[token.as_str()],
+        &["adhoc", "--output", "json", "--agent", &token, "--prompt", "hi"],
+    ] {
+        let done = case.other("work", args).output().unwrap();
+        let said = [done.stdout, done.stderr].concat();
+        let said = String::from_utf8(said).unwrap();
+        assert!(said.contains("Unknown") && said.contains("[redacted]") && !said.contains(&token), "{said}");
+    }
 }
 
 #[test]

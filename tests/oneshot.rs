@@ -300,6 +300,46 @@ fn policies_are_written_in_pairs() {
 }
 
 #[test]
+fn a_schema_and_servers_come_from_files_too() {
+    let servers = r#"{"mcpServers":{"rare-server":{"type":"stdio","command":"/bin/true"}}}"#;
+    let case = |args: &[&str]| {
+        let case = Case::with(Script::hello()).args(&PROMPT).args(args);
+        fs::write(case.path("work/servers.json"), servers).unwrap();
+        fs::write(case.path("work/schema.json"), r#"{"type":"object","title":"rare-schema"}"#).unwrap();
+        fs::write(case.path("work/broken.json"), "{\n \"zq-bad-7731\"").unwrap();
+        case
+    };
+    let argv = |outcome: &Outcome| outcome.log().argv().join(" ");
+    for servers in ["@servers.json", servers] {
+        let outcome = case(&["--mcp-servers", servers, "--output-schema", "@schema.json"]).spawn().finish();
+        outcome.completed();
+        assert!(argv(&outcome).contains("rare-server") && argv(&outcome).contains("rare-schema"), "{}", argv(&outcome));
+    }
+    // The last one counts.
+    let twice = ["--output-schema", "@schema.json", "--output-schema", r#"{"title":"the-last"}"#];
+    let outcome = case(&twice).spawn().finish();
+    assert!(argv(&outcome).contains("the-last") && !argv(&outcome).contains("rare-schema"), "{}", argv(&outcome));
+    for (args, says) in [
+        (["--output-schema", "@nothing-zq-bad-7731"], "--output-schema: no such file."),
+        (["--mcp-servers", "@broken.json"], "--mcp-servers: invalid JSON in the file, line 2, column 14."),
+        (["--mcp-servers", "@schema.json"], "--mcp-servers must be a list of {name, command, args, env}, or"),
+        (["--output-schema", "zq-bad-7731"], "--output-schema must be an object."),
+    ] {
+        let outcome = case(&args).spawn().finish();
+        let message = outcome.failed("usage")["message"].as_str().unwrap().to_owned();
+        assert!(message.starts_with(says), "{args:?}: {message}");
+        outcome.never_shows(BAD);
+    }
+    // A dry run and a run for messages read them too.
+    let done = case(&[]).cli(&["--dry-run", "--mcp-servers", "@servers.json"]);
+    assert!(String::from_utf8_lossy(&done.stdout).contains("rare-server"));
+    let mut session = Case::with(Script::hello()).args(&["--output-schema", "@schema.json"]).spawn();
+    fs::write(session.case.path("work/schema.json"), "{}").unwrap();
+    session.start(json!({}));
+    session.finish();
+}
+
+#[test]
 fn a_file_that_cannot_be_read_says_why() {
     let rows: [(&str, &str); 3] = [
         ("nothing-zq-bad-7731", "no such file"),

@@ -39,6 +39,9 @@ enum Kind {
     Path,
 }
 
+/// What the name of every variable begins with.
+pub(super) const PREFIX: &str = "SPEKTACULAR_";
+
 const fn field(name: &'static str, built_in: Option<&'static str>, care: Care) -> Key {
     Key { name, built_in, care, kind: Kind::Field }
 }
@@ -88,7 +91,7 @@ pub static KEYS: &[Key] = &[
 impl Key {
     /// The environment variable that sets it.
     pub fn variable(&self) -> String {
-        format!("SPEKTACULAR_{}", self.name.to_uppercase().replace('.', "_"))
+        format!("{PREFIX}{}", self.name.to_uppercase().replace('.', "_"))
     }
 
     /// Whether it is a field of run.start.

@@ -7,6 +7,7 @@ use super::json::{Fields, number, string};
 use super::limits;
 use super::unknown::UnknownNames;
 use super::words::{Category, Level, OnQuestionTimeout, Policy};
+use crate::suggest::nearest;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
@@ -177,7 +178,7 @@ impl Options {
         read.wrong = fields.repeats_one_of(Options::NAMES).then_some(Problem::Repeated);
         for (name, raw) in fields.iter() {
             if !Options::NAMES.contains(&name) {
-                read.unknown.add(name, Options::NAMES.iter().copied());
+                read.unknown.add(name, || nearest(name, Options::NAMES.iter().copied()).map(str::to_owned));
                 continue;
             }
             if is_null(raw) {

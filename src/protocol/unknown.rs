@@ -1,7 +1,7 @@
 //! Names that somebody set and that we do not know: fields of run.start, variables of the environment. They are
 //! ignored, and one warning names them.
 
-use crate::suggest::{Name, nearest};
+use crate::suggest::Name;
 
 /// The most names in one warning. It then fits the smallest frame.
 const NAMED: usize = 50;
@@ -16,13 +16,14 @@ pub struct UnknownNames {
 }
 
 impl UnknownNames {
-    /// Adds a name. It is only counted if it may not be shown, or if enough others are.
-    pub fn add<'k>(&mut self, name: &str, known: impl Iterator<Item = &'k str>) {
+    /// Adds a name. `meant`: the known name that was probably meant. The name is only counted if it may not be shown, or
+    /// if enough others are.
+    pub fn add(&mut self, name: &str, meant: impl FnOnce() -> Option<String>) {
         if self.named.iter().any(|(named, _)| named == name) {
             return;
         }
         match Name::of_field(name).filter(|_| self.named.len() < NAMED) {
-            Some(shown) => self.named.push((shown.to_string(), nearest(name, known).map(str::to_owned))),
+            Some(shown) => self.named.push((shown.to_string(), meant())),
             None => self.more += 1,
         }
     }
@@ -50,11 +51,12 @@ impl UnknownNames {
 #[cfg(test)]
 mod tests {
     use super::UnknownNames;
+    use crate::suggest::nearest;
 
     fn warning(names: &[&str]) -> Option<String> {
         let mut unknown = UnknownNames::default();
         for name in names {
-            unknown.add(name, ["model", "timeout_s"].into_iter());
+            unknown.add(name, || nearest(name, ["model", "timeout_s"].into_iter()).map(str::to_owned));
         }
         unknown.warning("field", " of run.start")
     }
