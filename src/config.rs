@@ -207,7 +207,7 @@ fn read(text: &str, origin: Origin, trusted: bool) -> Read {
     for (name, raw) in all(text) {
         if read.warnings.len() == WARNINGS {
             // To go on would take long, and what protects its user could stand behind it.
-            read.fail(format!("{file} has too many errors: correct those that were named first."));
+            read.fail(format!("{file} has too many errors. Correct the first ones."));
             return read;
         }
         let line = lines.of(edit::place(text, raw).start);

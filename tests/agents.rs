@@ -4,6 +4,7 @@
 mod support;
 
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::fs;
 use std::process::Stdio;
 use std::time::Duration;
@@ -94,6 +95,29 @@ fn those_that_are_available_come_first_and_the_rest_in_one_line() {
             assert_eq!(&checked[field], value, "{field}");
         }
     }
+}
+
+#[test]
+fn the_reference_has_every_field_of_the_list_and_the_check() {
+    let page = include_str!("../src/protocol/reference.md");
+    let (_, section) = page.split_once("### Which agents there are\n").unwrap();
+    let section = section.split("\n## ").next().unwrap();
+    let plain = Plain::new();
+    let fields = |action: &str| -> BTreeSet<String> {
+        let whole = plain.run(&["agents", action, "--output", "json"]).json(0);
+        let all = whole["agents"].as_array().unwrap();
+        let keys = |agent: &Value| agent.as_object().unwrap().keys().cloned().collect();
+        let first: BTreeSet<String> = keys(&all[0]);
+        assert!(all.iter().all(|agent| keys(agent) == first), "every agent has the same fields");
+        first
+    };
+    let rows = |wanted: &[&str]| -> BTreeSet<String> {
+        let rows = section.lines().filter_map(|line| line.strip_prefix("| `"));
+        let rows = rows.filter(|row| wanted.contains(&row.split(" | ").nth(1).unwrap()));
+        rows.flat_map(|row| row.split(" | ").next().unwrap().split(", ").map(|name| name.replace('`', ""))).collect()
+    };
+    assert_eq!(fields("list"), rows(&["both"]));
+    assert_eq!(fields("check"), rows(&["both", "check"]));
 }
 
 #[test]

@@ -297,7 +297,7 @@ fn a_file_of_many_faults_is_read_in_time_and_told_of_in_short() {
     let case = Case::new().file(USER, &format!("{{\n{}\n}}", keys.join(",\n")));
     let done = config(&case, &["get", "output"]);
     assert_eq!((done.code, done.err.lines().count()), (2, 21), "{}", done.err);
-    assert!(done.err.ends_with("has too many errors: correct those that were named first.\n"), "{}", done.err);
+    assert!(done.err.ends_with("has too many errors. Correct the first ones.\n"), "{}", done.err);
 }
 
 #[test]

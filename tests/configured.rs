@@ -218,6 +218,12 @@ fn what_is_wrong_is_named_with_its_source() {
     assert_eq!(failed(case, json!({})), agent(&place));
     let case = file("agent").env("SPEKTACULAR_AGENT", "private").args(&["--agent", "claud"]);
     assert_eq!(failed(case, json!({})), agent("--agent"));
+    let export = file("agent").other("work", &["export", "s1"]).output().unwrap();
+    let said = String::from_utf8(export.stderr).unwrap();
+    assert!(
+        said.starts_with("spektacular: usage: Unknown agent claud (from /") && said.contains(", line 3)."),
+        "{said}"
+    );
     let message = failed(hello(&[]).args(&["--agent", "private thing"]), json!({}));
     assert!(message.starts_with("Unknown agent (from --agent). The agents are: auggie, "), "{message}");
     // A message's own value is not shown, whatever a flag says.

@@ -156,10 +156,7 @@ fn a_file_of_answers_that_is_wrong_says_what_is() {
         ("[]", "one JSON object"),
         ("{", "one JSON object"),
         (r#"{"a": 1, "wrong-1": {"zq-bad-7731": 1}}"#, "The answer to wrong-1 must be a value, or an object"),
-        (
-            r#"{"zq-bad-7731?": {"value": "zq-bad-7731", "declined": true}}"#,
-            "The answer number 1 must be a value, or an object",
-        ),
+        (r#"{"zq-bad-7731?": {"value": "zq-bad-7731", "declined": true}}"#, "Answer 1 must be a value, or an object"),
         (r#"{"wrong-1": "zq-bad-7731", "Wrong-1": 2}"#, "The answer to Wrong-1 has the key of an earlier one."),
     ];
     for (text, says) in rows {
@@ -219,23 +216,26 @@ fn for_a_person_too_answers_make_a_run_ask() {
 fn a_person_hears_of_answers_that_fitted_no_question() {
     let done = Case::with(Script::asks_bash()).cli(&["--answer", "permission=deny", "--answer", "Greeing=a", "go"]);
     let told = String::from_utf8(done.stderr).unwrap();
-    assert!(told.contains("warning: No question fitted the key Greeing. `spektacular help adhoc` explains"), "{told}");
+    assert!(
+        told.contains("warning: No question matched the answer key Greeing. `spektacular help adhoc` explains"),
+        "{told}"
+    );
     let keys: Vec<String> = (0..30).map(|n| format!("Key-{n:02}=zq-bad-7731")).collect();
     let mut args = vec!["--answer", "permission=deny", "--answer", "What color?=zq-bad-7731"];
     args.extend(keys.iter().flat_map(|key| ["--answer", key]));
     let done = Case::with(Script::asks_bash()).cli(&[&args[..], &["go"]].concat());
     let told = String::from_utf8(done.stderr).unwrap();
     assert!(
-        told.contains("No question fitted the keys Key-00, Key-01, ") && told.contains("Key-19 and 11 more."),
+        told.contains("No question matched the answer keys Key-00, Key-01, ") && told.contains("Key-19, and 11 more."),
         "{told}"
     );
     assert!(!told.contains(BAD) && !told.contains("color"), "{told}");
     let done = Case::with(Script::asks_bash()).cli(&["--answer", "permission=deny", "--answer", "a b=c", "go"]);
     let told = String::from_utf8(done.stderr).unwrap();
-    assert!(told.contains("No question fitted 1 key of the answers."), "{told}");
+    assert!(told.contains("No question matched 1 answer key."), "{told}");
     let done = Case::with(Script::asks_bash()).cli(&["--answer", "permission=deny", "go"]);
     let told = String::from_utf8(done.stderr).unwrap();
-    assert!(!told.contains("fitted no question"), "{told}");
+    assert!(!told.contains("No question matched"), "{told}");
 }
 
 #[test]

@@ -160,7 +160,7 @@ fn cli(mut adhoc: Adhoc, loaded: Loaded) -> u8 {
         session::diagnose("spektacular: warning: the session could not be kept for --continue");
     }
     if let Some(keys) = &ended.unused_answers {
-        let text = format!("No question fitted {keys}. `spektacular help adhoc` explains the keys of --answer.");
+        let text = format!("No question matched {keys}. `spektacular help adhoc` explains the keys of --answer.");
         super::warn([text].iter());
     }
     let Ended { code, signal, .. } = ended;

@@ -118,7 +118,8 @@ fn for_people(agent: &Agent, check: &Check) -> String {
     match &check.problem {
         Some(problem) => {
             lines.push(("problem", clean(agent, problem)));
-            lines.extend(agent.base.install.iter().map(|install| ("install", install.clone())));
+            let install = agent.base.install.iter().filter(|_| check.path.is_none());
+            lines.extend(install.map(|install| ("install", install.clone())));
         }
         None => {
             let native = native::of(agent);

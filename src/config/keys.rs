@@ -2,7 +2,7 @@
 
 use super::agents::Entry;
 use crate::protocol::json::{Fields, string};
-use crate::protocol::request::{Options, Problem, boolean, path};
+use crate::protocol::request::{Options, boolean, path};
 use crate::protocol::typed;
 use crate::suggest::Unknown;
 use serde_json::value::RawValue;
@@ -139,14 +139,10 @@ impl Slot<'_> {
 
     /// What is wrong with a value of a file, as the rest of a sentence about it.
     pub(super) fn check(&self, raw: &RawValue) -> Result<(), String> {
-        let clause = |problem| match problem {
-            Problem::Field { expected, .. } => format!("must be {expected}"),
-            Problem::Repeated => "names a key twice".to_owned(),
-        };
         let must_be = |expected: &str| format!("must be {expected}");
         match self {
             Slot::Key(key) => match key.kind {
-                Kind::Field => Options::default().set(key.name, raw).map_err(clause),
+                Kind::Field => Options::default().set(key.name, raw).map_err(|problem| problem.clause()),
                 Kind::Output => {
                     let fits = string(raw).is_some_and(|word| word == "cli" || word == "json");
                     fits.then_some(()).ok_or_else(|| must_be("\"cli\" or \"json\""))
@@ -154,7 +150,7 @@ impl Slot<'_> {
                 Kind::Switch => boolean(raw).map(drop).map_err(|why| must_be(why.unwrap_or_default())),
                 Kind::Path => path(raw).map(drop).map_err(|_| must_be("a path")),
             },
-            Slot::Agent(_, field) => Entry::default().set(field, raw).map_err(clause),
+            Slot::Agent(_, field) => Entry::default().set(field, raw).map_err(|problem| problem.clause()),
         }
     }
 

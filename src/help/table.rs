@@ -45,6 +45,10 @@ POLICY is ask, allow or deny for everything, or by kind of tool: read=allow,edit
 The kinds are read, edit, delete, move, search, execute, fetch, think, agent, mcp, mode, other, and * for the rest.
 JSON does as well: {\"read\":\"allow\",\"*\":\"ask\"}. It answers what the agent asks for, and is no sandbox.";
 
+const SERVERS_HELP: &str = "\
+JSON is a list of {\"name\",\"command\",\"args\",\"env\"}, or {\"mcpServers\":{NAME:{\"command\",\"args\",\"env\"}}}.
+@FILE reads it from a file.";
+
 const ANSWER_HELP: &str = "\
 KEY is a question's header, its text, its kind (confirm, select, text, secret, file_path) or its purpose
 (permission, clarification, input), in any case. The one that says most goes first.
@@ -78,8 +82,7 @@ const ADHOC: &[Flag] = &[
     own("system-prompt-file", "FILE", Value::Text, "read the system prompt from a file"),
     field("allowed-tool", "allowed_tools", "NAME", Value::Item, "a tool the agent may use, as it names it"),
     field("disallowed-tool", "disallowed_tools", "NAME", Value::Item, "a tool the agent may not use"),
-    field("mcp-servers", "mcp_servers", "JSON", Value::Json, "MCP servers for the agent to start")
-        .more("JSON is a list of {\"name\",\"command\",\"args\",\"env\"}."),
+    field("mcp-servers", "mcp_servers", "JSON", Value::Json, "MCP servers for the agent to start").more(SERVERS_HELP),
     field("env", "env", "NAME=VALUE", Value::Pair, "a variable for the agent's environment"),
     field("env-allow", "env_allow", "NAME", Value::Item, "pass only such variables on to the agent")
         .more("A * at its end stands for anything. PATH, HOME and the like are always passed on."),
@@ -126,7 +129,8 @@ const ADHOC: &[Flag] = &[
         .default("normal; full with --output cli"),
     field("heartbeat", "heartbeat_s", "SECONDS", Value::Json, "our longest silence, 0 for none").default("30"),
     field("max-frame-bytes", "max_frame_bytes", "BYTES", Value::Json, "the largest frame").default("262144"),
-    field("output-schema", "output_schema", "JSON", Value::Json, "a JSON Schema for a structured result"),
+    field("output-schema", "output_schema", "JSON", Value::Json, "a JSON Schema for a structured result")
+        .more("@FILE reads it from a file."),
     field("completion-marker", "completion_marker", "TEXT", Value::Text, "the text that sets completion_detected")
         .default("<promise>COMPLETE</promise>"),
     field("metadata", "metadata", "JSON", Value::Json, "an object that comes back with the run"),
@@ -180,11 +184,13 @@ Layers, the last one wins:
   user         $XDG_CONFIG_HOME or ~/.config, spektacular/config.json
   project      .spektacular/config.json, the nearest from the current directory up to the root of the git work tree;
                outside of one only that of the current directory. --cwd changes nothing about this
-  environment  SPEKTACULAR_ and the key in capitals with _ for a dot: SPEKTACULAR_DEBUG_ENABLED. Empty counts as not set
+  environment  SPEKTACULAR_ and the key in capitals with _ for a dot: SPEKTACULAR_DEBUG_ENABLED. Empty counts as not set.
+               VALUE is as for set, but not @FILE
   flags
 What an agent has of its own (agents.NAME.model) goes between the files and the environment.
 
-set and unset change the project's file, or with --global the user's. VALUE is JSON where that fits the key, else text.
+set and unset change the project's file, or with --global the user's. VALUE is JSON where that fits the key, else text;
+permissions, mcp_servers and output_schema take what their flags take.
 get and unset exit 1 where nothing is set. list masks secrets; get does not.
 
 A project's file comes with the project. Only these keys count from it unasked:

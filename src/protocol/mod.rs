@@ -4,6 +4,7 @@ pub mod frame;
 pub mod inbound;
 pub mod json;
 pub mod limits;
+mod mcp_server;
 pub mod origins;
 pub mod outbound;
 pub mod parts;

@@ -5,6 +5,8 @@
 
 use super::json::{Fields, number, string};
 use super::limits;
+pub use super::mcp_server::McpServer;
+use super::mcp_server::mcp_servers;
 use super::unknown::UnknownNames;
 use super::words::{Category, Level, OnQuestionTimeout, Policy};
 use crate::suggest::nearest;
@@ -29,6 +31,14 @@ pub enum Problem {
 }
 
 impl Problem {
+    /// What is wrong, as the rest of a sentence about the value.
+    pub fn clause(&self) -> String {
+        match self {
+            Problem::Repeated => "names a key twice".into(),
+            Problem::Field { expected, .. } => format!("must be {expected}"),
+        }
+    }
+
     /// One sentence for a failure's message. Names the field, never its value.
     pub fn message(&self) -> String {
         match self {
@@ -352,19 +362,6 @@ impl Serialize for Permissions {
     }
 }
 
-/// An MCP server that the agent starts over stdio.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct McpServer {
-    /// The name by which the agent knows it.
-    pub name: String,
-    /// Its program.
-    pub command: String,
-    /// Its arguments.
-    pub args: Vec<String>,
-    /// Added to its environment.
-    pub env: BTreeMap<String, String>,
-}
-
 pub(crate) fn any_string(raw: &RawValue) -> Read<String> {
     string(raw).ok_or(Some("a string"))
 }
@@ -391,11 +388,11 @@ pub(crate) fn boolean(raw: &RawValue) -> Read<bool> {
     }
 }
 
-fn is_null(raw: &RawValue) -> bool {
+pub(super) fn is_null(raw: &RawValue) -> bool {
     raw.get() == "null"
 }
 
-fn list(raw: &RawValue) -> Option<Vec<&RawValue>> {
+pub(super) fn list(raw: &RawValue) -> Option<Vec<&RawValue>> {
     serde_json::from_str(raw.get()).ok()
 }
 
@@ -505,25 +502,6 @@ pub(crate) fn environment(raw: &RawValue) -> Read<BTreeMap<String, String>> {
 fn names(raw: &RawValue) -> Read<Vec<String>> {
     let fits = |s: &String| is_environment_name(s.strip_suffix('*').unwrap_or(s)) || s == "*";
     strings_where(raw, fits, "a list of names of environment variables, each perhaps with a `*` at its end")
-}
-
-fn mcp_servers(raw: &RawValue) -> Read<Vec<McpServer>> {
-    let expected = Some("a list of {name, command, args, env}");
-    let one = |raw: &RawValue| {
-        let fields = Fields::parse(raw.get()).ok_or(expected)?;
-        if fields.repeats_one_of(&["name", "command", "args", "env"]) {
-            return Err(None);
-        }
-        let optional = |name| fields.get(name).filter(|raw| !is_null(raw));
-        let required = |name| fields.get(name).ok_or(expected).and_then(non_empty).map_err(|_| expected);
-        Ok(McpServer {
-            name: required("name")?,
-            command: required("command")?,
-            args: optional("args").map_or(Ok(Vec::new()), |raw| arguments(raw).map_err(|_| expected))?,
-            env: optional("env").map_or(Ok(BTreeMap::new()), |raw| environment(raw).map_err(|_| expected))?,
-        })
-    };
-    list(raw).ok_or(expected)?.into_iter().map(one).collect()
 }
 
 fn object(raw: &RawValue) -> Read<Box<RawValue>> {

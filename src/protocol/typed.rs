@@ -1,12 +1,11 @@
 //! Fields of run.start as a person types them, in a flag, a variable or `config set`: JSON, plain text, policies in
 //! pairs, MCP servers as other programs write them, and `@FILE`.
 
-use super::json::{Fields, to_line};
+use super::json::to_line;
+use super::mcp_server::{EXPECTED, by_name};
 use super::request::{Options, Problem};
 use super::words::Category;
-use crate::suggest::Name;
 use serde_json::value::{RawValue, to_raw_value};
-use std::collections::HashSet;
 use std::path::Path;
 
 /// The fields that may also be in a file.
@@ -26,7 +25,7 @@ pub fn value(field: &str, text: &str) -> Result<Box<RawValue>, String> {
     };
     let special = match field {
         "permissions" => policies(text),
-        "mcp_servers" => servers(text)?,
+        "mcp_servers" => by_name(text)?,
         _ => None,
     };
     if let Some(raw) = special {
@@ -43,7 +42,6 @@ pub fn value(field: &str, text: &str) -> Result<Box<RawValue>, String> {
 /// What is wrong with what was typed for a field, as the rest of a sentence about it.
 pub fn clause(field: &str, problem: &Problem) -> String {
     match (problem, field) {
-        (Problem::Repeated, _) => "names a key twice".into(),
         (Problem::Field { .. }, "permissions") => {
             let categories: Vec<&str> = Category::ALL.iter().map(|category| category.word()).collect();
             let categories = categories.join(", ");
@@ -51,10 +49,8 @@ pub fn clause(field: &str, problem: &Problem) -> String {
                 "must be ask, allow or deny, or pairs such as read=allow,*=deny. The categories are {categories}, and * for the rest"
             )
         }
-        (Problem::Field { .. }, "mcp_servers") => {
-            r#"must be a list of {name, command, args, env}, or {"mcpServers": {NAME: {command, args, env}}}"#.into()
-        }
-        (Problem::Field { expected, .. }, _) => format!("must be {expected}"),
+        (Problem::Field { .. }, "mcp_servers") => EXPECTED.into(),
+        _ => problem.clause(),
     }
 }
 
@@ -63,28 +59,6 @@ fn policies(text: &str) -> Option<Box<RawValue>> {
     let pairs: Option<Vec<(&str, &str)>> = text.split(',').map(|pair| pair.split_once('=')).collect();
     let pairs = pairs?.into_iter().map(|(name, word)| format!("{}:{}", to_line(&name.trim()), to_line(&word.trim())));
     RawValue::from_string(format!("{{{}}}", pairs.collect::<Vec<_>>().join(","))).ok()
-}
-
-/// The list of servers in `{"mcpServers":{NAME:{"command":…}}}`. `None`: the text is no such object.
-fn servers(text: &str) -> Result<Option<Box<RawValue>>, String> {
-    let Some(outer) = Fields::parse(text).filter(|fields| fields.get("mcpServers").is_some()) else { return Ok(None) };
-    let wrong = || clause("mcp_servers", &Problem::Field { name: "mcp_servers", expected: "" });
-    let all = outer.get("mcpServers").and_then(|raw| Fields::parse(raw.get())).ok_or_else(wrong)?;
-    let (mut list, mut seen) = (Vec::new(), HashSet::new());
-    for (name, raw) in all.iter() {
-        let server = Fields::parse(raw.get()).ok_or_else(wrong)?;
-        let known = ["command", "args", "env"];
-        if outer.repeats_one_of(&["mcpServers"]) || server.repeats_one_of(&known) || !seen.insert(name) {
-            return Err(clause("mcp_servers", &Problem::Repeated));
-        }
-        if server.get("command").is_none() {
-            let which = Name::new(name).map_or("one".into(), |name| name.to_string());
-            return Err(format!("must give every server a command, and {which} has none: a URL is not supported"));
-        }
-        let given = known.iter().filter_map(|key| Some(format!("\"{key}\":{}", server.get(key)?)));
-        list.push(format!("{{\"name\":{},{}}}", to_line(&name), given.collect::<Vec<_>>().join(",")));
-    }
-    RawValue::from_string(format!("[{}]", list.join(","))).map(Some).map_err(|_| wrong())
 }
 
 #[cfg(test)]

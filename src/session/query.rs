@@ -222,3 +222,18 @@ pub(super) fn kill_late(pid: u32, in_time: bool) {
         super::process::signal_group(to_pid(pid), Signal::KILL);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Tree, tree, wait_without_reaping};
+    use std::process::Command;
+    use std::time::Duration;
+
+    #[test]
+    fn what_sweeps_for_one_leaves_the_exit_code_of_another() {
+        let mut other = Command::new("/bin/sh").args(["-c", "exit 3"]).spawn().unwrap();
+        wait_without_reaping(other.id());
+        Tree::by_marker(tree::nonce()).sweep(None, Duration::ZERO);
+        assert_eq!(other.wait().unwrap().code(), Some(3));
+    }
+}

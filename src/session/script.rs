@@ -68,13 +68,14 @@ impl Script {
                 false => RawValue::from_string(format!("{{\"value\":{raw}}}")).ok(),
             };
             let usable = |raw: &RawValue| Input::parse(Some(raw)).is_some_and(|input| input.given.is_some());
-            let which = || Name::new(key).map_or_else(|| format!("number {}", at + 1), |name| format!("to {name}"));
+            let which =
+                || Name::new(key).map_or_else(|| format!("Answer {}", at + 1), |name| format!("The answer to {name}"));
             let Some(payload) = payload.filter(|raw| usable(raw)) else {
                 let what = "must be a value, or an object with one of `value`, `value_from` and `declined: true`";
-                return Err(format!("The answer {} {what}.", which()));
+                return Err(format!("{} {what}.", which()));
             };
             if script.answers.contains_key(&name(key)) {
-                return Err(format!("The answer {} has the key of an earlier one.", which()));
+                return Err(format!("{} has the key of an earlier one.", which()));
             }
             script.plan(key, Planned::Payload(payload));
         }
@@ -122,12 +123,13 @@ impl Script {
             unused.iter().filter_map(|key| Name::new(key)).map(|key| key.to_string()).collect();
         names.sort_unstable();
         names.truncate(NAMED);
-        let keys = |count: usize| if count == 1 { "key" } else { "keys" };
-        match (names.is_empty(), unused.len() - names.len()) {
-            (true, 0) => None,
-            (true, count) => Some(format!("{count} {} of the answers", keys(count))),
-            (false, 0) => Some(format!("the {} {}", keys(names.len()), names.join(", "))),
-            (false, more) => Some(format!("the {} {} and {more} more", keys(names.len()), names.join(", "))),
+        let keys = if unused.len() == 1 { "answer key" } else { "answer keys" };
+        let named = names.join(", ");
+        match (names.len(), unused.len() - names.len()) {
+            (0, 0) => None,
+            (0, more) => Some(format!("{more} {keys}")),
+            (_, 0) => Some(format!("the {keys} {named}")),
+            (_, more) => Some(format!("the {keys} {named}, and {more} more")),
         }
     }
 
