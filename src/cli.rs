@@ -63,7 +63,7 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Typed, Wrong> {
     let mut parser = lexopt::Parser::from_args(args);
     let first = parser.next().map_err(|error| unparsed(&error, ""))?;
     match first {
-        None => Err(format!("Missing command: {}.", either(&commands()))),
+        None => Err(format!("Missing command: {}. See `spektacular help`.", either(&commands()))),
         Some(Arg::Long("help") | Arg::Short('h')) => explain(words(parser, "--help")?),
         Some(Arg::Long("version") | Arg::Short('V')) => match words(parser, "--version")?.is_empty() {
             true => Ok(Typed::Print(version())),

@@ -192,7 +192,7 @@ struct Lines<'a> {
 impl Lines<'_> {
     /// The line of a place, from 1. Places come in their order.
     fn of(&mut self, at: usize) -> usize {
-        self.line += self.text[self.at..at].matches('\n').count();
+        self.line += self.text.get(self.at..at).unwrap_or_default().matches('\n').count();
         self.at = at;
         self.line
     }
@@ -406,10 +406,11 @@ impl Places {
     /// The file cannot be read or written, or something on the way to the key is no object.
     pub fn set(&self, which: Which, name: &str, value: &RawValue) -> Result<(), Failure> {
         let path: Vec<&str> = name.split('.').collect();
+        let file = self.file(which)?.display();
         self.change(which, |old| {
             edit::set(old, &path, value.get()).ok_or_else(|| {
-                let outer = path.iter().rev().skip(1).rev().copied().collect::<Vec<_>>().join(".");
-                let message = format!("{outer} must be an object in the file: unset it first.");
+                let message =
+                    format!("{name} cannot be set: a part of it is not an object in {file}. Unset that first.");
                 Failure::new(Code::InvalidConfig, message)
             })
         })

@@ -156,6 +156,10 @@ fn what_was_meant_is_suggested() {
         (&["fix the test"], "Unknown command. To run a task: spektacular adhoc \"TASK\"."),
         (&[], "Missing command: adhoc, config, "),
         (&["adhoc", "--output", "jsn", "x"], "--output must be cli or json. Did you mean json?"),
+        (
+            &["adhoc", "--progress", "nromal", "x"],
+            "--progress must be one of \"minimal\", \"normal\", \"full\". Did you mean normal?",
+        ),
         (&["adhoc", "--model"], "--model needs a value: --model NAME."),
         (&["adhoc", "--env", "1A=private", "x"], "--env must be NAME=VALUE, with a NAME of letters"),
         (&["replay"], "Missing FILE"),

@@ -2,8 +2,10 @@
 
 use super::{Given, Wrong, one_of, text, variable};
 use crate::help::{self, Flag, Goes, Value};
+use crate::protocol::json::string;
 use crate::protocol::request::Options;
 use crate::protocol::typed;
+use crate::suggest::hint;
 use serde_json::value::{RawValue, to_raw_value};
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -166,7 +168,10 @@ fn field(adhoc: &mut Adhoc, flag: &Flag, name: &'static str, kind: Value, value:
 }
 
 fn set(options: &mut Options, flag: &Flag, name: &str, value: &RawValue) -> Result<(), Wrong> {
-    options.set(name, value).map_err(|problem| format!("--{} {}.", flag.long, typed::clause(name, &problem)))
+    options.set(name, value).map_err(|problem| {
+        let hint = hint(&string(value).unwrap_or_default(), flag.values.iter().copied());
+        format!("--{} {}.{hint}", flag.long, typed::clause(name, &problem))
+    })
 }
 
 fn own(adhoc: &mut Adhoc, flag: &Flag, value: OsString) -> Result<(), Wrong> {

@@ -58,19 +58,21 @@ fn whole(agents: Vec<Value>) -> String {
     to_line(&json!({"agents": agents})) + "\n"
 }
 
-/// The program and its arguments, as its entry has them.
+/// The program and its arguments, as its entry has them; redacted, since the arguments may hold a key.
 fn command(agent: &Agent) -> Vec<String> {
     let program = match &agent.base.program {
         Program::Command(name) => name.as_str(),
         Program::Myself => "spektacular",
     };
+    let (redactor, _) = redactor_for(&Options::default(), Some(agent));
     let words = std::iter::once(program).chain(agent.base.args.iter().map(String::as_str));
-    words.map(|word| clean(agent, word)).collect()
+    words.map(|word| redactor.redact(word).into_owned()).collect()
 }
 
-/// A text that may have arguments of the agent in it, which may hold a key.
-fn clean(agent: &Agent, text: &str) -> String {
-    redactor_for(&Options::default(), Some(agent)).0.redact(text).into_owned()
+/// What is wrong with it; redacted, since the arguments may be in it.
+fn problem(agent: &Agent, check: &Check) -> Option<String> {
+    let (redactor, _) = redactor_for(&Options::default(), Some(agent));
+    check.problem.as_ref().map(|problem| redactor.redact(problem).into_owned())
 }
 
 fn entry(agent: &Agent) -> Value {
@@ -101,7 +103,7 @@ fn checked(agent: &Agent, check: &Check) -> Value {
     let native = native::of(agent);
     let (logged_in, why) = check.logged_in;
     entry["available"] = json!(check.problem.is_none());
-    entry["problem"] = json!(check.problem.as_ref().map(|problem| clean(agent, problem)));
+    entry["problem"] = json!(problem(agent, check));
     entry["path"] = json!(check.path.as_ref().map(|path| path.to_string_lossy()));
     entry["install"] = json!(agent.base.install);
     entry["version"] = json!(check.version);
@@ -115,9 +117,9 @@ fn checked(agent: &Agent, check: &Check) -> Value {
 
 fn for_people(agent: &Agent, check: &Check) -> String {
     let mut lines: Vec<(&str, String)> = Vec::new();
-    match &check.problem {
+    match problem(agent, check) {
         Some(problem) => {
-            lines.push(("problem", clean(agent, problem)));
+            lines.push(("problem", problem));
             let install = agent.base.install.iter().filter(|_| check.path.is_none());
             lines.extend(install.map(|install| ("install", install.clone())));
         }

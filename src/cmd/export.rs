@@ -86,7 +86,7 @@ fn export(agent: &Agent, session: &str) -> Result<Vec<u8>, Failure> {
 }
 
 fn no_session(agent: &Agent) -> Failure {
-    let message = format!("{} has no session with this id. Another agent is named by --agent.", agent.name);
+    let message = format!("{} has no session with this id. Use --agent for another agent.", agent.name);
     Failure::new(Code::SessionNotFound, message)
 }
 
