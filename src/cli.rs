@@ -10,7 +10,8 @@ pub use config::{Action, Config};
 
 use crate::help::complete::Shell;
 use crate::help::{self, Command, Flag};
-use crate::suggest::hint;
+use crate::protocol::request::is_environment_name;
+use crate::suggest::{Name, Unknown, either, hint};
 use lexopt::Arg;
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
@@ -54,40 +55,78 @@ pub struct Replay {
     pub args: Vec<OsString>,
 }
 
-/// What is wrong with a command line, in words that hold no value of it.
+/// What is wrong with a command line, as a message. It holds names that may be shown, and no value.
 pub type Wrong = String;
 
 /// Reads a command line, without the program's name.
 pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Typed, Wrong> {
     let mut parser = lexopt::Parser::from_args(args);
-    let first = parser.next().map_err(|_| no_command())?;
+    let first = parser.next().map_err(|error| unparsed(&error, ""))?;
     match first {
-        None => Err(no_command()),
-        Some(Arg::Long("help") | Arg::Short('h')) => explain(words(parser)?),
-        Some(Arg::Long("version") | Arg::Short('V')) => match words(parser)?.is_empty() {
+        None => Err(format!("Missing command: {}. See `spektacular help`.", either(&commands()))),
+        Some(Arg::Long("help") | Arg::Short('h')) => explain(words(parser, "--help")?),
+        Some(Arg::Long("version") | Arg::Short('V')) => match words(parser, "--version")?.is_empty() {
             true => Ok(Typed::Print(version())),
-            false => Err("--version stands alone.".into()),
+            false => Err("--version takes no words.".into()),
         },
         Some(Arg::Value(name)) => of_command(find(&name)?, parser),
-        Some(_) => Err(format!("The first word must be a command. {}", no_command())),
+        Some(Arg::Long(name)) => Err(too_early(name, "--")),
+        Some(Arg::Short(letter)) => Err(too_early(letter.encode_utf8(&mut [0; 4]), "-")),
     }
 }
 
-/// What is left where only words may follow.
-fn words(mut parser: lexopt::Parser) -> Result<Vec<OsString>, Wrong> {
+fn commands() -> Vec<&'static str> {
+    help::COMMANDS.iter().map(|command| command.name).collect()
+}
+
+/// The words that are left. `before`: what they follow, which no flag may.
+fn words(mut parser: lexopt::Parser, before: &str) -> Result<Vec<OsString>, Wrong> {
     let mut words = Vec::new();
-    while let Some(arg) = parser.next().map_err(|_| no_command())? {
+    while let Some(arg) = parser.next().map_err(|error| unparsed(&error, ""))? {
         match arg {
             Arg::Value(word) => words.push(word),
-            _ => return Err(format!("No flag may follow here. {}", no_command())),
+            _ => return Err(format!("{before} takes no further flags.")),
         }
     }
     Ok(words)
 }
 
+/// A flag before the command.
+fn too_early(name: &str, dashes: &str) -> Wrong {
+    let is_it = |flag: &&Flag| match dashes {
+        "--" => flag.long == name,
+        _ => flag.short.is_some_and(|short| name == short.encode_utf8(&mut [0; 4])),
+    };
+    let owner = help::COMMANDS.iter().find(|command| command.flags.iter().any(|flag| is_it(&flag)));
+    match owner {
+        Some(owner) => format!("{dashes}{name} follows a command: spektacular {} {dashes}{name}.", owner.name),
+        None => unknown("flag", dashes, name, &["help", "version"], "`spektacular help` lists the commands."),
+    }
+}
+
+fn unknown(what: &str, dashes: &str, typed: &str, known: &[&str], otherwise: &str) -> Wrong {
+    Unknown { what, dashes, typed, place: "" }.message(known.iter().copied(), otherwise)
+}
+
+/// What the parser itself finds wrong. `command`: where help is, with a blank before it.
+fn unparsed(error: &lexopt::Error, command: &str) -> Wrong {
+    let shown = match error {
+        lexopt::Error::UnexpectedValue { option, .. } => Name::new(option),
+        _ => None,
+    };
+    match shown {
+        Some(flag) => format!("{flag} takes no value."),
+        None => format!("Invalid command line. See `spektacular help{command}`."),
+    }
+}
+
 fn find(name: &OsStr) -> Result<&'static Command, Wrong> {
     let name = name.to_string_lossy();
-    help::command(&name).ok_or_else(|| unknown("command", &name, help::COMMANDS.iter().map(|c| c.name)))
+    let otherwise = match name.contains(' ') {
+        true => "To run a task: spektacular adhoc \"TASK\".",
+        false => "`spektacular help` lists the commands.",
+    };
+    help::command(&name).ok_or_else(|| unknown("command", "", &name, &commands(), otherwise))
 }
 
 /// Help of the program, or of the command that the one word names.
@@ -95,18 +134,22 @@ fn explain(words: Vec<OsString>) -> Result<Typed, Wrong> {
     match words.as_slice() {
         [] => Ok(Typed::Print(help::overview())),
         [name] => Ok(Typed::Print(find(name)?.help())),
-        _ => Err("Help is for one command at a time: spektacular help COMMAND.".into()),
+        _ => Err("Too many words: help explains one command, as in spektacular help adhoc.".into()),
     }
 }
 
 fn completions(words: &[OsString]) -> Result<Typed, Wrong> {
-    let [name] = words else { return Err(format!("Name one shell: {}.", Shell::NAMES.join(", "))) };
-    let name = name.to_string_lossy();
-    let shell = Shell::from_name(&name).ok_or_else(|| {
-        let hint = hint(&name, Shell::NAMES.iter().copied());
-        format!("There is no such shell here.{hint} Name one: {}.", Shell::NAMES.join(", "))
-    });
-    shell.map(Typed::Completions)
+    let shells = either(Shell::NAMES);
+    match words {
+        [] => Err(format!("Missing shell: {shells}.")),
+        [name] => {
+            let name = name.to_string_lossy();
+            let hint = hint(&name, Shell::NAMES.iter().copied());
+            let shell = Shell::from_name(&name).ok_or_else(|| format!("The shell must be {shells}.{hint}"));
+            shell.map(Typed::Completions)
+        }
+        _ => Err(format!("Too many words: completions takes one shell: {shells}.")),
+    }
 }
 
 /// Whether a command line asks for a run, as far as that can be told from one that is wrong.
@@ -130,28 +173,15 @@ fn version() -> String {
     format!("spektacular {}\n", env!("CARGO_PKG_VERSION"))
 }
 
-fn no_command() -> Wrong {
-    let names: Vec<&str> = help::COMMANDS.iter().map(|command| command.name).collect();
-    format!("Name a command: {}. `spektacular --help` tells more.", names.join(", "))
-}
-
-fn unknown<'a>(what: &str, typed: &str, names: impl Iterator<Item = &'a str>) -> Wrong {
-    match help::did_you_mean(typed, names) {
-        Some(name) => format!("There is no such {what}. Did you mean {name}?"),
-        None if what == "command" && typed.contains(' ') => {
-            "There is no such command. To run a task: spektacular adhoc \"what is to be done\".".into()
-        }
-        None => format!("There is no such {what}. `spektacular --help` lists what there is."),
-    }
-}
-
 /// A flag with its value, if it takes one.
 type Given = (&'static Flag, OsString);
 
 fn of_command(command: &'static Command, mut parser: lexopt::Parser) -> Result<Typed, Wrong> {
     let (mut given, mut values): (Vec<Given>, Vec<OsString>) = (Vec::new(), Vec::new());
+    let listed = format!("`spektacular help {}` lists the flags.", command.name);
     loop {
-        let flag = match parser.next().map_err(|_| value_wrong(command))? {
+        let next = parser.next().map_err(|error| unparsed(&error, &format!(" {}", command.name)))?;
+        let flag = match next {
             None => break,
             Some(Arg::Long("help")) => return Ok(Typed::Print(command.help())),
             Some(Arg::Short('h')) => return Ok(Typed::Print(command.short_help())),
@@ -160,14 +190,14 @@ fn of_command(command: &'static Command, mut parser: lexopt::Parser) -> Result<T
                 continue;
             }
             Some(Arg::Long(name)) => command.flags.iter().find(|flag| flag.long == name).ok_or_else(|| {
-                unknown("flag", name, command.flags.iter().map(|flag| flag.long))
-                    .replace("Did you mean ", "Did you mean --")
+                let known: Vec<&str> = command.all_flags().map(|flag| flag.long).collect();
+                unknown("flag", "--", name, &known, &listed)
             })?,
             Some(Arg::Short(letter)) => command
                 .flags
                 .iter()
                 .find(|flag| flag.short == Some(letter))
-                .ok_or_else(|| unknown("flag", "", std::iter::empty()))?,
+                .ok_or_else(|| unknown("flag", "-", letter.encode_utf8(&mut [0; 4]), &[], &listed))?,
         };
         let value = match flag.takes_value() {
             false => OsString::new(),
@@ -180,7 +210,7 @@ fn of_command(command: &'static Command, mut parser: lexopt::Parser) -> Result<T
     match command.name {
         "help" => explain(values),
         "completions" => completions(&values),
-        "protocol" | "man" if !values.is_empty() => Err(format!("{} takes no words.", command.name)),
+        "protocol" | "man" | "ask-server" if !values.is_empty() => Err(format!("{} takes no words.", command.name)),
         "protocol" => Ok(Typed::Print(REFERENCE.into())),
         "man" => Ok(Typed::Man),
         "ask-server" => Ok(Typed::AskServer),
@@ -193,21 +223,30 @@ fn of_command(command: &'static Command, mut parser: lexopt::Parser) -> Result<T
     }
 }
 
-fn value_wrong(command: &Command) -> Wrong {
-    format!("A flag has a value that it does not take. `spektacular {} --help` lists the flags.", command.name)
-}
-
 fn text(flag: &Flag, value: OsString) -> Result<String, Wrong> {
     value.into_string().map_err(|_| format!("--{} must be UTF-8.", flag.long))
 }
 
-fn one_of<T>(flag: &Flag, value: OsString, all: &[(&str, T)]) -> Result<T, Wrong>
-where
-    T: Copy,
-{
+/// The name and the value of a variable for an agent.
+fn variable(flag: &Flag, value: OsString) -> Result<(String, String), Wrong> {
+    let pair = text(flag, value)?;
+    let pair = pair.split_once('=').filter(|(name, _)| is_environment_name(name));
+    let (name, value) = pair.ok_or_else(|| {
+        format!(
+            "--{} must be {}, with a NAME of letters, digits and _ that does not begin with a digit.",
+            flag.long, flag.metavar
+        )
+    })?;
+    Ok((name.into(), value.into()))
+}
+
+fn one_of<T: Copy>(flag: &Flag, value: &OsStr, all: &[(&str, T)]) -> Result<T, Wrong> {
     let names: Vec<&str> = all.iter().map(|(name, _)| *name).collect();
     let found = all.iter().find(|(name, _)| value == *name).map(|(_, meaning)| *meaning);
-    found.ok_or_else(|| format!("--{} must be one of: {}.", flag.long, names.join(", ")))
+    found.ok_or_else(|| {
+        let hint = hint(&value.to_string_lossy(), names.iter().copied());
+        format!("--{} must be {}.{hint}", flag.long, either(&names))
+    })
 }
 
 fn replay(given: &[Given], values: Vec<OsString>) -> Result<Replay, Wrong> {
@@ -216,6 +255,9 @@ fn replay(given: &[Given], values: Vec<OsString>) -> Result<Replay, Wrong> {
     if has("demo") {
         return Ok(Replay { file: None, strict: has("strict"), args: values.collect() });
     }
-    let file = Some(values.next().map(PathBuf::from).ok_or("replay needs the FILE of a recording.")?);
-    Ok(Replay { file, strict: has("strict"), args: values.collect() })
+    let file = values
+        .next()
+        .map(PathBuf::from)
+        .ok_or("Missing FILE: replay plays a recording, or one of its own with --demo.")?;
+    Ok(Replay { file: Some(file), strict: has("strict"), args: values.collect() })
 }

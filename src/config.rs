@@ -17,11 +17,17 @@ use crate::agent::registry::{Agents, Layers};
 use crate::cli::Output;
 use crate::failure::{Code, Failure};
 use crate::protocol::json::string;
+use crate::protocol::origins::{self, Origins};
 use crate::protocol::request::Options;
+use crate::protocol::unknown::UnknownNames;
+use crate::protocol::variables::INTERNAL;
+use crate::protocol::words::Warning;
+use crate::suggest::nearest;
 use agents::Entry;
-use keys::{Slot, leaves, slot};
+use keys::{PREFIX, Slot, leaves, slot};
 use serde_json::value::RawValue;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 /// Where a value comes from.
@@ -65,6 +71,25 @@ pub struct Value {
     pub raw: Box<RawValue>,
     /// Who wrote it.
     pub origin: Origin,
+    /// Where it is in a file, from 1.
+    pub line: Option<usize>,
+}
+
+impl Value {
+    /// Who set a field of run.start to it. `None`: nobody did.
+    fn setter(&self) -> Option<origins::Origin> {
+        let place = self.origin.place()?;
+        Some(match (&self.origin, self.line) {
+            (Origin::Environment(_), _) => origins::Origin::Variable(place),
+            (_, Some(line)) => origins::Origin::File(at(&place, line)),
+            (_, None) => origins::Origin::File(place),
+        })
+    }
+}
+
+/// A place in a file.
+fn at(file: &str, line: usize) -> String {
+    format!("{file}, line {line}")
 }
 
 /// The most that may be wrong in one file.
@@ -87,8 +112,8 @@ pub struct Config {
 pub struct Loaded {
     /// What could be read.
     pub config: Config,
-    /// What was ignored, one sentence each without its full stop.
-    pub warnings: Vec<String>,
+    /// What was ignored.
+    pub warnings: Vec<(Warning, String)>,
     /// Why the configuration cannot be used, if it cannot.
     pub failure: Option<Failure>,
 }
@@ -115,12 +140,13 @@ pub fn load() -> Loaded {
         loaded.config.project = loaded.take(read);
     }
     if let Some(path) = &places.old {
-        loaded.warnings.push(format!(
-            "{}: this file of an older version is not read: `spektacular config --help` tells how to carry it over",
+        let text = format!(
+            "{} is a file of an older version and is not read. `spektacular help config` explains how to convert it.",
             path.display()
-        ));
+        );
+        loaded.warnings.push((Warning::UnsupportedOption, text));
     }
-    let read = environment(|name| std::env::var_os(name).map(|value| value.into_string().ok()));
+    let read = environment(std::env::vars_os());
     loaded.config.environment = loaded.take(Ok(Some(read)));
     loaded
 }
@@ -141,30 +167,55 @@ impl Loaded {
 #[derive(Default)]
 struct Read {
     layer: Layer,
-    warnings: Vec<String>,
+    warnings: Vec<(Warning, String)>,
     failure: Option<Failure>,
+}
+
+impl Read {
+    fn ignored(&mut self, text: String) {
+        self.warnings.push((Warning::UnsupportedOption, text));
+    }
+
+    /// The first failure is the one that counts.
+    fn fail(&mut self, message: String) {
+        self.failure = self.failure.take().or(Some(Failure::new(Code::InvalidConfig, message)));
+    }
+}
+
+/// Counts the lines of a text in one pass.
+struct Lines<'a> {
+    text: &'a str,
+    at: usize,
+    line: usize,
+}
+
+impl Lines<'_> {
+    /// The line of a place, from 1. Places come in their order.
+    fn of(&mut self, at: usize) -> usize {
+        self.line += self.text.get(self.at..at).unwrap_or_default().matches('\n').count();
+        self.at = at;
+        self.line
+    }
 }
 
 /// Reads a file's text, which is one JSON object.
 fn read(text: &str, origin: Origin, trusted: bool) -> Read {
     let mut read = Read::default();
     let mut untrusted: BTreeSet<String> = BTreeSet::new();
+    let file = origin.place().unwrap_or_default();
+    let mut lines = Lines { text, at: 0, line: 1 };
     for (name, raw) in all(text) {
         if read.warnings.len() == WARNINGS {
             // To go on would take long, and what protects its user could stand behind it.
-            let place = origin.place().unwrap_or_default();
-            let message = format!("{place}: too much is wrong in this file: correct what was named first.");
-            read.failure = read.failure.or(Some(Failure::new(Code::InvalidConfig, message)));
+            read.fail(format!("{file} has too many errors. Correct the first ones."));
             return read;
         }
-        let here = || {
-            let line = text[..edit::place(text, raw).start].matches('\n').count() + 1;
-            format!("{}, line {line}", origin.place().unwrap_or_default())
-        };
-        let slot = match slot(&name) {
+        let line = lines.of(edit::place(text, raw).start);
+        let slot = match slot(&name, "") {
             Ok(slot) => slot,
-            Err(why) => {
-                read.warnings.push(format!("{}: this was ignored: {why}", here()));
+            Err(_) => {
+                let place = format!(" in {}", at(&file, line));
+                read.ignored(slot(&name, &place).err().unwrap_or_default());
                 continue;
             }
         };
@@ -174,23 +225,22 @@ fn read(text: &str, origin: Origin, trusted: bool) -> Read {
         }
         match slot.check(raw) {
             Ok(()) => {
-                let value = Value { raw: raw.to_owned(), origin: origin.clone() };
+                let value = Value { raw: raw.to_owned(), origin: origin.clone(), line: Some(line) };
                 if read.layer.insert(name.clone(), value).is_some() {
-                    read.warnings.push(format!("{}: {name} stands here once more: this one counts", here()));
+                    read.ignored(format!("{name} is set twice in {file}. The one in line {line} counts."));
                 }
             }
             Err(why) if slot.care() == Care::Guards => {
-                let message = format!("{}: {why}: correct it, for it protects you.", here());
-                read.failure = read.failure.or(Some(Failure::new(Code::InvalidConfig, message)));
+                let place = at(&file, line);
+                read.fail(format!("{name} in {place}, {why}. It is not ignored because it protects you."));
             }
-            Err(why) => read.warnings.push(format!("{}: this was ignored: {why}", here())),
+            Err(why) => read.ignored(format!("{name} in {}, is ignored: it {why}.", at(&file, line))),
         }
     }
     if !untrusted.is_empty() {
         let keys = untrusted.into_iter().collect::<Vec<_>>().join(", ");
-        read.warnings.push(format!(
-            "{}: {keys}: ignored, as a project's file needs your trust for that: read it, then run `spektacular config trust`",
-            origin.place().unwrap_or_default()
+        read.ignored(format!(
+            "{file} is not trusted, so these keys in it are ignored: {keys}. Read the file, then run `spektacular config trust`."
         ));
     }
     read
@@ -206,21 +256,32 @@ fn all(text: &str) -> Vec<(String, &RawValue)> {
 }
 
 /// Reads the variables; an empty one counts as not set. Somebody set such a variable for this very process, so a value
-/// that does not fit is an error, as that of a flag is. `variable`: `Some(None)` is one that is no UTF-8.
-fn environment(variable: impl Fn(&str) -> Option<Option<String>>) -> Read {
+/// that does not fit is an error, as that of a flag is.
+fn environment(variables: impl Iterator<Item = (OsString, OsString)>) -> Read {
     let mut read = Read::default();
-    for key in KEYS {
-        let name = key.variable();
-        let Some(text) = variable(&name).filter(|text| text.as_deref() != Some("")) else { continue };
-        let value = text.ok_or_else(|| format!("{} must be UTF-8", key.name)).and_then(|text| key.typed(&text));
-        let origin = Origin::Environment(name.clone());
-        match value {
-            Ok(raw) => _ = read.layer.insert(key.name.into(), Value { raw, origin }),
-            Err(why) => {
-                let failure = Failure::new(Code::InvalidConfig, format!("The variable {name}: {why}."));
-                read.failure = read.failure.or(Some(failure));
+    let mut unknown = UnknownNames::default();
+    // Without the prefix, which would make any two names alike.
+    let known: Vec<String> = KEYS.iter().map(|key| key.variable().split_off(PREFIX.len())).collect();
+    for (name, value) in variables {
+        let name = name.to_string_lossy();
+        let ours = name.strip_prefix(PREFIX).filter(|_| !INTERNAL.contains(&&*name) && !value.is_empty());
+        let Some(rest) = ours else { continue };
+        let Some(key) = known.iter().position(|known| known == rest).map(|at| &KEYS[at]) else {
+            let known = known.iter().map(String::as_str);
+            unknown.add(&name, || nearest(rest, known).map(|near| format!("{PREFIX}{near}")));
+            continue;
+        };
+        let text = value.into_string().map_err(|_| "must be UTF-8".to_owned());
+        match text.and_then(|text| key.typed(&text)) {
+            Ok(raw) => {
+                let origin = Origin::Environment(name.into_owned());
+                read.layer.insert(key.name.into(), Value { raw, origin, line: None });
             }
+            Err(why) => read.fail(format!("{name} {why}.")),
         }
+    }
+    if let Some(text) = unknown.warning("variable", " of the environment") {
+        read.warnings.push((Warning::UnknownField, text));
     }
     read
 }
@@ -231,7 +292,7 @@ impl Config {
         let set = [&self.environment, &self.project, &self.user].into_iter().find_map(|layer| layer.get(name));
         let built_in = || {
             let text = KEYS.iter().find(|key| key.name == name)?.built_in?;
-            Some(Value { raw: serde_json::from_str(text).ok()?, origin: Origin::BuiltIn })
+            Some(Value { raw: serde_json::from_str(text).ok()?, origin: Origin::BuiltIn, line: None })
         };
         set.cloned().or_else(built_in)
     }
@@ -266,7 +327,18 @@ impl Config {
     /// What holds where a run.start does not say, and what is wrong with the agents.
     pub fn layers(&self) -> (Layers, Vec<String>) {
         let (agents, wrong) = self.agents();
-        (Layers { agents, above: self.above(), below: self.below() }, wrong)
+        (Layers { agents, above: self.above(), below: self.below(), origins: self.origins() }, wrong)
+    }
+
+    /// Who set each field of run.start.
+    fn origins(&self) -> Origins {
+        let mut origins = Origins::default();
+        for key in KEYS.iter().filter(|key| key.is_field()) {
+            if let Some(setter) = self.find(key.name).and_then(|value| value.setter()) {
+                origins.put(key.name, setter);
+            }
+        }
+        origins
     }
 
     /// The folder of the debug log, if one is wanted. A relative one is below the project's folder.
@@ -275,11 +347,11 @@ impl Config {
         self.find("debug.log_dir").and_then(|value| string(&value.raw)).map(|dir| self.folder.join(dir))
     }
 
-    /// The agents, and what is wrong with them, one sentence each without its full stop.
+    /// The agents, and what is wrong with them, one sentence each.
     pub fn agents(&self) -> (Agents, Vec<String>) {
         let mut entries: BTreeMap<String, Entry> = BTreeMap::new();
         for name in self.agent_fields() {
-            if let (Ok(Slot::Agent(agent, field)), Some(value)) = (slot(&name), self.find(&name)) {
+            if let (Ok(Slot::Agent(agent, field)), Some(value)) = (slot(&name, ""), self.find(&name)) {
                 // It was checked when it was read.
                 let _ = entries.entry(agent.to_owned()).or_default().set(field, &value.raw);
             }
@@ -321,8 +393,8 @@ impl Places {
     /// There is no place for it.
     pub fn file(&self, which: Which) -> Result<&Path, Failure> {
         let (path, why) = match which {
-            Which::User => (&self.user, "There is no home for the user's file: set HOME or XDG_CONFIG_HOME."),
-            Which::Project => (&self.project, "The current directory is gone: change to one that is there."),
+            Which::User => (&self.user, "The user's file has no place: set HOME or XDG_CONFIG_HOME."),
+            Which::Project => (&self.project, "The current directory no longer exists: change to another one."),
         };
         path.as_deref().ok_or_else(|| Failure::new(Code::InvalidConfig, why))
     }
@@ -334,9 +406,12 @@ impl Places {
     /// The file cannot be read or written, or something on the way to the key is no object.
     pub fn set(&self, which: Which, name: &str, value: &RawValue) -> Result<(), Failure> {
         let path: Vec<&str> = name.split('.').collect();
+        let file = self.file(which)?.display();
         self.change(which, |old| {
             edit::set(old, &path, value.get()).ok_or_else(|| {
-                Failure::new(Code::InvalidConfig, "What holds the key is no object in the file: unset that first.")
+                let message =
+                    format!("{name} cannot be set: a part of it is not an object in {file}. Unset that first.");
+                Failure::new(Code::InvalidConfig, message)
             })
         })
     }
@@ -380,9 +455,8 @@ impl Places {
         self.file(Which::User)?;
         let path = self.file(Which::Project)?;
         files::not_linked(path)?;
-        let text = files::read(path)?.ok_or_else(|| {
-            Failure::new(Code::InvalidConfig, "The project has no configuration file: there is nothing to trust.")
-        })?;
+        let text = files::read(path)?
+            .ok_or_else(|| Failure::new(Code::InvalidConfig, "The project has no configuration file to trust."))?;
         if let Some(store) = &self.trusted {
             trust::trust(store, path, &text)?;
         }
@@ -393,6 +467,6 @@ impl Places {
 /// The keys in the text of a project's file that count only if it is trusted.
 fn needs_trust(text: &str) -> Vec<String> {
     let all = all(text);
-    let slots = all.iter().filter_map(|(name, _)| slot(name).ok()).filter(|slot| slot.care() != Care::Free);
+    let slots = all.iter().filter_map(|(name, _)| slot(name, "").ok()).filter(|slot| slot.care() != Care::Free);
     slots.map(|slot| slot.outermost().to_owned()).collect::<BTreeSet<_>>().into_iter().collect()
 }

@@ -6,7 +6,6 @@ pub mod man;
 mod page;
 mod table;
 
-pub use crate::suggest::did_you_mean;
 pub use page::overview;
 pub use table::COMMANDS;
 

@@ -29,7 +29,7 @@
 //! | [`failure`] | every failure code with its exit code |
 //! | [`redact`] | what must not be seen, and how it is found, also over pieces |
 //! | [`recording`] | the format of recorded dialogues |
-//! | [`suggest`] | what somebody probably meant to type |
+//! | [`suggest`] | names in messages: which may be shown, and which one was meant |
 //! | [`clean`] | agent text without escape sequences |
 //!
 //! Dependencies point one way: `main → cmd → {config, terminal → session → run} → {agent, protocol}`. `protocol` knows no
@@ -44,7 +44,7 @@
 //! - One thread owns all state. The others move bytes. There is no Mutex and no callback.
 //! - `run` and the drivers have no clock, no I/O and no randomness, so a recording replays to the same bytes.
 //! - Nothing is read without a limit, and nothing waits for an orchestrator that does not read, but the agent.
-//! - No text of an error holds a value that somebody typed.
+//! - No text of an error holds a value that somebody typed. A name it may hold, if that is short and plain.
 //!
 //! # What is absent on purpose
 //!

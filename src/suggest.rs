@@ -1,26 +1,84 @@
-//! What somebody probably meant to type.
+//! Names in messages: which of the names that somebody typed may be shown, and which one they probably meant.
 
-/// What is longer, in bytes, was meant to be none of our names. Comparing it would take as long as it is.
+use std::fmt;
+
+/// The longest name that is shown or compared, in bytes. All of ours are shorter.
 const LONGEST: usize = 64;
 
-/// The name among `names` that `typed` was probably meant to be: at most a third of it differs.
-pub fn did_you_mean<'a>(typed: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+/// A name that somebody typed, in a form that may be shown: 1 to 64 ASCII letters, digits, `-`, `_` and `.`. Anything
+/// else could be a value in the wrong place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Name<'a>(&'a str);
+
+impl<'a> Name<'a> {
+    /// The name, if it may be shown.
+    pub fn new(text: &'a str) -> Option<Name<'a>> {
+        let fits = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.');
+        ((1..=LONGEST).contains(&text.len()) && text.bytes().all(fits)).then_some(Name(text))
+    }
+
+    /// The same for the name of a field or a variable, which has neither `-` nor `.`.
+    pub fn of_field(text: &'a str) -> Option<Name<'a>> {
+        Name::new(text).filter(|_| !text.contains(['-', '.']))
+    }
+}
+
+impl fmt::Display for Name<'_> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(self.0)
+    }
+}
+
+/// A name that somebody typed and that we do not know.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Unknown<'a> {
+    /// Its kind: `flag`, `key`.
+    pub what: &'a str,
+    /// The dashes before it and before the names that are known.
+    pub dashes: &'a str,
+    /// The name, without its dashes.
+    pub typed: &'a str,
+    /// Where it was read, with a blank before it: ` in FILE, line 3`.
+    pub place: &'a str,
+}
+
+impl Unknown<'_> {
+    /// The message: the name, and the one of `known` that was meant. `otherwise` is the sentence where none is near.
+    pub fn message<'k>(&self, known: impl Iterator<Item = &'k str>, otherwise: &str) -> String {
+        let Unknown { what, dashes, typed, place } = self;
+        let shown = Name::new(typed).map(|name| format!(" {dashes}{name}")).unwrap_or_default();
+        let meant = nearest(typed, known).map(|name| format!("Did you mean {dashes}{name}?"));
+        format!("Unknown {what}{shown}{place}. {}", meant.as_deref().unwrap_or(otherwise)).trim_end().to_owned()
+    }
+}
+
+/// A sentence with a blank before it that names the one of `known` that was meant. Empty where none is near.
+pub fn hint<'a>(typed: &str, known: impl Iterator<Item = &'a str>) -> String {
+    nearest(typed, known).map(|name| format!(" Did you mean {name}?")).unwrap_or_default()
+}
+
+/// The name among `known` that `typed` was probably meant to be: at most a third of it differs.
+pub fn nearest<'a>(typed: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     if typed.len() > LONGEST {
         return None;
     }
-    names
+    known
         .map(|name| (distance(typed, name), name))
         .filter(|(distance, name)| *distance <= name.len().max(3) / 3)
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, name)| name)
 }
 
-/// The same as a sentence with a blank before it; nothing where nothing is near.
-pub fn hint<'a>(typed: &str, names: impl Iterator<Item = &'a str>) -> String {
-    did_you_mean(typed, names).map(|name| format!(" Did you mean {name}?")).unwrap_or_default()
+/// `a, b or c`.
+pub fn either(words: &[&str]) -> String {
+    match words {
+        [] => String::new(),
+        [one] => (*one).to_owned(),
+        [most @ .., last] => format!("{} or {last}", most.join(", ")),
+    }
 }
 
-/// How many characters must be put in, taken out, changed, or (as one) swapped with their neighbour.
+/// How many characters must be inserted, removed, changed, or (as one) swapped with their neighbour.
 fn distance(a: &str, b: &str) -> usize {
     let sorted = |text: &str| {
         let mut letters: Vec<char> = text.chars().collect();
@@ -30,7 +88,7 @@ fn distance(a: &str, b: &str) -> usize {
     if a != b && sorted(a) == sorted(b) { 1 } else { edits(a, b) }
 }
 
-/// How many characters must be put in, taken out or changed.
+/// How many characters must be inserted, removed or changed.
 fn edits(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();
@@ -44,4 +102,41 @@ fn edits(a: &str, b: &str) -> usize {
         }
     }
     row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Name, Unknown, either};
+
+    #[test]
+    fn only_a_plain_short_name_is_shown() {
+        for good in ["a", "timeot_s", "agents.x.comand", "--flag", &"x".repeat(64)] {
+            assert_eq!(Name::new(good).map(|name| name.to_string()).as_deref(), Some(good));
+        }
+        for bad in ["", "a b", "ä", "a/b", "a=b", "a\n", "\u{202e}a", &"x".repeat(65)] {
+            assert_eq!(Name::new(bad), None, "{bad:?}");
+        }
+        assert!(Name::of_field("timeout_s").is_some() && Name::of_field("A1_").is_some());
+        assert!(Name::of_field("a-b").is_none() && Name::of_field("a.b").is_none());
+    }
+
+    #[test]
+    fn a_message_names_what_may_be_shown_and_what_was_meant() {
+        let unknown = |typed| Unknown { what: "flag", dashes: "--", typed, ..Unknown::default() };
+        let known = || ["agent", "model"].into_iter();
+        assert_eq!(unknown("agnt").message(known(), "See help."), "Unknown flag --agnt. Did you mean --agent?");
+        assert_eq!(unknown("zzz").message(known(), "See help."), "Unknown flag --zzz. See help.");
+        assert_eq!(unknown("a gent").message(known(), "See help."), "Unknown flag. Did you mean --agent?");
+        assert_eq!(unknown(&"agent".repeat(99)).message(known(), ""), "Unknown flag.");
+        let placed = Unknown { what: "key", typed: "modle", place: " in f.json, line 3", ..Unknown::default() };
+        assert_eq!(placed.message(known(), ""), "Unknown key modle in f.json, line 3. Did you mean model?");
+    }
+
+    #[test]
+    fn words_are_joined_as_a_choice() {
+        assert_eq!(
+            (either(&["a"]), either(&["a", "b"]), either(&["a", "b", "c"])),
+            ("a".into(), "a or b".into(), "a, b or c".into())
+        );
+    }
 }

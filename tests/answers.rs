@@ -10,7 +10,7 @@ use spektacular::failure::{Code, Failure};
 use spektacular::protocol::frame::Stamper;
 use spektacular::protocol::outbound::{AgentExit, Body, Capabilities};
 use spektacular::protocol::question::{Answer, Ask, Choice, Choices, Kind, PathFact, Subject, Validation, check};
-use spektacular::protocol::request::{Options, Settings};
+use spektacular::protocol::request::{Options, Payload, Settings};
 use spektacular::protocol::scope::Scope;
 use spektacular::protocol::words::{Category, PathType, Purpose};
 use spektacular::redact::Redactor;
@@ -191,7 +191,7 @@ struct Case {
 impl Case {
     fn new(asks: Vec<Ask>, settings: &Value) -> Case {
         let (heard_in, heard) = channel();
-        let (options, wrong) = Options::parse(Some(&raw(settings)));
+        let Payload { options, wrong, .. } = Options::parse(Some(&raw(settings)));
         assert_eq!(wrong, None);
         let settings = options.resolve("go".into(), "asker".into(), "/w".into());
         let driver = Box::new(Asker { asks, heard: heard_in });

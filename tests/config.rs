@@ -172,7 +172,11 @@ fn what_is_set_is_there_and_what_is_unset_is_gone() {
     assert_eq!(config(&case, &["get", "agents.mine.command"]).code, 1);
     ok(&case, &["unset", "timeout_s"]);
     let again = config(&case, &["unset", "timeout_s"]);
-    assert_eq!((again.code, again.err.as_str()), (1, "spektacular: config: The file does not set that key\n"));
+    let not_set = format!(
+        "spektacular: config: timeout_s is not set in {}.\n",
+        case.work().join(".spektacular/config.json").display()
+    );
+    assert_eq!((again.code, again.err.as_str()), (1, not_set.as_str()));
     assert_eq!(config(&case, &["get", "timeout_s"]).code, 1);
     assert_eq!(config(&case, &["get", "prompt"]).code, 2);
     let text = read(&case, PROJECT);
@@ -222,18 +226,18 @@ fn a_new_project_file_is_at_the_root_of_the_work_tree() {
 #[test]
 fn a_broken_file_is_an_error_with_its_place_and_stays_as_it_is() {
     for (text, place) in [
-        ("{\n  \"model\": \"m\",\n}", "line 3, column 1: this is no JSON"),
-        ("{\"model\": \"private-name", "line 1, column 23: the file ends in the middle"),
-        ("{\n \"a\": tru }", "line 2, column 10: this is no JSON"),
-        ("[1]", "line 1: a configuration is one JSON object"),
-        ("{\"a\": \"\\ud800\"}", "line 1, column 14: this is no JSON"),
+        ("{\n  \"model\": \"m\",\n}", ", line 3, column 1: invalid JSON."),
+        ("{\"model\": \"private-name", ", line 1, column 23: unexpected end of the JSON."),
+        ("{\n \"a\": tru }", ", line 2, column 10: invalid JSON."),
+        ("[1]", " must hold one JSON object, in { and }."),
+        ("{\"a\": \"\\ud800\"}", ", line 1, column 14: invalid JSON."),
     ] {
         let case = Case::new().file(PROJECT, text);
         for args in [&["list"][..], &["set", "model", "n"], &["unset", "model"], &["trust"]] {
             let done = config(&case, args);
             assert_eq!(done.code, 2, "{args:?}");
-            let start = format!("spektacular: invalid_config: {}/.spektacular/config.json: ", case.work().display());
-            assert!(done.err.starts_with(&start) && done.err.contains(place), "{text}: {}", done.err);
+            let start = format!("spektacular: invalid_config: {}/.spektacular/config.json", case.work().display());
+            assert!(done.err == format!("{start}{place}\n"), "{text}: {}", done.err);
             assert!(!done.err.contains("private-name"), "{}", done.err);
         }
         assert_eq!(read(&case, PROJECT), text);
@@ -246,11 +250,11 @@ fn a_broken_file_is_an_error_with_its_place_and_stays_as_it_is() {
 #[test]
 fn what_is_no_file_is_an_error_and_is_not_waited_for() {
     let case = Case::new().file("work/.spektacular/config.json/x", "");
-    assert!(config(&case, &["list"]).err.contains("this is no file of at most 4 MiB"));
+    assert!(config(&case, &["list"]).err.contains("must be a file of at most 4 MiB"));
     let case = Case::new().file("work/.spektacular/x", "");
     let pipe = case.path(PROJECT);
     assert!(std::process::Command::new("/usr/bin/mkfifo").arg(&pipe).status().unwrap().success());
-    assert!(config(&case, &["set", "model", "m"]).err.contains("this is no file of at most 4 MiB"));
+    assert!(config(&case, &["set", "model", "m"]).err.contains("must be a file of at most 4 MiB"));
 }
 
 #[test]
@@ -278,12 +282,12 @@ fn a_projects_file_that_is_a_link_is_neither_trusted_nor_written_to() {
     std::os::unix::fs::symlink(case.path("other/.spektacular"), case.path("work/.spektacular")).unwrap();
     assert_eq!(config(&case, &["get", "permissions"]).out, "ask\n", "trusted there is not trusted here");
     for args in [&["trust"][..], &["set", "permissions", "allow"]] {
-        assert!(config(&case, args).err.contains("this is a link"), "{args:?}");
+        assert!(config(&case, args).err.contains("is a link"), "{args:?}");
     }
     fs::remove_file(case.path("work/.spektacular")).unwrap();
     fs::create_dir(case.path("work/.spektacular")).unwrap();
     std::os::unix::fs::symlink(case.path(USER), case.path(PROJECT)).unwrap();
-    assert!(config(&case, &["set", "permissions", "allow"]).err.contains("this is a link"));
+    assert!(config(&case, &["set", "permissions", "allow"]).err.contains("is a link"));
     assert_eq!(read(&case, USER), "{}", "the user's file is for --global");
 }
 
@@ -293,7 +297,7 @@ fn a_file_of_many_faults_is_read_in_time_and_told_of_in_short() {
     let case = Case::new().file(USER, &format!("{{\n{}\n}}", keys.join(",\n")));
     let done = config(&case, &["get", "output"]);
     assert_eq!((done.code, done.err.lines().count()), (2, 21), "{}", done.err);
-    assert!(done.err.ends_with("too much is wrong in this file: correct what was named first.\n"), "{}", done.err);
+    assert!(done.err.ends_with("has too many errors. Correct the first ones.\n"), "{}", done.err);
 }
 
 #[test]
@@ -315,22 +319,23 @@ fn a_folder_that_may_not_be_written_is_named() {
     let case = Case::new().file("home/.config/spektacular", "");
     let done = config(&case, &["set", "--global", "model", "m"]);
     assert_eq!(done.code, 2);
-    assert!(done.err.contains("the file cannot be written"), "{}", done.err);
+    assert!(done.err.contains("config.json cannot be written: check"), "{}", done.err);
 }
 
 #[test]
 fn wrong_keys_and_values_are_refused_with_a_suggestion() {
     let case = Case::new();
     for (key, value, why) in [
-        ("modle", "private", "There is no such key. Did you mean model?"),
+        ("modle", "private", "Unknown key modle. Did you mean model?"),
+        ("modle of mine", "private", "Unknown key. `spektacular help config` lists the keys."),
         ("debug.enable", "true", "Did you mean debug.enabled?"),
-        ("agents.mine.comand", "private", "An agent has no such field. Did you mean command?"),
-        ("agents.My.command", "private", "An agent's name must be"),
+        ("agents.mine.comand", "private", "Unknown field comand of agents.mine. Did you mean command?"),
+        ("agents.My.command", "private", "The name of an agent must have"),
         ("agents.mine", "{\"driver\":\"private\"}", "agents.mine.driver must be one of"),
         ("timeout_s", "private", "timeout_s must be a number of seconds above 0."),
-        ("output", "private", "output must be one of \"cli\", \"json\"."),
-        ("metadata", "{}", "metadata is no key: it belongs to one run."),
-        ("env.A", "private", "env is set as a whole, as JSON."),
+        ("output", "private", "output must be \"cli\" or \"json\"."),
+        ("metadata", "{}", "metadata is not a key: it belongs to one run."),
+        ("env.A", "private", "env has no keys of its own: set it as a whole, as JSON."),
     ] {
         let done = config(&case, &["set", key, value]);
         assert_eq!(done.code, 2, "{key}");
@@ -339,15 +344,76 @@ fn wrong_keys_and_values_are_refused_with_a_suggestion() {
     }
     assert!(!case.path(PROJECT).exists());
     for (args, why) in [
-        (&["lst"][..], "Did you mean list?"),
-        (&[], "config get, set, unset, list, path, trust."),
-        (&["set", "model"], "The words do not fit"),
-        (&["list", "--global"], "--global is for set, unset and path."),
+        (&["lst"][..], "Unknown action lst. Did you mean list?"),
+        (&[], "Missing action: get, set, unset, list, path or trust."),
+        (&["set", "model"], "config set takes a KEY and one VALUE"),
+        (&["set", "model", "a", "b"], "config set takes a KEY and one VALUE"),
+        (&["get"], "config get takes one KEY"),
+        (&["list", "x"], "config list takes no words."),
+        (&["list", "--global"], "--global is for config set, unset and path."),
     ] {
         let done = config(&case, args);
         assert_eq!(done.code, 2);
         assert!(done.err.contains(why), "{args:?}: {}", done.err);
     }
+}
+
+#[test]
+fn set_takes_what_the_flag_takes() {
+    let servers = r#"{"mcpServers":{"a":{"command":"x","env":{"K":"v"}}}}"#;
+    let case =
+        Case::new().file("work/servers.json", &format!("\u{feff}{servers}\n")).file("work/schema.json", "{\n}\n");
+    let case = case.file("work/broken.json", "{\n \"private\" }").file("work/list.json", "[\"private\"]");
+    let list = r#"[{"name":"a","command":"x","env":{"K":"v"}}]"#;
+    for (key, text, shown) in [
+        ("permissions", "read=allow,*=deny", r#"{"read":"allow","*":"deny"}"#),
+        ("mcp_servers", servers, list),
+        ("mcp_servers", list, list),
+        ("mcp_servers", "@servers.json", list),
+        ("output_schema", "@schema.json", "{}"),
+        ("model", "@schema.json", "@schema.json"),
+    ] {
+        ok(&case, &["set", key, text]);
+        assert_eq!(ok(&case, &["get", key]), format!("{shown}\n"), "{key} {text}");
+    }
+    for (key, text, why) in [
+        ("permissions", "read=allow,private", "permissions must be ask, allow or deny, or pairs such as"),
+        ("permissions", "read=allow,read=deny", "permissions names a key twice."),
+        ("output_schema", "@nothing", "output_schema: no such file."),
+        ("output_schema", "@broken.json", "output_schema: invalid JSON in the file, line 2, column 12."),
+        ("output_schema", "@list.json", "output_schema must be an object."),
+        ("mcp_servers", "@list.json", "mcp_servers must be a list of {name, command, args, env}, or"),
+    ] {
+        let done = config(&case, &["set", key, text]);
+        assert_eq!(done.code, 2);
+        assert!(done.err.starts_with(&format!("spektacular: usage: {why}")), "{key} {text}: {}", done.err);
+        assert!(!done.err.contains("private"), "{}", done.err);
+    }
+}
+
+#[test]
+fn set_refuses_an_agent_that_no_run_could_find() {
+    let case = Case::new();
+    let done = config(&case, &["set", "agent", "claud"]);
+    assert_eq!((done.code, done.err.as_str()), (2, "spektacular: usage: Unknown agent claud. Did you mean claude?\n"));
+    let done = config(&case, &["set", "agent", "private thing"]);
+    assert!(
+        done.err.contains("Unknown agent. The agents are: auggie, ") && !done.err.contains("private"),
+        "{}",
+        done.err
+    );
+    assert!(!case.path(PROJECT).exists());
+    ok(&case, &["set", "agent", "claude-code"]);
+    ok(&case, &["set", "--global", "agents.mine", r#"{"driver":"acp","command":"x"}"#]);
+    ok(&case, &["set", "agent", "mine"]);
+    // One of a file that is not trusted is no agent yet, and the warning says why.
+    let theirs = r#"{"agents":{"theirs":{"driver":"acp","command":"x"}}}"#;
+    let done = config(&Case::new().file(PROJECT, theirs), &["set", "agent", "theirs"]);
+    assert_eq!(done.code, 2);
+    assert!(done.err.contains("is not trusted") && done.err.contains("Unknown agent theirs."), "{}", done.err);
+    // A file that cannot be read is the first thing to correct.
+    let done = config(&Case::new().file(USER, "{"), &["set", "agent", "theirs"]);
+    assert!(done.err.starts_with("spektacular: invalid_config: "), "{}", done.err);
 }
 
 #[test]
@@ -358,18 +424,19 @@ fn what_cannot_be_used_in_a_file_is_ignored_with_its_line() {
     let done = config(&case, &["get", "model"]);
     assert_eq!((done.code, done.out.as_str()), (0, "b\n"));
     let wanted = [
-        "line 2: this was ignored: There is no such key. Did you mean model?",
-        "line 3: this was ignored: debug.enabled must be true or false",
-        "line 4: this was ignored: An agent has no such field. Did you mean command?",
-        "line 5: this was ignored: There is no such key.",
-        "line 6: this was ignored: timeout_s must be a number of seconds above 0",
-        "line 7: this was ignored: agents must be an object",
-        "line 9: model stands here once more: this one counts",
+        "Unknown key modle in FILE, line 2. Did you mean model?",
+        "debug.enabled in FILE, line 3, is ignored: it must be true or false.",
+        "Unknown field comand of agents.x in FILE, line 4. Did you mean command?",
+        "A key in FILE, line 5, is empty or has a dot: nest objects",
+        "timeout_s in FILE, line 6, is ignored: it must be a number of seconds above 0.",
+        "agents in FILE, line 7, must be an object.",
+        "model is set twice in FILE. The one in line 9 counts.",
     ];
     let lines: Vec<&str> = done.err.lines().collect();
     assert_eq!(lines.len(), wanted.len(), "{}", done.err);
     for (line, wanted) in lines.iter().zip(wanted) {
-        assert!(line.starts_with("spektacular: warning: ") && line.contains(wanted), "{line}");
+        let wanted = wanted.replace("FILE", case.path(USER).to_str().unwrap());
+        assert!(line.starts_with(&format!("spektacular: warning: {wanted}")), "{line}");
     }
 }
 
@@ -395,10 +462,10 @@ fn a_projects_file_needs_trust_for_what_could_do_harm() {
     let case = Case::new().file(PROJECT, &text);
     let free = |key: &str| KEYS.iter().any(|k| k.name == key && k.care == spektacular::config::Care::Free);
     let done = config(&case, &["list", "--output", "json"]);
-    assert!(done.err.contains("read it, then run `spektacular config trust`"), "{}", done.err);
+    assert!(done.err.contains("Read the file, then run `spektacular config trust`."), "{}", done.err);
     for name in ["agents", "debug", "env", "permissions", "mcp_servers", "secrets", "agent_args", "cwd", "raw_prompt"] {
         assert!(
-            done.err.contains(&format!("{name},")) || done.err.contains(&format!("{name}:")),
+            done.err.contains(&format!(" {name},")) || done.err.contains(&format!(" {name}.")),
             "{name}: {}",
             done.err
         );
@@ -438,7 +505,7 @@ fn a_file_of_ones_own_making_is_trusted() {
     assert_eq!(ok(&case, &["get", "permissions"]), "deny\n");
     let nothing = config(&Case::new(), &["trust"]);
     assert_eq!(nothing.code, 2);
-    assert!(nothing.err.contains("there is nothing to trust"), "{}", nothing.err);
+    assert!(nothing.err.contains("no configuration file to trust"), "{}", nothing.err);
 }
 
 #[test]
@@ -456,7 +523,7 @@ fn the_file_of_the_older_version_is_noticed() {
     let case = Case::new().file("work/.spektacular/config.yaml", "agent:\n  command: claude\n");
     let done = config(&case, &["list"]);
     assert_eq!(done.code, 0);
-    assert!(done.err.contains("config.yaml: this file of an older version is not read"), "{}", done.err);
+    assert!(done.err.contains("config.yaml is a file of an older version and is not read."), "{}", done.err);
     assert!(help::command("config").unwrap().more.contains("agent.dangerously_skip_permissions is permissions allow"));
     ok_despite(&case, &["set", "model", "m"]);
     assert_eq!(config(&case, &["list"]).err, "");

@@ -144,7 +144,7 @@ fn a_broken_file_ends_the_run_with_a_frame() {
     let case = Case::with(Script::hello()).file(PROJECT, "{\"model\": \"private\"\n,}");
     let outcome = run(case, json!({}));
     let message = outcome.failed("invalid_config")["message"].as_str().unwrap().to_owned();
-    assert!(message.contains("line 2, column 2: this is no JSON"), "{message}");
+    assert!(message.contains(", line 2, column 2: invalid JSON."), "{message}");
     assert_eq!(outcome.exit_code, Some(2));
     outcome.never_shows("private");
     assert!(!outcome.log().ran());
@@ -159,13 +159,104 @@ fn a_broken_file_ends_the_run_with_a_frame() {
 }
 
 #[test]
+fn a_variable_takes_what_the_flag_takes() {
+    let case = hello(&[]).env("SPEKTACULAR_PERMISSIONS", "read=allow, edit=ask,*=deny");
+    let case = case.env("SPEKTACULAR_MCP_SERVERS", r#"{"mcpServers":{"a":{"command":"/bin/true"}}}"#);
+    let outcome = run(case, json!({}));
+    outcome.completed();
+    let permissions = &outcome.frames[0]["payload"]["config"]["permissions"];
+    assert_eq!(*permissions, json!({"read": "allow", "edit": "ask", "*": "deny"}));
+    assert!(outcome.log().argv().join(" ").contains("/bin/true"));
+    let outcome = run(hello(&[]).env("SPEKTACULAR_PERMISSIONS", "read=allow,private"), json!({}));
+    let message = outcome.failed("invalid_config")["message"].as_str().unwrap().to_owned();
+    assert!(message.starts_with("SPEKTACULAR_PERMISSIONS must be ask, allow or deny, or pairs such as"), "{message}");
+    outcome.never_shows("private");
+}
+
+#[test]
 fn a_variable_that_does_not_fit_is_an_error() {
     let case = hello(&[]).env("SPEKTACULAR_TIMEOUT_S", "private").env("SPEKTACULAR_OUTPUT", "json");
     let frame = case.other("work", &["adhoc", "Go"]).output().unwrap().stdout;
     assert!(String::from_utf8(frame).unwrap().contains("invalid_config"), "the other variables still count");
     let outcome = run(case, json!({}));
     let message = outcome.failed("invalid_config")["message"].clone();
-    assert_eq!(message, "The variable SPEKTACULAR_TIMEOUT_S: timeout_s must be a number of seconds above 0.");
+    assert_eq!(message, "SPEKTACULAR_TIMEOUT_S must be a number of seconds above 0.");
+}
+
+#[test]
+fn an_unknown_variable_is_a_warning_and_our_own_ones_are_not() {
+    let secret = "zq-bad-7731";
+    let case =
+        hello(&[]).env("SPEKTACULAR_MODLE", secret).env("SPEKTACULAR_ZZZ", secret).env("SPEKTACULAR_A-B", secret);
+    // What a run sets for the processes below it, and a variable that counts as not set.
+    let case = case.env("SPEKTACULAR_RUN", "outer").env("SPEKTACULAR_ASK", "n:/x").env("SPEKTACULAR_NOTHING", "");
+    let case = case.env("SPEKTACULAR_GUARD", "n").env("SPEKTACULAR_GUARD_FOLDER", "/x").env("SPEKTACULAR_MODEL", "m");
+    let outcome = run(case, json!({}));
+    outcome.completed();
+    let said: Vec<&str> = outcome.warnings("unknown_field").into_iter().map(|frame| frame.text("text")).collect();
+    let wanted = "Ignored 3 unknown variables of the environment: SPEKTACULAR_MODLE (did you mean SPEKTACULAR_MODEL?), \
+                  SPEKTACULAR_ZZZ, and 1 more";
+    assert_eq!(said, [wanted]);
+    assert!(outcome.progress("warning").len() == 1 && outcome.stderr.is_empty());
+    outcome.never_shows(secret);
+    let list = outcome.case().other("work", &["agents", "list"]).output().unwrap();
+    assert_eq!(String::from_utf8(list.stderr).unwrap(), format!("spektacular: warning: {wanted}\n"));
+}
+
+#[test]
+fn what_is_wrong_is_named_with_its_source() {
+    let failed = |case: Case, payload: Value| {
+        let outcome = run(case, payload);
+        assert_eq!(outcome.exit_code, Some(2));
+        outcome.never_shows("private");
+        outcome.failed("invalid_request")["message"].as_str().unwrap().to_owned()
+    };
+    let file = |key: &str| hello(&[]).file(USER, &format!("{{\n\"model\": \"m\",\n\"{key}\": \"claud\"\n}}"));
+    let agent = |from: &str| format!("Unknown agent claud (from {from}). Did you mean claude?");
+    assert_eq!(failed(hello(&[]).env("SPEKTACULAR_AGENT", "claud"), json!({})), agent("SPEKTACULAR_AGENT"));
+    let case = file("agent");
+    let place = format!("{}, line 3", case.path(USER).display());
+    assert_eq!(failed(case, json!({})), agent(&place));
+    let case = file("agent").env("SPEKTACULAR_AGENT", "private").args(&["--agent", "claud"]);
+    assert_eq!(failed(case, json!({})), agent("--agent"));
+    let export = file("agent").other("work", &["export", "s1"]).output().unwrap();
+    let said = String::from_utf8(export.stderr).unwrap();
+    assert!(
+        said.starts_with("spektacular: usage: Unknown agent claud (from /") && said.contains(", line 3)."),
+        "{said}"
+    );
+    let message = failed(hello(&[]).args(&["--agent", "private thing"]), json!({}));
+    assert!(message.starts_with("Unknown agent (from --agent). The agents are: auggie, "), "{message}");
+    // A message's own value is not shown, whatever a flag says.
+    let message = failed(hello(&[]).args(&["--agent", "claud"]), json!({"agent": "private"}));
+    assert!(message.starts_with("run.start: `agent` must be one of: auggie, "), "{message}");
+
+    let folder = "must be the path of an existing directory.";
+    assert_eq!(failed(hello(&[]).args(&["-C", "private"]), json!({})), format!("--cwd {folder}"));
+    assert_eq!(failed(hello(&[]).env("SPEKTACULAR_CWD", "private"), json!({})), format!("SPEKTACULAR_CWD {folder}"));
+    let case = file("cwd");
+    let place = format!("cwd in {}, line 3,", case.path(USER).display());
+    assert_eq!(failed(case, json!({})), format!("{place} {folder}"));
+    let message = failed(hello(&[]).args(&["-C", "private"]), json!({"cwd": "private"}));
+    assert_eq!(message, format!("run.start: `cwd` {folder}"));
+}
+
+#[test]
+fn a_secret_in_the_place_of_a_name_is_hidden() {
+    let token = format!("ghp_{}", "Ab1".repeat(12));
+    let case = hello(&[]);
+    for args in [
+        &["adhoc", "--agent", &token, "hi"][..],
+        &["agents", "check", &token],
+        &["config", "get", &token],
+        &[token.as_str()],
+        &["adhoc", "--output", "json", "--agent", &token, "--prompt", "hi"],
+    ] {
+        let done = case.other("work", args).output().unwrap();
+        let said = [done.stdout, done.stderr].concat();
+        let said = String::from_utf8(said).unwrap();
+        assert!(said.contains("Unknown") && said.contains("[redacted]") && !said.contains(&token), "{said}");
+    }
 }
 
 #[test]
@@ -176,13 +267,15 @@ fn what_is_ignored_is_a_warning_and_the_run_goes_on_unless_it_protects() {
     let said = warnings(&outcome);
     assert_eq!(said.len(), 2, "{said:?}");
     assert!(
-        said.iter().any(|text| text.contains("line 1: this was ignored: There is no such key. Did you mean model?"))
+        said.iter()
+            .any(|text| text.starts_with("Unknown key modle in /") && text.ends_with(", line 1. Did you mean model?"))
     );
     assert_eq!(outcome.frames[0]["payload"]["config"]["model"], "m");
     for key in ["permissions", "env_allow", "secrets", "allowed_tools", "disallowed_tools"] {
         let outcome = run(hello(&[(USER, json!({key: 1}))]), json!({}));
         let message = outcome.failed("invalid_config")["message"].as_str().unwrap().to_owned();
-        assert!(message.contains(&format!("{key} must be")) && message.contains("it protects you"), "{message}");
+        assert!(message.starts_with(&format!("{key} in /")) && message.contains(", line 1, must be "), "{message}");
+        assert!(message.ends_with("It is not ignored because it protects you."), "{message}");
     }
 }
 
@@ -200,7 +293,11 @@ fn a_cloned_project_gets_nothing_dangerous_unasked() {
     assert_eq!(outcome.log().env("ADDED"), None);
     let said = warnings(&outcome);
     assert_eq!(said.len(), 1, "{said:?}");
-    assert!(said[0].contains("agent, agent_args, agents, debug, env, max_cost_usd, permissions: ignored"), "{said:?}");
+    assert!(
+        said[0]
+            .contains("are ignored: agent, agent_args, agents, debug, env, max_cost_usd, permissions. Read the file"),
+        "{said:?}"
+    );
     assert!(!outcome.case().path("work/.spektacular/debug").exists());
 }
 
@@ -253,7 +350,7 @@ fn an_agent_that_is_not_whole_is_told_of_and_cannot_be_named() {
     let case = || hello(&[(USER, json!({"agents": {"half": {"driver": "acp"}}}))]);
     let outcome = run(case(), json!({}));
     outcome.completed();
-    assert_eq!(warnings(&outcome), ["The agent half was ignored: set agents.half.driver and agents.half.command"]);
+    assert_eq!(warnings(&outcome), ["The agent half is ignored: it needs agents.half.driver and agents.half.command."]);
     let outcome = run(case(), json!({"agent": "half"}));
     let message = outcome.failed("invalid_request")["message"].as_str().unwrap().to_owned();
     assert!(message.contains("`agent` must be one of:") && !message.contains("half"), "{message}");

@@ -140,14 +140,36 @@ fn the_values_that_are_listed_are_the_values_that_are_taken() {
 #[test]
 fn what_was_meant_is_suggested() {
     for (args, meant) in [
-        (&["adhco"][..], "Did you mean adhoc?"),
+        (&["adhco"][..], "Unknown command adhco. Did you mean adhoc?"),
         (&["help", "reply"], "Did you mean replay?"),
-        (&["adhoc", "--promt", "x"], "Did you mean --prompt?"),
+        (&["adhoc", "--promt", "x"], "Unknown flag --promt. Did you mean --prompt?"),
         (&["adhoc", "--answr", "x"], "Did you mean --answer?"),
         (&["completions", "bsh"], "Did you mean bash?"),
+        (&["config", "--glob", "list"], "Unknown flag --glob. Did you mean --global?"),
+        (&["config", "--zzz", "list"], "Unknown flag --zzz. `spektacular help config` lists the flags."),
+        (&["man", "--hlep"], "Unknown flag --hlep. Did you mean --help?"),
+        (&["adhoc", "-x"], "Unknown flag -x. `spektacular help adhoc` lists the flags."),
+        (&["--hlep"], "Unknown flag --hlep. Did you mean --help?"),
+        (&["--agent", "claude", "hi"], "--agent follows a command: spektacular adhoc --agent."),
+        (&["-m", "x"], "-m follows a command: spektacular adhoc -m."),
+        (&["adhoc", "--yes=private", "x"], "--yes takes no value."),
+        (&["fix the test"], "Unknown command. To run a task: spektacular adhoc \"TASK\"."),
+        (&[], "Missing command: adhoc, config, "),
+        (&["adhoc", "--output", "jsn", "x"], "--output must be cli or json. Did you mean json?"),
+        (
+            &["adhoc", "--progress", "nromal", "x"],
+            "--progress must be one of \"minimal\", \"normal\", \"full\". Did you mean normal?",
+        ),
+        (&["adhoc", "--model"], "--model needs a value: --model NAME."),
+        (&["adhoc", "--env", "1A=private", "x"], "--env must be NAME=VALUE, with a NAME of letters"),
+        (&["replay"], "Missing FILE"),
+        (&["export"], "Missing SESSION"),
+        (&["export", "a", "b"], "Too many words"),
+        (&["ask-server", "private"], "ask-server takes no words."),
     ] {
         let why = wrong(args);
         assert!(why.contains(meant), "{args:?}: {why}");
+        assert!(!why.contains("private"), "{args:?}: {why}");
     }
     let folder = tempfile::tempdir().unwrap();
     let output = Command::new(env!("CARGO_BIN_EXE_spektacular"))
@@ -157,7 +179,7 @@ fn what_was_meant_is_suggested() {
         .output()
         .unwrap();
     let why = String::from_utf8(output.stderr).unwrap();
-    assert!(why.contains("Did you mean claude?") && !why.contains("cluade"), "{why}");
+    assert!(why.contains("Unknown agent cluade (from --agent). Did you mean claude?"), "{why}");
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "a run that never began has left something");
 }
 
@@ -169,7 +191,7 @@ fn words_that_mean_nothing_are_refused() {
         &["protocol", "x"],
         &["man", "x"],
         &["help", "adhoc", "replay"],
-        &["help", "zq-bad-7731"],
+        &["help", "zq-bad-7731 "],
         &["completions"],
         &["completions", "bash", "zsh"],
         &["completions", "zq-bad-7731"],

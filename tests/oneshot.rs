@@ -155,9 +155,9 @@ fn a_file_of_answers_that_is_wrong_says_what_is() {
     let rows = [
         ("[]", "one JSON object"),
         ("{", "one JSON object"),
-        (r#"{"a": 1, "zq-bad-7731": {"zq-bad-7731": 1}}"#, "Answer 2 must be a value, or an object"),
-        (r#"{"a": {"value": "zq-bad-7731", "declined": true}}"#, "Answer 1 must be a value, or an object"),
-        (r#"{"zq-bad-7731": 1, "ZQ-bad-7731": 2}"#, "Answer 2 has a key that was there before."),
+        (r#"{"a": 1, "wrong-1": {"zq-bad-7731": 1}}"#, "The answer to wrong-1 must be a value, or an object"),
+        (r#"{"zq-bad-7731?": {"value": "zq-bad-7731", "declined": true}}"#, "Answer 1 must be a value, or an object"),
+        (r#"{"wrong-1": "zq-bad-7731", "Wrong-1": 2}"#, "The answer to Wrong-1 has the key of an earlier one."),
     ];
     for (text, says) in rows {
         let case = Case::with(Script::hello()).args(&PROMPT).args(&["--answers", "a.json"]);
@@ -216,10 +216,26 @@ fn for_a_person_too_answers_make_a_run_ask() {
 fn a_person_hears_of_answers_that_fitted_no_question() {
     let done = Case::with(Script::asks_bash()).cli(&["--answer", "permission=deny", "--answer", "Greeing=a", "go"]);
     let told = String::from_utf8(done.stderr).unwrap();
-    assert!(told.contains("that fitted no question: 1: a key is a question's header"), "{told}");
+    assert!(
+        told.contains("warning: No question matched the answer key Greeing. `spektacular help adhoc` explains"),
+        "{told}"
+    );
+    let keys: Vec<String> = (0..30).map(|n| format!("Key-{n:02}=zq-bad-7731")).collect();
+    let mut args = vec!["--answer", "permission=deny", "--answer", "What color?=zq-bad-7731"];
+    args.extend(keys.iter().flat_map(|key| ["--answer", key]));
+    let done = Case::with(Script::asks_bash()).cli(&[&args[..], &["go"]].concat());
+    let told = String::from_utf8(done.stderr).unwrap();
+    assert!(
+        told.contains("No question matched the answer keys Key-00, Key-01, ") && told.contains("Key-19, and 11 more."),
+        "{told}"
+    );
+    assert!(!told.contains(BAD) && !told.contains("color"), "{told}");
+    let done = Case::with(Script::asks_bash()).cli(&["--answer", "permission=deny", "--answer", "a b=c", "go"]);
+    let told = String::from_utf8(done.stderr).unwrap();
+    assert!(told.contains("No question matched 1 answer key."), "{told}");
     let done = Case::with(Script::asks_bash()).cli(&["--answer", "permission=deny", "go"]);
     let told = String::from_utf8(done.stderr).unwrap();
-    assert!(!told.contains("fitted no question"), "{told}");
+    assert!(!told.contains("No question matched"), "{told}");
 }
 
 #[test]
@@ -251,11 +267,11 @@ fn flags_that_contradict_each_other_are_refused() {
         (&["--answer", "a=b", "--headless"], "not both"),
         (&["--answers", "a.json", "--headless"], "not both"),
         (&["--system-prompt", "a", "--system-prompt-file", "b"], "system prompt once"),
-        (&["--continue", "--session", "a"], "one of --continue and --session"),
-        (&["--input", "jsonl", "--prompt-file", "-"], "stdin cannot be both"),
+        (&["--continue", "--session", "a"], "--continue or --session, not both"),
+        (&["--input", "jsonl", "--prompt-file", "-"], "stdin cannot hold both"),
         (&["--continue"], "needs a prompt"),
         (&["--prompt", "a", "--prompt-file", "b"], "prompt once"),
-        (&["--prompt", "a", "--continue"], "no session of this agent is known"),
+        (&["--prompt", "a", "--continue"], "the agent has no earlier session"),
     ];
     for (args, says) in rows {
         let message = refused(args);
@@ -279,16 +295,56 @@ fn policies_are_written_in_pairs() {
             assert!(message.contains(&format!("{}, ", category.word())), "{message} lacks {category:?}");
         }
     }
-    assert!(refused(&["--permissions", "read=allow,zq-bad-7731"]).contains("must be POLICY"));
+    assert!(refused(&["--permissions", "read=allow,zq-bad-7731"]).contains("or pairs such as read=allow,*=deny"));
     assert!(refused(&["--permissions", "read=allow,read=deny"]).contains("names a key twice"));
+}
+
+#[test]
+fn a_schema_and_servers_come_from_files_too() {
+    let servers = r#"{"mcpServers":{"rare-server":{"type":"stdio","command":"/bin/true"}}}"#;
+    let case = |args: &[&str]| {
+        let case = Case::with(Script::hello()).args(&PROMPT).args(args);
+        fs::write(case.path("work/servers.json"), servers).unwrap();
+        fs::write(case.path("work/schema.json"), r#"{"type":"object","title":"rare-schema"}"#).unwrap();
+        fs::write(case.path("work/broken.json"), "{\n \"zq-bad-7731\"").unwrap();
+        case
+    };
+    let argv = |outcome: &Outcome| outcome.log().argv().join(" ");
+    for servers in ["@servers.json", servers] {
+        let outcome = case(&["--mcp-servers", servers, "--output-schema", "@schema.json"]).spawn().finish();
+        outcome.completed();
+        assert!(argv(&outcome).contains("rare-server") && argv(&outcome).contains("rare-schema"), "{}", argv(&outcome));
+    }
+    // The last one counts.
+    let twice = ["--output-schema", "@schema.json", "--output-schema", r#"{"title":"the-last"}"#];
+    let outcome = case(&twice).spawn().finish();
+    assert!(argv(&outcome).contains("the-last") && !argv(&outcome).contains("rare-schema"), "{}", argv(&outcome));
+    for (args, says) in [
+        (["--output-schema", "@nothing-zq-bad-7731"], "--output-schema: no such file."),
+        (["--mcp-servers", "@broken.json"], "--mcp-servers: invalid JSON in the file, line 2, column 14."),
+        (["--mcp-servers", "@schema.json"], "--mcp-servers must be a list of {name, command, args, env}, or"),
+        (["--output-schema", "zq-bad-7731"], "--output-schema must be an object."),
+    ] {
+        let outcome = case(&args).spawn().finish();
+        let message = outcome.failed("usage")["message"].as_str().unwrap().to_owned();
+        assert!(message.starts_with(says), "{args:?}: {message}");
+        outcome.never_shows(BAD);
+    }
+    // A dry run and a run for messages read them too.
+    let done = case(&[]).cli(&["--dry-run", "--mcp-servers", "@servers.json"]);
+    assert!(String::from_utf8_lossy(&done.stdout).contains("rare-server"));
+    let mut session = Case::with(Script::hello()).args(&["--output-schema", "@schema.json"]).spawn();
+    fs::write(session.case.path("work/schema.json"), "{}").unwrap();
+    session.start(json!({}));
+    session.finish();
 }
 
 #[test]
 fn a_file_that_cannot_be_read_says_why() {
     let rows: [(&str, &str); 3] = [
-        ("nothing-zq-bad-7731", "there is no such file"),
+        ("nothing-zq-bad-7731", "no such file"),
         ("folder-zq-bad-7731", "this is a directory, not a file"),
-        ("latin-zq-bad-7731", "it must be UTF-8 text"),
+        ("latin-zq-bad-7731", "the text must be UTF-8"),
     ];
     for flag in ["--prompt-file", "--system-prompt-file", "--answers"] {
         for (name, says) in rows {
@@ -312,7 +368,7 @@ fn a_file_that_cannot_be_read_says_why() {
         outcome.completed();
     } else {
         let message = &outcome.failed("usage")["message"];
-        assert_eq!(message, "--prompt-file: the file may not be read by you.");
+        assert_eq!(message, "--prompt-file: no permission to read the file.");
     }
 }
 

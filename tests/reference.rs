@@ -25,7 +25,7 @@ use spektacular::protocol::outbound::{
     Question, Started, SubjectFrame, Tally, Terminal, Unattended, Usage,
 };
 use spektacular::protocol::question::{Answer, Ask, Choice, Choices, Given, Input, Kind, Validation};
-use spektacular::protocol::request::{DEFAULT_START_TIMEOUT, McpServer, Options, Seconds};
+use spektacular::protocol::request::{DEFAULT_START_TIMEOUT, McpServer, Options, Payload, Seconds};
 use spektacular::protocol::words::{
     Action, Category, Level, OnQuestionTimeout, PathType, PlanStatus, Purpose, QuestionKind, Resolution, Source,
     Status, StopReason, ToolState, WaitingOn, Warning,
@@ -95,7 +95,7 @@ const START: &str = r#"{"model":"m","effort":"e","add_dirs":["d"],"session_id":"
 
 fn started(most: bool) -> Body {
     let payload: Box<RawValue> = serde_json::from_str(START).unwrap();
-    let (options, wrong) = Options::parse(Some(&payload));
+    let Payload { options, wrong, .. } = Options::parse(Some(&payload));
     assert_eq!(wrong, None);
     let options = if most { options } else { Options::default() };
     let mut settings = options.resolve("go".into(), "demo".into(), "/home/me".into());
@@ -491,7 +491,8 @@ fn the_table_of_agents_says_what_their_drivers_do() {
     for (at, name) in columns.iter().enumerate() {
         let launched = |payload: &str| {
             let raw: Box<RawValue> = serde_json::from_str(payload).unwrap();
-            let mut settings = Options::parse(Some(&raw)).0.resolve("go".into(), (*name).into(), "/home/me".into());
+            let mut settings =
+                Options::parse(Some(&raw)).options.resolve("go".into(), (*name).into(), "/home/me".into());
             let mut driver = Agents::built_in().find(name).unwrap().driver();
             settings.ask_server = driver.asks_by(&settings).map(|tool| McpServer {
                 name: tool.into(),
@@ -578,8 +579,8 @@ fn inbound_examples_are_good_messages_and_show_every_way_to_answer() {
         assert!(keys.iter().all(|key| names(home(&kind), key)), "{kind} has no such field: {line}");
         let way = match inbound::parse(line.as_bytes()).unwrap().message {
             Message::Malformed | Message::Unsupported | Message::UnknownType => panic!("not a good message: {line}"),
-            Message::Start(options) => {
-                let (options, wrong) = *options;
+            Message::Start(start) => {
+                let Payload { options, wrong, .. } = *start;
                 assert!(wrong.is_none() && options.prompt.is_some(), "{line}");
                 assert!(keys.iter().all(|key| Options::NAMES.contains(key)), "{line}");
                 "start"

@@ -4,6 +4,7 @@
 mod support;
 
 use serde_json::{Map, Value, json};
+use spektacular::protocol::request::Options;
 use support::agent::{SESSION, Script};
 use support::{Case, Outcome, RUN, run};
 
@@ -297,4 +298,109 @@ fn the_environment_of_the_agent_is_that_of_its_driver() {
     let outcome = run(Case::with(Script::hello()).env("CLAUDECODE", "1"), json!({}));
     outcome.completed();
     assert_eq!(outcome.log().env("CLAUDECODE"), None, "an agent inside an agent");
+}
+
+/// The text of the one warning about unknown fields.
+fn unknown_fields(outcome: &Outcome) -> String {
+    let found = outcome.warnings("unknown_field");
+    assert_eq!(found.len(), 1, "{}", outcome.stdout);
+    assert_eq!(found[0]["reply_to"], "start");
+    found[0].text("text").to_owned()
+}
+
+#[test]
+fn unknown_fields_are_ignored_with_one_warning_that_names_them() {
+    let outcome = start_with(json!({"modle": BAD, "timeout": BAD, "zzz": {"model": BAD}, "session-id": BAD}));
+    outcome.completed();
+    let wanted = "Ignored 4 unknown fields of run.start: modle (did you mean model?), timeout (did you mean timeout_s?), \
+                  zzz, and 1 more";
+    assert_eq!(unknown_fields(&outcome), wanted);
+    assert_eq!(outcome.frames[0].kind(), "run.started");
+    outcome.never_shows(BAD);
+    outcome.never_shows("session-id");
+    assert_eq!(outcome.stderr, "");
+
+    let outcome = start_with(json!({"promt": 1}));
+    assert_eq!(unknown_fields(&outcome), "Ignored an unknown field of run.start: promt (did you mean prompt?)");
+    assert!(start_with(json!({})).warnings("unknown_field").is_empty());
+}
+
+#[test]
+fn unknown_fields_elsewhere_are_ignored_in_silence() {
+    let mut session = Case::with(Script::hello()).spawn();
+    session.send_line(
+        r#"{"v":"1","id":"start","type":"run.start","extra":1,"payload":{"prompt":"hi","mcp_servers":[{"name":"a","command":"b","extra":1}]}}"#,
+    );
+    session.send_line(r#"{"v":"1","type":"run.cancel","extra":1,"payload":{"raeson":"x"}}"#);
+    assert!(session.finish().warnings("unknown_field").is_empty());
+}
+
+#[test]
+fn an_unknown_field_of_a_refused_start_is_told_on_stderr() {
+    let outcome = start_with(json!({"modle": BAD, "timeout_s": -1}));
+    outcome.failed("invalid_request");
+    assert_eq!(outcome.frames.len(), 1);
+    let line = "spektacular: warning: Ignored an unknown field of run.start: modle (did you mean model?)\n";
+    assert!(outcome.stderr.starts_with(line), "{}", outcome.stderr);
+    outcome.never_shows(BAD);
+}
+
+#[test]
+fn a_secret_that_is_a_fields_name_is_hidden() {
+    let token = format!("ghp_{}", "Ab1".repeat(12));
+    let outcome = start_with(json!({token.as_str(): 1}));
+    assert_eq!(unknown_fields(&outcome), "Ignored an unknown field of run.start: [redacted]");
+    outcome.never_shows(&token);
+}
+
+#[test]
+fn very_many_unknown_fields_cost_little_and_are_counted() {
+    let fields: String = (0..300_000).map(|n| format!("\"unknown_{n}\":1,")).collect();
+    let mut session = Case::with(Script::hello()).spawn();
+    session.send_line(&support::start_line(&format!("{{{fields}\"prompt\":\"hi\",\"max_frame_bytes\":16384}}")));
+    let outcome = session.finish();
+    outcome.completed();
+    let text = unknown_fields(&outcome);
+    assert!(text.starts_with("Ignored 300000 unknown fields of run.start: unknown_0, "), "{text}");
+    assert!(text.ends_with(", and 299950 more") && text.len() < 8000, "{}", text.len());
+    let frame = outcome.warnings("unknown_field")[0].payload().clone();
+    assert_eq!(frame.get("truncated"), None, "the warning fits the smallest frame");
+}
+
+#[test]
+fn null_is_the_same_as_an_absent_field() {
+    let all: Map<String, Value> = Options::NAMES.iter().map(|name| ((*name).to_owned(), Value::Null)).collect();
+    let mut payload = Value::Object(all);
+    payload["prompt"] = json!("hi");
+    let (null, absent) = (start_with(payload), start_with(json!({})));
+    null.completed();
+    // The two work in folders of their own.
+    let config = |outcome: &Outcome| {
+        let mut config = outcome.frames[0]["payload"]["config"].clone();
+        config["cwd"].take();
+        config
+    };
+    assert_eq!(config(&null), config(&absent));
+    assert_eq!(null.frames[0]["payload"]["metadata"], json!({}));
+    assert!(null.progress("warning").is_empty());
+    let servers = json!([{"name": "a", "command": "/bin/true", "args": null, "env": null}]);
+    start_with(json!({"mcp_servers": servers})).completed();
+
+    let message = start_with(json!({"prompt": null})).failed("invalid_request")["message"].clone();
+    assert_eq!(message, "run.start: `prompt` must be a non-empty string.");
+    for payload in [r#"{"prompt":"hi","model":null,"model":"x"}"#, r#"{"prompt":"hi","model":null,"model":null}"#] {
+        let mut session = Case::with(Script::hello()).spawn();
+        session.send_line(&support::start_line(payload));
+        session.finish().failed("invalid_message");
+    }
+    // A flag or a file is not overridden by it.
+    let outcome = run(Case::with(Script::hello()).args(&["--model", "m"]), json!({"model": null}));
+    assert_eq!(outcome.frames[0]["payload"]["config"]["model"], "m");
+}
+
+#[test]
+fn servers_by_name_are_for_what_a_person_types() {
+    let outcome = start_with(json!({"mcp_servers": {"mcpServers": {"a": {"command": "x"}}}}));
+    let message = outcome.failed("invalid_request")["message"].as_str().unwrap().to_owned();
+    assert!(message.contains("`mcp_servers` must be a list"), "{message}");
 }

@@ -32,6 +32,7 @@ pub mod json;
 pub mod lines;
 pub(crate) mod mcp;
 pub mod native;
+pub mod npx;
 pub mod registry;
 mod rpc;
 mod said;

@@ -15,9 +15,6 @@ pub type Environment<'a> = &'a dyn Fn(&str) -> Option<OsString>;
 /// One agent's own ways.
 #[derive(Debug)]
 pub struct Native {
-    /// Its npm packages: their names begin with one of these. The file beside the program then tells the version, and
-    /// nothing is started.
-    pub packages: &'static [&'static str],
     /// How its program tells the version. `None`: it is not asked.
     pub version: Option<Version>,
     /// Where a log-in shows.
@@ -173,7 +170,6 @@ pub fn of(agent: &Agent) -> &'static Native {
 
 /// An agent of which nothing is known.
 pub static NONE: Native = Native {
-    packages: &[],
     version: None,
     login: Login { signs: &[], otherwise: (LoggedIn::Unknown, "only the agent itself can tell") },
     export: None,

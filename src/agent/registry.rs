@@ -2,8 +2,11 @@
 //! line of [`Dialect`], and an arm each of [`Agent::driver`] and [`native::of`](super::native::of).
 
 use super::acp::{self, profile};
-use super::{Base, Driver, Program, claude, codex, lines};
-use crate::protocol::request::Options;
+use super::{Base, Driver, Program, Turn, claude, codex, lines};
+use crate::protocol::origins::Origins;
+use crate::protocol::outbound::Capabilities;
+use crate::protocol::request::{McpServer, Options, Settings};
+use crate::suggest::Unknown;
 
 /// An agent that can be named in run.start.
 #[derive(Clone, Debug)]
@@ -26,6 +29,8 @@ pub struct Agent {
     pub session_patterns: Vec<String>,
     /// The arguments for a further turn. Only where its dialect has one process a turn.
     pub resume_args: Vec<String>,
+    /// The argument with which its program, given no other, tells its version. `None`: not known, or its dialect knows.
+    pub version: Option<&'static str>,
 }
 
 macro_rules! dialects {
@@ -76,6 +81,7 @@ struct BuiltIn {
     command: Option<&'static str>,
     args: &'static [&'static str],
     env: &'static [(&'static str, &'static str)],
+    version: Option<&'static str>,
     install: &'static str,
 }
 
@@ -88,6 +94,7 @@ const ACP: BuiltIn = BuiltIn {
     command: None,
     args: &["acp"],
     env: &[],
+    version: Some("--version"),
     install: "",
 };
 
@@ -153,6 +160,7 @@ static BUILT_IN: &[BuiltIn] = &[
         name: "cagent",
         display_name: "cagent",
         command: Some("cagent"),
+        version: Some("version"),
         install: "see https://github.com/docker/cagent",
         ..ACP
     },
@@ -176,6 +184,8 @@ static BUILT_IN: &[BuiltIn] = &[
         display_name: "Codex over ACP",
         command: Some("codex-acp"),
         args: &[],
+        // It refuses --version.
+        version: None,
         install: "see https://github.com/zed-industries/codex-acp",
         ..ACP
     },
@@ -274,6 +284,7 @@ impl BuiltIn {
         Agent {
             aliases: self.alias.iter().map(|alias| (*alias).to_owned()).collect(),
             display_name: self.display_name.into(),
+            version: self.version,
             ..Agent::new(self.name, self.dialect, base)
         }
     }
@@ -292,12 +303,24 @@ impl Agent {
             completion_marker: None,
             session_patterns: Vec::new(),
             resume_args: Vec::new(),
+            version: None,
         }
     }
 
     /// The fields of run.start that this agent has a default of its own for.
     pub fn defaults(&self) -> Options {
         Options { model: self.model.clone(), completion_marker: self.completion_marker.clone(), ..Options::default() }
+    }
+
+    /// What a run of this agent can do, as run.started tells it.
+    pub fn capabilities(&self, mut settings: Settings) -> Capabilities {
+        let mut driver = self.driver();
+        // Only whether the model is offered the server matters here.
+        let server = |_| McpServer { name: String::new(), command: String::new(), args: Vec::new(), env: [].into() };
+        settings.ask_server = driver.asks_by(&settings).map(server);
+        // Settings that it refuses change nothing of what it can do.
+        let _ = driver.launch(&settings, &mut Turn::default());
+        driver.capabilities()
     }
 
     /// A fresh driver for one run.
@@ -344,6 +367,17 @@ impl Agents {
         self.0.iter()
     }
 
+    /// All names that find one, the aliases too.
+    pub fn all_names(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().flat_map(|agent| std::iter::once(&agent.name).chain(&agent.aliases)).map(String::as_str)
+    }
+
+    /// The message about a name that finds none. `from`: who gave it, with a blank before it.
+    pub fn unknown(&self, name: &str, from: &str) -> String {
+        let unknown = Unknown { what: "agent", typed: name, place: from, ..Unknown::default() };
+        unknown.message(self.all_names(), &format!("The agents are: {}.", self.names()))
+    }
+
     /// The names of all of them, for a message.
     pub fn names(&self) -> String {
         self.0.iter().map(|agent| agent.name.as_str()).collect::<Vec<_>>().join(", ")
@@ -359,6 +393,8 @@ pub struct Layers {
     pub above: Options,
     /// Defaults that go below that.
     pub below: Options,
+    /// Who set them.
+    pub origins: Origins,
 }
 
 impl Layers {

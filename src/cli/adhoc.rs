@@ -1,11 +1,14 @@
 //! The command line of `adhoc`: flags become fields of run.start.
 
-use super::{Given, Wrong, one_of, text};
+use super::{Given, Wrong, one_of, text, variable};
 use crate::help::{self, Flag, Goes, Value};
-use crate::protocol::request::{Options, Problem};
+use crate::protocol::json::string;
+use crate::protocol::request::Options;
+use crate::protocol::typed;
+use crate::suggest::hint;
 use serde_json::value::{RawValue, to_raw_value};
 use std::collections::BTreeMap;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 /// How something is shown.
@@ -19,7 +22,7 @@ pub enum Output {
 
 impl Output {
     /// Reads the value of `--output`.
-    pub(super) fn read(flag: &Flag, value: OsString) -> Result<Output, Wrong> {
+    pub(super) fn read(flag: &Flag, value: &OsStr) -> Result<Output, Wrong> {
         one_of(flag, value, &[("cli", Output::Cli), ("json", Output::Json)])
     }
 }
@@ -59,6 +62,10 @@ pub struct Adhoc {
     pub verbose: bool,
     /// Defaults of run.start's fields.
     pub options: Options,
+    /// The flags that set them, by field.
+    pub flags: BTreeMap<&'static str, &'static str>,
+    /// The files that hold the rest of them, by field.
+    pub files: BTreeMap<&'static str, PathBuf>,
 }
 
 /// Reads its flags and words.
@@ -70,12 +77,14 @@ pub(super) fn read(given: Vec<Given>, words: Vec<OsString>) -> Result<Adhoc, Wro
         match (flag.goes, flag.value) {
             (Goes::Field(name), Value::Item) => lists.entry(name).or_default().push(text(flag, value)?),
             (Goes::Field(name), Value::Pair) => {
-                let pair = text(flag, value)?;
-                let (key, value) = pair.split_once('=').ok_or(format!("--{} must be {}.", flag.long, flag.metavar))?;
-                pairs.entry(name).or_default().insert(key.into(), value.into());
+                let (key, value) = variable(flag, value)?;
+                pairs.entry(name).or_default().insert(key, value);
             }
-            (Goes::Field(name), kind) => set(&mut adhoc.options, flag, name, &json(flag, kind, value)?)?,
+            (Goes::Field(name), kind) => field(&mut adhoc, flag, name, kind, value)?,
             (Goes::Command, _) => own(&mut adhoc, flag, value)?,
+        }
+        if let Goes::Field(name) = flag.goes {
+            adhoc.flags.insert(name, flag.long);
         }
     }
     for (flag, name) in repeatable() {
@@ -112,19 +121,19 @@ fn agrees(adhoc: &Adhoc) -> Result<(), Wrong> {
     let wrong = [
         (
             adhoc.system_prompt_file.is_some() && options.system_prompt.is_some(),
-            "Give the system prompt once: with --system-prompt or with --system-prompt-file.",
+            "Give the system prompt once: with --system-prompt or --system-prompt-file.",
         ),
-        (adhoc.go_on && options.session_id.is_some(), "Give one of --continue and --session."),
+        (adhoc.go_on && options.session_id.is_some(), "Give --continue or --session, not both."),
         (
             adhoc.go_on && adhoc.output == Some(Output::Json) && !prompt,
-            "--continue needs a prompt on the command line: in a run.start, name the session_id.",
+            "--continue needs a prompt on the command line: a run.start names its own session_id.",
         ),
         (
             answers && options.interactive == Some(false),
             "Give answers or --headless, not both: a headless run asks nothing.",
         ),
         (dashes > 1, "Give - once: it stands for stdin. To mean the sign itself, quote the prompt."),
-        (stdin && adhoc.read_messages, "stdin cannot be both the prompt and, with --input jsonl, messages."),
+        (stdin && adhoc.read_messages, "stdin cannot hold both the prompt and, with --input jsonl, messages."),
     ];
     wrong.into_iter().find(|(is_wrong, _)| *is_wrong).map_or(Ok(()), |(_, why)| Err(why.into()))
 }
@@ -139,44 +148,38 @@ fn repeatable() -> impl Iterator<Item = (&'static Flag, &'static str)> {
 }
 
 fn raw(value: &impl serde::Serialize) -> Result<Box<RawValue>, Wrong> {
-    to_raw_value(value).map_err(|_| "A flag's value could not be used.".to_owned())
+    to_raw_value(value).map_err(|_| "A value on the command line is not usable.".to_owned())
 }
 
-fn json(flag: &Flag, kind: Value, value: OsString) -> Result<Box<RawValue>, Wrong> {
-    if let Value::Switch(meaning) = kind {
-        return raw(&serde_json::from_str::<serde_json::Value>(meaning).unwrap_or_default());
-    }
-    let text = text(flag, value)?;
-    if kind == Value::Words && text.contains('=') && !text.trim_start().starts_with('{') {
-        return by_name(flag, &text);
-    }
-    match (kind, serde_json::from_str::<Box<RawValue>>(&text)) {
-        (Value::Json | Value::Words, Ok(value)) => Ok(value),
-        _ => raw(&text),
-    }
-}
-
-/// `a=x,b=y` as an object. A name that stands twice stays so, for the reader of the field to refuse.
-fn by_name(flag: &Flag, text: &str) -> Result<Box<RawValue>, Wrong> {
-    let pairs = text.split(',').map(|pair| {
-        let (name, word) = pair.split_once('=').ok_or(format!("--{} must be {}.", flag.long, flag.metavar))?;
-        Ok(format!("{}:{}", raw(&name.trim())?, raw(&word.trim())?))
-    });
-    let pairs: Vec<String> = pairs.collect::<Result<_, Wrong>>()?;
-    RawValue::from_string(format!("{{{}}}", pairs.join(","))).map_err(|_| "A flag's value could not be used.".into())
+/// A flag with one value for a field. The last one counts.
+fn field(adhoc: &mut Adhoc, flag: &Flag, name: &'static str, kind: Value, value: OsString) -> Result<(), Wrong> {
+    adhoc.files.remove(name);
+    let value = match kind {
+        Value::Switch(meaning) => raw(&serde_json::from_str::<serde_json::Value>(meaning).unwrap_or_default())?,
+        Value::Json | Value::Words => {
+            let text = text(flag, value)?;
+            if let Some(file) = typed::file(name, &text) {
+                adhoc.files.insert(name, file.to_owned());
+                return Ok(());
+            }
+            typed::value(name, &text).map_err(|why| format!("--{} {why}.", flag.long))?
+        }
+        Value::Text | Value::Item | Value::Pair => raw(&text(flag, value)?)?,
+    };
+    set(&mut adhoc.options, flag, name, &value)
 }
 
 fn set(options: &mut Options, flag: &Flag, name: &str, value: &RawValue) -> Result<(), Wrong> {
-    options.set(name, value).map_err(|problem| match problem {
-        Problem::Field { expected, .. } => format!("--{} must be {expected}.", flag.long),
-        Problem::Repeated => format!("--{} names a key twice.", flag.long),
+    options.set(name, value).map_err(|problem| {
+        let hint = hint(&string(value).unwrap_or_default(), flag.values.iter().copied());
+        format!("--{} {}.{hint}", flag.long, typed::clause(name, &problem))
     })
 }
 
 fn own(adhoc: &mut Adhoc, flag: &Flag, value: OsString) -> Result<(), Wrong> {
     match flag.long {
-        "output" => adhoc.output = Some(Output::read(flag, value)?),
-        "input" => adhoc.read_messages = one_of(flag, value, &[("jsonl", true)])?,
+        "output" => adhoc.output = Some(Output::read(flag, &value)?),
+        "input" => adhoc.read_messages = one_of(flag, &value, &[("jsonl", true)])?,
         "prompt" => adhoc.prompt = Some(text(flag, value)?),
         "prompt-file" => adhoc.prompt_file = Some(value.into()),
         "system-prompt-file" => adhoc.system_prompt_file = Some(value.into()),
@@ -188,7 +191,7 @@ fn own(adhoc: &mut Adhoc, flag: &Flag, value: OsString) -> Result<(), Wrong> {
             adhoc.answers.push((key.into(), value.into()));
         }
         "answers" => adhoc.answers_file = Some(value.into()),
-        "on-eof" => adhoc.cancel_on_eof = one_of(flag, value, &[("continue", false), ("cancel", true)])?,
+        "on-eof" => adhoc.cancel_on_eof = one_of(flag, &value, &[("continue", false), ("cancel", true)])?,
         "record" => adhoc.record = Some(value.into()),
         "dry-run" => adhoc.dry_run = true,
         "mirror-stderr" => adhoc.mirror_stderr = true,

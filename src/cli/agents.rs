@@ -1,7 +1,7 @@
 //! The command lines of `agents`, `export` and `open`.
 
-use super::{Given, Output, Wrong, one_of, text};
-use crate::protocol::request::is_environment_name;
+use super::{Given, Output, Wrong, text, unknown, variable};
+use crate::suggest::either;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -13,6 +13,8 @@ pub struct Agents {
     pub what: What,
     /// `--output`.
     pub output: Output,
+    /// `--all`: also those that are not available, one by one.
+    pub all: bool,
 }
 
 /// What `agents` does.
@@ -60,22 +62,32 @@ pub struct Open {
     pub allow: bool,
 }
 
-const OUTPUTS: &[(&str, Output)] = &[("cli", Output::Cli), ("json", Output::Json)];
+const ACTIONS: [&str; 2] = ["list", "check"];
 
 pub(super) fn agents(given: Vec<Given>, values: Vec<OsString>) -> Result<Agents, Wrong> {
-    let mut output = Output::Cli;
+    let (mut output, mut all) = (Output::Cli, false);
     for (flag, value) in given {
-        output = one_of(flag, value, OUTPUTS)?;
+        match flag.long {
+            "all" => all = true,
+            _ => output = Output::read(flag, &value)?,
+        }
     }
-    let words: Option<Vec<String>> = values.into_iter().map(|value| value.into_string().ok()).collect();
-    let words = words.unwrap_or_default();
+    let words: Vec<String> = values.iter().map(|value| value.to_string_lossy().into_owned()).collect();
     let what = match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["list"] => What::List,
         ["check"] => What::Check(None),
         ["check", name] => What::Check(Some(name.into())),
-        _ => return Err("Say what: agents list, agents check, or agents check NAME.".into()),
+        [] => return Err(format!("Missing action: {}.", either(&ACTIONS))),
+        ["list", ..] => return Err("Too many words: agents list takes none.".into()),
+        ["check", ..] => return Err("Too many words: agents check takes one NAME at most.".into()),
+        [action, ..] => {
+            return Err(unknown("action", "", action, &ACTIONS, "`spektacular help agents` lists the actions."));
+        }
     };
-    Ok(Agents { what, output })
+    if all && what == What::List {
+        return Err("--all is for agents check: agents list shows every agent.".into());
+    }
+    Ok(Agents { what, output, all })
 }
 
 pub(super) fn export(given: Vec<Given>, values: Vec<OsString>) -> Result<Export, Wrong> {
@@ -85,11 +97,14 @@ pub(super) fn export(given: Vec<Given>, values: Vec<OsString>) -> Result<Export,
             "agent" => export.agent = Some(text(flag, value)?),
             "out" => export.out = Some(value.into()),
             "force" => export.force = true,
-            _ => export.output = one_of(flag, value, OUTPUTS)?,
+            _ => export.output = Output::read(flag, &value)?,
         }
     }
-    let [session] = <[OsString; 1]>::try_from(values).map_err(|_| "export needs the id of one SESSION.".to_owned())?;
-    export.session = session.into_string().map_err(|_| "The session's id must be UTF-8.".to_owned())?;
+    let [session] = <[OsString; 1]>::try_from(values).map_err(|values| match values.len() {
+        0 => "Missing SESSION: export needs the id of a session.",
+        _ => "Too many words: export takes the id of one SESSION.",
+    })?;
+    export.session = session.into_string().map_err(|_| "SESSION must be UTF-8.")?;
     Ok(export)
 }
 
@@ -104,10 +119,8 @@ pub(super) fn open(given: Vec<Given>, values: Vec<OsString>) -> Result<Open, Wro
             "agent-arg" => open.args.push(text(flag, value)?),
             "yes" => open.allow = true,
             _ => {
-                let pair = text(flag, value)?;
-                let pair = pair.split_once('=').filter(|(name, _)| is_environment_name(name));
-                let (name, value) = pair.ok_or_else(|| format!("--{} must be {}.", flag.long, flag.metavar))?;
-                open.env.insert(name.into(), value.into());
+                let (name, value) = variable(flag, value)?;
+                open.env.insert(name, value);
             }
         }
     }

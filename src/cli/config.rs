@@ -1,6 +1,7 @@
 //! The command line of `config`.
 
 use super::{Given, Output, Wrong, unknown};
+use crate::suggest::either;
 use std::ffi::OsString;
 
 /// `config`.
@@ -39,7 +40,7 @@ pub(super) fn read(given: Vec<Given>, words: Vec<OsString>) -> Result<Config, Wr
     for (flag, value) in given {
         match flag.long {
             "global" => global = true,
-            _ => json = Output::read(flag, value)? == Output::Json,
+            _ => json = Output::read(flag, &value)? == Output::Json,
         }
     }
     let words: Result<Vec<String>, OsString> = words.into_iter().map(OsString::into_string).collect();
@@ -52,14 +53,16 @@ pub(super) fn read(given: Vec<Given>, words: Vec<OsString>) -> Result<Config, Wr
         ["list"] => Action::List,
         ["path"] => Action::Path,
         ["trust"] => Action::Trust,
-        [] => return Err(format!("Say what is to be done: config {}.", ACTIONS.join(", "))),
-        [action, ..] if ACTIONS.contains(action) => {
-            return Err("The words do not fit: config get KEY, set KEY VALUE, unset KEY, list, path, trust.".into());
+        [] => return Err(format!("Missing action: {}.", either(&ACTIONS))),
+        [action @ ("get" | "unset"), ..] => return Err(format!("config {action} takes one KEY: config {action} KEY.")),
+        ["set", ..] => return Err("config set takes a KEY and one VALUE: config set KEY 'VALUE'.".into()),
+        [action, ..] if ACTIONS.contains(action) => return Err(format!("config {action} takes no words.")),
+        [action, ..] => {
+            return Err(unknown("action", "", action, &ACTIONS, "`spektacular help config` lists the actions."));
         }
-        [action, ..] => return Err(unknown("action of config", action, ACTIONS.into_iter())),
     };
     if global && !matches!(action, Action::Set(..) | Action::Unset(_) | Action::Path) {
-        return Err("--global is for set, unset and path.".into());
+        return Err("--global is for config set, unset and path.".into());
     }
     Ok(Config { action, global, json })
 }

@@ -14,8 +14,10 @@ use crate::io::tty::Keyboard;
 use crate::json_lines::JsonLines;
 use crate::protocol::inbound::{Inbound, Message};
 use crate::protocol::limits;
-use crate::protocol::request::{Options, Seconds};
-use crate::protocol::words::{Level, Source as CancelSource};
+use crate::protocol::origins::Origin;
+use crate::protocol::request::{Options, Payload, Seconds};
+use crate::protocol::typed;
+use crate::protocol::words::{Level, Source as CancelSource, Warning};
 use crate::run::OnEof;
 use crate::terminal::{Detail, Look, TerminalFront};
 use std::io::IsTerminal;
@@ -69,7 +71,10 @@ fn job(adhoc: Adhoc, loaded: Loaded, answers: Script) -> Job {
     let Loaded { config, mut warnings, .. } = loaded;
     let (mut layers, wrong) = config.layers();
     layers.above = adhoc.options.over(layers.above);
-    warnings.extend(wrong);
+    for (field, flag) in adhoc.flags {
+        layers.origins.put(field, Origin::Flag(format!("--{flag}")));
+    }
+    warnings.extend(wrong.into_iter().map(|text| (Warning::UnsupportedOption, text)));
     Job {
         begin: Begin::FromInput,
         layers,
@@ -122,14 +127,14 @@ fn plan(options: Result<Options, Failure>, job: Job, output: Output, peer: &mut 
 }
 
 fn start(options: Options) -> Inbound {
-    Inbound { id: None, run_id: None, message: Message::Start(Box::new((options, None))) }
+    Inbound { id: None, run_id: None, message: Message::Start(Box::new(Payload { options, ..Payload::default() })) }
 }
 
 fn cli(mut adhoc: Adhoc, loaded: Loaded) -> u8 {
     let dry_run = adhoc.dry_run;
     let prompt = Prompt::of(&adhoc).or_else(|| dry_run.then(Prompt::stand_in));
     let prompt = Prompt::with_piped(prompt, stdin::kind());
-    let prompt = prompt.ok_or_else(|| "Give a prompt: spektacular adhoc \"what is to be done\".".to_owned());
+    let prompt = prompt.ok_or_else(|| "Missing prompt: spektacular adhoc \"TASK\".".to_owned());
     let ready = look_up(&mut adhoc, &loaded.config).and_then(|script| Ok((script, prompt?)));
     let (script, prompt) = match ready {
         Ok(ready) => ready,
@@ -169,11 +174,9 @@ fn cli(mut adhoc: Adhoc, loaded: Loaded) -> u8 {
     if !keep(last, &report) {
         diagnose("spektacular: warning: the session could not be kept for --continue");
     }
-    if report.unused_answers > 0 {
-        diagnose(&format!(
-            "spektacular: warning: keys of --answer or --answers that fitted no question: {}: a key is a question's header, text, kind or purpose",
-            report.unused_answers
-        ));
+    if let Some(keys) = &report.unused_answers {
+        let text = format!("No question matched {keys}. `spektacular help adhoc` explains the keys of --answer.");
+        super::warn([text].iter());
     }
     let Report { code, signal, .. } = report;
     // As shells expect of a program that a signal ended.
@@ -210,10 +213,16 @@ fn keyboard(reads_stdin: bool) -> Option<Keyboard> {
 fn look_up(adhoc: &mut Adhoc, config: &Config) -> Result<Script, String> {
     if let Some(path) = &adhoc.system_prompt_file {
         adhoc.options.system_prompt = Some(texts::file("--system-prompt-file", path)?);
+        adhoc.flags.insert("system_prompt", "system-prompt-file");
+    }
+    for (field, path) in std::mem::take(&mut adhoc.files) {
+        let flag = adhoc.flags.get(field).map(|flag| format!("--{flag}")).unwrap_or_default();
+        let value = texts::value(&flag, field, &path)?;
+        adhoc.options.set(field, &value).map_err(|problem| format!("{flag} {}.", typed::clause(field, &problem)))?;
     }
     if adhoc.go_on {
         let id = Last::of(&config.layers().0, adhoc.options.clone()).and_then(|last| last.id());
-        let none = "--continue: no session of this agent is known in this directory: begin one without it.";
+        let none = "--continue: the agent has no earlier session in this directory. Start one without --continue.";
         adhoc.options.session_id = Some(id.ok_or(none)?);
     }
     let mut script = match &adhoc.answers_file {

@@ -1,6 +1,6 @@
 //! `config`: shows and changes the configuration.
 
-use super::complain;
+use super::{complain, texts, warn};
 use crate::clean::whole;
 use crate::cli::{Action, Config as Typed};
 use crate::config::{self, Config, Places, Value, Which};
@@ -8,6 +8,7 @@ use crate::engine::redactor_here;
 use crate::failure::{Code, Failure};
 use crate::io::output::{deliver, diagnose};
 use crate::protocol::json::{map_strings, string, to_line};
+use crate::protocol::typed;
 use serde_json::json;
 use serde_json::value::RawValue;
 
@@ -15,25 +16,25 @@ use serde_json::value::RawValue;
 const NOTHING: u8 = 1;
 
 /// Does it; gives the exit code.
-pub fn run(typed: &Typed) -> u8 {
+pub fn run(config: &Typed) -> u8 {
     let places = Places::of_process();
-    let which = if typed.global { Which::User } else { Which::Project };
-    let done = match &typed.action {
-        Action::Get(name) => named(name).and_then(|()| read()).map(|config| get(&config, name, typed.json)),
-        Action::List => read().map(|config| list(&config, typed.json)),
-        Action::Set(name, value) => set(&places, which, name, value).map(|()| written(&places, which, typed.json)),
-        Action::Unset(name) => named(name).and_then(|()| places.unset(which, name)).map(|there| {
-            if there { written(&places, which, typed.json) } else { nothing("The file does not set that key") }
+    let which = if config.global { Which::User } else { Which::Project };
+    let done = match &config.action {
+        Action::Get(name) => named(name).and_then(|()| read()).map(|found| get(&found, name, config.json)),
+        Action::List => read().map(|found| list(&found, config.json)),
+        Action::Set(name, value) => set(&places, which, name, value).map(|()| written(&places, which, config.json)),
+        Action::Unset(name) => named(name).and_then(|()| places.unset(which, name)).map(|there| match there {
+            true => written(&places, which, config.json),
+            false => nothing(&format!("{name} is not set in {}.", shown(&places, which))),
         }),
-        Action::Path => path(&places, which, typed.json),
-        Action::Trust => places.trust().map(|keys| trusted(&places, &keys, typed.json)),
+        Action::Path => path(&places, which, config.json),
+        Action::Trust => places.trust().map(|keys| trusted(&places, &keys, config.json)),
     };
     done.unwrap_or_else(|failure| complain(&failure))
 }
 
-fn usage(why: String) -> Failure {
-    let stop = if why.ends_with('?') { "" } else { "." };
-    Failure::new(Code::Usage, why + stop)
+fn usage(message: String) -> Failure {
+    Failure::new(Code::Usage, message)
 }
 
 fn named(name: &str) -> Result<(), Failure> {
@@ -44,9 +45,7 @@ fn named(name: &str) -> Result<(), Failure> {
 fn read() -> Result<Config, Failure> {
     let loaded = config::load();
     let wrong = loaded.config.agents().1;
-    for warning in loaded.warnings.iter().chain(&wrong) {
-        diagnose(&format!("spektacular: warning: {warning}"));
-    }
+    warn(loaded.warnings.iter().map(|(_, text)| text).chain(&wrong));
     loaded.failure.map_or(Ok(loaded.config), Err)
 }
 
@@ -60,8 +59,27 @@ fn nothing(why: &str) -> u8 {
 }
 
 fn set(places: &Places, which: Which, name: &str, value: &str) -> Result<(), Failure> {
-    let value = config::typed(name, value).map_err(usage)?;
+    let value = match typed::file(name, value) {
+        Some(path) => texts::value(name, name, path),
+        None => config::typed(name, value),
+    };
+    let value = value.map_err(usage)?;
+    if name == "agent" {
+        known_agent(&string(&value).unwrap_or_default())?;
+    }
     places.set(which, name, &value)
+}
+
+/// Refuses an agent that no run could find.
+fn known_agent(name: &str) -> Result<(), Failure> {
+    let loaded = config::load();
+    let (agents, wrong) = loaded.config.agents();
+    if agents.find(name).is_some() {
+        return Ok(());
+    }
+    // It may be in a file that cannot be read or is not trusted.
+    warn(loaded.warnings.iter().map(|(_, text)| text).chain(&wrong));
+    Err(loaded.failure.unwrap_or_else(|| usage(agents.unknown(name, ""))))
 }
 
 fn get(config: &Config, name: &str, json: bool) -> u8 {
@@ -71,7 +89,7 @@ fn get(config: &Config, name: &str, json: bool) -> u8 {
     let inside = format!("{name}.");
     let group: Vec<String> = config.names().into_iter().filter(|known| known.starts_with(&inside)).collect();
     if group.is_empty() {
-        return nothing("The key is not set");
+        return nothing(&format!("{name} is not set."));
     }
     let lines: Vec<String> = group
         .iter()
@@ -90,16 +108,16 @@ fn list(config: &Config, json: bool) -> u8 {
         own.into_iter().chain([general]).collect::<Vec<_>>()
     };
     let lines = config.names().into_iter().filter_map(|name| {
-        let Value { raw, origin } = config.find(&name)?;
+        let value = config.find(&name)?;
         // Also one that is too short to be found in a text.
         let secret = name == "secrets";
-        let clean = map_strings(raw.get(), &mut |text| {
+        let clean = map_strings(value.raw.get(), &mut |text| {
             if secret {
                 return "[redacted]".into();
             }
             redactors.iter().fold(text.to_owned(), |text, redactor| redactor.redact(&text).into_owned())
         });
-        let value = Value { raw: RawValue::from_string(clean).ok()?, origin };
+        let value = Value { raw: RawValue::from_string(clean).ok()?, ..value };
         Some(if json { entry(&name, &value) } else { line(&name, &value) })
     });
     let lines: Vec<String> = lines.collect();
@@ -129,17 +147,22 @@ fn path(places: &Places, which: Which, json: bool) -> Result<u8, Failure> {
     Ok(print(&path))
 }
 
+/// The path of a file. There is one where a file was read or written.
+fn shown(places: &Places, which: Which) -> String {
+    places.file(which).map(|path| path.display().to_string()).unwrap_or_default()
+}
+
 fn written(places: &Places, which: Which, json: bool) -> u8 {
-    let file = places.file(which).ok().map(|path| path.display().to_string());
+    let file = shown(places, which);
     if json {
         return print(&to_line(&json!({ "file": file })));
     }
-    diagnose(&format!("spektacular: config: changed {}", file.unwrap_or_default()));
+    diagnose(&format!("spektacular: config: changed {file}"));
     0
 }
 
 fn trusted(places: &Places, keys: &[String], json: bool) -> u8 {
-    let file = places.project.as_ref().map(|path| path.display().to_string()).unwrap_or_default();
+    let file = shown(places, Which::Project);
     if json {
         return print(&to_line(&json!({"file": file, "keys": keys})));
     }

@@ -7,7 +7,7 @@ use crate::cli::{Export, Output};
 use crate::failure::{Code, EXIT_UNDELIVERED, Failure};
 use crate::io::output::print_bytes;
 use crate::process::child::not_found as agent_not_found;
-use crate::process::query::{Asked, ask, find, variable};
+use crate::process::query::{Asked, Asking, find, variable};
 use crate::process::tree::nonce;
 use crate::protocol::json::to_line;
 use serde_json::json;
@@ -33,7 +33,7 @@ pub fn run(typed: &Export) -> u8 {
         (None, Err(_)) => "",
     };
     let data = layers.as_ref().map_err(Failure::clone).and_then(|layers| {
-        let agent = named(layers, Some(name))?;
+        let agent = named(layers, typed.agent.as_deref(), " (from --agent)")?;
         let data = export(agent, &typed.session)?;
         typed.out.as_ref().map_or(Ok(()), |file| write(file, &data, typed.force))?;
         Ok((agent, data))
@@ -68,26 +68,28 @@ pub fn run(typed: &Export) -> u8 {
 
 fn export(agent: &Agent, session: &str) -> Result<Vec<u8>, Failure> {
     let Some(way) = &native::of(agent).export else {
-        let message = "This agent keeps no sessions that can be exported.";
+        let message = format!("{} keeps no sessions that can be exported.", agent.name);
         return Err(Failure::new(Code::InvalidRequest, message));
     };
     if !is_session_id(session) {
-        let message = "A session's id has only letters, digits, `-` and `_`: take it from run.completed.";
+        let message = "SESSION may have only letters, digits, `-` and `_`, as the session_id of a run has.";
         return Err(Failure::new(Code::InvalidRequest, message));
     }
     match way {
         Way::File { folder, paths, first_line } => {
-            let found = newest(agent, folder, &paths(session), &first_line(session)).ok_or_else(unknown)?;
+            let found =
+                newest(agent, folder, &paths(session), &first_line(session)).ok_or_else(|| no_session(agent))?;
             contents(&found).ok_or_else(|| {
-                Failure::new(Code::AgentError, "The session's file cannot be read: check its permissions.")
+                Failure::new(Code::AgentError, "The file of the session cannot be read: check its permissions.")
             })
         }
         Way::Command { args, unknown } => printed(agent, args(session), unknown),
     }
 }
 
-fn unknown() -> Failure {
-    Failure::new(Code::SessionNotFound, "The agent has no such session: check the id, and the agent's name.")
+fn no_session(agent: &Agent) -> Failure {
+    let message = format!("{} has no session with this id. Use --agent for another agent.", agent.name);
+    Failure::new(Code::SessionNotFound, message)
 }
 
 /// The file that fits one of the paths below the folder; if several do, the one that was changed last.
@@ -130,14 +132,14 @@ fn printed(agent: &Agent, args: Vec<String>, unknown_says: &[&str]) -> Result<Ve
     let own = open.map_or_else(|| agent.base.args.clone(), |open| open.for_people(&agent.base));
     let args = own.into_iter().chain(args).collect();
     let asked = Asked { cwd: None, base: &agent.base, args, env: Vec::new(), limit: LIMIT, bytes: SESSION_BYTES };
-    let failed = "The agent could not print the session: try its own export.";
-    let answer = ask(&asked).ok_or_else(|| Failure::new(Code::AgentError, failed))?;
+    let failed = format!("{} did not print the session: try its own export command.", agent.name);
+    let answer = Asking::begin().ask(&asked).map_err(|_| Failure::new(Code::AgentError, failed.clone()))?;
     let says = String::from_utf8_lossy(&answer.errors);
     match answer.code {
         // What is cut off is no session.
         Some(0) if serde_json::from_slice::<serde::de::IgnoredAny>(&answer.output).is_ok() => Ok(answer.output),
         Some(0) => Err(Failure::new(Code::AgentProtocolError, failed)),
-        _ if unknown_says.iter().any(|text| says.contains(text)) => Err(unknown()),
+        _ if unknown_says.iter().any(|text| says.contains(text)) => Err(no_session(agent)),
         _ => Err(Failure::new(Code::AgentError, failed)),
     }
 }
@@ -149,10 +151,10 @@ fn write(file: &Path, data: &[u8], force: bool) -> Result<(), Failure> {
     let file = file.canonicalize().unwrap_or_else(|_| file.to_owned());
     let there = file.symlink_metadata();
     if there.as_ref().is_ok_and(|meta| !meta.is_file()) {
-        return Err(usage("--out must name a regular file."));
+        return Err(usage("--out must be a regular file."));
     }
     if there.is_ok() && !force {
-        return Err(usage("--out: the file exists already: name another, or add --force."));
+        return Err(usage("--out: the file exists. Add --force to replace it."));
     }
     let beside = file.with_file_name(format!(".spektacular-{}", nonce()));
     let written = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside).and_then(|mut new| {
@@ -162,6 +164,6 @@ fn write(file: &Path, data: &[u8], force: bool) -> Result<(), Failure> {
     });
     written.map_err(|_| {
         let _ = fs::remove_file(&beside);
-        usage("--out: the file cannot be written: name one in a directory that you may write to.")
+        usage("--out: the file cannot be written: check its directory.")
     })
 }

@@ -3,6 +3,7 @@
 pub mod adhoc;
 pub mod agents;
 pub mod ask_server;
+mod check;
 pub mod config;
 pub mod export;
 mod last;
@@ -14,14 +15,25 @@ mod texts;
 
 use crate::agent::registry::{Agent, Layers};
 use crate::config::load;
+use crate::engine::secrets_here;
 use crate::failure::{Code, Failure};
-use crate::help::did_you_mean;
 use crate::io::output::diagnose;
 
-/// Says on stderr what went wrong; gives the exit code.
+/// Says on stderr what went wrong; gives the exit code. A name in it could still be a secret in the wrong place.
 pub fn complain(failure: &Failure) -> u8 {
-    diagnose(&format!("spektacular: {}: {}", failure.code.name(), failure.message));
+    let message = secrets_here().redact(&failure.message).into_owned();
+    diagnose(&format!("spektacular: {}: {message}", failure.code.name()));
     failure.code.exit_code()
+}
+
+/// The same for what was ignored and ends nothing.
+fn warn<'a>(texts: impl Iterator<Item = &'a String>) {
+    let mut texts = texts.peekable();
+    let redactor = texts.peek().map(|_| secrets_here());
+    for text in texts {
+        let text = redactor.as_ref().map_or(text.into(), |redactor| redactor.redact(text));
+        diagnose(&format!("spektacular: warning: {text}"));
+    }
 }
 
 /// What the configuration says to the commands that need no run; its warnings go to stderr. Error: it cannot be used.
@@ -31,22 +43,14 @@ fn configured() -> Result<Layers, Failure> {
     if let Some(failure) = loaded.failure {
         return Err(failure);
     }
-    for warning in loaded.warnings.iter().chain(&wrong) {
-        diagnose(&format!("spektacular: warning: {warning}"));
-    }
+    warn(loaded.warnings.iter().map(|(_, text)| text).chain(&wrong));
     Ok(layers)
 }
 
-/// The agent with this name; without one that of the configuration. Error: one that names what was probably meant, or
-/// all there are.
-fn named<'a>(layers: &'a Layers, name: Option<&str>) -> Result<&'a Agent, Failure> {
+/// The agent with this name; without one that of the configuration. `from`: the flag that names it, with a blank
+/// before it. Error: the agents that there are.
+fn named<'a>(layers: &'a Layers, name: Option<&str>, from: &str) -> Result<&'a Agent, Failure> {
+    let from = if name.is_some() { from.into() } else { layers.origins.remark("agent").unwrap_or_default() };
     let name = name.unwrap_or(layers.default_agent());
-    layers.agents.find(name).ok_or_else(|| {
-        let names = layers.agents.iter().flat_map(|agent| std::iter::once(&agent.name).chain(&agent.aliases));
-        let message = match did_you_mean(name, names.map(String::as_str)) {
-            Some(meant) => format!("There is no such agent. Did you mean {meant}?"),
-            None => format!("There is no such agent. There are: {}.", layers.agents.names()),
-        };
-        Failure::new(Code::Usage, message)
-    })
+    layers.agents.find(name).ok_or_else(|| Failure::new(Code::Usage, layers.agents.unknown(name, &from)))
 }

@@ -15,16 +15,16 @@ pub fn run(typed: &Open) -> u8 {
 
 fn open(typed: &Open) -> Result<u8, Failure> {
     let layers = configured()?;
-    let agent = named(&layers, typed.agent.as_deref())?;
+    let agent = named(&layers, typed.agent.as_deref(), " (from --agent)")?;
     let wished = Options { agent: Some(agent.name.clone()), model: typed.model.clone(), ..Options::default() };
     let (options, _) = layers.under(wished);
     let native = native::of(agent);
     let Some(open) = &native.open else {
-        let message = "This agent has no interface of its own that is known: use adhoc.";
+        let message = format!("{} has no interface that open can start: use adhoc.", agent.name);
         return Err(Failure::new(Code::InvalidRequest, message));
     };
     if !has_terminal() {
-        let message = "open needs a terminal on stdin and stdout: use adhoc where there is none.";
+        let message = "open needs a terminal on stdin and stdout. Without one use adhoc.";
         return Err(Failure::new(Code::Usage, message));
     }
     let wish = Wish {

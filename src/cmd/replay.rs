@@ -8,7 +8,7 @@ use crate::protocol::json::{Fields, string};
 use crate::recording::{Moment, Recording};
 use std::collections::VecDeque;
 use std::ffi::OsString;
-use std::io::BufRead;
+use std::io::{BufRead, ErrorKind};
 use std::path::{Component, Path};
 
 /// What the demo agent says.
@@ -20,7 +20,11 @@ const DIFFERS: u8 = 65;
 pub fn run(replay: &Replay) -> u8 {
     let text = match &replay.file {
         None => Ok(DEMO.to_owned()),
-        Some(file) => std::fs::read_to_string(file).map_err(|_| "the file cannot be read".to_owned()),
+        Some(file) => std::fs::read_to_string(file).map_err(|error| match error.kind() {
+            ErrorKind::NotFound => "no such file".to_owned(),
+            ErrorKind::InvalidData => "the file is not UTF-8".to_owned(),
+            _ => "the file cannot be read".to_owned(),
+        }),
     };
     let recording = text.and_then(|text| Recording::parse(&text));
     match recording {
@@ -170,7 +174,7 @@ impl Player {
     fn make(&self, path: &str, content: &str) {
         let inside = Path::new(path).components().all(|part| matches!(part, Component::Normal(_)));
         if self.makes_files && inside && std::fs::write(path, content).is_err() {
-            diagnose("replay: a file could not be made");
+            diagnose("replay: a file could not be written");
         }
     }
 }

@@ -1,8 +1,10 @@
-//! Texts that flags name: a prompt, a system prompt, answers.
+//! Texts in files that the command line names: a prompt, a system prompt, answers, a field's JSON.
 
 use crate::cli::Adhoc;
 use crate::io::stdin::{self, Kind, Problem, Wish};
-use crate::protocol::limits;
+use crate::protocol::{limits, typed};
+use serde::de::IgnoredAny;
+use serde_json::value::RawValue;
 use std::fs::File;
 use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
@@ -85,7 +87,7 @@ impl Prompt {
         if text.len() as u64 > TEXT_BYTES {
             return Err(why("The prompt", ErrorKind::FileTooLarge));
         }
-        if text.trim().is_empty() { Err("The prompt is empty: say what is to be done.".into()) } else { Ok(text) }
+        if text.trim().is_empty() { Err("The prompt is empty: say what to do.".into()) } else { Ok(text) }
     }
 }
 
@@ -133,6 +135,20 @@ pub(super) fn file(flag: &str, path: &Path) -> Result<String, String> {
     File::open(path).and_then(read).map_err(|error| why(flag, error.kind()))
 }
 
+/// The JSON in a file, for a field of run.start. `subject`: the flag or the key that names the file.
+///
+/// # Errors
+/// One sentence, with the place of what is not JSON.
+pub(super) fn value(subject: &str, field: &str, path: &Path) -> Result<Box<RawValue>, String> {
+    let text = file(subject, path)?;
+    let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+    if let Err(error) = serde_json::from_str::<IgnoredAny>(text) {
+        // Its own words could quote the file.
+        return Err(format!("{subject}: invalid JSON in the file, line {}, column {}.", error.line(), error.column()));
+    }
+    typed::value(field, text).map_err(|why| format!("{subject} {why}."))
+}
+
 fn read(from: impl Read) -> io::Result<String> {
     let mut text = String::new();
     from.take(TEXT_BYTES + 1).read_to_string(&mut text)?;
@@ -149,12 +165,12 @@ fn trimmed(mut text: String) -> String {
 
 fn why(what: &str, kind: ErrorKind) -> String {
     let why = match kind {
-        ErrorKind::NotFound => "there is no such file",
-        ErrorKind::PermissionDenied => "the file may not be read by you",
+        ErrorKind::NotFound => "no such file",
+        ErrorKind::PermissionDenied => "no permission to read the file",
         ErrorKind::IsADirectory => "this is a directory, not a file",
-        ErrorKind::InvalidData => "it must be UTF-8 text",
-        ErrorKind::FileTooLarge => "it is longer than 16 MiB: put it into a file that the agent reads",
-        _ => "it cannot be read",
+        ErrorKind::InvalidData => "the text must be UTF-8",
+        ErrorKind::FileTooLarge => "the text is longer than 16 MiB: put it into a file that the agent reads",
+        _ => "the file cannot be read",
     };
     format!("{what}: {why}.")
 }

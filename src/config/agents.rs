@@ -53,6 +53,7 @@ impl Entry {
         if let Some(command) = self.command {
             agent.base.program = Program::Command(command);
             agent.base.install = None;
+            agent.version = None;
         }
         agent.dialect = self.driver.unwrap_or(agent.dialect);
         agent.base.args = self.args.unwrap_or(agent.base.args);
@@ -73,8 +74,9 @@ pub(super) fn build(entries: BTreeMap<String, Entry>) -> (Agents, Vec<String>) {
         match entry.agent(&name, agents.find(&name)) {
             Some(agent) => agents.put(agent),
             None => {
-                warnings
-                    .push(format!("The agent {name} was ignored: set agents.{name}.driver and agents.{name}.command"));
+                warnings.push(format!(
+                    "The agent {name} is ignored: it needs agents.{name}.driver and agents.{name}.command."
+                ));
             }
         }
     }

@@ -60,8 +60,9 @@ impl Places {
     }
 }
 
+/// A failure about a file. `why` follows its name.
 fn unusable(path: &Path, why: &str) -> Failure {
-    Failure::new(Code::InvalidConfig, format!("{}: {why}.", path.display()))
+    Failure::new(Code::InvalidConfig, format!("{}{why}.", path.display()))
 }
 
 /// Whether a project's file, or the folder that holds it, is a link: then it may be another project's, or the user's.
@@ -72,21 +73,21 @@ pub(super) fn is_linked(path: &Path) -> bool {
 
 /// Refuses a project's file that is a link.
 pub(super) fn not_linked(path: &Path) -> Result<(), Failure> {
-    if is_linked(path) { Err(unusable(path, "this is a link: put a file of the project's own there")) } else { Ok(()) }
+    if is_linked(path) { Err(unusable(path, " is a link: replace it by a file of the project's own")) } else { Ok(()) }
 }
 
 /// The text of a file, known to be one JSON object. `None`: there is no file. An empty one is an empty object.
 pub(super) fn read(path: &Path) -> Result<Option<String>, Failure> {
     let meta = match fs::metadata(path) {
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return Ok(None),
-        meta => meta.map_err(|_| unusable(path, "the file cannot be read: check its permissions"))?,
+        meta => meta.map_err(|_| unusable(path, " cannot be read: check its permissions"))?,
     };
     if !meta.is_file() || meta.len() > FILE_BYTES {
-        return Err(unusable(path, "this is no file of at most 4 MiB: put a configuration there"));
+        return Err(unusable(path, " must be a file of at most 4 MiB"));
     }
     let mut bytes = Vec::new();
     let done = File::open(path).and_then(|file| file.take(FILE_BYTES).read_to_end(&mut bytes));
-    done.map_err(|_| unusable(path, "the file cannot be read: check its permissions"))?;
+    done.map_err(|_| unusable(path, " cannot be read: check its permissions"))?;
     let bytes = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(&bytes);
     if bytes.iter().all(u8::is_ascii_whitespace) {
         return Ok(Some("{}\n".into()));
@@ -94,18 +95,18 @@ pub(super) fn read(path: &Path) -> Result<Option<String>, Failure> {
     parse(bytes).map(Some).map_err(|why| unusable(path, &why))
 }
 
-/// A text that is one JSON object. Error: where it is not.
+/// A text that is one JSON object. Error: what is wrong with it, to follow the name of the file.
 fn parse(bytes: &[u8]) -> Result<String, String> {
     let value: serde_json::Value = serde_json::from_slice(bytes).map_err(|error| {
         // Its own words could quote the file.
         let what = match error.classify() {
-            Category::Eof => "the file ends in the middle of the JSON",
-            _ => "this is no JSON",
+            Category::Eof => "unexpected end of the JSON",
+            _ => "invalid JSON",
         };
-        format!("line {}, column {}: {what}: correct it there", error.line(), error.column())
+        format!(", line {}, column {}: {what}", error.line(), error.column())
     })?;
     if !value.is_object() {
-        return Err("line 1: a configuration is one JSON object: put { and } around it".into());
+        return Err(" must hold one JSON object, in { and }".into());
     }
     Ok(String::from_utf8_lossy(bytes).into_owned())
 }
@@ -117,7 +118,7 @@ pub(super) fn change(
     mode: u32,
     change: impl FnOnce(Option<&str>) -> Result<String, Failure>,
 ) -> Result<(), Failure> {
-    let denied = |_| unusable(path, "the file cannot be written: check the permissions of its folder");
+    let denied = |_| unusable(path, " cannot be written: check the permissions of its folder");
     // What a link points to is changed, not the link.
     let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let folder = target.parent().unwrap_or(Path::new("/"));
@@ -127,7 +128,7 @@ pub(super) fn change(
     let _ = lock.lock();
     let old = read(&target)?;
     let new = change(old.as_deref())?;
-    parse(new.as_bytes()).map_err(|_| unusable(path, "the change would break the file: edit it by hand"))?;
+    parse(new.as_bytes()).map_err(|_| unusable(path, " would be broken by this change: edit it by hand"))?;
     let kept = fs::metadata(&target).ok().map(|meta| meta.permissions());
     replace(&target, folder, mode, kept, &new).map_err(denied)
 }

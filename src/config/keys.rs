@@ -1,9 +1,10 @@
 //! Every key of a configuration, in one table: what its value must be, what it is by itself, and whose word counts.
 
 use super::agents::Entry;
-use crate::help::did_you_mean;
 use crate::protocol::json::{Fields, string};
-use crate::protocol::request::{Options, Problem, boolean, path};
+use crate::protocol::request::{Options, boolean, path};
+use crate::protocol::typed;
+use crate::suggest::Unknown;
 use serde_json::value::RawValue;
 
 /// One key.
@@ -37,6 +38,9 @@ enum Kind {
     Switch,
     Path,
 }
+
+/// What the name of every variable begins with.
+pub(super) const PREFIX: &str = "SPEKTACULAR_";
 
 const fn field(name: &'static str, built_in: Option<&'static str>, care: Care) -> Key {
     Key { name, built_in, care, kind: Kind::Field }
@@ -88,7 +92,7 @@ pub static KEYS: &[Key] = &[
 impl Key {
     /// The environment variable that sets it.
     pub fn variable(&self) -> String {
-        format!("SPEKTACULAR_{}", self.name.to_uppercase().replace('.', "_"))
+        format!("{PREFIX}{}", self.name.to_uppercase().replace('.', "_"))
     }
 
     /// Whether it is a field of run.start.
@@ -96,7 +100,7 @@ impl Key {
         matches!(self.kind, Kind::Field)
     }
 
-    /// Reads a value from a shell: JSON where that fits, else a string.
+    /// Reads a value from a shell. Error: what is wrong, as the rest of a sentence about it.
     pub(super) fn typed(&self, text: &str) -> Result<Box<RawValue>, String> {
         Slot::Key(self).typed(text)
     }
@@ -126,37 +130,42 @@ impl Slot<'_> {
         }
     }
 
-    /// What the value must be, if it is not.
-    pub(super) fn check(&self, raw: &RawValue) -> Result<(), String> {
-        let expected = |problem| match problem {
-            Problem::Field { expected, .. } => expected,
-            Problem::Repeated => "an object without a repeated key",
-        };
-        let done = match self {
-            Slot::Key(key) => match key.kind {
-                Kind::Field => Options::default().set(key.name, raw).map_err(expected),
-                Kind::Output => {
-                    let fits = string(raw).is_some_and(|word| word == "cli" || word == "json");
-                    fits.then_some(()).ok_or("one of \"cli\", \"json\"")
-                }
-                Kind::Switch => boolean(raw).map(drop).map_err(Option::unwrap_or_default),
-                Kind::Path => path(raw).map(drop).map_err(|_| "a path"),
-            },
-            Slot::Agent(_, field) => Entry::default().set(field, raw).map_err(expected),
-        };
-        done.map_err(|expected| match self {
-            Slot::Key(key) => format!("{} must be {expected}", key.name),
-            Slot::Agent(name, field) => format!("agents.{name}.{field} must be {expected}"),
-        })
+    /// Its name, as a message has it.
+    pub(super) fn name(&self) -> String {
+        match self {
+            Slot::Key(key) => key.name.to_owned(),
+            Slot::Agent(agent, field) => format!("agents.{agent}.{field}"),
+        }
     }
 
+    /// What is wrong with a value of a file, as the rest of a sentence about it.
+    pub(super) fn check(&self, raw: &RawValue) -> Result<(), String> {
+        let must_be = |expected: &str| format!("must be {expected}");
+        match self {
+            Slot::Key(key) => match key.kind {
+                Kind::Field => Options::default().set(key.name, raw).map_err(|problem| problem.clause()),
+                Kind::Output => {
+                    let fits = string(raw).is_some_and(|word| word == "cli" || word == "json");
+                    fits.then_some(()).ok_or_else(|| must_be("\"cli\" or \"json\""))
+                }
+                Kind::Switch => boolean(raw).map(drop).map_err(|why| must_be(why.unwrap_or_default())),
+                Kind::Path => path(raw).map(drop).map_err(|_| must_be("a path")),
+            },
+            Slot::Agent(_, field) => Entry::default().set(field, raw).map_err(|problem| problem.clause()),
+        }
+    }
+
+    /// The JSON of what was typed. Error: what is wrong, as the rest of a sentence about it.
     fn typed(&self, text: &str) -> Result<Box<RawValue>, String> {
+        if let Slot::Key(Key { kind: Kind::Field, name, .. }) = self {
+            return typed::value(name, text);
+        }
         if let Ok(raw) = serde_json::from_str::<Box<RawValue>>(text)
             && self.check(&raw).is_ok()
         {
             return Ok(raw);
         }
-        let raw = serde_json::value::to_raw_value(text).map_err(|_| "The value must be text".to_owned())?;
+        let raw = serde_json::value::to_raw_value(text).map_err(|_| "must be text".to_owned())?;
         self.check(&raw).map(|()| raw)
     }
 }
@@ -174,43 +183,56 @@ fn is_agent_name(name: &str) -> bool {
         && name.bytes().all(|b| plain(b) || matches!(b, b'_' | b'-'))
 }
 
-/// The place with this name. Error: one sentence without its full stop, with a suggestion.
-pub(super) fn slot(name: &str) -> Result<Slot<'_>, String> {
+/// The place with this name. `place`: where the name was read, with a blank before it. Error: a message.
+pub(super) fn slot<'a>(name: &'a str, place: &str) -> Result<Slot<'a>, String> {
     if let Some(key) = KEYS.iter().find(|key| key.name == name) {
         return Ok(Slot::Key(key));
     }
+    // A subject with a place in it has a comma after it.
+    let there = if place.is_empty() { String::new() } else { format!("{place},") };
     if let Some(agent) = name.strip_prefix("agents.") {
-        let (agent, field) = agent.split_once('.').unwrap_or((agent, ""));
-        if !is_agent_name(agent) {
-            return Err(
-                "An agent's name must be at most 64 of a-z, 0-9, _ and -, and begin with none of the last two".into()
-            );
-        }
-        if field.is_empty() {
-            return Err(format!("agents.{agent} must be an object of: {}", Entry::NAMES.join(", ")));
-        }
-        return match Entry::NAMES.iter().find(|known| **known == field) {
-            Some(field) => Ok(Slot::Agent(agent, field)),
-            None => Err(match did_you_mean(field, Entry::NAMES.iter().copied()) {
-                Some(meant) => format!("An agent has no such field. Did you mean {meant}?"),
-                None => format!("An agent has no such field, but: {}", Entry::NAMES.join(", ")),
-            }),
-        };
+        return of_agent(agent, place, &there);
     }
     if is_group(name) && !name.is_empty() {
-        return Err(format!("{name} must be an object"));
+        return Err(format!("{name}{there} must be an object."));
     }
     if OF_ONE_RUN.contains(&name) {
-        return Err(format!("{name} is no key: it belongs to one run"));
+        return Err(format!("{name}{there} is not a key: it belongs to one run."));
     }
     if let Some(key) = KEYS.iter().find(|key| name.strip_prefix(key.name).is_some_and(|rest| rest.starts_with('.'))) {
-        return Err(format!("{} is set as a whole, as JSON", key.name));
+        return Err(format!("{}{there} has no keys of its own: set it as a whole, as JSON.", key.name));
+    }
+    if name.is_empty() {
+        return Err(format!(
+            "A key{there} is empty or has a dot: nest objects, as in {{\"debug\": {{\"enabled\": true}}}}."
+        ));
     }
     let names = KEYS.iter().map(|key| key.name).chain(["agents"]);
-    Err(match did_you_mean(name, names) {
-        Some(meant) => format!("There is no such key. Did you mean {meant}?"),
-        None => "There is no such key. `spektacular config --help` lists the keys".into(),
-    })
+    Err(unknown("key", name, place).message(names, "`spektacular help config` lists the keys."))
+}
+
+/// The field of an agent: `NAME.FIELD`.
+fn of_agent<'a>(name: &'a str, place: &str, there: &str) -> Result<Slot<'a>, String> {
+    let (agent, field) = name.split_once('.').unwrap_or((name, ""));
+    if !is_agent_name(agent) {
+        let rule = "must have 1 to 64 of a-z, 0-9, _ and -, and begin with a letter or a digit";
+        return Err(format!("The name of an agent{there} {rule}."));
+    }
+    let fields = || format!("Its fields are {}.", Entry::NAMES.join(", "));
+    if field.is_empty() {
+        return Err(format!("agents.{agent}{there} must be an object. {}", fields()));
+    }
+    match Entry::NAMES.iter().find(|known| **known == field) {
+        Some(field) => Ok(Slot::Agent(agent, field)),
+        None => {
+            let place = format!(" of agents.{agent}{place}");
+            Err(unknown("field", field, &place).message(Entry::NAMES.iter().copied(), &fields()))
+        }
+    }
+}
+
+fn unknown<'a>(what: &'a str, typed: &'a str, place: &'a str) -> Unknown<'a> {
+    Unknown { what, typed, place, dashes: "" }
 }
 
 /// The values in an object, by their dotted names. What should be an object and is none counts as a value.
@@ -230,22 +252,26 @@ pub(super) fn leaves<'a>(name: &str, raw: &'a RawValue, found: &mut Vec<(String,
     }
 }
 
-/// Reads what was typed for a key, or for an object of keys. Error: one sentence without its full stop.
+/// Reads what was typed for a key, or for an object of keys. Error: a message.
 pub fn typed(name: &str, text: &str) -> Result<Box<RawValue>, String> {
     if !is_group(name) || name.is_empty() {
-        return slot(name)?.typed(text);
+        return slot(name, "")?.typed(text).map_err(|why| format!("{name} {why}."));
     }
+    known(name)?;
     let raw: Box<RawValue> =
-        serde_json::from_str(text).map_err(|_| format!("{name} must be an object, written as JSON"))?;
+        serde_json::from_str(text).map_err(|_| format!("{name} must be an object, written as JSON."))?;
     let mut found = Vec::new();
     leaves(name, &raw, &mut found);
-    found.iter().try_for_each(|(name, raw)| slot(name)?.check(raw))?;
+    for (name, raw) in found {
+        let slot = slot(&name, "")?;
+        slot.check(raw).map_err(|why| format!("{} {why}.", slot.name()))?;
+    }
     Ok(raw)
 }
 
-/// Whether there is such a key, or object of keys. Error: one sentence without its full stop, with a suggestion.
+/// Whether there is such a key, or object of keys. Error: a message.
 pub fn known(name: &str) -> Result<(), String> {
-    match slot(name) {
+    match slot(name, "") {
         Err(why) if name.is_empty() || !is_group(name) => Err(why),
         Err(why) if name.strip_prefix("agents.").is_some_and(|agent| !is_agent_name(agent)) => Err(why),
         _ => Ok(()),
@@ -286,17 +312,18 @@ mod tests {
     #[test]
     fn wrong_names_get_a_suggestion() {
         for (name, hint) in [
-            ("modle", "Did you mean model?"),
+            ("modle", "Unknown key modle. Did you mean model?"),
             ("timeout", "Did you mean timeout_s?"),
             ("debug.enable", "Did you mean debug.enabled?"),
-            ("agents.mine.comand", "Did you mean command?"),
-            ("agents.Mine.command", "An agent's name must be"),
-            ("env.NAME", "env is set as a whole"),
-            ("prompt", "it belongs to one run"),
+            ("agents.mine.comand", "Unknown field comand of agents.mine. Did you mean command?"),
+            ("agents.mine.zzz", "Its fields are driver, command,"),
+            ("agents.Mine.command", "The name of an agent must have"),
+            ("env.NAME", "env has no keys of its own: set it as a whole"),
+            ("prompt", "prompt is not a key: it belongs to one run."),
             ("zzz", "lists the keys"),
-            ("", "lists the keys"),
+            ("", "A key is empty or has a dot"),
         ] {
-            let why = slot(name).unwrap_err();
+            let why = slot(name, "").map(|_| ()).unwrap_err();
             assert!(why.contains(hint), "{name}: {why}");
             assert!(known(name).is_err(), "{name}");
         }
@@ -309,22 +336,24 @@ mod tests {
     fn what_is_typed_is_json_where_that_fits() {
         for (name, text, stored) in [
             ("model", "12", "\"12\""),
-            ("model", "a\"b", "\"a\\\"b\""),
-            ("timeout_s", "12", "12"),
-            ("permissions", "deny", "\"deny\""),
-            ("permissions", r#"{"edit":"deny"}"#, r#"{"edit":"deny"}"#),
+            ("permissions", "read=allow,*=deny", r#"{"read":"allow","*":"deny"}"#),
+            ("mcp_servers", r#"{"mcpServers":{"a":{"command":"x"}}}"#, r#"[{"name":"a","command":"x"}]"#),
             ("debug.enabled", "true", "true"),
+            ("debug.log_dir", "12", "\"12\""),
             ("agents.mine", r#"{ "driver":"acp" }"#, r#"{ "driver":"acp" }"#),
         ] {
             assert_eq!(typed(name, text).unwrap().get(), stored, "{name}");
         }
         for (name, text, why) in [
-            ("timeout_s", "-1", "timeout_s must be a number of seconds above 0"),
-            ("debug.enabled", "yes", "debug.enabled must be true or false"),
-            ("output", "xml", "output must be one of"),
+            ("timeout_s", "-1", "timeout_s must be a number of seconds above 0."),
+            ("model", "", "model must be a non-empty string."),
+            ("debug.enabled", "yes", "debug.enabled must be true or false."),
+            ("output", "xml", "output must be \"cli\" or \"json\"."),
             ("agents.mine", r#"{"comand":"x"}"#, "Did you mean command?"),
+            ("agents.mine", r#"{"driver":"x"}"#, "agents.mine.driver must be one of"),
             ("agents.mine.driver", "x", "agents.mine.driver must be one of"),
             ("agents.mine.env", r#"{"a b":"c"}"#, "agents.mine.env must be an object of strings"),
+            ("agents.a b", "x", "The name of an agent must have"),
             ("debug", "on", "debug must be an object"),
         ] {
             let said = typed(name, text).unwrap_err();

@@ -6,8 +6,12 @@ use crate::protocol::json::Fields;
 use crate::protocol::outbound::Question;
 use crate::protocol::question::{Ask, Given, Input, Kind, check};
 use crate::protocol::words::Purpose;
+use crate::suggest::Name;
 use serde_json::value::{RawValue, to_raw_value};
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, VecDeque};
+
+/// The most keys that a warning names.
+const NAMED: usize = 20;
 
 /// Answers by what they answer: a question's id, header, text, kind or purpose, in any case.
 ///
@@ -16,10 +20,25 @@ use std::collections::{HashMap, HashSet, VecDeque};
 /// the question is as open as it was.
 #[derive(Debug, Default)]
 pub struct Script {
-    answers: HashMap<String, VecDeque<Planned>>,
-    /// The keys that fitted a question.
-    used: HashSet<String>,
+    /// By the key as it is compared.
+    answers: HashMap<String, Answers>,
     due: VecDeque<Inbound>,
+}
+
+/// The answers with one key.
+#[derive(Debug)]
+struct Answers {
+    /// The key as it was written.
+    key: String,
+    /// Whether it fitted a question.
+    used: bool,
+    planned: VecDeque<Planned>,
+}
+
+impl Answers {
+    fn new(key: &str) -> Answers {
+        Answers { key: key.trim().to_owned(), used: false, planned: VecDeque::new() }
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -49,24 +68,32 @@ impl Script {
                 false => RawValue::from_string(format!("{{\"value\":{raw}}}")).ok(),
             };
             let usable = |raw: &RawValue| Input::parse(Some(raw)).is_some_and(|input| input.given.is_some());
+            let which =
+                || Name::new(key).map_or_else(|| format!("Answer {}", at + 1), |name| format!("The answer to {name}"));
             let Some(payload) = payload.filter(|raw| usable(raw)) else {
                 let what = "must be a value, or an object with one of `value`, `value_from` and `declined: true`";
-                return Err(format!("Answer {} {what}.", at + 1));
+                return Err(format!("{} {what}.", which()));
             };
-            if script.answers.insert(name(key), [Planned::Payload(payload)].into()).is_some() {
-                return Err(format!("Answer {} has a key that was there before.", at + 1));
+            if script.answers.contains_key(&name(key)) {
+                return Err(format!("{} has the key of an earlier one.", which()));
             }
+            script.plan(key, Planned::Payload(payload));
         }
         Ok(script)
     }
 
+    fn plan(&mut self, key: &str, planned: Planned) {
+        self.answers.entry(name(key)).or_insert_with(|| Answers::new(key)).planned.push_back(planned);
+    }
+
     /// Adds answers as they were typed. They go before those that are there for the same key.
     pub fn add_typed(&mut self, answers: Vec<(String, String)>) {
-        let mut typed: HashMap<String, VecDeque<Planned>> = HashMap::new();
-        for (key, value) in answers {
-            typed.entry(name(&key)).or_default().push_back(Planned::Typed(value));
+        for (key, _) in &answers {
+            self.answers.remove(&name(key));
         }
-        self.answers.extend(typed);
+        for (key, value) in answers {
+            self.plan(&key, Planned::Typed(value));
+        }
     }
 
     /// A question is asked.
@@ -88,9 +115,22 @@ impl Script {
         }
     }
 
-    /// How many keys fitted no question.
-    pub(super) fn unused(&self) -> usize {
-        self.answers.len() - self.used.len()
+    /// The keys that fitted no question, as a list of words: those that may be shown, and how many others. `None`: all
+    /// did.
+    pub(super) fn unused(&self) -> Option<String> {
+        let unused: Vec<&str> = self.answers.values().filter(|one| !one.used).map(|one| one.key.as_str()).collect();
+        let mut names: Vec<String> =
+            unused.iter().filter_map(|key| Name::new(key)).map(|key| key.to_string()).collect();
+        names.sort_unstable();
+        names.truncate(NAMED);
+        let keys = if unused.len() == 1 { "answer key" } else { "answer keys" };
+        let named = names.join(", ");
+        match (names.len(), unused.len() - names.len()) {
+            (0, 0) => None,
+            (0, more) => Some(format!("{more} {keys}")),
+            (_, 0) => Some(format!("the {keys} {named}")),
+            (_, more) => Some(format!("the {keys} {named}, and {more} more")),
+        }
     }
 
     /// The next answer that is to be given.
@@ -108,9 +148,9 @@ impl Script {
         };
         let mut keys = keys.iter().map(|key| name(key)).filter(|key| !key.is_empty());
         let found = keys.find(|key| self.answers.contains_key(key))?;
-        self.used.insert(found.clone());
-        let answers = self.answers.get_mut(&found)?;
-        if answers.len() > 1 { answers.pop_front() } else { answers.front().cloned() }
+        let Answers { used, planned, .. } = self.answers.get_mut(&found)?;
+        *used = true;
+        if planned.len() > 1 { planned.pop_front() } else { planned.front().cloned() }
     }
 }
 

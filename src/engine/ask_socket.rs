@@ -16,6 +16,7 @@ use crate::process::tree;
 use crate::protocol::limits::TOOL_LINE_BYTES;
 use crate::protocol::question::Ask;
 use crate::protocol::request::McpServer;
+pub(super) use crate::protocol::variables::ASK as ADDRESS;
 use crossbeam_channel::{Receiver, Sender, TryRecvError, bounded};
 use std::collections::{BTreeMap, HashMap};
 use std::io::{self, ErrorKind, Read};
@@ -24,8 +25,6 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// The environment variable that holds a nonce, a colon and the path of the socket.
-pub(super) const ADDRESS: &str = "SPEKTACULAR_ASK";
 /// The first argument that makes this program the ask-server.
 const COMMAND: &str = "ask-server";
 /// Connections at once. An agent needs one; some start a second to look what is offered.

@@ -21,7 +21,7 @@ use crate::io::output::Chunk;
 use crate::protocol::inbound::{Inbound, Message, is_run_id};
 use crate::protocol::limits;
 use crate::protocol::outbound::{Json, Terminal};
-use crate::protocol::request::{Options, Settings};
+use crate::protocol::request::{Options, Payload, Settings};
 use crate::protocol::words::{Action, Source as CancelSource, Warning};
 use crate::recording::Moment;
 use crate::run::{Answered, Event, Gone, Ids, Input, Origin, Refusal, Run};
@@ -91,8 +91,8 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
             spawned: false,
             signal: None,
         };
-        for warning in warnings {
-            conductor.step(Event::Warn(Warning::UnsupportedOption, warning));
+        for (warning, text) in warnings {
+            conductor.step(Event::Warn(Origin::default(), warning, text));
         }
         if opened.is_err() {
             conductor.step(Event::Refused(Failure::new(
@@ -165,7 +165,13 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
         self.step(event);
     }
 
-    fn start(&mut self, origin: Origin, (options, wrong): prepare::Asked) -> Event<'static> {
+    /// The run.start that counts, checked.
+    fn start(&mut self, origin: Origin, payload: Payload) -> Event<'static> {
+        let Payload { options, wrong, unknown } = payload;
+        if let Some(text) = unknown.warning("field", " of run.start") {
+            self.step(Event::Warn(origin.clone(), Warning::UnknownField, text));
+        }
+        let origins = self.layers.origins.without(&options);
         let (options, agent) = self.layers.under(options);
         // Known before anything is checked: a refusal gives metadata back.
         let (redactor, short_secrets) = prepare::redactor_for(&options, agent, &self.machine);
@@ -175,7 +181,7 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
             let message = "run.start: `run_id` must match ^[A-Za-z0-9._:-]{1,128}$.";
             Err(Failure::new(Code::InvalidRequest, message))
         } else {
-            prepare::settings(options, wrong, agent, &self.layers.agents, &self.machine)
+            prepare::settings(options, wrong, agent, (&self.layers.agents, &origins), &self.machine)
         };
         let start = match start {
             Ok(ready) => Ok(Box::new(ready.start(redactor, short_secrets, &mut self.machine))),
@@ -391,6 +397,6 @@ pub(super) struct Ending {
     pub(super) terminal: Option<Terminal>,
     pub(super) lost: bool,
     pub(super) signal: Option<i32>,
-    pub(super) unused_answers: usize,
+    pub(super) unused_answers: Option<String>,
     pub(super) incomplete_recording: bool,
 }

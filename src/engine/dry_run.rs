@@ -8,6 +8,7 @@ use crate::failure::Failure;
 use crate::process::child::{environment, resolve};
 use crate::process::tree::nonce;
 use crate::protocol::request::Options;
+use crate::protocol::words::Warning;
 use crate::redact::Redactor;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -38,11 +39,12 @@ pub struct Plan {
 }
 
 /// Plans the run that these options would begin. Errors: those of a run.start that cannot be carried out.
-pub fn plan(start: Options, layers: &Layers, warnings: &[String]) -> Result<Plan, Failure> {
+pub fn plan(start: Options, layers: &Layers, warnings: &[(Warning, String)]) -> Result<Plan, Failure> {
+    let origins = layers.origins.without(&start);
     let (options, agent) = layers.under(start);
     let mut host = Host::new();
     let (redactor, _) = prepare::redactor_for(&options, agent, &host);
-    let ready = prepare::settings(options, None, agent, &layers.agents, &host)?;
+    let ready = prepare::settings(options, None, agent, (&layers.agents, &origins), &host)?;
     let mut start = ready.start(Redactor::new(), 0, &mut host);
     let settings = start.settings.clone();
     let mut turn = Turn::default();
@@ -66,7 +68,11 @@ pub fn plan(start: Options, layers: &Layers, warnings: &[String]) -> Result<Plan
         cwd: settings.cwd,
         env_set: names(&theirs, &|name| ours.get(name) != theirs.get(name)),
         env_removed: names(&ours, &|name| !theirs.contains_key(name)),
-        warnings: warnings.iter().cloned().chain(turn.events.into_iter().filter_map(warning)).collect(),
+        warnings: warnings
+            .iter()
+            .map(|(_, text)| text.clone())
+            .chain(turn.events.into_iter().filter_map(warning))
+            .collect(),
     })
 }
 

@@ -6,7 +6,7 @@ use crate::agent::registry::Layers;
 use crate::failure::Failure;
 use crate::protocol::inbound::Inbound;
 use crate::protocol::outbound::Terminal;
-use crate::protocol::words::Source as CancelSource;
+use crate::protocol::words::{Source as CancelSource, Warning};
 use crate::run::OnEof;
 use std::path::PathBuf;
 
@@ -17,7 +17,7 @@ pub struct Job {
     /// The values of fields that run.start leaves out.
     pub layers: Layers,
     /// What the configuration brought up; told as warnings of the run.
-    pub warnings: Vec<String>,
+    pub warnings: Vec<(Warning, String)>,
     /// Answers that were given before the questions came.
     pub answers: Script,
     /// What the end of stdin does, where stdin is read.
@@ -56,8 +56,8 @@ pub struct Report {
     pub terminal: Option<Terminal>,
     /// The first signal that cancelled the run.
     pub signal: Option<i32>,
-    /// How many of the answers that were given in advance fitted no question.
-    pub unused_answers: usize,
+    /// The keys of answers given in advance that fitted no question, as a list of words. `None`: all did.
+    pub unused_answers: Option<String>,
 }
 
 impl Report {

@@ -30,7 +30,7 @@ pub use job::{Awaited, Begin, Job, Report};
 pub use machine::{Departed, Machine};
 pub use outbox::Outbox;
 pub use peer::{Outgoing, Peer, Understood};
-pub use prepare::redactor_here;
+pub use prepare::{redactor_here, secrets_here};
 pub use relay::relay;
 
 use crate::failure::{Code, EXIT_UNDELIVERED, Failure};

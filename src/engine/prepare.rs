@@ -5,6 +5,7 @@ use super::host::Host;
 use super::machine::Machine;
 use crate::agent::registry::{Agent, Agents};
 use crate::failure::{Code, Failure};
+use crate::protocol::origins::Origins;
 use crate::protocol::question::{Given, PathFact};
 use crate::protocol::request::{Options, Problem, Settings};
 use crate::redact::Redactor;
@@ -37,7 +38,7 @@ pub(crate) fn settings(
     options: Options,
     wrong: Option<Problem>,
     agent: Option<&Agent>,
-    agents: &Agents,
+    (agents, origins): (&Agents, &Origins),
     machine: &impl Machine,
 ) -> Result<Ready, Failure> {
     let bad = |message: String| Failure::new(Code::InvalidRequest, message);
@@ -47,16 +48,20 @@ pub(crate) fn settings(
     let prompt = options.prompt.clone().ok_or_else(|| bad("run.start: `prompt` must be a non-empty string.".into()))?;
     let agent = agent.ok_or_else(|| {
         let name = options.agent.as_deref().unwrap_or_default();
-        let hint = hint(name, agents.iter().map(|agent| agent.name.as_str()));
-        bad(format!("run.start: `agent` must be one of: {}.{hint}", agents.names()))
+        bad(match origins.remark("agent") {
+            Some(from) => agents.unknown(name, &from),
+            // The value of a message's field is not shown.
+            None => {
+                let hint = hint(name, agents.all_names());
+                format!("run.start: `agent` must be one of: {}.{hint}", agents.names())
+            }
+        })
     })?;
     let cwd = machine.directory(options.cwd.as_ref().map(Path::new));
-    let cwd = cwd.ok_or_else(|| bad("run.start: `cwd` must be the path of an existing directory.".into()))?;
+    let cwd =
+        cwd.ok_or_else(|| bad(format!("{} must be the path of an existing directory.", origins.subject("cwd"))))?;
     Ok(Ready { settings: options.resolve(prompt, agent.name.clone(), cwd), agent: agent.clone() })
 }
-
-/// A run.start as it was asked for, and the first thing that is wrong with it.
-pub(crate) type Asked = (Options, Option<Problem>);
 
 /// Everything that must not be seen of a run, and how many of its `secrets` are too short for that.
 pub(crate) fn redactor_for(options: &Options, agent: Option<&Agent>, machine: &impl Machine) -> (Redactor, usize) {
@@ -74,6 +79,11 @@ pub(crate) fn redactor_for(options: &Options, agent: Option<&Agent>, machine: &i
 /// The same for commands that are no run.
 pub fn redactor_here(options: &Options, agent: Option<&Agent>) -> Redactor {
     redactor_for(options, agent, &Host::new()).0
+}
+
+/// Everything of this process's environment that must not be seen, for commands that are no run.
+pub fn secrets_here() -> Redactor {
+    redactor(&Host::new())
 }
 
 fn is_path(machine: &impl Machine) -> impl Fn(&str) -> bool {

@@ -45,6 +45,10 @@ POLICY is ask, allow or deny for everything, or by kind of tool: read=allow,edit
 The kinds are read, edit, delete, move, search, execute, fetch, think, agent, mcp, mode, other, and * for the rest.
 JSON does as well: {\"read\":\"allow\",\"*\":\"ask\"}. It answers what the agent asks for, and is no sandbox.";
 
+const SERVERS_HELP: &str = "\
+JSON is a list of {\"name\",\"command\",\"args\",\"env\"}, or {\"mcpServers\":{NAME:{\"command\",\"args\",\"env\"}}}.
+@FILE reads it from a file.";
+
 const ANSWER_HELP: &str = "\
 KEY is a question's header, its text, its kind (confirm, select, text, secret, file_path) or its purpose
 (permission, clarification, input), in any case. The one that says most goes first.
@@ -78,8 +82,7 @@ const ADHOC: &[Flag] = &[
     own("system-prompt-file", "FILE", Value::Text, "read the system prompt from a file"),
     field("allowed-tool", "allowed_tools", "NAME", Value::Item, "a tool the agent may use, as it names it"),
     field("disallowed-tool", "disallowed_tools", "NAME", Value::Item, "a tool the agent may not use"),
-    field("mcp-servers", "mcp_servers", "JSON", Value::Json, "MCP servers for the agent to start")
-        .more("JSON is a list of {\"name\",\"command\",\"args\",\"env\"}."),
+    field("mcp-servers", "mcp_servers", "JSON", Value::Json, "MCP servers for the agent to start").more(SERVERS_HELP),
     field("env", "env", "NAME=VALUE", Value::Pair, "a variable for the agent's environment"),
     field("env-allow", "env_allow", "NAME", Value::Item, "pass only such variables on to the agent")
         .more("A * at its end stands for anything. PATH, HOME and the like are always passed on."),
@@ -124,13 +127,8 @@ const ADHOC: &[Flag] = &[
         .default("cli")
         .begins("Input and output"),
     own("quiet", "", Value::Switch("true"), "with cli: the final text alone").short('q'),
-    own(
-        "verbose",
-        "",
-        Value::Switch("true"),
-        "with cli: also outputs, reasoning and how a session's id was looked for",
-    )
-    .short('v'),
+    own("verbose", "", Value::Switch("true"), "with cli: also outputs, reasoning and the search for session ids")
+        .short('v'),
     own("input", "MODE", Value::Text, "jsonl: read messages from stdin although a prompt is given").values(&["jsonl"]),
     own("on-eof", "WHAT", Value::Text, "what the end of stdin does")
         .values(&["continue", "cancel"])
@@ -140,7 +138,8 @@ const ADHOC: &[Flag] = &[
         .default("normal; full with --output cli"),
     field("heartbeat", "heartbeat_s", "SECONDS", Value::Json, "our longest silence, 0 for none").default("30"),
     field("max-frame-bytes", "max_frame_bytes", "BYTES", Value::Json, "the largest frame").default("262144"),
-    field("output-schema", "output_schema", "JSON", Value::Json, "a JSON Schema for a structured result"),
+    field("output-schema", "output_schema", "JSON", Value::Json, "a JSON Schema for a structured result")
+        .more("@FILE reads it from a file."),
     field("completion-marker", "completion_marker", "TEXT", Value::Text, "the text that sets completion_detected")
         .default("<promise>COMPLETE</promise>"),
     field("metadata", "metadata", "JSON", Value::Json, "an object that comes back with the run"),
@@ -154,7 +153,11 @@ const OUTPUT: Flag =
     own("output", "MODE", Value::Text, "cli for a person, json for a program").values(&["cli", "json"]).default("cli");
 const AGENT: Flag = own("agent", "AGENT", Value::Text, "which agent").short('a').default("claude");
 
-const AGENTS: &[Flag] = &[OUTPUT.begins("Output")];
+const AGENTS: &[Flag] = &[
+    own("all", "", Value::Switch("true"), "with check: also show what is wrong with each of the others")
+        .begins("Output"),
+    OUTPUT,
+];
 
 const EXPORT: &[Flag] = &[
     AGENT.begins("The session"),
@@ -190,11 +193,13 @@ Layers, the last one wins:
   user         $XDG_CONFIG_HOME or ~/.config, spektacular/config.json
   project      .spektacular/config.json, the nearest from the current directory up to the root of the git work tree;
                outside of one only that of the current directory. --cwd changes nothing about this
-  environment  SPEKTACULAR_ and the key in capitals with _ for a dot: SPEKTACULAR_DEBUG_ENABLED. Empty counts as not set
+  environment  SPEKTACULAR_ and the key in capitals with _ for a dot: SPEKTACULAR_DEBUG_ENABLED. Empty counts as not set.
+               VALUE is as for set, but not @FILE
   flags
 What an agent has of its own (agents.NAME.model) goes between the files and the environment.
 
-set and unset change the project's file, or with --global the user's. VALUE is JSON where that fits the key, else text.
+set and unset change the project's file, or with --global the user's. VALUE is JSON where that fits the key, else text;
+permissions, mcp_servers and output_schema take what their flags take.
 get and unset exit 1 where nothing is set. list masks secrets; get does not.
 
 A project's file comes with the project. Only these keys count from it unasked:
@@ -272,12 +277,15 @@ pub const COMMANDS: &[Command] = &[
     },
     Command {
         name: "agents",
-        usage: "list | check [NAME]",
+        usage: "list | check [--all] [NAME]",
         about: "list the agents, or check which are ready here",
         flags: AGENTS,
         words: Offers::Words(&["list", "check"]),
-        more: "check looks for the program, its version and a log-in. It calls no model and writes nothing.\n\
-               An agent that is missing is no error.",
+        more: "check runs the program of each agent with --version, and looks for a log-in. It calls no model.\n\
+               An agent that does not answer within 15 s, or with an error, is not available.\n\
+               Agents that npx starts are available once npx has downloaded them: check downloads nothing.\n\
+               Agents of your own that speak acp or lines are only looked for.\n\
+               A NAME that is not available exits 4.",
         examples: &[
             ("spektacular agents list", "see what can be named"),
             ("spektacular agents check codex --output json", "see whether one is ready, for a machine"),

@@ -18,14 +18,10 @@ use super::info::{Id, proc_is_ours, start_time};
 use super::myself;
 use super::scratch;
 use super::tree::{Signal, Tree};
+use crate::protocol::variables::{GUARD, GUARD_FOLDER};
 
 /// The hidden first argument with which this program becomes the guard.
 pub const GUARD_ARGUMENT: &str = "__guard";
-/// Environment variable with the nonce for the guard. It is not the marker of the tree, or the guard
-/// would be swept with it.
-pub const GUARD_NONCE: &str = "SPEKTACULAR_GUARD";
-/// Environment variable with the folder of the run's socket, which the guard removes after a kill.
-const GUARD_FOLDER: &str = "SPEKTACULAR_GUARD_FOLDER";
 
 /// From SIGTERM to SIGKILL. All must be gone a second after we are.
 const TERM_WAIT: Duration = Duration::from_millis(200);
@@ -79,7 +75,7 @@ impl Guard {
 fn spawn(program: &Path, nonce: &str, folder: Option<&Path>) -> io::Result<Guard> {
     let mut child = Command::new(program)
         .arg(GUARD_ARGUMENT)
-        .env(GUARD_NONCE, nonce)
+        .env(GUARD, nonce)
         .env_remove(GUARD_FOLDER)
         .envs(folder.map(|folder| (GUARD_FOLDER, folder)))
         .current_dir("/")
@@ -99,7 +95,7 @@ fn spawn(program: &Path, nonce: &str, folder: Option<&Path>) -> io::Result<Guard
 /// without `done`: SIGTERM to the whole tree, 200 ms, then SIGKILL until none is left, at most 5 s.
 /// Returns the exit code: 0 done or all gone, 1 something is left, 2 no nonce in `SPEKTACULAR_GUARD`.
 pub fn run_guard(stdin: impl Read) -> i32 {
-    let nonce = env::var(GUARD_NONCE).unwrap_or_default();
+    let nonce = env::var(GUARD).unwrap_or_default();
     if nonce.is_empty() {
         return 2;
     }

@@ -2,6 +2,7 @@
 //! agents that nobody runs a task with.
 
 use super::child::{environment_over, resolve};
+use super::guard::Guard;
 use super::info::to_pid;
 use super::myself;
 use super::tree::{self, MARKER, Signal, Tree, marker_value, wait_without_reaping};
@@ -40,23 +41,36 @@ pub struct QueryOutput {
     pub errors: Vec<u8>,
 }
 
-/// Runs a command to its end, with nothing on its stdin, in a process group of its own. `None`: it did not start, was
-/// not over at the deadline, or said more than `bytes`. `end`: what is done to its processes before it is reaped, with
-/// whether it was over in time.
+/// Why a program has no answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoAnswer {
+    /// There is no such program.
+    Missing,
+    /// It could not be started.
+    NotStarted,
+    /// It was not over at the deadline.
+    Late,
+    /// It said too much.
+    TooLong,
+}
+
+/// Runs a command to its end, with nothing on its stdin, in a process group of its own. `bytes`: the most that it may
+/// say. `end`: what is done to its processes before it is reaped, with whether it was over in time.
 pub(super) fn run(
     command: &mut Command,
     errors: Errors,
     bytes: u64,
     deadline: Instant,
     end: impl FnOnce(u32, bool),
-) -> Option<QueryOutput> {
-    let (out, out_end) = io::pipe().ok()?;
+) -> Result<QueryOutput, NoAnswer> {
+    let not_started = |_| NoAnswer::NotStarted;
+    let (out, out_end) = io::pipe().map_err(not_started)?;
     let mut apart = None;
     let stderr = match errors {
         Errors::Dropped => Stdio::null(),
-        Errors::Mixed => out_end.try_clone().ok()?.into(),
+        Errors::Mixed => out_end.try_clone().map_err(not_started)?.into(),
         Errors::Apart => {
-            let (err, err_end) = io::pipe().ok()?;
+            let (err, err_end) = io::pipe().map_err(not_started)?;
             apart = Some(err);
             err_end.into()
         }
@@ -65,16 +79,16 @@ pub(super) fn run(
     let child = command.spawn();
     // The command holds our ends of the pipes.
     command.stdout(Stdio::null()).stderr(Stdio::null());
-    let mut child = child.ok()?;
+    let mut child = child.map_err(not_started)?;
     let pid = child.id();
     let said = [Some(out), apart].map(|pipe| pipe.map(|pipe| read(pipe, bytes, pid)));
     let left = || deadline.saturating_duration_since(Instant::now());
     let said = said.map(|said| said.map_or(Ok(Some(Vec::new())), |said| said.recv_timeout(left())));
     // Not reaped yet, so its number is still its own.
     end(pid, said.iter().all(Result::is_ok));
-    let code = child.wait().ok()?.code();
-    let [output, errors] = said.map(|said| said.ok().flatten());
-    Some(QueryOutput { code, output: output?, errors: errors? })
+    let code = child.wait().map_err(|_| NoAnswer::Late)?.code();
+    let [output, errors] = said.map(|said| said.map_err(|_| NoAnswer::Late)?.ok_or(NoAnswer::TooLong));
+    Ok(QueryOutput { code, output: output?, errors: errors? })
 }
 
 /// Reads a pipe to its end, and then waits for the end of the process, in a thread that is not waited for.
@@ -125,27 +139,77 @@ fn environment_of(base: &Base) -> std::collections::BTreeMap<OsString, OsString>
     environment_over(base.env.iter().map(|(name, value)| (name.into(), value.into())))
 }
 
-/// Asks an agent. Its whole process tree is gone when this returns. `None`: see [`run`].
-pub fn ask(asked: &Asked<'_>) -> Option<QueryOutput> {
-    let deadline = Instant::now() + asked.limit;
-    let program = find(asked.base)?;
-    let nonce = tree::nonce();
-    // Several agents may be asked at once: each is known by its own marker, not by its descent from us.
-    let tree = Tree::by_marker(nonce.clone());
-    let mut command = Command::new(program);
-    if let Some(cwd) = asked.cwd {
-        command.current_dir(cwd);
+/// Several agents that are asked at once. Nothing of theirs is left when this is dropped, nor if this process is killed.
+#[derive(Debug)]
+pub struct Asking {
+    nonce: String,
+    tree: Tree,
+    guard: Option<Guard>,
+}
+
+impl Asking {
+    /// Begins. The calling process must have no children of its own that are still to be reaped.
+    pub fn begin() -> Asking {
+        tree::become_subreaper();
+        let nonce = tree::nonce();
+        let mut tree = Tree::before_spawn(nonce.clone());
+        // Without a guard it only matters if this process is killed.
+        let guard = Guard::start(&nonce, None).ok();
+        guard.iter().for_each(|guard| tree.spare(guard.pid()));
+        Asking { nonce, tree, guard }
     }
-    command.args(&asked.args).env_clear().envs(environment_of(asked.base));
-    command.envs(asked.env.iter().map(|(name, value)| (name, value))).env(MARKER, marker_value(&nonce));
-    run(&mut command, Errors::Apart, asked.bytes, deadline, |pid, _| {
-        tree.sweep(Some(pid), SWEEP_LIMIT);
-    })
+
+    /// Asks an agent. What carries its marker is gone when this returns.
+    ///
+    /// # Errors
+    /// It gave no answer.
+    pub fn ask(&self, asked: &Asked<'_>) -> Result<QueryOutput, NoAnswer> {
+        let deadline = Instant::now() + asked.limit;
+        let program = find(asked.base).ok_or(NoAnswer::Missing)?;
+        let own = tree::nonce();
+        // Others are asked at the same time: each is known by its own marker, not by its descent from us.
+        let tree = Tree::by_marker(own.clone());
+        let mut command = Command::new(program);
+        if let Some(cwd) = asked.cwd {
+            command.current_dir(cwd);
+        }
+        command.args(&asked.args).env_clear().envs(environment_of(asked.base));
+        command.envs(asked.env.iter().map(|(name, value)| (name, value)));
+        command.env(MARKER, marker_value(&format!("{}:{own}", self.nonce)));
+        run(&mut command, Errors::Apart, asked.bytes, deadline, |pid, _| {
+            tree.sweep(Some(pid), SWEEP_LIMIT);
+        })
+    }
+}
+
+impl Drop for Asking {
+    fn drop(&mut self) {
+        // Everything that still descends from us cleared its environment.
+        self.tree.sweep(None, SWEEP_LIMIT);
+        if let Some(guard) = self.guard.take() {
+            guard.dismiss();
+        }
+    }
 }
 
 /// Kills a group at once: for a program that starts nothing which leaves it.
 pub(super) fn kill_late(pid: u32, in_time: bool) {
     if !in_time {
         super::info::signal_group(to_pid(pid), Signal::KILL);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Tree, tree, wait_without_reaping};
+    use std::process::Command;
+    use std::time::Duration;
+
+    #[test]
+    fn what_sweeps_for_one_leaves_the_exit_code_of_another() {
+        let mut other = Command::new("/bin/sh").args(["-c", "exit 3"]).spawn().unwrap();
+        wait_without_reaping(other.id());
+        Tree::by_marker(tree::nonce()).sweep(None, Duration::ZERO);
+        assert_eq!(other.wait().unwrap().code(), Some(3));
     }
 }

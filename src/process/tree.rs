@@ -21,11 +21,8 @@ use super::info::{
     Id, ProcessInfo, carries, from_pid, processes, read_process, send, signal_group, start_time, to_pid,
 };
 
+pub use crate::protocol::variables::RUN as MARKER;
 pub use rustix::process::Signal;
-
-/// Environment variable that marks the processes of a run. Its value is the run's nonce, or
-/// `outer:inner` for a run inside a run.
-pub const MARKER: &str = "SPEKTACULAR_RUN";
 
 /// Nonces in one marker, our own included. A deeper run keeps the outermost ones.
 const MARKER_NONCES_MAX: usize = 32;
@@ -104,6 +101,8 @@ pub struct Tree {
     spared: HashSet<Id>,
     /// An agent that is not our child (the guard's case), known by its start time.
     foreign_leader: Option<Id>,
+    /// Children of ours that ended are this tree's to reap.
+    reaps: bool,
 }
 
 /// What a sweep found.
@@ -131,6 +130,7 @@ impl Tree {
         let mut inside = HashSet::new();
         tree.descend(tree.me, &by_parent(&table), &mut inside);
         tree.by_descent = tree.me != 1;
+        tree.reaps = true;
         tree.since = table.iter().map(|process| process.id.1).max().unwrap_or(0);
         let ours = table.iter().filter(|process| inside.contains(&process.id.0));
         tree.before = ours.map(|process| process.id).collect();
@@ -139,7 +139,8 @@ impl Tree {
         tree
     }
 
-    /// The tree of what carries the nonce: for several at once, each of which descends from us.
+    /// The tree of what carries the nonce: for several at once, each of which descends from us. None of them reaps what
+    /// may be another's.
     pub(super) fn by_marker(nonce: String) -> Tree {
         Tree::new(nonce)
     }
@@ -160,6 +161,7 @@ impl Tree {
             children_before: HashSet::new(),
             spared: HashSet::new(),
             foreign_leader: None,
+            reaps: false,
         }
     }
 
@@ -316,7 +318,8 @@ impl Tree {
 
     fn orphans(&self, table: &[ProcessInfo], leader: Option<u32>) -> Vec<u32> {
         let orphans = table.iter().filter(|process| {
-            process.zombie
+            self.reaps
+                && process.zombie
                 && process.parent == self.me
                 && leader != Some(process.id.0)
                 && !self.spared.contains(&process.id)

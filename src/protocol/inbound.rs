@@ -5,7 +5,7 @@
 use super::json::{Fields, deeper_than, string};
 use super::limits;
 use super::question::Input;
-use super::request::{Options, Problem};
+use super::request::{Options, Payload, Problem};
 
 /// What an inbound line is.
 #[derive(Debug)]
@@ -16,8 +16,8 @@ pub enum Message {
     Unsupported,
     /// A type that this version does not know.
     UnknownType,
-    /// run.start: its fields, and the first that is wrong.
-    Start(Box<(Options, Option<Problem>)>),
+    /// run.start.
+    Start(Box<Payload>),
     /// run.input.
     Input(Input),
     /// run.cancel.
@@ -79,8 +79,8 @@ fn read(fields: &Fields<'_>, id: &Option<String>, run_id: &Option<String>) -> Op
     }
     let known = match kind.as_str() {
         "run.start" => match Options::parse(payload) {
-            (_, Some(Problem::Repeated)) => return None,
-            start => Message::Start(Box::new(start)),
+            Payload { wrong: Some(Problem::Repeated), .. } => return None,
+            payload => Message::Start(Box::new(payload)),
         },
         "run.input" => Message::Input(Input::parse(payload)?),
         "run.cancel" => {

@@ -5,7 +5,11 @@
 
 use super::json::{Fields, number, string};
 use super::limits;
+pub use super::mcp_server::McpServer;
+use super::mcp_server::mcp_servers;
+use super::unknown::UnknownNames;
 use super::words::{Category, Level, OnQuestionTimeout, Policy};
+use crate::suggest::nearest;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
@@ -27,6 +31,14 @@ pub enum Problem {
 }
 
 impl Problem {
+    /// What is wrong, as the rest of a sentence about the value.
+    pub fn clause(&self) -> String {
+        match self {
+            Problem::Repeated => "names a key twice".into(),
+            Problem::Field { expected, .. } => format!("must be {expected}"),
+        }
+    }
+
     /// One sentence for a failure's message. Names the field, never its value.
     pub fn message(&self) -> String {
         match self {
@@ -65,6 +77,14 @@ macro_rules! layer {
                     _ => {}
                 }
                 Ok(())
+            }
+
+            /// Whether this layer says anything of this field.
+            pub fn says(&self, name: &str) -> bool {
+                match name {
+                    $(stringify!($name) => self.$name.is_some(),)*
+                    _ => false,
+                }
             }
 
             /// This layer, with `base` showing through where it says nothing.
@@ -151,23 +171,39 @@ layer! {
     }
 }
 
+/// What the payload of a run.start says.
+#[derive(Clone, Debug, Default)]
+pub struct Payload {
+    /// The fields that are right. `null` is the same as an absent field.
+    pub options: Options,
+    /// The first field that is wrong.
+    pub wrong: Option<Problem>,
+    /// The fields that run.start does not have.
+    pub unknown: UnknownNames,
+}
+
 impl Options {
-    /// Reads the payload of a run.start: all fields that are right, and the first that is wrong.
-    pub fn parse(payload: Option<&RawValue>) -> (Options, Option<Problem>) {
-        let mut options = Options::default();
-        let Some(fields) = payload.and_then(|raw| Fields::parse(raw.get())) else {
-            return (options, None);
-        };
-        let mut wrong = fields.repeats_one_of(Options::NAMES).then_some(Problem::Repeated);
+    /// Reads the payload of a run.start.
+    pub fn parse(payload: Option<&RawValue>) -> Payload {
+        let mut read = Payload::default();
+        let Some(fields) = payload.and_then(|raw| Fields::parse(raw.get())) else { return read };
+        read.wrong = fields.repeats_one_of(Options::NAMES).then_some(Problem::Repeated);
         for (name, raw) in fields.iter() {
-            match (options.set(name, raw), &wrong) {
+            if !Options::NAMES.contains(&name) {
+                read.unknown.add(name, || nearest(name, Options::NAMES.iter().copied()).map(str::to_owned));
+                continue;
+            }
+            if is_null(raw) {
+                continue;
+            }
+            match (read.options.set(name, raw), &read.wrong) {
                 // A repeated key anywhere makes the message malformed, which goes before a field that is wrong.
-                (Err(Problem::Repeated), _) => wrong = Some(Problem::Repeated),
-                (Err(problem), None) => wrong = Some(problem),
+                (Err(Problem::Repeated), _) => read.wrong = Some(Problem::Repeated),
+                (Err(problem), None) => read.wrong = Some(problem),
                 _ => {}
             }
         }
-        (options, wrong)
+        read
     }
 
     /// Settles every field that has a default. `cwd` is already absolute; the prompt is there.
@@ -330,19 +366,6 @@ impl Serialize for Permissions {
     }
 }
 
-/// An MCP server that the agent starts over stdio.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct McpServer {
-    /// The name by which the agent knows it.
-    pub name: String,
-    /// Its program.
-    pub command: String,
-    /// Its arguments.
-    pub args: Vec<String>,
-    /// Added to its environment.
-    pub env: BTreeMap<String, String>,
-}
-
 pub(crate) fn any_string(raw: &RawValue) -> Read<String> {
     string(raw).ok_or(Some("a string"))
 }
@@ -369,7 +392,11 @@ pub(crate) fn boolean(raw: &RawValue) -> Read<bool> {
     }
 }
 
-fn list(raw: &RawValue) -> Option<Vec<&RawValue>> {
+pub(super) fn is_null(raw: &RawValue) -> bool {
+    raw.get() == "null"
+}
+
+pub(super) fn list(raw: &RawValue) -> Option<Vec<&RawValue>> {
     serde_json::from_str(raw.get()).ok()
 }
 
@@ -479,24 +506,6 @@ pub(crate) fn environment(raw: &RawValue) -> Read<BTreeMap<String, String>> {
 fn names(raw: &RawValue) -> Read<Vec<String>> {
     let fits = |s: &String| is_environment_name(s.strip_suffix('*').unwrap_or(s)) || s == "*";
     strings_where(raw, fits, "a list of names of environment variables, each perhaps with a `*` at its end")
-}
-
-fn mcp_servers(raw: &RawValue) -> Read<Vec<McpServer>> {
-    let expected = Some("a list of {name, command, args, env}");
-    let one = |raw: &RawValue| {
-        let fields = Fields::parse(raw.get()).ok_or(expected)?;
-        if fields.repeats_one_of(&["name", "command", "args", "env"]) {
-            return Err(None);
-        }
-        let required = |name| fields.get(name).ok_or(expected).and_then(non_empty).map_err(|_| expected);
-        Ok(McpServer {
-            name: required("name")?,
-            command: required("command")?,
-            args: fields.get("args").map_or(Ok(Vec::new()), |raw| arguments(raw).map_err(|_| expected))?,
-            env: fields.get("env").map_or(Ok(BTreeMap::new()), |raw| environment(raw).map_err(|_| expected))?,
-        })
-    };
-    list(raw).ok_or(expected)?.into_iter().map(one).collect()
 }
 
 fn object(raw: &RawValue) -> Read<Box<RawValue>> {

@@ -71,7 +71,7 @@ words! {
     /// What a warning is about.
     Warning {
         UnknownType = "unknown_type", UnknownRun = "unknown_run", UnknownQuestion = "unknown_question",
-        DuplicateStart = "duplicate_start", MalformedMessage = "malformed_message", InvalidAnswer = "invalid_answer",
+        DuplicateStart = "duplicate_start", UnknownField = "unknown_field", MalformedMessage = "malformed_message", InvalidAnswer = "invalid_answer",
         UnsupportedOption = "unsupported_option", ShortSecret = "short_secret",
         AgentOutputUnparsed = "agent_output_unparsed", AgentRetrying = "agent_retrying",
         ArtifactsIncomplete = "artifacts_incomplete", EmptyResult = "empty_result", LeakedProcess = "leaked_process",

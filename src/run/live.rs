@@ -246,7 +246,7 @@ impl Live {
                 let text = format!("{count} messages were ignored while stdout was not read");
                 self.warn(Warning::MalformedMessage, &text, None);
             }
-            Event::Warn(warning, text) => self.warn(warning, &text, None),
+            Event::Warn(origin, warning, text) => self.warn(warning, &text, origin.id),
             Event::NotRead => {
                 self.clocks.active = self.now;
                 self.clocks.start = None;

@@ -118,8 +118,8 @@ pub enum Event<'a> {
     Gone(Gone),
     /// Messages were ignored because nobody reads stdout.
     Ignored(u64),
-    /// Something that the orchestrator should know, which the machine or the configuration brought up.
-    Warn(Warning, String),
+    /// Something that the orchestrator should know, which its message, the machine or the configuration brought up.
+    Warn(Origin, Warning, String),
     /// The agent has something to say, but stdout is not read: it is not the one that is silent.
     NotRead,
     /// Time has passed.
@@ -478,7 +478,7 @@ fn early(event: Event<'_>) -> Option<Held> {
     let (reply_to, warning, text) = match event {
         Event::Input(origin, _) => (origin.id, Warning::UnknownQuestion, live::UNKNOWN_QUESTION.into()),
         Event::UnknownType(origin) => (origin.id, Warning::UnknownType, live::UNKNOWN_TYPE.into()),
-        Event::Warn(warning, text) => (None, warning, text.into()),
+        Event::Warn(origin, warning, text) => (origin.id, warning, text.into()),
         _ => return None,
     };
     Some(Held { reply_to, warning, text, more: 0 })

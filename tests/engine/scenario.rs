@@ -7,7 +7,8 @@ use spektacular::engine::{Begin, Engine, Job, Report, Script};
 use spektacular::io::inbox::Source;
 use spektacular::io::output::diagnose;
 use spektacular::protocol::inbound::{Inbound, Message};
-use spektacular::protocol::request::{Options, Permissions};
+use spektacular::protocol::origins::Origins;
+use spektacular::protocol::request::{Options, Payload, Permissions};
 use spektacular::protocol::words::{Level, Policy, Source as CancelSource};
 use spektacular::run::OnEof;
 use std::fs;
@@ -37,7 +38,7 @@ fn job(begin: Begin) -> Job {
     let above = Options { permissions, progress: Some(Level::Full), ..Options::default() };
     Job {
         begin,
-        layers: Layers { agents: agents(), above, below: Options::default() },
+        layers: Layers { agents: agents(), above, below: Options::default(), origins: Origins::default() },
         warnings: Vec::new(),
         answers: Script::default(),
         on_eof: OnEof::Continue,
@@ -50,7 +51,11 @@ fn job(begin: Begin) -> Job {
 
 fn start(agent: &str) -> Begin {
     let options = Options { prompt: Some("Go".into()), agent: Some(agent.into()), ..Options::default() };
-    Begin::Ready(Box::new(Inbound { id: None, run_id: None, message: Message::Start(Box::new((options, None))) }))
+    Begin::Ready(Box::new(Inbound {
+        id: None,
+        run_id: None,
+        message: Message::Start(Box::new(Payload { options, ..Payload::default() })),
+    }))
 }
 
 /// Waits until nothing but what a process has once is left, or until it is clear that something stays.

@@ -9,6 +9,7 @@ use spektacular::failure::{Code, Failure};
 use spektacular::io::inbox::RawLine;
 use spektacular::json_lines::JsonLines;
 use spektacular::protocol::inbound::{self, Message};
+use spektacular::protocol::origins::Origins;
 use spektacular::protocol::outbound::AgentExit;
 use spektacular::protocol::question::PathFact;
 use spektacular::protocol::request::{McpServer, Options, Settings};
@@ -137,7 +138,8 @@ pub(crate) struct World {
 impl World {
     /// A world at time zero. `over` goes before what run.start says.
     pub(crate) fn new(cwd: &str, over: Options, agents: Agents) -> World {
-        let layers = Layers { agents, above: Options::default(), below: Options::default() };
+        let layers =
+            Layers { agents, above: Options::default(), below: Options::default(), origins: Origins::default() };
         let job = Job {
             begin: Begin::FromInput,
             layers,
@@ -238,8 +240,8 @@ impl World {
         match inbound::parse(line.as_bytes()) {
             Some(mut inbound) if matches!(inbound.message, Message::Start(_)) => {
                 if let Message::Start(start) = &mut inbound.message {
-                    assert_eq!(start.1, None, "the script's run.start is valid");
-                    start.0 = self.over.clone().over(start.0.clone());
+                    assert_eq!(start.wrong, None, "the script's run.start is valid");
+                    start.options = self.over.clone().over(start.options.clone());
                 }
                 self.conductor.inbound(inbound);
             }

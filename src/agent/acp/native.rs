@@ -9,7 +9,6 @@ const OPENCODE_CONFIG: Folder = Folder { variable: ("XDG_CONFIG_HOME", "opencode
 /// Gemini CLI. Measured on 0.61.0: `--version` takes up to 3 s and leaves files in its folder; a session's file is
 /// named by the first eight characters of the id.
 pub(super) static GEMINI: Native = Native {
-    packages: &["@google/gemini-cli"],
     version: Some(Version { flag: "--version", folders: &["GEMINI_CLI_HOME"] }),
     login: Login {
         signs: &[
@@ -49,7 +48,6 @@ pub(super) static GEMINI: Native = Native {
 /// OpenCode. Measured on 1.18.33: `--version` makes folders for data, state and cache; sessions are in a database, and
 /// `export` prints one from anywhere.
 pub(super) static OPENCODE: Native = Native {
-    packages: &["opencode-"],
     version: Some(Version {
         flag: "--version",
         folders: &["XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME"],

@@ -9,7 +9,6 @@ const BESIDE: Folder = Folder { variable: ("CLAUDE_CONFIG_DIR", ""), home: "" };
 
 /// Claude Code's own ways.
 pub static NATIVE: Native = Native {
-    packages: &["@anthropic-ai/claude-code"],
     version: Some(Version { flag: "--version", folders: &[] }),
     login: Login {
         signs: &[

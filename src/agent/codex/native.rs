@@ -7,7 +7,6 @@ const FOLDER: Folder = Folder { variable: ("CODEX_HOME", ""), home: ".codex" };
 
 /// Codex's own ways.
 pub static NATIVE: Native = Native {
-    packages: &["@openai/codex"],
     version: Some(Version { flag: "--version", folders: &["CODEX_HOME"] }),
     login: Login {
         signs: &[

@@ -11,7 +11,7 @@ use crate::protocol::outbound::Body;
 use crate::protocol::request::Settings;
 use crate::protocol::words::Warning;
 use crate::recording::{Header, Moment, Piece};
-use crate::run::{Effect, Event};
+use crate::run::{Effect, Event, Origin};
 use std::path::PathBuf;
 
 impl<P: Peer, M: Machine> Conductor<P, M> {
@@ -104,7 +104,7 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
         // Before the state of the work tree is taken: the log is no work of the agent's.
         if self.tape.open_debug_log(&settings.agent, self.machine.date()).is_err() {
             let text = "The run has no debug log: correct `debug.log_dir`, or make it a folder that you may write to";
-            self.step(Event::Warn(Warning::UnsupportedOption, text.into()));
+            self.step(Event::Warn(Origin::default(), Warning::UnsupportedOption, text.into()));
         }
         self.stderr = Default::default();
         let wants_stderr = self.mirror_stderr || self.tape.is_on();

@@ -187,7 +187,8 @@ impl Git {
         command.env_clear().envs(self.environment.iter().map(|(name, value)| (name, value)));
         command.current_dir(&self.root);
         let errors = if errors { Errors::Mixed } else { Errors::Dropped };
-        let answer = query::run(command, errors, OUTPUT_BYTES_MAX, deadline, query::kill_late).ok_or(Incomplete)?;
+        let answer =
+            query::run(command, errors, OUTPUT_BYTES_MAX, deadline, query::kill_late).map_err(|_| Incomplete)?;
         Ok((answer.code, answer.output))
     }
 

@@ -1,0 +1,65 @@
+//! Agents that npx starts. That npx is there says nothing about them: without its package an agent is downloaded first.
+//! So npx is asked to run the package without the network.
+
+use super::{Base, Program};
+
+/// The variables under which npx downloads nothing and asks nothing.
+pub const OFFLINE: &[(&str, &str)] =
+    &[("npm_config_offline", "true"), ("npm_config_yes", "false"), ("npm_config_update_notifier", "false")];
+/// The variable that says where npm keeps a log of every call.
+pub const LOGS: &str = "npm_config_logs_dir";
+
+/// The arguments with which npx starts the package of an agent, if it is there. `None`: npx does not start this agent.
+pub fn command(base: &Base) -> Option<Vec<String>> {
+    let Program::Command(program) = &base.program else { return None };
+    if program.rsplit('/').next() != Some("npx") {
+        return None;
+    }
+    let mut command = vec!["--no-install".to_owned()];
+    let mut args = base.args.iter();
+    while let Some(arg) = args.next() {
+        match arg.as_str() {
+            "-y" | "--yes" => {}
+            "-p" | "--package" => command.extend([arg.clone(), args.next()?.clone()]),
+            flag if flag.starts_with('-') => command.push(arg.clone()),
+            // What follows is the agent's own.
+            _ => {
+                command.push(arg.clone());
+                return Some(command);
+            }
+        }
+    }
+    None
+}
+
+/// Whether npx says that the package is not there.
+pub fn is_missing(stderr: &str) -> bool {
+    ["ENOTCACHED", "missing packages"].iter().any(|text| stderr.contains(text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Base, command};
+
+    fn npx(program: &str, args: &[&str]) -> Option<String> {
+        let mut base = Base::command(program);
+        base.args = args.iter().map(|arg| (*arg).to_owned()).collect();
+        command(&base).map(|command| command.join(" "))
+    }
+
+    #[test]
+    fn the_package_is_what_counts() {
+        for (args, wanted) in [
+            (&["--yes", "@a/b", "--acp"][..], Some("--no-install @a/b")),
+            (&["-y", "-p", "a", "b", "--yes"], Some("--no-install -p a b")),
+            (&["--yes", "--package=a", "b"], Some("--no-install --package=a b")),
+            (&["--yes"], None),
+            (&["-p"], None),
+            (&[], None),
+        ] {
+            assert_eq!(npx("npx", args).as_deref(), wanted, "{args:?}");
+            assert_eq!(npx("/usr/bin/npx", args).as_deref(), wanted, "{args:?}");
+        }
+        assert_eq!(npx("node", &["a"]), None);
+    }
+}

@@ -1,0 +1,164 @@
+//! What `agents check` finds of each agent: whether its program answers, its version, its log-in, what it can do.
+//! No model is called, and nothing is downloaded.
+
+use crate::agent::native::{self, LoggedIn, Native};
+use crate::agent::registry::{Agent, Layers};
+use crate::agent::{Program, npx};
+use crate::process::query::{Asked, Asking, NoAnswer, find, variable};
+use crate::process::scratch::Scratch;
+use crate::protocol::outbound::Capabilities;
+use crate::protocol::request::Options;
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::Read;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// How long an agent may take to tell its version.
+const VERSION_LIMIT: Duration = Duration::from_secs(15);
+/// The most of a file or an answer that is read, in bytes.
+const FILE_BYTES: u64 = 1 << 20;
+
+/// What was found of an agent.
+pub(super) struct Check {
+    /// Its program.
+    pub(super) path: Option<PathBuf>,
+    /// The version that the program tells.
+    pub(super) version: Option<String>,
+    /// Why a run could not start it. `None`: it is available.
+    pub(super) problem: Option<String>,
+    /// Whether it is logged in, and why we think so.
+    pub(super) logged_in: (LoggedIn, &'static str),
+    /// What a run of it can do.
+    pub(super) capabilities: Capabilities,
+}
+
+/// Checks them at once: some take seconds to tell their version. Those that are available come first.
+pub(super) fn checks<'a>(agents: &[&'a Agent], layers: &Layers) -> Vec<(&'a Agent, Check)> {
+    let asking = Asking::begin();
+    // npm makes its folder even where it has nothing to keep.
+    let npm = std::env::var_os("HOME").map(|home| Path::new(&home).join(".npm")).filter(|folder| !folder.exists());
+    let mut found: Vec<(&Agent, Check)> = std::thread::scope(|scope| {
+        let threads = agents.iter().map(|agent| (*agent, scope.spawn(|| answer(agent, &asking)))).collect::<Vec<_>>();
+        let crashed = || Err("the check itself failed".to_owned());
+        let answers = threads.into_iter().map(|(agent, thread)| (agent, thread.join().unwrap_or_else(|_| crashed())));
+        answers.map(|(agent, answer)| (agent, check(agent, answer, layers))).collect()
+    });
+    drop(asking);
+    if let Some(folder) = npm {
+        // Only if it is empty.
+        let _ = std::fs::remove_dir(folder);
+    }
+    found.sort_by_key(|(_, check)| check.problem.is_some());
+    found
+}
+
+fn check(agent: &Agent, answer: Result<Option<String>, String>, layers: &Layers) -> Check {
+    let logged_in = match agent.base.program {
+        Program::Myself => (LoggedIn::Yes, "it needs no log-in"),
+        Program::Command(_) => native::of(agent).login.look(&|name| variable(&agent.base, name), &|path, text| {
+            read(&path).is_some_and(|content| content.contains(text))
+        }),
+    };
+    let (version, problem) = answer.map_or_else(|problem| (None, Some(problem)), |version| (version, None));
+    Check { path: find(&agent.base), version, problem, logged_in, capabilities: capabilities(agent, layers) }
+}
+
+/// What run.started would say.
+fn capabilities(agent: &Agent, layers: &Layers) -> Capabilities {
+    let (options, _) = layers.under(Options { agent: Some(agent.name.clone()), ..Options::default() });
+    let cwd = std::env::current_dir().unwrap_or_default();
+    agent.capabilities(options.resolve("{prompt}".into(), agent.name.clone(), cwd))
+}
+
+/// The version that the program tells, if it tells one. Error: why it cannot be started.
+fn answer(agent: &Agent, asking: &Asking) -> Result<Option<String>, String> {
+    let program = match &agent.base.program {
+        Program::Myself => return Ok(Some(env!("CARGO_PKG_VERSION").to_owned())),
+        Program::Command(name) => name,
+    };
+    let native = native::of(agent);
+    let Some(question) = Question::of(agent, native) else {
+        // Nobody knows what an unknown program does with a flag.
+        let path = find(&agent.base).ok_or_else(|| missing(program))?;
+        let may_run = path.metadata().is_ok_and(|meta| meta.permissions().mode() & 0o111 != 0);
+        return if may_run { Ok(None) } else { Err(not_started(program)) };
+    };
+    let scratch = Scratch::new().ok_or("no folder for temporary files can be made")?;
+    let (base, args) = (&agent.base, question.args.clone());
+    let env = question.environment(scratch.path());
+    // Not in our directory: some programs load what is there.
+    let cwd = Some(scratch.path());
+    let asked = Asked { cwd, base, args, env, limit: VERSION_LIMIT, bytes: FILE_BYTES };
+    let line = || format!("`{program} {}`", question.args.join(" "));
+    match asking.ask(&asked) {
+        Ok(answer) if answer.code == Some(0) => Ok(version(answer.output)),
+        Ok(answer) if question.npx && npx::is_missing(&String::from_utf8_lossy(&answer.errors)) => {
+            Err("npx has not downloaded it yet: the first run does".into())
+        }
+        Ok(answer) => Err(match answer.code {
+            Some(code) => format!("{} failed with exit code {code}", line()),
+            None => format!("{} was ended by a signal", line()),
+        }),
+        Err(NoAnswer::Missing) => Err(missing(program)),
+        Err(NoAnswer::NotStarted) => Err(not_started(program)),
+        Err(NoAnswer::Late) => Err(format!("{} took longer than {} s", line(), VERSION_LIMIT.as_secs())),
+        Err(NoAnswer::TooLong) => Err(format!("{} printed more than 1 MiB", line())),
+    }
+}
+
+fn missing(program: &str) -> String {
+    let place = if program.contains('/') { "" } else { " on the PATH" };
+    format!("{program} was not found{place}")
+}
+
+fn not_started(program: &str) -> String {
+    format!("{program} cannot be started: check its permissions and its interpreter")
+}
+
+/// How a program is asked for its version.
+struct Question {
+    args: Vec<String>,
+    /// Variables that move its files to an empty folder.
+    folders: &'static [&'static str],
+    npx: bool,
+}
+
+impl Question {
+    /// `None`: it is not known how.
+    fn of(agent: &Agent, native: &'static Native) -> Option<Question> {
+        let folders = native.version.as_ref().map_or(&[] as &[&str], |version| version.folders);
+        let flag = native.version.as_ref().map(|version| version.flag).or(agent.version);
+        let (mut args, npx) = match (npx::command(&agent.base), &native.version, &native.open) {
+            (Some(command), ..) => (command, true),
+            (None, Some(_), Some(open)) => (open.for_people(&agent.base), false),
+            (None, Some(_), None) => (agent.base.args.clone(), false),
+            (None, None, _) => (Vec::new(), false),
+        };
+        args.push(flag.or(npx.then_some("--version"))?.into());
+        Some(Question { args, folders, npx })
+    }
+
+    fn environment(&self, scratch: &Path) -> Vec<(String, OsString)> {
+        let folders = self.folders.iter().chain(&["TMPDIR"]).map(|name| ((*name).to_owned(), scratch.into()));
+        let npm = npx::OFFLINE.iter().map(|(name, value)| ((*name).to_owned(), value.into()));
+        let logs = (npx::LOGS.to_owned(), scratch.join("npm").into());
+        folders.chain(npm.chain([logs]).filter(|_| self.npx)).collect()
+    }
+}
+
+/// The version in what a program printed. It may be alone, before a name or after one.
+fn version(output: Vec<u8>) -> Option<String> {
+    let output = String::from_utf8(output).ok()?;
+    let is_version = |word: &&str| word.starts_with(|c: char| c.is_ascii_digit()) && word.contains('.');
+    let word = output.split_whitespace().map(|word| word.trim_start_matches('v')).find(is_version)?;
+    (word.len() <= 64 && word.chars().all(|c| c.is_ascii_graphic())).then(|| word.to_owned())
+}
+
+fn read(path: &Path) -> Option<String> {
+    let is_file = path.metadata().is_ok_and(|meta| meta.is_file());
+    let mut content = Vec::new();
+    File::open(path).ok().filter(|_| is_file)?.take(FILE_BYTES).read_to_end(&mut content).ok()?;
+    Some(String::from_utf8_lossy(&content).into_owned())
+}

@@ -1,0 +1,67 @@
+//! The MCP servers that an agent is to start: as run.start has them, and as other programs write them.
+
+use super::json::{Fields, to_line};
+use super::request::{Problem, Read, arguments, environment, is_null, list, non_empty};
+use crate::suggest::Name;
+use serde_json::value::RawValue;
+use std::collections::{BTreeMap, HashSet};
+
+/// What servers that a person typed must be, as the rest of a sentence.
+pub(super) const EXPECTED: &str =
+    r#"must be a list of {name, command, args, env}, or {"mcpServers": {NAME: {command, args, env}}}"#;
+
+/// An MCP server that the agent starts over stdio.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct McpServer {
+    /// The name by which the agent knows it.
+    pub name: String,
+    /// Its program.
+    pub command: String,
+    /// Its arguments.
+    pub args: Vec<String>,
+    /// Added to its environment.
+    pub env: BTreeMap<String, String>,
+}
+
+/// The value of the field.
+pub(super) fn mcp_servers(raw: &RawValue) -> Read<Vec<McpServer>> {
+    let expected = Some("a list of {name, command, args, env}");
+    let one = |raw: &RawValue| {
+        let fields = Fields::parse(raw.get()).ok_or(expected)?;
+        if fields.repeats_one_of(&["name", "command", "args", "env"]) {
+            return Err(None);
+        }
+        let optional = |name| fields.get(name).filter(|raw| !is_null(raw));
+        let required = |name| fields.get(name).ok_or(expected).and_then(non_empty).map_err(|_| expected);
+        Ok(McpServer {
+            name: required("name")?,
+            command: required("command")?,
+            args: optional("args").map_or(Ok(Vec::new()), |raw| arguments(raw).map_err(|_| expected))?,
+            env: optional("env").map_or(Ok(BTreeMap::new()), |raw| environment(raw).map_err(|_| expected))?,
+        })
+    };
+    list(raw).ok_or(expected)?.into_iter().map(one).collect()
+}
+
+/// The list of the servers in `{"mcpServers":{NAME:{"command":…}}}`. `None`: the text is no such object. Error: the rest
+/// of a sentence about the text.
+pub(super) fn by_name(text: &str) -> Result<Option<Box<RawValue>>, String> {
+    let Some(outer) = Fields::parse(text).filter(|fields| fields.get("mcpServers").is_some()) else { return Ok(None) };
+    let wrong = || EXPECTED.to_owned();
+    let all = outer.get("mcpServers").and_then(|raw| Fields::parse(raw.get())).ok_or_else(wrong)?;
+    let (mut list, mut seen) = (Vec::new(), HashSet::new());
+    for (name, raw) in all.iter() {
+        let server = Fields::parse(raw.get()).ok_or_else(wrong)?;
+        let known = ["command", "args", "env"];
+        if outer.repeats_one_of(&["mcpServers"]) || server.repeats_one_of(&known) || !seen.insert(name) {
+            return Err(Problem::Repeated.clause());
+        }
+        if server.get("command").is_none() {
+            let which = Name::new(name).map_or("one".into(), |name| name.to_string());
+            return Err(format!("must give every server a command, and {which} has none: a URL is not supported"));
+        }
+        let given = known.iter().filter_map(|key| Some(format!("\"{key}\":{}", server.get(key)?)));
+        list.push(format!("{{\"name\":{},{}}}", to_line(&name), given.collect::<Vec<_>>().join(",")));
+    }
+    RawValue::from_string(format!("[{}]", list.join(","))).map(Some).map_err(|_| wrong())
+}

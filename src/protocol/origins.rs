@@ -1,0 +1,66 @@
+//! Who set a field of run.start: for a message that names the flag, the variable or the file to correct.
+
+use super::request::Options;
+use std::collections::BTreeMap;
+
+/// Where one field was set.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// This flag, with its dashes.
+    Flag(String),
+    /// This variable of the environment.
+    Variable(String),
+    /// A file: its path and the line.
+    File(String),
+}
+
+/// The fields that flags, variables and files set. A field that is not here was set by run.start, or by nobody.
+#[derive(Clone, Debug, Default)]
+pub struct Origins(BTreeMap<&'static str, Origin>);
+
+impl Origins {
+    /// Says who set a field, over what was known of it.
+    pub fn put(&mut self, field: &'static str, origin: Origin) {
+        self.0.insert(field, origin);
+    }
+
+    /// The same without the fields that a run.start sets.
+    pub fn without(&self, start: &Options) -> Origins {
+        Origins(self.0.iter().filter(|(field, _)| !start.says(field)).map(|(k, v)| (*k, v.clone())).collect())
+    }
+
+    /// The subject of a sentence about a field: `--cwd`, or `run.start: `cwd``.
+    pub fn subject(&self, field: &str) -> String {
+        match self.0.get(field) {
+            Some(Origin::Flag(name) | Origin::Variable(name)) => name.clone(),
+            Some(Origin::File(place)) => format!("{field} in {place},"),
+            None => format!("run.start: `{field}`"),
+        }
+    }
+
+    /// The same as a remark: ` (from --cwd)`. `None`: run.start set the field, or nobody.
+    pub fn remark(&self, field: &str) -> Option<String> {
+        self.0.get(field).map(|origin| match origin {
+            Origin::Flag(place) | Origin::Variable(place) | Origin::File(place) => format!(" (from {place})"),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Options, Origin, Origins};
+
+    #[test]
+    fn a_message_goes_over_every_other_origin() {
+        let mut origins = Origins::default();
+        origins.put("agent", Origin::Variable("SPEKTACULAR_AGENT".into()));
+        origins.put("agent", Origin::Flag("--agent".into()));
+        origins.put("cwd", Origin::File("/c.json, line 3".into()));
+        assert_eq!(origins.remark("agent").as_deref(), Some(" (from --agent)"));
+        assert_eq!(origins.subject("cwd"), "cwd in /c.json, line 3,");
+        let start = Options { cwd: Some("/".into()), ..Options::default() };
+        let left = origins.without(&start);
+        assert_eq!((left.subject("cwd").as_str(), left.subject("agent").as_str()), ("run.start: `cwd`", "--agent"));
+        assert_eq!(left.remark("cwd"), None);
+    }
+}

@@ -1,0 +1,130 @@
+//! Fields of run.start as a person types them, in a flag, a variable or `config set`: JSON, plain text, policies in
+//! pairs, MCP servers as other programs write them, and `@FILE`.
+
+use super::json::to_line;
+use super::mcp_server::{EXPECTED, by_name};
+use super::request::{Options, Problem};
+use super::words::Category;
+use serde_json::value::{RawValue, to_raw_value};
+use std::path::Path;
+
+/// The fields that may also be in a file.
+const IN_FILES: [&str; 2] = ["mcp_servers", "output_schema"];
+
+/// The file that `@FILE` names, for a field that takes one.
+pub fn file<'a>(field: &str, text: &'a str) -> Option<&'a Path> {
+    let path = text.strip_prefix('@').filter(|path| !path.is_empty())?;
+    IN_FILES.contains(&field).then(|| Path::new(path))
+}
+
+/// The JSON of what was typed for a field. Error: what is wrong, as the rest of a sentence about the value.
+pub fn value(field: &str, text: &str) -> Result<Box<RawValue>, String> {
+    let fits = |raw: Box<RawValue>| match Options::default().set(field, &raw) {
+        Ok(()) => Ok(raw),
+        Err(problem) => Err(clause(field, &problem)),
+    };
+    let special = match field {
+        "permissions" => policies(text),
+        "mcp_servers" => by_name(text)?,
+        _ => None,
+    };
+    if let Some(raw) = special {
+        return fits(raw);
+    }
+    let plain = || to_raw_value(text).map_err(|_| "must be text".to_owned()).and_then(fits);
+    match serde_json::from_str::<Box<RawValue>>(text) {
+        // What is text for this field may look like JSON: a model named 12.
+        Ok(raw) => fits(raw).or_else(|why| plain().map_err(|_| why)),
+        Err(_) => plain(),
+    }
+}
+
+/// What is wrong with what was typed for a field, as the rest of a sentence about it.
+pub fn clause(field: &str, problem: &Problem) -> String {
+    match (problem, field) {
+        (Problem::Field { .. }, "permissions") => {
+            let categories: Vec<&str> = Category::ALL.iter().map(|category| category.word()).collect();
+            let categories = categories.join(", ");
+            format!(
+                "must be ask, allow or deny, or pairs such as read=allow,*=deny. The categories are {categories}, and * for the rest"
+            )
+        }
+        (Problem::Field { .. }, "mcp_servers") => EXPECTED.into(),
+        _ => problem.clause(),
+    }
+}
+
+/// `a=x,b=y` as an object. A name that is there twice stays so, for the reader of the field to refuse.
+fn policies(text: &str) -> Option<Box<RawValue>> {
+    let pairs: Option<Vec<(&str, &str)>> = text.split(',').map(|pair| pair.split_once('=')).collect();
+    let pairs = pairs?.into_iter().map(|(name, word)| format!("{}:{}", to_line(&name.trim()), to_line(&word.trim())));
+    RawValue::from_string(format!("{{{}}}", pairs.collect::<Vec<_>>().join(","))).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{file, value};
+    use std::path::Path;
+
+    fn json(field: &str, text: &str) -> String {
+        value(field, text).unwrap().get().to_owned()
+    }
+
+    #[test]
+    fn json_counts_where_it_fits_and_text_elsewhere() {
+        for (field, text, wanted) in [
+            ("model", "12", "\"12\""),
+            ("model", "a\"b", "\"a\\\"b\""),
+            ("timeout_s", "12", "12"),
+            ("permissions", "deny", "\"deny\""),
+            ("permissions", r#"{"edit":"deny"}"#, r#"{"edit":"deny"}"#),
+            ("permissions", "read=allow, edit = ask,*=deny", r#"{"read":"allow","edit":"ask","*":"deny"}"#),
+        ] {
+            assert_eq!(json(field, text), wanted, "{text}");
+        }
+    }
+
+    #[test]
+    fn servers_may_be_written_as_an_object_by_name() {
+        let text =
+            r#"{"mcpServers":{"a":{"type":"stdio","command":"x","args":["1"]},"b":{"command":"y","env":{"K":"v"}}}}"#;
+        let list = r#"[{"name":"a","command":"x","args":["1"]},{"name":"b","command":"y","env":{"K":"v"}}]"#;
+        assert_eq!(json("mcp_servers", text), list);
+        assert_eq!(json("mcp_servers", list), list);
+        assert_eq!(json("mcp_servers", r#"{"mcpServers":{}}"#), "[]");
+        for (text, why) in [
+            (r#"{"mcpServers":{"web":{"url":"https://private"}}}"#, "and web has none"),
+            (r#"{"mcpServers":{"a b":{"url":"https://private"}}}"#, "and one has none"),
+            (r#"{"mcpServers":{"a":{"command":"x"},"a":{"command":"private"}}}"#, "names a key twice"),
+            (r#"{"mcpServers":{"a":{"command":"x","command":"private"}}}"#, "names a key twice"),
+            (r#"{"mcpServers":{"a":"private"}}"#, "must be a list of"),
+            (r#"{"mcpServers":["private"]}"#, "must be a list of"),
+            (r#"{"mcpServers":{"a":{"command":7731}}}"#, "must be a list of"),
+            (r#"{"servers":{}}"#, "must be a list of"),
+        ] {
+            let said = value("mcp_servers", text).unwrap_err();
+            assert!(said.contains(why) && !said.contains("private") && !said.contains("7731"), "{text}: {said}");
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_without_the_value() {
+        for (field, text, why) in [
+            ("timeout_s", "-7731", "must be a number of seconds above 0"),
+            ("permissions", "read=allow,private", "must be ask, allow or deny, or pairs"),
+            ("permissions", "private=allow", "must be ask, allow or deny, or pairs"),
+            ("permissions", "read=allow,read=deny", "names a key twice"),
+            ("max_turns", "null", "must be a whole number"),
+        ] {
+            let said = value(field, text).unwrap_err();
+            assert!(said.contains(why) && !said.contains("private") && !said.contains("7731"), "{text}: {said}");
+        }
+    }
+
+    #[test]
+    fn only_some_fields_come_from_a_file() {
+        assert_eq!(file("mcp_servers", "@a/b.json"), Some(Path::new("a/b.json")));
+        assert_eq!(file("output_schema", "@x"), Some(Path::new("x")));
+        assert_eq!((file("model", "@x"), file("mcp_servers", "@"), file("mcp_servers", "x")), (None, None, None));
+    }
+}

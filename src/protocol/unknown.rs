@@ -1,0 +1,88 @@
+//! Names that somebody set and that we do not know: fields of run.start, variables of the environment. They are
+//! ignored, and one warning names them.
+
+use crate::suggest::Name;
+
+/// The most names in one warning. It then fits the smallest frame.
+const NAMED: usize = 50;
+
+/// The unknown names of one source.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct UnknownNames {
+    /// The first ones, each with the known name that was probably meant.
+    named: Vec<(String, Option<String>)>,
+    /// How many there are beside these.
+    more: usize,
+}
+
+impl UnknownNames {
+    /// Adds a name. `meant`: the known name that was probably meant. The name is only counted if it may not be shown, or
+    /// if enough others are.
+    pub fn add(&mut self, name: &str, meant: impl FnOnce() -> Option<String>) {
+        if self.named.iter().any(|(named, _)| named == name) {
+            return;
+        }
+        match Name::of_field(name).filter(|_| self.named.len() < NAMED) {
+            Some(shown) => self.named.push((shown.to_string(), meant())),
+            None => self.more += 1,
+        }
+    }
+
+    /// The warning. `what`: the singular of what has these names. `None`: there are none.
+    pub fn warning(&self, what: &str, of: &str) -> Option<String> {
+        let count = match self.named.len() + self.more {
+            0 => return None,
+            1 => format!("an unknown {what}"),
+            count => format!("{count} unknown {what}s"),
+        };
+        let meant = |meant: &String| format!(" (did you mean {meant}?)");
+        let one =
+            |(name, near): &(String, Option<String>)| format!("{name}{}", near.as_ref().map(meant).unwrap_or_default());
+        let names = self.named.iter().map(one).collect::<Vec<_>>().join(", ");
+        let list = match (names.as_str(), self.more) {
+            ("", _) => String::new(),
+            (names, 0) => format!(": {names}"),
+            (names, more) => format!(": {names}, and {more} more"),
+        };
+        Some(format!("Ignored {count}{of}{list}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::UnknownNames;
+    use crate::suggest::nearest;
+
+    fn warning(names: &[&str]) -> Option<String> {
+        let mut unknown = UnknownNames::default();
+        for name in names {
+            unknown.add(name, || nearest(name, ["model", "timeout_s"].into_iter()).map(str::to_owned));
+        }
+        unknown.warning("field", " of run.start")
+    }
+
+    #[test]
+    fn a_warning_names_what_may_be_shown_and_counts_the_rest() {
+        assert_eq!(warning(&[]), None);
+        let rows: [(&[&str], &str); 5] = [
+            (&["modle"], "Ignored an unknown field of run.start: modle (did you mean model?)"),
+            (&["zzz", "zzz"], "Ignored an unknown field of run.start: zzz"),
+            (&["a b"], "Ignored an unknown field of run.start"),
+            (&["a-b", "c.d"], "Ignored 2 unknown fields of run.start"),
+            (
+                &["timeout", "a-b", "zzz"],
+                "Ignored 3 unknown fields of run.start: timeout (did you mean timeout_s?), zzz, and 1 more",
+            ),
+        ];
+        for (names, wanted) in rows {
+            assert_eq!(warning(names).as_deref(), Some(wanted));
+        }
+    }
+
+    #[test]
+    fn a_warning_stays_short_whatever_the_number() {
+        let names: Vec<String> = (0..10_000).map(|n| format!("{n:0>64}")).collect();
+        let text = warning(&names.iter().map(String::as_str).collect::<Vec<_>>()).unwrap();
+        assert!(text.len() < 6000 && text.ends_with(", and 9950 more"), "{}", text.len());
+    }
+}

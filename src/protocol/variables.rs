@@ -1,0 +1,13 @@
+//! The variables of the environment by which the processes of this program find each other. They are no settings.
+
+/// Marks the processes of a run. Its value is the run's nonce, or `outer:inner` for a run inside a run.
+pub const RUN: &str = "SPEKTACULAR_RUN";
+/// Holds a nonce, a colon and the path of the socket by which the ask-server reaches its run.
+pub const ASK: &str = "SPEKTACULAR_ASK";
+/// Holds the nonce for the guard. It is not the marker of the tree, or the guard would be swept with it.
+pub const GUARD: &str = "SPEKTACULAR_GUARD";
+/// Names the folder of the run's socket, which the guard removes after a kill.
+pub const GUARD_FOLDER: &str = "SPEKTACULAR_GUARD_FOLDER";
+
+/// All of them: a process below a run inherits some.
+pub const INTERNAL: [&str; 4] = [RUN, ASK, GUARD, GUARD_FOLDER];
