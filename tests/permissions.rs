@@ -547,3 +547,36 @@ fn the_options_of_a_permission_are_never_cut() {
         assert!(longest <= 16384, "{longest}");
     }
 }
+
+/// A patch that both edits and deletes is no edit and no deletion like another: the strictest policy decides it, and no
+/// answer given before covers it.
+#[test]
+fn a_request_of_several_categories_is_decided_by_the_strictest() {
+    let patch = |talk: &mut Talk, number: usize| {
+        let change = |path: &str, kind: &str| json!({"path": path, "kind": {"type": kind}, "diff": "x\n"});
+        let changes = json!([change("a", "update"), change("b", "delete")]);
+        let item = json!({"type": "fileChange", "id": format!("c{number}"), "changes": changes});
+        talk.says(&json!({"method": "item/started", "params": {"threadId": "t", "turnId": "u", "item": item}}));
+        let params = json!({"threadId": "t", "turnId": "u", "itemId": format!("c{number}")});
+        let seen = talk.world.frames.len();
+        talk.says(&json!({"id": number, "method": "item/fileChange/requestApproval", "params": params}));
+        let asked = talk.world.frames[seen..].iter().find(|frame| frame.value["type"] == "run.question");
+        asked.map(|frame| frame.value["payload"].clone())
+    };
+    let talk = |permissions: Value| Talk::begin(speakers().swap_remove(1), json!({"permissions": permissions}));
+    for (permissions, told) in [
+        (json!({"edit": "deny", "*": "allow"}), Told::Denied),
+        (json!({"delete": "deny", "*": "allow"}), Told::Denied),
+        (json!({"edit": "deny", "*": "ask"}), Told::Denied),
+        (json!("allow"), Told::Once),
+    ] {
+        let mut talk = talk(permissions.clone());
+        assert_eq!(patch(&mut talk, 1), None, "{permissions}");
+        assert_eq!(talk.told(), [told], "{permissions}");
+    }
+    let mut talk = talk(json!({"delete": "allow", "*": "ask"}));
+    let edit = Wish { category: Category::Edit, tool: "one", input: "a" };
+    assert_eq!(talk.request(edit, "allow_always").told, Told::Once);
+    let question = patch(&mut talk, 1).expect("it also deletes");
+    assert_eq!((options(&question), &question["subject"]["category"]), (vec!["allow_once", "deny"], &json!("delete")));
+}

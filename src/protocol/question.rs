@@ -161,6 +161,8 @@ pub struct Ask {
     pub subject: Option<Subject>,
     /// Of a permission: what "always" covers. `None`: it is not offered.
     pub scope: Option<Scope>,
+    /// Of a permission: further categories of the same request. The strictest policy of all decides.
+    pub also: Vec<Category>,
 }
 
 impl Ask {
@@ -176,6 +178,7 @@ impl Ask {
             required: true,
             subject: None,
             scope: None,
+            also: Vec::new(),
         }
     }
 

@@ -346,6 +346,16 @@ impl Permissions {
             }
         }
     }
+
+    /// The strictest that this policy says of these categories.
+    pub fn strictest(&self, categories: impl Iterator<Item = Category>) -> Policy {
+        let strictness = |policy: &Policy| match policy {
+            Policy::Allow => 0,
+            Policy::Ask => 1,
+            Policy::Deny => 2,
+        };
+        categories.map(|category| self.of(category)).max_by_key(strictness).unwrap_or(Policy::Ask)
+    }
 }
 
 impl Serialize for Permissions {

@@ -6,7 +6,7 @@ use super::granted::Granted;
 use crate::agent::{AskKey, Reply};
 use crate::protocol::limits::BAD_ANSWERS;
 use crate::protocol::question::{
-    ALLOW_ALWAYS, ALLOW_ONCE, Answer, Ask, BadAnswer, Choice, Choices, DENY, Kind, PathFact, check,
+    ALLOW_ALWAYS, ALLOW_ONCE, Answer, Ask, BadAnswer, Choice, Choices, DENY, Kind, PathFact, Subject, check,
 };
 use crate::protocol::request::Settings;
 use crate::protocol::words::{OnQuestionTimeout, Policy, Purpose, Resolution};
@@ -192,7 +192,9 @@ impl Book {
         let mut resolved = Vec::new();
         for member in &mut group.members {
             let subject = member.ask.subject.as_ref().filter(|_| member.ask.purpose == Purpose::Permission);
-            let decided = match subject.map(|subject| settings.permissions.of(subject.category)) {
+            let categories =
+                |subject: &Subject| std::iter::once(subject.category).chain(member.ask.also.iter().copied());
+            let decided = match subject.map(|subject| settings.permissions.strictest(categories(subject))) {
                 Some(Policy::Allow) if member.ask.offers(ALLOW_ONCE) => Some(Reply::Allowed),
                 Some(Policy::Allow | Policy::Deny) => Some(denied()),
                 Some(Policy::Ask) if self.granted.covers(member.ask.scope.as_ref()) => Some(Reply::Allowed),

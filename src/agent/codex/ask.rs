@@ -119,16 +119,17 @@ fn command_approval(params: &Object<'_>) -> Ask {
 /// Such a request names no file: what it is about is known from the item that began before it.
 fn patch_approval(params: &Object<'_>, spot: &Spot, items: &Items) -> Ask {
     let patch = params.str("itemId").and_then(|item| items.patch(spot, &item));
-    // What is not known is no edit like another.
-    let scope = patch.as_ref().and_then(|patch| Scope::of(patch.category, None, None));
-    let (category, title, locations, detail) = match patch {
-        Some(patch) => (patch.category, patch.title, patch.locations, patch.diff),
-        None => (Category::Edit, "Edit files".to_owned(), Vec::new(), String::new()),
+    // What is not known is no edit like another, and what does several things is like none of them.
+    let scope = patch.as_ref().filter(|patch| patch.also.is_empty());
+    let scope = scope.and_then(|patch| Scope::of(patch.category, None, None));
+    let (category, also, title, locations, detail) = match patch {
+        Some(patch) => (patch.category, patch.also, patch.title, patch.locations, patch.diff),
+        None => (Category::Edit, Vec::new(), "Edit files".to_owned(), Vec::new(), String::new()),
     };
     let place = |at: crate::agent::At| Location { path: at.path.to_string_lossy().into_owned(), line: at.line };
     let locations = locations.into_iter().map(place).collect();
     let text = with_reason(params.str("reason"), &title);
-    Ask::permission(Subject { category, title, locations, detail }, text, scope)
+    Ask { also, ..Ask::permission(Subject { category, title, locations, detail }, text, scope) }
 }
 
 fn user_input(question: &Object<'_>) -> Ask {

@@ -33,6 +33,8 @@ struct Stream {
 #[derive(Clone, Debug)]
 pub(super) struct Patch {
     pub(super) category: Category,
+    /// What else it does.
+    pub(super) also: Vec<Category>,
     pub(super) title: String,
     pub(super) locations: Vec<At>,
     pub(super) diff: String,
@@ -141,9 +143,10 @@ impl Items {
     fn tool(&mut self, key: String, kind: &str, spot: &Spot, item: &Object<'_>, over: bool, turn: &mut Turn) {
         let Some(tool) = tool(kind, item) else { return };
         if kind == "fileChange" && !over {
-            let (category, diff) = (tool.category, diff(item));
             let (title, locations) = (tool.title.clone(), tool.locations.clone());
-            self.patches.insert(key.clone(), Patch { category, title, locations, diff });
+            let (category, also) = patch_categories(&item.objects("changes"));
+            let patch = Patch { category, also, title, locations, diff: diff(item) };
+            self.patches.insert(key.clone(), patch);
         }
         for raw in item.array("receiverThreadIds") {
             self.children.extend(text(raw).map(|thread| (thread, key.clone())));
@@ -226,7 +229,7 @@ fn tool(kind: &str, item: &Object<'_>) -> Option<Tool> {
         }
         "fileChange" => {
             locations = item.objects("changes").iter().filter_map(|change| at(change.str("path")?)).collect();
-            let category = patch_category(&item.objects("changes"));
+            let (category, _) = patch_categories(&item.objects("changes"));
             (category, patch_title(category, &locations))
         }
         "webSearch" => (Category::Fetch, title("Web search", &field("query"))),
@@ -261,16 +264,16 @@ pub(super) fn command(item: &Object<'_>) -> String {
     .unwrap_or_default()
 }
 
-/// What a patch does that weighs most: leave to edit files is no leave to delete or move one.
-fn patch_category(changes: &[Object<'_>]) -> Category {
-    let kinds = || changes.iter().filter_map(|change| change.object("kind"));
-    if kinds().any(|kind| kind.is("type", "delete")) {
-        Category::Delete
-    } else if kinds().any(|kind| kind.raw("move_path").is_some()) {
-        Category::Move
-    } else {
-        Category::Edit
-    }
+/// What a patch does, the gravest first: leave to edit files is no leave to delete or move one.
+fn patch_categories(changes: &[Object<'_>]) -> (Category, Vec<Category>) {
+    let of_change = |change: &Object<'_>| match change.object("kind") {
+        Some(kind) if kind.is("type", "delete") => Category::Delete,
+        Some(kind) if kind.raw("move_path").is_some() => Category::Move,
+        _ => Category::Edit,
+    };
+    let all: Vec<Category> = changes.iter().map(of_change).collect();
+    let mut there = [Category::Delete, Category::Move, Category::Edit].into_iter().filter(|one| all.contains(one));
+    (there.next().unwrap_or(Category::Edit), there.collect())
 }
 
 fn patch_title(category: Category, locations: &[At]) -> String {
