@@ -82,6 +82,8 @@ codes! {
     InputClosed, "input_closed", 6, false;
     /// A question was declined and the agent cannot go on without it.
     QuestionDeclined, "question_declined", 6, false;
+    /// A permission was denied because nobody answered, in a run that is to fail then.
+    Denied, "denied", 6, false;
     /// A fault of this program.
     InternalError, "internal_error", 70, false;
     /// The machine has no memory, processes or files left.

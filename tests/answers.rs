@@ -11,6 +11,7 @@ use spektacular::protocol::frame::Stamper;
 use spektacular::protocol::outbound::{AgentExit, Body, Capabilities};
 use spektacular::protocol::question::{Answer, Ask, Choice, Choices, Kind, PathFact, Subject, Validation, check};
 use spektacular::protocol::request::{Options, Settings};
+use spektacular::protocol::scope::Scope;
 use spektacular::protocol::words::{Category, PathType, Purpose};
 use spektacular::redact::Redactor;
 use spektacular::run::{Answered, Effect, Event, Input, OnEof, Origin, Run, Start};
@@ -302,12 +303,12 @@ fn what_happens_when_nobody_answers_is_as_the_table_says() {
 
 fn permission(category: Category) -> Ask {
     let subject = Subject { category, title: "t".into(), locations: Vec::new(), detail: "d".into() };
-    Ask::permission(subject, "Allow t?", true)
+    Ask::permission(subject, "Allow t?", Scope::of(category, None, None))
 }
 
 #[test]
 fn a_permission_is_answered_by_its_policy_and_by_its_default() {
-    let allowed = Reply::Answer(Answer::One("allow_once".into()));
+    let allowed = Reply::Allowed;
     let rows = [
         (json!({"permissions": "allow"}), "policy", json!("allow_once"), allowed.clone()),
         (json!({"permissions": "deny"}), "policy", json!("deny"), Reply::Denied(None)),

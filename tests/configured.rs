@@ -89,7 +89,8 @@ fn everything_that_a_file_says_reaches_the_run() {
         "disallowed_tools": ["B"], "timeout_s": 100, "start_timeout_s": 50, "idle_timeout_s": 40, "tool_timeout_s": 30,
         "question_timeout_s": 20, "on_question_timeout": "continue", "max_turns": 3, "max_cost_usd": 2.5,
         "progress": "full", "heartbeat_s": 10, "max_frame_bytes": 20000, "env_allow": ["X_*"], "agent_args": ["--x"],
-        "completion_marker": "M", "question_markers": false, "raw_prompt": true
+        "completion_marker": "M", "question_markers": false, "raw_prompt": true,
+        "fail_on_denied": true
     });
     let mut file = said.clone();
     file["env"] = json!({"ADDED": "yes"});

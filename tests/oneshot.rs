@@ -209,7 +209,7 @@ fn for_a_person_too_answers_make_a_run_ask() {
     assert_eq!(done.status.code(), Some(0));
     assert_eq!(session_log(&case).answers().last().unwrap().1["behavior"], "deny");
     let told = String::from_utf8(done.stderr).unwrap();
-    assert!(told.contains("denied because nobody could be asked: 1: see --yes and --permissions"), "{told}");
+    assert!(told.contains("1 permission denied (no terminal). Allow with --yes or --permissions\n"), "{told}");
 }
 
 #[test]

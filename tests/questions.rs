@@ -73,22 +73,37 @@ fn allow_once_lets_the_tool_run_with_its_own_input_and_nothing_more() {
     assert_eq!(resolved["reply_to"], "m1");
 }
 
+/// The agent is told of one call alone, and asks again: the run answers by itself, for this command and no other.
 #[test]
-fn allow_always_holds_for_the_session_and_writes_no_settings() {
-    let outcome = answered(Script::asks_bash(), &json!("allow_always"));
-    let answer = outcome.log().answer();
-    assert_eq!(answer["behavior"], "allow");
-    let updates = answer["updatedPermissions"].as_array().expect("updatedPermissions");
-    assert!(!updates.is_empty() && updates.iter().all(|u| u["destination"] == "session"), "{answer}");
+fn allow_always_is_kept_by_the_run_and_changes_nothing_of_the_agents() {
+    let ask = |script: Script, number: usize, command: &str| {
+        script.ask(&format!("req-{number}"), &format!("toolu_{number}"), "Bash", bash(command))
+    };
+    let script = ask(ask(ask(Script::new(), 1, "make test"), 2, "make test"), 3, "make test; rm -r src");
+    let mut session = begin(script.say("m", "ok").done("ok"), json!({}));
+    let asked = session.until("run.question");
+    session.answer(&asked, json!("allow_always"));
+    let second = session.until_progress("question_resolved");
+    assert_eq!((second.text("resolution"), second.text("value")), ("answered", "allow_always"));
+    let third = session.until("run.question");
+    assert_eq!(third["payload"]["subject"]["detail"], "make test; rm -r src");
+    session.answer(&third, json!("deny"));
+    let outcome = session.finish();
+    outcome.completed();
+    assert_eq!(outcome.resolutions(), ["answered", "policy", "answered"]);
+    let answers = outcome.log().answers();
+    let behaviors: Vec<&str> = answers.iter().map(|(_, answer)| answer["behavior"].as_str().unwrap()).collect();
+    assert_eq!(behaviors, ["allow", "allow", "deny"]);
+    assert!(answers.iter().all(|(_, answer)| answer.get("updatedPermissions").is_none()), "{answers:?}");
 }
 
 #[test]
-fn allow_always_is_offered_only_where_the_agent_can() {
+fn allow_always_does_not_depend_on_what_the_agent_suggests() {
     let mut request = can_use("req-1", "toolu_1", "Bash", &bash("ls"));
     request["request"].as_object_mut().unwrap().remove("permission_suggestions");
     let mut session = begin(Script::new().out(&request).sh("answer").say("m", "ok").done("ok"), json!({}));
     let asked = session.until("run.question");
-    assert!(!values(&asked).contains(&"allow_always"));
+    assert_eq!(values(&asked), ["allow_once", "allow_always", "deny"]);
     session.answer(&asked, json!("allow_once"));
     session.finish().completed();
 }

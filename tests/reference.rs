@@ -19,8 +19,8 @@ use spektacular::protocol::inbound::{self, Message};
 use spektacular::protocol::json::{Fields, string};
 use spektacular::protocol::limits;
 use spektacular::protocol::outbound::{
-    About, AgentExit, Artifact, ArtifactRef, Body, Capabilities, Outcome, Place, PlanEntry, Progress, Question,
-    Started, SubjectFrame, Terminal, Usage,
+    About, AgentExit, Artifact, ArtifactRef, Body, Capabilities, Left, Outcome, Place, PlanEntry, Progress, Question,
+    Started, SubjectFrame, Tally, Terminal, Unattended, Usage,
 };
 use spektacular::protocol::question::{Answer, Ask, Choice, Choices, Given, Input, Kind, Validation};
 use spektacular::protocol::request::{DEFAULT_START_TIMEOUT, Options, Seconds};
@@ -110,7 +110,13 @@ fn subject() -> SubjectFrame {
 }
 
 fn about_resolved(permission: Option<(SubjectFrame, Option<String>)>) -> About {
-    About::Resolved { question_id: "q_1".into(), resolution: Resolution::Policy, used_default: false, permission }
+    About::Resolved {
+        question_id: "q_1".into(),
+        resolution: Resolution::Policy,
+        used_default: false,
+        permission,
+        what: "w".into(),
+    }
 }
 
 fn about_tool(line: Option<u64>, output: Option<&str>) -> About {
@@ -195,10 +201,15 @@ fn terminal(outcome: Outcome, truncated: bool) -> Body {
         usage: Usage::default(),
         duration_ms: 1,
         metadata: None,
+        unattended: Unattended { denied: tally(), unanswered: tally() },
         completion_detected: false,
         agent_exit: Some(AgentExit { code: None, signal: None }),
         truncated,
     }))
+}
+
+fn tally() -> Tally {
+    Tally { count: 1, first: vec![Left { category: "edit", text: "t".into() }] }
 }
 
 fn completed() -> Outcome {
@@ -461,6 +472,9 @@ fn every_limit_is_listed() {
         ("calls", limits::TOOL_CALLS.to_string()),
         ("any time", limits::SECONDS.to_string()),
         ("`session_id`", size(limits::SESSION_ID_BYTES)),
+        ("answers `allow_always`", limits::REMEMBERED.to_string()),
+        ("a command, call", size(limits::REMEMBERED_BYTES)),
+        ("entries in `denied`", limits::LEFT_LISTED.to_string()),
     ];
     let source = include_str!("../src/protocol/limits.rs");
     assert_eq!(source.matches("pub const").count(), limits.len(), "a limit is new: list it here and in the reference");

@@ -20,7 +20,7 @@ fn refused() -> Vec<(&'static str, Value)> {
     let strings = ["prompt", "agent", "model", "effort", "system_prompt", "cwd", "session_id", "completion_marker"];
     rows.extend(strings.map(|f| (f, json!(-7731))));
     rows.extend(strings.map(|f| (f, json!([BAD]))));
-    let bools = ["interactive", "question_markers", "raw_prompt"];
+    let bools = ["interactive", "question_markers", "raw_prompt", "fail_on_denied"];
     rows.extend(bools.map(|f| (f, json!(BAD))));
     rows.extend(bools.map(|f| (f, json!(-7731))));
     let lists = ["add_dirs", "allowed_tools", "disallowed_tools", "env_allow", "secrets", "agent_args"];
@@ -175,7 +175,7 @@ fn the_defaults_are_told_in_run_started() {
         "agent": "claude", "interactive": true, "permissions": "ask", "start_timeout_s": 60, "idle_timeout_s": 600,
         "question_timeout_s": 300, "on_question_timeout": "fail", "progress": "normal", "heartbeat_s": 30,
         "max_frame_bytes": 262_144, "completion_marker": "<promise>COMPLETE</promise>", "question_markers": true,
-        "raw_prompt": false
+        "raw_prompt": false, "fail_on_denied": false
     });
     assert_config(&outcome, expected.as_object().unwrap());
     // What has no default is there too, or null: every resolved field is shown.
@@ -191,7 +191,7 @@ fn what_run_start_says_is_resolved_in_run_started() {
         "disallowed_tools": ["WebFetch"], "timeout_s": 90.5, "start_timeout_s": 20, "idle_timeout_s": 0,
         "question_timeout_s": 0.5, "on_question_timeout": "continue", "progress": "full", "heartbeat_s": 0,
         "max_frame_bytes": 16384, "env_allow": ["HOME", "X_*"], "agent_args": ["--debug-file=x"],
-        "completion_marker": "DONE", "question_markers": false, "raw_prompt": true
+        "completion_marker": "DONE", "question_markers": false, "raw_prompt": true, "fail_on_denied": true
     });
     let outcome = start_with(expected.clone());
     outcome.completed();

@@ -150,6 +150,7 @@ pub(crate) fn result(asks: &[Ask], replies: &[Reply]) -> String {
         let (status, more) = match reply {
             Reply::Answer(Answer::Null) => ("left_open", None),
             Reply::Answer(answer) => ("answered", Some(("answer", json!(answer)))),
+            Reply::Allowed => ("answered", Some(("answer", json!(true)))),
             Reply::NoUser => ("no_user", Some(("note", json!(NO_USER)))),
             Reply::Declined(said) | Reply::Denied(said) => {
                 ("declined", Some(("note", json!(said.as_deref().unwrap_or(DECLINED)))))

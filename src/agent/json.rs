@@ -24,6 +24,12 @@ impl<'a> Object<'a> {
         self.0.iter()
     }
 
+    /// All fields but these, as they were written: equal texts are the same object.
+    pub fn without(&self, names: &[&str]) -> String {
+        let kept = self.iter().filter(|(name, _)| !names.contains(name));
+        kept.map(|(name, raw)| format!("{}:{}\n", crate::protocol::json::to_line(&name), raw.get())).collect()
+    }
+
     /// A field that is a string.
     pub fn str(&self, name: &str) -> Option<String> {
         self.raw(name).and_then(text)
@@ -96,6 +102,15 @@ mod tests {
         assert!(object.raw("b").is_none());
         assert_eq!(object.objects("c").len(), 1);
         assert_eq!((object.count("a"), object.count("e")), (Some(1), None));
+    }
+
+    #[test]
+    fn fields_that_do_not_count_make_no_difference() {
+        let of = |text: &str| Object::parse(text).unwrap().without(&["b"]);
+        assert_eq!(of(r#"{"a":1,"b":2}"#), of(r#"{"b":{},"a":1}"#));
+        assert_ne!(of(r#"{"a":1,"b":2}"#), of(r#"{"a":2,"b":2}"#));
+        assert_eq!(of(r#"{"b":1}"#), "");
+        assert_ne!(of(r#"{"a":"1\n\"c\":2"}"#), of(r#"{"a":"1","c":2}"#));
     }
 
     #[test]

@@ -283,6 +283,8 @@ pub struct Turn {
 pub enum Reply {
     /// With an answer that fits, given or the default.
     Answer(Answer),
+    /// A permission was given, for this one request. "Always" is remembered by the run: no driver hears of it.
+    Allowed,
     /// The user declined; the message is theirs.
     Declined(Option<String>),
     /// A permission was denied, with the denier's message.

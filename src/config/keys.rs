@@ -80,6 +80,7 @@ pub static KEYS: &[Key] = &[
     field("completion_marker", Some("\"<promise>COMPLETE</promise>\""), Care::Free),
     field("question_markers", Some("true"), Care::Free),
     field("raw_prompt", Some("false"), Care::Trusted),
+    field("fail_on_denied", Some("false"), Care::Free),
     Key { name: "debug.enabled", built_in: Some("false"), care: Care::Trusted, kind: Kind::Switch },
     Key { name: "debug.log_dir", built_in: Some("\".spektacular/debug/logs\""), care: Care::Trusted, kind: Kind::Path },
 ];

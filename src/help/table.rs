@@ -102,6 +102,14 @@ const ADHOC: &[Flag] = &[
     field("question-markers", "question_markers", "BOOL", Value::Json, "whether questions in the text are asked")
         .values(&["true", "false"])
         .default("true"),
+    field(
+        "fail-on-denied",
+        "fail_on_denied",
+        "",
+        Value::Switch("true"),
+        "fail if a permission was denied for want of an answer",
+    )
+    .more("The run ends with `denied`, exit 6. A denial by --permissions or by an answer does not count."),
     field("timeout", "timeout_s", "SECONDS", Value::Json, "the whole run's limit").begins("Limits"),
     field("start-timeout", "start_timeout_s", "SECONDS", Value::Json, "limit to the agent's first sign of life")
         .default("60"),
@@ -186,6 +194,7 @@ get and unset exit 1 where nothing is set. list masks secrets; get does not.
 A project's file comes with the project. Only these keys count from it unasked:
   output model effort interactive timeout_s start_timeout_s idle_timeout_s tool_timeout_s question_timeout_s
   on_question_timeout progress heartbeat_s max_frame_bytes output_schema completion_marker question_markers
+  fail_on_denied
 For the others read the file, then run `spektacular config trust`. A change of the file takes that back, unless it was
 made by set or unset. To take it back yourself, delete the entry in trusted.json beside the user's file.
 

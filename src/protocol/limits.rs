@@ -26,12 +26,18 @@ pub const TOOL_OUTPUT_BYTES: usize = 64 << 10;
 pub const STDERR_TAIL_BYTES: usize = 8 << 10;
 /// Artifacts listed in a terminal frame.
 pub const ARTIFACTS: usize = 1000;
+/// Entries in each list of what nobody answered, in run.completed.
+pub const LEFT_LISTED: usize = 20;
 /// The longest `session_id`, in bytes.
 pub const SESSION_ID_BYTES: usize = 1024;
 /// The longest question header, in characters.
 pub const HEADER_CHARS: usize = 12;
 /// Bad answers after which a question counts as declined.
 pub const BAD_ANSWERS: u32 = 5;
+/// The longest call or tool name that "always" can cover, in bytes.
+pub const REMEMBERED_BYTES: usize = 64 << 10;
+/// Answers "always" that a run remembers.
+pub const REMEMBERED: usize = 1000;
 /// The longest single argument of a command line, in bytes without its NUL (Linux MAX_ARG_STRLEN).
 pub const ARGUMENT_BYTES: usize = 131_071;
 /// Turns that question markers may ask for.

@@ -8,5 +8,6 @@ pub mod outbound;
 pub mod parts;
 pub mod question;
 pub mod request;
+pub mod scope;
 mod wire;
 pub mod words;

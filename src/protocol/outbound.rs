@@ -146,6 +146,8 @@ pub enum About {
         resolution: Resolution,
         used_default: bool,
         permission: Option<(SubjectFrame, Option<String>)>,
+        /// What was asked, in one short line. The frame has it in its text.
+        what: Text,
     },
     Heartbeat {
         idle_s: Seconds,
@@ -246,6 +248,33 @@ pub struct ArtifactRef {
     pub action: Action,
 }
 
+/// One permission or question that nobody answered.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Left {
+    /// Of a permission the tool's category, of any other question its kind.
+    pub category: &'static str,
+    /// What it was about.
+    pub text: Text,
+}
+
+/// How many there were, and the first of them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Tally {
+    /// All of them.
+    pub count: u64,
+    /// The first [`crate::protocol::limits::LEFT_LISTED`].
+    pub first: Vec<Left>,
+}
+
+/// What was decided without anybody's answer.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Unattended {
+    /// Permissions that were denied.
+    pub denied: Tally,
+    /// Other questions.
+    pub unanswered: Tally,
+}
+
 /// How the agent's process ended. A number each, or null.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct AgentExit {
@@ -270,6 +299,8 @@ pub struct Terminal {
     pub duration_ms: u64,
     /// As it came.
     pub metadata: Option<Json>,
+    /// What nobody answered. Only run.completed shows it.
+    pub unattended: Unattended,
     /// Whether the completion marker was in the agent's text.
     pub completion_detected: bool,
     /// How the agent's process ended; null when there was none.

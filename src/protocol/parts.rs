@@ -3,6 +3,7 @@
 
 use super::outbound::{About, Body, Json, Outcome, Place, SubjectFrame, Text};
 use super::question::{Answer, Choices, Kind};
+use super::words::Purpose;
 
 /// In what order parts are cut where a frame is too long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -113,7 +114,9 @@ pub fn each(body: &mut Body, visit: Visit<'_>) {
             if let Some(shown) = &mut question.subject {
                 subject(shown, visit);
             }
-            if let Kind::Select { choices, .. } = &mut question.ask.kind {
+            // The options of a permission are the protocol's own words, and short: none is hidden or cut.
+            let own = question.ask.purpose == Purpose::Permission;
+            if let (Kind::Select { choices, .. }, false) = (&mut question.ask.kind, own) {
                 choices.descriptions_mut().for_each(|item| visit(Rank::Output, Part::Text(item)));
                 visit(Rank::List, Part::List(choices));
             }
@@ -132,6 +135,10 @@ pub fn each(body: &mut Body, visit: Visit<'_>) {
                 text(Rank::List, &mut artifact.path, visit);
             }
             visit(Rank::List, Part::List(&mut end.artifacts));
+            for tally in [&mut end.unattended.denied, &mut end.unattended.unanswered] {
+                tally.first.iter_mut().for_each(|left| text(Rank::List, &mut left.text, visit));
+                visit(Rank::List, Part::List(&mut tally.first));
+            }
             outcome(&mut end.outcome, visit);
             visit(Rank::Own, Part::Json(&mut end.metadata));
         }
@@ -145,7 +152,12 @@ fn about(about: &mut About, visit: Visit<'_>) {
                 text(Rank::Text, item, visit);
             }
         }
-        About::Resolved { permission: Some((shown, _)), .. } => subject(shown, visit),
+        About::Resolved { permission, what, .. } => {
+            if let Some((shown, _)) = permission {
+                subject(shown, visit);
+            }
+            text(Rank::Text, what, visit);
+        }
         About::Tool { locations, output, .. } => {
             if let Some(output) = output {
                 text(Rank::Output, output, visit);

@@ -1,6 +1,7 @@
 //! A question, and the check of an answer to it. The agents' side and the protocol's side share these types.
 
 use super::json::{Fields, number, string};
+use super::scope::Scope;
 use super::words::{Category, PathType, Purpose, QuestionKind};
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -158,6 +159,10 @@ pub struct Ask {
     pub required: bool,
     /// Of a permission: what it is for.
     pub subject: Option<Subject>,
+    /// Of a permission: what "always" covers. `None`: it is not offered.
+    pub scope: Option<Scope>,
+    /// Of a permission: further categories of the same request. The strictest policy of all decides.
+    pub also: Vec<Category>,
 }
 
 impl Ask {
@@ -172,15 +177,25 @@ impl Ask {
             validation: Validation::default(),
             required: true,
             subject: None,
+            scope: None,
+            also: Vec::new(),
         }
     }
 
-    /// A permission: the same shape from every agent.
-    pub fn permission(subject: Subject, text: impl Into<String>, always: bool) -> Ask {
-        let option = |value: &str, label: &str| Choice { value: value.into(), label: label.into(), description: None };
-        let always = always.then(|| option(ALLOW_ALWAYS, "Always allow"));
-        let all = std::iter::once(option(ALLOW_ONCE, "Allow once")).chain(always).chain([option(DENY, "Deny")]);
-        let choices = Choices(all.collect());
+    /// A permission: the same shape from every agent. `scope`: what "always" covers.
+    pub fn permission(subject: Subject, text: impl Into<String>, scope: Option<Scope>) -> Ask {
+        let once = option(ALLOW_ONCE, "Allow once", None);
+        let always = scope.as_ref().map(|scope| option(ALLOW_ALWAYS, scope.label(), Some(scope.description())));
+        let choices = Choices(std::iter::once(once).chain(always).chain([option(DENY, "Deny", None)]).collect());
+        Ask { scope, ..Ask::deniable(subject, text, choices) }
+    }
+
+    /// A permission that cannot be given, only denied: the agent offers no way to allow it that ends with this request.
+    pub fn denial(subject: Subject, text: impl Into<String>) -> Ask {
+        Ask::deniable(subject, text, Choices(vec![option(DENY, "Deny", None)]))
+    }
+
+    fn deniable(subject: Subject, text: impl Into<String>, choices: Choices) -> Ask {
         let kind = Kind::Select { choices, multiple: false, allow_other: false };
         Ask {
             default: Some(Answer::One(DENY.into())),
@@ -188,11 +203,20 @@ impl Ask {
             ..Ask::new(Purpose::Permission, kind, "Permission", text)
         }
     }
+
+    /// Whether this value is one of its options.
+    pub fn offers(&self, value: &str) -> bool {
+        matches!(&self.kind, Kind::Select { choices, .. } if choices.0.iter().any(|choice| choice.value == value))
+    }
+}
+
+fn option(value: &str, label: &str, description: Option<&str>) -> Choice {
+    Choice { value: value.into(), label: label.into(), description: description.map(str::to_owned) }
 }
 
 /// The permission option that allows this one use.
 pub const ALLOW_ONCE: &str = "allow_once";
-/// The permission option that allows it for the rest of the session.
+/// The permission option that allows it for the rest of the run, as far as its scope goes.
 pub const ALLOW_ALWAYS: &str = "allow_always";
 /// The permission option that is always there.
 pub const DENY: &str = "deny";

@@ -144,6 +144,8 @@ layer! {
         question_markers: bool = boolean;
         /// Whether the prompt reaches the agent unguarded.
         raw_prompt: bool = boolean;
+        /// Whether a run in which a permission was denied for want of an answer fails.
+        fail_on_denied: bool = boolean;
         /// Returned in run.started and in the terminal frame.
         metadata: Box<RawValue> = metadata;
     }
@@ -203,6 +205,7 @@ impl Options {
             completion_marker: self.completion_marker.unwrap_or_else(|| DEFAULT_COMPLETION_MARKER.into()),
             question_markers: self.question_markers.unwrap_or(true),
             raw_prompt: self.raw_prompt.unwrap_or(false),
+            fail_on_denied: self.fail_on_denied.unwrap_or(false),
             metadata: self.metadata,
             ask_server: None,
         }
@@ -250,6 +253,7 @@ pub struct Settings {
     pub completion_marker: String,
     pub question_markers: bool,
     pub raw_prompt: bool,
+    pub fail_on_denied: bool,
     pub metadata: Option<Box<RawValue>>,
     /// No field of run.start: the server that the agent is to start beside `mcp_servers`, so that its model can ask.
     pub ask_server: Option<McpServer>,
@@ -305,6 +309,16 @@ impl Permissions {
                 named.get(&category).or(rest.as_ref()).copied().unwrap_or(Policy::Ask)
             }
         }
+    }
+
+    /// The strictest that this policy says of these categories.
+    pub fn strictest(&self, categories: impl Iterator<Item = Category>) -> Policy {
+        let strictness = |policy: &Policy| match policy {
+            Policy::Allow => 0,
+            Policy::Ask => 1,
+            Policy::Deny => 2,
+        };
+        categories.map(|category| self.of(category)).max_by_key(strictness).unwrap_or(Policy::Ask)
     }
 }
 

@@ -40,7 +40,8 @@ impl Serialize for Config<'_> {
             "max_turns": &s.max_turns, "max_cost_usd": &s.max_cost_usd, "progress": &s.progress,
             "heartbeat_s": &s.heartbeat, "max_frame_bytes": &s.max_frame_bytes, "env_allow": &s.env_allow,
             "agent_args": agent_args, "completion_marker": &s.completion_marker,
-            "question_markers": &s.question_markers, "raw_prompt": &s.raw_prompt);
+            "question_markers": &s.question_markers, "raw_prompt": &s.raw_prompt,
+            "fail_on_denied": &s.fail_on_denied);
         map.end()
     }
 }
@@ -115,7 +116,7 @@ impl About {
                 "session_id": session_id, "agent_version": agent_version, "model": model,
                 "capabilities": capabilities),
             About::Warning(code) => entries!(map; "code": code),
-            About::Resolved { question_id, resolution, used_default, permission } => {
+            About::Resolved { question_id, resolution, used_default, permission, what: _ } => {
                 entries!(map; "question_id": question_id, "resolution": resolution, "used_default": used_default);
                 if let Some((subject, value)) = permission {
                     entries!(map; "subject": subject, "value": value);
@@ -173,8 +174,8 @@ impl Serialize for Terminal {
         match &self.outcome {
             Outcome::Completed { text, message_id, text_cut, structured_output, stop_reason } => entries!(map;
                 "text": text, "message_id": &message_id.as_ref().filter(|_| *text_cut),
-                "structured_output": structured_output,
-                "stop_reason": stop_reason),
+                "structured_output": structured_output, "stop_reason": stop_reason,
+                "denied": &self.unattended.denied, "unanswered": &self.unattended.unanswered),
             Outcome::Failed(failure) => entries!(map;
                 "code": failure.code.name(), "message": &failure.message, "retryable": &failure.retryable,
                 "detail": &Detail(failure)),

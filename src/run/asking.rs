@@ -30,7 +30,7 @@ impl Live {
         match self.book.take(self.now, &id, &answered, input.message, &self.settings) {
             Taken::Unknown => self.warn(Warning::UnknownQuestion, UNKNOWN_QUESTION, reply_to),
             Taken::Again(id, why) => self.ask(&id, Some(why), reply_to),
-            Taken::Resolved(resolved) => self.resolved(vec![*resolved], false, Absence::Timeout, reply_to),
+            Taken::Resolved(resolved) => self.resolved(resolved, false, Absence::Timeout, reply_to),
         }
     }
 
@@ -118,6 +118,9 @@ impl Live {
     ) {
         let some = !resolved.is_empty();
         for one in resolved {
+            let what = one.ask.subject.as_ref().map_or(&one.ask.text, |subject| &subject.title);
+            let what = self.short(what.lines().next().unwrap_or_default());
+            self.unattended.count(&one, &what);
             let how = one.resolution.word().replace('_', " ");
             let how = match (&one.ask.subject, &one.value) {
                 (Some(_), Some(value)) => format!("{value} ({how})"),
@@ -129,9 +132,8 @@ impl Live {
                 resolution: one.resolution,
                 used_default: one.used_default,
                 permission,
+                what: Text(what.clone()),
             };
-            let what = one.ask.subject.as_ref().map_or(&one.ask.text, |subject| &subject.title);
-            let what = self.short(what.lines().next().unwrap_or_default());
             self.tell(about, format!("{what}: {how}"), reply_to.clone());
         }
         if fails {

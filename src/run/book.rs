@@ -2,9 +2,12 @@
 //!
 //! Everything that decides about a question is here and not in a driver.
 
+use super::granted::Granted;
 use crate::agent::{AskKey, Reply};
 use crate::protocol::limits::BAD_ANSWERS;
-use crate::protocol::question::{ALLOW_ONCE, Answer, Ask, BadAnswer, Choice, Choices, DENY, Kind, PathFact, check};
+use crate::protocol::question::{
+    ALLOW_ALWAYS, ALLOW_ONCE, Answer, Ask, BadAnswer, Choice, Choices, DENY, Kind, PathFact, Subject, check,
+};
 use crate::protocol::request::Settings;
 use crate::protocol::words::{OnQuestionTimeout, Policy, Purpose, Resolution};
 use crate::redact::Redactor;
@@ -18,6 +21,7 @@ pub(crate) struct Book {
     questions: u64,
     groups_made: u64,
     groups: Vec<Group>,
+    granted: Granted,
 }
 
 /// Who waits for the answers to a group.
@@ -89,8 +93,8 @@ pub(crate) enum Taken {
     Unknown,
     /// It does not fit; the question is to be repeated.
     Again(String, BadAnswer),
-    /// The question is resolved.
-    Resolved(Box<Resolved>),
+    /// The question is resolved, and with it those that the same answer decides.
+    Resolved(Vec<Resolved>),
 }
 
 /// An answer as the orchestrator gave it.
@@ -109,7 +113,13 @@ pub enum Answered {
 impl Book {
     /// `prefix` makes the ids unique across runs.
     pub(crate) fn new(prefix: &str) -> Book {
-        Book { prefix: prefix.to_owned(), questions: 0, groups_made: 0, groups: Vec::new() }
+        Book {
+            prefix: prefix.to_owned(),
+            questions: 0,
+            groups_made: 0,
+            groups: Vec::new(),
+            granted: Granted::default(),
+        }
     }
 
     /// Whether an answer is awaited.
@@ -167,14 +177,18 @@ impl Book {
         let mut resolved = Vec::new();
         for member in &mut group.members {
             let subject = member.ask.subject.as_ref().filter(|_| member.ask.purpose == Purpose::Permission);
-            match subject.map(|subject| settings.permissions.of(subject.category)) {
-                Some(Policy::Allow) => {
-                    let reply = Reply::Answer(Answer::One(ALLOW_ONCE.into()));
-                    resolved.push(member.resolve(reply, Resolution::Policy, false));
-                }
-                Some(Policy::Deny) => resolved.push(member.resolve(denied(), Resolution::Policy, false)),
-                _ if !settings.interactive => resolved.extend(member.fall_back(Absence::Headless, settings)),
-                _ => {}
+            let categories =
+                |subject: &Subject| std::iter::once(subject.category).chain(member.ask.also.iter().copied());
+            let decided = match subject.map(|subject| settings.permissions.strictest(categories(subject))) {
+                Some(Policy::Allow) if member.ask.offers(ALLOW_ONCE) => Some(Reply::Allowed),
+                Some(Policy::Allow | Policy::Deny) => Some(denied()),
+                Some(Policy::Ask) if self.granted.covers(member.ask.scope.as_ref()) => Some(Reply::Allowed),
+                Some(Policy::Ask) | None => None,
+            };
+            match decided {
+                Some(reply) => resolved.push(member.resolve(reply, Resolution::Policy, false)),
+                None if !settings.interactive => resolved.extend(member.fall_back(Absence::Headless, settings)),
+                None => {}
             }
         }
         resolved
@@ -218,7 +232,12 @@ impl Book {
                 check(&member.checked(), value, *path).map(Some)
             }
         };
+        let always = match &checked {
+            Ok(Some(Answer::One(value))) if value == ALLOW_ALWAYS => member.ask.scope.clone(),
+            _ => None,
+        };
         let resolved = match checked {
+            Ok(Some(_)) if always.is_some() => member.allow_always(),
             Ok(Some(answer)) => member.resolve(member.reply_for(answer, message), Resolution::Answered, false),
             Ok(None) => member.resolve(Reply::Declined(message), Resolution::Declined, false),
             Err(why) if member.attempt < BAD_ANSWERS => {
@@ -228,7 +247,14 @@ impl Book {
             Err(_) => member.resolve(Reply::Declined(None), Resolution::Declined, false),
         };
         group.deadline = now + settings.question_timeout.duration();
-        Taken::Resolved(Box::new(resolved))
+        let mut all = vec![resolved];
+        if let Some(scope) = always {
+            self.granted.add(&scope);
+            // Those that were asked before the answer came are answered by it too.
+            let open = self.groups.iter_mut().flat_map(|group| &mut group.members).filter(|m| m.reply.is_none());
+            all.extend(open.filter(|m| m.ask.scope.as_ref() == Some(&scope)).map(Member::allow_always));
+        }
+        Taken::Resolved(all)
     }
 
     /// Withdraws the questions of one asker, or of all. Also gives those who asked them.
@@ -271,6 +297,7 @@ impl Member {
     fn resolve(&mut self, reply: Reply, resolution: Resolution, used_default: bool) -> Resolved {
         let value = match &reply {
             Reply::Answer(Answer::One(value)) => Some(value.clone()),
+            Reply::Allowed => Some(ALLOW_ONCE.to_owned()),
             Reply::Denied(_) => Some(DENY.to_owned()),
             _ => None,
         };
@@ -278,10 +305,16 @@ impl Member {
         Resolved { question_id: self.id.clone(), resolution, used_default, ask: self.shown.clone(), value }
     }
 
+    /// The answer "always": the agent hears of this one request alone.
+    fn allow_always(&mut self) -> Resolved {
+        let resolved = self.resolve(Reply::Allowed, Resolution::Answered, false);
+        Resolved { value: Some(ALLOW_ALWAYS.to_owned()), ..resolved }
+    }
+
     /// The reply for an answer to the question as it was shown.
     fn reply_for(&self, answer: Answer, message: Option<String>) -> Reply {
-        if self.ask.purpose == Purpose::Permission && answer == Answer::One(DENY.into()) {
-            return Reply::Denied(message);
+        if self.ask.purpose == Purpose::Permission {
+            return if answer == Answer::One(ALLOW_ONCE.into()) { Reply::Allowed } else { Reply::Denied(message) };
         }
         let (Kind::Select { choices: shown, .. }, Kind::Select { choices: asked, .. }) =
             (&self.shown.kind, &self.ask.kind)

@@ -103,12 +103,27 @@ impl Live {
 
     /// The end, once it is decided and no process is left.
     pub(super) fn conclude(&mut self) -> Option<Ending> {
-        let ending = self.ending.take();
+        let mut ending = self.ending.take();
+        if let Some(Ending { outcome: outcome @ Outcome::Completed { .. }, .. }) = &mut ending
+            && let Some(failure) = self.unattended_failure()
+        {
+            *outcome = Outcome::Failed(failure);
+        }
         let outcome = ending.as_ref().map(|ending| &ending.outcome);
         if matches!(outcome, Some(Outcome::Completed { text, .. }) if text.0.trim().is_empty()) {
             self.warn(Warning::EmptyResult, "The agent completed without any text", None);
         }
         ending
+    }
+
+    /// Whether a run that came to its end fails, because nobody answered for a permission.
+    fn unattended_failure(&self) -> Option<Failure> {
+        let count = self.unattended.denied.count;
+        let how_many = if count == 1 { "A permission was".to_owned() } else { format!("{count} permissions were") };
+        let message = format!(
+            "{how_many} denied because nobody answered, and `fail_on_denied` is set: allow what the task needs with `permissions`, or answer."
+        );
+        (self.settings.fail_on_denied && count > 0).then(|| Failure::new(Code::Denied, message))
     }
 
     /// Files that changed although the agent did not say so.
@@ -136,6 +151,7 @@ impl Live {
             usage: self.usage,
             duration_ms: u64::try_from((self.now.saturating_sub(self.started)).as_millis()).unwrap_or(u64::MAX),
             metadata: self.settings.metadata.take().map(Json),
+            unattended: std::mem::take(&mut self.unattended),
             completion_detected: self.completion,
             agent_exit: self.exit,
             truncated,

@@ -8,7 +8,7 @@ use super::work::{Artifacts, Tools};
 use super::{Effect, Event, OnEof, Origin, Refusal, Start};
 use crate::agent::{Driver, Launch, Turn};
 use crate::failure::{Code, Failure};
-use crate::protocol::outbound::{About, AgentExit, Body, Json, Outcome, Progress, Started, Text, Usage};
+use crate::protocol::outbound::{About, AgentExit, Body, Json, Outcome, Progress, Started, Text, Unattended, Usage};
 use crate::protocol::question::Ask;
 use crate::protocol::request::Settings;
 use crate::protocol::words::{Source, Status, Warning};
@@ -26,6 +26,8 @@ pub(super) struct Live {
     pub(super) settings: Settings,
     pub(super) redactor: Redactor,
     pub(super) book: Book,
+    /// What nobody answered so far.
+    pub(super) unattended: Unattended,
     pub(super) run_id: String,
     pub(super) on_eof: OnEof,
     pub(super) driver: Box<dyn Driver>,
@@ -128,6 +130,7 @@ impl Live {
             now,
             out: Vec::new(),
             book: Book::new(random),
+            unattended: Unattended::default(),
             completion: false,
             clocks: Clocks { run: None, start: None, active: now, frame: now },
             marked: Marked::default(),

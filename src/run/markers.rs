@@ -137,6 +137,7 @@ pub(crate) fn prompt(texts: &[String], replies: &[Reply]) -> String {
         Reply::Answer(Answer::One(text) | Answer::Text(text)) => text.clone(),
         Reply::Answer(Answer::Many(texts)) => texts.join(", "),
         Reply::Answer(Answer::Bool(yes)) => if *yes { "yes" } else { "no" }.into(),
+        Reply::Allowed => "yes".into(),
         Reply::Answer(Answer::Null) => "(no answer)".into(),
         Reply::Declined(_) | Reply::Denied(_) => "(the user declined to answer)".into(),
         Reply::NoUser => "(no user is present: use your best judgement)".into(),

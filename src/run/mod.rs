@@ -7,10 +7,12 @@ mod asking;
 mod book;
 mod doing;
 mod ending;
+mod granted;
 mod live;
 mod markers;
 mod messages;
 mod stop;
+mod unattended;
 mod work;
 
 pub use book::Answered;
@@ -19,7 +21,7 @@ use crate::agent::{Driver, Launch, Reply};
 use crate::failure::{Code, Failure};
 use crate::protocol::inbound::is_run_id;
 use crate::protocol::limits::HELD_WARNINGS;
-use crate::protocol::outbound::{About, AgentExit, Body, Json, Outcome, Progress, Terminal, Text, Usage};
+use crate::protocol::outbound::{About, AgentExit, Body, Json, Outcome, Progress, Terminal, Text, Unattended, Usage};
 use crate::protocol::question::{Ask, Kind};
 use crate::protocol::request::Settings;
 use crate::protocol::words::{Action, Source, Warning};
@@ -464,6 +466,7 @@ fn bare(outcome: Outcome) -> Terminal {
         usage: Usage::default(),
         duration_ms: 0,
         metadata: None,
+        unattended: Unattended::default(),
         completion_detected: false,
         agent_exit: None,
         truncated: false,

@@ -143,6 +143,7 @@ mod tests {
     use crate::protocol::outbound::Question;
     use crate::protocol::question::{Answer, Ask, Choice, Choices, Given, Kind, Subject, Validation};
     use crate::protocol::request::Seconds;
+    use crate::protocol::scope::Scope;
     use crate::protocol::words::{Category, Purpose};
 
     fn question(ask: Ask) -> Question {
@@ -222,12 +223,13 @@ mod tests {
     fn a_permission_has_keys_and_a_denial_may_say_why() {
         let subject =
             Subject { category: Category::Execute, title: "x".into(), locations: Vec::new(), detail: String::new() };
+        let scope = Scope::of(Category::Execute, None, Some("x"));
         let (ask, never) =
-            (Ask::permission(subject.clone(), "Allow?", true), Ask::permission(subject, "Allow?", false));
+            (Ask::permission(subject.clone(), "Allow?", scope), Ask::permission(subject, "Allow?", None));
         for line in ["y", "YES", "allow", "Allow once", "1"] {
             assert_eq!(meant(&ask, line), "\"allow_once\"", "{line}");
         }
-        for line in ["a", "always", "Always allow"] {
+        for line in ["a", "always", "Allow this exact command for this run"] {
             assert_eq!(
                 (meant(&ask, line), meant(&never, line)),
                 ("\"allow_always\"".into(), "! Answer y or n.".into())

@@ -99,6 +99,8 @@ impl Asking {
         let why = match resolution {
             Resolution::Timeout => "  (The time for this question is over.)\n",
             Resolution::Withdrawn => "  (The agent does not wait for this answer any more.)\n",
+            // Nothing was typed at this prompt: another answer covers it, or it was given beforehand.
+            Resolution::Answered if self.since.is_some() => "  (Answered already.)\n",
             _ => "",
         };
         let next = self.prompt(now);

@@ -26,6 +26,7 @@ use crate::session::{Chunk, Front, Keyboard, Typed, columns};
 use ask::Asking;
 use screen::{Ink, Screen, Shown};
 use speech::Speech;
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::time::{Duration, Instant};
 use work::{Work, span, sum};
@@ -43,8 +44,10 @@ pub struct TerminalFront {
     asking: Asking,
     plan: Vec<PlanEntry>,
     wake_at: Option<Instant>,
-    /// Permissions that were denied because nobody could be asked.
-    unasked: usize,
+    /// Permissions that were denied because nobody answered, by why.
+    denied: BTreeMap<&'static str, u64>,
+    /// Why nobody is asked, where nobody is.
+    absent: &'static str,
     /// Whether the agent cannot go on with a session.
     forgets: bool,
 }
@@ -54,6 +57,7 @@ impl TerminalFront {
     pub fn new(look: Look, keyboard: Option<Keyboard>, home: Option<String>) -> TerminalFront {
         TerminalFront {
             look,
+            absent: if keyboard.is_some() { "headless" } else { "no terminal" },
             screen: Screen::new(look),
             asking: Asking::new(look, keyboard, home),
             ..TerminalFront::default()
@@ -95,12 +99,12 @@ impl TerminalFront {
             Body::Question(question) => self.asking.ask(question, now),
             Body::Terminal(end) => self.terminal(end),
             Body::Progress(progress) => match &progress.about {
-                About::Resolved { question_id, resolution, permission, .. } => {
-                    let denied = permission.as_ref().is_some_and(|(_, value)| value.as_deref() == Some(DENY));
-                    self.unasked += usize::from(denied && *resolution == Resolution::Headless);
+                About::Resolved { question_id, resolution, permission, what, .. } => {
+                    let choice = permission.as_ref().map(|(_, value)| value.as_deref());
+                    let left = self.left(*resolution, choice, what);
                     let next = self.asking.resolved(question_id, *resolution, now);
                     let note = self.verbose(|| one_line(&progress.text.0));
-                    Shown { lines: note + &next.lines, ..next }
+                    Shown { lines: note + &left + &next.lines, ..next }
                 }
                 _ if self.look.detail == Detail::Quiet => self.unseen(progress),
                 _ => self.progress(progress, now),
@@ -108,6 +112,41 @@ impl TerminalFront {
             Body::Artifact(_) if self.look.detail == Detail::Quiet => Shown::default(),
             Body::Artifact(artifact) => Shown::lines(self.artifact(artifact)),
         }
+    }
+
+    /// Notes what nobody answered. `choice`: of a permission, the option that was taken. Gives the line of a question.
+    fn left(&mut self, resolution: Resolution, choice: Option<Option<&str>>, what: &Text) -> String {
+        let (verb, why) = match resolution {
+            Resolution::Headless => ("asked", self.absent),
+            Resolution::InputClosed => ("answered", self.absent),
+            Resolution::Timeout => ("answered", "no answer in time"),
+            Resolution::Answered | Resolution::Declined | Resolution::Policy | Resolution::Withdrawn => {
+                return String::new();
+            }
+        };
+        match choice {
+            Some(Some(DENY)) => *self.denied.entry(why).or_default() += 1,
+            Some(_) => {}
+            // A prompt that was shown says itself that its time is over.
+            None if resolution == Resolution::Timeout || self.look.detail == Detail::Quiet => {}
+            None => {
+                let line = format!("Not {verb} ({why}): {}", one_line(&what.0));
+                return self.look.paint(Ink::Yellow, &line) + "\n";
+            }
+        }
+        String::new()
+    }
+
+    /// The line about permissions that were denied because nobody answered.
+    fn denials(&self) -> String {
+        let count: u64 = self.denied.values().sum();
+        if count == 0 || self.look.detail == Detail::Quiet {
+            return String::new();
+        }
+        let why: Vec<&str> = self.denied.keys().copied().collect();
+        let permissions = if count == 1 { "permission" } else { "permissions" };
+        let line = format!("{count} {permissions} denied ({}). Allow with --yes or --permissions", why.join(", "));
+        self.look.paint(Ink::Yellow, &line) + "\n"
     }
 
     /// A line that only those see who want to see all.
@@ -247,10 +286,7 @@ impl TerminalFront {
             }
             Outcome::Cancelled { .. } => shown.lines.push_str("spektacular: cancelled\n"),
         }
-        if self.unasked > 0 && !quiet {
-            let text = format!("denied because nobody could be asked: {}: see --yes and --permissions", self.unasked);
-            let _ = writeln!(shown.lines, "{}", self.look.paint(Ink::Yellow, &text));
-        }
+        shown.lines.push_str(&self.denials());
         // A run that never had an agent took no time.
         if !quiet && (end.duration_ms > 0 || end.agent_exit.is_some()) {
             let how = if matches!(end.outcome, Outcome::Completed { .. }) { "done " } else { "ended " };

@@ -43,8 +43,7 @@ pub(super) fn question(question: &Question, place: usize, look: &Look) -> String
         for (at, choice) in choices.as_slice().iter().enumerate() {
             match (ask.purpose, key(&choice.value)) {
                 (Purpose::Permission, Some(key)) => {
-                    let more = if choice.value == ALLOW_ALWAYS { reach(question) } else { String::new() };
-                    let _ = writeln!(out, "  {key}  {}{more}", one_line(&choice.label));
+                    let _ = writeln!(out, "  {key}  {}", one_line(&choice.label));
                 }
                 _ => {
                     let more = choice.description.as_deref().map(|d| format!(" - {}", one_line(d))).unwrap_or_default();
@@ -59,12 +58,6 @@ pub(super) fn question(question: &Question, place: usize, look: &Look) -> String
 /// Why an answer was not taken.
 pub(super) fn refusal(why: &str, look: &Look) -> String {
     format!("{}\n", look.paint(Ink::Red, &format!("! {why}")))
-}
-
-/// What "always" covers, as far as a frame knows it.
-fn reach(question: &Question) -> String {
-    let kind = question.subject.as_ref().map(|subject| subject.category.word()).unwrap_or_default();
-    format!(" the like of it ({kind}) in this session, as the agent sees it")
 }
 
 /// What exactly is to be allowed: the places and the detail, each unless the question says it already.
@@ -195,10 +188,9 @@ pub(super) fn help(question: &Question) -> String {
 
 fn allowing(all: &[Choice]) -> Vec<String> {
     let mut lines = vec!["y, yes or allow: this one time.".to_owned()];
-    if all.iter().any(|choice| choice.value == ALLOW_ALWAYS) {
-        lines.push(
-            "a or always: the agent asks no more for what it takes for the like of this, in this session.".into(),
-        );
+    if let Some(always) = all.iter().find(|choice| choice.value == ALLOW_ALWAYS) {
+        let reach = always.description.as_deref().unwrap_or(&always.label);
+        lines.push(format!("a or always: {}", one_line(reach)));
     }
     lines.push("n, no or deny: not at all. Words behind it tell the agent why: n use the other file.".into());
     lines

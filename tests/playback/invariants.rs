@@ -29,7 +29,7 @@ fn exit_code(terminal: &Value) -> Option<u8> {
         "unsupported_version" | "invalid_message" | "no_start" => 3,
         "agent_not_found" | "agent_start_failed" | "auth_required" => 4,
         "timeout" | "idle_timeout" | "start_timeout" | "question_timeout" => 5,
-        "input_closed" | "question_declined" => 6,
+        "input_closed" | "question_declined" | "denied" => 6,
         "internal_error" | "resource_exhausted" => 70,
         _ => return None,
     })

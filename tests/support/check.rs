@@ -31,7 +31,7 @@ pub(crate) fn exit_of(code: &str) -> i32 {
         "unsupported_version" | "invalid_message" | "no_start" => 3,
         "agent_not_found" | "agent_start_failed" | "auth_required" => 4,
         "timeout" | "idle_timeout" | "start_timeout" | "question_timeout" => 5,
-        "input_closed" | "question_declined" => 6,
+        "input_closed" | "question_declined" | "denied" => 6,
         "internal_error" | "resource_exhausted" => 70,
         other => panic!("no such failure code: {other}"),
     }
@@ -302,6 +302,14 @@ fn is_count(value: &Value) -> bool {
     value.is_null() || value.is_u64()
 }
 
+/// How many were left without an answer, and the first of them.
+fn is_tally(tally: &Value, categories: &[&str]) -> bool {
+    let first = list(&tally["first"]);
+    let fits =
+        |left: &Value| left["category"].as_str().is_some_and(|c| categories.contains(&c)) && left["text"].is_string();
+    tally["count"].as_u64().is_some_and(|count| first.len() as u64 == count.min(20)) && first.iter().all(fits)
+}
+
 fn check_terminal(frame: &Frame, started: bool) {
     let (payload, raw) = (frame.payload(), &frame.raw);
     let common = ["session_id", "artifacts", "usage", "duration_ms", "metadata", "completion_detected", "agent_exit"];
@@ -316,7 +324,9 @@ fn check_terminal(frame: &Frame, started: bool) {
     let (keys, fits) = match frame.kind() {
         "run.completed" => (
             &["text", "structured_output", "stop_reason"][..],
-            ["end_turn", "max_tokens", "refusal", "other"].contains(&frame.text("stop_reason")),
+            ["end_turn", "max_tokens", "refusal", "other"].contains(&frame.text("stop_reason"))
+                && is_tally(&payload["denied"], &CATEGORIES)
+                && is_tally(&payload["unanswered"], &KINDS),
         ),
         "run.failed" => (
             &["code", "message", "retryable", "detail"][..],

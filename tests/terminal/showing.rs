@@ -4,7 +4,7 @@ use rustix::process::Signal;
 use serde_json::json;
 
 use crate::person::{Desk, Person};
-use crate::support::agent::{Script, bash, quote};
+use crate::support::agent::{Script, bash, can_use, quote};
 
 const RUN: &[&str] = &["adhoc", "go"];
 
@@ -124,6 +124,25 @@ fn quiet_is_the_final_text_and_verbose_is_everything() {
     let mut person = at(script()).starts(&["adhoc", "-q", "-v", "go"]);
     let (code, seen) = person.ends();
     assert_eq!((code, seen.contains("Give --quiet or --verbose")), (2, true), "{seen}");
+}
+
+#[test]
+fn one_answer_always_covers_what_waits_behind_it() {
+    let edit = |path: &str| json!({"file_path": path, "content": "x"});
+    let script = Script::new()
+        .out(&can_use("req-1", "toolu_1", "Write", &edit("a.txt")))
+        .out(&can_use("req-2", "toolu_2", "Write", &edit("b.txt")))
+        .say("msg_1", "Both at once.")
+        .sh("answer")
+        .sh("answer")
+        .done("All done.");
+    let mut person = at(script).starts(RUN);
+    person.waits_for("Allow Write: a.txt?");
+    // Said after the second request, so that this one is open too.
+    person.answers("Both at once.", "a");
+    let (code, seen) = person.ends();
+    assert_eq!(code, 0);
+    assert!(seen.contains("  (Answered already.)\r\n"), "{seen}");
 }
 
 #[test]

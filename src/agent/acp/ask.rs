@@ -3,11 +3,10 @@
 use super::Acp;
 use super::updates::Call;
 use crate::agent::json::{Object, text};
-use crate::agent::{Reply, Turn};
-use crate::protocol::question::{
-    ALLOW_ALWAYS, ALLOW_ONCE, Answer, Ask, Choice, Choices, Kind, Location, Subject, Validation,
-};
-use crate::protocol::words::{Action, Category, Purpose};
+use crate::agent::{Event, Reply, Turn};
+use crate::protocol::question::{Answer, Ask, Choice, Choices, Kind, Location, Subject, Validation};
+use crate::protocol::scope::Scope;
+use crate::protocol::words::{Action, Category, Purpose, Warning};
 use serde_json::value::RawValue;
 use serde_json::{Map, Number, Value, json};
 use std::path::PathBuf;
@@ -15,8 +14,9 @@ use std::path::PathBuf;
 /// A request of the agent's that waits.
 #[derive(Debug)]
 pub(super) enum Pending {
-    /// For a tool call; the ids of the options, by what they do.
-    Permission { call: String, once: Option<String>, always: Option<String>, reject: Option<String> },
+    /// For a tool call; the ids of the options that hold for this request alone. One that lasts is never chosen: how
+    /// far it reaches is the agent's affair, and it would not ask again.
+    Permission { call: String, once: Option<String>, reject: Option<String> },
     /// A form.
     Form(Vec<Field>),
 }
@@ -33,6 +33,7 @@ impl Acp {
     /// A permission. `None`: it is not one that can be answered.
     pub(super) fn permission(&mut self, params: &Object<'_>, turn: &mut Turn) -> Option<(Pending, Vec<Ask>)> {
         let about = params.object("toolCall")?;
+        let before = about.str("toolCallId").and_then(|id| self.calls.get(&id)).map(Call::identity).unwrap_or_default();
         let id = self.learn(&about)?;
         self.called = true;
         self.end_message(turn);
@@ -50,24 +51,42 @@ impl Acp {
             detail: detail(&about, call),
         };
         let options = params.objects("options");
-        let of_kind = |kind: &str| -> Vec<String> {
-            options.iter().filter(|o| o.is("kind", kind)).filter_map(|o| o.str("optionId")).collect()
+        let of_kind = |kind: &str| options.iter().find(|o| o.is("kind", kind)).and_then(|o| o.str("optionId"));
+        let (once, reject) = (of_kind("allow_once"), of_kind("reject_once"));
+        let text = format!("Allow {}?", subject.title);
+        let ask = if once.is_some() {
+            let identity = self.identity(&about, before, call);
+            let scope = Scope::of(subject.category, self.tool_name(&id, call), identity.as_deref());
+            Ask::permission(subject, text, scope)
+        } else {
+            let why = "A permission can only be denied: the agent offers no way to allow it for one request alone";
+            turn.events.push(Event::Warning(Warning::UnsupportedOption, why.into()));
+            Ask::denial(subject, text)
         };
-        // Of several the narrower: one tool rather than its whole server.
-        let always = of_kind("allow_always");
-        let always = always.iter().find(|id| !id.contains("server")).or(always.first()).cloned();
-        let once = of_kind("allow_once").into_iter().next();
-        let reject = of_kind("reject_once").into_iter().next();
-        let mut ask = Ask::permission(subject, String::new(), always.is_some());
-        ask.text = format!("Allow {}?", ask.subject.as_ref().map(|s| s.title.as_str()).unwrap_or_default());
-        if let (None, Kind::Select { choices, .. }) = (&once, &mut ask.kind) {
-            // The agent offers less than usual.
-            let rest = choices.as_slice().iter().filter(|choice| choice.value != ALLOW_ONCE).cloned();
-            *choices = Choices::new(rest)?;
+        Some((Pending::Permission { call: id, once, reject }, vec![ask]))
+    }
+
+    /// What makes a call the same as another one. `before`: what was known of it before the request, which may leave
+    /// out where a command runs. `None`: not all of it is known.
+    fn identity(&self, about: &Object<'_>, before: String, call: &Call) -> Option<String> {
+        let input = about.object("rawInput").map(|input| input.without(PROSE)).unwrap_or_default();
+        if self.profile.titles_are_commands && call.category() == Category::Execute {
+            let content = about.raw("content").map(RawValue::get).unwrap_or_default();
+            return Some(format!("{}\n{content}\n{input}\n{before}", call.text()));
         }
-        Some((Pending::Permission { call: id, once, always, reject }, vec![ask]))
+        (!input.is_empty()).then(|| format!("{input}\n{before}"))
+    }
+
+    /// The name of the tool that is called.
+    fn tool_name<'a>(&self, id: &'a str, call: &'a Call) -> Option<&'a str> {
+        // Up to the last: what comes before it may hold the separator too.
+        let in_id = id.rsplit_once("__").map(|(name, _)| name).filter(|_| self.profile.ids_name_tools);
+        in_id.or(call.name())
     }
 }
+
+/// What the model says of a call, and how long it may take: neither changes what it does.
+pub(super) const PROSE: &[&str] = &["description", "timeout"];
 
 /// What exactly is to be allowed: the change, the command, else what the agent says of it.
 fn detail(about: &Object<'_>, call: &Call) -> String {
@@ -82,6 +101,10 @@ fn detail(about: &Object<'_>, call: &Call) -> String {
     }
     if call.category() == Category::Execute {
         return call.text().to_owned();
+    }
+    // However long it is: what is allowed must be seen.
+    if let Some(raw) = about.raw("rawInput").map(RawValue::get).filter(|raw| *raw != "{}") {
+        return raw.to_owned();
     }
     if !call.input().is_empty() {
         return call.input().to_owned();
@@ -236,7 +259,7 @@ impl Pending {
     pub(super) fn denial(&self, replies: &[Reply]) -> Option<Option<String>> {
         match (self, replies.first()) {
             (Pending::Form(_), _) => None,
-            (_, Some(Reply::Answer(Answer::One(value)))) if value == ALLOW_ONCE || value == ALLOW_ALWAYS => None,
+            (_, Some(Reply::Allowed)) => None,
             (_, Some(Reply::Denied(message) | Reply::Declined(message))) => Some(message.clone()),
             _ => Some(None),
         }
@@ -252,19 +275,13 @@ impl Pending {
 
     /// The result that allows it once.
     pub(super) fn allowed(&self) -> Value {
-        self.respond(&[Reply::Answer(Answer::One(ALLOW_ONCE.into()))])
+        self.respond(&[Reply::Allowed])
     }
 
     /// The result for these replies.
     pub(super) fn respond(&self, replies: &[Reply]) -> Value {
-        let Pending::Permission { once, always, reject, .. } = self else { return self.filled_in(replies) };
-        let chosen = match (self.denial(replies), replies.first()) {
-            (None, Some(Reply::Answer(Answer::One(value)))) if value == ALLOW_ALWAYS => {
-                always.as_ref().or(once.as_ref())
-            }
-            (None, _) => once.as_ref().or(always.as_ref()),
-            (Some(_), _) => reject.as_ref(),
-        };
+        let Pending::Permission { once, reject, .. } = self else { return self.filled_in(replies) };
+        let chosen = if self.denial(replies).is_none() { once } else { reject };
         match chosen {
             Some(id) => json!({"outcome": {"outcome": "selected", "optionId": id}}),
             None => self.cancelled(),
@@ -341,10 +358,9 @@ mod tests {
 
     #[test]
     fn without_an_option_to_reject_a_denial_cancels() {
-        let once = Some("o".to_owned());
-        let pending = Pending::Permission { call: "c".into(), once, always: None, reject: None };
+        let pending = Pending::Permission { call: "c".into(), once: Some("o".into()), reject: None };
         assert_eq!(pending.respond(&[Reply::Denied(None)]), json!({"outcome": {"outcome": "cancelled"}}));
-        let allowed = [Reply::Answer(Answer::One("allow_once".into()))];
-        assert_eq!(pending.respond(&allowed), json!({"outcome": {"outcome": "selected", "optionId": "o"}}));
+        let selected = json!({"outcome": {"outcome": "selected", "optionId": "o"}});
+        assert_eq!(pending.respond(&[Reply::Allowed]), selected);
     }
 }

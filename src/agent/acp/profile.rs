@@ -19,6 +19,10 @@ pub struct Profile {
     pub(super) env: &'static [(&'static str, &'static str)],
     /// Whether the title of a pending call is the tool's name.
     pub(super) names_tools: bool,
+    /// Whether the id of a call begins with the tool's name and `__`.
+    pub(super) ids_name_tools: bool,
+    /// Whether the title of a shell command is the whole command.
+    pub(super) titles_are_commands: bool,
     /// Whether a denied permission ends its turn.
     pub(super) stops_when_denied: bool,
     /// What our own tool is called.
@@ -78,6 +82,8 @@ pub static GEMINI: Profile = Profile {
     // Else it is two processes, and SIGTERM to the first does nothing.
     env: &[("GEMINI_CLI_NO_RELAUNCH", "true")],
     names_tools: false,
+    ids_name_tools: true,
+    titles_are_commands: true,
     stops_when_denied: false,
     // It hides every tool with the name of its own ask_user, which it does not offer over ACP.
     ask_tool: "ask_the_user",
@@ -104,6 +110,8 @@ pub static OPENCODE: Profile = Profile {
         ),
     ],
     names_tools: true,
+    ids_name_tools: false,
+    titles_are_commands: false,
     stops_when_denied: true,
     ask_tool: ask_user::TOOL,
     own_call: Some(OwnCall { title: "spektacular_ask_user", id: "" }),
@@ -125,6 +133,8 @@ pub static GENERIC: Profile = Profile {
     dir_flag: None,
     env: &[],
     names_tools: false,
+    ids_name_tools: false,
+    titles_are_commands: false,
     stops_when_denied: false,
     ask_tool: ask_user::TOOL,
     own_call: None,

@@ -1,7 +1,7 @@
 //! session/update: what the agent says, thinks, does and plans. Updates of a tool call are upserts by its id.
 
 use super::Acp;
-use super::ask::Diff;
+use super::ask::{Diff, PROSE};
 use super::session::Phase;
 use crate::agent::json::Object;
 use crate::agent::text::Answer;
@@ -73,6 +73,16 @@ impl Call {
 
     pub(super) fn locations(&self) -> &[At] {
         &self.locations
+    }
+
+    /// The tool, where the agent names it.
+    pub(super) fn name(&self) -> Option<&str> {
+        self.name.as_deref()
+    }
+
+    /// Its input, but for the model's words about it.
+    pub(super) fn identity(&self) -> String {
+        Object::parse(&self.input).map(|input| input.without(PROSE)).unwrap_or_default()
     }
 
     pub(super) fn input(&self) -> &str {
@@ -173,9 +183,9 @@ impl Acp {
         if !places.is_empty() {
             call.locations = places;
         }
-        let input = about.raw("rawInput").map(RawValue::get).filter(|raw| *raw != "{}" && raw.len() <= INPUT_BYTES);
-        if let Some(input) = input {
-            call.input = input.to_owned();
+        if let Some(input) = about.raw("rawInput").map(RawValue::get).filter(|raw| *raw != "{}") {
+            // One that is too long to keep is not shown by what came before it.
+            call.input = if input.len() <= INPUT_BYTES { input.to_owned() } else { String::new() };
         }
         Some(id)
     }

@@ -1,10 +1,13 @@
-//! can_use_tool: permissions and questions, and the answers to them.
+//! can_use_tool: permissions and questions, and the answers to them. Claude suggests rules, directories and modes that
+//! would keep it from asking again. None is ever sent back: some are wider than any option says, or end up in a
+//! settings file of the project.
 
 use super::{Asks, tools};
 use crate::agent::Reply;
 use crate::agent::json::Object;
 use crate::protocol::json::to_line;
-use crate::protocol::question::{ALLOW_ALWAYS, ALLOW_ONCE, Answer, Ask, Choice, Choices, Kind, Location, Subject};
+use crate::protocol::question::{Answer, Ask, Choice, Choices, Kind, Location, Subject};
+use crate::protocol::scope::Scope;
 use crate::protocol::words::Purpose;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
@@ -23,8 +26,7 @@ pub(super) struct Pending {
 enum What {
     /// The texts of the questions: they are the keys of the answers.
     Questions(Vec<String>),
-    /// The suggestions that "always" applies, for this session only.
-    Permission(Vec<Value>),
+    Permission,
 }
 
 /// Reads a can_use_tool; `known_plan` is the plan that it may leave out. `None`: it is not one that can be answered.
@@ -41,7 +43,8 @@ pub(super) fn read(request: &Object<'_>, known_plan: Option<String>) -> Option<(
         return (!asks.is_empty()).then(|| (pending(What::Questions(texts)), asks));
     }
     let plan = name == "ExitPlanMode";
-    let always = if plan { Vec::new() } else { session_rules(request) };
+    // What the model says of a call does not change the call.
+    let scope = Scope::of(tools::category(&name), Some(&name), Some(&input.without(&["description", "timeout"])));
     let locations = tools::locations(Some(&input));
     let subject = Subject {
         category: tools::category(&name),
@@ -61,8 +64,7 @@ pub(super) fn read(request: &Object<'_>, known_plan: Option<String>) -> Option<(
         (true, true) => "The agent wants to leave plan mode and carry out its plan.".into(),
         (false, _) => format!("Allow {}?", subject.title),
     };
-    let ask = Ask::permission(subject, text, !always.is_empty());
-    Some((pending(What::Permission(always)), vec![ask]))
+    Some((pending(What::Permission), vec![Ask::permission(subject, text, scope)]))
 }
 
 fn question(question: &Object<'_>) -> Ask {
@@ -77,40 +79,21 @@ fn question(question: &Object<'_>) -> Ask {
     Ask::new(Purpose::Clarification, kind, &header, question.str("question").unwrap_or_default())
 }
 
-/// The narrowest of Claude's suggestions for "always": a rule for this call, else a directory, else a mode. Their
-/// destination may be a settings file in the user's project; here it is the session.
-fn session_rules(request: &Object<'_>) -> Vec<Value> {
-    let suggestions = request.array("permission_suggestions");
-    let all: Vec<Value> = suggestions.iter().filter_map(|raw| serde_json::from_str(raw.get()).ok()).collect();
-    let of_kind = |kind: &str| -> Vec<Value> {
-        let fits = |s: &&Value| s["type"] == kind && (kind != "addRules" || s["behavior"] == "allow");
-        all.iter().filter(fits).cloned().collect()
-    };
-    let mut chosen = ["addRules", "addDirectories", "setMode"].iter().map(|kind| of_kind(kind)).find(|s| !s.is_empty());
-    for suggestion in chosen.iter_mut().flatten() {
-        suggestion["destination"] = json!("session");
-    }
-    chosen.unwrap_or_default()
-}
-
 const NO_USER: &str = "No user is present to answer. Use your best judgement and go on.";
 
 impl Pending {
     /// The response for these replies, as JSON, and the call that is denied by it. The input goes back as it came,
     /// letter by letter: what was approved is what is run.
     pub(super) fn respond(self, replies: &[Reply]) -> (String, Option<String>) {
-        let allow = |input: &str, more: &str| format!("{{\"behavior\":\"allow\",\"updatedInput\":{input}{more}}}");
+        let allow = |input: &str| format!("{{\"behavior\":\"allow\",\"updatedInput\":{input}}}");
         let input = self.input.get();
         match &self.what {
             What::Questions(texts) => match self.answers(texts, replies) {
-                Ok(input) => (allow(&input, ""), None),
+                Ok(input) => (allow(&input), None),
                 Err(message) => (deny(message), None),
             },
-            What::Permission(always) => match replies.first() {
-                Some(Reply::Answer(Answer::One(value))) if value == ALLOW_ALWAYS => {
-                    (allow(input, &format!(",\"updatedPermissions\":{}", to_line(always))), None)
-                }
-                Some(Reply::Answer(Answer::One(value))) if value == ALLOW_ONCE => (allow(input, ""), None),
+            What::Permission => match replies.first() {
+                Some(Reply::Allowed) => (allow(input), None),
                 Some(Reply::NoUser) => (deny(NO_USER), self.call),
                 Some(Reply::Denied(Some(message)) | Reply::Declined(Some(message))) => (deny(message), self.call),
                 _ => (deny("The user denied this."), self.call),
@@ -145,6 +128,7 @@ fn spoken(reply: &Reply) -> String {
         Reply::Answer(Answer::Many(texts)) => texts.join(", "),
         Reply::Answer(Answer::Bool(yes)) => to_line(yes),
         Reply::Answer(Answer::Null) => "(no answer)".into(),
+        Reply::Allowed => to_line(&true),
         Reply::Declined(_) | Reply::Denied(_) => "(The user declined to answer this question.)".into(),
         Reply::NoUser => format!("({NO_USER})"),
     }

@@ -25,7 +25,7 @@ use super::{AskKey, Base, Driver, Event, Launch, Line, Program, Reply, Turn, Tur
 use crate::failure::{Code, Failure};
 use crate::protocol::limits;
 use crate::protocol::outbound::{AgentExit, Capabilities, Usage};
-use crate::protocol::question::{ALLOW_ONCE, Answer as QuestionAnswer, Ask};
+use crate::protocol::question::Ask;
 use crate::protocol::request::Settings;
 use crate::protocol::words::{Action, Level, PlanStatus, QuestionKind, StopReason, ToolState};
 use serde_json::value::RawValue;
@@ -326,8 +326,7 @@ impl Claude {
         let read = (subtype == "can_use_tool").then(|| ask::read(&request, self.plan.take())).flatten();
         let Some((pending, asks)) = read else { return turn.send.push(refuse_request(&id)) };
         if self.offers_asking && asking::is_own(&request) {
-            let allowed = Reply::Answer(QuestionAnswer::One(ALLOW_ONCE.into()));
-            return turn.send.push(respond(&id, &pending.respond(&[allowed]).0));
+            return turn.send.push(respond(&id, &pending.respond(&[Reply::Allowed]).0));
         }
         let key = AskKey(id);
         self.pending.insert(key.clone(), pending);

@@ -9,7 +9,8 @@ use std::path::PathBuf;
 /// What kind of tool a name stands for.
 pub(super) fn category(name: &str) -> Category {
     match name {
-        "Bash" | "BashOutput" | "KillShell" => Category::Execute,
+        // Monitor runs a command of the model's.
+        "Bash" | "BashOutput" | "KillShell" | "Monitor" => Category::Execute,
         "Read" | "NotebookRead" => Category::Read,
         "Write" | "Edit" | "MultiEdit" | "NotebookEdit" => Category::Edit,
         "Glob" | "Grep" | "LS" => Category::Search,

@@ -5,10 +5,9 @@ use super::items::{Items, Spot, command, title};
 use crate::agent::Reply;
 use crate::agent::ask_user::{self, DECLINED, NO_USER, choices, with_default};
 use crate::agent::json::{Object, text};
-use crate::protocol::json::{number, string};
-use crate::protocol::question::{
-    ALLOW_ALWAYS, ALLOW_ONCE, Answer, Ask, Choice, Choices, Kind, Location, Subject, Validation,
-};
+use crate::protocol::json::{number, string, to_line};
+use crate::protocol::question::{Answer, Ask, Choice, Choices, Kind, Location, Subject, Validation};
+use crate::protocol::scope::Scope;
 use crate::protocol::words::{Category, Purpose};
 use serde_json::{Map, Value, json};
 
@@ -88,6 +87,10 @@ fn with_reason(reason: Option<String>, what: &str) -> String {
     }
 }
 
+/// What tells one request from another although they ask for the same.
+const REQUEST: [&str; 7] =
+    ["threadId", "turnId", "itemId", "approvalId", "startedAtMs", "availableDecisions", "proposedExecpolicyAmendment"];
+
 fn command_approval(params: &Object<'_>) -> Ask {
     let (category, title, detail) = match params.object("networkApprovalContext").and_then(|net| net.str("host")) {
         Some(host) => (Category::Fetch, title("Network", &host), host),
@@ -97,20 +100,25 @@ fn command_approval(params: &Object<'_>) -> Ask {
         }
     };
     let text = with_reason(params.str("reason"), &title);
-    Ask::permission(Subject { category, title, locations: Vec::new(), detail }, text, true)
+    let call = params.without(&REQUEST);
+    let scope = Scope::of(category, None, Some(&call).filter(|_| !detail.is_empty()).map(String::as_str));
+    Ask::permission(Subject { category, title, locations: Vec::new(), detail }, text, scope)
 }
 
 /// Such a request names no file: what it is about is known from the item that began before it.
 fn patch_approval(params: &Object<'_>, spot: &Spot, items: &Items) -> Ask {
     let patch = params.str("itemId").and_then(|item| items.patch(spot, &item));
-    let (title, locations, detail) = match patch {
-        Some(patch) => (patch.title, patch.locations, patch.diff),
-        None => ("Edit files".to_owned(), Vec::new(), String::new()),
+    // What is not known is no edit like another, and what does several things is like none of them.
+    let scope = patch.as_ref().filter(|patch| patch.also.is_empty());
+    let scope = scope.and_then(|patch| Scope::of(patch.category, None, None));
+    let (category, also, title, locations, detail) = match patch {
+        Some(patch) => (patch.category, patch.also, patch.title, patch.locations, patch.diff),
+        None => (Category::Edit, Vec::new(), "Edit files".to_owned(), Vec::new(), String::new()),
     };
     let place = |at: crate::agent::At| Location { path: at.path.to_string_lossy().into_owned(), line: at.line };
     let locations = locations.into_iter().map(place).collect();
     let text = with_reason(params.str("reason"), &title);
-    Ask::permission(Subject { category: Category::Edit, title, locations, detail }, text, true)
+    Ask { also, ..Ask::permission(Subject { category, title, locations, detail }, text, scope) }
 }
 
 fn user_input(question: &Object<'_>) -> Ask {
@@ -128,13 +136,17 @@ fn elicitation(params: &Object<'_>) -> (Pending, Asks) {
     let server = params.str("serverName").unwrap_or_default();
     let call = params.object("_meta").filter(|meta| meta.is("codex_approval_kind", "mcp_tool_call"));
     if let Some(call) = call {
+        let tool = call.str("tool_name").unwrap_or_default();
         let subject = Subject {
             category: Category::Mcp,
-            title: title(&server, &call.str("tool_name").unwrap_or_default()),
+            title: title(&server, &tool),
             locations: Vec::new(),
             detail: call.raw("tool_params").map(|raw| raw.get().to_owned()).unwrap_or_default(),
         };
-        return (Pending::McpCall(server), vec![Ask::permission(subject, message, false)]);
+        let named = !server.is_empty() && !tool.is_empty();
+        let name = named.then(|| to_line(&[&server, &tool]));
+        let scope = Scope::of(Category::Mcp, name.as_deref(), None);
+        return (Pending::McpCall(server), vec![Ask::permission(subject, message, scope)]);
     }
     if let Some(form) = params.object("requestedSchema").and_then(|schema| form(&schema, &message)) {
         return form;
@@ -225,12 +237,9 @@ impl Pending {
     /// The result for these replies.
     pub(super) fn respond(&self, replies: &[Reply]) -> Value {
         match self {
-            Pending::Approval => json!({"decision": match permission(replies) {
-                Some(ALLOW_ALWAYS) => "acceptForSession",
-                Some(_) => "accept",
-                None => "decline",
-            }}),
-            Pending::McpCall(_) => consent(permission(replies).is_some(), json!({})),
+            // Never acceptForSession, nor a rule: Codex would not ask again.
+            Pending::Approval => json!({"decision": if is_allowed(replies) { "accept" } else { "decline" }}),
+            Pending::McpCall(_) => consent(is_allowed(replies), json!({})),
             Pending::Consent => consent(matches!(replies, [Reply::Answer(Answer::Bool(true))]), json!({})),
             Pending::Questions(ids) => {
                 let told = ids.iter().zip(replies).map(|(id, reply)| (id.clone(), json!({"answers": [said(reply)]})));
@@ -259,7 +268,7 @@ impl Pending {
     /// The MCP server whose call these replies deny.
     pub(super) fn denied_server(&self, replies: &[Reply]) -> Option<String> {
         let Pending::McpCall(server) = self else { return None };
-        permission(replies).is_none().then(|| server.clone())
+        (!is_allowed(replies)).then(|| server.clone())
     }
 }
 
@@ -267,18 +276,15 @@ impl Pending {
 fn said(reply: &Reply) -> String {
     match reply {
         Reply::Answer(answer) => spoken(answer),
+        Reply::Allowed => spoken(&Answer::Bool(true)),
         Reply::NoUser => NO_USER.into(),
         Reply::Declined(_) | Reply::Denied(_) => DECLINED.into(),
     }
 }
 
-/// The option that was chosen, if it allows. Codex takes no message with a denial.
-fn permission(replies: &[Reply]) -> Option<&'static str> {
-    match replies.first() {
-        Some(Reply::Answer(Answer::One(value))) if value == ALLOW_ALWAYS => Some(ALLOW_ALWAYS),
-        Some(Reply::Answer(Answer::One(value))) if value == ALLOW_ONCE => Some(ALLOW_ONCE),
-        _ => None,
-    }
+/// Whether a permission was given. Codex takes no message with a denial.
+fn is_allowed(replies: &[Reply]) -> bool {
+    replies.first() == Some(&Reply::Allowed)
 }
 
 /// The result of a call of our own tool.

@@ -35,6 +35,9 @@ struct Stream {
 /// What a file change would do, until it is done.
 #[derive(Clone, Debug)]
 pub(super) struct Patch {
+    pub(super) category: Category,
+    /// What else it does.
+    pub(super) also: Vec<Category>,
     pub(super) title: String,
     pub(super) locations: Vec<At>,
     pub(super) diff: String,
@@ -131,8 +134,9 @@ impl Items {
             _ => {
                 let Some(tool) = tool(&kind, item) else { return };
                 if kind == "fileChange" && !over {
-                    let patch =
-                        Patch { title: tool.title.clone(), locations: tool.locations.clone(), diff: diff(item) };
+                    let (title, locations) = (tool.title.clone(), tool.locations.clone());
+                    let (category, also) = patch_categories(&item.objects("changes"));
+                    let patch = Patch { category, also, title, locations, diff: diff(item) };
                     self.patches.insert(key.clone(), patch);
                 }
                 for raw in item.array("receiverThreadIds") {
@@ -216,7 +220,8 @@ fn tool(kind: &str, item: &Object<'_>) -> Option<Tool> {
         }
         "fileChange" => {
             locations = item.objects("changes").iter().filter_map(|change| at(change.str("path")?)).collect();
-            (Category::Edit, edit_title(&locations))
+            let (category, _) = patch_categories(&item.objects("changes"));
+            (category, patch_title(category, &locations))
         }
         "webSearch" => (Category::Fetch, title("Web search", &field("query"))),
         "mcpToolCall" => (Category::Mcp, title(&field("server"), &field("tool"))),
@@ -261,9 +266,26 @@ pub(super) fn title(tool: &str, gist: &str) -> String {
     title
 }
 
-fn edit_title(locations: &[At]) -> String {
+/// What a patch does, the gravest first: leave to edit files is no leave to delete or move one.
+fn patch_categories(changes: &[Object<'_>]) -> (Category, Vec<Category>) {
+    let of_change = |change: &Object<'_>| match change.object("kind") {
+        Some(kind) if kind.is("type", "delete") => Category::Delete,
+        Some(kind) if kind.raw("move_path").is_some() => Category::Move,
+        _ => Category::Edit,
+    };
+    let all: Vec<Category> = changes.iter().map(of_change).collect();
+    let mut there = [Category::Delete, Category::Move, Category::Edit].into_iter().filter(|one| all.contains(one));
+    (there.next().unwrap_or(Category::Edit), there.collect())
+}
+
+fn patch_title(category: Category, locations: &[At]) -> String {
+    let verb = match category {
+        Category::Delete => "Delete",
+        Category::Move => "Move",
+        _ => "Edit",
+    };
     match locations {
-        [one] => title("Edit", &one.path.to_string_lossy()),
+        [one] => title(verb, &one.path.to_string_lossy()),
         more => format!("Edit {} files", more.len()),
     }
 }

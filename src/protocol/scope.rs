@@ -1,0 +1,110 @@
+//! What "always" covers: the reach of a permission that is given for the rest of a run. The words are the same for
+//! every agent.
+
+use super::limits::REMEMBERED_BYTES;
+use super::words::Category;
+
+/// The requests that one answer "always" decides. A policy of `deny` wins over it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Scope(Reach);
+
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Reach {
+    /// Every request of a category; the label of the option.
+    Category(Category, &'static str),
+    /// Every request for a tool, by the agent's name for it.
+    Tool(Category, String),
+    /// The same command again.
+    Command(String),
+    /// The same call again.
+    Call(Category, String),
+}
+
+/// The label of an option that covers a whole category. `None`: requests of this category have too little in common.
+fn whole(category: Category) -> Option<&'static str> {
+    match category {
+        Category::Read => Some("Allow all file reads for this run"),
+        Category::Edit => Some("Allow all file edits for this run"),
+        Category::Delete => Some("Allow all file deletions for this run"),
+        Category::Move => Some("Allow all file moves for this run"),
+        Category::Search => Some("Allow all searches for this run"),
+        Category::Fetch => Some("Allow all network access for this run"),
+        Category::Think => Some("Allow all thinking tools for this run"),
+        Category::Agent => Some("Allow all sub-agents for this run"),
+        Category::Execute | Category::Mcp | Category::Mode | Category::Other => None,
+    }
+}
+
+impl Scope {
+    /// The scope of a request. `tool`: the agent's name for the tool. `call`: everything the agent says of the call, so
+    /// that two equal texts are the same call. `None`: "always" is not offered.
+    pub fn of(category: Category, tool: Option<&str>, call: Option<&str>) -> Option<Scope> {
+        let usable = |text: &&str| !text.trim().is_empty() && text.len() <= REMEMBERED_BYTES;
+        let tool = tool.filter(usable).map(str::to_owned);
+        let call = call.filter(usable).map(str::to_owned);
+        let reach = match category {
+            Category::Execute => call.map(Reach::Command),
+            Category::Mcp | Category::Other => {
+                tool.map(|tool| Reach::Tool(category, tool)).or_else(|| call.map(|call| Reach::Call(category, call)))
+            }
+            // A change of the agent's mode, such as the end of a plan, is decided each time.
+            Category::Mode => None,
+            _ => whole(category).map(|label| Reach::Category(category, label)),
+        };
+        reach.map(Scope)
+    }
+
+    /// The label of the option.
+    pub fn label(&self) -> &'static str {
+        match self.0 {
+            Reach::Category(_, label) => label,
+            Reach::Tool(..) => "Allow this tool for this run",
+            Reach::Command(_) => "Allow this exact command for this run",
+            Reach::Call(..) => "Allow this exact call for this run",
+        }
+    }
+
+    /// The description of the option.
+    pub fn description(&self) -> &'static str {
+        match self.0 {
+            Reach::Category(..) => "Later requests of this category are allowed without a question until the run ends.",
+            Reach::Tool(..) => "Later requests for this tool are allowed without a question until the run ends.",
+            Reach::Command(_) => "The same command is allowed without a question until the run ends; any other is not.",
+            Reach::Call(..) => "The same call is allowed without a question until the run ends; any other is not.",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Reach, Scope};
+    use crate::protocol::limits::REMEMBERED_BYTES;
+    use crate::protocol::words::Category;
+
+    #[test]
+    fn a_command_is_remembered_alone_and_a_mode_never() {
+        let call = Some("rm a");
+        assert_eq!(Scope::of(Category::Execute, Some("Bash"), call), Some(Scope(Reach::Command("rm a".into()))));
+        assert_eq!(Scope::of(Category::Execute, Some("Bash"), None), None, "an unknown command is like any other");
+        assert_eq!(Scope::of(Category::Mode, Some("ExitPlanMode"), call), None);
+        let edits = Scope::of(Category::Edit, Some("Write"), call);
+        assert_eq!(edits, Scope::of(Category::Edit, None, None), "every edit is covered");
+        assert_ne!(edits, Scope::of(Category::Delete, None, None));
+    }
+
+    #[test]
+    fn a_tool_without_a_kind_of_its_own_is_remembered_by_its_name() {
+        for category in [Category::Mcp, Category::Other] {
+            assert_eq!(Scope::of(category, Some("t"), Some("{}")), Some(Scope(Reach::Tool(category, "t".into()))));
+            assert_eq!(Scope::of(category, Some(" "), Some("{}")), Some(Scope(Reach::Call(category, "{}".into()))));
+            assert_eq!(Scope::of(category, None, None), None);
+        }
+    }
+
+    #[test]
+    fn what_is_too_long_to_remember_is_not_offered() {
+        let long = "x".repeat(REMEMBERED_BYTES + 1);
+        assert_eq!(Scope::of(Category::Execute, None, Some(&long)), None);
+        assert_eq!(Scope::of(Category::Mcp, Some(&long), Some(&long)), None);
+    }
+}

@@ -1,0 +1,41 @@
+//! What "always" was answered for. It lives in the run alone: no agent is told, so none stops asking.
+
+use crate::protocol::limits::REMEMBERED;
+use crate::protocol::scope::Scope;
+use std::collections::BTreeSet;
+
+/// The scopes that are allowed for the rest of the run.
+#[derive(Debug, Default)]
+pub(crate) struct Granted(BTreeSet<Scope>);
+
+impl Granted {
+    /// Remembers a scope. Of more than [`REMEMBERED`] the rest are asked for again.
+    pub(crate) fn add(&mut self, scope: &Scope) {
+        if self.0.len() < REMEMBERED {
+            self.0.insert(scope.clone());
+        }
+    }
+
+    /// Whether requests of this scope are allowed.
+    pub(crate) fn covers(&self, scope: Option<&Scope>) -> bool {
+        scope.is_some_and(|scope| self.0.contains(scope))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Granted;
+    use crate::protocol::limits::REMEMBERED;
+    use crate::protocol::scope::Scope;
+    use crate::protocol::words::Category;
+
+    #[test]
+    fn what_is_remembered_has_a_bound() {
+        let mut granted = Granted::default();
+        let command = |number: usize| Scope::of(Category::Execute, None, Some(&number.to_string()));
+        (0..=REMEMBERED).filter_map(command).for_each(|scope| granted.add(&scope));
+        assert!(granted.covers(command(REMEMBERED - 1).as_ref()));
+        assert!(!granted.covers(command(REMEMBERED).as_ref()));
+        assert!(!granted.covers(None));
+    }
+}

@@ -1,0 +1,32 @@
+//! What was decided in a run for want of an answer: counted in full, and the first of each kept for the last frame.
+
+use super::book::Resolved;
+use crate::protocol::limits::LEFT_LISTED;
+use crate::protocol::outbound::{Left, Tally, Text, Unattended};
+use crate::protocol::question::DENY;
+use crate::protocol::words::Resolution;
+
+impl Unattended {
+    /// Counts a question that is over, if nobody answered it. `text`: what it was about, in one short line.
+    pub(super) fn count(&mut self, resolved: &Resolved, text: &str) {
+        match resolved.resolution {
+            Resolution::Headless | Resolution::Timeout | Resolution::InputClosed => {}
+            // Somebody answered, a policy did, or the agent went on without an answer.
+            Resolution::Answered | Resolution::Declined | Resolution::Policy | Resolution::Withdrawn => return,
+        }
+        match &resolved.ask.subject {
+            Some(subject) if resolved.value.as_deref() == Some(DENY) => self.denied.add(subject.category.word(), text),
+            Some(_) => {}
+            None => self.unanswered.add(resolved.ask.kind.word().word(), text),
+        }
+    }
+}
+
+impl Tally {
+    fn add(&mut self, category: &'static str, text: &str) {
+        self.count += 1;
+        if self.first.len() < LEFT_LISTED {
+            self.first.push(Left { category, text: Text(text.to_owned()) });
+        }
+    }
+}
