@@ -1,4 +1,4 @@
-//! Permissions: given, given for the session, denied.
+//! Permissions: given, given for the rest of the run, denied.
 
 use serde_json::json;
 
@@ -8,6 +8,8 @@ use crate::lab::Lab;
 
 rows!(old: permission_allow permission_deny);
 rows!(permission_allow_always permission_by_policy);
+rows!(old: permission_always_is_no_wider_than_it_says);
+rows!(permission_denied_for_want_of_an_answer);
 rows!(of permission_that_nobody_can_give: claude Claude);
 
 fn ask(agent: Agent, scenario: &str, rules: Vec<Rule>) -> Run {
@@ -39,7 +41,7 @@ fn permission_deny(agent: Agent) {
     assert_eq!(told.contains("Not on a Friday."), agent.ways().reads_why, "whether the model reads why: {told}");
 }
 
-/// A permission given once is asked for again, one for the session is not; and none is kept in the project.
+/// A permission given once is asked for again, one for the run is not; and none is kept in the project.
 fn permission_allow_always(agent: Agent) {
     let mut client = Client::start(Lab::new(agent, "permission_thrice"), json!({}), permission("allow_always"));
     let question = client.session.until("run.question");
@@ -48,7 +50,32 @@ fn permission_allow_always(agent: Agent) {
     run.completed("Touched three times.");
     assert_eq!(run.questions().len(), 2);
     assert_eq!(run.tools(), [("execute", "completed"); 3]);
-    assert_eq!(run.files(), [".git", "asked.txt", "old.txt"], "a rule for the session was written into the project");
+    assert_eq!(run.files(), [".git", "asked.txt", "old.txt"], "a rule was written into the project");
+}
+
+/// Leave to edit files is asked for once and covers edits alone: a command stays denied.
+fn permission_always_is_no_wider_than_it_says(agent: Agent) {
+    let payload = json!({"permissions": {"edit": "ask", "*": "deny"}});
+    let run = run(Lab::new(agent, "edits_then_rm"), payload, permission("allow_always"));
+    run.completed("Tried it all.");
+    assert_eq!(run.questions().len(), 1, "asked once for two edits");
+    let question = run.questions()[0];
+    assert_eq!(question["payload"]["subject"]["category"], "edit");
+    assert_eq!(question["payload"]["options"][1]["label"], "Allow all file edits for this run");
+    assert_eq!(run.tools(), [("edit", "completed"), ("edit", "completed"), ("execute", "denied")]);
+    assert!(run.made("one.txt") && run.made("two.txt") && run.made("old.txt"), "{:?}", run.files());
+    assert_eq!(run.outcome.resolutions(), ["answered", "policy", "policy"]);
+    let payload = run.outcome.completed();
+    assert_eq!(payload["denied"], json!({"count": 0, "first": []}), "a policy's denial has an answer");
+}
+
+/// A run in which nobody was there to allow anything fails, if that is wanted.
+fn permission_denied_for_want_of_an_answer(agent: Agent) {
+    let payload = json!({"interactive": false, "fail_on_denied": true});
+    let run = run(Lab::new(agent, "permission"), payload, Vec::new());
+    run.outcome.failed("denied");
+    assert_eq!(run.outcome.exit_code, Some(6));
+    assert!(!run.made("asked.txt"));
 }
 
 /// Without a user, a policy decides, and what is to be asked is denied.
