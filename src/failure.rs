@@ -1,7 +1,7 @@
 //! Every way a run can fail, in one table: code, exit code, and whether a later try may succeed.
 //!
-//! The codes are part of the protocol. Messages are ours: they never hold a value that somebody typed, but for the name
-//! of a model. An agent's own error text, which may hold addresses, stands apart from them, redacted.
+//! The codes are part of the protocol. Messages are ours: the only value that somebody typed in them is the name of a
+//! model. An agent's own error text, which may hold addresses, is a field of its own.
 
 macro_rules! codes {
     ($($(#[$doc:meta])* $variant:ident, $name:literal, $exit:literal, $retryable:literal;)*) => {
@@ -104,9 +104,9 @@ pub struct Failure {
     pub retryable: bool,
     /// The HTTP status that the provider gave, if the agent told it.
     pub http_status: Option<u16>,
-    /// The agent's own words about it, as they came. The run makes `agent_message` of them.
+    /// The agent's own words about it, unredacted. The run turns them into `agent_message`.
     pub said: Option<String>,
-    /// What of `said` may be seen, at most [`crate::protocol::limits::AGENT_MESSAGE_BYTES`].
+    /// The agent's own words, clean and redacted, at most [`crate::protocol::limits::AGENT_MESSAGE_BYTES`].
     pub agent_message: Option<String>,
     /// The last lines of the agent's stderr, at most [`crate::protocol::limits::STDERR_TAIL_BYTES`].
     pub stderr_tail: Option<String>,
@@ -126,7 +126,7 @@ impl Failure {
         }
     }
 
-    /// The model is not there. [`Failure::name_model`] says which.
+    /// The model does not exist or may not be used. [`Failure::name_model`] adds its name.
     pub fn model_not_found() -> Failure {
         Failure::new(Code::ModelNotFound, model_not_found(""))
     }
@@ -136,7 +136,7 @@ impl Failure {
         Failure::new(Code::RateLimited, "The provider's rate limit is reached: try again later.")
     }
 
-    /// The provider failed, with this HTTP status, or was not reached.
+    /// The provider failed with this HTTP status, or could not be reached.
     pub fn provider_unavailable(status: Option<u16>) -> Failure {
         let message = match status {
             Some(status) => format!("The provider failed with HTTP status {status}: try again later."),
@@ -145,24 +145,24 @@ impl Failure {
         Failure::new(Code::ProviderUnavailable, message).with_status(status)
     }
 
-    /// What was said is too much for the model.
+    /// The conversation does not fit the model's context.
     pub fn context_exceeded() -> Failure {
         let message = "The prompt or the conversation is too long for the model: shorten it.";
         Failure::new(Code::ContextExceeded, message)
     }
 
-    /// The model refused.
+    /// The model refused the task.
     pub fn refused() -> Failure {
         Failure::new(Code::Refused, "The model refused the task: change the prompt.")
     }
 
-    /// An error for which there is no other code, of the agent with this display name.
+    /// An error that fits no other code. `agent`: the agent's display name.
     pub fn reported(agent: &str, said: Option<String>) -> Failure {
         let what = if said.is_some() { "see detail.agent_message" } else { "record the run to see what it did" };
         Failure { said, ..Failure::new(Code::AgentError, format!("{agent} reported an error: {what}.")) }
     }
 
-    /// Names the model that is not there. A text that can be no model's name is not shown.
+    /// Adds the model's name to the message of a missing model, if the text has the form of a name.
     pub fn name_model(&mut self, model: &str) {
         if self.code == Code::ModelNotFound && is_model_name(model) {
             self.message = model_not_found(&format!(" {model}"));
@@ -195,8 +195,7 @@ fn model_not_found(name: &str) -> String {
 /// The longest name of a model that is shown, in characters.
 const MODEL_NAME_CHARS: usize = 64;
 
-/// Whether a text is what providers and agents name their models by, such as `anthropic/claude-opus-5@20260101` or
-/// `opus[1m]`.
+/// Whether a text has the form of a model's name, such as `anthropic/claude-opus-5@20260101` or `opus[1m]`.
 fn is_model_name(text: &str) -> bool {
     let fits = |c: char| c.is_ascii_alphanumeric() || "-_./:@[]".contains(c);
     (1..=MODEL_NAME_CHARS).contains(&text.len()) && text.chars().all(fits)
@@ -207,7 +206,7 @@ mod tests {
     use super::Failure;
 
     #[test]
-    fn only_what_can_be_a_name_is_named() {
+    fn only_texts_in_the_form_of_a_name_are_shown() {
         for (model, shown) in [
             ("anthropic/claude-opus-5.5:v1@20260101", true),
             ("claude_opus[1m]", true),

@@ -305,8 +305,8 @@ fn blank_split_secrets(held: &mut [Held], redactor: &Redactor, cut: &BTreeSet<St
     }
 }
 
-/// Redacted, string by string where a line is JSON, keys too: what is found may run to the end of a text. An answer may
-/// be named by its question, and that may quote a secret.
+/// Redacts a moment. In a line of JSON each string is redacted on its own, since a match may run to the end of a text.
+/// Keys are redacted too: an answer may be keyed by its question, and the question may quote a secret.
 fn clean(moment: Moment, redactor: &Redactor) -> Moment {
     let text = |line: String| {
         if serde_json::from_str::<&RawValue>(&line).is_ok() {

@@ -604,6 +604,7 @@ fn the_model_that_is_not_there_is_named_where_it_is_a_name() {
     let message = |payload: Value| {
         let script = provider_error("model_not_found", api(404, "There's an issue with the selected model"));
         let outcome = run(Case::with(script), payload);
+        outcome.never_shows("my-secret-model");
         outcome.failed("model_not_found")["message"].as_str().unwrap().to_owned()
     };
     let named = |name: &str| format!("The model {name} does not exist or may not be used: choose another model.");
@@ -612,7 +613,7 @@ fn the_model_that_is_not_there_is_named_where_it_is_a_name() {
     assert_eq!(message(json!({"model": "two words"})), nameless);
     assert_eq!(message(json!({"model": "m".repeat(65)})), nameless);
     assert_eq!(message(json!({"model": "my-secret-model", "secrets": ["my-secret-model"]})), named("[redacted]"));
-    // Without a wish it is the one that the agent names.
+    // If run.start names none, the agent's own choice counts.
     assert_eq!(message(json!({})), named(MODEL));
 }
 

@@ -178,6 +178,25 @@ fn lines_of_a_long_value() {
 }
 
 #[test]
+fn a_value_without_the_blanks_around_it() {
+    let redactor = with(&["  blank-before", "blank-after-it\t"]);
+    check(&redactor, "a   blank-before", "a [redacted]");
+    check(&redactor, "a: blank-before, blank-after-it.", "a: [redacted], [redacted].");
+}
+
+#[test]
+fn short_lines_of_a_value_in_a_diff() {
+    for value in ["one\ntwo\nthree\n", "one\r\ntwo\r\nthree"] {
+        let redactor = with(&[value]);
+        check(&redactor, "+one\n+two\n+three\n+four", "+[redacted]\n+four");
+        check(&redactor, "-one\n-two\n-three\n", "-[redacted]\n");
+        check(&redactor, " one\n two\n three", " [redacted]");
+        check(&redactor, r#""+one\n+two\n+three\n""#, r#""+[redacted]\n""#);
+        stays(&redactor, "+one\n+two\n three\n");
+    }
+}
+
+#[test]
 fn leftmost_then_longest() {
     let redactor = with(&["abcdefgh", "abcdefghijkl", "efghijklmnop", "ABCDEFGH"]);
     check(&redactor, "abcdefgh", MASK);

@@ -427,8 +427,8 @@ fn a_recording_holds_no_secret_in_a_key_and_can_be_replayed() {
         told.iter().chain(&heard).for_each(|line| keys(line, &mut found));
         assert!(found.iter().all(|key| !key.contains(SECRET) && !key.contains(kept)), "{found:?}");
         // Each answer keeps a key of its own.
-        let answers = told.iter().map(|line| &line["response"]["response"]["updatedInput"]["answers"]);
-        let last = answers.filter(|answers| answers.is_object()).last().unwrap();
+        let mut answers = told.iter().map(|line| &line["response"]["response"]["updatedInput"]["answers"]);
+        let last = answers.rfind(|answers| answers.is_object()).unwrap();
         let texts: Vec<&str> = last.as_object().unwrap().values().map(|v| v.as_str().unwrap()).collect();
         assert_eq!(texts.len(), 3, "{last}");
         assert!(["Auth", "Search", "Export"].iter().all(|answer| texts.contains(answer)), "{last}");

@@ -195,7 +195,7 @@ pub enum Event {
         call: String,
         /// What kind of tool it is.
         category: Category,
-        /// What it is about, whole; its first line is shown. `None`: as it was.
+        /// The title, whole; its first line is shown. `None`: unchanged.
         title: Option<String>,
         /// The files it works on.
         locations: Vec<At>,
@@ -213,7 +213,7 @@ pub enum Event {
     },
     /// The agent's plan, as a whole.
     Plan(Vec<(String, PlanStatus)>),
-    /// The agent's plan as one text: an entry a line, and headings.
+    /// The agent's plan as one text: one entry per line, and headings.
     PlanText(String),
     /// What the whole run used so far.
     Usage(Usage),
@@ -243,7 +243,7 @@ pub enum Event {
     },
     /// Something the orchestrator should know.
     Warning(Warning, String),
-    /// A line that could not be read, or not in full.
+    /// A line that could not be read, or only in part.
     Unparsed,
     /// What a person who looks for a fault should know, in our own words: for recordings and for verbose output.
     Note(String),
@@ -299,8 +299,8 @@ pub enum Reply {
     NoUser,
 }
 
-/// The title of a call: the tool, and what the call is about. A driver cuts no text that is shown, not even after its
-/// first line: half a secret is not found any more. The run does, once it has redacted the whole.
+/// The title of a call: the tool, and what the call is about. Drivers never cut text, not even after its first line,
+/// because half a secret cannot be found. The run redacts the whole text and then cuts it.
 fn title(tool: &str, about: &str) -> String {
     let about = about.trim_start();
     if about.is_empty() { tool.to_owned() } else { format!("{tool}: {about}") }

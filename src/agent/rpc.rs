@@ -27,7 +27,7 @@ pub(crate) enum Message<'a> {
 pub(crate) struct Error {
     pub(crate) code: i64,
     pub(crate) message: String,
-    /// What its data adds to the message.
+    /// The text in its data.
     pub(crate) detail: String,
     /// The agent's name for the kind of error, where its data has one.
     pub(crate) name: String,
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_says_what_its_data_adds() {
+    fn the_text_in_the_data_of_an_error_is_kept() {
         for (error, said) in [
             (
                 r#"{"code":-32603,"message":"Internal error","data":{"details":"No route."}}"#,

@@ -1,13 +1,14 @@
-//! An agent's own words about its failure. A driver takes them whole: what of them may be seen is decided once they are
-//! redacted.
+//! An agent's own words about its failure. Drivers pass them on whole; the run redacts them and cuts them after that.
 
 use super::json::Object;
 use crate::clean::whole;
 
-/// How many errors may be wrapped in each other.
+/// The deepest nesting of errors that is unwrapped.
 const WRAPPERS: usize = 4;
+/// The most texts of one failure.
+const TEXTS: usize = 16;
 
-/// These words, if there are any. Of a provider's answer in JSON its message is taken.
+/// The words, unless they are blank. If they are a provider's answer in JSON, the message in it.
 pub(super) fn error(text: &str) -> Option<String> {
     let mut words = text.trim().to_owned();
     for _ in 0..WRAPPERS {
@@ -17,10 +18,10 @@ pub(super) fn error(text: &str) -> Option<String> {
     (!whole(&words).trim().is_empty()).then_some(words)
 }
 
-/// The same for several texts that belong together; one that stands in another is left out.
+/// The same for several texts of one failure, without those that repeat a part of an earlier one.
 pub(super) fn errors<'a>(texts: impl IntoIterator<Item = &'a str>) -> Option<String> {
     let mut words = String::new();
-    for text in texts {
+    for text in texts.into_iter().take(TEXTS) {
         let Some(text) = error(text) else { continue };
         if !words.contains(&text) {
             words.push_str(if words.is_empty() { "" } else { "\n" });
@@ -57,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_twice_is_told_once() {
+    fn repeated_texts_are_left_out() {
         assert_eq!(errors(["Broken: no route.", "", "no route.", "Later."]), error("Broken: no route.\nLater."));
         assert_eq!(errors(["", " "]), None);
     }

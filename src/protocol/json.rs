@@ -146,8 +146,8 @@ pub fn map_strings(raw: &str, change: &mut dyn FnMut(&str) -> String) -> String 
     mapped(raw, None, change)
 }
 
-/// As [`map_strings`], but keys are passed through `change` too. Keys of one object that differ still differ afterwards:
-/// of those that `change` makes equal, all but the first get a number.
+/// Like [`map_strings`], but keys pass through `change` too. Distinct keys of one object stay distinct: if `change`
+/// makes some of them equal, all but the first get a number.
 pub fn map_keys_and_strings(raw: &str, change: &mut dyn FnMut(&str) -> String) -> String {
     mapped(raw, Some(Keys::default()), change)
 }
@@ -183,14 +183,14 @@ struct Keys(Vec<ObjectKeys>);
 
 #[derive(Default)]
 struct ObjectKeys {
-    /// What became of each key.
+    /// The new name of each key.
     changed: HashMap<String, String>,
-    /// The keys that are written, with the last number that was tried to tell another one from them.
+    /// The names in use, each with the last number that was appended to it.
     written: HashMap<String, usize>,
 }
 
 impl Keys {
-    /// Passes a character outside of strings.
+    /// Takes a character outside of strings.
     fn pass(&mut self, character: u8) {
         match character {
             b'{' => self.0.push(ObjectKeys::default()),

@@ -132,7 +132,7 @@ pub struct Location {
 pub struct Subject {
     /// What kind of tool it is.
     pub category: Category,
-    /// What it is about, whole. Its first line is shown.
+    /// The title, whole. Its first line is shown.
     pub title: String,
     /// The files it is about.
     pub locations: Vec<Location>,

@@ -17,9 +17,10 @@ pub(super) fn usable(value: &str) -> bool {
 pub(super) fn of(value: &str) -> BTreeSet<String> {
     let mut forms = BTreeSet::new();
     encode(value, &mut forms);
-    // Whoever shows a text may leave out the blanks around it.
-    if usable(value.trim()) {
-        encode(value.trim(), &mut forms);
+    // A program may drop the blanks around a text that it prints.
+    let trimmed = value.trim();
+    if trimmed != value && usable(trimmed) {
+        encode(trimmed, &mut forms);
     }
     if value.contains(['\n', '\r']) {
         for line in value.split(['\n', '\r']) {
@@ -30,7 +31,7 @@ pub(super) fn of(value: &str) -> BTreeSet<String> {
                 }
             }
         }
-        let lines = value.trim().replace("\r\n", "\n");
+        let lines = trimmed.replace("\r\n", "\n");
         for sign in DIFF_SIGNS {
             let diff = lines.replace('\n', &format!("\n{sign}"));
             forms.insert(json(&diff, PLAIN_JSON));
@@ -40,7 +41,7 @@ pub(super) fn of(value: &str) -> BTreeSet<String> {
     forms
 }
 
-/// What a diff puts before each line. Short lines of a value are found only with the others.
+/// The prefixes of lines in a diff. Lines that are too short to be found alone are found with the others.
 const DIFF_SIGNS: [&str; 4] = ["", "+", "-", " "];
 
 fn encode(value: &str, forms: &mut BTreeSet<String>) {

@@ -226,7 +226,7 @@ impl Live {
                     true => markers::without(answer.text),
                     false => answer.text,
                 };
-                // What it ends in may be a part of a secret, of which the rest is not there.
+                // A text that was cut may end in a part of a secret: the uncertain end is dropped.
                 let text = if text_cut { Stream::default().push(&self.redactor, &text) } else { text };
                 let structured_output = structured.map(Json);
                 Outcome::Completed { message_id, text: Text(text), text_cut, structured_output, stop_reason: stop }

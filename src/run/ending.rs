@@ -177,8 +177,7 @@ impl Live {
         }
     }
 
-    /// Completes a failure with what the driver does not know: the model, and what of the agent's words may be seen.
-    /// Whether these had to be cut.
+    /// Adds the model's name and the agent's words to a failure. Returns whether the words were cut.
     fn explain(&self, failure: &mut Failure) -> bool {
         if let Some(model) = self.settings.model.as_ref().or(self.model.as_ref()) {
             failure.name_model(model);

@@ -289,12 +289,12 @@ impl Live {
         }
     }
 
-    /// A text for people: redacted, and only then with short paths and cut.
+    /// A text for people: redacted, then with short paths, then cut.
     pub(super) fn short(&self, text: &str) -> String {
         self.cut(&self.redactor.redact(text))
     }
 
-    /// The same of a text of which only the first line counts.
+    /// The same for the first line of a text.
     pub(super) fn title(&self, text: &str) -> String {
         let clean = self.redactor.redact(text);
         self.cut(clean.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default())

@@ -7,8 +7,7 @@ use crate::protocol::words::Level;
 use crate::redact::{Redactor, Stream};
 use std::collections::HashMap;
 
-/// Room in a frame for everything but a message's text, in bytes: the envelope with its ids, of which the run's may have
-/// 128 characters.
+/// Room in a frame for everything but a message's text, in bytes: the envelope, with a run_id of up to 128 characters.
 const ENVELOPE_BYTES: usize = 512;
 
 /// The messages so far.
@@ -26,9 +25,9 @@ struct Message {
     reasoning: bool,
     parent: Option<String>,
     stream: Stream,
-    /// Redacted text that waits for the message to be whole, or for a frame to be full.
+    /// Redacted text that waits until the message is whole or a frame is full.
     waiting: String,
-    /// How many bytes it takes as JSON.
+    /// Its length as JSON, in bytes.
     waiting_bytes: usize,
     /// Of the text as the agent said it.
     print: Fingerprint,
@@ -94,7 +93,7 @@ impl Messages {
         let mut out = Vec::new();
         let budget = frame_bytes.saturating_sub(ENVELOPE_BYTES);
         let all = piece.done || level == Level::Full;
-        // A message goes out when it is whole. Of one that is too long for a frame, full frames need not wait for that.
+        // A message goes out when it is whole. The full frames of a long one go out earlier.
         if wanted && (all || message.waiting_bytes > budget) {
             message.waiting_bytes = 0;
             let text = std::mem::take(&mut message.waiting);
@@ -222,7 +221,7 @@ mod tests {
     use crate::protocol::words::Level;
     use crate::redact::Redactor;
 
-    /// What a message of `count` times `text`, each a piece of its own, gives at level normal: the pieces' lengths.
+    /// The lengths of the pieces at level normal, of a message that comes as `count` pieces, each of them `text`.
     fn lengths(text: &str, count: usize, frame_bytes: usize) -> Vec<usize> {
         let (mut messages, redactor) = (Messages::default(), Redactor::new());
         let mut piece = |at| {
@@ -235,11 +234,11 @@ mod tests {
     #[test]
     fn a_message_in_small_pieces_fills_its_frames() {
         assert_eq!(lengths("0123456789", 100_000, 16_384), [vec![15_872; 63], vec![64]].concat());
-        // It takes six times its length on the line.
+        // This character takes six bytes as JSON.
         assert_eq!(lengths("\u{1}", 100_000, 16_384), [vec![2645; 37], vec![2135]].concat());
     }
 
-    /// With work that grows by the square of the length, this would take hours.
+    /// In quadratic time this would take hours.
     #[test]
     fn a_long_message_in_small_pieces_takes_time_by_its_length() {
         assert_eq!(lengths("0123456789", 500_000, 64 << 20), [5_000_000]);

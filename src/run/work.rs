@@ -39,8 +39,8 @@ impl Tools {
         self.count
     }
 
-    /// Takes a call's beginning, or more that is known of it (no title: as it was). Gives the progress of the first
-    /// sight.
+    /// Takes a call's beginning, or more that is known of it; without a title the old one stays. Gives the progress of
+    /// the first sight.
     pub(crate) fn begin(
         &mut self,
         now: Duration,

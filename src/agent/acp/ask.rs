@@ -156,7 +156,7 @@ impl<'a> Diff<'a> {
     }
 }
 
-/// Whether what is to be filled in is a form. Nothing else is served.
+/// Whether the user is asked to fill in a form. Other elicitations are not served.
 pub(super) fn is_form(params: &Object<'_>) -> bool {
     params.str("mode").is_none_or(|mode| mode == "form")
 }

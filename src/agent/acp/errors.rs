@@ -68,7 +68,7 @@ pub(super) fn prompt(profile: &Profile, error: &Error) -> TurnOver {
     TurnOver::Failed(failure.with_status(status).saying(error.said()))
 }
 
-/// `None`: it fits no code.
+/// `None`: no code fits.
 fn by_status(profile: &Profile, status: Option<u16>, error: &Error) -> Option<Failure> {
     let text = error.message.to_lowercase();
     let says = |words: &[&str]| words.iter().any(|word| text.contains(word));

@@ -19,12 +19,12 @@ pub(super) struct Said {
     id: Option<String>,
 }
 
-/// A tool call. What it is about is kept until it is over.
+/// A tool call. Its title, input and locations are kept until it is over.
 #[derive(Debug, Default)]
 pub(super) struct Call {
     /// The tool, where the agent names it.
     name: Option<String>,
-    /// Its title as the agent gave it, whole: of a shell command, the command.
+    /// The agent's title, whole. For a shell command it is the command.
     text: String,
     category: Option<Category>,
     locations: Vec<At>,
@@ -32,7 +32,7 @@ pub(super) struct Call {
     input: String,
     /// Whether it was told of.
     shown: bool,
-    /// Whether its title was not told of yet, or is another one now.
+    /// Whether the title changed since the call was last shown.
     retitled: bool,
     /// Whether it calls our own tool. Such a call is told of by its questions.
     own: bool,
@@ -40,11 +40,11 @@ pub(super) struct Call {
 
 /// The longest input of a call that is kept, in bytes.
 const INPUT_BYTES: usize = 64 << 10;
-/// The longest title that is used more than once, in bytes.
+/// The longest title that is shown again when the locations change, or sent back to the model, in bytes.
 const LABEL_BYTES: usize = 1024;
 
 impl Call {
-    /// The tool, where it has a name, and what it is about.
+    /// The tool, if it has a name, and what the call is about.
     pub(super) fn title(&self) -> String {
         let text = self.text.trim();
         let place = self.locations.first().map(|at| at.path.to_string_lossy().into_owned());
@@ -60,7 +60,7 @@ impl Call {
         }
     }
 
-    /// The title for the agent's model, which knows what it did.
+    /// A short name of the call for the agent's model.
     pub(super) fn label(&self) -> String {
         let title = self.title();
         if title.len() <= LABEL_BYTES {
@@ -70,7 +70,7 @@ impl Call {
         }
     }
 
-    /// The call is over, or nobody waits for it any more.
+    /// Drops what is needed only while the call is open.
     pub(super) fn forget(&mut self) {
         (self.text, self.input, self.locations) = Default::default();
     }
@@ -107,7 +107,7 @@ impl Call {
 }
 
 impl Acp {
-    /// Takes a session/update. `None`: it lacks what it needs.
+    /// Takes a session/update. `None`: it lacks a required part.
     pub(super) fn update(&mut self, params: &Object<'_>, turn: &mut Turn) -> Option<()> {
         match self.phase {
             Phase::Prompting => {}
@@ -200,7 +200,7 @@ impl Acp {
         let places: Vec<At> = about.objects("locations").iter().filter_map(|place| location(place, cwd)).collect();
         if !places.is_empty() {
             call.locations = places;
-            // A place belongs to a short title. To tell of a long one again and again would cost too much.
+            // The place may be a part of the title. Showing a long title again and again would cost too much.
             call.retitled |= call.text.len() <= LABEL_BYTES;
         }
         if let Some(input) = about.raw("rawInput").map(RawValue::get).filter(|raw| *raw != "{}") {

@@ -29,14 +29,14 @@ pub(super) fn retrying(message: &Object<'_>, status: Option<u16>) -> String {
     }
 }
 
-/// What a message says of an error of the provider's.
+/// An error of the provider's, as a message reports it.
 #[derive(Debug)]
 pub(super) struct ApiError {
     pub(super) class: String,
     pub(super) said: Option<String>,
 }
 
-/// Reads a message of Claude's own making, which stands in the place of the model's. `None`: it is not such a one.
+/// Reads a message that Claude Code itself writes in place of the model's. `None`: it is an ordinary message.
 pub(super) fn api_error(line: &Object<'_>) -> Option<ApiError> {
     let class = line.str("error")?;
     let blocks = line.object("message").map(|message| message.objects("content")).unwrap_or_default();
@@ -73,7 +73,7 @@ pub(super) fn classify(result: &Object<'_>, api_error: Option<ApiError>, unknown
     TurnOver::Failed(failure.with_status(status).saying(said))
 }
 
-/// `None`: it fits no code.
+/// `None`: no code fits.
 fn by_status(status: Option<u16>, text: &str) -> Option<Failure> {
     let begins = |prefixes: &[&str]| prefixes.iter().any(|p| text.starts_with(p));
     Some(match status {

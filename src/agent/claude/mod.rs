@@ -135,7 +135,7 @@ impl Claude {
         }
     }
 
-    // What reads a message gives `None` where the message lacks what its type needs. What can be read of it is read.
+    // The functions that read a message return `None` if it lacks a part that its type needs. They use the rest of it.
 
     fn system(&mut self, message: &Object<'_>, turn: &mut Turn) -> Option<()> {
         match message.str("subtype")?.as_str() {
@@ -167,7 +167,7 @@ impl Claude {
 
     fn assistant(&mut self, line: &Object<'_>, turn: &mut Turn) -> Option<()> {
         if let Some(error) = errors::api_error(line) {
-            // It is nothing that the model says. The result, which follows, mostly repeats it.
+            // Claude Code writes this message itself. The result that follows usually repeats it.
             self.api_error = Some(error);
             return Some(());
         }
@@ -221,7 +221,7 @@ impl Claude {
 
     fn user(&mut self, line: &Object<'_>, turn: &mut Turn) -> Option<()> {
         let message = line.object("message")?;
-        // What is said in the user's place is a text.
+        // Text that Claude Code itself adds on the user's side.
         if message.str("content").is_some() {
             return Some(());
         }

@@ -66,7 +66,7 @@ pub(super) fn read(method: &str, params: &Object<'_>, spot: &Spot, items: &Items
     }
 }
 
-/// Whether requests with this method are served, unless they lack what it needs. Other tools than ours are not served.
+/// Whether requests with this method are served, so that one that cannot be read is an error of the agent's.
 pub(super) fn is_known(method: &str) -> bool {
     matches!(
         method,

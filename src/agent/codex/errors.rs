@@ -1,12 +1,11 @@
 //! Codex's ways to fail → our codes, from codexErrorInfo and never from its exit code.
 
 use crate::agent::json::{Object, text};
-use crate::agent::rpc;
-use crate::agent::said;
+use crate::agent::{rpc, said};
 use crate::failure::{Code, Failure};
 use crate::protocol::outbound::AgentExit;
 
-/// What Codex says of an error: its class, the HTTP status, its text, and more of it.
+/// An error as Codex reports it.
 struct Reported {
     class: String,
     status: Option<u16>,
@@ -31,14 +30,19 @@ fn read(error: Option<&Object<'_>>) -> Reported {
 
 impl Reported {
     fn said(&self) -> Option<String> {
-        // That it tries again says nothing of the error.
+        // A notice of the retry does not describe the error.
         let message = if self.message.starts_with(RECONNECTING) { "" } else { &self.message };
         said::errors([message, &self.details])
     }
 }
 
-/// What the message of an error begins with after which Codex tries again.
+/// The beginning of the message when Codex tries again.
 const RECONNECTING: &str = "Reconnecting...";
+
+/// The words of an error.
+pub(super) fn said(error: &Object<'_>) -> Option<String> {
+    read(Some(error)).said()
+}
 
 /// No login, or a refused key.
 pub(super) fn auth(status: Option<u16>) -> Failure {
@@ -54,7 +58,7 @@ pub(super) fn failed(error: Option<&Object<'_>>) -> Failure {
     failure.with_status(reported.status).saying(reported.said())
 }
 
-/// `None`: it fits no code.
+/// `None`: no code fits.
 fn by_class(Reported { class, status, message, .. }: &Reported) -> Option<Failure> {
     let begins = |prefix: &str| message.starts_with(prefix);
     Some(match (class.as_str(), *status) {
@@ -112,7 +116,7 @@ pub(super) fn retrying(error: Option<&Object<'_>>) -> String {
     }
 }
 
-/// A request of the handshake was refused, or answered with nothing that we could use.
+/// A request of the handshake was refused, or its answer lacks what we need.
 pub(super) fn refused(method: &str, error: Option<&rpc::Error>) -> Failure {
     let (code, text) = match method {
         "thread/resume" => {
@@ -141,7 +145,7 @@ pub(super) fn exited(exit: AgentExit, alive: bool) -> Failure {
 
 #[cfg(test)]
 mod tests {
-    use super::{failed, retrying};
+    use super::{failed, no_use, retrying};
     use crate::agent::json::Object;
     use crate::failure::Code;
 
@@ -165,6 +169,19 @@ mod tests {
             Code::ProviderUnavailable
         );
         assert_eq!(code("{}"), Code::AgentError);
+    }
+
+    #[test]
+    fn the_words_of_an_error_are_kept() {
+        let raw = r#"{"message":"{\"error\":{\"message\":\"Too large.\",\"type\":\"invalid_request_error\"}}"}"#;
+        let failure = failed(Object::parse(raw).as_ref());
+        assert_eq!((failure.code, failure.said.as_deref()), (Code::AgentError, Some("Too large.")));
+        assert!(failure.message.ends_with("see detail.agent_message."), "{}", failure.message);
+        let silent = failed(None);
+        assert!(silent.said.is_none() && !silent.message.contains("agent_message"), "{}", silent.message);
+        let retry = r#"{"message":"Reconnecting... 1/2","additionalDetails":"status 401",
+            "codexErrorInfo":{"httpConnectionFailed":{"httpStatusCode":401}}}"#;
+        assert_eq!(no_use(Object::parse(retry).as_ref()).unwrap().said.as_deref(), Some("status 401"));
     }
 
     #[test]

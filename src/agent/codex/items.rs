@@ -71,7 +71,7 @@ impl Items {
         self.patches.get(&spot.key(item)).cloned()
     }
 
-    /// A piece of a message or a thought. `None`: it lacks what it needs.
+    /// A piece of a message or a thought. `None`: it lacks a required part.
     pub(super) fn piece(
         &mut self,
         spot: &Spot,
@@ -126,7 +126,7 @@ impl Items {
         }
     }
 
-    /// item/started or item/completed. `None`: it lacks what it needs.
+    /// item/started or item/completed. `None`: it lacks a required part.
     pub(super) fn item(&mut self, spot: &Spot, item: &Object<'_>, over: bool, turn: &mut Turn) -> Option<()> {
         let (kind, id) = (item.str("type")?, item.str("id")?);
         let key = spot.key(&id);
@@ -331,7 +331,7 @@ fn output(kind: &str, item: &Object<'_>) -> Option<String> {
     }
 }
 
-/// turn/plan/updated. `None`: it lacks what it needs.
+/// turn/plan/updated. `None`: it lacks a required part.
 pub(super) fn plan(params: &Object<'_>) -> Option<Event> {
     let entry = |step: Object<'_>| {
         let status = match step.str("status").as_deref() {

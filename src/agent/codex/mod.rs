@@ -55,6 +55,8 @@ pub struct Codex {
     used: Usage,
     /// The last total of each thread: the same one comes more than once.
     totals: HashMap<String, String>,
+    /// The words of the last error, in case Codex ends without saying more.
+    said: Option<String>,
     /// Whether the agent is to stop or to leave.
     leaving: bool,
 }
@@ -78,6 +80,7 @@ impl Codex {
             held: None,
             used: Usage::default(),
             totals: HashMap::new(),
+            said: None,
             leaving: false,
         }
     }
@@ -206,7 +209,7 @@ impl Codex {
         Spot { turn: params.str("turnId").unwrap_or_default(), parent }
     }
 
-    /// `None`: the message lacks what its method needs.
+    /// Takes a notification. `None`: it lacks a part that its method needs.
     fn notification(&mut self, method: &str, params: Option<&Object<'_>>, turn: &mut Turn) -> Option<()> {
         match method {
             "item/started" | "item/completed" => {
@@ -244,7 +247,8 @@ impl Codex {
 
     fn error(&mut self, params: &Object<'_>, turn: &mut Turn) -> Option<()> {
         let error = params.object("error")?;
-        // The end of the turn tells of one that is final.
+        self.said = errors::said(&error);
+        // The end of the turn reports a final error.
         if params.bool("willRetry") != Some(true) {
             return Some(());
         }
@@ -315,6 +319,7 @@ impl Codex {
 
     fn turn_completed(&mut self, params: &Object<'_>, turn: &mut Turn) -> Option<()> {
         let done = params.object("turn")?;
+        self.said = None;
         let id = done.str("id").unwrap_or_default();
         if self.running.as_ref() == Some(&id) {
             self.running = None;
@@ -453,6 +458,6 @@ impl Driver for Codex {
     }
 
     fn exited(&mut self, exit: AgentExit, alive: bool, _stderr: &str) -> TurnOver {
-        TurnOver::Failed(errors::exited(exit, alive))
+        TurnOver::Failed(errors::exited(exit, alive).saying(self.said.take()))
     }
 }
