@@ -112,7 +112,9 @@ pub enum Event<'a> {
     },
     /// There is room for the next part of a line that was too long to be taken at once.
     More,
-    /// The agent's whole tree is gone and its output was read to the end.
+    /// The agent's whole tree is gone and its output was read to the end. What it changed is still looked for.
+    Drained,
+    /// The same, once that is known.
     Gone(Gone),
     /// Messages were ignored because nobody reads stdout.
     Ignored(u64),
@@ -133,9 +135,17 @@ pub struct Gone {
     pub leaked: bool,
     /// The last of its stderr.
     pub stderr_tail: String,
-    /// The files that changed meanwhile, as far as can be seen; also those that the agent reported. `None`: what can
-    /// be seen is not complete.
-    pub files: Option<Vec<(PathBuf, Action)>>,
+    /// The files that changed meanwhile, as far as can be seen; also those that the agent reported.
+    pub files: Result<Vec<(PathBuf, Action)>, Unseen>,
+}
+
+/// Why it is not known which files changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unseen {
+    /// It took too long.
+    Late,
+    /// git failed, or there are too many.
+    Failed,
 }
 
 /// An answer of the orchestrator's.
@@ -192,6 +202,8 @@ pub enum Effect {
     },
     /// End the agent's stdin, after what was sent.
     CloseAgentInput,
+    /// The end is wanted now: nothing more is to be looked for.
+    Hurry,
     /// Stop the agent's processes.
     Stop(Method),
     /// A line for people on stderr.

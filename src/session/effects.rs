@@ -1,12 +1,11 @@
 //! What a run wants done, done: frames, the agent's process, its stdin, its signals.
 
+use super::Session;
 use super::ask_socket::AskSocket;
 use super::child::Agent;
-use super::git::Baseline;
 use super::guard::Guard;
 use super::tree::Tree;
 use super::writer::Chunk;
-use super::{GIT_LIMIT, Session};
 use crate::agent::{Launch, Program};
 use crate::failure::{Code, Failure};
 use crate::protocol::frame::redact;
@@ -45,6 +44,7 @@ impl Session {
                     self.asking.iter_mut().for_each(|socket| socket.withdraw(call));
                 }
                 Effect::CloseAgentInput => self.close_input(),
+                Effect::Hurry => self.watch.give_up(),
                 Effect::Stop(method) => {
                     let signal = match method {
                         Method::Terminate => Signal::TERM,
@@ -129,12 +129,15 @@ impl Session {
     pub(super) fn spawn(&mut self, launch: &Launch, settings: &Settings) {
         // Before the state of the work tree is taken: the log is no work of the agent's.
         self.open_debug_log(&settings.agent);
+        let first = self.watch.is_idle();
+        if first {
+            // First of all: the time of a file is coarse, and what the agent changes must be newer than this.
+            self.watch.begin(&settings.cwd);
+        }
         let mut tree = Tree::before_spawn(self.nonce.clone());
-        let first = self.baseline.is_none();
         if first {
             // Without a guard the run goes on: it only matters if this process is killed.
             self.guard = Guard::start(&self.nonce, self.asking.as_ref().map(AskSocket::folder)).ok();
-            self.baseline = Some(Baseline::begin(&settings.cwd, GIT_LIMIT));
         }
         if let Some(guard) = &self.guard {
             tree.spare(guard.pid());

@@ -2,11 +2,12 @@
 //! of a run.
 
 use super::ask_socket::{Happened, Heard};
+use super::changes::Departed;
 use super::child::{Data, Process};
 use super::sources::Control;
 use super::tty::LineModes;
 use super::writer::write_now;
-use super::{AgentEnd, GIT_LIMIT, LEAK_LIMIT, LEAK_LIMIT_STOPPED, Session, git, prepare, sources, stderr};
+use super::{AgentEnd, Session, prepare, sources, stderr};
 use crate::agent::Line;
 use crate::failure::{Code, Failure};
 use crate::protocol::inbound::{Inbound, Message, is_run_id};
@@ -14,7 +15,7 @@ use crate::protocol::outbound::Json;
 use crate::protocol::request::Options;
 use crate::protocol::words::Source as CancelSource;
 use crate::recording::Moment;
-use crate::run::{Answered, Event, Gone, Input, Origin, Refusal};
+use crate::run::{Answered, Event, Input, Origin, Refusal};
 use rustix::process::Signal;
 use std::time::Instant;
 
@@ -44,9 +45,12 @@ impl Session {
         self.stopping = self.stopping.or(Some(Instant::now()));
     }
 
-    /// As subreaper we inherit what the agent's tools leave behind; as zombies they would stay to the end.
+    /// As subreaper we inherit what the agent's tools leave behind; as zombies they would stay to the end. A git of ours
+    /// could be taken for one of them: it is done first.
     pub(super) fn reap_orphans(&mut self) {
-        self.settle_git();
+        if self.watch.is_busy() {
+            return;
+        }
         if let Some(agent) = &self.agent {
             agent.reap_orphans();
         }
@@ -62,16 +66,12 @@ impl Session {
     }
 
     pub(super) fn signal_agent(&mut self, signal: Signal) {
-        self.settle_git();
-        if let Some(agent) = &self.agent {
-            agent.signal(signal);
-        }
-    }
-
-    /// A git of ours comes from us like what comes from the agent: it must be over before that is ended.
-    pub(super) fn settle_git(&mut self) {
-        if let Some(baseline) = &mut self.baseline {
-            baseline.settle();
+        // To stop a git of ours for a while does no harm.
+        let spares_git = !matches!(signal, Signal::STOP | Signal::CONT) && self.watch.is_busy();
+        match &self.agent {
+            Some(agent) if spares_git => agent.signal_marked(signal),
+            Some(agent) => agent.signal(signal),
+            None => {}
         }
     }
 
@@ -173,13 +173,7 @@ impl Session {
 
     pub(super) fn process(&mut self, event: Process) {
         match event {
-            Process::Exited => {
-                self.settle_git();
-                let limit = if self.run.is_stopping() { LEAK_LIMIT_STOPPED } else { LEAK_LIMIT };
-                if let Some(agent) = &self.agent {
-                    agent.sweep(limit);
-                }
-            }
+            Process::Exited => self.exited(),
             Process::Swept(swept) => {
                 self.end.swept = Some(swept);
                 self.swept_at = Some(Instant::now());
@@ -265,17 +259,7 @@ impl Session {
             None => Moment::Exit(exit.code.unwrap_or_default()),
         });
         self.settle_recording(true);
-        let baseline = self.baseline.as_mut().filter(|_| !self.run.is_stopping());
-        let files = match baseline.map_or(git::Changes::NotARepository, |baseline| baseline.changes(GIT_LIMIT)) {
-            git::Changes::NotARepository => Some(Vec::new()),
-            git::Changes::Incomplete => None,
-            git::Changes::Files(mut files) => {
-                let ours = self.recorded.as_ref().and_then(|path| path.canonicalize().ok());
-                files.retain(|(path, _)| Some(path) != ours.as_ref());
-                Some(files)
-            }
-        };
-        self.step(Event::Gone(Gone { exit, leaked, stderr_tail, files }));
+        self.look_for_changes(Departed { exit, leaked, stderr_tail });
     }
 
     pub(super) fn record(&mut self, moment: impl FnOnce() -> Moment) {

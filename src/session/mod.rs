@@ -6,6 +6,7 @@
 //! is one arm of the select, so that a stdout nobody reads never keeps a cancel from being served.
 
 mod ask_socket;
+mod changes;
 mod child;
 mod debug;
 mod doors;
@@ -70,8 +71,6 @@ const CONTROLS_IN_ROW: u32 = 16;
 /// How long the sweep of what outlived the agent may take after an end by itself, and after a stop.
 const LEAK_LIMIT: Duration = Duration::from_secs(2);
 const LEAK_LIMIT_STOPPED: Duration = Duration::from_millis(500);
-/// How long git may take to say what changed, each before and after.
-const GIT_LIMIT: Duration = Duration::from_millis(200);
 /// How long an orchestrator that does not read is waited for after a stop.
 const UNREAD_LIMIT: Duration = Duration::from_secs(1);
 
@@ -147,8 +146,8 @@ struct Session {
     asking: Option<AskSocket>,
     guard: Option<Guard>,
     end: AgentEnd,
-    /// What the working directory was like before the agent ran.
-    baseline: Option<git::Pending>,
+    /// What git is asked about this run.
+    watch: changes::Watch,
     /// The agent that is to be started once run.started is on its way.
     to_spawn: Option<(Box<Launch>, Box<Settings>)>,
     outbox: Outbox,
@@ -210,7 +209,7 @@ pub fn run(setup: Setup) -> Ended {
         asking: None,
         guard: None,
         end: AgentEnd::default(),
-        baseline: None,
+        watch: changes::Watch::default(),
         to_spawn: None,
         outbox: Outbox::default(),
         ignored: 0,
@@ -331,6 +330,7 @@ impl Session {
                     Err(_) => control = never(),
                 },
                 recv(asks) -> heard => heard.into_iter().for_each(|heard| self.heard(heard)),
+                recv(self.watch.told()) -> told => self.git_told(told.ok()),
                 recv(more) -> _ => self.more(),
                 recv(data) -> item => match item {
                     Ok(item) => self.data(item),
@@ -361,6 +361,7 @@ impl Session {
     }
 
     fn ended(mut self, code: Option<u8>) -> Ended {
+        self.watch.end();
         self.settle_recording(true);
         if self.recorder.as_ref().is_some_and(Recorder::failed) {
             diagnose("spektacular: warning: the recording is not complete: the file could not be written");
@@ -385,7 +386,7 @@ impl Session {
         let progress = self.asking.as_ref().and_then(AskSocket::progress_at);
         // While something waits to be written, what is new would only wait behind it.
         let front = self.front.wake_at().filter(|_| self.outbox.is_empty());
-        [run, progress, self.unread_until(), front].into_iter().flatten().min()
+        [run, progress, self.unread_until(), front, self.watch.due()].into_iter().flatten().min()
     }
 
     /// After a stop, and once the agent's tree is gone, when an orchestrator that does not read has been waited for
@@ -415,7 +416,7 @@ impl Session {
 
     /// The end of a run whose own code failed: what it started is ended first.
     fn crash(&mut self) {
-        self.settle_git();
+        self.watch.end();
         if let Some(mut agent) = self.agent.take() {
             agent.end_now(LEAK_LIMIT_STOPPED);
         }
@@ -450,6 +451,7 @@ impl Session {
             socket.progress();
         }
         self.step(Event::Tick);
+        self.tire_of_git();
         if self.outbox.is_empty() && self.front.wake_at().is_some_and(|at| at <= Instant::now()) {
             let chunk = self.front.woken();
             self.push(chunk);

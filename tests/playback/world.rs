@@ -135,6 +135,7 @@ impl World {
                 self.closed = self.closed.or(Some(self.now));
                 self.sent.push_back(Sent::Eof);
             }
+            Effect::Hurry => {}
             Effect::Stop(method) => self.stops.push((self.now, method)),
             Effect::Diagnose(text) => self.diagnosed.push(text),
             // What concerns only a recording that is being made.
@@ -219,7 +220,7 @@ impl World {
             exit,
             leaked: false,
             stderr_tail: stderr_tail.to_owned(),
-            files: Some(Vec::new()),
+            files: Ok(Vec::new()),
         }));
     }
 
