@@ -14,6 +14,8 @@ use std::time::{Duration, Instant};
 
 /// How long git is waited for after the end of the agent's process, for the baseline and the comparison together.
 const LIMIT: Duration = Duration::from_secs(2);
+/// The same once somebody wants a run to end that has its result.
+const HURRIED: Duration = Duration::from_millis(200);
 /// The longest that a baseline may take. What takes longer could not be compared in [`LIMIT`] either, and meanwhile no
 /// orphan is reaped.
 const BASELINE_LIMIT: Duration = Duration::from_secs(60);
@@ -28,6 +30,7 @@ pub(super) struct Watch {
     /// What is left of the limit.
     left: Duration,
     until: Option<Instant>,
+    hurried: bool,
     /// The run knows that not all can be known.
     warned: bool,
 }
@@ -69,11 +72,14 @@ impl Watch {
     }
 
     /// Nothing is wanted of git any more.
-    pub(super) fn give_up(&mut self) {
+    fn give_up(&mut self) {
         self.git.iter_mut().for_each(Pending::give_up);
-        if self.waiting.is_some() {
-            (self.left, self.until) = (Duration::ZERO, Some(Instant::now()));
-        }
+        self.until = self.until.map(|_| Instant::now());
+    }
+
+    fn hurry(&mut self) {
+        self.hurried = true;
+        self.until = self.until.map(|until| until.min(Instant::now() + HURRIED));
     }
 
     /// Whether a git of ours may run; one that was given up is gone now.
@@ -105,9 +111,14 @@ impl Watch {
 }
 
 impl Session {
+    /// The end is wanted now. A run that is being stopped tells no changes; one that has its result still may.
+    pub(super) fn hurry_git(&mut self) {
+        if self.run.is_stopping() { self.watch.give_up() } else { self.watch.hurry() }
+    }
+
     /// The agent's process ended: what outlived it is swept, but no git of ours with it.
     pub(super) fn exited(&mut self) {
-        self.watch.left = LIMIT;
+        self.watch.left = if self.watch.hurried { HURRIED } else { LIMIT };
         if self.run.is_stopping() {
             self.watch.end();
         }

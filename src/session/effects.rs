@@ -44,7 +44,7 @@ impl Session {
                     self.asking.iter_mut().for_each(|socket| socket.withdraw(call));
                 }
                 Effect::CloseAgentInput => self.close_input(),
-                Effect::Hurry => self.watch.give_up(),
+                Effect::Hurry => self.hurry_git(),
                 Effect::Stop(method) => {
                     let signal = match method {
                         Method::Terminate => Signal::TERM,

@@ -27,9 +27,13 @@ impl Session {
         if sources::is_child(signal) {
             return self.reap_orphans();
         }
-        if sources::is_continued(signal) || sources::is_resized(signal) {
+        if sources::is_resized(signal) {
+            let chunk = self.front.woken();
+            return self.push(chunk);
+        }
+        if sources::is_continued(signal) {
             self.modes.iter_mut().for_each(LineModes::switch);
-            let chunk = if sources::is_resized(signal) { self.front.woken() } else { self.front.back() };
+            let chunk = self.front.back();
             return self.push(chunk);
         }
         if self.signal.is_none() {
