@@ -238,7 +238,7 @@ impl Case {
     fn failure(mut self) -> Option<String> {
         self.run.stopping()?;
         let exit = AgentExit { code: Some(0), signal: None };
-        let files = Some(Vec::new());
+        let files = Ok(Vec::new());
         let gone = spektacular::run::Gone { exit, leaked: false, stderr_tail: String::new(), files };
         self.step(2, Event::Gone(gone));
         Some(self.frames.last().unwrap()["payload"]["code"].as_str().unwrap().to_owned())

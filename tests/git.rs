@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-use spektacular::process::git::{Baseline, Changes, Pending};
+use spektacular::process::git::{Baseline, Changes, Incomplete, Pending};
 use spektacular::protocol::words::Action::{self, Created, Deleted, Modified};
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -19,6 +19,21 @@ const LIMIT: Duration = Duration::from_secs(20);
 
 /// How late a waiting thread may wake up.
 const SLACK: Duration = Duration::from_millis(500);
+
+const LATE: Changes = Changes::Incomplete(Incomplete::Late);
+const FAILED: Changes = Changes::Incomplete(Incomplete::Failed);
+
+/// The program goes on while git works; a test waits.
+trait Blocking {
+    fn changes(&mut self, limit: Duration) -> Changes;
+}
+
+impl Blocking for Pending {
+    fn changes(&mut self, limit: Duration) -> Changes {
+        self.settle(limit + SLACK);
+        self.compare(limit).or_else(|| self.settle(limit + SLACK)).unwrap_or(LATE)
+    }
+}
 
 /// A repository with one commit: `a`, `sub/b`, and a `.gitignore` for `*.log`.
 struct Repo {
@@ -50,7 +65,7 @@ fn begin(cwd: &Path) -> Pending {
 
 fn begin_with(cwd: &Path, limit: Duration) -> Pending {
     let mut pending = Baseline::begin_with(cwd, limit, std::env::var_os("PATH").unwrap(), None);
-    pending.settle();
+    pending.settle(LIMIT + SLACK);
     pending
 }
 
@@ -187,7 +202,7 @@ fn ignored_files_are_not_seen() {
     fs::write(config.join("git/ignore"), "*.swp\n").unwrap();
     let path = std::env::var_os("PATH").unwrap();
     let mut pending = Baseline::begin_with(&repo.root(), LIMIT, path, Some(config.into_os_string()));
-    pending.settle();
+    pending.settle(LIMIT + SLACK);
     repo.write("x.swp", "").write("x.txt", "");
     assert_eq!(relative(&repo.root(), pending.changes(LIMIT)), [("x.txt".to_string(), Created)]);
 }
@@ -453,23 +468,23 @@ fn a_git_in_the_work_tree_is_not_run() {
 fn what_git_refuses_is_incomplete() {
     let repo = Repo::new();
     repo.config("[core]\n\trepositoryFormatVersion = 99\n");
-    assert_eq!(begin(&repo.root()).changes(LIMIT), Changes::Incomplete);
+    assert_eq!(begin(&repo.root()).changes(LIMIT), FAILED);
     let repo = Repo::new();
     let mut pending = begin(&repo.root());
     repo.config("[broken\n");
-    assert_eq!(pending.changes(LIMIT), Changes::Incomplete);
+    assert_eq!(pending.changes(LIMIT), FAILED);
     // Another repository in the place of the first one.
     let repo = Repo::new();
     let mut pending = begin(&repo.root());
     fs::remove_dir_all(repo.root().join(".git")).unwrap();
     repo.git(&["init", "-q"]).write("other", "").commit();
-    assert_eq!(pending.changes(LIMIT), Changes::Incomplete);
+    assert_eq!(pending.changes(LIMIT), FAILED);
     // No repository any more; the one around it is not asked instead.
     let outer = Repo::new();
     outer.write("inner/x", "").git(&["init", "-q", "inner"]);
     let mut pending = begin(&outer.root().join("inner"));
     fs::remove_dir_all(outer.root().join("inner/.git")).unwrap();
-    assert_eq!(pending.changes(LIMIT), Changes::Incomplete);
+    assert_eq!(pending.changes(LIMIT), FAILED);
 }
 
 #[test]
@@ -479,7 +494,7 @@ fn another_users_repository_is_not_trusted() {
     if std::os::unix::fs::chown(repo.root().join(".git"), Some(12345), None).is_ok()
         && std::os::unix::fs::chown(repo.root(), Some(12345), None).is_ok()
     {
-        assert_eq!(begin(&repo.root()).changes(LIMIT), Changes::Incomplete);
+        assert_eq!(begin(&repo.root()).changes(LIMIT), FAILED);
     }
 }
 
@@ -500,7 +515,7 @@ fn too_many_files() {
     for index in 0..=100_000 {
         fs::File::create(repo.root().join(format!("many/{index}"))).unwrap();
     }
-    assert_eq!(begin(&repo.root()).changes(LIMIT), Changes::Incomplete);
+    assert_eq!(begin(&repo.root()).changes(LIMIT), FAILED);
     repo.remove("many/0");
     repo.check_with(|_| {}, &[]);
     repo.check(|repo| repo.remove("many/1"), &[("many/1", Deleted)]);
@@ -533,9 +548,9 @@ fn a_git_that_hangs_is_killed_at_the_limit() {
         let limit = Duration::from_secs(1);
         let mut pending = Baseline::begin_with(&repo.root(), limit, path, None);
         assert!(start.elapsed() < limit / 2);
-        pending.settle();
+        pending.settle(LIMIT + SLACK);
         assert!(start.elapsed() <= limit + SLACK, "{:?}", start.elapsed());
-        assert_eq!(pending.changes(LIMIT), Changes::Incomplete);
+        assert_eq!(pending.changes(LIMIT), LATE);
         // The end of the pipe comes when nobody holds it.
         assert_eq!(gone.recv_timeout(LIMIT).unwrap(), "x\n");
     }
@@ -550,13 +565,30 @@ fn a_comparison_that_hangs_is_killed_at_the_limit() {
     // Holds the pipe until the baseline is taken, whose gits come and go.
     let holder = fs::File::options().write(true).open(repo.home.path().join("fake/alive")).unwrap();
     let mut pending = Baseline::begin_with(&repo.root(), LIMIT, path, None);
-    pending.settle();
+    pending.settle(LIMIT + SLACK);
     fs::write(hangs, "").unwrap();
     let (start, limit) = (Instant::now(), Duration::from_secs(1));
-    assert_eq!(pending.changes(limit), Changes::Incomplete);
+    assert_eq!(pending.changes(limit), LATE);
     assert!(start.elapsed() <= limit + SLACK, "{:?}", start.elapsed());
     drop(holder);
     assert_eq!(gone.recv_timeout(LIMIT).unwrap(), "x\n");
+}
+
+#[test]
+fn a_git_that_is_given_up_is_killed_at_once() {
+    let repo = Repo::new();
+    let (path, gone) = fake(&repo, "sleep 1000 & sleep 1000");
+    // git may be killed before it holds the pipe itself.
+    let holder = fs::File::options().write(true).open(repo.home.path().join("fake/alive")).unwrap();
+    let mut pending = Baseline::begin_with(&repo.root(), LIMIT, path, None);
+    let start = Instant::now();
+    pending.give_up();
+    assert!(pending.is_busy() && pending.is_given_up());
+    pending.settle(LIMIT);
+    assert!(!pending.is_busy() && start.elapsed() < SLACK, "{:?}", start.elapsed());
+    assert_eq!(pending.changes(LIMIT), LATE);
+    drop(holder);
+    assert_eq!(gone.recv_timeout(LIMIT).unwrap(), "");
 }
 
 #[test]
@@ -566,7 +598,7 @@ fn a_real_git_that_hangs_is_killed_too() {
     assert!(Command::new("mkfifo").arg(repo.root().join(".git/info/exclude")).status().unwrap().success());
     let limit = Duration::from_millis(500);
     let start = Instant::now();
-    assert_eq!(Baseline::begin(&repo.root(), limit).changes(LIMIT), Changes::Incomplete);
+    assert_eq!(Baseline::begin(&repo.root(), limit).changes(LIMIT), LATE);
     assert!(start.elapsed() <= limit + SLACK);
 }
 
@@ -574,15 +606,15 @@ fn a_real_git_that_hangs_is_killed_too() {
 fn endless_output_ends() {
     let repo = Repo::new();
     let (path, gone) = fake(&repo, "exec cat /dev/zero");
-    assert_eq!(Baseline::begin_with(&repo.root(), LIMIT, path, None).changes(LIMIT), Changes::Incomplete);
+    assert_eq!(Baseline::begin_with(&repo.root(), LIMIT, path, None).changes(LIMIT), FAILED);
     assert_eq!(gone.recv_timeout(LIMIT).unwrap(), "");
 }
 
 #[test]
 fn no_time_at_all() {
     let repo = Repo::new();
-    assert_eq!(begin_with(&repo.root(), Duration::ZERO).changes(LIMIT), Changes::Incomplete);
-    assert_eq!(begin(&repo.root()).changes(Duration::ZERO), Changes::Incomplete);
+    assert_eq!(begin_with(&repo.root(), Duration::ZERO).changes(LIMIT), LATE);
+    assert_eq!(begin(&repo.root()).changes(Duration::ZERO), LATE);
 }
 
 #[test]
@@ -656,7 +688,7 @@ fn a_filter_that_cannot_be_named_is_incomplete() {
     let marker = repo.home.path().join("marker");
     repo.config(&format!("[filter \"a=b\"]\n\tclean = touch {}; cat\n", marker.display()));
     repo.write(".gitattributes", "* filter=a=b\n").touch("a");
-    assert_eq!(begin(&repo.root()).changes(LIMIT), Changes::Incomplete);
+    assert_eq!(begin(&repo.root()).changes(LIMIT), FAILED);
     assert!(!marker.exists());
     git_raw(&repo.root(), &["status"]);
     assert!(marker.exists(), "the trap does not work");
@@ -738,7 +770,7 @@ fn missing_objects_are_not_fetched() {
     let mut pending = begin(&clone.root());
     // HEAD moves to a commit whose trees are not here.
     clone.git(&["update-ref", "HEAD", "HEAD~1"]);
-    assert_eq!(pending.changes(LIMIT), Changes::Incomplete);
+    assert_eq!(pending.changes(LIMIT), FAILED);
     assert!(!marker.exists());
     git_raw(&clone.root(), &["diff-tree", "-r", "HEAD", "origin/main"]);
     assert!(marker.exists(), "the trap does not work");

@@ -141,7 +141,10 @@ fn a_pipe_that_stays_silent_is_given_up_and_one_that_a_dash_names_is_waited_for(
     let took = began.elapsed();
     assert!(took.as_secs() >= 5 && took.as_secs() < 10, "{took:?}");
     let (stdin, _kept) = silent();
-    assert!(refused(&[], stdin).starts_with("stdin is open and was silent for 5 s"));
+    assert_eq!(
+        refused(&[], stdin),
+        "stdin is open and was silent for 5 s: give the prompt as words, or - to wait for it."
+    );
     // By now the other one has been silent for twice as long.
     late.write_all(b"late\n").unwrap();
     drop(late);
@@ -177,6 +180,14 @@ fn a_signal_is_served_while_stdin_is_read() {
         assert!(began.elapsed() < SLACK, "{:?}", began.elapsed());
         assert!(!log(&case).ran());
     }
+}
+
+#[test]
+fn a_dry_run_reads_no_stdin() {
+    let (stdin, _kept) = silent();
+    let began = Instant::now();
+    let output = adhoc(&hello(), &["--dry-run", "go"], stdin).wait_with_output().unwrap();
+    assert!(output.status.success() && began.elapsed() < SLACK, "{}", stderr(&output));
 }
 
 #[test]

@@ -132,8 +132,10 @@ fn start(options: Options) -> Inbound {
 
 fn cli(mut adhoc: Adhoc, loaded: Loaded) -> u8 {
     let dry_run = adhoc.dry_run;
-    let prompt = Prompt::of(&adhoc).or_else(|| dry_run.then(Prompt::stand_in));
-    let prompt = Prompt::with_piped(prompt, stdin::kind());
+    let prompt = match dry_run {
+        true => Some(Prompt::of(&adhoc).unwrap_or_else(Prompt::stand_in)),
+        false => Prompt::with_piped(Prompt::of(&adhoc), stdin::kind()),
+    };
     let prompt = prompt.ok_or_else(|| "Missing prompt: spektacular adhoc \"TASK\".".to_owned());
     let ready = look_up(&mut adhoc, &loaded.config).and_then(|script| Ok((script, prompt?)));
     let (script, prompt) = match ready {

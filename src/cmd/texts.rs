@@ -73,9 +73,9 @@ impl Prompt {
     pub(super) fn read(self) -> Result<String, String> {
         let text = match self {
             Prompt::Own(own) => own.read()?,
-            Prompt::Stdin(wish) => piped(wish)?,
+            Prompt::Stdin(wish) => piped(wish, NO_PROMPT)?,
             Prompt::With(own, wish, after) => {
-                let (before, input) = (own.read()?, piped(wish)?);
+                let (before, input) = (own.read()?, piped(wish, NO_INPUT)?);
                 if input.is_empty() && wish == Wish::Asked {
                     return Err(
                         "stdin is empty, and the prompt has a - for it: pipe something in, or leave it out.".into()
@@ -112,13 +112,16 @@ fn around(before: &str, input: &str, after: &str) -> String {
     parts.collect::<Vec<_>>().join("\n\n")
 }
 
-/// What is on stdin, without the line ends at its end.
-fn piped(wish: Wish) -> Result<String, String> {
+/// What to do about a stdin that is silent, where it is the prompt, and where it goes with one.
+const NO_PROMPT: &str = "give the prompt as words, or - to wait for it";
+const NO_INPUT: &str = "add </dev/null if nothing is piped in, or a - to the prompt to wait for it";
+
+/// What is on stdin, without the line ends at its end. `remedy`: what to do if it is silent.
+fn piped(wish: Wish, remedy: &str) -> Result<String, String> {
     stdin::read(wish, TEXT_BYTES).map(trimmed).map_err(|problem| match problem {
-        Problem::Silent => format!(
-            "stdin is open and was silent for {} s: add </dev/null if nothing is piped in, or a - to the prompt to wait for it.",
-            stdin::LIMITS.first.as_secs()
-        ),
+        Problem::Silent => {
+            format!("stdin is open and was silent for {} s: {remedy}.", stdin::LIMITS.first.as_secs())
+        }
         Problem::Endless => format!(
             "stdin did not end within {} min: end it, or add a - to the prompt to wait for it.",
             stdin::LIMITS.whole.as_secs() / 60

@@ -24,7 +24,7 @@ use crate::protocol::outbound::{Json, Terminal};
 use crate::protocol::request::{Options, Payload, Settings};
 use crate::protocol::words::{Action, Source as CancelSource, Warning};
 use crate::recording::Moment;
-use crate::run::{Answered, Event, Gone, Ids, Input, Origin, Refusal, Run};
+use crate::run::{Answered, Event, Gone, Ids, Input, Origin, Refusal, Run, Unseen};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::time::Instant;
@@ -258,15 +258,21 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
         });
     }
 
-    /// The agent is gone. `files`: see [`Gone::files`].
-    pub fn gone(&mut self, departed: Departed, files: Option<Vec<(PathBuf, Action)>>) {
-        let Departed { exit, leaked, stderr } = departed;
-        let stderr_tail = stderr::tail(&stderr, self.run.redactor());
+    /// Nothing more comes of the agent. The files that it changed may still be looked for.
+    pub fn drained(&mut self, departed: &Departed) {
+        let exit = departed.exit;
         self.record(|| match exit.signal {
             Some(signal) => Moment::Signal(signal),
             None => Moment::Exit(exit.code.unwrap_or_default()),
         });
         self.tape.settle(self.run.redactor(), true);
+        self.step(Event::Drained);
+    }
+
+    /// The agent is gone. `files`: see [`Gone::files`].
+    pub fn gone(&mut self, departed: Departed, files: Result<Vec<(PathBuf, Action)>, Unseen>) {
+        let Departed { exit, leaked, stderr } = departed;
+        let stderr_tail = stderr::tail(&stderr, self.run.redactor());
         let files = files.map(|files| self.tape.without_own(files));
         self.step(Event::Gone(Gone { exit, leaked, stderr_tail, files }));
     }

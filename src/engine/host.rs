@@ -1,18 +1,19 @@
 //! The real machine: the agent's process, its pipes and its tree; the guard; git; the socket of the ask-server.
 
 use super::ask_socket::{AskEvent, AskSocket};
+use super::changes::{Waiting, Watch};
 use super::machine::{Departed, Machine};
 use crate::agent::{Launch, Reply};
 use crate::failure::Failure;
 use crate::io::signals::stop_ourselves;
 use crate::process::child::{AgentOutput, AgentProcess, ProcessEvent};
-use crate::process::git::{Baseline, Changes, Pending};
+use crate::process::git::{Changes, Incomplete, Told};
 use crate::process::guard::Guard;
 use crate::process::tree::{self, Signal, Swept, Tree};
 use crate::protocol::question::PathFact;
 use crate::protocol::request::{McpServer, Settings};
 use crate::protocol::words::Action;
-use crate::run::Method;
+use crate::run::{Method, Unseen};
 use crossbeam_channel::{Receiver, never};
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -21,8 +22,6 @@ use std::time::{Duration, Instant, SystemTime};
 /// How long the sweep of what outlived the agent may take after an end by itself, and after a stop.
 const LEAK_LIMIT: Duration = Duration::from_secs(2);
 const LEAK_LIMIT_STOPPED: Duration = Duration::from_millis(500);
-/// How long git may take to say what changed, each before and after.
-const GIT_LIMIT: Duration = Duration::from_millis(200);
 /// The longest file that is read for a value, in bytes.
 const VALUE_BYTES: u64 = 1 << 20;
 
@@ -37,8 +36,8 @@ pub(crate) struct Host {
     guard: Option<Guard>,
     end: AgentEnd,
     swept_at: Option<Instant>,
-    /// What the working directory was like before the agent ran.
-    baseline: Option<Pending>,
+    /// What git is asked about this run.
+    watch: Watch,
     /// Bytes of the line that is being dealt with.
     taken: usize,
 }
@@ -51,6 +50,9 @@ struct AgentEnd {
     stderr: Option<String>,
 }
 
+/// The agent's end, and the files that changed meanwhile.
+pub(super) type Looked = (Departed, Result<Vec<(PathBuf, Action)>, Unseen>);
+
 impl Host {
     pub(crate) fn new() -> Host {
         Host {
@@ -61,7 +63,7 @@ impl Host {
             guard: None,
             end: AgentEnd::default(),
             swept_at: None,
-            baseline: None,
+            watch: Watch::default(),
             taken: 0,
         }
     }
@@ -120,9 +122,19 @@ impl Host {
         }
     }
 
-    /// The agent's own process ended: what outlived it is swept.
+    /// The agent's own process ended: what outlived it is swept, but no git of ours with it.
     pub(super) fn exited(&mut self, stopped: bool) {
-        self.settle_git();
+        self.watch.exited();
+        if stopped {
+            self.watch.end();
+        }
+        if self.watch.is_busy() {
+            return self.watch.wait(Waiting::Sweep);
+        }
+        self.sweep(stopped);
+    }
+
+    fn sweep(&self, stopped: bool) {
         let limit = if stopped { LEAK_LIMIT_STOPPED } else { LEAK_LIMIT };
         if let Some(agent) = &self.agent {
             agent.sweep(limit);
@@ -152,19 +164,68 @@ impl Host {
         Some(Departed { exit: agent.reap(), leaked: swept.killed > 0, stderr: tail.clone() })
     }
 
-    /// The files that changed since the agent was started. `None`: git could not tell. After a stop nothing is asked.
-    pub(super) fn changed(&mut self, stopped: bool) -> Option<Vec<(PathBuf, Action)>> {
-        let baseline = self.baseline.as_mut().filter(|_| !stopped);
-        match baseline.map_or(Changes::NotARepository, |baseline| baseline.changes(GIT_LIMIT)) {
-            Changes::NotARepository => Some(Vec::new()),
-            Changes::Incomplete => None,
-            Changes::Files(files) => Some(files),
+    /// What git says of the changes. `None`: the agent's end waits for that.
+    pub(super) fn look(&mut self, departed: Departed, stopped: bool) -> Option<Looked> {
+        match self.watch.compare(stopped) {
+            Some(changes) => Some(self.looked(departed, changes, stopped)),
+            None => {
+                self.watch.wait(Waiting::Run(departed));
+                None
+            }
         }
     }
 
-    /// As subreaper this process inherits what the agent's tools leave behind; as zombies they would stay to the end.
+    fn looked(&mut self, departed: Departed, changes: Changes, stopped: bool) -> Looked {
+        (departed, self.watch.files(changes, stopped))
+    }
+
+    /// Ready when git has something to say.
+    pub(super) fn git(&self) -> Receiver<Told> {
+        self.watch.told()
+    }
+
+    /// When git has been waited for long enough.
+    pub(super) fn tires_at(&self) -> Option<Instant> {
+        self.watch.due()
+    }
+
+    /// git said something, or never will.
+    pub(super) fn git_told(&mut self, told: Option<Told>, stopped: bool) -> Option<Looked> {
+        let changes = self.watch.hear(told);
+        match self.watch.waited() {
+            // Orphans that came while git was busy.
+            None => self.reap_orphans(),
+            Some(Waiting::Sweep) => self.sweep(stopped),
+            Some(Waiting::Run(departed)) => {
+                let changes = changes.unwrap_or(Changes::Incomplete(Incomplete::Late));
+                return Some(self.looked(departed, changes, stopped));
+            }
+        }
+        None
+    }
+
+    /// Gives git up, if it has been waited for long enough.
+    pub(super) fn tire_of_git(&mut self, stopped: bool) -> Option<Looked> {
+        if self.watch.due().is_none_or(|due| due > Instant::now()) {
+            return None;
+        }
+        self.watch.end();
+        match self.watch.waited() {
+            None => {}
+            Some(Waiting::Sweep) => self.sweep(stopped),
+            Some(Waiting::Run(departed)) => {
+                return Some(self.looked(departed, Changes::Incomplete(Incomplete::Late), stopped));
+            }
+        }
+        None
+    }
+
+    /// As subreaper this process inherits what the agent's tools leave behind; as zombies they would stay to the end. A
+    /// git of ours could be taken for one of them: it is done first.
     pub(super) fn reap_orphans(&mut self) {
-        self.settle_git();
+        if self.watch.is_busy() {
+            return;
+        }
         if let Some(agent) = &self.agent {
             agent.reap_orphans();
         }
@@ -179,21 +240,18 @@ impl Host {
     }
 
     fn signal(&mut self, signal: Signal) {
-        self.settle_git();
-        if let Some(agent) = &self.agent {
-            agent.signal(signal);
-        }
-    }
-
-    /// A git of ours descends from us like the agent's processes: it must be over before these are ended.
-    fn settle_git(&mut self) {
-        if let Some(baseline) = &mut self.baseline {
-            baseline.settle();
+        // To stop a git of ours for a while does no harm.
+        let spares_git = !matches!(signal, Signal::STOP | Signal::CONT) && self.watch.is_busy();
+        match &self.agent {
+            Some(agent) if spares_git => agent.signal_marked(signal),
+            Some(agent) => agent.signal(signal),
+            None => {}
         }
     }
 
     /// The run is over. Only where its terminal frame could not be delivered can anything be left.
     pub(super) fn dismiss(mut self) {
+        self.watch.end();
         if let Some(agent) = &self.agent {
             agent.signal(Signal::KILL);
         }
@@ -257,11 +315,15 @@ impl Machine for Host {
     }
 
     fn spawn(&mut self, launch: &Launch, settings: &Settings, stderr: bool) -> Result<(), Failure> {
+        let first = self.watch.is_idle();
+        if first {
+            // First of all: the time of a file is coarse, and what the agent changes must be newer than this.
+            self.watch.begin(&settings.cwd);
+        }
         let mut tree = Tree::before_spawn(self.nonce.clone());
-        if self.baseline.is_none() {
+        if first {
             // Without a guard the run goes on: it only matters if this process is killed.
             self.guard = Guard::start(&self.nonce, self.asking.as_ref().map(AskSocket::folder)).ok();
-            self.baseline = Some(Baseline::begin(&settings.cwd, GIT_LIMIT));
         }
         if let Some(guard) = &self.guard {
             tree.spare(guard.pid());
@@ -294,8 +356,12 @@ impl Machine for Host {
         });
     }
 
+    fn hurry(&mut self, stopping: bool) {
+        self.watch.hurry(stopping);
+    }
+
     fn abort(&mut self) {
-        self.settle_git();
+        self.watch.end();
         if let Some(mut agent) = self.agent.take() {
             agent.end_now(LEAK_LIMIT_STOPPED);
         }

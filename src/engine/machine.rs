@@ -54,6 +54,8 @@ pub trait Machine {
     fn close_input(&mut self);
     /// Stops the agent's whole process tree.
     fn stop(&mut self, method: Method);
+    /// The end is wanted now: nothing more is to be looked for. `stopping`: the run is ended at somebody's wish.
+    fn hurry(&mut self, stopping: bool);
     /// Ends the agent's whole process tree here and now, after a fault of our own.
     fn abort(&mut self);
 }

@@ -9,6 +9,7 @@
 
 mod answers;
 mod ask_socket;
+mod changes;
 mod conductor;
 mod debug_log;
 pub mod dry_run;

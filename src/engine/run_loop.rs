@@ -2,7 +2,7 @@
 
 use super::ask_socket::AskEvent;
 use super::conductor::{Conductor, Ending};
-use super::host::Host;
+use super::host::{Host, Looked};
 use super::job::Awaited;
 use super::machine::Departed;
 use super::peer::Peer;
@@ -15,6 +15,7 @@ use crate::io::signals::Signal;
 use crate::io::spawn_thread;
 use crate::io::tty::LineModes;
 use crate::process::child::{AgentOutput, ProcessEvent};
+use crate::process::git::Told;
 use crate::protocol::inbound::Inbound;
 use crate::run::Event;
 use crossbeam_channel::{Receiver, Sender, at, bounded, never, select_biased};
@@ -43,6 +44,8 @@ enum Wake {
     Input(Heard),
     /// The agent's model, by the ask-server.
     Ask(AskEvent),
+    /// git knows which files changed, or never will.
+    Git(Option<Told>),
     /// There is room for the next part of a long line.
     More,
     /// The agent's output.
@@ -152,7 +155,7 @@ impl<'e, 'p> RunLoop<'e, 'p> {
         let more = if has_more { at(Instant::now()) } else { never() };
         let awaited = self.awaited.clone().unwrap_or_else(never);
         let signals = self.engine.signals.clone().unwrap_or_else(never);
-        let process = self.conductor.host().process();
+        let (process, git) = (self.conductor.host().process(), self.conductor.host().git());
         let (orders, written) = (&self.engine.output.orders, &self.engine.output.written);
         let to_write = !self.conductor.waiting().is_empty();
         let to_flush = self.conductor.is_finished() && !self.flushing && !self.conductor.is_lost();
@@ -167,6 +170,7 @@ impl<'e, 'p> RunLoop<'e, 'p> {
             recv(awaited) -> start => start.map_or(Wake::Broken, Wake::Start),
             recv(input) -> heard => Wake::Input(heard.unwrap_or(Heard::Closed)),
             recv(asks) -> event => event.map_or(Wake::Broken, Wake::Ask),
+            recv(git) -> told => Wake::Git(told.ok()),
             recv(more) -> _ => Wake::More,
             recv(data) -> output => output.map_or(Wake::Broken, Wake::Agent),
         };
@@ -199,7 +203,7 @@ impl<'e, 'p> RunLoop<'e, 'p> {
             Wake::Signal(signal) => self.signal(signal),
             Wake::Timer => self.timer(),
             Wake::Process(ProcessEvent::Exited) => {
-                let stopped = self.conductor.run().stopping().is_some();
+                let stopped = self.is_stopping();
                 self.conductor.machine().exited(stopped);
             }
             Wake::Process(ProcessEvent::Swept(swept)) => {
@@ -228,6 +232,11 @@ impl<'e, 'p> RunLoop<'e, 'p> {
             Wake::Ask(event) => {
                 let outcomes = self.conductor.machine().asking().map(|socket| socket.hear(event));
                 outcomes.into_iter().flatten().for_each(|outcome| self.conductor.asked(outcome));
+            }
+            Wake::Git(told) => {
+                let stopped = self.is_stopping();
+                let looked = self.conductor.machine().git_told(told, stopped);
+                self.looked(looked);
             }
             Wake::More => {
                 self.conductor.more();
@@ -292,9 +301,21 @@ impl<'e, 'p> RunLoop<'e, 'p> {
     /// Once every part of the agent's end is there, the run learns of it.
     fn gone(&mut self, departed: Option<Departed>) {
         let Some(departed) = departed else { return };
-        let stopped = self.conductor.run().stopping().is_some();
-        let files = self.conductor.machine().changed(stopped);
-        self.conductor.gone(departed, files);
+        self.conductor.drained(&departed);
+        let stopped = self.is_stopping();
+        let looked = self.conductor.machine().look(departed, stopped);
+        self.looked(looked);
+    }
+
+    /// Once it is known which files changed, the run learns that the agent is gone.
+    fn looked(&mut self, looked: Option<Looked>) {
+        if let Some((departed, files)) = looked {
+            self.conductor.gone(departed, files);
+        }
+    }
+
+    fn is_stopping(&self) -> bool {
+        self.conductor.run().is_stopping()
     }
 
     fn timer(&mut self) {
@@ -306,6 +327,9 @@ impl<'e, 'p> RunLoop<'e, 'p> {
             socket.progress();
         }
         self.conductor.tick();
+        let stopped = self.is_stopping();
+        let looked = self.conductor.machine().tire_of_git(stopped);
+        self.looked(looked);
     }
 
     fn written(&mut self, written: Written) {
@@ -328,7 +352,8 @@ impl<'e, 'p> RunLoop<'e, 'p> {
     fn wake_at(&self) -> Option<Instant> {
         let host = self.conductor.host();
         let run = self.conductor.run().next_deadline().map(|deadline| host.began + deadline);
-        let times = [run, host.progress_at(), self.unread_until(), self.conductor.repaint_at()];
+        let repaint = self.conductor.repaint_at();
+        let times = [run, host.progress_at(), self.unread_until(), repaint, host.tires_at()];
         times.into_iter().flatten().min()
     }
 

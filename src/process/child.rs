@@ -169,6 +169,11 @@ impl AgentProcess {
         self.tree.signal_all(Some(self.child.id()), signal);
     }
 
+    /// Signals what is surely of the tree: a child of ours that is not the agent's is left alone.
+    pub(crate) fn signal_marked(&self, signal: rustix::process::Signal) {
+        self.tree.signal_marked(Some(self.child.id()), signal);
+    }
+
     /// Lets the sweep begin, once the exit was seen.
     pub(crate) fn sweep(&self, limit: Duration) {
         let _ = self.sweep_limit.send(limit);

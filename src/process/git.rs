@@ -5,20 +5,24 @@
 //! dangerous settings are overridden on the command line, which wins over every file. Only the names of filters are
 //! free, so they are asked for first, and each is made empty. Nothing is written either, the index included.
 //!
-//! The processes started here are ended here, by their own handle and group. See [`Pending::settle`] for what else
-//! may want to end them.
+//! The processes started here are ended here, by their own handle and group. They descend from us like those of the
+//! agent, so while [`Pending::is_busy`] nothing may be killed or reaped for its descent from us.
 
 mod query;
 
-use self::query::{Blob, Content, Git, Incomplete, Seen, Status, in_time, left};
+pub use self::query::Incomplete;
+
+use self::query::{Blob, Content, Git, Seen, Status, in_time};
+use super::query::Until;
 use crate::protocol::words::Action;
+use crossbeam_channel::{Receiver, Sender, bounded, never};
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::ffi::OsString;
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -30,9 +34,8 @@ const CLOCK_SLACK: Duration = Duration::from_millis(20);
 pub enum Changes {
     /// Not a git work tree, or no git: nothing can be said, and nothing needs to be.
     NotARepository,
-    /// Took too long, was too much, or git failed (also where the repository is another user's and git does not
-    /// trust it): the list would not be complete.
-    Incomplete,
+    /// The list would not be complete.
+    Incomplete(Incomplete),
     /// The files of the whole work tree, by absolute path, each once, sorted.
     Files(Vec<(PathBuf, Action)>),
 }
@@ -49,12 +52,30 @@ pub struct Baseline {
     dirty: BTreeMap<Vec<u8>, Option<State>>,
 }
 
-/// A baseline that is being taken.
+/// What git is asked about a run: first for a baseline, then for what changed. Nothing here waits for it, but for
+/// [`Pending::settle`]: it works in a thread.
 #[derive(Debug)]
 pub struct Pending {
-    receiver: Receiver<Taken>,
-    taken: Option<Taken>,
-    until: Instant,
+    baseline: Result<Option<Arc<Baseline>>, Incomplete>,
+    job: Option<Job>,
+}
+
+/// A thread that asks git.
+#[derive(Debug)]
+struct Job {
+    told: Receiver<Told>,
+    /// `None`: it was given up, and kills its git.
+    wanted: Option<Sender<Infallible>>,
+}
+
+/// What such a thread has to say, once.
+#[derive(Debug)]
+pub struct Told(Found);
+
+#[derive(Debug)]
+enum Found {
+    Baseline(Taken),
+    Changes(Changes),
 }
 
 /// What tells that a file changed.
@@ -76,36 +97,33 @@ impl Baseline {
 
     /// As `begin`, with the path that git is searched on and the folder that has the user's ignore file.
     pub fn begin_with(cwd: &Path, limit: Duration, path: OsString, config: Option<OsString>) -> Pending {
-        let (begun, start) = (SystemTime::now(), Instant::now());
-        let (sender, receiver) = channel();
+        let begun = SystemTime::now();
         let cwd = cwd.to_path_buf();
-        let take = move || {
-            let _ = sender.send(Baseline::take(&cwd, begun, start + share(limit), path, config));
-        };
-        // Without a thread the sender is gone, which counts as incomplete.
-        let _ = thread::Builder::new().name("git-baseline".into()).spawn(take);
-        Pending { receiver, taken: None, until: start + limit }
+        let job = Job::start("git-baseline", limit, move |until| {
+            Found::Baseline(Baseline::take(&cwd, begun, until, path, config))
+        });
+        Pending { baseline: Err(Incomplete::Late), job: Some(job) }
     }
 
-    fn take(cwd: &Path, begun: SystemTime, deadline: Instant, path: OsString, config: Option<OsString>) -> Taken {
-        let Some(git) = Git::open(cwd, path, config, deadline)? else { return Ok(None) };
-        let Status { head, files } = git.status(deadline)?;
+    fn take(cwd: &Path, begun: SystemTime, until: &Until, path: OsString, config: Option<OsString>) -> Taken {
+        let Some(git) = Git::open(cwd, path, config, until)? else { return Ok(None) };
+        let Status { head, files } = git.status(until)?;
         let mut dirty = BTreeMap::new();
         for (name, seen) in files {
             let state = git
                 .look(&name, Some(&seen))
                 .and_then(|metadata| State::before(&metadata, begun, seen.in_head.is_some()));
             dirty.insert(name, state);
-            in_time(deadline)?;
+            in_time(until)?;
         }
         Ok(Some(Arc::new(Baseline { git, begun, head, dirty })))
     }
 
-    fn compare(&self, deadline: Instant) -> Result<Vec<(PathBuf, Action)>, Incomplete> {
-        let Status { head, files } = self.git.status(deadline)?;
+    fn compare(&self, until: &Until) -> Result<Vec<(PathBuf, Action)>, Incomplete> {
+        let Status { head, files } = self.git.status(until)?;
         let moved = match (&self.head, &head) {
             (old, new) if old == new => BTreeMap::new(),
-            (old, new) => self.git.difference(old.as_deref(), new.as_deref(), deadline)?,
+            (old, new) => self.git.difference(old.as_deref(), new.as_deref(), until)?,
         };
         let mut names: Vec<&Vec<u8>> = self.dirty.keys().chain(files.keys()).chain(moved.keys()).collect();
         names.sort_unstable();
@@ -114,7 +132,7 @@ impl Baseline {
         for name in names {
             let action = self.action(name, files.get(name), moved.get(name));
             changed.extend(action.map(|action| (self.git.absolute(name), action)));
-            in_time(deadline)?;
+            in_time(until)?;
         }
         changed.sort_unstable();
         Ok(changed)
@@ -158,38 +176,73 @@ impl Baseline {
     }
 }
 
+impl Job {
+    fn start(name: &str, limit: Duration, work: impl FnOnce(&Until) -> Found + Send + 'static) -> Job {
+        let (told_in, told) = bounded(1);
+        let (until, wanted) = Until::wanted(Instant::now() + limit);
+        let work = move || {
+            let _ = told_in.send(Told(work(&until)));
+        };
+        // Without a thread the sender is gone, which is told as well.
+        let _ = thread::Builder::new().name(name.into()).spawn(work);
+        Job { told, wanted: Some(wanted) }
+    }
+}
+
 impl Pending {
-    /// Waits until no git of the baseline is left: to the end of its limit, counted from `begin`, and mostly not at
-    /// all. To be called before anything is signalled, killed or reaped by descent from us, which could hit this
-    /// git. The comparison's git comes after all that.
-    pub fn settle(&mut self) {
-        self.settle_by(self.until);
+    /// Whether a git of ours may run.
+    pub fn is_busy(&self) -> bool {
+        self.job.is_some()
     }
 
-    fn settle_by(&mut self, until: Instant) {
-        if self.taken.is_none() {
-            self.taken = Some(self.receiver.recv_timeout(left(until)).unwrap_or(Err(Incomplete)));
+    /// Whether it was given up.
+    pub fn is_given_up(&self) -> bool {
+        self.job.as_ref().is_some_and(|job| job.wanted.is_none())
+    }
+
+    /// Ready when git has something to say; an error says that it never will. Hand either to [`Pending::hear`].
+    pub fn told(&self) -> Receiver<Told> {
+        self.job.as_ref().map_or_else(never, |job| job.told.clone())
+    }
+
+    /// Takes what was told. Gives the changes, if it was those.
+    pub fn hear(&mut self, told: Option<Told>) -> Option<Changes> {
+        self.job = None;
+        match told?.0 {
+            Found::Baseline(taken) => {
+                self.baseline = taken;
+                None
+            }
+            Found::Changes(changes) => Some(changes),
         }
     }
 
-    /// Compares. Called after the end of a process of the agent's. Blocks at most `limit`.
-    pub fn changes(&mut self, limit: Duration) -> Changes {
-        let start = Instant::now();
-        self.settle_by(start + limit);
-        let baseline = match &self.taken {
-            Some(Ok(Some(baseline))) => Arc::clone(baseline),
-            Some(Ok(None)) => return Changes::NotARepository,
-            Some(Err(Incomplete)) | None => return Changes::Incomplete,
-        };
-        // In a thread, since a dead file system may hold it for ever.
-        let (sender, receiver) = channel();
-        let compare = move || {
-            let _ = sender.send(baseline.compare(start + share(limit)));
-        };
-        let _ = thread::Builder::new().name("git-compare".into()).spawn(compare);
-        match receiver.recv_timeout(left(start + limit)) {
-            Ok(Ok(files)) => Changes::Files(files),
-            Ok(Err(Incomplete)) | Err(_) => Changes::Incomplete,
+    /// Has the thread kill its git, and say no more that counts.
+    pub fn give_up(&mut self) {
+        self.job.iter_mut().for_each(|job| job.wanted = None);
+    }
+
+    /// Waits until no git of ours is left, at most so long. Gives the changes, if they were being looked for.
+    pub fn settle(&mut self, limit: Duration) -> Option<Changes> {
+        let told = self.job.as_ref()?.told.recv_timeout(limit).ok();
+        self.hear(told)
+    }
+
+    /// Begins to compare. To be called after the end of a process of the agent's, once nothing is busy. Gives the
+    /// changes where there is nothing to compare with.
+    pub fn compare(&mut self, limit: Duration) -> Option<Changes> {
+        match &self.baseline {
+            Ok(Some(baseline)) => {
+                let baseline = Arc::clone(baseline);
+                let work = move |until: &Until| {
+                    let compared = baseline.compare(until);
+                    Found::Changes(compared.map_or_else(Changes::Incomplete, Changes::Files))
+                };
+                self.job = Some(Job::start("git-compare", limit, work));
+                None
+            }
+            Ok(None) => Some(Changes::NotARepository),
+            Err(why) => Some(Changes::Incomplete(*why)),
         }
     }
 }
@@ -216,9 +269,4 @@ fn since(metadata: &Metadata, then: SystemTime) -> bool {
     let then = then.duration_since(UNIX_EPOCH).unwrap_or_default();
     let nanoseconds = i128::from(metadata.ctime()) * 1_000_000_000 + i128::from(metadata.ctime_nsec());
     i128::try_from(then.as_nanos()).is_ok_and(|then| nanoseconds >= then)
-}
-
-/// What of a limit may be used before killing starts, which takes time too.
-fn share(limit: Duration) -> Duration {
-    limit * 9 / 10
 }

@@ -7,12 +7,13 @@ use super::info::to_pid;
 use super::myself;
 use super::tree::{self, MARKER, Signal, Tree, marker_value, wait_without_reaping};
 use crate::agent::{Base, Program};
+use crossbeam_channel::{Receiver, Sender, TryRecvError, at, bounded, never, select_biased};
+use std::convert::Infallible;
 use std::ffi::OsString;
 use std::io::{self, PipeReader, Read};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -60,7 +61,7 @@ pub(super) fn run(
     command: &mut Command,
     errors: Errors,
     bytes: u64,
-    deadline: Instant,
+    until: &Until,
     end: impl FnOnce(u32, bool),
 ) -> Result<QueryOutput, NoAnswer> {
     let not_started = |_| NoAnswer::NotStarted;
@@ -82,18 +83,50 @@ pub(super) fn run(
     let mut child = child.map_err(not_started)?;
     let pid = child.id();
     let said = [Some(out), apart].map(|pipe| pipe.map(|pipe| read(pipe, bytes, pid)));
-    let left = || deadline.saturating_duration_since(Instant::now());
-    let said = said.map(|said| said.map_or(Ok(Some(Vec::new())), |said| said.recv_timeout(left())));
+    let said = said.map(|said| said.map_or(Some(Some(Vec::new())), |said| until.wait_for(&said)));
     // Not reaped yet, so its number is still its own.
-    end(pid, said.iter().all(Result::is_ok));
+    end(pid, said.iter().all(Option::is_some));
     let code = child.wait().map_err(|_| NoAnswer::Late)?.code();
-    let [output, errors] = said.map(|said| said.map_err(|_| NoAnswer::Late)?.ok_or(NoAnswer::TooLong));
+    let [output, errors] = said.map(|said| said.ok_or(NoAnswer::Late)?.ok_or(NoAnswer::TooLong));
     Ok(QueryOutput { code, output: output?, errors: errors? })
+}
+
+/// How long something is waited for.
+#[derive(Clone, Debug)]
+pub(super) struct Until {
+    deadline: Instant,
+    /// Disconnected where it is not wanted any more.
+    wanted: Receiver<Infallible>,
+}
+
+impl Until {
+    pub(super) fn deadline(deadline: Instant) -> Until {
+        Until { deadline, wanted: never() }
+    }
+
+    /// Also ended by dropping the sender.
+    pub(super) fn wanted(deadline: Instant) -> (Until, Sender<Infallible>) {
+        let (sender, wanted) = bounded(0);
+        (Until { deadline, wanted }, sender)
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.deadline <= Instant::now() || self.wanted.try_recv() == Err(TryRecvError::Disconnected)
+    }
+
+    /// `None`: it did not come in time, or never will.
+    fn wait_for<T>(&self, what: &Receiver<T>) -> Option<T> {
+        select_biased! {
+            recv(what) -> what => what.ok(),
+            recv(self.wanted) -> _ => None,
+            recv(at(self.deadline)) -> _ => None,
+        }
+    }
 }
 
 /// Reads a pipe to its end, and then waits for the end of the process, in a thread that is not waited for.
 fn read(pipe: PipeReader, bytes: u64, pid: u32) -> Receiver<Option<Vec<u8>>> {
-    let (sender, receiver) = channel();
+    let (sender, receiver) = bounded(1);
     let work = move || {
         let mut output = Vec::new();
         let whole = pipe.take(bytes + 1).read_to_end(&mut output).is_ok();
@@ -164,7 +197,7 @@ impl Asking {
     /// # Errors
     /// It gave no answer.
     pub fn ask(&self, asked: &Asked<'_>) -> Result<QueryOutput, NoAnswer> {
-        let deadline = Instant::now() + asked.limit;
+        let until = Until::deadline(Instant::now() + asked.limit);
         let program = find(asked.base).ok_or(NoAnswer::Missing)?;
         let own = tree::nonce();
         // Others are asked at the same time: each is known by its own marker, not by its descent from us.
@@ -176,7 +209,7 @@ impl Asking {
         command.args(&asked.args).env_clear().envs(environment_of(asked.base));
         command.envs(asked.env.iter().map(|(name, value)| (name, value)));
         command.env(MARKER, marker_value(&format!("{}:{own}", self.nonce)));
-        run(&mut command, Errors::Apart, asked.bytes, deadline, |pid, _| {
+        run(&mut command, Errors::Apart, asked.bytes, &until, |pid, _| {
             tree.sweep(Some(pid), SWEEP_LIMIT);
         })
     }

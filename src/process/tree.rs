@@ -178,8 +178,18 @@ impl Tree {
         self.signal_known(leader, signal, &mut HashSet::new())
     }
 
+    /// The same without what is only known to descend from us.
+    pub(super) fn signal_marked(&self, leader: Option<u32>, signal: Signal) -> usize {
+        let living = self.look_by(false, leader, &mut HashSet::new()).living;
+        self.signal_each(&living, leader, signal)
+    }
+
     pub(super) fn signal_known(&self, leader: Option<u32>, signal: Signal, known: &mut HashSet<Id>) -> usize {
         let living = self.look(leader, known).living;
+        self.signal_each(&living, leader, signal)
+    }
+
+    fn signal_each(&self, living: &[ProcessInfo], leader: Option<u32>, signal: Signal) -> usize {
         let group = self.group(leader);
         let group_done = signal_group(group, signal);
         let done = living.iter().filter(|process| {
@@ -269,11 +279,15 @@ impl Tree {
     /// One look at all processes. `known` are those found by earlier looks: they stay in the tree when
     /// their environment or their parent changes.
     fn look(&self, leader: Option<u32>, known: &mut HashSet<Id>) -> Look {
+        self.look_by(self.by_descent, leader, known)
+    }
+
+    fn look_by(&self, descent: bool, leader: Option<u32>, known: &mut HashSet<Id>) -> Look {
         let table = processes();
         let children = by_parent(&table);
         let group = self.group(leader).map(from_pid);
         let mut inside = HashSet::new();
-        if self.by_descent {
+        if descent {
             self.descend(self.me, &children, &mut inside);
         }
         for process in table.iter().filter(|process| self.may_signal(process)) {

@@ -5,7 +5,7 @@ use super::doing::could_not_go_on;
 use super::live::{Live, Process};
 use super::stop::{Ending, Stage};
 use super::work::relative;
-use super::{Effect, Gone, Method};
+use super::{Effect, Gone, Method, Unseen};
 use crate::agent::{Turn, TurnOver};
 use crate::clean::whole;
 use crate::failure::{Code, Failure};
@@ -25,6 +25,7 @@ impl Live {
         if self.ending.is_some() {
             return;
         }
+        self.out.push(Effect::Hurry);
         self.ending = Some(Ending::stop(self.now, outcome, self.driver.leaves()));
         self.withdraw(None);
         if matches!(self.ending, Some(Ending { outcome: Outcome::Cancelled { .. }, .. })) {
@@ -68,12 +69,12 @@ impl Live {
         }
     }
 
-    /// A process of the agent's is gone. That ends the run, unless its turn asked something.
-    pub(super) fn gone(&mut self, gone: Gone) {
-        if self.process == Process::Gone {
+    /// Nothing more comes of a process of the agent's.
+    pub(super) fn drained(&mut self) {
+        if matches!(self.process, Process::Drained | Process::Gone) {
             return;
         }
-        self.process = Process::Gone;
+        self.process = Process::Drained;
         let mut turn = Turn::default();
         self.driver.drained(&mut turn);
         self.turn(turn);
@@ -85,8 +86,17 @@ impl Live {
             let over = self.tools.end(&key, ToolState::Failed, None, &self.redactor);
             over.into_iter().for_each(|progress| self.progress(progress, None));
         }
-        self.exit = Some(gone.exit);
         self.withdraw(None);
+    }
+
+    /// A process of the agent's is gone. That ends the run, unless its turn asked something.
+    pub(super) fn gone(&mut self, gone: Gone) {
+        if self.process == Process::Gone {
+            return;
+        }
+        self.drained();
+        self.process = Process::Gone;
+        self.exit = Some(gone.exit);
         self.unreported(gone.files);
         let killed = self.ending.as_ref().is_some_and(|e| matches!(e.stage, Stage::Terminated | Stage::Killed));
         if gone.leaked && !killed {
@@ -141,10 +151,10 @@ impl Live {
     }
 
     /// Files that changed although the agent did not say so.
-    fn unreported(&mut self, files: Option<Vec<(PathBuf, Action)>>) {
-        let Some(files) = files else {
-            let text = "Files that the agent did not report may have changed: git could not tell in time";
-            return self.warn(Warning::ArtifactsIncomplete, text, None);
+    fn unreported(&mut self, files: Result<Vec<(PathBuf, Action)>, Unseen>) {
+        let files = match files {
+            Ok(files) => files,
+            Err(why) => return self.warn(Warning::ArtifactsIncomplete, unseen(why), None),
         };
         for (path, action) in files {
             let shown = relative(&self.settings.cwd, &path);
@@ -194,6 +204,7 @@ impl Live {
         let heartbeat = self.heartbeat_at();
         let ending = self.ending.as_ref().map(|ending| ending.due);
         let all = match ending {
+            _ if self.process == Process::Drained => [heartbeat, None, None, None, None],
             Some(due) => [due, heartbeat, None, None, None],
             None => [heartbeat, self.clocks.run, self.clocks.start, self.idle_at(), self.question_due()],
         };
@@ -226,6 +237,12 @@ impl Live {
     pub(super) fn tick(&mut self) {
         let now = self.now;
         let due = |at: Option<Duration>| at.is_some_and(|at| at <= now);
+        if self.process == Process::Drained {
+            if due(self.heartbeat_at()) {
+                self.heartbeat();
+            }
+            return;
+        }
         if due(self.ending.as_ref().and_then(|ending| ending.due)) {
             self.advance();
         }
@@ -267,5 +284,14 @@ impl Live {
         self.tell(About::Heartbeat { idle_s, waiting_on }, text, None);
         // Also where nothing was emitted, the next one is a whole period away.
         self.clocks.frame = self.now;
+    }
+}
+
+fn unseen(why: Unseen) -> &'static str {
+    match why {
+        Unseen::Late => "Files that the agent did not report may have changed: git could not tell in time",
+        Unseen::Failed => {
+            "Files that the agent did not report may have changed: git could not tell: see `git status` there"
+        }
     }
 }

@@ -65,6 +65,8 @@ pub(super) enum Process {
     Due,
     /// It runs.
     Running,
+    /// It is gone, and what it changed is being looked for: only heartbeats are due.
+    Drained,
     /// It is gone. The run is over, or it waits for answers that begin another turn.
     Gone,
 }
@@ -251,6 +253,7 @@ impl Live {
                 self.clocks.active = self.now;
                 self.clocks.start = None;
             }
+            Event::Drained => self.drained(),
             Event::Gone(gone) => self.gone(gone),
             Event::Tick => self.tick(),
         }
@@ -321,6 +324,7 @@ impl Live {
     }
 
     pub(super) fn cancel(&mut self, reply_to: Option<String>, reason: Option<String>, source: Source) {
+        self.out.push(Effect::Hurry);
         if self.signals > 1 {
             return self.kill(source);
         }

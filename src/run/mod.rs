@@ -114,7 +114,9 @@ pub enum Event<'a> {
     },
     /// There is room for the next part of a line that was too long to be taken at once.
     More,
-    /// The agent's whole tree is gone and its output was read to the end.
+    /// The agent's whole tree is gone and its output was read to the end. What it changed is still looked for.
+    Drained,
+    /// The same, once that is known.
     Gone(Gone),
     /// Messages were ignored because nobody reads stdout.
     Ignored(u64),
@@ -135,9 +137,17 @@ pub struct Gone {
     pub leaked: bool,
     /// The last of its stderr.
     pub stderr_tail: String,
-    /// The files that changed meanwhile, as far as can be seen; also those that the agent reported. `None`: what can
-    /// be seen is not complete.
-    pub files: Option<Vec<(PathBuf, Action)>>,
+    /// The files that changed meanwhile, as far as can be seen; also those that the agent reported.
+    pub files: Result<Vec<(PathBuf, Action)>, Unseen>,
+}
+
+/// Why it is not known which files changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unseen {
+    /// It took too long.
+    Late,
+    /// git failed, or there are too many.
+    Failed,
 }
 
 /// An answer of the orchestrator's.
@@ -194,6 +204,8 @@ pub enum Effect {
     },
     /// End the agent's stdin, after what was sent.
     CloseAgentInput,
+    /// The end is wanted now: nothing more is to be looked for.
+    Hurry,
     /// Stop the agent's processes.
     Stop(Method),
     /// A line for people on stderr.
@@ -322,6 +334,12 @@ impl Run {
         self.stopping
     }
 
+    /// Whether the agent is being stopped before it came to its own end. Not so for a run that has its result and is
+    /// only hurried.
+    pub fn is_stopping(&self) -> bool {
+        matches!(&self.phase, Phase::Live(live) if live.is_stopping())
+    }
+
     /// Whether this question is open.
     pub fn is_open(&self, question_id: &str) -> bool {
         matches!(&self.phase, Phase::Live(live) if live.book.find(question_id).is_some())
@@ -347,8 +365,7 @@ impl Run {
         // A signal asks for an end now, also of a run that has its outcome and only waits for its reader.
         let urged = matches!(&event, Event::Cancel(_, _, source) if *source != Source::Orchestrator);
         let effects = self.take(now, event);
-        let live = matches!(&self.phase, Phase::Live(live) if live.is_stopping());
-        if urged || live {
+        if urged || self.is_stopping() {
             self.stopping.get_or_insert(now);
         }
         effects

@@ -123,6 +123,8 @@ impl Machine for Notebook {
         self.stops.push((self.now, method));
     }
 
+    fn hurry(&mut self, _: bool) {}
+
     fn abort(&mut self) {
         self.has_process = false;
     }
@@ -270,7 +272,9 @@ impl World {
     /// The agent's process is gone, and all that came from it.
     pub(crate) fn gone(&mut self, exit: AgentExit, stderr: &str) {
         if std::mem::take(&mut self.machine().has_process) {
-            self.conductor.gone(Departed { exit, leaked: false, stderr: stderr.to_owned() }, Some(Vec::new()));
+            let departed = Departed { exit, leaked: false, stderr: stderr.to_owned() };
+            self.conductor.drained(&departed);
+            self.conductor.gone(departed, Ok(Vec::new()));
             self.take();
         }
     }

@@ -27,6 +27,7 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
                 Effect::ToolReplies { call, replies } => self.machine.reply(call, &replies),
                 Effect::ToolWithdrawn { call } => self.machine.withdraw(call),
                 Effect::CloseAgentInput => self.close_input(),
+                Effect::Hurry => self.machine.hurry(self.run.is_stopping()),
                 Effect::Stop(method) => self.machine.stop(method),
                 Effect::Note(text) => {
                     let chunk = self.peer.debug(&format!("spektacular: {text}"));
@@ -87,7 +88,7 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
 
     /// Starts the agent, if one is wanted: run.started goes out first, and does not wait for a process to start.
     pub fn spawn_if_due(&mut self) {
-        let stopping = self.run.stopping().is_some();
+        let stopping = self.run.is_stopping();
         if self.to_spawn.is_none() || !(self.door.outbox.is_empty() || stopping) {
             return;
         }

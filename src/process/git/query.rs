@@ -1,6 +1,6 @@
 //! git, made harmless, and what it answers.
 
-use super::super::query::{self, Errors};
+use super::super::query::{self, Errors, Until};
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, Metadata};
@@ -8,7 +8,6 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::{Duration, Instant};
 
 /// Bytes of output of one git process, at most.
 const OUTPUT_BYTES_MAX: u64 = 32 << 20;
@@ -50,9 +49,14 @@ const ENVIRONMENT: [(&str, &str); 11] = [
     ("LC_ALL", "C"),
 ];
 
-/// Why there is no list: see [`Changes::Incomplete`].
-#[derive(Debug)]
-pub(super) struct Incomplete;
+/// Why there is no list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Incomplete {
+    /// It took too long.
+    Late,
+    /// git failed, also where the repository is another user's and git does not trust it, or there was too much.
+    Failed,
+}
 
 /// A git and a repository for it.
 #[derive(Debug)]
@@ -94,7 +98,7 @@ impl Git {
         cwd: &Path,
         path: OsString,
         config: Option<OsString>,
-        deadline: Instant,
+        until: &Until,
     ) -> Result<Option<Git>, Incomplete> {
         let Some(near) = cwd.ancestors().find(|folder| folder.join(".git").symlink_metadata().is_ok()) else {
             return Ok(None);
@@ -105,7 +109,7 @@ impl Git {
         environment.extend(config.map(|config| ("XDG_CONFIG_HOME", config)));
         let mut git = Git { program, environment, folder: PathBuf::new(), root: cwd.to_path_buf() };
         let query = ["rev-parse", "--is-inside-work-tree", "--absolute-git-dir", "--show-toplevel"];
-        let (code, output) = git.run(git.command().args(query), true, deadline)?;
+        let (code, output) = git.run(git.command().args(query), true, until)?;
         // Outside of the work tree; bare, or inside of `.git`; a `.git` that is none, or on another file system.
         let refusals: [&[u8]; 2] = [b"must be run in a work tree", b"not a git repository"];
         let refused = code != Some(0) && refusals.iter().any(|refusal| contains(&output, refusal));
@@ -114,7 +118,7 @@ impl Git {
         }
         let lines: Vec<&[u8]> = output.split(|&byte| byte == b'\n').collect();
         // A newline in a path makes more lines; it is not worth a second query.
-        let (Some(0), [b"true", folder, root, b""]) = (code, &lines[..]) else { return Err(Incomplete) };
+        let (Some(0), [b"true", folder, root, b""]) = (code, &lines[..]) else { return Err(Incomplete::Failed) };
         (git.folder, git.root) = (OsStr::from_bytes(folder).into(), OsStr::from_bytes(root).into());
         Ok(Some(git))
     }
@@ -135,13 +139,13 @@ impl Git {
         command
     }
 
-    pub(super) fn status(&self, deadline: Instant) -> Result<Status, Incomplete> {
+    pub(super) fn status(&self, until: &Until) -> Result<Status, Incomplete> {
         let query = ["config", "-z", "--name-only", "--get-regexp", "^filter\\."];
-        let keys = match self.run(self.here().args(query), false, deadline)? {
+        let keys = match self.run(self.here().args(query), false, until)? {
             (Some(0), keys) => keys,
             // There is none.
             (Some(1), keys) if keys.is_empty() => keys,
-            _ => return Err(Incomplete),
+            _ => return Err(Incomplete::Failed),
         };
         let mut command = self.here();
         for setting in without_filters(&keys)? {
@@ -149,9 +153,9 @@ impl Git {
         }
         command.args(["status", "--porcelain=v2", "-z", "--branch", "--no-ahead-behind"]);
         command.args(["--untracked-files=all", "--no-renames", "--ignore-submodules=all"]);
-        match self.run(&mut command, false, deadline)? {
-            (Some(0), output) => parse_status(&output).ok_or(Incomplete),
-            _ => Err(Incomplete),
+        match self.run(&mut command, false, until)? {
+            (Some(0), output) => parse_status(&output).ok_or(Incomplete::Failed),
+            _ => Err(Incomplete::Failed),
         }
     }
 
@@ -160,7 +164,7 @@ impl Git {
         &self,
         old: Option<&str>,
         new: Option<&str>,
-        deadline: Instant,
+        until: &Until,
     ) -> Result<BTreeMap<Vec<u8>, [Option<Blob>; 2]>, Incomplete> {
         let empty = match old.or(new).map_or(0, str::len) {
             64 => "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321",
@@ -169,27 +173,23 @@ impl Git {
         let mut command = self.here();
         command.args(["diff-tree", "-r", "-z", "--raw", "--no-abbrev", "--no-renames", "--no-ext-diff"]);
         command.args(["--ignore-submodules=all", old.unwrap_or(empty), new.unwrap_or(empty), "--"]);
-        match self.run(&mut command, false, deadline)? {
-            (Some(0), output) => parse_difference(&output).ok_or(Incomplete),
-            _ => Err(Incomplete),
+        match self.run(&mut command, false, until)? {
+            (Some(0), output) => parse_difference(&output).ok_or(Incomplete::Failed),
+            _ => Err(Incomplete::Failed),
         }
     }
 
     /// The exit code, unless a signal ended it, and the stdout, with the stderr in between if asked for. It is killed
-    /// at the deadline.
-    fn run(
-        &self,
-        command: &mut Command,
-        errors: bool,
-        deadline: Instant,
-    ) -> Result<(Option<i32>, Vec<u8>), Incomplete> {
-        in_time(deadline)?;
+    /// once the time is over.
+    fn run(&self, command: &mut Command, errors: bool, until: &Until) -> Result<(Option<i32>, Vec<u8>), Incomplete> {
+        in_time(until)?;
         command.env_clear().envs(self.environment.iter().map(|(name, value)| (name, value)));
         command.current_dir(&self.root);
         let errors = if errors { Errors::Mixed } else { Errors::Dropped };
-        let answer =
-            query::run(command, errors, OUTPUT_BYTES_MAX, deadline, query::kill_late).map_err(|_| Incomplete)?;
-        Ok((answer.code, answer.output))
+        match query::run(command, errors, OUTPUT_BYTES_MAX, until, query::kill_late) {
+            Ok(answer) => Ok((answer.code, answer.output)),
+            Err(_) => in_time(until).and(Err(Incomplete::Failed)),
+        }
     }
 
     pub(super) fn absolute(&self, name: &[u8]) -> PathBuf {
@@ -204,12 +204,8 @@ impl Git {
     }
 }
 
-pub(super) fn left(until: Instant) -> Duration {
-    until.saturating_duration_since(Instant::now())
-}
-
-pub(super) fn in_time(deadline: Instant) -> Result<(), Incomplete> {
-    if left(deadline).is_zero() { Err(Incomplete) } else { Ok(()) }
+pub(super) fn in_time(until: &Until) -> Result<(), Incomplete> {
+    if until.is_over() { Err(Incomplete::Late) } else { Ok(()) }
 }
 
 fn contains(text: &[u8], part: &[u8]) -> bool {
@@ -231,7 +227,7 @@ fn without_filters(keys: &[u8]) -> Result<Vec<OsString>, Incomplete> {
     filters.dedup();
     // With `=` in its name it would be another setting.
     if filters.len() > FILTERS_MAX || filters.iter().any(|filter| filter.contains(&b'=')) {
-        return Err(Incomplete);
+        return Err(Incomplete::Failed);
     }
     for filter in filters {
         for end in [".clean=", ".smudge=", ".process=", ".required=false"] {
