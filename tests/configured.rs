@@ -204,6 +204,21 @@ fn an_unknown_variable_is_a_warning_and_our_own_ones_are_not() {
 }
 
 #[test]
+fn a_person_reads_keys_of_files_and_not_flags() {
+    let case = hello(&[]).file(PROJECT, "{\n\n\"timeot_s\": 1,\n\"idle_timeout_s\": -1}");
+    let place = case.path(PROJECT).display().to_string();
+    let told = String::from_utf8(case.cli(&["Go"]).stderr).unwrap();
+    for wanted in [
+        format!("spektacular: warning: Unknown key timeot_s in {place}, line 3. Did you mean timeout_s?\n"),
+        format!(
+            "spektacular: warning: idle_timeout_s in {place}, line 4, is ignored: it must be a number of seconds, 0 or more.\n"
+        ),
+    ] {
+        assert!(told.contains(&wanted), "{wanted} is not in {told}");
+    }
+}
+
+#[test]
 fn what_is_wrong_is_named_with_its_source() {
     let failed = |case: Case, payload: Value| {
         let outcome = run(case, payload);

@@ -11,6 +11,9 @@ const INSTEAD: &[(&str, &str)] = &[
     ("`prompt` must be a non-empty string", "the prompt must not be empty"),
 ];
 
+/// What a message about a file of the configuration names.
+const CONFIGURATION: &str = "config.json";
+
 /// A failure's sentence.
 pub(super) fn failure(failure: &Failure) -> String {
     match failure.code {
@@ -24,6 +27,10 @@ pub(super) fn failure(failure: &Failure) -> String {
 
 /// A sentence of ours with flags for fields: all names in backticks, and without them those that are no word.
 pub(super) fn sentence(text: &str) -> String {
+    // There the keys are meant, and they are named as the fields are.
+    if text.contains(CONFIGURATION) {
+        return text.to_owned();
+    }
     let text = INSTEAD.iter().fold(text.to_owned(), |text, (old, new)| text.replace(old, new));
     let mut out = String::with_capacity(text.len());
     let mut rest = text.as_str();
@@ -71,6 +78,10 @@ mod tests {
             ("run.start: `cwd` must be the path of a directory.", "--cwd must be the path of a directory."),
             ("run.start: `agent` must be one of: claude, demo.", "--agent must be one of: claude, demo."),
             ("run.start: `agent_args` or `env` is too long.", "--agent-arg or --env is too long."),
+            (
+                "Unknown key timeot_s in /mcp_servers/config.json, line 3. Did you mean timeout_s?",
+                "Unknown key timeot_s in /mcp_servers/config.json, line 3. Did you mean timeout_s?",
+            ),
             ("The model and the agent stay as they are.", "The model and the agent stay as they are."),
             ("log in with `claude`, or set ANTHROPIC_API_KEY.", "log in with `claude`, or set ANTHROPIC_API_KEY."),
         ] {

@@ -238,7 +238,7 @@ fn a_stopped_run_has_no_status_line_and_one_that_goes_on_has_it_again() {
 fn errors_speak_of_flags() {
     for (args, told) in [
         (&["adhoc", "--cwd", "/nowhere/at/all", "go"][..], "--cwd must be the path of an existing directory."),
-        (&["adhoc", "--agent", "nobody", "go"][..], "--agent must be one of: "),
+        (&["adhoc", "--agent", "nobody", "go"][..], "Unknown agent nobody (from --agent). The agents are: auggie, "),
         (&["adhoc", "--timeout", "0.2", "go"][..], "The run took longer than --timeout: raise it"),
     ] {
         let mut person = at(Script::new().sh(&format!("sleep {}", quote("30")))).starts(args);
