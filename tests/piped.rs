@@ -156,13 +156,13 @@ fn a_pipe_that_stays_silent_is_given_up_and_one_that_a_dash_names_is_waited_for(
 #[test]
 fn what_cannot_be_a_prompt_is_refused() {
     let long = "x".repeat(16 << 20);
-    let too_long = "it is longer than 16 MiB: put it into a file that the agent reads.";
+    let too_long = "the text is longer than 16 MiB: put it into a file that the agent reads.";
     assert_eq!(refused(&["go"], holding(&format!("{long}y"))), format!("stdin: {too_long}"));
     assert_eq!(refused(&["go"], holding(&long)), format!("The prompt: {too_long}"));
     let case = hello();
     fs::write(case.path("work/latin"), b"caf\xe9").unwrap();
     let file = File::open(case.path("work/latin")).unwrap();
-    assert_eq!(refused(&["go"], file), "stdin: it must be UTF-8 text.");
+    assert_eq!(refused(&["go"], file), "stdin: the text must be UTF-8.");
 }
 
 #[test]

@@ -300,7 +300,8 @@ impl Live {
     /// The same for the first line of a text.
     pub(super) fn title(&self, text: &str) -> String {
         let clean = self.redactor.redact(text);
-        self.cut(clean.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default())
+        let line = clean.split('\n').map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+        self.cut(&line.replace('\r', " "))
     }
 
     fn cut(&self, text: &str) -> String {
