@@ -127,7 +127,8 @@ impl Keys {
         match gate.read(&mut said) {
             Ok(count @ 1..) => {
                 self.open = said[count - 1] != 0;
-                self.away &= self.open;
+                // Whoever opened it may have seen the background, and the foreground may have come since.
+                self.away = self.open;
                 Ok(())
             }
             Err(error) if error.kind() == ErrorKind::Interrupted => Ok(()),
