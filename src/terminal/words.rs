@@ -3,7 +3,7 @@
 use crate::failure::{Code, Failure};
 use crate::help::{self, Goes};
 
-/// What an orchestrator is told, and what a person is told instead.
+/// Words for an orchestrator, and their replacements for a person.
 const INSTEAD: &[(&str, &str)] = &[
     ("run.start: ", ""),
     ("see detail.stderr_tail", "see what it wrote, below"),
@@ -11,7 +11,7 @@ const INSTEAD: &[(&str, &str)] = &[
     ("`prompt` must be a non-empty string", "the prompt must not be empty"),
 ];
 
-/// What a message about a file of the configuration names.
+/// Marks of a message about a configuration file.
 const CONFIGURATION: &str = "config.json";
 
 /// A failure's sentence.
@@ -25,9 +25,9 @@ pub(super) fn failure(failure: &Failure) -> String {
     }
 }
 
-/// A sentence of ours with flags for fields: all names in backticks, and without them those that are no word.
+/// A sentence with flags in place of fields: every name in backticks, and unquoted names that are not English words.
 pub(super) fn sentence(text: &str) -> String {
-    // There the keys are meant, and they are named as the fields are.
+    // A message about a file means keys, which have the fields' names.
     if text.contains(CONFIGURATION) {
         return text.to_owned();
     }
