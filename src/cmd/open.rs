@@ -8,7 +8,7 @@ use crate::process::handover::{Handover, hand_over, has_terminal};
 use crate::protocol::request::Options;
 use std::path::PathBuf;
 
-/// Runs it; gives the agent's exit code, or that of what kept it from running.
+/// Runs the command; returns the agent's exit code, or that of the failure that kept it from running.
 pub fn run(typed: &Open) -> u8 {
     open(typed).unwrap_or_else(|failure| complain(&failure))
 }
