@@ -74,6 +74,8 @@ const ADHOC: &[Flag] = &[
         .begins("The agent"),
     field("model", "model", "NAME", Value::Text, "the model, in the agent's own words").short('m'),
     field("effort", "effort", "LEVEL", Value::Text, "the reasoning effort, in the agent's own words"),
+    field("mode", "mode", "NAME", Value::Text, "the agent's own mode, in its own words")
+        .more("OpenCode and Claude Code call it an agent: plan, or the name of one that you defined."),
     field("system-prompt", "system_prompt", "TEXT", Value::Text, "a system prompt"),
     own("system-prompt-file", "FILE", Value::Text, "read the system prompt from a file"),
     field("allowed-tool", "allowed_tools", "NAME", Value::Item, "a tool the agent may use, as it names it"),
@@ -116,13 +118,9 @@ const ADHOC: &[Flag] = &[
         .default("cli")
         .begins("Input and output"),
     own("quiet", "", Value::Switch("true"), "with cli: the final text alone").short('q'),
-    own(
-        "verbose",
-        "",
-        Value::Switch("true"),
-        "with cli: also outputs, reasoning and how a session's id was looked for",
-    )
-    .short('v'),
+    own("verbose", "", Value::Switch("true"), "with cli: also outputs, reasoning and notes")
+        .short('v')
+        .more("Notes say which of a command's session_patterns matched."),
     own("input", "MODE", Value::Text, "jsonl: read messages from stdin although a prompt is given").values(&["jsonl"]),
     own("on-eof", "WHAT", Value::Text, "what the end of stdin does")
         .values(&["continue", "cancel"])
@@ -196,8 +194,8 @@ For the others read the file, then run `spektacular config trust`. A change of t
 made by set or unset. To take it back yourself, delete the entry in trusted.json beside the user's file.
 
 Further keys:
-  agent system_prompt cwd add_dirs permissions allowed_tools disallowed_tools mcp_servers max_turns max_cost_usd env
-  env_allow secrets agent_args raw_prompt
+  agent mode system_prompt cwd add_dirs permissions allowed_tools disallowed_tools mcp_servers max_turns max_cost_usd
+  env env_allow secrets agent_args raw_prompt
   debug.enabled  record every run, redacted
   debug.log_dir  where, by default .spektacular/debug/logs in the project's folder
   agents.NAME    an agent, or changes to a built-in one. Fields: driver command args env model display_name

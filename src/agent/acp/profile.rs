@@ -15,6 +15,8 @@ pub struct Profile {
     pub(super) model_flag: Option<&'static str>,
     /// The flag that names a further directory. `None`: it has none.
     pub(super) dir_flag: Option<&'static str>,
+    /// Whether its modes say what it is and does. Else they say what it asks permission for, which is not theirs to say.
+    pub(super) has_modes: bool,
     /// Added to its environment.
     pub(super) env: &'static [(&'static str, &'static str)],
     /// Whether the title of a pending call is the tool's name.
@@ -75,6 +77,7 @@ pub static GEMINI: Profile = Profile {
     login: "log in with `gemini`, or set GEMINI_API_KEY",
     model_flag: Some("--model"),
     dir_flag: Some("--include-directories"),
+    has_modes: false,
     // Else it is two processes, and SIGTERM to the first does nothing.
     env: &[("GEMINI_CLI_NO_RELAUNCH", "true")],
     names_tools: false,
@@ -94,6 +97,8 @@ pub static OPENCODE: Profile = Profile {
     login: "log in with `opencode auth login`",
     model_flag: None,
     dir_flag: None,
+    // They are its agents.
+    has_modes: true,
     env: &[
         ("OPENCODE_DISABLE_AUTOUPDATE", "1"),
         // By itself it asks for nearly nothing. This goes over every configuration, and leaves
@@ -123,6 +128,7 @@ pub static GENERIC: Profile = Profile {
     login: "log in with its own command",
     model_flag: None,
     dir_flag: None,
+    has_modes: true,
     env: &[],
     names_tools: false,
     stops_when_denied: false,
