@@ -199,7 +199,10 @@ fn a_cloned_project_gets_nothing_dangerous_unasked() {
     assert_eq!(outcome.log().env("ADDED"), None);
     let said = warnings(&outcome);
     assert_eq!(said.len(), 1, "{said:?}");
-    assert!(said[0].contains("agent, agent_args, agents, debug, env, max_cost_usd, mode, permissions: ignored"), "{said:?}");
+    assert!(
+        said[0].contains("agent, agent_args, agents, debug, env, max_cost_usd, mode, permissions: ignored"),
+        "{said:?}"
+    );
     assert!(!outcome.case().path("work/.spektacular/debug").exists());
 }
 

@@ -4,7 +4,7 @@
 mod support;
 
 use serde_json::{Map, Value, json};
-use support::agent::{SESSION, Script};
+use support::agent::{SESSION, Script, init};
 use support::{Case, Outcome, RUN, run};
 
 /// Stands in every refused value, and must never come back.
@@ -281,6 +281,18 @@ fn what_the_agent_cannot_do_is_a_warning_and_nothing_is_dropped_in_silence() {
         let warned = outcome.warnings("unsupported_option").iter().any(|f| f.text("text").contains(field));
         assert!(reached != warned, "{field}: reached the agent: {reached}, warned: {warned}");
     }
+}
+
+/// Claude Code itself works on without a word where it does not know the one that is wanted.
+#[test]
+fn a_mode_that_the_agent_does_not_have_fails_the_run_and_names_those_it_has() {
+    let mut session = init();
+    session["agents"] = json!(["general", "owl", "odd name"]);
+    let script = || Script::bare().sh("prompt").out(&session).say("msg_1", "Hello").done("Hello");
+    run(Case::with(script()), json!({"mode": "owl"})).completed();
+    let outcome = run(Case::with(script()), json!({"mode": "heron"}));
+    let message = outcome.failed("invalid_request")["message"].as_str().unwrap().to_owned();
+    assert_eq!(message, "run.start: `mode`: the agent has no such mode here. It has: general, owl.");
 }
 
 #[test]

@@ -74,7 +74,7 @@ pub(super) fn read(given: Vec<Given>, words: Vec<OsString>) -> Result<Adhoc, Wro
                 let (key, value) = pair.split_once('=').ok_or(format!("--{} must be {}.", flag.long, flag.metavar))?;
                 pairs.entry(name).or_default().insert(key.into(), value.into());
             }
-            (Goes::Field(name), kind) => set(&mut adhoc.options, flag, name, &json(flag, kind, value)?)?,
+            (Goes::Field(name), _) => field(&mut adhoc.options, flag, name, value)?,
             (Goes::Command, _) => own(&mut adhoc, flag, value)?,
         }
     }
@@ -138,6 +138,11 @@ fn repeatable() -> impl Iterator<Item = (&'static Flag, &'static str)> {
 
 fn raw(value: &impl serde::Serialize) -> Result<Box<RawValue>, Wrong> {
     to_raw_value(value).map_err(|_| "A flag's value could not be used.".to_owned())
+}
+
+/// Reads the value of a flag that names a field of run.start and stands for itself.
+pub(super) fn field(options: &mut Options, flag: &Flag, name: &str, value: OsString) -> Result<(), Wrong> {
+    set(options, flag, name, &json(flag, flag.value, value)?)
 }
 
 fn json(flag: &Flag, kind: Value, value: OsString) -> Result<Box<RawValue>, Wrong> {

@@ -1,7 +1,8 @@
 //! The command lines of `agents`, `export` and `open`.
 
 use super::{Given, Output, Wrong, one_of, text};
-use crate::protocol::request::is_environment_name;
+use crate::help::Goes;
+use crate::protocol::request::{Options, is_environment_name};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -46,8 +47,6 @@ pub struct Open {
     pub agent: Option<String>,
     /// The words of the prompt.
     pub prompt: Option<String>,
-    /// `--model`.
-    pub model: Option<String>,
     /// `--session`.
     pub session: Option<String>,
     /// `--cwd`.
@@ -56,8 +55,8 @@ pub struct Open {
     pub env: BTreeMap<String, String>,
     /// `--agent-arg`.
     pub args: Vec<String>,
-    /// `--yes`.
-    pub allow: bool,
+    /// What it has in common with a run: `--model`, `--mode`, `--permissions` and `--yes`.
+    pub options: Options,
 }
 
 const OUTPUTS: &[(&str, Output)] = &[("cli", Output::Cli), ("json", Output::Json)];
@@ -96,13 +95,12 @@ pub(super) fn export(given: Vec<Given>, values: Vec<OsString>) -> Result<Export,
 pub(super) fn open(given: Vec<Given>, values: Vec<OsString>) -> Result<Open, Wrong> {
     let mut open = Open::default();
     for (flag, value) in given {
-        match flag.long {
-            "agent" => open.agent = Some(text(flag, value)?),
-            "model" => open.model = Some(filled(flag.long, text(flag, value)?)?),
-            "session" => open.session = Some(filled(flag.long, text(flag, value)?)?),
-            "cwd" => open.cwd = Some(value.into()),
-            "agent-arg" => open.args.push(text(flag, value)?),
-            "yes" => open.allow = true,
+        match (flag.goes, flag.long) {
+            (Goes::Field(name), _) => super::adhoc::field(&mut open.options, flag, name, value)?,
+            (_, "agent") => open.agent = Some(text(flag, value)?),
+            (_, "session") => open.session = Some(filled(flag.long, text(flag, value)?)?),
+            (_, "cwd") => open.cwd = Some(value.into()),
+            (_, "agent-arg") => open.args.push(text(flag, value)?),
             _ => {
                 let pair = text(flag, value)?;
                 let pair = pair.split_once('=').filter(|(name, _)| is_environment_name(name));

@@ -1,10 +1,11 @@
 //! `open`: an agent's own interface gets the terminal.
 
 use super::{complain, configured, named};
-use crate::agent::native::{self, Wish};
+use crate::agent::native::{self, Asking, Wish};
 use crate::cli::Open;
 use crate::failure::{Code, Failure};
-use crate::protocol::request::Options;
+use crate::protocol::request::{Options, Permissions};
+use crate::session::diagnose;
 use crate::session::handover::{Handover, hand_over, has_terminal};
 use std::path::PathBuf;
 
@@ -16,7 +17,7 @@ pub fn run(typed: &Open) -> u8 {
 fn open(typed: &Open) -> Result<u8, Failure> {
     let layers = configured()?;
     let agent = named(&layers, typed.agent.as_deref())?;
-    let wished = Options { agent: Some(agent.name.clone()), model: typed.model.clone(), ..Options::default() };
+    let wished = Options { agent: Some(agent.name.clone()), ..typed.options.clone() };
     let (options, _) = layers.under(wished);
     let native = native::of(agent);
     let Some(open) = &native.open else {
@@ -30,14 +31,29 @@ fn open(typed: &Open) -> Result<u8, Failure> {
     let wish = Wish {
         prompt: typed.prompt.as_deref(),
         model: options.model.as_deref(),
+        mode: options.mode.as_deref(),
         session: typed.session.as_deref(),
-        allow: typed.allow,
+        asking: options.permissions.as_ref().map(asking),
         args: &typed.args,
     };
+    if wish.mode.is_some() && !open.has_modes {
+        diagnose("spektacular: warning: --mode has no effect on this agent's own interface");
+    }
     let args = open.arguments(&agent.base, &wish)?;
     let cwd = directory(typed)?;
-    let env: Vec<(String, String)> = typed.env.clone().into_iter().collect();
+    // What the agent's entry has in its environment goes over this, and so does what was typed.
+    let asks = open
+        .asking_env
+        .iter()
+        .filter(|(name, _)| wish.asking == Some(Asking::Everything) && !agent.base.env.contains_key(*name));
+    let asks = asks.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+    let env: Vec<(String, String)> = asks.chain(typed.env.clone()).collect();
     hand_over(&Handover { base: &agent.base, args: &args, env: &env, env_remove: open.env_remove, cwd: &cwd })
+}
+
+/// A person answers for themselves, so that an agent can only be told to ask or not to.
+fn asking(permissions: &Permissions) -> Asking {
+    if permissions.allow_all() { Asking::Nothing } else { Asking::Everything }
 }
 
 fn directory(typed: &Open) -> Result<PathBuf, Failure> {

@@ -45,6 +45,9 @@ POLICY is ask, allow or deny for everything, or by kind of tool: read=allow,edit
 The kinds are read, edit, delete, move, search, execute, fetch, think, agent, mcp, mode, other, and * for the rest.
 JSON does as well: {\"read\":\"allow\",\"*\":\"ask\"}. It answers what the agent asks for, and is no sandbox.";
 
+const OPEN_POLICY_HELP: &str = "\
+It also comes from the configuration. Here you answer for yourself: under any other POLICY it asks for all that it can.";
+
 const ANSWER_HELP: &str = "\
 KEY is a question's header, its text, its kind (confirm, select, text, secret, file_path) or its purpose
 (permission, clarification, input), in any case. The one that says most goes first.
@@ -155,12 +158,16 @@ const EXPORT: &[Flag] = &[
 
 const OPEN: &[Flag] = &[
     AGENT.begins("The agent"),
-    own("model", "NAME", Value::Text, "the model, in the agent's own words").short('m'),
+    field("model", "model", "NAME", Value::Text, "the model, in the agent's own words").short('m'),
+    field("mode", "mode", "NAME", Value::Text, "the agent's own mode, in its own words"),
     own("session", "ID", Value::Text, "go on with this session of the agent"),
     own("cwd", "DIR", Value::Text, "the agent's working directory").short('C'),
     own("env", "NAME=VALUE", Value::Pair, "a variable for the agent's environment"),
     own("agent-arg", "ARG", Value::Item, "an argument for the agent's own command line"),
-    own("yes", "", Value::Switch("true"), "let the agent do without asking what it would ask for"),
+    field("permissions", "permissions", "POLICY", Value::Words, "ask: it asks for all that it can; allow: for nothing")
+        .more(OPEN_POLICY_HELP)
+        .default("the agent's own"),
+    field("yes", "permissions", "", Value::Switch("\"allow\""), "the same as --permissions allow"),
 ];
 
 const CONFIG: &[Flag] = &[

@@ -301,6 +301,11 @@ impl Default for Permissions {
 }
 
 impl Permissions {
+    /// Whether everything is allowed.
+    pub fn allow_all(&self) -> bool {
+        Category::ALL.iter().all(|category| self.of(*category) == Policy::Allow)
+    }
+
     /// What this policy says of a category.
     pub fn of(&self, category: Category) -> Policy {
         match self {

@@ -99,15 +99,7 @@ pub static OPENCODE: Profile = Profile {
     dir_flag: None,
     // They are its agents.
     has_modes: true,
-    env: &[
-        ("OPENCODE_DISABLE_AUTOUPDATE", "1"),
-        // By itself it asks for nearly nothing. This goes over every configuration, and leaves
-        // OPENCODE_CONFIG_CONTENT to its user. Tools are named so that a rule for one of them does not win.
-        (
-            "OPENCODE_PERMISSION",
-            r#"{"*":"ask","bash":"ask","edit":"ask","webfetch":"ask","task":"ask","external_directory":"ask"}"#,
-        ),
-    ],
+    env: &[("OPENCODE_DISABLE_AUTOUPDATE", "1"), native::OPENCODE_ASKS],
     names_tools: true,
     stops_when_denied: true,
     ask_tool: ask_user::TOOL,
