@@ -166,9 +166,12 @@ impl Trial<'_> {
         let before = Before {
             frames: player.world.frames.len(),
             decided: player.world.is_decided(),
-            // Warnings about options come before the agent runs.
+            // Warnings about options, and that the agent is being started, come before it runs.
             alive: matches!(self.when, When::Moment(_))
-                && player.world.frames.iter().skip(1).any(|frame| frame.value["payload"]["kind"] != "warning"),
+                && player.world.frames.iter().skip(1).any(|frame| {
+                    let payload = &frame.value["payload"];
+                    payload["kind"] != "warning" && payload["status"] != "starting"
+                }),
             declined: player.world.frames.iter().any(|frame| frame.value["payload"]["resolution"] == "declined"),
         };
         self.inject(&mut player);

@@ -85,7 +85,7 @@ fn an_agents_own_completion_marker_goes_over_the_files() {
 #[test]
 fn everything_that_a_file_says_reaches_the_run() {
     let said = json!({
-        "effort": "high", "interactive": false, "permissions": {"edit": "deny"}, "allowed_tools": ["A"],
+        "effort": "high", "mode": "owl", "interactive": false, "permissions": {"edit": "deny"}, "allowed_tools": ["A"],
         "disallowed_tools": ["B"], "timeout_s": 100, "start_timeout_s": 50, "idle_timeout_s": 40, "tool_timeout_s": 30,
         "question_timeout_s": 20, "on_question_timeout": "continue", "max_turns": 3, "max_cost_usd": 2.5,
         "progress": "full", "heartbeat_s": 10, "max_frame_bytes": 20000, "env_allow": ["X_*"], "agent_args": ["--x"],
@@ -297,7 +297,7 @@ fn what_is_ignored_is_a_warning_and_the_run_goes_on_unless_it_protects() {
 #[test]
 fn a_cloned_project_gets_nothing_dangerous_unasked() {
     let file = json!({
-        "model": "theirs", "agent": "goose", "permissions": "allow", "env": {"ADDED": "yes"}, "agent_args": ["--evil"],
+        "model": "theirs", "agent": "goose", "mode": "free", "permissions": "allow", "env": {"ADDED": "yes"}, "agent_args": ["--evil"],
         "agents": {"claude": {"command": "/bin/false"}}, "debug": {"enabled": true}, "max_cost_usd": 1000
     });
     let outcome = run(hello(&[(PROJECT, file)]), json!({}));
@@ -309,8 +309,9 @@ fn a_cloned_project_gets_nothing_dangerous_unasked() {
     let said = warnings(&outcome);
     assert_eq!(said.len(), 1, "{said:?}");
     assert!(
-        said[0]
-            .contains("are ignored: agent, agent_args, agents, debug, env, max_cost_usd, permissions. Read the file"),
+        said[0].contains(
+            "are ignored: agent, agent_args, agents, debug, env, max_cost_usd, mode, permissions. Read the file"
+        ),
         "{said:?}"
     );
     assert!(!outcome.case().path("work/.spektacular/debug").exists());

@@ -97,7 +97,7 @@ const KEYS: &str = "\
     cost_usd count cwd default deltas denied description detail disallowed_tools display_name done duration_ms effort entries \
     env_allow error fail_on_denied first group_id group_size header heartbeat_s http_status id idle_s idle_timeout_s input_tokens \
     integer interactive kind label line locations max max_cost_usd max_frame_bytes max_length max_selected \
-    max_turns message message_id metadata min min_length min_selected minor model multiple must_exist name \
+    max_turns message message_id metadata min min_length min_selected minor mode model multiple must_exist name \
     on_question_timeout options output output_tokens parent_call_id path path_type pattern payload permissions \
     progress protocol purpose question_id question_markers question_timeout_s questions raw_prompt reason reply_to \
     required resolution resume retryable run_id session_id signal size_bytes source spektacular start_timeout_s \

@@ -294,6 +294,24 @@ fn the_session_is_told_as_soon_as_it_is_known() {
     assert_eq!(sessions[0].text("model"), MODEL);
 }
 
+/// Before the agent says anything, and also where there is none.
+#[test]
+fn the_start_of_the_agent_is_told() {
+    let mut session = Case::with(Script::bare().sh("while recv; do control; done")).spawn();
+    session.start(json!({"progress": "minimal"}));
+    session.until_status("starting");
+    session.cancel();
+    let outcome = session.finish();
+    outcome.cancelled();
+    let statuses: Vec<&str> = outcome.progress("status").iter().map(|frame| frame.text("status")).collect();
+    assert_eq!(statuses, ["starting", "cancelling"]);
+    let missing = run(Case::new(), json!({}));
+    missing.failed("agent_not_found");
+    assert_eq!(missing.progress("status").len(), 1);
+    // One that cannot even be tried is not being started.
+    assert!(run(Case::new(), json!({"agent": "nobody"})).progress("status").is_empty());
+}
+
 #[test]
 fn the_status_follows_the_run() {
     let mut session = Case::with(Script::asks_bash()).spawn();

@@ -220,6 +220,58 @@ fn a_missing_agent_gets_the_message_of_adhoc() {
     assert!(adhoc.err.contains(message.trim_start_matches("spektacular: agent_not_found: ")), "{}", adhoc.err);
 }
 
+/// What an agent was started with: its arguments, and what OpenCode takes for a policy.
+fn started(plain: Plain, args: &[&str]) -> String {
+    let agent = args[1];
+    let body = "printf '<%s>' \"$@\"\necho \"[$OPENCODE_PERMISSION]$MINE.\"\n";
+    let mut person = Person::opens(plain.script(&format!("bin/{agent}"), body), args);
+    let shown = person.waits_for(".\r\n");
+    assert_eq!(person.code(), Some(0));
+    shown
+}
+
+#[test]
+fn the_policy_reaches_the_agents_own_interface() {
+    let config = |text: &str| Plain::new().file("home/.config/spektacular/config.json", text);
+    for (agent, ask, allow) in [
+        ("claude", "<--permission-mode=default>", "<--permission-mode=bypassPermissions>"),
+        (
+            "codex",
+            "<--ask-for-approval=on-request><--sandbox=read-only>",
+            "<--ask-for-approval=never><--sandbox=workspace-write>",
+        ),
+        ("gemini", "<--approval-mode=default>", "<--approval-mode=yolo>"),
+        ("opencode", r#"[{"*":"ask","bash":"ask""#, "<--auto>"),
+    ] {
+        // By a flag, by the configuration, and what is stricter than a person at the terminal can be.
+        for policy in ["ask", "deny", "read=allow,*=ask"] {
+            assert!(started(Plain::new(), &["-a", agent, "--permissions", policy]).contains(ask), "{agent} {policy}");
+        }
+        assert!(started(config(r#"{"permissions":"ask"}"#), &["-a", agent]).contains(ask), "{agent}");
+        assert!(started(config(r#"{"permissions":{"*":"allow"}}"#), &["-a", agent]).contains(allow), "{agent}");
+        assert!(started(config(r#"{"permissions":"ask"}"#), &["-a", agent, "--yes"]).contains(allow), "{agent}");
+        // Where nobody says anything, its own settings count.
+        let plain = started(Plain::new(), &["-a", agent]);
+        assert!(!plain.contains(ask) && !plain.contains(allow), "{plain}");
+    }
+    // What was typed goes over what we would say.
+    let own = started(Plain::new(), &["-a", "opencode", "--permissions", "ask", "--env", "OPENCODE_PERMISSION=mine"]);
+    assert!(own.contains("[mine]"), "{own}");
+}
+
+#[test]
+fn a_mode_reaches_the_agents_that_have_one() {
+    for agent in ["claude", "opencode"] {
+        assert!(started(Plain::new(), &["-a", agent, "--mode", "owl"]).contains("<--agent=owl>"), "{agent}");
+    }
+    let shown = started(Plain::new(), &["-a", "codex", "--mode", "owl"]);
+    assert!(shown.contains("warning: --mode has no effect") && !shown.contains("owl"), "{shown}");
+    // The warning names the file that set the mode.
+    let configured = Plain::new().file("home/.config/spektacular/config.json", r#"{"mode":"owl"}"#);
+    let shown = started(configured, &["-a", "codex"]);
+    assert!(shown.contains("warning: mode in ") && shown.contains("line 1, has no effect"), "{shown}");
+}
+
 #[test]
 fn what_cannot_be_opened_is_refused() {
     let plain = Plain::new();
@@ -227,6 +279,7 @@ fn what_cannot_be_opened_is_refused() {
     assert!(plain.run(&["open", "-a", "demo"]).refused(2).contains("use adhoc"));
     assert!(plain.run(&["open", "-a", "cluade"]).refused(2).contains("Did you mean claude?"));
     assert!(plain.run(&["open", "--env", "1=2"]).refused(2).contains("NAME=VALUE"));
+    assert!(plain.run(&["open", "--permissions", "maybe"]).refused(2).contains("--permissions must be"));
     let mut person = Person::opens(Plain::new(), &["-C", "/no/such/folder"]);
     person.waits_for("--cwd must be");
     assert_eq!(person.code(), Some(2));

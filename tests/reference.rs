@@ -89,7 +89,7 @@ fn capabilities(most: bool) -> Capabilities {
 }
 
 /// A run.start in which every field that run.started shows has a value.
-const START: &str = r#"{"model":"m","effort":"e","add_dirs":["d"],"session_id":"s","permissions":{"*":"ask"},
+const START: &str = r#"{"model":"m","effort":"e","mode":"m","add_dirs":["d"],"session_id":"s","permissions":{"*":"ask"},
     "allowed_tools":["t"],"disallowed_tools":["t"],"timeout_s":1,"start_timeout_s":1,"max_turns":1,"max_cost_usd":1.5,
     "env_allow":["E"],"metadata":{"a":1}}"#;
 
@@ -479,6 +479,7 @@ fn the_table_of_agents_says_what_their_drivers_do() {
     let fields = [
         ("model", "\"m\""),
         ("effort", "\"high\""),
+        ("mode", "\"m\""),
         ("system_prompt", "\"s\""),
         ("add_dirs", "[\"d\"]"),
         ("mcp_servers", server),

@@ -5,7 +5,7 @@ mod support;
 
 use serde_json::{Map, Value, json};
 use spektacular::protocol::request::Options;
-use support::agent::{SESSION, Script};
+use support::agent::{SESSION, Script, init};
 use support::{Case, Outcome, RUN, run};
 
 /// Stands in every refused value, and must never come back.
@@ -18,7 +18,8 @@ fn start_with(payload: Value) -> Outcome {
 /// run.start fields with values that are of the wrong type or out of range.
 fn refused() -> Vec<(&'static str, Value)> {
     let mut rows = Vec::new();
-    let strings = ["prompt", "agent", "model", "effort", "system_prompt", "cwd", "session_id", "completion_marker"];
+    let strings =
+        ["prompt", "agent", "model", "effort", "mode", "system_prompt", "cwd", "session_id", "completion_marker"];
     rows.extend(strings.map(|f| (f, json!(-7731))));
     rows.extend(strings.map(|f| (f, json!([BAD]))));
     let bools = ["interactive", "question_markers", "raw_prompt", "fail_on_denied"];
@@ -214,7 +215,7 @@ fn the_defaults_are_told_in_run_started() {
 #[test]
 fn what_run_start_says_is_resolved_in_run_started() {
     let expected = json!({
-        "agent": "claude", "model": "opus", "session_id": SESSION, "interactive": false,
+        "agent": "claude", "model": "opus", "mode": "owl", "session_id": SESSION, "interactive": false,
         "permissions": {"read": "allow", "edit": "ask", "*": "deny"}, "allowed_tools": ["Read"],
         "disallowed_tools": ["WebFetch"], "timeout_s": 90.5, "start_timeout_s": 20, "idle_timeout_s": 0,
         "question_timeout_s": 0.5, "on_question_timeout": "continue", "progress": "full", "heartbeat_s": 0,
@@ -264,6 +265,7 @@ fn model_tools_and_arguments_reach_the_agents_command_line() {
 fn what_the_agent_cannot_do_is_a_warning_and_nothing_is_dropped_in_silence() {
     let rows = [
         ("effort", json!("rare-effort"), "rare-effort"),
+        ("mode", json!("rare-mode"), "--agent=rare-mode"),
         ("max_turns", json!(7731), "7731"),
         ("max_cost_usd", json!(77.31), "77.31"),
         ("output_schema", json!({"type": "object", "title": "rare-schema"}), "rare-schema"),
@@ -280,6 +282,18 @@ fn what_the_agent_cannot_do_is_a_warning_and_nothing_is_dropped_in_silence() {
         let warned = outcome.warnings("unsupported_option").iter().any(|f| f.text("text").contains(field));
         assert!(reached != warned, "{field}: reached the agent: {reached}, warned: {warned}");
     }
+}
+
+/// Claude Code itself works on without a word where it does not know the one that is wanted.
+#[test]
+fn a_mode_that_the_agent_does_not_have_fails_the_run_and_names_those_it_has() {
+    let mut session = init();
+    session["agents"] = json!(["general", "owl", "odd name"]);
+    let script = || Script::bare().sh("prompt").out(&session).say("msg_1", "Hello").done("Hello");
+    run(Case::with(script()), json!({"mode": "owl"})).completed();
+    let outcome = run(Case::with(script()), json!({"mode": "heron"}));
+    let message = outcome.failed("invalid_request")["message"].as_str().unwrap().to_owned();
+    assert_eq!(message, "The agent does not have this mode: check `mode`. Its modes here: general, owl.");
 }
 
 #[test]

@@ -171,6 +171,7 @@ impl Live {
             live.warn(Warning::UnsupportedOption, text, None);
         }
         live.turn(turn);
+        live.status(Status::Starting, "The agent is being started", None);
         live.start(Box::new(launch));
         Ok(live)
     }
