@@ -200,8 +200,8 @@ const AGENTS: &[Requirement] = &[
     held(
         "An agent tells whether it is there, in which version, and how to get it.",
         &[
-            ("tests/agents.rs", "a_missing_agent_is_an_answer"),
-            ("tests/agents.rs", "a_package_tells_the_version_and_nothing_is_started"),
+            ("tests/agents.rs", "a_program_that_is_asked_leaves_no_file_and_no_process"),
+            ("tests/agents.rs", "a_log_in_is_seen_and_never_shown"),
             ("tests/faults.rs", "a_missing_agent_is_told_after_run_started"),
         ],
     ),
