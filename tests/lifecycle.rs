@@ -33,7 +33,9 @@ fn a_run_completes_with_the_agents_answer_and_all_keys() {
 fn the_prompt_goes_by_stdin_and_never_by_argv() {
     let outcome = hello(json!({"prompt": "a-rare-prompt-7731"}));
     assert_eq!(outcome.log().prompts(), ["a-rare-prompt-7731"]);
-    assert!(!outcome.log().argv().concat().contains("7731"));
+    let argv = outcome.log().argv().join(" ");
+    assert!(!argv.contains("7731"));
+    assert!(argv.starts_with("--print --output-format stream-json --input-format stream-json "), "{argv}");
 }
 
 #[test]
@@ -286,7 +288,14 @@ fn usage_counts_cached_tokens_in() {
 
 #[test]
 fn the_session_is_told_as_soon_as_it_is_known() {
-    let outcome = hello(json!({"progress": "minimal"}));
+    // The agent does not even go on before it is told.
+    let script = Script::new().sh(r#"while ! [ -e "$D/go" ]; do sleep 0.02; done"#).say("msg_1", "Hello").done("Hello");
+    let mut session = Case::with(script).spawn();
+    session.start(json!({"progress": "minimal"}));
+    session.until_progress("session");
+    fs::write(session.log().path("go"), "").unwrap();
+    let outcome = session.finish();
+    outcome.completed();
     let sessions = outcome.progress("session");
     assert_eq!(sessions.len(), 1);
     assert_eq!(sessions[0].text("session_id"), SESSION);

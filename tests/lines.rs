@@ -137,7 +137,7 @@ fn both_processes_are_seen_against_the_first_state() {
     let first = "while ! [ -e \"$D/go\" ]; do sleep 0.02; done; echo x >one.txt; echo x >gone.txt; echo y >>old.txt";
     let mut session = two(first, "echo y >two.txt; echo z >>old.txt; rm gone.txt; echo ok").git().spawn();
     session.start(json!({}));
-    session.until_progress("status");
+    session.until_status("running");
     // Also what a command does while git still looks at the state from before.
     fs::write(session.log().path("go"), "").unwrap();
     let question = session.until("run.question");

@@ -148,7 +148,9 @@ fn a_start_without_a_prompt_is_refused() {
 fn an_unknown_agent_is_answered_with_the_known_ones() {
     let outcome = start_with(json!({"agent": "nobody"}));
     let message = outcome.failed("invalid_request")["message"].as_str().unwrap().to_owned();
-    assert!(message.contains("claude"), "{message}");
+    let known: Vec<&str> = message.split("one of: ").nth(1).unwrap().split('.').next().unwrap().split(", ").collect();
+    assert!(known.contains(&"claude") && known.len() > 4, "{message}");
+    assert!(known.is_sorted(), "{message}");
 }
 
 #[test]

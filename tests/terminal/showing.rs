@@ -71,6 +71,17 @@ fn a_run_is_told_in_short_lines_and_its_status_line_leaves_no_trace() {
 }
 
 #[test]
+fn the_agent_has_pipes_where_a_person_has_a_terminal() {
+    let look =
+        "for fd in 0 1 2; do if [ -t $fd ]; then note \"$fd is a terminal\"; else note \"$fd is none\"; fi; done";
+    let script = Script::bare().sh(look).sh(&Script::hello().body());
+    let mut person = at(script).starts(RUN);
+    person.waits_for("Hello");
+    assert_eq!(person.ends().0, 0);
+    assert_eq!(person.file("log/notes").lines().take(3).collect::<Vec<_>>(), ["0 is none", "1 is none", "2 is none"]);
+}
+
+#[test]
 fn no_escape_sequence_goes_where_it_is_not_wanted() {
     for (name, value) in [("NO_COLOR", "1"), ("TERM", "dumb"), ("TERM", "")] {
         let mut person = at(working()).env(name, value).starts(RUN);
