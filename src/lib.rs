@@ -33,7 +33,7 @@
 //! | [`clean`] | agent text without escape sequences |
 //!
 //! Dependencies point one way: `main → cmd → {config, terminal → session → run} → {agent, protocol}`. `protocol` knows no
-//! agent; `agent` knows no frame, and shares the types of questions and settings. `tests/tidy.rs` holds these rules.
+//! agent; `agent` knows no frame, and shares the types of questions and settings. `tests/suite/tidy.rs` holds these rules.
 //!
 //! # What always holds
 //!
