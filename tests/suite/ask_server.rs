@@ -15,7 +15,7 @@ use std::sync::mpsc::{Receiver, channel};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use support::agent::quote;
-use support::{Case, LIMIT, Outcome, Session, read};
+use support::{Case, Outcome, Session, limit, read};
 
 /// An ACP agent that opens a session, notes how the ask-server is to be started, and waits to be told to end its turn.
 const AGENT: &str = r#"
@@ -113,7 +113,7 @@ impl Server {
     }
 
     fn hear(&self) -> Value {
-        self.lines.recv_timeout(LIMIT).expect("an answer")
+        self.lines.recv_timeout(limit()).expect("an answer")
     }
 
     fn request(&mut self, id: u64, method: &str, params: Value) {
@@ -360,7 +360,7 @@ fn only_who_knows_the_nonce_is_heard() {
     let run = Run::begin(json!({}));
     let (nonce, path) = run.address();
     let end = |mut stream: UnixStream| {
-        stream.set_read_timeout(Some(LIMIT)).unwrap();
+        stream.set_read_timeout(Some(limit())).unwrap();
         let mut rest = Vec::new();
         // Reset where bytes were left unread.
         let _ = stream.read_to_end(&mut rest);

@@ -1,6 +1,7 @@
 //! Help, completions and the manual page say what the parser takes: all come from one table.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+use crate::support::machine::not_checked;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs;
@@ -231,14 +232,17 @@ fn every_flag_is_in_every_script_and_in_the_manual_page() {
 
 /// Runs a program on a text, if the machine has it. What it says of it.
 fn checked_by(program: &str, args: &[&str], text: &str) -> Option<Output> {
-    let mut child = Command::new(program)
+    let child = Command::new(program)
         .args(args)
         .env("LC_ALL", "C.UTF-8")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
-        .spawn()
-        .ok()?;
+        .spawn();
+    let Ok(mut child) = child else {
+        not_checked(&format!("our output by {program}"), "it is not installed");
+        return None;
+    };
     let (mut stdin, text) = (child.stdin.take().unwrap(), text.to_owned());
     // Whoever writes more than a pipe holds must not wait for whoever reads.
     let writer = std::thread::spawn(move || stdin.write_all(text.as_bytes()));

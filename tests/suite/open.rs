@@ -10,11 +10,9 @@ use std::io::{Read, Write};
 use std::process::{Child, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
+use support::limit;
 use support::plain::Plain;
-
-/// How long anything may take before a test gives up.
-const LIMIT: Duration = Duration::from_secs(30);
 
 /// Somebody at a terminal, which is the controlling one of what runs there.
 struct Person {
@@ -32,7 +30,7 @@ impl Person {
     }
 
     fn starts(plain: Plain, words: &[&str]) -> Person {
-        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
         grantpt(&master).unwrap();
         unlockpt(&master).unwrap();
         let name = ptsname(&master, Vec::new()).unwrap();
@@ -60,7 +58,7 @@ impl Person {
 
     /// Waits until the screen shows `text` after what was waited for before.
     fn waits_for(&mut self, text: &str) -> String {
-        let until = Instant::now() + LIMIT;
+        let until = Instant::now() + limit();
         loop {
             if let Some(at) = self.seen.find(text) {
                 return self.seen.drain(..at + text.len()).collect();

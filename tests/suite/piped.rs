@@ -171,7 +171,7 @@ fn a_signal_is_served_while_stdin_is_read() {
         let (stdin, _kept) = silent();
         let case = hello();
         let child = adhoc(&case, args, stdin);
-        assert!(io::wait_for(support::LIMIT, || procs::handles(child.id(), Signal::TERM)));
+        assert!(io::wait_for(support::limit(), || procs::handles(child.id(), Signal::TERM)));
         let began = Instant::now();
         kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
         let output = child.wait_with_output().unwrap();

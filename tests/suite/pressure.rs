@@ -2,6 +2,7 @@
 //! are cut.
 #![expect(clippy::unwrap_used, reason = "what a test cannot unwrap has failed it")]
 
+use crate::support::limit;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use std::fs;
@@ -11,9 +12,6 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
-
-/// How long anything may take before a test gives up.
-const LIMIT: Duration = Duration::from_secs(60);
 
 /// A folder with an agent that reads its first line and then runs `script`.
 fn agent(script: &str) -> TempDir {
@@ -50,7 +48,7 @@ fn end(mut child: Child) -> (Option<i32>, Vec<Value>) {
 }
 
 fn wait(child: &mut Child) -> Option<i32> {
-    let until = Instant::now() + LIMIT;
+    let until = Instant::now() + limit();
     loop {
         if let Some(status) = child.try_wait().unwrap() {
             return status.code();
@@ -105,7 +103,7 @@ fn a_last_frame_that_nobody_reads_is_given_up_after_a_stop() {
     // The frame is longer than a pipe: once it is full, the last frame is being written.
     let out = child.stdout.take().unwrap();
     let full = || rustix::io::ioctl_fionread(&out).unwrap() > 60_000;
-    let until = Instant::now() + LIMIT;
+    let until = Instant::now() + limit();
     while !full() {
         assert!(Instant::now() < until, "the last frame did not come");
         thread::yield_now();
@@ -138,7 +136,7 @@ cat >/dev/null"#,
         });
         children.filter(|state| state == "Z").count()
     };
-    let until = Instant::now() + LIMIT;
+    let until = Instant::now() + limit();
     while zombies() > 0 {
         assert!(Instant::now() < until, "{} zombies stay", zombies());
         thread::yield_now();

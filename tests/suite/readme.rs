@@ -1,8 +1,8 @@
 //! The README's session and its clients do what it says.
 #![expect(clippy::unwrap_used, reason = "what a test cannot unwrap has failed it")]
 
+use crate::support::machine::not_checked;
 use std::fs;
-use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use tempfile::TempDir;
@@ -56,8 +56,7 @@ fn the_session_at_the_top_is_a_real_one() {
 fn the_client_in_python_answers_what_is_asked() {
     if Command::new("python3").arg("--version").output().is_err() {
         // A machine with the Rust toolchain alone has none, and the client is not for it.
-        writeln!(std::io::stderr(), "not run: there is no python3 here").unwrap();
-        return;
+        return not_checked("the README's client in Python", "python3 is not installed");
     }
     let (folder, done) = client("python3", "python", "demo");
     let out = text(&done.stdout);

@@ -2,6 +2,7 @@
 
 use super::case::{Case, Directive, fits, with_ids};
 use super::world::Frame;
+use crate::support::limit;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use spektacular::recording::Moment;
@@ -11,12 +12,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
-use std::time::Duration;
 use tempfile::TempDir;
 
 const BINARY: &str = env!("CARGO_BIN_EXE_spektacular");
-/// The longest wait for anything.
-const LIMIT: Duration = Duration::from_secs(20);
 
 /// What came out.
 pub(crate) struct Played {
@@ -119,14 +117,14 @@ impl Session {
 
     /// `false`: stdout is at its end.
     fn next_frame(&mut self) -> Result<bool, String> {
-        match self.lines.recv_timeout(LIMIT) {
+        match self.lines.recv_timeout(limit()) {
             Ok(line) => {
                 let value = serde_json::from_str(&line).map_err(|e| format!("not JSON ({e}): {line}"))?;
                 self.frames.push(Frame { line: format!("{line}\n"), value });
                 Ok(true)
             }
             Err(std::sync::mpsc::RecvTimeoutError::Disconnected) => Ok(false),
-            Err(_) => Err(format!("nothing more within {LIMIT:?}, after {} frames", self.frames.len())),
+            Err(_) => Err(format!("nothing more within {:?}, after {} frames", limit(), self.frames.len())),
         }
     }
 

@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use super::codex::Codex;
-use super::person::{CTRL_D, CTRL_Z, Desk, LIMIT, Person};
+use super::person::{CTRL_D, CTRL_Z, Desk, Person};
 use crate::support::agent::Script;
-use crate::support::procs;
+use crate::support::{limit, procs};
 
 /// A shell that a person types at. It runs the program by `"$B"`.
 const INTERACTIVE: &str = "export B=\"$1\"; exec bash --norc --noprofile --noediting -i";
@@ -62,7 +62,7 @@ fn a_run_under_timeout_completes_within_its_time() {
     let mut person = with_hello().shell("timeout 60 \"$@\"; echo \"ended with $?\"").starts(&["adhoc", "--yes", "go"]);
     person.waits_for("ended with 0");
     assert_eq!(person.ends().0, 0);
-    assert!(began.elapsed() < LIMIT, "{:?}", began.elapsed());
+    assert!(began.elapsed() < limit(), "{:?}", began.elapsed());
 }
 
 #[test]
@@ -145,7 +145,7 @@ fn messages_over_a_terminal_wait_for_the_foreground() {
     the_shell_answers(&mut person);
     assert!(person.echo(), "a background run took the echo from the shell");
     person.types("fg\n");
-    let until = Instant::now() + LIMIT;
+    let until = Instant::now() + limit();
     while person.echo() {
         assert!(Instant::now() < until, "the terminal was not switched");
         std::thread::yield_now();
@@ -161,7 +161,7 @@ fn messages_over_a_terminal_wait_for_the_foreground() {
 fn ctrl_z_gives_the_shell_a_terminal_that_it_can_use_when_messages_come_over_it() {
     let mut person = at_a_shell(Codex::new().says("Thank you."));
     person.types("\"$B\" adhoc --output json\n");
-    let until = Instant::now() + LIMIT;
+    let until = Instant::now() + limit();
     while person.echo() {
         assert!(Instant::now() < until, "the terminal was not switched");
         std::thread::yield_now();
@@ -220,7 +220,7 @@ fn a_background_run_draws_no_status_line() {
     let mut person = at_a_shell(codex);
     person.types("\"$B\" adhoc --agent codex go &\n");
     // The fake begins its log before the run could have drawn anything, and a second brings a new status line.
-    let until = Instant::now() + LIMIT;
+    let until = Instant::now() + limit();
     while !person.file("log/stdin").contains("turn/start") {
         assert!(Instant::now() < until, "the agent was not asked");
         std::thread::yield_now();
@@ -245,7 +245,7 @@ fn a_terminal_that_stops_background_output_is_waited_for() {
     person.types("stty tostop\n");
     person.waits_for("% ");
     let pid = starts_in_background(&mut person, "--yes go");
-    let until = Instant::now() + LIMIT;
+    let until = Instant::now() + limit();
     while !person.file("log/stdin").contains("\"user\"") {
         assert!(Instant::now() < until, "the agent was not asked");
         std::thread::yield_now();

@@ -7,7 +7,8 @@ mod jobs;
 mod person;
 mod showing;
 
-use person::{Desk, LIMIT};
+use crate::support::limit;
+use person::Desk;
 use rustix::termios::{LocalModes, OutputModes, tcgetattr};
 use std::io::{BufRead, BufReader};
 use std::thread;
@@ -17,7 +18,7 @@ use std::time::Instant;
 fn json_lines_over_a_terminal_are_neither_cut_nor_echoed() {
     let mut person = Desk::new().starts(&["adhoc", "--output", "json"]);
     // Longer than a terminal's line. Written once the terminal is switched: before that it would be cut.
-    let until = Instant::now() + LIMIT;
+    let until = Instant::now() + limit();
     while tcgetattr(&person.keyboard).unwrap().local_modes.contains(LocalModes::ICANON) {
         assert!(Instant::now() < until, "the terminal was not switched");
         thread::yield_now();

@@ -8,15 +8,13 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
+use crate::support::limit;
 use rustix::fs::OFlags;
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
-
-/// How long anything may take before a test gives up.
-pub(crate) const LIMIT: Duration = Duration::from_secs(30);
 
 pub(crate) const CTRL_C: &str = "\u{3}";
 pub(crate) const CTRL_D: &str = "\u{4}";
@@ -36,6 +34,7 @@ pub(crate) struct Desk {
 }
 
 impl Desk {
+    #[track_caller]
     pub(crate) fn new() -> Desk {
         let folder = tempfile::tempdir().unwrap();
         for name in ["bin", "work", "home", "log"] {
@@ -49,6 +48,7 @@ impl Desk {
     }
 
     /// Puts an agent's program on PATH.
+    #[track_caller]
     pub(crate) fn agent(self, name: &str, script: &str) -> Desk {
         let path = self.path("bin").join(name);
         fs::write(&path, script).unwrap();
@@ -82,6 +82,7 @@ impl Desk {
     }
 
     /// Starts the program.
+    #[track_caller]
     pub(crate) fn starts(self, args: &[&str]) -> Person {
         let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
         grantpt(&master).unwrap();
@@ -126,6 +127,7 @@ impl Desk {
     }
 }
 
+#[track_caller]
 fn resize(terminal: &File, columns: u16) {
     let size = Winsize { ws_row: 24, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
     tcsetwinsize(terminal, size).unwrap();
@@ -144,11 +146,13 @@ pub(crate) struct Person {
 }
 
 impl Person {
+    #[track_caller]
     pub(crate) fn types(&mut self, text: &str) {
         self.keyboard.write_all(text.as_bytes()).unwrap();
     }
 
     /// Waits for `prompt`, and answers.
+    #[track_caller]
     pub(crate) fn answers(&mut self, prompt: &str, answer: &str) -> String {
         self.waits_for(prompt);
         let seen = self.waits_for("> ");
@@ -157,8 +161,9 @@ impl Person {
     }
 
     /// Waits until `text` comes after what was waited for before. Gives what came up to it.
+    #[track_caller]
     pub(crate) fn waits_for(&mut self, text: &str) -> String {
-        let until = Instant::now() + LIMIT;
+        let until = Instant::now() + limit();
         loop {
             let new = String::from_utf8_lossy(&self.all[self.met..]).into_owned();
             if let Some(at) = new.find(text) {
@@ -178,10 +183,12 @@ impl Person {
         resize(&self.keyboard, columns);
     }
 
+    #[track_caller]
     pub(crate) fn echo(&self) -> bool {
         tcgetattr(&self.keyboard).unwrap().local_modes.contains(LocalModes::ECHO)
     }
 
+    #[track_caller]
     pub(crate) fn signals(&self, signal: Signal) {
         kill_process(self.pid(), signal).unwrap();
     }
@@ -191,18 +198,20 @@ impl Person {
     }
 
     /// Waits until the program has stopped.
+    #[track_caller]
     pub(crate) fn sees_it_stopped(&self) {
         let status = waitpid(Some(self.pid()), WaitOptions::UNTRACED).unwrap();
         assert!(status.is_some_and(|(_, status)| status.stopped()), "it ended");
     }
 
     /// Waits for the end. Gives the exit code as a shell has it, and everything that came.
+    #[track_caller]
     pub(crate) fn ends(&mut self) -> (i32, String) {
         let status = self.child.wait().unwrap();
         let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap());
         self.code = Some(code);
         // The program's end of the terminal is closed: what it wrote comes to an end.
-        while let Ok(more) = self.bytes.recv_timeout(LIMIT) {
+        while let Ok(more) = self.bytes.recv_timeout(limit()) {
             self.all.extend(more);
         }
         (code, String::from_utf8_lossy(&self.all).into_owned())
@@ -282,6 +291,7 @@ impl Screen {
         }
     }
 
+    #[track_caller]
     fn obey(&mut self, sequence: &str) {
         let number: usize = sequence[1..].trim_end_matches(char::is_alphabetic).parse().unwrap_or(1);
         match sequence.chars().last().unwrap() {
