@@ -35,7 +35,7 @@
 //!
 //! Dependencies point one way: `main → cmd → {config, json_lines, terminal → engine → {process → io, run}} → {agent,
 //! protocol}`. `protocol` knows no agent; `agent` knows no frame, and shares the types of questions and settings.
-//! `tests/tidy.rs` holds these rules.
+//! `tests/suite/tidy.rs` holds these rules.
 //!
 //! # Invariants
 //!
