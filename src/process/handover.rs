@@ -64,7 +64,7 @@ pub fn hand_over(handover: &Handover<'_>) -> Result<u8, Failure> {
     // Before the start: no signal of the terminal's may end us while the agent lives. A handler, unlike an ignored
     // signal, is not inherited.
     let mut signals = Signals::new(ours()).map_err(|_| {
-        Failure::new(Code::ResourceExhausted, "The signals could not be watched: free some memory.").retryable()
+        Failure::new(Code::ResourceExhausted, "Cannot install the signal handlers: free some memory.").retryable()
     })?;
     let modes = tcgetattr(io::stdin()).ok();
     let mut command = Command::new(&program);
