@@ -196,7 +196,7 @@ fn ignored_files_are_not_seen() {
     let repo = Repo::new();
     repo.write("old.log", "x");
     repo.check(|repo| repo.write("x.log", "x").write("old.log", "yy"), &[]);
-    // Nor does it report files that the user ignores globally.
+    // Files that the user ignores globally are not listed either.
     let config = repo.home.path().join("config");
     fs::create_dir_all(config.join("git")).unwrap();
     fs::write(config.join("git/ignore"), "*.swp\n").unwrap();

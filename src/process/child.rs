@@ -139,11 +139,8 @@ impl AgentProcess {
         if threads.into_iter().any(|started| started.is_err()) {
             agent.signal(rustix::process::Signal::KILL);
             let _ = agent.child.wait();
-            return Err(Failure::new(
-                Code::ResourceExhausted,
-                "Cannot start a thread: free some memory or processes.",
-            )
-            .retryable());
+            return Err(Failure::new(Code::ResourceExhausted, "Cannot start a thread: free some memory or processes.")
+                .retryable());
         }
         Ok(agent)
     }
