@@ -1,4 +1,5 @@
-//! stdin: one thread, which runs as long as the process, pushes raw lines into a channel. It interprets no message.
+//! stdin: one thread, which runs as long as the process, pushes raw lines into a channel. The thread does not
+//! interpret them.
 
 use super::keys::{Keys, Ready};
 use super::lines::{Framed, LineReader};
@@ -39,7 +40,7 @@ pub enum RawLine {
 /// What the thread that reads stdin reports.
 #[derive(Debug)]
 pub(crate) enum Heard {
-    /// A line, and the time of the read that completed it.
+    /// A line, and the time at which it was read.
     Line(RawLine, Instant),
     /// Somebody pressed Enter at a terminal that is not being read.
     Pressed,

@@ -127,7 +127,7 @@ pub fn stdout_is_closed() -> bool {
 
 /// How long to wait before checking again whether a terminal takes output from the background.
 const LOOK_AGAIN: Duration = Duration::from_millis(250);
-/// How long to wait for a stderr that nobody reads.
+/// How long to wait for a stderr that nobody reads, before each part of a write.
 const STDERR_WAIT: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 /// How many bytes a pipe takes at once if it is writable at all (POSIX PIPE_BUF on Linux).
 const PIPE_BUF: usize = 4096;

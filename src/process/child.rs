@@ -273,6 +273,10 @@ pub fn not_found(install: Option<&str>) -> Failure {
 /// How often to retry a program that is still being written, and the pause between two tries.
 const BUSY: (u32, Duration) = (3, Duration::from_millis(50));
 
+/// Starts the command, retrying a few times while its program is still being written.
+///
+/// # Errors
+/// Everything that keeps the program from running, with words for the user.
 pub(crate) fn spawn(command: &mut Command, program: &Path, cwd: &Path) -> Result<Child, Failure> {
     let mut tries = 0;
     loop {

@@ -40,8 +40,8 @@ pub struct Guard {
 }
 
 impl Guard {
-    /// Starts the guard for the tree with this nonce. `folder`: a socket's folder for the guard to remove. Call this
-    /// before spawning the agent.
+    /// Starts the guard for the tree with this nonce. `folder`: a socket's folder, which the guard removes if the
+    /// host is killed. Call this before spawning the agent.
     ///
     /// # Errors
     /// A text for a diagnostic; the run can go on without a guard.
@@ -84,7 +84,7 @@ fn spawn(program: &Path, nonce: &str, folder: Option<&Path>) -> io::Result<Guard
         .env_remove(GUARD_FOLDER)
         .envs(folder.map(|folder| (GUARD_FOLDER, folder)))
         .current_dir("/")
-        // In a group of its own, Ctrl-C does not reach the guard, nor does a shell that ends our group.
+        // A group of its own keeps Ctrl-C, and a shell that ends our group, from reaching the guard.
         .process_group(0)
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
