@@ -1,6 +1,6 @@
-//! The process tree: what belongs to it, that nothing of it survives, and that nothing else is touched.
+//! The process tree: which processes belong to it, that none of them survives, and that no other process is touched.
 //!
-//! Each test runs in a process of its own, since the tree goes by descent from the whole process.
+//! Each test runs in a process of its own, since the tree includes every descendant of the whole process.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]
 
@@ -20,12 +20,12 @@ use spektacular::process::tree::{
     MARKER, Signal, Swept, Tree, become_subreaper, marker_value, nonce, wait_without_reaping,
 };
 
-/// Names the test whose body runs in this process; its value is `NAME:DIRECTORY`.
+/// The environment variable that names the test whose body runs in this process; its value is `NAME:DIRECTORY`.
 const BODY: &str = "TREE_TEST_BODY";
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Runs the body in a process of its own, started through `wrapper` (a command and its arguments), and
-/// fails unless it came to its end. `name` is the test's.
+/// Runs the body in a process of its own, started through `wrapper` (a command and its arguments), and fails unless
+/// the body ran to its end. `name` is the test's name.
 fn alone(name: &str, wrapper: &[&str], body: impl FnOnce(&Path)) {
     if let Ok(value) = std::env::var(BODY) {
         let (wanted, dir) = value.split_once(':').unwrap();
@@ -37,8 +37,8 @@ fn alone(name: &str, wrapper: &[&str], body: impl FnOnce(&Path)) {
     }
     let dir = tempfile::tempdir().unwrap();
     fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o777)).unwrap();
-    // A copy, because another user may not be allowed to come to where it was built. Made by another
-    // process: a test that forks while we hold it open for writing would make it busy.
+    // Use a copy, because another user may not have access to the build folder. Let another process make the copy: if
+    // a test forked while we held the copy open for writing, executing it would fail as busy.
     let exe = dir.path().join("test");
     let exe = exe.to_str().unwrap();
     assert!(works(&["cp", std::env::current_exe().unwrap().to_str().unwrap(), exe]));
@@ -57,7 +57,7 @@ fn works(words: &[&str]) -> bool {
     command.status().is_ok_and(|status| status.success())
 }
 
-/// Polls until the condition holds; false when it did not within the limit.
+/// Polls until the condition holds; returns false if it did not within the limit.
 fn eventually(limit: Duration, mut cond: impl FnMut() -> bool) -> bool {
     let start = Instant::now();
     loop {
@@ -71,7 +71,7 @@ fn eventually(limit: Duration, mut cond: impl FnMut() -> bool) -> bool {
     }
 }
 
-/// The agent: a script in a group of its own, with the marker.
+/// Starts an agent: a script in a process group of its own, with the marker.
 fn agent(nonce: &str, script: &str) -> Child {
     let mut command = quiet("sh");
     command.args(["-c", script]).env(MARKER, marker_value(nonce));
@@ -84,12 +84,12 @@ fn quiet(program: &str) -> Command {
     command
 }
 
-/// Shell text: a process that writes its pid into the file `name` and stays, ignoring SIGTERM.
+/// A shell command that writes its pid into the file `name` and then stays, ignoring SIGTERM.
 fn stubborn(name: &str) -> String {
     format!("sh -c 'trap \"\" TERM; echo $$ > {name}; exec sleep 60'")
 }
 
-/// The pid that a script wrote into the file `name`.
+/// Waits for the pid that a script writes into the file `name`.
 fn written(name: &str) -> u32 {
     let mut pid = None;
     let read = || {
@@ -101,7 +101,7 @@ fn written(name: &str) -> u32 {
     pid.unwrap()
 }
 
-/// The fields of /proc/PID/stat from the state on.
+/// The fields of /proc/PID/stat, starting with the state.
 fn stat(pid: u32) -> Option<Vec<String>> {
     let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
     let stat = String::from_utf8_lossy(&stat).into_owned();
@@ -117,7 +117,7 @@ fn parent(pid: u32) -> u32 {
     stat(pid).unwrap()[1].parse().unwrap()
 }
 
-/// Start time in clock ticks since boot.
+/// The start time in clock ticks since boot.
 fn started(pid: u32) -> u64 {
     stat(pid).unwrap()[19].parse().unwrap()
 }
@@ -129,7 +129,7 @@ fn zombie_children() -> usize {
     pids.filter_map(stat).filter(|fields| fields[0] == "Z" && fields[1] == me).count()
 }
 
-/// Ends a process that a test kept alive, also when the test fails.
+/// Ends a process that a test kept alive, even if the test fails.
 struct Kept(Child);
 
 impl Drop for Kept {
@@ -139,8 +139,8 @@ impl Drop for Kept {
     }
 }
 
-/// Starts the script, waits for the pid files, sweeps while the agent is not reaped, and checks that
-/// nothing is left and that nothing of it is still alive.
+/// Starts the script, waits for the pid files, sweeps before the agent is reaped, and checks that the sweep left
+/// nothing and that none of the processes is alive.
 fn swept_clean(script: &str, files: &[&str]) -> Swept {
     become_subreaper();
     let tree = Tree::before_spawn(nonce());
@@ -154,7 +154,7 @@ fn swept_clean(script: &str, files: &[&str]) -> Swept {
     swept
 }
 
-/// The nonce of a tree, from its Debug text: the tests have no other door to it.
+/// The nonce of a tree, read from its Debug text because tests have no other access to it.
 fn tree_nonce(tree: &Tree) -> String {
     let text = format!("{tree:?}");
     text.split('"').nth(1).unwrap().to_owned()
@@ -189,7 +189,7 @@ fn ten_processes_of_every_kind_are_gone() {
         let mut expected = pids.clone();
         expected.sort_unstable();
         assert_eq!(members, expected);
-        // Half of them are reached by the group, all ignore it.
+        // The group signal reaches half of them; all of them ignore it.
         assert_eq!(tree.signal_all(Some(child.id()), Signal::TERM), 10);
         let start = Instant::now();
         let swept = tree.sweep(Some(child.id()), 3 * SECOND);
@@ -235,7 +235,7 @@ fn after_a_polite_exit_the_daemon_is_found_and_the_status_stays() {
         // Only the leader may still be a zombie.
         assert_eq!(zombie_children(), 1);
         assert_eq!(child.wait().unwrap().code(), Some(3));
-        // Reaped: its number means nothing any more, and nothing is signalled by it.
+        // The leader is reaped: its pid means nothing any more, so nothing may be signalled by it.
         assert_eq!(tree.signal_all(Some(child.id()), Signal::KILL), 0);
         wait_without_reaping(child.id());
         assert_eq!(tree.sweep(None, SECOND), Swept::default());
@@ -245,7 +245,7 @@ fn after_a_polite_exit_the_daemon_is_found_and_the_status_stays() {
 #[test]
 fn a_marked_process_with_another_parent_is_found() {
     alone("a_marked_process_with_another_parent_is_found", &[], |_| {
-        // No subreaper here, so the orphan goes to somebody else.
+        // We are not a subreaper here, so the orphan gets another parent.
         let tree = Tree::before_spawn(nonce());
         let mut child = agent(&tree_nonce(&tree), &format!("(setsid {} &)", stubborn("away")));
         child.wait().unwrap();
@@ -269,7 +269,7 @@ fn what_was_there_before_and_what_is_spared_stays() {
         let mut before = busy("before");
         let before_child = written("before-child");
         let mut tree = Tree::before_spawn(nonce());
-        // It leads a group, but as no child of ours it does not pin the number.
+        // This process leads a group, but since it is not our child, its pid is not reserved.
         assert_eq!(tree.signal_all(Some(before_child), Signal::KILL), 0);
         let mut spared = busy("spared");
         tree.spare(spared.0.id());
@@ -285,10 +285,10 @@ fn what_was_there_before_and_what_is_spared_stays() {
         tree.sweep(Some(child.id()), SECOND);
         child.wait().unwrap();
         assert!(kept.iter().all(|pid| is_alive(*pid)) && is_alive(spared_child));
-        // Neither spared nor there before: ours by descent.
+        // Neither spared nor older than the tree: it is ours by descent.
         assert!(!is_alive(late.id()));
         assert!(late.wait().is_err(), "the sweep reaps what is its own");
-        // What others reap is still there for them.
+        // Children that others reap are still there for them.
         assert!(early.wait().unwrap().success());
         for other in [&mut before.0, &mut spared.0] {
             other.kill().unwrap();
@@ -296,8 +296,7 @@ fn what_was_there_before_and_what_is_spared_stays() {
             tree.reap_orphans(None);
             assert_eq!(other.wait().unwrap().signal(), Some(9));
         }
-        // Their children came to us when they ended. One is known from before; the other has no mark
-        // of whose it was.
+        // Their children passed to us when they ended. One is known from before; nothing marks the other as spared.
         assert!(is_alive(kept[1]) && parent(kept[1]) == std::process::id());
         assert!(works(&["kill", "-9", &kept[1].to_string()]));
         assert_eq!(tree.sweep(None, SECOND), Swept { killed: 1, left: 0 });
@@ -312,12 +311,12 @@ fn a_process_from_before_with_the_marker_is_not_spared() {
         let nonce = nonce();
         let mut child = agent(&nonce, &stubborn("early"));
         let early = started(written("early"));
-        // Something younger, or its age alone would make it one to ask.
+        // Start a younger process: otherwise the age of the agent alone would cause the check for its marker.
         let start = || Kept(quiet("sleep").arg("60").spawn().unwrap());
         assert!(eventually(limit(), || started(start().0.id()) > early));
         let _younger = start();
         let tree = Tree::before_spawn(nonce);
-        // Without the leader, so that its group does not tell.
+        // Look without the leader, so that its group does not give it away.
         assert!(tree.members().contains(&child.id()));
         assert!(tree.sweep(Some(child.id()), SECOND).killed >= 1);
         assert_eq!(child.wait().unwrap().signal(), Some(9));
@@ -332,7 +331,7 @@ fn an_inner_run_leaves_the_outer_one_alone() {
             let script = format!("(setsid {} &)", stubborn(name));
             let mut command = quiet("sh");
             command.args(["-c", &script]).env(MARKER, marker);
-            // Without a subreaper the marker alone decides.
+            // Without a subreaper only the marker decides.
             assert!(command.status().unwrap().success());
             written(name)
         };
@@ -379,7 +378,7 @@ fn a_name_full_of_parentheses() {
 #[test]
 fn a_process_whose_first_thread_ended_is_not_a_zombie() {
     let name = "a_process_whose_first_thread_ended_is_not_a_zombie";
-    // Only the first thread ends by the bare system call; its number is that of x86-64.
+    // The bare system call ends only the first thread; its number is that of x86-64.
     let script = "use threads; threads->create(sub { sleep 60 }); open F, '>', 'half'; \
                   print F \"$$\\n\"; close F; syscall(60, 0)";
     if !cfg!(target_arch = "x86_64") || !works(&["perl", "-e", "use threads"]) {
@@ -447,7 +446,7 @@ fn nothing_is_found_where_nothing_is() {
         assert_eq!(tree.sweep(None, SECOND), Swept::default());
         println!("sweep on nothing: {:?}", start.elapsed());
         assert_eq!(tree.signal_all(None, Signal::KILL), 0);
-        // Numbers that must never be signalled: us, init, and the one that means everybody.
+        // Pids that must never be signalled: ours, init's, and the one that means every process.
         for pid in [0, 1, std::process::id(), u32::MAX] {
             assert_eq!(tree.signal_all(Some(pid), Signal::KILL), 0);
             wait_without_reaping(pid);
@@ -456,8 +455,8 @@ fn nothing_is_found_where_nothing_is() {
     });
 }
 
-/// Each process starts three more in sessions of their own, four levels deep, and ends: the tree
-/// grows while it is killed. At most 1 + 3 + 9 + 27 + 81 processes.
+/// Each process starts three more in sessions of their own, four levels deep, and exits: the tree grows while it is
+/// being killed. At most 1 + 3 + 9 + 27 + 81 processes.
 const BOMB: &str = "[ $1 -gt 3 ] && exec sleep 60
 [ $1 -gt 1 ] && echo $$ > growing
 for i in 1 2 3; do setsid env -i PATH=$PATH sh bomb $(($1 + 1)) & done
@@ -490,7 +489,7 @@ fn as_a_plain_user() {
     if std::env::var_os(BODY).is_none() && !works(&[&user[..], &["true"]].concat()) {
         return not_checked(name, "setpriv cannot change the user here");
     }
-    // Made by root and not readable: the kernel hides the environment of what is executed from it.
+    // The program is root's and not readable: the kernel hides the environment of a process that executes it.
     alone(
         name,
         &[
@@ -535,7 +534,7 @@ fn as_pid_1() {
         );
         let mut child = agent(&tree_nonce(&tree), &script);
         let pids = ["daemon", "bare", "leader"].map(written);
-        // The orphans of the loop came to us; nobody else can reap them.
+        // The loop's orphans passed to us; nobody else can reap them.
         assert!(eventually(limit(), || zombie_children() >= 100));
         println!("as PID 1: {} orphans reaped", tree.reap_orphans(Some(child.id())));
         let start = Instant::now();
@@ -545,7 +544,7 @@ fn as_pid_1() {
         assert!(!pids.iter().any(|pid| is_alive(*pid)));
         assert_eq!(child.wait().unwrap().signal(), Some(9));
         assert_eq!(zombie_children(), 0);
-        // No marker, and descent from PID 1 says nothing.
+        // The stranger has no marker, and descent from PID 1 proves nothing.
         assert!(is_alive(stranger.0.id()) && stranger.0.try_wait().unwrap().is_none());
     });
 }
@@ -556,7 +555,7 @@ fn the_numbers_of_another_pid_namespace_are_not_used() {
     if std::env::var_os(BODY).is_none() && !works(&["unshare", "-pf", "true"]) {
         return not_checked(name, "unshare cannot make a PID namespace here");
     }
-    // Here /proc is still that of the outer namespace.
+    // Here /proc still shows the outer namespace.
     alone(name, &["unshare", "-pf"], |_| {
         let tree = Tree::before_spawn(nonce());
         let mut child = agent(&tree_nonce(&tree), "echo 1 > up; exec sleep 60");

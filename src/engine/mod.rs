@@ -139,6 +139,6 @@ impl Engine {
 
 /// The failure of a run for which no thread could be started.
 fn no_thread() -> Failure {
-    let message = "No thread could be started: free some memory or processes.";
+    let message = "Cannot start a thread: free some memory or processes.";
     Failure::new(Code::ResourceExhausted, message).retryable()
 }

@@ -21,7 +21,7 @@ pub fn relay() -> Result<(), &'static str> {
     if !is_same_user(&socket) {
         return Err("The run that asks belongs to another user.");
     }
-    let mut lines = socket.try_clone().map_err(|_| "No file could be opened: raise the limit of open files.")?;
+    let mut lines = socket.try_clone().map_err(|_| "Cannot open a file: raise the limit of open files.")?;
     let mut out = stdout().ok_or("stdout is closed.")?;
     let begin = format!("{nonce}\n");
     write_whole(&mut socket, begin.as_bytes()).map_err(|_| "The run that asks is not there any more.")?;
@@ -30,7 +30,7 @@ pub fn relay() -> Result<(), &'static str> {
         // The agent has nothing more to ask: closing the socket tells the run, and ends the answers.
         let _ = socket.shutdown(Shutdown::Both);
     };
-    spawn_thread("stdin", pass_on).map_err(|_| "No thread could be started.")?;
+    spawn_thread("stdin", pass_on).map_err(|_| "Cannot start a thread.")?;
     pass(&mut lines, &mut out);
     Ok(())
 }

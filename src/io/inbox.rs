@@ -1,4 +1,5 @@
-//! stdin: one thread, as long as the process lives, that pushes raw lines. It knows no message.
+//! stdin: one thread, which runs as long as the process, pushes raw lines into a channel. The thread does not
+//! interpret them.
 
 use super::keys::{Keys, Ready};
 use super::lines::{Framed, LineReader};
@@ -9,7 +10,7 @@ use std::io::{self, ErrorKind, Read};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Instant;
 
-/// Lines that wait to be heard, at most.
+/// Most lines that may wait to be taken.
 const LINES_WAITING: usize = 64;
 
 /// Where input comes from.
@@ -26,24 +27,24 @@ pub enum Source {
 /// One piece of input as it was read, not interpreted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RawLine {
-    /// A line, without its LF.
+    /// A line that ended with LF, without the LF.
     Whole(Vec<u8>),
     /// The bytes after the last LF.
     Unended(Vec<u8>),
     /// A line longer than [`INBOUND_LINE_BYTES`]; the reader skipped it.
     TooLong,
-    /// Ctrl-D at a terminal. More may follow.
+    /// Ctrl-D at a terminal. More input may follow.
     CtrlD,
 }
 
-/// What the thread that reads stdin pushes.
+/// What the thread that reads stdin reports.
 #[derive(Debug)]
 pub(crate) enum Heard {
-    /// A line, and when it was read.
+    /// A line, and the time at which it was read.
     Line(RawLine, Instant),
-    /// Somebody pressed Enter at a terminal that is not read now.
+    /// Somebody pressed Enter at a terminal that is not being read.
     Pressed,
-    /// The terminal that is to be read is ours again: a shell's `fg` gave it back.
+    /// The terminal that we want to read is ours again: a shell's `fg` gave it back.
     Foreground,
     /// Nothing more will come.
     Closed,
@@ -53,13 +54,14 @@ pub(crate) enum Heard {
 #[derive(Debug)]
 pub(crate) struct Inbox {
     state: State,
-    /// Whether the end was heard. It holds for every later run too.
+    /// Whether the end of input was heard. It holds for every later run too.
     pub(crate) closed: bool,
 }
 
 #[derive(Debug)]
 enum State {
-    /// The thread starts when a run is ready to listen: before that somebody may read a prompt from stdin.
+    /// The reading thread starts only when a run is ready to listen: until then somebody may read a prompt from
+    /// stdin.
     Unread(Source),
     Open(Receiver<Heard>),
 }
@@ -69,10 +71,11 @@ impl Inbox {
         Inbox { closed: matches!(source, Source::Nothing), state: State::Unread(source) }
     }
 
-    /// Starts the reading thread, unless it runs. The thread is never joined: nothing can wake it from a read.
+    /// Starts the reading thread, unless it already runs. The thread is never joined: nothing can wake it from a
+    /// read.
     ///
     /// # Errors
-    /// The system's, where no thread can be started.
+    /// The system's error, if no thread can be started.
     pub(crate) fn open(&mut self) -> io::Result<()> {
         let State::Unread(source) = &mut self.state else { return Ok(()) };
         let (heard_in, heard) = bounded(LINES_WAITING);
@@ -85,7 +88,7 @@ impl Inbox {
         Ok(())
     }
 
-    /// Ready when there is input. Never, before [`Inbox::open`] and after the end.
+    /// The channel of input. It is never ready before [`Inbox::open`] nor after the end of input.
     pub(crate) fn heard(&self) -> Receiver<Heard> {
         match &self.state {
             State::Open(heard) if !self.closed => heard.clone(),
@@ -113,7 +116,8 @@ fn raw(framed: Framed) -> RawLine {
     }
 }
 
-/// stdin. On a terminal without line mode Ctrl-D is a byte like any other, and still means the end.
+/// stdin as a byte stream. On a terminal without line mode Ctrl-D arrives as a byte like any other; here it still
+/// ends the input.
 struct Stdin {
     terminal: Option<Watched>,
     stdin: io::Stdin,
@@ -155,11 +159,12 @@ fn read_terminal(keys: Keys, heard: &Sender<Heard>) {
     let _ = heard.send(Heard::Closed);
 }
 
-/// Keys that are read only while they may be. Tells an error from Ctrl-D: after an error nothing more can be read.
+/// Reads keys only while that is allowed, and reports what happens at the terminal meanwhile. Distinguishes an error
+/// from Ctrl-D: after an error nothing more can be read.
 struct Watched {
     keys: Keys,
     heard: Sender<Heard>,
-    /// Before the last read: the person typed what it gave before anything newer.
+    /// The time just before the last read: whatever that read returned was typed before anything newer.
     read_at: Instant,
     failed: bool,
 }

@@ -1,11 +1,12 @@
-//! What is typed at a terminal, read only while it may be.
+//! Reads what a person types at a terminal, only while reading is allowed.
 //!
-//! A read from the background stops the whole process group by SIGTTIN, perhaps with a child of ours between fork and
-//! exec. So the terminal is polled, which is always allowed, and read only in the foreground; a person's is read only
-//! while a question is open. What is typed at other times stays for whoever reads the terminal next, the shell mostly.
+//! A read from the background stops the whole process group with SIGTTIN, perhaps with a child of ours between fork
+//! and exec. So we poll the terminal, which is always allowed, and read it only in the foreground. A terminal that a
+//! person types at is read only while a question is open; input typed at other times stays for the next reader of the
+//! terminal, usually the shell.
 //!
-//! Nothing tells a process that the terminal was given to it or taken away, except SIGCONT where a shell sends one, and
-//! bash sends none to a job that runs. So whoever waits for the foreground looks again from time to time.
+//! Nothing tells a process that it gained or lost the terminal, except SIGCONT if a shell sends one, and bash sends
+//! none to a running job. So whoever waits for the foreground checks again from time to time.
 
 use super::tty::in_front;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -14,61 +15,65 @@ use std::fs::File;
 use std::io::{self, ErrorKind, PipeReader, PipeWriter, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 
-/// How long until the foreground is looked at again.
+/// How long to wait before checking for the foreground again.
 const LOOK_AGAIN: Timespec = Timespec { tv_sec: 0, tv_nsec: 250_000_000 };
 const NOW: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
 
-/// The reading end of a terminal.
+/// A terminal to read from.
 #[derive(Debug)]
 pub struct Keys {
-    /// Non-blocking where this process belongs to it, so that no read waits for the foreground.
+    /// Non-blocking if it is this process's controlling terminal, so that no read waits for the foreground.
     terminal: File,
-    /// Says when a question opens and when it is over. `None`: the terminal may always be read.
+    /// Reports when a question opens and closes. `None`: the terminal may always be read.
     gate: Option<PipeReader>,
     open: bool,
-    /// A question is open, and another process group has the terminal.
+    /// Whether a question is open while another process group has the terminal.
     away: bool,
-    /// The terminal has input that is not for us: it is not polled, or it would be ready all the time.
+    /// Set while the terminal has input that is not for us: the number of bytes last seen. The terminal is not polled
+    /// then, since it would be ready all the time.
     untouched: Option<u64>,
 }
 
-/// What [`Keys::wait`] waited for.
+/// The event that ended [`Keys::wait`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ready {
-    /// There is something to read.
+    /// Input is ready to be read.
     Input,
-    /// The terminal is ours again while input is wanted.
+    /// The terminal is ours again, and input is wanted.
     Foreground,
-    /// Somebody pressed Enter, and nothing was asked: it is not read, but it is on the screen.
+    /// Somebody pressed Enter while no question was open: the line is not read, but it is on the screen.
     Pressed,
 }
 
-/// The other end of the gate. Dropping it ends the reading.
+/// The end of the gate that opens and closes it. Dropping it ends the reading.
 #[derive(Debug)]
 pub(super) struct Gate(PipeWriter);
 
 impl Gate {
     pub(super) fn set(&self, open: bool) {
-        // Without a reader there is nobody to be told.
+        // The write fails only if the reader is gone, and then nobody needs to know.
         let _ = (&self.0).write_all(&[u8::from(open)]);
     }
 }
 
 impl Keys {
-    /// Reads whenever it is in the foreground. The first time there counts as a return: the process may have been in the
-    /// background when it looked at the terminal before.
+    /// Reads whenever this process is in the foreground. The first time there counts as a return: the process may
+    /// have been in the background when it looked at the terminal before.
     pub(super) fn always(terminal: File) -> Keys {
         Keys { terminal, gate: None, open: true, away: true, untouched: None }
     }
 
-    /// Reads only while the gate is open. `None`: there is no descriptor left.
+    /// Reads only while the gate is open. `None`: no descriptor is left.
     pub(super) fn gated(terminal: File) -> Option<(Keys, Gate)> {
         let (reader, writer) = io::pipe().ok()?;
         let keys = Keys { gate: Some(reader), open: false, away: false, ..Keys::always(terminal) };
         Some((keys, Gate(writer)))
     }
 
-    /// Waits for the next thing that happens. After [`Ready::Input`] a read gives what is there, if nobody else took it.
+    /// Waits for the next event. After [`Ready::Input`] a read returns the input, unless somebody else took it.
+    ///
+    /// # Errors
+    /// `BrokenPipe` once the gate is dropped; else the system's.
     pub(crate) fn wait(&mut self) -> io::Result<Ready> {
         loop {
             let front = in_front(&self.terminal);
@@ -88,7 +93,7 @@ impl Keys {
         }
     }
 
-    /// What is new since the last look.
+    /// The event that happened since the last look, if any.
     fn changed(&mut self, front: bool) -> Option<Ready> {
         if self.open {
             self.untouched = None;
@@ -97,13 +102,15 @@ impl Keys {
         }
         let before = self.untouched.filter(|_| front)?;
         let now = ioctl_fionread(&self.terminal).unwrap_or_default();
-        // Read by somebody else, or thrown away. At its end the terminal is ready for good.
+        // Somebody else read the input or threw it away. At end of file the terminal stays ready forever, with
+        // nothing to read.
         let gone = now == 0 && self.poll(true, Some(&NOW)).is_ok_and(|(_, input)| !input);
         self.untouched = (!gone).then_some(now);
         (now > before).then_some(Ready::Pressed)
     }
 
-    /// Whether the gate and the terminal have something. Both are false after a signal, and when the time is over.
+    /// Whether the gate and whether the terminal has something. Both are false after a signal and when the time is
+    /// up.
     fn poll(&self, watch: bool, limit: Option<&Timespec>) -> io::Result<(bool, bool)> {
         let mut fds = Vec::with_capacity(2);
         fds.extend(self.gate.iter().map(|gate| PollFd::new(gate, PollFlags::IN)));
@@ -120,14 +127,14 @@ impl Keys {
         Ok((ready(&fds[..gates]), ready(&fds[gates..])))
     }
 
-    /// Takes what the gate says; the last word counts.
+    /// Reads the gate's messages; the last one counts.
     fn hear(&mut self) -> io::Result<()> {
         let Some(gate) = &mut self.gate else { return Ok(()) };
         let mut said = [0; 64];
         match gate.read(&mut said) {
             Ok(count @ 1..) => {
                 self.open = said[count - 1] != 0;
-                // Whoever opened it may have seen the background, and the foreground may have come since.
+                // The opener may have seen us in the background, and the foreground may have come since.
                 self.away = self.open;
                 Ok(())
             }
@@ -136,7 +143,7 @@ impl Keys {
         }
     }
 
-    /// Whether there is nobody at the terminal any more. An end of input is only Ctrl-D.
+    /// Whether the terminal hung up. An end of input alone is only Ctrl-D.
     pub(crate) fn is_gone(&self) -> bool {
         let mut fds = [PollFd::new(&self.terminal, PollFlags::empty())];
         poll(&mut fds, Some(&NOW)).is_err() || !fds[0].revents().is_empty()

@@ -1,17 +1,18 @@
-//! Lines of a pipe: bounded while they are read, so that a line of any length costs no more than its limit.
+//! Lines of a pipe, with a limit applied while reading, so that a line of any length takes no more memory than the
+//! limit.
 
 use rustix::event::{PollFd, PollFlags, poll};
 use std::io::{self, BufRead, BufReader, ErrorKind, Read};
 use std::os::fd::AsFd;
 
-/// One line, without its LF.
+/// One line as read, without its LF.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Framed {
     /// A line that ended with LF.
     Line(Vec<u8>),
-    /// What stood after the last LF; empty if that was longer than the limit.
+    /// The bytes after the last LF; empty if they exceeded the limit.
     Rest(Vec<u8>),
-    /// A line that was longer than the limit; it was skipped.
+    /// A line longer than the limit, which was skipped.
     TooLong,
 }
 
@@ -26,12 +27,12 @@ impl<R: Read + AsFd> LineReader<R> {
         LineReader { reader: BufReader::with_capacity(64 << 10, reader), limit }
     }
 
-    /// What is read.
+    /// The source being read.
     pub(crate) fn source(&self) -> &R {
         self.reader.get_ref()
     }
 
-    /// The next line. `None`: the end, or an error that ends the reading like it.
+    /// The next line. `None`: the source ended, or a read error ended the reading the same way.
     pub(crate) fn next(&mut self) -> Option<Framed> {
         let (mut line, mut skipping, limit) = (Vec::new(), false, self.limit);
         loop {
@@ -56,7 +57,7 @@ impl<R: Read + AsFd> LineReader<R> {
         }
     }
 
-    /// What there is to read; waits for it also where the pipe was left non-blocking by somebody else.
+    /// Fills the buffer and returns it. Waits for input even if somebody else made the pipe non-blocking.
     fn fill(&mut self) -> io::Result<&[u8]> {
         loop {
             match self.reader.fill_buf() {
@@ -68,12 +69,16 @@ impl<R: Read + AsFd> LineReader<R> {
                 Err(error) => return Err(error),
             }
         }
-        // What `match` borrowed cannot leave the loop; this is the same, without another read.
+        // The borrow checker does not let the slice from `match` leave the loop; this returns the same bytes without
+        // another read.
         Ok(self.reader.buffer())
     }
 }
 
-/// Waits until a descriptor is ready for `what`, or broken.
+/// Waits until a descriptor is ready for `what`, or broken. Retries after a signal.
+///
+/// # Errors
+/// The system's.
 pub(crate) fn wait(fd: &impl AsFd, what: PollFlags) -> io::Result<()> {
     loop {
         match poll(&mut [PollFd::new(fd, what)], None) {

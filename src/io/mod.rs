@@ -1,6 +1,6 @@
-//! Bytes in and out of this process: the two output doors, bounded lines, stdin, terminal modes, signals.
+//! Input and output of this process: the two output doors, bounded lines, stdin, terminal modes, signals.
 //!
-//! Nothing here knows a run. Reader threads only move bytes into channels; all state is the loop's.
+//! Nothing here depends on a run. Reader threads only move bytes into channels; the loop owns all state.
 
 pub mod inbox;
 pub mod keys;
@@ -13,11 +13,11 @@ pub mod tty;
 use std::io::Result;
 use std::thread::Builder;
 
-/// Starts a thread with a name, for a debugger and for `ps`. Unlike [`std::thread::spawn`] it does not panic where the
+/// Starts a named thread; debuggers and `ps` show the name. Unlike [`std::thread::spawn`] this does not panic if the
 /// machine has no thread left.
 ///
 /// # Errors
-/// The system's, where no thread can be started.
+/// The system's error, if no thread can be started.
 pub(crate) fn spawn_thread(name: &str, work: impl FnOnce() + Send + 'static) -> Result<()> {
     Builder::new().name(name.into()).spawn(work).map(drop)
 }

@@ -13,52 +13,52 @@ use std::os::fd::AsFd;
 use std::thread;
 use std::time::Duration;
 
-/// What is to be written, each as one write.
+/// Bytes to write, each field in one write.
 #[derive(Debug, Default)]
 pub struct Chunk {
-    /// For stderr, before the rest.
+    /// For stderr, written first.
     pub before: Vec<u8>,
     /// For stdout.
     pub out: Vec<u8>,
-    /// For stderr.
+    /// For stderr, written last.
     pub err: Vec<u8>,
 }
 
-/// How the writing went.
+/// A report of the writer or of the watcher of stdout.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Written {
-    /// stdout cannot be written to any more.
+    /// A write to stdout failed; nothing more can be delivered.
     Lost,
-    /// Nobody reads stdout any more. What was handed over before may have been read.
+    /// The far end of stdout is closed. Output handed over before may have been read.
     Closed,
-    /// Everything before an [`Order::Flush`] was written.
+    /// Everything ordered before an [`Order::Flush`] was written.
     Flushed,
 }
 
-/// What the writer is to do.
+/// An order for the writer.
 #[derive(Debug)]
 pub(crate) enum Order {
-    /// Write this.
+    /// Write this chunk.
     Write(Chunk),
-    /// Say that everything before was written.
+    /// Report when everything ordered before was written.
     Flush,
 }
 
-/// stdout and stderr, written by a thread of their own, as long as the process lives.
+/// stdout and stderr, written by a thread of their own that runs as long as the process.
 #[derive(Debug)]
 pub(crate) struct Output {
-    /// Orders for the writer. The channel has no room: an order counts as taken when the writer is about to carry it
+    /// Orders for the writer. The channel holds none: a send completes when the writer is about to carry the order
     /// out.
     pub(crate) orders: Sender<Order>,
-    /// How the writing went.
+    /// Reports of the writer and of the watcher.
     pub(crate) written: Receiver<Written>,
-    /// Whether stdout is lost, for all later runs too.
+    /// Whether stdout is lost, which holds for all later runs too.
     pub(crate) lost: bool,
 }
 
 impl Output {
-    /// Starts the writer, and the watcher of the far end of stdout. Where no thread can be started stdout counts as
-    /// lost.
+    /// Starts the writer and the watcher of stdout's far end. If the writer's thread cannot be started, stdout counts
+    /// as lost.
     pub(crate) fn start() -> Output {
         let (orders, taken) = bounded(0);
         let (done, written) = bounded(2);
@@ -72,15 +72,15 @@ impl Output {
 }
 
 impl Chunk {
-    /// Bytes of it, for both.
+    /// The number of bytes in the chunk, for stdout and stderr together.
     pub fn size(&self) -> usize {
         self.before.len() + self.out.len() + self.err.len()
     }
 }
 
-/// Carries out orders until their channel ends. Once stdout is lost, everything for it is thrown away.
+/// Carries out orders until their channel ends. Once stdout is lost, output for it is discarded.
 fn carry_out(orders: &Receiver<Order>, done: &Sender<Written>) {
-    // Opened once: later there may be no descriptor left.
+    // Opened once, since later no descriptor may be left.
     let (mut out, mut err) = (stdout(), stderr());
     let mut lost = false;
     for order in orders {
@@ -93,7 +93,7 @@ fn carry_out(orders: &Receiver<Order>, done: &Sender<Written>) {
             }
         };
         write_stderr(err.as_mut(), &chunk.before);
-        // Like a reader that does not read: nothing else in the program waits for it.
+        // Wait as for a reader that does not read: nothing else in the program waits for this thread.
         while !chunk.out.is_empty() && out.as_ref().is_some_and(|out| !takes_output(out)) {
             thread::sleep(LOOK_AGAIN);
         }
@@ -105,19 +105,19 @@ fn carry_out(orders: &Receiver<Order>, done: &Sender<Written>) {
     }
 }
 
-/// Watches the far end of stdout, which also closes while there is nothing to write.
+/// Watches the far end of stdout, which can also close while there is nothing to write.
 fn watch_stdout(closed: Sender<Written>) {
     let _ = spawn_thread("stdout-watch", move || {
         let stdout = io::stdout();
-        // Asked for nothing, poll reports only errors and hang-ups.
+        // With no events requested, poll reports only errors and hang-ups.
         if wait(&stdout.as_fd(), PollFlags::empty()).is_ok() {
             let _ = closed.send(Written::Closed);
         }
     });
 }
 
-/// Whether stdout was closed when the process started. std puts /dev/null there, open for reading and writing, before
-/// `main`, and every write then succeeds.
+/// Whether stdout was closed when the process started. In that case std opens /dev/null for reading and writing in
+/// its place before `main`, and every write succeeds.
 pub fn stdout_is_closed() -> bool {
     let null = std::fs::read_link("/proc/self/fd/1").is_ok_and(|target| target.as_os_str() == "/dev/null");
     let info = std::fs::read_to_string("/proc/self/fdinfo/1").unwrap_or_default();
@@ -125,14 +125,15 @@ pub fn stdout_is_closed() -> bool {
     null && flags.is_some_and(|flags| flags.ends_with('2'))
 }
 
-/// How long until a terminal that takes nothing from the background is looked at again.
+/// How long to wait before checking again whether a terminal takes output from the background.
 const LOOK_AGAIN: Duration = Duration::from_millis(250);
-/// How long a stderr that nobody reads is waited for.
+/// How long to wait for a stderr that nobody reads, before each part of a write.
 const STDERR_WAIT: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
-/// What a pipe takes at once when it is writable at all (POSIX PIPE_BUF on Linux).
+/// How many bytes a pipe takes at once if it is writable at all (POSIX PIPE_BUF on Linux).
 const PIPE_BUF: usize = 4096;
 
-/// Writes to stderr as long as it takes it. Diagnostics are a courtesy: one that nobody reads must not hold a run.
+/// Writes to stderr as long as it takes the bytes, and drops the rest. Diagnostics are a courtesy: a stderr that
+/// nobody reads must not block a run.
 fn write_stderr(err: Option<&mut File>, bytes: &[u8]) {
     let Some(err) = err else { return };
     for part in bytes.chunks(PIPE_BUF) {
@@ -144,7 +145,7 @@ fn write_stderr(err: Option<&mut File>, bytes: &[u8]) {
     }
 }
 
-/// stdout without std's line buffer, which swallows errors at the exit.
+/// stdout without std's line buffer, which swallows errors at exit. `None`: no descriptor is left.
 pub(crate) fn stdout() -> Option<File> {
     io::stdout().as_fd().try_clone_to_owned().ok().map(File::from)
 }
@@ -153,34 +154,38 @@ fn stderr() -> Option<File> {
     io::stderr().as_fd().try_clone_to_owned().ok().map(File::from)
 }
 
-/// Bytes on stderr at once, past all chunks that wait: for a process that stops now.
+/// Writes to stderr at once, ahead of all waiting chunks: for a process that stops now.
 pub(crate) fn write_now(bytes: &[u8]) {
     write_stderr(stderr().as_mut(), bytes);
 }
 
-/// One line on stderr, for those who have no session.
+/// Writes one line to stderr, for callers without a session.
 pub fn diagnose(text: &str) {
     let line = format!("{}\n", one_line(text));
     write_stderr(stderr().as_mut(), line.as_bytes());
 }
 
-/// A text on stdout, for commands that are no run. Gives the exit code: that it could not be written is one.
+/// Writes a text to stdout, for commands other than a run. Returns the exit code: 0, or [`EXIT_UNDELIVERED`] if the
+/// text could not be written.
 pub fn deliver(text: &str) -> u8 {
     if print(text) { 0 } else { EXIT_UNDELIVERED }
 }
 
-/// A text on stdout, for commands that are no run. `false`: it could not be written.
+/// Writes a text to stdout, for commands other than a run. `false`: it could not be written.
 pub fn print(text: &str) -> bool {
     print_bytes(text.as_bytes())
 }
 
-/// The same of what may be no text.
+/// Like [`print`], for bytes that may not be text.
 pub fn print_bytes(bytes: &[u8]) -> bool {
     stdout().is_some_and(|mut out| write_whole(&mut out, bytes).is_ok())
 }
 
-/// Writes all of it, in one write where the kernel takes it as one, also to a descriptor that somebody made
-/// non-blocking.
+/// Writes all bytes, in one write if the kernel takes them at once. Works for a descriptor that somebody made
+/// non-blocking too.
+///
+/// # Errors
+/// The system's; `WriteZero` if a write takes no byte.
 pub(crate) fn write_whole(file: &mut (impl Write + AsFd), mut bytes: &[u8]) -> io::Result<()> {
     while !bytes.is_empty() {
         match file.write(bytes) {

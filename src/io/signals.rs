@@ -1,4 +1,4 @@
-//! Signals as events: a thread of their own turns them into numbers in a channel.
+//! Signals as events: a dedicated thread turns them into messages in a channel.
 
 use super::spawn_thread;
 use crossbeam_channel::{Receiver, bounded};
@@ -11,31 +11,31 @@ use std::{io, thread};
 /// A signal that a run reacts to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Signal {
-    /// SIGINT, SIGTERM or SIGHUP: asks for an end. Its number.
+    /// SIGINT, SIGTERM or SIGHUP, by number: a request to end.
     Stop(i32),
     /// SIGTSTP: Ctrl-Z.
     Suspend,
-    /// SIGCONT: this process goes on after a stop.
+    /// SIGCONT: this process continues after a stop.
     Continued,
-    /// SIGWINCH: the terminal has another size.
+    /// SIGWINCH: the terminal's size changed.
     Resized,
     /// SIGCHLD: a child ended.
     Child,
 }
 
-/// Starts the thread that hears signals. A signal that was ignored when the process started stays ignored. Signals
-/// that nobody has taken yet wait in the channel; the kernel merges those of one kind. From here on nothing that happens
-/// at a terminal stops this process but Ctrl-Z.
+/// Starts the thread that receives signals. A signal that was ignored when the process started stays ignored. The
+/// channel holds signals until the run takes them; the kernel merges pending signals of one kind. From here on
+/// nothing at a terminal stops this process except Ctrl-Z.
 ///
 /// # Errors
-/// The system's, where the signals cannot be registered or no thread can be started.
+/// The system's error, if the signals cannot be registered or no thread can be started.
 pub(crate) fn listen() -> io::Result<Receiver<Signal>> {
     let ignored = ignored_signals();
     let is_free = |signal: &i32| ignored & (1 << (signal - 1)) == 0;
     let wanted = [SIGINT, SIGTERM, SIGHUP, SIGTSTP].into_iter().filter(is_free);
     let mut signals = Signals::new(wanted.chain([SIGCHLD, SIGCONT, SIGWINCH]))?;
-    // These two go to the whole group, also when another process of a pipeline reads the terminal from the background.
-    // A handler is all that is needed, and unlike an ignored signal it is not inherited.
+    // The terminal sends these two to the whole group, even if it was another process of a pipeline that read the
+    // terminal from the background. An empty handler suffices, and unlike an ignored signal it is not inherited.
     for signal in [SIGTTIN, SIGTTOU].into_iter().filter(is_free) {
         signal_hook::flag::register(signal, Arc::new(AtomicBool::new(false)))?;
     }
@@ -57,20 +57,21 @@ pub(crate) fn listen() -> io::Result<Receiver<Signal>> {
     Ok(signal)
 }
 
-/// The bits of the signals that were ignored before this process registered any: what nohup and `&` set.
+/// A bit mask of the signals that were ignored before this process registered any (bit N-1 for signal N); nohup and
+/// `&` set them.
 pub(crate) fn ignored_signals() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
 }
 
-/// Stops this process as Ctrl-Z would have; returns when it goes on.
+/// Stops this process as Ctrl-Z would have; returns when it continues.
 pub(crate) fn stop_ourselves() {
     let _ = signal_hook::low_level::emulate_default_handler(SIGTSTP);
 }
 
-/// Ends this process as this signal ends one. Waits for one that a host sends; returns the shell's exit code for the
-/// signal where the process cannot end that way.
+/// Ends this process the way this signal would. For SIGTERM and SIGKILL it waits for the signal that a host sends.
+/// Returns the shell's exit code for the signal (128 plus its number) if the process cannot end that way.
 pub fn end_by(signal: i32) -> u8 {
     if matches!(signal, SIGTERM | SIGKILL) {
         loop {

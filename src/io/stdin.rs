@@ -1,5 +1,6 @@
-//! stdin as a text: the prompt, or what goes with it. A stdin that was asked for is waited for; one that is only there
-//! may be open and silent for ever, as hosts leave it that start a program by pipes, so it has limits.
+//! Reads stdin as a text: the prompt, or text that accompanies it. If the user asked for stdin, we wait for it. If it
+//! is merely there, time limits apply, since it may stay open and silent forever: hosts that start a program through
+//! pipes often leave it so.
 
 use super::keys::{Keys, Ready};
 use super::tty;
@@ -10,52 +11,52 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::FileTypeExt;
 use std::time::{Duration, Instant};
 
-/// How long a stdin that nobody asked for is waited for.
+/// How long to wait for a stdin that nobody asked for.
 pub const LIMITS: Limits = Limits { first: Duration::from_secs(5), whole: Duration::from_secs(600) };
-/// The longest single wait. Time in which this process is stopped counts as no more than one of them.
+/// The longest single wait. If this process is stopped meanwhile, the stop counts as no more than one such wait.
 const SLICE: Duration = Duration::from_millis(250);
 
-/// How long is waited.
+/// Limits on the time to wait for stdin.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// For its first byte.
+    /// For the first byte.
     pub first: Duration,
-    /// Altogether.
+    /// For the whole text.
     pub whole: Duration,
 }
 
-/// What stdin is.
+/// The kind of stdin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Somebody types there.
+    /// A terminal: somebody types there.
     Terminal,
-    /// A pipe or a regular file: somebody put it there for this program, or for whatever reads it first.
+    /// A pipe or a regular file: somebody provided it for this program, or for whatever reads it first.
     Piped,
-    /// A socket, `/dev/null` or another device, a directory; also one that is closed, which std opens as `/dev/null`.
+    /// A socket, a directory, `/dev/null` or another device. A closed stdin too, since std opens it as `/dev/null`.
     Other,
 }
 
-/// Why stdin is read.
+/// Why we read stdin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wish {
-    /// The command line names it: it is waited for, as long as it takes.
+    /// The command line asks for it: we wait as long as it takes.
     Asked,
-    /// It is there: [`LIMITS`] hold.
+    /// It is merely there: [`LIMITS`] apply.
     Offered,
 }
 
-/// Why there is no text.
+/// Why reading gave no text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Problem {
-    /// Nothing came within the first limit.
+    /// Nothing came within [`Limits::first`].
     Silent,
-    /// It did not end within the other.
+    /// stdin did not end within [`Limits::whole`].
     Endless,
-    /// Another error, or one of std's for what was read.
+    /// Another error: the system's; `FileTooLarge` if the text is too long; `InvalidData` if it is not UTF-8.
     Io(ErrorKind),
 }
 
-/// Looks what stdin is, without reading it.
+/// Determines the kind of stdin, without reading it.
 pub fn kind() -> Kind {
     let stdin = io::stdin();
     if stdin.is_terminal() {
@@ -68,15 +69,16 @@ pub fn kind() -> Kind {
     }
 }
 
-/// Whether stdin is a terminal that another process group has: to read it, this one must be brought to the foreground.
+/// Whether stdin is a terminal that another process group has. To read it, this process must be brought to the
+/// foreground.
 pub fn is_in_background() -> bool {
     !tty::in_front(io::stdin())
 }
 
-/// Reads stdin to its end, at most so many bytes and one more.
+/// Reads stdin to its end, or until it has given more than `bytes` bytes.
 ///
 /// # Errors
-/// See [`Problem`]; of the limits of time only where `wish` has them.
+/// See [`Problem`]. The time limits apply only to [`Wish::Offered`].
 pub fn read(wish: Wish, bytes: u64) -> Result<String, Problem> {
     let mut text = Vec::new();
     let io = |error: io::Error| Problem::Io(error.kind());
@@ -110,7 +112,7 @@ fn read_piped(mut stdin: File, limits: Option<Limits>, bytes: u64, text: &mut Ve
         match stdin.read(&mut buffer) {
             Ok(0) => return Ok(()),
             Ok(count) => text.extend_from_slice(&buffer[..count]),
-            // Some hosts leave a pipe non-blocking.
+            // Some hosts leave a pipe in non-blocking mode.
             Err(error) if matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::WouldBlock) => {}
             Err(error) => return Err(Problem::Io(error.kind())),
         }
@@ -118,7 +120,7 @@ fn read_piped(mut stdin: File, limits: Option<Limits>, bytes: u64, text: &mut Ve
     Ok(())
 }
 
-/// A terminal on which somebody types to the end, Ctrl-D.
+/// A terminal at which somebody types until Ctrl-D.
 struct Typed(Keys);
 
 impl Read for Typed {
@@ -143,7 +145,7 @@ mod tests {
     use std::os::fd::OwnedFd;
     use std::time::Duration;
 
-    /// What comes of a pipe that stays open.
+    /// Reads a pipe that holds `said` and stays open; the limits are in milliseconds.
     fn open_pipe(said: &[u8], first: u64, whole: u64) -> (Result<(), Problem>, Vec<u8>) {
         let (reader, mut writer) = std::io::pipe().unwrap();
         writer.write_all(said).unwrap();
@@ -157,7 +159,7 @@ mod tests {
     fn a_pipe_that_stays_open_ends_by_a_limit() {
         assert_eq!(open_pipe(b"", 300, 10_000).0, Err(Problem::Silent));
         assert_eq!(open_pipe(b"abc", 10_000, 300), (Err(Problem::Endless), b"abc".to_vec()));
-        // Longer than it may be: nothing more is waited for.
+        // The text is already too long, so nothing more is waited for.
         assert_eq!(open_pipe(b"abcde", 10_000, 10_000), (Ok(()), b"abcde".to_vec()));
     }
 }

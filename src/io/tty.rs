@@ -1,7 +1,8 @@
-//! Terminals: one that carries JSON Lines, one that a person types at, and how wide the one is that shows a run.
+//! Terminals: modes of one that carries JSON Lines, reading of one that a person types at, and the width of one that
+//! shows a run.
 //!
-//! To change a terminal's modes or to throw its input away from the background raises SIGTTOU, which would stop the whole
-//! process group; so each of that is done in the foreground or not at all.
+//! Changing a terminal's modes or discarding its input from the background raises SIGTTOU, which would stop the whole
+//! process group. So this module does either only in the foreground.
 
 use super::keys::{Gate, Keys};
 use rustix::io::{Errno, ioctl_fionbio};
@@ -14,19 +15,21 @@ use std::fs::File;
 use std::io::{self, IsTerminal};
 use std::os::fd::{AsFd, BorrowedFd};
 
-/// Whether this process may read this terminal and change it: its group is the terminal's foreground group. True also of
-/// a terminal that does not control this process, and of what is none: no signal comes from those.
+/// Whether this process may read this terminal and change it: its process group is the terminal's foreground group.
+/// Also true of a terminal that does not control this process, and of a descriptor that is not a terminal: those send
+/// no signal.
 pub(super) fn in_front(terminal: impl AsFd) -> bool {
     tcgetpgrp(terminal).map_or(true, |group| group == getpgrp())
 }
 
-/// Whether this process may write on the terminal that stderr is, if it is one, without disturbing another's screen.
+/// Whether this process may write to stderr without disturbing another program's screen. True if stderr is not a
+/// terminal.
 pub fn is_in_front() -> bool {
     in_front(io::stderr())
 }
 
-/// Whether output to this terminal, if it is one, goes through. With `tostop` one from the background raises SIGTTOU
-/// again and again.
+/// Whether output to this descriptor goes through. A terminal with `tostop` answers output from the background with
+/// SIGTTOU, again and again.
 pub(super) fn takes_output(terminal: impl AsFd) -> bool {
     in_front(&terminal) || tcgetattr(&terminal).is_ok_and(|modes| !modes.local_modes.contains(LocalModes::TOSTOP))
 }
@@ -44,19 +47,19 @@ impl Keyboard {
         stdin().map(|terminal| Keyboard { terminal, gate: None })
     }
 
-    /// The terminal that this process belongs to, for where stdin is something else.
+    /// This process's controlling terminal, for when stdin is something else.
     pub fn controlling() -> Option<Keyboard> {
         controlling().map(|terminal| Keyboard { terminal, gate: None })
     }
 
-    /// What is typed at it while [`Keyboard::listen`] holds. `None`: there is no descriptor left.
+    /// The keys typed while [`Keyboard::listen`] is on. `None`: no descriptor is left.
     pub fn keys(&mut self) -> Option<Keys> {
         let (keys, gate) = Keys::gated(self.terminal.try_clone().ok()?)?;
         self.gate = Some(gate);
         Some(keys)
     }
 
-    /// What is typed is read from now on, as soon as the terminal is ours, or not any more.
+    /// Switches the reading of keys on (it starts once the terminal is ours) or off.
     pub fn listen(&self, listen: bool) {
         self.gate.iter().for_each(|gate| gate.set(listen));
     }
@@ -66,29 +69,30 @@ impl Keyboard {
         in_front(&self.terminal)
     }
 
-    /// Throws away what was typed and not read yet, also half a line.
+    /// Discards input that was typed and not read yet, including half a line. Does nothing in the background.
     pub fn forget(&self) {
         if self.is_in_front() {
             let _ = tcflush(&self.terminal, QueueSelector::IFlush);
         }
     }
 
-    /// Stops the echo, as long as what comes back is kept. `None`: this terminal cannot, or is another's now.
+    /// Switches the echo off until the returned value is dropped. `None`: this terminal does not support it, or it is
+    /// not ours now.
     pub fn hide(&self) -> Option<Hidden> {
         let old = tcgetattr(&self.terminal).ok().filter(|_| self.is_in_front())?;
         let terminal = self.terminal.try_clone().ok()?;
         let mut new = old.clone();
         new.local_modes -= LocalModes::ECHO;
         new.local_modes |= LocalModes::ECHONL;
-        // The one key that ends a process without a word: the echo would stay off.
+        // Disable the key for SIGQUIT: it ends a process without a chance to clean up, and the echo would stay off.
         new.special_codes[SpecialCodeIndex::VQUIT] = 0;
         tcsetattr(&self.terminal, OptionalActions::Flush, &new).ok()?;
         Some(Hidden { terminal, old })
     }
 }
 
-/// stdin, if that is a terminal. The one that controls this process is opened anew: only then may it be non-blocking,
-/// which others who have stdin would not expect.
+/// stdin, if that is a terminal. The controlling terminal is opened anew: only then may it be non-blocking, which
+/// other processes that share stdin would not expect.
 pub(super) fn stdin() -> Option<File> {
     let stdin = io::stdin();
     let is_ours = || !matches!(tcgetpgrp(&stdin), Err(Errno::NOTTY));
@@ -102,7 +106,7 @@ fn controlling() -> Option<File> {
     Some(terminal)
 }
 
-/// A terminal without echo; dropping it brings the echo back.
+/// A terminal without echo; dropping this restores the echo.
 #[derive(Debug)]
 pub struct Hidden {
     terminal: File,
@@ -112,21 +116,21 @@ pub struct Hidden {
 impl Drop for Hidden {
     fn drop(&mut self) {
         if in_front(&self.terminal) {
-            // Half a secret is not for whoever reads this terminal next.
+            // The flush discards a half-typed secret, so that the next reader of the terminal does not get it.
             let _ = tcsetattr(&self.terminal, OptionalActions::Flush, &self.old);
         }
     }
 }
 
-/// How many columns the terminal at stderr has; 80 where it does not say.
+/// The width in columns of the terminal at stderr; 80 if unknown.
 pub fn columns() -> usize {
     let columns = tcgetwinsize(io::stderr()).map_or(0, |size| usize::from(size.ws_col));
     if columns == 0 { 80 } else { columns }
 }
 
-/// Terminals that carry JSON Lines, for hosts that can write to a program only through one. A terminal cuts a line at
-/// 4,096 bytes, echoes it into the output and ends lines with CR LF; all three are switched off. Dropping this switches
-/// them back.
+/// The modes of terminals that carry JSON Lines, for hosts that can write to a program only through a terminal. A
+/// terminal cuts a line at 4,096 bytes, echoes it into the output and ends lines with CR LF; [`LineModes::switch`]
+/// turns all three off, and dropping this restores the modes.
 #[derive(Default)]
 pub(crate) struct LineModes(Vec<(Which, Termios)>);
 
@@ -137,7 +141,8 @@ enum Which {
 }
 
 impl LineModes {
-    /// Switches stdin and stdout, each if it is a terminal in whose foreground we are. Does nothing the second time.
+    /// Switches stdin and stdout, each if it is a terminal in whose foreground we are. A descriptor already switched
+    /// is left alone, so a later call catches up on the other.
     pub(crate) fn switch(&mut self) {
         for which in [Which::Stdin, Which::Stdout] {
             if self.0.iter().any(|(switched, _)| *switched == which) {
@@ -147,7 +152,7 @@ impl LineModes {
                 let Some(old) = tcgetattr(fd).ok().filter(|_| in_front(fd)) else { return };
                 let mut new = old.clone();
                 match which {
-                    // ISIG stays: Ctrl-C is still a signal.
+                    // Keep ISIG, so that Ctrl-C is still a signal.
                     Which::Stdin => {
                         new.local_modes -= LocalModes::ICANON | LocalModes::ECHO | LocalModes::ECHONL;
                         new.input_modes -= InputModes::IXON;
@@ -161,9 +166,9 @@ impl LineModes {
         }
     }
 
-    /// Switches them back.
+    /// Restores the modes of the terminals in whose foreground we are.
     pub(crate) fn restore(&mut self) {
-        // The last switch first: both may be the same terminal.
+        // Undo the last switch first, since both may be the same terminal.
         while let Some((which, old)) = self.0.pop() {
             with(which, |fd| {
                 if in_front(fd) {

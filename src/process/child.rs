@@ -1,8 +1,9 @@
-//! The agent's process: started here, and nowhere else in the program. Its pipes have a thread each.
+//! The agent's process: this module is the only place that starts one for a run. Each of its pipes has a thread.
 //!
-//! The end is found by a sentinel: after the agent's exit, and after whatever outlived it is gone, a line with a
-//! nonce is written into our own clone of each pipe. Pipes keep their order, so a reader that meets the line has
-//! read everything. Waiting for the end of the pipe instead would wait for any process that still holds it.
+//! A sentinel marks the end of the output: once the agent has exited and every process that outlived it is gone (or
+//! the limit of the sweep has passed), we write a line with a nonce into our own clone of each pipe's write end.
+//! Pipes keep their order, so a reader that meets the sentinel has read everything before it. Waiting for end of file
+//! instead would wait for every process that still holds the pipe.
 
 use super::myself;
 use super::tree::{MARKER, Swept, Tree, marker_value, wait_without_reaping};
@@ -25,50 +26,54 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-/// Lines of the agent's that wait to be taken, at most.
+/// Most lines of agent output that may wait in the channel to the engine.
 const LINES_WAITING: usize = 32;
-/// Bytes of the agent's that wait to be taken, at most; one line may be longer.
+/// Most bytes of agent output that may wait for the engine; a single line may exceed it.
 const BYTES_WAITING: usize = 4 << 20;
 
-/// What comes out of the agent.
+/// One piece of the agent's output.
 #[derive(Debug)]
 pub(crate) enum AgentOutput {
-    /// A line of its stdout.
+    /// A line of the agent's stdout, without its LF.
     Line(String),
-    /// A line of its stdout that was too long.
+    /// A line of stdout longer than [`AGENT_LINE_BYTES`]; the reader skipped it.
     TooLong,
-    /// Its stdout was read to the end.
+    /// The end of stdout.
     End,
-    /// A line of its stderr, where somebody wants them.
+    /// A line of stderr, sent only if stderr is mirrored.
     Stderr(String),
-    /// Its stderr was read to the end: the last of it.
+    /// The end of stderr, with the last part of its text.
     StderrEnd(String),
 }
 
-/// What its process does.
+/// A change in the state of the agent's process.
 #[derive(Debug)]
 pub(crate) enum ProcessEvent {
-    /// It ended. It is not reaped yet.
+    /// The agent's process exited; it is not reaped yet.
     Exited,
-    /// What outlived it is gone, or the limit is over.
+    /// The sweep of the processes that outlived the agent is over: they are gone, or the time limit passed.
     Swept(Swept),
 }
 
-/// A running agent.
+/// A running agent process.
 pub(crate) struct AgentProcess {
     child: Child,
     tree: Arc<Tree>,
     input: Option<Sender<String>>,
     sweep_limit: Sender<Duration>,
     credit: Sender<usize>,
-    /// Its output.
+    /// The agent's output; the channel is bounded, and a full one makes the readers wait.
     pub(crate) data: Receiver<AgentOutput>,
-    /// Its process.
+    /// Changes in the state of the agent's process.
     pub(crate) process: Receiver<ProcessEvent>,
 }
 
 impl AgentProcess {
-    /// Starts the agent. Errors: everything that keeps it from running, in words that say what to do.
+    /// Starts the agent in a process group of its own. `nonce` marks its environment and the sentinel; `mirror`: also
+    /// send each line of stderr.
+    ///
+    /// # Errors
+    /// Anything that keeps the agent from running, in words that say what to do.
     pub(crate) fn spawn(
         launch: &Launch,
         settings: &Settings,
@@ -88,7 +93,7 @@ impl AgentProcess {
         command.stdin(Stdio::piped());
         command.stdout(our_out.try_clone().map_err(resources)?).stderr(our_err.try_clone().map_err(resources)?);
         let child = spawn(&mut command, &program, &settings.cwd);
-        // The command holds the pipes' write ends, which must be the agent's and ours alone.
+        // The command still holds write ends of the pipes, which only the agent and we may hold.
         drop(command);
         AgentProcess::attach(child?, tree, nonce, mirror, (out, our_out), (err, our_err))
     }
@@ -123,7 +128,8 @@ impl AgentProcess {
                 let _ = process_in.send(ProcessEvent::Exited);
                 let limit = limits.recv().unwrap_or_default();
                 let _ = process_in.send(ProcessEvent::Swept(swept_tree.sweep(Some(pid), limit)));
-                // Either pipe may be full: stderr's reader never waits, so it goes first.
+                // Either pipe may be full. The reader of stderr needs no credit to read on, so stderr gets its
+                // sentinel first.
                 for mut pipe in [our_err, our_out] {
                     let _ = write_whole(&mut pipe, sentinel.as_bytes());
                 }
@@ -133,28 +139,25 @@ impl AgentProcess {
         if threads.into_iter().any(|started| started.is_err()) {
             agent.signal(rustix::process::Signal::KILL);
             let _ = agent.child.wait();
-            return Err(Failure::new(
-                Code::ResourceExhausted,
-                "No thread could be started: free some memory or processes.",
-            )
-            .retryable());
+            return Err(Failure::new(Code::ResourceExhausted, "Cannot start a thread: free some memory or processes.")
+                .retryable());
         }
         Ok(agent)
     }
 
-    /// Queues a line for its stdin.
+    /// Queues a line for the agent's stdin; never blocks.
     pub(crate) fn send(&self, line: String) {
         if let Some(input) = &self.input {
             let _ = input.send(line);
         }
     }
 
-    /// Ends its stdin once what is queued was written.
+    /// Closes the agent's stdin once the queued lines are written.
     pub(crate) fn close_input(&mut self) {
         self.input = None;
     }
 
-    /// Says that a line of this length was taken.
+    /// Tells the stdout reader that a line of this many bytes was taken, which makes room for more.
     pub(crate) fn taken(&self, bytes: usize) {
         let _ = self.credit.send(bytes);
     }
@@ -164,33 +167,34 @@ impl AgentProcess {
         self.child.id()
     }
 
-    /// Signals the whole tree.
+    /// Signals every process of the agent's tree.
     pub(crate) fn signal(&self, signal: rustix::process::Signal) {
         self.tree.signal_all(Some(self.child.id()), signal);
     }
 
-    /// Signals what is surely of the tree: a child of ours that is not the agent's is left alone.
+    /// Signals only the processes that surely belong to the tree. A child of ours that is not the agent's (git) is
+    /// spared.
     pub(crate) fn signal_marked(&self, signal: rustix::process::Signal) {
         self.tree.signal_marked(Some(self.child.id()), signal);
     }
 
-    /// Lets the sweep begin, once the exit was seen.
+    /// Lets the sweep begin once the exit was reported, and limits the time it may take.
     pub(crate) fn sweep(&self, limit: Duration) {
         let _ = self.sweep_limit.send(limit);
     }
 
-    /// Reaps what the agent's processes left to us.
+    /// Reaps exited orphans of the agent's tree that we adopted.
     pub(crate) fn reap_orphans(&self) {
         self.tree.reap_orphans(Some(self.child.id()));
     }
 
-    /// Ends the whole tree here and now.
+    /// Kills the whole tree and reaps the agent, on the calling thread. The sweep takes at most `limit`.
     pub(crate) fn end_now(&mut self, limit: Duration) {
         self.tree.sweep(Some(self.child.id()), limit);
         let _ = self.child.wait();
     }
 
-    /// Takes the exit status of an agent that has ended.
+    /// Reaps an agent that has exited and returns its exit status.
     pub(crate) fn reap(&mut self) -> AgentExit {
         match self.child.wait() {
             Ok(status) => AgentExit { code: status.code(), signal: status.signal() },
@@ -200,7 +204,7 @@ impl AgentProcess {
 }
 
 fn resources(_: io::Error) -> Failure {
-    Failure::new(Code::AgentStartFailed, "No pipe could be made for the agent: raise the limit of open files.")
+    Failure::new(Code::AgentStartFailed, "Cannot create a pipe for the agent: raise the limit of open files.")
         .retryable()
 }
 
@@ -208,12 +212,13 @@ fn pipe() -> Result<(PipeReader, PipeWriter), Failure> {
     io::pipe().map_err(resources)
 }
 
-/// Our own environment with these variables over it.
+/// Our own environment, overridden by the variables in `own`.
 pub(crate) fn environment_over(own: impl Iterator<Item = (OsString, OsString)>) -> BTreeMap<OsString, OsString> {
     std::env::vars_os().chain(own).collect()
 }
 
-/// The agent's whole environment.
+/// The agent's whole environment. Later sources win: our own variables (all, or those that `env_allow` and the fixed
+/// list admit) without those the driver removes, the driver's, the request's `env`, and the marker.
 pub(crate) fn environment(launch: &Launch, settings: &Settings, nonce: &str) -> BTreeMap<OsString, OsString> {
     const ALWAYS: [&str; 7] = ["PATH", "HOME", "USER", "LANG", "LC_*", "TERM", "TMPDIR"];
     let matches = |pattern: &str, name: &str| match pattern.strip_suffix('*') {
@@ -235,7 +240,7 @@ pub(crate) fn environment(launch: &Launch, settings: &Settings, nonce: &str) -> 
     all
 }
 
-/// The program as an absolute path, found on the PATH that the agent will have.
+/// The program as an absolute path, found on the PATH that the agent will have. A relative path is relative to `cwd`.
 pub(crate) fn resolve(program: &Program, environment: &BTreeMap<OsString, OsString>, cwd: &Path) -> Option<PathBuf> {
     let name = match program {
         Program::Myself => return myself::program(),
@@ -246,7 +251,7 @@ pub(crate) fn resolve(program: &Program, environment: &BTreeMap<OsString, OsStri
     }
     let path = environment.get(&OsString::from("PATH")).cloned().unwrap_or_default();
     let candidates = || std::env::split_paths(&path).map(|dir| cwd.join(dir).join(name)).filter(|file| file.is_file());
-    // Like a shell: the first that may be executed, else the first that is there, for the error it gives.
+    // Like a shell: the first executable file, else the first file at all, so that starting it gives the right error.
     let executable = |file: &PathBuf| {
         use std::os::unix::fs::PermissionsExt;
         file.metadata().is_ok_and(|meta| meta.permissions().mode() & 0o111 != 0)
@@ -254,7 +259,7 @@ pub(crate) fn resolve(program: &Program, environment: &BTreeMap<OsString, OsStri
     candidates().find(executable).or_else(|| candidates().next())
 }
 
-/// The agent's program is not there. `install`: how to get it.
+/// The failure for an agent whose program was not found. `install`: how to install it.
 pub fn not_found(install: Option<&str>) -> Failure {
     let hint = install.map_or_else(String::new, |install| format!(" To get it: {install}."));
     Failure::new(
@@ -265,9 +270,13 @@ pub fn not_found(install: Option<&str>) -> Failure {
     )
 }
 
-/// How often a program that is still being written is tried again, and how long between.
+/// How often to retry a program that is still being written, and the pause between two tries.
 const BUSY: (u32, Duration) = (3, Duration::from_millis(50));
 
+/// Starts the command, retrying a few times while its program is still being written.
+///
+/// # Errors
+/// Everything that keeps the program from running, with words for the user.
 pub(crate) fn spawn(command: &mut Command, program: &Path, cwd: &Path) -> Result<Child, Failure> {
     let mut tries = 0;
     loop {
@@ -294,10 +303,10 @@ fn spawn_failure(error: &io::Error, program: &Path, cwd: &Path) -> Failure {
             Failure::new(Code::InvalidRequest, "run.start: `cwd` must be the path of an existing directory.")
         }
         (ErrorKind::NotFound, _) if program.exists() => failed(
-            "The agent's program names an interpreter that is not there: install it, or repair the first line of the program.",
+            "The agent's program names an interpreter that does not exist: install it, or correct the program's first line.",
         ),
         (ErrorKind::NotFound, _) => not_found(None),
-        (ErrorKind::PermissionDenied, _) => failed("The agent's program may not be executed: check its permissions."),
+        (ErrorKind::PermissionDenied, _) => failed("The agent's program is not executable: check its permissions."),
         (ErrorKind::ExecutableFileBusy, _) => {
             failed("The agent's program is being written: try again when it is installed.").retryable()
         }
@@ -306,19 +315,19 @@ fn spawn_failure(error: &io::Error, program: &Path, cwd: &Path) -> Failure {
             "run.start: `agent_args` or `env` is too long together with the environment: shorten it.",
         ),
         (ErrorKind::InvalidInput, _) => {
-            Failure::new(Code::InvalidRequest, "run.start: `agent_args` or `env` holds a NUL: take it out.")
+            Failure::new(Code::InvalidRequest, "run.start: `agent_args` or `env` contains a NUL byte: remove it.")
         }
-        (_, Some(ENOEXEC)) => failed("The agent's program is no program of this machine: install it again."),
+        (_, Some(ENOEXEC)) => failed("The agent's program cannot run on this machine: reinstall it."),
         (_, Some(EAGAIN | ENOMEM)) => {
-            failed("No process could be started: the machine's limit is reached.").retryable()
+            failed("Cannot start a process: the machine has reached its limit of processes or memory.").retryable()
         }
-        (_, Some(EMFILE | ENFILE)) => failed("No file could be opened: raise the limit of open files.").retryable(),
-        _ => failed("The agent's program could not be started: check its installation."),
+        (_, Some(EMFILE | ENFILE)) => failed("Cannot open a file: raise the limit of open files.").retryable(),
+        _ => failed("Cannot start the agent's program: check its installation."),
     }
 }
 
-/// Writes lines until there are no more, then closes the agent's stdin. An agent that does not read any more is told
-/// nothing; its exit says the rest.
+/// Writes queued lines until the queue ends, then closes the agent's stdin. A write error (the agent no longer reads)
+/// is not reported: the agent's exit explains it.
 fn write_lines(stdin: Option<ChildStdin>, lines: &Receiver<String>) {
     let Some(mut stdin) = stdin else { return };
     for line in lines {
@@ -329,15 +338,15 @@ fn write_lines(stdin: Option<ChildStdin>, lines: &Receiver<String>) {
 }
 
 fn read_stdout(pipe: PipeReader, end: &str, data: &Sender<AgentOutput>, credits: &Receiver<usize>) {
-    // Whatever becomes of this thread, the loop learns that nothing more comes.
+    // However this thread ends, the engine learns that no more output comes.
     let _end = SendEnd(data);
     let mut lines = LineReader::new(pipe, AGENT_LINE_BYTES);
     let mut waiting = 0;
-    // The sentinel brings an LF of its own, so an empty line counts only if another one follows.
+    // The sentinel brings an LF of its own, so an empty line counts only if another line follows it.
     let mut empty = false;
     loop {
         waiting -= credits.try_iter().sum::<usize>();
-        // The next line is not even read before there is room for it.
+        // Back-pressure: do not even read the next line before there is room for it.
         while waiting >= BYTES_WAITING {
             let Ok(taken) = credits.recv() else { return };
             waiting -= taken;
@@ -370,15 +379,16 @@ impl Drop for SendEnd<'_> {
     }
 }
 
-/// Bytes that are no UTF-8 become U+FFFD; the rest is not copied.
+/// Replaces bytes that are not valid UTF-8 with U+FFFD. Valid text is not copied.
 fn into_text(bytes: Vec<u8>) -> String {
     String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
 }
 
-/// The least that is kept of stderr, in bytes: more than is shown, so that it is redacted before it is cut.
+/// How many bytes of stderr are kept at least: more than is ever shown, so that secrets are redacted before the text
+/// is cut.
 const TAIL_BYTES: usize = 8 * STDERR_TAIL_BYTES;
 
-/// Reads stderr as fast as it comes and keeps the last of it.
+/// Reads stderr as fast as it arrives and keeps its last part.
 fn read_stderr(pipe: PipeReader, end: &str, mirror: bool, data: &Sender<AgentOutput>) {
     let mut lines = LineReader::new(pipe, TAIL_BYTES);
     let mut tail = String::new();

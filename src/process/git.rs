@@ -1,12 +1,12 @@
-//! Files that changed while the agent ran, for those that it does not report itself: git's view before the spawn
-//! against the one after the end.
+//! Finds files that changed while the agent ran, to add those that the agent does not report itself: compares git's
+//! view before the spawn with its view after the end.
 //!
-//! The repository may be hostile, so nothing that it configures may run. git gets an environment of its own and its
-//! dangerous settings are overridden on the command line, which wins over every file. Only the names of filters are
-//! free, so they are asked for first, and each is made empty. Nothing is written either, the index included.
+//! The repository may be hostile, so nothing it configures may run. git gets an environment of its own, and dangerous
+//! settings are overridden on the command line, which wins over every file. Only the names of filters are arbitrary:
+//! we query them first and make each filter empty. Nothing is written either, not even the index.
 //!
-//! The processes started here are ended here, by their own handle and group. They descend from us like those of the
-//! agent, so while [`Pending::is_busy`] nothing may be killed or reaped for its descent from us.
+//! This module ends the processes it starts, by their own handle and group. Like the agent's processes they descend
+//! from us, so while [`Pending::is_busy`] nothing may be killed or reaped merely because it descends from us.
 
 mod query;
 
@@ -26,17 +26,17 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// By how much a file system's clock may be behind ours.
+/// How far a file system's clock may lag behind ours.
 const CLOCK_SLACK: Duration = Duration::from_millis(20);
 
-/// What the agent changed.
+/// The files that the agent changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Changes {
-    /// Not a git work tree, or no git: nothing can be said, and nothing needs to be.
+    /// Not a git work tree, or git is not installed. Not worth a warning.
     NotARepository,
-    /// The list would not be complete.
+    /// The list would be incomplete, so there is none.
     Incomplete(Incomplete),
-    /// The files of the whole work tree, by absolute path, each once, sorted.
+    /// The changed files of the whole work tree, by absolute path, each once, sorted.
     Files(Vec<(PathBuf, Action)>),
 }
 
@@ -48,27 +48,27 @@ pub struct Baseline {
     git: Git,
     begun: SystemTime,
     head: Option<String>,
-    /// Files that were changed or untracked already, with their state on disk.
+    /// Files that were already changed or untracked, with their state on disk.
     dirty: BTreeMap<Vec<u8>, Option<State>>,
 }
 
-/// What git is asked about a run: first for a baseline, then for what changed. Nothing here waits for it, but for
-/// [`Pending::settle`]: it works in a thread.
+/// The queries to git for one run: first the baseline, then the changes. They run in a thread, so no method waits for
+/// git except [`Pending::settle`].
 #[derive(Debug)]
 pub struct Pending {
     baseline: Result<Option<Arc<Baseline>>, Incomplete>,
     job: Option<Job>,
 }
 
-/// A thread that asks git.
+/// A thread that queries git.
 #[derive(Debug)]
 struct Job {
     told: Receiver<Told>,
-    /// `None`: it was given up, and kills its git.
+    /// Dropping it gives the job up: the thread then kills its git. `None`: given up.
     wanted: Option<Sender<Infallible>>,
 }
 
-/// What such a thread has to say, once.
+/// The one answer of such a thread.
 #[derive(Debug)]
 pub struct Told(Found);
 
@@ -78,7 +78,7 @@ enum Found {
     Changes(Changes),
 }
 
-/// What tells that a file changed.
+/// The properties of a file whose change means that the file changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct State {
     size: u64,
@@ -87,15 +87,16 @@ struct State {
 }
 
 impl Baseline {
-    /// Starts taking it, in a thread of its own, beside the spawn. Never blocks the caller. `cwd` is the agent's,
-    /// absolute and without symbolic links, or the paths found do not compare with the agent's.
+    /// Starts taking the baseline in a thread of its own, in parallel with the spawn. Never blocks. `cwd` is the
+    /// agent's: absolute and without symbolic links, or the paths found do not compare with the agent's. `limit`: the
+    /// time that git may take.
     pub fn begin(cwd: &Path, limit: Duration) -> Pending {
         let set = |name| std::env::var_os(name).filter(|value| !value.is_empty());
         let home = || set("HOME").map(|home| Path::new(&home).join(".config").into_os_string());
         Baseline::begin_with(cwd, limit, set("PATH").unwrap_or_default(), set("XDG_CONFIG_HOME").or_else(home))
     }
 
-    /// As `begin`, with the path that git is searched on and the folder that has the user's ignore file.
+    /// Like [`Baseline::begin`], with the PATH on which to find git and the folder that holds the user's ignore file.
     pub fn begin_with(cwd: &Path, limit: Duration, path: OsString, config: Option<OsString>) -> Pending {
         let begun = SystemTime::now();
         let cwd = cwd.to_path_buf();
@@ -138,7 +139,8 @@ impl Baseline {
         Ok(changed)
     }
 
-    /// `moved` is the file before and after in HEAD, if HEAD moved and the file differs there.
+    /// What happened to one file, if anything. `moved`: the file in the old and the new HEAD, if HEAD moved and the
+    /// file differs between them.
     fn action(&self, name: &[u8], seen: Option<&Seen>, moved: Option<&[Option<Blob>; 2]>) -> Option<Action> {
         let now = self.git.look(name, seen);
         if let Some(before) = self.dirty.get(name) {
@@ -149,7 +151,7 @@ impl Baseline {
                 (Some(before), Some(now)) => (*before != now).then_some(Action::Modified),
             };
         }
-        // It was not in the status before: on disk it was as in the old HEAD, or not at all.
+        // The file was not in the status before: on disk it was as in the old HEAD, or it did not exist.
         let old = match moved {
             Some([old, _]) => old.as_ref(),
             None => seen.and_then(|seen| seen.in_head.as_ref()),
@@ -162,7 +164,7 @@ impl Baseline {
                 let differs = match (seen.map(|seen| &seen.content), moved) {
                     (Some(Content::Is(content)), _) | (None, Some([_, Some(content)])) => content != old,
                     (Some(Content::IsNot(content)), _) if content == old => true,
-                    // Git compared it with something else (a reset does that).
+                    // git compared the file with something else (a reset does that).
                     _ => self.was_touched(&now),
                 };
                 differs.then_some(Action::Modified)
@@ -170,7 +172,7 @@ impl Baseline {
         }
     }
 
-    /// By the time of the inode's change, which no program can set.
+    /// Decided by the inode's change time, which no program can set.
     fn was_touched(&self, now: &Metadata) -> bool {
         since(now, self.begun - CLOCK_SLACK)
     }
@@ -183,29 +185,30 @@ impl Job {
         let work = move || {
             let _ = told_in.send(Told(work(&until)));
         };
-        // Without a thread the sender is gone, which is told as well.
+        // If no thread starts, the sender is dropped, and `hear` treats that as an answer too.
         let _ = thread::Builder::new().name(name.into()).spawn(work);
         Job { told, wanted: Some(wanted) }
     }
 }
 
 impl Pending {
-    /// Whether a git of ours may run.
+    /// Whether a git process that we started may be running.
     pub fn is_busy(&self) -> bool {
         self.job.is_some()
     }
 
-    /// Whether it was given up.
+    /// Whether the running job was given up.
     pub fn is_given_up(&self) -> bool {
         self.job.as_ref().is_some_and(|job| job.wanted.is_none())
     }
 
-    /// Ready when git has something to say; an error says that it never will. Hand either to [`Pending::hear`].
+    /// A channel that becomes ready when the thread has an answer; a receive error means that no answer will come.
+    /// Pass either to [`Pending::hear`].
     pub fn told(&self) -> Receiver<Told> {
         self.job.as_ref().map_or_else(never, |job| job.told.clone())
     }
 
-    /// Takes what was told. Gives the changes, if it was those.
+    /// Takes the answer; `None`: none will come. Returns the changes, if the answer was about those.
     pub fn hear(&mut self, told: Option<Told>) -> Option<Changes> {
         self.job = None;
         match told?.0 {
@@ -217,19 +220,20 @@ impl Pending {
         }
     }
 
-    /// Has the thread kill its git, and say no more that counts.
+    /// Gives the job up: the thread kills its git, and its answer no longer counts.
     pub fn give_up(&mut self) {
         self.job.iter_mut().for_each(|job| job.wanted = None);
     }
 
-    /// Waits until no git of ours is left, at most so long. Gives the changes, if they were being looked for.
+    /// Waits, for at most `limit`, until no git of ours is left. Returns the changes, if the job was looking for
+    /// those.
     pub fn settle(&mut self, limit: Duration) -> Option<Changes> {
         let told = self.job.as_ref()?.told.recv_timeout(limit).ok();
         self.hear(told)
     }
 
-    /// Begins to compare. To be called after the end of a process of the agent's, once nothing is busy. Gives the
-    /// changes where there is nothing to compare with.
+    /// Starts comparing with the baseline; `limit` is the time that git may take. Call this after a process of the
+    /// agent's has ended, once nothing is busy. Returns the changes at once if there is no baseline to compare with.
     pub fn compare(&mut self, limit: Duration) -> Option<Changes> {
         match &self.baseline {
             Ok(Some(baseline)) => {
@@ -248,14 +252,14 @@ impl Pending {
 }
 
 impl State {
-    /// That of a file as it was at this time, though it is looked at later: a fast agent may already have changed it.
-    /// `tracked`: it is in HEAD. `None`: it was not there.
+    /// The state of a file at the time `begun`, although we look at the file later: a fast agent may already have
+    /// changed it. `tracked`: the file is in HEAD. `None`: the file did not exist.
     fn before(metadata: &Metadata, begun: SystemTime, tracked: bool) -> Option<State> {
         if !tracked && metadata.created().is_ok_and(|born| born >= begun) {
             return None;
         }
         let state = State::of(metadata);
-        // What it was is not known, but that it is not the same.
+        // The earlier state is unknown, but it differs from the present one.
         Some(if since(metadata, begun) { State { modified: (i64::MIN, 0), ..state } } else { state })
     }
 
@@ -264,7 +268,7 @@ impl State {
     }
 }
 
-/// Whether a file's inode was changed since then.
+/// Whether a file's inode changed at or after `then`.
 fn since(metadata: &Metadata, then: SystemTime) -> bool {
     let then = then.duration_since(UNIX_EPOCH).unwrap_or_default();
     let nanoseconds = i128::from(metadata.ctime()) * 1_000_000_000 + i128::from(metadata.ctime_nsec());

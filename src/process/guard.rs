@@ -1,9 +1,10 @@
-//! The guard: a second process of this program that ends the agent's tree if we are killed.
+//! The guard: a second process of this program that ends the agent's tree if the host is killed.
 //!
-//! It sleeps in a read of its stdin, a pipe that only we hold, and the kernel closes that pipe however
-//! we end. It cannot go by descent, since what we leave behind has new parents then: it goes by the
-//! nonce in the environment, by the agent's process group, and by descent from what it found so.
-//! A process that cleared its environment, and whose parents are all gone before the first look, is lost.
+//! The guard blocks in a read of its stdin, a pipe whose other end only the host holds; the kernel closes that pipe
+//! however the host ends. The guard cannot find the tree by descent from the host, since the orphans have new parents
+//! by then. It uses the nonce in the environment, the agent's process group, and descent from the processes found
+//! that way. It misses a process that cleared its environment and whose ancestors were all gone before the first
+//! look.
 
 use std::collections::HashSet;
 use std::env;
@@ -20,18 +21,18 @@ use super::scratch;
 use super::tree::{Signal, Tree};
 use crate::protocol::variables::{GUARD, GUARD_FOLDER};
 
-/// The hidden first argument with which this program becomes the guard.
+/// The hidden first argument that makes this program run as the guard.
 pub const GUARD_ARGUMENT: &str = "__guard";
 
-/// From SIGTERM to SIGKILL. All must be gone a second after we are.
+/// Time from SIGTERM to SIGKILL. The whole tree must be gone one second after the host.
 const TERM_WAIT: Duration = Duration::from_millis(200);
 const TERM_POLL: Duration = Duration::from_millis(10);
-/// How long the guard goes on killing.
+/// How long the guard keeps killing before it gives up.
 const KILL_LIMIT: Duration = Duration::from_secs(5);
-/// Bytes of one line to the guard.
+/// Most bytes of a line sent to the guard; the rest of a longer line is ignored.
 const LINE_BYTES_MAX: usize = 80;
 
-/// The running guard. Dropped without [`Guard::dismiss`] (a panic), it ends the agent's tree.
+/// The running guard. Dropping it without [`Guard::dismiss`] (in a panic) makes it end the agent's tree.
 #[derive(Debug)]
 pub struct Guard {
     child: Child,
@@ -39,34 +40,38 @@ pub struct Guard {
 }
 
 impl Guard {
-    /// Starts the guard for the tree with this nonce, and for this folder of a socket; call it before the agent is spawned. The error
-    /// is a text for a diagnostic: the run can go on without a guard.
+    /// Starts the guard for the tree with this nonce. `folder`: a socket's folder, which the guard removes if the
+    /// host is killed. Call this before spawning the agent.
+    ///
+    /// # Errors
+    /// A text for a diagnostic; the run can go on without a guard.
     pub fn start(nonce: &str, folder: Option<&Path>) -> Result<Guard, String> {
         if !proc_is_ours() {
-            return Err("no guard: /proc is not mounted or not that of this PID namespace".into());
+            return Err("no guard: /proc is not mounted, or it shows another PID namespace".into());
         }
-        let program = myself::program().ok_or("no guard: this program's file was not found")?;
+        let program = myself::program().ok_or("no guard: cannot find this program's own file")?;
         spawn(&program, nonce, folder).map_err(|error| format!("no guard: {error}"))
     }
 
-    /// The guard's own pid, to be spared by the sweep.
+    /// The guard's own pid, for the sweep to spare.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// Tells the agent's pid, whose process group is ended as well. Call it right after the spawn,
+    /// Tells the guard the agent's pid, so that it also ends that process group. Call it right after the spawn,
     /// before the agent is reaped.
     pub fn leader(&mut self, pid: u32) {
         if let Some(start) = start_time(pid) {
-            // A guard that is gone cannot be told; `is_alive` says so.
+            // The guard may have exited, and then there is nobody to tell.
             let _ = self.stdin.write_all(format!("leader {pid} {start}\n").as_bytes());
         }
     }
 
-    /// Ends the guard, which then leaves the tree alone, and reaps it. Call it when the tree is gone.
+    /// Ends and reaps the guard without ending the tree. Call it once the tree is gone.
     pub fn dismiss(mut self) {
         let _ = self.stdin.write_all(b"done\n");
-        // Not waited for: a guard that somebody stopped would never answer. The pipe is closed after it.
+        // Kill the guard instead of waiting for it: a stopped guard would never exit by itself. Its pipe closes only
+        // afterwards.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -79,7 +84,7 @@ fn spawn(program: &Path, nonce: &str, folder: Option<&Path>) -> io::Result<Guard
         .env_remove(GUARD_FOLDER)
         .envs(folder.map(|folder| (GUARD_FOLDER, folder)))
         .current_dir("/")
-        // Away from Ctrl-C and from the group that a shell ends.
+        // A group of its own keeps Ctrl-C, and a shell that ends our group, from reaching the guard.
         .process_group(0)
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
@@ -91,9 +96,12 @@ fn spawn(program: &Path, nonce: &str, folder: Option<&Path>) -> io::Result<Guard
     }
 }
 
-/// The guard's main: reads `leader PID STARTTIME` and `done` from `stdin`. At the end of `stdin`
-/// without `done`: SIGTERM to the whole tree, 200 ms, then SIGKILL until none is left, at most 5 s.
-/// Returns the exit code: 0 done or all gone, 1 something is left, 2 no nonce in `SPEKTACULAR_GUARD`.
+/// The guard's main function: reads `leader PID STARTTIME` and `done` lines from `stdin`. If `stdin` ends without
+/// `done`, it sends SIGTERM to the whole tree, waits up to 200 ms, then sends SIGKILL until no process is left, for
+/// at most 5 s, and removes the socket's folder.
+///
+/// Returns the exit code: 0 after `done` or if all processes are gone, 1 if a process is left, 2 without a nonce in
+/// `SPEKTACULAR_GUARD`.
 pub fn run_guard(stdin: impl Read) -> i32 {
     let nonce = env::var(GUARD).unwrap_or_default();
     if nonce.is_empty() {
@@ -111,7 +119,7 @@ pub fn run_guard(stdin: impl Read) -> i32 {
     }
 }
 
-/// How the host took leave.
+/// How the host's messages ended.
 #[derive(Debug, PartialEq, Eq)]
 enum Farewell {
     Done,
@@ -125,7 +133,7 @@ fn listen(mut stdin: impl Read) -> Farewell {
     loop {
         let count = match stdin.read(&mut bytes) {
             Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-            // A pipe that cannot be read tells as little about a living host as one that ended.
+            // An unreadable pipe says as little about a living host as an ended one.
             Err(_) | Ok(0) => return Farewell::End { leader },
             Ok(count) => count,
         };
@@ -153,7 +161,7 @@ fn parse_leader(line: &[u8]) -> Option<Id> {
 fn end_tree(nonce: String, leader: Option<Id>) -> i32 {
     let tree = Tree::of_the_dead(nonce, leader);
     let leader = leader.map(|(pid, _)| pid);
-    // Kept from look to look: what loses its parent or its marker stays found.
+    // Kept from look to look, so that a process that loses its parent or its marker stays in the tree.
     let mut known = HashSet::new();
     tree.signal_known(leader, Signal::TERM, &mut known);
     let start = Instant::now();

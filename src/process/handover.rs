@@ -1,12 +1,13 @@
-//! The hand-over: an agent's own interface gets the terminal, and we wait.
+//! Hands the terminal over to an agent's own interface and waits for its end.
 //!
 //! The agent stays in our process group, which is the terminal's foreground group as long as a shell wants it to be.
-//! So Ctrl-C, Ctrl-Z, a resize and the shell's fg and bg reach the agent as if it had been started by the shell, and
-//! nothing has to be handed back. We take the terminal's signals ourselves and do nothing on them: the agent alone
-//! decides what they mean. (A group of its own would need SIGTTOU ignored to take the terminal back, and that would be
-//! inherited by the agent.) When it stops, we stop; SIGTERM and SIGHUP, which may be sent to us alone, are passed on.
+//! So Ctrl-C, Ctrl-Z, a resize and the shell's fg and bg reach the agent as if the shell had started it, and we need
+//! not take the terminal back. We catch the terminal's signals and do nothing about them: the agent alone decides
+//! what they mean. (With a group of its own for the agent, we would have to ignore SIGTTOU to take the terminal back,
+//! and the agent would inherit that.) When the agent stops, we stop; we pass on SIGTERM and SIGHUP, which may be sent
+//! to us alone.
 //!
-//! What the agent leaves running is left alone: the person may have started it on purpose.
+//! Processes that the agent leaves running are left alone: the person may have started them on purpose.
 
 use super::child::{environment_over, not_found, resolve, spawn};
 use super::info::to_pid;
@@ -23,32 +24,35 @@ use std::io::{self, IsTerminal};
 use std::path::Path;
 use std::process::Command;
 
-/// Undoes what a full-screen program may have done to a terminal: the other screen, a hidden cursor, reports of mouse,
+/// Undoes what a full-screen program may have done to a terminal: alternate screen, hidden cursor, reports of mouse,
 /// focus and paste, other keyboard modes, colours.
 const CALM: &str = "\x1b[?1049l\x1b[?25h\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1004l\x1b[?1006l\x1b[?2004l\x1b[<u\x1b[>4;0m\x1b[0m\r\n";
 
-/// What is to be opened.
+/// How to start an agent's own interface.
 #[derive(Debug)]
 pub struct Handover<'a> {
-    /// How the agent is started.
+    /// The agent's program and the environment of its entry.
     pub base: &'a Base,
-    /// Its whole command line, after the program.
+    /// The agent's arguments.
     pub args: &'a [String],
-    /// Added to its environment, over what its entry adds.
+    /// Variables to add to the agent's environment; they override those of its entry.
     pub env: &'a [(String, String)],
-    /// Taken out of its environment.
+    /// Names of variables to remove from the agent's environment.
     pub env_remove: &'a [&'a str],
-    /// Its working directory.
+    /// The agent's working directory.
     pub cwd: &'a Path,
 }
 
-/// Whether there is a terminal to be handed over.
+/// Whether there is a terminal to hand over: both stdin and stdout are one.
 pub fn has_terminal() -> bool {
     io::stdin().is_terminal() && io::stdout().is_terminal()
 }
 
-/// Starts the agent on our terminal and waits for its end. Gives its exit code, or 128 and the signal that ended it.
-/// Errors: everything that keeps it from running.
+/// Starts the agent on our terminal and waits for its end. Returns its exit code, or 128 plus the number of the
+/// signal that ended it.
+///
+/// # Errors
+/// Anything that keeps the agent from running.
 pub fn hand_over(handover: &Handover<'_>) -> Result<u8, Failure> {
     let own = handover.base.env.iter().chain(handover.env.iter().map(|(name, value)| (name, value)));
     let own: Vec<(OsString, OsString)> = own.map(|(name, value)| (name.into(), value.into())).collect();
@@ -61,10 +65,10 @@ pub fn hand_over(handover: &Handover<'_>) -> Result<u8, Failure> {
         program => resolve(program, &environment, handover.cwd),
     };
     let program = program.ok_or_else(|| not_found(handover.base.install.as_deref()))?;
-    // Before the start: no signal of the terminal's may end us while the agent lives. A handler, unlike an ignored
-    // signal, is not inherited.
+    // Installed before the start: no signal from the terminal may end us while the agent lives. Unlike an ignored
+    // signal, a handler is not inherited.
     let mut signals = Signals::new(ours()).map_err(|_| {
-        Failure::new(Code::ResourceExhausted, "The signals could not be watched: free some memory.").retryable()
+        Failure::new(Code::ResourceExhausted, "Cannot install the signal handlers: free some memory.").retryable()
     })?;
     let modes = tcgetattr(io::stdin()).ok();
     let mut command = Command::new(&program);
@@ -78,22 +82,22 @@ pub fn hand_over(handover: &Handover<'_>) -> Result<u8, Failure> {
     Ok(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1))
 }
 
-/// The signals that are watched: none that was ignored when we started, so that the agent ignores it too.
+/// The signals to catch. A signal that was ignored when we started is left out, so that the agent ignores it too.
 fn ours() -> Vec<i32> {
     let ignored = ignored_signals();
     let wanted = [SIGINT, SIGQUIT, SIGTSTP, SIGTTIN, SIGTTOU, SIGTERM, SIGHUP];
     wanted.into_iter().filter(|signal| ignored & (1 << (signal - 1)) == 0).chain([SIGCHLD]).collect()
 }
 
-/// Waits for the agent's end; stops when it stops. It is reaped here and nowhere else, so its number stays its own as
-/// long as it is signalled.
+/// Waits for the agent's end; stops when the agent stops. The agent is reaped only here, so its pid stays its own as
+/// long as we signal it.
 fn wait(pid: Pid, signals: &mut Signals) -> Option<WaitStatus> {
     loop {
-        // The first look catches an agent that was over before the signals were asked for.
+        // The first look catches an agent that ended before the handlers were installed.
         match waitpid(Some(pid), WaitOptions::NOHANG | WaitOptions::UNTRACED) {
             Ok(Some((_, status))) if status.stopped() => {
-                // A stop is told once: one of the agent's is one of ours. A shell continues the whole group, so we do
-                // not continue the agent: that could undo a further Ctrl-Z.
+                // waitpid reports each stop once, so one stop of the agent makes one of ours. A shell continues the
+                // whole group, so we do not continue the agent: that could undo a further Ctrl-Z.
                 stop_ourselves();
             }
             Ok(Some((_, status))) => return Some(status),
@@ -111,14 +115,14 @@ fn wait(pid: Pid, signals: &mut Signals) -> Option<WaitStatus> {
     }
 }
 
-/// Puts the terminal's modes back, if it is ours: in the background that would stop us.
+/// Restores the terminal's modes, but only if we are in the foreground: from the background that would stop us.
 fn restore(modes: Option<&Termios>, crashed: bool) {
     let ours = tcgetpgrp(io::stdin()).is_ok_and(|group| group == rustix::process::getpgrp());
     let Some(modes) = modes.filter(|_| ours) else { return };
     if crashed {
         print(CALM);
     }
-    // What was typed for the agent is not for the shell.
+    // Input typed for the agent is not meant for the shell.
     let action = if crashed { OptionalActions::Flush } else { OptionalActions::Drain };
     let _ = tcsetattr(io::stdin(), action, modes);
 }

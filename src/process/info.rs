@@ -1,4 +1,4 @@
-//! One process: what `/proc` tells about it, and a signal that cannot hit another one.
+//! One process: reads its facts from `/proc`, and signals it without ever hitting another one.
 
 use std::fs::{self, File};
 use std::io::Read;
@@ -8,24 +8,24 @@ use rustix::process::{Pid, Signal};
 
 use super::tree::MARKER;
 
-/// Bytes read of one environment. The kernel allows arguments and environment 6 MiB together.
+/// Most bytes read of one environment. The kernel allows 6 MiB for arguments and environment together.
 const ENVIRON_BYTES_MAX: u64 = 8 << 20;
 
-/// A process, safe against reuse of its pid: the pid, and the start time in clock ticks since boot.
+/// Identifies a process even if its pid is reused: the pid, and the start time in clock ticks since boot.
 pub(crate) type Id = (u32, u64);
 
-/// What `/proc/PID/stat` tells about a process.
+/// The fields of `/proc/PID/stat` that we use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ProcessInfo {
     pub(crate) id: Id,
     pub(crate) parent: u32,
     pub(crate) group: u32,
-    /// Ended, but not reaped.
+    /// Exited, but not reaped.
     pub(crate) zombie: bool,
 }
 
-/// All processes. Empty where `/proc` is missing, or shows another PID namespace than ours: its
-/// numbers would name other processes to `kill`.
+/// All processes. Empty if `/proc` is missing or shows another PID namespace than ours: to `kill`, its numbers would
+/// name other processes.
 pub(crate) fn processes() -> Vec<ProcessInfo> {
     if !proc_is_ours() {
         return Vec::new();
@@ -35,13 +35,14 @@ pub(crate) fn processes() -> Vec<ProcessInfo> {
     pids.filter_map(read_process).collect()
 }
 
-/// Whether `/proc` can be read and has the same process numbers as `kill`.
+/// Whether `/proc` can be read and numbers processes as `kill` does.
 pub(crate) fn proc_is_ours() -> bool {
     let me = std::process::id().to_string();
     fs::read_link("/proc/self").is_ok_and(|target| target == Path::new(&me))
 }
 
-/// Start time of a process, a zombie too, in clock ticks since boot (field 22 of `/proc/PID/stat`).
+/// The start time of a process, even of a zombie, in clock ticks since boot (field 22 of `/proc/PID/stat`). `None` if
+/// it does not exist.
 pub(crate) fn start_time(pid: u32) -> Option<u64> {
     read_process(pid).map(|process| process.id.1)
 }
@@ -50,8 +51,8 @@ pub(crate) fn read_process(pid: u32) -> Option<ProcessInfo> {
     parse_stat(pid, &fs::read(format!("/proc/{pid}/stat")).ok()?)
 }
 
-/// The fields after the command's name, which itself may hold blanks and parentheses. proc(5) counts
-/// them from 3 (state).
+/// Parses the fields after the command's name; the name itself may contain blanks and parentheses. Field numbers are
+/// those of proc(5), where the first of these fields (state) is 3.
 fn parse_stat(pid: u32, stat: &[u8]) -> Option<ProcessInfo> {
     let name_end = stat.iter().rposition(|&byte| byte == b')')?;
     let fields = std::str::from_utf8(&stat[name_end + 1..]).ok()?;
@@ -62,18 +63,19 @@ fn parse_stat(pid: u32, stat: &[u8]) -> Option<ProcessInfo> {
         id: (pid, number(22)?),
         parent: u32::try_from(number(4)?).ok()?,
         group: u32::try_from(number(5)?).ok()?,
-        // A process whose first thread alone has ended looks like a zombie, but it runs on.
+        // If only the first thread of a process has ended, the process looks like a zombie but still runs.
         zombie: ended && number(20)? <= 1,
     })
 }
 
-/// Whether the environment that the process was started with has the nonce in its marker.
+/// Whether the environment with which the process was started has the nonce in its marker. False if the environment
+/// cannot be read.
 pub(crate) fn carries(pid: u32, nonce: &str) -> bool {
     let mut environ = Vec::new();
     let Ok(file) = File::open(format!("/proc/{pid}/environ")) else {
         return false;
     };
-    // What was read before an error still counts.
+    // The bytes read before an error still count.
     let _ = file.take(ENVIRON_BYTES_MAX).read_to_end(&mut environ);
     marked(&environ, nonce)
 }
@@ -97,8 +99,9 @@ pub(crate) fn signal_group(group: Option<Pid>, signal: Signal) -> bool {
     group.is_some_and(|group| rustix::process::kill_process_group(group, signal).is_ok())
 }
 
-/// Signals exactly this process: a pidfd holds it while its start time is compared. Where there is no
-/// pidfd (old kernel, seccomp, no descriptor left) the time between compare and kill is all that is open.
+/// Signals exactly this process: a pidfd pins it while its start time is compared. Without a pidfd (old kernel,
+/// seccomp, no descriptor left) the only gap is the time between the comparison and the kill. Returns whether the
+/// signal was sent.
 pub(crate) fn send((pid, start): Id, signal: Signal) -> bool {
     let Some(target) = to_pid(pid).filter(|target| !target.is_init()) else {
         return false;

@@ -1,5 +1,5 @@
-//! Processes: the agent's, with its pipes and its whole tree; the guard that ends them after a kill; short queries to
-//! programs; and the terminal handed over to an agent's own interface.
+//! Processes: the agent's process with its pipes and its whole tree; the guard, which kills that tree if this program
+//! is killed; short queries to other programs; and handing the terminal over to an agent's own interface.
 //!
 //! `std::process::Command` is used in this folder and nowhere else.
 

@@ -1,7 +1,8 @@
-//! Where this program's own file is: the demo agent, the guard and the ask-server are this program again.
+//! Finds this program's own file: the demo agent, the guard and the ask-server are this program, started again.
 //!
-//! `/proc` knows it best. An empty image has none, so the way the program was called is the second source: `argv[0]` as
-//! a path, or as a name on the PATH. The program never changes its directory, so a relative path still holds.
+//! `/proc` is the best source. In a bare container image `/proc` may be missing, so `argv[0]` is the second source,
+//! as a path or as a name on the PATH. The program never changes its working directory, so a relative path stays
+//! valid.
 
 use crate::failure::{Code, Failure};
 use std::env;
@@ -10,33 +11,33 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf, absolute};
 
-/// The link to the file that this process runs. It still works when the file was replaced or removed, but only for a
-/// child of ours: for any other process it names that process's own file.
+/// The link to the file that this process runs. It still works if the file was replaced or removed, but only in a
+/// child of ours: in any other process it names that process's own file.
 const LINK: &str = "/proc/self/exe";
 
-/// What to start for another process of this program. `None`: the file is not known.
+/// The path for starting this program again as our child. `None`: the file was not found.
 pub(crate) fn program() -> Option<PathBuf> {
     let link = Path::new(LINK);
     fs::read_link(link).is_ok().then(|| link.to_owned()).or_else(called)
 }
 
-/// The file itself, for a process that is not our child, or for a person. `None`: it is not known.
+/// The file itself, for a process that is not our child, or to show to a person. `None`: it was not found.
 pub(crate) fn file() -> Option<PathBuf> {
     env::current_exe().ok().filter(|path| is_program(path)).or_else(called)
 }
 
-/// The file is not known.
+/// The failure for a program file that was not found.
 pub(crate) fn not_found() -> Failure {
     let message = "spektacular cannot find its own program file: start it by its path, or mount /proc.";
     Failure::new(Code::AgentNotFound, message)
 }
 
-/// The file as this process was called.
+/// The file by the name with which this process was called.
 fn called() -> Option<PathBuf> {
     by_name(env::args_os().next()?, env::var_os("PATH"))
 }
 
-/// As an absolute path: whoever is started by it may be in another directory.
+/// Returns an absolute path, since a process started by it may be in another directory.
 fn by_name(name: OsString, path: Option<OsString>) -> Option<PathBuf> {
     if name.as_encoded_bytes().contains(&b'/') {
         return absolute(name).ok().filter(|file| is_program(file));
@@ -45,7 +46,7 @@ fn by_name(name: OsString, path: Option<OsString>) -> Option<PathBuf> {
 }
 
 fn on_path(name: &OsStr, path: &OsStr) -> Option<PathBuf> {
-    // A name that is empty would find the folder.
+    // An empty name would match the folder itself.
     let folders = env::split_paths(path).filter(|_| !name.is_empty());
     folders.filter_map(|folder| absolute(folder.join(name)).ok()).find(|file| is_program(file))
 }
@@ -65,7 +66,7 @@ mod tests {
         let sh = Some(PathBuf::from("/bin/sh"));
         assert_eq!(found("/bin/sh", None), sh);
         assert_eq!(found("sh", Some("/nowhere:/bin")), sh);
-        // A test runs in the folder of the package.
+        // Tests run in the package's folder.
         let here = found("./.ci/run", None).unwrap();
         assert!(here.is_absolute() && here.ends_with(".ci/run"), "{here:?}");
         assert_eq!(found("run", Some("/nowhere:.ci")), Some(here));

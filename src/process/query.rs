@@ -1,5 +1,5 @@
-//! A short query to a program: it is started, its output is read, and it is over in time. git is asked so, and so are
-//! agents that nobody runs a task with.
+//! A short query to a program: starts it, reads its output, and ends it by a deadline. Used for git, and for agents
+//! outside of a run.
 
 use super::child::{environment_over, resolve};
 use super::guard::Guard;
@@ -17,46 +17,47 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long what an agent leaves behind may take to be gone.
+/// How long the sweep of an agent's remaining processes may take.
 const SWEEP_LIMIT: Duration = Duration::from_millis(500);
 
-/// What becomes of the program's stderr.
+/// What happens to the program's stderr.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Errors {
-    /// Nobody reads it.
+    /// Discarded.
     Dropped,
-    /// It is part of the output.
+    /// Merged into the output.
     Mixed,
-    /// It is read by itself.
+    /// Collected separately.
     Apart,
 }
 
-/// What a program said.
+/// A program's answer.
 #[derive(Debug)]
 pub struct QueryOutput {
-    /// Its exit code, unless a signal ended it.
+    /// The exit code; `None` if a signal ended the program.
     pub code: Option<i32>,
-    /// Its stdout.
+    /// The program's stdout.
     pub output: Vec<u8>,
-    /// Its stderr, where it is read by itself.
+    /// The program's stderr, if it is collected separately.
     pub errors: Vec<u8>,
 }
 
-/// Why a program has no answer.
+/// Why a program gave no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoAnswer {
-    /// There is no such program.
+    /// The program does not exist.
     Missing,
-    /// It could not be started.
+    /// The program could not be started.
     NotStarted,
-    /// It was not over at the deadline.
+    /// The program did not end by the deadline.
     Late,
-    /// It said too much.
+    /// The output exceeded the limit.
     TooLong,
 }
 
-/// Runs a command to its end, with nothing on its stdin, in a process group of its own. `bytes`: the most that it may
-/// say. `end`: what is done to its processes before it is reaped, with whether it was over in time.
+/// Runs a command to its end, with an empty stdin, in a process group of its own. `bytes`: the most that it may write
+/// to each pipe. `end` runs before the command is reaped, to end its processes; it gets the pid and whether the
+/// command ended in time.
 pub(super) fn run(
     command: &mut Command,
     errors: Errors,
@@ -78,24 +79,24 @@ pub(super) fn run(
     };
     command.stdin(Stdio::null()).stdout(out_end).stderr(stderr).process_group(0);
     let child = command.spawn();
-    // The command holds our ends of the pipes.
+    // `command` still holds the write ends of the pipes.
     command.stdout(Stdio::null()).stderr(Stdio::null());
     let mut child = child.map_err(not_started)?;
     let pid = child.id();
     let said = [Some(out), apart].map(|pipe| pipe.map(|pipe| read(pipe, bytes, pid)));
     let said = said.map(|said| said.map_or(Some(Some(Vec::new())), |said| until.wait_for(&said)));
-    // Not reaped yet, so its number is still its own.
+    // The child is not reaped yet, so its pid is still its own.
     end(pid, said.iter().all(Option::is_some));
     let code = child.wait().map_err(|_| NoAnswer::Late)?.code();
     let [output, errors] = said.map(|said| said.ok_or(NoAnswer::Late)?.ok_or(NoAnswer::TooLong));
     Ok(QueryOutput { code, output: output?, errors: errors? })
 }
 
-/// How long something is waited for.
+/// How long to wait: until a deadline, or until nobody wants the result any more.
 #[derive(Clone, Debug)]
 pub(super) struct Until {
     deadline: Instant,
-    /// Disconnected where it is not wanted any more.
+    /// Disconnected once nobody wants the result any more.
     wanted: Receiver<Infallible>,
 }
 
@@ -104,7 +105,7 @@ impl Until {
         Until { deadline, wanted: never() }
     }
 
-    /// Also ended by dropping the sender.
+    /// Dropping the returned sender also ends the wait.
     pub(super) fn wanted(deadline: Instant) -> (Until, Sender<Infallible>) {
         let (sender, wanted) = bounded(0);
         (Until { deadline, wanted }, sender)
@@ -114,7 +115,7 @@ impl Until {
         self.deadline <= Instant::now() || self.wanted.try_recv() == Err(TryRecvError::Disconnected)
     }
 
-    /// `None`: it did not come in time, or never will.
+    /// `None`: nothing came in time, or nothing will ever come.
     fn wait_for<T>(&self, what: &Receiver<T>) -> Option<T> {
         select_biased! {
             recv(what) -> what => what.ok(),
@@ -124,7 +125,8 @@ impl Until {
     }
 }
 
-/// Reads a pipe to its end, and then waits for the end of the process, in a thread that is not waited for.
+/// Reads a pipe to its end and then waits for the process to exit, in a thread that nobody joins. The result is
+/// `None` after a read error or more than `bytes` bytes.
 fn read(pipe: PipeReader, bytes: u64, pid: u32) -> Receiver<Option<Vec<u8>>> {
     let (sender, receiver) = bounded(1);
     let work = move || {
@@ -137,24 +139,25 @@ fn read(pipe: PipeReader, bytes: u64, pid: u32) -> Receiver<Option<Vec<u8>>> {
     receiver
 }
 
-/// An agent that is asked something without a run.
+/// A query to an agent without a run.
 #[derive(Clone, Debug)]
 pub struct Asked<'a> {
-    /// Its working directory, if not ours.
+    /// The agent's working directory; `None`: ours.
     pub cwd: Option<&'a Path>,
-    /// How it is started.
+    /// The agent's program and the environment of its entry.
     pub base: &'a Base,
-    /// Its arguments.
+    /// The agent's arguments.
     pub args: Vec<String>,
-    /// Added to its environment, over what its entry adds.
+    /// Variables to add to the agent's environment; they override those of its entry.
     pub env: Vec<(String, OsString)>,
-    /// The longest that it may take.
+    /// The time limit for the answer.
     pub limit: Duration,
-    /// The most that it may say, in bytes.
+    /// The most bytes that the agent may write to each of stdout and stderr.
     pub bytes: u64,
 }
 
-/// Where an agent's program is: as an absolute path, found as a run would find it from here.
+/// Finds an agent's program as a run started from our working directory would. Returns an absolute path; `None`: not
+/// found.
 pub fn find(base: &Base) -> Option<PathBuf> {
     let cwd = std::env::current_dir().ok()?;
     match &base.program {
@@ -163,7 +166,7 @@ pub fn find(base: &Base) -> Option<PathBuf> {
     }
 }
 
-/// A variable of the environment that an agent has without a run.
+/// The value of a variable in the environment that an agent gets without a run.
 pub fn variable(base: &Base, name: &str) -> Option<OsString> {
     base.env.get(name).map(OsString::from).or_else(|| std::env::var_os(name))
 }
@@ -172,7 +175,8 @@ fn environment_of(base: &Base) -> std::collections::BTreeMap<OsString, OsString>
     environment_over(base.env.iter().map(|(name, value)| (name.into(), value.into())))
 }
 
-/// Several agents that are asked at once. Nothing of theirs is left when this is dropped, nor if this process is killed.
+/// Queries several agents at the same time. When this is dropped, none of their processes is left; the guard sees to
+/// the same if this process is killed.
 #[derive(Debug)]
 pub struct Asking {
     nonce: String,
@@ -181,26 +185,26 @@ pub struct Asking {
 }
 
 impl Asking {
-    /// Begins. The calling process must have no children of its own that are still to be reaped.
+    /// Starts. The calling process must have no unreaped children of its own.
     pub fn begin() -> Asking {
         tree::become_subreaper();
         let nonce = tree::nonce();
         let mut tree = Tree::before_spawn(nonce.clone());
-        // Without a guard it only matters if this process is killed.
+        // A missing guard matters only if this process is killed.
         let guard = Guard::start(&nonce, None).ok();
         guard.iter().for_each(|guard| tree.spare(guard.pid()));
         Asking { nonce, tree, guard }
     }
 
-    /// Asks an agent. What carries its marker is gone when this returns.
+    /// Queries an agent and waits for its answer. When this returns, no process with this query's marker is left.
     ///
     /// # Errors
-    /// It gave no answer.
+    /// [`NoAnswer`] says why the agent gave no answer.
     pub fn ask(&self, asked: &Asked<'_>) -> Result<QueryOutput, NoAnswer> {
         let until = Until::deadline(Instant::now() + asked.limit);
         let program = find(asked.base).ok_or(NoAnswer::Missing)?;
         let own = tree::nonce();
-        // Others are asked at the same time: each is known by its own marker, not by its descent from us.
+        // Other queries run at the same time: the marker tells their processes apart; descent from us would not.
         let tree = Tree::by_marker(own.clone());
         let mut command = Command::new(program);
         if let Some(cwd) = asked.cwd {
@@ -217,7 +221,7 @@ impl Asking {
 
 impl Drop for Asking {
     fn drop(&mut self) {
-        // Everything that still descends from us cleared its environment.
+        // A process that still descends from us cleared its environment, so its query's sweep did not find it.
         self.tree.sweep(None, SWEEP_LIMIT);
         if let Some(guard) = self.guard.take() {
             guard.dismiss();
@@ -225,7 +229,7 @@ impl Drop for Asking {
     }
 }
 
-/// Kills a group at once: for a program that starts nothing which leaves it.
+/// Kills the program's group if it did not end in time. Only for a program whose children stay in its group.
 pub(super) fn kill_late(pid: u32, in_time: bool) {
     if !in_time {
         super::info::signal_group(to_pid(pid), Signal::KILL);

@@ -1,4 +1,4 @@
-//! Folders of our own among the temporary files: nobody but the user can enter them, and they go when they are done.
+//! Temporary folders of our own: only the user can enter them, and they are removed after use.
 
 use super::tree;
 use std::env;
@@ -7,24 +7,24 @@ use std::io::{self, ErrorKind};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-/// The name of a socket in its folder.
+/// The name of the socket in its folder.
 pub(crate) const SOCKET: &str = "s";
-/// The longest path of a socket, in bytes without its NUL (Linux has 108).
+/// Most bytes of a socket's path, without the NUL (Linux allows 108 with it).
 const PATH_BYTES: usize = 103;
 
-/// An empty folder for a query, removed with its content when it is dropped.
+/// An empty folder for a query; dropping this removes the folder with its contents.
 #[derive(Debug)]
 pub struct Scratch(PathBuf);
 
 impl Scratch {
-    /// Makes one in the folder for temporary files. `None`: none could be made.
+    /// Creates a folder in the system's folder for temporary files. `None`: that failed.
     pub fn new() -> Option<Scratch> {
         let path = env::temp_dir().join(format!("spektacular-{}", tree::nonce()));
         DirBuilder::new().mode(0o700).create(&path).ok()?;
         Some(Scratch(path))
     }
 
-    /// Where it is.
+    /// The folder's path.
     pub fn path(&self) -> &Path {
         &self.0
     }
@@ -36,10 +36,12 @@ impl Drop for Scratch {
     }
 }
 
-/// Makes a folder for a socket: below the user's runtime folder, else below that for temporary files.
+/// Creates a folder for a socket that only the user can enter, and returns its path. Tries the user's runtime folder
+/// first, then the folders for temporary files; skips one below which the socket's path would exceed 103 bytes or
+/// would not be UTF-8.
 ///
 /// # Errors
-/// The last one of the system's, where none of these folders can be used.
+/// The system's last error, if none of these folders can be used.
 pub(crate) fn socket_folder(name: &str) -> io::Result<PathBuf> {
     let runtime = env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
     let parents = runtime.into_iter().chain([env::temp_dir(), PathBuf::from("/tmp")]);
@@ -49,7 +51,7 @@ pub(crate) fn socket_folder(name: &str) -> io::Result<PathBuf> {
         if folder.join(SOCKET).as_os_str().len() > PATH_BYTES || folder.to_str().is_none() {
             continue;
         }
-        // Fails where there is anything, so nobody else can have prepared it.
+        // Fails if anything exists there already, so nobody else can have prepared the folder.
         match DirBuilder::new().mode(0o700).create(&folder) {
             Ok(()) => return Ok(folder),
             Err(error) => last = error,
@@ -58,7 +60,7 @@ pub(crate) fn socket_folder(name: &str) -> io::Result<PathBuf> {
     Err(last)
 }
 
-/// Removes the folder of a socket, and nothing else that may lie there.
+/// Removes a socket and its folder, but no other file in it.
 pub(crate) fn remove_socket(folder: &Path) {
     let _ = std::fs::remove_file(folder.join(SOCKET));
     let _ = std::fs::remove_dir(folder);

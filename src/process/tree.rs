@@ -1,12 +1,12 @@
-//! The processes of one agent: who belongs to them, a signal to all of them, and their end.
+//! The processes of one agent: which ones belong to it, how to signal all of them, and how to end them.
 //!
-//! Agents run their tools in sessions of their own, so the agent's process group is only a part of
-//! what it leaves behind. The rest is found in two ways: by a random nonce in the environment that
-//! every process of the run inherits, and by descent from us, for what cleared its environment or
-//! does not let us read it. [`become_subreaper`] makes the second way hold for daemons too.
+//! Agents run their tools in sessions of their own, so the agent's process group holds only some of the processes it
+//! starts. The rest are found in two ways: by a random nonce in the environment, which every process of the run
+//! inherits; and by descent from us, which also finds a process that cleared its environment or whose environment we
+//! may not read. [`become_subreaper`] makes descent work for daemons too.
 //!
-//! All facts come from `/proc/PID/stat` and `/proc/PID/environ`. Where there is no `/proc` of our own
-//! PID namespace, and on systems other than Linux, only the agent's group is signalled.
+//! All facts come from `/proc/PID/stat` and `/proc/PID/environ`. Without a `/proc` of our own PID namespace, and on
+//! systems other than Linux, only the agent's process group is signalled.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -24,21 +24,21 @@ use super::info::{
 pub use crate::protocol::variables::RUN as MARKER;
 pub use rustix::process::Signal;
 
-/// Nonces in one marker, our own included. A deeper run keeps the outermost ones.
+/// Most nonces in one marker, our own included. A run nested deeper keeps the outermost ones.
 const MARKER_NONCES_MAX: usize = 32;
-/// Bytes of one inherited nonce; a longer one is not from us and is dropped.
+/// Most bytes of one inherited nonce; a longer one is not ours and is dropped.
 const NONCE_BYTES_MAX: usize = 64;
-/// Looks in a row that must find nothing before the tree counts as gone. One is not enough: `/proc` is
-/// not read at one moment, and a process in the middle of exec shows an empty environment.
+/// How many looks in a row must find nothing before the tree counts as gone. One is not enough: `/proc` is not read
+/// at one moment, and a process in the middle of exec shows an empty environment.
 const CLEAN_LOOKS: u32 = 2;
-/// First and longest pause between two checks for the end of killed processes.
+/// First and longest pause between two checks whether the killed processes are gone.
 const PAUSE_MIN: Duration = Duration::from_millis(1);
 const PAUSE_MAX: Duration = Duration::from_millis(10);
-/// How long one round of the sweep waits for what it killed before it looks again.
+/// How long one round of the sweep waits for the processes it killed before it looks again.
 const ROUND_WAIT: Duration = Duration::from_millis(100);
 
-/// Makes us the parent of every orphan among our descendants, so that a daemon stays our descendant.
-/// Best effort: false where the system cannot.
+/// Makes this process the parent of every orphan among its descendants, so that a daemon stays our descendant. Best
+/// effort: returns false if the system does not support it.
 pub fn become_subreaper() -> bool {
     #[cfg(target_os = "linux")]
     return rustix::process::set_child_subreaper(Some(rustix::process::getpid())).is_ok();
@@ -46,8 +46,8 @@ pub fn become_subreaper() -> bool {
     return false;
 }
 
-/// 32 random hex digits: the kernel's random UUID, or std's hash keys with pid and time where it
-/// cannot be read.
+/// Returns 32 random hex digits: the kernel's random UUID, or, if that cannot be read, std's hash keys mixed with pid
+/// and time.
 pub fn nonce() -> String {
     let uuid = fs::read_to_string("/proc/sys/kernel/random/uuid").unwrap_or_default();
     let digits: String = uuid.chars().filter(char::is_ascii_hexdigit).collect();
@@ -60,8 +60,8 @@ pub fn nonce() -> String {
     format!("{high:016x}{low:016x}")
 }
 
-/// The value of [`MARKER`] for what we spawn: `own` after the nonces that we inherited, at most 32
-/// together. Each run's sweep finds its own nonce in the list, so an outer run also ends inner ones.
+/// The value of [`MARKER`] for the processes we spawn: the nonces we inherited, then `own`, at most 32 in all. Each
+/// run's sweep finds its own nonce in the list, so an outer run also ends inner ones.
 pub fn marker_value(own: &str) -> String {
     let inherited = std::env::var(MARKER).unwrap_or_default();
     let is_nonce = |part: &&str| {
@@ -71,59 +71,60 @@ pub fn marker_value(own: &str) -> String {
     outer.chain([own]).collect::<Vec<_>>().join(":")
 }
 
-/// Blocks until the process has ended, without reaping it: its pid and group id stay taken until the
-/// caller reaps it. Returns at once when it is not an unreaped child of ours.
+/// Blocks until the process has exited, without reaping it: its pid and group id stay taken until the caller reaps
+/// it. Returns at once if `pid` is not an unreaped child of ours.
 pub fn wait_without_reaping(pid: u32) {
     let Some(pid) = to_pid(pid) else { return };
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
     while rustix::process::waitid(WaitId::Pid(pid), options).err() == Some(Errno::INTR) {}
 }
 
-/// What was there before the spawn, and how to find what came from it.
+/// One agent's process tree: a snapshot of the processes before the spawn, and the means to find those that came
+/// after.
 ///
-/// A process belongs to the tree when its environment carries the nonce; when it is in the agent's
-/// process group; when it descends from such a process; or, unless we are PID 1, when it descends
-/// from us and was not there before the spawn. As PID 1 we inherit the orphans of strangers, so
-/// descent from us says nothing there.
+/// A process belongs to the tree if its environment carries the nonce; if it is in the agent's process group; if it
+/// descends from such a process; or, unless we are PID 1, if it descends from us and did not exist before the spawn.
+/// As PID 1 we inherit the orphans of strangers, so descent from us proves nothing there.
 #[derive(Debug)]
 pub struct Tree {
     nonce: String,
     me: u32,
-    /// Latest start time before the spawn, in clock ticks since boot: what is older is not asked for
-    /// its marker.
+    /// Latest start time before the spawn, in clock ticks since boot. An older process is not checked for the marker,
+    /// unless it is in `before`.
     since: u64,
-    /// Descent from us counts.
+    /// Whether descent from us makes a process part of the tree.
     by_descent: bool,
-    /// Our descendants before the spawn; never ours to kill unless they carry the nonce.
+    /// Our descendants before the spawn; never killed unless they carry the nonce.
     before: HashSet<Id>,
-    /// Those of them that were our own children: somebody else in this program reaps them.
+    /// Our direct children before the spawn: another part of this program reaps them.
     children_before: HashSet<Id>,
     spared: HashSet<Id>,
-    /// An agent that is not our child (the guard's case), known by its start time.
+    /// An agent that is not our child (the guard's case), identified by its start time.
     foreign_leader: Option<Id>,
-    /// Children of ours that ended are this tree's to reap.
+    /// Whether this tree reaps children of ours that exited.
     reaps: bool,
 }
 
-/// What a sweep found.
+/// The result of a sweep.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Swept {
-    /// Processes that were alive and got SIGKILL, the agent itself included if it was alive.
+    /// How many living processes got SIGKILL, including the agent itself if it was alive.
     pub killed: usize,
-    /// Processes still alive at the limit: stuck in the kernel, or not ours to signal (another user).
+    /// How many processes were still alive at the limit: stuck in the kernel, or another user's, which we may not
+    /// signal.
     pub left: usize,
 }
 
-/// One look at all processes.
+/// The result of one look at all processes.
 struct Look {
     living: Vec<ProcessInfo>,
-    /// Children of ours that ended and that nobody else reaps.
+    /// Children of ours that exited and that nobody else reaps.
     orphans: Vec<u32>,
 }
 
 impl Tree {
-    /// Remembers which descendants we have now. Call it right before the agent is spawned; `nonce` is
-    /// the one in the agent's [`MARKER`].
+    /// Records our present descendants. Call it right before spawning the agent; `nonce` is the one in the agent's
+    /// [`MARKER`].
     pub fn before_spawn(nonce: String) -> Tree {
         let mut tree = Tree::new(nonce);
         let table = processes();
@@ -139,14 +140,14 @@ impl Tree {
         tree
     }
 
-    /// The tree of what carries the nonce: for several at once, each of which descends from us. None of them reaps what
-    /// may be another's.
+    /// A tree found by the nonce alone, for several agents that run at once and all descend from us. It reaps
+    /// nothing, since an exited child may be another agent's.
     pub(super) fn by_marker(nonce: String) -> Tree {
         Tree::new(nonce)
     }
 
-    /// The tree of a program that is gone. Its agent is not our child, so the group is signalled only
-    /// while the agent's start time matches.
+    /// The tree of a host that is gone. Its agent is not our child, so the group is signalled only while the agent's
+    /// start time matches.
     pub(super) fn of_the_dead(nonce: String, leader: Option<Id>) -> Tree {
         Tree { foreign_leader: leader, ..Tree::new(nonce) }
     }
@@ -165,20 +166,20 @@ impl Tree {
         }
     }
 
-    /// Never kills nor reaps this process (the guard, git), nor what descends from it without the
-    /// nonce. A child that it leaves to us when it ends is not known any more as its own.
+    /// Excludes the process `pid` (such as the guard) from killing and reaping, and its descendants unless they carry
+    /// the nonce. If the spared process exits and its children pass to us, they are no longer recognised as its own.
     pub fn spare(&mut self, pid: u32) {
         self.spared.extend(read_process(pid).map(|process| process.id));
     }
 
-    /// Sends the signal to the agent's group and to every other living process of the tree, once each.
-    /// `leader` is the agent's pid, as long as it has not been reaped; its group has the same number.
-    /// Returns how many got it.
+    /// Sends the signal to the agent's group and to every other living process of the tree, once each. `leader` is
+    /// the agent's pid as long as it has not been reaped; its group has the same number. Returns how many processes
+    /// got the signal.
     pub fn signal_all(&self, leader: Option<u32>, signal: Signal) -> usize {
         self.signal_known(leader, signal, &mut HashSet::new())
     }
 
-    /// The same without what is only known to descend from us.
+    /// Like [`Tree::signal_all`], but spares processes known only by their descent from us.
     pub(super) fn signal_marked(&self, leader: Option<u32>, signal: Signal) -> usize {
         let living = self.look_by(false, leader, &mut HashSet::new()).living;
         self.signal_each(&living, leader, signal)
@@ -199,7 +200,7 @@ impl Tree {
         done.count().max(usize::from(group_done))
     }
 
-    /// The living processes of the tree (zombies are not), the agent included.
+    /// The pids of the tree's living processes, the agent included; zombies are not alive.
     pub fn members(&self) -> Vec<u32> {
         let living = self.look(None, &mut HashSet::new()).living;
         living.iter().map(|process| process.id.0).collect()
@@ -209,20 +210,18 @@ impl Tree {
         !self.look(leader, known).living.is_empty()
     }
 
-    /// Reaps the orphans that we adopted and that have ended; for a long run as PID 1, at each
-    /// SIGCHLD. `leader` (the agent, which the caller reaps) and the spared ones are left alone.
-    /// Returns how many it reaped.
+    /// Reaps adopted orphans that have exited; a long run as PID 1 calls it at each SIGCHLD. Does not reap `leader`
+    /// (the agent, which the caller reaps) or a spared process. Returns how many it reaped.
     pub fn reap_orphans(&self, leader: Option<u32>) -> usize {
         reap(&self.orphans(&processes(), leader))
     }
 
-    /// Sends SIGKILL until nothing of the tree is left or the limit is over, and reaps adopted orphans
-    /// one by one. When a later round finds new processes, everything is stopped before it is killed, so
-    /// that nothing can fork between the look and the kill. Rounds are limited by the time alone.
+    /// Sends SIGKILL until the tree is empty or `limit` has passed, and reaps adopted orphans one by one. If a later
+    /// round finds new processes, it stops the whole tree before killing it, so that nothing can fork between the
+    /// look and the kill. Only the time limits the number of rounds.
     ///
-    /// `leader` is the agent's pid, as long as the caller has not reaped it. It is never reaped here,
-    /// and as a zombie it is neither counted as killed nor as left. At least one round is done, also
-    /// with a limit of zero.
+    /// `leader` is the agent's pid as long as the caller has not reaped it. The sweep never reaps it, and as a zombie
+    /// it counts neither as killed nor as left. At least one round runs, even with a limit of zero.
     pub fn sweep(&self, leader: Option<u32>, limit: Duration) -> Swept {
         self.sweep_known(leader, limit, &mut HashSet::new())
     }
@@ -235,7 +234,7 @@ impl Tree {
             let Look { mut living, orphans } = self.look(leader, known);
             reap(&orphans);
             if living.is_empty() {
-                // What `/proc` does not show may still be in the group.
+                // The group may hold a process that `/proc` does not show.
                 signal_group(self.group(leader), Signal::KILL);
                 clean += 1;
                 if clean == CLEAN_LOOKS {
@@ -254,13 +253,14 @@ impl Tree {
             rounds += 1;
             let sent = living.iter().filter(|process| send(process.id, Signal::KILL));
             killed.extend(sent.map(|process| process.id));
-            // The group once more as a whole: that also reaches what was forked since the look.
+            // Signal the group once more as a whole, to reach processes forked since the look.
             signal_group(self.group(leader), Signal::KILL);
             wait_until_gone(&living, ROUND_WAIT.min(limit.saturating_sub(start.elapsed())));
         }
     }
 
-    /// Stops the whole tree, until a look finds nothing that is not stopped. Returns the tree.
+    /// Stops the whole tree: sends SIGSTOP until a look finds no process that has not got it, or `limit` has passed.
+    /// Returns the tree's living processes.
     fn freeze(&self, leader: Option<u32>, known: &mut HashSet<Id>, limit: Duration) -> Vec<ProcessInfo> {
         let start = Instant::now();
         let mut stopped = HashSet::new();
@@ -276,8 +276,8 @@ impl Tree {
         }
     }
 
-    /// One look at all processes. `known` are those found by earlier looks: they stay in the tree when
-    /// their environment or their parent changes.
+    /// Looks once at all processes. `known` holds those that earlier looks found: they stay in the tree even if their
+    /// environment or their parent changes.
     fn look(&self, leader: Option<u32>, known: &mut HashSet<Id>) -> Look {
         self.look_by(self.by_descent, leader, known)
     }
@@ -291,7 +291,7 @@ impl Tree {
             self.descend(self.me, &children, &mut inside);
         }
         for process in table.iter().filter(|process| self.may_signal(process)) {
-            // The environment comes last, being what takes time.
+            // The environment is checked last because reading it takes time.
             if !inside.contains(&process.id.0)
                 && (known.contains(&process.id) || group == Some(process.group) || self.is_marked(process))
             {
@@ -306,7 +306,8 @@ impl Tree {
         Look { living, orphans }
     }
 
-    /// Adds what descends from `root`, but not through processes that are somebody else's.
+    /// Adds the descendants of `root` to `inside`, but does not descend through processes that belong to somebody
+    /// else.
     fn descend(&self, root: u32, children: &HashMap<u32, Vec<&ProcessInfo>>, inside: &mut HashSet<u32>) {
         let mut open = vec![root];
         while let Some(parent) = open.pop() {
@@ -342,8 +343,8 @@ impl Tree {
         orphans.map(|process| process.id.0).collect()
     }
 
-    /// The leader's group, if its number cannot have passed to others: the leader is a child of ours
-    /// that is not reaped, or the process that we were told about.
+    /// The leader's group, if its number cannot have been reused: the leader is an unreaped child of ours, or it is
+    /// the foreign leader and its start time still matches.
     fn group(&self, leader: Option<u32>) -> Option<Pid> {
         let leader = to_pid(leader?)?;
         if leader.is_init() {
@@ -359,7 +360,7 @@ impl Tree {
     }
 }
 
-/// Reaps by pid: a wait for any child would take the agent's status from its owner.
+/// Reaps each orphan by its pid: waiting for any child could take the agent's status from its owner.
 fn reap(orphans: &[u32]) -> usize {
     let ended = |pid: &&u32| {
         let pid = to_pid(**pid);

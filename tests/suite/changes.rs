@@ -1,5 +1,4 @@
-//! Files that changed unreported, with a git that is slow: nothing but the end of the run waits for it, and that for at
-//! most two seconds.
+//! Unreported file changes with a slow git: only the end of the run waits for git, and for at most two seconds.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used)]
 
@@ -15,7 +14,8 @@ use support::{Case, Outcome, SLACK, Session, run};
 
 const LIMIT: Duration = Duration::from_secs(2);
 
-/// A git whose `status` does this first. `$N` is which one it is, from 1; `$D` a folder for notes.
+/// Puts a git on the PATH whose `status` first runs this script. `$N` counts the `status` calls from 1; `$D` is a
+/// folder for notes.
 fn with_git(case: Case, script: &str) -> Case {
     let log = quote(&case.path("log").display().to_string());
     let text = format!(
@@ -24,18 +24,19 @@ fn with_git(case: Case, script: &str) -> Case {
     case.git().program("git", &text)
 }
 
-/// Never answers.
+/// A git script that never answers.
 const HANGS: &str = "echo $$ >\"$D/git.pid\"; exec sleep 1000";
 
-/// Makes a file, later than the run began by more than the clock of file systems is coarse.
+/// Makes a file after a pause longer than the granularity of a file system's clock, so that the file is newer than
+/// the start of the run.
 const MAKES: &str = "sleep 0.05; echo x >made.txt";
 
-/// An agent that makes a file by a shell command, which it does not report.
+/// An agent that makes a file with a shell command, which it does not report.
 fn makes_a_file() -> Case {
     Case::with(Script::new().sh(MAKES).say("msg_1", "Made").done("Made"))
 }
 
-/// Any command as the agent.
+/// A case whose agent is a shell command.
 fn command(script: &str) -> Case {
     let entry = json!({"driver": "lines", "command": "sh", "args": ["-c", script]});
     let config = json!({"agent": "cmd", "agents": {"cmd": entry}});
@@ -51,7 +52,7 @@ fn hangs(session: &Session) {
     session.wait_until("git to hang", || session.log().path("git.pid").exists());
 }
 
-/// The git that hung is gone.
+/// Checks that the git that hung is gone.
 fn is_gone(outcome: &Outcome) {
     let pid = fs::read_to_string(outcome.log().path("git.pid")).unwrap();
     let gone = || !support::procs::alive(pid.trim().parse().unwrap());
@@ -63,7 +64,7 @@ fn a_slow_git_has_two_seconds_after_the_end() {
     let outcome = run(with_git(makes_a_file(), "sleep 0.6"), json!({}));
     assert_eq!(paths(&outcome), ["made.txt"]);
     assert!(outcome.warnings("artifacts_incomplete").is_empty());
-    // Any command, and its second process too.
+    // The same with a command as the agent.
     let outcome = run(with_git(command(&format!("{MAKES}; echo ok")), "sleep 0.6"), json!({}));
     assert_eq!(paths(&outcome), ["made.txt"]);
 }
@@ -109,7 +110,7 @@ fn nothing_waits_for_a_baseline() {
 #[test]
 fn a_stop_waits_for_no_git() {
     for by_signal in [true, false] {
-        // The agent works, or it is over and only git is waited for.
+        // Stop while the agent works, or after its end while only git is awaited.
         for over in [false, true] {
             let script = if over { "echo up" } else { "echo up; exec sleep 1000" };
             let mut session = with_git(command(script), HANGS).spawn();
@@ -124,7 +125,7 @@ fn a_stop_waits_for_no_git() {
             let outcome = session.finish();
             outcome.cancelled();
             assert!(outcome.warnings("artifacts_incomplete").is_empty());
-            // A command has no interrupt of its own: it gets SIGTERM at once.
+            // A command has no interrupt of its own, so it gets SIGTERM at once.
             let took = outcome.ended - asked;
             assert!(took < SLACK, "by_signal {by_signal}, over {over}: {took:?}");
             is_gone(&outcome);
@@ -170,7 +171,8 @@ fn what_outlives_the_agent_is_swept_after_the_baseline_and_git_is_not() {
 
 #[test]
 fn an_agent_that_is_made_to_leave_does_not_take_git_with_it() {
-    // It lingers after its result, so it gets SIGTERM two seconds later, while the baseline is still being taken.
+    // The agent lingers after its result, so it gets SIGTERM two seconds later, while the baseline is still being
+    // taken.
     let script = Script::new().sh(MAKES).result("Done").sh("while :; do sleep 0.1; done");
     let outcome = run(with_git(Case::with(script), "test $N != 1 || sleep 2.6"), json!({}));
     assert_eq!(outcome.completed()["agent_exit"]["signal"], 15);

@@ -1,4 +1,4 @@
-//! Changed files of a git work tree, and that a hostile repository gets nothing to run.
+//! The changed files of a git work tree; and a hostile repository never gets a program of its own to run.
 
 #![allow(clippy::unwrap_used)]
 
@@ -14,7 +14,7 @@ use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// Not the production limit: the tests run beside each other on slow machines.
+/// Longer than the production limit: the tests run in parallel on slow machines.
 const LIMIT: Duration = Duration::from_secs(20);
 
 /// How late a waiting thread may wake up.
@@ -23,7 +23,7 @@ const SLACK: Duration = Duration::from_millis(500);
 const LATE: Changes = Changes::Incomplete(Incomplete::Late);
 const FAILED: Changes = Changes::Incomplete(Incomplete::Failed);
 
-/// The program goes on while git works; a test waits.
+/// The program continues while git works; a test waits.
 trait Blocking {
     fn changes(&mut self, limit: Duration) -> Changes;
 }
@@ -113,7 +113,7 @@ impl Repo {
         self
     }
 
-    /// Sets the time of a file's content, as a later write would.
+    /// Sets a file's modification time, as a later write would.
     fn touch(&self, name: &str) -> &Repo {
         let file = fs::File::options().append(true).open(self.root().join(name)).unwrap();
         let time = file.metadata().unwrap().modified().unwrap() + Duration::from_secs(5);
@@ -128,7 +128,7 @@ impl Repo {
         self
     }
 
-    /// What is seen when `agent` runs in the root.
+    /// Returns the changes found when `agent` runs in the root.
     fn changes(&self, agent: impl FnOnce(&Repo)) -> Vec<(String, Action)> {
         let mut pending = begin(&self.root());
         agent(self);
@@ -176,7 +176,7 @@ fn a_rename_is_a_deletion_and_a_creation() {
     Repo::new().check_with(|repo| fs::rename(repo.root().join("a"), repo.root().join("z")).unwrap(), expected);
     Repo::new().check(|repo| repo.git(&["mv", "a", "z"]), expected);
     Repo::new().check(|repo| repo.git(&["mv", "a", "z"]).commit(), expected);
-    // The user's settings for copies and renames do not matter.
+    // The user's settings for copies and renames make no difference.
     let repo = Repo::new();
     repo.git(&["config", "status.renames", "copies"]).git(&["config", "diff.renames", "copies"]);
     repo.git(&["config", "status.showStash", "true"]).git(&["config", "status.showUntrackedFiles", "no"]);
@@ -196,7 +196,7 @@ fn ignored_files_are_not_seen() {
     let repo = Repo::new();
     repo.write("old.log", "x");
     repo.check(|repo| repo.write("x.log", "x").write("old.log", "yy"), &[]);
-    // Nor those that the user ignores everywhere.
+    // Files that the user ignores globally are not listed either.
     let config = repo.home.path().join("config");
     fs::create_dir_all(config.join("git")).unwrap();
     fs::write(config.join("git/ignore"), "*.swp\n").unwrap();
@@ -244,7 +244,8 @@ fn git_alone_changes_no_file() {
 fn a_reset_of_the_index_changes_no_file_that_is_old() {
     let repo = Repo::new();
     repo.write("a", "user\n").commit().write("sub/b", "user\n").commit();
-    // Files as they are on disk some time after the last write; the baseline tells them by the clock.
+    // Wait until the file system's clock has moved on since the last write: the baseline compares change times with
+    // the clock.
     let written = fs::metadata(repo.root().join("sub/b")).unwrap().ctime_nsec();
     let probe = repo.home.path().join("probe");
     let start = Instant::now();
@@ -268,7 +269,8 @@ fn committed_by_the_agent() {
         repo.remove("gone").write("later", "").commit().remove("later").write("a", "y");
     };
     Repo::new().check_with(agent, &[("a", Modified), ("c", Created), ("sub/b", Deleted)]);
-    // Committed, then as before: it was written, and its content is not read a second time.
+    // The file is committed and then changed back. It counts as modified because it was written; its content is not
+    // read a second time.
     Repo::new().check(|repo| repo.write("a", "x").commit().write("a", "a\n"), &[("a", Modified)]);
     let repo = Repo::new();
     repo.write("a", "user\n").write("mine", "1");
@@ -281,7 +283,7 @@ fn a_commit_checked_out_by_the_agent() {
     repo.write("a", "two\n").write("two", "").commit();
     repo.check(|repo| repo.git(&["checkout", "-q", "HEAD~1"]), &[("a", Modified), ("two", Deleted)]);
     repo.check(|repo| repo.git(&["checkout", "-q", "main"]), &[("a", Modified), ("two", Created)]);
-    // There and back: times differ, contents do not.
+    // Checked out there and back: the times differ, the contents do not.
     repo.check(|repo| repo.git(&["checkout", "-q", "HEAD~1"]).git(&["checkout", "-q", "main"]), &[]);
 }
 
@@ -305,7 +307,7 @@ fn no_commit_yet() {
         repo.check(|repo| repo.write("added", "22").write("c", ""), &[("added", Modified), ("c", Created)]);
         repo.check(|repo| repo.write("d", "").commit().remove("c"), &[("c", Deleted), ("d", Created)]);
         repo.check(|repo| repo.write("d", "dd").commit(), &[("d", Modified)]);
-        // And none any more.
+        // Then HEAD has no commit any more.
         repo.check(|repo| repo.git(&["update-ref", "-d", "HEAD"]).remove("d"), &[("d", Deleted)]);
     }
 }
@@ -344,7 +346,7 @@ fn strange_names() {
     let mut expected: Vec<_> = names.iter().map(|name| (repo.root().join(OsStr::from_bytes(name)), Created)).collect();
     expected.sort();
     assert_eq!(untracked, expected);
-    // Committed, they come from another command.
+    // Committed files are listed by another git command.
     fs::remove_dir_all(repo.root()).unwrap();
     let repo = Repo::new();
     let mut pending = begin(&repo.root());
@@ -374,7 +376,7 @@ fn modes_links_and_folders() {
         symlink("/elsewhere", root.join("link")).unwrap();
     };
     repo.check_with(retarget, &[("link", Modified)]);
-    // A file becomes a folder, and a folder a link to another one with a file of the same name.
+    // A file becomes a folder, and a folder becomes a link to another folder with a file of the same name.
     repo.write("c/b", "").commit();
     let agent = |repo: &Repo| {
         repo.remove("a").write("a/x", "").remove("sub/b");
@@ -400,7 +402,7 @@ fn nested_repositories_and_submodules_are_left_out() {
         repo.git(&["commit", "-qam", "outside"]);
     };
     repo.check_with(commit_inside, &[]);
-    // Inside of it, it is a repository as any other.
+    // Seen from inside, the module is a repository like any other.
     let mut pending = begin(&repo.root().join("module"));
     repo.write("module/a", "third").write("a", "outside");
     assert_eq!(relative(&repo.root(), pending.changes(LIMIT)), [("module/a".to_string(), Modified)]);
@@ -425,14 +427,14 @@ fn a_linked_work_tree() {
 fn no_repository() {
     let folder = TempDir::new().unwrap();
     let path = std::env::var_os("PATH").unwrap();
-    // Not even a process: the git on this path would say that it is one.
+    // Outside of a repository no process may start: the git on this path would claim that there is one.
     script(&folder.path().join("git"), "touch started; printf 'true\\n/\\n/\\n'");
     let plain = folder.path().join("plain");
     fs::create_dir(&plain).unwrap();
     let mut pending = Baseline::begin_with(&plain, LIMIT, folder.path().into(), None);
     assert_eq!(pending.changes(LIMIT), Changes::NotARepository);
     assert!(!folder.path().join("started").exists() && !plain.join("started").exists());
-    // A `.git` that is none, a bare repository, one whose root is bare, and the inside of `.git`.
+    // A `.git` that is not a repository, a bare repository, one whose root is bare, and the inside of `.git`.
     fs::create_dir(plain.join(".git")).unwrap();
     assert_eq!(begin(&plain).changes(LIMIT), Changes::NotARepository);
     assert_eq!(Baseline::begin(&plain, LIMIT).changes(LIMIT), Changes::NotARepository);
@@ -443,7 +445,7 @@ fn no_repository() {
     assert_eq!(begin(&repo.root().join(".git")).changes(LIMIT), Changes::NotARepository);
     repo.git(&["config", "core.bare", "true"]);
     assert_eq!(begin(&repo.root()).changes(LIMIT), Changes::NotARepository);
-    // No git, and a path with relative and missing folders.
+    // No git at all, and a PATH with relative and missing folders.
     let repo = Repo::new();
     for none in ["", ":.:bin:/nonexistent"] {
         let mut pending = Baseline::begin_with(&repo.root(), LIMIT, none.into(), None);
@@ -473,13 +475,13 @@ fn what_git_refuses_is_incomplete() {
     let mut pending = begin(&repo.root());
     repo.config("[broken\n");
     assert_eq!(pending.changes(LIMIT), FAILED);
-    // Another repository in the place of the first one.
+    // Another repository replaced the first one.
     let repo = Repo::new();
     let mut pending = begin(&repo.root());
     fs::remove_dir_all(repo.root().join(".git")).unwrap();
     repo.git(&["init", "-q"]).write("other", "").commit();
     assert_eq!(pending.changes(LIMIT), FAILED);
-    // No repository any more; the one around it is not asked instead.
+    // The repository is gone; the one around it must not be queried instead.
     let outer = Repo::new();
     outer.write("inner/x", "").git(&["init", "-q", "inner"]);
     let mut pending = begin(&outer.root().join("inner"));
@@ -490,7 +492,7 @@ fn what_git_refuses_is_incomplete() {
 #[test]
 fn another_users_repository_is_not_trusted() {
     let repo = Repo::new();
-    // Only root can give a file away.
+    // Only root can change a file's owner.
     if std::os::unix::fs::chown(repo.root().join(".git"), Some(12345), None).is_ok()
         && std::os::unix::fs::chown(repo.root(), Some(12345), None).is_ok()
     {
@@ -521,7 +523,8 @@ fn too_many_files() {
     repo.check(|repo| repo.remove("many/1"), &[("many/1", Deleted)]);
 }
 
-/// A git of ours first on the path, and a pipe that it and its children hold open. The file is there from the start.
+/// Puts a git of ours first on the PATH, with a pipe that this git and its children hold open. The receiver gets the
+/// pipe's text once nobody holds it. The pipe exists from the start.
 fn fake(repo: &Repo, text: &str) -> (OsString, std::sync::mpsc::Receiver<String>) {
     let folder = repo.home.path().join("fake");
     fs::create_dir(&folder).unwrap();
@@ -540,7 +543,7 @@ fn fake(repo: &Repo, text: &str) -> (OsString, std::sync::mpsc::Receiver<String>
 
 #[test]
 fn a_git_that_hangs_is_killed_at_the_limit() {
-    // It hangs itself, in a child, or after it closed its output.
+    // git hangs itself, in a child, or after it closed its output.
     for hang in ["exec sleep 1000", "sleep 1000 & sleep 1000", "exec >&- 2>&-; sleep 1000"] {
         let repo = Repo::new();
         let (path, gone) = fake(&repo, &format!("echo x >&9\n{hang}"));
@@ -551,7 +554,7 @@ fn a_git_that_hangs_is_killed_at_the_limit() {
         pending.settle(LIMIT + SLACK);
         assert!(start.elapsed() <= limit + SLACK, "{:?}", start.elapsed());
         assert_eq!(pending.changes(LIMIT), LATE);
-        // The end of the pipe comes when nobody holds it.
+        // The pipe ends once nobody holds it.
         assert_eq!(gone.recv_timeout(LIMIT).unwrap(), "x\n");
     }
 }
@@ -562,7 +565,7 @@ fn a_comparison_that_hangs_is_killed_at_the_limit() {
     let hangs = repo.home.path().join("hangs");
     let real = "PATH=/usr/local/bin:/usr/bin:/bin exec git \"$@\"";
     let (path, gone) = fake(&repo, &format!("test -e {} && {{ echo x >&9; sleep 1000; }}\n{real}", hangs.display()));
-    // Holds the pipe until the baseline is taken, whose gits come and go.
+    // Holds the pipe open while the baseline is taken, since the baseline's gits come and go.
     let holder = fs::File::options().write(true).open(repo.home.path().join("fake/alive")).unwrap();
     let mut pending = Baseline::begin_with(&repo.root(), LIMIT, path, None);
     pending.settle(LIMIT + SLACK);
@@ -578,7 +581,7 @@ fn a_comparison_that_hangs_is_killed_at_the_limit() {
 fn a_git_that_is_given_up_is_killed_at_once() {
     let repo = Repo::new();
     let (path, gone) = fake(&repo, "sleep 1000 & sleep 1000");
-    // git may be killed before it holds the pipe itself.
+    // git may be killed before it opens the pipe itself.
     let holder = fs::File::options().write(true).open(repo.home.path().join("fake/alive")).unwrap();
     let mut pending = Baseline::begin_with(&repo.root(), LIMIT, path, None);
     let start = Instant::now();
@@ -620,7 +623,7 @@ fn no_time_at_all() {
 #[test]
 fn the_index_is_not_written() {
     let repo = Repo::new();
-    // What `git status` would refresh the index for.
+    // Something for which `git status` would refresh the index.
     repo.touch("a");
     let index = repo.root().join(".git/index");
     let state = || {
@@ -635,8 +638,8 @@ fn the_index_is_not_written() {
     assert!(state() != before, "the index was not worth a refresh");
 }
 
-/// Sets a trap that makes the marker when it runs. Nothing may run it for us, and then git alone does, so that the
-/// trap is known to work.
+/// Sets a trap, which creates the marker when it runs. Our own queries must not run it; then plain git must, which
+/// proves that the trap works.
 fn trap(set: impl FnOnce(&Repo, &str)) {
     let repo = Repo::new();
     let marker = repo.home.path().join("marker");
@@ -668,7 +671,7 @@ fn filters_do_not_run() {
         let attribute = name.replace('\\', "").replace(['"', ' '], "");
         trap(|repo, program| {
             repo.config(&format!("[Filter \"{name}\"]\n\t{kind} = {program}\n\trequired = true\n"));
-            // A name that no attribute can have stands beside one that has it.
+            // Besides a filter name that no attribute can have, configure one that an attribute has.
             repo.config(&format!("[filter \"{attribute}\"]\n\t{kind} = {program}\n\trequired\n"));
             repo.write(".git/info/attributes", &format!("a filter={attribute}\n"));
         });
@@ -730,7 +733,7 @@ fn included_configuration_does_not_run() {
             repo.config(&format!("{include}\n\tpath = ../../evil\n")).write(".git/info/attributes", "a filter=x\n");
         });
     }
-    // The configuration of one work tree alone.
+    // The configuration of a single work tree.
     trap(|repo, program| {
         repo.git(&["config", "extensions.worktreeConfig", "true"]);
         repo.write(
@@ -768,7 +771,7 @@ fn missing_objects_are_not_fetched() {
     clone.git(&["config", "remote.origin.uploadpack", program.to_str().unwrap()]);
     clone.git(&["config", "protocol.allow", "always"]).git(&["config", "protocol.file.allow", "always"]);
     let mut pending = begin(&clone.root());
-    // HEAD moves to a commit whose trees are not here.
+    // Move HEAD to a commit whose trees are not in this clone.
     clone.git(&["update-ref", "HEAD", "HEAD~1"]);
     assert_eq!(pending.changes(LIMIT), FAILED);
     assert!(!marker.exists());

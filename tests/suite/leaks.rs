@@ -1,5 +1,5 @@
-//! What the agent leaves behind: tools in sessions of their own, daemons, holders of its stdout.
-//! That no process is left is checked after every run; here the agents do their worst.
+//! Processes that the agent leaves behind: tools in sessions of their own, daemons, holders of its stdout. Every run
+//! in every test file is checked for leftover processes; the agents here try hardest to leave some.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use crate::support;
@@ -11,7 +11,7 @@ use serde_json::json;
 use support::agent::{Script, text};
 use support::{Case, Outcome, SLACK, Session, procs, run};
 
-/// Ways to start something that outlives a group kill. Each notes its pid in `$D/child`.
+/// Ways to start a process that survives a kill of the group. Each writes its pid into `$D/child`.
 const ESCAPES: [(&str, &str); 5] = [
     (
         "a session of its own",
@@ -91,7 +91,7 @@ fn a_grandchild_that_holds_stdout_does_not_hold_the_run() {
 #[test]
 fn every_line_before_the_agents_death_is_delivered() {
     let line = text("msg_0", "line").to_string().replace("msg_0", "msg_%d");
-    // awk's printf takes its format from a file, so that no quoting is needed.
+    // awk reads its printf format from a file, so that no quoting is needed.
     let script = Script::new()
         .sh(&format!("cat >\"$D/format\" <<'END'\n{line}\nEND"))
         .sh(r#"(setsid sh -c 'echo $$ >"$1/child"; exec sleep 300' x "$D" &)"#)
@@ -109,7 +109,7 @@ fn every_line_before_the_agents_death_is_delivered() {
 
 #[test]
 fn when_the_program_is_killed_the_whole_tree_ends_within_a_second() {
-    // An orphan without our environment cannot be told from anybody else's once the program is gone.
+    // Once the program is gone, nothing distinguishes an orphan without our environment from any other process.
     for (name, escape) in ESCAPES.into_iter().filter(|(name, _)| *name != "no environment") {
         let script = Script::bare()
             .sh("trap '' TERM INT HUP\nleave() { while :; do sleep 1; done; }")

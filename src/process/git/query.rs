@@ -1,4 +1,4 @@
-//! git, made harmless, and what it answers.
+//! Runs git so that a hostile repository can do no harm, and parses its answers.
 
 use super::super::query::{self, Errors, Until};
 use std::collections::BTreeMap;
@@ -9,13 +9,14 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Bytes of output of one git process, at most.
+/// Most bytes of output of one git process.
 const OUTPUT_BYTES_MAX: u64 = 32 << 20;
-/// Files in one list, at most.
+/// Most files in one list.
 const FILES_MAX: usize = 100_000;
-/// Filters that are made empty, at most: each is four arguments.
+/// Most filters that are made empty; each takes four settings.
 const FILTERS_MAX: usize = 64;
-/// Settings that run a program, reach the network or write. For an old git `core.fsmonitor=false` is a program.
+/// Overrides of the settings that run a program, reach the network or write. An old git takes `core.fsmonitor=false`
+/// for the name of a program, so its value is empty.
 const OVERRIDES: [&str; 14] = [
     "core.fsmonitor=",
     "core.untrackedCache=false",
@@ -33,8 +34,8 @@ const OVERRIDES: [&str; 14] = [
     "submodule.recurse=false",
 ];
 
-/// The rest of git's environment. `GIT_ALLOW_PROTOCOL` wins over `protocol.NAME.allow`, which `protocol.allow` does
-/// not: a clone with missing objects must not fetch them, since even a local fetch runs a configured program.
+/// The rest of git's environment. `GIT_ALLOW_PROTOCOL` wins over `protocol.NAME.allow`; `protocol.allow` does not. It
+/// must win because a clone with missing objects must not fetch them: even a local fetch runs a configured program.
 const ENVIRONMENT: [(&str, &str); 11] = [
     ("GIT_ALLOW_PROTOCOL", "none"),
     ("GIT_ATTR_NOSYSTEM", "1"),
@@ -49,16 +50,17 @@ const ENVIRONMENT: [(&str, &str); 11] = [
     ("LC_ALL", "C"),
 ];
 
-/// Why there is no list.
+/// Why there is no list of changed files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Incomplete {
-    /// It took too long.
+    /// git took too long.
     Late,
-    /// git failed, also where the repository is another user's and git does not trust it, or there was too much.
+    /// git failed, for instance because the repository is another user's and git does not trust it; or a limit on
+    /// output, files or filters was exceeded.
     Failed,
 }
 
-/// A git and a repository for it.
+/// A git program and the repository it works on.
 #[derive(Debug)]
 pub(super) struct Git {
     program: PathBuf,
@@ -67,10 +69,10 @@ pub(super) struct Git {
     root: PathBuf,
 }
 
-/// Mode and id of a blob, as git prints them.
+/// Mode and object id of a blob, as git prints them.
 pub(super) type Blob = (Vec<u8>, Vec<u8>);
 
-/// What git says of the content on disk.
+/// What git says about the content on disk.
 #[derive(Debug)]
 pub(super) enum Content {
     Is(Blob),
@@ -78,7 +80,7 @@ pub(super) enum Content {
     Unknown,
 }
 
-/// A file in git's status.
+/// A file listed in git's status.
 #[derive(Debug)]
 pub(super) struct Seen {
     pub(super) in_head: Option<Blob>,
@@ -86,14 +88,15 @@ pub(super) struct Seen {
     pub(super) deleted: bool,
 }
 
-/// HEAD, and the files that are not as in HEAD.
+/// HEAD's commit, and the files that differ from HEAD.
 pub(super) struct Status {
     pub(super) head: Option<String>,
     pub(super) files: BTreeMap<Vec<u8>, Seen>,
 }
 
 impl Git {
-    /// None: no repository, no git, or no work tree here. The usual folder outside of any repository costs no process.
+    /// Finds git and the repository around `cwd`. `None`: no repository, no git, or no work tree here. Outside of any
+    /// repository, the usual case, this starts no process.
     pub(super) fn open(
         cwd: &Path,
         path: OsString,
@@ -110,14 +113,15 @@ impl Git {
         let mut git = Git { program, environment, folder: PathBuf::new(), root: cwd.to_path_buf() };
         let query = ["rev-parse", "--is-inside-work-tree", "--absolute-git-dir", "--show-toplevel"];
         let (code, output) = git.run(git.command().args(query), true, until)?;
-        // Outside of the work tree; bare, or inside of `.git`; a `.git` that is none, or on another file system.
+        // Outside of the work tree; in a bare repository or inside `.git`; or the `.git` found is not a repository,
+        // or lies on another file system.
         let refusals: [&[u8]; 2] = [b"must be run in a work tree", b"not a git repository"];
         let refused = code != Some(0) && refusals.iter().any(|refusal| contains(&output, refusal));
         if refused || output.starts_with(b"false\n") {
             return Ok(None);
         }
         let lines: Vec<&[u8]> = output.split(|&byte| byte == b'\n').collect();
-        // A newline in a path makes more lines; it is not worth a second query.
+        // A newline in a path makes more lines; that case is not worth a second query.
         let (Some(0), [b"true", folder, root, b""]) = (code, &lines[..]) else { return Err(Incomplete::Failed) };
         (git.folder, git.root) = (OsStr::from_bytes(folder).into(), OsStr::from_bytes(root).into());
         Ok(Some(git))
@@ -132,7 +136,8 @@ impl Git {
         command
     }
 
-    /// With the repository named: the agent may have made another one on the way, or moved `core.worktree`.
+    /// A command that names the repository: the agent may have created another one on the way there, or moved
+    /// `core.worktree`.
     fn here(&self) -> Command {
         let mut command = self.command();
         command.arg("--git-dir").arg(&self.folder).arg("--work-tree").arg(&self.root);
@@ -143,7 +148,7 @@ impl Git {
         let query = ["config", "-z", "--name-only", "--get-regexp", "^filter\\."];
         let keys = match self.run(self.here().args(query), false, until)? {
             (Some(0), keys) => keys,
-            // There is none.
+            // No filter is configured.
             (Some(1), keys) if keys.is_empty() => keys,
             _ => return Err(Incomplete::Failed),
         };
@@ -159,7 +164,7 @@ impl Git {
         }
     }
 
-    /// The files that differ between two commits; without one, its side is empty.
+    /// The files that differ between two commits. A missing commit counts as an empty tree.
     pub(super) fn difference(
         &self,
         old: Option<&str>,
@@ -179,8 +184,8 @@ impl Git {
         }
     }
 
-    /// The exit code, unless a signal ended it, and the stdout, with the stderr in between if asked for. It is killed
-    /// once the time is over.
+    /// Runs git and returns its exit code (`None` if a signal ended it) and its stdout, interleaved with its stderr
+    /// if `errors` is set. Kills git when the time is up.
     fn run(&self, command: &mut Command, errors: bool, until: &Until) -> Result<(Option<i32>, Vec<u8>), Incomplete> {
         in_time(until)?;
         command.env_clear().envs(self.environment.iter().map(|(name, value)| (name, value)));
@@ -196,7 +201,8 @@ impl Git {
         self.root.join(OsStr::from_bytes(name))
     }
 
-    /// The file on disk. What git says is gone may still seem to be there, behind a link in place of a folder.
+    /// The file on disk; `None` for a folder. A file that git reports as deleted may still seem to exist, behind a
+    /// link that replaced a folder, so git's word counts.
     pub(super) fn look(&self, name: &[u8], seen: Option<&Seen>) -> Option<Metadata> {
         let deleted = seen.is_some_and(|seen| seen.deleted);
         let metadata = if deleted { None } else { fs::symlink_metadata(self.absolute(name)).ok() };
@@ -212,20 +218,20 @@ fn contains(text: &[u8], part: &[u8]) -> bool {
     text.windows(part.len()).any(|window| window == part)
 }
 
-/// git on the path, but none that lies in the work tree.
+/// The first git on the path that does not lie in the work tree.
 fn find(path: &OsStr, root: &Path) -> Option<PathBuf> {
     let folders = std::env::split_paths(path).filter(|folder| folder.is_absolute() && !folder.starts_with(root));
     let runs = |file: &PathBuf| file.metadata().is_ok_and(|file| file.is_file() && file.mode() & 0o111 != 0);
     folders.map(|folder| folder.join("git")).find(runs)
 }
 
-/// Settings that make every filter empty, of the keys of all filters.
+/// The settings that make every filter empty, from the config keys of all filters.
 fn without_filters(keys: &[u8]) -> Result<Vec<OsString>, Incomplete> {
     let mut settings = Vec::new();
     let mut filters: Vec<&[u8]> = keys.split(|&byte| byte == 0).filter_map(filter).collect();
     filters.sort_unstable();
     filters.dedup();
-    // With `=` in its name it would be another setting.
+    // A name with `=` in it would override another setting instead.
     if filters.len() > FILTERS_MAX || filters.iter().any(|filter| filter.contains(&b'=')) {
         return Err(Incomplete::Failed);
     }
@@ -274,7 +280,8 @@ fn parse_status(output: &[u8]) -> Option<Status> {
             }
             _ => return None,
         };
-        // A folder is another repository. A file may come twice: deleted in the index, and untracked.
+        // An entry for a folder is a nested repository. A file may be listed twice: deleted in the index, and
+        // untracked.
         if !name.ends_with(b"/") {
             status.files.entry(name.to_vec()).or_insert(seen);
         }
@@ -299,7 +306,7 @@ fn parse_difference(output: &[u8]) -> Option<BTreeMap<Vec<u8>, [Option<Blob>; 2]
     Some(files)
 }
 
-/// None for the mode of what is not there.
+/// `None` for the mode that stands for a missing file.
 fn blob(mode: &[u8], id: &[u8]) -> Option<Blob> {
     (mode != b"000000").then(|| (mode.to_vec(), id.to_vec()))
 }
