@@ -72,6 +72,15 @@ fn every_command_has_a_short_and_a_long_help_with_all_its_flags() {
 }
 
 #[test]
+fn a_page_of_the_reference_ends_the_long_help_of_its_command() {
+    for (name, page) in help::PAGES {
+        assert!(page.starts_with("# ") && page.ends_with('\n'), "{name}");
+        assert!(printed(&["help", name]).ends_with(page), "help {name} lacks its page");
+        assert!(!printed(&[name, "-h"]).contains(page), "the short help of {name} has its page");
+    }
+}
+
+#[test]
 fn flags_stand_in_groups() {
     for command in COMMANDS.iter().filter(|command| !command.flags.is_empty()) {
         assert!(command.flags[0].group.is_some(), "{} begins without a group", command.name);

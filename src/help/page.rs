@@ -1,6 +1,6 @@
 //! Help as text: of the program, and of a command, short and long.
 
-use super::{COMMANDS, Command, Flag};
+use super::{COMMANDS, Command, Flag, PAGES};
 use std::fmt::Write;
 
 /// The help of the whole program.
@@ -55,6 +55,9 @@ impl Command {
             for line in flag.explained() {
                 let _ = writeln!(out, "          {line}");
             }
+        }
+        for (_, page) in PAGES.iter().filter(|(name, _)| *name == self.name) {
+            let _ = write!(out, "\n{page}");
         }
         out
     }
