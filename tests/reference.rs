@@ -32,10 +32,7 @@ use spektacular::protocol::words::{
 };
 
 const PAGE: &str = include_str!("../src/protocol/reference.md");
-const CONFIGURATION: &str = include_str!("../src/config/reference.md");
 const AGENTS: &str = include_str!("../src/agent/reference.md");
-/// The pages of the reference.
-const PAGES: [&str; 3] = [PAGE, CONFIGURATION, AGENTS];
 /// Objects whose keys are somebody else's.
 const FREE: [&str; 3] = ["payload.metadata", "payload.config.permissions", "payload.structured_output"];
 
@@ -568,33 +565,6 @@ fn samples_are_wrapped_for_reading() {
     }
 }
 
-/// How a link names a heading: in small letters, with a dash for a blank, without other signs.
-fn anchor(heading: &str) -> String {
-    let kept = heading.chars().filter(|c| c.is_ascii_alphanumeric() || matches!(c, ' ' | '-' | '_'));
-    kept.map(|c| if c == ' ' { '-' } else { c.to_ascii_lowercase() }).collect()
-}
-
-#[test]
-fn every_page_has_a_table_of_its_contents() {
-    for page in PAGES {
-        let mut fenced = false;
-        let headings: Vec<&str> = page
-            .lines()
-            .filter(|line| {
-                fenced ^= line.starts_with("```");
-                !fenced && line.starts_with("##")
-            })
-            .collect();
-        let entry = |heading: &&str| {
-            let (level, title) = heading.split_once(' ').unwrap();
-            format!("{}- [{title}](#{})", "  ".repeat(level.len() - 2), anchor(title))
-        };
-        let wanted: Vec<String> = headings.iter().map(entry).collect();
-        let listed: Vec<&str> = page.lines().filter(|line| line.trim_start().starts_with("- [")).collect();
-        assert!(wanted.len() >= 4 && listed == wanted, "the contents must be:\n{}", wanted.join("\n"));
-    }
-}
-
 #[test]
 fn every_type_and_every_kind_has_an_example() {
     let shown: Vec<String> = lines("json out").iter().map(|line| label(line)).collect();
@@ -760,6 +730,15 @@ fn every_limit_is_listed() {
         let fits = |line: &&str| line.starts_with(&format!("| {what}")) && line.ends_with(&format!("| {limit} |"));
         assert!(section("Limits").lines().any(|line| fits(&line)), "{what}: {limit}");
     }
+}
+
+#[test]
+fn the_newest_change_is_the_version_in_run_started() {
+    let started = serde_json::to_value(started(false)).unwrap();
+    let (minor, program) = (&started["protocol"]["minor"], started["protocol"]["spektacular"].as_str().unwrap());
+    let rows = section("Changes").lines().filter(|line| line.starts_with("| ")).skip(1);
+    let newest = rows.last().expect("a row");
+    assert!(newest.starts_with(&format!("| {minor} | {program} |")), "{newest} is not {minor} since {program}");
 }
 
 /// What must be the same in an example and in a real frame: all but texts, ids, times and places.
