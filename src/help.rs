@@ -77,10 +77,6 @@ pub struct Flag {
     pub default: &'static str,
 }
 
-/// The pages of the reference that the long help of a command ends with, by the command's name.
-pub const PAGES: &[(&str, &str)] =
-    &[("config", include_str!("config/reference.md")), ("agents", include_str!("agent/reference.md"))];
-
 /// The flag that every command has.
 pub const HELP: Flag =
     table::own("help", "", Value::Switch("true"), "show help: -h is short, --help is long").short('h').begins("Help");

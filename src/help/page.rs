@@ -1,7 +1,11 @@
 //! Help as text: of the program, and of a command, short and long.
 
-use super::{COMMANDS, Command, Flag, PAGES};
+use super::{COMMANDS, Command, Flag};
 use std::fmt::Write;
+
+/// The pages of the reference that the long help of a command ends with, by the command's name.
+const PAGES: &[(&str, &str)] =
+    &[("config", include_str!("../config/reference.md")), ("agents", include_str!("../agent/reference.md"))];
 
 /// The help of the whole program.
 pub fn overview() -> String {
