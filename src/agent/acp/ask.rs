@@ -2,13 +2,14 @@
 
 use super::Acp;
 use super::updates::Call;
+use crate::agent::form::Form;
 use crate::agent::json::{Object, text};
 use crate::agent::{Event, Reply, Turn};
-use crate::protocol::question::{Answer, Ask, Choice, Choices, Kind, Location, Subject, Validation};
+use crate::protocol::question::{Ask, Location, Subject};
 use crate::protocol::scope::Scope;
-use crate::protocol::words::{Action, Category, Purpose, Warning};
+use crate::protocol::words::{Action, Category, Warning};
 use serde_json::value::RawValue;
-use serde_json::{Map, Number, Value, json};
+use serde_json::{Value, json};
 use std::path::PathBuf;
 
 /// A request of the agent's that waits.
@@ -18,15 +19,7 @@ pub(super) enum Pending {
     /// far it reaches is the agent's affair, and it would not ask again.
     Permission { call: String, once: Option<String>, reject: Option<String> },
     /// A form.
-    Form(Vec<Field>),
-}
-
-/// A field of a form.
-#[derive(Debug)]
-pub(super) struct Field {
-    name: String,
-    number: bool,
-    required: bool,
+    Form(Form),
 }
 
 impl Acp {
@@ -161,94 +154,13 @@ pub(super) fn is_form(params: &Object<'_>) -> bool {
     params.str("mode").is_none_or(|mode| mode == "form")
 }
 
-/// A form to fill in: one group of questions. `None`: it is none, or has no field that can be asked.
+/// A form to fill in: one group of questions. `None`: the request is not a form, or has no field to ask for.
 pub(super) fn form(params: &Object<'_>) -> Option<(Pending, Vec<Ask>)> {
     if !is_form(params) {
         return None;
     }
-    let schema = params.object("requestedSchema")?;
-    let properties = schema.object("properties")?;
-    let required: Vec<String> = schema.array("required").into_iter().filter_map(text).collect();
-    let message = params.str("message").unwrap_or_default();
-    let (mut fields, mut asks) = (Vec::new(), Vec::new());
-    for (name, raw) in properties.iter() {
-        let property = Object::parse(raw.get())?;
-        let number = matches!(property.str("type").as_deref(), Some("number" | "integer"));
-        let required = required.iter().any(|one| one == name);
-        asks.push(Ask { required, ..question(name, &property, &message) });
-        fields.push(Field { name: name.to_owned(), number, required });
-    }
-    (!asks.is_empty()).then_some((Pending::Form(fields), asks))
-}
-
-fn question(name: &str, property: &Object<'_>, message: &str) -> Ask {
-    let title = property.str("title").unwrap_or_else(|| name.to_owned());
-    let label = property.str("description").unwrap_or_else(|| title.clone());
-    let text = if message.is_empty() { label } else { format!("{message}\n{label}") };
-    let default = property.raw("default");
-    let (kind, default, validation) = match property.str("type").as_deref() {
-        Some("boolean") => (Kind::Confirm, property.bool("default").map(Answer::Bool), Validation::default()),
-        Some("array") => several(property),
-        Some("number" | "integer") => {
-            let rules = Validation {
-                min: property.number("minimum"),
-                max: property.number("maximum"),
-                integer: property.is("type", "integer").then_some(true),
-                ..Validation::default()
-            };
-            (Kind::Text, default.map(|raw| Answer::Text(raw.get().to_owned())), rules)
-        }
-        _ => match choices(property) {
-            Some(choices) => {
-                let kind = Kind::Select { choices, multiple: false, allow_other: false };
-                (kind, property.str("default").map(Answer::One), Validation::default())
-            }
-            None => {
-                let rules = Validation {
-                    min_length: property.count("minLength"),
-                    max_length: property.count("maxLength"),
-                    pattern: property.str("pattern"),
-                    ..Validation::default()
-                };
-                (Kind::Text, property.str("default").map(Answer::Text), rules)
-            }
-        },
-    };
-    Ask { default, validation, ..Ask::new(Purpose::Input, kind, &title, text) }
-}
-
-fn several(property: &Object<'_>) -> (Kind, Option<Answer>, Validation) {
-    let rules = Validation {
-        min_selected: property.count("minItems"),
-        max_selected: property.count("maxItems"),
-        ..Validation::default()
-    };
-    let given: Vec<String> = property.array("default").into_iter().filter_map(text).collect();
-    let default = property.raw("default").map(|_| Answer::Many(given));
-    match property.object("items").as_ref().and_then(choices) {
-        Some(choices) => (Kind::Select { choices, multiple: true, allow_other: false }, default, rules),
-        None => (Kind::Text, None, Validation::default()),
-    }
-}
-
-/// The values that a string may have.
-fn choices(property: &Object<'_>) -> Option<Choices> {
-    let titled = ["oneOf", "anyOf"].iter().map(|name| property.objects(name)).find(|all| !all.is_empty());
-    let named = |option: &Object<'_>| {
-        let value = option.str("const")?;
-        let label = option.str("title").unwrap_or_else(|| value.clone());
-        Some(Choice { value, label, description: option.str("description") })
-    };
-    if let Some(all) = titled {
-        return Choices::new(all.iter().filter_map(named));
-    }
-    let names: Vec<String> = property.array("enumNames").into_iter().filter_map(text).collect();
-    let values = property.array("enum").into_iter().filter_map(text).enumerate();
-    Choices::new(values.map(|(at, value)| Choice {
-        label: names.get(at).unwrap_or(&value).clone(),
-        value,
-        description: None,
-    }))
+    let (form, asks) = Form::read(&params.object("requestedSchema")?, &params.str("message").unwrap_or_default())?;
+    Some((Pending::Form(form), asks))
 }
 
 impl Pending {
@@ -285,81 +197,28 @@ impl Pending {
 
     /// The result for these replies.
     pub(super) fn respond(&self, replies: &[Reply]) -> Value {
-        let Pending::Permission { once, reject, .. } = self else { return self.filled_in(replies) };
+        let (once, reject) = match self {
+            Pending::Permission { once, reject, .. } => (once, reject),
+            Pending::Form(form) => {
+                return match form.content(replies) {
+                    Some(content) => json!({"action": "accept", "content": content}),
+                    None => json!({"action": "decline"}),
+                };
+            }
+        };
         let chosen = if self.denial(replies).is_none() { once } else { reject };
         match chosen {
             Some(id) => json!({"outcome": {"outcome": "selected", "optionId": id}}),
             None => self.cancelled(),
         }
     }
-
-    fn filled_in(&self, replies: &[Reply]) -> Value {
-        let Pending::Form(fields) = self else { return json!({"action": "decline"}) };
-        let mut content = Map::new();
-        let mut given = false;
-        for (field, reply) in fields.iter().zip(replies) {
-            match reply {
-                Reply::Answer(Answer::Null) => given = true,
-                Reply::Answer(answer) => {
-                    given = true;
-                    content.insert(field.name.clone(), value(answer, field.number));
-                }
-                // A form without what it requires would not be valid.
-                _ if field.required => return json!({"action": "decline"}),
-                _ => {}
-            }
-        }
-        if given { json!({"action": "accept", "content": content}) } else { json!({"action": "decline"}) }
-    }
-}
-
-fn value(answer: &Answer, number: bool) -> Value {
-    match answer {
-        Answer::Text(text) if number => {
-            let text = text.trim();
-            let whole = text.parse::<i64>().ok().map(Number::from);
-            whole.or_else(|| text.parse().ok().and_then(Number::from_f64)).map_or(json!(text), Value::Number)
-        }
-        other => json!(other),
-    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Pending, form};
+    use super::Pending;
     use crate::agent::Reply;
-    use crate::agent::json::Object;
-    use crate::protocol::question::{Answer, Kind};
     use serde_json::json;
-
-    const FORM: &str = r#"{"mode":"form","message":"Set it up.","requestedSchema":{"type":"object","required":["db","port"],
-        "properties":{"db":{"type":"string","enum":["pg","lite"],"enumNames":["Postgres","SQLite"]},
-        "port":{"type":"integer","minimum":1,"default":80},"on":{"type":"boolean","default":true},
-        "tags":{"type":"array","items":{"anyOf":[{"const":"a","title":"A"},{"const":"b","title":"B"}]},"maxItems":1},
-        "name":{"type":"string","minLength":2,"pattern":"^x"}}}}"#;
-
-    #[test]
-    fn a_form_is_a_group_of_questions_and_answers_go_back_by_name() {
-        let (pending, asks) = form(&Object::parse(FORM).unwrap()).unwrap();
-        assert_eq!(asks.iter().map(|ask| ask.required).collect::<Vec<_>>(), [true, true, false, false, false]);
-        assert!(matches!(&asks[0].kind, Kind::Select { multiple: false, .. }));
-        assert_eq!(asks[1].default, Some(Answer::Text("80".into())));
-        assert_eq!((asks[1].validation.min, asks[1].validation.integer), (Some(1.0), Some(true)));
-        assert_eq!(asks[2].default, Some(Answer::Bool(true)));
-        assert!(matches!(&asks[3].kind, Kind::Select { multiple: true, .. }));
-        assert_eq!(asks[4].validation.min_length, Some(2));
-        let replies = [
-            Reply::Answer(Answer::One("lite".into())),
-            Reply::Answer(Answer::Text(" 5432 ".into())),
-            Reply::Answer(Answer::Bool(false)),
-            Reply::Answer(Answer::Many(vec!["b".into()])),
-            Reply::Declined(None),
-        ];
-        let content = json!({"db": "lite", "port": 5432, "on": false, "tags": ["b"]});
-        assert_eq!(pending.respond(&replies), json!({"action": "accept", "content": content}));
-        let declined = [Reply::Declined(None), replies[1].clone(), Reply::NoUser, Reply::NoUser, Reply::NoUser];
-        assert_eq!(pending.respond(&declined), json!({"action": "decline"}));
-    }
 
     #[test]
     fn without_an_option_to_reject_a_denial_cancels() {

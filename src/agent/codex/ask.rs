@@ -3,10 +3,11 @@
 
 use super::items::{Items, Spot, command};
 use crate::agent::ask_user::{self, DECLINED, NO_USER, choices};
+use crate::agent::form::Form;
 use crate::agent::json::{Object, text};
 use crate::agent::{Reply, title};
-use crate::protocol::json::{number, string, to_line};
-use crate::protocol::question::{Answer, Ask, Choice, Choices, Kind, Location, Subject, Validation, check};
+use crate::protocol::json::to_line;
+use crate::protocol::question::{Answer, Ask, Choice, Choices, Kind, Location, Subject};
 use crate::protocol::scope::Scope;
 use crate::protocol::words::{Category, Purpose};
 use serde_json::{Map, Value, json};
@@ -18,8 +19,8 @@ pub(super) enum Pending {
     Approval,
     /// The ids of the questions.
     Questions(Vec<String>),
-    /// A form's properties.
-    Form(Vec<(String, Shape)>),
+    /// A form.
+    Form(Form),
     /// One question for the whole elicitation: yes or no.
     Consent,
     /// The call of an MCP server's tool.
@@ -30,15 +31,6 @@ pub(super) enum Pending {
     Unclear(String),
     /// The titles of questions that are answered by a further message.
     Async(Vec<String>),
-}
-
-/// What a form wants of a property.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Shape {
-    /// What is answered as it is.
-    Plain,
-    /// A number, which is asked for as a text.
-    Number,
 }
 
 /// The questions of one request.
@@ -159,97 +151,14 @@ fn elicitation(params: &Object<'_>) -> (Pending, Asks) {
         let scope = Scope::of(Category::Mcp, name.as_deref(), None);
         return (Pending::McpCall(server), vec![Ask::permission(subject, message, scope)]);
     }
-    if let Some(form) = params.object("requestedSchema").and_then(|schema| form(&schema, &message)) {
-        return form;
+    if let Some((form, asks)) = params.object("requestedSchema").and_then(|schema| Form::read(&schema, &message)) {
+        return (Pending::Form(form), asks);
     }
     let text = match params.str("url") {
         Some(url) => format!("{message}\n{url}"),
         None => message,
     };
     (Pending::Consent, vec![Ask::new(Purpose::Input, Kind::Confirm, &server, text)])
-}
-
-/// A question a property. `None`: there is no property, or one that cannot be asked for.
-fn form(schema: &Object<'_>, message: &str) -> Option<(Pending, Asks)> {
-    let properties = schema.object("properties")?;
-    let required: Vec<String> = schema.array("required").into_iter().filter_map(text).collect();
-    let (mut fields, mut asks) = (Vec::new(), Vec::new());
-    for (name, raw) in properties.iter() {
-        let (mut ask, shape) = property(name, &Object::parse(raw.get())?, message)?;
-        ask.required = required.iter().any(|required| required == name);
-        fields.push((name.to_owned(), shape));
-        asks.push(ask);
-    }
-    (!asks.is_empty()).then_some((Pending::Form(fields), asks))
-}
-
-/// A decimal number.
-const NUMBER: &str = r"^\s*-?[0-9]+(\.[0-9]+)?\s*$";
-
-fn property(name: &str, property: &Object<'_>, message: &str) -> Option<(Ask, Shape)> {
-    let label = property.str("title").unwrap_or_else(|| name.to_owned());
-    let mut text = format!("{message}\n{label}");
-    if let Some(more) = property.str("description") {
-        text.push_str(&format!(": {more}"));
-    }
-    let mut rules = Validation::default();
-    let mut shape = Shape::Plain;
-    let kind = match property.str("type").as_deref() {
-        Some("boolean") => Kind::Confirm,
-        Some("array") => {
-            (rules.min_selected, rules.max_selected) = (property.count("minItems"), property.count("maxItems"));
-            let choices = named(&property.object("items")?)?;
-            Kind::Select { choices, multiple: true, allow_other: false }
-        }
-        Some(number @ ("number" | "integer")) => {
-            shape = Shape::Number;
-            rules.integer = (number == "integer").then_some(true);
-            (rules.min, rules.max) = (property.number("minimum"), property.number("maximum"));
-            if rules == Validation::default() {
-                // Nothing else would say that it must be a number.
-                rules.pattern = Some(NUMBER.into());
-            }
-            Kind::Text
-        }
-        _ => match named(property) {
-            Some(choices) => Kind::Select { choices, multiple: false, allow_other: false },
-            None => {
-                (rules.min_length, rules.max_length) = (property.count("minLength"), property.count("maxLength"));
-                rules.pattern = property.str("pattern");
-                Kind::Text
-            }
-        },
-    };
-    let ask = Ask { validation: rules, ..Ask::new(Purpose::Input, kind, &label, text) };
-    if shape == Shape::Number {
-        let default = property.raw("default").filter(|raw| number(raw).is_some());
-        return Some((Ask { default: default.map(|raw| Answer::Text(raw.get().into())), ..ask }, shape));
-    }
-    Some((with_default(ask, property), shape))
-}
-
-/// A default that is no answer to its question is none.
-fn with_default(mut ask: Ask, from: &Object<'_>) -> Ask {
-    if ask.kind != Kind::Secret {
-        ask.default = from.raw("default").and_then(|raw| check(&ask, raw, None).ok());
-    }
-    ask
-}
-
-/// The values of an enumeration, with their titles.
-fn named(schema: &Object<'_>) -> Option<Choices> {
-    let one = |option: Object<'_>| {
-        let value = option.str("const")?;
-        Some(Choice { label: option.str("title").unwrap_or_else(|| value.clone()), value, description: None })
-    };
-    let titled = ["oneOf", "anyOf"].iter().flat_map(|name| schema.objects(name)).filter_map(one);
-    let titles: Vec<Option<String>> = schema.array("enumNames").into_iter().map(text).collect();
-    let plain = schema.array("enum").into_iter().enumerate().filter_map(|(at, raw)| {
-        let value = string(raw)?;
-        let label = titles.get(at).cloned().flatten().unwrap_or_else(|| value.clone());
-        Some(Choice { value, label, description: None })
-    });
-    Choices::new(titled.chain(plain))
 }
 
 impl Pending {
@@ -264,7 +173,7 @@ impl Pending {
                 let told = ids.iter().zip(replies).map(|(id, reply)| (id.clone(), json!({"answers": [said(reply)]})));
                 json!({"answers": told.collect::<Map<_, _>>()})
             }
-            Pending::Form(fields) => match content(fields, replies) {
+            Pending::Form(form) => match form.content(replies) {
                 Some(content) => consent(true, Value::Object(content)),
                 None => consent(false, Value::Null),
             },
@@ -316,25 +225,6 @@ fn consent(given: bool, content: Value) -> Value {
         true => json!({"action": "accept", "content": content, "_meta": null}),
         false => json!({"action": "decline", "content": null, "_meta": null}),
     }
-}
-
-/// `None`: something was not answered, and then the whole form is declined.
-fn content(fields: &[(String, Shape)], replies: &[Reply]) -> Option<Map<String, Value>> {
-    let mut content = Map::new();
-    for ((name, shape), reply) in fields.iter().zip(replies) {
-        let Reply::Answer(answer) = reply else { return None };
-        let value = match (answer, shape) {
-            (Answer::Null, _) => continue,
-            (Answer::Text(text), Shape::Number) => {
-                let number = text.trim().parse::<f64>().ok()?;
-                // 3 and not 3.0: an integer may be wanted.
-                if number.fract() == 0.0 && number.abs() < 9e15 { json!(number as i64) } else { json!(number) }
-            }
-            (other, _) => json!(other),
-        };
-        content.insert(name.clone(), value);
-    }
-    Some(content)
 }
 
 /// An answer as the model reads it.
