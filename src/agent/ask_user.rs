@@ -4,7 +4,8 @@
 mod rules;
 
 use super::json::{Object, text};
-use super::{Event, Reply, Turn};
+use super::reply::{DECLINED, NO_USER, Reply};
+use super::{Event, Turn};
 use crate::protocol::question::{Answer, Ask, Choice, Choices, Kind};
 use crate::protocol::request::{McpServer, Settings};
 use crate::protocol::words::{Purpose, Warning};
@@ -134,13 +135,6 @@ pub(super) fn choices(question: &Object<'_>) -> Option<Choices> {
     };
     Choices::new(question.array("options").into_iter().filter_map(one))
 }
-
-/// What is said to a model where nobody can answer.
-pub(super) const NO_USER: &str = "No user is present to answer. Use your best judgement and go on.";
-/// What is said to a model whose question was declined.
-pub(super) const DECLINED: &str = "The user declined to answer. Go on without an answer.";
-/// What is said to a model whose question is not answered any more.
-pub(super) const WITHDRAWN: &str = "The question was withdrawn: the run is being ended.";
 
 /// The result of a call for the model: JSON, an entry a question.
 pub(crate) fn result(asks: &[Ask], replies: &[Reply]) -> String {

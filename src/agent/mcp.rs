@@ -1,9 +1,9 @@
 //! One side of the Model Context Protocol: a server that offers the tool to ask the user and nothing else. Pure: a message
 //! in, messages and questions out. Whoever holds it moves the messages.
 
-use super::Reply;
 use super::ask_user;
 use super::json::Object;
+use super::reply::{Reply, WITHDRAWN};
 use super::rpc::{self, Message};
 use crate::protocol::json::to_line;
 use crate::protocol::limits;
@@ -149,7 +149,7 @@ impl Server {
     /// The response to a call whose questions nobody answers any more.
     pub(crate) fn withdraw(&mut self, id: &str) -> Option<String> {
         self.calls.remove(id)?;
-        Some(rpc::result(id, &failed(ask_user::WITHDRAWN)))
+        Some(rpc::result(id, &failed(WITHDRAWN)))
     }
 
     /// Forgets a call whose caller is not there any more. Whether there was one.

@@ -272,11 +272,8 @@ impl Acp {
     }
 }
 
-fn speech(message: String, thought: bool, piece: String, done: bool) -> Event {
-    match thought {
-        true => Event::Reasoning { message, piece, done, parent: None },
-        false => Event::Text { message, piece, done, parent: None },
-    }
+fn speech(message: String, reasoning: bool, piece: String, done: bool) -> Event {
+    Event::Text { message, piece, done, reasoning, parent: None }
 }
 
 /// Gemini says a change of its mode as if the model did.

@@ -3,10 +3,10 @@
 //! settings file of the project.
 
 use super::{Asks, tools};
-use crate::agent::Reply;
 use crate::agent::json::Object;
+use crate::agent::reply::{DECLINED, NO_USER, Reply};
 use crate::protocol::json::to_line;
-use crate::protocol::question::{Answer, Ask, Choice, Choices, Kind, Location, Subject};
+use crate::protocol::question::{Ask, Choice, Choices, Kind, Location, Subject};
 use crate::protocol::scope::Scope;
 use crate::protocol::words::Purpose;
 use serde_json::value::RawValue;
@@ -79,8 +79,6 @@ fn question(question: &Object<'_>) -> Ask {
     Ask::new(Purpose::Clarification, kind, &header, question.str("question").unwrap_or_default())
 }
 
-const NO_USER: &str = "No user is present to answer. Use your best judgement and go on.";
-
 impl Pending {
     /// The response for these replies, as JSON, and the call that is denied by it. The input goes back as it came,
     /// letter by letter: what was approved is what is run.
@@ -107,10 +105,10 @@ impl Pending {
             return Err(NO_USER);
         }
         if replies.iter().all(|reply| matches!(reply, Reply::Declined(_) | Reply::NoUser)) {
-            return Err("The user declined to answer. Go on without an answer.");
+            return Err(DECLINED);
         }
         let answers: Map<String, Value> =
-            texts.iter().zip(replies).map(|(text, reply)| (text.clone(), json!(spoken(reply)))).collect();
+            texts.iter().zip(replies).map(|(text, reply)| (text.clone(), json!(reply.spoken()))).collect();
         // It has the questions in it, so it is not empty.
         let open = self.input.get().trim_end().strip_suffix('}').unwrap_or("{");
         Ok(format!("{open},\"answers\":{}}}", to_line(&answers)))
@@ -119,17 +117,4 @@ impl Pending {
 
 fn deny(message: &str) -> String {
     to_line(&json!({"behavior": "deny", "message": message}))
-}
-
-/// A reply as the model reads it. Several values are one string with ", ".
-fn spoken(reply: &Reply) -> String {
-    match reply {
-        Reply::Answer(Answer::One(text) | Answer::Text(text)) => text.clone(),
-        Reply::Answer(Answer::Many(texts)) => texts.join(", "),
-        Reply::Answer(Answer::Bool(yes)) => to_line(yes),
-        Reply::Answer(Answer::Null) => "(no answer)".into(),
-        Reply::Allowed => to_line(&true),
-        Reply::Declined(_) | Reply::Denied(_) => "(The user declined to answer this question.)".into(),
-        Reply::NoUser => format!("({NO_USER})"),
-    }
 }

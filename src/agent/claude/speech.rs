@@ -29,11 +29,7 @@ pub(super) struct Speech {
 impl Speech {
     pub(super) fn event(&self, piece: String, done: bool) -> Event {
         let (message, parent) = (self.key.clone(), self.parent.clone());
-        if self.thinking {
-            Event::Reasoning { message, piece, done, parent }
-        } else {
-            Event::Text { message, piece, done, parent }
-        }
+        Event::Text { message, piece, done, reasoning: self.thinking, parent }
     }
 }
 

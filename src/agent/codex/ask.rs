@@ -2,7 +2,7 @@
 //! that wait for no answer. And the answers to them.
 
 use super::items::{Items, Spot, command};
-use crate::agent::ask_user::{self, DECLINED, NO_USER, choices};
+use crate::agent::ask_user::{self, choices};
 use crate::agent::form::Form;
 use crate::agent::json::{Object, text};
 use crate::agent::{Reply, title};
@@ -170,7 +170,8 @@ impl Pending {
             Pending::McpCall(_) => consent(is_allowed(replies), json!({})),
             Pending::Consent => consent(matches!(replies, [Reply::Answer(Answer::Bool(true))]), json!({})),
             Pending::Questions(ids) => {
-                let told = ids.iter().zip(replies).map(|(id, reply)| (id.clone(), json!({"answers": [said(reply)]})));
+                let told =
+                    ids.iter().zip(replies).map(|(id, reply)| (id.clone(), json!({"answers": [reply.spoken()]})));
                 json!({"answers": told.collect::<Map<_, _>>()})
             }
             Pending::Form(form) => match form.content(replies) {
@@ -187,9 +188,9 @@ impl Pending {
     pub(super) fn message(&self, replies: &[Reply]) -> Option<String> {
         let Pending::Async(titles) = self else { return None };
         if let [only] = replies {
-            return Some(said(only));
+            return Some(only.spoken());
         }
-        let lines = titles.iter().zip(replies).map(|(title, one)| format!("{title}\n{}", said(one)));
+        let lines = titles.iter().zip(replies).map(|(title, one)| format!("{title}\n{}", one.spoken()));
         Some(lines.collect::<Vec<_>>().join("\n\n"))
     }
 
@@ -197,16 +198,6 @@ impl Pending {
     pub(super) fn denied_server(&self, replies: &[Reply]) -> Option<String> {
         let Pending::McpCall(server) = self else { return None };
         (!is_allowed(replies)).then(|| server.clone())
-    }
-}
-
-/// What the model is told of one question.
-fn said(reply: &Reply) -> String {
-    match reply {
-        Reply::Answer(answer) => spoken(answer),
-        Reply::Allowed => spoken(&Answer::Bool(true)),
-        Reply::NoUser => NO_USER.into(),
-        Reply::Declined(_) | Reply::Denied(_) => DECLINED.into(),
     }
 }
 
@@ -224,16 +215,5 @@ fn consent(given: bool, content: Value) -> Value {
     match given {
         true => json!({"action": "accept", "content": content, "_meta": null}),
         false => json!({"action": "decline", "content": null, "_meta": null}),
-    }
-}
-
-/// An answer as the model reads it.
-fn spoken(answer: &Answer) -> String {
-    match answer {
-        Answer::One(text) | Answer::Text(text) => text.clone(),
-        Answer::Many(texts) => texts.join(", "),
-        Answer::Bool(true) => "yes".into(),
-        Answer::Bool(false) => "no".into(),
-        Answer::Null => "(no answer)".into(),
     }
 }

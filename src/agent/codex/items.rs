@@ -203,13 +203,9 @@ impl Items {
     }
 }
 
-fn speech(message: String, piece: String, done: bool, thinking: bool, spot: &Spot) -> Event {
+fn speech(message: String, piece: String, done: bool, reasoning: bool, spot: &Spot) -> Event {
     let parent = spot.parent.clone();
-    if thinking {
-        Event::Reasoning { message, piece, done, parent }
-    } else {
-        Event::Text { message, piece, done, parent }
-    }
+    Event::Text { message, piece, done, reasoning, parent }
 }
 
 /// What a tool call is.

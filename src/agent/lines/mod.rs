@@ -172,6 +172,7 @@ impl Lines {
             message: self.turns.to_string(),
             piece: piece.to_owned(),
             done: false,
+            reasoning: false,
             parent: None,
         });
     }
