@@ -4,7 +4,7 @@
 use super::ask_user;
 use super::json::Object;
 use super::reply::{Reply, WITHDRAWN};
-use super::rpc::{self, Message};
+use super::rpc::{self, Incoming};
 use crate::protocol::json::to_line;
 use crate::protocol::limits;
 use crate::protocol::question::Ask;
@@ -20,7 +20,7 @@ const INVALID_REQUEST: i64 = -32600;
 const INVALID_PARAMS: i64 = -32602;
 
 /// A request's id, as it was written.
-pub(crate) type Id = String;
+pub(crate) type RequestId = String;
 
 /// The server's side of one connection.
 #[derive(Debug)]
@@ -28,7 +28,7 @@ pub(crate) struct Server {
     /// The tool's name.
     tool: &'static str,
     /// The calls that wait for their user.
-    calls: BTreeMap<Id, Call>,
+    calls: BTreeMap<RequestId, Call>,
 }
 
 #[derive(Debug)]
@@ -48,9 +48,9 @@ pub(crate) enum Out {
     /// A message back.
     Send(String),
     /// The user is asked. [`Server::answer`] or [`Server::withdraw`] ends it.
-    Ask(Id, Vec<Ask>),
+    Ask(RequestId, Vec<Ask>),
     /// The caller does not wait for this any more.
-    Withdrawn(Id),
+    Withdrawn(RequestId),
 }
 
 impl Server {
@@ -69,13 +69,13 @@ impl Server {
             return error(INVALID_REQUEST, "A message must be one object.");
         };
         match rpc::read(&object) {
-            Some(Message::Request { id, method, params }) => self.request(id, &method, params.as_ref()),
-            Some(Message::Notification { method, params: Some(params) }) if method == "notifications/cancelled" => {
+            Some(Incoming::Request { id, method, params }) => self.request(id, &method, params.as_ref()),
+            Some(Incoming::Notification { method, params: Some(params) }) if method == "notifications/cancelled" => {
                 let id = params.raw("requestId").map(|raw| raw.get().to_owned());
                 id.filter(|id| self.calls.remove(id).is_some()).map_or(Out::Nothing, Out::Withdrawn)
             }
             // Nothing was asked of the caller, so no response of its is waited for.
-            Some(Message::Notification { .. } | Message::Response { .. }) => Out::Nothing,
+            Some(Incoming::Notification { .. } | Incoming::Response { .. }) => Out::Nothing,
             None => error(INVALID_REQUEST, "A message needs a `method`."),
         }
     }

@@ -251,7 +251,7 @@ pub enum TurnOver {
     /// With a result.
     Completed {
         /// The final answer.
-        answer: text::Answer,
+        answer: text::FinalAnswer,
         /// The structured result.
         structured: Option<Box<RawValue>>,
         /// Why the model stopped.

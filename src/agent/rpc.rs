@@ -13,7 +13,7 @@ pub(crate) const METHOD_NOT_FOUND: i64 = -32601;
 
 /// One message of the agent's.
 #[derive(Debug)]
-pub(crate) enum Message<'a> {
+pub(crate) enum Incoming<'a> {
     /// It wants an answer.
     Request { id: &'a str, method: String, params: Option<Object<'a>> },
     /// It wants none.
@@ -34,14 +34,14 @@ pub(crate) struct Error {
 }
 
 /// Reads an object as a message. `None`: it is none that we could follow.
-pub(crate) fn read<'a>(object: &Object<'a>) -> Option<Message<'a>> {
+pub(crate) fn read<'a>(object: &Object<'a>) -> Option<Incoming<'a>> {
     let id = object.raw("id").map(|raw| raw.get());
     match (object.str("method"), id) {
-        (Some(method), Some(id)) => Some(Message::Request { id, method, params: object.object("params") }),
-        (Some(method), None) => Some(Message::Notification { method, params: object.object("params") }),
+        (Some(method), Some(id)) => Some(Incoming::Request { id, method, params: object.object("params") }),
+        (Some(method), None) => Some(Incoming::Notification { method, params: object.object("params") }),
         (None, Some(_)) => {
             let result = object.raw("error").map_or_else(|| Ok(object.object("result")), |e| Err(error_of(e)));
-            Some(Message::Response { id: object.count("id")?, result })
+            Some(Incoming::Response { id: object.count("id")?, result })
         }
         (None, None) => None,
     }
@@ -92,7 +92,7 @@ pub(crate) fn error(id: &str, code: i64, message: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Message, read, result};
+    use super::{Incoming, read, result};
     use crate::agent::json::Object;
     use serde_json::json;
 
@@ -100,7 +100,7 @@ mod tests {
     fn foreign_ids_go_back_as_they_came() {
         for id in ["0", "\"a-1\"", "1e3", "12345678901234567890123"] {
             let text = format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"m\"}}");
-            let Some(Message::Request { id: read, .. }) = read(&Object::parse(&text).unwrap()) else { panic!("{id}") };
+            let Some(Incoming::Request { id: read, .. }) = read(&Object::parse(&text).unwrap()) else { panic!("{id}") };
             assert_eq!(result(read, &json!({})), format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{}}}}"));
         }
     }
@@ -119,7 +119,7 @@ mod tests {
         ] {
             let line = format!(r#"{{"jsonrpc":"2.0","id":2,"error":{error}}}"#);
             let read = read(&Object::parse(&line).unwrap());
-            let Some(Message::Response { result: Err(error), .. }) = read else { panic!("{line}") };
+            let Some(Incoming::Response { result: Err(error), .. }) = read else { panic!("{line}") };
             assert_eq!(error.said(), Some(said.to_owned()), "{line}");
         }
     }
@@ -127,6 +127,6 @@ mod tests {
     #[test]
     fn a_result_may_be_null() {
         let object = Object::parse(r#"{"jsonrpc":"2.0","id":2,"result":null}"#).unwrap();
-        assert!(matches!(read(&object), Some(Message::Response { id: 2, result: Ok(None) })));
+        assert!(matches!(read(&object), Some(Incoming::Response { id: 2, result: Ok(None) })));
     }
 }

@@ -105,17 +105,17 @@ impl PartialEq for Fingerprint {
 
 /// A final answer: as much of it as a frame can take, and what the whole is like.
 #[derive(Clone, Debug, Default)]
-pub struct Answer {
+pub struct FinalAnswer {
     /// The text, or its beginning.
     pub text: String,
     /// Of the whole text.
     pub print: Fingerprint,
 }
 
-impl Answer {
+impl FinalAnswer {
     /// Keeps at most `limit` bytes of the decoded chunks.
-    pub fn collect(chunks: Chunks<'_>, limit: usize) -> Answer {
-        let mut answer = Answer::default();
+    pub fn collect(chunks: Chunks<'_>, limit: usize) -> FinalAnswer {
+        let mut answer = FinalAnswer::default();
         // At once: a text that grows by doubling takes up to three times its size.
         answer.text.reserve_exact(chunks.left().min(limit));
         for chunk in chunks {
@@ -137,9 +137,9 @@ impl Answer {
     }
 }
 
-impl From<String> for Answer {
-    fn from(text: String) -> Answer {
-        Answer { print: Fingerprint::of(&text), text }
+impl From<String> for FinalAnswer {
+    fn from(text: String) -> FinalAnswer {
+        FinalAnswer { print: Fingerprint::of(&text), text }
     }
 }
 

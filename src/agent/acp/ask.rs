@@ -14,7 +14,7 @@ use std::path::PathBuf;
 
 /// A request of the agent's that waits.
 #[derive(Debug)]
-pub(super) enum Pending {
+pub(super) enum AcpRequest {
     /// For a tool call; the ids of the options that hold for this request alone. One that lasts is never chosen: how
     /// far it reaches is the agent's affair, and it would not ask again.
     Permission { call: String, once: Option<String>, reject: Option<String> },
@@ -24,7 +24,7 @@ pub(super) enum Pending {
 
 impl Acp {
     /// A permission. `None`: it is not one that can be answered.
-    pub(super) fn permission(&mut self, params: &Object<'_>, turn: &mut Turn) -> Option<(Pending, Vec<Ask>)> {
+    pub(super) fn permission(&mut self, params: &Object<'_>, turn: &mut Turn) -> Option<(AcpRequest, Vec<Ask>)> {
         let about = params.object("toolCall")?;
         let before = about.str("toolCallId").and_then(|id| self.calls.get(&id)).map(Call::identity).unwrap_or_default();
         let id = self.learn(&about)?;
@@ -56,7 +56,7 @@ impl Acp {
             turn.events.push(Event::Warning(Warning::UnsupportedOption, why.into()));
             Ask::denial(subject, text)
         };
-        Some((Pending::Permission { call: id, once, reject }, vec![ask]))
+        Some((AcpRequest::Permission { call: id, once, reject }, vec![ask]))
     }
 
     /// What makes a call the same as another one. `before`: what was known of it before the request, which may leave
@@ -155,27 +155,27 @@ pub(super) fn is_form(params: &Object<'_>) -> bool {
 }
 
 /// A form to fill in: one group of questions. `None`: the request is not a form, or has no field to ask for.
-pub(super) fn form(params: &Object<'_>) -> Option<(Pending, Vec<Ask>)> {
+pub(super) fn form(params: &Object<'_>) -> Option<(AcpRequest, Vec<Ask>)> {
     if !is_form(params) {
         return None;
     }
     let (form, asks) = Form::read(&params.object("requestedSchema")?, &params.str("message").unwrap_or_default())?;
-    Some((Pending::Form(form), asks))
+    Some((AcpRequest::Form(form), asks))
 }
 
-impl Pending {
+impl AcpRequest {
     /// The tool call that waits for it.
     pub(super) fn call(&self) -> Option<&str> {
         match self {
-            Pending::Permission { call, .. } => Some(call),
-            Pending::Form(_) => None,
+            AcpRequest::Permission { call, .. } => Some(call),
+            AcpRequest::Form(_) => None,
         }
     }
 
     /// Whether these replies deny it, and the denier's words.
     pub(super) fn denial(&self, replies: &[Reply]) -> Option<Option<String>> {
         match (self, replies.first()) {
-            (Pending::Form(_), _) => None,
+            (AcpRequest::Form(_), _) => None,
             (_, Some(Reply::Allowed)) => None,
             (_, Some(Reply::Denied(message) | Reply::Declined(message))) => Some(message.clone()),
             _ => Some(None),
@@ -185,8 +185,8 @@ impl Pending {
     /// The result when the turn is cancelled.
     pub(super) fn cancelled(&self) -> Value {
         match self {
-            Pending::Permission { .. } => json!({"outcome": {"outcome": "cancelled"}}),
-            Pending::Form(_) => json!({"action": "cancel"}),
+            AcpRequest::Permission { .. } => json!({"outcome": {"outcome": "cancelled"}}),
+            AcpRequest::Form(_) => json!({"action": "cancel"}),
         }
     }
 
@@ -198,8 +198,8 @@ impl Pending {
     /// The result for these replies.
     pub(super) fn respond(&self, replies: &[Reply]) -> Value {
         let (once, reject) = match self {
-            Pending::Permission { once, reject, .. } => (once, reject),
-            Pending::Form(form) => {
+            AcpRequest::Permission { once, reject, .. } => (once, reject),
+            AcpRequest::Form(form) => {
                 return match form.content(replies) {
                     Some(content) => json!({"action": "accept", "content": content}),
                     None => json!({"action": "decline"}),
@@ -216,13 +216,13 @@ impl Pending {
 
 #[cfg(test)]
 mod tests {
-    use super::Pending;
+    use super::AcpRequest;
     use crate::agent::Reply;
     use serde_json::json;
 
     #[test]
     fn without_an_option_to_reject_a_denial_cancels() {
-        let pending = Pending::Permission { call: "c".into(), once: Some("o".into()), reject: None };
+        let pending = AcpRequest::Permission { call: "c".into(), once: Some("o".into()), reject: None };
         assert_eq!(pending.respond(&[Reply::Denied(None)]), json!({"outcome": {"outcome": "cancelled"}}));
         let selected = json!({"outcome": {"outcome": "selected", "optionId": "o"}});
         assert_eq!(pending.respond(&[Reply::Allowed]), selected);

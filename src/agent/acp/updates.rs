@@ -4,7 +4,7 @@ use super::Acp;
 use super::ask::{Diff, PROSE};
 use super::session::Phase;
 use crate::agent::json::Object;
-use crate::agent::text::Answer;
+use crate::agent::text::FinalAnswer;
 use crate::agent::{At, Event, Turn, title};
 use crate::protocol::words::{Action, Category, PlanStatus, ToolState};
 use serde_json::value::RawValue;
@@ -156,7 +156,7 @@ impl Acp {
             self.messages += 1;
             self.said = Some(Said { key: format!("m{}", self.messages), thought, id });
             if !thought {
-                self.answer = Answer::default();
+                self.answer = FinalAnswer::default();
                 self.denied.clear();
             }
         }

@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 
 /// A can_use_tool that waits.
 #[derive(Debug)]
-pub(super) struct Pending {
+pub(super) struct ClaudeRequest {
     /// The tool call that waits for it.
     call: Option<String>,
     /// The tool's input. Always sent back: 2.1.197 fails without it.
@@ -30,12 +30,12 @@ enum What {
 }
 
 /// Reads a can_use_tool; `known_plan` is the plan that it may leave out. `None`: it is not one that can be answered.
-pub(super) fn read(request: &Object<'_>, known_plan: Option<String>) -> Option<(Pending, Asks)> {
+pub(super) fn read(request: &Object<'_>, known_plan: Option<String>) -> Option<(ClaudeRequest, Asks)> {
     let name = request.str("tool_name")?;
     let raw = request.raw("input")?;
     let input = Object::parse(raw.get())?;
     let call = request.str("tool_use_id");
-    let pending = |what| Pending { call, input: raw.to_owned(), what };
+    let pending = |what| ClaudeRequest { call, input: raw.to_owned(), what };
     if name == "AskUserQuestion" {
         let questions = input.objects("questions");
         let texts = questions.iter().map(|q| q.str("question").unwrap_or_default()).collect();
@@ -79,7 +79,7 @@ fn question(question: &Object<'_>) -> Ask {
     Ask::new(Purpose::Clarification, kind, &header, question.str("question").unwrap_or_default())
 }
 
-impl Pending {
+impl ClaudeRequest {
     /// The response for these replies, as JSON, and the call that is denied by it. The input goes back as it came,
     /// letter by letter: what was approved is what is run.
     pub(super) fn respond(self, replies: &[Reply]) -> (String, Option<String>) {

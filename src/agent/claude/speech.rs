@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 
 /// A text or thinking block of which pieces came.
 #[derive(Debug)]
-pub(super) struct Stream {
+pub(super) struct StreamedBlock {
     pub(super) message: String,
     pub(super) key: String,
     pub(super) thinking: bool,
@@ -17,7 +17,7 @@ pub(super) struct Stream {
 
 /// A block of a message. What is still to be said of it stands in `line` from `at` to `end`, as it was written.
 #[derive(Debug)]
-pub(super) struct Speech {
+pub(super) struct QueuedBlock {
     pub(super) key: String,
     pub(super) parent: Option<String>,
     pub(super) thinking: bool,
@@ -26,7 +26,7 @@ pub(super) struct Speech {
     pub(super) end: usize,
 }
 
-impl Speech {
+impl QueuedBlock {
     pub(super) fn event(&self, piece: String, done: bool) -> Event {
         let (message, parent) = (self.key.clone(), self.parent.clone());
         Event::Text { message, piece, done, reasoning: self.thinking, parent }
@@ -49,7 +49,7 @@ fn skip(chunks: &mut Chunks<'_>, sent: &Fingerprint) -> Option<String> {
 
 impl Claude {
     pub(super) fn withdraw_streams(&mut self, turn: &mut Turn) {
-        let mut broken: Vec<Stream> = self.streams.drain().map(|(_, stream)| stream).collect();
+        let mut broken: Vec<StreamedBlock> = self.streams.drain().map(|(_, stream)| stream).collect();
         broken.sort_by(|a, b| a.key.cmp(&b.key));
         turn.events.extend(broken.into_iter().map(|stream| Event::Withdrawn { message: stream.key }));
     }
@@ -79,7 +79,7 @@ impl Claude {
             _ if chunks.left() == 0 => return,
             _ => (self.next_block(id), String::new()),
         };
-        let mut speech = Speech { key, parent: parent.clone(), thinking, line: String::new(), at: 0, end: 0 };
+        let mut speech = QueuedBlock { key, parent: parent.clone(), thinking, line: String::new(), at: 0, end: 0 };
         if chunks.left() > LONG && self.long.is_empty() {
             turn.events.push(speech.event(rest, false));
             // The line itself is kept, once it is not borrowed any more: a copy would double the memory it takes.
@@ -134,11 +134,11 @@ impl Claude {
         if !self.streams.contains_key(&parent) {
             let message = self.streaming.get(&parent).cloned().unwrap_or_default();
             let key = self.next_block(&message);
-            self.streams.insert(parent.clone(), Stream { message, key, thinking, sent: Fingerprint::default() });
+            self.streams.insert(parent.clone(), StreamedBlock { message, key, thinking, sent: Fingerprint::default() });
         }
         if let Some(stream) = self.streams.get_mut(&parent) {
             stream.sent.push(&piece);
-            let speech = Speech { key: stream.key.clone(), parent, thinking, line: String::new(), at: 0, end: 0 };
+            let speech = QueuedBlock { key: stream.key.clone(), parent, thinking, line: String::new(), at: 0, end: 0 };
             turn.events.push(speech.event(piece, false));
         }
         Some(())

@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 
 /// A request of Codex's that waits for an answer.
 #[derive(Debug)]
-pub(super) enum Pending {
+pub(super) enum CodexRequest {
     /// A command or a file change.
     Approval,
     /// The ids of the questions.
@@ -37,21 +37,21 @@ pub(super) enum Pending {
 type Asks = Vec<Ask>;
 
 /// Reads a request. `None`: it is not one that is served.
-pub(super) fn read(method: &str, params: &Object<'_>, spot: &Spot, items: &Items) -> Option<(Pending, Asks)> {
+pub(super) fn read(method: &str, params: &Object<'_>, spot: &Spot, items: &Items) -> Option<(CodexRequest, Asks)> {
     match method {
-        "item/commandExecution/requestApproval" => Some((Pending::Approval, vec![command_approval(params)])),
-        "item/fileChange/requestApproval" => Some((Pending::Approval, vec![patch_approval(params, spot, items)])),
+        "item/commandExecution/requestApproval" => Some((CodexRequest::Approval, vec![command_approval(params)])),
+        "item/fileChange/requestApproval" => Some((CodexRequest::Approval, vec![patch_approval(params, spot, items)])),
         "item/tool/requestUserInput" => {
             let questions = params.objects("questions");
             let ids = questions.iter().map(|question| question.str("id").unwrap_or_default()).collect();
             let asks: Asks = questions.iter().map(user_input).collect();
-            (!asks.is_empty()).then_some((Pending::Questions(ids), asks))
+            (!asks.is_empty()).then_some((CodexRequest::Questions(ids), asks))
         }
         "mcpServer/elicitation/request" => Some(elicitation(params)),
         "item/tool/call" if params.is("tool", ask_user::TOOL) => {
             match ask_user::read(params.object("arguments").as_ref()) {
-                Ok(asks) => Some((Pending::AskUser(asks.clone()), asks)),
-                Err(why) => Some((Pending::Unclear(why), Vec::new())),
+                Ok(asks) => Some((CodexRequest::AskUser(asks.clone()), asks)),
+                Err(why) => Some((CodexRequest::Unclear(why), Vec::new())),
             }
         }
         _ => None,
@@ -70,7 +70,7 @@ pub(super) fn is_known(method: &str) -> bool {
 }
 
 /// A message with questions that Codex does not wait for.
-pub(super) fn asynchronous(item: &Object<'_>) -> Option<(Pending, Asks)> {
+pub(super) fn asynchronous(item: &Object<'_>) -> Option<(CodexRequest, Asks)> {
     let questions = item.objects("questions");
     let titles: Vec<String> = questions.iter().map(|question| question.str("title").unwrap_or_default()).collect();
     let one = |question: &Object<'_>| {
@@ -80,7 +80,7 @@ pub(super) fn asynchronous(item: &Object<'_>) -> Option<(Pending, Asks)> {
         Ask::new(Purpose::Clarification, kind, "", question.str("title").unwrap_or_default())
     };
     let asks: Asks = questions.iter().map(one).collect();
-    (!asks.is_empty()).then_some((Pending::Async(titles), asks))
+    (!asks.is_empty()).then_some((CodexRequest::Async(titles), asks))
 }
 
 fn with_reason(reason: Option<String>, what: &str) -> String {
@@ -134,7 +134,7 @@ fn user_input(question: &Object<'_>) -> Ask {
     Ask::new(Purpose::Clarification, kind, &header, question.str("question").unwrap_or_default())
 }
 
-fn elicitation(params: &Object<'_>) -> (Pending, Asks) {
+fn elicitation(params: &Object<'_>) -> (CodexRequest, Asks) {
     let message = params.str("message").unwrap_or_default();
     let server = params.str("serverName").unwrap_or_default();
     let call = params.object("_meta").filter(|meta| meta.is("codex_approval_kind", "mcp_tool_call"));
@@ -149,44 +149,44 @@ fn elicitation(params: &Object<'_>) -> (Pending, Asks) {
         let named = !server.is_empty() && !tool.is_empty();
         let name = named.then(|| to_line(&[&server, &tool]));
         let scope = Scope::of(Category::Mcp, name.as_deref(), None);
-        return (Pending::McpCall(server), vec![Ask::permission(subject, message, scope)]);
+        return (CodexRequest::McpCall(server), vec![Ask::permission(subject, message, scope)]);
     }
     if let Some((form, asks)) = params.object("requestedSchema").and_then(|schema| Form::read(&schema, &message)) {
-        return (Pending::Form(form), asks);
+        return (CodexRequest::Form(form), asks);
     }
     let text = match params.str("url") {
         Some(url) => format!("{message}\n{url}"),
         None => message,
     };
-    (Pending::Consent, vec![Ask::new(Purpose::Input, Kind::Confirm, &server, text)])
+    (CodexRequest::Consent, vec![Ask::new(Purpose::Input, Kind::Confirm, &server, text)])
 }
 
-impl Pending {
+impl CodexRequest {
     /// The result for these replies.
     pub(super) fn respond(&self, replies: &[Reply]) -> Value {
         match self {
             // Never acceptForSession, nor a rule: Codex would not ask again.
-            Pending::Approval => json!({"decision": if is_allowed(replies) { "accept" } else { "decline" }}),
-            Pending::McpCall(_) => consent(is_allowed(replies), json!({})),
-            Pending::Consent => consent(matches!(replies, [Reply::Answer(Answer::Bool(true))]), json!({})),
-            Pending::Questions(ids) => {
+            CodexRequest::Approval => json!({"decision": if is_allowed(replies) { "accept" } else { "decline" }}),
+            CodexRequest::McpCall(_) => consent(is_allowed(replies), json!({})),
+            CodexRequest::Consent => consent(matches!(replies, [Reply::Answer(Answer::Bool(true))]), json!({})),
+            CodexRequest::Questions(ids) => {
                 let told =
                     ids.iter().zip(replies).map(|(id, reply)| (id.clone(), json!({"answers": [reply.spoken()]})));
                 json!({"answers": told.collect::<Map<_, _>>()})
             }
-            Pending::Form(form) => match form.content(replies) {
+            CodexRequest::Form(form) => match form.content(replies) {
                 Some(content) => consent(true, Value::Object(content)),
                 None => consent(false, Value::Null),
             },
-            Pending::AskUser(asks) => called(true, &ask_user::result(asks, replies)),
-            Pending::Unclear(why) => called(false, why),
-            Pending::Async(_) => Value::Null,
+            CodexRequest::AskUser(asks) => called(true, &ask_user::result(asks, replies)),
+            CodexRequest::Unclear(why) => called(false, why),
+            CodexRequest::Async(_) => Value::Null,
         }
     }
 
     /// What is said to the model where the answer is a further message.
     pub(super) fn message(&self, replies: &[Reply]) -> Option<String> {
-        let Pending::Async(titles) = self else { return None };
+        let CodexRequest::Async(titles) = self else { return None };
         if let [only] = replies {
             return Some(only.spoken());
         }
@@ -196,7 +196,7 @@ impl Pending {
 
     /// The MCP server whose call these replies deny.
     pub(super) fn denied_server(&self, replies: &[Reply]) -> Option<String> {
-        let Pending::McpCall(server) = self else { return None };
+        let CodexRequest::McpCall(server) = self else { return None };
         (!is_allowed(replies)).then(|| server.clone())
     }
 }

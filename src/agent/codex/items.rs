@@ -1,7 +1,7 @@
 //! The items of a turn: what Codex says and thinks, and the tools it uses.
 
 use crate::agent::json::{Object, text};
-use crate::agent::text::{Answer, Chunks, Fingerprint};
+use crate::agent::text::{Chunks, FinalAnswer, Fingerprint};
 use crate::agent::{At, Event, Turn, title};
 use crate::protocol::words::{Action, Category, PlanStatus, ToolState};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -24,7 +24,7 @@ impl Spot {
 
 /// A message or thought of which pieces came.
 #[derive(Debug)]
-struct Stream {
+struct StreamedItem {
     thinking: bool,
     sent: Fingerprint,
 }
@@ -50,10 +50,10 @@ pub(super) struct Items {
     /// The most of a final answer that a frame can take, in bytes.
     pub(super) answer_bytes: usize,
     /// The last final message of this turn.
-    pub(super) answer: Option<Answer>,
+    pub(super) answer: Option<FinalAnswer>,
     /// MCP servers, a call of which was denied.
     pub(super) denied: Vec<String>,
-    streams: BTreeMap<String, Stream>,
+    streams: BTreeMap<String, StreamedItem>,
     patches: HashMap<String, Patch>,
     /// The call that made a sub-agent, by the sub-agent's thread.
     children: HashMap<String, String>,
@@ -90,7 +90,7 @@ impl Items {
         let stream = self
             .streams
             .entry(key.clone())
-            .or_insert_with(|| Stream { thinking: thinking.is_some(), sent: Fingerprint::default() });
+            .or_insert_with(|| StreamedItem { thinking: thinking.is_some(), sent: Fingerprint::default() });
         stream.sent.push(&piece);
         turn.events.push(speech(key, piece, false, stream.thinking, spot));
         Some(())
@@ -167,7 +167,7 @@ impl Items {
         let said = text(raw)?;
         let commentary = item.is("phase", "commentary");
         if spot.parent.is_none() && !commentary {
-            self.answer = Some(Answer::collect(Chunks::new(raw.get()), self.answer_bytes));
+            self.answer = Some(FinalAnswer::collect(Chunks::new(raw.get()), self.answer_bytes));
         }
         self.whole(key, said, false, spot, turn);
         Some(())

@@ -16,11 +16,11 @@ mod tests;
 
 pub use self::native::NATIVE;
 
-use self::ask::Pending;
+use self::ask::CodexRequest;
 use self::items::{Items, Spot};
 use super::json::{Object, without_controls};
-use super::rpc::{self, Message};
-use super::text::Answer;
+use super::rpc::{self, Incoming};
+use super::text::FinalAnswer;
 use super::{AskKey, Base, Driver, Event, Launch, Line, Reply, Turn, TurnOver, without_effect};
 use crate::failure::Failure;
 use crate::protocol::limits;
@@ -47,7 +47,7 @@ pub struct Codex {
     /// The turn that runs.
     running: Option<String>,
     /// Requests of Codex's that wait for an answer, with the turn they belong to.
-    pending: BTreeMap<AskKey, (String, Pending)>,
+    pending: BTreeMap<AskKey, (String, CodexRequest)>,
     items: Items,
     /// The end of a turn that does not count yet: an answer is still to go out, or was not taken up yet.
     held: Option<(String, TurnOver)>,
@@ -268,7 +268,7 @@ impl Codex {
         self.ask(key, spot, pending, asks, turn);
     }
 
-    fn ask(&mut self, key: AskKey, spot: &Spot, pending: Pending, asks: Vec<Ask>, turn: &mut Turn) {
+    fn ask(&mut self, key: AskKey, spot: &Spot, pending: CodexRequest, asks: Vec<Ask>, turn: &mut Turn) {
         self.pending.insert(key.clone(), (spot.turn.clone(), pending));
         turn.events.push(Event::Ask { key, asks });
     }
@@ -281,7 +281,9 @@ impl Codex {
         let spot = params.map(|params| self.spot(params));
         let asked = params.zip(spot.as_ref()).and_then(|(params, spot)| ask::read(method, params, spot, &self.items));
         match (asked, spot) {
-            (Some((pending @ Pending::Unclear(_), _)), _) => turn.send.push(rpc::result(id, &pending.respond(&[]))),
+            (Some((pending @ CodexRequest::Unclear(_), _)), _) => {
+                turn.send.push(rpc::result(id, &pending.respond(&[])))
+            }
             (Some((pending, asks)), Some(spot)) => self.ask(AskKey(id.to_owned()), &spot, pending, asks, turn),
             _ => {
                 let text = "This host does not serve this request.";
@@ -327,7 +329,7 @@ impl Codex {
         // Nobody waits for these any more. Questions in a message stay open.
         let (gone, kept) = std::mem::take(&mut self.pending)
             .into_iter()
-            .partition(|(_, (of, pending))| *of == id && !matches!(pending, Pending::Async(_)));
+            .partition(|(_, (of, pending))| *of == id && !matches!(pending, CodexRequest::Async(_)));
         self.pending = kept;
         let gone: BTreeMap<_, _> = gone;
         turn.events.extend(gone.into_keys().map(|key| Event::AskWithdrawn { key }));
@@ -354,7 +356,7 @@ impl Codex {
     fn completed(&mut self, done: &Object<'_>) -> TurnOver {
         let message = |item: &Object<'_>| item.is("type", "agentMessage") && !item.is("delivery", "async");
         let last = || done.objects("items").into_iter().filter(message).filter_map(|item| item.str("text")).next_back();
-        let answer = self.items.answer.take().or_else(|| last().map(Answer::from)).unwrap_or_default();
+        let answer = self.items.answer.take().or_else(|| last().map(FinalAnswer::from)).unwrap_or_default();
         let wanted = self.settings.as_ref().is_some_and(|settings| settings.output_schema.is_some());
         let structured = wanted.then(|| RawValue::from_string(answer.text.trim().to_owned()).ok()).flatten();
         TurnOver::Completed { answer, structured, stop: StopReason::EndTurn }
@@ -362,7 +364,7 @@ impl Codex {
 
     /// A turn ended well. That is no end of the run while an answer of the user's is still to come or to be heard.
     fn end(&mut self, id: String, over: TurnOver, turn: &mut Turn) {
-        let asks = self.pending.values().any(|(_, pending)| matches!(pending, Pending::Async(_)));
+        let asks = self.pending.values().any(|(_, pending)| matches!(pending, CodexRequest::Async(_)));
         let unheard = self.requests.values().any(|method| *method == START);
         if (asks || unheard) && !self.leaving {
             self.held = Some((id, over));
@@ -402,13 +404,13 @@ impl Driver for Codex {
             return;
         }
         match Object::parse(&text).as_ref().and_then(rpc::read) {
-            Some(Message::Request { id, method, params }) => self.served(id, &method, params.as_ref(), turn),
-            Some(Message::Notification { method, params }) => {
+            Some(Incoming::Request { id, method, params }) => self.served(id, &method, params.as_ref(), turn),
+            Some(Incoming::Notification { method, params }) => {
                 if self.notification(&method, params.as_ref(), turn).is_none() {
                     turn.events.push(Event::Unparsed);
                 }
             }
-            Some(Message::Response { id, result }) => {
+            Some(Incoming::Response { id, result }) => {
                 if let Some(method) = self.requests.remove(&id) {
                     self.response(method, result, turn);
                 }
@@ -419,7 +421,7 @@ impl Driver for Codex {
 
     fn answer(&mut self, key: &AskKey, replies: &[Reply], turn: &mut Turn) {
         let Some((_, pending)) = self.pending.remove(key) else { return };
-        if let Pending::Async(_) = pending {
+        if let CodexRequest::Async(_) = pending {
             if let Some(text) = pending.message(replies).filter(|_| !self.leaving) {
                 self.say(&text, turn);
             }

@@ -12,7 +12,7 @@ mod command;
 mod tests;
 
 use self::command::{MODEL, PROMPT, SESSION, Values};
-use super::text::Answer;
+use super::text::FinalAnswer;
 use super::{AskKey, Base, Driver, Event, Launch, Line, Reply, Turn, TurnOver, without_effect};
 use crate::clean::Cleaner;
 use crate::failure::{Code, Failure};
@@ -44,7 +44,7 @@ pub struct Lines {
     /// Turns so far; it names the message of the one that goes on.
     turns: u64,
     /// What this turn has said.
-    answer: Answer,
+    answer: FinalAnswer,
     /// Blank text that counts only if something follows it.
     blank: String,
     /// Whether this turn still may tell its session's id.
@@ -79,7 +79,7 @@ impl Lines {
             answer_bytes: FRAME_BYTES,
             session: None,
             turns: 0,
-            answer: Answer::default(),
+            answer: FinalAnswer::default(),
             blank: String::new(),
             seeks: false,
             sought: 0,
@@ -104,7 +104,7 @@ impl Lines {
         let text = prompt.strip_suffix('\n').unwrap_or(prompt);
         let by_stdin = !command::names(template, PROMPT);
         self.turns += 1;
-        self.answer = Answer::default();
+        self.answer = FinalAnswer::default();
         self.blank.clear();
         self.cleaner = Cleaner::default();
         (self.seeks, self.running) = (!self.patterns.is_empty(), true);
