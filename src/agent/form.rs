@@ -1,5 +1,5 @@
-//! MCP elicitation forms. Each property of a form's JSON Schema becomes a question, all in one group; the replies become
-//! the form's content. Codex and ACP agents send the same forms.
+//! MCP elicitation forms. Each property of a form's JSON Schema becomes a question, all in one group; the replies
+//! become the form's content. Codex and ACP agents send the same forms.
 
 use super::Reply;
 use super::json::{Object, text};
@@ -42,7 +42,7 @@ impl Form {
         (!asks.is_empty()).then_some((Form(fields), asks))
     }
 
-    /// The form's content. `None`: the user declines the form, because a required field has no answer, or no field has one.
+    /// The form's content. `None`: the form is declined, because a required field has no answer, or no field has one.
     pub(super) fn content(&self, replies: &[Reply]) -> Option<Map<String, Value>> {
         let mut content = Map::new();
         let mut answered = false;

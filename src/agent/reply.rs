@@ -1,4 +1,5 @@
-//! How a question was resolved, and how a model reads it. The sentences for questions without an answer stand here alone.
+//! How a question was resolved, in types and in words. Only this file holds the sentences that tell a model why there is
+//! no answer.
 
 use crate::protocol::question::Answer;
 

@@ -1,4 +1,4 @@
-//! What the agent asks: permissions and forms, and the answers to them.
+//! The agent's requests to the user and their answers: permissions and forms.
 
 use super::Acp;
 use super::updates::Call;
@@ -12,18 +12,18 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
-/// A request of the agent's that waits.
+/// A request from the agent that waits for its answer.
 #[derive(Debug)]
 pub(super) enum AcpRequest {
-    /// For a tool call; the ids of the options that hold for this request alone. One that lasts is never chosen: how
-    /// far it reaches is the agent's affair, and it would not ask again.
+    /// Permission for a tool call, with the ids of the options for this one request. Lasting options are never chosen:
+    /// the agent decides how far they reach, and would not ask again.
     Permission { call: String, once: Option<String>, reject: Option<String> },
     /// A form.
     Form(Form),
 }
 
 impl Acp {
-    /// A permission. `None`: it is not one that can be answered.
+    /// Reads a permission request. `None`: it cannot be answered.
     pub(super) fn permission(&mut self, params: &Object<'_>, turn: &mut Turn) -> Option<(AcpRequest, Vec<Ask>)> {
         let about = params.object("toolCall")?;
         let before = about.str("toolCallId").and_then(|id| self.calls.get(&id)).map(Call::identity).unwrap_or_default();
@@ -59,8 +59,8 @@ impl Acp {
         Some((AcpRequest::Permission { call: id, once, reject }, vec![ask]))
     }
 
-    /// What makes a call the same as another one. `before`: what was known of it before the request, which may leave
-    /// out where a command runs. `None`: not all of it is known.
+    /// Identifies equal calls. `before`: the call as known before the request, which may omit a command's directory.
+    /// `None`: not enough is known.
     fn identity(&self, about: &Object<'_>, before: String, call: &Call) -> Option<String> {
         let input = about.object("rawInput").map(|input| input.without(PROSE)).unwrap_or_default();
         if self.profile.titles_are_commands && call.category() == Category::Execute {
@@ -70,18 +70,18 @@ impl Acp {
         (!input.is_empty()).then(|| format!("{input}\n{before}"))
     }
 
-    /// The name of the tool that is called.
+    /// The name of the called tool.
     fn tool_name<'a>(&self, id: &'a str, call: &'a Call) -> Option<&'a str> {
-        // Up to the last: what comes before it may hold the separator too.
+        // Splits at the last separator: the name may contain the separator too.
         let in_id = id.rsplit_once("__").map(|(name, _)| name).filter(|_| self.profile.ids_name_tools);
         in_id.or(call.name())
     }
 }
 
-/// What the model says of a call, and how long it may take: neither changes what it does.
+/// Inputs that do not change what a call does: the model's description and the time limit.
 pub(super) const PROSE: &[&str] = &["description", "timeout"];
 
-/// What exactly is to be allowed: the change, the command, else what the agent says of it.
+/// The exact action to allow: the change, the command, or else the agent's description.
 fn detail(about: &Object<'_>, call: &Call) -> String {
     let input = about.object("rawInput");
     let field = |name: &str| input.as_ref().and_then(|input| input.str(name));
@@ -95,7 +95,7 @@ fn detail(about: &Object<'_>, call: &Call) -> String {
     if call.category() == Category::Execute {
         return call.text().to_owned();
     }
-    // However long it is: what is allowed must be seen.
+    // At any length: the user must see what is allowed.
     if let Some(raw) = about.raw("rawInput").map(RawValue::get).filter(|raw| *raw != "{}") {
         return raw.to_owned();
     }
@@ -107,7 +107,7 @@ fn detail(about: &Object<'_>, call: &Call) -> String {
     if texts.is_empty() { call.text().to_owned() } else { texts.join("\n") }
 }
 
-/// A change of a file.
+/// A change to a file.
 #[derive(Debug)]
 pub(super) struct Diff<'a> {
     pub(super) path: PathBuf,
@@ -134,7 +134,7 @@ impl<'a> Diff<'a> {
         Some(Diff { path: PathBuf::from(part.str("path")?), action, old, new: part.raw("newText") })
     }
 
-    /// The lines that go and those that come, without the equal ones before and after.
+    /// The removed and the added lines, without the equal lines before and after.
     fn text(&self) -> String {
         let (old, new) = (self.old.and_then(text).unwrap_or_default(), self.new.and_then(text).unwrap_or_default());
         let (mut old, mut new): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
@@ -149,12 +149,12 @@ impl<'a> Diff<'a> {
     }
 }
 
-/// Whether the user is asked to fill in a form. Other elicitations are not served.
+/// Whether the elicitation is a form. Others are not supported.
 pub(super) fn is_form(params: &Object<'_>) -> bool {
     params.str("mode").is_none_or(|mode| mode == "form")
 }
 
-/// A form to fill in: one group of questions. `None`: the request is not a form, or has no field to ask for.
+/// Reads a form as one group of questions. `None`: not a form, or one that no questions can ask for.
 pub(super) fn form(params: &Object<'_>) -> Option<(AcpRequest, Vec<Ask>)> {
     if !is_form(params) {
         return None;
@@ -164,7 +164,7 @@ pub(super) fn form(params: &Object<'_>) -> Option<(AcpRequest, Vec<Ask>)> {
 }
 
 impl AcpRequest {
-    /// The tool call that waits for it.
+    /// The tool call that waits for the answer.
     pub(super) fn call(&self) -> Option<&str> {
         match self {
             AcpRequest::Permission { call, .. } => Some(call),
@@ -172,7 +172,7 @@ impl AcpRequest {
         }
     }
 
-    /// Whether these replies deny it, and the denier's words.
+    /// Whether the replies deny the call, with the denier's message.
     pub(super) fn denial(&self, replies: &[Reply]) -> Option<Option<String>> {
         match (self, replies.first()) {
             (AcpRequest::Form(_), _) => None,
@@ -182,7 +182,7 @@ impl AcpRequest {
         }
     }
 
-    /// The result when the turn is cancelled.
+    /// The result for a cancelled turn.
     pub(super) fn cancelled(&self) -> Value {
         match self {
             AcpRequest::Permission { .. } => json!({"outcome": {"outcome": "cancelled"}}),

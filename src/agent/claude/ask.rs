@@ -1,6 +1,6 @@
-//! can_use_tool: permissions and questions, and the answers to them. Claude suggests rules, directories and modes that
-//! would keep it from asking again. None is ever sent back: some are wider than any option says, or end up in a
-//! settings file of the project.
+//! `can_use_tool`: permissions, questions and their answers. Claude suggests rules, directories and modes that would
+//! keep it from asking again. We never send one back: some allow more than any option says, or end up in the project's
+//! settings.
 
 use super::{Asks, tools};
 use crate::agent::json::Object;
@@ -12,24 +12,24 @@ use crate::protocol::words::Purpose;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-/// A can_use_tool that waits.
+/// A `can_use_tool` request that waits for its answer.
 #[derive(Debug)]
 pub(super) struct ClaudeRequest {
     /// The tool call that waits for it.
     call: Option<String>,
-    /// The tool's input. Always sent back: 2.1.197 fails without it.
+    /// The tool's input. Always goes back: 2.1.197 fails without it.
     input: Box<RawValue>,
     what: What,
 }
 
 #[derive(Debug)]
 enum What {
-    /// The texts of the questions: they are the keys of the answers.
+    /// The texts of the questions, which are the keys of the answers.
     Questions(Vec<String>),
     Permission,
 }
 
-/// Reads a can_use_tool; `known_plan` is the plan that it may leave out. `None`: it is not one that can be answered.
+/// Reads a `can_use_tool`. `known_plan`: the plan, which the request may omit. `None`: it cannot be answered.
 pub(super) fn read(request: &Object<'_>, known_plan: Option<String>) -> Option<(ClaudeRequest, Asks)> {
     let name = request.str("tool_name")?;
     let raw = request.raw("input")?;
@@ -43,7 +43,7 @@ pub(super) fn read(request: &Object<'_>, known_plan: Option<String>) -> Option<(
         return (!asks.is_empty()).then(|| (pending(What::Questions(texts)), asks));
     }
     let plan = name == "ExitPlanMode";
-    // What the model says of a call does not change the call.
+    // The model's description of a call does not change the call.
     let scope = Scope::of(tools::category(&name), Some(&name), Some(&input.without(&["description", "timeout"])));
     let locations = tools::locations(Some(&input));
     let subject = Subject {
@@ -80,8 +80,8 @@ fn question(question: &Object<'_>) -> Ask {
 }
 
 impl ClaudeRequest {
-    /// The response for these replies, as JSON, and the call that is denied by it. The input goes back as it came,
-    /// letter by letter: what was approved is what is run.
+    /// The response as JSON, and the call that it denies. The input goes back verbatim, so that exactly the approved
+    /// call runs.
     pub(super) fn respond(self, replies: &[Reply]) -> (String, Option<String>) {
         let allow = |input: &str| format!("{{\"behavior\":\"allow\",\"updatedInput\":{input}}}");
         let input = self.input.get();
@@ -99,7 +99,7 @@ impl ClaudeRequest {
         }
     }
 
-    /// The input with the answers in it, or why there are none.
+    /// The input with the answers added. Error: the message for a denial.
     fn answers(&self, texts: &[String], replies: &[Reply]) -> Result<String, &'static str> {
         if replies.iter().all(|reply| *reply == Reply::NoUser) {
             return Err(NO_USER);
@@ -109,7 +109,7 @@ impl ClaudeRequest {
         }
         let answers: Map<String, Value> =
             texts.iter().zip(replies).map(|(text, reply)| (text.clone(), json!(reply.spoken()))).collect();
-        // It has the questions in it, so it is not empty.
+        // The input holds the questions, so it is not empty.
         let open = self.input.get().trim_end().strip_suffix('}').unwrap_or("{");
         Ok(format!("{open},\"answers\":{}}}", to_line(&answers)))
     }

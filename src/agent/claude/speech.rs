@@ -1,4 +1,4 @@
-//! Blocks of a message: those of which pieces came, and those that are too long to be said at once.
+//! Content blocks of a message: streamed ones, and ones too long for a single event.
 
 use super::Claude;
 use crate::agent::json::Object;
@@ -6,7 +6,7 @@ use crate::agent::text::{Chunks, Fingerprint, LONG};
 use crate::agent::{Event, Turn};
 use serde_json::value::RawValue;
 
-/// A text or thinking block of which pieces came.
+/// A text or thinking block that is being streamed.
 #[derive(Debug)]
 pub(super) struct StreamedBlock {
     pub(super) message: String,
@@ -15,7 +15,7 @@ pub(super) struct StreamedBlock {
     pub(super) sent: Fingerprint,
 }
 
-/// A block of a message. What is still to be said of it stands in `line` from `at` to `end`, as it was written.
+/// A block whose text goes out in parts. The rest is the JSON string in `line` from `at` to `end`.
 #[derive(Debug)]
 pub(super) struct QueuedBlock {
     pub(super) key: String,
@@ -33,7 +33,7 @@ impl QueuedBlock {
     }
 }
 
-/// Takes what was streamed off the beginning of a block. `None`: the block says something else.
+/// Skips the streamed beginning of a block. `None`: the block does not begin with it.
 fn skip(chunks: &mut Chunks<'_>, sent: &Fingerprint) -> Option<String> {
     let mut seen = Fingerprint::default();
     while seen.bytes() < sent.bytes() {
@@ -54,7 +54,7 @@ impl Claude {
         turn.events.extend(broken.into_iter().map(|stream| Event::Withdrawn { message: stream.key }));
     }
 
-    /// A block that is whole now. What was streamed of it is not said again.
+    /// Handles a complete block. Does not repeat what was streamed.
     pub(super) fn whole_block(
         &mut self,
         id: &str,
@@ -82,7 +82,7 @@ impl Claude {
         let mut speech = QueuedBlock { key, parent: parent.clone(), thinking, line: String::new(), at: 0, end: 0 };
         if chunks.left() > LONG && self.long.is_empty() {
             turn.events.push(speech.event(rest, false));
-            // The line itself is kept, once it is not borrowed any more: a copy would double the memory it takes.
+            // Keeps the line itself once nothing borrows it: a copy would double the memory.
             speech.at = chunks.remaining().as_ptr().addr() - self.line_address;
             speech.end = speech.at + chunks.left();
             self.long.push_back(speech);

@@ -1,5 +1,5 @@
-//! What Codex asks: approvals, its own question tool, elicitations of MCP servers, our question tool, and questions
-//! that wait for no answer. And the answers to them.
+//! Codex's requests and their answers: approvals, its own question tool, MCP elicitations, our question tool, and
+//! questions in a message that Codex does not wait for.
 
 use super::items::{Items, Spot, command};
 use crate::agent::ask_user::{self, choices};
@@ -12,31 +12,31 @@ use crate::protocol::scope::Scope;
 use crate::protocol::words::{Category, Purpose};
 use serde_json::{Map, Value, json};
 
-/// A request of Codex's that waits for an answer.
+/// A request from Codex that waits for its answer.
 #[derive(Debug)]
 pub(super) enum CodexRequest {
-    /// A command or a file change.
+    /// Approval of a command or a file change.
     Approval,
     /// The ids of the questions.
     Questions(Vec<String>),
     /// A form.
     Form(Form),
-    /// One question for the whole elicitation: yes or no.
+    /// One yes-or-no question for the whole elicitation.
     Consent,
-    /// The call of an MCP server's tool.
+    /// Approval of a call to an MCP server's tool; the server.
     McpCall(String),
-    /// A call of our own tool, and what it asks.
+    /// A call of our own tool, and its questions.
     AskUser(Vec<Ask>),
-    /// A call of our own tool that cannot be understood, and why.
+    /// An invalid call of our own tool, and the mistake.
     Unclear(String),
-    /// The titles of questions that are answered by a further message.
+    /// Questions whose answers go into a further message; their titles.
     Async(Vec<String>),
 }
 
 /// The questions of one request.
 type Asks = Vec<Ask>;
 
-/// Reads a request. `None`: it is not one that is served.
+/// Reads a request. `None`: not supported, or malformed.
 pub(super) fn read(method: &str, params: &Object<'_>, spot: &Spot, items: &Items) -> Option<(CodexRequest, Asks)> {
     match method {
         "item/commandExecution/requestApproval" => Some((CodexRequest::Approval, vec![command_approval(params)])),
@@ -58,7 +58,7 @@ pub(super) fn read(method: &str, params: &Object<'_>, spot: &Spot, items: &Items
     }
 }
 
-/// Whether requests with this method are served, so that one that cannot be read is an error of the agent's.
+/// Whether we support this method, so that an unreadable request is the agent's error.
 pub(super) fn is_known(method: &str) -> bool {
     matches!(
         method,
@@ -69,7 +69,7 @@ pub(super) fn is_known(method: &str) -> bool {
     )
 }
 
-/// A message with questions that Codex does not wait for.
+/// Questions in a message that Codex does not wait for.
 pub(super) fn asynchronous(item: &Object<'_>) -> Option<(CodexRequest, Asks)> {
     let questions = item.objects("questions");
     let titles: Vec<String> = questions.iter().map(|question| question.str("title").unwrap_or_default()).collect();
@@ -90,7 +90,7 @@ fn with_reason(reason: Option<String>, what: &str) -> String {
     }
 }
 
-/// What tells one request from another although they ask for the same.
+/// Fields that differ between requests for the same action.
 const REQUEST: [&str; 7] =
     ["threadId", "turnId", "itemId", "approvalId", "startedAtMs", "availableDecisions", "proposedExecpolicyAmendment"];
 
@@ -108,10 +108,10 @@ fn command_approval(params: &Object<'_>) -> Ask {
     Ask::permission(Subject { category, title, locations: Vec::new(), detail }, text, scope)
 }
 
-/// Such a request names no file: what it is about is known from the item that began before it.
+/// The request names no file: the item that began before it does.
 fn patch_approval(params: &Object<'_>, spot: &Spot, items: &Items) -> Ask {
     let patch = params.str("itemId").and_then(|item| items.patch(spot, &item));
-    // What is not known is no edit like another, and what does several things is like none of them.
+    // An unknown patch, or one with several kinds of changes, never matches an "always".
     let scope = patch.as_ref().filter(|patch| patch.also.is_empty());
     let scope = scope.and_then(|patch| Scope::of(patch.category, None, None));
     let (category, also, title, locations, detail) = match patch {
@@ -165,7 +165,7 @@ impl CodexRequest {
     /// The result for these replies.
     pub(super) fn respond(&self, replies: &[Reply]) -> Value {
         match self {
-            // Never acceptForSession, nor a rule: Codex would not ask again.
+            // Never acceptForSession or a rule, or Codex would not ask again.
             CodexRequest::Approval => json!({"decision": if is_allowed(replies) { "accept" } else { "decline" }}),
             CodexRequest::McpCall(_) => consent(is_allowed(replies), json!({})),
             CodexRequest::Consent => consent(matches!(replies, [Reply::Answer(Answer::Bool(true))]), json!({})),
@@ -184,7 +184,7 @@ impl CodexRequest {
         }
     }
 
-    /// What is said to the model where the answer is a further message.
+    /// The further message that holds the answers, if they go into one.
     pub(super) fn message(&self, replies: &[Reply]) -> Option<String> {
         let CodexRequest::Async(titles) = self else { return None };
         if let [only] = replies {
@@ -194,14 +194,14 @@ impl CodexRequest {
         Some(lines.collect::<Vec<_>>().join("\n\n"))
     }
 
-    /// The MCP server whose call these replies deny.
+    /// The MCP server whose call the replies deny.
     pub(super) fn denied_server(&self, replies: &[Reply]) -> Option<String> {
         let CodexRequest::McpCall(server) = self else { return None };
         (!is_allowed(replies)).then(|| server.clone())
     }
 }
 
-/// Whether a permission was given. Codex takes no message with a denial.
+/// Whether permission was given. Codex takes no message with a denial.
 fn is_allowed(replies: &[Reply]) -> bool {
     replies.first() == Some(&Reply::Allowed)
 }
