@@ -2,54 +2,59 @@
 //! for an orchestrator, a terminal for a person. This page is the map.
 //!
 //! ```text
-//! stdin lines ──┐ control
-//! signals ──────┤                     ┌────────────── pure ───────────────┐
-//! deadlines ────┼──► one select loop ─►│ run::Run::step(now, Event)        │
-//! agent lines ──┤ data (32 lines)     │   ↕ agent::Driver (a line in,      │
-//! ask-server ───┤                     │     neutral events and lines out)  │
-//! agent exit ───┘                     │                                    │
-//!                                     └──────────────┬────────────────────┘
-//!                                                    ▼ effects
-//!   Emit → redact → stamp → Front (JSON or terminal) → outbox → writer thread
-//!   Spawn → child     ToAgent → the agent's stdin thread     Stop → process tree
+//! io: stdin lines ───┐ control
+//!     signals ───────┤                  ┌──────────────── pure ────────────────┐
+//!     deadlines ─────┼─► engine loop ──►│ run::Run::step(now, Event)            │
+//! process: agent ────┤ data (32 lines)  │   ↕ agent::Driver (a line in,         │
+//!          exit, git │                  │     neutral events and lines out)     │
+//! ask-server ────────┘                  └──────────────────┬───────────────────┘
+//!                                                          ▼ effects
+//!   Emit → redact → Peer (json_lines or terminal) → outbox → writer thread
+//!   Spawn, ToAgent, Stop → Machine (the host: a process tree, git, the guard)
 //! ```
 //!
 //! # Where to go
 //!
-//! | module | what is there |
+//! | module | contents |
 //! |---|---|
-//! | [`cli`], [`help`] | argv → what was asked for; one table of flags for parser, help, completions and manual page |
+//! | [`cli`], [`help`] | argv → a command; one table of flags for parser, help, completions and manual page |
 //! | [`cmd`] | the commands: `adhoc`, `agents`, `ask-server`, `config`, `export`, `open`, `replay`, `completions`, `man` |
 //! | [`config`] | the layers of the configuration, its keys, its files, and which of them are trusted |
-//! | [`protocol`] | messages in, frames out; limits, words, questions and the check of answers |
+//! | [`engine`] | run after run in one process: the loop, the conductor of a run, the peers' trait, preparation, dry run |
+//! | [`json_lines`], [`terminal`] | the two peers of a run: an orchestrator, and a person |
+//! | [`io`] | stdin, the two output doors, terminal modes, signals |
+//! | [`process`] | the agent's process and its tree, the guard, git, queries to programs, the hand-over of the terminal |
 //! | [`run`] | one run: a pure state machine; questions, policies, deadlines, the ladder that stops an agent |
-//! | [`agent`] | the [`agent::Driver`] trait, the dialects (any command too), the registry of agents, [`agent::native`] for what each is beside its dialect |
-//! | [`session`] | the loop and its threads; processes, pipes, signals, the guard |
-//! | [`terminal`] | a person as the second reader of the same frames |
+//! | [`agent`] | the [`agent::Driver`] trait, the dialects (any command too), the registry of agents, [`agent::native`] for each agent outside its dialect |
+//! | [`protocol`] | messages in, frames out; limits, words, questions and the check of answers |
 //! | [`failure`] | every failure code with its exit code |
-//! | [`redact`] | what must not be seen, and how it is found, also over pieces |
+//! | [`redact`] | the search for secrets, also across the pieces of a message |
 //! | [`recording`] | the format of recorded dialogues |
-//! | [`suggest`] | names in messages: which may be shown, and which one was meant |
+//! | [`suggest`] | names that may be shown, and did-you-mean |
 //! | [`clean`] | agent text without escape sequences |
 //!
-//! Dependencies point one way: `main → cmd → {config, terminal → session → run} → {agent, protocol}`. `protocol` knows no
-//! agent; `agent` knows no frame, and shares the types of questions and settings. `tests/tidy.rs` holds these rules.
+//! Dependencies point one way: `main → cmd → {config, json_lines, terminal → engine → {process → io, run}} → {agent,
+//! protocol}`. `protocol` knows no agent; `agent` knows no frame, and shares the types of questions and settings.
+//! `tests/suite/tidy.rs` holds these rules.
 //!
-//! # What always holds
+//! # Invariants
 //!
 //! - A run has exactly one terminal frame, and it is the last: `Phase::Ended` ignores everything, one function builds
-//!   terminal bodies, and the stamper refuses a frame after one.
+//!   terminal bodies, and both the conductor and the stamper refuse a frame after one.
 //! - The outcome is decided when it is known; it is emitted when the agent's whole process tree is gone and its output
 //!   is read to the end.
 //! - One thread owns all state. The others move bytes. There is no Mutex and no callback.
 //! - `run` and the drivers have no clock, no I/O and no randomness, so a recording replays to the same bytes.
-//! - Nothing is read without a limit, and nothing waits for an orchestrator that does not read, but the agent.
-//! - No text of an error holds a value that somebody typed. A name it may hold, if that is short and plain.
+//! - The conductor has no thread and no channel, so recordings play in tests through the code that real runs use.
+//! - Whatever a process has once (stdin, signals, stdout, the numbers of ids) is the engine's; a run leaves no thread
+//!   and no descriptor behind.
+//! - Nothing is read without a limit, and only the agent waits for an orchestrator that does not read.
+//! - No error text holds a value that somebody typed.
 //!
-//! # What is absent on purpose
+//! # Absent on purpose
 //!
-//! An async runtime, a PTY, a log framework, global state, a retry policy of ours (agents have their own), an agent's
-//! name anywhere in `protocol` or `run`, and unsafe code.
+//! An async runtime, a PTY, a log framework, global state, retries of our own (agents have theirs), an agent's name
+//! anywhere in `protocol` or `run`, and unsafe code.
 #![forbid(unsafe_code)]
 
 pub mod agent;

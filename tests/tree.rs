@@ -2,7 +2,10 @@
 //!
 //! Each test runs in a process of its own, since the tree goes by descent from the whole process.
 #![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::print_stdout)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]
+
+#[path = "support/machine.rs"]
+mod machine;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -12,6 +15,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use machine::{limit, not_checked};
 use spektacular::process::tree::{
     MARKER, Signal, Swept, Tree, become_subreaper, marker_value, nonce, wait_without_reaping,
 };
@@ -19,7 +23,6 @@ use spektacular::process::tree::{
 /// Names the test whose body runs in this process; its value is `NAME:DIRECTORY`.
 const BODY: &str = "TREE_TEST_BODY";
 const SECOND: Duration = Duration::from_secs(1);
-const LIMIT: Duration = Duration::from_secs(10);
 
 /// Runs the body in a process of its own, started through `wrapper` (a command and its arguments), and
 /// fails unless it came to its end. `name` is the test's.
@@ -94,7 +97,7 @@ fn written(name: &str) -> u32 {
         pid = text.strip_suffix('\n').and_then(|line| line.parse().ok());
         pid.is_some()
     };
-    assert!(eventually(LIMIT, read), "no pid in {name}");
+    assert!(eventually(limit(), read), "no pid in {name}");
     pid.unwrap()
 }
 
@@ -247,7 +250,7 @@ fn a_marked_process_with_another_parent_is_found() {
         let mut child = agent(&tree_nonce(&tree), &format!("(setsid {} &)", stubborn("away")));
         child.wait().unwrap();
         let away = written("away");
-        assert!(eventually(LIMIT, || parent(away) != std::process::id()));
+        assert!(eventually(limit(), || parent(away) != std::process::id()));
         assert_eq!(tree.members(), [away]);
         assert_eq!(tree.sweep(None, SECOND), Swept { killed: 1, left: 0 });
         assert!(!is_alive(away));
@@ -311,7 +314,7 @@ fn a_process_from_before_with_the_marker_is_not_spared() {
         let early = started(written("early"));
         // Something younger, or its age alone would make it one to ask.
         let start = || Kept(quiet("sleep").arg("60").spawn().unwrap());
-        assert!(eventually(LIMIT, || started(start().0.id()) > early));
+        assert!(eventually(limit(), || started(start().0.id()) > early));
         let _younger = start();
         let tree = Tree::before_spawn(nonce);
         // Without the leader, so that its group does not tell.
@@ -380,7 +383,7 @@ fn a_process_whose_first_thread_ended_is_not_a_zombie() {
     let script = "use threads; threads->create(sub { sleep 60 }); open F, '>', 'half'; \
                   print F \"$$\\n\"; close F; syscall(60, 0)";
     if !cfg!(target_arch = "x86_64") || !works(&["perl", "-e", "use threads"]) {
-        return println!("skipped {name}: no x86-64, or no perl with threads");
+        return not_checked(name, "it needs x86-64, and perl with threads");
     }
     alone(name, &[], |_| {
         fs::write("half.pl", script).unwrap();
@@ -388,7 +391,7 @@ fn a_process_whose_first_thread_ended_is_not_a_zombie() {
         let tree = Tree::before_spawn(nonce());
         let mut child = agent(&tree_nonce(&tree), "setsid perl half.pl & wait");
         let half = written("half");
-        assert!(eventually(LIMIT, || stat(half).unwrap()[0] == "Z"));
+        assert!(eventually(limit(), || stat(half).unwrap()[0] == "Z"));
         assert!(tree.members().contains(&half));
         assert_eq!(tree.sweep(Some(child.id()), SECOND).left, 0);
         child.wait().unwrap();
@@ -410,13 +413,13 @@ fn each_process_gets_a_signal_once() {
         let _pids = names.map(written);
         let has = |name: &str, text: &str| {
             let log = format!("{name}.log");
-            eventually(LIMIT, || fs::read_to_string(&log).unwrap() == text)
+            eventually(limit(), || fs::read_to_string(&log).unwrap() == text)
         };
         assert_eq!(tree.signal_all(Some(child.id()), Signal::TERM), 3);
         assert!(names.iter().all(|name| has(name, "T")));
         assert_eq!(tree.signal_all(Some(child.id()), Signal::USR1), 3);
         assert!(names.iter().all(|name| has(name, "TU")));
-        assert_eq!(tree.sweep(Some(child.id()), LIMIT), Swept { killed: 3, left: 0 });
+        assert_eq!(tree.sweep(Some(child.id()), limit()), Swept { killed: 3, left: 0 });
         child.wait().unwrap();
     });
 }
@@ -430,7 +433,7 @@ fn stopped_processes_die_too() {
         let pids = ["tool", "leader"].map(written);
         assert_eq!(tree.signal_all(Some(child.id()), Signal::STOP), 2);
         let stopped = |pid: &u32| stat(*pid).unwrap()[0] == "T";
-        assert!(eventually(LIMIT, || pids.iter().all(stopped)));
+        assert!(eventually(limit(), || pids.iter().all(stopped)));
         assert_eq!(tree.sweep(Some(child.id()), SECOND), Swept { killed: 2, left: 0 });
         child.wait().unwrap();
     });
@@ -485,7 +488,7 @@ fn as_a_plain_user() {
     let name = "as_a_plain_user";
     let user = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"];
     if std::env::var_os(BODY).is_none() && !works(&[&user[..], &["true"]].concat()) {
-        return println!("skipped {name}: setpriv cannot change the user here");
+        return not_checked(name, "setpriv cannot change the user here");
     }
     // Made by root and not readable: the kernel hides the environment of what is executed from it.
     alone(
@@ -505,7 +508,7 @@ fn as_a_plain_user() {
             let mut child = agent(&tree_nonce(&tree), &script);
             let pids = ["daemon", "secret"].map(written);
             let unreadable = || fs::read(format!("/proc/{}/environ", pids[1])).is_err();
-            assert!(eventually(LIMIT, unreadable), "the environment can be read");
+            assert!(eventually(limit(), unreadable), "the environment can be read");
             let swept = tree.sweep(Some(child.id()), SECOND);
             assert_eq!(swept.left, 0);
             child.wait().unwrap();
@@ -518,7 +521,7 @@ fn as_a_plain_user() {
 fn as_pid_1() {
     let unshare = ["unshare", "-pf", "--mount-proc"];
     if std::env::var_os(BODY).is_none() && !works(&[&unshare[..], &["true"]].concat()) {
-        return println!("skipped as_pid_1: unshare may not make a PID namespace here");
+        return not_checked("as_pid_1", "unshare cannot make a PID namespace here");
     }
     alone("as_pid_1", &unshare, |_| {
         assert_eq!(std::process::id(), 1);
@@ -533,7 +536,7 @@ fn as_pid_1() {
         let mut child = agent(&tree_nonce(&tree), &script);
         let pids = ["daemon", "bare", "leader"].map(written);
         // The orphans of the loop came to us; nobody else can reap them.
-        assert!(eventually(LIMIT, || zombie_children() >= 100));
+        assert!(eventually(limit(), || zombie_children() >= 100));
         println!("as PID 1: {} orphans reaped", tree.reap_orphans(Some(child.id())));
         let start = Instant::now();
         let swept = tree.sweep(Some(child.id()), 2 * SECOND);
@@ -551,7 +554,7 @@ fn as_pid_1() {
 fn the_numbers_of_another_pid_namespace_are_not_used() {
     let name = "the_numbers_of_another_pid_namespace_are_not_used";
     if std::env::var_os(BODY).is_none() && !works(&["unshare", "-pf", "true"]) {
-        return println!("skipped {name}: unshare may not make a PID namespace here");
+        return not_checked(name, "unshare cannot make a PID namespace here");
     }
     // Here /proc is still that of the outer namespace.
     alone(name, &["unshare", "-pf"], |_| {

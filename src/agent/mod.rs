@@ -299,11 +299,24 @@ fn fitting(field: &str, argument: String) -> Result<String, Failure> {
     Ok(argument)
 }
 
+/// The agent has no mode of this name. `names`: the modes that it reports.
+fn no_such_mode(names: impl IntoIterator<Item = String>) -> Failure {
+    const SHOWN: usize = 20;
+    let plain = |name: &String| {
+        let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+        (1..=64).contains(&name.len()) && name.chars().all(fits)
+    };
+    let names: Vec<String> = names.into_iter().filter(plain).take(SHOWN).collect();
+    let choice = if names.is_empty() { String::new() } else { format!(" Its modes here: {}.", names.join(", ")) };
+    Failure::new(Code::InvalidRequest, format!("The agent does not have this mode: check `mode`.{choice}"))
+}
+
 /// The settings that not every agent can follow, and how to see whether one was given.
 type Wish = (&'static str, fn(&Settings) -> bool);
-const WISHES: [Wish; 10] = [
+const WISHES: [Wish; 11] = [
     ("model", |settings| settings.model.is_some()),
     ("effort", |settings| settings.effort.is_some()),
+    ("mode", |settings| settings.mode.is_some()),
     ("system_prompt", |settings| settings.system_prompt.is_some()),
     ("max_turns", |settings| settings.max_turns.is_some()),
     ("max_cost_usd", |settings| settings.max_cost_usd.is_some()),

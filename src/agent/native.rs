@@ -137,10 +137,33 @@ pub enum Export {
 pub struct Open {
     /// Its arguments.
     pub args: fn(&Wish<'_>) -> Vec<String>,
+    /// Whether its arguments have a place for a mode.
+    pub has_modes: bool,
+    /// Added to its environment, where it is to ask for all that it can.
+    pub asking_env: &'static [(&'static str, &'static str)],
     /// Arguments of the agent's entry that are for its dialect alone, by how they begin.
     pub not_for_people: &'static [&'static str],
     /// Taken out of its environment.
     pub env_remove: &'static [&'static str],
+}
+
+/// What an agent asks permission for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Asking {
+    /// All that it can ask for.
+    Everything,
+    /// Nothing.
+    Nothing,
+}
+
+impl Asking {
+    /// The one or the other.
+    pub(super) fn choose<T>(self, everything: T, nothing: T) -> T {
+        match self {
+            Asking::Everything => everything,
+            Asking::Nothing => nothing,
+        }
+    }
 }
 
 /// What a person wants of an agent's own interface.
@@ -150,10 +173,12 @@ pub struct Wish<'a> {
     pub prompt: Option<&'a str>,
     /// The model.
     pub model: Option<&'a str>,
+    /// Its own mode.
+    pub mode: Option<&'a str>,
     /// The session to go on with.
     pub session: Option<&'a str>,
-    /// Whether everything is allowed that it would ask for.
-    pub allow: bool,
+    /// What it asks permission for. `None`: what its own settings say.
+    pub asking: Option<Asking>,
     /// Further arguments of the person's.
     pub args: &'a [String],
 }
@@ -216,7 +241,7 @@ pub fn fits(pattern: &str, name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{Folder, LoggedIn, Native, Wish, fits, is_session_id};
+    use super::{Asking, Folder, LoggedIn, Native, Wish, fits, is_session_id};
     use crate::agent::acp::profile::{GEMINI, OPENCODE};
     use crate::agent::{Base, claude, codex};
     use std::path::PathBuf;
@@ -256,21 +281,35 @@ mod tests {
     #[test]
     fn every_interface_is_begun_with_what_was_wanted() {
         let args = ["--extra".to_owned()];
-        let all = Wish { prompt: Some("-say hi"), model: Some("m"), session: Some("s"), allow: true, args: &args };
+        let (prompt, model, mode, session) = (Some("-say hi"), Some("m"), Some("owl"), Some("s"));
+        let all = Wish { prompt, model, mode, session, asking: Some(Asking::Nothing), args: &args };
         let (gemini, opencode) = (GEMINI.native, OPENCODE.native);
         let wanted = [
-            (&claude::NATIVE, "--model=m --resume=s --permission-mode=bypassPermissions --extra -- -say hi"),
+            (
+                &claude::NATIVE,
+                "--model=m --agent=owl --resume=s --permission-mode=bypassPermissions --extra -- -say hi",
+            ),
             (
                 &codex::NATIVE,
                 "resume --model=m --ask-for-approval=never --sandbox=workspace-write --extra -- s -say hi",
             ),
             (gemini, "--model=m --resume=s --approval-mode=yolo --extra --prompt-interactive=-say hi"),
-            (opencode, "--model=m --session=s --auto --extra --prompt=-say hi"),
+            (opencode, "--model=m --agent=owl --session=s --auto --extra --prompt=-say hi"),
         ];
         for (native, line_wanted) in wanted {
             assert_eq!(line(native, &[], &all), line_wanted);
             assert_eq!(line(native, &["first"], &Wish::default()), "first");
         }
+        let asks = Wish { asking: Some(Asking::Everything), ..Wish::default() };
+        for (native, line_wanted) in [
+            (&claude::NATIVE, "--permission-mode=default"),
+            (&codex::NATIVE, "--ask-for-approval=on-request --sandbox=read-only"),
+            (gemini, "--approval-mode=default"),
+            (opencode, ""),
+        ] {
+            assert_eq!(line(native, &[], &asks), line_wanted);
+        }
+        assert!(opencode.open.as_ref().unwrap().asking_env.iter().any(|(name, _)| *name == "OPENCODE_PERMISSION"));
         assert_eq!(line(gemini, &["--acp", "--approval-mode=default", "-d"], &Wish::default()), "-d");
         assert_eq!(line(opencode, &["acp"], &Wish::default()), "");
     }

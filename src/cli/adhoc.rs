@@ -80,7 +80,7 @@ pub(super) fn read(given: Vec<Given>, words: Vec<OsString>) -> Result<Adhoc, Wro
                 let (key, value) = variable(flag, value)?;
                 pairs.entry(name).or_default().insert(key, value);
             }
-            (Goes::Field(name), kind) => field(&mut adhoc, flag, name, kind, value)?,
+            (Goes::Field(name), _) => field(&mut adhoc, flag, name, value)?,
             (Goes::Command, _) => own(&mut adhoc, flag, value)?,
         }
         if let Goes::Field(name) = flag.goes {
@@ -152,21 +152,25 @@ fn raw(value: &impl serde::Serialize) -> Result<Box<RawValue>, Wrong> {
 }
 
 /// A flag with one value for a field. The last one counts.
-fn field(adhoc: &mut Adhoc, flag: &Flag, name: &'static str, kind: Value, value: OsString) -> Result<(), Wrong> {
+fn field(adhoc: &mut Adhoc, flag: &Flag, name: &'static str, value: OsString) -> Result<(), Wrong> {
     adhoc.files.remove(name);
-    let value = match kind {
+    if let Some(file) = value.to_str().and_then(|text| typed::file(name, text)) {
+        adhoc.files.insert(name, file.to_owned());
+        return Ok(());
+    }
+    option(&mut adhoc.options, flag, name, value)
+}
+
+/// The same for a field that takes no `@FILE`.
+pub(super) fn option(options: &mut Options, flag: &Flag, name: &str, value: OsString) -> Result<(), Wrong> {
+    let value = match flag.value {
         Value::Switch(meaning) => raw(&serde_json::from_str::<serde_json::Value>(meaning).unwrap_or_default())?,
         Value::Json | Value::Words => {
-            let text = text(flag, value)?;
-            if let Some(file) = typed::file(name, &text) {
-                adhoc.files.insert(name, file.to_owned());
-                return Ok(());
-            }
-            typed::value(name, &text).map_err(|why| format!("--{} {why}.", flag.long))?
+            typed::value(name, &text(flag, value)?).map_err(|why| format!("--{} {why}.", flag.long))?
         }
         Value::Text | Value::Item | Value::Pair => raw(&text(flag, value)?)?,
     };
-    set(&mut adhoc.options, flag, name, &value)
+    set(options, flag, name, &value)
 }
 
 fn set(options: &mut Options, flag: &Flag, name: &str, value: &RawValue) -> Result<(), Wrong> {

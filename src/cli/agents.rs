@@ -1,6 +1,8 @@
 //! The command lines of `agents`, `export` and `open`.
 
 use super::{Given, Output, Wrong, text, unknown, variable};
+use crate::help::Goes;
+use crate::protocol::request::Options;
 use crate::suggest::either;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -48,8 +50,6 @@ pub struct Open {
     pub agent: Option<String>,
     /// The words of the prompt.
     pub prompt: Option<String>,
-    /// `--model`.
-    pub model: Option<String>,
     /// `--session`.
     pub session: Option<String>,
     /// `--cwd`.
@@ -58,8 +58,8 @@ pub struct Open {
     pub env: BTreeMap<String, String>,
     /// `--agent-arg`.
     pub args: Vec<String>,
-    /// `--yes`.
-    pub allow: bool,
+    /// What it has in common with a run: `--model`, `--mode`, `--permissions` and `--yes`.
+    pub options: Options,
 }
 
 const ACTIONS: [&str; 2] = ["list", "check"];
@@ -111,13 +111,12 @@ pub(super) fn export(given: Vec<Given>, values: Vec<OsString>) -> Result<Export,
 pub(super) fn open(given: Vec<Given>, values: Vec<OsString>) -> Result<Open, Wrong> {
     let mut open = Open::default();
     for (flag, value) in given {
-        match flag.long {
-            "agent" => open.agent = Some(text(flag, value)?),
-            "model" => open.model = Some(filled(flag.long, text(flag, value)?)?),
-            "session" => open.session = Some(filled(flag.long, text(flag, value)?)?),
-            "cwd" => open.cwd = Some(value.into()),
-            "agent-arg" => open.args.push(text(flag, value)?),
-            "yes" => open.allow = true,
+        match (flag.goes, flag.long) {
+            (Goes::Field(name), _) => super::adhoc::option(&mut open.options, flag, name, value)?,
+            (_, "agent") => open.agent = Some(text(flag, value)?),
+            (_, "session") => open.session = Some(filled(flag.long, text(flag, value)?)?),
+            (_, "cwd") => open.cwd = Some(value.into()),
+            (_, "agent-arg") => open.args.push(text(flag, value)?),
             _ => {
                 let (name, value) = variable(flag, value)?;
                 open.env.insert(name, value);

@@ -24,11 +24,11 @@ use std::io::IsTerminal;
 use std::os::fd::AsFd;
 use std::os::unix::fs::FileTypeExt;
 
-/// What a person is told who is to type the prompt: in the foreground, and in the background.
+/// The hints for a person who types the prompt: in the foreground, and in the background.
 const TYPE: &str = "spektacular: type the prompt, and end it with Ctrl-D";
 const FETCH: &str = "spektacular: the prompt is to be typed: bring the run to the foreground with fg";
 
-/// Runs it; gives the exit code.
+/// Runs the command; returns the exit code.
 pub fn run(adhoc: Adhoc) -> u8 {
     let mut loaded = config::load();
     let failure = loaded.failure.take();
@@ -40,7 +40,7 @@ pub fn run(adhoc: Adhoc) -> u8 {
     }
 }
 
-/// A run that cannot begin. An orchestrator gets its terminal frame here too. `output`: what the command line says.
+/// Refuses a run that cannot begin; an orchestrator gets a terminal frame. `output`: the command line's choice.
 pub fn refuse(output: Option<Output>, failure: Failure) -> u8 {
     let loaded = config::load();
     match output.unwrap_or_else(|| loaded.config.output()) {
@@ -56,7 +56,7 @@ fn refuse_with(adhoc: Adhoc, loaded: Loaded, failure: Failure) -> u8 {
     refused(job(adhoc, loaded, Script::default()), failure, &mut JsonLines::default())
 }
 
-/// A run that has nothing but its failure.
+/// A run that consists of its failure.
 fn refused(job: Job, failure: Failure, peer: &mut dyn Peer) -> u8 {
     let job = Job { begin: Begin::Refused(failure), record: None, debug_log: None, ..job };
     Engine::start(Source::Nothing).run(job, peer).code
@@ -99,7 +99,7 @@ fn json(mut adhoc: Adhoc, loaded: Loaded) -> u8 {
     let (prompt, read_messages, dry_run) = (Prompt::of(&adhoc), adhoc.read_messages, adhoc.dry_run);
     let mut job = job(adhoc, loaded, script);
     let mut peer = JsonLines::default();
-    // Nobody was promised an answer: without messages there is nobody to ask.
+    // Without messages on stdin nobody can answer.
     let nobody = prompt.is_some() && !read_messages && job.answers.is_empty();
     let interactive = nobody.then_some(false);
     let make = move |prompt: Prompt| match prompt.read() {
@@ -118,7 +118,7 @@ fn json(mut adhoc: Adhoc, loaded: Loaded) -> u8 {
     report.code
 }
 
-/// `--dry-run`: shows what this run would start. One that would be refused is refused here too.
+/// `--dry-run`: shows the process that the run would start. A run that would be refused is refused here too.
 fn plan(options: Result<Options, Failure>, job: Job, output: Output, peer: &mut dyn Peer) -> u8 {
     match options.and_then(|options| dry_run::plan(options, &job.layers, &job.warnings)) {
         Ok(plan) => super::plan::show(&plan, output),
@@ -154,7 +154,7 @@ fn cli(mut adhoc: Adhoc, loaded: Loaded) -> u8 {
     job.signal_source = CancelSource::Terminal;
     let options = Options {
         interactive: Some(interactive),
-        // A person may be away, and reads along.
+        // A person may be away from the terminal, and wants text as it comes.
         question_timeout_s: defaults.question_timeout_s.or(Some(Seconds(limits::SECONDS))),
         progress: defaults.progress.or(Some(Level::Full)),
         ..Options::default()
@@ -169,7 +169,7 @@ fn cli(mut adhoc: Adhoc, loaded: Loaded) -> u8 {
     if dry_run {
         return plan(make(), job, Output::Cli, &mut peer);
     }
-    // Whoever writes it may take long, and signals are served meanwhile.
+    // Signals are served while a slow writer fills the pipe.
     job.begin = Begin::Awaited(Box::new(move || make().map(start)));
     let last = Last::of(&job.layers, Options::default());
     let report = Engine::start(source).run(job, &mut peer);
@@ -181,7 +181,7 @@ fn cli(mut adhoc: Adhoc, loaded: Loaded) -> u8 {
         super::warn([text].iter());
     }
     let Report { code, signal, .. } = report;
-    // As shells expect of a program that a signal ended.
+    // Shells expect this code of a program that a signal ended.
     signal.and_then(|signal| u8::try_from(128 + signal).ok()).unwrap_or(code)
 }
 
@@ -199,19 +199,19 @@ fn look(adhoc: &Adhoc) -> Look {
     Look { detail, person, live, escapes, shared: person && may_be_seen(&std::io::stdout()) }
 }
 
-/// Whether what goes there may end up on a terminal: that of a pipe does where `tee` or `head` is behind it.
+/// Whether stdout may appear on a terminal: a pipe may lead there by `tee` or `head`.
 fn may_be_seen(stdout: &std::io::Stdout) -> bool {
     let file = stdout.as_fd().try_clone_to_owned().map(std::fs::File::from);
     let kind = file.and_then(|file| file.metadata()).map(|meta| meta.file_type());
     stdout.is_terminal() || kind.is_ok_and(|kind| kind.is_fifo() || kind.is_socket())
 }
 
-/// Where a person answers: stdin, or, if that is read for the prompt, the terminal that the process belongs to.
+/// The terminal where a person answers: stdin, or the controlling terminal where stdin holds the prompt.
 fn keyboard(reads_stdin: bool) -> Option<Keyboard> {
     Keyboard::at_stdin().or_else(|| Keyboard::controlling().filter(|_| reads_stdin))
 }
 
-/// What flags name and do not hold: texts in files, and the last session. Gives the answers.
+/// Reads what flags point to: texts in files, and the last session. Returns the answers given in advance.
 fn look_up(adhoc: &mut Adhoc, config: &Config) -> Result<Script, String> {
     if let Some(path) = &adhoc.system_prompt_file {
         adhoc.options.system_prompt = Some(texts::file("--system-prompt-file", path)?);
@@ -235,7 +235,7 @@ fn look_up(adhoc: &mut Adhoc, config: &Config) -> Result<Script, String> {
     Ok(script)
 }
 
-/// Keeps the session of a run for `--continue`. `false`: it could not be kept.
+/// Stores the session of a run for `--continue`. `false`: storing failed.
 fn keep(last: Option<Last>, report: &Report) -> bool {
     last.zip(report.session_id()).is_none_or(|(last, id)| last.keep(id).is_ok())
 }

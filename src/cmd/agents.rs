@@ -13,7 +13,7 @@ use crate::protocol::json::to_line;
 use crate::protocol::request::Options;
 use serde_json::{Value, json};
 
-/// Runs it; gives the exit code.
+/// Runs the command; returns the exit code.
 pub fn run(typed: &cli::Agents) -> u8 {
     done(typed).unwrap_or_else(|failure| complain(&failure))
 }
@@ -38,7 +38,7 @@ fn list(layers: &Layers, output: Output) -> String {
     }
 }
 
-/// What was found, and whether all of these agents are available.
+/// The findings, and whether all of these agents are available.
 fn check(agents: &[&Agent], layers: &Layers, typed: &cli::Agents) -> (String, bool) {
     let found = checks(agents, layers);
     let one_by_one = typed.all || agents.len() == 1;
@@ -59,7 +59,7 @@ fn whole(agents: Vec<Value>) -> String {
     to_line(&json!({"agents": agents})) + "\n"
 }
 
-/// The program and its arguments, as its entry has them; redacted, since the arguments may hold a key.
+/// The program and arguments of an agent's entry; redacted, because an argument may hold a key.
 fn command(agent: &Agent) -> Vec<String> {
     let program = match &agent.base.program {
         Program::Command(name) => name.as_str(),
@@ -70,7 +70,7 @@ fn command(agent: &Agent) -> Vec<String> {
     words.map(|word| redactor.redact(word).into_owned()).collect()
 }
 
-/// What is wrong with it; redacted, since the arguments may be in it.
+/// The reason why an agent is unavailable; redacted, because it may quote arguments.
 fn problem(agent: &Agent, check: &Check) -> Option<String> {
     let redactor = redactor_here(&Options::default(), Some(agent));
     check.problem.as_ref().map(|problem| redactor.redact(problem).into_owned())

@@ -1,9 +1,9 @@
-//! `ask-server`: what an agent starts so that its model can ask the user of the run.
+//! `ask-server`: an agent starts this command so that its model can ask the user of the run.
 
 use crate::engine::relay;
 use crate::failure::{Code, Failure};
 
-/// Runs it; gives the exit code.
+/// Runs the command; returns the exit code.
 pub fn run() -> u8 {
     match relay() {
         Ok(()) => 0,

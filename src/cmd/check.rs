@@ -1,5 +1,5 @@
-//! What `agents check` finds of each agent: whether its program answers, its version, its log-in, what it can do.
-//! No model is called, and nothing is downloaded.
+//! The findings of `agents check` for each agent: availability, version, log-in, capabilities. A check calls no model and
+//! downloads nothing.
 
 use crate::agent::native::{self, LoggedIn, Native};
 use crate::agent::registry::{Agent, Layers};
@@ -15,29 +15,29 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// How long an agent may take to tell its version.
+/// The time limit of an agent's version query.
 const VERSION_LIMIT: Duration = Duration::from_secs(15);
-/// The most of a file or an answer that is read, in bytes.
+/// The maximum bytes to read of a file or an answer.
 const FILE_BYTES: u64 = 1 << 20;
 
-/// What was found of an agent.
+/// The findings for one agent.
 pub(super) struct Check {
     /// Its program.
     pub(super) path: Option<PathBuf>,
-    /// The version that the program tells.
+    /// The version that the program reports.
     pub(super) version: Option<String>,
     /// Why a run could not start it. `None`: it is available.
     pub(super) problem: Option<String>,
-    /// Whether it is logged in, and why we think so.
+    /// Whether the agent is logged in, and the evidence.
     pub(super) logged_in: (LoggedIn, &'static str),
-    /// What a run of it can do.
+    /// The capabilities of a run with this agent.
     pub(super) capabilities: Capabilities,
 }
 
-/// Checks them at once: some take seconds to tell their version. Those that are available come first.
+/// Checks all agents at the same time, because some take seconds to report a version. Available ones come first.
 pub(super) fn checks<'a>(agents: &[&'a Agent], layers: &Layers) -> Vec<(&'a Agent, Check)> {
     let asking = Asking::begin();
-    // npm makes its folder even where it has nothing to keep.
+    // npm makes this folder even where it stores nothing.
     let npm = std::env::var_os("HOME").map(|home| Path::new(&home).join(".npm")).filter(|folder| !folder.exists());
     let mut found: Vec<(&Agent, Check)> = std::thread::scope(|scope| {
         let threads = agents.iter().map(|agent| (*agent, scope.spawn(|| answer(agent, &asking)))).collect::<Vec<_>>();
@@ -65,14 +65,17 @@ fn check(agent: &Agent, answer: Result<Option<String>, String>, layers: &Layers)
     Check { path: find(&agent.base), version, problem, logged_in, capabilities: capabilities(agent, layers) }
 }
 
-/// What run.started would say.
+/// The capabilities that run.started would show.
 fn capabilities(agent: &Agent, layers: &Layers) -> Capabilities {
     let (options, _) = layers.under(Options { agent: Some(agent.name.clone()), ..Options::default() });
     let cwd = std::env::current_dir().unwrap_or_default();
     agent.capabilities(options.resolve("{prompt}".into(), agent.name.clone(), cwd))
 }
 
-/// The version that the program tells, if it tells one. Error: why it cannot be started.
+/// The version that the program reports, if any.
+///
+/// # Errors
+/// The reason why the program cannot be started.
 fn answer(agent: &Agent, asking: &Asking) -> Result<Option<String>, String> {
     let program = match &agent.base.program {
         Program::Myself => return Ok(Some(env!("CARGO_PKG_VERSION").to_owned())),
@@ -80,7 +83,7 @@ fn answer(agent: &Agent, asking: &Asking) -> Result<Option<String>, String> {
     };
     let native = native::of(agent);
     let Some(question) = Question::of(agent, native) else {
-        // Nobody knows what an unknown program does with a flag.
+        // An unknown program may start work instead of printing a version.
         let path = find(&agent.base).ok_or_else(|| missing(program))?;
         let may_run = path.metadata().is_ok_and(|meta| meta.permissions().mode() & 0o111 != 0);
         return if may_run { Ok(None) } else { Err(not_started(program)) };
@@ -88,7 +91,7 @@ fn answer(agent: &Agent, asking: &Asking) -> Result<Option<String>, String> {
     let scratch = Scratch::new().ok_or("no folder for temporary files can be made")?;
     let (base, args) = (&agent.base, question.args.clone());
     let env = question.environment(scratch.path());
-    // Not in our directory: some programs load what is there.
+    // In an empty directory: some programs load files of the current one.
     let cwd = Some(scratch.path());
     let asked = Asked { cwd, base, args, env, limit: VERSION_LIMIT, bytes: FILE_BYTES };
     let line = || format!("`{program} {}`", question.args.join(" "));
@@ -117,16 +120,16 @@ fn not_started(program: &str) -> String {
     format!("{program} cannot be started: check its permissions and its interpreter")
 }
 
-/// How a program is asked for its version.
+/// The command that asks a program for its version.
 struct Question {
     args: Vec<String>,
-    /// Variables that move its files to an empty folder.
+    /// Variables that move the program's files to an empty folder.
     folders: &'static [&'static str],
     npx: bool,
 }
 
 impl Question {
-    /// `None`: it is not known how.
+    /// `None`: the way to ask is unknown.
     fn of(agent: &Agent, native: &'static Native) -> Option<Question> {
         let folders = native.version.as_ref().map_or(&[] as &[&str], |version| version.folders);
         let flag = native.version.as_ref().map(|version| version.flag).or(agent.version);
@@ -148,7 +151,7 @@ impl Question {
     }
 }
 
-/// The version in what a program printed. It may be alone, before a name or after one.
+/// The version in a program's output: alone, before a name, or after one.
 fn version(output: Vec<u8>) -> Option<String> {
     let output = String::from_utf8(output).ok()?;
     let is_version = |word: &&str| word.starts_with(|c: char| c.is_ascii_digit()) && word.contains('.');

@@ -15,7 +15,7 @@ use serde_json::value::RawValue;
 /// The exit code of `get` and `unset` where there is no value.
 const NOTHING: u8 = 1;
 
-/// Does it; gives the exit code.
+/// Runs the command; returns the exit code.
 pub fn run(config: &Typed) -> u8 {
     let places = Places::of_process();
     let which = if config.global { Which::User } else { Which::Project };
@@ -41,7 +41,7 @@ fn named(name: &str) -> Result<(), Failure> {
     config::known(name).map_err(usage)
 }
 
-/// The configuration; what was ignored in it goes to stderr.
+/// The configuration; warnings about ignored entries go to stderr.
 fn read() -> Result<Config, Failure> {
     let loaded = config::load();
     let wrong = loaded.config.agents().1;
@@ -77,7 +77,7 @@ fn known_agent(name: &str) -> Result<(), Failure> {
     if agents.find(name).is_some() {
         return Ok(());
     }
-    // It may be in a file that cannot be read or is not trusted.
+    // The agent may be defined in a file that is unreadable or not trusted.
     warn(loaded.warnings.iter().map(|(_, text)| text).chain(&wrong));
     Err(loaded.failure.unwrap_or_else(|| usage(agents.unknown(name, ""))))
 }
@@ -98,7 +98,7 @@ fn get(config: &Config, name: &str, json: bool) -> u8 {
     print(&if json { format!("{{\"values\":[{}]}}", lines.join(",")) } else { lines.join("\n") })
 }
 
-/// All values. Secrets among them are masked: a list is what one shows to others.
+/// All values. Secrets are masked, because people share such lists.
 fn list(config: &Config, json: bool) -> u8 {
     let redactors = {
         let options = config.above().over(config.below());
@@ -109,7 +109,7 @@ fn list(config: &Config, json: bool) -> u8 {
     };
     let lines = config.names().into_iter().filter_map(|name| {
         let value = config.find(&name)?;
-        // Also one that is too short to be found in a text.
+        // Masks a secret that is too short to find in a text, too.
         let secret = name == "secrets";
         let clean = map_strings(value.raw.get(), &mut |text| {
             if secret {
@@ -147,7 +147,7 @@ fn path(places: &Places, which: Which, json: bool) -> Result<u8, Failure> {
     Ok(print(&path))
 }
 
-/// The path of a file. There is one where a file was read or written.
+/// The path of a file that was read or written.
 fn shown(places: &Places, which: Which) -> String {
     places.file(which).map(|path| path.display().to_string()).unwrap_or_default()
 }

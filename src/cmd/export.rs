@@ -17,14 +17,14 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// How long an agent may take to print a session.
+/// The time limit for an agent to print a session.
 const LIMIT: Duration = Duration::from_secs(60);
 /// The largest session, in bytes.
 const SESSION_BYTES: u64 = 1 << 30;
-/// The longest first line that is looked at, in bytes.
+/// The longest first line to read, in bytes.
 const LINE_BYTES: u64 = 1 << 20;
 
-/// Runs it; gives the exit code.
+/// Runs the command; returns the exit code.
 pub fn run(typed: &Export) -> u8 {
     let layers = configured();
     let name = match (&typed.agent, &layers) {
@@ -92,7 +92,7 @@ fn no_session(agent: &Agent) -> Failure {
     Failure::new(Code::SessionNotFound, message)
 }
 
-/// The file that fits one of the paths below the folder; if several do, the one that was changed last.
+/// The file below the folder that matches one of the paths; the most recently changed one of several.
 fn newest(agent: &Agent, folder: &Folder, paths: &[String], first_line: &str) -> Option<PathBuf> {
     let folder = folder.path(&|name| variable(&agent.base, name))?;
     let mut found: Vec<PathBuf> = paths.iter().flat_map(|path| matches(&folder, path)).collect();
@@ -123,7 +123,7 @@ fn contents(path: &Path) -> Option<Vec<u8>> {
     (data.len() as u64 <= SESSION_BYTES).then_some(data)
 }
 
-/// What the agent prints.
+/// The session as the agent prints it.
 fn printed(agent: &Agent, args: Vec<String>, unknown_says: &[&str]) -> Result<Vec<u8>, Failure> {
     if find(&agent.base).is_none() {
         return Err(agent_not_found(agent.base.install.as_deref()));
@@ -136,7 +136,7 @@ fn printed(agent: &Agent, args: Vec<String>, unknown_says: &[&str]) -> Result<Ve
     let answer = Asking::begin().ask(&asked).map_err(|_| Failure::new(Code::AgentError, failed.clone()))?;
     let says = String::from_utf8_lossy(&answer.errors);
     match answer.code {
-        // What is cut off is no session.
+        // A truncated session is useless.
         Some(0) if serde_json::from_slice::<serde::de::IgnoredAny>(&answer.output).is_ok() => Ok(answer.output),
         Some(0) => Err(Failure::new(Code::AgentProtocolError, failed)),
         _ if unknown_says.iter().any(|text| says.contains(text)) => Err(no_session(agent)),
@@ -144,10 +144,10 @@ fn printed(agent: &Agent, args: Vec<String>, unknown_says: &[&str]) -> Result<Ve
     }
 }
 
-/// Writes a file as a whole or not at all, for its owner alone.
+/// Writes a file completely or not at all, readable by its owner alone.
 fn write(file: &Path, data: &[u8], force: bool) -> Result<(), Failure> {
     let usage = |message: &str| Failure::new(Code::Usage, message);
-    // Through a link, what it points to.
+    // A link's target is replaced, not the link.
     let file = file.canonicalize().unwrap_or_else(|_| file.to_owned());
     let there = file.symlink_metadata();
     if there.as_ref().is_ok_and(|meta| !meta.is_file()) {

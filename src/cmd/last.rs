@@ -9,24 +9,24 @@ use std::path::{Path, PathBuf};
 
 /// The folder of a project.
 const FOLDER: &str = ".spektacular";
-/// What belongs to this machine alone.
+/// The subfolder for data of this machine.
 const LOCAL: &str = "local";
-/// Where the sessions are in there.
+/// The folder of session files in it.
 const SESSIONS: &str = "sessions";
 
-/// Where the last session of one agent in one directory is kept.
+/// The place of the last session of one agent in one directory.
 pub(super) struct Last {
     cwd: PathBuf,
     agent: String,
 }
 
 impl Last {
-    /// That of the run which these options make. `None`: they name no agent and no directory that there is.
+    /// The place for the run that these options describe. `None`: the agent or the directory does not exist.
     pub(super) fn of(layers: &Layers, options: Options) -> Option<Last> {
         let (options, agent) = layers.under(options);
         let agent = agent?;
         let cwd = Path::new(options.cwd.as_deref().unwrap_or(".")).canonicalize().ok()?;
-        // Names come from a configuration too: this one is a file's.
+        // Agent names also come from a configuration, and this one becomes a file name.
         let plain = agent.name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'));
         plain.then(|| Last { cwd, agent: agent.name.clone() })
     }
@@ -36,10 +36,10 @@ impl Last {
         let path = self.folder().join(&self.agent);
         let mut text = String::new();
         path.symlink_metadata().ok().filter(fs::Metadata::is_file)?;
-        // Nor is anything read through a link.
+        // Nothing is read through a link either.
         (path.canonicalize().ok()? == path).then_some(())?;
         File::open(path).ok()?.take(limits::SESSION_ID_BYTES as u64 + 2).read_to_string(&mut text).ok()?;
-        // The directory may be somebody else's work: what looks like a flag or a path is no id.
+        // The directory may come from a stranger: an id must not look like a flag or a path.
         let plain = |id: &&str| id.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'));
         let id = text.strip_suffix('\n').filter(plain).filter(|id| !id.is_empty() && !id.starts_with(['-', '.']));
         id.map(str::to_owned)
@@ -50,10 +50,10 @@ impl Last {
         self.cwd.join(FOLDER).is_dir()
     }
 
-    /// Keeps the id of a session, at once or not at all.
+    /// Stores the id of a session atomically.
     ///
     /// # Errors
-    /// As the file system says. Nothing is written through a link: the directory may be somebody else's work.
+    /// Those of the file system. Nothing is written through a link, because the directory may come from a stranger.
     pub(super) fn keep(&self, id: &str) -> io::Result<()> {
         let mut folder = self.cwd.clone();
         for part in [FOLDER, LOCAL, SESSIONS] {

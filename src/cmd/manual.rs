@@ -1,4 +1,4 @@
-//! What explains the program: completions and the manual page.
+//! Completions and the manual page.
 
 use super::{complain, configured};
 use crate::failure::{Code, EXIT_UNDELIVERED};
@@ -6,7 +6,7 @@ use crate::help::complete::{Shell, script};
 use crate::help::man;
 use crate::io::output::deliver;
 
-/// Prints the script for a shell; gives the exit code.
+/// Prints the script for a shell; returns the exit code.
 pub fn completions(shell: Shell) -> u8 {
     let agents: Vec<String> = match configured() {
         Ok(layers) => layers.agents.iter().map(|agent| agent.name.clone()).collect(),
@@ -15,12 +15,12 @@ pub fn completions(shell: Shell) -> u8 {
     deliver(&script(shell, &agents))
 }
 
-/// Prints the manual page; gives the exit code.
+/// Prints the manual page; returns the exit code.
 pub fn man() -> u8 {
     deliver(&man::page(env!("CARGO_PKG_VERSION"), &exits()))
 }
 
-/// What each exit code means.
+/// The meaning of each exit code.
 fn exits() -> Vec<(u8, String)> {
     let mut exits = vec![(0, "The run is completed, or was cancelled.".to_owned())];
     for code in Code::ALL {

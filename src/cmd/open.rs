@@ -1,14 +1,14 @@
 //! `open`: an agent's own interface gets the terminal.
 
-use super::{complain, configured, named};
-use crate::agent::native::{self, Wish};
+use super::{complain, configured, named, warn};
+use crate::agent::native::{self, Asking, Wish};
 use crate::cli::Open;
 use crate::failure::{Code, Failure};
 use crate::process::handover::{Handover, hand_over, has_terminal};
-use crate::protocol::request::Options;
+use crate::protocol::request::{Options, Permissions};
 use std::path::PathBuf;
 
-/// Runs it; gives the agent's exit code, or that of what kept it from running.
+/// Runs the command; returns the agent's exit code, or that of the failure that kept it from running.
 pub fn run(typed: &Open) -> u8 {
     open(typed).unwrap_or_else(|failure| complain(&failure))
 }
@@ -16,7 +16,7 @@ pub fn run(typed: &Open) -> u8 {
 fn open(typed: &Open) -> Result<u8, Failure> {
     let layers = configured()?;
     let agent = named(&layers, typed.agent.as_deref(), " (from --agent)")?;
-    let wished = Options { agent: Some(agent.name.clone()), model: typed.model.clone(), ..Options::default() };
+    let wished = Options { agent: Some(agent.name.clone()), ..typed.options.clone() };
     let (options, _) = layers.under(wished);
     let native = native::of(agent);
     let Some(open) = &native.open else {
@@ -30,14 +30,30 @@ fn open(typed: &Open) -> Result<u8, Failure> {
     let wish = Wish {
         prompt: typed.prompt.as_deref(),
         model: options.model.as_deref(),
+        mode: options.mode.as_deref(),
         session: typed.session.as_deref(),
-        allow: typed.allow,
+        asking: options.permissions.as_ref().map(asking),
         args: &typed.args,
     };
+    if wish.mode.is_some() && !open.has_modes {
+        let from = if typed.options.mode.is_some() { "--mode".into() } else { layers.origins.subject("mode") };
+        warn([format!("{from} has no effect on this agent's own interface")].iter());
+    }
     let args = open.arguments(&agent.base, &wish)?;
     let cwd = directory(typed)?;
-    let env: Vec<(String, String)> = typed.env.clone().into_iter().collect();
+    // The environment of the agent's entry and --env go over this.
+    let asks = open
+        .asking_env
+        .iter()
+        .filter(|(name, _)| wish.asking == Some(Asking::Everything) && !agent.base.env.contains_key(*name));
+    let asks = asks.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+    let env: Vec<(String, String)> = asks.chain(typed.env.clone()).collect();
     hand_over(&Handover { base: &agent.base, args: &args, env: &env, env_remove: open.env_remove, cwd: &cwd })
+}
+
+/// The person at the terminal answers, so any policy that does not allow everything means: ask.
+fn asking(permissions: &Permissions) -> Asking {
+    if permissions.allow_all() { Asking::Nothing } else { Asking::Everything }
 }
 
 fn directory(typed: &Open) -> Result<PathBuf, Failure> {

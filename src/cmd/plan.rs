@@ -1,4 +1,4 @@
-//! `adhoc --dry-run`: what a run would start, as text or as one JSON object.
+//! Output of `adhoc --dry-run`, as text or as one JSON object.
 
 use crate::cli::Output;
 use crate::engine::dry_run::Plan;
@@ -7,7 +7,7 @@ use crate::io::output::print;
 use crate::protocol::json::to_line;
 use serde_json::json;
 
-/// Shows it; gives the exit code.
+/// Prints the plan; returns the exit code.
 pub(super) fn show(plan: &Plan, output: Output) -> u8 {
     let text = match output {
         Output::Json => to_line(&json!({
@@ -47,7 +47,7 @@ fn in_words(set: &[String], removed: &[String]) -> String {
     if parts.is_empty() { "unchanged".into() } else { parts.join("; ") }
 }
 
-/// A word as a shell would need it.
+/// A word, quoted for a shell.
 fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || "-_=./:,@%+".contains(c);
     if !word.is_empty() && word.chars().all(plain) { word.into() } else { format!("'{}'", word.replace('\'', r"'\''")) }

@@ -1,5 +1,5 @@
-//! `replay`: the agent's side of a recording, as a process. It waits at each line of the host for one of the same
-//! shape on stdin, and answers as the agent did. The demo agent is this, with a recording from the binary.
+//! `replay`: the agent's side of a recording, as a process. At each recorded line of the host it waits on stdin for a line
+//! of the same shape, and answers as the agent did. The demo agent is a replay of a recording in the binary.
 
 use crate::cli::Replay;
 use crate::io::output::{diagnose, print};
@@ -11,12 +11,12 @@ use std::ffi::OsString;
 use std::io::{BufRead, ErrorKind};
 use std::path::{Component, Path};
 
-/// What the demo agent says.
+/// The demo agent's recording.
 const DEMO: &str = include_str!("demo.jsonl");
-/// The exit code when the host differs from the recording under `--strict`.
+/// The exit code under `--strict` when the host deviates from the recording.
 const DIFFERS: u8 = 65;
 
-/// Plays it; gives the recorded exit code.
+/// Plays the recording; returns the recorded exit code.
 pub fn run(replay: &Replay) -> u8 {
     let text = match &replay.file {
         None => Ok(DEMO.to_owned()),
@@ -42,15 +42,15 @@ struct Player {
     makes_files: bool,
     recorded_cwd: Option<String>,
     own_cwd: String,
-    /// Ids of the host's requests: as recorded, as they are now.
+    /// Ids of the host's requests: recorded → current.
     ids: Vec<(String, String)>,
-    /// The same of its JSON-RPC requests that are not answered yet, as they were written.
+    /// The same for the host's unanswered JSON-RPC requests, ids verbatim.
     rpc_ids: Vec<(String, String)>,
-    /// Whether the host's last answer allowed what it was asked.
+    /// Whether the host's last answer allowed the request.
     allowed: bool,
 }
 
-/// What the host did.
+/// An action of the host.
 enum Heard {
     Same,
     Differs,
@@ -93,7 +93,7 @@ impl Player {
                 Moment::File(path, content) => self.make(&path, &content),
                 Moment::Only { allowed, moment } if allowed == self.allowed => self.moments.push_front(*moment),
                 Moment::Only { .. } | Moment::Note(_) => {}
-                // Another process plays what comes then.
+                // Another process plays the rest.
                 Moment::Spawn(_) => break,
                 Moment::Exit(code) => return u8::try_from(code).unwrap_or(1),
                 Moment::Signal(signal) => return end_by(signal),
@@ -146,7 +146,7 @@ impl Player {
         }
     }
 
-    /// A recorded line with the ids and the working directory of now.
+    /// A recorded line with the current ids and working directory.
     fn translated(&self, line: &str) -> String {
         let mut out = line.to_owned();
         for (recorded, now) in &self.ids {
@@ -154,7 +154,7 @@ impl Player {
         }
         match &self.recorded_cwd {
             Some(cwd) => {
-                // The root folder ends with its slash.
+                // The root folder already ends with a slash.
                 let inside = format!("{}/", self.own_cwd.trim_end_matches('/'));
                 out.replace(&format!("{cwd}/"), &inside).replace(cwd.as_str(), &self.own_cwd)
             }
@@ -162,7 +162,7 @@ impl Player {
         }
     }
 
-    /// A JSON-RPC answer with the id of the request of now.
+    /// A JSON-RPC answer with the current request's id.
     fn answered(&mut self, line: &str) -> String {
         let Some((at, id, false)) = rpc_id(line) else { return line.to_owned() };
         let Some(known) = self.rpc_ids.iter().position(|(recorded, _)| recorded == id) else { return line.to_owned() };
@@ -183,7 +183,7 @@ fn given(args: &[OsString]) -> impl Iterator<Item = String> {
     args.iter().map(|arg| arg.to_string_lossy().into_owned())
 }
 
-/// What kind of line it is: its type or method, its subtype, and the id that it answers.
+/// The shape of a line: its type or method, its subtype, and the id that it answers.
 fn shape(line: &str) -> String {
     let Some(fields) = Fields::parse(line) else { return "a line that is no JSON object".into() };
     let text = |fields: &Fields<'_>, name: &str| fields.get(name).and_then(string);
@@ -203,7 +203,7 @@ fn request_id(line: &str) -> Option<String> {
     fields.get("request").and(fields.get("request_id")).and_then(string)
 }
 
-/// The id of a JSON-RPC message: where it stands, the id as it was written, and whether it is a request.
+/// The id of a JSON-RPC message: its position, its verbatim text, and whether the message is a request.
 fn rpc_id(line: &str) -> Option<(usize, &str, bool)> {
     let fields = Fields::parse(line)?;
     let id = fields.get("id")?.get();

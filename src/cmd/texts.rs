@@ -9,34 +9,34 @@ use std::fs::File;
 use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
-/// The longest text that is read from a file or a pipe, in bytes: as long as the longest inbound line.
+/// The maximum bytes of a text from a file or a pipe: the limit of an inbound line.
 const TEXT_BYTES: u64 = limits::INBOUND_LINE_BYTES as u64;
 
-/// Where the prompt is.
+/// The source of the prompt.
 pub(super) enum Prompt {
-    /// Without stdin.
+    /// The command line alone.
     Own(Own),
-    /// On stdin, to its end.
+    /// stdin, read to its end.
     Stdin(Wish),
-    /// Own text before and after what is on stdin.
+    /// stdin between two texts of the command line.
     With(Own, Wish, String),
 }
 
-/// A text of the command line's.
+/// A text that the command line gives.
 pub(super) enum Own {
-    /// In its words.
+    /// The words themselves.
     Text(String),
-    /// In a file.
+    /// A file.
     File(PathBuf),
 }
 
 impl Prompt {
-    /// What a dry run takes for a prompt when none is given.
+    /// The prompt of a dry run without one.
     pub(super) fn stand_in() -> Prompt {
         Prompt::Own(Own::Text("{prompt}".into()))
     }
 
-    /// Where a command line says that it is.
+    /// The source that a command line names.
     pub(super) fn of(adhoc: &Adhoc) -> Option<Prompt> {
         let dash = adhoc.words.iter().position(|word| word == "-");
         Some(match (&adhoc.prompt, &adhoc.prompt_file, adhoc.words.as_slice()) {
@@ -52,7 +52,7 @@ impl Prompt {
         })
     }
 
-    /// The same where what is piped in belongs to it too, or is all of it. `None`: there is no prompt.
+    /// Adds piped input to the prompt, or makes it the whole prompt. `None`: there is no prompt.
     pub(super) fn with_piped(prompt: Option<Prompt>, stdin: Kind) -> Option<Prompt> {
         match (prompt, stdin) {
             (Some(Prompt::Own(own)), Kind::Piped) => Some(Prompt::With(own, Wish::Offered, String::new())),
@@ -61,12 +61,12 @@ impl Prompt {
         }
     }
 
-    /// Whether stdin is read for it.
+    /// Whether reading the prompt reads stdin.
     pub(super) fn reads_stdin(&self) -> bool {
         !matches!(self, Prompt::Own(_))
     }
 
-    /// The prompt itself. May wait for whoever writes it.
+    /// Reads the prompt. May wait for the writer of a pipe.
     ///
     /// # Errors
     /// One sentence for the person who gave it.
@@ -100,7 +100,7 @@ impl Own {
     }
 }
 
-/// Input between two texts, fenced so that it cannot end its fence.
+/// Input between two texts, in a fence that the input cannot close.
 fn around(before: &str, input: &str, after: &str) -> String {
     if input.is_empty() {
         return before.to_owned();
@@ -112,11 +112,11 @@ fn around(before: &str, input: &str, after: &str) -> String {
     parts.collect::<Vec<_>>().join("\n\n")
 }
 
-/// What to do about a stdin that is silent, where it is the prompt, and where it goes with one.
+/// The remedies for a silent stdin: as the whole prompt, and beside a prompt.
 const NO_PROMPT: &str = "give the prompt as words, or - to wait for it";
 const NO_INPUT: &str = "add </dev/null if nothing is piped in, or a - to the prompt to wait for it";
 
-/// What is on stdin, without the line ends at its end. `remedy`: what to do if it is silent.
+/// The text on stdin, without trailing line ends. `remedy`: the advice if stdin stays silent.
 fn piped(wish: Wish, remedy: &str) -> Result<String, String> {
     stdin::read(wish, TEXT_BYTES).map(trimmed).map_err(|problem| match problem {
         Problem::Silent => {
@@ -130,7 +130,7 @@ fn piped(wish: Wish, remedy: &str) -> Result<String, String> {
     })
 }
 
-/// The text of a file that this flag names, without the line ends at its end.
+/// The text of a file that a flag names, without trailing line ends.
 ///
 /// # Errors
 /// One sentence, without the file's name.
@@ -141,12 +141,12 @@ pub(super) fn file(flag: &str, path: &Path) -> Result<String, String> {
 /// The JSON in a file, for a field of run.start. `subject`: the flag or the key that names the file.
 ///
 /// # Errors
-/// One sentence, with the place of what is not JSON.
+/// One sentence, with the line and column of the fault.
 pub(super) fn value(subject: &str, field: &str, path: &Path) -> Result<Box<RawValue>, String> {
     let text = file(subject, path)?;
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
     if let Err(error) = serde_json::from_str::<IgnoredAny>(text) {
-        // Its own words could quote the file.
+        // The parser's own message could quote the file.
         return Err(format!("{subject}: invalid JSON in the file, line {}, column {}.", error.line(), error.column()));
     }
     typed::value(field, text).map_err(|why| format!("{subject} {why}."))

@@ -56,6 +56,8 @@ pub static KEYS: &[Key] = &[
     field("agent", Some("\"claude\""), Care::Trusted),
     field("model", None, Care::Free),
     field("effort", None, Care::Free),
+    // A mode may allow what others ask for.
+    field("mode", None, Care::Trusted),
     field("system_prompt", None, Care::Trusted),
     field("cwd", None, Care::Trusted),
     field("add_dirs", Some("[]"), Care::Trusted),

@@ -1,5 +1,5 @@
-//! Answers that were given before the questions came: on the command line, or in a file. They become the same messages
-//! that an orchestrator sends.
+//! Answers given in advance, on the command line or in a file. They become the same messages that an orchestrator
+//! sends.
 
 use crate::protocol::inbound::{Inbound, Message};
 use crate::protocol::json::Fields;
@@ -10,17 +10,17 @@ use crate::suggest::Name;
 use serde_json::value::{RawValue, to_raw_value};
 use std::collections::{HashMap, VecDeque};
 
-/// The most keys that a warning names.
+/// The maximum number of keys that a warning names.
 const NAMED: usize = 20;
 
-/// Answers by what they answer: a question's id, header, text, kind or purpose, in any case.
+/// Answers keyed by a question's id, header, text, kind or purpose, compared without case.
 ///
-/// A key goes for every question that it fits, and the key that says most goes first. Several answers with one key are
-/// given in their order, and the last of them for all that follow. One question gets one answer: if that does not fit,
-/// the question is as open as it was.
+/// A key applies to every question that it matches; where several match, the most specific key wins. Several answers
+/// with one key are used in order, and the last one for all later questions. Each question gets one answer: if that
+/// answer does not fit, the question stays open.
 #[derive(Debug, Default)]
 pub struct Script {
-    /// By the key as it is compared.
+    /// Keyed by the normalised key.
     answers: HashMap<String, Answers>,
     due: VecDeque<Inbound>,
 }
@@ -30,7 +30,7 @@ pub struct Script {
 struct Answers {
     /// The key as it was written.
     key: String,
-    /// Whether it fitted a question.
+    /// Whether the key matched a question.
     used: bool,
     planned: VecDeque<Planned>,
 }
@@ -58,7 +58,7 @@ impl Script {
     /// Reads an object of answers: each a value, or an object with what a run.input may give.
     ///
     /// # Errors
-    /// What is wrong, in words that hold nothing of the text.
+    /// A sentence that names the fault and quotes nothing of the text.
     pub fn read(text: &str) -> Result<Script, String> {
         let fields = Fields::parse(text).ok_or("The file must hold one JSON object: {\"KEY\": ANSWER}.")?;
         let mut script = Script::default();
@@ -86,7 +86,7 @@ impl Script {
         self.answers.entry(name(key)).or_insert_with(|| Answers::new(key)).planned.push_back(planned);
     }
 
-    /// Adds answers as they were typed. They go before those that are there for the same key.
+    /// Adds answers from the command line. They replace those from a file with the same key.
     pub fn add_typed(&mut self, answers: Vec<(String, String)>) {
         for (key, _) in &answers {
             self.answers.remove(&name(key));
@@ -96,9 +96,9 @@ impl Script {
         }
     }
 
-    /// A question is asked.
+    /// Looks for an answer to a question that is being asked.
     pub(super) fn see(&mut self, question: &Question) {
-        // What is asked again had its answer.
+        // A repeated question has used its answer.
         let planned = if question.attempt == 1 { self.take(question) } else { None };
         let Some(planned) = planned else { return };
         let input = match planned {
@@ -115,8 +115,8 @@ impl Script {
         }
     }
 
-    /// The keys that fitted no question, as a list of words: those that may be shown, and how many others. `None`: all
-    /// did.
+    /// The keys that matched no question, in words: the names that may be shown, and the number of the others. `None`:
+    /// every key matched.
     pub(super) fn unused(&self) -> Option<String> {
         let unused: Vec<&str> = self.answers.values().filter(|one| !one.used).map(|one| one.key.as_str()).collect();
         let mut names: Vec<String> =
@@ -133,7 +133,7 @@ impl Script {
         }
     }
 
-    /// The next answer that is to be given.
+    /// The next answer to hand to the run.
     pub(super) fn next(&mut self) -> Option<Inbound> {
         self.due.pop_front()
     }
@@ -142,7 +142,7 @@ impl Script {
         let ask = &question.ask;
         let permission = ask.purpose == Purpose::Permission;
         let keys: &[&str] = match permission {
-            // Its words can be the agent's: no answer to something else was meant to allow anything.
+            // The agent may choose a permission's words: an answer meant for another question must not allow anything.
             true => &[&question.question_id, ask.purpose.word()],
             false => &[&question.question_id, &ask.header, &ask.text, ask.kind.word().word(), ask.purpose.word()],
         };
@@ -159,7 +159,7 @@ fn name(key: &str) -> String {
     key.trim().to_lowercase()
 }
 
-/// A typed answer as a value: `a,b` is several options where several may be chosen and each of them is one.
+/// A typed answer as a value. `a,b` means several options where the question allows several and each part is one.
 fn typed(ask: &Ask, text: &str) -> Option<Box<RawValue>> {
     let whole = to_raw_value(text).ok();
     let Kind::Select { choices, multiple: true, .. } = &ask.kind else { return whole };

@@ -1,8 +1,8 @@
-//! The socket by which the ask-server, that an agent starts for its model, reaches its run.
+//! The socket that connects the ask-server, which an agent starts for its model, with its run.
 //!
-//! It lies in a fresh folder that only the user can enter. Whoever connects must be of the same user, which the kernel
-//! says, and must first give the nonce that the agent's configuration of the server holds. The threads here move
-//! lines; what these mean is [`Server`]'s, and all state is the loop's.
+//! The socket lies in a fresh folder that only the user can enter. A client must belong to the same user, by the kernel's
+//! word, and must first send the nonce from the agent's configuration of the server. The threads here move lines;
+//! [`Server`] interprets them, and the loop owns all state.
 
 use crate::agent::Reply;
 use crate::agent::ask_user::SERVER;
@@ -27,51 +27,51 @@ use std::time::{Duration, Instant};
 
 /// The first argument that makes this program the ask-server.
 const COMMAND: &str = "ask-server";
-/// Connections at once. An agent needs one; some start a second to look what is offered.
+/// Concurrent connections. An agent needs one; some open a second to list the tools.
 const CONNECTIONS: usize = 8;
-/// How long a connection may take to give the nonce.
+/// The time limit for a connection to send the nonce.
 const NONCE_LIMIT: Duration = Duration::from_secs(5);
-/// Lines that wait for a connection which does not read them, at most.
+/// The maximum number of lines queued for a connection that does not read.
 const LINES_WAITING: usize = 64;
-/// How often a caller hears that its call is still waited for. The shortest limit of a known host is 30 s.
+/// The interval of progress messages to a waiting caller. The shortest time limit of a known host is 30 s.
 const PROGRESS: Duration = Duration::from_secs(10);
 
-/// What comes over the socket. The number names the connection.
+/// An event on the socket. The number identifies the connection.
 #[derive(Debug)]
 pub(crate) enum AskEvent {
-    /// A connection that gave the nonce; lines for it go here.
+    /// A connection sent the nonce; lines for it go to this sender.
     Came(u64, Sender<String>),
-    /// A line of it.
+    /// A line from the connection.
     Line(u64, String),
     /// A line that was too long.
     TooLong(u64),
-    /// It ended.
+    /// The connection ended.
     Gone(u64),
 }
 
-/// What that means for the run. The number names the call.
+/// The meaning of an event for the run. The number identifies the call.
 #[derive(Debug)]
 pub(crate) enum AskOutcome {
     /// The model asks.
     Asked(u64, Vec<Ask>),
-    /// Nobody waits for the answers any more.
+    /// The caller no longer waits for the answers.
     Withdrawn(u64),
 }
 
-/// The open socket. Its folder goes with it.
+/// The open socket. Dropping it removes its folder.
 pub(crate) struct AskSocket {
     folder: PathBuf,
     nonce: String,
     /// The name of the tool that is offered.
     tool: &'static str,
-    /// What comes over it.
+    /// Events on the socket.
     pub(crate) heard: Receiver<AskEvent>,
     /// Keeps the channel open whatever becomes of the threads.
     _kept: Sender<AskEvent>,
     /// Dropped first: the listening thread then takes no further connection.
     open: Option<Sender<()>>,
     peers: HashMap<u64, Peer>,
-    /// The calls that wait, with their connections.
+    /// The waiting calls, with their connections.
     calls: BTreeMap<u64, (u64, RequestId)>,
     /// Calls so far.
     count: u64,
@@ -84,7 +84,10 @@ struct Peer {
 }
 
 impl AskSocket {
-    /// Makes the folder and the socket, and listens. `tool`: the name of the tool that is offered. Errors: no folder for it, no thread.
+    /// Makes the folder and the socket, and listens. `tool`: the name of the offered tool.
+    ///
+    /// # Errors
+    /// The system's, where there is no usable folder or no thread left.
     pub(crate) fn open(tool: &'static str) -> io::Result<AskSocket> {
         let (nonce, name) = (tree::nonce(), tree::nonce());
         let folder = socket_folder(&name[..12.min(name.len())])?;
@@ -102,7 +105,7 @@ impl AskSocket {
             count: 0,
             progress_at: None,
         };
-        // From here on the folder goes with the value, also after an error.
+        // From here on dropping the value removes the folder, also after an error.
         let listener = UnixListener::bind(socket.folder.join(SOCKET))?;
         let nonce = socket.nonce.clone();
         spawn_thread("ask", move || accept(&listener, &nonce, &heard_in, &closed))?;
@@ -121,12 +124,12 @@ impl AskSocket {
         })
     }
 
-    /// Where it lies, for the guard to remove if we cannot.
+    /// The folder, which the guard removes if this process is killed.
     pub(crate) fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// Takes what came over it.
+    /// Takes an event.
     pub(crate) fn hear(&mut self, heard: AskEvent) -> Vec<AskOutcome> {
         match heard {
             AskEvent::Came(from, lines) => {
@@ -161,7 +164,7 @@ impl AskSocket {
         }
     }
 
-    /// The calls that this holds for are over.
+    /// Ends the calls that match.
     fn over(&mut self, is: impl Fn(&(u64, RequestId)) -> bool) -> Vec<AskOutcome> {
         let gone: Vec<u64> = self.calls.iter().filter(|(_, call)| is(call)).map(|(call, _)| *call).collect();
         gone.iter().for_each(|call| drop(self.calls.remove(call)));
@@ -173,7 +176,7 @@ impl AskSocket {
         self.over(|(peer, _)| *peer == from)
     }
 
-    /// Sends a line. A connection that does not read is given up.
+    /// Sends a line. Drops a connection that does not read.
     fn send(&mut self, to: u64, line: String) -> Vec<AskOutcome> {
         let taken = self.peers.get(&to).is_some_and(|peer| peer.lines.try_send(line).is_ok());
         if taken { Vec::new() } else { self.gone(to) }
@@ -193,17 +196,17 @@ impl AskSocket {
         let Some((from, id)) = self.calls.remove(&call) else { return };
         let line = self.peers.get_mut(&from).and_then(|peer| response(&mut peer.server, &id));
         if let Some(line) = line {
-            // If it is gone, what else it waited for is found gone when its thread says so.
+            // If the connection is gone, its thread reports that, and its other calls end then.
             let _ = self.peers.get(&from).map(|peer| peer.lines.try_send(line));
         }
     }
 
-    /// When callers must next hear that their calls are waited for.
+    /// When the next progress messages are due.
     pub(crate) fn progress_at(&self) -> Option<Instant> {
         self.progress_at.filter(|_| !self.calls.is_empty())
     }
 
-    /// Lets them hear it, if it is time.
+    /// Sends progress messages, if they are due.
     pub(crate) fn progress(&mut self) {
         let now = Instant::now();
         if self.progress_at().is_none_or(|at| at > now) {
@@ -234,7 +237,7 @@ pub(super) fn is_same_user(stream: &UnixStream) -> bool {
         let peer = rustix::net::sockopt::socket_peercred(stream);
         peer.is_ok_and(|peer| peer.uid == rustix::process::geteuid())
     }
-    // Elsewhere the folder alone keeps others out.
+    // Elsewhere only the folder keeps others out.
     #[cfg(not(target_os = "linux"))]
     {
         let _ = stream;
@@ -249,7 +252,7 @@ fn accept(listener: &UnixListener, nonce: &str, heard: &Sender<AskEvent>, closed
         let stream = match listener.accept() {
             Ok((stream, _)) => stream,
             Err(error) if matches!(error.kind(), ErrorKind::ConnectionAborted | ErrorKind::Interrupted) => continue,
-            // Such as no descriptor left: it would come again and again.
+            // An error such as a lack of descriptors would repeat without end.
             Err(_) => return,
         };
         if closed.try_recv() == Err(TryRecvError::Disconnected) {
@@ -267,7 +270,7 @@ fn accept(listener: &UnixListener, nonce: &str, heard: &Sender<AskEvent>, closed
     }
 }
 
-/// One of the connections that there may be. It is free again when this goes.
+/// One of the allowed connections. Dropping it frees the slot.
 struct Slot(Receiver<()>);
 
 impl Drop for Slot {
@@ -290,7 +293,7 @@ fn serve(number: u64, mut stream: UnixStream, nonce: &str, heard: &Sender<AskEve
                 break;
             }
         }
-        // Nobody has anything more to say to it, or it does not listen: the reader's wait ends too.
+        // Nothing more will be sent: shutting down ends the reader's wait too.
         let _ = answers.shutdown(Shutdown::Both);
     };
     if spawn_thread("ask-answers", write).is_err() || heard.send(AskEvent::Came(number, lines_in)).is_err() {
@@ -302,7 +305,7 @@ fn serve(number: u64, mut stream: UnixStream, nonce: &str, heard: &Sender<AskEve
             Framed::Line(line) if line.trim_ascii().is_empty() => continue,
             Framed::Line(line) => AskEvent::Line(number, String::from_utf8_lossy(&line).into_owned()),
             Framed::TooLong => AskEvent::TooLong(number),
-            // A last line without LF was not said to its end.
+            // A last line without LF is incomplete.
             Framed::Rest(_) => break,
         };
         if heard.send(said).is_err() {

@@ -1,8 +1,7 @@
-//! The files that changed during a run, as git tells them, without anything else waiting for git.
+//! The files that changed during a run, as git reports them. Nothing but the run's end ever waits for git.
 //!
-//! The baseline is taken beside the agent. It has all the time that the agent runs, and a little more after the agent's
-//! end; then what changed is looked for. All that is ours to wait is counted from the agent's end, and a stop waits for
-//! nothing.
+//! git takes the baseline while the agent runs, and has a little more time after the agent's end; then the comparison
+//! begins. The limits count from the agent's end. A stop waits for nothing.
 
 use super::machine::Departed;
 use crate::process::git::{Baseline, Changes, Incomplete, Pending, Told};
@@ -12,44 +11,44 @@ use crossbeam_channel::{Receiver, never};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// How long git is waited for after the end of the agent's process, for the baseline and the comparison together.
+/// How long the run waits for git after the agent's process ended: baseline and comparison together.
 const LIMIT: Duration = Duration::from_secs(2);
-/// The same once somebody wants a run to end that has its result.
+/// The same limit once somebody asks a run that has its result to end.
 const HURRIED: Duration = Duration::from_millis(200);
-/// The longest that a baseline may take. What takes longer could not be compared in [`LIMIT`] either, and meanwhile no
-/// orphan is reaped.
+/// The time limit of a baseline. A slower repository could not be compared within [`LIMIT`] either, and orphans are not
+/// reaped meanwhile.
 const BASELINE_LIMIT: Duration = Duration::from_secs(60);
-/// How long a git that was killed may take to be gone. One that the kernel holds longer is left to it.
+/// How long a killed git may take to disappear. After that it is left to the kernel.
 const KILL_LIMIT: Duration = Duration::from_millis(50);
 
-/// What is asked of git in a run, and what waits for it.
+/// The questions to git in one run, and the step of the run that waits for the answer.
 #[derive(Default)]
 pub(super) struct Watch {
     git: Option<Pending>,
     waiting: Option<Waiting>,
-    /// What is left of the limit.
+    /// The rest of the limit.
     left: Duration,
     until: Option<Instant>,
     hurried: bool,
-    /// The run knows that not all can be known.
+    /// Whether the run was warned that the list of files is incomplete.
     warned: bool,
 }
 
-/// What waits for git.
+/// The step that waits for git.
 pub(super) enum Waiting {
-    /// The sweep of what outlived the agent: git could be taken for that.
+    /// The sweep of processes that outlived the agent: it could take git for one of them.
     Sweep,
-    /// The run, which does not know yet that the agent is gone.
+    /// The news for the run that the agent is gone.
     Run(Departed),
 }
 
 impl Watch {
-    /// Whether no baseline was begun yet.
+    /// Whether no baseline has begun.
     pub(super) fn is_idle(&self) -> bool {
         self.git.is_none()
     }
 
-    /// Begins to take the baseline: before the first process of the agent's.
+    /// Begins the baseline, before the agent's first process.
     pub(super) fn begin(&mut self, cwd: &Path) {
         self.git = Some(Baseline::begin(cwd, BASELINE_LIMIT));
     }
@@ -59,13 +58,12 @@ impl Watch {
         self.git.as_ref().map_or_else(never, Pending::told)
     }
 
-    /// When git has been waited for long enough.
+    /// When the wait for git is over.
     pub(super) fn due(&self) -> Option<Instant> {
         self.until
     }
 
-    /// Nothing is wanted of git any more.
-    /// The end is wanted now. A run that is being stopped tells no changes; one that has its result still may.
+    /// Somebody wants the end now. A run that is being stopped reports no changes; a run that has its result still may.
     pub(super) fn hurry(&mut self, stopping: bool) {
         if stopping {
             return self.give_up();
@@ -74,26 +72,26 @@ impl Watch {
         self.until = self.until.map(|until| until.min(Instant::now() + HURRIED));
     }
 
-    /// The agent's process ended: from here on git is waited for.
+    /// The agent's process ended: the limit begins.
     pub(super) fn exited(&mut self) {
         self.left = if self.hurried { HURRIED } else { LIMIT };
     }
 
-    /// The changes, if git need not be asked for them. Else it is asked.
+    /// The changes, where they are known without git. `None`: git was asked for them.
     pub(super) fn compare(&mut self, stopped: bool) -> Option<Changes> {
         let git = self.git.as_mut().filter(|_| !stopped);
         git.map_or(Some(Changes::NotARepository), |git| git.compare(self.left))
     }
 
-    /// git said something, or never will: the changes, if that is what it was asked for.
+    /// Takes git's answer, or the news that none will come. Returns the changes, if those were asked for.
     pub(super) fn hear(&mut self, told: Option<Told>) -> Option<Changes> {
         self.git.as_mut().and_then(|git| git.hear(told))
     }
 
-    /// What a run learns of the changes. `Err`: not all can be known, which is said once.
+    /// The changed files for the run. `Err`: the list is incomplete; reported once per run.
     pub(super) fn files(&mut self, changes: Changes, stopped: bool) -> Result<Vec<(PathBuf, Action)>, Unseen> {
         match changes {
-            // After a stop nothing is looked for, and nothing is missed.
+            // A stopped run reports no changes, so its list is not incomplete.
             _ if stopped => Ok(Vec::new()),
             Changes::NotARepository => Ok(Vec::new()),
             Changes::Incomplete(_) if std::mem::replace(&mut self.warned, true) => Ok(Vec::new()),
@@ -108,7 +106,7 @@ impl Watch {
         self.until = self.until.map(|_| Instant::now());
     }
 
-    /// Whether a git of ours may run; one that was given up is gone now.
+    /// Whether a git of ours may still run. Reaps one that was given up.
     pub(super) fn is_busy(&mut self) -> bool {
         let Some(git) = &mut self.git else { return false };
         if git.is_given_up() {
@@ -128,7 +126,7 @@ impl Watch {
         self.until = Instant::now().checked_add(self.left);
     }
 
-    /// What waited, if it need not any more.
+    /// The step that waited, once it may go on.
     pub(super) fn waited(&mut self) -> Option<Waiting> {
         let until = self.until.take()?;
         self.left = until.saturating_duration_since(Instant::now());

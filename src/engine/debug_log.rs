@@ -8,13 +8,13 @@ use std::time::SystemTime;
 use time::OffsetDateTime;
 use time::macros::format_description;
 
-/// How many runs of one second get a name.
+/// How many runs that begin in the same second get a name.
 const TRIES: u32 = 1000;
 
-/// Where runs are recorded by themselves.
+/// The folder in which every run leaves a recording.
 #[derive(Clone, Debug)]
 pub struct DebugLog {
-    /// The folder. It is made if it is not there.
+    /// The folder. Created where it is missing.
     pub dir: PathBuf,
     /// The command that runs the agent.
     pub command: &'static str,
@@ -39,7 +39,7 @@ impl DebugLog {
     }
 }
 
-/// Makes the folder. It tells git to leave it alone: logs are neither to be committed nor work of the agent.
+/// Makes the folder, with a .gitignore: logs must not be committed, nor count as the agent's work.
 fn make(dir: &Path) -> io::Result<()> {
     fs::create_dir_all(dir)?;
     match File::options().write(true).create_new(true).open(dir.join(".gitignore")) {

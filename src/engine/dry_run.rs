@@ -1,4 +1,4 @@
-//! What a run would start, without starting it.
+//! The dry run: the command line, directory and environment that a run would start, without starting anything.
 
 use super::host::Host;
 use super::prepare;
@@ -14,10 +14,10 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// The most of one argument that is shown, in bytes.
+/// The longest part of an argument that is shown, in bytes.
 const SHOWN_BYTES: usize = 1000;
 
-/// What would be started. Texts are redacted, long ones are cut; of the environment there are only names.
+/// The process that a run would start. Texts are redacted, and long ones cut; the environment is shown by names only.
 #[derive(Debug)]
 pub struct Plan {
     /// The agent's name.
@@ -30,15 +30,18 @@ pub struct Plan {
     pub path: Option<PathBuf>,
     /// The agent's working directory.
     pub cwd: PathBuf,
-    /// The variables that it has and we have not, or with another value.
+    /// Variables that the agent gets and this process lacks, or has with another value.
     pub env_set: Vec<String>,
-    /// The variables that we have and it has not.
+    /// Variables of this process that the agent does not get.
     pub env_removed: Vec<String>,
     /// Options that would have no effect.
     pub warnings: Vec<String>,
 }
 
-/// Plans the run that these options would begin. Errors: those of a run.start that cannot be carried out.
+/// Plans the run that these options would begin.
+///
+/// # Errors
+/// Those of a run.start that cannot be carried out.
 pub fn plan(start: Options, layers: &Layers, warnings: &[(Warning, String)]) -> Result<Plan, Failure> {
     let origins = layers.origins.without(&start);
     let (options, agent) = layers.under(start);
@@ -83,7 +86,7 @@ fn warning(event: Event) -> Option<String> {
     }
 }
 
-/// Redacted first, so that no secret is cut into what cannot be found.
+/// Redacts before it cuts: half a secret could not be found.
 fn shown(redactor: &Redactor, word: &str) -> String {
     let clean = redactor.redact(word);
     if clean.len() <= SHOWN_BYTES {

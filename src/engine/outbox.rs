@@ -1,11 +1,11 @@
-//! What waits for the writer.
+//! The queue of chunks that wait for the writer.
 
 use crate::io::output::Chunk;
 use std::collections::VecDeque;
 
-/// Frames, and bytes of them, that may wait before the agent is no longer read.
+/// Queued frames, and their bytes, at which the engine stops reading the agent.
 const FULL: (usize, usize) = (32, 1 << 20);
-/// Frames, and bytes of them, that may wait before messages that only a warning answers are counted instead.
+/// Queued frames, and their bytes, at which a message that would only cause a warning is counted instead.
 const OVERFULL: (usize, usize) = (256, 8 << 20);
 
 /// Chunks in order.

@@ -1,5 +1,5 @@
-//! A run.start → what a run needs: the agent's driver, a working directory that exists, a redactor that knows every
-//! secret. The file system and the environment are looked at here, so that the run itself needs neither.
+//! Turns a run.start into everything a run needs: the agent's driver, an existing working directory, a redactor that
+//! knows every secret. This module reads the file system and the environment, so that the run itself need not.
 
 use super::host::Host;
 use super::machine::Machine;
@@ -14,7 +14,7 @@ use crate::suggest::hint;
 use serde_json::value::RawValue;
 use std::path::Path;
 
-/// Settings that were checked against the machine.
+/// Settings, checked against the machine.
 pub(crate) struct Ready {
     pub(super) settings: Settings,
     agent: Agent,
@@ -50,7 +50,7 @@ pub(crate) fn settings(
         let name = options.agent.as_deref().unwrap_or_default();
         bad(match origins.remark("agent") {
             Some(from) => agents.unknown(name, &from),
-            // The value of a message's field is not shown.
+            // The value of a run.start field is never shown.
             None => {
                 let hint = hint(name, agents.all_names());
                 format!("run.start: `agent` must be one of: {}.{hint}", agents.names())
@@ -63,7 +63,8 @@ pub(crate) fn settings(
     Ok(Ready { settings: options.resolve(prompt, agent.name.clone(), cwd), agent: agent.clone() })
 }
 
-/// Everything that must not be seen of a run, and how many of its `secrets` are too short for that.
+/// A redactor for everything that must stay hidden in a run, and the number of its `secrets` that are too short to
+/// redact.
 pub(crate) fn redactor_for(options: &Options, agent: Option<&Agent>, machine: &impl Machine) -> (Redactor, usize) {
     let mut redactor = redactor(machine);
     let is_path = is_path(machine);
@@ -99,7 +100,7 @@ pub(crate) fn redactor(machine: &impl Machine) -> Redactor {
     redactor
 }
 
-/// Reads an answer from where it is. `cwd`: the run's, where the question wants a path.
+/// Reads the value of an answer. `cwd`: the run's directory, where the question asks for a path.
 pub(crate) fn answer(given: Given, cwd: Option<&Path>, machine: &impl Machine) -> Answered {
     let look = |value: &RawValue| {
         let path = cwd?.join(crate::protocol::json::string(value)?);

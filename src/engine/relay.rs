@@ -1,5 +1,5 @@
-//! The ask-server: started by an agent, it moves lines between that and the run's socket. What the lines mean is the
-//! run's, so there is nothing here that could be said wrong.
+//! The ask-server: an agent starts it, and it moves bytes between the agent and the run's socket. Only the run
+//! interprets the lines.
 
 use super::ask_socket::{ADDRESS, is_same_user};
 use crate::io::output::{stdout, write_whole};
@@ -9,7 +9,10 @@ use std::net::Shutdown;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 
-/// Runs it until either side ends. Error: why it could not begin, for a diagnostic.
+/// Moves bytes until either side ends.
+///
+/// # Errors
+/// A sentence for a diagnostic, where the relay cannot begin.
 pub fn relay() -> Result<(), &'static str> {
     let address = std::env::var(ADDRESS).unwrap_or_default();
     let (nonce, path) =
@@ -24,7 +27,7 @@ pub fn relay() -> Result<(), &'static str> {
     write_whole(&mut socket, begin.as_bytes()).map_err(|_| "The run that asks is not there any more.")?;
     let pass_on = move || {
         pass(&mut io::stdin().lock(), &mut socket);
-        // The agent has no more to ask: the run learns it, and the answers end.
+        // The agent has nothing more to ask: closing the socket tells the run, and ends the answers.
         let _ = socket.shutdown(Shutdown::Both);
     };
     spawn_thread("stdin", pass_on).map_err(|_| "No thread could be started.")?;
@@ -32,7 +35,7 @@ pub fn relay() -> Result<(), &'static str> {
     Ok(())
 }
 
-/// Moves bytes as they come, to the end of either.
+/// Copies bytes as they arrive, until either end closes.
 fn pass(from: &mut impl Read, to: &mut (impl Write + AsFd)) {
     let mut bytes = vec![0; 64 << 10];
     loop {

@@ -1,10 +1,10 @@
-//! The agent's stderr, made fit to be seen: without escape sequences, and redacted also over line ends.
+//! The agent's stderr, made safe to show: without escape sequences, and redacted across line ends too.
 
 use crate::clean::{Cleaner, whole};
 use crate::protocol::limits::STDERR_TAIL_BYTES;
 use crate::redact::{Redactor, Stream};
 
-/// Turns lines into lines that may be seen. One may come later than it went in: a secret can go over line ends.
+/// Cleans and redacts lines. A line may come out later than it went in, because a secret can span line ends.
 #[derive(Default)]
 pub(crate) struct StderrLines {
     cleaner: Cleaner,
@@ -13,7 +13,7 @@ pub(crate) struct StderrLines {
 }
 
 impl StderrLines {
-    /// Takes a line; gives those that are whole now.
+    /// Takes a line; returns the lines that are complete now.
     pub(crate) fn push(&mut self, redactor: &Redactor, line: &str) -> Vec<String> {
         let clean = self.cleaner.push(&format!("{line}\n"));
         let seen = self.stream.push(redactor, &clean);
@@ -24,7 +24,7 @@ impl StderrLines {
         }
     }
 
-    /// What is left at the end.
+    /// The rest, at the end.
     pub(crate) fn finish(&mut self, redactor: &Redactor) -> Vec<String> {
         let seen = self.stream.finish(redactor);
         self.rest.push_str(&seen);
@@ -32,7 +32,7 @@ impl StderrLines {
     }
 }
 
-/// The last of a stderr, for a failure: cleaned and redacted before it is cut, and cut at a line's beginning.
+/// The tail of a stderr for a failure: cleaned and redacted first, then cut at the beginning of a line.
 pub(crate) fn tail(text: &str, redactor: &Redactor) -> String {
     let seen = redactor.redact(&whole(text)).into_owned();
     if seen.len() <= STDERR_TAIL_BYTES {

@@ -49,6 +49,9 @@ const SERVERS_HELP: &str = "\
 JSON is a list of {\"name\",\"command\",\"args\",\"env\"}, or {\"mcpServers\":{NAME:{\"command\",\"args\",\"env\"}}}.
 @FILE reads it from a file.";
 
+const OPEN_POLICY_HELP: &str = "\
+It also comes from the configuration. You answer at the terminal: any POLICY but allow makes the agent ask.";
+
 const ANSWER_HELP: &str = "\
 KEY is a question's header, its text, its kind (confirm, select, text, secret, file_path) or its purpose
 (permission, clarification, input), in any case. The one that says most goes first.
@@ -78,6 +81,8 @@ const ADHOC: &[Flag] = &[
         .begins("The agent"),
     field("model", "model", "NAME", Value::Text, "the model, in the agent's own words").short('m'),
     field("effort", "effort", "LEVEL", Value::Text, "the reasoning effort, in the agent's own words"),
+    field("mode", "mode", "NAME", Value::Text, "the agent's own mode, in its own words")
+        .more("OpenCode and Claude Code call it an agent: plan, or the name of one that you defined."),
     field("system-prompt", "system_prompt", "TEXT", Value::Text, "a system prompt"),
     own("system-prompt-file", "FILE", Value::Text, "read the system prompt from a file"),
     field("allowed-tool", "allowed_tools", "NAME", Value::Item, "a tool the agent may use, as it names it"),
@@ -168,12 +173,22 @@ const EXPORT: &[Flag] = &[
 
 const OPEN: &[Flag] = &[
     AGENT.begins("The agent"),
-    own("model", "NAME", Value::Text, "the model, in the agent's own words").short('m'),
+    field("model", "model", "NAME", Value::Text, "the model, in the agent's own words").short('m'),
+    field("mode", "mode", "NAME", Value::Text, "the agent's own mode, in its own words"),
     own("session", "ID", Value::Text, "go on with this session of the agent"),
     own("cwd", "DIR", Value::Text, "the agent's working directory").short('C'),
     own("env", "NAME=VALUE", Value::Pair, "a variable for the agent's environment"),
     own("agent-arg", "ARG", Value::Item, "an argument for the agent's own command line"),
-    own("yes", "", Value::Switch("true"), "let the agent do without asking what it would ask for"),
+    field(
+        "permissions",
+        "permissions",
+        "POLICY",
+        Value::Words,
+        "ask: the agent asks for all it can; allow: for nothing",
+    )
+    .more(OPEN_POLICY_HELP)
+    .default("the agent's own"),
+    field("yes", "permissions", "", Value::Switch("\"allow\""), "the same as --permissions allow"),
 ];
 
 const CONFIG: &[Flag] = &[
@@ -210,8 +225,8 @@ For the others read the file, then run `spektacular config trust`. A change of t
 made by set or unset. To take it back yourself, delete the entry in trusted.json beside the user's file.
 
 Further keys:
-  agent system_prompt cwd add_dirs permissions allowed_tools disallowed_tools mcp_servers max_turns max_cost_usd env
-  env_allow secrets agent_args raw_prompt
+  agent mode system_prompt cwd add_dirs permissions allowed_tools disallowed_tools mcp_servers max_turns max_cost_usd
+  env env_allow secrets agent_args raw_prompt
   debug.enabled  record every run, redacted
   debug.log_dir  where, by default .spektacular/debug/logs in the project's folder
   agents.NAME    an agent, or changes to a built-in one. Fields: driver command args env model display_name

@@ -55,15 +55,16 @@ impl Gate {
 }
 
 impl Keys {
-    /// Reads whenever it is in the foreground.
+    /// Reads whenever it is in the foreground. The first time there counts as a return: the process may have been in the
+    /// background when it looked at the terminal before.
     pub(super) fn always(terminal: File) -> Keys {
-        Keys { terminal, gate: None, open: true, away: false, untouched: None }
+        Keys { terminal, gate: None, open: true, away: true, untouched: None }
     }
 
     /// Reads only while the gate is open. `None`: there is no descriptor left.
     pub(super) fn gated(terminal: File) -> Option<(Keys, Gate)> {
         let (reader, writer) = io::pipe().ok()?;
-        let keys = Keys { gate: Some(reader), open: false, ..Keys::always(terminal) };
+        let keys = Keys { gate: Some(reader), open: false, away: false, ..Keys::always(terminal) };
         Some((keys, Gate(writer)))
     }
 
@@ -126,7 +127,8 @@ impl Keys {
         match gate.read(&mut said) {
             Ok(count @ 1..) => {
                 self.open = said[count - 1] != 0;
-                self.away &= self.open;
+                // Whoever opened it may have seen the background, and the foreground may have come since.
+                self.away = self.open;
                 Ok(())
             }
             Err(error) if error.kind() == ErrorKind::Interrupted => Ok(()),

@@ -108,6 +108,8 @@ layer! {
         model: String = non_empty;
         /// The reasoning effort, in the agent's own words.
         effort: String = non_empty;
+        /// The agent's own mode, in the agent's own words.
+        mode: String = non_empty;
         /// A system prompt.
         system_prompt: String = any_string;
         /// The agent's working directory.
@@ -213,6 +215,7 @@ impl Options {
             agent,
             model: self.model,
             effort: self.effort,
+            mode: self.mode,
             system_prompt: self.system_prompt,
             cwd,
             add_dirs: self.add_dirs.unwrap_or_default(),
@@ -261,6 +264,7 @@ pub struct Settings {
     pub agent: String,
     pub model: Option<String>,
     pub effort: Option<String>,
+    pub mode: Option<String>,
     pub system_prompt: Option<String>,
     pub cwd: PathBuf,
     pub add_dirs: Vec<String>,
@@ -337,6 +341,11 @@ impl Default for Permissions {
 }
 
 impl Permissions {
+    /// Whether everything is allowed.
+    pub fn allow_all(&self) -> bool {
+        Category::ALL.iter().all(|category| self.of(*category) == Policy::Allow)
+    }
+
     /// What this policy says of a category.
     pub fn of(&self, category: Category) -> Policy {
         match self {

@@ -31,7 +31,7 @@ impl Serialize for Config<'_> {
         let Config(s, cwd, agent_args) = *self;
         let mut map = serializer.serialize_map(None)?;
         entries!(map;
-            "agent": &s.agent, "model": &s.model, "effort": &s.effort, "cwd": cwd,
+            "agent": &s.agent, "model": &s.model, "effort": &s.effort, "mode": &s.mode, "cwd": cwd,
             "add_dirs": &s.add_dirs, "session_id": &s.session_id, "interactive": &s.interactive,
             "permissions": &s.permissions, "allowed_tools": &s.allowed_tools,
             "disallowed_tools": &s.disallowed_tools, "timeout_s": &s.timeout, "start_timeout_s": &s.start_timeout,

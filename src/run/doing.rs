@@ -33,7 +33,7 @@ impl Live {
         self.clocks.active = self.now;
         self.clocks.start = None;
         self.alive = true;
-        if self.status.is_none() && self.ending.is_none() {
+        if self.status == Some(Status::Starting) && self.ending.is_none() {
             self.status(Status::Running, "The agent works", None);
         }
         let mut turn = Turn::default();

@@ -171,6 +171,7 @@ impl Live {
             live.warn(Warning::UnsupportedOption, text, None);
         }
         live.turn(turn);
+        live.status(Status::Starting, "The agent is being started", None);
         live.start(Box::new(launch));
         Ok(live)
     }
@@ -300,7 +301,8 @@ impl Live {
     /// The same for the first line of a text.
     pub(super) fn title(&self, text: &str) -> String {
         let clean = self.redactor.redact(text);
-        self.cut(clean.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default())
+        let line = clean.split('\n').map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+        self.cut(&line.replace('\r', " "))
     }
 
     fn cut(&self, text: &str) -> String {

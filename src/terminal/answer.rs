@@ -1,4 +1,4 @@
-//! A typed line → what it means as an answer. Pure: the run checks it again, and looks at paths.
+//! Interprets a typed line as an answer. Pure: the run checks the answer again, and looks at paths.
 
 use crate::protocol::outbound::Question;
 use crate::protocol::question::{ALLOW_ALWAYS, ALLOW_ONCE, Ask, Choice, DENY, Given, Kind, Validation, check};
@@ -6,14 +6,14 @@ use crate::protocol::words::Purpose;
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 
-/// What a line means.
+/// The meaning of a typed line.
 #[derive(Debug)]
 pub(super) enum Meaning {
-    /// Somebody wants to know more.
+    /// `?`: a request for an explanation.
     Explain,
-    /// An answer. With a denial, the denier's words.
+    /// An answer; with a denial, also the words for the agent.
     Answer(Given, Option<String>),
-    /// No answer, and why.
+    /// Not an answer, and the reason.
     Refused(String),
 }
 
@@ -29,7 +29,7 @@ pub(super) fn read(question: &Question, line: &str, home: Option<&str>) -> Meani
         (Kind::Confirm, "", None) if !ask.required => raw(&()),
         (Kind::Select { multiple: false, .. }, "", None) if !ask.required => raw(&()),
         (Kind::Confirm, ..) => raw(&text),
-        // Nobody who only presses Enter means to give an empty text.
+        // Enter alone is not meant as an empty text.
         (Kind::Text | Kind::Secret, "", None) => Err("An answer is required. Ctrl-D declines to give one.".into()),
         (Kind::Text | Kind::Secret, ..) => raw(&line),
         (Kind::FilePath, ..) => raw(&at_home(text, home)),
@@ -45,7 +45,7 @@ pub(super) fn read(question: &Question, line: &str, home: Option<&str>) -> Meani
             }
         }
     };
-    // The pattern is the run's to check: as it is shown it may have something taken out.
+    // The run checks the pattern: the copy shown here may be redacted.
     let ask = &Ask { validation: Validation { pattern: None, ..ask.validation.clone() }, ..ask.clone() };
     let checked = read.and_then(|value| match check(ask, &value, None) {
         Ok(_) => Ok(value),
@@ -62,7 +62,7 @@ fn raw(value: &impl Serialize) -> Result<Box<RawValue>, String> {
     to_raw_value(value).map_err(|_| "This answer could not be used.".into())
 }
 
-/// A key or a word allows or denies; words behind a denial are for the agent.
+/// A key or a word that allows or denies. Words after a denial are for the agent.
 fn permission(all: &[Choice], text: &str) -> Meaning {
     let (word, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
     let (word, rest) = (word.trim_end_matches([',', ':', '.']).to_lowercase(), rest.trim());
@@ -92,7 +92,7 @@ pub(super) fn key(value: &str) -> Option<&'static str> {
     [(ALLOW_ONCE, "y"), (ALLOW_ALWAYS, "a"), (DENY, "n")].iter().find(|(name, _)| *name == value).map(|(_, key)| *key)
 }
 
-/// The value of the option that is meant: its name, its number, or else a text of one's own.
+/// The value of an option by its name or number, or a free text.
 fn one(all: &[Choice], allow_other: bool, text: &str) -> Result<String, String> {
     let same = |name: &str| name.trim().to_lowercase() == text.to_lowercase();
     if let Some(choice) = all.iter().find(|c| c.value == text).or_else(|| all.iter().find(|c| same(&c.label))) {
@@ -103,14 +103,14 @@ fn one(all: &[Choice], allow_other: bool, text: &str) -> Result<String, String> 
         return Err(range);
     }
     if !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit()) {
-        // Never a text of one's own: it was meant as a number of the list.
+        // A number outside the list is a slip, never a free text.
         let at = text.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
         return at.and_then(|at| all.get(at)).map(|choice| choice.value.clone()).ok_or(range);
     }
     if allow_other && !text.is_empty() { Ok(text.to_owned()) } else { Err(range) }
 }
 
-/// Numbers and names with commas between them; numbers also with spaces.
+/// Numbers and names separated by commas; numbers also by spaces.
 fn several(all: &[Choice], allow_other: bool, text: &str) -> Result<Box<RawValue>, String> {
     if let Ok(value) = one(all, false, text) {
         return raw(&[value]);
@@ -129,7 +129,7 @@ fn several(all: &[Choice], allow_other: bool, text: &str) -> Result<Box<RawValue
     raw(&values.map_err(|_| format!("Answer with numbers from 1 to {}, such as 1,2.", all.len()))?)
 }
 
-/// A path in which `~` is the home directory.
+/// A path with `~` expanded to the home directory.
 fn at_home(path: &str, home: Option<&str>) -> String {
     match (path.strip_prefix('~'), home) {
         (Some(rest), Some(home)) if rest.is_empty() || rest.starts_with('/') => format!("{home}{rest}"),

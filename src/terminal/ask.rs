@@ -1,4 +1,4 @@
-//! The questions that wait for a person, one at a time, and what is typed at them.
+//! The questions that wait for a person. They are asked one at a time.
 
 use super::answer::{self, Meaning};
 use super::prompt;
@@ -12,10 +12,10 @@ use crate::protocol::words::Resolution;
 use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant};
 
-/// A time limit that is longer is none for a person.
+/// A longer time limit counts as none for a person.
 const NO_LIMIT: Duration = Duration::from_secs(24 * 3600);
 
-/// The questions that wait; the first is the one that is asked.
+/// The waiting questions; the first is being asked.
 #[derive(Debug, Default)]
 pub(super) struct Asking {
     look: Look,
@@ -24,15 +24,15 @@ pub(super) struct Asking {
     asked: HashMap<String, usize>,
     /// The time for an answer.
     limit: Option<Duration>,
-    /// Since when the prompt is there: what was typed before it is no answer to it. `None`: there is none, or it was
-    /// answered and the run has not said yet what came of it.
+    /// When the prompt appeared: input typed before that does not answer it. `None`: there is no prompt, or the run has
+    /// not resolved the answer yet.
     since: Option<Instant>,
     keyboard: Option<Keyboard>,
-    /// The question waits until the terminal is ours again.
+    /// Whether the question waits until this process has the terminal again.
     away: bool,
-    /// The person was told how to bring the run to the foreground.
+    /// Whether the person was told to use `fg`.
     told: bool,
-    /// While a secret is asked for.
+    /// The hidden echo, while a secret is asked for.
     hidden: Option<Hidden>,
     home: Option<String>,
 }
@@ -61,7 +61,7 @@ impl Asking {
         Asking { look, keyboard, home, ..Asking::default() }
     }
 
-    /// Every question has this much time.
+    /// Sets the time limit of every question.
     pub(super) fn set_limit(&mut self, limit: Duration) {
         self.limit = limited(limit);
     }
@@ -71,7 +71,7 @@ impl Asking {
         self.since.is_some()
     }
 
-    /// Takes a question, or one that is asked again. Gives what to show now.
+    /// Takes a new or repeated question. Returns the text to show now.
     pub(super) fn ask(&mut self, question: &Question, now: Instant) -> Shown {
         let until = limited(question.timeout_s.duration()).and_then(|left| now.checked_add(left));
         match self.waiting.iter().position(|waiting| waiting.question.question_id == question.question_id) {
@@ -86,13 +86,13 @@ impl Asking {
         if is_first { self.prompt(now) } else { Shown::default() }
     }
 
-    /// A question is over. Gives what to show now.
+    /// Takes the end of a question. Returns the text to show now.
     pub(super) fn resolved(&mut self, id: &str, resolution: Resolution, now: Instant) -> Shown {
         let Some(at) = self.waiting.iter().position(|waiting| waiting.question.question_id == id) else {
             return Shown::default();
         };
         let over = self.waiting.remove(at).map(|waiting| waiting.question.group_id);
-        // An answer gives the rest of its group new time.
+        // An answer restarts the clock for the rest of its group.
         let until = self.limit.and_then(|limit| now.checked_add(limit));
         for other in self.waiting.iter_mut().filter(|other| Some(&other.question.group_id) == over.as_ref()) {
             other.until = until;
@@ -112,7 +112,7 @@ impl Asking {
         Shown { lines: format!("{why}{}", next.lines), ..next }
     }
 
-    /// The question that is asked now, as a whole.
+    /// The whole text of the question that is being asked.
     pub(super) fn prompt(&mut self, now: Instant) -> Shown {
         self.since = None;
         let Some(first) = self.waiting.front() else {
@@ -141,19 +141,19 @@ impl Asking {
         Shown { lines, ..self.mark(now) }
     }
 
-    /// The mark alone, for a prompt that something was shown over.
+    /// The prompt's last line, to show again below other output.
     pub(super) fn mark(&self, now: Instant) -> Shown {
         let first = self.waiting.front();
         let prompt = first.map(|first| prompt::input(&first.question, first.left(now), &self.look));
         Shown { prompt: prompt.unwrap_or_default(), ..Shown::default() }
     }
 
-    /// When the time left is to be shown again.
+    /// When the countdown changes next.
     pub(super) fn counts_at(&self, now: Instant) -> Option<Instant> {
         let until = self.waiting.front().filter(|_| self.look.live && self.look.escapes)?.until?;
         let left = until.saturating_duration_since(now);
         let next = if left > prompt::NEAR { prompt::NEAR.as_secs() } else { prompt::seconds(left).saturating_sub(1) };
-        // Just past each second, so that its number is shown. At none left the run has more to say.
+        // Just past each second, so that the new number shows. At zero the run itself speaks.
         let at = until.checked_sub(Duration::from_secs(next))? + Duration::from_millis(1);
         (next > 0).then_some(at)
     }
@@ -165,17 +165,17 @@ impl Asking {
         (left <= prompt::NEAR).then(|| prompt::countdown(left))
     }
 
-    /// Nothing is asked any more.
+    /// Ends all asking.
     pub(super) fn end(&mut self) {
         self.waiting.clear();
         self.since = None;
         self.leave();
     }
 
-    /// The echo comes back, and nothing is read, until the prompt is shown again.
+    /// Restores the echo and stops reading, until the prompt shows again.
     pub(super) fn leave(&mut self) {
         self.listen(false);
-        // In the background only the shell could bring it back.
+        // From the background only the shell can restore the echo.
         if self.keyboard.as_ref().is_none_or(Keyboard::is_in_front) {
             self.hidden = None;
         }
@@ -190,7 +190,7 @@ impl Asking {
         self.keyboard.iter().for_each(|keyboard| keyboard.listen(listen));
     }
 
-    /// What was typed: what to show of it, and what it answers.
+    /// Takes a typed line: returns the text to show and the answer it means.
     pub(super) fn typed(&mut self, line: &RawLine, read: Instant, now: Instant) -> (Shown, Option<Inbound>) {
         let Some(first) = self.waiting.front().filter(|_| self.since.is_some_and(|since| read >= since)) else {
             return (Shown::default(), None);

@@ -32,7 +32,7 @@ use std::fmt::Write;
 use std::time::{Duration, Instant};
 use work::{Work, span, sum};
 
-/// How long the status line stays away after a text: one that goes through a pipe comes a little later.
+/// How long the status line stays away after a text, because text through a pipe arrives a little later.
 const PAUSE: Duration = Duration::from_millis(200);
 
 /// Renders frames for a person.
@@ -45,9 +45,9 @@ pub struct TerminalFront {
     asking: Asking,
     plan: Vec<PlanEntry>,
     wake_at: Option<Instant>,
-    /// Permissions that were denied because nobody answered, by why.
+    /// Permissions denied because nobody answered, by reason.
     denied: BTreeMap<&'static str, u64>,
-    /// Why nobody is asked, where nobody is.
+    /// Why this run asks nobody, where it does not.
     absent: &'static str,
     /// Whether the agent cannot go on with a session.
     forgets: bool,
@@ -65,7 +65,7 @@ impl TerminalFront {
         }
     }
 
-    /// Puts it on the terminal: below it the prompt that waits, or else the status line.
+    /// Places output on the terminal, with the waiting prompt or the status line below it.
     fn place(&mut self, mut shown: Shown, now: Instant) -> Chunk {
         let speaks = self.look.shared && !shown.text.is_empty();
         if (speaks || !shown.lines.is_empty()) && shown.prompt.is_empty() && self.asking.is_open() {
@@ -76,7 +76,7 @@ impl TerminalFront {
         if speaks {
             self.wake_at = self.wake_at.map(|at| at.max(now + PAUSE));
         } else if self.look.live && self.look.detail > Detail::Quiet && !self.asking.is_open() && is_in_front() {
-            // From the background it would be drawn over what the person types elsewhere.
+            // From the background the line would overwrite the shell's input line.
             status = self.work.line(now);
         }
         self.screen.place(shown, status, self.width())
@@ -86,7 +86,7 @@ impl TerminalFront {
         if self.look.live { columns() } else { usize::MAX }
     }
 
-    /// For the next second of the countdown, or of the status line.
+    /// Sets the wake-up for the next second of the countdown or the status line.
     fn set_alarm(&mut self, now: Instant) {
         self.wake_at = match (self.look.live && self.work.goes_on(), self.asking.is_open()) {
             (false, _) => None,
@@ -151,7 +151,7 @@ impl TerminalFront {
         self.look.paint(Ink::Yellow, &line) + "\n"
     }
 
-    /// A line that only those see who want to see all.
+    /// A line for --verbose only.
     fn verbose(&self, line: impl FnOnce() -> String) -> String {
         if self.look.detail == Detail::Verbose { self.look.paint(Ink::Dim, &line()) + "\n" } else { String::new() }
     }
@@ -165,7 +165,7 @@ impl TerminalFront {
         Shown::lines(line)
     }
 
-    /// What counts also where nothing of it is shown.
+    /// Takes note of progress that is not shown.
     fn unseen(&mut self, progress: &Progress) -> Shown {
         if let About::Status(status) = progress.about {
             self.work.status(status);
@@ -177,7 +177,7 @@ impl TerminalFront {
         let nested = progress.parent_call_id.is_some();
         let line = one_line(&progress.text.0);
         match &progress.about {
-            // What a sub-agent says is its own work; the agent says what came of it.
+            // A sub-agent's text is internal: the agent itself reports the outcome.
             About::Text { .. } | About::Reasoning { .. } if nested => Shown::default(),
             About::Text { message_id, withdrawn: true, .. } => {
                 let text = self.speech.withdrawn(message_id);
@@ -213,8 +213,8 @@ impl TerminalFront {
         }
     }
 
-    /// A tool's line. Where the status line tells what runs, a tool has one line when it is over; elsewhere it has one
-    /// when it begins, and another only if it did not end well.
+    /// A tool's line. Where a status line shows the running tool, a tool gets one line at its end; elsewhere one at its
+    /// beginning, and another only if it failed or was denied.
     fn tool(&self, title: &str, nested: bool, state: ToolState, took: Duration, output: Option<&Text>) -> String {
         let (ink, word) = match state {
             ToolState::Started if self.look.live => return String::new(),
@@ -237,7 +237,7 @@ impl TerminalFront {
         text.lines().map(|line| self.verbose(|| format!("    {line}"))).collect()
     }
 
-    /// A plan as a checklist; of one that was shown already, only what changed.
+    /// A plan as a checklist; of a plan shown before, only the changed entries.
     fn plan(&mut self, entries: &[PlanEntry]) -> String {
         let old = std::mem::replace(&mut self.plan, entries.to_vec());
         let same = old.len() == entries.len() && old.iter().zip(entries).all(|(old, new)| old.text == new.text);
@@ -271,7 +271,7 @@ impl TerminalFront {
         }
         self.asking.end();
         match &end.outcome {
-            // An agent that streams no text has it in the result alone.
+            // An agent without streaming has its text in the result alone.
             Outcome::Completed { text, structured_output, text_cut, .. } if !self.speech.said => {
                 let json = structured_output.as_ref().filter(|_| text.0.trim().is_empty()).map(|json| json.0.get());
                 shown.text = self.speech.text("result", json.unwrap_or(&text.0), true, false);
@@ -290,7 +290,7 @@ impl TerminalFront {
             Outcome::Cancelled { .. } => shown.lines.push_str("spektacular: cancelled\n"),
         }
         shown.lines.push_str(&self.denials());
-        // A run that never had an agent took no time.
+        // A run without an agent has no duration worth showing.
         if !quiet && (end.duration_ms > 0 || end.agent_exit.is_some()) {
             let how = if matches!(end.outcome, Outcome::Completed { .. }) { "done " } else { "ended " };
             let sum = sum(Duration::from_millis(end.duration_ms), &end.usage);
@@ -329,7 +329,7 @@ impl Peer for TerminalFront {
         // Ctrl-D leaves the cursor where it is.
         let wiped = if *line == RawLine::CtrlD { String::new() } else { self.screen.entered() };
         let (shown, meant) = self.asking.typed(line, read, now);
-        // What comes of an answer is shown when it is known.
+        // The answer's effect shows once the run reports it.
         let mut chunk = if meant.is_none() { self.place(shown, now) } else { Chunk::default() };
         chunk.before.splice(0..0, wiped.into_bytes());
         Understood { chunk, messages: meant.into_iter().collect() }
@@ -360,7 +360,7 @@ impl Peer for TerminalFront {
 
     fn back(&mut self) -> Chunk {
         let now = Instant::now();
-        // Whoever had the terminal meanwhile may have changed its modes.
+        // Another program may have changed the terminal's modes meanwhile.
         self.asking.leave();
         let shown = self.asking.prompt(now);
         self.place(shown, now)

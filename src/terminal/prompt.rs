@@ -1,4 +1,4 @@
-//! A question → what a person reads. Pure.
+//! The text of a question for a person. Pure.
 
 use super::answer::{key, keys};
 use super::screen::{Ink, Look};
@@ -11,18 +11,18 @@ use crate::protocol::words::{Category, PathType, Purpose};
 use std::fmt::Write;
 use std::time::Duration;
 
-/// Lines of a permission's detail that are shown: of its beginning, and of its end. What is left out is said.
+/// Lines of a permission's detail to show, from its beginning and its end. A note stands for the omitted middle.
 const HEAD: usize = 20;
 const TAIL: usize = 10;
-/// The same of one line, in characters.
+/// The same limits within one line, in characters.
 const LINE_HEAD: usize = 600;
 const LINE_TAIL: usize = 200;
-/// From this much time left on a prompt counts down.
+/// The time left at which the countdown begins.
 pub(super) const NEAR: Duration = Duration::from_secs(30);
 /// Columns of the countdown before a prompt.
 const COUNTDOWN: usize = 6;
 
-/// The question itself, with what there is to choose from. `place`: which of its group it is, from 1.
+/// The question and its options. `place`: its number within the group, from 1.
 pub(super) fn question(question: &Question, place: usize, look: &Look) -> String {
     let ask = &question.ask;
     let mut out = String::new();
@@ -30,7 +30,7 @@ pub(super) fn question(question: &Question, place: usize, look: &Look) -> String
         let last = if question.attempt >= BAD_ANSWERS { " This is the last try." } else { "" };
         out.push_str(&refusal(&format!("{}{last}", one_line(&why.0)), look));
     }
-    // A permission says what it is by itself.
+    // A permission's text needs no header.
     let header = Some(one_line(&ask.header)).filter(|header| !header.is_empty() && ask.purpose != Purpose::Permission);
     let header = header.map(|header| format!("[{header}] ")).unwrap_or_default();
     let of = if question.group_size > 1 { format!(" ({place} of {})", question.group_size) } else { String::new() };
@@ -55,12 +55,12 @@ pub(super) fn question(question: &Question, place: usize, look: &Look) -> String
     out
 }
 
-/// Why an answer was not taken.
+/// The reason why an answer was refused.
 pub(super) fn refusal(why: &str, look: &Look) -> String {
     format!("{}\n", look.paint(Ink::Red, &format!("! {why}")))
 }
 
-/// What exactly is to be allowed: the places and the detail, each unless the question says it already.
+/// The places and the detail of the permission, each unless the question repeats it.
 fn what_exactly(subject: &SubjectFrame, text: &str, look: &Look) -> String {
     let detail = whole(&subject.detail.0);
     let detail = if detail.trim() == text.trim() { "" } else { detail.as_str() };
@@ -92,7 +92,7 @@ fn what_exactly(subject: &SubjectFrame, text: &str, look: &Look) -> String {
     out
 }
 
-/// A line with its middle left out where it is very long.
+/// A line, with the middle of a very long one omitted.
 fn shortened(line: &str) -> String {
     let count = line.chars().count();
     if count <= LINE_HEAD + LINE_TAIL {
@@ -103,7 +103,7 @@ fn shortened(line: &str) -> String {
     format!("{head} ... {} more characters ... {tail}", count - LINE_HEAD - LINE_TAIL)
 }
 
-/// What to answer with, and the mark behind which it is typed. `left`: the time for it, where that is limited.
+/// The line that says how to answer, and the prompt mark. `left`: the time left, where it is limited.
 pub(super) fn input(question: &Question, left: Option<Duration>, look: &Look) -> String {
     let ask = &question.ask;
     let hint = match &ask.kind {
@@ -124,19 +124,19 @@ pub(super) fn input(question: &Question, left: Option<Duration>, look: &Look) ->
     format!("{hint}\n{room}> ")
 }
 
-/// Writes the time left into the room before the mark; the cursor stays where it is. A typed line that was wrapped has
-/// the time in its last row.
+/// Writes the time left into the room before the mark and restores the cursor. A wrapped input line shows the time in
+/// its last row.
 pub(super) fn countdown(left: Duration) -> String {
     let time = format!("{}s", seconds(left));
     format!("\u{1b}7\r{time:>4}\u{1b}8")
 }
 
-/// Whole seconds of the time left, one for a begun one.
+/// The time left in whole seconds, rounded up.
 pub(super) fn seconds(left: Duration) -> u64 {
     left.as_secs() + u64::from(left.subsec_nanos() > 0)
 }
 
-/// What Enter alone means.
+/// The meaning of Enter alone.
 fn enter(question: &Question) -> Option<String> {
     let ask = &question.ask;
     match &ask.default {
@@ -161,7 +161,7 @@ fn shown(default: &Answer, kind: &Kind) -> String {
     }
 }
 
-/// What `?` says.
+/// The text that `?` shows.
 pub(super) fn help(question: &Question) -> String {
     let ask = &question.ask;
     let mut lines: Vec<String> = match &ask.kind {

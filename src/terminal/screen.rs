@@ -1,37 +1,37 @@
-//! What stands on the terminal, and how the next thing gets there: nothing is written onto the end of something else,
-//! and the status line is taken away before anything is shown.
+//! The state of the terminal's last line, and the bytes that put new output below it: output always begins on a line of
+//! its own, and the status line is cleared first.
 
 use super::width;
 use crate::io::output::Chunk;
 
-/// How much a person wants to see.
+/// The amount of output that a person asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Detail {
     /// The final text alone.
     Quiet,
-    /// What the agent says, and a line for each thing that it does.
+    /// The agent's text, and a line for each tool.
     #[default]
     Normal,
     /// Also the outputs of tools, the reasoning and the session.
     Verbose,
 }
 
-/// What a run is shown on.
+/// The capabilities of the terminal that shows a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Look {
     /// How much is shown.
     pub detail: Detail,
-    /// Whether stderr is a terminal, so that a person reads along.
+    /// Whether stderr is a terminal that a person reads.
     pub person: bool,
-    /// Whether a line there can be written over: a terminal, and not a dumb one.
+    /// Whether a line can be overwritten: true of every terminal but a dumb one.
     pub live: bool,
-    /// Whether escape sequences are wanted there.
+    /// Whether escape sequences may be used.
     pub escapes: bool,
-    /// Whether what goes to stdout may be seen on the same terminal.
+    /// Whether stdout may appear on the same terminal.
     pub shared: bool,
 }
 
-/// Own colours. An agent's text never has any.
+/// Colours of our own text. An agent's text is never coloured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ink {
     Bold,
@@ -55,14 +55,14 @@ impl Look {
     }
 }
 
-/// What is to be shown.
+/// Output to show.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Shown {
     /// For stdout.
     pub(super) text: String,
     /// Whole lines for stderr.
     pub(super) lines: String,
-    /// A prompt for stderr; the cursor stays behind it.
+    /// A prompt for stderr; the cursor stays after it.
     pub(super) prompt: String,
 }
 
@@ -73,16 +73,16 @@ impl Shown {
     }
 }
 
-/// What stands in the cursor's line.
+/// The content of the cursor's line.
 #[derive(Debug, Default, PartialEq, Eq)]
 enum Line {
     #[default]
     Nothing,
-    /// Text of the agent's, which goes on.
+    /// Unfinished text of the agent.
     Text,
-    /// A prompt, with what a person types behind it.
+    /// A prompt, and the person's input after it.
     Prompt,
-    /// The status line, and how many columns it takes.
+    /// The status line, with its width in columns.
     Status(String, usize),
 }
 
@@ -98,7 +98,7 @@ impl Screen {
         Screen { look, line: Line::Nothing }
     }
 
-    /// A person ended the line. Where that was the status line, what takes it away again.
+    /// A person pressed Enter. Returns the bytes that clear the status line, if the cursor stood there.
     pub(super) fn entered(&mut self) -> String {
         match std::mem::take(&mut self.line) {
             Line::Status(..) if self.look.escapes => "\u{1b}[A\r\u{1b}[J".into(),
@@ -106,8 +106,7 @@ impl Screen {
         }
     }
 
-    /// What is to be written so that `shown` is seen, and `status` below it, which takes the place of a prompt. `width`:
-    /// of the terminal, in columns.
+    /// The bytes that show `shown` with `status` below it, in place of a prompt. `width`: the terminal's, in columns.
     pub(super) fn place(&mut self, shown: Shown, status: Option<String>, width: usize) -> Chunk {
         let status = status.map(|text| width::cut(&text, width.saturating_sub(1)));
         let same = match (&self.line, &status) {
@@ -139,12 +138,12 @@ impl Screen {
         Chunk { before: before.into_bytes(), out: shown.text.into_bytes(), err: err.into_bytes() }
     }
 
-    /// Brings the cursor to the beginning of an empty line.
+    /// Moves the cursor to the beginning of an empty line.
     pub(super) fn clear(&mut self, width: usize) -> String {
         match std::mem::take(&mut self.line) {
             Line::Nothing => String::new(),
             Line::Text | Line::Prompt => "\n".into(),
-            // A terminal that has become narrower has wrapped it.
+            // A terminal that became narrower has wrapped the line.
             Line::Status(_, columns) if self.look.escapes => match columns.saturating_sub(1) / width.max(1) {
                 0 => "\r\u{1b}[K".into(),
                 rows => format!("\r\u{1b}[{rows}A\u{1b}[J"),

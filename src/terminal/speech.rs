@@ -1,18 +1,18 @@
-//! What the agent says, in complete words, and what it thinks, in complete lines.
+//! The agent's text in complete words, and its reasoning in complete lines.
 
 use crate::clean::Cleaner;
 use std::collections::HashMap;
 
-/// A word that is longer, in bytes, is shown before it is complete.
+/// A longer word, in bytes, shows before it is complete.
 const LONGEST_WORD: usize = 256;
 
-/// The messages that are not whole yet.
+/// The unfinished messages.
 #[derive(Debug, Default)]
 pub(super) struct Speech {
     messages: HashMap<String, Message>,
-    /// The message whose last line on stdout is not ended.
+    /// The message whose last line on stdout is unfinished.
     open: Option<String>,
-    /// Whether anything was said.
+    /// Whether the agent has said anything.
     pub(super) said: bool,
 }
 
@@ -37,8 +37,8 @@ impl Speech {
         ready
     }
 
-    /// A piece of what the agent says: what is to be seen of it. `done` ends the message, and its last line. `lines`:
-    /// in whole lines, for where it would disturb somebody who types.
+    /// Takes a piece of text; returns the part to show. `done` ends the message and its last line. `lines`: whole lines
+    /// only, so that text does not disturb a person who types.
     pub(super) fn text(&mut self, id: &str, piece: &str, done: bool, lines: bool) -> String {
         let mut out = self.take(id, piece, done, if lines { |c| c == '\n' } else { ends_word });
         if !out.is_empty() && self.open.as_ref().is_some_and(|open| open != id) {
@@ -56,7 +56,7 @@ impl Speech {
         out
     }
 
-    /// A piece of what the agent thinks: its whole lines.
+    /// Takes a piece of reasoning; returns its whole lines.
     pub(super) fn thought(&mut self, id: &str, piece: &str, done: bool) -> String {
         let mut out = self.take(id, piece, done, |c| c == '\n');
         if !out.is_empty() && !out.ends_with('\n') {
@@ -65,7 +65,7 @@ impl Speech {
         out
     }
 
-    /// A message that does not count any more.
+    /// Drops a withdrawn message.
     pub(super) fn withdrawn(&mut self, id: &str) -> String {
         self.messages.remove(id);
         let open = self.open.take_if(|open| open == id);

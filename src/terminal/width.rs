@@ -1,7 +1,7 @@
-//! How wide a text is on a terminal, as an upper bound: what is cut to it never wraps. Characters that some terminals
-//! draw wide and others narrow count as wide, and marks that join others count too.
+//! An upper bound of a text's width on a terminal, so that cut text never wraps. Characters of ambiguous width count as
+//! wide, and combining marks count too.
 
-/// The most columns that a character takes.
+/// The maximum columns of a character.
 fn of(c: char) -> usize {
     match c {
         '\0'..='\u{10ff}' | '\u{2000}'..='\u{22ff}' | '\u{2500}'..='\u{25fc}' => 1,
@@ -9,12 +9,12 @@ fn of(c: char) -> usize {
     }
 }
 
-/// The most columns that a text of one line takes.
+/// The maximum columns of a one-line text.
 pub(super) fn columns(text: &str) -> usize {
     text.chars().map(of).sum()
 }
 
-/// The text, with its end left out where it may be wider than `limit` columns.
+/// The text, cut at its end where it may be wider than `limit` columns.
 pub(super) fn cut(text: &str, limit: usize) -> String {
     if columns(text) <= limit {
         return text.to_owned();

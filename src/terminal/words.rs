@@ -3,13 +3,16 @@
 use crate::failure::{Code, Failure};
 use crate::help::{self, Goes};
 
-/// What an orchestrator is told, and what a person is told instead.
+/// Words for an orchestrator, and their replacements for a person.
 const INSTEAD: &[(&str, &str)] = &[
     ("run.start: ", ""),
     ("see detail.stderr_tail", "see what it wrote, below"),
     ("see detail.agent_message", "see what it says, below"),
     ("`prompt` must be a non-empty string", "the prompt must not be empty"),
 ];
+
+/// Marks of a message about a configuration file.
+const CONFIGURATION: &str = "config.json";
 
 /// A failure's sentence.
 pub(super) fn failure(failure: &Failure) -> String {
@@ -22,8 +25,12 @@ pub(super) fn failure(failure: &Failure) -> String {
     }
 }
 
-/// A sentence of ours with flags for fields: all names in backticks, and without them those that are no word.
+/// A sentence with flags in place of fields: every name in backticks, and unquoted names that are not English words.
 pub(super) fn sentence(text: &str) -> String {
+    // A message about a file means keys, which have the fields' names.
+    if text.contains(CONFIGURATION) {
+        return text.to_owned();
+    }
     let text = INSTEAD.iter().fold(text.to_owned(), |text, (old, new)| text.replace(old, new));
     let mut out = String::with_capacity(text.len());
     let mut rest = text.as_str();
@@ -71,6 +78,10 @@ mod tests {
             ("run.start: `cwd` must be the path of a directory.", "--cwd must be the path of a directory."),
             ("run.start: `agent` must be one of: claude, demo.", "--agent must be one of: claude, demo."),
             ("run.start: `agent_args` or `env` is too long.", "--agent-arg or --env is too long."),
+            (
+                "Unknown key timeot_s in /mcp_servers/config.json, line 3. Did you mean timeout_s?",
+                "Unknown key timeot_s in /mcp_servers/config.json, line 3. Did you mean timeout_s?",
+            ),
             ("The model and the agent stay as they are.", "The model and the agent stay as they are."),
             ("log in with `claude`, or set ANTHROPIC_API_KEY.", "log in with `claude`, or set ANTHROPIC_API_KEY."),
         ] {

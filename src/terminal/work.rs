@@ -1,10 +1,10 @@
-//! What the agent does just now, for the status line; and times, counts and costs for people.
+//! The agent's current activity for the status line; times, counts and costs for people.
 
 use crate::protocol::outbound::Usage;
 use crate::protocol::words::{Status, ToolState};
 use std::time::{Duration, Instant};
 
-/// The agent's work.
+/// The agent's activity.
 #[derive(Debug, Default)]
 pub(super) struct Work {
     began: Option<Instant>,
@@ -13,7 +13,7 @@ pub(super) struct Work {
     tools: Vec<Tool>,
 }
 
-/// A tool that runs.
+/// A running tool.
 #[derive(Debug)]
 struct Tool {
     id: String,
@@ -22,7 +22,7 @@ struct Tool {
 }
 
 impl Work {
-    /// The run begins, with this agent.
+    /// Begins a run of this agent.
     pub(super) fn begin(&mut self, name: String, now: Instant) {
         (self.began, self.name) = (Some(now), name);
     }
@@ -32,7 +32,7 @@ impl Work {
         self.began.is_some()
     }
 
-    /// The run is over. Gives the titles of the tools that never ended.
+    /// Ends the run. Returns the titles of the tools that never ended.
     pub(super) fn end(&mut self) -> Vec<String> {
         self.began = None;
         self.tools.drain(..).map(|tool| tool.title).collect()
@@ -42,7 +42,7 @@ impl Work {
         self.status = Some(status);
     }
 
-    /// A tool began or ended. Gives how long it took.
+    /// Takes a tool's beginning or end. Returns its duration.
     pub(super) fn tool(&mut self, id: &str, title: &str, state: ToolState, now: Instant) -> Duration {
         let at = self.tools.iter().position(|tool| tool.id == id);
         match (state, at) {
@@ -55,7 +55,7 @@ impl Work {
         }
     }
 
-    /// The status line: since when, and what is waited for.
+    /// The status line: elapsed time and current activity.
     pub(super) fn line(&self, now: Instant) -> Option<String> {
         let elapsed = span(now.saturating_duration_since(self.began?));
         let name = &self.name;
@@ -70,7 +70,7 @@ impl Work {
         Some(format!("[{elapsed}] {what}"))
     }
 
-    /// When that line says something else.
+    /// When the status line changes next.
     pub(super) fn changes_at(&self, now: Instant) -> Option<Instant> {
         let began = self.began?;
         let seconds = now.saturating_duration_since(began).as_secs() + 1;
@@ -78,7 +78,7 @@ impl Work {
     }
 }
 
-/// A time as people say it.
+/// A duration for people, such as 1m 5s.
 pub(super) fn span(time: Duration) -> String {
     let seconds = time.as_secs();
     match seconds {
@@ -88,7 +88,7 @@ pub(super) fn span(time: Duration) -> String {
     }
 }
 
-/// What a run took and cost, as far as it is known.
+/// The duration, tokens and cost of a run, as far as known.
 pub(super) fn sum(time: Duration, usage: &Usage) -> String {
     let cached = usage.cached_input_tokens.filter(|count| *count > 0);
     let cached = cached.map(|count| format!(" ({} cached)", grouped(count))).unwrap_or_default();

@@ -1,6 +1,7 @@
 //! The process under test: four runs, one after the other, and what they leave behind.
 
 use super::joined::Joined;
+use super::machine::limit;
 use spektacular::agent::Base;
 use spektacular::agent::registry::{Agent, Agents, Dialect, Layers};
 use spektacular::engine::{Begin, Engine, Job, Report, Script};
@@ -14,7 +15,7 @@ use spektacular::run::OnEof;
 use std::fs;
 use std::io::Read;
 use std::os::unix::net::UnixStream;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// What the recorded agent's usage says.
 pub(crate) const RECORDED_OUTPUT_TOKENS: u64 = 20;
@@ -58,13 +59,18 @@ fn start(agent: &str) -> Begin {
     }))
 }
 
-/// Waits until nothing but what a process has once is left, or until it is clear that something stays.
-fn left(once: Option<(usize, usize)>) -> (usize, usize) {
-    let limit = Instant::now() + Duration::from_secs(20);
-    let count = |folder: &str| fs::read_dir(folder).expect("/proc").count();
+fn count(folder: &str) -> usize {
+    fs::read_dir(folder).expect("/proc").count()
+}
+
+/// Waits until the process has as many threads as between two runs, and as many open files as after the first, or
+/// until it is clear that something stays. The first number of files counts as soon as the threads that close files
+/// have ended.
+fn left(threads: usize, files: Option<usize>) -> (usize, usize) {
+    let deadline = Instant::now() + limit();
     loop {
         let now = (count("/proc/self/task"), count("/proc/self/fd"));
-        if once.is_none_or(|once| once == now) || Instant::now() > limit {
+        if (now.0 == threads && files.is_none_or(|files| files == now.1)) || Instant::now() > deadline {
             return now;
         }
         std::thread::yield_now();
@@ -84,12 +90,15 @@ pub(crate) fn carry(gate: &str) {
     let mut engine = Engine::start(Source::Stdin);
     let mut peer = Joined::of(4);
     let mut reports: Vec<Report> = Vec::new();
-    let mut once = None;
+    // The thread that reads stdin starts with the first run and stays.
+    let threads = count("/proc/self/task") + 1;
+    let mut files = None;
     for (number, begin) in [(1, Begin::FromInput), (2, start("sleeper")), (3, start("recorded")), (4, start("sleeper"))]
     {
         reports.push(engine.run(job(begin), &mut peer));
-        let now = left(once);
-        once = once.or(Some(now));
+        let now = left(threads, files);
+        assert_eq!(now.0, threads, "threads are left over");
+        files = files.or(Some(now.1));
         diagnose(&format!("after {number}: {now:?}"));
         wait_at(gate);
     }

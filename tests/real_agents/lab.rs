@@ -23,7 +23,7 @@ pub(crate) struct Lab {
 
 impl Lab {
     pub(crate) fn new(agent: Agent, scenario: &str) -> Lab {
-        let case = Case::new().git();
+        let case = patient().git();
         let stub = Arc::new(Stub::start(agent.dialect(), scenario, &case.work()));
         Lab { agent, case: furnish(case, agent, &stub), stub, cwd: None }
     }
@@ -32,9 +32,16 @@ impl Lab {
     /// its scenario.
     pub(crate) fn after(agent: Agent, earlier: &Case, stub: &Arc<Stub>) -> Lab {
         let home = earlier.path("home");
-        let case = furnish(Case::new(), agent, stub).env("HOME", home.to_str().expect("home"));
+        let case = furnish(patient(), agent, stub).env("HOME", home.to_str().expect("home"));
         Lab { agent, case, stub: stub.clone(), cwd: Some(earlier.work()) }
     }
+}
+
+/// A real agent takes its time to start, and again for each of its steps.
+fn patient() -> Case {
+    let mut case = Case::new();
+    case.limit *= 6;
+    case
 }
 
 /// The case has a clean environment already; here comes what the agent needs to stay on loopback.

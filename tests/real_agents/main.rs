@@ -19,6 +19,7 @@ mod scenario;
 mod sessions;
 mod stops;
 mod stub;
+#[allow(dead_code, unused_imports)] // the black-box tests use the rest
 #[path = "../support/mod.rs"]
 mod support;
 mod tools;

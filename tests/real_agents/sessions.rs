@@ -11,6 +11,8 @@ use crate::lab::Lab;
 
 rows!(old: resume);
 rows!(resume_unknown prompt_is_text model_and_system_prompt);
+rows!(of mode: opencode OpenCode, claude Claude, claude_old OldClaude);
+rows!(of mode_unknown: opencode OpenCode, claude Claude);
 rows!(of tools_not_allowed: claude Claude);
 rows!(of structured_by_tool: claude Claude);
 rows!(of structured_by_text: codex Codex);
@@ -40,6 +42,30 @@ fn model_and_system_prompt(agent: Agent) {
     assert!(request.contains(model.rsplit('/').next().expect("name")), "{model} is not in: {request}");
     assert!(request.contains("Speak like a heron."), "{request}");
     assert_eq!(run.outcome.progress("session")[0].text("model"), model);
+}
+
+/// A place with an agent of the user's own, that the real one knows as `owl`.
+fn with_owl(agent: Agent, scenario: &str) -> Lab {
+    let mut lab = Lab::new(agent, scenario);
+    let (file, own) = match agent {
+        Agent::OpenCode => ("home/.config/opencode/agent/owl.md", "mode: primary\n"),
+        _ => ("home/.claude/agents/owl.md", "name: owl\n"),
+    };
+    lab.case = lab.case.file(file, &format!("---\n{own}description: An owl\n---\nYou are an owl of the north.\n"));
+    lab
+}
+
+fn mode(agent: Agent) {
+    let run = run(with_owl(agent, "hello"), json!({"mode": "owl"}), Vec::new());
+    run.completed("Good day from the model.");
+    assert!(run.stub().first_request().contains("You are an owl of the north."), "{}", run.stub().first_request());
+    assert!(run.outcome.progress("warning").is_empty());
+}
+
+fn mode_unknown(agent: Agent) {
+    let run = run(with_owl(agent, "hello"), json!({"mode": "heron"}), Vec::new());
+    let message = run.outcome.failed("invalid_request")["message"].to_string();
+    assert!(message.contains("`mode`") && message.contains("owl") && !message.contains("heron"), "{message}");
 }
 
 fn tools_not_allowed(agent: Agent) {

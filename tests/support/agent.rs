@@ -288,6 +288,7 @@ pub(crate) fn success(text: &str) -> Value {
 }
 
 /// A result that is an error, with the fields that differ.
+#[track_caller]
 pub(crate) fn error_result(fields: Value) -> Value {
     let mut line = success("");
     line["is_error"] = json!(true);
@@ -333,6 +334,7 @@ impl AgentLog {
         self.dir.join("pid").exists()
     }
 
+    #[track_caller]
     pub(crate) fn pid(&self) -> i32 {
         self.text("pid").trim().parse().expect("the fake's pid")
     }
@@ -356,6 +358,7 @@ impl AgentLog {
     }
 
     /// The lines that it was sent.
+    #[track_caller]
     pub(crate) fn received(&self) -> Vec<Value> {
         let text = self.text("stdin");
         text.lines().map(|l| serde_json::from_str(l).unwrap_or_else(|_| panic!("no JSON to the agent: {l}"))).collect()
@@ -374,6 +377,7 @@ impl AgentLog {
     }
 
     /// The only answer.
+    #[track_caller]
     pub(crate) fn answer(&self) -> Value {
         let mut answers = self.answers();
         assert_eq!(answers.len(), 1, "answers to the agent: {answers:?}");
@@ -391,6 +395,7 @@ impl AgentLog {
 }
 
 /// Content is a string, or a list of text blocks.
+#[track_caller]
 fn content_text(content: &Value) -> String {
     match content {
         Value::String(text) => text.clone(),

@@ -1,10 +1,19 @@
-//! What the protocol promises for every run, whatever happens in it.
+//! What the protocol promises for the frames of every run, whatever happens in it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
+use spektacular::protocol::limits;
 
-use super::{Frame, Outcome};
+use super::Outcome;
+
+pub(crate) type Checked = Result<(), String>;
+
+/// Ends a check unless the condition holds.
+macro_rules! hold {
+    ($condition:expr, $($why:tt)*) => { if !$condition { return Err(format!($($why)*)); } };
+}
+pub(crate) use hold;
 
 const KINDS: [&str; 5] = ["confirm", "select", "text", "secret", "file_path"];
 const CATEGORIES: [&str; 12] =
@@ -12,11 +21,41 @@ const CATEGORIES: [&str; 12] =
 const RESOLUTIONS: [&str; 7] = ["answered", "declined", "timeout", "input_closed", "headless", "policy", "withdrawn"];
 
 /// What readers that know Unicode also take for the end of a line.
-const LINE_ENDS: [char; 8] = ['\r', '\u{b}', '\u{c}', '\u{1c}', '\u{1d}', '\u{85}', '\u{2028}', '\u{2029}'];
+const LINE_ENDS: [char; 9] = ['\n', '\r', '\u{b}', '\u{c}', '\u{1c}', '\u{1d}', '\u{85}', '\u{2028}', '\u{2029}'];
+
+/// One frame: its line without the newline, and what it says.
+#[derive(Clone, Copy)]
+pub(crate) struct Seen<'a> {
+    pub(crate) raw: &'a str,
+    pub(crate) value: &'a Value,
+}
+
+impl<'a> Seen<'a> {
+    fn kind(self) -> &'a str {
+        self.value["type"].as_str().unwrap_or("")
+    }
+
+    fn payload(self) -> &'a Value {
+        &self.value["payload"]
+    }
+
+    /// The text at a payload's key, or "".
+    fn text(self, key: &str) -> &'a str {
+        self.payload()[key].as_str().unwrap_or("")
+    }
+
+    fn is_terminal(self) -> bool {
+        matches!(self.kind(), "run.completed" | "run.failed" | "run.cancelled")
+    }
+
+    fn is_progress(self, kind: &str) -> bool {
+        self.kind() == "run.progress" && self.text("kind") == kind
+    }
+}
 
 /// The exit code that belongs to a failure code.
-pub(crate) fn exit_of(code: &str) -> i32 {
-    match code {
+fn exit_of(code: &str) -> Option<i32> {
+    Some(match code {
         "agent_error"
         | "agent_exited"
         | "agent_protocol_error"
@@ -33,62 +72,68 @@ pub(crate) fn exit_of(code: &str) -> i32 {
         "timeout" | "idle_timeout" | "start_timeout" | "question_timeout" => 5,
         "input_closed" | "question_declined" | "denied" => 6,
         "internal_error" | "resource_exhausted" => 70,
-        other => panic!("no such failure code: {other}"),
-    }
+        _ => return None,
+    })
+}
+
+/// Checks everything that the frames and the exit code alone show.
+pub(crate) fn frames(frames: &[Seen<'_>], exit_code: Option<i32>) -> Checked {
+    let terminal = *frames.last().ok_or("no frame at all")?;
+    envelopes(frames)?;
+    order(frames)?;
+    sizes(frames)?;
+    replies(frames)?;
+    questions(frames)?;
+    messages(frames)?;
+    calls(frames)?;
+    artifacts(frames)?;
+    frames.iter().filter(|f| f.kind() == "run.progress").try_for_each(|f| progress(*f))?;
+    end(terminal, frames[0].kind() == "run.started")?;
+    let wanted = if terminal.kind() == "run.failed" { exit_of(terminal.text("code")) } else { Some(0) };
+    hold!(wanted.is_some() && exit_code == wanted, "exit code {exit_code:?} does not fit {}", terminal.raw);
+    Ok(())
 }
 
 impl Outcome {
+    /// Checks the frames, the process's end, stderr, and that no process is left.
+    #[track_caller]
     pub(crate) fn check_invariants(&self) {
-        assert!(!self.frames.is_empty(), "no frame at all");
-        check_envelopes(&self.frames);
-        check_order(&self.frames);
-        check_sizes(&self.frames);
-        check_replies(&self.frames);
-        check_questions(&self.frames);
-        check_messages(&self.frames);
-        check_artifacts(&self.frames);
-        self.frames.iter().filter(|f| f.kind() == "run.progress").for_each(check_progress);
-        check_terminal(self.terminal(), self.frames[0].kind() == "run.started");
-        self.check_exit();
-        assert!(self.left.is_empty(), "processes are left: {:?}", self.left);
+        let seen: Vec<Seen<'_>> = self.frames.iter().map(|f| Seen { raw: &f.raw, value: f }).collect();
+        let checked = frames(&seen, self.exit_code).and_then(|()| self.check_end());
+        checked.unwrap_or_else(|why| panic!("{why}"));
     }
 
-    fn check_exit(&self) {
-        assert_eq!(self.signal, None, "the process died of a signal");
-        let terminal = self.terminal();
+    fn check_end(&self) -> Checked {
+        let (terminal, stderr) = (self.terminal(), &self.stderr);
         let has_start = self.frames[0].kind() == "run.started";
+        hold!(self.signal.is_none(), "the process died of signal {:?}", self.signal);
+        hold!(self.left.is_empty(), "processes are left: {:?}", self.left);
         if terminal.kind() != "run.failed" {
-            assert_eq!(self.exit_code, Some(0), "{}", terminal.raw);
             // Without a start, the warnings that were held go to stderr.
-            assert!(self.stderr.is_empty() || !has_start, "stderr: {}", self.stderr);
-            return;
+            hold!(stderr.is_empty() || !has_start, "stderr: {stderr}");
+            return Ok(());
         }
-        let code = terminal.text("code");
-        assert_eq!(self.exit_code, Some(exit_of(code)), "{}", terminal.raw);
-        let head = format!("spektacular: {code}: ");
-        let lines: Vec<&str> = self.stderr.lines().collect();
-        let count = lines.iter().filter(|l| l.starts_with(&head)).count();
-        assert_eq!(count, 1, "one line beginning with {head:?} on stderr: {:?}", self.stderr);
-        assert!(self.stderr.ends_with('\n'), "stderr: {:?}", self.stderr);
-        assert!(lines.len() == 1 || !has_start, "stderr: {:?}", self.stderr);
+        let head = format!("spektacular: {}: ", terminal.text("code"));
+        let count = stderr.lines().filter(|l| l.starts_with(&head)).count();
+        hold!(count == 1, "not one line beginning with {head:?} on stderr: {stderr:?}");
+        hold!(stderr.ends_with('\n'), "stderr: {stderr:?}");
+        hold!(stderr.lines().count() == 1 || !has_start, "stderr: {stderr:?}");
+        Ok(())
     }
 }
 
-fn check_envelopes(frames: &[Frame]) {
-    let run_id = &frames[0]["run_id"];
-    assert!(run_id.as_str().is_some_and(|id| !id.is_empty()), "{}", frames[0].raw);
-    for (number, frame) in frames.iter().enumerate() {
-        let raw = &frame.raw;
-        assert_eq!(frame["v"], "1", "{raw}");
-        assert_eq!(frame["id"], format!("msg_{}", number + 1), "{raw}");
-        assert_eq!(&frame["run_id"], run_id, "{raw}");
-        assert!(is_timestamp(frame["ts"].as_str().unwrap_or("")), "{raw}");
-        assert!(frame["payload"].is_object(), "{raw}");
-        assert!(!raw.contains(LINE_ENDS), "not one line for every reader: {raw:?}");
-        if let Some(reply) = frame.get("reply_to") {
-            assert!(reply.is_string(), "{raw}");
-        }
+fn envelopes(frames: &[Seen<'_>]) -> Checked {
+    let run_id = &frames[0].value["run_id"];
+    hold!(run_id.as_str().is_some_and(|id| !id.is_empty()), "no run_id: {}", frames[0].raw);
+    for (number, Seen { raw, value }) in frames.iter().enumerate() {
+        hold!(value["v"] == "1" && value["run_id"] == *run_id, "a wrong envelope: {raw}");
+        hold!(value["id"] == format!("msg_{}", number + 1), "ids have a gap: {raw}");
+        hold!(is_timestamp(value["ts"].as_str().unwrap_or("")), "no time: {raw}");
+        hold!(value["payload"].is_object(), "the payload is no object: {raw}");
+        hold!(!raw.contains(LINE_ENDS), "not one line for every reader: {raw:?}");
+        hold!(value.get("reply_to").is_none_or(Value::is_string), "reply_to is no text: {raw}");
     }
+    Ok(())
 }
 
 /// `YYYY-MM-DDTHH:MM:SS.mmmZ`.
@@ -98,9 +143,9 @@ fn is_timestamp(text: &str) -> bool {
         && text.chars().zip(shape.chars()).all(|(c, s)| if s == 'd' { c.is_ascii_digit() } else { c == s })
 }
 
-fn check_order(frames: &[Frame]) {
+fn order(frames: &[Seen<'_>]) -> Checked {
     let first = frames[0].kind();
-    assert!(matches!(first, "run.started" | "run.failed" | "run.cancelled"), "first frame: {}", frames[0].raw);
+    hold!(matches!(first, "run.started" | "run.failed" | "run.cancelled"), "first frame: {}", frames[0].raw);
     for (number, frame) in frames.iter().enumerate() {
         let middle = matches!(frame.kind(), "run.progress" | "run.question" | "run.artifact");
         let fits = match number {
@@ -108,24 +153,28 @@ fn check_order(frames: &[Frame]) {
             0 => first == "run.started",
             _ => middle,
         };
-        assert!(fits, "frame {} of {} is out of place: {}", number + 1, frames.len(), frame.raw);
+        hold!(fits, "frame {} of {} is out of place: {}", number + 1, frames.len(), frame.raw);
     }
+    Ok(())
 }
 
-fn check_sizes(frames: &[Frame]) {
-    let max = frames[0]["payload"]["config"]["max_frame_bytes"].as_u64().unwrap_or(256 * 1024) as usize;
+fn sizes(frames: &[Seen<'_>]) -> Checked {
+    let told = frames[0].payload()["config"]["max_frame_bytes"].as_u64();
+    let max = told.map_or(limits::FRAME_BYTES, |told| usize::try_from(told).unwrap_or(usize::MAX));
     for frame in frames {
-        let limit = if frame.kind() == "run.completed" { max * 16 } else { max };
-        assert!(frame.raw.len() <= limit, "a frame of {} bytes, {limit} allowed", frame.raw.len());
+        let limit = if frame.kind() == "run.completed" { max * limits::COMPLETED_FACTOR } else { max };
+        // The newline counts.
+        hold!(frame.raw.len() < limit, "a frame of {} bytes, {limit} allowed", frame.raw.len() + 1);
     }
+    Ok(())
 }
 
-/// Only a frame that an inbound message directly caused says so.
-fn check_replies(frames: &[Frame]) {
-    for (number, frame) in frames.iter().enumerate().filter(|(_, f)| f.get("reply_to").is_some()) {
+/// Only a frame that an inbound message directly caused has a reply_to.
+fn replies(frames: &[Seen<'_>]) -> Checked {
+    for (number, frame) in frames.iter().enumerate().filter(|(_, f)| f.value.get("reply_to").is_some()) {
         let fits = match frame.kind() {
             "run.started" => true,
-            "run.question" => frame["payload"]["attempt"] != 1,
+            "run.question" => frame.payload()["attempt"] != 1,
             "run.failed" | "run.cancelled" => number == 0,
             _ => match frame.text("kind") {
                 "question_resolved" => matches!(frame.text("resolution"), "answered" | "declined"),
@@ -133,92 +182,109 @@ fn check_replies(frames: &[Frame]) {
                 kind => kind == "warning",
             },
         };
-        assert!(fits, "this frame has no reply_to: {}", frame.raw);
+        hold!(fits, "this frame has no reply_to: {}", frame.raw);
     }
+    Ok(())
 }
 
 /// A message ends once, and all have ended when the run completes.
-fn check_messages(frames: &[Frame]) {
+fn messages(frames: &[Seen<'_>]) -> Checked {
     let mut done: BTreeMap<(&str, &str), bool> = BTreeMap::new();
     for frame in frames.iter().filter(|f| f.is_progress("text") || f.is_progress("reasoning")) {
         let key = (frame.text("kind"), frame.text("message_id"));
-        let before = done.insert(key, frame["payload"]["done"] == true);
-        assert_ne!(before, Some(true), "a piece after the end of its message: {}", frame.raw);
+        let before = done.insert(key, frame.payload()["done"] == true);
+        hold!(before != Some(true), "a piece after the end of its message: {}", frame.raw);
     }
-    if frames.last().is_some_and(|f| f.kind() == "run.completed") {
-        assert!(done.values().all(|d| *d), "a message never ended: {done:?}");
+    let completed = frames.last().is_some_and(|f| f.kind() == "run.completed");
+    hold!(!completed || done.values().all(|d| *d), "a message never ended: {done:?}");
+    Ok(())
+}
+
+/// A tool call starts once and ends at most once, in this order.
+fn calls(frames: &[Seen<'_>]) -> Checked {
+    let mut calls = BTreeMap::new();
+    for frame in frames.iter().filter(|f| f.is_progress("tool")) {
+        let started = frame.text("state") == "started";
+        let before = calls.insert(frame.text("call_id"), started);
+        let fits = if started { before.is_none() } else { before == Some(true) };
+        hold!(fits, "a call out of order: {}", frame.raw);
     }
+    Ok(())
 }
 
 /// Every question is resolved exactly once, before the end, and asked again only after a bad answer.
-fn check_questions(frames: &[Frame]) {
-    let mut open: BTreeMap<String, u64> = BTreeMap::new();
+fn questions(frames: &[Seen<'_>]) -> Checked {
+    let mut open: BTreeMap<&str, u64> = BTreeMap::new();
     let mut closed = BTreeSet::new();
-    let headless = frames[0]["payload"]["config"]["interactive"] == false;
+    let headless = frames[0].payload()["config"]["interactive"] == false;
     let mut cancelling = false;
     for frame in frames {
-        let raw = &frame.raw;
-        let id = frame.text("question_id").to_owned();
+        let (id, raw) = (frame.text("question_id"), frame.raw);
         if frame.is_progress("status") && frame.text("status") == "cancelling" {
             cancelling = true;
         } else if frame.kind() == "run.question" {
-            assert!(!headless, "a question in a headless run: {raw}");
-            assert!(!cancelling, "a question after the cancel: {raw}");
-            assert!(!closed.contains(&id), "asked after its end: {raw}");
-            check_question(frame.payload(), raw);
-            let before = open.insert(id, frame["payload"]["attempt"].as_u64().unwrap_or(0)).unwrap_or(0);
-            assert_eq!(frame["payload"]["attempt"], before + 1, "{raw}");
+            hold!(!headless, "a question in a headless run: {raw}");
+            hold!(!cancelling, "a question after the cancel: {raw}");
+            hold!(!closed.contains(id), "asked after its end: {raw}");
+            question(frame.payload()).map_err(|why| format!("{why}: {raw}"))?;
+            let attempt = frame.payload()["attempt"].as_u64().unwrap_or(0);
+            let before = open.insert(id, attempt).unwrap_or(0);
+            hold!(attempt == before + 1, "attempt {attempt} after {before}: {raw}");
         } else if frame.is_progress("question_resolved") {
-            let asked = open.remove(&id).is_some();
             let silent = matches!(frame.text("resolution"), "policy" | "headless");
-            assert!(asked != silent, "resolved without being asked, or the other way round: {raw}");
-            assert!(closed.insert(id), "resolved twice: {raw}");
-        } else if frame.is_terminal() {
-            assert!(open.is_empty(), "questions still open at the end: {open:?}");
+            hold!(open.remove(id).is_some() != silent, "resolved but not asked, or the other way round: {raw}");
+            hold!(closed.insert(id), "resolved twice: {raw}");
         }
     }
+    hold!(open.is_empty(), "questions are open at the end: {open:?}");
+    Ok(())
 }
 
 /// The fields of a run.question.
-fn check_question(payload: &Value, raw: &str) {
-    let object = payload.as_object().expect("object");
-    let id = payload["question_id"].as_str().unwrap_or("");
-    let mut chars = id.chars();
-    assert!(chars.next().is_some_and(|c| c.is_ascii_lowercase()), "{raw}");
-    assert!(chars.all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_'), "{raw}");
-    assert!(matches!(payload["purpose"].as_str(), Some("permission" | "clarification" | "input")), "{raw}");
-    let kind = payload["kind"].as_str().unwrap_or("");
-    assert!(KINDS.contains(&kind), "{raw}");
-    assert!(payload["text"].as_str().is_some_and(|t| !t.is_empty()), "{raw}");
-    assert!(payload["required"].is_boolean(), "{raw}");
-    assert!(payload["timeout_s"].is_number(), "{raw}");
+fn question(payload: &Value) -> Checked {
+    let object = payload.as_object().ok_or("no object")?;
+    let text = |key: &str| payload[key].as_str().unwrap_or("");
+    let word = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+    let id = text("question_id");
+    hold!(id.starts_with(|c: char| c.is_ascii_lowercase()) && id.chars().all(word), "question_id");
+    hold!(matches!(text("purpose"), "permission" | "clarification" | "input"), "purpose");
+    hold!(KINDS.contains(&text("kind")), "kind");
+    hold!(!text("text").is_empty(), "text");
+    hold!(payload["required"].is_boolean() && payload["timeout_s"].is_number(), "required or timeout_s");
     let attempt = payload["attempt"].as_u64().unwrap_or(0);
-    assert!(attempt >= 1, "{raw}");
-    if attempt > 1 {
-        assert!(payload["error"].as_str().is_some_and(|e| !e.is_empty()), "{raw}");
-    }
-    if let Some(header) = present(object, "header") {
-        assert!(header.as_str().is_some_and(|h| h.chars().count() <= 12), "{raw}");
-    }
-    if let Some(validation) = present(object, "validation") {
-        assert!(validation.is_object(), "{raw}");
-    }
+    hold!(attempt >= 1, "attempt");
+    hold!(attempt == 1 || !text("error").is_empty(), "no error in a further attempt");
+    let header = present(object, "header");
+    hold!(header.is_none_or(|h| h.as_str().is_some_and(|h| h.chars().count() <= 12)), "header");
+    hold!(present(object, "validation").is_none_or(Value::is_object), "validation");
     if let Some(group) = present(object, "group_id") {
-        assert!(group.is_string() && payload["group_size"].as_u64().is_some_and(|n| n >= 1), "{raw}");
+        hold!(group.is_string() && payload["group_size"].as_u64().is_some_and(|n| n >= 1), "group");
     }
-    if kind == "select" {
-        check_options(&payload["options"], raw);
+    if text("kind") == "select" {
+        options(&payload["options"])?;
     } else {
-        assert!(present(object, "options").is_none(), "{raw}");
+        hold!(present(object, "options").is_none(), "options");
     }
-    if payload["purpose"] == "permission" {
-        assert_eq!(kind, "select", "{raw}");
-        assert_eq!(payload["default"], "deny", "{raw}");
-        check_subject(&payload["subject"], raw);
+    if text("purpose") == "permission" {
+        hold!(text("kind") == "select" && text("default") == "deny", "kind or default of a permission");
+        let subject = &payload["subject"];
+        hold!(CATEGORIES.contains(&subject["category"].as_str().unwrap_or("")), "category");
+        hold!(subject["title"].is_string() && subject["locations"].is_array(), "subject");
+        hold!(subject.get("detail").is_some(), "detail");
         let values: Vec<&str> = list(&payload["options"]).iter().filter_map(|o| o["value"].as_str()).collect();
-        assert!(values.contains(&"deny"), "{raw}");
-        assert!(values.iter().all(|v| ["allow_once", "allow_always", "deny"].contains(v)), "{raw}");
+        hold!(values.contains(&"deny"), "a permission cannot be denied");
+        hold!(values.iter().all(|v| ["allow_once", "allow_always", "deny"].contains(v)), "options of a permission");
     }
+    Ok(())
+}
+
+fn options(options: &Value) -> Checked {
+    hold!(!list(options).is_empty(), "no options");
+    for key in ["value", "label"] {
+        let all: BTreeSet<&str> = list(options).iter().filter_map(|o| o[key].as_str()).collect();
+        hold!(all.len() == list(options).len(), "not each {key} is a string and unique");
+    }
+    Ok(())
 }
 
 fn present<'a>(object: &'a Map<String, Value>, key: &str) -> Option<&'a Value> {
@@ -229,48 +295,41 @@ fn list(value: &Value) -> &[Value] {
     value.as_array().map_or(&[], Vec::as_slice)
 }
 
-fn check_options(options: &Value, raw: &str) {
-    assert!(!list(options).is_empty(), "{raw}");
-    for key in ["value", "label"] {
-        let all: BTreeSet<&str> = list(options).iter().filter_map(|o| o[key].as_str()).collect();
-        assert_eq!(all.len(), list(options).len(), "each {key} is a string and unique: {raw}");
-    }
-}
-
-fn check_subject(subject: &Value, raw: &str) {
-    assert!(CATEGORIES.contains(&subject["category"].as_str().unwrap_or("")), "{raw}");
-    assert!(subject["title"].is_string() && subject["locations"].is_array(), "{raw}");
-    assert!(subject.get("detail").is_some(), "{raw}");
-}
-
-fn check_artifacts(frames: &[Frame]) {
+fn artifacts(frames: &[Seen<'_>]) -> Checked {
     let mut seen = BTreeSet::new();
     for frame in frames.iter().filter(|f| f.kind() == "run.artifact") {
-        let raw = &frame.raw;
-        assert!(matches!(frame.text("action"), "created" | "modified" | "deleted"), "{raw}");
-        assert_eq!(frame.text("kind"), "file", "{raw}");
-        assert!(!frame.text("artifact_id").is_empty() && !frame.text("path").is_empty(), "{raw}");
-        assert!(is_count(&frame["payload"]["size_bytes"]), "{raw}");
-        assert!(seen.insert((frame.text("path"), frame.text("action"))), "reported twice: {raw}");
+        let raw = frame.raw;
+        hold!(matches!(frame.text("action"), "created" | "modified" | "deleted"), "action: {raw}");
+        hold!(frame.text("kind") == "file", "kind: {raw}");
+        hold!(!frame.text("artifact_id").is_empty() && !frame.text("path").is_empty(), "id or path: {raw}");
+        let size = &frame.payload()["size_bytes"];
+        hold!(size.is_null() || size.is_u64(), "size_bytes: {raw}");
+        hold!(seen.insert((frame.text("path"), frame.text("action"))), "reported twice: {raw}");
     }
-    let told = list(&frames[frames.len() - 1]["payload"]["artifacts"]);
-    let told = told.iter().map(|a| (a["path"].as_str().unwrap_or(""), a["action"].as_str().unwrap_or("")));
-    assert_eq!(told.collect::<BTreeSet<_>>(), seen, "the last frame's artifacts");
+    let terminal = frames[frames.len() - 1];
+    let told = list(&terminal.payload()["artifacts"]).iter();
+    let told = told.map(|a| (a["path"].as_str().unwrap_or(""), a["action"].as_str().unwrap_or("")));
+    hold!(told.collect::<BTreeSet<_>>() == seen, "reported were {seen:?}, but the last frame says {}", terminal.raw);
+    Ok(())
 }
 
 /// The fields that each kind of progress has.
-fn check_progress(frame: &Frame) {
-    let (payload, raw) = (frame.payload(), &frame.raw);
-    assert!(payload["kind"].is_string() && payload["text"].is_string(), "{raw}");
+fn progress(frame: Seen<'_>) -> Checked {
+    let (payload, raw) = (frame.payload(), frame.raw);
+    hold!(payload["kind"].is_string() && payload["text"].is_string(), "kind or text: {raw}");
     let many_lines = ["text", "reasoning"].contains(&frame.text("kind"));
-    assert!(many_lines || !frame.text("text").contains(['\n', '\r']), "more than one line for a person: {raw}");
+    hold!(many_lines || !frame.text("text").contains(['\n', '\r']), "more than one line for a person: {raw}");
     let fits = match frame.text("kind") {
         "status" => {
             ["starting", "running", "waiting_for_input", "retrying", "cancelling"].contains(&frame.text("status"))
         }
         "session" => has_keys(payload, &["session_id", "agent_version", "model", "capabilities"]),
         "warning" => !frame.text("code").is_empty(),
-        "question_resolved" => check_resolved(payload),
+        "question_resolved" => {
+            payload["question_id"].is_string()
+                && payload["used_default"].is_boolean()
+                && RESOLUTIONS.contains(&frame.text("resolution"))
+        }
         "heartbeat" => payload["idle_s"].is_number() && ["agent", "input"].contains(&frame.text("waiting_on")),
         "text" | "reasoning" => payload["message_id"].is_string() && payload["done"].is_boolean(),
         "tool" => {
@@ -280,28 +339,19 @@ fn check_progress(frame: &Frame) {
                 && payload["locations"].is_array()
         }
         "plan" => payload["entries"].is_array(),
-        "usage" => check_usage(&payload["usage"]),
+        "usage" => is_usage(&payload["usage"]),
         _ => true,
     };
-    assert!(fits, "fields of this kind: {raw}");
+    hold!(fits, "fields of this kind: {raw}");
+    Ok(())
 }
 
-fn check_resolved(payload: &Value) -> bool {
-    payload["question_id"].is_string()
-        && payload["used_default"].is_boolean()
-        && RESOLUTIONS.contains(&payload["resolution"].as_str().unwrap_or(""))
-}
-
-fn check_usage(usage: &Value) -> bool {
+fn is_usage(usage: &Value) -> bool {
     has_keys(usage, &["input_tokens", "output_tokens", "cached_input_tokens", "cost_usd"])
 }
 
 fn has_keys(value: &Value, keys: &[&str]) -> bool {
     keys.iter().all(|k| value.get(k).is_some())
-}
-
-fn is_count(value: &Value) -> bool {
-    value.is_null() || value.is_u64()
 }
 
 /// How many were left without an answer, and the first of them.
@@ -312,17 +362,19 @@ fn is_tally(tally: &Value, categories: &[&str]) -> bool {
     tally["count"].as_u64().is_some_and(|count| first.len() as u64 == count.min(20)) && first.iter().all(fits)
 }
 
-fn check_terminal(frame: &Frame, started: bool) {
-    let (payload, raw) = (frame.payload(), &frame.raw);
+/// The fields of the terminal frame.
+fn end(frame: Seen<'_>, started: bool) -> Checked {
+    let (payload, raw) = (frame.payload(), frame.raw);
     let common = ["session_id", "artifacts", "usage", "duration_ms", "metadata", "completion_detected", "agent_exit"];
-    assert!(has_keys(payload, &common), "a common key is missing: {raw}");
+    hold!(has_keys(payload, &common), "a common key is missing: {raw}");
     if started {
-        assert!(payload["artifacts"].is_array() && check_usage(&payload["usage"]), "{raw}");
-        assert!(payload["duration_ms"].is_number() && payload["completion_detected"].is_boolean(), "{raw}");
+        hold!(payload["artifacts"].is_array() && is_usage(&payload["usage"]), "artifacts or usage: {raw}");
+        let fits = payload["duration_ms"].is_number() && payload["completion_detected"].is_boolean();
+        hold!(fits, "duration_ms or completion_detected: {raw}");
     }
-    assert!(list(&payload["artifacts"]).iter().all(|a| has_keys(a, &["path", "action"])), "{raw}");
+    hold!(list(&payload["artifacts"]).iter().all(|a| has_keys(a, &["path", "action"])), "artifacts: {raw}");
     let exit = &payload["agent_exit"];
-    assert!(exit.is_null() || has_keys(exit, &["code", "signal"]), "{raw}");
+    hold!(exit.is_null() || has_keys(exit, &["code", "signal"]), "agent_exit: {raw}");
     let (keys, fits) = match frame.kind() {
         "run.completed" => (
             &["text", "structured_output", "stop_reason"][..],
@@ -338,5 +390,6 @@ fn check_terminal(frame: &Frame, started: bool) {
         ),
         _ => (&["reason", "source"][..], ["orchestrator", "signal", "terminal"].contains(&frame.text("source"))),
     };
-    assert!(has_keys(payload, keys) && fits, "a key of its own is missing or wrong: {raw}");
+    hold!(has_keys(payload, keys) && fits, "a key of its own is missing or wrong: {raw}");
+    Ok(())
 }

@@ -1,10 +1,11 @@
 //! The harness: a case is a folder with a fake agent in it, a session is one run of the program in that folder,
 //! an outcome is what came out. Nothing here sleeps in place of an event, and every wait has a limit.
-#![allow(dead_code, clippy::unwrap_used, clippy::expect_used, clippy::print_stderr)] // each test file uses a part
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stderr)] // helpers outside of #[test] functions
 
 pub(crate) mod agent;
 pub(crate) mod check;
 pub(crate) mod io;
+pub(crate) mod machine;
 pub(crate) mod outcome;
 pub(crate) mod plain;
 pub(crate) mod procs;
@@ -21,10 +22,9 @@ use tempfile::TempDir;
 
 use agent::{AgentLog, Script};
 use io::{Gate, Line, LineReader, StdinWriter};
+pub(crate) use machine::limit;
 pub(crate) use outcome::{Frame, Outcome};
 
-/// The longest that a test waits for anything.
-pub(crate) const LIMIT: Duration = Duration::from_secs(120);
 /// What a loaded machine may add to a time that the protocol promises.
 pub(crate) const SLACK: Duration = Duration::from_millis(700);
 /// The run id that `Session::start` chooses.
@@ -42,6 +42,8 @@ pub(crate) struct Case {
     stdout_file: Option<PathBuf>,
     gate: Gate,
     nonblocking: bool,
+    /// The longest of each wait.
+    pub(crate) limit: Duration,
 }
 
 /// A shell starts its background jobs with SIGINT ignored, nohup does so with SIGHUP; the program keeps to that, so a
@@ -53,6 +55,7 @@ fn signals_are_ignored() -> bool {
 }
 
 impl Case {
+    #[track_caller]
     pub(crate) fn new() -> Case {
         let dir = tempfile::Builder::new().prefix("spk-").tempdir().expect("temp dir");
         for name in ["bin", "work", "home", "tmp", "log"] {
@@ -68,6 +71,7 @@ impl Case {
             stdout_file: None,
             gate: Gate::new(),
             nonblocking: false,
+            limit: limit(),
         }
     }
 
@@ -83,6 +87,7 @@ impl Case {
     }
 
     /// Puts any file on PATH as the agent.
+    #[track_caller]
     pub(crate) fn agent_file(self, content: &[u8], mode: u32) -> Case {
         use std::os::unix::fs::PermissionsExt;
         let path = self.path("bin/claude");
@@ -125,6 +130,7 @@ impl Case {
     }
 
     /// Makes work/ a git repository with one commit.
+    #[track_caller]
     pub(crate) fn git(self) -> Case {
         fs::write(self.path("work/old.txt"), "old\n").expect("old.txt");
         for args in [
@@ -143,6 +149,7 @@ impl Case {
         self.dir.path().join(name)
     }
 
+    #[track_caller]
     pub(crate) fn work(&self) -> PathBuf {
         fs::canonicalize(self.path("work")).expect("work")
     }
@@ -185,6 +192,7 @@ impl Case {
     }
 
     /// Writes a file, and the folders that it is in.
+    #[track_caller]
     pub(crate) fn file(self, name: &str, content: &str) -> Case {
         let path = self.path(name);
         fs::create_dir_all(path.parent().expect("a folder")).expect("mkdir");
@@ -193,6 +201,7 @@ impl Case {
     }
 
     /// Puts a program on PATH.
+    #[track_caller]
     pub(crate) fn program(self, name: &str, script: &str) -> Case {
         use std::os::unix::fs::PermissionsExt;
         let case = self.file(&format!("bin/{name}"), script);
@@ -201,10 +210,12 @@ impl Case {
     }
 
     /// Runs it for a person, without a terminal and with nothing on stdin, to its end.
+    #[track_caller]
     pub(crate) fn cli(&self, args: &[&str]) -> std::process::Output {
         self.command().args(["--output", "cli"]).args(args).stdin(Stdio::null()).output().expect("spektacular")
     }
 
+    #[track_caller]
     pub(crate) fn spawn(self) -> Session {
         let (stdin_read, stdin_write) = std::io::pipe().expect("pipe");
         let (stdout_read, stdout_write) = std::io::pipe().expect("pipe");
@@ -260,6 +271,7 @@ pub(crate) struct Session {
 
 impl Session {
     /// Sends run.start with the id "start"; a payload without a prompt gets one.
+    #[track_caller]
     pub(crate) fn start(&mut self, mut payload: Value) -> &mut Session {
         if payload.get("prompt").is_none() {
             payload["prompt"] = json!("go");
@@ -269,6 +281,7 @@ impl Session {
     }
 
     /// Sends a message of version 1 and returns the id that it has.
+    #[track_caller]
     pub(crate) fn send(&mut self, kind: &str, payload: Value) -> String {
         self.sent += 1;
         let id = format!("m{}", self.sent);
@@ -278,18 +291,22 @@ impl Session {
     }
 
     /// Answers a question and returns the message's id.
+    #[track_caller]
     pub(crate) fn answer(&mut self, question: &Frame, value: Value) -> String {
         self.send("run.input", json!({"question_id": question.text("question_id"), "value": value}))
     }
 
+    #[track_caller]
     pub(crate) fn cancel(&mut self) -> String {
         self.send("run.cancel", json!({"reason": "enough"}))
     }
 
+    #[track_caller]
     pub(crate) fn send_line(&mut self, line: &str) -> &mut Session {
         self.send_raw(format!("{line}\n").as_bytes())
     }
 
+    #[track_caller]
     pub(crate) fn send_raw(&mut self, bytes: &[u8]) -> &mut Session {
         self.stdin.as_ref().expect("stdin is closed").send(bytes.to_vec());
         self
@@ -304,10 +321,7 @@ impl Session {
         self.case.gate.open();
     }
 
-    pub(crate) fn stop_reading(&self) {
-        self.case.gate.pause();
-    }
-
+    #[track_caller]
     pub(crate) fn close_stdout(&self) {
         self.case.gate.close();
         self.wait_until("stdout closed", || self.stdout.is_done());
@@ -327,9 +341,14 @@ impl Session {
     }
 
     /// The next frame, in order; the test fails when there is none.
+    #[track_caller]
     pub(crate) fn next_frame(&mut self) -> Frame {
-        let left = LIMIT.saturating_sub(self.started.elapsed());
-        match self.lines.recv_timeout(left) {
+        self.next_frame_by(Instant::now() + self.case.limit)
+    }
+
+    #[track_caller]
+    fn next_frame_by(&mut self, deadline: Instant) -> Frame {
+        match self.lines.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
             Ok(line) => match Frame::parse(&line) {
                 Ok(frame) => {
                     self.frames.push(frame.clone());
@@ -343,56 +362,66 @@ impl Session {
     }
 
     /// Reads frames up to the first for which `wanted` holds.
+    #[track_caller]
     pub(crate) fn until_where(&mut self, what: &str, wanted: impl Fn(&Frame) -> bool) -> Frame {
+        let deadline = Instant::now() + self.case.limit;
         loop {
             if let Some(last) = self.frames.last()
                 && last.is_terminal()
             {
                 self.fail(&format!("the run ended before {what}"));
             }
-            let frame = self.next_frame();
+            let frame = self.next_frame_by(deadline);
             if wanted(&frame) {
                 return frame;
             }
         }
     }
 
+    #[track_caller]
     pub(crate) fn until(&mut self, kind: &str) -> Frame {
         self.until_where(kind, |f| f.kind() == kind)
     }
 
+    #[track_caller]
     pub(crate) fn until_progress(&mut self, kind: &str) -> Frame {
         self.until_where(kind, |f| f.is_progress(kind))
     }
 
+    #[track_caller]
     pub(crate) fn until_warning(&mut self, code: &str) -> Frame {
         self.until_where(code, |f| f.is_progress("warning") && f.text("code") == code)
     }
 
+    #[track_caller]
     pub(crate) fn until_status(&mut self, status: &str) -> Frame {
         self.until_where(status, |f| f.is_progress("status") && f.text("status") == status)
     }
 
+    #[track_caller]
     pub(crate) fn until_text(&mut self, text: &str) -> Frame {
         self.until_where(text, |f| f.is_progress("text") && f.text("text").contains(text))
     }
 
     /// Waits for something that no frame tells.
+    #[track_caller]
     pub(crate) fn wait_until(&self, what: &str, done: impl Fn() -> bool) {
-        if !io::wait_for(LIMIT, done) {
+        if !io::wait_for(self.case.limit, done) {
             self.fail(&format!("waited in vain for: {what}"));
         }
     }
 
     /// Waits for the fake agent to note this word.
+    #[track_caller]
     pub(crate) fn wait_note(&self, note: &str) {
         self.wait_until(note, || self.log().noted(note));
     }
 
     /// Waits for the end of the process: exit code and signal.
+    #[track_caller]
     pub(crate) fn wait_exit(&mut self) -> (Option<i32>, Option<i32>) {
         use std::os::unix::process::ExitStatusExt;
-        let until = Instant::now() + LIMIT;
+        let until = Instant::now() + self.case.limit;
         while self.exit.is_none() {
             match self.child.try_wait().expect("wait") {
                 Some(status) => self.exit = Some((status.code(), status.signal())),
@@ -404,6 +433,7 @@ impl Session {
     }
 
     /// Reads to the end, and checks what holds for every run. stdin stays open if the test left it open.
+    #[track_caller]
     pub(crate) fn finish(self) -> Outcome {
         let outcome = self.finish_unchecked();
         outcome.check_invariants();
@@ -411,8 +441,9 @@ impl Session {
     }
 
     /// As `finish`, without the invariants: for runs whose frames cannot arrive.
+    #[track_caller]
     pub(crate) fn finish_unchecked(mut self) -> Outcome {
-        while let Ok(line) = self.lines.recv_timeout(LIMIT) {
+        while let Ok(line) = self.lines.recv_timeout(self.case.limit) {
             match Frame::parse(&line) {
                 Ok(frame) => self.frames.push(frame),
                 Err(problem) => self.fail(&problem),
@@ -445,10 +476,11 @@ impl Session {
 
     /// What still carries the marker a second after the end.
     fn survivors(&self) -> Vec<String> {
-        io::wait_for(Duration::from_secs(1) + SLACK, || procs::marked(&self.case.marker).is_empty());
-        procs::marked(&self.case.marker).into_iter().map(|(pid, line)| format!("{pid} {line}")).collect()
+        io::wait_for(Duration::from_secs(1) + SLACK, || self.processes().is_empty());
+        self.processes().into_iter().map(|(pid, line)| format!("{pid} {line}")).collect()
     }
 
+    #[track_caller]
     pub(crate) fn fail(&self, why: &str) -> ! {
         panic!("{why}")
     }
@@ -485,6 +517,7 @@ pub(crate) fn start_line(payload: &str) -> String {
 }
 
 /// Runs a case from start to end with nothing said in between.
+#[track_caller]
 pub(crate) fn run(case: Case, payload: Value) -> Outcome {
     let mut session = case.spawn();
     session.start(payload);

@@ -86,6 +86,7 @@ impl Outcome {
         self.ended - self.session.started
     }
 
+    #[track_caller]
     pub(crate) fn terminal(&self) -> &Frame {
         self.frames.last().expect("no frame at all")
     }
@@ -112,16 +113,19 @@ impl Outcome {
         self.progress("text").into_iter().map(|f| f.text("text")).collect()
     }
 
+    #[track_caller]
     pub(crate) fn completed(&self) -> &Value {
         assert_eq!(self.terminal().kind(), "run.completed", "{}", self.terminal().raw);
         self.terminal().payload()
     }
 
+    #[track_caller]
     pub(crate) fn cancelled(&self) -> &Value {
         assert_eq!(self.terminal().kind(), "run.cancelled", "{}", self.terminal().raw);
         self.terminal().payload()
     }
 
+    #[track_caller]
     pub(crate) fn failed(&self, code: &str) -> &Value {
         assert_eq!(self.terminal().kind(), "run.failed", "{}", self.terminal().raw);
         assert_eq!(self.terminal().text("code"), code, "{}", self.terminal().raw);
@@ -129,6 +133,7 @@ impl Outcome {
     }
 
     /// Neither stream holds this text.
+    #[track_caller]
     pub(crate) fn never_shows(&self, text: &str) {
         assert!(!self.stdout.contains(text), "stdout shows {text}");
         assert!(!self.stderr.contains(text), "stderr shows {text}");

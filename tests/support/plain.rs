@@ -19,6 +19,7 @@ pub(crate) struct Did {
 }
 
 impl Plain {
+    #[track_caller]
     pub(crate) fn new() -> Plain {
         let dir = tempfile::Builder::new().prefix("spk-").tempdir().unwrap();
         for name in ["bin", "home", "tmp", "work"] {
@@ -28,6 +29,7 @@ impl Plain {
     }
 
     /// A file below the folder, with what leads to it.
+    #[track_caller]
     pub(crate) fn file(self, name: &str, content: &str) -> Plain {
         let path = self.path(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -36,12 +38,14 @@ impl Plain {
     }
 
     /// A program below the folder, as a script of the shell's.
+    #[track_caller]
     pub(crate) fn script(self, name: &str, body: &str) -> Plain {
         let plain = self.file(name, &format!("#!/bin/sh\n{body}\n"));
         fs::set_permissions(plain.path(name), fs::Permissions::from_mode(0o755)).unwrap();
         plain
     }
 
+    #[track_caller]
     pub(crate) fn link(self, name: &str, target: &str) -> Plain {
         std::os::unix::fs::symlink(self.path(target), self.path(name)).unwrap();
         self
@@ -52,6 +56,7 @@ impl Plain {
         self
     }
 
+    #[track_caller]
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.dir.path().canonicalize().unwrap().join(name)
     }
@@ -65,6 +70,7 @@ impl Plain {
         command
     }
 
+    #[track_caller]
     pub(crate) fn run(&self, args: &[&str]) -> Did {
         let mut command = self.command(env!("CARGO_BIN_EXE_spektacular"));
         let Output { status, stdout, stderr } = command.args(args).stdin(Stdio::null()).output().unwrap();
@@ -73,6 +79,7 @@ impl Plain {
     }
 
     /// Everything below the folder, sorted.
+    #[track_caller]
     pub(crate) fn listing(&self) -> Vec<PathBuf> {
         let mut found = Vec::new();
         let mut todo = vec![self.path("")];
@@ -92,6 +99,7 @@ impl Plain {
 
 impl Did {
     /// Its stdout, which is one line of JSON, after an end with this code.
+    #[track_caller]
     pub(crate) fn json(&self, code: i32) -> serde_json::Value {
         assert_eq!(self.code, Some(code), "{self:?}");
         assert_eq!(self.out.matches('\n').count(), 1, "{self:?}");
@@ -99,6 +107,7 @@ impl Did {
     }
 
     /// Its only line on stderr, after an end with this code and without a word on stdout.
+    #[track_caller]
     pub(crate) fn refused(&self, code: i32) -> &str {
         assert_eq!((self.code, self.out.as_str()), (Some(code), ""), "{self:?}");
         assert_eq!(self.err.matches('\n').count(), 1, "{self:?}");

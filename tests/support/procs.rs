@@ -7,6 +7,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use super::MARKER;
 
 /// The processes whose environment holds the case's marker, with their command lines. A zombie has none.
+#[track_caller]
 pub(crate) fn marked(marker: &str) -> Vec<(i32, String)> {
     let wanted = format!("{MARKER}={marker}");
     let mut found = Vec::new();
@@ -37,6 +38,7 @@ pub(crate) fn alive(pid: i32) -> bool {
 }
 
 /// The processor time that a process has used, in ticks of 10 ms.
+#[track_caller]
 pub(crate) fn cpu_ticks(pid: u32) -> u64 {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).expect("stat");
     let rest = stat.rsplit(')').next().expect("stat");

@@ -199,9 +199,10 @@ impl Driver for Acp {
 
     fn launch(&mut self, settings: &Settings, turn: &mut Turn) -> Result<Launch, Failure> {
         // What else there is has no place in ACP.
-        let follows = ["model", "system_prompt", "mcp_servers", "add_dirs"];
-        let follows = if self.profile.dir_flag.is_some() { &follows[..] } else { &follows[..3] };
-        without_effect(settings, follows, turn);
+        let mut follows = vec!["model", "system_prompt", "mcp_servers"];
+        follows.extend(self.profile.dir_flag.map(|_| "add_dirs"));
+        follows.extend(self.profile.has_modes.then_some("mode"));
+        without_effect(settings, &follows, turn);
         let args = self.arguments(settings)?;
         self.start = SessionSetup::new(settings, self.profile);
         self.cwd.clone_from(&settings.cwd);

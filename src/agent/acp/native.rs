@@ -1,6 +1,6 @@
 //! The agents that speak ACP, beside that: what each [`super::profile`] says of its agent's own ways.
 
-use crate::agent::native::{Export, Folder, LoggedIn, Login, Native, Open, Sign, Version, Wish, flag};
+use crate::agent::native::{Asking, Export, Folder, LoggedIn, Login, Native, Open, Sign, Version, Wish, flag};
 
 const GEMINI_FOLDER: Folder = Folder { variable: ("GEMINI_CLI_HOME", ".gemini"), home: ".gemini" };
 const OPENCODE_DATA: Folder = Folder { variable: ("XDG_DATA_HOME", "opencode"), home: ".local/share/opencode" };
@@ -36,14 +36,23 @@ pub(super) static GEMINI: Native = Native {
     }),
     open: Some(Open {
         args: |wish| {
-            let allow = wish.allow.then_some("yolo");
-            let before = [flag("--model", wish.model), flag("--resume", wish.session), flag("--approval-mode", allow)];
+            let asking = wish.asking.map(|asking| asking.choose("default", "yolo"));
+            let before = [flag("--model", wish.model), flag("--resume", wish.session), flag("--approval-mode", asking)];
             around(before, wish, flag("--prompt-interactive", wish.prompt))
         },
+        has_modes: false,
+        asking_env: &[],
         not_for_people: &["--acp", "--experimental-acp", "--approval-mode"],
         env_remove: &[],
     }),
 };
+
+/// Makes OpenCode ask: by itself it asks for nearly nothing. This goes over every configuration, and leaves
+/// OPENCODE_CONFIG_CONTENT to its user. Tools are named so that a rule for one of them does not win.
+pub(super) const OPENCODE_ASKS: (&str, &str) = (
+    "OPENCODE_PERMISSION",
+    r#"{"*":"ask","bash":"ask","edit":"ask","webfetch":"ask","task":"ask","external_directory":"ask"}"#,
+);
 
 /// OpenCode. Measured on 1.18.33: `--version` makes folders for data, state and cache; sessions are in a database, and
 /// `export` prints one from anywhere.
@@ -74,16 +83,18 @@ pub(super) static OPENCODE: Native = Native {
     }),
     open: Some(Open {
         args: |wish| {
-            let allow = wish.allow.then(|| "--auto".to_owned());
-            let before = [flag("--model", wish.model), flag("--session", wish.session), allow];
-            around(before, wish, flag("--prompt", wish.prompt))
+            let allow = (wish.asking == Some(Asking::Nothing)).then(|| "--auto".to_owned());
+            let (model, mode) = (flag("--model", wish.model), flag("--agent", wish.mode));
+            around([model, mode, flag("--session", wish.session), allow], wish, flag("--prompt", wish.prompt))
         },
+        has_modes: true,
+        asking_env: &[OPENCODE_ASKS],
         not_for_people: &["acp"],
         env_remove: &[],
     }),
 };
 
 /// Flags, the person's own arguments, and the prompt.
-fn around(before: [Option<String>; 3], wish: &Wish<'_>, prompt: Option<String>) -> Vec<String> {
+fn around<const N: usize>(before: [Option<String>; N], wish: &Wish<'_>, prompt: Option<String>) -> Vec<String> {
     before.into_iter().flatten().chain(wish.args.iter().cloned()).chain(prompt).collect()
 }

@@ -15,6 +15,8 @@ pub struct Profile {
     pub(super) model_flag: Option<&'static str>,
     /// The flag that names a further directory. `None`: it has none.
     pub(super) dir_flag: Option<&'static str>,
+    /// Whether its modes say what it is and does. Else they say what it asks permission for, which is not theirs to say.
+    pub(super) has_modes: bool,
     /// Added to its environment.
     pub(super) env: &'static [(&'static str, &'static str)],
     /// Whether the title of a pending call is the tool's name.
@@ -79,6 +81,7 @@ pub static GEMINI: Profile = Profile {
     login: "log in with `gemini`, or set GEMINI_API_KEY",
     model_flag: Some("--model"),
     dir_flag: Some("--include-directories"),
+    has_modes: false,
     // Else it is two processes, and SIGTERM to the first does nothing.
     env: &[("GEMINI_CLI_NO_RELAUNCH", "true")],
     names_tools: false,
@@ -100,15 +103,9 @@ pub static OPENCODE: Profile = Profile {
     login: "log in with `opencode auth login`",
     model_flag: None,
     dir_flag: None,
-    env: &[
-        ("OPENCODE_DISABLE_AUTOUPDATE", "1"),
-        // By itself it asks for nearly nothing. This goes over every configuration, and leaves
-        // OPENCODE_CONFIG_CONTENT to its user. Tools are named so that a rule for one of them does not win.
-        (
-            "OPENCODE_PERMISSION",
-            r#"{"*":"ask","bash":"ask","edit":"ask","webfetch":"ask","task":"ask","external_directory":"ask"}"#,
-        ),
-    ],
+    // They are its agents.
+    has_modes: true,
+    env: &[("OPENCODE_DISABLE_AUTOUPDATE", "1"), native::OPENCODE_ASKS],
     names_tools: true,
     ids_name_tools: false,
     titles_are_commands: false,
@@ -131,6 +128,7 @@ pub static GENERIC: Profile = Profile {
     login: "log in with its own command",
     model_flag: None,
     dir_flag: None,
+    has_modes: true,
     env: &[],
     names_tools: false,
     ids_name_tools: false,

@@ -6,11 +6,11 @@ use super::{Acp, errors};
 use crate::agent::json::Object;
 use crate::agent::rpc::{self, Error};
 use crate::agent::text::FinalAnswer;
-use crate::agent::{Event, Turn, TurnOver};
+use crate::agent::{Event, Turn, TurnOver, no_such_mode};
 use crate::failure::Failure;
 use crate::protocol::outbound::Usage;
 use crate::protocol::request::{McpServer, Settings};
-use crate::protocol::words::StopReason;
+use crate::protocol::words::{StopReason, Warning};
 use serde_json::{Value, json};
 
 /// What is waited for.
@@ -22,8 +22,10 @@ pub(super) enum Phase {
     Opening,
     /// The end of what a loaded session replays; whether something of it came since we last asked.
     Replaying(bool),
+    /// The mode to be set.
+    ChoosingMode,
     /// The model to be set.
-    Choosing,
+    ChoosingModel,
     /// The end of a turn.
     Prompting,
     /// Nothing: a turn is over, and another may begin.
@@ -38,6 +40,10 @@ pub(super) struct SessionSetup {
     prompt: String,
     cwd: String,
     resume: Option<String>,
+    /// The mode that is to be set in the session.
+    mode: Option<String>,
+    /// The modes that the session offers.
+    modes: Modes,
     /// The model that is to be set in the session.
     model: Option<String>,
     servers: Value,
@@ -45,7 +51,7 @@ pub(super) struct SessionSetup {
     pub(super) server_names: Vec<String>,
     /// Whether resuming replays what was said.
     replays: bool,
-    set_model: SetModel,
+    set_model: Set,
 }
 
 impl SessionSetup {
@@ -60,6 +66,7 @@ impl SessionSetup {
             },
             cwd: settings.cwd.to_string_lossy().into_owned(),
             resume: settings.session_id.clone(),
+            mode: settings.mode.clone().filter(|_| profile.has_modes),
             model: settings.model.clone().filter(|_| profile.model_flag.is_none()),
             servers: servers().map(server).collect(),
             server_names: servers().map(|server| server.name.clone()).collect(),
@@ -114,9 +121,11 @@ impl Acp {
                 self.fail(failure, turn);
             }
             (Phase::Replaying(true), _) => self.ask_whether_replayed(turn),
-            (Phase::Replaying(false), _) => self.choose_model(turn),
-            (Phase::Choosing, Ok(_)) => self.first_prompt(turn),
-            (Phase::Choosing, Err(error)) => self.fail(errors::model(&error), turn),
+            (Phase::Replaying(false), _) => self.choose_mode(turn),
+            (Phase::ChoosingMode, Ok(_)) => self.choose_model(turn),
+            (Phase::ChoosingMode, Err(error)) => self.refuse_mode(error.said(), turn),
+            (Phase::ChoosingModel, Ok(_)) => self.first_prompt(turn),
+            (Phase::ChoosingModel, Err(error)) => self.fail(errors::model(&error), turn),
             (Phase::Prompting, Ok(result)) => self.turn_ended(result.as_ref(), turn),
             (Phase::Prompting, Err(error)) => self.turn_failed(&error, turn),
             (Phase::Idle | Phase::Over, _) => {}
@@ -166,10 +175,11 @@ impl Acp {
             model: self.start.model.clone().or(offered.current),
         });
         self.start.set_model = offered.method;
+        self.start.modes = result.map(Modes::of).unwrap_or_default();
         if self.start.resume.is_some() && self.start.replays {
             return self.ask_whether_replayed(turn);
         }
-        self.choose_model(turn);
+        self.choose_mode(turn);
     }
 
     /// A part of a replay may come after the response that should end it. An agent answers a request that it does not
@@ -179,19 +189,42 @@ impl Acp {
         self.request("_spektacular/quiet", &json!({}), turn);
     }
 
-    fn choose_model(&mut self, turn: &mut Turn) {
-        let Some(model) = self.start.model.clone() else { return self.first_prompt(turn) };
-        self.phase = Phase::Choosing;
-        match self.start.set_model.clone() {
-            SetModel::Option(id) => {
-                let params = json!({"sessionId": self.session, "configId": id, "value": model});
+    /// Before the model: a mode may bring one of its own.
+    fn choose_mode(&mut self, turn: &mut Turn) {
+        let Some(mode) = self.start.mode.take() else { return self.choose_model(turn) };
+        let Modes { set, names } = &self.start.modes;
+        let Some(set) = set.clone() else {
+            let text = "`mode` has no effect on this agent: its sessions offer no modes";
+            turn.events.push(Event::Warning(Warning::UnsupportedOption, text.into()));
+            return self.choose_model(turn);
+        };
+        if !names.is_empty() && !names.contains(&mode) {
+            return self.refuse_mode(None, turn);
+        }
+        self.phase = Phase::ChoosingMode;
+        self.set(set, "session/set_mode", "modeId", &mode, turn);
+    }
+
+    fn refuse_mode(&mut self, said: Option<String>, turn: &mut Turn) {
+        let names = std::mem::take(&mut self.start.modes.names);
+        self.fail(no_such_mode(names).saying(said), turn);
+    }
+
+    /// Sets what the session offers as an option, or by a request of its own.
+    fn set(&mut self, how: Set, method: &str, field: &str, value: &str, turn: &mut Turn) {
+        match how {
+            Set::Option(id) => {
+                let params = json!({"sessionId": self.session, "configId": id, "value": value});
                 self.request("session/set_config_option", &params, turn);
             }
-            SetModel::Model => {
-                let params = json!({"sessionId": self.session, "modelId": model});
-                self.request("session/set_model", &params, turn);
-            }
+            Set::Request => self.request(method, &json!({"sessionId": self.session, field: value}), turn),
         }
+    }
+
+    fn choose_model(&mut self, turn: &mut Turn) {
+        let Some(model) = self.start.model.clone() else { return self.first_prompt(turn) };
+        self.phase = Phase::ChoosingModel;
+        self.set(self.start.set_model.clone(), "session/set_model", "modelId", &model, turn);
     }
 
     fn first_prompt(&mut self, turn: &mut Turn) {
@@ -311,29 +344,57 @@ fn of_request(result: &Object<'_>) -> Option<(u64, u64)> {
     Some((usage.count("inputTokens")? + cached, usage.count("outputTokens")?))
 }
 
-/// How a session's model is set.
+/// How something of a session is set.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) enum SetModel {
+pub(super) enum Set {
     /// By this option.
     Option(String),
     /// By a request of its own.
     #[default]
-    Model,
+    Request,
+}
+
+/// The modes of a session.
+#[derive(Debug, Default)]
+pub(super) struct Modes {
+    /// How one is set. `None`: the session has none.
+    set: Option<Set>,
+    /// Their names, as far as they are known.
+    names: Vec<String>,
+}
+
+impl Modes {
+    /// What a session says of its modes.
+    fn of(result: &Object<'_>) -> Modes {
+        if let Some((option, id)) = option(result, "mode") {
+            let names = option.objects("options").iter().filter_map(|option| option.str("value")).collect();
+            return Modes { set: Some(Set::Option(id)), names };
+        }
+        let modes = result.object("modes");
+        let names = modes.iter().flat_map(|modes| modes.objects("availableModes"));
+        Modes { names: names.filter_map(|mode| mode.str("id")).collect(), set: modes.map(|_| Set::Request) }
+    }
+}
+
+/// The option of a session for this, with its id.
+fn option<'a>(result: &Object<'a>, what: &str) -> Option<(Object<'a>, String)> {
+    let mut options = result.objects("configOptions").into_iter();
+    let option = options.find(|option| option.is("category", what) || option.is("id", what))?;
+    let id = option.str("id")?;
+    Some((option, id))
 }
 
 #[derive(Debug, Default)]
 struct ModelChoice {
-    method: SetModel,
+    method: Set,
     current: Option<String>,
 }
 
 /// What a session says of its model.
 fn model_choice(result: &Object<'_>) -> ModelChoice {
-    let options = result.objects("configOptions");
-    let option = options.iter().find(|option| option.is("category", "model") || option.is("id", "model"));
-    if let Some((option, id)) = option.and_then(|option| Some((option, option.str("id")?))) {
-        return ModelChoice { method: SetModel::Option(id), current: option.str("currentValue") };
+    if let Some((option, id)) = option(result, "model") {
+        return ModelChoice { method: Set::Option(id), current: option.str("currentValue") };
     }
     let current = result.object("models").and_then(|models| models.str("currentModelId"));
-    ModelChoice { method: SetModel::Model, current }
+    ModelChoice { method: Set::Request, current }
 }

@@ -38,6 +38,7 @@ pub(super) fn arguments(
     let texts = [
         ("model", "--model", settings.model.clone()),
         ("effort", "--effort", settings.effort.clone()),
+        ("mode", "--agent", settings.mode.clone()),
         ("session_id", "--resume", settings.session_id.clone()),
         ("system_prompt", "--append-system-prompt", settings.system_prompt.clone()),
         ("max_turns", "--max-turns", settings.max_turns.map(|n| n.to_string())),

@@ -22,7 +22,8 @@ use self::speech::{QueuedBlock, StreamedBlock};
 use super::json::{Object, text, without_controls};
 use super::mcp;
 use super::text::{Chunks, FinalAnswer};
-use super::{AskKey, Base, Driver, Event, Launch, Line, Program, Reply, Turn, TurnOver, ask_user, without_effect};
+use super::{AskKey, Base, Driver, Event, Launch, Line, Program, Reply, Turn, TurnOver};
+use super::{ask_user, no_such_mode, without_effect};
 use crate::failure::{Code, Failure};
 use crate::protocol::limits;
 use crate::protocol::outbound::{AgentExit, Capabilities, Usage};
@@ -63,6 +64,8 @@ pub struct Claude {
     /// Whether what the user says may be a command of Claude's.
     raw_prompt: bool,
     session_known: bool,
+    /// The agent of Claude's that is to work: an unknown one is ignored by Claude itself.
+    mode: Option<String>,
     resuming: bool,
     /// What the last synthetic message said of an error of the API's.
     api_error: Option<ApiError>,
@@ -96,6 +99,7 @@ impl Claude {
             outputs: false,
             raw_prompt: false,
             session_known: false,
+            mode: None,
             resuming: false,
             api_error: None,
             used: Usage::default(),
@@ -147,6 +151,10 @@ impl Claude {
                     version: message.str("claude_code_version"),
                     model: message.str("model"),
                 });
+                let known: Vec<String> = message.array("agents").into_iter().filter_map(text).collect();
+                if self.mode.as_ref().is_some_and(|mode| !known.is_empty() && !known.contains(mode)) {
+                    turn.events.push(Event::TurnOver(TurnOver::Failed(no_such_mode(known))));
+                }
             }
             "api_retry" => {
                 let status = message.count("error_status").and_then(|s| u16::try_from(s).ok());
@@ -375,6 +383,7 @@ impl Driver for Claude {
             }
             without_effect(settings, &[], turn);
         } else {
+            self.mode.clone_from(&settings.mode);
             ask_user::warn_if_taken(settings, turn);
             self.offers_asking = ask_user::is_wanted(settings);
         }

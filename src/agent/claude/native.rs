@@ -32,6 +32,8 @@ pub static NATIVE: Native = Native {
     }),
     open: Some(Open {
         args,
+        has_modes: true,
+        asking_env: &[],
         not_for_people: &[],
         // Else it takes itself for one that another started.
         env_remove: &["CLAUDECODE"],
@@ -41,8 +43,9 @@ pub static NATIVE: Native = Native {
 fn args(wish: &Wish<'_>) -> Vec<String> {
     let flags = [
         flag("--model", wish.model),
+        flag("--agent", wish.mode),
         flag("--resume", wish.session),
-        flag("--permission-mode", wish.allow.then_some("bypassPermissions")),
+        flag("--permission-mode", wish.asking.map(|asking| asking.choose("default", "bypassPermissions"))),
     ];
     let mut args: Vec<String> = flags.into_iter().flatten().chain(wish.args.iter().cloned()).collect();
     if let Some(prompt) = wish.prompt {

@@ -33,15 +33,18 @@ pub static NATIVE: Native = Native {
         // A part of an id would fit the name as well.
         first_line: |id| format!("\"id\":\"{id}\""),
     }),
-    open: Some(Open { args, not_for_people: &[], env_remove: &[] }),
+    open: Some(Open { args, has_modes: false, asking_env: &[], not_for_people: &[], env_remove: &[] }),
 };
 
 fn args(wish: &Wish<'_>) -> Vec<String> {
-    // It asks no more, and stays in its sandbox: to leave that is not what was said.
-    let allow = ["--ask-for-approval=never", "--sandbox=workspace-write"].iter().filter(|_| wish.allow);
+    // Without a question it stays in its sandbox: to leave that is not what was said. It asks to leave the sandbox, and for
+    // nothing else, so it asks for most where the sandbox allows least.
+    let (most, least) = (["on-request", "read-only"], ["never", "workspace-write"]);
+    let asking = wish.asking.map(|asking| asking.choose(most, least));
+    let asking = asking.map(|[ask, sandbox]| [format!("--ask-for-approval={ask}"), format!("--sandbox={sandbox}")]);
     let resume = wish.session.map(|_| "resume".to_owned());
     let mut args: Vec<String> = resume.into_iter().chain(flag("--model", wish.model)).collect();
-    args.extend(allow.map(|arg| (*arg).to_owned()));
+    args.extend(asking.into_iter().flatten());
     args.extend(wish.args.iter().cloned());
     let words: Vec<&str> = [wish.session, wish.prompt].into_iter().flatten().collect();
     if !words.is_empty() {

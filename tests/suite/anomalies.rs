@@ -1,0 +1,400 @@
+//! Every recording of a real agent again, with something going wrong before each of its moments. Each run is driven
+//! to its end in simulated time; what holds for every run holds here too, and the outcome is what the protocol says.
+
+#![expect(clippy::print_stderr, reason = "each test says how many runs it made")]
+
+use crate::playback;
+
+use playback::case::{self, Case};
+use playback::invariants;
+use playback::normal::difference;
+use playback::player::{Obeys, Player};
+use playback::world::{Frame, exited, killed};
+use spektacular::failure::EXIT_UNDELIVERED;
+use spektacular::protocol::request::{Options, Seconds};
+use spektacular::protocol::words::Source;
+use spektacular::recording::Moment;
+use spektacular::run::{Event, Method, Origin};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Instant;
+
+/// What goes wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Anomaly {
+    /// A cancel; the agent says nothing more.
+    Cancel(Obeys),
+    /// A cancel; the agent goes on with its recorded lines.
+    CancelIgnored,
+    /// The agent ends, with this code or by this signal.
+    Death { code: Option<i32>, signal: Option<i32> },
+    /// The agent says nothing more.
+    Silence(Obeys),
+    /// timeout_s is over; the agent says nothing more.
+    Deadline,
+    /// stdout is closed; the agent says nothing more.
+    OutputLost,
+    /// A signal; the agent says nothing more.
+    Signal,
+    /// Two signals; the agent says nothing more.
+    TwoSignals,
+    /// A message of another version; the agent says nothing more.
+    OtherVersion,
+    /// The agent cannot be started.
+    SpawnFails,
+    /// stdin ends; the recording goes on.
+    InputEnds,
+    /// A line of the agent's that is no message; the recording goes on.
+    Garbage,
+    /// A line of the agent's that is too long; the recording goes on.
+    TooLong,
+    /// A blank line of the agent's; the recording goes on.
+    Blank,
+    /// A line on stdin that is no message; the recording goes on.
+    Malformed,
+    /// A message of an unknown type; the recording goes on.
+    UnknownType,
+}
+
+/// When it goes wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum When {
+    BeforeStart,
+    BeforeSpawn,
+    /// Before this moment of the recording.
+    Moment(usize),
+}
+
+/// One run with an anomaly.
+struct Trial<'a> {
+    case: &'a Case,
+    /// The frames without one.
+    golden: &'a [Frame],
+    anomaly: Anomaly,
+    when: When,
+}
+
+/// What was known when it went wrong.
+struct Before {
+    frames: usize,
+    decided: bool,
+    alive: bool,
+    /// Whether a question was declined: whoever ends without a result after that may have needed the answer.
+    declined: bool,
+}
+
+impl Anomaly {
+    /// Whether it can happen then.
+    fn fits(self, when: When) -> bool {
+        match self {
+            Anomaly::SpawnFails => when == When::BeforeSpawn,
+            Anomaly::Death { .. }
+            | Anomaly::Silence(_)
+            | Anomaly::Deadline
+            | Anomaly::Garbage
+            | Anomaly::TooLong
+            | Anomaly::Blank => {
+                matches!(when, When::Moment(_))
+            }
+            _ => true,
+        }
+    }
+
+    /// The code of the one warning by which such a run differs from one without an anomaly.
+    fn warning(self) -> Option<&'static str> {
+        match self {
+            Anomaly::Garbage | Anomaly::TooLong => Some("agent_output_unparsed"),
+            Anomaly::Malformed => Some("malformed_message"),
+            Anomaly::UnknownType => Some("unknown_type"),
+            _ => None,
+        }
+    }
+
+    /// How a run ends of which the outcome was not known before: the type or failure codes that fit.
+    fn ends(self, when: When, alive: bool, plain: bool) -> &'static [&'static str] {
+        match self {
+            // The exit code decides; a turn that ended well may have asked.
+            Anomaly::Death { code: Some(0), .. } if plain => &[],
+            Anomaly::Death { code: Some(_), .. } if plain => &["agent_error"],
+            // No first sign of life is waited for.
+            Anomaly::Silence(_) if plain => &["idle_timeout", "question_timeout"],
+            Anomaly::Cancel(_) | Anomaly::CancelIgnored | Anomaly::Signal | Anomaly::TwoSignals => &["run.cancelled"],
+            Anomaly::Death { .. } if alive => &["agent_exited"],
+            Anomaly::Death { .. } => &["agent_exited", "agent_start_failed"],
+            Anomaly::Silence(_) if alive => &["idle_timeout", "question_timeout"],
+            Anomaly::Silence(_) => &["start_timeout"],
+            Anomaly::Deadline => &["timeout", "question_timeout"],
+            Anomaly::OutputLost => &["internal_error"],
+            Anomaly::OtherVersion => &["unsupported_version"],
+            Anomaly::SpawnFails => &["agent_start_failed"],
+            Anomaly::InputEnds if when == When::BeforeStart => &["no_start"],
+            Anomaly::Malformed if when == When::BeforeStart => &["invalid_message"],
+            // Whatever the recording makes of it.
+            _ => &[],
+        }
+    }
+
+    /// Whether it happens to a process.
+    fn is_of_process(self) -> bool {
+        matches!(self, Anomaly::Death { .. } | Anomaly::Garbage | Anomaly::TooLong | Anomaly::Blank)
+    }
+
+    /// Whether this is text like any other where the agent is a command.
+    fn is_text_of_a_command(self) -> bool {
+        matches!(self, Anomaly::Garbage | Anomaly::Blank)
+    }
+
+    /// Whether nobody is asked any more.
+    fn stops(self) -> bool {
+        !matches!(self.ends(When::BeforeSpawn, true, false), [] | ["idle_timeout", ..])
+    }
+}
+
+impl Trial<'_> {
+    fn run(&self) -> Result<(), String> {
+        let mut player = Player::new(self.case, self.options());
+        if self.when != When::BeforeStart {
+            player.begin()?;
+        }
+        if let When::Moment(index) = self.when {
+            player.world.spawn();
+            (0..index).try_for_each(|index| player.moment(index))?;
+        }
+        if self.anomaly.is_of_process() && self.when != When::BeforeStart && !player.world.machine().has_process {
+            // Between two processes there is none to which it could happen.
+            return Ok(());
+        }
+        let before = Before {
+            frames: player.world.frames.len(),
+            decided: player.world.is_decided(),
+            // Warnings about options, and that the agent is being started, come before it runs.
+            alive: matches!(self.when, When::Moment(_))
+                && player.world.frames.iter().skip(1).any(|frame| {
+                    let payload = &frame.value["payload"];
+                    payload["kind"] != "warning" && payload["status"] != "starting"
+                }),
+            declined: player.world.frames.iter().any(|frame| frame.value["payload"]["resolution"] == "declined"),
+        };
+        self.inject(&mut player);
+        let open = invariants::open_questions(&player.world.frames);
+        if self.stops() && self.anomaly != Anomaly::Deadline && !open.is_empty() {
+            return Err(format!("questions that are not withdrawn at once: {open:?}"));
+        }
+        let exact = self.go_on(&mut player)?;
+        if self.anomaly == Anomaly::OutputLost && self.when == When::BeforeStart {
+            let told = player.world.frames.is_empty() && player.world.run().exit_code() == Some(EXIT_UNDELIVERED);
+            return told.then_some(()).ok_or("nothing can be told without stdout, but by the exit code".into());
+        }
+        invariants::world(&mut player.world)?;
+        self.check_end(&player, &before)?;
+        if exact { self.check_frames(&player.world.frames) } else { Ok(()) }
+    }
+
+    /// Whether nobody is asked any more. A command that ends with 0 has ended its turn well, and its questions are asked.
+    fn stops(&self) -> bool {
+        let well = self.case.is_plain() && matches!(self.anomaly, Anomaly::Death { code: Some(0), .. });
+        self.anomaly.stops() && !well
+    }
+
+    fn options(&self) -> Options {
+        let moments = &self.case.recording.moments;
+        match (self.anomaly, self.when) {
+            // Just after the moment, so that those before it are played as they are.
+            (Anomaly::Deadline, When::Moment(index)) => {
+                let limit = (moments[index].0 - moments[0].0).as_secs_f64() + 0.0005;
+                Options { timeout_s: Some(Seconds(limit)), ..Options::default() }
+            }
+            // A long silence needs few heartbeats.
+            (Anomaly::Silence(_), _) => Options { heartbeat_s: Some(Seconds(120.0)), ..Options::default() },
+            _ => Options::default(),
+        }
+    }
+
+    fn inject(&self, player: &mut Player<'_>) {
+        let origin = || Origin { id: Some("anomaly".into()), run_id: None };
+        let world = &mut player.world;
+        match self.anomaly {
+            Anomaly::Cancel(_) | Anomaly::CancelIgnored => {
+                world.step(Event::Cancel(origin(), Some("Enough.".into()), Source::Orchestrator));
+            }
+            Anomaly::Death { code: Some(code), .. } => world.gone(exited(code), ""),
+            Anomaly::Death { signal, .. } => world.gone(killed(signal.unwrap_or(9)), ""),
+            Anomaly::Signal => world.signal(),
+            Anomaly::TwoSignals => {
+                world.signal();
+                world.signal();
+                let killed = world.machine().stops.iter().any(|(_, method)| *method == Method::Kill);
+                assert!(killed || world.is_over(), "a second signal skips to the kill");
+            }
+            Anomaly::OutputLost => world.step(Event::OutputLost),
+            Anomaly::OtherVersion => world.step(Event::Unsupported(origin())),
+            Anomaly::SpawnFails => world.fail_to_spawn(),
+            Anomaly::InputEnds => world.step(Event::InputEnded),
+            Anomaly::Garbage => world.line("Segmentation fault {\"type\":"),
+            Anomaly::TooLong => world.too_long(),
+            Anomaly::Blank => ["", "\r", " \t "].into_iter().for_each(|blank| world.line(blank)),
+            Anomaly::Malformed => world.step(Event::Malformed(Origin::default())),
+            Anomaly::UnknownType => world.step(Event::UnknownType(origin())),
+            Anomaly::Silence(_) | Anomaly::Deadline => {}
+        }
+    }
+
+    /// Drives the run to its end. `true`: nothing but a warning may differ from the recording.
+    fn go_on(&self, player: &mut Player<'_>) -> Result<bool, String> {
+        let exact = match self.anomaly {
+            Anomaly::Cancel(obeys) | Anomaly::Silence(obeys) => {
+                self.be_silent(player, obeys);
+                return Ok(false);
+            }
+            Anomaly::CancelIgnored => false,
+            Anomaly::InputEnds => {
+                let acts = player.will_act();
+                player.hush();
+                let waits = |frame: &Frame| frame.value["payload"]["resolution"] == "timeout";
+                !acts && !self.golden.iter().any(waits)
+            }
+            // These are a sign of life, perhaps of an agent that gave no other.
+            Anomaly::TooLong | Anomaly::Blank => {
+                self.case.recording.moments.iter().any(|(_, m)| matches!(m, Moment::Agent(_)))
+            }
+            _ if self.anomaly.warning().is_some() => true,
+            _ => {
+                self.be_silent(player, Obeys::Kill);
+                return Ok(false);
+            }
+        };
+        if player.world.is_over() {
+            return Ok(false);
+        }
+        if self.when == When::BeforeStart {
+            player.begin()?;
+        }
+        let from = match self.when {
+            When::Moment(index) => index,
+            _ => {
+                player.world.spawn();
+                0
+            }
+        };
+        if exact {
+            (from..self.case.recording.moments.len()).try_for_each(|index| player.moment(index))?;
+            player.finish()?;
+        } else {
+            player.hush();
+            player.agent_goes_on(from);
+        }
+        Ok(exact)
+    }
+
+    fn be_silent(&self, player: &mut Player<'_>, obeys: Obeys) {
+        if self.when == When::BeforeSpawn {
+            player.world.spawn();
+        }
+        player.hush();
+        player.agent_is_silent(obeys);
+    }
+
+    /// The terminal frame fits; and once a run is being stopped, nobody is asked any more.
+    fn check_end(&self, player: &Player<'_>, before: &Before) -> Result<(), String> {
+        let frames = &player.world.frames;
+        let terminal = &frames[frames.len() - 1].value;
+        let asked = frames[before.frames..].iter().find(|frame| frame.value["type"] == "run.question");
+        if let Some(frame) = asked.filter(|_| self.stops()) {
+            return Err(format!("a question after the end was decided: {}", frame.line));
+        }
+        let (kind, code) = (&terminal["type"], &terminal["payload"]["code"]);
+        if before.decided {
+            let golden = &self.golden[self.golden.len() - 1].value;
+            let same = *kind == golden["type"] && *code == golden["payload"]["code"];
+            // Only a message of another version fails a run at any time, one that has its result too.
+            let failed_late = self.anomaly == Anomaly::OtherVersion && golden["type"] == "run.completed";
+            if failed_late && code == "unsupported_version" {
+                return Ok(());
+            }
+            return if same { Ok(()) } else { Err(format!("an outcome that was decided changed to {terminal}")) };
+        }
+        let ends = self.anomaly.ends(self.when, before.alive, self.case.is_plain());
+        let left = matches!(self.anomaly, Anomaly::Death { code: Some(_), .. }) && before.declined;
+        let fits = ends.is_empty() || ends.iter().any(|end| kind == end || code == end);
+        let fits = fits || (left && code == "question_declined");
+        if fits { Ok(()) } else { Err(format!("the run should end with one of {ends:?}, not {terminal}")) }
+    }
+
+    /// The frames are those of the recording, and the warning that belongs to the anomaly.
+    fn check_frames(&self, frames: &[Frame]) -> Result<(), String> {
+        let (mut got, golden) = (unnumbered(frames), unnumbered(self.golden));
+        if let Some(code) = self.anomaly.warning() {
+            let code = format!("\"code\":\"{code}\"");
+            let at = got.iter().position(|line| line.contains(&code) && !golden.contains(line));
+            got.remove(at.ok_or_else(|| format!("no warning with {code}"))?);
+        }
+        if got == golden { Ok(()) } else { Err(difference(&golden, &got)) }
+    }
+}
+
+/// The frames without their ids and times, sorted: a further frame changes the ids, and an early sign of life a time.
+fn unnumbered(frames: &[Frame]) -> Vec<String> {
+    let without = |line: &str| match (line.find(",\"id\""), line.find(",\"type\"")) {
+        (Some(from), Some(to)) if from < to => format!("{}{}", &line[..from], &line[to..]),
+        _ => line.to_owned(),
+    };
+    let mut all: Vec<String> = frames.iter().map(|frame| without(&frame.line)).collect();
+    all.sort();
+    all
+}
+
+/// Runs an anomaly at every place of every recording.
+fn everywhere(anomaly: Anomaly) {
+    let (began, cases) = (Instant::now(), case::all());
+    let (mut runs, mut places, mut wrong) = (0, 0, Vec::new());
+    for case in &cases {
+        let golden = Player::play(case).unwrap_or_else(|why| panic!("{}: {why}", case.name)).world.frames;
+        let moments = case.recording.moments.len();
+        places += match anomaly {
+            Anomaly::SpawnFails => 1,
+            _ if anomaly.is_text_of_a_command() && case.is_plain() => 0,
+            _ => moments,
+        };
+        let all = [When::BeforeStart, When::BeforeSpawn].into_iter().chain((0..moments).map(When::Moment));
+        for when in all.filter(|when| anomaly.fits(*when)) {
+            if anomaly.is_text_of_a_command() && case.is_plain() {
+                continue;
+            }
+            let trial = Trial { case, golden: &golden, anomaly, when };
+            let result = catch_unwind(AssertUnwindSafe(|| trial.run())).unwrap_or_else(|_| Err("it panicked".into()));
+            wrong.extend(result.err().map(|why| format!("{}, {anomaly:?}, {when:?}: {why}", case.name)));
+            runs += 1;
+        }
+    }
+    eprintln!("{anomaly:?}: {runs} runs in {:.1?}", began.elapsed());
+    let shown = wrong.iter().take(10).cloned().collect::<Vec<_>>().join("\n");
+    assert!(wrong.is_empty(), "{} of {runs} are wrong:\n{shown}", wrong.len());
+    assert!(runs >= places, "{runs} runs for {places} places");
+}
+
+macro_rules! anomalies {
+    ($($name:ident: $anomaly:expr;)*) => { $(#[test] fn $name() { everywhere($anomaly); })* };
+}
+
+anomalies! {
+    cancel_until_the_kill: Anomaly::Cancel(Obeys::Kill);
+    cancel_that_the_agent_obeys: Anomaly::Cancel(Obeys::InputEnd);
+    cancel_that_the_agent_ignores: Anomaly::CancelIgnored;
+    death_with_an_error: Anomaly::Death { code: Some(1), signal: None };
+    death_without_an_error: Anomaly::Death { code: Some(0), signal: None };
+    death_by_a_signal: Anomaly::Death { code: None, signal: Some(11) };
+    silence_until_the_kill: Anomaly::Silence(Obeys::Kill);
+    silence_until_the_term: Anomaly::Silence(Obeys::Terminate);
+    silence_until_the_end_of_input: Anomaly::Silence(Obeys::InputEnd);
+    deadline: Anomaly::Deadline;
+    stdout_is_closed: Anomaly::OutputLost;
+    signal: Anomaly::Signal;
+    second_signal: Anomaly::TwoSignals;
+    message_of_another_version: Anomaly::OtherVersion;
+    agent_cannot_be_started: Anomaly::SpawnFails;
+    stdin_ends: Anomaly::InputEnds;
+    garbage_from_the_agent: Anomaly::Garbage;
+    endless_line_from_the_agent: Anomaly::TooLong;
+    blank_lines_from_the_agent: Anomaly::Blank;
+    malformed_message: Anomaly::Malformed;
+    message_of_an_unknown_type: Anomaly::UnknownType;
+}

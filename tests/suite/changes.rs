@@ -1,0 +1,196 @@
+//! Files that changed unreported, with a git that is slow: nothing but the end of the run waits for it, and that for at
+//! most two seconds.
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used)]
+
+use crate::support;
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+use serde_json::{Value, json};
+use support::agent::{Script, quote};
+use support::{Case, Outcome, SLACK, Session, run};
+
+const LIMIT: Duration = Duration::from_secs(2);
+
+/// A git whose `status` does this first. `$N` is which one it is, from 1; `$D` a folder for notes.
+fn with_git(case: Case, script: &str) -> Case {
+    let log = quote(&case.path("log").display().to_string());
+    let text = format!(
+        "#!/bin/sh\nD={log}\ncase \" $* \" in *' status '*)\n  echo >>\"$D/asked\"; N=$(wc -l <\"$D/asked\")\n  {script}\n;; esac\nexec /usr/bin/git \"$@\"\n"
+    );
+    case.git().program("git", &text)
+}
+
+/// Never answers.
+const HANGS: &str = "echo $$ >\"$D/git.pid\"; exec sleep 1000";
+
+/// Makes a file, later than the run began by more than the clock of file systems is coarse.
+const MAKES: &str = "sleep 0.05; echo x >made.txt";
+
+/// An agent that makes a file by a shell command, which it does not report.
+fn makes_a_file() -> Case {
+    Case::with(Script::new().sh(MAKES).say("msg_1", "Made").done("Made"))
+}
+
+/// Any command as the agent.
+fn command(script: &str) -> Case {
+    let entry = json!({"driver": "lines", "command": "sh", "args": ["-c", script]});
+    let config = json!({"agent": "cmd", "agents": {"cmd": entry}});
+    Case::new().file("home/.config/spektacular/config.json", &config.to_string())
+}
+
+fn paths(outcome: &Outcome) -> Vec<&str> {
+    let all = outcome.completed()["artifacts"].as_array().unwrap();
+    all.iter().map(|one| one["path"].as_str().unwrap()).collect()
+}
+
+fn hangs(session: &Session) {
+    session.wait_until("git to hang", || session.log().path("git.pid").exists());
+}
+
+/// The git that hung is gone.
+fn is_gone(outcome: &Outcome) {
+    let pid = fs::read_to_string(outcome.log().path("git.pid")).unwrap();
+    let gone = || !support::procs::alive(pid.trim().parse().unwrap());
+    assert!(support::io::wait_for(SLACK, gone), "git {} is left", pid.trim());
+}
+
+#[test]
+fn a_slow_git_has_two_seconds_after_the_end() {
+    let outcome = run(with_git(makes_a_file(), "sleep 0.6"), json!({}));
+    assert_eq!(paths(&outcome), ["made.txt"]);
+    assert!(outcome.warnings("artifacts_incomplete").is_empty());
+    // Any command, and its second process too.
+    let outcome = run(with_git(command(&format!("{MAKES}; echo ok")), "sleep 0.6"), json!({}));
+    assert_eq!(paths(&outcome), ["made.txt"]);
+}
+
+#[test]
+fn a_git_that_takes_longer_is_given_up_with_a_warning() {
+    for script in [HANGS, "test $N = 1 || { echo $$ >\"$D/git.pid\"; exec sleep 1000; }"] {
+        let outcome = run(with_git(makes_a_file(), script), json!({}));
+        assert_eq!(paths(&outcome), Vec::<&str>::new());
+        let warnings = outcome.warnings("artifacts_incomplete");
+        assert_eq!(warnings.len(), 1);
+        assert!(warnings[0].text("text").ends_with("git could not tell in time"), "{}", warnings[0].raw);
+        assert!(outcome.took() > LIMIT && outcome.took() < LIMIT + LIMIT, "{:?}", outcome.took());
+        is_gone(&outcome);
+    }
+}
+
+#[test]
+fn a_repository_that_git_cannot_read_is_told_apart() {
+    let case = with_git(makes_a_file(), ":");
+    fs::write(case.path("work/.git/config"), "[broken\n").unwrap();
+    let outcome = run(case, json!({}));
+    let warnings = outcome.warnings("artifacts_incomplete");
+    assert!(warnings[0].text("text").ends_with("see `git status` there"), "{}", warnings[0].raw);
+    assert!(outcome.took() < LIMIT, "{:?}", outcome.took());
+}
+
+#[test]
+fn nothing_waits_for_a_baseline() {
+    let script = Script::asks_bash().say("msg_2", "Going on");
+    let mut session = with_git(Case::with(script), HANGS).spawn();
+    session.start(json!({}));
+    hangs(&session);
+    let question = session.until("run.question");
+    let asked = Instant::now();
+    session.answer(&question, json!("allow_once"));
+    session.until_progress("question_resolved");
+    assert!(asked.elapsed() < SLACK, "{:?}", asked.elapsed());
+    session.until_where("the result", |frame| frame.is_progress("usage") || frame.is_progress("tool"));
+    session.finish().completed();
+}
+
+#[test]
+fn a_stop_waits_for_no_git() {
+    for by_signal in [true, false] {
+        // The agent works, or it is over and only git is waited for.
+        for over in [false, true] {
+            let script = if over { "echo up" } else { "echo up; exec sleep 1000" };
+            let mut session = with_git(command(script), HANGS).spawn();
+            session.start(json!({"progress": "full"}));
+            session.until_text("up");
+            hangs(&session);
+            let asked = Instant::now();
+            match by_signal {
+                true => session.signal(Signal::TERM),
+                false => drop(session.cancel()),
+            }
+            let outcome = session.finish();
+            outcome.cancelled();
+            assert!(outcome.warnings("artifacts_incomplete").is_empty());
+            // A command has no interrupt of its own: it gets SIGTERM at once.
+            let took = outcome.ended - asked;
+            assert!(took < SLACK, "by_signal {by_signal}, over {over}: {took:?}");
+            is_gone(&outcome);
+        }
+    }
+}
+
+#[test]
+fn a_cancel_after_the_result_hurries_git_and_the_outcome_stands() {
+    let mut session = with_git(Case::with(Script::new().result("Done").sh("leave")), HANGS).spawn();
+    session.start(json!({}));
+    hangs(&session);
+    session.until_progress("usage");
+    let pid = session.log().pid();
+    session.wait_until("the agent's end", || !support::procs::alive(pid));
+    let asked = Instant::now();
+    session.cancel();
+    let outcome = session.finish();
+    assert_eq!(outcome.completed()["text"], "Done");
+    assert_eq!(outcome.warnings("artifacts_incomplete").len(), 1);
+    assert!(outcome.ended - asked < SLACK, "{:?}", outcome.ended - asked);
+    is_gone(&outcome);
+}
+
+#[test]
+fn no_limit_of_the_run_is_over_while_git_looks() {
+    for limit in ["timeout_s", "idle_timeout_s"] {
+        let case = with_git(command(&format!("{MAKES}; echo ok")), "test $N = 1 || sleep 1.5");
+        let outcome = run(case, json!({limit: 1, "heartbeat_s": 0.4}));
+        assert_eq!(paths(&outcome), ["made.txt"], "{limit}");
+        assert!(!outcome.progress("heartbeat").is_empty(), "{limit}");
+    }
+}
+
+#[test]
+fn what_outlives_the_agent_is_swept_after_the_baseline_and_git_is_not() {
+    let leaves = format!("setsid sleep 1000 & {MAKES}; echo ok");
+    let outcome = run(with_git(command(&leaves), "sleep 0.6"), json!({}));
+    assert_eq!(paths(&outcome), ["made.txt"]);
+    assert_eq!(outcome.warnings("leaked_process").len(), 1);
+    assert!(outcome.left.is_empty(), "{:?}", outcome.left);
+}
+
+#[test]
+fn an_agent_that_is_made_to_leave_does_not_take_git_with_it() {
+    // It lingers after its result, so it gets SIGTERM two seconds later, while the baseline is still being taken.
+    let script = Script::new().sh(MAKES).result("Done").sh("while :; do sleep 0.1; done");
+    let outcome = run(with_git(Case::with(script), "test $N != 1 || sleep 2.6"), json!({}));
+    assert_eq!(outcome.completed()["agent_exit"]["signal"], 15);
+    assert_eq!(paths(&outcome), ["made.txt"]);
+    assert!(outcome.warnings("artifacts_incomplete").is_empty());
+}
+
+#[test]
+fn one_warning_is_enough_for_several_processes() {
+    let marker = r#"<!--QUESTION:{"questions":[{"question":"Which?","options":[{"label":"A"},{"label":"B"}]}]}-->"#;
+    let entry = json!({"driver": "lines", "command": "sh", "session_patterns": ["session: (\\S+)"],
+        "args": ["-c", "echo 'session: s-1'; printf '%s\\n' \"$0\"", marker],
+        "resume_args": ["-c", "echo again", "{session}", "{prompt}"]});
+    let config = json!({"agent": "cmd", "agents": {"cmd": entry}});
+    let case = Case::new().file("home/.config/spektacular/config.json", &config.to_string());
+    let mut session = with_git(case, HANGS).spawn();
+    session.start(json!({}));
+    let question = session.until("run.question");
+    session.answer(&question, json!("A"));
+    let outcome = session.finish();
+    assert_eq!(outcome.completed()["text"], Value::from("again"));
+    assert_eq!(outcome.warnings("artifacts_incomplete").len(), 1);
+}

@@ -1,0 +1,335 @@
+//! Help, completions and the manual page say what the parser takes: all come from one table.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+use crate::support::machine::not_checked;
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use spektacular::cli::{self, Typed};
+use spektacular::help::complete::{Shell, script};
+use spektacular::help::{self, COMMANDS, HELP, Offers};
+
+fn spektacular(args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_spektacular")).args(args).stdin(Stdio::null()).output().unwrap()
+}
+
+/// What it prints, with nothing on stderr.
+fn printed(args: &[&str]) -> String {
+    let output = spektacular(args);
+    assert_eq!(output.status.code(), Some(0), "{args:?}");
+    assert!(output.stderr.is_empty(), "{args:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// What is wrong with a command line.
+fn wrong(args: &[&str]) -> String {
+    let output = spektacular(args);
+    assert_eq!(output.status.code(), Some(2), "{args:?}");
+    assert!(output.stdout.is_empty(), "{args:?}");
+    let text = String::from_utf8(output.stderr).unwrap();
+    text.trim_end().strip_prefix("spektacular: usage: ").unwrap_or_else(|| panic!("{text}")).to_owned()
+}
+
+fn parse(args: &[&str]) -> Result<Typed, String> {
+    cli::parse(args.iter().map(OsString::from))
+}
+
+/// The long names of a text's flags.
+fn flags_in(text: &str) -> BTreeSet<String> {
+    let name = |part: &str| part.chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '-').collect::<String>();
+    text.split("--").skip(1).map(name).filter(|name| name.len() > 1 && !name.starts_with('-')).collect()
+}
+
+#[test]
+fn every_command_has_a_short_and_a_long_help_with_all_its_flags() {
+    for command in COMMANDS {
+        let (short, long) = (printed(&[command.name, "-h"]), printed(&[command.name, "--help"]));
+        assert_eq!(printed(&["help", command.name]), long);
+        assert_eq!(printed(&["--help", command.name]), long);
+        for text in [&short, &long] {
+            assert!(text.starts_with(command.about), "{text}");
+            assert!(text.contains(&format!("Usage: spektacular {}", command.name)), "{text}");
+            for flag in command.all_flags() {
+                let mut lines = text.lines().map(str::trim_start);
+                let letter = flag.short.map(|letter| format!("-{letter}, ")).unwrap_or_default();
+                let usage = format!("{letter}--{} {}", flag.long, flag.metavar);
+                assert!(lines.any(|line| line.starts_with(usage.trim_end())), "{}: no {usage}", command.name);
+            }
+        }
+        assert!(short.lines().all(|line| line.chars().count() <= 100), "{}: a line is long", command.name);
+        for (line, what) in command.examples {
+            assert!(long.contains(line) && long.contains(what), "{long}");
+        }
+        for flag in command.flags {
+            for fact in flag.values.iter().chain([&flag.default]).chain(&flag.more.lines().collect::<Vec<_>>()) {
+                assert!(long.contains(fact), "{}: no {fact}", flag.long);
+            }
+        }
+    }
+}
+
+#[test]
+fn flags_stand_in_groups() {
+    for command in COMMANDS.iter().filter(|command| !command.flags.is_empty()) {
+        assert!(command.flags[0].group.is_some(), "{} begins without a group", command.name);
+        let titles: Vec<&str> = command.all_flags().filter_map(|flag| flag.group).collect();
+        assert_eq!(titles.len(), titles.iter().collect::<BTreeSet<_>>().len(), "{titles:?}");
+        let names: BTreeSet<&str> = command.all_flags().map(|flag| flag.long).collect();
+        assert_eq!(names.len(), command.all_flags().count(), "a flag of {} stands twice", command.name);
+        let letters: Vec<char> = command.all_flags().filter_map(|flag| flag.short).collect();
+        assert_eq!(letters.len(), letters.iter().collect::<BTreeSet<_>>().len(), "{letters:?}");
+    }
+}
+
+#[test]
+fn the_overview_names_every_command() {
+    let text = printed(&["--help"]);
+    assert_eq!(printed(&["help"]), text);
+    assert_eq!(printed(&["-h"]), text);
+    for command in COMMANDS {
+        assert!(text.contains(&format!("\n  {} ", command.name)) && text.contains(command.about), "{text}");
+    }
+}
+
+/// The words of an example, as a shell would part them, from the program's name to the next sign of the shell's.
+fn words(line: &str) -> Vec<String> {
+    let line = &line[line.find("spektacular ").unwrap()..];
+    let (mut words, mut word, mut inside) = (Vec::new(), String::new(), false);
+    for c in line.chars() {
+        match c {
+            '"' | '\'' => inside = !inside,
+            '|' | '>' | ')' if !inside => break,
+            ' ' if !inside => words.extend(Some(std::mem::take(&mut word)).filter(|word| !word.is_empty())),
+            c => word.push(c),
+        }
+    }
+    words.extend(Some(word).filter(|word| !word.is_empty()));
+    words.split_off(1)
+}
+
+#[test]
+fn every_example_is_a_command_line_that_is_taken() {
+    for (line, _) in COMMANDS.iter().flat_map(|command| command.examples) {
+        let parsed = cli::parse(words(line).into_iter().map(OsString::from));
+        assert!(parsed.is_ok(), "{line}: {parsed:?}");
+    }
+}
+
+#[test]
+fn the_values_that_are_listed_are_the_values_that_are_taken() {
+    for flag in help::command("adhoc").unwrap().flags.iter().filter(|flag| !flag.values.is_empty()) {
+        let long = format!("--{}", flag.long);
+        for value in flag.values {
+            assert!(parse(&["adhoc", &long, value]).is_ok(), "{long} {value}");
+        }
+        let why = parse(&["adhoc", &long, "zq-bad-7731"]).unwrap_err();
+        for value in flag.values {
+            assert!(why.contains(value), "{why} lacks {value}");
+        }
+        assert!(!why.contains("zq-bad-7731"), "{why}");
+    }
+    for (flag, default) in [("agent", "claude"), ("permissions", "ask"), ("idle-timeout", "600")] {
+        let found = help::command("adhoc").unwrap().flags.iter().find(|known| known.long == flag).unwrap();
+        assert_eq!(found.default, default);
+    }
+}
+
+#[test]
+fn what_was_meant_is_suggested() {
+    for (args, meant) in [
+        (&["adhco"][..], "Unknown command adhco. Did you mean adhoc?"),
+        (&["help", "reply"], "Did you mean replay?"),
+        (&["adhoc", "--promt", "x"], "Unknown flag --promt. Did you mean --prompt?"),
+        (&["adhoc", "--answr", "x"], "Did you mean --answer?"),
+        (&["completions", "bsh"], "Did you mean bash?"),
+        (&["config", "--glob", "list"], "Unknown flag --glob. Did you mean --global?"),
+        (&["config", "--zzz", "list"], "Unknown flag --zzz. `spektacular help config` lists the flags."),
+        (&["man", "--hlep"], "Unknown flag --hlep. Did you mean --help?"),
+        (&["adhoc", "-x"], "Unknown flag -x. `spektacular help adhoc` lists the flags."),
+        (&["--hlep"], "Unknown flag --hlep. Did you mean --help?"),
+        (&["--agent", "claude", "hi"], "--agent follows a command: spektacular adhoc --agent."),
+        (&["-m", "x"], "-m follows a command: spektacular adhoc -m."),
+        (&["adhoc", "--yes=private", "x"], "--yes takes no value."),
+        (&["fix the test"], "Unknown command. To run a task: spektacular adhoc \"TASK\"."),
+        (&[], "Missing command: adhoc, config, "),
+        (&["adhoc", "--output", "jsn", "x"], "--output must be cli or json. Did you mean json?"),
+        (
+            &["adhoc", "--progress", "nromal", "x"],
+            "--progress must be one of \"minimal\", \"normal\", \"full\". Did you mean normal?",
+        ),
+        (&["adhoc", "--model"], "--model needs a value: --model NAME."),
+        (&["adhoc", "--env", "1A=private", "x"], "--env must be NAME=VALUE, with a NAME of letters"),
+        (&["replay"], "Missing FILE"),
+        (&["export"], "Missing SESSION"),
+        (&["export", "a", "b"], "Too many words"),
+        (&["ask-server", "private"], "ask-server takes no words."),
+    ] {
+        let why = wrong(args);
+        assert!(why.contains(meant), "{args:?}: {why}");
+        assert!(!why.contains("private"), "{args:?}: {why}");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_spektacular"))
+        .args(["adhoc", "--agent", "cluade", "x"])
+        .current_dir(folder.path())
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let why = String::from_utf8(output.stderr).unwrap();
+    assert!(why.contains("Unknown agent cluade (from --agent). Did you mean claude?"), "{why}");
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "a run that never began has left something");
+}
+
+#[test]
+fn words_that_mean_nothing_are_refused() {
+    for args in [
+        &["--version", "x"][..],
+        &["-V", "--help"],
+        &["protocol", "x"],
+        &["man", "x"],
+        &["help", "adhoc", "replay"],
+        &["help", "zq-bad-7731 "],
+        &["completions"],
+        &["completions", "bash", "zsh"],
+        &["completions", "zq-bad-7731"],
+        &["--help", "--output"],
+        &["man", "--output", "json"],
+    ] {
+        let why = wrong(args);
+        assert!(!why.contains("zq-bad-7731"), "{why}");
+    }
+}
+
+fn agents() -> Vec<String> {
+    ["claude", "my-own"].map(str::to_owned).into()
+}
+
+#[test]
+fn every_flag_is_in_every_script_and_in_the_manual_page() {
+    let long: BTreeSet<&str> = COMMANDS.iter().flat_map(help::Command::all_flags).map(|flag| flag.long).collect();
+    let page = printed(&["man"]).replace("\\-", "-");
+    for name in long.iter().filter(|name| **name != HELP.long) {
+        assert!(flags_in(&page).contains(*name), "the manual page lacks --{name}");
+    }
+    for shell in Shell::ALL {
+        let text = script(shell, &agents());
+        for name in &long {
+            let fish = text.contains(&format!(" -l {name} "));
+            assert!(fish || flags_in(&text).contains(*name), "{shell:?} lacks --{name}");
+        }
+        for word in COMMANDS.iter().map(|command| command.name).chain(["my-own", "jsonl", "powershell"]) {
+            assert!(text.contains(word), "{shell:?} lacks {word}");
+        }
+    }
+    for name in Shell::NAMES {
+        assert!(printed(&["completions", name]).contains("opencode"));
+    }
+}
+
+/// Runs a program on a text, if the machine has it. What it says of it.
+fn checked_by(program: &str, args: &[&str], text: &str) -> Option<Output> {
+    let child = Command::new(program)
+        .args(args)
+        .env("LC_ALL", "C.UTF-8")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn();
+    let Ok(mut child) = child else {
+        not_checked(&format!("our output by {program}"), "it is not installed");
+        return None;
+    };
+    let (mut stdin, text) = (child.stdin.take().unwrap(), text.to_owned());
+    // Whoever writes more than a pipe holds must not wait for whoever reads.
+    let writer = std::thread::spawn(move || stdin.write_all(text.as_bytes()));
+    let output = child.wait_with_output().unwrap();
+    writer.join().unwrap().unwrap();
+    Some(output)
+}
+
+#[test]
+fn the_manual_page_is_roff() {
+    let page = printed(&["man"]);
+    assert!(page.starts_with(".TH SPEKTACULAR 1 "));
+    for code in spektacular::failure::Code::ALL {
+        assert!(page.contains(code.name()), "{}", code.name());
+    }
+    // A line that begins with a dot is a request, and all of ours are these.
+    for line in page.lines().filter(|line| line.starts_with(['.', '\''])) {
+        let known = [".TH", ".SH", ".SS", ".TP", ".PP", ".RS", ".RE", ".nf", ".fi", ".br", ".B"];
+        assert!(known.contains(&line.split(' ').next().unwrap()), "{line}");
+    }
+    if let Some(output) = checked_by("man", &["-l", "--warnings=w", "-"], &page) {
+        assert!(output.status.success());
+        assert_eq!(String::from_utf8_lossy(&output.stderr), "", "man warns");
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(text.contains("EXIT STATUS") && text.contains("--permissions"), "{text}");
+    }
+}
+
+#[test]
+fn the_scripts_are_taken_by_the_shells_that_are_there() {
+    let bash = script(Shell::Bash, &agents());
+    let output = checked_by("bash", &["-n"], &bash).expect("bash");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    for (shell, program, args) in
+        [(Shell::Zsh, "zsh", &["-n"][..]), (Shell::Fish, "fish", &["--no-config", "--no-execute"])]
+    {
+        if let Some(output) = checked_by(program, args, &script(shell, &agents())) {
+            assert!(output.status.success(), "{program}: {}", String::from_utf8_lossy(&output.stderr));
+        }
+    }
+}
+
+/// What bash offers when a line was typed up to its last word.
+fn offered(folder: &Path, line: &[&str]) -> Vec<String> {
+    let text = r#"source ./script
+COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1))
+_spektacular
+printf '%s\n' "${COMPREPLY[@]}""#;
+    let output = Command::new("bash").args(["-c", text, "bash"]).args(line).current_dir(folder).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{line:?}");
+    let text = String::from_utf8(output.stdout).unwrap();
+    text.lines().filter(|line| !line.is_empty()).map(str::to_owned).collect()
+}
+
+#[test]
+fn bash_completes_commands_flags_and_values() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("script"), script(Shell::Bash, &agents())).unwrap();
+    fs::create_dir(folder.path().join("a folder")).unwrap();
+    let rows: [(&[&str], &[&str]); 14] = [
+        (&["spektacular", "ad"], &["adhoc"]),
+        (&["spektacular", "adhoc", "--permi"], &["--permissions"]),
+        (&["spektacular", "adhoc", "--output", ""], &["cli", "json"]),
+        (&["spektacular", "adhoc", "--output", "=", "j"], &["json"]),
+        (&["spektacular", "adhoc", "--output", "="], &["cli", "json"]),
+        (&["spektacular", "adhoc", "-a", "m"], &["my-own"]),
+        (&["spektacular", "adhoc", "--progress", "full", "--input", ""], &["jsonl"]),
+        (&["spektacular", "adhoc", "-C", ""], &["a folder"]),
+        (&["spektacular", "adhoc", "--answers", "s"], &["script"]),
+        (&["spektacular", "adhoc", "--model", ""], &[]),
+        (&["spektacular", "adhoc", "--", "--o"], &[]),
+        (&["spektacular", "completions", "z"], &["zsh"]),
+        (&["spektacular", "replay", "s"], &["script"]),
+        (&["spektacular", "help", "re"], &["replay"]),
+    ];
+    for (line, wanted) in rows {
+        assert_eq!(offered(folder.path(), line), wanted, "{line:?}");
+    }
+    let registered = Command::new("bash")
+        .args(["-c", "source ./script; complete -p spektacular"])
+        .current_dir(folder.path())
+        .output()
+        .unwrap();
+    assert_eq!(String::from_utf8_lossy(&registered.stdout), "complete -F _spektacular spektacular\n");
+    let all = offered(folder.path(), &["spektacular", "adhoc", "-"]);
+    for flag in help::command("adhoc").unwrap().all_flags() {
+        assert!(all.contains(&format!("--{}", flag.long)), "bash does not offer --{}", flag.long);
+    }
+    assert_eq!(help::command("adhoc").unwrap().words, Offers::Nothing);
+}

@@ -1,0 +1,143 @@
+//! What the agent leaves behind: tools in sessions of their own, daemons, holders of its stdout.
+//! That no process is left is checked after every run; here the agents do their worst.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+use crate::support;
+
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+use serde_json::json;
+use support::agent::{Script, text};
+use support::{Case, Outcome, SLACK, Session, procs, run};
+
+/// Ways to start something that outlives a group kill. Each notes its pid in `$D/child`.
+const ESCAPES: [(&str, &str); 5] = [
+    (
+        "a session of its own",
+        r#"setsid sh -c 'trap "" TERM INT HUP; echo $$ >"$1/child"; while :; do sleep 1; done' x "$D" &"#,
+    ),
+    ("a double fork", r#"(setsid sh -c 'echo $$ >"$1/child"; exec sleep 300' x "$D" &)"#),
+    ("nohup", r#"(nohup sh -c 'echo $$ >"$1/child"; exec sleep 300' x "$D" >/dev/null 2>&1 &)"#),
+    ("no environment", r#"(env -i setsid sh -c 'echo $$ >"$1/child"; exec sleep 300' x "$D" &)"#),
+    ("closed pipes", r#"(setsid sh -c 'echo $$ >"$1/child"; exec sleep 300' x "$D" </dev/null >/dev/null 2>&1 &)"#),
+];
+
+const WAIT_CHILD: &str = r#"while ! [ -s "$D/child" ]; do sleep 0.01; done"#;
+
+fn child(session: &Session) -> i32 {
+    session.wait_until("the child", || session.log().text("child").ends_with('\n'));
+    session.log().text("child").trim().parse().unwrap()
+}
+
+fn assert_gone(outcome: &Outcome, name: &str) {
+    let pid = outcome.log().text("child").trim().parse().unwrap();
+    assert!(!procs::alive(pid), "{name}: {pid} is alive");
+}
+
+#[test]
+fn what_a_tool_started_is_gone_after_a_cancel() {
+    for (name, escape) in ESCAPES {
+        let script = Script::new().sh(escape).sh(WAIT_CHILD).say("msg_1", "started").sh("listen");
+        let mut session = Case::with(script).spawn();
+        session.start(json!({}));
+        session.until_text("started");
+        session.cancel();
+        let outcome = session.finish();
+        outcome.cancelled();
+        assert_gone(&outcome, name);
+    }
+}
+
+#[test]
+fn what_a_polite_agent_leaves_behind_is_stopped_with_a_warning() {
+    for (name, escape) in ESCAPES {
+        let script = Script::new().sh(escape).sh(WAIT_CHILD).say("msg_1", "ok").done("ok");
+        let outcome = run(Case::with(script), json!({}));
+        assert_eq!(outcome.completed()["text"], "ok", "{name}");
+        assert_eq!(outcome.completed()["agent_exit"]["code"], 0, "{name}");
+        assert_gone(&outcome, name);
+        assert!(!outcome.warnings("leaked_process").is_empty(), "{name}: no warning leaked_process");
+    }
+}
+
+#[test]
+fn a_run_that_leaves_nothing_behind_has_no_such_warning() {
+    let script = Script::new().sh("sleep 0.01 & wait").say("msg_1", "ok").done("ok");
+    let outcome = run(Case::with(script), json!({}));
+    outcome.completed();
+    assert!(outcome.warnings("leaked_process").is_empty());
+}
+
+#[test]
+fn a_grandchild_that_holds_stdout_does_not_hold_the_run() {
+    let script = Script::new()
+        .sh(r#"setsid sh -c 'echo $$ >"$1/child"; exec sleep 300' x "$D" &"#)
+        .sh(WAIT_CHILD)
+        .say("msg_1", "last")
+        .result("last")
+        .sh("exit 0");
+    let mut session = Case::with(script).spawn();
+    session.start(json!({}));
+    let last = session.until_text("last");
+    let outcome = session.finish();
+    assert_eq!(outcome.completed()["text"], "last");
+    assert!(!outcome.warnings("leaked_process").is_empty());
+    let after = outcome.terminal().at - last.at;
+    assert!(after < Duration::from_secs(2) + SLACK, "the end came {after:?} after the last line");
+    assert_gone(&outcome, "a grandchild");
+}
+
+#[test]
+fn every_line_before_the_agents_death_is_delivered() {
+    let line = text("msg_0", "line").to_string().replace("msg_0", "msg_%d");
+    // awk's printf takes its format from a file, so that no quoting is needed.
+    let script = Script::new()
+        .sh(&format!("cat >\"$D/format\" <<'END'\n{line}\nEND"))
+        .sh(r#"(setsid sh -c 'echo $$ >"$1/child"; exec sleep 300' x "$D" &)"#)
+        .sh(WAIT_CHILD)
+        .sh(r#"awk '{ for (i = 1; i <= 2000; i++) printf $0 "\n", i }' "$D/format""#)
+        .say("msg_last", "the very last")
+        .sh("exit 3");
+    let outcome = run(Case::with(script), json!({}));
+    outcome.failed("agent_exited");
+    assert_eq!(outcome.terminal()["payload"]["agent_exit"]["code"], 3);
+    let texts = outcome.progress("text");
+    assert_eq!(texts.len(), 2001);
+    assert_eq!(texts[2000].text("text"), "the very last");
+}
+
+#[test]
+fn when_the_program_is_killed_the_whole_tree_ends_within_a_second() {
+    // An orphan without our environment cannot be told from anybody else's once the program is gone.
+    for (name, escape) in ESCAPES.into_iter().filter(|(name, _)| *name != "no environment") {
+        let script = Script::bare()
+            .sh("trap '' TERM INT HUP\nleave() { while :; do sleep 1; done; }")
+            .sh("prompt")
+            .out(&support::agent::init())
+            .sh(escape)
+            .sh(WAIT_CHILD)
+            .say("msg_1", "started")
+            .sh("listen");
+        let mut session = Case::with(script).spawn();
+        session.start(json!({}));
+        session.until_text("started");
+        let (agent, child) = (session.log().pid(), child(&session));
+        assert!(procs::alive(agent) && procs::alive(child), "{name}");
+        let killed = Instant::now();
+        session.signal(Signal::KILL);
+        session.wait_exit();
+        session.wait_until(name, || !procs::alive(agent) && !procs::alive(child));
+        assert!(killed.elapsed() < Duration::from_secs(1) + SLACK, "{name}: {:?}", killed.elapsed());
+        let outcome = session.finish_unchecked();
+        assert!(outcome.left.is_empty(), "{name}: {:?}", outcome.left);
+    }
+}
+
+#[test]
+fn what_ends_by_itself_within_the_run_is_no_leak() {
+    let script = Script::new().sh("(setsid sleep 0.05 &)").say("msg_1", "ok").sh("sleep 0.2").done("ok");
+    let outcome = run(Case::with(script), json!({}));
+    outcome.completed();
+    assert!(outcome.warnings("leaked_process").is_empty());
+}

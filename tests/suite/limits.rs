@@ -1,0 +1,88 @@
+//! Long lines, long prompts, and a run inside a run.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+use crate::support;
+
+use serde_json::json;
+use support::agent::{Script, quote, success, text};
+use support::{Case, procs, run};
+
+/// Bytes of the agent's long text.
+const LONG: usize = 10_000_000;
+
+/// An agent that says a line of [`LONG`] bytes and then waits.
+fn long_winded() -> Script {
+    let line = text("msg_1", "@@").to_string();
+    let (head, tail) = line.split_once("@@").unwrap();
+    let say =
+        format!("printf %s {}; head -c {LONG} /dev/zero | tr '\\0' x; printf '%s\\n' {}", quote(head), quote(tail));
+    Script::new().sh(&say)
+}
+
+#[test]
+fn a_line_of_ten_megabytes_is_passed_on_in_less_than_24_mebibytes() {
+    let script = long_winded().out(&text("msg_2", "after it")).sh("listen");
+    let mut session = Case::with(script).spawn();
+    session.start(json!({}));
+    session.until_text("after it");
+    let peak = procs::peak_kib(session.pid());
+    assert!(peak < 24 << 10, "{peak} KiB");
+    session.cancel();
+    let outcome = session.finish();
+    outcome.cancelled();
+    let first: usize = outcome
+        .progress("text")
+        .iter()
+        .filter(|frame| frame.payload()["message_id"] == "m_1")
+        .map(|frame| frame.text("text").len())
+        .sum();
+    assert_eq!(first, LONG);
+}
+
+#[test]
+fn a_final_answer_that_is_too_long_is_cut_and_names_the_message_that_is_whole() {
+    let long = "word ".repeat(100_000);
+    let outcome = run(
+        Case::with(Script::new().say("msg_1", &long).out(&success(&long)).sh("listen")),
+        json!({"max_frame_bytes": 16384}),
+    );
+    let end = outcome.completed();
+    let message = end["message_id"].as_str().expect("the message that is whole");
+    assert_eq!(end["truncated"], true);
+    assert!(long.starts_with(end["text"].as_str().unwrap()));
+    let pieces = outcome.progress("text");
+    let joined: String =
+        pieces.iter().filter(|f| f.payload()["message_id"] == message).map(|f| f.text("text")).collect();
+    assert!(joined == long, "the pieces do not join to the message");
+}
+
+#[test]
+fn the_agents_stderr_is_mirrored_only_if_asked_for_and_redacted() {
+    let script = || Script::new().sh("echo 'to the log: hunter2-Zq7731' >&2").say("msg_1", "ok").done("ok");
+    let payload = json!({"secrets": ["hunter2-Zq7731"]});
+    let mut quiet = Case::with(script()).spawn();
+    quiet.start(payload.clone());
+    assert_eq!(quiet.finish().stderr, "");
+    let mut session = Case::with(script()).args(&["--mirror-stderr"]).spawn();
+    session.start(payload);
+    assert_eq!(session.finish_unchecked().stderr, "to the log: [redacted]\n");
+}
+
+#[test]
+fn a_run_inside_a_run_ends_without_the_outer_one() {
+    // The agent of the outer run runs spektacular itself, with an agent that leaves a process behind.
+    let inner = r#"mkdir -p inner/bin && printf '#!/bin/sh\nread -r line\nsetsid sleep 300 &\necho $! >"%s/inner-child"\necho "{\"type\":\"result\",\"is_error\":false,\"result\":\"inner\"}"\ncat >/dev/null\n' "$D" >inner/bin/claude
+chmod +x inner/bin/claude
+sleep 301 & echo $! >"$D/outer-child"
+PATH="$PWD/inner/bin:$PATH" "$SPEK" adhoc "inner task" </dev/null >"$D/inner-out" 2>&1
+kill -0 "$(cat "$D/outer-child")" && note "outer child lives"
+kill -0 "$(cat "$D/inner-child")" 2>/dev/null || note "inner child gone""#;
+    let script = Script::new().sh(inner).say("msg_1", "ok").done("ok");
+    let case = Case::with(script).env("SPEK", env!("CARGO_BIN_EXE_spektacular"));
+    let outcome = run(case, json!({}));
+    outcome.completed();
+    assert!(outcome.log().text("inner-out").lines().any(|line| line == "inner"));
+    assert!(outcome.log().noted("outer child lives"), "the inner run ended what is the outer agent's");
+    assert!(outcome.log().noted("inner child gone"), "the inner run left a process behind");
+    assert_eq!(outcome.warnings("leaked_process").len(), 1, "the outer run ended the outer agent's child");
+}

@@ -1,0 +1,314 @@
+//! Any command as an agent: the prompt in, lines of text out, the exit code decides, and a further turn is a further
+//! process of the same run. The commands here are real ones; the recordings below testdata/lines hold the frames.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+use crate::support;
+
+use std::fs;
+use std::time::Duration;
+
+use rustix::process::Signal;
+use serde_json::{Value, json};
+use support::{Case, Outcome, SLACK, Session, procs, run};
+
+/// A case whose agent `cmd` is this entry of the user's configuration.
+fn command(entry: Value) -> Case {
+    let case = Case::new();
+    fs::create_dir_all(case.path("home/.config/spektacular")).unwrap();
+    let mut entry = entry;
+    entry["driver"] = json!("lines");
+    let config = json!({"agent": "cmd", "agents": {"cmd": entry}});
+    fs::write(case.path("home/.config/spektacular/config.json"), config.to_string()).unwrap();
+    case
+}
+
+/// A shell script; `$D` in it is the folder for notes.
+fn shell(script: &str) -> Case {
+    let case = command(json!({"command": "sh", "args": ["-c", script]}));
+    let log = case.path("log").display().to_string();
+    case.env("D", &log)
+}
+
+const MARKER: &str = r#"<!--QUESTION:{"questions":[{"question":"Which?","options":[{"label":"A"},{"label":"B"}]}]}-->"#;
+
+/// A first process that names a session and asks, and another one that runs `second` with the session and the answer.
+fn two(first: &str, second: &str) -> Case {
+    let first = format!("echo 'session: s-1'; {first}; printf '%s\\n' \"$0\"");
+    let entry = json!({"command": "sh", "args": ["-c", first, MARKER], "session_patterns": ["session: (\\S+)"],
+        "resume_args": ["-c", second, "{session}", "{prompt}"]});
+    let case = command(entry);
+    let log = case.path("log").display().to_string();
+    case.env("D", &log)
+}
+
+/// Waits until a process has noted its id.
+fn noted(session: &Session, name: &str) -> i32 {
+    session.wait_until(name, || session.log().text(name).ends_with('\n'));
+    session.log().text(name).trim().parse().unwrap()
+}
+
+#[test]
+fn the_prompt_is_all_of_stdin() {
+    let prompt = format!("{}\nwithout an end é", "long line ".repeat(100_000));
+    let outcome = run(command(json!({"command": "sh", "args": ["-c", "wc -c; cat <&0"]})), json!({"prompt": prompt}));
+    assert_eq!(outcome.completed()["text"], (prompt.len() + 1).to_string());
+    let outcome = run(command(json!({"command": "cat"})), json!({"prompt": "a\n\n\nb\n"}));
+    assert_eq!(outcome.completed()["text"], "a\n\n\nb");
+    // Nobody reads it: that is the command's own business.
+    let outcome = run(command(json!({"command": "echo", "args": ["done"]})), json!({"prompt": prompt}));
+    assert_eq!(outcome.completed()["text"], "done");
+}
+
+#[test]
+fn the_prompt_is_an_argument_and_stdin_is_empty() {
+    let entry = json!({"command": "sh", "args": ["-c", "cat; printf '<%s>' \"$1\"", "sh", "{prompt}"]});
+    let outcome = run(command(entry.clone()), json!({"prompt": "--help\n'x' $HOME"}));
+    assert_eq!(outcome.completed()["text"], "<--help\n'x' $HOME>");
+    for prompt in ["x".repeat(131_072), "a\0b".into()] {
+        let outcome = run(command(entry.clone()), json!({"prompt": prompt}));
+        let failed = outcome.failed("invalid_request");
+        assert!(failed["message"].as_str().unwrap().contains("`prompt`"), "{failed}");
+        assert!(failed["agent_exit"].is_null());
+    }
+}
+
+#[test]
+fn no_first_sign_of_life_is_waited_for() {
+    let outcome = run(shell("echo hi"), json!({}));
+    assert!(outcome.frames[0].payload()["config"]["start_timeout_s"].is_null());
+    let outcome = run(shell("exec sleep 60"), json!({"start_timeout_s": 0.2}));
+    outcome.failed("start_timeout");
+}
+
+#[test]
+fn the_exit_code_decides_and_stderr_is_not_shown() {
+    let outcome = run(shell("echo said; echo secret-of-stderr >&2; exit 3"), json!({}));
+    let failed = outcome.failed("agent_error");
+    assert_eq!(failed["agent_exit"]["code"], 3);
+    assert!(failed["detail"].is_null() && failed["message"].as_str().unwrap().contains("exit code 3"));
+    outcome.never_shows("secret-of-stderr");
+    assert_eq!(outcome.said(), "said");
+    let outcome = run(shell("echo secret-of-stderr >&2; kill -9 $$"), json!({}));
+    assert_eq!(outcome.failed("agent_exited")["agent_exit"]["signal"], 9);
+    outcome.never_shows("secret-of-stderr");
+}
+
+#[test]
+fn nothing_said_is_a_warning() {
+    for script in ["true", "echo; echo '  '; printf '\\033[0m\\n'"] {
+        let outcome = run(shell(script), json!({}));
+        assert_eq!(outcome.completed()["text"], "");
+        assert_eq!(outcome.warnings("empty_result").len(), 1, "{script}");
+    }
+}
+
+#[test]
+fn a_line_of_ten_megabytes_is_taken_in_parts() {
+    let outcome = run(shell("head -c 10000000 /dev/zero | tr '\\0' x; echo; echo end"), json!({}));
+    let text = outcome.completed()["text"].as_str().unwrap().len();
+    assert!(text < 4_194_304 && text > 4_000_000 && outcome.completed()["truncated"] == true, "{text}");
+    assert_eq!(outcome.said().len(), 10_000_000 + "\nend".len());
+    let id = outcome.completed()["message_id"].as_str().unwrap();
+    assert!(outcome.progress("text").iter().all(|frame| frame.text("message_id") == id));
+}
+
+#[test]
+fn binary_output_is_text_in_the_end() {
+    let outcome = run(shell("head -c 300000 /dev/urandom; echo; echo 'it was noise'"), json!({}));
+    assert!(outcome.completed()["text"].as_str().unwrap().ends_with("\nit was noise"));
+    assert!(!outcome.said().contains('\u{1b}') && !outcome.said().contains('\r'));
+}
+
+#[test]
+fn a_question_is_answered_by_a_second_process() {
+    let mut session = two("echo one", "echo \"$0 got $1\"; cat").spawn();
+    session.start(json!({"timeout_s": 50}));
+    let question = session.until("run.question");
+    session.answer(&question, json!("B"));
+    let outcome = session.finish();
+    assert_eq!(outcome.completed()["text"], "s-1 got B");
+    assert_eq!(outcome.completed()["session_id"], "s-1");
+    assert_eq!(outcome.resolutions(), ["answered"]);
+    assert!(!outcome.said().contains("QUESTION"));
+}
+
+#[test]
+fn both_processes_are_seen_against_the_first_state() {
+    let first = "while ! [ -e \"$D/go\" ]; do sleep 0.02; done; echo x >one.txt; echo x >gone.txt; echo y >>old.txt";
+    let mut session = two(first, "echo y >two.txt; echo z >>old.txt; rm gone.txt; echo ok").git().spawn();
+    session.start(json!({}));
+    session.until_status("running");
+    // Also what a command does while git still looks at the state from before.
+    fs::write(session.log().path("go"), "").unwrap();
+    let question = session.until("run.question");
+    session.answer(&question, json!("A"));
+    let outcome = session.finish();
+    assert!(outcome.warnings("artifacts_incomplete").is_empty());
+    let all = outcome.completed()["artifacts"].as_array().unwrap();
+    let paths: Vec<&str> = all.iter().map(|one| one["path"].as_str().unwrap()).collect();
+    assert_eq!(paths, ["gone.txt", "old.txt", "one.txt", "two.txt"]);
+}
+
+#[test]
+fn a_cancel_between_two_processes_ends_at_once() {
+    for by_signal in [false, true] {
+        let mut session = two("true", "echo never").spawn();
+        session.start(json!({}));
+        session.until("run.question");
+        match by_signal {
+            true => session.signal(Signal::TERM),
+            false => drop(session.cancel()),
+        }
+        let outcome = session.finish();
+        assert_eq!(outcome.cancelled()["session_id"], "s-1");
+        assert_eq!(outcome.cancelled()["agent_exit"]["code"], 0);
+        assert_eq!(outcome.resolutions(), ["withdrawn"]);
+    }
+}
+
+#[test]
+fn the_second_process_is_stopped_like_the_first() {
+    let second = "trap '' INT HUP; echo $$ >\"$D/second\"; echo up; while :; do sleep 1; done";
+    let mut session = two("true", second).spawn();
+    session.start(json!({"progress": "full"}));
+    let question = session.until("run.question");
+    session.answer(&question, json!("A"));
+    let pid = noted(&session, "second");
+    session.cancel();
+    let outcome = session.finish();
+    assert_eq!(outcome.cancelled()["agent_exit"]["signal"], 15);
+    assert!(!procs::alive(pid));
+}
+
+#[test]
+fn the_limit_of_the_run_goes_over_both_processes() {
+    let mut session = two("true", "echo up; exec sleep 60").spawn();
+    session.start(json!({"timeout_s": 2}));
+    let question = session.until("run.question");
+    session.answer(&question, json!("A"));
+    let outcome = session.finish();
+    outcome.failed("timeout");
+    let took = outcome.took();
+    assert!(took > Duration::from_secs(2) && took < Duration::from_secs(4) + SLACK, "{took:?}");
+    // While nothing runs the clock of the run goes on.
+    let mut session = two("true", "echo never").spawn();
+    session.start(json!({"timeout_s": 1}));
+    session.until("run.question");
+    session.finish().failed("timeout");
+}
+
+#[test]
+fn a_second_process_that_cannot_start_fails_the_run() {
+    let case = two("mv \"$D/../bin/tool\" \"$D/tool\"", "echo never");
+    let path = case.path("bin/tool");
+    fs::copy("/bin/sh", &path).unwrap();
+    let config = case.path("home/.config/spektacular/config.json");
+    let text = fs::read_to_string(&config).unwrap().replace("\"command\":\"sh\"", "\"command\":\"tool\"");
+    fs::write(&config, text).unwrap();
+    let mut session = case.spawn();
+    session.start(json!({}));
+    let question = session.until("run.question");
+    session.answer(&question, json!("A"));
+    let outcome = session.finish();
+    assert_eq!(outcome.failed("agent_not_found")["session_id"], "s-1");
+}
+
+#[test]
+fn answers_that_fit_no_command_line_fail_the_run() {
+    let mut session = two("true", "echo never").spawn();
+    session.start(json!({}));
+    let question = session.until("run.question");
+    session.answer(&question, json!("x".repeat(131_072)));
+    session.finish().failed("invalid_request");
+}
+
+#[test]
+fn what_the_first_process_leaves_behind_is_gone_before_the_second() {
+    let first =
+        "(setsid sh -c 'echo $$ >\"$D/child\"; exec sleep 300' &); while ! [ -s \"$D/child\" ]; do sleep 0.02; done";
+    let mut session = two(first, "kill -0 $(cat \"$D/child\") 2>/dev/null && echo alive || echo gone").spawn();
+    session.start(json!({}));
+    let question = session.until("run.question");
+    session.answer(&question, json!("A"));
+    let outcome = session.finish();
+    assert_eq!(outcome.completed()["text"], "gone");
+    assert_eq!(outcome.warnings("leaked_process").len(), 1);
+}
+
+#[test]
+fn the_second_process_ends_with_spektacular() {
+    let mut session = two("true", "echo $$ >\"$D/second\"; trap '' TERM; while :; do sleep 1; done").spawn();
+    session.start(json!({}));
+    let question = session.until("run.question");
+    session.answer(&question, json!("A"));
+    let pid = noted(&session, "second");
+    session.signal(Signal::KILL);
+    session.wait_until("the end of the second process", || !procs::alive(pid));
+    drop(session);
+}
+
+#[test]
+fn a_session_is_resumed_by_its_own_command_line() {
+    let outcome = run(two("true", "echo \"$0: $1\""), json!({"session_id": "s-9", "prompt": "go on"}));
+    assert_eq!(outcome.completed()["text"], "s-9: go on");
+    assert_eq!(outcome.completed()["session_id"], "s-9");
+    let outcome = run(shell("echo hi"), json!({"session_id": "s-9"}));
+    assert!(outcome.failed("invalid_request")["message"].as_str().unwrap().contains("`session_id`"));
+}
+
+/// In a recording, and on stderr where a person wants to know everything.
+#[test]
+fn each_attempt_to_find_a_session_is_told_to_who_looks_for_faults() {
+    let patterns = ["run ([0-9]+)", "session=(.*)", "chat: (\\S+)"];
+    let say = "echo hello; echo session=--no; echo 'chat: c-7'; echo session=later";
+    let entry = json!({"command": "sh", "args": ["-c", say], "session_patterns": patterns});
+    let told = [
+        "number 2 of session_patterns matches in line 2, but what it finds cannot be a session's id",
+        "number 3 of session_patterns matches in line 3: the session's id is known",
+        "number 1 of session_patterns matches in none of 3 lines",
+    ];
+    let case = command(entry.clone());
+    let record = case.path("work/run.jsonl");
+    let outcome = run(case.args(&["--record", "run.jsonl"]), json!({}));
+    assert_eq!(outcome.completed()["session_id"], "c-7");
+    assert_eq!(outcome.stderr, "", "an orchestrator gets frames alone");
+    let recording = fs::read_to_string(record).unwrap();
+    let lines = recording.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let notes: Vec<String> = lines.filter_map(|line| line["note"].as_str().map(str::to_owned)).collect();
+    assert_eq!(notes, told);
+    assert!(spektacular::recording::Recording::parse(&recording).is_ok());
+
+    let said = |flags: &[&str]| String::from_utf8(command(entry.clone()).cli(flags).stderr).unwrap();
+    let verbose = said(&["--verbose", "hi"]);
+    assert!(told.iter().all(|line| verbose.contains(&format!("spektacular: {line}\n"))), "{verbose}");
+    assert!(!said(&["hi"]).contains("session_patterns"));
+
+    // Nothing is looked for where nothing is configured.
+    let plain = command(json!({"command": "echo", "args": ["hi"]})).cli(&["--verbose", "hi"]);
+    assert!(!String::from_utf8(plain.stderr).unwrap().contains("session_patterns"));
+}
+
+#[test]
+fn a_pattern_that_cannot_be_used_is_named() {
+    let outcome = run(command(json!({"command": "echo", "session_patterns": ["a", "(?<=x)y"]})), json!({}));
+    let failed = outcome.failed("invalid_config");
+    assert!(failed["message"].as_str().unwrap().contains("`session_patterns`: number 2"), "{failed}");
+}
+
+#[test]
+fn a_secret_over_two_lines_is_not_recorded() {
+    let secret =
+        "-----BEGIN RSA PRIVATE KEY-----\nMIIEowIBAAKCAQEA1234567890\nabcdefghijklmnop\n-----END RSA PRIVATE KEY-----";
+    for level in ["minimal", "normal", "full"] {
+        let case = command(json!({"command": "cat"}));
+        let file = case.path("log/run.jsonl");
+        let case = case.args(&["--record", &file.display().to_string()]);
+        let outcome: Outcome = run(case, json!({"prompt": format!("before\n{secret}\nafter"), "progress": level}));
+        assert_eq!(outcome.completed()["text"], "before\n[redacted]\nafter");
+        let recorded: Vec<Value> =
+            outcome.log().text("run.jsonl").lines().map(|l| serde_json::from_str(l).unwrap()).collect();
+        let said: Vec<&str> = recorded.iter().filter_map(|moment| moment["agent"].as_str()).collect();
+        assert!(!said.concat().contains("MIIEow"), "{level}: {said:?}");
+        assert!(said.concat().contains("[redacted]"), "{level}: {said:?}");
+    }
+}

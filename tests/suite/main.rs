@@ -1,0 +1,46 @@
+//! The integration tests, in one binary: a module per capability. Linking once is faster than linking each file, and
+//! shared helpers compile once.
+//!
+//! A suite that changes its process (its directory, signals or children) is a target of its own: `tests/engine`,
+//! `tests/tree.rs`. So are `tests/real_agents`, which a feature turns on, and the benchmark.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod playback;
+
+mod agents;
+mod anomalies;
+mod answers;
+mod ask_server;
+mod cancel;
+mod changes;
+mod config;
+mod configured;
+mod declined;
+mod export;
+mod faults;
+mod framing;
+mod git;
+mod golden;
+mod help;
+mod leaks;
+mod lifecycle;
+mod limits;
+mod lines;
+mod oneshot;
+mod open;
+mod permissions;
+mod piped;
+mod pressure;
+mod questions;
+mod readme;
+mod redact;
+mod reference;
+mod request;
+mod requirements;
+mod secrets;
+mod terminal;
+mod tidy;
+mod unanswered;
+mod unattended;

@@ -1,0 +1,494 @@
+//! Runs that a command line begins: scripted answers, the last session, prompts in files, policies in pairs.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+use crate::support;
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
+use std::process::Command;
+
+use rustix::process::Signal;
+use serde_json::{Value, json};
+use support::agent::{SESSION, Script, question};
+use support::{Case, Outcome, Session};
+
+const PROMPT: [&str; 2] = ["--prompt", "go"];
+/// Stands in refused values, and must never come back.
+const BAD: &str = "zq-bad-7731";
+
+fn begin(script: Script, args: &[&str]) -> Session {
+    Case::with(script).args(&PROMPT).args(args).spawn()
+}
+
+fn run(script: Script, args: &[&str]) -> Outcome {
+    begin(script, args).finish()
+}
+
+/// A run that its command line keeps from beginning.
+fn refused(args: &[&str]) -> String {
+    let outcome = Case::with(Script::hello()).args(args).spawn().finish();
+    let payload = outcome.failed("usage");
+    outcome.never_shows(BAD);
+    assert_eq!(outcome.exit_code, Some(2));
+    assert!(!outcome.log().ran());
+    payload["message"].as_str().unwrap().to_owned()
+}
+
+fn titled(header: &str, text: &str, multiple: bool) -> Value {
+    let mut question = question(text, multiple);
+    question["header"] = json!(header);
+    question
+}
+
+/// The answers that the agent got to its one request, by the question's text.
+fn told(outcome: &Outcome) -> Value {
+    let answer = outcome.log().answer();
+    assert_eq!(answer["behavior"], "allow", "{answer}");
+    answer["updatedInput"]["answers"].clone()
+}
+
+fn resolved(outcome: &Outcome) -> Vec<(&str, bool)> {
+    let frames = outcome.progress("question_resolved");
+    frames.iter().map(|f| (f.text("resolution"), f["payload"]["used_default"] == true)).collect()
+}
+
+#[test]
+fn a_permission_is_answered_by_its_purpose() {
+    for (answer, behavior) in
+        [("permission=allow_once", "allow"), ("Permission=2", "allow"), ("permission=deny", "deny")]
+    {
+        let outcome = run(Script::asks_bash(), &["--answer", answer]);
+        outcome.completed();
+        assert_eq!(outcome.of_type("run.question").len(), 1);
+        assert_eq!(resolved(&outcome), [("answered", false)], "{answer}");
+        assert_eq!(outcome.log().answer()["behavior"], behavior, "{answer}");
+    }
+}
+
+#[test]
+fn an_answer_to_any_select_allows_nothing() {
+    let outcome = run(Script::asks_bash(), &["--answer", "select=allow_once"]);
+    outcome.completed();
+    assert_eq!(resolved(&outcome), [("input_closed", true)]);
+    assert_eq!(outcome.log().answer()["behavior"], "deny");
+}
+
+#[test]
+fn the_key_that_says_most_goes_first_and_a_comma_parts_options() {
+    let questions = json!([
+        titled("Color", "Which color?", false),
+        titled("Features", "Which features?", true),
+        titled("Extras", "Which extras?", true),
+        titled("Other", "Anything else?", false)
+    ]);
+    let answers = ["--answer", "select=3", "--answer", "COLOR=search", "--answer", "which features?=Auth, 3"];
+    let outcome = run(Script::asks_user(questions), &[&answers[..], &["--answer", "extras=tea, coffee"]].concat());
+    outcome.completed();
+    let told = told(&outcome);
+    assert_eq!(told["Which color?"], "Search");
+    assert_eq!(told["Which features?"], "Auth, Export");
+    // No options: the free text stays as it was typed.
+    assert_eq!(told["Which extras?"], "tea, coffee");
+    assert_eq!(told["Anything else?"], "Export");
+}
+
+#[test]
+fn one_key_several_times_answers_in_order_and_the_last_stays() {
+    let questions = json!(["One?", "Two?", "Three?"].map(|text| titled("Next", text, false)));
+    let outcome = run(Script::asks_user(questions), &["--answer", "next=Auth", "--answer", "next=Search"]);
+    outcome.completed();
+    assert_eq!(told(&outcome), json!({"One?": "Auth", "Two?": "Search", "Three?": "Search"}));
+}
+
+#[test]
+fn an_answer_that_does_not_fit_is_given_once() {
+    let outcome = run(Script::asks_bash(), &["--answer", "permission=perhaps"]);
+    outcome.completed();
+    let attempts: Vec<&Value> = outcome.of_type("run.question").iter().map(|f| &f["payload"]["attempt"]).collect();
+    assert_eq!(attempts, [1, 2]);
+    assert_eq!(resolved(&outcome), [("input_closed", true)]);
+}
+
+#[test]
+fn a_question_without_an_answer_ends_the_run_if_it_needs_one() {
+    let questions = json!([titled("Color", "Which color?", false), titled("Size", "Which size?", false)]);
+    let outcome = run(Script::asks_user(questions), &["--answer", "color=Auth"]);
+    assert_eq!(outcome.failed("input_closed")["agent_exit"]["signal"], Value::Null);
+    assert_eq!(outcome.exit_code, Some(6));
+    assert_eq!(resolved(&outcome), [("answered", false), ("input_closed", false)]);
+}
+
+#[test]
+fn answers_come_from_a_file_below_those_of_flags() {
+    let questions = json!([
+        titled("Color", "Which color?", false),
+        titled("Features", "Which features?", true),
+        titled("Key", "Which key?", false)
+    ]);
+    let case = Case::with(Script::asks_user(questions)).args(&PROMPT).env("DEPLOY_WITH", "correct-horse-battery");
+    let answers = json!({
+        "color": "Auth", "Features": ["Auth", 2], "Which key?": {"value_from": {"env": "DEPLOY_WITH"}}
+    });
+    fs::write(case.path("work/answers.json"), answers.to_string()).unwrap();
+    let outcome = case.args(&["--answers", "answers.json", "--answer", "Color=Export"]).spawn().finish();
+    outcome.completed();
+    let told = told(&outcome);
+    assert_eq!(told["Which color?"], "Export");
+    assert_eq!(told["Which features?"], "Auth, Search");
+    assert_eq!(told["Which key?"], "correct-horse-battery");
+    outcome.never_shows("correct-horse-battery");
+}
+
+#[test]
+fn a_file_can_decline_and_say_why() {
+    let case = Case::with(Script::asks_bash()).args(&PROMPT);
+    fs::write(case.path("work/a.json"), r#"{"permission": {"declined": true, "message": "Not here."}}"#).unwrap();
+    let outcome = case.args(&["--answers", "a.json"]).spawn().finish();
+    outcome.completed();
+    assert_eq!(resolved(&outcome), [("declined", false)]);
+    assert!(outcome.log().answer()["message"].as_str().unwrap().contains("Not here."));
+}
+
+#[test]
+fn a_file_of_answers_that_is_wrong_says_what_is() {
+    let rows = [
+        ("[]", "one JSON object"),
+        ("{", "one JSON object"),
+        (r#"{"a": 1, "wrong-1": {"zq-bad-7731": 1}}"#, "The answer to wrong-1 must be a value, or an object"),
+        (r#"{"zq-bad-7731?": {"value": "zq-bad-7731", "declined": true}}"#, "Answer 1 must be a value, or an object"),
+        (r#"{"wrong-1": "zq-bad-7731", "Wrong-1": 2}"#, "The answer to Wrong-1 has the key of an earlier one."),
+    ];
+    for (text, says) in rows {
+        let case = Case::with(Script::hello()).args(&PROMPT).args(&["--answers", "a.json"]);
+        fs::write(case.path("work/a.json"), text).unwrap();
+        let outcome = case.spawn().finish();
+        let message = outcome.failed("usage")["message"].as_str().unwrap().to_owned();
+        assert!(message.starts_with("--answers: ") && message.contains(says), "{text}: {message}");
+        outcome.never_shows(BAD);
+    }
+}
+
+#[test]
+fn the_orchestrator_is_asked_for_what_has_no_scripted_answer() {
+    let questions = json!([titled("Color", "Which color?", false), titled("Size", "Which size?", false)]);
+    let mut session = begin(Script::asks_user(questions), &["--input", "jsonl", "--answer", "color=Auth"]);
+    let size = session.until_where("the size", |f| f.text("text") == "Which size?");
+    session.until_progress("question_resolved");
+    let value = json!({"question_id": size.text("question_id"), "value": "Search"});
+    session.send_line(&json!({"v": "1", "type": "run.input", "payload": value}).to_string());
+    let outcome = session.finish();
+    outcome.completed();
+    assert_eq!(told(&outcome), json!({"Which color?": "Auth", "Which size?": "Search"}));
+}
+
+#[test]
+fn scripted_answers_are_there_after_stdin_has_ended() {
+    let script = Script::new().sh("until [ -e go ]; do :; done").sh(&Script::asks_bash().steps_after_init());
+    for input in [&["--input", "jsonl", "--prompt", "go"][..], &[][..]] {
+        let mut session = Case::with(script.clone()).args(input).args(&["--answer", "permission=allow_once"]).spawn();
+        if input.is_empty() {
+            session.start(json!({}));
+        }
+        session.until("run.started");
+        session.close_stdin();
+        fs::write(session.case.path("work/go"), "").unwrap();
+        let outcome = session.finish();
+        outcome.completed();
+        assert_eq!(resolved(&outcome), [("answered", false)]);
+    }
+}
+
+#[test]
+fn for_a_person_too_answers_make_a_run_ask() {
+    let case = Case::with(Script::asks_bash());
+    let done = case.cli(&["--answer", "permission=allow_once", "go"]);
+    assert_eq!(done.status.code(), Some(0));
+    assert_eq!(session_log(&case).answer()["behavior"], "allow");
+    let done = case.cli(&["go"]);
+    assert_eq!(done.status.code(), Some(0));
+    assert_eq!(session_log(&case).answers().last().unwrap().1["behavior"], "deny");
+    let told = String::from_utf8(done.stderr).unwrap();
+    assert!(told.contains("1 permission denied (no terminal). Allow with --yes or --permissions\n"), "{told}");
+}
+
+#[test]
+fn a_person_hears_of_answers_that_fitted_no_question() {
+    let done = Case::with(Script::asks_bash()).cli(&["--answer", "permission=deny", "--answer", "Greeing=a", "go"]);
+    let told = String::from_utf8(done.stderr).unwrap();
+    assert!(
+        told.contains("warning: No question matched the answer key Greeing. `spektacular help adhoc` explains"),
+        "{told}"
+    );
+    let keys: Vec<String> = (0..30).map(|n| format!("Key-{n:02}=zq-bad-7731")).collect();
+    let mut args = vec!["--answer", "permission=deny", "--answer", "What color?=zq-bad-7731"];
+    args.extend(keys.iter().flat_map(|key| ["--answer", key]));
+    let done = Case::with(Script::asks_bash()).cli(&[&args[..], &["go"]].concat());
+    let told = String::from_utf8(done.stderr).unwrap();
+    assert!(
+        told.contains("No question matched the answer keys Key-00, Key-01, ") && told.contains("Key-19, and 11 more."),
+        "{told}"
+    );
+    assert!(!told.contains(BAD) && !told.contains("color"), "{told}");
+    let done = Case::with(Script::asks_bash()).cli(&["--answer", "permission=deny", "--answer", "a b=c", "go"]);
+    let told = String::from_utf8(done.stderr).unwrap();
+    assert!(told.contains("No question matched 1 answer key."), "{told}");
+    let done = Case::with(Script::asks_bash()).cli(&["--answer", "permission=deny", "go"]);
+    let told = String::from_utf8(done.stderr).unwrap();
+    assert!(!told.contains("No question matched"), "{told}");
+}
+
+#[test]
+fn the_words_of_a_permission_match_no_answer() {
+    let asked = run(Script::asks_bash(), &["--answer", "permission=deny"]);
+    let text = asked.of_type("run.question")[0].text("text").to_owned();
+    let outcome = run(Script::asks_bash(), &["--answer", &format!("{text}=allow_once")]);
+    assert_eq!(resolved(&outcome), [("input_closed", true)]);
+    assert_eq!(outcome.log().answer()["behavior"], "deny");
+}
+
+#[test]
+fn a_pipe_is_no_recording_and_is_not_waited_for() {
+    let case = Case::with(Script::hello());
+    let pipe = case.path("pipe");
+    assert!(Command::new("/usr/bin/mkfifo").arg(&pipe).status().unwrap().success());
+    let done = case.cli(&["--record", pipe.to_str().unwrap(), "go"]);
+    assert_eq!(done.status.code(), Some(2));
+    assert!(String::from_utf8(done.stderr).unwrap().contains("--record: the file cannot be written"));
+}
+
+fn session_log(case: &Case) -> support::agent::AgentLog {
+    support::agent::AgentLog::new(&case.path("log"))
+}
+
+#[test]
+fn flags_that_contradict_each_other_are_refused() {
+    let rows: [(&[&str], &str); 8] = [
+        (&["--answer", "a=b", "--headless"], "not both"),
+        (&["--answers", "a.json", "--headless"], "not both"),
+        (&["--system-prompt", "a", "--system-prompt-file", "b"], "system prompt once"),
+        (&["--continue", "--session", "a"], "--continue or --session, not both"),
+        (&["--input", "jsonl", "--prompt-file", "-"], "stdin cannot hold both"),
+        (&["--continue"], "needs a prompt"),
+        (&["--prompt", "a", "--prompt-file", "b"], "prompt once"),
+        (&["--prompt", "a", "--continue"], "the agent has no earlier session"),
+    ];
+    for (args, says) in rows {
+        let message = refused(args);
+        assert!(message.contains(says), "{args:?}: {message}");
+    }
+    assert!(refused(&["--answer", BAD]).contains("KEY=VALUE"));
+    assert!(refused(&["--answer", "=zq-bad-7731"]).contains("KEY=VALUE"));
+}
+
+#[test]
+fn policies_are_written_in_pairs() {
+    let outcome = run(Script::hello(), &["--permissions", "read=allow, edit=ask,*=deny"]);
+    outcome.completed();
+    let config = &outcome.frames[0]["payload"]["config"]["permissions"];
+    assert_eq!(*config, json!({"read": "allow", "edit": "ask", "*": "deny"}));
+    let json = run(Script::hello(), &["--permissions", r#"{"read":"allow"}"#]);
+    assert_eq!(json.frames[0]["payload"]["config"]["permissions"], json!({"read": "allow"}));
+    for policy in ["zq-bad-7731=allow", "read=zq-bad-7731", r#"{"zq-bad-7731":"allow"}"#, BAD] {
+        let message = refused(&["--permissions", policy]);
+        for category in spektacular::protocol::words::Category::ALL {
+            assert!(message.contains(&format!("{}, ", category.word())), "{message} lacks {category:?}");
+        }
+    }
+    assert!(refused(&["--permissions", "read=allow,zq-bad-7731"]).contains("or pairs such as read=allow,*=deny"));
+    assert!(refused(&["--permissions", "read=allow,read=deny"]).contains("names a key twice"));
+}
+
+#[test]
+fn a_schema_and_servers_come_from_files_too() {
+    let servers = r#"{"mcpServers":{"rare-server":{"type":"stdio","command":"/bin/true"}}}"#;
+    let case = |args: &[&str]| {
+        let case = Case::with(Script::hello()).args(&PROMPT).args(args);
+        fs::write(case.path("work/servers.json"), servers).unwrap();
+        fs::write(case.path("work/schema.json"), r#"{"type":"object","title":"rare-schema"}"#).unwrap();
+        fs::write(case.path("work/broken.json"), "{\n \"zq-bad-7731\"").unwrap();
+        case
+    };
+    let argv = |outcome: &Outcome| outcome.log().argv().join(" ");
+    for servers in ["@servers.json", servers] {
+        let outcome = case(&["--mcp-servers", servers, "--output-schema", "@schema.json"]).spawn().finish();
+        outcome.completed();
+        assert!(argv(&outcome).contains("rare-server") && argv(&outcome).contains("rare-schema"), "{}", argv(&outcome));
+    }
+    // The last one counts.
+    let twice = ["--output-schema", "@schema.json", "--output-schema", r#"{"title":"the-last"}"#];
+    let outcome = case(&twice).spawn().finish();
+    assert!(argv(&outcome).contains("the-last") && !argv(&outcome).contains("rare-schema"), "{}", argv(&outcome));
+    for (args, says) in [
+        (["--output-schema", "@nothing-zq-bad-7731"], "--output-schema: no such file."),
+        (["--mcp-servers", "@broken.json"], "--mcp-servers: invalid JSON in the file, line 2, column 14."),
+        (["--mcp-servers", "@schema.json"], "--mcp-servers must be a list of {name, command, args, env}, or"),
+        (["--output-schema", "zq-bad-7731"], "--output-schema must be an object."),
+    ] {
+        let outcome = case(&args).spawn().finish();
+        let message = outcome.failed("usage")["message"].as_str().unwrap().to_owned();
+        assert!(message.starts_with(says), "{args:?}: {message}");
+        outcome.never_shows(BAD);
+    }
+    // A dry run and a run for messages read them too.
+    let done = case(&[]).cli(&["--dry-run", "--mcp-servers", "@servers.json"]);
+    assert!(String::from_utf8_lossy(&done.stdout).contains("rare-server"));
+    let mut session = Case::with(Script::hello()).args(&["--output-schema", "@schema.json"]).spawn();
+    fs::write(session.case.path("work/schema.json"), "{}").unwrap();
+    session.start(json!({}));
+    session.finish();
+}
+
+#[test]
+fn a_file_that_cannot_be_read_says_why() {
+    let rows: [(&str, &str); 3] = [
+        ("nothing-zq-bad-7731", "no such file"),
+        ("folder-zq-bad-7731", "this is a directory, not a file"),
+        ("latin-zq-bad-7731", "the text must be UTF-8"),
+    ];
+    for flag in ["--prompt-file", "--system-prompt-file", "--answers"] {
+        for (name, says) in rows {
+            let prompt: &[&str] = if flag == "--prompt-file" { &[] } else { &PROMPT };
+            let case = Case::with(Script::hello()).args(prompt).args(&[flag, name]);
+            fs::create_dir(case.path("work/folder-zq-bad-7731")).unwrap();
+            fs::write(case.path("work/latin-zq-bad-7731"), b"\xe9").unwrap();
+            let outcome = case.spawn().finish();
+            assert_eq!(outcome.failed("usage")["message"], format!("{flag}: {says}."));
+            outcome.never_shows(BAD);
+        }
+    }
+    // Whoever may read everything is not refused.
+    let case = Case::with(Script::hello()).args(&["--prompt-file", "mine"]);
+    let path = case.path("work/mine");
+    fs::write(&path, "go").unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o000)).unwrap();
+    let readable = fs::read(&path).is_ok();
+    let outcome = case.spawn().finish();
+    if readable {
+        outcome.completed();
+    } else {
+        let message = &outcome.failed("usage")["message"];
+        assert_eq!(message, "--prompt-file: no permission to read the file.");
+    }
+}
+
+#[test]
+fn a_system_prompt_comes_from_a_file() {
+    let case = Case::with(Script::hello()).args(&PROMPT).args(&["--system-prompt-file", "system.txt"]);
+    fs::write(case.path("work/system.txt"), "Speak\nplainly.\n").unwrap();
+    let outcome = case.spawn().finish();
+    outcome.completed();
+    let argv = outcome.log().argv();
+    assert!(argv.iter().any(|arg| arg == "--append-system-prompt=Speak\nplainly."), "{argv:?}");
+}
+
+#[test]
+fn a_signal_while_the_prompt_is_read_ends_in_a_frame() {
+    for prompt in [&["--prompt-file", "-"][..], &["-"][..]] {
+        let session = Case::with(Script::hello()).args(prompt).spawn();
+        // The program takes signals from the moment that its thread for them is there.
+        let status = format!("/proc/{}/task", session.pid());
+        let named = |entry: fs::DirEntry| fs::read_to_string(entry.path().join("comm")).unwrap_or_default();
+        session.wait_until("the thread that reads the prompt", || {
+            let threads = fs::read_dir(&status).into_iter().flatten().flatten();
+            threads.map(named).any(|name| name.trim() == "start")
+        });
+        session.signal(Signal::TERM);
+        let outcome = session.finish();
+        assert_eq!(outcome.cancelled()["source"], "signal");
+        assert_eq!(outcome.frames.len(), 1);
+    }
+}
+
+#[test]
+fn without_the_flag_stdin_is_not_read_and_nothing_is_asked() {
+    let mut session = begin(Script::asks_bash(), &[]);
+    session.send_line("this is no message");
+    let outcome = session.finish();
+    outcome.completed();
+    assert_eq!(outcome.resolutions(), ["headless"]);
+    assert!(outcome.warnings("malformed_message").is_empty());
+}
+
+/// The session that the last start of the fake agent was to resume.
+fn resumed(case: &Case) -> Option<String> {
+    let argv = session_log(case).argv();
+    argv.iter().find_map(|arg| arg.strip_prefix("--resume=")).map(str::to_owned)
+}
+
+fn git(work: &Path, args: &[&str]) -> String {
+    let output = Command::new("git").args(args).current_dir(work).output().unwrap();
+    assert!(output.status.success(), "git {args:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn the_last_session_goes_on_and_leaves_no_trace_in_git() {
+    let case = Case::with(Script::hello()).git();
+    let first = case.cli(&["one"]);
+    assert_eq!(first.status.code(), Some(0));
+    assert_eq!(resumed(&case), None);
+    assert_eq!(git(&case.work(), &["status", "--porcelain"]), "", "the work tree is dirty");
+    let second = case.cli(&["--continue", "--agent", "claude-code", "two"]);
+    assert_eq!(second.status.code(), Some(0));
+    assert_eq!(resumed(&case).as_deref(), Some(SESSION));
+    assert!(!String::from_utf8_lossy(&second.stderr).contains(".spektacular"), "it shows up as an artifact");
+    // From elsewhere, by the directory that is named.
+    fs::create_dir(case.path("work/sub")).unwrap();
+    assert_eq!(case.cli(&["-C", "sub", "--continue", "three"]).status.code(), Some(2));
+    assert_eq!(case.cli(&["-C", "../work", "--continue", "three"]).status.code(), Some(0));
+    assert_eq!(resumed(&case).as_deref(), Some(SESSION));
+}
+
+#[test]
+fn for_an_orchestrator_a_session_is_kept_only_where_the_folder_is() {
+    let first = run(Script::hello(), &[]);
+    first.completed();
+    assert!(!first.case().path("work/.spektacular").exists());
+
+    let case = Case::with(Script::hello()).args(&PROMPT);
+    fs::create_dir(case.path("work/.spektacular")).unwrap();
+    let outcome = case.spawn().finish();
+    outcome.completed();
+    let kept = outcome.case().path("work/.spektacular/local/sessions/claude");
+    assert_eq!(fs::read_to_string(kept).unwrap(), format!("{SESSION}\n"));
+
+    // What an orchestrator begins itself it can resume itself.
+    let mut session = Case::with(Script::hello()).spawn();
+    fs::create_dir(session.case.path("work/.spektacular")).unwrap();
+    session.start(json!({}));
+    let outcome = session.finish();
+    outcome.completed();
+    assert!(!outcome.case().path("work/.spektacular/local").exists());
+}
+
+#[test]
+fn nothing_is_kept_through_a_link() {
+    for link in [".spektacular", ".spektacular/local"] {
+        let case = Case::with(Script::hello());
+        let target = case.path("home");
+        if link.contains('/') {
+            fs::create_dir(case.path("work/.spektacular")).unwrap();
+        }
+        symlink(&target, case.path("work").join(link)).unwrap();
+        let done = case.cli(&["go"]);
+        assert_eq!(done.status.code(), Some(0));
+        assert!(String::from_utf8_lossy(&done.stderr).contains("could not be kept for --continue"));
+        assert_eq!(fs::read_dir(target).unwrap().count(), 0, "something was written through {link}");
+    }
+}
+
+#[test]
+fn what_is_not_a_sessions_id_is_not_resumed() {
+    let case = Case::with(Script::hello());
+    let folder = case.path("work/.spektacular/local/sessions");
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(case.path("secret"), "somebody's\n").unwrap();
+    symlink(case.path("secret"), folder.join("claude")).unwrap();
+    assert_eq!(case.cli(&["--continue", "go"]).status.code(), Some(2));
+    fs::remove_file(folder.join("claude")).unwrap();
+    for text in ["", "\n", "../../evil.jsonl\n", "--yes\n", ".\n", "a b\n", &"x".repeat(2000)] {
+        fs::write(folder.join("claude"), text).unwrap();
+        assert_eq!(case.cli(&["--continue", "go"]).status.code(), Some(2), "{text:?}");
+    }
+}

@@ -1,0 +1,201 @@
+//! What is piped in beside a prompt, and every other kind of stdin, for a person's run.
+#![allow(clippy::unwrap_used)]
+
+use crate::support;
+
+use std::fs::{self, File};
+use std::io::{PipeWriter, Seek, SeekFrom, Write, pipe};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::Instant;
+
+use rustix::process::{Pid, Signal, kill_process};
+use support::agent::{AgentLog, Script};
+use support::{Case, SLACK, io, procs};
+
+fn hello() -> Case {
+    Case::with(Script::hello())
+}
+
+fn adhoc(case: &Case, args: &[&str], stdin: impl Into<Stdio>) -> Child {
+    let mut command = case.other("work", &[&["adhoc"], args].concat());
+    command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+fn log(case: &Case) -> AgentLog {
+    AgentLog::new(&case.path("log"))
+}
+
+/// A pipe that holds this and is at its end.
+fn holding(text: &str) -> Stdio {
+    let (reader, mut writer) = pipe().unwrap();
+    let text = text.to_owned();
+    std::thread::spawn(move || writer.write_all(text.as_bytes()));
+    reader.into()
+}
+
+/// A pipe that stays open and says nothing.
+fn silent() -> (Stdio, PipeWriter) {
+    let (reader, writer) = pipe().unwrap();
+    (reader.into(), writer)
+}
+
+fn stderr(output: &Output) -> &str {
+    std::str::from_utf8(&output.stderr).unwrap()
+}
+
+/// The prompt that the agent got.
+fn prompt(args: &[&str], stdin: impl Into<Stdio>) -> String {
+    let case = hello();
+    let output = adhoc(&case, args, stdin).wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let mut prompts = log(&case).prompts();
+    assert_eq!(prompts.len(), 1);
+    prompts.remove(0)
+}
+
+/// What is said of a run that does not begin.
+fn refused(args: &[&str], stdin: impl Into<Stdio>) -> String {
+    let case = hello();
+    let output = adhoc(&case, args, stdin).wait_with_output().unwrap();
+    let said = stderr(&output).to_owned();
+    assert_eq!((output.status.code(), said.lines().count()), (Some(2), 1), "{said}");
+    assert!(!log(&case).ran());
+    let (_, message) = said.split_once("spektacular: usage: ").unwrap();
+    message.trim_end().to_owned()
+}
+
+const FENCED: &str = "review this\n\n```stdin\na diff\nof two lines\n```";
+
+#[test]
+fn a_pipe_goes_behind_the_prompt() {
+    let text = "a diff\nof two lines\n";
+    assert_eq!(prompt(&["review", "this"], holding(text)), FENCED);
+    assert_eq!(prompt(&["--prompt", "review this"], holding(text)), FENCED);
+    let case = hello();
+    fs::write(case.path("work/task"), "review this\n").unwrap();
+    let output = adhoc(&case, &["--prompt-file", "task"], holding(text)).wait_with_output().unwrap();
+    assert!(output.status.success());
+    assert_eq!(log(&case).prompts(), [FENCED]);
+}
+
+#[test]
+fn a_file_is_read_from_where_it_stands() {
+    let case = hello();
+    let path = case.path("work/input");
+    fs::write(&path, "not this\na diff\nof two lines\n").unwrap();
+    let mut file = File::open(&path).unwrap();
+    file.seek(SeekFrom::Start(9)).unwrap();
+    assert_eq!(prompt(&["review", "this"], file), FENCED);
+    fs::write(&path, "").unwrap();
+    assert_eq!(prompt(&["review", "this"], File::open(&path).unwrap()), "review this", "an empty file adds nothing");
+}
+
+#[test]
+fn a_dash_says_where_it_goes() {
+    let said = prompt(&["Explain this:", "-", "in one line"], holding("x = 1\n"));
+    assert_eq!(said, "Explain this:\n\n```stdin\nx = 1\n```\n\nin one line");
+    assert_eq!(prompt(&["-"], holding("the whole prompt\n")), "the whole prompt");
+    assert_eq!(prompt(&[], holding("the whole prompt\n")), "the whole prompt");
+    assert_eq!(prompt(&["compute 3 - 2"], Stdio::null()), "compute 3 - 2", "a dash in a word is a dash");
+    assert!(refused(&["a", "-", "b", "-"], Stdio::null()).contains("Give - once"));
+    for nothing in [holding(""), Stdio::null()] {
+        assert!(refused(&["Explain this:", "-"], nothing).starts_with("stdin is empty, and the prompt has a - for it"));
+    }
+}
+
+#[test]
+fn a_stdin_that_is_nothing_of_the_kind_is_not_read() {
+    assert_eq!(prompt(&["go"], Stdio::null()), "go");
+    assert_eq!(prompt(&["go"], holding("")), "go", "a pipe at its end adds nothing");
+    assert_eq!(prompt(&["go"], File::open("/dev/zero").unwrap()), "go");
+    assert_eq!(prompt(&["go"], File::open("/").unwrap()), "go");
+    let (ours, theirs) = UnixStream::pair().unwrap();
+    (&ours).write_all(b"not for you\n").unwrap();
+    assert_eq!(prompt(&["go"], OwnedFd::from(theirs)), "go");
+    drop(ours);
+}
+
+#[test]
+fn a_closed_stdin_is_not_read() {
+    let case = hello();
+    let program = case.other("work", &["adhoc", "go"]);
+    let mut shell = Command::new("/bin/sh");
+    shell.args(["-c", "exec \"$@\" <&-", "sh"]).arg(program.get_program()).args(program.get_args());
+    shell.env_clear().current_dir(case.work());
+    shell.envs(program.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    assert!(shell.output().unwrap().status.success());
+    assert_eq!(log(&case).prompts(), ["go"]);
+}
+
+#[test]
+fn a_pipe_that_stays_silent_is_given_up_and_one_that_a_dash_names_is_waited_for() {
+    let (stdin, mut late) = silent();
+    let waiting = hello();
+    let waits = adhoc(&waiting, &["Explain this:", "-"], stdin);
+    let began = Instant::now();
+    let (stdin, _kept) = silent();
+    let message = refused(&["go"], stdin);
+    assert!(message.starts_with("stdin is open and was silent for 5 s: add </dev/null"), "{message}");
+    let took = began.elapsed();
+    assert!(took.as_secs() >= 5 && took.as_secs() < 10, "{took:?}");
+    let (stdin, _kept) = silent();
+    assert_eq!(
+        refused(&[], stdin),
+        "stdin is open and was silent for 5 s: give the prompt as words, or - to wait for it."
+    );
+    // By now the other one has been silent for twice as long.
+    late.write_all(b"late\n").unwrap();
+    drop(late);
+    let output = waits.wait_with_output().unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert_eq!(log(&waiting).prompts(), ["Explain this:\n\n```stdin\nlate\n```"]);
+}
+
+#[test]
+fn what_cannot_be_a_prompt_is_refused() {
+    let long = "x".repeat(16 << 20);
+    let too_long = "the text is longer than 16 MiB: put it into a file that the agent reads.";
+    assert_eq!(refused(&["go"], holding(&format!("{long}y"))), format!("stdin: {too_long}"));
+    assert_eq!(refused(&["go"], holding(&long)), format!("The prompt: {too_long}"));
+    let case = hello();
+    fs::write(case.path("work/latin"), b"caf\xe9").unwrap();
+    let file = File::open(case.path("work/latin")).unwrap();
+    assert_eq!(refused(&["go"], file), "stdin: the text must be UTF-8.");
+}
+
+#[test]
+fn a_signal_is_served_while_stdin_is_read() {
+    for args in [&["go"][..], &["-"], &[]] {
+        let (stdin, _kept) = silent();
+        let case = hello();
+        let child = adhoc(&case, args, stdin);
+        assert!(io::wait_for(support::limit(), || procs::handles(child.id(), Signal::TERM)));
+        let began = Instant::now();
+        kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(143), "{args:?}");
+        assert_eq!(stderr(&output), "spektacular: cancelled\n");
+        assert!(began.elapsed() < SLACK, "{:?}", began.elapsed());
+        assert!(!log(&case).ran());
+    }
+}
+
+#[test]
+fn a_dry_run_reads_no_stdin() {
+    let (stdin, _kept) = silent();
+    let began = Instant::now();
+    let output = adhoc(&hello(), &["--dry-run", "go"], stdin).wait_with_output().unwrap();
+    assert!(output.status.success() && began.elapsed() < SLACK, "{}", stderr(&output));
+}
+
+#[test]
+fn an_orchestrators_stdin_is_not_read_for_a_prompt() {
+    let case = hello();
+    let args = ["--output", "json", "--prompt", "go"];
+    let (stdin, _kept) = silent();
+    assert!(adhoc(&case, &args, stdin).wait_with_output().unwrap().status.success());
+    assert!(adhoc(&case, &args, holding("a diff\n")).wait_with_output().unwrap().status.success());
+    assert_eq!(log(&case).prompts(), ["go", "go"]);
+}

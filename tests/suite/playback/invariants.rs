@@ -1,0 +1,74 @@
+//! What holds for every simulated run: for its frames as for those of the program, and for how it was ended.
+
+use super::world::{Frame, World};
+use crate::support::check::{self, Checked, Seen, hold};
+use spektacular::agent::Line;
+use spektacular::protocol::words::Source;
+use spektacular::run::{Event, Method, Origin};
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+/// Checks the frames of a run and its exit code.
+pub(crate) fn frames(frames: &[Frame], exit_code: Option<u8>) -> Checked {
+    let mut seen = Vec::with_capacity(frames.len());
+    for Frame { line, value } in frames {
+        seen.push(Seen { raw: line.strip_suffix('\n').ok_or("a frame without its newline")?, value });
+    }
+    check::frames(&seen, exit_code.map(i32::from))
+}
+
+/// The questions that wait for an answer.
+pub(crate) fn open_questions(frames: &[Frame]) -> BTreeSet<&str> {
+    let mut open = BTreeSet::new();
+    for Frame { value, .. } in frames {
+        let id = value["payload"]["question_id"].as_str().unwrap_or_default();
+        match value["type"] == "run.question" {
+            true => drop(open.insert(id)),
+            false => drop(open.remove(id)),
+        }
+    }
+    open
+}
+
+/// The same, and what can be said of a simulated run: it is deaf after its end, and it was stopped in time.
+pub(crate) fn world(world: &mut World) -> Checked {
+    frames(&world.frames, world.run().exit_code())?;
+    in_time(world)?;
+    deaf(world)
+}
+
+/// From the first rung of the ladder to the last kill it is 3 s; after a result the agent first has 2 s to leave.
+fn in_time(world: &mut World) -> Checked {
+    let stopping = world.run().stopping();
+    let machine = world.machine();
+    let Some((at, _)) = machine.stops.iter().find(|(_, method)| *method == Method::Kill) else { return Ok(()) };
+    let by_itself = machine.closed.map(|closed| closed + Duration::from_secs(5));
+    let due = stopping.map_or(by_itself, |stopping| Some(stopping + Duration::from_secs(3)));
+    hold!(due.is_some_and(|due| *at <= due), "killed at {at:?}, due at {due:?}");
+    Ok(())
+}
+
+/// After the end nothing has an effect.
+fn deaf(world: &mut World) -> Checked {
+    let later = [
+        Event::Line(Line::Text("{\"type\":\"result\",\"is_error\":false,\"result\":\"late\"}".into())),
+        Event::Line(Line::TooLong),
+        Event::Cancel(Origin::default(), None, Source::Orchestrator),
+        Event::Cancel(Origin::default(), None, Source::Signal),
+        Event::Malformed(Origin::default()),
+        Event::Unsupported(Origin::default()),
+        Event::InputEnded,
+        Event::OutputLost,
+        Event::Spawned,
+        Event::Tick,
+    ];
+    let (code, due) = (world.run().exit_code(), world.run().next_deadline());
+    hold!(due.is_none(), "the run waits for {due:?} after its end");
+    for (at, event) in later.into_iter().enumerate() {
+        let traces = world.traces();
+        world.step(event);
+        hold!(world.traces() == traces, "event {at} after the end has an effect");
+    }
+    hold!(world.run().exit_code() == code, "the exit code changed after the end");
+    Ok(())
+}

@@ -1,0 +1,137 @@
+//! The same cases through the program itself: the recording is replayed by a process in the agent's place.
+
+use super::case::{Case, Directive, fits, with_ids};
+use super::world::Frame;
+use crate::support::limit;
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use spektacular::recording::Moment;
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use tempfile::TempDir;
+
+const BINARY: &str = env!("CARGO_BIN_EXE_spektacular");
+
+/// What came out.
+pub(crate) struct Played {
+    pub(crate) frames: Vec<Frame>,
+    pub(crate) code: Option<i32>,
+    pub(crate) stderr: String,
+    /// Where the agent worked.
+    pub(crate) cwd: PathBuf,
+}
+
+struct Session {
+    child: Child,
+    lines: Receiver<String>,
+    frames: Vec<Frame>,
+    /// Frames that an await has seen.
+    seen: usize,
+}
+
+/// Plays one case to its end.
+pub(crate) fn play(case: &Case) -> Result<Played, String> {
+    let dir = TempDir::new().expect("temp dir");
+    let cwd = prepare(&dir, case);
+    let bin = dir.path().join("bin");
+    let mut child = Command::new(BINARY)
+        .args(["adhoc", "--output", "json"])
+        .env_clear()
+        .env("PATH", format!("{}:/usr/bin:/bin", bin.display()))
+        .env("HOME", dir.path())
+        .current_dir(&cwd)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    let (send, lines) = channel();
+    let stdout = BufReader::new(child.stdout.take().expect("stdout"));
+    std::thread::spawn(move || stdout.lines().map_while(Result::ok).try_for_each(|line| send.send(line)));
+    let mut session = Session { child, lines, frames: Vec::new(), seen: 0 };
+    let played = session.run(case);
+    if played.is_err() {
+        let _ = session.child.kill();
+    }
+    let code = session.child.wait().expect("the program ends").code();
+    let mut stderr = String::new();
+    session.child.stderr.take().expect("stderr").read_to_string(&mut stderr).expect("stderr is text");
+    played.map_err(|why| format!("{why}\nstderr: {stderr}"))?;
+    Ok(Played { frames: session.frames, code, stderr, cwd })
+}
+
+/// Puts the replay on the PATH under the agent's name. Gives the working directory.
+fn prepare(dir: &TempDir, case: &Case) -> PathBuf {
+    let path = |name: &str| dir.path().join(name);
+    for name in ["bin", "work"] {
+        fs::create_dir(path(name)).expect("mkdir");
+    }
+    if let Some(config) = case.config() {
+        fs::create_dir_all(path(".config/spektacular")).expect("mkdir");
+        fs::write(path(".config/spektacular/config.json"), config).expect("config.json");
+    }
+    let agent = path("bin").join(&case.recording.header.argv[0]);
+    let recording = case.recording_path();
+    // An agent that ended by itself did so though it was told by a signal; the replay knows nothing of signals.
+    let own_end = matches!(case.recording.moments.last(), Some((_, Moment::Exit(_))));
+    let trap = if own_end { "trap '' TERM\n" } else { "" };
+    let script = format!("#!/bin/sh\n{trap}exec '{BINARY}' replay --strict '{}' -- \"$@\"\n", recording.display());
+    fs::write(&agent, script).expect("the agent's script");
+    fs::set_permissions(&agent, fs::Permissions::from_mode(0o755)).expect("chmod");
+    path("work").canonicalize().expect("work")
+}
+
+impl Session {
+    fn run(&mut self, case: &Case) -> Result<(), String> {
+        let mut stdin = self.child.stdin.take();
+        for directive in &case.script {
+            match directive {
+                Directive::Await(fields) => {
+                    while !self.frames[self.seen..].iter().any(|frame| fits(&frame.value, fields)) {
+                        self.seen = self.frames.len();
+                        if !self.next_frame()? {
+                            return Err(format!("no frame has {fields:?}"));
+                        }
+                    }
+                    let at = self.frames[self.seen..].iter().position(|frame| fits(&frame.value, fields));
+                    self.seen += at.map_or(0, |at| at + 1);
+                }
+                Directive::Send(text) => {
+                    let line = format!("{}\n", with_ids(text, &self.question_ids()));
+                    let pipe = stdin.as_mut().ok_or("a message after the end of stdin")?;
+                    pipe.write_all(line.as_bytes()).map_err(|e| format!("stdin: {e}"))?;
+                }
+                Directive::Eof => stdin = None,
+                Directive::Signal => {
+                    kill_process(Pid::from_child(&self.child), Signal::TERM).map_err(|e| format!("kill: {e}"))?;
+                }
+            }
+        }
+        while self.next_frame()? {}
+        Ok(())
+    }
+
+    /// `false`: stdout is at its end.
+    fn next_frame(&mut self) -> Result<bool, String> {
+        match self.lines.recv_timeout(limit()) {
+            Ok(line) => {
+                let value = serde_json::from_str(&line).map_err(|e| format!("not JSON ({e}): {line}"))?;
+                self.frames.push(Frame { line: format!("{line}\n"), value });
+                Ok(true)
+            }
+            Err(std::sync::mpsc::RecvTimeoutError::Disconnected) => Ok(false),
+            Err(_) => Err(format!("nothing more within {:?}, after {} frames", limit(), self.frames.len())),
+        }
+    }
+
+    fn question_ids(&self) -> Vec<String> {
+        let text = |value: &Value| value.as_str().map(str::to_owned);
+        let asked =
+            self.frames.iter().filter(|f| f.value["type"] == "run.question" && f.value["payload"]["attempt"] == 1);
+        asked.filter_map(|frame| text(&frame.value["payload"]["question_id"])).collect()
+    }
+}

@@ -1,0 +1,722 @@
+//! The protocol reference tells the truth: its examples are what the library reads and writes, nothing that the
+//! library has is missing from it, and its dialogue is what the program really says.
+//!
+//! For every type of frame there is one body with all that can be in it, and one with as little as possible. Literals
+//! and matches name every field and variant: a new one does not compile before somebody has looked at the page.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+use crate::support;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::SystemTime;
+
+use serde_json::Value;
+use serde_json::value::RawValue;
+use spektacular::agent::Turn;
+use spektacular::agent::registry::Agents;
+use spektacular::failure::{Code, EXIT_UNDELIVERED, Failure};
+use spektacular::help::{self, Goes};
+use spektacular::protocol::frame::Stamper;
+use spektacular::protocol::inbound::{self, Message};
+use spektacular::protocol::json::{Fields, string};
+use spektacular::protocol::limits;
+use spektacular::protocol::outbound::{
+    About, AgentExit, Artifact, ArtifactRef, Body, Capabilities, Json, Left, Outcome, Place, PlanEntry, Progress,
+    Question, Started, SubjectFrame, Tally, Terminal, Unattended, Usage,
+};
+use spektacular::protocol::question::{Answer, Ask, Choice, Choices, Given, Input, Kind, Validation};
+use spektacular::protocol::request::{DEFAULT_START_TIMEOUT, McpServer, Options, Payload, Seconds};
+use spektacular::protocol::words::{
+    Action, Category, Level, OnQuestionTimeout, PathType, PlanStatus, Purpose, QuestionKind, Resolution, Source,
+    Status, StopReason, ToolState, WaitingOn, Warning,
+};
+
+const PAGE: &str = include_str!("../../src/protocol/reference.md");
+/// Objects whose keys are somebody else's.
+const FREE: [&str; 3] = ["payload.metadata", "payload.config.permissions", "payload.structured_output"];
+
+/// The lines of all blocks with this tag.
+fn lines(tag: &str) -> Vec<&'static str> {
+    let mut found = Vec::new();
+    let mut open: Option<&str> = None;
+    for line in PAGE.lines() {
+        match (open, line.strip_prefix("```")) {
+            (None, Some(info)) => open = Some(info),
+            (Some(_), Some(_)) => open = None,
+            (Some(info), None) if info == tag => found.push(line),
+            _ => {}
+        }
+    }
+    assert!(!found.is_empty(), "no block with the tag {tag}");
+    found
+}
+
+/// All lines that come out of the program, those of the dialogue too.
+fn frames() -> Vec<&'static str> {
+    let said = lines("jsonl dialogue").into_iter().filter_map(|line| line.strip_prefix("< "));
+    lines("jsonl out").into_iter().chain(said).collect()
+}
+
+fn section(heading: &str) -> &'static str {
+    let start = PAGE.find(&format!("# {heading}\n")).unwrap_or_else(|| panic!("no section {heading}"));
+    let rest = &PAGE[start + 2..];
+    &rest[..rest.find("\n#").unwrap_or(rest.len())]
+}
+
+/// The section that is about a type of frame.
+fn home(kind: &str) -> &'static str {
+    match kind {
+        "run.completed" | "run.failed" | "run.cancelled" => section("run.completed, run.failed, run.cancelled"),
+        other => section(other),
+    }
+}
+
+/// The cells of the table row in `text` that begins with `first`.
+fn row(text: &'static str, first: &str) -> Vec<&'static str> {
+    let head = format!("| {first} |");
+    let line = text.lines().find(|line| line.starts_with(&head)).unwrap_or_else(|| panic!("no row {head}"));
+    line.trim_matches('|').split('|').map(str::trim).collect()
+}
+
+fn names(text: &str, word: &str) -> bool {
+    text.contains(&format!("`{word}`"))
+}
+
+fn capabilities(most: bool) -> Capabilities {
+    let known = most.then_some(true);
+    let (resume, deltas, structured_output, usage) = (known, known, known, known);
+    Capabilities { questions: vec![QuestionKind::Select], resume, deltas, structured_output, usage }
+}
+
+/// A run.start in which every field that run.started shows has a value.
+const START: &str = r#"{"model":"m","effort":"e","mode":"m","add_dirs":["d"],"session_id":"s","permissions":{"*":"ask"},
+    "allowed_tools":["t"],"disallowed_tools":["t"],"timeout_s":1,"start_timeout_s":1,"max_turns":1,"max_cost_usd":1.5,
+    "env_allow":["E"],"metadata":{"a":1}}"#;
+
+fn started(most: bool) -> Body {
+    let payload: Box<RawValue> = serde_json::from_str(START).unwrap();
+    let Payload { options, wrong, .. } = Options::parse(Some(&payload));
+    assert_eq!(wrong, None);
+    let options = if most { options } else { Options::default() };
+    let mut settings = options.resolve("go".into(), "demo".into(), "/home/me".into());
+    settings.start_timeout = settings.start_timeout.or(Some(DEFAULT_START_TIMEOUT));
+    Body::Started(Box::new(Started {
+        agent: "demo".into(),
+        display_name: "Demo".into(),
+        metadata: settings.metadata.clone().map(Json),
+        settings: Box::new(settings),
+        capabilities: capabilities(most),
+        cwd: "/home/me".into(),
+        agent_args: vec!["a".into()],
+        truncated: most,
+    }))
+}
+
+fn usage(most: bool) -> Usage {
+    let tokens = most.then_some(1);
+    Usage { input_tokens: tokens, output_tokens: tokens, cached_input_tokens: tokens, cost_usd: most.then_some(0.5) }
+}
+
+fn place(line: Option<u64>) -> Place {
+    Place { path: "a".into(), line }
+}
+
+fn subject() -> SubjectFrame {
+    let locations = vec![place(Some(1))];
+    SubjectFrame { category: Category::Edit, title: "t".into(), locations, detail: "d".into() }
+}
+
+fn about_resolved(permission: Option<(SubjectFrame, Option<String>)>) -> About {
+    About::Resolved {
+        question_id: "q_1".into(),
+        resolution: Resolution::Policy,
+        used_default: false,
+        permission,
+        what: "w".into(),
+    }
+}
+
+fn about_tool(line: Option<u64>, output: Option<&str>) -> About {
+    About::Tool {
+        call_id: "c_1".into(),
+        category: Category::Read,
+        state: ToolState::Completed,
+        locations: vec![place(line)],
+        output: output.map(Into::into),
+    }
+}
+
+/// Every kind of progress: with as much, and with as little as can be in it.
+fn abouts() -> Vec<(About, About)> {
+    let message_id = || "m_1".to_owned();
+    let same = |about: About| (about.clone(), about);
+    let text = |withdrawn| About::Text { message_id: message_id(), done: true, withdrawn };
+    let reasoning = |withdrawn| About::Reasoning { message_id: message_id(), done: true, withdrawn };
+    let session = |most: bool| About::Session {
+        session_id: most.then(|| "s".into()),
+        agent_version: most.then(|| "1".into()),
+        model: most.then(|| "m".into()),
+        capabilities: Some(capabilities(most)),
+    };
+    let all = vec![
+        same(About::Status(Status::Running)),
+        (session(true), session(false)),
+        same(About::Warning(Warning::UnknownType)),
+        (about_resolved(Some((subject(), Some("deny".into())))), about_resolved(None)),
+        same(About::Heartbeat { idle_s: Seconds(1.0), waiting_on: WaitingOn::Input }),
+        (text(true), text(false)),
+        (reasoning(true), reasoning(false)),
+        (about_tool(Some(1), Some("o")), about_tool(None, None)),
+        same(About::Plan(vec![PlanEntry { text: "t".into(), status: PlanStatus::Pending }])),
+        (About::Usage(usage(true)), About::Usage(usage(false))),
+    ];
+    // No wildcard: a new kind must be added above too.
+    all.iter().for_each(|(most, _)| match most {
+        About::Status(_) | About::Session { .. } | About::Warning(_) | About::Resolved { .. } => {}
+        About::Heartbeat { .. } | About::Text { .. } | About::Reasoning { .. } | About::Tool { .. } => {}
+        About::Plan(_) | About::Usage(_) => {}
+    });
+    all
+}
+
+fn progress(about: About, parent_call_id: Option<&str>, truncated: bool) -> Body {
+    let parent_call_id = parent_call_id.map(Into::into);
+    Body::Progress(Box::new(Progress { text: "t".into(), parent_call_id, about, truncated }))
+}
+
+fn question(kind: Kind, most: bool) -> Body {
+    let (min_length, max_length, min_selected, max_selected) = (Some(1), Some(1), Some(1), Some(1));
+    let (min, max, integer, pattern) = (Some(1.0), Some(1.0), Some(true), Some("p".into()));
+    let (must_exist, path_type) = (Some(true), Some(PathType::File));
+    #[rustfmt::skip]
+    let validation = Validation {
+        min_length, max_length, pattern, min, max, integer, min_selected, max_selected, must_exist, path_type,
+    };
+    let ask = Ask {
+        default: most.then(|| Answer::One("v".into())),
+        validation: if most { validation } else { Validation::default() },
+        ..Ask::new(Purpose::Permission, kind, "h", "t")
+    };
+    Body::Question(Box::new(Question {
+        question_id: "q_1".into(),
+        group_id: "g_1".into(),
+        group_size: 1,
+        ask,
+        timeout_s: Seconds(1.5),
+        attempt: 1,
+        error: most.then(|| "e".into()),
+        subject: most.then(subject),
+        truncated: most,
+    }))
+}
+
+fn artifact(truncated: bool) -> Body {
+    let (artifact_id, path, action) = ("a_1".into(), "p".into(), Action::Created);
+    let size_bytes = truncated.then_some(1);
+    Body::Artifact(Box::new(Artifact { artifact_id, path, action, kind: "file", size_bytes, truncated }))
+}
+
+fn terminal(outcome: Outcome, most: bool) -> Body {
+    let exit = AgentExit { code: most.then_some(0), signal: most.then_some(9) };
+    // A run may fail before it has an agent.
+    let agent_exit = (most || !matches!(outcome, Outcome::Failed(_))).then_some(exit);
+    Body::Terminal(Box::new(Terminal {
+        outcome,
+        session_id: most.then(|| "s".into()),
+        artifacts: vec![ArtifactRef { path: "p".into(), action: Action::Created }],
+        usage: usage(most),
+        duration_ms: 1,
+        metadata: None,
+        unattended: Unattended { denied: tally(), unanswered: tally() },
+        completion_detected: false,
+        agent_exit,
+        truncated: most,
+    }))
+}
+
+fn tally() -> Tally {
+    Tally { count: 1, first: vec![Left { category: "edit", text: "t".into() }] }
+}
+
+fn completed(most: bool) -> Outcome {
+    let (text, structured_output, stop_reason) = ("t".into(), None, StopReason::EndTurn);
+    let message_id = most.then(|| "m_1".into());
+    Outcome::Completed { text, message_id, text_cut: most, structured_output, stop_reason }
+}
+
+fn failed(most: bool) -> Outcome {
+    Outcome::Failed(Failure {
+        code: if most { Code::UnsupportedVersion } else { Code::AgentError },
+        message: "m".into(),
+        retryable: false,
+        http_status: most.then_some(429),
+        said: None,
+        agent_message: most.then(|| "a".into()),
+        stderr_tail: most.then(|| "s".into()),
+    })
+}
+
+fn cancelled(most: bool) -> Outcome {
+    Outcome::Cancelled { reason: most.then(|| "r".into()), source: Source::Signal }
+}
+
+/// Every frame: with as much, and with as little as can be in it.
+fn bodies() -> Vec<(Body, Body)> {
+    let choice = |value: &str, description| Choice { value: value.into(), label: value.into(), description };
+    let choices = Choices::new([choice("a", Some("d".into())), choice("b", None)]).unwrap();
+    let select = Kind::Select { choices, multiple: false, allow_other: false };
+    let mut all = vec![
+        (started(true), started(false)),
+        (question(select, true), question(Kind::Text, false)),
+        (artifact(true), artifact(false)),
+        (terminal(completed(true), true), terminal(completed(false), false)),
+        (terminal(failed(true), true), terminal(failed(false), false)),
+        (terminal(cancelled(true), true), terminal(cancelled(false), false)),
+    ];
+    all.extend(abouts().into_iter().map(|(most, least)| {
+        let parent = matches!(most, About::Text { .. } | About::Reasoning { .. } | About::Tool { .. });
+        (progress(most, parent.then_some("c_1"), true), progress(least, None, false))
+    }));
+    all
+}
+
+// Frames as text: the keys of every object in them, by the object's path.
+
+type Keys = BTreeMap<String, Vec<String>>;
+
+fn objects(raw: &RawValue, at: &str, found: &mut dyn FnMut(&str, Vec<String>)) {
+    if FREE.contains(&at) {
+        return;
+    }
+    if let Some(fields) = Fields::parse(raw.get()) {
+        found(at, fields.iter().map(|(key, _)| key.to_owned()).collect());
+        let inside = |key: &str| if at.is_empty() { key.to_owned() } else { format!("{at}.{key}") };
+        fields.iter().for_each(|(key, value)| objects(value, &inside(key), found));
+    } else if let Ok(items) = serde_json::from_str::<Vec<&RawValue>>(raw.get()) {
+        items.into_iter().for_each(|item| objects(item, &format!("{at}[]"), found));
+    }
+}
+
+fn keys(line: &str) -> Keys {
+    let mut keys = Keys::new();
+    let mut add = |at: &str, all| _ = keys.entry(at.to_owned()).or_insert(all);
+    objects(serde_json::from_str(line).unwrap(), "", &mut add);
+    keys
+}
+
+/// Every value in a frame that is no object, by its path. A list is there by its elements.
+fn values(value: &Value, at: &str, found: &mut dyn FnMut(&str, &Value)) {
+    match value {
+        _ if FREE.contains(&at) => {}
+        Value::Object(fields) => {
+            let inside = |key: &str| if at.is_empty() { key.to_owned() } else { format!("{at}.{key}") };
+            fields.iter().for_each(|(key, value)| values(value, &inside(key), found));
+        }
+        Value::Array(items) => items.iter().for_each(|item| values(item, &format!("{at}[]"), found)),
+        _ => found(at, value),
+    }
+}
+
+/// The type of a value that is neither an object nor a list.
+fn type_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(number) if number.is_f64() => "number",
+        Value::Number(_) => "whole number",
+        Value::String(_) => "string",
+        Value::Array(_) | Value::Object(_) => "object",
+    }
+}
+
+/// The words that may stand at a path of a frame. Empty: any text may.
+fn closed(label: &str, at: &str) -> Vec<&'static str> {
+    fn all<T: Copy>(all: &[T], word: fn(T) -> &'static str) -> Vec<&'static str> {
+        all.iter().map(|one| word(*one)).collect()
+    }
+    match (label.split_once(' ').unwrap(), at) {
+        (("run.progress", "status"), "payload.status") => all(Status::ALL, Status::word),
+        (("run.progress", "warning"), "payload.code") => all(Warning::ALL, Warning::word),
+        (("run.progress", "question_resolved"), "payload.resolution") => all(Resolution::ALL, Resolution::word),
+        (("run.progress", "question_resolved"), "payload.value") => vec!["allow_once", "allow_always", "deny"],
+        (("run.progress", "heartbeat"), "payload.waiting_on") => all(WaitingOn::ALL, WaitingOn::word),
+        (("run.progress", "tool"), "payload.category") => all(Category::ALL, Category::word),
+        (("run.progress", "tool"), "payload.state") => all(ToolState::ALL, ToolState::word),
+        (("run.progress", "plan"), "payload.entries[].status") => all(PlanStatus::ALL, PlanStatus::word),
+        (("run.question", _), "payload.kind") => all(QuestionKind::ALL, QuestionKind::word),
+        (("run.question", _), "payload.purpose") => all(Purpose::ALL, Purpose::word),
+        (("run.question", _), "payload.validation.path_type") => all(PathType::ALL, PathType::word),
+        (("run.artifact", _), "payload.kind") => vec!["file"],
+        (("run.artifact", _), "payload.action") => all(Action::ALL, Action::word),
+        (("run.completed", _), "payload.stop_reason") => all(StopReason::ALL, StopReason::word),
+        (("run.cancelled", _), "payload.source") => all(Source::ALL, Source::word),
+        (("run.failed", _), "payload.code") => all(Code::ALL, Code::name),
+        (("run.started", _), "payload.config.progress") => all(Level::ALL, Level::word),
+        (("run.started", _), "payload.config.on_question_timeout") => {
+            all(OnQuestionTimeout::ALL, OnQuestionTimeout::word)
+        }
+        (_, "payload.subject.category") => all(Category::ALL, Category::word),
+        (_, "payload.artifacts[].action") => all(Action::ALL, Action::word),
+        (_, "payload.capabilities.questions[]") => all(QuestionKind::ALL, QuestionKind::word),
+        _ => Vec::new(),
+    }
+}
+
+/// Type and kind, as a name for both.
+fn label(line: &str) -> String {
+    let frame: Value = serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}"));
+    let kind = if frame["type"] == "run.progress" { frame["payload"]["kind"].as_str().unwrap() } else { "" };
+    format!("{} {kind}", frame["type"].as_str().unwrap())
+}
+
+/// Every frame as a line: with as much, and with as little as can be in it.
+fn real() -> Vec<(String, String)> {
+    let line = |mut body: Body, reply_to: Option<&str>| {
+        let mut frame = Stamper::default().stamp(SystemTime::now(), "r", reply_to, &mut body).unwrap();
+        String::from_utf8(frame.to_line(1 << 20)).unwrap()
+    };
+    bodies().into_iter().map(|(most, least)| (line(most, Some("m")), line(least, None))).collect()
+}
+
+/// What may be and what must be in a frame, by its label.
+fn truth() -> BTreeMap<String, (Keys, Keys)> {
+    real().into_iter().map(|(most, least)| (label(&most), (keys(&most), keys(&least)))).collect()
+}
+
+fn is_subsequence(part: &[String], whole: &[String]) -> bool {
+    let mut rest = whole.iter();
+    part.iter().all(|key| rest.any(|other| other == key))
+}
+
+#[test]
+fn outbound_examples_have_the_keys_of_real_frames_in_their_order() {
+    let truth = truth();
+    for line in frames() {
+        let (most, least) = truth.get(&label(line)).unwrap_or_else(|| panic!("no such frame: {line}"));
+        objects(serde_json::from_str(line).unwrap(), "", &mut |at, keys| {
+            let known = most.get(at).unwrap_or_else(|| panic!("{at} is no object in {line}"));
+            assert!(is_subsequence(&keys, known), "{at} has {keys:?}, may have {known:?}: {line}");
+            let required = least.get(at).map(Vec::as_slice).unwrap_or_default();
+            assert!(required.iter().all(|key| keys.contains(key)), "{at} has {keys:?}, must have {required:?}: {line}");
+        });
+        let frame: Value = serde_json::from_str(line).unwrap();
+        assert_eq!(frame["v"], "1", "{line}");
+        assert!(frame["id"].as_str().unwrap().starts_with("msg_"), "{line}");
+        assert_eq!(frame["ts"].as_str().unwrap().len(), "2026-02-20T10:00:00.000Z".len(), "{line}");
+    }
+}
+
+#[test]
+fn outbound_examples_have_the_types_of_real_frames() {
+    // The last frames share what they have in common.
+    let group = |line: &str| match label(line).split_once(' ').unwrap() {
+        ("run.completed" | "run.failed" | "run.cancelled", _) => "last".to_owned(),
+        (kind, progress) => format!("{kind} {progress}"),
+    };
+    let mut types: BTreeSet<(String, String, &str)> = BTreeSet::new();
+    for (most, least) in real() {
+        for line in [most, least] {
+            values(&serde_json::from_str(&line).unwrap(), "", &mut |at, value| {
+                types.insert((group(&line), at.to_owned(), type_of(value)));
+            });
+        }
+    }
+    for line in frames() {
+        values(&serde_json::from_str(line).unwrap(), "", &mut |at, value| {
+            // A whole number may stand where any number may.
+            let is = |kind| types.contains(&(group(line), at.to_owned(), kind));
+            let fits = is(type_of(value)) || (type_of(value) == "whole number" && is("number"));
+            assert!(fits, "{at} is a {}: {line}", type_of(value));
+        });
+    }
+}
+
+#[test]
+fn outbound_examples_use_the_words_of_the_protocol() {
+    let mut seen = BTreeSet::new();
+    for line in frames() {
+        values(&serde_json::from_str(line).unwrap(), "", &mut |at, value| {
+            let words = closed(&label(line), at);
+            let fits = words.is_empty() || value.is_null() || value.as_str().is_some_and(|word| words.contains(&word));
+            assert!(fits, "{at} must be one of {words:?}: {line}");
+            if !words.is_empty() {
+                seen.insert(at.rsplit('.').next().unwrap().to_owned());
+            }
+        });
+    }
+    // Else the names of the paths have changed, and nothing was compared.
+    assert!(seen.len() >= 15, "words were found only at {seen:?}");
+}
+
+/// What run.started of an example says that its agent can raise is what the agent's driver says.
+#[test]
+fn the_capabilities_in_the_examples_are_those_of_the_drivers() {
+    let agents = Agents::built_in();
+    let mut compared = 0;
+    for line in frames() {
+        let frame: Value = serde_json::from_str(line).unwrap();
+        if frame["type"] != "run.started" {
+            continue;
+        }
+        let name = frame["payload"]["agent"]["name"].as_str().unwrap();
+        let mut driver = agents.find(name).unwrap().driver();
+        let settings = Options::default().resolve("go".into(), name.into(), "/home/me".into());
+        driver.launch(&settings, &mut Turn::default()).unwrap();
+        assert_eq!(frame["payload"]["capabilities"], serde_json::to_value(driver.capabilities()).unwrap(), "{line}");
+        compared += 1;
+    }
+    assert!(compared >= 2, "no run.started of an agent");
+}
+
+/// The table of what each agent can do, against the warnings and the capabilities of their drivers.
+#[test]
+fn the_table_of_agents_says_what_their_drivers_do() {
+    let text = section("What each agent can do");
+    let head = text.lines().find(|line| line.starts_with("| | ")).unwrap();
+    let columns: Vec<&str> = head.split('`').skip(1).step_by(2).collect();
+    assert!(columns.len() >= 5, "{columns:?}");
+    let server = r#"[{"name":"s","command":"c"}]"#;
+    let fields = [
+        ("model", "\"m\""),
+        ("effort", "\"high\""),
+        ("mode", "\"m\""),
+        ("system_prompt", "\"s\""),
+        ("add_dirs", "[\"d\"]"),
+        ("mcp_servers", server),
+        ("allowed_tools", "[\"t\"]"),
+        ("disallowed_tools", "[\"t\"]"),
+        ("max_turns", "3"),
+        ("max_cost_usd", "1"),
+        ("output_schema", "{}"),
+    ];
+    for (at, name) in columns.iter().enumerate() {
+        let launched = |payload: &str| {
+            let raw: Box<RawValue> = serde_json::from_str(payload).unwrap();
+            let mut settings =
+                Options::parse(Some(&raw)).options.resolve("go".into(), (*name).into(), "/home/me".into());
+            let mut driver = Agents::built_in().find(name).unwrap().driver();
+            settings.ask_server = driver.asks_by(&settings).map(|tool| McpServer {
+                name: tool.into(),
+                command: "c".into(),
+                args: Vec::new(),
+                env: BTreeMap::new(),
+            });
+            let mut turn = Turn::default();
+            driver.launch(&settings, &mut turn).unwrap();
+            (driver.capabilities(), format!("{:?}", turn.events))
+        };
+        for (field, value) in fields {
+            let line = text.lines().find(|line| line.starts_with("| `") && line.contains(&format!("`{field}`")));
+            let cells =
+                row(text, line.unwrap_or_else(|| panic!("no row of {field}")).split('|').nth(1).unwrap().trim());
+            let plain = cells[at + 1].replace('`', "");
+            let says =
+                plain.contains("no: unsupported_option") || plain.contains(&format!("{field}: unsupported_option"));
+            let (_, events) = launched(&format!("{{\"{field}\":{value}}}"));
+            let does = events.contains(&format!("`{field}` has no effect"));
+            assert_eq!(says, does, "{name}, {field}: the table says {plain:?}, the driver {events}");
+        }
+        let all = row(text, "kinds of question")[at + 1].starts_with("all by the tool");
+        assert_eq!(all, launched("{}").0.questions == QuestionKind::ALL, "{name}: kinds of question");
+        let resumes = row(text, "`session_id`")[at + 1].starts_with("yes");
+        assert_eq!(resumes, launched("{}").0.resume != Some(false), "{name}: session_id");
+    }
+}
+
+#[test]
+fn every_type_and_every_kind_has_an_example() {
+    let shown: Vec<String> = lines("jsonl out").into_iter().map(label).collect();
+    for label in truth().keys() {
+        assert!(shown.contains(label), "no example of {label}");
+    }
+}
+
+#[test]
+fn every_key_of_every_frame_is_named_where_it_belongs() {
+    for (label, (most, _)) in truth() {
+        let (kind, progress) = label.split_once(' ').unwrap();
+        for (at, keys) in most {
+            // Shared objects are told about once.
+            let text = match at.rsplit('.').next().unwrap() {
+                "" => section("Envelope"),
+                "subject" => home("run.question"),
+                "capabilities" => home("run.started"),
+                "usage" => home("run.completed"),
+                "validation" => section("Validation"),
+                "locations[]" => home("run.progress"),
+                _ => home(kind),
+            };
+            let missing: Vec<&String> = keys.iter().filter(|key| !names(text, key)).collect();
+            assert!(missing.is_empty(), "the reference lacks {missing:?} of {label} {at}");
+        }
+        if kind == "run.progress" {
+            let everywhere = ["kind", "text", "parent_call_id", "truncated"];
+            let fields = row(home(kind), &format!("`{progress}`"))[2];
+            for key in truth()[&label].0["payload"].iter().filter(|key| !everywhere.contains(&key.as_str())) {
+                assert!(names(fields, key), "the row of {progress} lacks {key}");
+            }
+        }
+    }
+}
+
+#[test]
+fn every_kind_of_progress_is_listed_with_its_level() {
+    for (most, _) in abouts() {
+        let (level, body) = (most.level(), serde_json::to_value(progress(most, None, false)).unwrap());
+        assert_eq!(row(home("run.progress"), &format!("`{}`", body["kind"].as_str().unwrap()))[1], level.word());
+    }
+}
+
+#[test]
+fn inbound_examples_are_good_messages_and_show_every_way_to_answer() {
+    let mut seen = Vec::new();
+    let spoken = lines("jsonl dialogue").into_iter().filter_map(|line| line.strip_prefix("> "));
+    for line in lines("jsonl in").into_iter().chain(spoken) {
+        let fields = Fields::parse(line).unwrap_or_else(|| panic!("no object: {line}"));
+        assert!(fields.iter().all(|(key, _)| names(section("Envelope"), key)), "{line}");
+        let payload = fields.get("payload").and_then(|raw| Fields::parse(raw.get()));
+        let keys: Vec<&str> = payload.iter().flat_map(Fields::iter).map(|(key, _)| key).collect();
+        let kind = string(fields.get("type").unwrap()).unwrap();
+        assert!(keys.iter().all(|key| names(home(&kind), key)), "{kind} has no such field: {line}");
+        let way = match inbound::parse(line.as_bytes()).unwrap().message {
+            Message::Malformed | Message::Unsupported | Message::UnknownType => panic!("not a good message: {line}"),
+            Message::Start(start) => {
+                let Payload { options, wrong, .. } = *start;
+                assert!(wrong.is_none() && options.prompt.is_some(), "{line}");
+                assert!(keys.iter().all(|key| Options::NAMES.contains(key)), "{line}");
+                "start"
+            }
+            Message::Cancel { reason } => reason.map_or("bare cancel", |_| "cancel"),
+            Message::Input(Input { question_id, given, message }) => {
+                assert!(question_id.is_some(), "{line}");
+                seen.extend(message.map(|_| "message"));
+                match given.unwrap_or_else(|| panic!("no answer: {line}")) {
+                    Given::Value(_) => "value",
+                    Given::Declined => "declined",
+                    Given::FromEnv(_) => "env",
+                    Given::FromFile(_) => "file",
+                }
+            }
+        };
+        seen.push(way);
+    }
+    for way in ["start", "cancel", "bare cancel", "value", "declined", "env", "file", "message"] {
+        assert!(seen.contains(&way), "no example of {way}");
+    }
+}
+
+#[test]
+fn every_field_of_run_start_is_listed_with_its_default_and_its_flags() {
+    let defaults = serde_json::to_value(started(false)).unwrap();
+    for name in Options::NAMES {
+        let cells = row(home("run.start"), &format!("`{name}`"));
+        let default = match &defaults["config"][name] {
+            Value::String(text) if !matches!(*name, "agent" | "cwd") => text.clone(),
+            Value::Number(number) => number.to_string(),
+            Value::Bool(yes) => yes.to_string(),
+            _ => String::new(),
+        };
+        assert_eq!(cells.len(), 5, "{name}");
+        assert!(cells[2].contains(&default), "{name}: the default is {default}, not {}", cells[2]);
+        for flag in help::command("adhoc").unwrap().flags.iter().filter(|flag| flag.goes == Goes::Field(name)) {
+            assert!(cells[3].contains(&format!("`--{}", flag.long)), "{name}: {} lacks --{}", cells[3], flag.long);
+            let told = !flag.takes_value() || flag.default.starts_with(&default);
+            assert!(told, "--{}: the default is {default}, not {}", flag.long, flag.default);
+        }
+    }
+}
+
+#[test]
+fn every_flag_every_code_and_every_word_is_named() {
+    for flag in help::command("adhoc").unwrap().flags {
+        assert!(PAGE.contains(&format!("--{}", flag.long)), "the reference lacks --{}", flag.long);
+    }
+    for code in Code::ALL {
+        let cells = row(section("Failure codes"), &format!("`{}`", code.name()));
+        let retryable = if code.retryable() { "yes" } else { "no" };
+        assert_eq!(cells[1..3], [&code.exit_code().to_string(), retryable], "{}", code.name());
+    }
+    assert!(section("Failure codes").contains(&format!("Exit {EXIT_UNDELIVERED} ")));
+    for warning in Warning::ALL {
+        row(section("Warning codes"), &format!("`{}`", warning.word()));
+    }
+    let source = include_str!("../../src/protocol/words.rs").lines().filter(|line| !line.contains("reason"));
+    let words: Vec<&str> =
+        source.flat_map(|line| line.split("= \"").skip(1)).filter_map(|part| part.split('"').next()).collect();
+    assert!(words.len() > 70, "words.rs is written in another way now: {words:?}");
+    for word in words {
+        assert!(names(PAGE, word) || PAGE.contains(&format!("`\"{word}\"`")), "the reference lacks the word {word}");
+    }
+}
+
+#[test]
+fn every_limit_is_listed() {
+    let size = |bytes: usize| match bytes {
+        n if n % (1 << 20) == 0 => format!("{} MiB", n >> 20),
+        n => format!("{} KiB", n >> 10),
+    };
+    let limits = [
+        ("a line to spektacular", size(limits::INBOUND_LINE_BYTES)),
+        ("a line of the agent", size(limits::AGENT_LINE_BYTES)),
+        ("levels", limits::DEPTH.to_string()),
+        ("`id`", limits::ID_CHARS.to_string()),
+        ("`max_frame_bytes`", size(limits::FRAME_BYTES)),
+        ("the smallest", size(limits::FRAME_BYTES_MIN)),
+        ("the largest", size(limits::FRAME_BYTES_MAX)),
+        ("run.completed", limits::COMPLETED_FACTOR.to_string()),
+        ("warnings", limits::HELD_WARNINGS.to_string()),
+        ("`metadata`", size(limits::METADATA_BYTES)),
+        ("`output`", size(limits::TOOL_OUTPUT_BYTES)),
+        ("`agent_message`", size(limits::AGENT_MESSAGE_BYTES)),
+        ("`stderr_tail`", size(limits::STDERR_TAIL_BYTES)),
+        ("`artifacts`", limits::ARTIFACTS.to_string()),
+        ("`header`", limits::HEADER_CHARS.to_string()),
+        ("bad answers", limits::BAD_ANSWERS.to_string()),
+        ("one argument", limits::ARGUMENT_BYTES.to_string()),
+        ("further turns", limits::MARKER_TURNS.to_string()),
+        ("a message", size(limits::TOOL_LINE_BYTES)),
+        ("calls", limits::TOOL_CALLS.to_string()),
+        ("any time", limits::SECONDS.to_string()),
+        ("`session_id`", size(limits::SESSION_ID_BYTES)),
+        ("answers `allow_always`", limits::REMEMBERED.to_string()),
+        ("a command, call", size(limits::REMEMBERED_BYTES)),
+        ("entries in `denied`", limits::LEFT_LISTED.to_string()),
+    ];
+    let source = include_str!("../../src/protocol/limits.rs");
+    assert_eq!(source.matches("pub const").count(), limits.len(), "a limit is new: list it here and in the reference");
+    for (what, limit) in limits {
+        let fits = |line: &&str| line.starts_with(&format!("| {what}")) && line.ends_with(&format!("| {limit} |"));
+        assert!(section("Limits").lines().any(|line| fits(&line)), "{what}: {limit}");
+    }
+}
+
+/// What must be the same in an example and in a real frame: all but texts, ids, times and places.
+fn essence(line: &str) -> Value {
+    let frame: Value = serde_json::from_str(line).unwrap();
+    let payload = &frame["payload"];
+    let words = ["status", "resolution", "used_default", "purpose", "kind", "category", "state", "action", "options"];
+    let words: Vec<&Value> = words.iter().map(|word| &payload[word]).collect();
+    serde_json::json!([label(line), frame["id"], frame["reply_to"], words, keys(line)])
+}
+
+#[test]
+fn the_dialogue_is_what_the_program_says() {
+    let mut session = support::Case::new().args(&["--agent", "demo"]).spawn();
+    // The ids of questions are new in each run: as on the page, as they are.
+    let mut ids: Vec<(String, String)> = Vec::new();
+    for line in lines("jsonl dialogue") {
+        if let Some(sent) = line.strip_prefix("> ") {
+            session.send_line(&ids.iter().fold(sent.to_owned(), |text, (page, real)| text.replace(page, real)));
+            continue;
+        }
+        let example = line.strip_prefix("< ").unwrap_or_else(|| panic!("neither in nor out: {line}"));
+        let frame = session.next_frame();
+        assert_eq!(essence(&frame.raw), essence(example), "{}\n{example}", frame.raw);
+        let page: Value = serde_json::from_str(example).unwrap();
+        let real = frame.payload()["question_id"].as_str().map(str::to_owned);
+        ids.extend(page["payload"]["question_id"].as_str().map(str::to_owned).zip(real));
+    }
+    let outcome = session.finish();
+    outcome.completed();
+    assert_eq!(outcome.frames.len(), lines("jsonl dialogue").iter().filter(|line| line.starts_with("< ")).count());
+}

@@ -1,0 +1,575 @@
+//! What the program was made for, requirement by requirement, and the tests that hold each. The table is the register: a
+//! requirement without a test stands in it as open, with the command that it waits for.
+
+use spektacular::help;
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+/// One requirement.
+struct Requirement {
+    /// In one sentence.
+    says: &'static str,
+    held: Held,
+}
+
+/// What holds it.
+enum Held {
+    /// These tests: a file, and a function in it.
+    By(&'static [(&'static str, &'static str)]),
+    /// Nothing yet: it is about this command, which is not there.
+    Awaits(&'static str),
+}
+
+const fn held(says: &'static str, by: &'static [(&'static str, &'static str)]) -> Requirement {
+    Requirement { says, held: Held::By(by) }
+}
+
+const fn awaits(command: &'static str, says: &'static str) -> Requirement {
+    Requirement { says, held: Held::Awaits(command) }
+}
+
+/// One protocol between an orchestrator and any agent.
+const PROTOCOL: &[Requirement] = &[
+    held(
+        "A run begins with run.start and gives run.started, progress, questions and artifacts, and one end.",
+        &[
+            ("tests/suite/lifecycle.rs", "a_run_completes_with_the_agents_answer_and_all_keys"),
+            ("tests/suite/reference.rs", "the_dialogue_is_what_the_program_says"),
+        ],
+    ),
+    held(
+        "Every message has the envelope v, id, ts, type, run_id and payload.",
+        &[
+            ("tests/suite/golden.rs", "recordings_give_the_expected_frames"),
+            ("tests/suite/reference.rs", "outbound_examples_have_the_keys_of_real_frames_in_their_order"),
+        ],
+    ),
+    held(
+        "The first message must be a run.start.",
+        &[
+            ("tests/suite/lifecycle.rs", "stdin_that_ends_before_a_start_is_no_start"),
+            ("tests/suite/framing.rs", "a_malformed_line_before_the_start_fails_the_run_and_is_not_echoed"),
+        ],
+    ),
+    held(
+        "run.started comes in a time that the agent does not count towards.",
+        &[("tests/suite/lifecycle.rs", "run_started_does_not_wait_for_the_agent")],
+    ),
+    held(
+        "A run has exactly one terminal event, and it is the last.",
+        &[
+            ("tests/suite/faults.rs", "the_first_result_counts_and_nothing_after_it_makes_a_second_end"),
+            ("tests/suite/cancel.rs", "a_cancel_that_races_with_the_result_gives_one_end"),
+            ("tests/suite/anomalies.rs", "death_without_an_error"),
+        ],
+    ),
+    held(
+        "The exit code is 0 for a completed and a cancelled run, and another one for a failed run.",
+        &[
+            ("tests/suite/golden.rs", "the_program_gives_the_same_frames"),
+            ("tests/suite/reference.rs", "every_flag_every_code_and_every_word_is_named"),
+        ],
+    ),
+    held("Unknown fields are ignored.", &[("tests/suite/framing.rs", "unknown_fields_are_ignored_whatever_they_hold")]),
+    held(
+        "A message of an unknown type is answered with a warning.",
+        &[("tests/suite/framing.rs", "an_unknown_type_is_ignored_with_a_warning")],
+    ),
+    held(
+        "Another version fails with unsupported_version.",
+        &[
+            ("tests/suite/framing.rs", "any_v_but_the_string_1_fails_before_the_start"),
+            ("tests/suite/framing.rs", "any_v_but_the_string_1_fails_a_running_run_too"),
+        ],
+    ),
+    held(
+        "A question has an id, a kind, a text, options, a default, a validation, required and a timeout.",
+        &[
+            ("tests/suite/reference.rs", "every_key_of_every_frame_is_named_where_it_belongs"),
+            ("tests/suite/answers.rs", "answers_fulfil_their_validation"),
+            ("tests/suite/ask_server.rs", "every_kind_is_asked_and_its_answer_goes_back"),
+        ],
+    ),
+    held(
+        "The default, the validation and the rules of a question can be reached from every agent.",
+        &[
+            ("tests/suite/ask_server.rs", "a_model_can_give_rules_for_its_answers"),
+            ("tests/real_agents/questions.rs", "question_of_every_kind"),
+        ],
+    ),
+    held(
+        "An answer counts for the question whose id it names, and for no other.",
+        &[
+            ("tests/suite/questions.rs", "an_answer_to_an_unknown_or_resolved_question_is_ignored_with_a_warning"),
+            ("tests/suite/questions.rs", "two_questions_may_be_open_at_once_and_answered_in_any_order"),
+        ],
+    ),
+    held(
+        "An agent that asks several questions goes on when all of them are answered, not when the first is.",
+        &[
+            ("tests/suite/questions.rs", "the_questions_of_a_group_share_an_id_and_go_back_in_one_answer"),
+            ("tests/suite/answers.rs", "a_group_waits_for_all_and_its_clock_starts_again_with_each_answer"),
+        ],
+    ),
+    held(
+        "A question without options is a question for text, not a choice.",
+        &[("tests/suite/unanswered.rs", "a_question_marker_is_cut_from_the_text_asked_and_answered_in_a_further_turn")],
+    ),
+    held(
+        "A declined question that the agent needs ends as question_declined where the agent cannot go on.",
+        &[("tests/suite/declined.rs", "an_agent_that_does_nothing_more_after_a_declined_question_could_not_go_on")],
+    ),
+    held(
+        "run.cancel stops the agent's process.",
+        &[
+            ("tests/suite/cancel.rs", "a_cancel_while_the_agent_works_uses_the_agents_own_interrupt"),
+            ("tests/suite/cancel.rs", "an_agent_that_ignores_everything_is_killed_within_the_ladder"),
+            ("tests/suite/leaks.rs", "what_a_tool_started_is_gone_after_a_cancel"),
+        ],
+    ),
+    held(
+        "The end of stdin has a meaning in every state of a run.",
+        &[
+            ("tests/suite/lifecycle.rs", "the_end_of_stdin_does_not_end_the_run"),
+            ("tests/suite/unanswered.rs", "at_the_end_of_stdin_a_required_question_fails_the_run"),
+            ("tests/suite/anomalies.rs", "stdin_ends"),
+        ],
+    ),
+    held(
+        "No secret is in progress, failures, logs or artifacts.",
+        &[
+            ("tests/suite/secrets.rs", "a_secret_is_hidden_plain_escaped_and_encoded"),
+            ("tests/suite/secrets.rs", "a_secret_is_hidden_in_what_a_failing_agent_says"),
+            ("tests/suite/secrets.rs", "a_recording_is_written_and_holds_no_secret"),
+        ],
+    ),
+    held(
+        "No internals of a provider are in a frame.",
+        &[("tests/suite/golden.rs", "frames_hold_only_keys_of_the_protocol")],
+    ),
+    held(
+        "At least three agents of different makers run behind the same protocol.",
+        &[("tests/real_agents/tools.rs", "hello"), ("tests/real_agents/permissions.rs", "permission_allow")],
+    ),
+    held(
+        "An orchestrator needs no branch for any agent.",
+        &[
+            ("tests/suite/readme.rs", "the_client_in_python_answers_what_is_asked"),
+            ("tests/suite/readme.rs", "the_client_in_a_shell_answers_what_is_asked"),
+            ("tests/suite/questions.rs", "a_permission_is_asked_in_the_same_shape_from_every_agent"),
+        ],
+    ),
+    held(
+        "Without --output a command speaks to a person; config set output json makes it speak the protocol; the flag wins.",
+        &[("tests/suite/configured.rs", "output_json_makes_adhoc_speak_json_and_the_flag_wins")],
+    ),
+    held(
+        "What is configured is there again, and its layers go over each other: files, environment, flags.",
+        &[
+            ("tests/suite/config.rs", "what_is_set_is_there_and_what_is_unset_is_gone"),
+            ("tests/suite/configured.rs", "each_layer_goes_over_the_one_before"),
+        ],
+    ),
+];
+
+/// One interface behind which every agent is one of several.
+const AGENTS: &[Requirement] = &[
+    held(
+        "Nothing outside an agent's own module knows its types or its name.",
+        &[
+            ("tests/suite/tidy.rs", "neither_the_protocol_nor_the_run_nor_a_command_names_an_agent"),
+            ("tests/suite/tidy.rs", "dependencies_point_one_way"),
+        ],
+    ),
+    held(
+        "A new agent needs a module of its own and its registration, and no change elsewhere.",
+        &[
+            ("tests/suite/tidy.rs", "the_readme_names_every_file_that_a_dialect_touches"),
+            ("tests/suite/configured.rs", "an_agent_of_ones_own_runs"),
+        ],
+    ),
+    held(
+        "An unknown agent is an error that lists the known ones in order.",
+        &[("tests/suite/request.rs", "an_unknown_agent_is_answered_with_the_known_ones")],
+    ),
+    held(
+        "The agent is chosen by flag, environment, file or default, in this order.",
+        &[
+            ("tests/suite/configured.rs", "the_default_agent_comes_from_the_configuration"),
+            ("tests/suite/config.rs", "every_key_comes_from_every_layer_and_the_list_says_from_which"),
+        ],
+    ),
+    held(
+        "An agent tells whether it is there, in which version, and how to get it.",
+        &[
+            ("tests/suite/agents.rs", "a_program_that_is_asked_leaves_no_file_and_no_process"),
+            ("tests/suite/agents.rs", "a_log_in_is_seen_and_never_shown"),
+            ("tests/suite/faults.rs", "a_missing_agent_is_told_after_run_started"),
+        ],
+    ),
+    held(
+        "An agent runs one task and gives its text, its session, its exit and whether it said that it is done.",
+        &[
+            ("tests/suite/lifecycle.rs", "a_run_completes_with_the_agents_answer_and_all_keys"),
+            ("tests/suite/lifecycle.rs", "the_completion_marker_is_detected"),
+        ],
+    ),
+    held(
+        "What goes wrong with an agent is a result of the run, and never a crash.",
+        &[
+            ("tests/suite/faults.rs", "a_start_that_the_system_refuses_is_told_by_code"),
+            ("tests/suite/anomalies.rs", "agent_cannot_be_started"),
+            ("tests/suite/anomalies.rs", "garbage_from_the_agent"),
+        ],
+    ),
+    held(
+        "The agent's own interface gets the terminal, with prompt, model, session and policy.",
+        &[
+            ("tests/suite/open.rs", "the_agent_has_the_terminal_and_its_exit_code_is_ours"),
+            ("tests/suite/open.rs", "the_policy_reaches_the_agents_own_interface"),
+        ],
+    ),
+    held(
+        "A session is exported in the agent's own format.",
+        &[
+            ("tests/suite/export.rs", "a_session_comes_byte_for_byte"),
+            ("tests/suite/export.rs", "an_agent_that_prints_its_sessions_is_asked"),
+        ],
+    ),
+    held(
+        "A session's id is found by patterns of the agent; without a match it is null.",
+        &[("src/agent/lines/tests.rs", "a_session_is_found_by_its_patterns")],
+    ),
+    held(
+        "Each attempt to find a session's id is logged: which pattern, and whether it matched.",
+        &[("tests/suite/lines.rs", "each_attempt_to_find_a_session_is_told_to_who_looks_for_faults")],
+    ),
+    held(
+        "An agent may have a sign of its own that the task is done; without it the answer is no.",
+        &[
+            ("tests/suite/configured.rs", "an_agents_own_completion_marker_goes_over_the_files"),
+            ("tests/suite/lifecycle.rs", "the_completion_marker_is_detected"),
+        ],
+    ),
+    held(
+        "A permission posture, allow all or ask, holds for every agent.",
+        &[
+            ("tests/suite/unanswered.rs", "permissions_decide_by_category"),
+            ("tests/real_agents/permissions.rs", "permission_by_policy"),
+        ],
+    ),
+    held(
+        "Flags of the agent, its working directory and its environment can be given.",
+        &[
+            ("tests/suite/request.rs", "model_tools_and_arguments_reach_the_agents_command_line"),
+            ("tests/suite/lifecycle.rs", "the_agent_works_in_cwd_and_by_default_in_the_processs_own"),
+            ("tests/suite/lifecycle.rs", "env_is_added_to_the_agents_environment"),
+        ],
+    ),
+    held(
+        "Where an agent has agents or modes of its own, a run can choose one.",
+        &[
+            ("tests/real_agents/sessions.rs", "mode"),
+            ("src/agent/acp/tests.rs", "a_mode_is_set_before_the_model_as_the_session_offers_it"),
+        ],
+    ),
+    held(
+        "A session is resumed by its id, an unknown one is an error of its own, and none is begun in its place.",
+        &[
+            ("tests/real_agents/sessions.rs", "resume"),
+            ("tests/real_agents/sessions.rs", "resume_unknown"),
+            ("tests/suite/faults.rs", "a_session_that_the_agent_does_not_know_is_session_not_found"),
+        ],
+    ),
+    held(
+        "Each agent says what it can do, and what it cannot do is told and not dropped.",
+        &[
+            ("tests/suite/request.rs", "what_the_agent_cannot_do_is_a_warning_and_nothing_is_dropped_in_silence"),
+            ("tests/suite/reference.rs", "the_table_of_agents_says_what_their_drivers_do"),
+        ],
+    ),
+    held(
+        "A debug log of every run can be had.",
+        &[("tests/suite/configured.rs", "the_debug_log_is_a_redacted_recording_that_changes_nothing")],
+    ),
+    held(
+        "A question marker in an agent's text is asked, with options or for text, over several lines, and more than one.",
+        &[
+            (
+                "tests/suite/unanswered.rs",
+                "a_question_marker_is_cut_from_the_text_asked_and_answered_in_a_further_turn",
+            ),
+            ("tests/suite/unanswered.rs", "a_question_marker_across_pieces_is_cut_too"),
+        ],
+    ),
+    held(
+        "A marker that is not valid is left as text.",
+        &[("tests/suite/unanswered.rs", "what_is_no_valid_marker_stays_text")],
+    ),
+    held(
+        "The answers to markers go back in a further turn of the same session, begun after the turn before it has ended.",
+        &[
+            ("tests/suite/lines.rs", "a_question_is_answered_by_a_second_process"),
+            ("tests/suite/lines.rs", "what_the_first_process_leaves_behind_is_gone_before_the_second"),
+        ],
+    ),
+];
+
+/// What an agent says, as it says it.
+const STREAM: &[Requirement] = &[
+    held(
+        "Claude Code is started with --print and stream-json.",
+        &[("tests/suite/lifecycle.rs", "the_prompt_goes_by_stdin_and_never_by_argv")],
+    ),
+    held(
+        "The agent has pipes and no terminal.",
+        &[("tests/suite/terminal/showing.rs", "the_agent_has_pipes_where_a_person_has_a_terminal")],
+    ),
+    held(
+        "Events come while the agent works, not at its end.",
+        &[
+            ("tests/suite/lifecycle.rs", "the_session_is_told_as_soon_as_it_is_known"),
+            ("tests/suite/lifecycle.rs", "a_message_in_pieces_joins_to_the_whole_and_ends_once"),
+        ],
+    ),
+    held(
+        "Blank lines of an agent are ignored, and a CR at the end of a line is dropped.",
+        &[
+            ("tests/suite/faults.rs", "blank_lines_and_carriage_returns_of_the_agents_change_nothing"),
+            ("tests/suite/anomalies.rs", "blank_lines_from_the_agent"),
+        ],
+    ),
+    held(
+        "A line that cannot be read is told in its place, without its content, and the stream goes on.",
+        &[
+            ("tests/suite/faults.rs", "noise_of_the_agents_is_a_warning_in_its_place_without_its_content"),
+            ("tests/suite/faults.rs", "half_a_line_and_then_death_is_a_warning_and_agent_exited"),
+        ],
+    ),
+    held(
+        "At most 32 events wait; a slow reader holds up the agent, and nothing is dropped.",
+        &[
+            ("tests/suite/faults.rs", "at_most_32_lines_of_the_agent_and_32_frames_wait_for_a_reader"),
+            ("tests/suite/faults.rs", "a_slow_reader_holds_up_the_agent_and_gets_every_line"),
+        ],
+    ),
+    held(
+        "A reader that goes away ends the agent.",
+        &[("tests/suite/faults.rs", "a_closed_stdout_stops_a_silent_and_a_talking_agent")],
+    ),
+    held(
+        "The time limit counts from the agent's start, also while nobody reads.",
+        &[
+            ("tests/suite/cancel.rs", "the_time_limit_of_the_run_ends_it"),
+            ("tests/suite/faults.rs", "a_deadline_is_served_though_nobody_reads_stdout"),
+            ("tests/suite/anomalies.rs", "deadline"),
+        ],
+    ),
+    held(
+        "A cancel is idempotent, wins over what has not ended, and nothing is asked after it.",
+        &[
+            ("tests/suite/cancel.rs", "a_second_cancel_changes_nothing"),
+            ("tests/suite/cancel.rs", "after_a_cancel_no_question_is_asked"),
+            ("tests/suite/cancel.rs", "a_cancel_after_the_result_only_hurries_the_end"),
+        ],
+    ),
+    held(
+        "The end of a run is told after the agent's exit and after the last of its output.",
+        &[
+            ("tests/suite/leaks.rs", "every_line_before_the_agents_death_is_delivered"),
+            ("tests/suite/leaks.rs", "a_grandchild_that_holds_stdout_does_not_hold_the_run"),
+        ],
+    ),
+    held(
+        "The agent's stderr is not shown by itself, never kept whole, and copied where that is wanted.",
+        &[
+            ("tests/suite/limits.rs", "the_agents_stderr_is_mirrored_only_if_asked_for_and_redacted"),
+            ("tests/suite/faults.rs", "a_flood_on_stderr_blocks_nothing_and_its_tail_is_short"),
+        ],
+    ),
+    held(
+        "Texts, reasoning, tool calls with their ends, and errors are events of their own kinds.",
+        &[
+            ("tests/suite/lifecycle.rs", "a_tool_is_told_from_its_start_to_its_end"),
+            ("tests/suite/lifecycle.rs", "the_progress_level_governs_which_kinds_are_told"),
+            ("tests/suite/reference.rs", "every_type_and_every_kind_has_an_example"),
+        ],
+    ),
+    held(
+        "A result that says it is an error is one, whatever its name.",
+        &[
+            ("tests/suite/faults.rs", "the_agents_error_is_told_by_code"),
+            ("tests/suite/faults.rs", "the_agents_own_word_decides_over_its_exit_status"),
+        ],
+    ),
+    held(
+        "A model that does not exist and a session that is not there have codes of their own.",
+        &[
+            ("tests/suite/faults.rs", "the_agents_error_is_told_by_code"),
+            ("tests/suite/faults.rs", "a_session_that_the_agent_does_not_know_is_session_not_found"),
+        ],
+    ),
+    held(
+        "A line of any length costs bounded memory.",
+        &[
+            ("tests/suite/faults.rs", "an_endless_line_of_the_agents_is_skipped_in_bounded_memory"),
+            ("tests/suite/limits.rs", "a_line_of_ten_megabytes_is_passed_on_in_less_than_24_mebibytes"),
+        ],
+    ),
+];
+
+/// A person at a terminal, and a run with nobody there.
+const PEOPLE: &[Requirement] = &[
+    held(
+        "A person is asked at the terminal: a numbered list, several numbers with commas, or a text of their own.",
+        &[
+            ("tests/suite/terminal/asking.rs", "every_kind_of_question_is_answered_wrongly_first"),
+            ("src/terminal/answer.rs", "a_choice_is_a_number_a_name_or_where_allowed_a_text"),
+            ("src/terminal/answer.rs", "several_are_numbers_and_names_with_commas"),
+        ],
+    ),
+    held(
+        "Without a terminal the text comes as it is said, and nothing is asked.",
+        &[
+            ("tests/suite/terminal/showing.rs", "stdout_has_the_agents_text_alone"),
+            ("tests/suite/oneshot.rs", "without_the_flag_stdin_is_not_read_and_nothing_is_asked"),
+        ],
+    ),
+    held(
+        "Ctrl-C and the end of input at a question have an effect of their own.",
+        &[("tests/suite/terminal/asking.rs", "ctrl_d_declines_one_question_and_ctrl_c_cancels_the_run")],
+    ),
+    held(
+        "A run is interactive or headless by an option, and a headless run asks nothing.",
+        &[
+            ("tests/suite/unanswered.rs", "a_headless_run_denies_what_would_be_asked_and_never_asks"),
+            ("tests/real_agents/questions.rs", "question_headless"),
+        ],
+    ),
+    held(
+        "In a headless run the agent is told that no user is present, and goes on by its own judgement.",
+        &[
+            ("tests/suite/unanswered.rs", "a_headless_run_tells_the_agent_that_no_user_is_present"),
+            ("tests/suite/unanswered.rs", "a_question_marker_in_a_headless_run_says_that_no_user_is_present"),
+        ],
+    ),
+    held(
+        "The agent's own question tool is answered by the user, and its other tools by the policy.",
+        &[
+            ("tests/suite/questions.rs", "the_agents_question_is_a_clarification_with_its_options"),
+            ("tests/suite/unanswered.rs", "a_policy_answers_permissions_only"),
+        ],
+    ),
+    held(
+        "Questions reach the user from Claude Code and from Codex alike.",
+        &[
+            ("tests/real_agents/questions.rs", "question_single"),
+            ("tests/real_agents/questions.rs", "question_several"),
+        ],
+    ),
+    held(
+        "A prompt that is to be a command of the agent's reaches it as one.",
+        &[("tests/suite/lifecycle.rs", "a_prompt_that_looks_like_a_command_is_guarded_unless_raw")],
+    ),
+    held(
+        "A run that makes no progress for a set time is given up.",
+        &[("tests/suite/cancel.rs", "an_agent_that_falls_silent_is_an_idle_timeout")],
+    ),
+    held(
+        "A run tells its tokens, its cost and how long it took.",
+        &[
+            ("tests/suite/lifecycle.rs", "usage_counts_cached_tokens_in"),
+            ("tests/suite/lifecycle.rs", "a_run_completes_with_the_agents_answer_and_all_keys"),
+        ],
+    ),
+];
+
+/// What is built on runs.
+const WORKFLOWS: &[Requirement] = &[
+    awaits("init", "A project gets its folders and files by init, and what is there is kept unless that is forced."),
+    awaits("spec", "A specification is made from a template with a title, and an existing file is not replaced."),
+    awaits("spec", "A specification is written by an agent from a description, alone or with questions to the user."),
+    awaits("spec", "A specification is reviewed and corrected at most three times."),
+    awaits("spec", "What comes out is checked: the file is there, has tasks, and its format is valid."),
+    awaits("spec", "The end tells the file and how many tasks it has, and the exit code says whether it is good."),
+    awaits(
+        "plan",
+        "A plan is made from a specification; an old one goes before, and a missing or empty one is an error.",
+    ),
+    awaits("implement", "A plan is carried out from its folder, which is found by a path or by its name."),
+];
+
+const ALL: [&[Requirement]; 5] = [PROTOCOL, AGENTS, STREAM, PEOPLE, WORKFLOWS];
+
+fn read(file: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
+    fs::read_to_string(path).unwrap_or_else(|why| panic!("{file}: {why}"))
+}
+
+/// The parts of a text between these two.
+fn between<'a>(text: &'a str, begin: &'a str, end: &'a str) -> impl Iterator<Item = &'a str> {
+    text.split(begin).skip(1).filter_map(move |part| part.split(end).next())
+}
+
+/// Whether a file has a test of this name: a function with the attribute, or one of those that a macro makes.
+fn has_test(file: &str, name: &str) -> bool {
+    let text = read(file);
+    let lines: Vec<&str> = text.lines().map(str::trim).collect();
+    let head = format!("fn {name}(");
+    let functions: Vec<usize> = (0..lines.len()).filter(|at| lines[*at].starts_with(&head)).collect();
+    let attributes = |at: usize| lines[..at].iter().rev().take_while(|line| line.starts_with("#["));
+    let plain = functions.iter().any(|at| attributes(*at).any(|line| *line == "#[test]"));
+    // A row of real agents is a function, and a test of it for each of them.
+    let word = |text: &str| text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).any(|word| word == name);
+    let row = !functions.is_empty() && between(&text, "\nrows!(", ");").any(word);
+    let entry = format!("    {name}: ");
+    let anomaly = between(&text, "\nanomalies! {\n", "\n}").any(|all| all.lines().any(|line| line.starts_with(&entry)));
+    plain || row || anomaly
+}
+
+#[test]
+fn every_test_that_holds_a_requirement_is_there() {
+    for requirement in ALL.into_iter().flatten() {
+        let Held::By(tests) = requirement.held else { continue };
+        assert!(!tests.is_empty(), "nothing holds it: {}", requirement.says);
+        for (file, name) in tests {
+            assert!(has_test(file, name), "{file} has no test {name}, which is to hold: {}", requirement.says);
+        }
+    }
+}
+
+#[test]
+fn no_requirement_waits_for_a_command_that_is_there() {
+    for requirement in ALL.into_iter().flatten() {
+        if let Held::Awaits(command) = requirement.held {
+            assert!(help::command(command).is_none(), "{command} is there: name the tests of: {}", requirement.says);
+        }
+    }
+}
+
+#[test]
+fn every_requirement_is_one_sentence_of_its_own() {
+    let mut seen = BTreeSet::new();
+    for requirement in ALL.into_iter().flatten() {
+        let says = requirement.says;
+        assert!(says.ends_with('.') && !says.contains(". ") && says.len() > 20, "{says}");
+        assert!(seen.insert(says), "twice: {says}");
+    }
+    assert!(seen.len() > 70, "{} requirements: some are lost", seen.len());
+}
+
+#[test]
+fn a_test_that_is_not_there_is_missed() {
+    let none = [
+        ("tests/suite/requirements.rs", "has_test"),
+        ("tests/suite/anomalies.rs", "everywhere"),
+        ("tests/suite/anomalies.rs", "signals"),
+        ("tests/real_agents/questions.rs", "ask"),
+        ("tests/real_agents/sessions.rs", "another_minute"),
+        ("tests/suite/lifecycle.rs", "hello"),
+    ];
+    for (file, name) in none {
+        assert!(!has_test(file, name), "{file} {name} is taken for a test");
+    }
+}

@@ -1,0 +1,235 @@
+//! Questions that a person answers: every kind, wrongly first; keys; secrets; time.
+
+use rustix::process::Signal;
+use serde_json::json;
+
+use super::codex::Codex;
+use super::person::{CTRL_BACKSLASH, CTRL_C, CTRL_D, CTRL_Z, Desk, Person};
+
+const RUN: &[&str] = &["adhoc", "--agent", "codex", "go"];
+
+fn options(labels: &[&str]) -> serde_json::Value {
+    json!({"options": labels.iter().map(|label| json!({"label": label})).collect::<Vec<_>>()})
+}
+
+fn at(codex: String) -> Desk {
+    Desk::new().agent("codex", &codex)
+}
+
+/// What the agent was answered to its questions, in order.
+fn answers(person: &Person) -> Vec<String> {
+    let lines = person.file("log/stdin");
+    let lines = lines.lines().filter(|line| line.contains("\"result\""));
+    lines.map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap()["result"].to_string()).collect()
+}
+
+/// What the agent's model was told of each question: the answer, else what became of it.
+fn said(person: &Person) -> Vec<String> {
+    let text = |answer: &String| {
+        let value: serde_json::Value = serde_json::from_str(answer).unwrap();
+        let Some(told) = value["contentItems"][0]["text"].as_str() else { return String::new() };
+        let told: serde_json::Value = serde_json::from_str(told).unwrap();
+        let told = &told["answers"][0];
+        let answer = told.get("answer").unwrap_or(&told["status"]);
+        answer.as_str().map_or_else(|| answer.to_string(), str::to_owned)
+    };
+    answers(person).iter().map(text).collect()
+}
+
+#[test]
+fn every_kind_of_question_is_answered_wrongly_first() {
+    let codex = Codex::new()
+        .asks("confirm", "Sure?", json!({"default": true}))
+        .asks("select", "Which one?", options(&["Red", "Green"]))
+        .asks("multi-select", "Which ones?", options(&["Auth", "Search", "Export"]))
+        .asks("text", "What name?", json!({"default": "web"}))
+        .asks("secret", "What key?", json!({}))
+        .asks("file_path", "Which file?", json!({}))
+        .asks_to_run("touch a.txt")
+        .says("Thank you.");
+    let mut person = at(codex).starts(RUN);
+    let seen = person.answers("Sure?", "perhaps");
+    assert!(seen.contains("yes or no (Enter: yes, ?: help)"), "{seen}");
+    person.answers("! Answer yes or no.", "?");
+    person.answers("Enter alone means: yes.", "n");
+    person.answers("Which one?", "3");
+    person.answers("! Answer with a number from 1 to 2.", "green");
+    person.answers("Which ones?", "1,4");
+    person.answers("! Answer with numbers from 1 to 3, such as 1,2.", "1, 3");
+    person.answers("What name?", "?");
+    person.answers("Type one line of text.", "");
+    person.answers("What key?", "");
+    person.answers("! An answer is required.", "?");
+    person.answers("What you type is not shown", "tr0ub4dor&3");
+    person.answers("Which file?", "");
+    person.answers("! Answer with a path.", "~/notes.md");
+    let seen = person.answers("Allow Shell: touch a.txt?", "perhaps");
+    assert!(seen.contains("    touch a.txt") && seen.contains("  y  Allow once"), "{seen}");
+    person.answers("! Answer y, a or n.", "y");
+    let (code, seen) = person.ends();
+    assert_eq!((code, seen.contains("Thank you.")), (0, true), "{seen}");
+    assert!(!seen.contains("tr0ub4dor"), "the secret is on the screen: {seen}");
+    let home = person.desk.path("home").join("notes.md").display().to_string();
+    let wanted = ["false", "Green", "[\"Auth\",\"Export\"]", "web", "tr0ub4dor&3", &home];
+    assert_eq!(said(&person)[..6], wanted);
+    assert_eq!(answers(&person)[6], "{\"decision\":\"accept\"}");
+}
+
+#[test]
+fn questions_that_belong_together_are_counted_and_checked() {
+    let question = |id: &str, secret: bool| json!({"id": id, "header": "Head", "question": format!("The {id}?"), "isSecret": secret});
+    let codex = Codex::new()
+        .asks_together(json!([question("first", false), question("second", true), question("third", false)]))
+        .asks_form(json!({"type": "object", "required": ["port"], "properties": {
+            "port": {"type": "integer", "minimum": 1, "default": 80},
+            "tags": {"type": "array", "maxItems": 1, "items": {"type": "string", "enum": ["a", "b"]}},
+        }}))
+        .says("Done.");
+    let mut person = at(codex).starts(RUN);
+    person.answers("[Head] The first? (1 of 3)", "one");
+    person.answers("The second? (2 of 3)", "two");
+    person.answers("The third? (3 of 3)", "three");
+    person.answers("(1 of 2)", "0");
+    person.answers("! The number must be at least 1.", "?");
+    person.answers("It must be a whole number.", "8080");
+    person.answers("(2 of 2)", "1,2");
+    person.answers("! Choose at most 1.", "");
+    assert_eq!(person.ends().0, 0);
+    let together = json!({"answers": {"first": {"answers": ["one"]}, "second": {"answers": ["two"]}, "third": {"answers": ["three"]}}});
+    assert_eq!(answers(&person)[0], together.to_string());
+    assert!(answers(&person)[1].contains("\"port\":8080"), "{:?}", answers(&person));
+}
+
+#[test]
+fn a_permission_shows_what_exactly_is_to_be_allowed() {
+    let long: Vec<String> = (1..=50).map(|n| format!("echo line {n}")).collect();
+    let codex = Codex::new().asks_to_run(&long.join("\n")).asks_to_run("rm -r build").says("Done.");
+    let mut person = at(codex).starts(RUN);
+    let seen = person.waits_for("> ");
+    assert!(seen.contains("echo line 20\r\n    ... 20 more lines ...\r\n    echo line 41"), "{seen}");
+    assert!(seen.contains("  a  Allow this exact command for this run\r\n"), "{seen}");
+    person.types("?\n");
+    person.answers("a or always: The same command is allowed without a question", "always");
+    person.answers("Allow Shell: rm -r build?", "n");
+    assert_eq!(person.ends().0, 0);
+    assert_eq!(answers(&person), ["{\"decision\":\"accept\"}", "{\"decision\":\"decline\"}"]);
+}
+
+#[test]
+fn ctrl_d_declines_one_question_and_ctrl_c_cancels_the_run() {
+    let codex = Codex::new().asks("text", "First?", json!({})).asks("text", "Second?", json!({})).says("Done.");
+    let mut person = at(codex).starts(RUN);
+    person.waits_for("First?");
+    person.waits_for("> ");
+    person.types(CTRL_D);
+    person.waits_for("Second?");
+    person.waits_for("> ");
+    person.types(CTRL_C);
+    person.waits_for("spektacular: cancelled");
+    assert_eq!(person.ends().0, 130);
+    assert_eq!(said(&person)[..1], ["declined"]);
+}
+
+#[test]
+fn after_ctrl_z_the_prompt_comes_again_and_the_echo_is_back_meanwhile() {
+    let codex = Codex::new().asks("secret", "What key?", json!({})).says("Done.");
+    let mut person = at(codex).starts(RUN);
+    person.waits_for("What key?");
+    person.waits_for("> ");
+    assert!(!person.echo(), "a secret is echoed");
+    // A key that would end the program without a word is only a letter here.
+    person.types(CTRL_BACKSLASH);
+    person.types("half a sec");
+    person.types(CTRL_Z);
+    person.sees_it_stopped();
+    assert!(person.echo(), "the shell has no echo");
+    person.signals(Signal::CONT);
+    person.waits_for("What key?");
+    person.waits_for("> ");
+    assert!(!person.echo());
+    person.types("open sesame\n");
+    let (code, seen) = person.ends();
+    assert_eq!((code, person.echo()), (0, true));
+    assert!(!seen.contains("sesame") && !seen.contains("half a sec"), "{seen}");
+    assert_eq!(said(&person), ["open sesame"]);
+}
+
+#[test]
+fn a_signal_while_a_secret_is_asked_for_brings_the_echo_back() {
+    let codex = Codex::new().asks("secret", "What key?", json!({})).says("Done.");
+    let mut person = at(codex).starts(RUN);
+    person.waits_for("What key?");
+    person.waits_for("> ");
+    assert!(!person.echo());
+    person.signals(Signal::TERM);
+    assert_eq!((person.ends().0, person.echo()), (143, true));
+}
+
+#[test]
+fn a_piped_prompt_leaves_questions_to_the_terminal() {
+    let codex = Codex::new().asks("select", "Which one?", options(&["Red", "Green"])).says("Done.");
+    let mut person = at(codex).shell("echo 'the diff' | \"$@\"").starts(&["adhoc", "--agent", "codex", "-"]);
+    person.answers("Which one?", "2");
+    assert_eq!(person.ends().0, 0);
+    assert!(person.file("log/stdin").contains("the diff"));
+    assert_eq!(said(&person), ["Green"]);
+}
+
+#[test]
+fn what_was_typed_before_a_question_is_no_answer_to_it() {
+    let codex = Codex::new().waits_for_file("typed").asks_to_run("rm -r build").says("Done.");
+    let mut person = at(codex).starts(RUN);
+    person.waits_for("Codex works");
+    // A whole line, and the beginning of another.
+    person.types("y\ny");
+    person.waits_for("y\r\ny");
+    std::fs::write(person.desk.path("log/typed"), "").unwrap();
+    person.answers("Allow Shell: rm -r build?", "");
+    assert_eq!(person.ends().0, 0);
+    assert_eq!(answers(&person), ["{\"decision\":\"decline\"}"]);
+}
+
+#[test]
+fn the_time_is_counted_down_when_it_is_short_and_its_end_speaks_of_flags() {
+    let codex = Codex::new().asks("text", "What name?", json!({})).says("Done.");
+    let mut person = at(codex).starts(&["adhoc", "--agent", "codex", "--question-timeout", "2", "go"]);
+    person.waits_for("Answer within 2s with a text");
+    person.waits_for("> ");
+    person.types("web");
+    person.waits_for("\u{1b}7\r  1s\u{1b}8");
+    assert_eq!(person.screen().last().map(String::as_str), Some("  1s  > web"));
+    person.waits_for("raise --question-timeout.");
+    assert_eq!(person.ends().0, 5);
+}
+
+#[test]
+fn a_terminal_that_goes_away_ends_the_run() {
+    let codex = Codex::new().asks("text", "What name?", json!({})).says("Done.");
+    let mut person = at(codex).starts(RUN);
+    person.waits_for("> ");
+    person.signals(Signal::HUP);
+    assert_eq!(person.ends().0, 129);
+}
+
+#[test]
+fn what_is_piped_in_beside_a_prompt_leaves_questions_to_the_terminal() {
+    let codex = Codex::new().asks("select", "Which one?", options(&["Red", "Green"])).says("Done.");
+    let mut person = at(codex).shell("echo 'the diff' | \"$@\"").starts(RUN);
+    person.answers("Which one?", "2");
+    assert_eq!(person.ends().0, 0);
+    assert!(person.file("log/stdin").contains("go\\n\\n```stdin\\nthe diff\\n```"), "{}", person.file("log/stdin"));
+    assert_eq!(said(&person), ["Green"]);
+}
+
+#[test]
+fn a_prompt_can_be_typed() {
+    let codex = Codex::new().asks("text", "What name?", json!({})).says("Done.");
+    let mut person = at(codex).starts(&["adhoc", "--agent", "codex", "Explain", "-"]);
+    person.waits_for("spektacular: type the prompt, and end it with Ctrl-D");
+    person.types("this\nand that\n");
+    person.types(CTRL_D);
+    person.answers("What name?", "web");
+    assert_eq!(person.ends().0, 0);
+    assert!(person.file("log/stdin").contains("Explain\\n\\n```stdin\\nthis\\nand that\\n```"));
+    assert_eq!(said(&person), ["web"]);
+}

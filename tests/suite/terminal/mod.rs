@@ -1,0 +1,43 @@
+//! A terminal in the place of pipes: JSON Lines over it, and a person at it.
+#![allow(clippy::unwrap_used, clippy::expect_used)] // helpers outside of #[test] functions
+
+mod asking;
+mod codex;
+mod jobs;
+mod person;
+mod showing;
+
+use crate::support::limit;
+use person::Desk;
+use rustix::termios::{LocalModes, OutputModes, tcgetattr};
+use std::io::{BufRead, BufReader};
+use std::thread;
+use std::time::Instant;
+
+#[test]
+fn json_lines_over_a_terminal_are_neither_cut_nor_echoed() {
+    let mut person = Desk::new().starts(&["adhoc", "--output", "json"]);
+    // Longer than a terminal's line. Written once the terminal is switched: before that it would be cut.
+    let until = Instant::now() + limit();
+    while tcgetattr(&person.keyboard).unwrap().local_modes.contains(LocalModes::ICANON) {
+        assert!(Instant::now() < until, "the terminal was not switched");
+        thread::yield_now();
+    }
+    let note = "x".repeat(6000);
+    let start = format!(
+        "{{\"v\":\"1\",\"type\":\"run.start\",\"payload\":{{\"prompt\":\"hi\",\"agent\":\"demo\",\"interactive\":false,\"metadata\":{{\"note\":\"{note}\"}}}}}}\n"
+    );
+    person.types(&start);
+    let text = person.waits_for("\"type\":\"run.completed\"");
+    assert!(text.starts_with("{\"v\":\"1\",\"id\":\"msg_1\""), "{}", &text[..100.min(text.len())]);
+    assert!(!text.contains('\r'), "lines end with CR LF");
+    assert_eq!(text.matches("run.start\"").count(), 0, "the input was echoed");
+    for line in BufReader::new(text.as_bytes()).lines().map_while(Result::ok).filter(|line| line.ends_with('}')) {
+        assert!(serde_json::from_str::<serde_json::Value>(&line).is_ok(), "{line}");
+    }
+    person.waits_for("\n");
+    assert_eq!(person.ends().0, 0);
+    let modes = tcgetattr(&person.keyboard).unwrap();
+    assert!(modes.local_modes.contains(LocalModes::ICANON | LocalModes::ECHO));
+    assert!(modes.output_modes.contains(OutputModes::OPOST));
+}

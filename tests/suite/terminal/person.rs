@@ -1,0 +1,317 @@
+//! A person at a terminal: a pseudo-terminal that the program belongs to, keys, and what is seen on its screen.
+
+use std::fs::{self, File};
+use std::io::{Read, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::ExitStatusExt;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+use std::time::Instant;
+
+use crate::support::limit;
+use rustix::fs::OFlags;
+use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
+
+pub(crate) const CTRL_C: &str = "\u{3}";
+pub(crate) const CTRL_D: &str = "\u{4}";
+pub(crate) const CTRL_BACKSLASH: &str = "\u{1c}";
+pub(crate) const CTRL_Z: &str = "\u{1a}";
+
+/// What the person sits at.
+pub(crate) struct Desk {
+    folder: tempfile::TempDir,
+    columns: u16,
+    env: Vec<(&'static str, &'static str)>,
+    /// Where stdout goes in place of the terminal.
+    stdout: Option<PathBuf>,
+    stderr: Option<PathBuf>,
+    /// What a shell makes of `"$@"`.
+    shell: &'static str,
+}
+
+impl Desk {
+    #[track_caller]
+    pub(crate) fn new() -> Desk {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["bin", "work", "home", "log"] {
+            fs::create_dir(folder.path().join(name)).unwrap();
+        }
+        Desk { folder, columns: 80, env: Vec::new(), stdout: None, stderr: None, shell: "exec \"$@\"" }
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Puts an agent's program on PATH.
+    #[track_caller]
+    pub(crate) fn agent(self, name: &str, script: &str) -> Desk {
+        let path = self.path("bin").join(name);
+        fs::write(&path, script).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        self
+    }
+
+    pub(crate) fn columns(mut self, columns: u16) -> Desk {
+        self.columns = columns;
+        self
+    }
+
+    pub(crate) fn env(mut self, name: &'static str, value: &'static str) -> Desk {
+        self.env.push((name, value));
+        self
+    }
+
+    pub(crate) fn stdout_to_file(mut self) -> Desk {
+        self.stdout = Some(self.path("stdout"));
+        self
+    }
+
+    pub(crate) fn stderr_to_file(mut self) -> Desk {
+        self.stderr = Some(self.path("stderr"));
+        self
+    }
+
+    pub(crate) fn shell(mut self, text: &'static str) -> Desk {
+        self.shell = text;
+        self
+    }
+
+    /// Starts the program.
+    #[track_caller]
+    pub(crate) fn starts(self, args: &[&str]) -> Person {
+        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
+        grantpt(&master).unwrap();
+        unlockpt(&master).unwrap();
+        let name = ptsname(&master, Vec::new()).unwrap();
+        let no_owner = i32::try_from(OFlags::NOCTTY.bits()).unwrap();
+        let open = || {
+            use std::os::unix::fs::OpenOptionsExt;
+            File::options().read(true).write(true).custom_flags(no_owner).open(name.to_str().unwrap()).unwrap()
+        };
+        let keyboard = File::from(master);
+        resize(&keyboard, self.columns);
+        let to = |path: &Option<PathBuf>| path.as_ref().map_or_else(open, |path| File::create(path).unwrap());
+        // Keys are signals only to a session that owns the terminal. A test may itself be run with signals ignored.
+        let child = Command::new("/usr/bin/setsid")
+            .args(["--ctty", "/usr/bin/env", "--default-signal=INT,HUP,TERM,TSTP", "/bin/sh", "-c", self.shell, "sh"])
+            .arg(env!("CARGO_BIN_EXE_spektacular"))
+            .args(args)
+            .current_dir(self.path("work"))
+            .env_clear()
+            .env("PATH", format!("{}:/usr/bin:/bin", self.path("bin").display()))
+            .env("HOME", self.path("home"))
+            .env("D", self.path("log"))
+            .env("TERM", "xterm-256color")
+            .envs(self.env.iter().copied())
+            .stdin(Stdio::from(open()))
+            .stdout(Stdio::from(to(&self.stdout)))
+            .stderr(Stdio::from(to(&self.stderr)))
+            .spawn()
+            .unwrap();
+        let mut reader = keyboard.try_clone().unwrap();
+        let (bytes_in, bytes) = channel();
+        thread::spawn(move || {
+            let mut buffer = [0; 4096];
+            while let Ok(count @ 1..) = reader.read(&mut buffer) {
+                if bytes_in.send(buffer[..count].to_vec()).is_err() {
+                    return;
+                }
+            }
+        });
+        Person { child, keyboard, bytes, all: Vec::new(), met: 0, code: None, desk: self }
+    }
+}
+
+#[track_caller]
+fn resize(terminal: &File, columns: u16) {
+    let size = Winsize { ws_row: 24, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+    tcsetwinsize(terminal, size).unwrap();
+}
+
+/// The person.
+pub(crate) struct Person {
+    child: Child,
+    pub(crate) keyboard: File,
+    bytes: Receiver<Vec<u8>>,
+    all: Vec<u8>,
+    /// How much of that was waited for.
+    met: usize,
+    code: Option<i32>,
+    pub(crate) desk: Desk,
+}
+
+impl Person {
+    #[track_caller]
+    pub(crate) fn types(&mut self, text: &str) {
+        self.keyboard.write_all(text.as_bytes()).unwrap();
+    }
+
+    /// Waits for `prompt`, and answers.
+    #[track_caller]
+    pub(crate) fn answers(&mut self, prompt: &str, answer: &str) -> String {
+        self.waits_for(prompt);
+        let seen = self.waits_for("> ");
+        self.types(&format!("{answer}\n"));
+        seen
+    }
+
+    /// Waits until `text` comes after what was waited for before. Gives what came up to it.
+    #[track_caller]
+    pub(crate) fn waits_for(&mut self, text: &str) -> String {
+        let until = Instant::now() + limit();
+        loop {
+            let new = String::from_utf8_lossy(&self.all[self.met..]).into_owned();
+            if let Some(at) = new.find(text) {
+                // Characters that are not whole yet are no part of what was found.
+                self.met += at + text.len();
+                return new[..at + text.len()].to_owned();
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            match self.bytes.recv_timeout(left) {
+                Ok(more) => self.all.extend(more),
+                Err(_) => panic!("no {text:?} in {new:?}"),
+            }
+        }
+    }
+
+    pub(crate) fn resizes(&self, columns: u16) {
+        resize(&self.keyboard, columns);
+    }
+
+    #[track_caller]
+    pub(crate) fn echo(&self) -> bool {
+        tcgetattr(&self.keyboard).unwrap().local_modes.contains(LocalModes::ECHO)
+    }
+
+    #[track_caller]
+    pub(crate) fn signals(&self, signal: Signal) {
+        kill_process(self.pid(), signal).unwrap();
+    }
+
+    fn pid(&self) -> Pid {
+        Pid::from_child(&self.child)
+    }
+
+    /// Waits until the program has stopped.
+    #[track_caller]
+    pub(crate) fn sees_it_stopped(&self) {
+        let status = waitpid(Some(self.pid()), WaitOptions::UNTRACED).unwrap();
+        assert!(status.is_some_and(|(_, status)| status.stopped()), "it ended");
+    }
+
+    /// Waits for the end. Gives the exit code as a shell has it, and everything that came.
+    #[track_caller]
+    pub(crate) fn ends(&mut self) -> (i32, String) {
+        let status = self.child.wait().unwrap();
+        let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap());
+        self.code = Some(code);
+        // The program's end of the terminal is closed: what it wrote comes to an end.
+        while let Ok(more) = self.bytes.recv_timeout(limit()) {
+            self.all.extend(more);
+        }
+        (code, String::from_utf8_lossy(&self.all).into_owned())
+    }
+
+    /// What stands on the screen now, row by row.
+    pub(crate) fn screen(&self) -> Vec<String> {
+        let mut screen = Screen::new(usize::from(self.desk.columns));
+        String::from_utf8_lossy(&self.all).chars().for_each(|c| screen.take(c));
+        screen.rows()
+    }
+
+    pub(crate) fn file(&self, name: &str) -> String {
+        fs::read_to_string(self.desk.path(name)).unwrap_or_default()
+    }
+}
+
+impl Drop for Person {
+    fn drop(&mut self) {
+        if self.code.is_none() {
+            let _ = self.child.kill();
+            let _ = self.child.wait();
+        }
+    }
+}
+
+/// As much of a terminal as the program uses.
+#[derive(Default)]
+struct Screen {
+    columns: usize,
+    rows: Vec<Vec<char>>,
+    row: usize,
+    column: usize,
+    kept: (usize, usize),
+    sequence: Option<String>,
+}
+
+impl Screen {
+    fn new(columns: usize) -> Screen {
+        Screen { columns, rows: vec![Vec::new()], ..Screen::default() }
+    }
+
+    fn take(&mut self, c: char) {
+        if let Some(mut sequence) = self.sequence.take() {
+            sequence.push(c);
+            if sequence == "[" || c.is_ascii_digit() && sequence.starts_with('[') {
+                self.sequence = Some(sequence);
+            } else {
+                self.obey(&sequence);
+            }
+            return;
+        }
+        match c {
+            '\u{1b}' => self.sequence = Some(String::new()),
+            '\r' => self.column = 0,
+            '\n' => self.down(),
+            c if c.is_control() => {}
+            c => {
+                let width = if ('\u{2e80}'..='\u{ffef}').contains(&c) { 2 } else { 1 };
+                if self.column + width > self.columns {
+                    self.column = 0;
+                    self.down();
+                }
+                let row = &mut self.rows[self.row];
+                row.resize(row.len().max(self.column + width), ' ');
+                row[self.column] = c;
+                row.splice(self.column + 1..self.column + width, vec!['\0'; width - 1]);
+                self.column += width;
+            }
+        }
+    }
+
+    fn down(&mut self) {
+        self.row += 1;
+        if self.row == self.rows.len() {
+            self.rows.push(Vec::new());
+        }
+    }
+
+    #[track_caller]
+    fn obey(&mut self, sequence: &str) {
+        let number: usize = sequence[1..].trim_end_matches(char::is_alphabetic).parse().unwrap_or(1);
+        match sequence.chars().last().unwrap() {
+            'm' => {}
+            'K' => self.rows[self.row].truncate(self.column),
+            'J' => {
+                self.rows[self.row].truncate(self.column);
+                self.rows.truncate(self.row + 1);
+            }
+            'A' => self.row = self.row.saturating_sub(number),
+            '7' => self.kept = (self.row, self.column),
+            '8' => (self.row, self.column) = self.kept,
+            _ => panic!("a sequence that nobody expects: {sequence:?}"),
+        }
+    }
+
+    fn rows(&self) -> Vec<String> {
+        let text = |row: &Vec<char>| row.iter().filter(|c| **c != '\0').collect::<String>().trim_end().to_owned();
+        let mut rows: Vec<String> = self.rows.iter().map(text).collect();
+        rows.truncate(rows.iter().rposition(|row| !row.is_empty()).map_or(0, |last| last + 1));
+        rows
+    }
+}

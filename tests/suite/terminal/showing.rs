@@ -1,0 +1,260 @@
+//! What a person sees of a run.
+
+use rustix::process::Signal;
+use serde_json::json;
+
+use super::person::{Desk, Person};
+use crate::support::agent::{Script, bash, can_use, quote};
+
+const RUN: &[&str] = &["adhoc", "go"];
+
+fn at(script: Script) -> Desk {
+    let desk = Desk::new();
+    let script = script.render(&desk.path("log"));
+    desk.agent("claude", &script)
+}
+
+/// Goes on when the test says so.
+const WAITS: &str = "until [ -e \"$D/go\" ]; do sleep 0.02; done";
+
+fn lets_it_go_on(person: &Person) {
+    std::fs::write(person.desk.path("log/go"), "").unwrap();
+}
+
+fn todo(script: Script, call: &str, states: [&str; 3]) -> Script {
+    let names = ["Read the code", "Change it", "Run the tests"];
+    let todos: Vec<_> = names
+        .iter()
+        .zip(states)
+        .map(|(name, state)| json!({"content": name, "status": state, "activeForm": name}))
+        .collect();
+    script.tool(call, "TodoWrite", &json!({ "todos": todos }), "ok")
+}
+
+fn working() -> Script {
+    let script = todo(Script::new().say("m1", "I shall look at it."), "t1", ["in_progress", "pending", "pending"]);
+    let script = script.tool("c1", "Read", &json!({"file_path": "/home/user/project/a.txt"}), "the content");
+    let script = todo(script, "t2", ["completed", "in_progress", "pending"]);
+    let script = script.tool_use("c2", "Bash", &bash("cargo test")).sh(WAITS).tool_result("c2", "all passed");
+    script.say_pieces("m2", &["It is do", "ne: all te", "sts pass."]).done("It is done: all tests pass.")
+}
+
+#[test]
+fn a_run_is_told_in_short_lines_and_its_status_line_leaves_no_trace() {
+    for columns in [80, 40] {
+        let mut person = at(working()).columns(columns).starts(RUN);
+        person.waits_for("s] Bash: cargo test");
+        person.waits_for("[1s]");
+        lets_it_go_on(&person);
+        let (code, seen) = person.ends();
+        assert_eq!(code, 0, "{seen}");
+        let screen = person.screen();
+        let tool = screen.iter().find(|row| row.starts_with("* Bash: cargo test: done")).expect("the tool's line");
+        let expected = [
+            "I shall look at it.",
+            "  [>] Read the code",
+            "  [ ] Change it",
+            "  [ ] Run the tests",
+            "* Read: /home/user/project/a.txt: done",
+            "  [x] Read the code",
+            "  [>] Change it",
+            tool,
+            "It is done: all tests pass.",
+        ];
+        assert_eq!(screen[..expected.len()], expected, "{seen:?}");
+        // Wrapped by the terminal, wherever that is.
+        let rest = screen[expected.len()..].concat().replace(' ', "");
+        assert!(rest.starts_with("doneafter"), "{rest}");
+        assert!(rest.contains("17tokensin(7cached),5out,$0.25session5f0c1a52-"), "{rest}");
+        assert!(!rest.contains("[1s]"), "{rest}");
+    }
+}
+
+#[test]
+fn the_agent_has_pipes_where_a_person_has_a_terminal() {
+    let look =
+        "for fd in 0 1 2; do if [ -t $fd ]; then note \"$fd is a terminal\"; else note \"$fd is none\"; fi; done";
+    let script = Script::bare().sh(look).sh(&Script::hello().body());
+    let mut person = at(script).starts(RUN);
+    person.waits_for("Hello");
+    assert_eq!(person.ends().0, 0);
+    assert_eq!(person.file("log/notes").lines().take(3).collect::<Vec<_>>(), ["0 is none", "1 is none", "2 is none"]);
+}
+
+#[test]
+fn no_escape_sequence_goes_where_it_is_not_wanted() {
+    for (name, value) in [("NO_COLOR", "1"), ("TERM", "dumb"), ("TERM", "")] {
+        let mut person = at(working()).env(name, value).starts(RUN);
+        person.waits_for(if name == "NO_COLOR" { "s] Bash: cargo test" } else { "* Bash: cargo test" });
+        lets_it_go_on(&person);
+        let (code, seen) = person.ends();
+        assert_eq!(code, 0);
+        assert!(!seen.contains('\u{1b}'), "{name}={value}: {seen:?}");
+        let screen = person.screen().join("\n");
+        assert!(screen.contains("It is done: all tests pass.\ndone after"), "{screen}");
+        assert!(!screen.contains("] Bash"), "{screen}");
+    }
+}
+
+#[test]
+fn stdout_has_the_agents_text_alone() {
+    let mut person = at(working()).stdout_to_file().starts(RUN);
+    person.waits_for("s] Bash: cargo test");
+    lets_it_go_on(&person);
+    assert_eq!(person.ends().0, 0);
+    assert_eq!(person.file("stdout"), "I shall look at it.\nIt is done: all tests pass.\n");
+    let screen = person.screen();
+    assert!(screen.iter().any(|row| row.starts_with("* Bash: cargo test: done")), "{screen:?}");
+    assert!(!screen.concat().contains("I shall"), "{screen:?}");
+
+    let mut person = at(working()).stdout_to_file().stderr_to_file().starts(RUN);
+    lets_it_go_on(&person);
+    assert_eq!(person.ends(), (0, String::new()));
+    let told = person.file("stderr");
+    assert!(told.contains("* Bash: cargo test\n") && !told.contains(['\u{1b}', '\r']), "{told:?}");
+}
+
+#[test]
+fn quiet_is_the_final_text_and_verbose_is_everything() {
+    let script = || {
+        let script = Script::new().say("m0", "First words.").think("m1", "Let me think.\nTwice.");
+        script.tool("c1", "Bash", &bash("ls"), "a.txt\nb.txt").say("m2", "The last word.").done("The last word.")
+    };
+    let mut person = at(script()).starts(&["adhoc", "--quiet", "go"]);
+    assert_eq!(person.ends(), (0, "The last word.\r\n".to_owned()));
+
+    let mut person = at(script()).starts(&["adhoc", "-v", "go"]);
+    assert_eq!(person.ends().0, 0);
+    let screen = person.screen().join("\n");
+    for line in
+        ["agent: Claude Code, in ", "session 5f0c1a52-", "  | Let me think.\n  | Twice.", "    a.txt\n    b.txt"]
+    {
+        assert!(screen.contains(line), "{line}: {screen}");
+    }
+
+    let mut person = at(script()).starts(&["adhoc", "-q", "-v", "go"]);
+    let (code, seen) = person.ends();
+    assert_eq!((code, seen.contains("Give --quiet or --verbose")), (2, true), "{seen}");
+}
+
+#[test]
+fn one_answer_always_covers_what_waits_behind_it() {
+    let edit = |path: &str| json!({"file_path": path, "content": "x"});
+    let script = Script::new()
+        .out(&can_use("req-1", "toolu_1", "Write", &edit("a.txt")))
+        .out(&can_use("req-2", "toolu_2", "Write", &edit("b.txt")))
+        .say("msg_1", "Both at once.")
+        .sh("answer")
+        .sh("answer")
+        .done("All done.");
+    let mut person = at(script).starts(RUN);
+    person.waits_for("Allow Write: a.txt?");
+    // Said after the second request, so that this one is open too.
+    person.answers("Both at once.", "a");
+    let (code, seen) = person.ends();
+    assert_eq!(code, 0);
+    assert!(seen.contains("  (Answered already.)\r\n"), "{seen}");
+}
+
+#[test]
+fn quiet_still_asks_and_still_tells_of_a_failure() {
+    let mut person = at(Script::asks_bash()).starts(&["adhoc", "-q", "go"]);
+    person.answers("Allow Bash: touch a.txt?", "n");
+    let (code, seen) = person.ends();
+    assert_eq!(code, 0);
+    assert!(seen.ends_with("> n\r\nAll done.\r\n"), "{seen:?}");
+    let mut person = at(Script::new().sh("RC=3; leave")).starts(&["adhoc", "-q", "go"]);
+    let (code, seen) = person.ends();
+    assert_eq!((code, seen.contains("spektacular: agent_exited: ")), (1, true), "{seen}");
+}
+
+#[test]
+fn no_sequence_of_the_agents_reaches_the_screen() {
+    let pieces = ["a\u{1b}]0;ti", "tle\u{7}b\u{1b}", "[2Jc\u{9b}3", "1md\r", "e \u{1b}", "P1$r\u{1b}", "\\f"];
+    let script = Script::new().say_pieces("m1", &pieces);
+    let title = format!("echo \u{1b}[31mred\u{1b}[0m {}", "\u{202e}x");
+    let mut person =
+        at(script.tool("c1", "Bash", &bash(&title), "\u{1b}[2Jout").done("")).starts(&["adhoc", "-v", "go"]);
+    let (code, seen) = person.ends();
+    assert_eq!(code, 0);
+    let screen = person.screen().join("\n");
+    assert!(screen.contains("abcd\ne f\n") && screen.contains("* Bash: echo red <U+202E>x: done"), "{screen}");
+    for foreign in ["\u{1b}]", "\u{1b}[2J", "\u{1b}P", "\u{7}", "\u{9b}"] {
+        assert!(!seen.contains(foreign), "{seen:?}");
+    }
+}
+
+#[test]
+fn a_terminal_that_becomes_narrow_keeps_no_piece_of_the_status_line() {
+    let command = "a-command --with many --long flags --that fill --a whole --line of the terminal";
+    let script = Script::new().tool_use("c1", "Bash", &bash(command)).sh(WAITS).tool_result("c1", "").done("Done.");
+    let mut person = at(script).starts(RUN);
+    person.waits_for("s] Bash: a-command");
+    person.resizes(30);
+    // 79 columns are three rows of 30: it goes up to the first of them.
+    person.waits_for("\r\u{1b}[2A\u{1b}[J");
+    let line = person.waits_for("…");
+    let line = line.trim_start_matches("\u{1b}[2m");
+    assert_eq!(line.chars().count(), 29, "{line:?}");
+    person.resizes(60);
+    person.waits_for("\r\u{1b}[K");
+    let line = person.waits_for("…");
+    assert_eq!(line.trim_start_matches("\u{1b}[2m").chars().count(), 59, "{line:?}");
+    lets_it_go_on(&person);
+    assert_eq!(person.ends().0, 0);
+}
+
+#[test]
+fn wide_characters_do_not_wrap_the_status_line() {
+    let command = "echo 漢字かな交じり文の長い長い長い長い長い長い長い長い題名";
+    let script = Script::new().tool_use("c1", "Bash", &bash(command)).sh(WAITS).tool_result("c1", "").done("Done.");
+    let mut person = at(script).columns(40).starts(RUN);
+    person.waits_for("s] Bash: echo 漢字");
+    person.waits_for("[1s]");
+    lets_it_go_on(&person);
+    assert_eq!(person.ends().0, 0);
+    let screen = person.screen();
+    assert!(screen[0].starts_with("* Bash: echo 漢字") && screen[0].contains("…: done"), "{screen:?}");
+    assert!(screen[1..].iter().all(|row| !row.contains('漢') && !row.contains("s] ")), "{screen:?}");
+}
+
+#[test]
+fn a_key_pressed_during_the_run_leaves_no_piece_of_the_status_line() {
+    let script = Script::new().tool_use("c1", "Bash", &bash("sleep")).sh(WAITS).tool_result("c1", "").done("Done.");
+    let mut person = at(script).starts(RUN);
+    person.waits_for("s] Bash: sleep");
+    person.types("\n");
+    person.waits_for("\u{1b}[A\r\u{1b}[J");
+    lets_it_go_on(&person);
+    assert_eq!(person.ends().0, 0);
+    assert!(!person.screen().concat().contains("s] "), "{:?}", person.screen());
+}
+
+#[test]
+fn a_stopped_run_has_no_status_line_and_one_that_goes_on_has_it_again() {
+    let script = Script::new().tool_use("c1", "Bash", &bash("sleep")).sh(WAITS).tool_result("c1", "").done("Done.");
+    let mut person = at(script).starts(RUN);
+    person.waits_for("s] Bash: sleep");
+    person.signals(Signal::TSTP);
+    person.sees_it_stopped();
+    person.waits_for("\r\u{1b}[K");
+    assert_eq!(person.screen(), Vec::<String>::new());
+    person.signals(Signal::CONT);
+    person.waits_for("s] Bash: sleep");
+    lets_it_go_on(&person);
+    assert_eq!(person.ends().0, 0);
+}
+
+#[test]
+fn errors_speak_of_flags() {
+    for (args, told) in [
+        (&["adhoc", "--cwd", "/nowhere/at/all", "go"][..], "--cwd must be the path of an existing directory."),
+        (&["adhoc", "--agent", "nobody", "go"][..], "Unknown agent nobody (from --agent). The agents are: auggie, "),
+        (&["adhoc", "--timeout", "0.2", "go"][..], "The run took longer than --timeout: raise it"),
+    ] {
+        let mut person = at(Script::new().sh(&format!("sleep {}", quote("30")))).starts(args);
+        let (_, seen) = person.ends();
+        assert!(seen.contains(told), "{seen}");
+        assert!(!seen.contains("run.start") && !seen.contains('`'), "{seen}");
+    }
+}

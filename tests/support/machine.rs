@@ -1,0 +1,21 @@
+//! What depends on the machine: how long a test waits, and what it cannot check there.
+
+use std::io::Write;
+use std::time::Duration;
+
+/// Raises the limit of each wait on a loaded machine, in whole seconds.
+pub(crate) const LIMIT_VARIABLE: &str = "SPEKTACULAR_TEST_LIMIT";
+
+/// The longest that a test waits for one event.
+pub(crate) fn limit() -> Duration {
+    let seconds = std::env::var(LIMIT_VARIABLE).map_or(20, |text| {
+        text.parse().unwrap_or_else(|_| panic!("{LIMIT_VARIABLE} must be a whole number of seconds"))
+    });
+    Duration::from_secs(seconds)
+}
+
+/// Prints what stays unchecked and why. Writes to stderr itself, since the harness hides what `eprintln!` prints in a
+/// test that passes.
+pub(crate) fn not_checked(what: &str, why: &str) {
+    writeln!(std::io::stderr(), "not checked: {what}: {why}").expect("stderr");
+}
