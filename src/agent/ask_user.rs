@@ -1,10 +1,11 @@
-//! The tool `ask_user`, by which an agent's model asks the user: what it says of itself, the questions of a call, and
-//! the result for the model. One text for all agents, whatever way the call takes.
+//! The tool `ask_user`, with which a model asks the user: its description and schema, the questions in a call, and the
+//! result for the model. The same for every agent.
 
 mod rules;
 
 use super::json::{Object, text};
-use super::{Event, Reply, Turn};
+use super::reply::{DECLINED, NO_USER, Reply};
+use super::{Event, Turn};
 use crate::protocol::question::{Answer, Ask, Choice, Choices, Kind};
 use crate::protocol::request::{McpServer, Settings};
 use crate::protocol::words::{Purpose, Warning};
@@ -13,13 +14,13 @@ use serde_json::{Map, Value, json};
 
 /// The tool's name.
 pub(crate) const TOOL: &str = "ask_user";
-/// The name of the server that offers it, where a server does.
+/// The name of the MCP server that offers it.
 pub const SERVER: &str = "spektacular";
 
-/// The most questions of one call.
+/// The maximum number of questions in one call.
 const QUESTIONS: usize = 16;
 
-/// What the model is told of it.
+/// The description for the model.
 pub(crate) const DESCRIPTION: &str = "\
 Asks the user and waits for the answers, which may take minutes. Use it when only the user can know or decide \
 something: a choice between ways that differ in what matters, a missing fact, a password, consent to something that \
@@ -51,7 +52,7 @@ pub(crate) fn schema() -> Value {
             },
             "header": {"type": "string", "description": "One or two words for it, at most 12 characters."},
             "options": {"type": "array", "items": option, "description": "For select and multi-select only."},
-            // One type for all kinds: some agents leave out a tool with a property that has none.
+            // One type for all kinds: some agents drop a tool that has a property without a type.
             "default": {
                 "type": "string",
                 "description": "The answer that is taken when the user gives none: yes or no, a label, a text. Not for a secret.",
@@ -65,12 +66,12 @@ pub(crate) fn schema() -> Value {
     json!({"type": "object", "properties": {"questions": questions}, "required": ["questions"]})
 }
 
-/// Whether the tool is to be offered by a server: somebody is there to answer, and no other server has the name.
+/// Whether to offer the tool through our MCP server: a user can answer, and no other server has the name.
 pub(super) fn is_wanted(settings: &Settings) -> bool {
     settings.interactive && !is_taken(&settings.mcp_servers)
 }
 
-/// Says so where the name keeps the tool from being offered.
+/// Warns if another server's name keeps the tool from being offered.
 pub(super) fn warn_if_taken(settings: &Settings, turn: &mut Turn) {
     if settings.interactive && is_taken(&settings.mcp_servers) {
         let text = "The model is not offered the tool ask_user: a server in `mcp_servers` has a name that begins with spektacular";
@@ -78,20 +79,20 @@ pub(super) fn warn_if_taken(settings: &Settings, turn: &mut Turn) {
     }
 }
 
-/// Whether one of these servers has our server's name, or one by which its tool could be taken for ours.
+/// Whether a server has our server's name, or one that makes its tools look like ours.
 fn is_taken(servers: &[McpServer]) -> bool {
     let plain = |name: &str| name.to_lowercase().replace(|c: char| !c.is_ascii_alphanumeric(), "_");
     servers.iter().any(|server| plain(&server.name).starts_with(SERVER))
 }
 
-/// The questions of a call. Error: what is wrong with it, for the model.
+/// Reads the questions in a call. Error: the mistake, explained to the model.
 pub(crate) fn read(arguments: Option<&Object<'_>>) -> Result<Vec<Ask>, String> {
     let arguments = arguments.ok_or("The input must be an object with `questions`.")?;
     let many = arguments.objects("questions");
     if many.len() > QUESTIONS {
         return Err("There are too many questions: ask at most 16 in one call.".into());
     }
-    // A single question is also understood without its list.
+    // Also accepts a single question without the list.
     let all: Vec<&Object<'_>> = if many.is_empty() { vec![arguments] } else { many.iter().collect() };
     let numbered = |(at, from)| ask(from).map_err(|why| format!("Question {}: {why}", at + 1));
     all.into_iter().enumerate().map(numbered).collect()
@@ -122,7 +123,7 @@ fn ask(from: &Object<'_>) -> Result<Ask, String> {
     rules::with_default(ask, from)
 }
 
-/// The options of a question: objects with a label, or labels alone.
+/// The options of a question: objects with a label, or plain labels.
 pub(super) fn choices(question: &Object<'_>) -> Option<Choices> {
     let one = |raw: &RawValue| {
         if let Some(label) = text(raw) {
@@ -135,14 +136,7 @@ pub(super) fn choices(question: &Object<'_>) -> Option<Choices> {
     Choices::new(question.array("options").into_iter().filter_map(one))
 }
 
-/// What is said to a model where nobody can answer.
-pub(super) const NO_USER: &str = "No user is present to answer. Use your best judgement and go on.";
-/// What is said to a model whose question was declined.
-pub(super) const DECLINED: &str = "The user declined to answer. Go on without an answer.";
-/// What is said to a model whose question is not answered any more.
-pub(super) const WITHDRAWN: &str = "The question was withdrawn: the run is being ended.";
-
-/// The result of a call for the model: JSON, an entry a question.
+/// The result of a call for the model: JSON with one entry per question.
 pub(crate) fn result(asks: &[Ask], replies: &[Reply]) -> String {
     let entry = |(ask, reply): (&Ask, &Reply)| {
         let (status, more) = match reply {

@@ -1,10 +1,10 @@
-//! An agent's JSON, read leniently: unknown fields and wrong types are absent, broken characters are repaired.
+//! Reads an agent's JSON leniently: ignores unknown fields, treats wrong types as absent, repairs broken characters.
 
 use crate::protocol::json::{Fields, decode};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 
-/// One object of an agent's.
+/// One JSON object from an agent.
 #[derive(Debug)]
 pub struct Object<'a>(Fields<'a>);
 
@@ -14,17 +14,17 @@ impl<'a> Object<'a> {
         Fields::parse(text).map(Object)
     }
 
-    /// A field as it was written; null counts as absent.
+    /// A field, verbatim; null counts as absent.
     pub fn raw(&self, name: &str) -> Option<&'a RawValue> {
         self.0.get(name).filter(|raw| raw.get() != "null")
     }
 
-    /// All fields as they were written.
+    /// All fields, verbatim.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &'a RawValue)> {
         self.0.iter()
     }
 
-    /// All fields but these, as they were written: equal texts are the same object.
+    /// All fields except these, verbatim, as a text to compare objects by.
     pub fn without(&self, names: &[&str]) -> String {
         let kept = self.iter().filter(|(name, _)| !names.contains(name));
         kept.map(|(name, raw)| format!("{}:{}\n", crate::protocol::json::to_line(&name), raw.get())).collect()
@@ -55,12 +55,12 @@ impl<'a> Object<'a> {
         self.list(name).unwrap_or_default()
     }
 
-    /// The same; `None` if it is not an array.
+    /// Like [`Object::array`], but `None` if the field is not an array.
     pub fn list(&self, name: &str) -> Option<Vec<&'a RawValue>> {
         self.raw(name).and_then(|raw| serde_json::from_str(raw.get()).ok())
     }
 
-    /// A field that is a whole number, not negative.
+    /// A field that is a non-negative whole number.
     pub fn count(&self, name: &str) -> Option<u64> {
         let number = self.number(name)?;
         (number >= 0.0 && number.fract() == 0.0 && number < 1e18).then_some(number as u64)
@@ -82,7 +82,7 @@ pub fn text(raw: &RawValue) -> Option<String> {
     raw.get().starts_with('"').then(|| decode(raw.get())).flatten()
 }
 
-/// The line with raw control characters, which JSON forbids in strings, made blanks. Not copied if there is none.
+/// Replaces raw control characters, which JSON forbids in strings, with blanks. Copies only if there are any.
 pub fn without_controls(line: Cow<'_, str>) -> Cow<'_, str> {
     if line.bytes().all(|b| b >= 0x20) && !line.starts_with('\u{feff}') {
         return line;

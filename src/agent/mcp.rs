@@ -1,10 +1,10 @@
-//! One side of the Model Context Protocol: a server that offers the tool to ask the user and nothing else. Pure: a message
-//! in, messages and questions out. Whoever holds it moves the messages.
+//! An MCP server that offers only the tool to ask the user. Pure: a message in, messages and questions out; the caller
+//! moves the messages.
 
-use super::Reply;
 use super::ask_user;
 use super::json::Object;
-use super::rpc::{self, Message};
+use super::reply::{Reply, WITHDRAWN};
+use super::rpc::{self, Incoming};
 use crate::protocol::json::to_line;
 use crate::protocol::limits;
 use crate::protocol::question::Ask;
@@ -12,54 +12,54 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// The versions of the protocol that are spoken, the newest first.
+/// The supported protocol versions, newest first.
 const VERSIONS: [&str; 4] = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
 
 const PARSE_ERROR: i64 = -32700;
 const INVALID_REQUEST: i64 = -32600;
 const INVALID_PARAMS: i64 = -32602;
 
-/// A request's id, as it was written.
-pub(crate) type Id = String;
+/// A request's id, verbatim.
+pub(crate) type RequestId = String;
 
-/// The server's side of one connection.
+/// The server side of one connection.
 #[derive(Debug)]
 pub(crate) struct Server {
     /// The tool's name.
     tool: &'static str,
-    /// The calls that wait for their user.
-    calls: BTreeMap<Id, Call>,
+    /// The calls that wait for the user.
+    calls: BTreeMap<RequestId, Call>,
 }
 
 #[derive(Debug)]
 struct Call {
     asks: Vec<Ask>,
-    /// The name, as it was written, under which the caller wants to hear that it is still waited.
+    /// The progress token, verbatim, if the caller wants progress notifications.
     token: Option<String>,
-    /// How often it was told so.
+    /// Progress notifications sent so far.
     told: u64,
 }
 
-/// What one message brings.
+/// The outcome of one message.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Out {
     /// Nothing.
     Nothing,
-    /// A message back.
+    /// A message to send back.
     Send(String),
-    /// The user is asked. [`Server::answer`] or [`Server::withdraw`] ends it.
-    Ask(Id, Vec<Ask>),
-    /// The caller does not wait for this any more.
-    Withdrawn(Id),
+    /// Questions for the user. [`Server::answer`] or [`Server::withdraw`] ends the call.
+    Ask(RequestId, Vec<Ask>),
+    /// The caller cancelled this call.
+    Withdrawn(RequestId),
 }
 
 impl Server {
-    /// A server for a new connection, whose tool has this name.
+    /// A server for a new connection. `tool`: the name of its tool.
     pub(crate) fn new(tool: &'static str) -> Server {
         Server { tool, calls: BTreeMap::new() }
     }
 
-    /// Takes one message.
+    /// Handles one message.
     pub(crate) fn message(&mut self, line: &str) -> Out {
         let error = |code, text| Out::Send(rpc::error("null", code, text));
         if serde_json::from_str::<&RawValue>(line).is_err() {
@@ -69,18 +69,18 @@ impl Server {
             return error(INVALID_REQUEST, "A message must be one object.");
         };
         match rpc::read(&object) {
-            Some(Message::Request { id, method, params }) => self.request(id, &method, params.as_ref()),
-            Some(Message::Notification { method, params: Some(params) }) if method == "notifications/cancelled" => {
+            Some(Incoming::Request { id, method, params }) => self.request(id, &method, params.as_ref()),
+            Some(Incoming::Notification { method, params: Some(params) }) if method == "notifications/cancelled" => {
                 let id = params.raw("requestId").map(|raw| raw.get().to_owned());
                 id.filter(|id| self.calls.remove(id).is_some()).map_or(Out::Nothing, Out::Withdrawn)
             }
-            // Nothing was asked of the caller, so no response of its is waited for.
-            Some(Message::Notification { .. } | Message::Response { .. }) => Out::Nothing,
+            // We send the caller no requests, so no response is expected.
+            Some(Incoming::Notification { .. } | Incoming::Response { .. }) => Out::Nothing,
             None => error(INVALID_REQUEST, "A message needs a `method`."),
         }
     }
 
-    /// A message was too long to be read.
+    /// The reply to a message that was too long to read.
     pub(crate) fn too_long(&self) -> String {
         rpc::error("null", INVALID_REQUEST, "A message may have at most 1 MiB.")
     }
@@ -96,7 +96,7 @@ impl Server {
                 json!({
                     "protocolVersion": VERSIONS.iter().find(|version| **version == asked).unwrap_or(&VERSIONS[0]),
                     "capabilities": {"tools": {}},
-                    // The version is that of the tool: a recording must not depend on a release.
+                    // The tool's version, so that recordings do not depend on a release.
                     "serverInfo": {"name": ask_user::SERVER, "version": "1"},
                 })
             }
@@ -140,24 +140,24 @@ impl Server {
         }
     }
 
-    /// The response to a call whose questions are all resolved. `None`: nobody waits for it any more.
+    /// The response to a call whose questions are all resolved. `None`: the call is gone.
     pub(crate) fn answer(&mut self, id: &str, replies: &[Reply]) -> Option<String> {
         let call = self.calls.remove(id)?;
         Some(rpc::result(id, &said(&ask_user::result(&call.asks, replies), false)))
     }
 
-    /// The response to a call whose questions nobody answers any more.
+    /// The response to a call whose questions were withdrawn.
     pub(crate) fn withdraw(&mut self, id: &str) -> Option<String> {
         self.calls.remove(id)?;
-        Some(rpc::result(id, &failed(ask_user::WITHDRAWN)))
+        Some(rpc::result(id, &failed(WITHDRAWN)))
     }
 
-    /// Forgets a call whose caller is not there any more. Whether there was one.
+    /// Forgets a call whose caller is gone. Returns whether there was one.
     pub(crate) fn forget(&mut self, id: &str) -> bool {
         self.calls.remove(id).is_some()
     }
 
-    /// Tells those who want to hear it that their call is still waited for: they then count their time anew.
+    /// Progress notifications for the open calls that want them. They restart the caller's timeout.
     pub(crate) fn progress(&mut self) -> Vec<String> {
         let line = |call: &mut Call| {
             let token = call.token.as_ref()?;
@@ -180,7 +180,7 @@ fn failed(why: &str) -> Value {
     said(why, true)
 }
 
-/// The response that a notification gets where every message must have one.
+/// The response to a notification, over a transport where every message needs one.
 pub(super) fn nothing() -> String {
     to_line(&json!({"jsonrpc": "2.0", "id": 0, "result": {}}))
 }

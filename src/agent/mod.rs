@@ -28,20 +28,23 @@ pub mod acp;
 pub mod ask_user;
 pub mod claude;
 pub mod codex;
+mod form;
 pub mod json;
 pub mod lines;
 pub(crate) mod mcp;
 pub mod native;
 pub mod npx;
 pub mod registry;
+mod reply;
 mod rpc;
 mod said;
 pub mod text;
 
+pub use self::reply::{NO_USER_PROMPT, Reply};
 use crate::failure::{Code, Failure};
 use crate::protocol::limits::ARGUMENT_BYTES;
 use crate::protocol::outbound::{AgentExit, Capabilities, Usage};
-use crate::protocol::question::{Answer, Ask};
+use crate::protocol::question::Ask;
 use crate::protocol::request::{DEFAULT_START_TIMEOUT, Seconds, Settings};
 use crate::protocol::words::{Action, Category, PlanStatus, StopReason, ToolState, Warning};
 use serde_json::value::RawValue;
@@ -152,26 +155,17 @@ pub enum Event {
         /// The model in use.
         model: Option<String>,
     },
-    /// A piece of what the agent says.
+    /// A piece of what the agent says or thinks.
     Text {
         /// Which message it belongs to.
         message: String,
         /// The piece.
         piece: String,
-        /// Whether the message is whole now.
+        /// Whether the message is complete now.
         done: bool,
+        /// Whether it is a thought. All pieces of a message agree.
+        reasoning: bool,
         /// The tool call whose sub-agent speaks.
-        parent: Option<String>,
-    },
-    /// A piece of what the agent thinks. Fields as in `Text`.
-    Reasoning {
-        /// Which message it belongs to.
-        message: String,
-        /// The piece.
-        piece: String,
-        /// Whether the message is whole now.
-        done: bool,
-        /// The tool call whose sub-agent thinks.
         parent: Option<String>,
     },
     /// A piece of something that comes whole later and is shown only then. A recording must still find a secret that
@@ -257,7 +251,7 @@ pub enum TurnOver {
     /// With a result.
     Completed {
         /// The final answer.
-        answer: text::Answer,
+        answer: text::FinalAnswer,
         /// The structured result.
         structured: Option<Box<RawValue>>,
         /// Why the model stopped.
@@ -282,21 +276,6 @@ pub struct Turn {
     pub more: bool,
     /// The process that takes the further turn, of an agent that has one process a turn. See [`Driver::follow_up`].
     pub relaunch: Option<Box<Launch>>,
-}
-
-/// How one question was resolved, for the driver to tell its agent.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Reply {
-    /// With an answer that fits, given or the default.
-    Answer(Answer),
-    /// A permission was given, for this one request. "Always" is remembered by the run: no driver hears of it.
-    Allowed,
-    /// The user declined; the message is theirs.
-    Declined(Option<String>),
-    /// A permission was denied, with the denier's message.
-    Denied(Option<String>),
-    /// No user is present: the agent is to use its best judgement.
-    NoUser,
 }
 
 /// The title of a call: the tool, and what the call is about. Drivers never cut text, not even after its first line,

@@ -1,15 +1,15 @@
-//! Agents that npx starts. That npx is there says nothing about them: without its package an agent is downloaded first.
-//! So npx is asked to run the package without the network.
+//! Agents that npx starts. npx downloads a missing package, so an installed npx does not mean an installed agent. The
+//! check runs the package through npx without the network.
 
 use super::{Base, Program};
 
-/// The variables under which npx downloads nothing and asks nothing.
+/// The variables that keep npx from downloading and asking.
 pub const OFFLINE: &[(&str, &str)] =
     &[("npm_config_offline", "true"), ("npm_config_yes", "false"), ("npm_config_update_notifier", "false")];
-/// The variable that says where npm keeps a log of every call.
+/// The variable for the folder of npm's logs.
 pub const LOGS: &str = "npm_config_logs_dir";
 
-/// The arguments with which npx starts the package of an agent, if it is there. `None`: npx does not start this agent.
+/// The npx arguments that run an agent's package only if it is installed. `None`: npx does not start this agent.
 pub fn command(base: &Base) -> Option<Vec<String>> {
     let Program::Command(program) = &base.program else { return None };
     if program.rsplit('/').next() != Some("npx") {
@@ -22,7 +22,7 @@ pub fn command(base: &Base) -> Option<Vec<String>> {
             "-y" | "--yes" => {}
             "-p" | "--package" => command.extend([arg.clone(), args.next()?.clone()]),
             flag if flag.starts_with('-') => command.push(arg.clone()),
-            // What follows is the agent's own.
+            // The agent's own arguments follow.
             _ => {
                 command.push(arg.clone());
                 return Some(command);
@@ -32,7 +32,7 @@ pub fn command(base: &Base) -> Option<Vec<String>> {
     None
 }
 
-/// Whether npx says that the package is not there.
+/// Whether npx reports a missing package.
 pub fn is_missing(stderr: &str) -> bool {
     ["ENOTCACHED", "missing packages"].iter().any(|text| stderr.contains(text))
 }

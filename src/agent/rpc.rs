@@ -1,6 +1,5 @@
-//! JSON-RPC 2.0 over lines, as far as one side of a pipe needs it; told by its shape, since not every agent sends
-//! `jsonrpc`. Ids of the other side stay the text they came as, so that they
-//! go back unchanged; our own are numbers.
+//! JSON-RPC 2.0, one message a line. Messages are recognised by their shape, because not every agent sends `jsonrpc`.
+//! The agent's request ids are kept verbatim and go back unchanged; our own are numbers.
 
 use super::json::{Object, text};
 use super::said;
@@ -11,14 +10,14 @@ use serde_json::{Value, json};
 /// No such method.
 pub(crate) const METHOD_NOT_FOUND: i64 = -32601;
 
-/// One message of the agent's.
+/// One message from the agent.
 #[derive(Debug)]
-pub(crate) enum Message<'a> {
-    /// It wants an answer.
+pub(crate) enum Incoming<'a> {
+    /// Expects a response.
     Request { id: &'a str, method: String, params: Option<Object<'a>> },
-    /// It wants none.
+    /// Expects no response.
     Notification { method: String, params: Option<Object<'a>> },
-    /// An answer to the request of ours with this number.
+    /// The response to our request with this number.
     Response { id: u64, result: Result<Option<Object<'a>>, Error> },
 }
 
@@ -29,19 +28,19 @@ pub(crate) struct Error {
     pub(crate) message: String,
     /// The text in its data.
     pub(crate) detail: String,
-    /// The agent's name for the kind of error, where its data has one.
+    /// The agent's name for the kind of error, if the data has one.
     pub(crate) name: String,
 }
 
-/// Reads an object as a message. `None`: it is none that we could follow.
-pub(crate) fn read<'a>(object: &Object<'a>) -> Option<Message<'a>> {
+/// Reads an object as a message. `None`: not a JSON-RPC message.
+pub(crate) fn read<'a>(object: &Object<'a>) -> Option<Incoming<'a>> {
     let id = object.raw("id").map(|raw| raw.get());
     match (object.str("method"), id) {
-        (Some(method), Some(id)) => Some(Message::Request { id, method, params: object.object("params") }),
-        (Some(method), None) => Some(Message::Notification { method, params: object.object("params") }),
+        (Some(method), Some(id)) => Some(Incoming::Request { id, method, params: object.object("params") }),
+        (Some(method), None) => Some(Incoming::Notification { method, params: object.object("params") }),
         (None, Some(_)) => {
             let result = object.raw("error").map_or_else(|| Ok(object.object("result")), |e| Err(error_of(e)));
-            Some(Message::Response { id: object.count("id")?, result })
+            Some(Incoming::Response { id: object.count("id")?, result })
         }
         (None, None) => None,
     }
@@ -61,18 +60,18 @@ fn error_of(raw: &RawValue) -> Error {
 }
 
 impl Error {
-    /// The agent's words.
+    /// The agent's own error message.
     pub(crate) fn said(&self) -> Option<String> {
         said::errors([self.message.as_str(), self.detail.as_str()])
     }
 }
 
-/// A request of ours.
+/// Our request.
 pub(crate) fn request(id: u64, method: &str, params: &Value) -> String {
     to_line(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}))
 }
 
-/// A notification of ours.
+/// Our notification.
 pub(crate) fn notification(method: &str, params: Option<&Value>) -> String {
     match params {
         Some(params) => to_line(&json!({"jsonrpc": "2.0", "method": method, "params": params})),
@@ -80,19 +79,19 @@ pub(crate) fn notification(method: &str, params: Option<&Value>) -> String {
     }
 }
 
-/// Our answer to the agent's request `id`, which is as it was written.
+/// Our result for the agent's request. `id`: verbatim.
 pub(crate) fn result(id: &str, result: &Value) -> String {
     format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{}}}", to_line(result))
 }
 
-/// Our refusal of the agent's request `id`.
+/// Our error for the agent's request `id`.
 pub(crate) fn error(id: &str, code: i64, message: &str) -> String {
     format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"error\":{}}}", to_line(&json!({"code": code, "message": message})))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Message, read, result};
+    use super::{Incoming, read, result};
     use crate::agent::json::Object;
     use serde_json::json;
 
@@ -100,7 +99,7 @@ mod tests {
     fn foreign_ids_go_back_as_they_came() {
         for id in ["0", "\"a-1\"", "1e3", "12345678901234567890123"] {
             let text = format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"m\"}}");
-            let Some(Message::Request { id: read, .. }) = read(&Object::parse(&text).unwrap()) else { panic!("{id}") };
+            let Some(Incoming::Request { id: read, .. }) = read(&Object::parse(&text).unwrap()) else { panic!("{id}") };
             assert_eq!(result(read, &json!({})), format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{}}}}"));
         }
     }
@@ -119,7 +118,7 @@ mod tests {
         ] {
             let line = format!(r#"{{"jsonrpc":"2.0","id":2,"error":{error}}}"#);
             let read = read(&Object::parse(&line).unwrap());
-            let Some(Message::Response { result: Err(error), .. }) = read else { panic!("{line}") };
+            let Some(Incoming::Response { result: Err(error), .. }) = read else { panic!("{line}") };
             assert_eq!(error.said(), Some(said.to_owned()), "{line}");
         }
     }
@@ -127,6 +126,6 @@ mod tests {
     #[test]
     fn a_result_may_be_null() {
         let object = Object::parse(r#"{"jsonrpc":"2.0","id":2,"result":null}"#).unwrap();
-        assert!(matches!(read(&object), Some(Message::Response { id: 2, result: Ok(None) })));
+        assert!(matches!(read(&object), Some(Incoming::Response { id: 2, result: Ok(None) })));
     }
 }

@@ -1,14 +1,14 @@
-//! An agent's own words about its failure. Drivers pass them on whole; the run redacts them and cuts them after that.
+//! An agent's own error messages. Drivers pass them on whole; the run redacts them before it cuts them.
 
 use super::json::Object;
 use crate::clean::whole;
 
-/// The deepest nesting of errors that is unwrapped.
+/// The maximum number of nested errors to unwrap.
 const WRAPPERS: usize = 4;
-/// The most texts of one failure.
+/// The maximum number of texts for one failure.
 const TEXTS: usize = 16;
 
-/// The words, unless they are blank. If they are a provider's answer in JSON, the message in it.
+/// The error message. Unwraps a provider's JSON error. `None`: blank.
 pub(super) fn error(text: &str) -> Option<String> {
     let mut words = text.trim().to_owned();
     for _ in 0..WRAPPERS {
@@ -18,7 +18,7 @@ pub(super) fn error(text: &str) -> Option<String> {
     (!whole(&words).trim().is_empty()).then_some(words)
 }
 
-/// The same for several texts of one failure, without those that repeat a part of an earlier one.
+/// Joins several messages about one failure. Skips those that an earlier one contains.
 pub(super) fn errors<'a>(texts: impl IntoIterator<Item = &'a str>) -> Option<String> {
     let mut words = String::new();
     for text in texts.into_iter().take(TEXTS) {

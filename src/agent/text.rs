@@ -1,12 +1,12 @@
-//! Long texts of an agent's, decoded a chunk at a time: a line of many megabytes is held once, and what it says is
-//! never held as a whole beside it.
+//! Decodes an agent's long texts in chunks, so that memory never holds a line of many megabytes and its whole decoded
+//! text at once.
 
 use crate::protocol::json::decode;
 use std::hash::{DefaultHasher, Hasher};
 
-/// A JSON string longer than this, in bytes as it was written, is taken in chunks.
+/// A JSON string literal with more bytes is decoded in chunks.
 pub const LONG: usize = 256 << 10;
-/// The size of a chunk, in bytes as it was written.
+/// The size of a chunk, in bytes of the literal.
 const CHUNK: usize = 64 << 10;
 
 /// The decoded chunks of a JSON string literal.
@@ -16,23 +16,23 @@ pub struct Chunks<'a> {
 }
 
 impl<'a> Chunks<'a> {
-    /// `literal` is the string as it was written, with its quotes.
+    /// `literal`: the JSON string, with its quotes.
     pub fn new(literal: &'a str) -> Chunks<'a> {
         let inner = literal.strip_prefix('"').and_then(|text| text.strip_suffix('"'));
         Chunks { rest: inner.unwrap_or_default() }
     }
 
-    /// What is not decoded yet, as it was written.
+    /// The part of the literal that is not decoded yet.
     pub fn remaining(&self) -> &'a str {
         self.rest
     }
 
-    /// Goes on where [`Chunks::remaining`] was.
+    /// Resumes from [`Chunks::remaining`].
     pub fn resume(remaining: &'a str) -> Chunks<'a> {
         Chunks { rest: remaining }
     }
 
-    /// How many bytes as they were written are left.
+    /// The number of bytes of the literal that are left.
     pub fn left(&self) -> usize {
         self.rest.len()
     }
@@ -51,7 +51,7 @@ impl Iterator for Chunks<'_> {
     }
 }
 
-/// Where a chunk may end: not within a character, an escape, or a pair of surrogates.
+/// The last place where a chunk may end: outside characters, escapes and surrogate pairs.
 fn cut(text: &str) -> usize {
     let bytes = text.as_bytes();
     let mut at = 0;
@@ -70,7 +70,7 @@ fn cut(text: &str) -> usize {
     text.ceil_char_boundary(at.min(bytes.len()))
 }
 
-/// What tells two texts apart without holding either.
+/// Compares texts without keeping them.
 #[derive(Clone, Debug, Default)]
 pub struct Fingerprint {
     bytes: usize,
@@ -78,14 +78,14 @@ pub struct Fingerprint {
 }
 
 impl Fingerprint {
-    /// That of a whole text.
+    /// The fingerprint of a whole text.
     pub fn of(text: &str) -> Fingerprint {
         let mut print = Fingerprint::default();
         print.push(text);
         print
     }
 
-    /// Takes the next piece of the text.
+    /// Adds the next piece of the text.
     pub fn push(&mut self, piece: &str) {
         self.bytes += piece.len();
         self.hasher.write(piece.as_bytes());
@@ -103,20 +103,20 @@ impl PartialEq for Fingerprint {
     }
 }
 
-/// A final answer: as much of it as a frame can take, and what the whole is like.
+/// The final answer: as much text as a frame can hold, and the fingerprint of all of it.
 #[derive(Clone, Debug, Default)]
-pub struct Answer {
+pub struct FinalAnswer {
     /// The text, or its beginning.
     pub text: String,
-    /// Of the whole text.
+    /// The fingerprint of the whole text.
     pub print: Fingerprint,
 }
 
-impl Answer {
+impl FinalAnswer {
     /// Keeps at most `limit` bytes of the decoded chunks.
-    pub fn collect(chunks: Chunks<'_>, limit: usize) -> Answer {
-        let mut answer = Answer::default();
-        // At once: a text that grows by doubling takes up to three times its size.
+    pub fn collect(chunks: Chunks<'_>, limit: usize) -> FinalAnswer {
+        let mut answer = FinalAnswer::default();
+        // Reserved at once: growth by doubling takes up to three times the size of the text.
         answer.text.reserve_exact(chunks.left().min(limit));
         for chunk in chunks {
             answer.push(&chunk, limit);
@@ -124,22 +124,22 @@ impl Answer {
         answer
     }
 
-    /// Takes the next piece; of the text, at most `limit` bytes are kept.
+    /// Adds the next piece. Keeps at most `limit` bytes of the text.
     pub fn push(&mut self, piece: &str, limit: usize) {
         let room = if self.is_cut() { 0 } else { limit.saturating_sub(self.text.len()) };
         self.print.push(piece);
         self.text.push_str(&piece[..piece.floor_char_boundary(room)]);
     }
 
-    /// Whether `text` is not the whole.
+    /// Whether `text` is incomplete.
     pub fn is_cut(&self) -> bool {
         self.text.len() < self.print.bytes()
     }
 }
 
-impl From<String> for Answer {
-    fn from(text: String) -> Answer {
-        Answer { print: Fingerprint::of(&text), text }
+impl From<String> for FinalAnswer {
+    fn from(text: String) -> FinalAnswer {
+        FinalAnswer { print: Fingerprint::of(&text), text }
     }
 }
 

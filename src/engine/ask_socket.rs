@@ -6,7 +6,7 @@
 
 use crate::agent::Reply;
 use crate::agent::ask_user::SERVER;
-use crate::agent::mcp::{Id, Out, Server};
+use crate::agent::mcp::{Out, RequestId, Server};
 use crate::io::lines::{Framed, LineReader};
 use crate::io::output::write_whole;
 use crate::io::spawn_thread;
@@ -72,7 +72,7 @@ pub(crate) struct AskSocket {
     open: Option<Sender<()>>,
     peers: HashMap<u64, Peer>,
     /// The waiting calls, with their connections.
-    calls: BTreeMap<u64, (u64, Id)>,
+    calls: BTreeMap<u64, (u64, RequestId)>,
     /// Calls so far.
     count: u64,
     progress_at: Option<Instant>,
@@ -165,7 +165,7 @@ impl AskSocket {
     }
 
     /// Ends the calls that match.
-    fn over(&mut self, is: impl Fn(&(u64, Id)) -> bool) -> Vec<AskOutcome> {
+    fn over(&mut self, is: impl Fn(&(u64, RequestId)) -> bool) -> Vec<AskOutcome> {
         let gone: Vec<u64> = self.calls.iter().filter(|(_, call)| is(call)).map(|(call, _)| *call).collect();
         gone.iter().for_each(|call| drop(self.calls.remove(call)));
         gone.into_iter().map(AskOutcome::Withdrawn).collect()

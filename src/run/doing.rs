@@ -73,13 +73,11 @@ impl Live {
         self.out.extend(said(&event));
         match event {
             agent::Event::Session { id, version, model } => self.session(id, version, model),
-            agent::Event::Text { message, piece, done, parent } => {
-                let text = parent.is_none().then(|| self.own_words(&message, &piece, done)).flatten();
+            agent::Event::Text { message, piece, done, reasoning, parent } => {
+                let own = parent.is_none() && !reasoning;
+                let text = own.then(|| self.own_words(&message, &piece, done)).flatten();
                 let text = text.as_deref().unwrap_or(&piece);
-                self.say(&message, text, &piece, done, parent.as_deref(), false);
-            }
-            agent::Event::Reasoning { message, piece, done, parent } => {
-                self.say(&message, &piece, &piece, done, parent.as_deref(), true);
+                self.say(&message, text, &piece, done, parent.as_deref(), reasoning);
             }
             agent::Event::Partial { .. } => {}
             agent::Event::Withdrawn { message } => {
@@ -257,15 +255,7 @@ fn plan_entries(text: &str) -> Vec<(String, PlanStatus)> {
 /// Whether an event shows that the agent works again.
 fn is_work(event: &agent::Event) -> bool {
     use agent::Event;
-    matches!(
-        event,
-        Event::Text { .. }
-            | Event::Reasoning { .. }
-            | Event::Tool { .. }
-            | Event::Ask { .. }
-            | Event::Plan(_)
-            | Event::PlanText(_)
-    )
+    matches!(event, Event::Text { .. } | Event::Tool { .. } | Event::Ask { .. } | Event::Plan(_) | Event::PlanText(_))
 }
 
 /// Whether an event shows that the agent does more than to hear what it was told.
@@ -277,9 +267,7 @@ fn goes_on(event: &agent::Event) -> bool {
 /// What an event says in pieces. Only then can a secret be split.
 fn said(event: &agent::Event) -> Option<Effect> {
     match event {
-        agent::Event::Text { message, piece, done, .. }
-        | agent::Event::Reasoning { message, piece, done, .. }
-        | agent::Event::Partial { whole: message, piece, done } => {
+        agent::Event::Text { message, piece, done, .. } | agent::Event::Partial { whole: message, piece, done } => {
             Some(Effect::Said { message: message.clone(), piece: piece.clone(), done: *done })
         }
         agent::Event::Withdrawn { message } => {

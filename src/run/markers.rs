@@ -1,9 +1,9 @@
 //! Question markers: `<!--QUESTION:{"questions":[…]}-->` in what the agent says is a question in plain text. It is
 //! cut out, outside code fences and across pieces; one that is not valid stays text.
 
-use crate::agent::Reply;
 use crate::agent::json::Object;
-use crate::protocol::question::{Answer, Ask, Choice, Choices, Kind};
+use crate::agent::{NO_USER_PROMPT, Reply};
+use crate::protocol::question::{Ask, Choice, Choices, Kind};
 use crate::protocol::words::Purpose;
 
 const BEGIN: &str = "<!--QUESTION:";
@@ -131,16 +131,11 @@ fn question(question: &Object<'_>) -> Option<Ask> {
 /// The answers as the prompt of a further turn.
 pub(crate) fn prompt(texts: &[String], replies: &[Reply]) -> String {
     if replies.iter().all(|reply| *reply == Reply::NoUser) {
-        return "No user is present to answer your questions. Use your best judgement and go on.".into();
+        return NO_USER_PROMPT.into();
     }
     let answer = |reply: &Reply| match reply {
-        Reply::Answer(Answer::One(text) | Answer::Text(text)) => text.clone(),
-        Reply::Answer(Answer::Many(texts)) => texts.join(", "),
-        Reply::Answer(Answer::Bool(yes)) => if *yes { "yes" } else { "no" }.into(),
-        Reply::Allowed => "yes".into(),
-        Reply::Answer(Answer::Null) => "(no answer)".into(),
         Reply::Declined(_) | Reply::Denied(_) => "(the user declined to answer)".into(),
-        Reply::NoUser => "(no user is present: use your best judgement)".into(),
+        Reply::Answer(_) | Reply::Allowed | Reply::NoUser => reply.spoken(),
     };
     match (texts, replies) {
         ([_], [reply @ Reply::Answer(_)]) => answer(reply),

@@ -1,37 +1,30 @@
-//! What the agent asks: permissions and forms, and the answers to them.
+//! The agent's requests to the user and their answers: permissions and forms.
 
 use super::Acp;
 use super::updates::Call;
+use crate::agent::form::Form;
 use crate::agent::json::{Object, text};
 use crate::agent::{Event, Reply, Turn};
-use crate::protocol::question::{Answer, Ask, Choice, Choices, Kind, Location, Subject, Validation};
+use crate::protocol::question::{Ask, Location, Subject};
 use crate::protocol::scope::Scope;
-use crate::protocol::words::{Action, Category, Purpose, Warning};
+use crate::protocol::words::{Action, Category, Warning};
 use serde_json::value::RawValue;
-use serde_json::{Map, Number, Value, json};
+use serde_json::{Value, json};
 use std::path::PathBuf;
 
-/// A request of the agent's that waits.
+/// A request from the agent that waits for its answer.
 #[derive(Debug)]
-pub(super) enum Pending {
-    /// For a tool call; the ids of the options that hold for this request alone. One that lasts is never chosen: how
-    /// far it reaches is the agent's affair, and it would not ask again.
+pub(super) enum AcpRequest {
+    /// Permission for a tool call, with the ids of the options for this one request. Lasting options are never chosen:
+    /// the agent decides how far they reach, and would not ask again.
     Permission { call: String, once: Option<String>, reject: Option<String> },
     /// A form.
-    Form(Vec<Field>),
-}
-
-/// A field of a form.
-#[derive(Debug)]
-pub(super) struct Field {
-    name: String,
-    number: bool,
-    required: bool,
+    Form(Form),
 }
 
 impl Acp {
-    /// A permission. `None`: it is not one that can be answered.
-    pub(super) fn permission(&mut self, params: &Object<'_>, turn: &mut Turn) -> Option<(Pending, Vec<Ask>)> {
+    /// Reads a permission request. `None`: it cannot be answered.
+    pub(super) fn permission(&mut self, params: &Object<'_>, turn: &mut Turn) -> Option<(AcpRequest, Vec<Ask>)> {
         let about = params.object("toolCall")?;
         let before = about.str("toolCallId").and_then(|id| self.calls.get(&id)).map(Call::identity).unwrap_or_default();
         let id = self.learn(&about)?;
@@ -63,11 +56,11 @@ impl Acp {
             turn.events.push(Event::Warning(Warning::UnsupportedOption, why.into()));
             Ask::denial(subject, text)
         };
-        Some((Pending::Permission { call: id, once, reject }, vec![ask]))
+        Some((AcpRequest::Permission { call: id, once, reject }, vec![ask]))
     }
 
-    /// What makes a call the same as another one. `before`: what was known of it before the request, which may leave
-    /// out where a command runs. `None`: not all of it is known.
+    /// Identifies equal calls. `before`: the call as known before the request, which may omit a command's directory.
+    /// `None`: not enough is known.
     fn identity(&self, about: &Object<'_>, before: String, call: &Call) -> Option<String> {
         let input = about.object("rawInput").map(|input| input.without(PROSE)).unwrap_or_default();
         if self.profile.titles_are_commands && call.category() == Category::Execute {
@@ -77,18 +70,18 @@ impl Acp {
         (!input.is_empty()).then(|| format!("{input}\n{before}"))
     }
 
-    /// The name of the tool that is called.
+    /// The name of the called tool.
     fn tool_name<'a>(&self, id: &'a str, call: &'a Call) -> Option<&'a str> {
-        // Up to the last: what comes before it may hold the separator too.
+        // Splits at the last separator: the name may contain the separator too.
         let in_id = id.rsplit_once("__").map(|(name, _)| name).filter(|_| self.profile.ids_name_tools);
         in_id.or(call.name())
     }
 }
 
-/// What the model says of a call, and how long it may take: neither changes what it does.
+/// Inputs that do not change what a call does: the model's description and the time limit.
 pub(super) const PROSE: &[&str] = &["description", "timeout"];
 
-/// What exactly is to be allowed: the change, the command, else what the agent says of it.
+/// The exact action to allow: the change, the command, or else the agent's description.
 fn detail(about: &Object<'_>, call: &Call) -> String {
     let input = about.object("rawInput");
     let field = |name: &str| input.as_ref().and_then(|input| input.str(name));
@@ -102,7 +95,7 @@ fn detail(about: &Object<'_>, call: &Call) -> String {
     if call.category() == Category::Execute {
         return call.text().to_owned();
     }
-    // However long it is: what is allowed must be seen.
+    // At any length: the user must see what is allowed.
     if let Some(raw) = about.raw("rawInput").map(RawValue::get).filter(|raw| *raw != "{}") {
         return raw.to_owned();
     }
@@ -114,7 +107,7 @@ fn detail(about: &Object<'_>, call: &Call) -> String {
     if texts.is_empty() { call.text().to_owned() } else { texts.join("\n") }
 }
 
-/// A change of a file.
+/// A change to a file.
 #[derive(Debug)]
 pub(super) struct Diff<'a> {
     pub(super) path: PathBuf,
@@ -141,7 +134,7 @@ impl<'a> Diff<'a> {
         Some(Diff { path: PathBuf::from(part.str("path")?), action, old, new: part.raw("newText") })
     }
 
-    /// The lines that go and those that come, without the equal ones before and after.
+    /// The removed and the added lines, without the equal lines before and after.
     fn text(&self) -> String {
         let (old, new) = (self.old.and_then(text).unwrap_or_default(), self.new.and_then(text).unwrap_or_default());
         let (mut old, mut new): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
@@ -156,125 +149,44 @@ impl<'a> Diff<'a> {
     }
 }
 
-/// Whether the user is asked to fill in a form. Other elicitations are not served.
+/// Whether the elicitation is a form. Others are not supported.
 pub(super) fn is_form(params: &Object<'_>) -> bool {
     params.str("mode").is_none_or(|mode| mode == "form")
 }
 
-/// A form to fill in: one group of questions. `None`: it is none, or has no field that can be asked.
-pub(super) fn form(params: &Object<'_>) -> Option<(Pending, Vec<Ask>)> {
+/// Reads a form as one group of questions. `None`: not a form, or one that no questions can ask for.
+pub(super) fn form(params: &Object<'_>) -> Option<(AcpRequest, Vec<Ask>)> {
     if !is_form(params) {
         return None;
     }
-    let schema = params.object("requestedSchema")?;
-    let properties = schema.object("properties")?;
-    let required: Vec<String> = schema.array("required").into_iter().filter_map(text).collect();
-    let message = params.str("message").unwrap_or_default();
-    let (mut fields, mut asks) = (Vec::new(), Vec::new());
-    for (name, raw) in properties.iter() {
-        let property = Object::parse(raw.get())?;
-        let number = matches!(property.str("type").as_deref(), Some("number" | "integer"));
-        let required = required.iter().any(|one| one == name);
-        asks.push(Ask { required, ..question(name, &property, &message) });
-        fields.push(Field { name: name.to_owned(), number, required });
-    }
-    (!asks.is_empty()).then_some((Pending::Form(fields), asks))
+    let (form, asks) = Form::read(&params.object("requestedSchema")?, &params.str("message").unwrap_or_default())?;
+    Some((AcpRequest::Form(form), asks))
 }
 
-fn question(name: &str, property: &Object<'_>, message: &str) -> Ask {
-    let title = property.str("title").unwrap_or_else(|| name.to_owned());
-    let label = property.str("description").unwrap_or_else(|| title.clone());
-    let text = if message.is_empty() { label } else { format!("{message}\n{label}") };
-    let default = property.raw("default");
-    let (kind, default, validation) = match property.str("type").as_deref() {
-        Some("boolean") => (Kind::Confirm, property.bool("default").map(Answer::Bool), Validation::default()),
-        Some("array") => several(property),
-        Some("number" | "integer") => {
-            let rules = Validation {
-                min: property.number("minimum"),
-                max: property.number("maximum"),
-                integer: property.is("type", "integer").then_some(true),
-                ..Validation::default()
-            };
-            (Kind::Text, default.map(|raw| Answer::Text(raw.get().to_owned())), rules)
-        }
-        _ => match choices(property) {
-            Some(choices) => {
-                let kind = Kind::Select { choices, multiple: false, allow_other: false };
-                (kind, property.str("default").map(Answer::One), Validation::default())
-            }
-            None => {
-                let rules = Validation {
-                    min_length: property.count("minLength"),
-                    max_length: property.count("maxLength"),
-                    pattern: property.str("pattern"),
-                    ..Validation::default()
-                };
-                (Kind::Text, property.str("default").map(Answer::Text), rules)
-            }
-        },
-    };
-    Ask { default, validation, ..Ask::new(Purpose::Input, kind, &title, text) }
-}
-
-fn several(property: &Object<'_>) -> (Kind, Option<Answer>, Validation) {
-    let rules = Validation {
-        min_selected: property.count("minItems"),
-        max_selected: property.count("maxItems"),
-        ..Validation::default()
-    };
-    let given: Vec<String> = property.array("default").into_iter().filter_map(text).collect();
-    let default = property.raw("default").map(|_| Answer::Many(given));
-    match property.object("items").as_ref().and_then(choices) {
-        Some(choices) => (Kind::Select { choices, multiple: true, allow_other: false }, default, rules),
-        None => (Kind::Text, None, Validation::default()),
-    }
-}
-
-/// The values that a string may have.
-fn choices(property: &Object<'_>) -> Option<Choices> {
-    let titled = ["oneOf", "anyOf"].iter().map(|name| property.objects(name)).find(|all| !all.is_empty());
-    let named = |option: &Object<'_>| {
-        let value = option.str("const")?;
-        let label = option.str("title").unwrap_or_else(|| value.clone());
-        Some(Choice { value, label, description: option.str("description") })
-    };
-    if let Some(all) = titled {
-        return Choices::new(all.iter().filter_map(named));
-    }
-    let names: Vec<String> = property.array("enumNames").into_iter().filter_map(text).collect();
-    let values = property.array("enum").into_iter().filter_map(text).enumerate();
-    Choices::new(values.map(|(at, value)| Choice {
-        label: names.get(at).unwrap_or(&value).clone(),
-        value,
-        description: None,
-    }))
-}
-
-impl Pending {
-    /// The tool call that waits for it.
+impl AcpRequest {
+    /// The tool call that waits for the answer.
     pub(super) fn call(&self) -> Option<&str> {
         match self {
-            Pending::Permission { call, .. } => Some(call),
-            Pending::Form(_) => None,
+            AcpRequest::Permission { call, .. } => Some(call),
+            AcpRequest::Form(_) => None,
         }
     }
 
-    /// Whether these replies deny it, and the denier's words.
+    /// Whether the replies deny the call, with the denier's message.
     pub(super) fn denial(&self, replies: &[Reply]) -> Option<Option<String>> {
         match (self, replies.first()) {
-            (Pending::Form(_), _) => None,
+            (AcpRequest::Form(_), _) => None,
             (_, Some(Reply::Allowed)) => None,
             (_, Some(Reply::Denied(message) | Reply::Declined(message))) => Some(message.clone()),
             _ => Some(None),
         }
     }
 
-    /// The result when the turn is cancelled.
+    /// The result for a cancelled turn.
     pub(super) fn cancelled(&self) -> Value {
         match self {
-            Pending::Permission { .. } => json!({"outcome": {"outcome": "cancelled"}}),
-            Pending::Form(_) => json!({"action": "cancel"}),
+            AcpRequest::Permission { .. } => json!({"outcome": {"outcome": "cancelled"}}),
+            AcpRequest::Form(_) => json!({"action": "cancel"}),
         }
     }
 
@@ -285,85 +197,32 @@ impl Pending {
 
     /// The result for these replies.
     pub(super) fn respond(&self, replies: &[Reply]) -> Value {
-        let Pending::Permission { once, reject, .. } = self else { return self.filled_in(replies) };
+        let (once, reject) = match self {
+            AcpRequest::Permission { once, reject, .. } => (once, reject),
+            AcpRequest::Form(form) => {
+                return match form.content(replies) {
+                    Some(content) => json!({"action": "accept", "content": content}),
+                    None => json!({"action": "decline"}),
+                };
+            }
+        };
         let chosen = if self.denial(replies).is_none() { once } else { reject };
         match chosen {
             Some(id) => json!({"outcome": {"outcome": "selected", "optionId": id}}),
             None => self.cancelled(),
         }
     }
-
-    fn filled_in(&self, replies: &[Reply]) -> Value {
-        let Pending::Form(fields) = self else { return json!({"action": "decline"}) };
-        let mut content = Map::new();
-        let mut given = false;
-        for (field, reply) in fields.iter().zip(replies) {
-            match reply {
-                Reply::Answer(Answer::Null) => given = true,
-                Reply::Answer(answer) => {
-                    given = true;
-                    content.insert(field.name.clone(), value(answer, field.number));
-                }
-                // A form without what it requires would not be valid.
-                _ if field.required => return json!({"action": "decline"}),
-                _ => {}
-            }
-        }
-        if given { json!({"action": "accept", "content": content}) } else { json!({"action": "decline"}) }
-    }
-}
-
-fn value(answer: &Answer, number: bool) -> Value {
-    match answer {
-        Answer::Text(text) if number => {
-            let text = text.trim();
-            let whole = text.parse::<i64>().ok().map(Number::from);
-            whole.or_else(|| text.parse().ok().and_then(Number::from_f64)).map_or(json!(text), Value::Number)
-        }
-        other => json!(other),
-    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Pending, form};
+    use super::AcpRequest;
     use crate::agent::Reply;
-    use crate::agent::json::Object;
-    use crate::protocol::question::{Answer, Kind};
     use serde_json::json;
-
-    const FORM: &str = r#"{"mode":"form","message":"Set it up.","requestedSchema":{"type":"object","required":["db","port"],
-        "properties":{"db":{"type":"string","enum":["pg","lite"],"enumNames":["Postgres","SQLite"]},
-        "port":{"type":"integer","minimum":1,"default":80},"on":{"type":"boolean","default":true},
-        "tags":{"type":"array","items":{"anyOf":[{"const":"a","title":"A"},{"const":"b","title":"B"}]},"maxItems":1},
-        "name":{"type":"string","minLength":2,"pattern":"^x"}}}}"#;
-
-    #[test]
-    fn a_form_is_a_group_of_questions_and_answers_go_back_by_name() {
-        let (pending, asks) = form(&Object::parse(FORM).unwrap()).unwrap();
-        assert_eq!(asks.iter().map(|ask| ask.required).collect::<Vec<_>>(), [true, true, false, false, false]);
-        assert!(matches!(&asks[0].kind, Kind::Select { multiple: false, .. }));
-        assert_eq!(asks[1].default, Some(Answer::Text("80".into())));
-        assert_eq!((asks[1].validation.min, asks[1].validation.integer), (Some(1.0), Some(true)));
-        assert_eq!(asks[2].default, Some(Answer::Bool(true)));
-        assert!(matches!(&asks[3].kind, Kind::Select { multiple: true, .. }));
-        assert_eq!(asks[4].validation.min_length, Some(2));
-        let replies = [
-            Reply::Answer(Answer::One("lite".into())),
-            Reply::Answer(Answer::Text(" 5432 ".into())),
-            Reply::Answer(Answer::Bool(false)),
-            Reply::Answer(Answer::Many(vec!["b".into()])),
-            Reply::Declined(None),
-        ];
-        let content = json!({"db": "lite", "port": 5432, "on": false, "tags": ["b"]});
-        assert_eq!(pending.respond(&replies), json!({"action": "accept", "content": content}));
-        let declined = [Reply::Declined(None), replies[1].clone(), Reply::NoUser, Reply::NoUser, Reply::NoUser];
-        assert_eq!(pending.respond(&declined), json!({"action": "decline"}));
-    }
 
     #[test]
     fn without_an_option_to_reject_a_denial_cancels() {
-        let pending = Pending::Permission { call: "c".into(), once: Some("o".into()), reject: None };
+        let pending = AcpRequest::Permission { call: "c".into(), once: Some("o".into()), reject: None };
         assert_eq!(pending.respond(&[Reply::Denied(None)]), json!({"outcome": {"outcome": "cancelled"}}));
         let selected = json!({"outcome": {"outcome": "selected", "optionId": "o"}});
         assert_eq!(pending.respond(&[Reply::Allowed]), selected);

@@ -1,4 +1,4 @@
-//! Errors of an ACP agent → our codes.
+//! Maps the errors of ACP agents to our codes.
 
 use super::profile::Profile;
 use crate::agent::TurnOver;
@@ -15,13 +15,13 @@ fn auth(profile: &Profile, status: Option<u16>) -> Failure {
     Failure::new(Code::AuthRequired, message).with_status(status)
 }
 
-/// The handshake was refused, or is of another version.
+/// The failure for a refused handshake or another version.
 pub(super) fn version(profile: &Profile) -> Failure {
     let message = format!("{} does not speak version 1 of ACP: update it.", profile.name);
     Failure::new(Code::AgentProtocolError, message)
 }
 
-/// A session could not be opened.
+/// The failure for a session that could not be opened.
 pub(super) fn new_session(profile: &Profile, error: &Error) -> Failure {
     let failure = if error.code == AUTH_REQUIRED {
         auth(profile, None)
@@ -32,7 +32,7 @@ pub(super) fn new_session(profile: &Profile, error: &Error) -> Failure {
     failure.saying(error.said())
 }
 
-/// A session could not be resumed.
+/// The failure for a session that could not be resumed.
 pub(super) fn resume(profile: &Profile, error: &Error) -> Failure {
     let failure = match error.code {
         AUTH_REQUIRED => auth(profile, None),
@@ -46,19 +46,20 @@ pub(super) fn resume(profile: &Profile, error: &Error) -> Failure {
     failure.saying(error.said())
 }
 
-/// The agent has no way to resume a session.
+/// The failure for an agent that cannot resume sessions.
 pub(super) fn cannot_resume(profile: &Profile) -> Failure {
     let message =
         format!("run.start: `session_id` cannot be given: {} cannot resume a session in this version.", profile.name);
     Failure::new(Code::InvalidRequest, message)
 }
 
-/// The agent does not take the model.
+/// The failure for a model that the agent rejects.
 pub(super) fn model(error: &Error) -> Failure {
     Failure::model_not_found().saying(error.said())
 }
 
-/// The end of a turn that is an error. Some agents give the provider's HTTP status as the code, others only a text.
+/// The failure for a turn that ended with an error. Some agents use the provider's HTTP status as the
+/// code, others send only a text.
 pub(super) fn prompt(profile: &Profile, error: &Error) -> TurnOver {
     if error.code == CANCELLED {
         return TurnOver::Interrupted;
@@ -68,7 +69,7 @@ pub(super) fn prompt(profile: &Profile, error: &Error) -> TurnOver {
     TurnOver::Failed(failure.with_status(status).saying(error.said()))
 }
 
-/// `None`: no code fits.
+/// `None`: no code applies.
 fn by_status(profile: &Profile, status: Option<u16>, error: &Error) -> Option<Failure> {
     let text = error.message.to_lowercase();
     let says = |words: &[&str]| words.iter().any(|word| text.contains(word));
@@ -100,18 +101,18 @@ fn by_status(profile: &Profile, status: Option<u16>, error: &Error) -> Option<Fa
     })
 }
 
-/// A turn that ended at a limit.
+/// The failure for a turn that reached a limit.
 pub(super) fn limit() -> Failure {
     Failure::new(Code::LimitReached, "The agent reached a limit of its own or of its model: split the task.")
 }
 
-/// The agent tried again and again what was denied.
+/// The failure for an agent that kept retrying a denied call.
 pub(super) fn denied_too_often() -> Failure {
     let message = "The agent went on asking for what was denied: allow it, or make the task clearer.";
     Failure::new(Code::LimitReached, message)
 }
 
-/// An end without a result.
+/// The failure for an exit without a result.
 pub(super) fn exited(profile: &Profile, alive: bool) -> Failure {
     if alive {
         let message =

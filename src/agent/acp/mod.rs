@@ -15,13 +15,13 @@ mod session;
 mod tests;
 mod updates;
 
-use self::ask::Pending;
+use self::ask::AcpRequest;
 use self::profile::Profile;
-use self::session::{Phase, Start};
+use self::session::{Phase, SessionSetup};
 use self::updates::{Call, Said};
 use super::json::{Object, without_controls};
-use super::rpc::{self, Message};
-use super::text::Answer;
+use super::rpc::{self, Incoming};
+use super::text::FinalAnswer;
 use super::{AskKey, Base, Driver, Event, Launch, Line, Reply, Turn, TurnOver, ask_user, without_effect};
 use crate::failure::Failure;
 use crate::protocol::limits;
@@ -39,7 +39,7 @@ pub struct Acp {
     profile: &'static Profile,
     phase: Phase,
     /// What the session is opened with.
-    start: Start,
+    start: SessionSetup,
     cwd: PathBuf,
     /// The session, once it is known.
     session: String,
@@ -51,14 +51,14 @@ pub struct Acp {
     /// The request of ours that is waited for.
     waiting: u64,
     /// Requests of the agent's that wait for an answer. Several can be open at once.
-    pending: BTreeMap<AskKey, Pending>,
+    pending: BTreeMap<AskKey, AcpRequest>,
     calls: HashMap<String, Call>,
     /// What is being said.
     said: Option<Said>,
     /// Messages so far.
     messages: u64,
     /// The last message of the turn.
-    answer: Answer,
+    answer: FinalAnswer,
     /// The most of a final answer that a frame can take, in bytes.
     answer_bytes: usize,
     /// Whether tools' outputs are shown.
@@ -87,7 +87,7 @@ impl Acp {
             base,
             profile,
             phase: Phase::Initializing,
-            start: Start::default(),
+            start: SessionSetup::default(),
             cwd: PathBuf::new(),
             session: String::new(),
             version: None,
@@ -98,7 +98,7 @@ impl Acp {
             calls: HashMap::new(),
             said: None,
             messages: 0,
-            answer: Answer::default(),
+            answer: FinalAnswer::default(),
             answer_bytes: limits::FRAME_BYTES,
             outputs: false,
             cancelling: false,
@@ -112,18 +112,18 @@ impl Acp {
         }
     }
 
-    fn message(&mut self, message: Message<'_>, turn: &mut Turn) {
+    fn message(&mut self, message: Incoming<'_>, turn: &mut Turn) {
         match message {
-            Message::Response { id, result } if id == self.waiting => self.response(result, turn),
+            Incoming::Response { id, result } if id == self.waiting => self.response(result, turn),
             // To a request that nobody waits for any more.
-            Message::Response { .. } => {}
-            Message::Notification { method, params } if method == "session/update" => {
+            Incoming::Response { .. } => {}
+            Incoming::Notification { method, params } if method == "session/update" => {
                 if params.and_then(|params| self.update(&params, turn)).is_none() {
                     turn.events.push(Event::Unparsed);
                 }
             }
-            Message::Notification { .. } => {}
-            Message::Request { id, method, params } => self.asked(id, &method, params, turn),
+            Incoming::Notification { .. } => {}
+            Incoming::Request { id, method, params } => self.asked(id, &method, params, turn),
         }
     }
 
@@ -204,7 +204,7 @@ impl Driver for Acp {
         follows.extend(self.profile.has_modes.then_some("mode"));
         without_effect(settings, &follows, turn);
         let args = self.arguments(settings)?;
-        self.start = Start::new(settings, self.profile);
+        self.start = SessionSetup::new(settings, self.profile);
         self.cwd.clone_from(&settings.cwd);
         self.answer_bytes = settings.max_frame_bytes.saturating_mul(limits::COMPLETED_FACTOR);
         self.outputs = settings.progress == Level::Full;

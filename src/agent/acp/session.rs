@@ -5,7 +5,7 @@ use super::updates::Call;
 use super::{Acp, errors};
 use crate::agent::json::Object;
 use crate::agent::rpc::{self, Error};
-use crate::agent::text::Answer;
+use crate::agent::text::FinalAnswer;
 use crate::agent::{Event, Turn, TurnOver, no_such_mode};
 use crate::failure::Failure;
 use crate::protocol::outbound::Usage;
@@ -36,7 +36,7 @@ pub(super) enum Phase {
 
 /// What a session is opened with.
 #[derive(Debug, Default)]
-pub(super) struct Start {
+pub(super) struct SessionSetup {
     prompt: String,
     cwd: String,
     resume: Option<String>,
@@ -54,12 +54,12 @@ pub(super) struct Start {
     set_model: Set,
 }
 
-impl Start {
-    pub(super) fn new(settings: &Settings, profile: &Profile) -> Start {
+impl SessionSetup {
+    pub(super) fn new(settings: &Settings, profile: &Profile) -> SessionSetup {
         // ACP has no place for a system prompt.
         let servers = || settings.mcp_servers.iter().chain(&settings.ask_server);
         let system = settings.system_prompt.as_ref().filter(|text| !text.is_empty());
-        Start {
+        SessionSetup {
             prompt: match system {
                 Some(system) => format!("{system}\n\n{}", settings.prompt),
                 None => settings.prompt.clone(),
@@ -70,7 +70,7 @@ impl Start {
             model: settings.model.clone().filter(|_| profile.model_flag.is_none()),
             servers: servers().map(server).collect(),
             server_names: servers().map(|server| server.name.clone()).collect(),
-            ..Start::default()
+            ..SessionSetup::default()
         }
     }
 }
@@ -235,7 +235,7 @@ impl Acp {
     /// Begins a turn.
     pub(super) fn prompt(&mut self, text: &str, turn: &mut Turn) {
         self.phase = Phase::Prompting;
-        self.answer = Answer::default();
+        self.answer = FinalAnswer::default();
         self.called = false;
         // What begins with a slash would be a command, also after blanks. `@path` is plain text to these agents in ACP:
         // a file would come as a resource.

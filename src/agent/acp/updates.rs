@@ -1,50 +1,50 @@
-//! session/update: what the agent says, thinks, does and plans. Updates of a tool call are upserts by its id.
+//! `session/update`: messages, thoughts, tool calls and plans. Updates of a tool call are upserts by its id.
 
 use super::Acp;
 use super::ask::{Diff, PROSE};
 use super::session::Phase;
 use crate::agent::json::Object;
-use crate::agent::text::Answer;
+use crate::agent::text::FinalAnswer;
 use crate::agent::{At, Event, Turn, title};
 use crate::protocol::words::{Action, Category, PlanStatus, ToolState};
 use serde_json::value::RawValue;
 use std::path::{Path, PathBuf};
 
-/// A message that is being said.
+/// A message that is being streamed.
 #[derive(Debug)]
 pub(super) struct Said {
     key: String,
     thought: bool,
-    /// The agent's own id of it.
+    /// The agent's own id of the message.
     id: Option<String>,
 }
 
-/// A tool call. Its title, input and locations are kept until it is over.
+/// A tool call. Keeps its title, input and locations until it is over.
 #[derive(Debug, Default)]
 pub(super) struct Call {
-    /// The tool, where the agent names it.
+    /// The tool, if the agent names it.
     name: Option<String>,
-    /// The agent's title, whole. For a shell command it is the command.
+    /// The agent's whole title. For a shell command, the command.
     text: String,
     category: Option<Category>,
     locations: Vec<At>,
-    /// Its input as it was written, where it is short and not empty.
+    /// Its input, verbatim, if short and not empty.
     input: String,
-    /// Whether it was told of.
+    /// Whether the call was reported.
     shown: bool,
-    /// Whether the title changed since the call was last shown.
+    /// Whether the title changed since the last report.
     retitled: bool,
-    /// Whether it calls our own tool. Such a call is told of by its questions.
+    /// Whether it calls our own tool, which shows only as its questions.
     own: bool,
 }
 
-/// The longest input of a call that is kept, in bytes.
+/// The maximum size of a kept input, in bytes.
 const INPUT_BYTES: usize = 64 << 10;
-/// The longest title that is shown again when the locations change, or sent back to the model, in bytes.
+/// The maximum size of a title that is reported again with new locations or sent back to the model, in bytes.
 const LABEL_BYTES: usize = 1024;
 
 impl Call {
-    /// The tool, if it has a name, and what the call is about.
+    /// The tool, if named, and the subject of the call.
     pub(super) fn title(&self) -> String {
         let text = self.text.trim();
         let place = self.locations.first().map(|at| at.path.to_string_lossy().into_owned());
@@ -60,7 +60,7 @@ impl Call {
         }
     }
 
-    /// A short name of the call for the agent's model.
+    /// A short name for the call, for the agent's model.
     pub(super) fn label(&self) -> String {
         let title = self.title();
         if title.len() <= LABEL_BYTES {
@@ -70,7 +70,7 @@ impl Call {
         }
     }
 
-    /// Drops what is needed only while the call is open.
+    /// Drops data needed only while the call is open.
     pub(super) fn forget(&mut self) {
         (self.text, self.input, self.locations) = Default::default();
     }
@@ -87,12 +87,12 @@ impl Call {
         &self.locations
     }
 
-    /// The tool, where the agent names it.
+    /// The tool, if the agent names it.
     pub(super) fn name(&self) -> Option<&str> {
         self.name.as_deref()
     }
 
-    /// Its input, but for the model's words about it.
+    /// Its input without the model's description.
     pub(super) fn identity(&self) -> String {
         Object::parse(&self.input).map(|input| input.without(PROSE)).unwrap_or_default()
     }
@@ -107,7 +107,7 @@ impl Call {
 }
 
 impl Acp {
-    /// Takes a session/update. `None`: it lacks a required part.
+    /// Handles a `session/update`. `None`: a required field is missing.
     pub(super) fn update(&mut self, params: &Object<'_>, turn: &mut Turn) -> Option<()> {
         match self.phase {
             Phase::Prompting => {}
@@ -115,10 +115,10 @@ impl Acp {
                 self.phase = Phase::Replaying(true);
                 return Some(());
             }
-            // What was said before our prompt is a replay.
+            // Messages before our prompt are a replay.
             _ => return Some(()),
         }
-        // A sub-agent may have a session of its own.
+        // A sub-agent may have its own session.
         if params.str("sessionId").is_some_and(|id| id != self.session) {
             return Some(());
         }
@@ -129,7 +129,7 @@ impl Acp {
             "tool_call" | "tool_call_update" => self.tool(&update, turn)?,
             "plan" => turn.events.push(plan(&update)?),
             "usage_update" => {
-                // In a resumed session it also holds what earlier runs of it cost.
+                // In a resumed session the cost includes earlier runs.
                 let cost = update.object("cost").filter(|cost| self.is_new_session() && cost.is("currency", "USD"));
                 self.used.cost_usd = cost.and_then(|cost| cost.number("amount")).or(self.used.cost_usd);
             }
@@ -156,7 +156,7 @@ impl Acp {
             self.messages += 1;
             self.said = Some(Said { key: format!("m{}", self.messages), thought, id });
             if !thought {
-                self.answer = Answer::default();
+                self.answer = FinalAnswer::default();
                 self.denied.clear();
             }
         }
@@ -168,21 +168,21 @@ impl Acp {
         Some(())
     }
 
-    /// What was being said is whole: something else follows.
+    /// Ends the current message, because something else follows.
     pub(super) fn end_message(&mut self, turn: &mut Turn) {
         if let Some(said) = self.said.take() {
             turn.events.push(speech(said.key, said.thought, String::new(), true));
         }
     }
 
-    /// Takes in what is known of a call. Gives its id.
+    /// Records the known facts of a call. Returns its id.
     pub(super) fn learn(&mut self, about: &Object<'_>) -> Option<String> {
         let id = about.str("toolCallId")?;
         let first = !self.calls.contains_key(&id);
         let title = about.str("title").filter(|title| !title.trim().is_empty());
         let names = self.profile.names_tools;
         let (cwd, servers) = (&self.cwd, &self.start.server_names);
-        // Only the first sight counts: a later title may be the model's own words.
+        // Only the first title counts: a later one may be in the model's own words.
         let own = self.profile.own_call.as_ref().filter(|_| first && self.offers_asking);
         let own = own.is_some_and(|own| own.fits(&id, title.as_deref(), about.str("kind").as_deref()));
         let call = self.calls.entry(id.clone()).or_default();
@@ -200,17 +200,17 @@ impl Acp {
         let places: Vec<At> = about.objects("locations").iter().filter_map(|place| location(place, cwd)).collect();
         if !places.is_empty() {
             call.locations = places;
-            // The place may be a part of the title. Showing a long title again and again would cost too much.
+            // The title may include the location. Reporting a long title repeatedly costs too much.
             call.retitled |= call.text.len() <= LABEL_BYTES;
         }
         if let Some(input) = about.raw("rawInput").map(RawValue::get).filter(|raw| *raw != "{}") {
-            // One that is too long to keep is not shown by what came before it.
+            // An input too long to keep also replaces the earlier one.
             call.input = if input.len() <= INPUT_BYTES { input.to_owned() } else { String::new() };
         }
         Some(id)
     }
 
-    /// Tells of a call, or of what more is known of it.
+    /// Reports a call, or an update of it.
     pub(super) fn show(&mut self, id: &str, turn: &mut Turn) {
         let Some(call) = self.calls.get_mut(id) else { return };
         let news = std::mem::take(&mut call.retitled) || !call.shown;
@@ -231,11 +231,11 @@ impl Acp {
         let status = update.str("status").unwrap_or_default();
         let over = matches!(status.as_str(), "completed" | "failed");
         let known = self.calls.get(&id).is_some_and(|call| call.shown);
-        // The title of an end may be about something else.
+        // The title of the final update may describe something else.
         if !(over && known) {
             self.learn(update)?;
         }
-        // A pending call has not begun: its input is still coming, or it waits for a permission.
+        // A pending call has not begun: its input is incomplete, or it waits for permission.
         if self.calls.get(&id).is_some_and(Call::is_own) || (status == "pending" && !known) {
             return Some(());
         }
@@ -252,10 +252,10 @@ impl Acp {
         self.withdraw(Some(id), turn);
         let raw = update.object("rawOutput");
         let detail = raw.as_ref().and_then(|raw| raw.object("metadata"));
-        // A command that failed counts as completed where its exit code is told.
+        // Some agents report a failed command as completed, with its exit code.
         let exit = detail.as_ref().and_then(|detail| detail.number("exit"));
         let failed = failed || exit.is_some_and(|exit| exit != 0.0);
-        // Some agents say that a tool completed which they stopped.
+        // Some agents report a stopped tool as completed.
         let state = if failed || self.cancelling { ToolState::Failed } else { ToolState::Completed };
         if !failed {
             let category = self.calls.get(id).map_or(Category::Other, Call::category);
@@ -272,14 +272,11 @@ impl Acp {
     }
 }
 
-fn speech(message: String, thought: bool, piece: String, done: bool) -> Event {
-    match thought {
-        true => Event::Reasoning { message, piece, done, parent: None },
-        false => Event::Text { message, piece, done, parent: None },
-    }
+fn speech(message: String, reasoning: bool, piece: String, done: bool) -> Event {
+    Event::Text { message, piece, done, reasoning, parent: None }
 }
 
-/// Gemini says a change of its mode as if the model did.
+/// Gemini reports a mode change as a message from the model.
 fn is_mode_note(text: &str) -> bool {
     let word = text.strip_prefix("[MODE_UPDATE] ").unwrap_or_default();
     !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
@@ -306,13 +303,13 @@ fn category(kind: &str, id: &str, name: Option<&str>, servers: &[String]) -> Cat
     }
 }
 
-/// A place in a file. The working directory is none.
+/// A location in a file. The working directory does not count.
 fn location(place: &Object<'_>, cwd: &Path) -> Option<At> {
     let path = place.str("path").filter(|path| !path.is_empty()).map(PathBuf::from).filter(|path| path != cwd)?;
     Some(At { path, line: place.count("line").filter(|line| *line > 0) })
 }
 
-/// The files that a call reports as changed: by diffs, else by what it says of its own output.
+/// Reports the changed files: from diffs, or else from the tool's own output.
 fn changed(update: &Object<'_>, detail: Option<&Object<'_>>, category: Category, turn: &mut Turn) {
     let diffs: Vec<Event> =
         Diff::all(update).iter().map(|diff| Event::Changed { path: diff.path.clone(), action: diff.action }).collect();

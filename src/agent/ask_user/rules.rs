@@ -1,7 +1,7 @@
-//! The rules that a call of `ask_user` gives for its answers, and its default: read, and checked against each other.
+//! The validation rules and the default in a call of `ask_user`.
 //!
-//! A model can mend a call that is refused, so what contradicts itself is refused and not left out. Rules that mean
-//! nothing for the kind of a question are left out: some models fill in every field that a schema has.
+//! Contradictory rules are refused, because the model can correct its call. Rules that do not apply to the question's
+//! kind are ignored, because some models fill in every field of a schema.
 
 use crate::agent::json::Object;
 use crate::protocol::question::{Ask, Kind, Validation, check};
@@ -9,7 +9,7 @@ use crate::protocol::words::PathType;
 use regex_lite::Regex;
 use serde_json::{Value, json};
 
-/// The part of the tool's schema that says which rules there are.
+/// The part of the tool's schema that lists the rules.
 pub(super) fn schema() -> Value {
     let count = |what: &str| json!({"type": "integer", "minimum": 0, "description": what});
     let number = |what: &str| json!({"type": "number", "description": what});
@@ -35,7 +35,7 @@ pub(super) fn schema() -> Value {
     })
 }
 
-/// The rules of a question of this kind. Error: what is wrong with them, for the model.
+/// Reads the rules for a question of this kind. Error: the mistake, explained to the model.
 pub(super) fn read(question: &Object<'_>, kind: &Kind) -> Result<Validation, String> {
     let Some(raw) = question.raw("validation") else { return Ok(Validation::default()) };
     let given = Given(Object::parse(raw.get()).ok_or("`validation` must be an object.")?);
@@ -66,7 +66,7 @@ pub(super) fn read(question: &Object<'_>, kind: &Kind) -> Result<Validation, Str
     }
 }
 
-/// The question with its default. Error: why the default cannot be one, for the model.
+/// Adds the default. Error: why it does not fit, explained to the model.
 pub(super) fn with_default(mut ask: Ask, question: &Object<'_>) -> Result<Ask, String> {
     let Some(raw) = question.raw("default") else { return Ok(ask) };
     if ask.kind == Kind::Secret {
@@ -87,11 +87,11 @@ fn ordered(least: Option<u64>, most: Option<u64>, what: &str) -> Result<(), Stri
     }
 }
 
-/// The rules as the model gave them.
+/// The rules from the model.
 struct Given<'a>(Object<'a>);
 
 impl Given<'_> {
-    /// A rule that is there must have the right type: it is not left out in silence.
+    /// A rule with the wrong type is an error, never ignored.
     fn one<T>(&self, name: &str, value: Option<T>, expected: &str) -> Result<Option<T>, String> {
         match (self.0.raw(name), value) {
             (Some(_), None) => Err(format!("`{name}` must be {expected}.")),

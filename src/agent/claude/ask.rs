@@ -1,41 +1,41 @@
-//! can_use_tool: permissions and questions, and the answers to them. Claude suggests rules, directories and modes that
-//! would keep it from asking again. None is ever sent back: some are wider than any option says, or end up in a
-//! settings file of the project.
+//! `can_use_tool`: permissions, questions and their answers. Claude suggests rules, directories and modes that would
+//! keep it from asking again. We never send one back: some allow more than any option says, or end up in the project's
+//! settings.
 
 use super::{Asks, tools};
-use crate::agent::Reply;
 use crate::agent::json::Object;
+use crate::agent::reply::{DECLINED, NO_USER, Reply};
 use crate::protocol::json::to_line;
-use crate::protocol::question::{Answer, Ask, Choice, Choices, Kind, Location, Subject};
+use crate::protocol::question::{Ask, Choice, Choices, Kind, Location, Subject};
 use crate::protocol::scope::Scope;
 use crate::protocol::words::Purpose;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-/// A can_use_tool that waits.
+/// A `can_use_tool` request that waits for its answer.
 #[derive(Debug)]
-pub(super) struct Pending {
+pub(super) struct ClaudeRequest {
     /// The tool call that waits for it.
     call: Option<String>,
-    /// The tool's input. Always sent back: 2.1.197 fails without it.
+    /// The tool's input. Always goes back: 2.1.197 fails without it.
     input: Box<RawValue>,
     what: What,
 }
 
 #[derive(Debug)]
 enum What {
-    /// The texts of the questions: they are the keys of the answers.
+    /// The texts of the questions, which are the keys of the answers.
     Questions(Vec<String>),
     Permission,
 }
 
-/// Reads a can_use_tool; `known_plan` is the plan that it may leave out. `None`: it is not one that can be answered.
-pub(super) fn read(request: &Object<'_>, known_plan: Option<String>) -> Option<(Pending, Asks)> {
+/// Reads a `can_use_tool`. `known_plan`: the plan, which the request may omit. `None`: it cannot be answered.
+pub(super) fn read(request: &Object<'_>, known_plan: Option<String>) -> Option<(ClaudeRequest, Asks)> {
     let name = request.str("tool_name")?;
     let raw = request.raw("input")?;
     let input = Object::parse(raw.get())?;
     let call = request.str("tool_use_id");
-    let pending = |what| Pending { call, input: raw.to_owned(), what };
+    let pending = |what| ClaudeRequest { call, input: raw.to_owned(), what };
     if name == "AskUserQuestion" {
         let questions = input.objects("questions");
         let texts = questions.iter().map(|q| q.str("question").unwrap_or_default()).collect();
@@ -43,7 +43,7 @@ pub(super) fn read(request: &Object<'_>, known_plan: Option<String>) -> Option<(
         return (!asks.is_empty()).then(|| (pending(What::Questions(texts)), asks));
     }
     let plan = name == "ExitPlanMode";
-    // What the model says of a call does not change the call.
+    // The model's description of a call does not change the call.
     let scope = Scope::of(tools::category(&name), Some(&name), Some(&input.without(&["description", "timeout"])));
     let locations = tools::locations(Some(&input));
     let subject = Subject {
@@ -79,11 +79,9 @@ fn question(question: &Object<'_>) -> Ask {
     Ask::new(Purpose::Clarification, kind, &header, question.str("question").unwrap_or_default())
 }
 
-const NO_USER: &str = "No user is present to answer. Use your best judgement and go on.";
-
-impl Pending {
-    /// The response for these replies, as JSON, and the call that is denied by it. The input goes back as it came,
-    /// letter by letter: what was approved is what is run.
+impl ClaudeRequest {
+    /// The response as JSON, and the call that it denies. The input goes back verbatim, so that exactly the approved
+    /// call runs.
     pub(super) fn respond(self, replies: &[Reply]) -> (String, Option<String>) {
         let allow = |input: &str| format!("{{\"behavior\":\"allow\",\"updatedInput\":{input}}}");
         let input = self.input.get();
@@ -101,17 +99,17 @@ impl Pending {
         }
     }
 
-    /// The input with the answers in it, or why there are none.
+    /// The input with the answers added. Error: the message for a denial.
     fn answers(&self, texts: &[String], replies: &[Reply]) -> Result<String, &'static str> {
         if replies.iter().all(|reply| *reply == Reply::NoUser) {
             return Err(NO_USER);
         }
         if replies.iter().all(|reply| matches!(reply, Reply::Declined(_) | Reply::NoUser)) {
-            return Err("The user declined to answer. Go on without an answer.");
+            return Err(DECLINED);
         }
         let answers: Map<String, Value> =
-            texts.iter().zip(replies).map(|(text, reply)| (text.clone(), json!(spoken(reply)))).collect();
-        // It has the questions in it, so it is not empty.
+            texts.iter().zip(replies).map(|(text, reply)| (text.clone(), json!(reply.spoken()))).collect();
+        // The input holds the questions, so it is not empty.
         let open = self.input.get().trim_end().strip_suffix('}').unwrap_or("{");
         Ok(format!("{open},\"answers\":{}}}", to_line(&answers)))
     }
@@ -119,17 +117,4 @@ impl Pending {
 
 fn deny(message: &str) -> String {
     to_line(&json!({"behavior": "deny", "message": message}))
-}
-
-/// A reply as the model reads it. Several values are one string with ", ".
-fn spoken(reply: &Reply) -> String {
-    match reply {
-        Reply::Answer(Answer::One(text) | Answer::Text(text)) => text.clone(),
-        Reply::Answer(Answer::Many(texts)) => texts.join(", "),
-        Reply::Answer(Answer::Bool(yes)) => to_line(yes),
-        Reply::Answer(Answer::Null) => "(no answer)".into(),
-        Reply::Allowed => to_line(&true),
-        Reply::Declined(_) | Reply::Denied(_) => "(The user declined to answer this question.)".into(),
-        Reply::NoUser => format!("({NO_USER})"),
-    }
 }

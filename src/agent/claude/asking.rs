@@ -1,5 +1,5 @@
-//! The tool `ask_user` for Claude: a server of ours whose messages come over the control protocol. It needs no process,
-//! and Claude sets no limit to the time of its calls.
+//! The tool `ask_user` for Claude: our MCP server speaks over the control protocol. It needs no process, and Claude
+//! sets no time limit on its calls.
 
 use super::{Claude, refuse_request, respond};
 use crate::agent::ask_user;
@@ -8,16 +8,16 @@ use crate::agent::mcp::{self, Out};
 use crate::agent::{AskKey, Event, Reply, Turn};
 use serde_json::{Value, json};
 
-/// The tool as Claude names it.
+/// Claude's name for the tool.
 pub(super) const TOOL: &str = "mcp__spektacular__ask_user";
 
-/// The server, as Claude's configuration names such.
+/// The server's entry in Claude's MCP configuration.
 pub(super) fn config() -> (String, Value) {
-    // Else the model would have to look for the tool before it sees it.
+    // Otherwise the model has to search for the tool first.
     (ask_user::SERVER.into(), json!({"type": "sdk", "name": ask_user::SERVER, "alwaysLoad": true}))
 }
 
-/// Whether leave is asked for our own tool. Older versions do not say whose tool it is.
+/// Whether this asks permission for our own tool. Older versions do not name the server.
 pub(super) fn is_own(request: &Object<'_>) -> bool {
     request.is("tool_name", TOOL) && request.object("mcp_server").is_none_or(|server| server.is("source", "sdk"))
 }
@@ -46,19 +46,19 @@ impl Claude {
         }
     }
 
-    /// Gives these replies to the call that waits for them. Whether there was one.
+    /// Answers the waiting call. Returns whether there was one.
     pub(super) fn answer_call(&mut self, key: &AskKey, replies: &[Reply], turn: &mut Turn) -> bool {
         let Some(call) = self.asked.remove(key) else { return false };
         turn.send.extend(self.server.answer(&call, replies).map(|reply| response(&key.0, &reply)));
         true
     }
 
-    /// Claude does not wait for this call any more. Whether there was one.
+    /// Claude cancelled this call. Returns whether there was one.
     pub(super) fn forget_call(&mut self, key: &AskKey) -> bool {
         self.asked.remove(key).is_some_and(|call| self.server.forget(&call))
     }
 
-    /// Ends the calls that wait: nobody answers them any more.
+    /// Ends the waiting calls without an answer.
     pub(super) fn withdraw_calls(&mut self, turn: &mut Turn) {
         for (key, call) in std::mem::take(&mut self.asked) {
             turn.send.extend(self.server.withdraw(&call).map(|reply| response(&key.0, &reply)));

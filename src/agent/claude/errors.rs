@@ -1,18 +1,18 @@
-//! Claude Code's ways to fail → our codes, from its frames and never from its exit code.
+//! Maps Claude Code's failures to our codes, by its messages and never by its exit code.
 
 use crate::agent::json::{self, Object};
 use crate::agent::{TurnOver, said};
 use crate::failure::{Code, Failure};
 use crate::protocol::outbound::AgentExit;
 
-/// A refused key or a missing login.
+/// An invalid key or a missing login.
 pub(super) fn auth(status: Option<u16>) -> Failure {
     let message =
         "The provider refused the credentials of Claude Code: log in with `claude`, or set ANTHROPIC_API_KEY.";
     Failure::new(Code::AuthRequired, message).with_status(status)
 }
 
-/// One line about an api_retry.
+/// One line that describes an `api_retry`.
 pub(super) fn retrying(message: &Object<'_>, status: Option<u16>) -> String {
     let why = match status {
         Some(429) => "the rate limit",
@@ -29,14 +29,14 @@ pub(super) fn retrying(message: &Object<'_>, status: Option<u16>) -> String {
     }
 }
 
-/// An error of the provider's, as a message reports it.
+/// A provider's error in a message.
 #[derive(Debug)]
 pub(super) struct ApiError {
     pub(super) class: String,
     pub(super) said: Option<String>,
 }
 
-/// Reads a message that Claude Code itself writes in place of the model's. `None`: it is an ordinary message.
+/// Reads an error message that Claude Code writes in place of the model. `None`: an ordinary message.
 pub(super) fn api_error(line: &Object<'_>) -> Option<ApiError> {
     let class = line.str("error")?;
     let blocks = line.object("message").map(|message| message.objects("content")).unwrap_or_default();
@@ -44,7 +44,7 @@ pub(super) fn api_error(line: &Object<'_>) -> Option<ApiError> {
     Some(ApiError { class, said: said::errors(texts.iter().map(String::as_str)) })
 }
 
-/// The end of a turn whose result is an error.
+/// The failure for a result that is an error.
 pub(super) fn classify(result: &Object<'_>, api_error: Option<ApiError>, unknown_session: bool) -> TurnOver {
     let reason = result.str("terminal_reason").unwrap_or_default();
     if reason.starts_with("aborted") {
@@ -73,7 +73,7 @@ pub(super) fn classify(result: &Object<'_>, api_error: Option<ApiError>, unknown
     TurnOver::Failed(failure.with_status(status).saying(said))
 }
 
-/// `None`: no code fits.
+/// `None`: no code applies.
 fn by_status(status: Option<u16>, text: &str) -> Option<Failure> {
     let begins = |prefixes: &[&str]| prefixes.iter().any(|p| text.starts_with(p));
     Some(match status {
@@ -102,7 +102,7 @@ fn by_status(status: Option<u16>, text: &str) -> Option<Failure> {
     })
 }
 
-/// An end without a result.
+/// The failure for an exit without a result.
 pub(super) fn exited(exit: AgentExit, alive: bool, stderr: &str) -> Failure {
     if alive || exit.signal.is_some() {
         let message = "Claude Code ended without a result: run it again, or record the run to see what it did.";

@@ -16,12 +16,12 @@ mod usage;
 
 pub use self::native::NATIVE;
 
-use self::ask::Pending;
+use self::ask::ClaudeRequest;
 use self::errors::ApiError;
-use self::speech::{Speech, Stream};
+use self::speech::{QueuedBlock, StreamedBlock};
 use super::json::{Object, text, without_controls};
 use super::mcp;
-use super::text::{Answer, Chunks};
+use super::text::{Chunks, FinalAnswer};
 use super::{AskKey, Base, Driver, Event, Launch, Line, Program, Reply, Turn, TurnOver};
 use super::{ask_user, no_such_mode, without_effect};
 use crate::failure::{Code, Failure};
@@ -40,7 +40,7 @@ use std::path::PathBuf;
 pub struct Claude {
     base: Base,
     /// Requests of Claude's that wait for an answer. Several can be open at once.
-    pending: BTreeMap<AskKey, Pending>,
+    pending: BTreeMap<AskKey, ClaudeRequest>,
     /// What each tool call is, by its id.
     calls: HashMap<String, String>,
     /// Calls that were not allowed: their result is no failure of the tool.
@@ -48,11 +48,11 @@ pub struct Claude {
     /// How many blocks of a message were seen: a message id alone does not name a block.
     blocks: HashMap<String, u64>,
     /// The block that is being streamed, by the call whose sub-agent speaks.
-    streams: HashMap<Option<String>, Stream>,
+    streams: HashMap<Option<String>, StreamedBlock>,
     /// The message that is being streamed, by the same.
     streaming: HashMap<Option<String>, String>,
     /// Blocks that are too long to be said at once.
-    long: VecDeque<Speech>,
+    long: VecDeque<QueuedBlock>,
     /// The plan of the last call that asks to leave plan mode.
     plan: Option<String>,
     /// Where the line that is being read lies in memory.
@@ -78,7 +78,7 @@ pub struct Claude {
     /// The server of that tool.
     server: mcp::Server,
     /// Its calls that wait for an answer, by the request that brought them.
-    asked: BTreeMap<AskKey, mcp::Id>,
+    asked: BTreeMap<AskKey, mcp::RequestId>,
 }
 
 impl Claude {
@@ -315,8 +315,8 @@ impl Claude {
         }
     }
 
-    fn final_answer(&self, result: &RawValue) -> Answer {
-        Answer::collect(Chunks::new(result.get()), self.answer_bytes)
+    fn final_answer(&self, result: &RawValue) -> FinalAnswer {
+        FinalAnswer::collect(Chunks::new(result.get()), self.answer_bytes)
     }
 
     fn result(&mut self, message: &Object<'_>, turn: &mut Turn) -> Option<()> {

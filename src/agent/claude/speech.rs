@@ -1,4 +1,4 @@
-//! Blocks of a message: those of which pieces came, and those that are too long to be said at once.
+//! Content blocks of a message: streamed ones, and ones too long for a single event.
 
 use super::Claude;
 use crate::agent::json::Object;
@@ -6,18 +6,18 @@ use crate::agent::text::{Chunks, Fingerprint, LONG};
 use crate::agent::{Event, Turn};
 use serde_json::value::RawValue;
 
-/// A text or thinking block of which pieces came.
+/// A text or thinking block that is being streamed.
 #[derive(Debug)]
-pub(super) struct Stream {
+pub(super) struct StreamedBlock {
     pub(super) message: String,
     pub(super) key: String,
     pub(super) thinking: bool,
     pub(super) sent: Fingerprint,
 }
 
-/// A block of a message. What is still to be said of it stands in `line` from `at` to `end`, as it was written.
+/// A block whose text goes out in parts. The rest is the JSON string in `line` from `at` to `end`.
 #[derive(Debug)]
-pub(super) struct Speech {
+pub(super) struct QueuedBlock {
     pub(super) key: String,
     pub(super) parent: Option<String>,
     pub(super) thinking: bool,
@@ -26,18 +26,14 @@ pub(super) struct Speech {
     pub(super) end: usize,
 }
 
-impl Speech {
+impl QueuedBlock {
     pub(super) fn event(&self, piece: String, done: bool) -> Event {
         let (message, parent) = (self.key.clone(), self.parent.clone());
-        if self.thinking {
-            Event::Reasoning { message, piece, done, parent }
-        } else {
-            Event::Text { message, piece, done, parent }
-        }
+        Event::Text { message, piece, done, reasoning: self.thinking, parent }
     }
 }
 
-/// Takes what was streamed off the beginning of a block. `None`: the block says something else.
+/// Skips the streamed beginning of a block. `None`: the block does not begin with it.
 fn skip(chunks: &mut Chunks<'_>, sent: &Fingerprint) -> Option<String> {
     let mut seen = Fingerprint::default();
     while seen.bytes() < sent.bytes() {
@@ -53,12 +49,12 @@ fn skip(chunks: &mut Chunks<'_>, sent: &Fingerprint) -> Option<String> {
 
 impl Claude {
     pub(super) fn withdraw_streams(&mut self, turn: &mut Turn) {
-        let mut broken: Vec<Stream> = self.streams.drain().map(|(_, stream)| stream).collect();
+        let mut broken: Vec<StreamedBlock> = self.streams.drain().map(|(_, stream)| stream).collect();
         broken.sort_by(|a, b| a.key.cmp(&b.key));
         turn.events.extend(broken.into_iter().map(|stream| Event::Withdrawn { message: stream.key }));
     }
 
-    /// A block that is whole now. What was streamed of it is not said again.
+    /// Handles a complete block. Does not repeat what was streamed.
     pub(super) fn whole_block(
         &mut self,
         id: &str,
@@ -83,10 +79,10 @@ impl Claude {
             _ if chunks.left() == 0 => return,
             _ => (self.next_block(id), String::new()),
         };
-        let mut speech = Speech { key, parent: parent.clone(), thinking, line: String::new(), at: 0, end: 0 };
+        let mut speech = QueuedBlock { key, parent: parent.clone(), thinking, line: String::new(), at: 0, end: 0 };
         if chunks.left() > LONG && self.long.is_empty() {
             turn.events.push(speech.event(rest, false));
-            // The line itself is kept, once it is not borrowed any more: a copy would double the memory it takes.
+            // Keeps the line itself once nothing borrows it: a copy would double the memory.
             speech.at = chunks.remaining().as_ptr().addr() - self.line_address;
             speech.end = speech.at + chunks.left();
             self.long.push_back(speech);
@@ -138,11 +134,11 @@ impl Claude {
         if !self.streams.contains_key(&parent) {
             let message = self.streaming.get(&parent).cloned().unwrap_or_default();
             let key = self.next_block(&message);
-            self.streams.insert(parent.clone(), Stream { message, key, thinking, sent: Fingerprint::default() });
+            self.streams.insert(parent.clone(), StreamedBlock { message, key, thinking, sent: Fingerprint::default() });
         }
         if let Some(stream) = self.streams.get_mut(&parent) {
             stream.sent.push(&piece);
-            let speech = Speech { key: stream.key.clone(), parent, thinking, line: String::new(), at: 0, end: 0 };
+            let speech = QueuedBlock { key: stream.key.clone(), parent, thinking, line: String::new(), at: 0, end: 0 };
             turn.events.push(speech.event(piece, false));
         }
         Some(())

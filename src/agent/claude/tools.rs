@@ -1,4 +1,4 @@
-//! What Claude Code's tools are, in the protocol's words.
+//! Maps Claude Code's tools to the protocol's categories, titles and details.
 
 use super::shown;
 use crate::agent::At;
@@ -6,7 +6,7 @@ use crate::agent::json::Object;
 use crate::protocol::words::Category;
 use std::path::PathBuf;
 
-/// What kind of tool a name stands for.
+/// The category of a tool.
 pub(super) fn category(name: &str) -> Category {
     match name {
         // Monitor runs a command of the model's.
@@ -22,26 +22,26 @@ pub(super) fn category(name: &str) -> Category {
     }
 }
 
-/// The one input that says what a call is about.
+/// The input that best describes a call.
 fn gist(input: &Object<'_>) -> Option<String> {
     const TELLING: [&str; 9] =
         ["command", "file_path", "notebook_path", "pattern", "url", "query", "description", "skill", "path"];
     TELLING.iter().find_map(|name| input.str(name))
 }
 
-/// The tool, and what the call is about.
+/// The tool and the input that describes the call.
 pub(super) fn title(name: &str, input: Option<&Object<'_>>) -> String {
     crate::agent::title(name, &input.and_then(gist).unwrap_or_default())
 }
 
-/// The file a call works on.
+/// The file that a call works on.
 pub(super) fn locations(input: Option<&Object<'_>>) -> Vec<At> {
     let path = input.and_then(|i| i.str("file_path").or_else(|| i.str("notebook_path")).or_else(|| i.str("path")));
     let line = input.and_then(|i| i.count("offset")).filter(|line| *line > 0);
     path.map(|path| At { path: PathBuf::from(path), line }).into_iter().collect()
 }
 
-/// What exactly a call would do: the command, the change of the file, else the whole input.
+/// The exact action: the command, the change to the file, or else the whole input.
 pub(super) fn detail(name: &str, input: &Object<'_>, raw: &str) -> String {
     let prefixed = |sign: char, text: String| text.lines().map(|l| format!("{sign}{l}\n")).collect::<String>();
     match name {
@@ -56,7 +56,7 @@ pub(super) fn detail(name: &str, input: &Object<'_>, raw: &str) -> String {
     }
 }
 
-/// What a tool gave: a string, or the texts among its blocks.
+/// A tool's output: a string, or the texts in its content blocks.
 pub(super) fn output(block: &Object<'_>) -> Option<String> {
     let content = block.raw("content")?;
     if content.get().starts_with('"') {

@@ -1,9 +1,9 @@
-//! What a run of Claude Code used: a result says it of one turn, and of the whole process.
+//! Token usage of Claude Code. A result reports it for one turn and for the whole process.
 
 use crate::agent::json::Object;
 use crate::protocol::outbound::Usage;
 
-/// What a result says of one turn, without its sub-agents. Claude's input_tokens leave the cache out; ours hold it.
+/// The usage of one turn, without its sub-agents. Claude's `input_tokens` exclude the cache; ours include it.
 pub(super) fn of_turn(result: &Object<'_>) -> Usage {
     let Some(usage) = result.object("usage") else { return Usage::default() };
     let cached = usage.count("cache_read_input_tokens");
@@ -16,7 +16,7 @@ pub(super) fn of_turn(result: &Object<'_>) -> Usage {
     }
 }
 
-/// What the process used so far, by all models and sub-agents. `None`: the result does not say.
+/// The usage of the process so far, over all models and sub-agents. `None`: not in the result.
 pub(super) fn of_process(result: &Object<'_>) -> Option<Usage> {
     let models = result.object("modelUsage")?;
     let mut total = Usage { cost_usd: result.number("total_cost_usd"), ..Usage::default() };

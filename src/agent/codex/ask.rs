@@ -1,72 +1,64 @@
-//! What Codex asks: approvals, its own question tool, elicitations of MCP servers, our question tool, and questions
-//! that wait for no answer. And the answers to them.
+//! Codex's requests and their answers: approvals, its own question tool, MCP elicitations, our question tool, and
+//! questions in a message that Codex does not wait for.
 
 use super::items::{Items, Spot, command};
-use crate::agent::ask_user::{self, DECLINED, NO_USER, choices};
+use crate::agent::ask_user::{self, choices};
+use crate::agent::form::Form;
 use crate::agent::json::{Object, text};
 use crate::agent::{Reply, title};
-use crate::protocol::json::{number, string, to_line};
-use crate::protocol::question::{Answer, Ask, Choice, Choices, Kind, Location, Subject, Validation, check};
+use crate::protocol::json::to_line;
+use crate::protocol::question::{Answer, Ask, Choice, Choices, Kind, Location, Subject};
 use crate::protocol::scope::Scope;
 use crate::protocol::words::{Category, Purpose};
 use serde_json::{Map, Value, json};
 
-/// A request of Codex's that waits for an answer.
+/// A request from Codex that waits for its answer.
 #[derive(Debug)]
-pub(super) enum Pending {
-    /// A command or a file change.
+pub(super) enum CodexRequest {
+    /// Approval of a command or a file change.
     Approval,
     /// The ids of the questions.
     Questions(Vec<String>),
-    /// A form's properties.
-    Form(Vec<(String, Shape)>),
-    /// One question for the whole elicitation: yes or no.
+    /// A form.
+    Form(Form),
+    /// One yes-or-no question for the whole elicitation.
     Consent,
-    /// The call of an MCP server's tool.
+    /// Approval of a call to an MCP server's tool; the server.
     McpCall(String),
-    /// A call of our own tool, and what it asks.
+    /// A call of our own tool, and its questions.
     AskUser(Vec<Ask>),
-    /// A call of our own tool that cannot be understood, and why.
+    /// An invalid call of our own tool, and the mistake.
     Unclear(String),
-    /// The titles of questions that are answered by a further message.
+    /// Questions whose answers go into a further message; their titles.
     Async(Vec<String>),
-}
-
-/// What a form wants of a property.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Shape {
-    /// What is answered as it is.
-    Plain,
-    /// A number, which is asked for as a text.
-    Number,
 }
 
 /// The questions of one request.
 type Asks = Vec<Ask>;
 
-/// Reads a request. `None`: it is not one that is served.
-pub(super) fn read(method: &str, params: &Object<'_>, spot: &Spot, items: &Items) -> Option<(Pending, Asks)> {
+/// Reads a request. `None`: not supported, or malformed.
+pub(super) fn read(method: &str, params: &Object<'_>, spot: &Spot, items: &Items) -> Option<(CodexRequest, Asks)> {
     match method {
-        "item/commandExecution/requestApproval" => Some((Pending::Approval, vec![command_approval(params)])),
-        "item/fileChange/requestApproval" => Some((Pending::Approval, vec![patch_approval(params, spot, items)])),
+        "item/commandExecution/requestApproval" => Some((CodexRequest::Approval, vec![command_approval(params)])),
+        "item/fileChange/requestApproval" => Some((CodexRequest::Approval, vec![patch_approval(params, spot, items)])),
         "item/tool/requestUserInput" => {
             let questions = params.objects("questions");
             let ids = questions.iter().map(|question| question.str("id").unwrap_or_default()).collect();
             let asks: Asks = questions.iter().map(user_input).collect();
-            (!asks.is_empty()).then_some((Pending::Questions(ids), asks))
+            (!asks.is_empty()).then_some((CodexRequest::Questions(ids), asks))
         }
         "mcpServer/elicitation/request" => Some(elicitation(params)),
         "item/tool/call" if params.is("tool", ask_user::TOOL) => {
             match ask_user::read(params.object("arguments").as_ref()) {
-                Ok(asks) => Some((Pending::AskUser(asks.clone()), asks)),
-                Err(why) => Some((Pending::Unclear(why), Vec::new())),
+                Ok(asks) => Some((CodexRequest::AskUser(asks.clone()), asks)),
+                Err(why) => Some((CodexRequest::Unclear(why), Vec::new())),
             }
         }
         _ => None,
     }
 }
 
-/// Whether requests with this method are served, so that one that cannot be read is an error of the agent's.
+/// Whether we support this method, so that an unreadable request is the agent's error.
 pub(super) fn is_known(method: &str) -> bool {
     matches!(
         method,
@@ -77,8 +69,8 @@ pub(super) fn is_known(method: &str) -> bool {
     )
 }
 
-/// A message with questions that Codex does not wait for.
-pub(super) fn asynchronous(item: &Object<'_>) -> Option<(Pending, Asks)> {
+/// Questions in a message that Codex does not wait for.
+pub(super) fn asynchronous(item: &Object<'_>) -> Option<(CodexRequest, Asks)> {
     let questions = item.objects("questions");
     let titles: Vec<String> = questions.iter().map(|question| question.str("title").unwrap_or_default()).collect();
     let one = |question: &Object<'_>| {
@@ -88,7 +80,7 @@ pub(super) fn asynchronous(item: &Object<'_>) -> Option<(Pending, Asks)> {
         Ask::new(Purpose::Clarification, kind, "", question.str("title").unwrap_or_default())
     };
     let asks: Asks = questions.iter().map(one).collect();
-    (!asks.is_empty()).then_some((Pending::Async(titles), asks))
+    (!asks.is_empty()).then_some((CodexRequest::Async(titles), asks))
 }
 
 fn with_reason(reason: Option<String>, what: &str) -> String {
@@ -98,7 +90,7 @@ fn with_reason(reason: Option<String>, what: &str) -> String {
     }
 }
 
-/// What tells one request from another although they ask for the same.
+/// Fields that differ between requests for the same action.
 const REQUEST: [&str; 7] =
     ["threadId", "turnId", "itemId", "approvalId", "startedAtMs", "availableDecisions", "proposedExecpolicyAmendment"];
 
@@ -116,10 +108,10 @@ fn command_approval(params: &Object<'_>) -> Ask {
     Ask::permission(Subject { category, title, locations: Vec::new(), detail }, text, scope)
 }
 
-/// Such a request names no file: what it is about is known from the item that began before it.
+/// The request names no file: the item that began before it does.
 fn patch_approval(params: &Object<'_>, spot: &Spot, items: &Items) -> Ask {
     let patch = params.str("itemId").and_then(|item| items.patch(spot, &item));
-    // What is not known is no edit like another, and what does several things is like none of them.
+    // An unknown patch, or one with several kinds of changes, never matches an "always".
     let scope = patch.as_ref().filter(|patch| patch.also.is_empty());
     let scope = scope.and_then(|patch| Scope::of(patch.category, None, None));
     let (category, also, title, locations, detail) = match patch {
@@ -142,7 +134,7 @@ fn user_input(question: &Object<'_>) -> Ask {
     Ask::new(Purpose::Clarification, kind, &header, question.str("question").unwrap_or_default())
 }
 
-fn elicitation(params: &Object<'_>) -> (Pending, Asks) {
+fn elicitation(params: &Object<'_>) -> (CodexRequest, Asks) {
     let message = params.str("message").unwrap_or_default();
     let server = params.str("serverName").unwrap_or_default();
     let call = params.object("_meta").filter(|meta| meta.is("codex_approval_kind", "mcp_tool_call"));
@@ -157,151 +149,59 @@ fn elicitation(params: &Object<'_>) -> (Pending, Asks) {
         let named = !server.is_empty() && !tool.is_empty();
         let name = named.then(|| to_line(&[&server, &tool]));
         let scope = Scope::of(Category::Mcp, name.as_deref(), None);
-        return (Pending::McpCall(server), vec![Ask::permission(subject, message, scope)]);
+        return (CodexRequest::McpCall(server), vec![Ask::permission(subject, message, scope)]);
     }
-    if let Some(form) = params.object("requestedSchema").and_then(|schema| form(&schema, &message)) {
-        return form;
+    if let Some((form, asks)) = params.object("requestedSchema").and_then(|schema| Form::read(&schema, &message)) {
+        return (CodexRequest::Form(form), asks);
     }
     let text = match params.str("url") {
         Some(url) => format!("{message}\n{url}"),
         None => message,
     };
-    (Pending::Consent, vec![Ask::new(Purpose::Input, Kind::Confirm, &server, text)])
+    (CodexRequest::Consent, vec![Ask::new(Purpose::Input, Kind::Confirm, &server, text)])
 }
 
-/// A question a property. `None`: there is no property, or one that cannot be asked for.
-fn form(schema: &Object<'_>, message: &str) -> Option<(Pending, Asks)> {
-    let properties = schema.object("properties")?;
-    let required: Vec<String> = schema.array("required").into_iter().filter_map(text).collect();
-    let (mut fields, mut asks) = (Vec::new(), Vec::new());
-    for (name, raw) in properties.iter() {
-        let (mut ask, shape) = property(name, &Object::parse(raw.get())?, message)?;
-        ask.required = required.iter().any(|required| required == name);
-        fields.push((name.to_owned(), shape));
-        asks.push(ask);
-    }
-    (!asks.is_empty()).then_some((Pending::Form(fields), asks))
-}
-
-/// A decimal number.
-const NUMBER: &str = r"^\s*-?[0-9]+(\.[0-9]+)?\s*$";
-
-fn property(name: &str, property: &Object<'_>, message: &str) -> Option<(Ask, Shape)> {
-    let label = property.str("title").unwrap_or_else(|| name.to_owned());
-    let mut text = format!("{message}\n{label}");
-    if let Some(more) = property.str("description") {
-        text.push_str(&format!(": {more}"));
-    }
-    let mut rules = Validation::default();
-    let mut shape = Shape::Plain;
-    let kind = match property.str("type").as_deref() {
-        Some("boolean") => Kind::Confirm,
-        Some("array") => {
-            (rules.min_selected, rules.max_selected) = (property.count("minItems"), property.count("maxItems"));
-            let choices = named(&property.object("items")?)?;
-            Kind::Select { choices, multiple: true, allow_other: false }
-        }
-        Some(number @ ("number" | "integer")) => {
-            shape = Shape::Number;
-            rules.integer = (number == "integer").then_some(true);
-            (rules.min, rules.max) = (property.number("minimum"), property.number("maximum"));
-            if rules == Validation::default() {
-                // Nothing else would say that it must be a number.
-                rules.pattern = Some(NUMBER.into());
-            }
-            Kind::Text
-        }
-        _ => match named(property) {
-            Some(choices) => Kind::Select { choices, multiple: false, allow_other: false },
-            None => {
-                (rules.min_length, rules.max_length) = (property.count("minLength"), property.count("maxLength"));
-                rules.pattern = property.str("pattern");
-                Kind::Text
-            }
-        },
-    };
-    let ask = Ask { validation: rules, ..Ask::new(Purpose::Input, kind, &label, text) };
-    if shape == Shape::Number {
-        let default = property.raw("default").filter(|raw| number(raw).is_some());
-        return Some((Ask { default: default.map(|raw| Answer::Text(raw.get().into())), ..ask }, shape));
-    }
-    Some((with_default(ask, property), shape))
-}
-
-/// A default that is no answer to its question is none.
-fn with_default(mut ask: Ask, from: &Object<'_>) -> Ask {
-    if ask.kind != Kind::Secret {
-        ask.default = from.raw("default").and_then(|raw| check(&ask, raw, None).ok());
-    }
-    ask
-}
-
-/// The values of an enumeration, with their titles.
-fn named(schema: &Object<'_>) -> Option<Choices> {
-    let one = |option: Object<'_>| {
-        let value = option.str("const")?;
-        Some(Choice { label: option.str("title").unwrap_or_else(|| value.clone()), value, description: None })
-    };
-    let titled = ["oneOf", "anyOf"].iter().flat_map(|name| schema.objects(name)).filter_map(one);
-    let titles: Vec<Option<String>> = schema.array("enumNames").into_iter().map(text).collect();
-    let plain = schema.array("enum").into_iter().enumerate().filter_map(|(at, raw)| {
-        let value = string(raw)?;
-        let label = titles.get(at).cloned().flatten().unwrap_or_else(|| value.clone());
-        Some(Choice { value, label, description: None })
-    });
-    Choices::new(titled.chain(plain))
-}
-
-impl Pending {
+impl CodexRequest {
     /// The result for these replies.
     pub(super) fn respond(&self, replies: &[Reply]) -> Value {
         match self {
-            // Never acceptForSession, nor a rule: Codex would not ask again.
-            Pending::Approval => json!({"decision": if is_allowed(replies) { "accept" } else { "decline" }}),
-            Pending::McpCall(_) => consent(is_allowed(replies), json!({})),
-            Pending::Consent => consent(matches!(replies, [Reply::Answer(Answer::Bool(true))]), json!({})),
-            Pending::Questions(ids) => {
-                let told = ids.iter().zip(replies).map(|(id, reply)| (id.clone(), json!({"answers": [said(reply)]})));
+            // Never acceptForSession or a rule, or Codex would not ask again.
+            CodexRequest::Approval => json!({"decision": if is_allowed(replies) { "accept" } else { "decline" }}),
+            CodexRequest::McpCall(_) => consent(is_allowed(replies), json!({})),
+            CodexRequest::Consent => consent(matches!(replies, [Reply::Answer(Answer::Bool(true))]), json!({})),
+            CodexRequest::Questions(ids) => {
+                let told =
+                    ids.iter().zip(replies).map(|(id, reply)| (id.clone(), json!({"answers": [reply.spoken()]})));
                 json!({"answers": told.collect::<Map<_, _>>()})
             }
-            Pending::Form(fields) => match content(fields, replies) {
+            CodexRequest::Form(form) => match form.content(replies) {
                 Some(content) => consent(true, Value::Object(content)),
                 None => consent(false, Value::Null),
             },
-            Pending::AskUser(asks) => called(true, &ask_user::result(asks, replies)),
-            Pending::Unclear(why) => called(false, why),
-            Pending::Async(_) => Value::Null,
+            CodexRequest::AskUser(asks) => called(true, &ask_user::result(asks, replies)),
+            CodexRequest::Unclear(why) => called(false, why),
+            CodexRequest::Async(_) => Value::Null,
         }
     }
 
-    /// What is said to the model where the answer is a further message.
+    /// The further message that holds the answers, if they go into one.
     pub(super) fn message(&self, replies: &[Reply]) -> Option<String> {
-        let Pending::Async(titles) = self else { return None };
+        let CodexRequest::Async(titles) = self else { return None };
         if let [only] = replies {
-            return Some(said(only));
+            return Some(only.spoken());
         }
-        let lines = titles.iter().zip(replies).map(|(title, one)| format!("{title}\n{}", said(one)));
+        let lines = titles.iter().zip(replies).map(|(title, one)| format!("{title}\n{}", one.spoken()));
         Some(lines.collect::<Vec<_>>().join("\n\n"))
     }
 
-    /// The MCP server whose call these replies deny.
+    /// The MCP server whose call the replies deny.
     pub(super) fn denied_server(&self, replies: &[Reply]) -> Option<String> {
-        let Pending::McpCall(server) = self else { return None };
+        let CodexRequest::McpCall(server) = self else { return None };
         (!is_allowed(replies)).then(|| server.clone())
     }
 }
 
-/// What the model is told of one question.
-fn said(reply: &Reply) -> String {
-    match reply {
-        Reply::Answer(answer) => spoken(answer),
-        Reply::Allowed => spoken(&Answer::Bool(true)),
-        Reply::NoUser => NO_USER.into(),
-        Reply::Declined(_) | Reply::Denied(_) => DECLINED.into(),
-    }
-}
-
-/// Whether a permission was given. Codex takes no message with a denial.
+/// Whether permission was given. Codex takes no message with a denial.
 fn is_allowed(replies: &[Reply]) -> bool {
     replies.first() == Some(&Reply::Allowed)
 }
@@ -315,35 +215,5 @@ fn consent(given: bool, content: Value) -> Value {
     match given {
         true => json!({"action": "accept", "content": content, "_meta": null}),
         false => json!({"action": "decline", "content": null, "_meta": null}),
-    }
-}
-
-/// `None`: something was not answered, and then the whole form is declined.
-fn content(fields: &[(String, Shape)], replies: &[Reply]) -> Option<Map<String, Value>> {
-    let mut content = Map::new();
-    for ((name, shape), reply) in fields.iter().zip(replies) {
-        let Reply::Answer(answer) = reply else { return None };
-        let value = match (answer, shape) {
-            (Answer::Null, _) => continue,
-            (Answer::Text(text), Shape::Number) => {
-                let number = text.trim().parse::<f64>().ok()?;
-                // 3 and not 3.0: an integer may be wanted.
-                if number.fract() == 0.0 && number.abs() < 9e15 { json!(number as i64) } else { json!(number) }
-            }
-            (other, _) => json!(other),
-        };
-        content.insert(name.clone(), value);
-    }
-    Some(content)
-}
-
-/// An answer as the model reads it.
-fn spoken(answer: &Answer) -> String {
-    match answer {
-        Answer::One(text) | Answer::Text(text) => text.clone(),
-        Answer::Many(texts) => texts.join(", "),
-        Answer::Bool(true) => "yes".into(),
-        Answer::Bool(false) => "no".into(),
-        Answer::Null => "(no answer)".into(),
     }
 }

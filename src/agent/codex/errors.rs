@@ -1,11 +1,11 @@
-//! Codex's ways to fail → our codes, from codexErrorInfo and never from its exit code.
+//! Maps Codex's failures to our codes, by `codexErrorInfo` and never by its exit code.
 
 use crate::agent::json::{Object, text};
 use crate::agent::{rpc, said};
 use crate::failure::{Code, Failure};
 use crate::protocol::outbound::AgentExit;
 
-/// An error as Codex reports it.
+/// An error from Codex.
 struct Reported {
     class: String,
     status: Option<u16>,
@@ -17,7 +17,7 @@ fn read(error: Option<&Object<'_>>) -> Reported {
     let field = |name: &str| error.and_then(|error| error.str(name)).unwrap_or_default();
     let (message, details) = (field("message"), field("additionalDetails"));
     let info = error.and_then(|error| error.raw("codexErrorInfo"));
-    // A word, or an object with one member that is the word.
+    // A name, or an object whose only key is the name.
     let outer = info.and_then(|info| Object::parse(info.get()));
     let class = match &outer {
         Some(outer) => outer.iter().next().map(|(name, _)| name.to_owned()),
@@ -30,35 +30,35 @@ fn read(error: Option<&Object<'_>>) -> Reported {
 
 impl Reported {
     fn said(&self) -> Option<String> {
-        // A notice of the retry does not describe the error.
+        // A retry notice does not describe the error.
         let message = if self.message.starts_with(RECONNECTING) { "" } else { &self.message };
         said::errors([message, &self.details])
     }
 }
 
-/// The beginning of the message when Codex tries again.
+/// How Codex's message begins when it retries.
 const RECONNECTING: &str = "Reconnecting...";
 
-/// The words of an error.
+/// The message of an error.
 pub(super) fn said(error: &Object<'_>) -> Option<String> {
     read(Some(error)).said()
 }
 
-/// No login, or a refused key.
+/// No login, or an invalid key.
 pub(super) fn auth(status: Option<u16>) -> Failure {
     let message =
         "Codex is not logged in, or its credentials were refused: run `codex login`, or set the provider's key.";
     Failure::new(Code::AuthRequired, message).with_status(status)
 }
 
-/// The error of a turn that failed.
+/// The failure for a failed turn.
 pub(super) fn failed(error: Option<&Object<'_>>) -> Failure {
     let reported = read(error);
     let failure = by_class(&reported).unwrap_or_else(|| Failure::reported("Codex", reported.said()));
     failure.with_status(reported.status).saying(reported.said())
 }
 
-/// `None`: no code fits.
+/// `None`: no code applies.
 fn by_class(Reported { class, status, message, .. }: &Reported) -> Option<Failure> {
     let begins = |prefix: &str| message.starts_with(prefix);
     Some(match (class.as_str(), *status) {
@@ -91,14 +91,14 @@ fn by_class(Reported { class, status, message, .. }: &Reported) -> Option<Failur
     })
 }
 
-/// The failure that no further try can change: a refused key stays refused.
+/// The failure, if a retry cannot help: an invalid key stays invalid.
 pub(super) fn no_use(error: Option<&Object<'_>>) -> Option<Failure> {
     let reported = read(error);
     let refused = reported.class == "unauthorized" || matches!(reported.status, Some(401 | 403));
     refused.then(|| auth(reported.status).saying(reported.said()))
 }
 
-/// One line about an error after which Codex tries again.
+/// One line that describes an error after which Codex retries.
 pub(super) fn retrying(error: Option<&Object<'_>>) -> String {
     let Reported { class, status, message, .. } = read(error);
     let why = match (class.as_str(), status) {
@@ -107,7 +107,7 @@ pub(super) fn retrying(error: Option<&Object<'_>>) -> String {
         ("internalServerError", _) | (_, Some(_)) => "an error of the provider",
         _ => "a broken connection",
     };
-    // "Reconnecting... 1/2": only the numbers are taken over.
+    // "Reconnecting... 1/2": keeps only the numbers.
     let count = message.rsplit(' ').next().and_then(|last| last.split_once('/'));
     let numbers = count.and_then(|(n, of)| Some((n.parse::<u32>().ok()?, of.parse::<u32>().ok()?)));
     match numbers {
@@ -116,7 +116,7 @@ pub(super) fn retrying(error: Option<&Object<'_>>) -> String {
     }
 }
 
-/// A request of the handshake was refused, or its answer lacks what we need.
+/// The failure for a refused handshake request, or a response that lacks what we need.
 pub(super) fn refused(method: &str, error: Option<&rpc::Error>) -> Failure {
     let (code, text) = match method {
         "thread/resume" => {
@@ -130,7 +130,7 @@ pub(super) fn refused(method: &str, error: Option<&rpc::Error>) -> Failure {
     Failure::new(code, text).saying(error.and_then(rpc::Error::said))
 }
 
-/// An end without a result.
+/// The failure for an exit without a result.
 pub(super) fn exited(exit: AgentExit, alive: bool) -> Failure {
     if alive {
         let message = "Codex ended without a result: run it again, or record the run to see what it did.";

@@ -1,18 +1,18 @@
-//! The items of a turn: what Codex says and thinks, and the tools it uses.
+//! The items of a turn: messages, reasoning and tool calls.
 
 use crate::agent::json::{Object, text};
-use crate::agent::text::{Answer, Chunks, Fingerprint};
+use crate::agent::text::{Chunks, FinalAnswer, Fingerprint};
 use crate::agent::{At, Event, Turn, title};
 use crate::protocol::words::{Action, Category, PlanStatus, ToolState};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::PathBuf;
 
-/// Where an item belongs. An item's id is unique in its turn only.
+/// The turn and sub-agent of an item. Item ids are unique only within a turn.
 #[derive(Clone, Debug)]
 pub(super) struct Spot {
     /// Its turn.
     pub(super) turn: String,
-    /// The call whose sub-agent it is of.
+    /// The call whose sub-agent made it.
     pub(super) parent: Option<String>,
 }
 
@@ -22,40 +22,40 @@ impl Spot {
     }
 }
 
-/// A message or thought of which pieces came.
+/// A message or reasoning item that is being streamed.
 #[derive(Debug)]
-struct Stream {
+struct StreamedItem {
     thinking: bool,
     sent: Fingerprint,
 }
 
-/// What a file change would do, until it is done.
+/// A proposed file change.
 #[derive(Clone, Debug)]
 pub(super) struct Patch {
     pub(super) category: Category,
-    /// What else it does.
+    /// Its further categories.
     pub(super) also: Vec<Category>,
     pub(super) title: String,
     pub(super) locations: Vec<At>,
     pub(super) diff: String,
 }
 
-/// What is known of the items so far.
+/// The state of all items.
 #[derive(Debug, Default)]
 pub(super) struct Items {
-    /// Whether pieces are said.
+    /// Whether to pass on pieces.
     pub(super) deltas: bool,
-    /// Whether tools' outputs are shown.
+    /// Whether to pass on tools' outputs.
     pub(super) outputs: bool,
-    /// The most of a final answer that a frame can take, in bytes.
+    /// The maximum size of a final answer in a frame, in bytes.
     pub(super) answer_bytes: usize,
     /// The last final message of this turn.
-    pub(super) answer: Option<Answer>,
-    /// MCP servers, a call of which was denied.
+    pub(super) answer: Option<FinalAnswer>,
+    /// MCP servers with a denied call.
     pub(super) denied: Vec<String>,
-    streams: BTreeMap<String, Stream>,
+    streams: BTreeMap<String, StreamedItem>,
     patches: HashMap<String, Patch>,
-    /// The call that made a sub-agent, by the sub-agent's thread.
+    /// The call that started each sub-agent, by the sub-agent's thread.
     children: HashMap<String, String>,
     begun: HashSet<String>,
 }
@@ -66,12 +66,12 @@ impl Items {
         self.children.get(thread).cloned()
     }
 
-    /// What a file change that waits would do.
+    /// The file change that waits for approval.
     pub(super) fn patch(&self, spot: &Spot, item: &str) -> Option<Patch> {
         self.patches.get(&spot.key(item)).cloned()
     }
 
-    /// A piece of a message or a thought. `None`: it lacks a required part.
+    /// Handles a piece of a message or of reasoning. `None`: a required field is missing.
     pub(super) fn piece(
         &mut self,
         spot: &Spot,
@@ -90,24 +90,24 @@ impl Items {
         let stream = self
             .streams
             .entry(key.clone())
-            .or_insert_with(|| Stream { thinking: thinking.is_some(), sent: Fingerprint::default() });
+            .or_insert_with(|| StreamedItem { thinking: thinking.is_some(), sent: Fingerprint::default() });
         stream.sent.push(&piece);
         turn.events.push(speech(key, piece, false, stream.thinking, spot));
         Some(())
     }
 
-    /// What was said in pieces and never became whole is not valid: it is asked for again.
+    /// Withdraws incomplete streams: Codex repeats them.
     pub(super) fn withdraw(&mut self, turn: &mut Turn) {
         let broken = std::mem::take(&mut self.streams);
         turn.events.extend(broken.into_keys().map(|message| Event::Withdrawn { message }));
     }
 
-    /// What stays unfinished because the turn was stopped.
+    /// Forgets the items that an interrupt left unfinished.
     pub(super) fn forget_streams(&mut self) {
         self.streams.clear();
     }
 
-    /// A message or thought that is whole. What was said of it is not said again.
+    /// Handles a complete message or reasoning item. Does not repeat what was streamed.
     fn whole(&mut self, key: String, whole: String, thinking: bool, spot: &Spot, turn: &mut Turn) {
         let Some(stream) = self.streams.remove(&key) else {
             if !whole.is_empty() {
@@ -126,7 +126,7 @@ impl Items {
         }
     }
 
-    /// item/started or item/completed. `None`: it lacks a required part.
+    /// Handles `item/started` and `item/completed`. `None`: a required field is missing.
     pub(super) fn item(&mut self, spot: &Spot, item: &Object<'_>, over: bool, turn: &mut Turn) -> Option<()> {
         let (kind, id) = (item.str("type")?, item.str("id")?);
         let key = spot.key(&id);
@@ -151,7 +151,7 @@ impl Items {
         for raw in item.array("receiverThreadIds") {
             self.children.extend(text(raw).map(|thread| (thread, key.clone())));
         }
-        // A command that is refused at once may have no beginning.
+        // A command that is refused at once may never have started.
         if self.begun.insert(key.clone()) {
             let Tool { category, title, locations } = tool;
             let (call, parent) = (key.clone(), spot.parent.clone());
@@ -167,7 +167,7 @@ impl Items {
         let said = text(raw)?;
         let commentary = item.is("phase", "commentary");
         if spot.parent.is_none() && !commentary {
-            self.answer = Some(Answer::collect(Chunks::new(raw.get()), self.answer_bytes));
+            self.answer = Some(FinalAnswer::collect(Chunks::new(raw.get()), self.answer_bytes));
         }
         self.whole(key, said, false, spot, turn);
         Some(())
@@ -203,16 +203,12 @@ impl Items {
     }
 }
 
-fn speech(message: String, piece: String, done: bool, thinking: bool, spot: &Spot) -> Event {
+fn speech(message: String, piece: String, done: bool, reasoning: bool, spot: &Spot) -> Event {
     let parent = spot.parent.clone();
-    if thinking {
-        Event::Reasoning { message, piece, done, parent }
-    } else {
-        Event::Text { message, piece, done, parent }
-    }
+    Event::Text { message, piece, done, reasoning, parent }
 }
 
-/// What a tool call is.
+/// The category and title of a tool call.
 struct Tool {
     category: Category,
     title: String,
@@ -253,7 +249,7 @@ fn at(path: String) -> Option<At> {
     (!path.is_empty()).then(|| At { path: PathBuf::from(path), line: None })
 }
 
-/// What a command is, without the shell that it is wrapped in.
+/// A command without its shell wrapper.
 pub(super) fn command(item: &Object<'_>) -> String {
     let actions = item.objects("commandActions");
     match actions.as_slice() {
@@ -264,7 +260,7 @@ pub(super) fn command(item: &Object<'_>) -> String {
     .unwrap_or_default()
 }
 
-/// What a patch does, the gravest first: leave to edit files is no leave to delete or move one.
+/// The categories of a patch, the gravest first: permission to edit does not cover deleting or moving.
 fn patch_categories(changes: &[Object<'_>]) -> (Category, Vec<Category>) {
     let of_change = |change: &Object<'_>| match change.object("kind") {
         Some(kind) if kind.is("type", "delete") => Category::Delete,
@@ -288,12 +284,12 @@ fn patch_title(category: Category, locations: &[At]) -> String {
     }
 }
 
-/// The changes of all files, one below the other.
+/// The diffs of all files, joined.
 fn diff(item: &Object<'_>) -> String {
     let one = |change: Object<'_>| {
         let (path, diff) = (change.str("path").unwrap_or_default(), change.str("diff").unwrap_or_default());
         let kind = change.object("kind").and_then(|kind| kind.str("type")).unwrap_or_default();
-        // Of a file that is made or deleted the diff is its content.
+        // For a created or deleted file, `diff` is its content.
         let sign = match kind.as_str() {
             "add" => "+",
             "delete" => "-",
@@ -318,7 +314,7 @@ fn changed(change: &Object<'_>, turn: &mut Turn) {
     turn.events.extend(moved.map(|path| Event::Changed { path, action: Action::Created }));
 }
 
-/// What a tool gave.
+/// A tool's output.
 fn output(kind: &str, item: &Object<'_>) -> Option<String> {
     match kind {
         "commandExecution" => item.str("aggregatedOutput"),
@@ -331,7 +327,7 @@ fn output(kind: &str, item: &Object<'_>) -> Option<String> {
     }
 }
 
-/// turn/plan/updated. `None`: it lacks a required part.
+/// Handles `turn/plan/updated`. `None`: a required field is missing.
 pub(super) fn plan(params: &Object<'_>) -> Option<Event> {
     let entry = |step: Object<'_>| {
         let status = match step.str("status").as_deref() {

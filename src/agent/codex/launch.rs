@@ -8,23 +8,23 @@ use crate::protocol::request::{McpServer, Settings};
 use crate::protocol::words::Level;
 use serde_json::{Value, json};
 
-/// `-c features.X=false` and not `--disable X`: an unknown name is a warning with the one, and fatal with the other.
+/// `-c features.X=false` instead of `--disable X`: for an unknown feature the first only warns, the second is fatal.
 const CONFIG: [&str; 8] = [
     "features.plugins=false",
-    // Else a missing network is tried for ever.
+    // Otherwise Codex retries a missing network for ever.
     "features.unbounded_connection_retries=false",
     // Snapshots hold exported keys, readable by everyone.
     "features.shell_snapshot=false",
-    // Commands do not see the environment's keys.
+    // Commands must not see the keys in the environment.
     "shell_environment_policy.ignore_default_excludes=false",
     "check_for_update_on_startup=false",
     "analytics.enabled=false",
-    // Else the model's own question tool is refused.
+    // Otherwise Codex refuses the model's own question tool.
     "features.default_mode_request_user_input=true",
     "suppress_unstable_features_warning=true",
 ];
 
-/// The arguments for these settings. Error: a value that no command line can take.
+/// The arguments for these settings. Error: a value that does not fit a command line.
 pub(super) fn arguments(settings: &Settings) -> Result<Vec<String>, Failure> {
     let mut args = vec!["app-server".to_owned()];
     let mut give = |field: &str, key: &str, value: String| {
@@ -62,17 +62,17 @@ pub(super) fn arguments(settings: &Settings) -> Result<Vec<String>, Failure> {
     Ok(args)
 }
 
-/// The name goes into a dotted key, and Codex itself takes no others.
+/// The name becomes part of a dotted key; Codex accepts no other characters.
 fn server_name(server: &McpServer) -> Result<&str, Failure> {
     let fits = server.name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
     let message = "run.start: a name in `mcp_servers` may have only letters, digits, `_` and `-` for this agent.";
     fits.then_some(server.name.as_str()).ok_or_else(|| Failure::new(Code::InvalidRequest, message))
 }
 
-/// The settings that Codex can follow.
+/// The settings that Codex supports.
 pub(super) const FOLLOWS: &[&str] = &["model", "effort", "system_prompt", "output_schema", "mcp_servers", "add_dirs"];
 
-/// What `initialize` says of us. The version is the protocol's: recordings do not change with ours.
+/// Our `clientInfo`. The version is the protocol's, so that recordings do not depend on a release.
 pub(super) fn initialize(progress: Level) -> Value {
     let mut unwanted = vec![
         "thread/readState/changed",

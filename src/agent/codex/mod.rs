@@ -16,11 +16,11 @@ mod tests;
 
 pub use self::native::NATIVE;
 
-use self::ask::Pending;
+use self::ask::CodexRequest;
 use self::items::{Items, Spot};
 use super::json::{Object, without_controls};
-use super::rpc::{self, Message};
-use super::text::Answer;
+use super::rpc::{self, Incoming};
+use super::text::FinalAnswer;
 use super::{AskKey, Base, Driver, Event, Launch, Line, Reply, Turn, TurnOver, without_effect};
 use crate::failure::Failure;
 use crate::protocol::limits;
@@ -37,31 +37,31 @@ use std::collections::{BTreeMap, HashMap};
 pub struct Codex {
     base: Base,
     settings: Option<Box<Settings>>,
-    /// Our requests that are not answered yet.
+    /// Our requests without a response yet.
     requests: BTreeMap<u64, &'static str>,
-    /// How many requests of ours there were.
+    /// The number of requests sent.
     asked: u64,
     version: Option<String>,
     /// The thread, once it is open.
     thread: Option<String>,
-    /// The turn that runs.
+    /// The running turn.
     running: Option<String>,
-    /// Requests of Codex's that wait for an answer, with the turn they belong to.
-    pending: BTreeMap<AskKey, (String, Pending)>,
+    /// Requests from Codex that wait for an answer, each with its turn.
+    pending: BTreeMap<AskKey, (String, CodexRequest)>,
     items: Items,
-    /// The end of a turn that does not count yet: an answer is still to go out, or was not taken up yet.
+    /// A turn's end that is held back until an answer has gone out and Codex has taken it up.
     held: Option<(String, TurnOver)>,
-    /// What this run used so far.
+    /// The usage of this run so far.
     used: Usage,
-    /// The last total of each thread: the same one comes more than once.
+    /// The last total of each thread, because Codex repeats them.
     totals: HashMap<String, String>,
-    /// The words of the last error, in case Codex ends without saying more.
+    /// The last error message, for an exit without a result.
     said: Option<String>,
-    /// Whether the agent is to stop or to leave.
+    /// Whether the agent was told to stop or leave.
     leaving: bool,
 }
 
-/// What is wanted of a turn that has no id yet.
+/// The method that starts a turn.
 const START: &str = "turn/start";
 
 impl Codex {
@@ -91,7 +91,7 @@ impl Codex {
         rpc::request(self.asked, method, params)
     }
 
-    /// A message of the user's: a new turn, or more for the one that runs.
+    /// Sends the user's message: as a new turn, or into the running one.
     fn say(&mut self, text: &str, turn: &mut Turn) {
         let mut params = json!({"threadId": self.thread, "input": launch::input(text)});
         let schema = self.settings.as_ref().and_then(|settings| settings.output_schema.as_ref());
@@ -113,7 +113,7 @@ impl Codex {
         turn.events.push(Event::TurnOver(TurnOver::Failed(failure)));
     }
 
-    /// An answer to a request of ours. The handshake goes on here.
+    /// Handles a response to our request. Continues the handshake.
     fn response(&mut self, method: &'static str, result: Result<Option<Object<'_>>, rpc::Error>, turn: &mut Turn) {
         let result = match result {
             Ok(result) => result,
@@ -151,7 +151,7 @@ impl Codex {
 
     fn refused(&mut self, method: &'static str, error: &rpc::Error, turn: &mut Turn) {
         match method {
-            // An older version may not have it.
+            // Older versions may lack it.
             "account/read" if !self.leaving => self.open_thread(turn),
             "initialize" | "thread/start" | "thread/resume" | START => {
                 self.fail(errors::refused(method, Some(error)), turn);
@@ -182,7 +182,7 @@ impl Codex {
         self.say(&prompt, turn);
     }
 
-    /// A turn has its id now: a new one, the one that ran already, or the one whose end is held back.
+    /// Handles a turn's id: of a new turn, of the running one, or of the one whose end is held back.
     fn turn_began(&mut self, id: Option<String>, turn: &mut Turn) {
         match self.held.take() {
             Some((held, over)) if Some(&held) == id.as_ref() => return self.end(held, over, turn),
@@ -197,19 +197,19 @@ impl Codex {
         }
     }
 
-    /// Whether these are parameters of our own thread.
+    /// Whether the parameters belong to our own thread.
     fn is_own(&self, params: &Object<'_>) -> bool {
         params.str("threadId").is_none_or(|thread| Some(thread) == self.thread)
     }
 
-    /// Where an item of these parameters belongs.
+    /// The turn and sub-agent of the item in these parameters.
     fn spot(&self, params: &Object<'_>) -> Spot {
         let thread = params.str("threadId").unwrap_or_default();
         let parent = if self.is_own(params) { None } else { self.items.maker(&thread).or(Some(thread)) };
         Spot { turn: params.str("turnId").unwrap_or_default(), parent }
     }
 
-    /// Takes a notification. `None`: it lacks a part that its method needs.
+    /// Handles a notification. `None`: a required field is missing.
     fn notification(&mut self, method: &str, params: Option<&Object<'_>>, turn: &mut Turn) -> Option<()> {
         match method {
             "item/started" | "item/completed" => {
@@ -240,7 +240,7 @@ impl Codex {
                 Some(())
             }
             "turn/completed" if self.is_own(params?) => self.turn_completed(params?, turn),
-            // What says nothing that we pass on, and what later versions add.
+            // Notifications that we do not pass on, and those of later versions.
             _ => Some(()),
         }
     }
@@ -261,27 +261,29 @@ impl Codex {
         Some(())
     }
 
-    /// Questions in a message: Codex goes on, and takes the answers as a further message.
+    /// Handles questions in a message: Codex continues and takes the answers as a further message.
     fn asynchronous(&mut self, spot: &Spot, item: &Object<'_>, over: bool, turn: &mut Turn) {
         let Some((pending, asks)) = ask::asynchronous(item).filter(|_| over) else { return };
         let key = AskKey(format!("{}/{}", spot.turn, item.str("id").unwrap_or_default()));
         self.ask(key, spot, pending, asks, turn);
     }
 
-    fn ask(&mut self, key: AskKey, spot: &Spot, pending: Pending, asks: Vec<Ask>, turn: &mut Turn) {
+    fn ask(&mut self, key: AskKey, spot: &Spot, pending: CodexRequest, asks: Vec<Ask>, turn: &mut Turn) {
         self.pending.insert(key.clone(), (spot.turn.clone(), pending));
         turn.events.push(Event::Ask { key, asks });
     }
 
     fn served(&mut self, id: &str, method: &str, params: Option<&Object<'_>>, turn: &mut Turn) {
         if method == "item/permissions/requestApproval" {
-            // More rights for a whole turn: nothing that a tool call needs, so nothing is granted.
+            // More permissions for a whole turn. No tool call needs them, so we grant none.
             return turn.send.push(rpc::result(id, &json!({"permissions": {}, "scope": "turn"})));
         }
         let spot = params.map(|params| self.spot(params));
         let asked = params.zip(spot.as_ref()).and_then(|(params, spot)| ask::read(method, params, spot, &self.items));
         match (asked, spot) {
-            (Some((pending @ Pending::Unclear(_), _)), _) => turn.send.push(rpc::result(id, &pending.respond(&[]))),
+            (Some((pending @ CodexRequest::Unclear(_), _)), _) => {
+                turn.send.push(rpc::result(id, &pending.respond(&[])))
+            }
             (Some((pending, asks)), Some(spot)) => self.ask(AskKey(id.to_owned()), &spot, pending, asks, turn),
             _ => {
                 let text = "This host does not serve this request.";
@@ -291,11 +293,11 @@ impl Codex {
         }
     }
 
-    /// What this run used: the sum of what each answer of the model used. The thread's total also holds earlier runs.
+    /// Sums the usage of each model response. The thread's total also counts earlier runs.
     fn usage(&mut self, params: &Object<'_>, turn: &mut Turn) -> Option<()> {
         let usage = params.object("tokenUsage")?;
         let (last, total) = (usage.object("last")?, usage.raw("total")?);
-        // What a resumed thread says of its past belongs to no turn of ours.
+        // A resumed thread also reports the usage of its past turns.
         if self.is_own(params) && params.str("turnId") != self.running {
             return Some(());
         }
@@ -324,16 +326,16 @@ impl Codex {
         if self.running.as_ref() == Some(&id) {
             self.running = None;
         }
-        // Nobody waits for these any more. Questions in a message stay open.
+        // The turn's requests are over. Questions in a message stay open.
         let (gone, kept) = std::mem::take(&mut self.pending)
             .into_iter()
-            .partition(|(_, (of, pending))| *of == id && !matches!(pending, Pending::Async(_)));
+            .partition(|(_, (of, pending))| *of == id && !matches!(pending, CodexRequest::Async(_)));
         self.pending = kept;
         let gone: BTreeMap<_, _> = gone;
         turn.events.extend(gone.into_keys().map(|key| Event::AskWithdrawn { key }));
         match done.str("status").as_deref() {
             Some("completed") => {
-                // A message of the user's may have cut one of the model's off.
+                // A user message may have cut off one from the model.
                 self.items.withdraw(turn);
                 let over = self.completed(&done);
                 self.end(id, over, turn);
@@ -354,15 +356,15 @@ impl Codex {
     fn completed(&mut self, done: &Object<'_>) -> TurnOver {
         let message = |item: &Object<'_>| item.is("type", "agentMessage") && !item.is("delivery", "async");
         let last = || done.objects("items").into_iter().filter(message).filter_map(|item| item.str("text")).next_back();
-        let answer = self.items.answer.take().or_else(|| last().map(Answer::from)).unwrap_or_default();
+        let answer = self.items.answer.take().or_else(|| last().map(FinalAnswer::from)).unwrap_or_default();
         let wanted = self.settings.as_ref().is_some_and(|settings| settings.output_schema.is_some());
         let structured = wanted.then(|| RawValue::from_string(answer.text.trim().to_owned()).ok()).flatten();
         TurnOver::Completed { answer, structured, stop: StopReason::EndTurn }
     }
 
-    /// A turn ended well. That is no end of the run while an answer of the user's is still to come or to be heard.
+    /// A turn ended well. The run goes on while an answer is open or Codex has not taken it up.
     fn end(&mut self, id: String, over: TurnOver, turn: &mut Turn) {
-        let asks = self.pending.values().any(|(_, pending)| matches!(pending, Pending::Async(_)));
+        let asks = self.pending.values().any(|(_, pending)| matches!(pending, CodexRequest::Async(_)));
         let unheard = self.requests.values().any(|method| *method == START);
         if (asks || unheard) && !self.leaving {
             self.held = Some((id, over));
@@ -402,13 +404,13 @@ impl Driver for Codex {
             return;
         }
         match Object::parse(&text).as_ref().and_then(rpc::read) {
-            Some(Message::Request { id, method, params }) => self.served(id, &method, params.as_ref(), turn),
-            Some(Message::Notification { method, params }) => {
+            Some(Incoming::Request { id, method, params }) => self.served(id, &method, params.as_ref(), turn),
+            Some(Incoming::Notification { method, params }) => {
                 if self.notification(&method, params.as_ref(), turn).is_none() {
                     turn.events.push(Event::Unparsed);
                 }
             }
-            Some(Message::Response { id, result }) => {
+            Some(Incoming::Response { id, result }) => {
                 if let Some(method) = self.requests.remove(&id) {
                     self.response(method, result, turn);
                 }
@@ -419,7 +421,7 @@ impl Driver for Codex {
 
     fn answer(&mut self, key: &AskKey, replies: &[Reply], turn: &mut Turn) {
         let Some((_, pending)) = self.pending.remove(key) else { return };
-        if let Pending::Async(_) = pending {
+        if let CodexRequest::Async(_) = pending {
             if let Some(text) = pending.message(replies).filter(|_| !self.leaving) {
                 self.say(&text, turn);
             }
@@ -437,7 +439,7 @@ impl Driver for Codex {
         self.leaving = true;
         let starting = self.requests.values().any(|method| *method == START);
         if self.running.is_none() && !starting {
-            // No turn runs, so none will end.
+            // No turn is running, so none will end.
             return turn.events.push(Event::TurnOver(TurnOver::Interrupted));
         }
         self.interrupt_turn(turn);
@@ -446,7 +448,7 @@ impl Driver for Codex {
     fn finish(&mut self, turn: &mut Turn) {
         self.leaving = true;
         if self.thread.is_some() {
-            // An interrupted turn leaves its commands running.
+            // The commands of an interrupted turn keep running.
             let line = self.request("thread/backgroundTerminals/clean", &json!({"threadId": self.thread}));
             turn.send.push(line);
         }

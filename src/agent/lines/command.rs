@@ -1,18 +1,18 @@
-//! The command line of a command: its arguments, with what stands for something replaced.
+//! The arguments of a command, with their placeholders replaced.
 
 use crate::agent::fitting;
 use crate::failure::Failure;
 
-/// Stands for the prompt.
+/// The placeholder for the prompt.
 pub(super) const PROMPT: &str = "{prompt}";
-/// Stands for the session to resume.
+/// The placeholder for the session to resume.
 pub(super) const SESSION: &str = "{session}";
-/// Stands for the model.
+/// The placeholder for the model.
 pub(super) const MODEL: &str = "{model}";
-/// Stands for the working directory.
+/// The placeholder for the working directory.
 const CWD: &str = "{cwd}";
 
-/// What the words in braces stand for.
+/// The values of the placeholders.
 pub(super) struct Values<'a> {
     pub(super) prompt: &'a str,
     pub(super) session: Option<&'a str>,
@@ -20,13 +20,13 @@ pub(super) struct Values<'a> {
     pub(super) cwd: &'a str,
 }
 
-/// Whether an argument has this word.
+/// Whether an argument contains this placeholder.
 pub(super) fn names(args: &[String], word: &str) -> bool {
     args.iter().any(|arg| arg.contains(word))
 }
 
-/// The arguments with these values. One that names a model is left out where there is none; so is a flag before it, if
-/// it names nothing else. Error: one that fits no command line.
+/// The arguments with these values. Without a model, drops the argument for it and a flag right before it that has no
+/// other value. Error: an argument that does not fit a command line.
 pub(super) fn arguments(template: &[String], values: &Values<'_>) -> Result<Vec<String>, Failure> {
     let nameless = |arg: &String| arg.contains(MODEL) && values.model.is_none();
     let mut rest = template.iter().peekable();
@@ -41,7 +41,7 @@ pub(super) fn arguments(template: &[String], values: &Values<'_>) -> Result<Vec<
     Ok(out)
 }
 
-/// In one pass: what a value holds is never replaced itself.
+/// One pass, so that placeholders inside values stay as they are.
 fn filled(arg: &str, values: &Values<'_>) -> String {
     let known =
         [(PROMPT, Some(values.prompt)), (SESSION, values.session), (MODEL, values.model), (CWD, Some(values.cwd))];

@@ -1,18 +1,18 @@
 //! Any command: the prompt goes in, lines of text come out, and the exit code decides.
 //!
-//! A turn is a process. The prompt is its stdin, or stands in place of `{prompt}` in its arguments, and then its stdin
-//! is empty. All that it writes to stdout in a turn is one message, which is whole when the process has ended: question
-//! markers and secrets may go over lines. A further turn is a new process with `resume_args`.
+//! A turn is one process. The prompt replaces `{prompt}` in its arguments, or else is its stdin. Its stdout is one
+//! message, complete when the process ends, because question markers and secrets may span lines. A further turn is a
+//! new process with `resume_args`.
 //!
-//! The prompt is passed as it is. An agent that takes its prompt as an argument of its own (`["-p", "{prompt}"]`) may
-//! take one that begins with `-` for a flag; `--prompt={prompt}`, or `--` before it, keeps it from that.
+//! The prompt is passed verbatim. An agent that takes it as a separate argument (`["-p", "{prompt}"]`) may mistake a
+//! prompt that begins with `-` for a flag; `--prompt={prompt}`, or `--` before the prompt, prevents that.
 
 mod command;
 #[cfg(test)]
 mod tests;
 
 use self::command::{MODEL, PROMPT, SESSION, Values};
-use super::text::Answer;
+use super::text::FinalAnswer;
 use super::{AskKey, Base, Driver, Event, Launch, Line, Reply, Turn, TurnOver, without_effect};
 use crate::clean::Cleaner;
 use crate::failure::{Code, Failure};
@@ -22,9 +22,9 @@ use crate::protocol::request::Settings;
 use crate::protocol::words::{QuestionKind, StopReason};
 use regex_lite::Regex;
 
-/// The longest part of a line that is taken at once, in bytes. A session's id is found within one.
+/// The maximum part of a line handled at once, in bytes. Session ids are searched within one part.
 const CHUNK: usize = 64 << 10;
-/// The most blank text that is held back, in bytes, because nothing may follow it.
+/// The maximum size of held-back blank text, in bytes.
 const BLANK: usize = 64 << 10;
 
 /// The driver for any command.
@@ -38,33 +38,33 @@ pub struct Lines {
     model: Option<String>,
     cwd: String,
     agent_args: Vec<String>,
-    /// The most of a final answer that a frame can take, in bytes.
+    /// The maximum size of a final answer in a frame, in bytes.
     answer_bytes: usize,
     session: Option<String>,
-    /// Turns so far; it names the message of the one that goes on.
+    /// The number of turns so far, which names the current message.
     turns: u64,
-    /// What this turn has said.
-    answer: Answer,
-    /// Blank text that counts only if something follows it.
+    /// The output of this turn.
+    answer: FinalAnswer,
+    /// Blank text, passed on only if more text follows.
     blank: String,
-    /// Whether this turn still may tell its session's id.
+    /// Whether to search this turn for its session's id.
     seeks: bool,
-    /// Lines of this turn in which it was looked for.
+    /// Lines of this turn searched for the id.
     sought: u64,
-    /// The patterns, by number, of which this turn needs no further word: they matched.
+    /// The indexes of the patterns that matched in this turn, to note each once.
     matched: Vec<usize>,
-    /// Whether a turn goes on.
+    /// Whether a turn is running.
     running: bool,
     cleaner: Cleaner,
-    /// The line that is being taken, and how far it is.
+    /// The current line and the position in it.
     line: String,
     at: usize,
 }
 
 impl Lines {
-    /// A driver for the command that `base` starts. `session_patterns`: regular expressions that find its session's
-    /// id, by their first group, else as a whole. `resume_args`: the arguments for a session that goes on; none: its
-    /// sessions end with their process.
+    /// A driver for the command that `base` starts. `session_patterns`: regular expressions that find the session's
+    /// id in their first group, or else in the whole match. `resume_args`: the arguments for a further turn; without
+    /// them, sessions end with their process.
     pub fn new(mut base: Base, session_patterns: Vec<String>, resume_args: Vec<String>) -> Lines {
         let args = std::mem::take(&mut base.args);
         Lines {
@@ -79,7 +79,7 @@ impl Lines {
             answer_bytes: FRAME_BYTES,
             session: None,
             turns: 0,
-            answer: Answer::default(),
+            answer: FinalAnswer::default(),
             blank: String::new(),
             seeks: false,
             sought: 0,
@@ -95,7 +95,7 @@ impl Lines {
         command::names(&self.resume_args, SESSION)
     }
 
-    /// The process of the next turn. `template`: its arguments. Error: the prompt fits no command line.
+    /// The launch of the next turn. `template`: its arguments. Error: an argument that does not fit a command line.
     fn turn(&mut self, template: &[String], prompt: &str) -> Result<Launch, Failure> {
         let model = self.model.as_deref();
         let values = Values { prompt, session: self.session.as_deref(), model, cwd: &self.cwd };
@@ -104,7 +104,7 @@ impl Lines {
         let text = prompt.strip_suffix('\n').unwrap_or(prompt);
         let by_stdin = !command::names(template, PROMPT);
         self.turns += 1;
-        self.answer = Answer::default();
+        self.answer = FinalAnswer::default();
         self.blank.clear();
         self.cleaner = Cleaner::default();
         (self.seeks, self.running) = (!self.patterns.is_empty(), true);
@@ -122,7 +122,7 @@ impl Lines {
         Event::Session { id: self.session.clone(), version: None, model: self.model.clone() }
     }
 
-    /// Looks for the session's id. The first one in a turn counts.
+    /// Searches for the session's id. The first one in a turn counts.
     fn seek(&mut self, text: &str, turn: &mut Turn) {
         if !self.seeks {
             return;
@@ -132,7 +132,7 @@ impl Lines {
             let Some(id) = found.map(|found| found.as_str()) else { continue };
             let place = format!("number {} of session_patterns matches in line {}", at + 1, self.sought);
             if !is_id(id) {
-                // Once is enough: such a pattern may match in every line.
+                // Once is enough: the pattern may match every line.
                 if !self.matched.contains(&at) {
                     self.matched.push(at);
                     turn.events.push(Event::Note(format!("{place}, but what it finds cannot be a session's id")));
@@ -150,7 +150,7 @@ impl Lines {
         }
     }
 
-    /// Says a part of the message. Blanks around the whole are left out.
+    /// Passes on a part of the message. Trims the message as a whole.
     fn say(&mut self, text: &str, turn: &mut Turn) {
         let words = text.trim_end();
         let begins = self.answer.print.bytes() == 0;
@@ -172,17 +172,18 @@ impl Lines {
             message: self.turns.to_string(),
             piece: piece.to_owned(),
             done: false,
+            reasoning: false,
             parent: None,
         });
     }
 }
 
-/// Whether this can be a session's id: it goes into a command line, where it must not be taken for a flag.
+/// Whether this can be a session's id. It goes into a command line, so it must not look like a flag.
 fn is_id(text: &str) -> bool {
     (1..=SESSION_ID_BYTES).contains(&text.len()) && !text.starts_with('-') && !text.contains(char::is_control)
 }
 
-/// The patterns, ready for use.
+/// Compiles the patterns.
 fn compiled(patterns: &[String]) -> Result<Vec<Regex>, Failure> {
     let one = |(at, pattern): (usize, &String)| {
         Regex::new(pattern).map_err(|_| {
@@ -233,7 +234,7 @@ impl Driver for Lines {
         if self.session.is_some() {
             turn.events.push(self.session());
         }
-        // A command has no place for a system prompt of its own.
+        // A command has no separate system prompt.
         match settings.system_prompt.as_ref().filter(|text| !text.is_empty()) {
             Some(system) => self.turn(&template, &format!("{system}\n\n{}", settings.prompt)),
             None => self.turn(&template, &settings.prompt),
@@ -244,7 +245,7 @@ impl Driver for Lines {
         let Line::Text(text) = line else { return turn.events.push(Event::Unparsed) };
         self.line = text.into_owned();
         self.sought += u64::from(self.seeks);
-        // What a terminal would show at the end: a progress bar writes over itself.
+        // The final state of the line on a terminal: progress bars overwrite themselves.
         self.line.truncate(self.line.trim_end_matches('\r').len());
         self.at = self.line.rfind('\r').map_or(0, |cr| cr + 1);
         self.more(turn);
@@ -263,10 +264,10 @@ impl Driver for Lines {
         self.say(&text, turn);
     }
 
-    /// Nothing asks.
+    /// Commands ask no questions.
     fn answer(&mut self, _key: &AskKey, _replies: &[Reply], _turn: &mut Turn) {}
 
-    /// A session that must be named, and was not, cannot go on.
+    /// A session cannot be resumed without its id.
     fn takes_turns(&self) -> bool {
         let may_be_named = self.running && !self.session_patterns.is_empty();
         !self.resume_args.is_empty() && (!self.resumes() || self.session.is_some() || may_be_named)
@@ -287,10 +288,10 @@ impl Driver for Lines {
         false
     }
 
-    /// There is no way to ask.
+    /// Commands have no interrupt.
     fn interrupt(&mut self, _turn: &mut Turn) {}
 
-    /// It leaves when it is done.
+    /// A command exits by itself.
     fn finish(&mut self, _turn: &mut Turn) {}
 
     fn drained(&mut self, turn: &mut Turn) {
@@ -319,7 +320,7 @@ impl Driver for Lines {
         TurnOver::Failed(Failure::new(code, message))
     }
 
-    /// Nobody knows what it says there.
+    /// The format of its stderr is unknown.
     fn stderr_is_fit(&self) -> bool {
         false
     }

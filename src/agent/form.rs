@@ -1,0 +1,268 @@
+//! MCP elicitation forms. Each property of a form's JSON Schema becomes a question, all in one group; the replies
+//! become the form's content. Codex and ACP agents send the same forms.
+
+use super::Reply;
+use super::json::{Object, text};
+use crate::protocol::question::{Answer, Ask, Choice, Choices, Kind, Validation, check};
+use crate::protocol::words::Purpose;
+use serde_json::value::to_raw_value;
+use serde_json::{Map, Number, Value, json};
+
+/// A form that waits for its answers.
+#[derive(Debug)]
+pub(super) struct Form(Vec<Field>);
+
+#[derive(Debug)]
+struct Field {
+    name: String,
+    /// The question is a text, but the form wants a JSON number.
+    is_number: bool,
+    required: bool,
+}
+
+/// A decimal number.
+const NUMBER: &str = r"^\s*-?[0-9]+(\.[0-9]+)?\s*$";
+
+impl Form {
+    /// Reads a form. `None`: it has no properties, or one that no question can ask for.
+    pub(super) fn read(schema: &Object<'_>, message: &str) -> Option<(Form, Vec<Ask>)> {
+        let properties = schema.object("properties")?;
+        let required: Vec<String> = schema.array("required").into_iter().filter_map(text).collect();
+        let (mut fields, mut asks) = (Vec::new(), Vec::new());
+        for (name, raw) in properties.iter() {
+            let field = Field {
+                name: name.to_owned(),
+                is_number: false,
+                required: required.iter().any(|required| required == name),
+            };
+            let (field, ask) = field.read(&Object::parse(raw.get())?, message)?;
+            fields.push(field);
+            asks.push(ask);
+        }
+        (!asks.is_empty()).then_some((Form(fields), asks))
+    }
+
+    /// The form's content. `None`: the form is declined, because a required field has no answer, or no field has one.
+    pub(super) fn content(&self, replies: &[Reply]) -> Option<Map<String, Value>> {
+        let mut content = Map::new();
+        let mut answered = false;
+        for (field, reply) in self.0.iter().zip(replies) {
+            match reply {
+                Reply::Answer(Answer::Null) => answered = true,
+                Reply::Answer(answer) => {
+                    content.insert(field.name.clone(), field.value(answer)?);
+                    answered = true;
+                }
+                Reply::Allowed | Reply::Declined(_) | Reply::Denied(_) | Reply::NoUser if field.required => {
+                    return None;
+                }
+                Reply::Allowed | Reply::Declined(_) | Reply::Denied(_) | Reply::NoUser => {}
+            }
+        }
+        answered.then_some(content)
+    }
+}
+
+impl Field {
+    /// The question for this property.
+    fn read(self, property: &Object<'_>, message: &str) -> Option<(Field, Ask)> {
+        let label = property.str("title").unwrap_or_else(|| self.name.clone());
+        let mut text = if message.is_empty() { label.clone() } else { format!("{message}\n{label}") };
+        if let Some(description) = property.str("description") {
+            text.push_str(&format!(": {description}"));
+        }
+        let (kind, validation) = answers(property)?;
+        let is_number = is_number(property);
+        let required = self.required;
+        let ask = Ask { required, validation, ..Ask::new(Purpose::Input, kind, &label, text) };
+        // A default that breaks the schema's own rules is dropped: it would be given where nobody answers.
+        let default = property.raw("default").and_then(|raw| match is_number {
+            true => check(&ask, &to_raw_value(&number(raw.get())?.to_string()).ok()?, None).ok(),
+            false => check(&ask, raw, None).ok(),
+        });
+        Some((Field { is_number, ..self }, Ask { default, ..ask }))
+    }
+
+    /// An answer as the form's JSON value. `None`: the form wants a number, and this is none.
+    fn value(&self, answer: &Answer) -> Option<Value> {
+        match answer {
+            Answer::Text(text) if self.is_number => number(text).map(Value::Number),
+            other => Some(json!(other)),
+        }
+    }
+}
+
+fn is_number(property: &Object<'_>) -> bool {
+    property.is("type", "number") || property.is("type", "integer")
+}
+
+/// The kind of answer that a property takes, and the rules for it. `None`: no question can ask for it.
+fn answers(property: &Object<'_>) -> Option<(Kind, Validation)> {
+    let none = Validation::default();
+    match property.str("type").as_deref() {
+        Some("boolean") => Some((Kind::Confirm, none)),
+        Some("array") => {
+            let choices = choices(&property.object("items")?)?;
+            let (min_selected, max_selected) = (property.count("minItems"), property.count("maxItems"));
+            let kind = Kind::Select { choices, multiple: true, allow_other: false };
+            Some((kind, Validation { min_selected, max_selected, ..none }))
+        }
+        Some("number" | "integer") => {
+            let (min, max) = (property.number("minimum"), property.number("maximum"));
+            let integer = property.is("type", "integer").then_some(true);
+            // No other rule requires a number where there is no bound.
+            let free = min.is_none() && max.is_none() && integer.is_none();
+            let pattern = free.then(|| NUMBER.to_owned());
+            Some((Kind::Text, Validation { min, max, integer, pattern, ..none }))
+        }
+        _ => Some(match choices(property) {
+            Some(choices) => (Kind::Select { choices, multiple: false, allow_other: false }, none),
+            None => {
+                let (min_length, max_length) = (property.count("minLength"), property.count("maxLength"));
+                let pattern = property.str("pattern");
+                (Kind::Text, Validation { min_length, max_length, pattern, ..none })
+            }
+        }),
+    }
+}
+
+/// The values of an enumeration, with their titles.
+fn choices(schema: &Object<'_>) -> Option<Choices> {
+    let titled = |option: Object<'_>| {
+        let value = option.str("const")?;
+        let label = option.str("title").unwrap_or_else(|| value.clone());
+        Some(Choice { value, label, description: option.str("description") })
+    };
+    let titles: Vec<Option<String>> = schema.array("enumNames").into_iter().map(text).collect();
+    let plain = schema.array("enum").into_iter().enumerate().filter_map(|(at, raw)| {
+        let value = text(raw)?;
+        let label = titles.get(at).cloned().flatten().unwrap_or_else(|| value.clone());
+        Some(Choice { value, label, description: None })
+    });
+    Choices::new(["oneOf", "anyOf"].iter().flat_map(|name| schema.objects(name)).filter_map(titled).chain(plain))
+}
+
+/// A number in a text: 3 and not 3.0, because the schema may require an integer.
+fn number(text: &str) -> Option<Number> {
+    let text = text.trim();
+    if let Ok(whole) = text.parse::<i64>() {
+        return Some(whole.into());
+    }
+    let number = text.parse::<f64>().ok()?;
+    let is_whole = number.fract() == 0.0 && number.abs() < 9e15;
+    if is_whole { Some((number as i64).into()) } else { Number::from_f64(number) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Form, number};
+    use crate::agent::Reply;
+    use crate::agent::json::Object;
+    use crate::protocol::question::{Answer, Ask, Kind, check};
+    use serde_json::value::to_raw_value;
+    use serde_json::{Value, json};
+
+    fn read(schema: &Value) -> Option<(Form, Vec<Ask>)> {
+        Form::read(&Object::parse(&schema.to_string()).unwrap(), "Set it up.")
+    }
+
+    fn one(property: Value) -> Ask {
+        read(&json!({"properties": {"p": property}})).unwrap().1.remove(0)
+    }
+
+    fn setup() -> (Form, Vec<Ask>) {
+        read(&json!({"type": "object", "required": ["db", "port"], "properties": {
+            "db": {"type": "string", "enum": ["pg", "lite"], "enumNames": ["Postgres", "SQLite"]},
+            "port": {"type": "integer", "title": "Port", "description": "Where it listens", "minimum": 1, "default": 80},
+            "on": {"type": "boolean", "default": true},
+            "tags": {"type": "array", "items": {"anyOf": [{"const": "a", "title": "A"}, {"const": "b"}]}, "maxItems": 1},
+            "name": {"type": "string", "minLength": 2, "pattern": "^x"},
+        }}))
+        .unwrap()
+    }
+
+    #[test]
+    fn each_property_becomes_a_question() {
+        let (_, asks) = setup();
+        // serde_json sorts the keys of the schema above.
+        let by_header = |header: &str| asks.iter().find(|ask| ask.header == header).unwrap();
+        let (db, port, tags, name) = (by_header("db"), by_header("Port"), by_header("tags"), by_header("name"));
+        assert_eq!((db.required, port.required, tags.required, name.required), (true, true, false, false));
+        let Kind::Select { choices, multiple: false, .. } = &db.kind else { panic!("{db:?}") };
+        assert_eq!((choices.as_slice()[1].value.as_str(), choices.as_slice()[1].label.as_str()), ("lite", "SQLite"));
+        assert_eq!(port.text, "Set it up.\nPort: Where it listens");
+        assert_eq!(port.default, Some(Answer::Text("80".into())));
+        assert_eq!((port.validation.min, port.validation.integer), (Some(1.0), Some(true)));
+        assert_eq!(by_header("on").default, Some(Answer::Bool(true)));
+        assert!(matches!(&tags.kind, Kind::Select { multiple: true, .. }));
+        assert_eq!((tags.validation.max_selected, name.validation.min_length), (Some(1), Some(2)));
+    }
+
+    #[test]
+    fn the_content_holds_the_answers_by_name() {
+        let (form, asks) = setup();
+        let answer = |ask: &Ask| match ask.header.as_str() {
+            "db" => Reply::Answer(Answer::One("lite".into())),
+            "Port" => Reply::Answer(Answer::Text(" 5432 ".into())),
+            "on" => Reply::Answer(Answer::Bool(false)),
+            "tags" => Reply::Answer(Answer::Many(vec!["b".into()])),
+            _ => Reply::Declined(None),
+        };
+        let replies: Vec<Reply> = asks.iter().map(answer).collect();
+        let content = json!({"db": "lite", "port": 5432, "on": false, "tags": ["b"]});
+        assert_eq!(form.content(&replies).map(Value::Object), Some(content));
+        let without_port = |ask: &Ask| if ask.header == "Port" { Reply::Declined(None) } else { answer(ask) };
+        assert_eq!(form.content(&asks.iter().map(without_port).collect::<Vec<_>>()), None);
+    }
+
+    #[test]
+    fn an_optional_form_is_declined_only_as_a_whole() {
+        let (form, _) = read(&json!({"properties": {"a": {"type": "string"}, "b": {"type": "string"}}})).unwrap();
+        let left_open = [Reply::Answer(Answer::Null), Reply::Declined(None)];
+        assert_eq!(form.content(&left_open).map(Value::Object), Some(json!({})));
+        for nobody in [Reply::Declined(None), Reply::NoUser] {
+            assert_eq!(form.content(&[nobody.clone(), nobody]), None);
+        }
+    }
+
+    #[test]
+    fn a_number_without_bounds_takes_numbers_only() {
+        let ask = one(json!({"type": "number"}));
+        let fits = |text: &str| check(&ask, &to_raw_value(text).unwrap(), None).is_ok();
+        assert!(fits("-1.5") && fits(" 7 ") && !fits("abc") && !fits(""));
+    }
+
+    #[test]
+    fn a_default_that_breaks_the_rules_is_dropped() {
+        for (property, default) in [
+            (json!({"type": "integer", "minimum": 1, "default": 0}), None),
+            (json!({"type": "integer", "default": 1.5}), None),
+            (json!({"type": "integer", "default": "1"}), None),
+            (json!({"type": "integer", "default": 80.0}), Some(Answer::Text("80".into()))),
+            (json!({"type": "number", "default": 2.5}), Some(Answer::Text("2.5".into()))),
+            (json!({"type": "string", "maxLength": 2, "default": "abc"}), None),
+            (json!({"type": "string", "enum": ["a"], "default": "b"}), None),
+            (json!({"type": "boolean", "default": "perhaps"}), None),
+            (json!({"type": "array", "items": {"enum": ["a"]}, "default": []}), Some(Answer::Many(Vec::new()))),
+        ] {
+            assert_eq!(one(property.clone()).default, default, "{property}");
+        }
+    }
+
+    #[test]
+    fn a_form_that_no_question_can_ask_for_is_not_read() {
+        for properties in [json!({}), json!({"p": 1}), json!({"p": {"type": "array", "items": {"type": "string"}}})] {
+            assert!(read(&json!({"properties": properties})).is_none(), "{properties}");
+        }
+    }
+
+    #[test]
+    fn numbers_keep_their_digits() {
+        for (text, wanted) in
+            [("9223372036854775807", "9223372036854775807"), ("3.0", "3"), ("1e3", "1000"), ("0.25", "0.25")]
+        {
+            assert_eq!(number(text).unwrap().to_string(), wanted);
+        }
+        assert!(number("abc").is_none() && number("inf").is_none());
+    }
+}

@@ -1,0 +1,67 @@
+//! How a question was resolved, in types and in words. Only this file holds the sentences that tell a model why there is
+//! no answer.
+
+use crate::protocol::question::Answer;
+
+/// How one question was resolved, for the driver to tell its agent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reply {
+    /// With an answer that fits, given or the default.
+    Answer(Answer),
+    /// Permission for this one request. The run remembers "always"; drivers never see it.
+    Allowed,
+    /// The user declined, with the user's message.
+    Declined(Option<String>),
+    /// Permission denied, with the denier's message.
+    Denied(Option<String>),
+    /// No user is present: the agent must use its best judgement.
+    NoUser,
+}
+
+/// Tells a model that nobody can answer.
+pub(super) const NO_USER: &str = "No user is present to answer. Use your best judgement and go on.";
+/// The same as the prompt of a further turn, where no call shows what it refers to.
+pub const NO_USER_PROMPT: &str = "No user is present to answer your questions. Use your best judgement and go on.";
+/// Tells a model that its question was declined.
+pub(super) const DECLINED: &str = "The user declined to answer. Go on without an answer.";
+/// Tells a model that nobody will answer its question any more.
+pub(super) const WITHDRAWN: &str = "The question was withdrawn: the run is being ended.";
+
+impl Reply {
+    /// The reply in words, for an agent that takes a text where it asked.
+    pub fn spoken(&self) -> String {
+        match self {
+            Reply::Answer(Answer::One(text) | Answer::Text(text)) => text.clone(),
+            Reply::Answer(Answer::Many(texts)) => texts.join(", "),
+            Reply::Answer(Answer::Bool(true)) | Reply::Allowed => "yes".into(),
+            Reply::Answer(Answer::Bool(false)) => "no".into(),
+            Reply::Answer(Answer::Null) => "(no answer)".into(),
+            Reply::Declined(_) | Reply::Denied(_) => DECLINED.into(),
+            Reply::NoUser => NO_USER.into(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{DECLINED, NO_USER, Reply};
+    use crate::protocol::question::Answer;
+
+    #[test]
+    fn every_reply_has_words() {
+        for (reply, words) in [
+            (Reply::Answer(Answer::One("a".into())), "a"),
+            (Reply::Answer(Answer::Text("b c".into())), "b c"),
+            (Reply::Answer(Answer::Many(vec!["a".into(), "b".into()])), "a, b"),
+            (Reply::Answer(Answer::Bool(true)), "yes"),
+            (Reply::Answer(Answer::Bool(false)), "no"),
+            (Reply::Answer(Answer::Null), "(no answer)"),
+            (Reply::Allowed, "yes"),
+            (Reply::Declined(Some("Later.".into())), DECLINED),
+            (Reply::Denied(None), DECLINED),
+            (Reply::NoUser, NO_USER),
+        ] {
+            assert_eq!(reply.spoken(), words);
+        }
+    }
+}
