@@ -41,5 +41,6 @@ mod request;
 mod secrets;
 mod terminal;
 mod tidy;
+mod tidy_tests;
 mod unanswered;
 mod unattended;
