@@ -100,7 +100,10 @@ impl Outcome {
     pub(crate) fn check_invariants(&self) {
         let seen: Vec<Seen<'_>> = self.frames.iter().map(|f| Seen { raw: &f.raw, value: f }).collect();
         let checked = frames(&seen, self.exit_code).and_then(|()| self.check_end());
-        checked.unwrap_or_else(|why| panic!("{why}"));
+        // Not in a closure: that would not name the caller.
+        if let Err(why) = checked {
+            panic!("{why}");
+        }
     }
 
     fn check_end(&self) -> Checked {

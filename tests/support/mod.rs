@@ -422,8 +422,7 @@ impl Session {
     pub(crate) fn wait_exit(&mut self) -> (Option<i32>, Option<i32>) {
         use std::os::unix::process::ExitStatusExt;
         if self.exit.is_none() {
-            let status = io::exit(&mut self.child, self.case.limit);
-            let status = status.unwrap_or_else(|| self.fail("the process did not end"));
+            let Some(status) = io::exit(&mut self.child, self.case.limit) else { self.fail("the process did not end") };
             self.exit = Some((status.code(), status.signal()));
         }
         self.exit.expect("exit")
