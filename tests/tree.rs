@@ -67,6 +67,7 @@ fn eventually(limit: Duration, mut cond: impl FnMut() -> bool) -> bool {
         if start.elapsed() > limit {
             return false;
         }
+        // No event: /proc tells nobody that it has changed.
         sleep(Duration::from_millis(2));
     }
 }

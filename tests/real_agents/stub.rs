@@ -163,6 +163,7 @@ impl State {
         out.flush()?;
         for step in self.dialect.steps(answer) {
             match step {
+                // No event: the pause is what the scenario asks for.
                 Step::Pause => thread::sleep(Duration::from_millis(reply.pause_ms)),
                 Step::Hang => {
                     self.hang();

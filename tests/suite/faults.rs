@@ -66,7 +66,8 @@ fn a_deadline_is_served_though_nobody_reads_stdout() {
 
 #[test]
 fn a_reader_that_comes_back_after_a_cancel_gets_every_frame() {
-    let mut session = Case::with(flood(0)).unread().spawn();
+    // Short lines: all that waits must come through within the second that an unread stdout has after a stop.
+    let mut session = Case::with(flood_of(0, 2_000)).unread().spawn();
     session.start(json!({}));
     wait_held_up(&session);
     session.cancel();
@@ -95,10 +96,6 @@ fn at_most_32_lines_of_the_agent_and_32_frames_wait_for_a_reader() {
     wait_held_up(&session);
     let printed = flooded(&session);
     assert!((64..64 + 16).contains(&printed), "{printed} lines of the agent wait somewhere");
-    // Read first: after a cancel a loaded machine may not begin to read within the second that the run waits.
-    session.read_stdout();
-    session.cancel();
-    session.finish().cancelled();
 }
 
 #[test]

@@ -42,5 +42,6 @@ mod requirements;
 mod secrets;
 mod terminal;
 mod tidy;
+mod tidy_tests;
 mod unanswered;
 mod unattended;

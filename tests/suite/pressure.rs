@@ -2,7 +2,7 @@
 //! are cut.
 #![expect(clippy::unwrap_used, reason = "what a test cannot unwrap has failed it")]
 
-use crate::support::limit;
+use crate::support::{io, limit};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use std::fs;
@@ -47,18 +47,13 @@ fn end(mut child: Child) -> (Option<i32>, Vec<Value>) {
     (code, reader.join().unwrap())
 }
 
+#[track_caller]
 fn wait(child: &mut Child) -> Option<i32> {
-    let until = Instant::now() + limit();
-    loop {
-        if let Some(status) = child.try_wait().unwrap() {
-            return status.code();
-        }
-        if Instant::now() > until {
-            child.kill().unwrap();
-            panic!("it did not end");
-        }
-        thread::yield_now();
-    }
+    let status = io::exit(child, limit()).unwrap_or_else(|| {
+        child.kill().unwrap();
+        panic!("it did not end");
+    });
+    status.code()
 }
 
 #[test]
@@ -103,11 +98,7 @@ fn a_last_frame_that_nobody_reads_is_given_up_after_a_stop() {
     // The frame is longer than a pipe: once it is full, the last frame is being written.
     let out = child.stdout.take().unwrap();
     let full = || rustix::io::ioctl_fionread(&out).unwrap() > 60_000;
-    let until = Instant::now() + limit();
-    while !full() {
-        assert!(Instant::now() < until, "the last frame did not come");
-        thread::yield_now();
-    }
+    assert!(io::wait_for(limit(), full), "the last frame did not come");
     let stopped = Instant::now();
     kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
     assert_eq!(wait(&mut child), Some(74));
@@ -136,11 +127,7 @@ cat >/dev/null"#,
         });
         children.filter(|state| state == "Z").count()
     };
-    let until = Instant::now() + limit();
-    while zombies() > 0 {
-        assert!(Instant::now() < until, "{} zombies stay", zombies());
-        thread::yield_now();
-    }
+    assert!(io::wait_for(limit(), || zombies() == 0), "{} zombies stay", zombies());
     stdin.write_all(&line("run.cancel", &json!({}))).unwrap();
     assert_eq!(wait(&mut child), Some(0));
 }

@@ -5,11 +5,11 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-fn root() -> &'static Path {
+pub(crate) fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-fn rust_files(folder: &str) -> Vec<(PathBuf, String)> {
+pub(crate) fn rust_files(folder: &str) -> Vec<(PathBuf, String)> {
     let mut found = Vec::new();
     let mut todo = vec![root().join(folder)];
     while let Some(dir) = todo.pop() {
@@ -28,7 +28,7 @@ fn rust_files(folder: &str) -> Vec<(PathBuf, String)> {
 }
 
 /// The part of a file before its unit tests.
-fn code(text: &str) -> &str {
+pub(crate) fn code(text: &str) -> &str {
     text.split("#[cfg(test)]").next().unwrap()
 }
 

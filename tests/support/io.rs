@@ -1,6 +1,7 @@
 //! The threads at the program's pipes, and waiting.
 
 use std::io::{PipeReader, PipeWriter, Read, Write};
+use std::process::{Child, ExitStatus};
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
@@ -61,6 +62,7 @@ impl LineReader {
     }
 
     /// All bytes so far.
+    #[track_caller]
     pub(crate) fn all(&self) -> Vec<u8> {
         self.all.lock().expect("lock").clone()
     }
@@ -70,6 +72,7 @@ impl LineReader {
     }
 }
 
+#[track_caller]
 fn pump(mut pipe: PipeReader, gate: &Gate, all: &Mutex<Vec<u8>>, send: &Sender<Line>) {
     let mut rest = Vec::new();
     let mut buffer = vec![0; 64 * 1024];
@@ -77,6 +80,7 @@ fn pump(mut pipe: PipeReader, gate: &Gate, all: &Mutex<Vec<u8>>, send: &Sender<L
         match gate.0.load(Ordering::SeqCst) {
             CLOSED => return,
             PAUSED => {
+                // No event: the gate is a flag that another thread sets.
                 thread::sleep(Duration::from_millis(2));
                 continue;
             }
@@ -133,7 +137,7 @@ impl StdinWriter {
 }
 
 /// Looks every few milliseconds whether something has come about.
-pub(crate) fn wait_for(limit: Duration, done: impl Fn() -> bool) -> bool {
+pub(crate) fn wait_for(limit: Duration, mut done: impl FnMut() -> bool) -> bool {
     let until = Instant::now() + limit;
     loop {
         if done() {
@@ -142,8 +146,20 @@ pub(crate) fn wait_for(limit: Duration, done: impl Fn() -> bool) -> bool {
         if Instant::now() > until {
             return false;
         }
+        // No event: a condition may ask for anything, such as what /proc shows.
         thread::sleep(Duration::from_millis(3));
     }
+}
+
+/// Waits for the end of a process.
+#[track_caller]
+pub(crate) fn exit(child: &mut Child, limit: Duration) -> Option<ExitStatus> {
+    let mut status = None;
+    wait_for(limit, || {
+        status = child.try_wait().expect("wait");
+        status.is_some()
+    });
+    status
 }
 
 /// The text with its middle left out.

@@ -7,6 +7,7 @@ use std::time::Duration;
 pub(crate) const LIMIT_VARIABLE: &str = "SPEKTACULAR_TEST_LIMIT";
 
 /// The longest that a test waits for one event.
+#[track_caller]
 pub(crate) fn limit() -> Duration {
     let seconds = std::env::var(LIMIT_VARIABLE).map_or(20, |text| {
         text.parse().unwrap_or_else(|_| panic!("{LIMIT_VARIABLE} must be a whole number of seconds"))
@@ -16,6 +17,7 @@ pub(crate) fn limit() -> Duration {
 
 /// Prints what stays unchecked and why. Writes to stderr itself, since the harness hides what `eprintln!` prints in a
 /// test that passes.
+#[track_caller]
 pub(crate) fn not_checked(what: &str, why: &str) {
     writeln!(std::io::stderr(), "not checked: {what}: {why}").expect("stderr");
 }

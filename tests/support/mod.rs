@@ -421,13 +421,9 @@ impl Session {
     #[track_caller]
     pub(crate) fn wait_exit(&mut self) -> (Option<i32>, Option<i32>) {
         use std::os::unix::process::ExitStatusExt;
-        let until = Instant::now() + self.case.limit;
-        while self.exit.is_none() {
-            match self.child.try_wait().expect("wait") {
-                Some(status) => self.exit = Some((status.code(), status.signal())),
-                None if Instant::now() > until => self.fail("the process did not end"),
-                None => std::thread::sleep(Duration::from_millis(3)),
-            }
+        if self.exit.is_none() {
+            let Some(status) = io::exit(&mut self.child, self.case.limit) else { self.fail("the process did not end") };
+            self.exit = Some((status.code(), status.signal()));
         }
         self.exit.expect("exit")
     }

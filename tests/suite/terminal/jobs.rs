@@ -8,7 +8,7 @@ use serde_json::json;
 use super::codex::Codex;
 use super::person::{CTRL_D, CTRL_Z, Desk, Person};
 use crate::support::agent::Script;
-use crate::support::{limit, procs};
+use crate::support::{io, limit, procs};
 
 /// A shell that a person types at. It runs the program by `"$B"`.
 const INTERACTIVE: &str = "export B=\"$1\"; exec bash --norc --noprofile --noediting -i";
@@ -145,11 +145,7 @@ fn messages_over_a_terminal_wait_for_the_foreground() {
     the_shell_answers(&mut person);
     assert!(person.echo(), "a background run took the echo from the shell");
     person.types("fg\n");
-    let until = Instant::now() + limit();
-    while person.echo() {
-        assert!(Instant::now() < until, "the terminal was not switched");
-        std::thread::yield_now();
-    }
+    assert!(io::wait_for(limit(), || !person.echo()), "the terminal was not switched");
     person.types("{\"v\":\"1\",\"type\":\"run.start\",\"payload\":{\"prompt\":\"hi\",\"agent\":\"codex\"}}\n");
     person.waits_for("\"type\":\"run.completed\"");
     person.waits_for("% ");
@@ -161,11 +157,7 @@ fn messages_over_a_terminal_wait_for_the_foreground() {
 fn ctrl_z_gives_the_shell_a_terminal_that_it_can_use_when_messages_come_over_it() {
     let mut person = at_a_shell(Codex::new().says("Thank you."));
     person.types("\"$B\" adhoc --output json\n");
-    let until = Instant::now() + limit();
-    while person.echo() {
-        assert!(Instant::now() < until, "the terminal was not switched");
-        std::thread::yield_now();
-    }
+    assert!(io::wait_for(limit(), || !person.echo()), "the terminal was not switched");
     person.types(CTRL_Z);
     person.waits_for("Stopped");
     the_shell_answers(&mut person);
@@ -220,11 +212,8 @@ fn a_background_run_draws_no_status_line() {
     let mut person = at_a_shell(codex);
     person.types("\"$B\" adhoc --agent codex go &\n");
     // The fake begins its log before the run could have drawn anything, and a second brings a new status line.
-    let until = Instant::now() + limit();
-    while !person.file("log/stdin").contains("turn/start") {
-        assert!(Instant::now() < until, "the agent was not asked");
-        std::thread::yield_now();
-    }
+    let asked = || person.file("log/stdin").contains("turn/start");
+    assert!(io::wait_for(limit(), asked), "the agent was not asked");
     let began = Instant::now();
     while began.elapsed() < Duration::from_millis(1500) {
         the_shell_answers(&mut person);
@@ -245,11 +234,8 @@ fn a_terminal_that_stops_background_output_is_waited_for() {
     person.types("stty tostop\n");
     person.waits_for("% ");
     let pid = starts_in_background(&mut person, "--yes go");
-    let until = Instant::now() + limit();
-    while !person.file("log/stdin").contains("\"user\"") {
-        assert!(Instant::now() < until, "the agent was not asked");
-        std::thread::yield_now();
-    }
+    let asked = || person.file("log/stdin").contains("\"user\"");
+    assert!(io::wait_for(limit(), asked), "the agent was not asked");
     let (before, began) = (procs::cpu_ticks(pid), Instant::now());
     while began.elapsed() < Duration::from_secs(1) {
         the_shell_answers(&mut person);

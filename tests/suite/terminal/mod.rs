@@ -7,22 +7,17 @@ mod jobs;
 mod person;
 mod showing;
 
-use crate::support::limit;
+use crate::support::{io, limit};
 use person::Desk;
 use rustix::termios::{LocalModes, OutputModes, tcgetattr};
 use std::io::{BufRead, BufReader};
-use std::thread;
-use std::time::Instant;
 
 #[test]
 fn json_lines_over_a_terminal_are_neither_cut_nor_echoed() {
     let mut person = Desk::new().starts(&["adhoc", "--output", "json"]);
     // Longer than a terminal's line. Written once the terminal is switched: before that it would be cut.
-    let until = Instant::now() + limit();
-    while tcgetattr(&person.keyboard).unwrap().local_modes.contains(LocalModes::ICANON) {
-        assert!(Instant::now() < until, "the terminal was not switched");
-        thread::yield_now();
-    }
+    let switched = || !tcgetattr(&person.keyboard).unwrap().local_modes.contains(LocalModes::ICANON);
+    assert!(io::wait_for(limit(), switched), "the terminal was not switched");
     let note = "x".repeat(6000);
     let start = format!(
         "{{\"v\":\"1\",\"type\":\"run.start\",\"payload\":{{\"prompt\":\"hi\",\"agent\":\"demo\",\"interactive\":false,\"metadata\":{{\"note\":\"{note}\"}}}}}}\n"

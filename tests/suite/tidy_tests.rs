@@ -1,0 +1,123 @@
+//! The rules of the house for the tests, and those that keep names and paths true.
+
+use crate::tidy::{code, root, rust_files};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+
+/// The targets of `cargo test` and `cargo bench`. A suite that changes its own process needs one of its own, and so do
+/// the real agents, which need a feature. Everything else is a module of `suite`.
+const TARGETS: &[&str] = &["bench", "engine", "real_agents", "suite", "tree"];
+
+#[test]
+fn tests_are_one_binary() {
+    let files = fs::read_dir(root().join("tests")).unwrap().map(|entry| entry.unwrap().path());
+    let is_target =
+        |path: &std::path::PathBuf| path.is_file() || ["main.rs", "run.rs"].iter().any(|name| path.join(name).exists());
+    let mut found: Vec<String> =
+        files.filter(is_target).map(|path| path.file_stem().unwrap().to_string_lossy().into_owned()).collect();
+    found.sort();
+    assert_eq!(found, TARGETS, "make a new test file a module of tests/suite/main.rs");
+}
+
+#[test]
+fn helpers_are_compiled_once_per_binary() {
+    for (path, text) in rust_files("tests") {
+        let declares = text.lines().any(|line| ["mod support;", "mod playback;"].contains(&line));
+        let is_main = ["tests/suite/main.rs", "tests/real_agents/main.rs"].iter().any(|main| path.ends_with(main));
+        assert!(is_main || !declares, "{}: write `use crate::support`", path.display());
+    }
+}
+
+#[test]
+fn every_sleep_says_why_there_is_no_event() {
+    for (path, text) in rust_files("tests").into_iter().filter(|(path, _)| !path.ends_with("tidy_tests.rs")) {
+        let mut before = "";
+        for line in text.lines() {
+            let sleeps = line.contains("sleep(Duration");
+            let excused = before.trim_start().starts_with("// No event: ");
+            assert!(!sleeps || excused, "{}: wait for an event, or say `// No event: …` above: {line}", path.display());
+            assert!(!line.contains("yield_now()"), "{}: a busy loop takes a core from others: {line}", path.display());
+            before = line;
+        }
+    }
+}
+
+#[test]
+fn helpers_name_their_caller() {
+    let panics = [".expect(\"", ".unwrap()", "assert!(", "assert_eq!(", "panic!(", ".fail("];
+    for (path, text) in rust_files("tests/support") {
+        let lines: Vec<&str> = text.lines().collect();
+        for (at, line) in lines.iter().enumerate().filter(|(_, line)| line.trim_start().starts_with("pub(crate) fn ")) {
+            let indent = &line[..line.len() - line.trim_start().len()];
+            let end = format!("{indent}}}");
+            let body = lines[at..].iter().take_while(|line| **line != end);
+            let fails = body.into_iter().any(|line| panics.iter().any(|word| line.contains(word)));
+            let tracked = lines[..at].iter().rev().take(2).any(|line| line.trim() == "#[track_caller]");
+            assert!(!fails || tracked, "{}: #[track_caller] is missing: {line}", path.display());
+        }
+    }
+}
+
+#[test]
+fn a_test_that_may_lack_a_program_says_so() {
+    for (path, text) in rust_files("tests") {
+        for program in ["python3", "unshare", "setpriv", "perl", "zsh", "fish", "man"] {
+            let starts = [format!("Command::new(\"{program}\""), format!("[\"{program}\", \"-")];
+            let starts = starts.iter().any(|word| text.contains(word.as_str()));
+            assert!(!starts || text.contains("not_checked("), "{} needs {program}", path.display());
+        }
+    }
+}
+
+/// Words that stand for a file or a target in texts for people.
+fn named<'a>(text: &'a str, prefix: &'a str) -> impl Iterator<Item = String> + 'a {
+    text.split(prefix).skip(1).map(|rest| {
+        rest.chars().take_while(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '/' | '.')).collect::<String>()
+    })
+}
+
+#[test]
+fn texts_name_tests_that_are_there() {
+    let mut texts: Vec<_> = rust_files("src").into_iter().chain(rust_files("tests")).collect();
+    for name in ["README.md", "testdata/README.md", ".ci/run", "src/protocol/reference.md"] {
+        texts.push((name.into(), fs::read_to_string(root().join(name)).unwrap()));
+    }
+    for (path, text) in texts.iter().filter(|(path, _)| !path.ends_with("tidy_tests.rs")) {
+        for target in named(text, "--test ") {
+            assert!(TARGETS.contains(&target.as_str()), "{}: --test {target}: no such target", path.display());
+        }
+        for file in named(text, "tests/").filter(|file| file.ends_with(".rs")) {
+            assert!(root().join("tests").join(&file).exists(), "{}: tests/{file} is not there", path.display());
+        }
+    }
+}
+
+/// Names that two public types share. The list only gets shorter.
+const SHARED_NAMES: &[&str] = &[
+    "Agents", "Answer", "Asking", "Config", "Ending", "Event", "Export", "Heard", "Id", "Input", "Kind", "Line",
+    "Message", "Open", "Origin", "Output", "Pending", "Piece", "Problem", "Process", "Ready", "Speech", "Start",
+    "Stream", "Value", "Wish",
+];
+
+#[test]
+fn no_two_public_types_share_a_name() {
+    let mut places: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for (path, text) in rust_files("src") {
+        for line in code(&text).lines() {
+            let line = ["pub ", "pub(crate) ", "pub(super) "].iter().find_map(|word| line.strip_prefix(word));
+            let kinds = ["struct ", "enum ", "trait ", "type "];
+            let Some(rest) = line.and_then(|line| kinds.iter().find_map(|kind| line.strip_prefix(kind))) else {
+                continue;
+            };
+            let name: String = rest.chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '_').collect();
+            places.entry(name).or_default().insert(path.display().to_string());
+        }
+    }
+    let shared: BTreeMap<_, _> = places.iter().filter(|(_, places)| places.len() > 1).collect();
+    for (name, places) in &shared {
+        assert!(SHARED_NAMES.contains(&name.as_str()), "{name} is in {places:?}: rename all but one");
+    }
+    for name in SHARED_NAMES {
+        assert!(shared.contains_key(&(*name).to_owned()), "{name} is one type now: take it off the list");
+    }
+}
