@@ -6,6 +6,7 @@ use super::outbound::{Body, Outcome};
 use super::parts::{Part, Rank, each};
 use crate::redact::Redactor;
 use serde::Serialize;
+use std::borrow::Cow;
 use std::fmt::Write;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use time::macros::format_description;
@@ -62,12 +63,14 @@ pub fn timestamp(now: SystemTime) -> String {
 
 /// Takes every registered secret out of a body's texts.
 pub fn redact(body: &mut Body, redactor: &Redactor) {
-    each(body, &mut |_, part| match part {
-        Part::Text(text) => {
-            if let std::borrow::Cow::Owned(clean) = redactor.redact(text) {
-                *text = clean;
-            }
+    let clean = |text: &mut String| {
+        if let Cow::Owned(clean) = redactor.redact(text) {
+            *text = clean;
         }
+    };
+    each(body, &mut |_, part| match part {
+        Part::Text(text) | Part::Answer(text) => clean(text),
+        Part::Whole(text) => text.iter_mut().for_each(clean),
         Part::Json(Some(json)) => json.map(&mut |text| redactor.redact(text).into_owned()),
         Part::Json(None) | Part::List(_) => {}
     });
@@ -102,6 +105,8 @@ impl Frame<'_> {
     fn cut_longest(&mut self, rank: Rank, excess: usize) -> bool {
         let size = |part: &Part<'_>| match part {
             Part::Text(text) => text.len(),
+            Part::Whole(text) => text.as_ref().map_or(0, String::len),
+            Part::Answer(_) => 0,
             // An element is guessed at 64 bytes: its texts are parts of their own.
             Part::List(list) => list.count() * 64,
             Part::Json(Some(json)) => json.0.get().len(),
@@ -131,6 +136,8 @@ impl Frame<'_> {
                 }
                 Part::List(list) => list.cut(list.count() - (list.count() / 8).max(1)),
                 Part::Json(json) => **json = None,
+                Part::Whole(text) => **text = None,
+                Part::Answer(_) => {}
             }
         });
         self.body.mark_truncated(rank);

@@ -40,8 +40,9 @@ impl Live {
         let Some(text) = crate::protocol::json::string(raw) else { return };
         if !self.redactor.add(&text) {
             let what = "The secret answer is too short or too plain to be redacted";
-            self.warn(Warning::ShortSecret, what, reply_to.clone());
+            return self.warn(Warning::ShortSecret, what, reply_to.clone());
         }
+        self.book.hide(&self.redactor);
     }
 
     pub(super) fn open(&mut self, asker: Asker, asks: Vec<Ask>) {
