@@ -175,7 +175,7 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
         let (options, agent) = self.layers.under(options);
         // Known before anything is checked: a refusal gives metadata back.
         let (redactor, short_secrets) = prepare::redactor_for(&options, agent, &self.machine);
-        let metadata = options.metadata.clone().map(Json);
+        let metadata = options.metadata.clone().map(Json::from);
         let bad_id = origin.run_id.as_ref().is_some_and(|id| !is_run_id(id));
         let start = if bad_id {
             let message = "run.start: `run_id` must match ^[A-Za-z0-9._:-]{1,128}$.";
@@ -203,7 +203,7 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
     /// A run that cannot even begin. Of the flags there is still something to give back and to hide.
     pub fn refuse(&mut self, failure: Failure) {
         let (options, _) = self.layers.under(Options::default());
-        let metadata = options.metadata.clone().map(Json);
+        let metadata = options.metadata.clone().map(Json::from);
         let redactor = Some(prepare::redactor_for(&options, None, &self.machine).0);
         self.step(Event::Start(Origin::default(), Err(Box::new(Refusal { failure, metadata, redactor }))));
     }

@@ -73,7 +73,7 @@ pub enum Part<'a> {
 type Visit<'v> = &'v mut dyn FnMut(Rank, Part<'_>);
 
 fn text(rank: Rank, text: &mut Text, visit: Visit<'_>) {
-    visit(rank, Part::Text(&mut text.0));
+    visit(rank, Part::Text(text.inner()));
 }
 
 fn places(places: &mut Vec<Place>, visit: Visit<'_>) {
@@ -94,7 +94,7 @@ fn subject(subject: &mut SubjectFrame, visit: Visit<'_>) {
 ///
 /// Every pattern here names each field and each variant, so that a new one does not compile before somebody decides
 /// whether it is a part. Only words of the protocol, ids, names and numbers are none.
-pub fn each(body: &mut Body, visit: Visit<'_>) {
+pub(super) fn each(body: &mut Body, visit: Visit<'_>) {
     match body {
         Body::Started(body) => started(body, visit),
         Body::Progress(progress) => {

@@ -93,14 +93,14 @@ impl Live {
 
     pub(super) fn subject(&self, subject: &Subject) -> SubjectFrame {
         let place = |location: &Location| Place {
-            path: Text(relative(&self.settings.cwd, Path::new(&location.path))),
+            path: Text::from(relative(&self.settings.cwd, Path::new(&location.path))),
             line: location.line,
         };
         SubjectFrame {
             category: subject.category,
-            title: Text(self.title(&subject.title)),
+            title: Text::from(self.title(&subject.title)),
             locations: subject.locations.iter().map(place).collect(),
-            detail: Text(subject.detail.clone()),
+            detail: Text::from(subject.detail.clone()),
         }
     }
 
@@ -135,7 +135,7 @@ impl Live {
                 resolution: one.resolution,
                 used_default: one.used_default,
                 permission,
-                what: Text(what.clone()),
+                what: Text::from(what.clone()),
             };
             self.tell(about, format!("{what}: {how}"), reply_to.clone());
         }

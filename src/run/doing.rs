@@ -127,7 +127,7 @@ impl Live {
     }
 
     fn plan(&mut self, entries: Vec<(String, PlanStatus)>) {
-        let entry = |(text, status)| PlanEntry { text: Text(text), status };
+        let entry = |(text, status)| PlanEntry { text: Text::from(text), status };
         self.tell(About::Plan(entries.into_iter().map(entry).collect()), "The plan changed", None);
     }
 
@@ -138,8 +138,8 @@ impl Live {
         self.model.clone_from(&model);
         let about = About::Session {
             session_id: id,
-            agent_version: version.map(Text),
-            model: model.map(Text),
+            agent_version: version.map(Text::from),
+            model: model.map(Text::from),
             capabilities: Some(self.driver.capabilities()),
         };
         self.tell(about, "The agent's session is open", None);
@@ -185,7 +185,7 @@ impl Live {
         let Some(artifact_id) = self.artifacts.add(&shown, action) else { return };
         self.clocks.frame = self.now;
         let artifact =
-            Artifact { artifact_id, path: Text(shown), action, kind: "file", size_bytes: None, truncated: false };
+            Artifact { artifact_id, path: Text::from(shown), action, kind: "file", size_bytes: None, truncated: false };
         let measure = (action != Action::Deleted).then(|| absolute(&self.settings.cwd, path));
         self.out.push(Effect::Emit { body: Box::new(Body::Artifact(Box::new(artifact))), reply_to: None, measure });
     }
@@ -228,8 +228,14 @@ impl Live {
                 };
                 // A text that was cut may end in a part of a secret: the uncertain end is dropped.
                 let text = if text_cut { Stream::default().push(&self.redactor, &text) } else { text };
-                let structured_output = structured.map(Json);
-                Outcome::Completed { message_id, text: Text(text), text_cut, structured_output, stop_reason: stop }
+                let structured_output = structured.map(Json::from);
+                Outcome::Completed {
+                    message_id,
+                    text: Text::from(text),
+                    text_cut,
+                    structured_output,
+                    stop_reason: stop,
+                }
             }
             TurnOver::Failed(failure) => Outcome::Failed(failure),
             TurnOver::Interrupted if self.declined => Outcome::Failed(could_not_go_on()),

@@ -134,7 +134,7 @@ impl Live {
             *outcome = Outcome::Failed(failure);
         }
         let outcome = ending.as_ref().map(|ending| &ending.outcome);
-        if matches!(outcome, Some(Outcome::Completed { text, .. }) if text.0.trim().is_empty()) {
+        if matches!(outcome, Some(Outcome::Completed { text, .. }) if text.is_blank()) {
             self.warn(Warning::EmptyResult, "The agent completed without any text", None);
         }
         ending
@@ -179,7 +179,7 @@ impl Live {
             artifacts,
             usage: self.usage,
             duration_ms: u64::try_from((self.now.saturating_sub(self.started)).as_millis()).unwrap_or(u64::MAX),
-            metadata: self.settings.metadata.take().map(Json),
+            metadata: self.settings.metadata.take().map(Json::from),
             unattended: std::mem::take(&mut self.unattended),
             completion_detected: self.completion,
             agent_exit: self.exit,

@@ -117,7 +117,7 @@ impl Live {
         let launch = match driver.launch(&settings, &mut turn) {
             Ok(launch) => launch,
             Err(failure) => {
-                let metadata = settings.metadata.map(Json);
+                let metadata = settings.metadata.map(Json::from);
                 return Err(Box::new(Refusal { failure, metadata, redactor: Some(redactor) }));
             }
         };
@@ -127,8 +127,8 @@ impl Live {
             display_name,
             settings: Box::new(settings.clone()),
             capabilities: driver.capabilities(),
-            metadata: settings.metadata.clone().map(Json),
-            cwd: Text(settings.cwd.to_string_lossy().into_owned()),
+            metadata: settings.metadata.clone().map(Json::from),
+            cwd: Text::from(settings.cwd.to_string_lossy().into_owned()),
             agent_args: settings.agent_args.iter().map(|arg| Text::from(arg.as_str())).collect(),
             truncated: false,
         };
