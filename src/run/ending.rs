@@ -22,19 +22,19 @@ const HEARTBEAT_MIN: Duration = Duration::from_millis(10);
 impl Live {
     /// Ends the run against the agent's will. The first reason is kept.
     pub(super) fn stop(&mut self, outcome: Outcome, reply_to: Option<String>) {
-        if self.ending.is_some() {
+        if self.end.ending.is_some() {
             return;
         }
         self.out.push(Effect::Hurry);
-        self.ending = Some(Ending::stop(self.now, outcome, self.driver.leaves()));
+        self.end.ending = Some(Ending::stop(self.now, outcome, self.agent.driver.leaves()));
         self.withdraw(None);
-        if matches!(self.ending, Some(Ending { outcome: Outcome::Cancelled { .. }, .. })) {
+        if matches!(self.end.ending, Some(Ending { outcome: Outcome::Cancelled { .. }, .. })) {
             self.status(Status::Cancelling, "Cancelling", reply_to);
         }
         let mut turn = Turn::default();
-        self.driver.interrupt(&mut turn);
+        self.agent.driver.interrupt(&mut turn);
         self.turn(turn);
-        if !self.driver.listens() {
+        if !self.agent.driver.listens() {
             self.advance();
             self.advance();
         }
@@ -43,24 +43,24 @@ impl Live {
     /// A message of another major version fails the run at any time, also after a result.
     pub(super) fn unsupported(&mut self, reply_to: Option<String>) {
         let failed = Outcome::Failed(super::live::unsupported());
-        match &mut self.ending {
+        match &mut self.end.ending {
             Some(ending) if matches!(ending.outcome, Outcome::Completed { .. }) => ending.outcome = failed,
             _ => self.stop(failed, reply_to),
         }
     }
 
     pub(super) fn kill(&mut self, source: Source) {
-        if self.ending.is_none() {
+        if self.end.ending.is_none() {
             self.stop(Outcome::Cancelled { reason: None, source }, None);
         }
-        if let Some(ending) = &mut self.ending {
+        if let Some(ending) = &mut self.end.ending {
             ending.kill();
         }
         self.out.push(Effect::Stop(Method::Kill));
     }
 
     pub(super) fn advance(&mut self) {
-        let Some(ending) = &mut self.ending else { return };
+        let Some(ending) = &mut self.end.ending else { return };
         match ending.advance(self.now) {
             Stage::Interrupted => {}
             Stage::Leaving => self.finish_agent(),
@@ -71,19 +71,19 @@ impl Live {
 
     /// Nothing more comes of a process of the agent's.
     pub(super) fn drained(&mut self) {
-        if matches!(self.process, Process::Drained | Process::Gone) {
+        if matches!(self.agent.process, Process::Drained | Process::Gone) {
             return;
         }
-        self.process = Process::Drained;
+        self.agent.process = Process::Drained;
         let mut turn = Turn::default();
-        self.driver.drained(&mut turn);
+        self.agent.driver.drained(&mut turn);
         self.turn(turn);
-        for key in self.messages.unfinished() {
+        for key in self.work.messages.unfinished() {
             let rest = self.own_words(&key, "", true).unwrap_or_default();
             self.say(&key, &rest, "", true, None, false);
         }
-        for key in self.tools.unfinished() {
-            let over = self.tools.end(&key, ToolState::Failed, None, &self.redactor);
+        for key in self.work.tools.unfinished() {
+            let over = self.work.tools.end(&key, ToolState::Failed, None, &self.redactor);
             over.into_iter().for_each(|progress| self.progress(progress, None));
         }
         self.withdraw(None);
@@ -91,34 +91,34 @@ impl Live {
 
     /// A process of the agent's is gone. That ends the run, unless its turn asked something.
     pub(super) fn gone(&mut self, gone: Gone) {
-        if self.process == Process::Gone {
+        if self.agent.process == Process::Gone {
             return;
         }
         self.drained();
-        self.process = Process::Gone;
-        self.exit = Some(gone.exit);
+        self.agent.process = Process::Gone;
+        self.agent.exit = Some(gone.exit);
         self.unreported(gone.files);
-        let killed = self.ending.as_ref().is_some_and(|e| matches!(e.stage, Stage::Terminated | Stage::Killed));
+        let killed = self.end.ending.as_ref().is_some_and(|e| matches!(e.stage, Stage::Terminated | Stage::Killed));
         if gone.leaked && !killed {
             self.warn(Warning::LeakedProcess, "A process of the agent's outlived it and was stopped", None);
         }
-        if self.ending.is_some() {
+        if self.end.ending.is_some() {
             return;
         }
-        let over = self.driver.exited(gone.exit, self.alive, &gone.stderr_tail);
+        let over = self.agent.driver.exited(gone.exit, self.agent.alive, &gone.stderr_tail);
         if matches!(over, TurnOver::Completed { .. }) && self.asks_markers() {
             return;
         }
         let mut outcome = match over {
             // A signal came from somebody else, and whatever is more exact counts more.
             TurnOver::Failed(Failure { code: Code::AgentExited | Code::AgentError, .. })
-                if self.declined && gone.exit.signal.is_none() =>
+                if self.questions.declined && gone.exit.signal.is_none() =>
             {
                 Outcome::Failed(could_not_go_on())
             }
             over => self.outcome(over),
         };
-        let shown = !self.alive && !gone.stderr_tail.is_empty() && self.driver.stderr_is_fit();
+        let shown = !self.agent.alive && !gone.stderr_tail.is_empty() && self.agent.driver.stderr_is_fit();
         if let (Outcome::Failed(failure), true) = (&mut outcome, shown) {
             failure.stderr_tail = Some(gone.stderr_tail);
         }
@@ -127,7 +127,7 @@ impl Live {
 
     /// The end, once it is decided and no process is left.
     pub(super) fn conclude(&mut self) -> Option<Ending> {
-        let mut ending = self.ending.take();
+        let mut ending = self.end.ending.take();
         if let Some(Ending { outcome: outcome @ Outcome::Completed { .. }, .. }) = &mut ending
             && let Some(failure) = self.unattended_failure()
         {
@@ -142,7 +142,7 @@ impl Live {
 
     /// Whether a run that came to its end fails, because nobody answered for a permission.
     fn unattended_failure(&self) -> Option<Failure> {
-        let count = self.unattended.denied.count;
+        let count = self.questions.unattended.denied.count;
         let how_many = if count == 1 { "A permission was".to_owned() } else { format!("{count} permissions were") };
         let message = format!(
             "{how_many} denied because nobody answered, and `fail_on_denied` is set: allow what the task needs with `permissions`, or answer."
@@ -158,7 +158,7 @@ impl Live {
         };
         for (path, action) in files {
             let shown = relative(&self.settings.cwd, &path);
-            if !self.artifacts.covers(&shown, action) {
+            if !self.work.artifacts.covers(&shown, action) {
                 self.changed(&path, action);
             }
         }
@@ -166,7 +166,7 @@ impl Live {
 
     /// The terminal body.
     pub(super) fn terminal(&mut self, mut outcome: Outcome) -> Terminal {
-        let (artifacts, list_cut) = self.artifacts.list();
+        let (artifacts, list_cut) = self.work.artifacts.list();
         let truncated = list_cut
             | match &mut outcome {
                 Outcome::Completed { text_cut, .. } => *text_cut,
@@ -175,21 +175,21 @@ impl Live {
             };
         Terminal {
             outcome,
-            session_id: self.session_id.take(),
+            session_id: self.work.session_id.take(),
             artifacts,
-            usage: self.usage,
-            duration_ms: u64::try_from((self.now.saturating_sub(self.started)).as_millis()).unwrap_or(u64::MAX),
+            usage: self.work.usage,
+            duration_ms: u64::try_from((self.now.saturating_sub(self.clocks.begun)).as_millis()).unwrap_or(u64::MAX),
             metadata: self.settings.metadata.take().map(Json::from),
-            unattended: std::mem::take(&mut self.unattended),
-            completion_detected: self.completion,
-            agent_exit: self.exit,
+            unattended: std::mem::take(&mut self.questions.unattended),
+            completion_detected: self.work.completion,
+            agent_exit: self.agent.exit,
             truncated,
         }
     }
 
     /// Adds the model's name and the agent's words to a failure. Returns whether the words were cut.
     fn explain(&self, failure: &mut Failure) -> bool {
-        if let Some(model) = self.settings.model.as_ref().or(self.model.as_ref()) {
+        if let Some(model) = self.settings.model.as_ref().or(self.work.model.as_ref()) {
             failure.name_model(model);
         }
         let Some(said) = failure.said.take() else { return false };
@@ -202,9 +202,9 @@ impl Live {
 
     pub(super) fn next_deadline(&self) -> Option<Duration> {
         let heartbeat = self.heartbeat_at();
-        let ending = self.ending.as_ref().map(|ending| ending.due);
+        let ending = self.end.ending.as_ref().map(|ending| ending.due);
         let all = match ending {
-            _ if self.process == Process::Drained => [heartbeat, None, None, None, None],
+            _ if self.agent.process == Process::Drained => [heartbeat, None, None, None, None],
             Some(due) => [due, heartbeat, None, None, None],
             None => [heartbeat, self.clocks.run, self.clocks.start, self.idle_at(), self.question_due()],
         };
@@ -214,8 +214,8 @@ impl Live {
     /// When an open question is left alone: at once where nobody is there, so that only an answer that was ready
     /// before it was asked comes in time.
     fn question_due(&self) -> Option<Duration> {
-        let deadline = self.book.deadline();
-        if self.input_closed && self.book.is_waiting() { Some(Duration::ZERO) } else { deadline }
+        let deadline = self.questions.book.deadline();
+        if self.questions.input_closed && self.questions.book.is_waiting() { Some(Duration::ZERO) } else { deadline }
     }
 
     pub(super) fn heartbeat_at(&self) -> Option<Duration> {
@@ -227,26 +227,26 @@ impl Live {
     /// runs, but for that only so long.
     pub(super) fn idle_at(&self) -> Option<Duration> {
         let limit = self.settings.idle_timeout.duration();
-        if limit.is_zero() || self.clocks.active.is_zero() || self.book.is_waiting() {
+        if limit.is_zero() || self.clocks.active.is_zero() || self.questions.book.is_waiting() {
             return None;
         }
-        let held = self.tools.running_since().map(|since| since + self.settings.tool_timeout.duration());
+        let held = self.work.tools.running_since().map(|since| since + self.settings.tool_timeout.duration());
         Some(self.clocks.active.max(held.unwrap_or_default()) + limit)
     }
 
     pub(super) fn tick(&mut self) {
         let now = self.now;
         let due = |at: Option<Duration>| at.is_some_and(|at| at <= now);
-        if self.process == Process::Drained {
+        if self.agent.process == Process::Drained {
             if due(self.heartbeat_at()) {
                 self.heartbeat();
             }
             return;
         }
-        if due(self.ending.as_ref().and_then(|ending| ending.due)) {
+        if due(self.end.ending.as_ref().and_then(|ending| ending.due)) {
             self.advance();
         }
-        if self.ending.is_none() {
+        if self.end.ending.is_none() {
             let late = [
                 (self.clocks.run, Code::Timeout, "The run took longer than timeout_s: raise it or split the task."),
                 (
@@ -265,8 +265,8 @@ impl Live {
                 return self.stop(Outcome::Failed(Failure::new(code, message)), None);
             }
         }
-        if self.ending.is_none() && due(self.question_due()) {
-            self.nobody(if self.input_closed { Absence::InputClosed } else { Absence::Timeout });
+        if self.end.ending.is_none() && due(self.question_due()) {
+            self.nobody(if self.questions.input_closed { Absence::InputClosed } else { Absence::Timeout });
         }
         if due(self.heartbeat_at()) {
             self.heartbeat();
@@ -275,7 +275,7 @@ impl Live {
 
     pub(super) fn heartbeat(&mut self) {
         let idle = self.now.saturating_sub(self.clocks.active);
-        let waiting_on = if self.book.is_waiting() { WaitingOn::Input } else { WaitingOn::Agent };
+        let waiting_on = if self.questions.book.is_waiting() { WaitingOn::Input } else { WaitingOn::Agent };
         let text = match waiting_on {
             WaitingOn::Input => "Waiting for an answer",
             WaitingOn::Agent => "Waiting for the agent",

@@ -22,39 +22,62 @@ pub(super) const UNKNOWN_TYPE: &str = "A message was ignored: version 1 has no s
 /// The state of a run with an agent.
 pub(super) struct Live {
     pub(super) now: Duration,
+    /// The effects of the event that is being dealt with.
     pub(super) out: Vec<Effect>,
     pub(super) settings: Settings,
     pub(super) redactor: Redactor,
-    pub(super) book: Book,
-    /// What nobody answered so far.
-    pub(super) unattended: Unattended,
-    pub(super) run_id: String,
-    pub(super) on_eof: OnEof,
+    run_id: String,
+    on_eof: OnEof,
+    pub(super) status: Option<Status>,
+    pub(super) clocks: Clocks,
+    pub(super) agent: AgentSide,
+    pub(super) work: Work,
+    pub(super) questions: Questions,
+    pub(super) end: End,
+}
+
+/// The agent and its process.
+pub(super) struct AgentSide {
     pub(super) driver: Box<dyn Driver>,
+    pub(super) process: Process,
+    /// How the last process ended.
+    pub(super) exit: Option<AgentExit>,
+    /// Whether the agent gave a sign of life.
+    pub(super) alive: bool,
+    /// Whether the agent's last line says more than was taken from it.
+    pub(super) more: bool,
+}
+
+/// What the agent said and did, and what it did it with.
+pub(super) struct Work {
     pub(super) messages: Messages,
     pub(super) tools: Tools,
     pub(super) artifacts: Artifacts,
     /// Whether the completion marker was in what the agent said.
     pub(super) completion: bool,
-    pub(super) marked: Marked,
     pub(super) usage: Usage,
     pub(super) session_id: Option<String>,
     /// The model that the agent says it uses.
     pub(super) model: Option<String>,
-    pub(super) status: Option<Status>,
-    /// Whether the agent's last line says more than was taken from it.
-    pub(super) more: bool,
-    pub(super) input_closed: bool,
-    pub(super) started: Duration,
-    pub(super) clocks: Clocks,
-    /// Whether the agent gave a sign of life.
-    pub(super) alive: bool,
+}
+
+/// The questions of the run, and who is there to answer them.
+pub(super) struct Questions {
+    pub(super) book: Book,
+    /// The questions that nobody answered so far.
+    pub(super) unattended: Unattended,
+    pub(super) marked: Marked,
     /// Whether the agent was told that a question which needs an answer was declined, and has done nothing since.
     pub(super) declined: bool,
-    pub(super) process: Process,
-    /// How the last process ended.
-    pub(super) exit: Option<AgentExit>,
+    pub(super) input_closed: bool,
+}
+
+/// The end of the run.
+#[derive(Default)]
+pub(super) struct End {
+    /// The end, once it is decided.
     pub(super) ending: Option<Ending>,
+    /// Signals and requests of a person to end.
     pub(super) signals: u32,
 }
 
@@ -71,7 +94,7 @@ pub(super) enum Process {
     Gone,
 }
 
-/// What question markers have brought up.
+/// The question markers in the agent's text.
 #[derive(Default)]
 pub(super) struct Marked {
     /// What is heard of the messages that are not whole yet.
@@ -91,7 +114,10 @@ pub(super) struct Heard {
     pub(super) finder: Finder,
 }
 
+/// When things happened and when they are due.
 pub(super) struct Clocks {
+    /// When the run began.
+    pub(super) begun: Duration,
     /// The whole run's limit, once the agent runs.
     pub(super) run: Option<Duration>,
     /// The limit for the first sign of life; none once there was one.
@@ -135,32 +161,30 @@ impl Live {
         let mut live = Box::new(Live {
             now,
             out: Vec::new(),
-            book: Book::new(random, ids.questions, ids.groups),
-            unattended: Unattended::default(),
-            completion: false,
-            clocks: Clocks { run: None, start: None, active: now, frame: now },
-            marked: Marked::default(),
             settings,
             redactor,
             run_id,
             on_eof,
-            driver,
-            messages: Messages::after(ids.messages),
-            tools: Tools::after(ids.calls),
-            artifacts: Artifacts::after(ids.artifacts),
-            usage: Usage::default(),
-            session_id: None,
-            model: None,
             status: None,
-            more: false,
-            input_closed: false,
-            started: now,
-            alive: false,
-            declined: false,
-            process: Process::Due,
-            exit: None,
-            ending: None,
-            signals: 0,
+            clocks: Clocks { begun: now, run: None, start: None, active: now, frame: now },
+            agent: AgentSide { driver, process: Process::Due, exit: None, alive: false, more: false },
+            work: Work {
+                messages: Messages::after(ids.messages),
+                tools: Tools::after(ids.calls),
+                artifacts: Artifacts::after(ids.artifacts),
+                completion: false,
+                usage: Usage::default(),
+                session_id: None,
+                model: None,
+            },
+            questions: Questions {
+                book: Book::new(random, ids.questions, ids.groups),
+                unattended: Unattended::default(),
+                marked: Marked::default(),
+                declined: false,
+                input_closed: false,
+            },
+            end: End::default(),
         });
         live.emit(Body::Started(Box::new(started)), reply_to.clone());
         if short_secrets > 0 {
@@ -177,25 +201,25 @@ impl Live {
 
     /// Has a process of the agent's started.
     pub(super) fn start(&mut self, launch: Box<Launch>) {
-        self.process = Process::Due;
+        self.agent.process = Process::Due;
         self.out.push(Effect::Spawn(launch, Box::new(self.settings.clone())));
     }
 
     /// The ids given so far.
     pub(super) fn ids(&self) -> Ids {
-        let (questions, groups) = self.book.counts();
-        let (messages, calls) = (self.messages.count(), self.tools.count());
-        Ids { questions, groups, messages, calls, artifacts: self.artifacts.count() }
+        let (questions, groups) = self.questions.book.counts();
+        let (messages, calls) = (self.work.messages.count(), self.work.tools.count());
+        Ids { questions, groups, messages, calls, artifacts: self.work.artifacts.count() }
     }
 
     pub(super) fn is_stopping(&self) -> bool {
-        self.ending.as_ref().is_some_and(|ending| ending.stopped)
+        self.end.ending.as_ref().is_some_and(|ending| ending.stopped)
     }
 
     /// Takes one event. An end: the run is over.
     pub(super) fn step(&mut self, event: Event<'_>) -> Option<Ending> {
         self.take(event);
-        let over = self.ending.is_some() && self.process == Process::Gone;
+        let over = self.end.ending.is_some() && self.agent.process == Process::Gone;
         over.then(|| self.conclude()).flatten()
     }
 
@@ -211,7 +235,7 @@ impl Live {
             }
             Event::Cancel(origin, reason, source) => {
                 if source != Source::Orchestrator {
-                    self.signals += 1;
+                    self.end.signals += 1;
                 }
                 if self.is_for_us(&origin) {
                     self.cancel(origin.id, reason, source);
@@ -230,7 +254,7 @@ impl Live {
             }
             Event::Spawned => self.spawned(),
             Event::SpawnFailed(failure) => {
-                self.process = Process::Gone;
+                self.agent.process = Process::Gone;
                 self.decide(Outcome::Failed(failure));
             }
             Event::Line(line) => self.line(line),
@@ -261,7 +285,7 @@ impl Live {
 
     /// The outcome, unless it was decided before.
     pub(super) fn decide(&mut self, outcome: Outcome) {
-        self.ending.get_or_insert_with(|| Ending::after_result(self.now, outcome, self.driver.leaves()));
+        self.end.ending.get_or_insert_with(|| Ending::after_result(self.now, outcome, self.agent.driver.leaves()));
     }
 
     // Frames.
@@ -325,10 +349,10 @@ impl Live {
 
     pub(super) fn cancel(&mut self, reply_to: Option<String>, reason: Option<String>, source: Source) {
         self.out.push(Effect::Hurry);
-        if self.signals > 1 {
+        if self.end.signals > 1 {
             return self.kill(source);
         }
-        if self.ending.is_some() {
+        if self.end.ending.is_some() {
             // The outcome stands; only the end is hurried.
             return self.advance();
         }
@@ -336,10 +360,10 @@ impl Live {
     }
 
     pub(super) fn input_ended(&mut self) {
-        if self.input_closed {
+        if self.questions.input_closed {
             return;
         }
-        self.input_closed = true;
+        self.questions.input_closed = true;
         if self.on_eof == OnEof::Cancel {
             return self.cancel(None, None, Source::Orchestrator);
         }

@@ -325,7 +325,7 @@ impl Run {
 
     /// Whether the agent's last line says more: [`Event::More`] takes the next part, and no line may come before.
     pub fn has_more(&self) -> bool {
-        matches!(&self.phase, Phase::Live(live) if live.more)
+        matches!(&self.phase, Phase::Live(live) if live.agent.more)
     }
 
     /// Since when the run is being ended at somebody's wish, so that an orchestrator that does not read is no longer
@@ -342,13 +342,13 @@ impl Run {
 
     /// Whether this question is open.
     pub fn is_open(&self, question_id: &str) -> bool {
-        matches!(&self.phase, Phase::Live(live) if live.book.find(question_id).is_some())
+        matches!(&self.phase, Phase::Live(live) if live.questions.book.find(question_id).is_some())
     }
 
     /// The working directory, if this question's answer is a path that must be looked at.
     pub fn path_question(&self, question_id: &str) -> Option<PathBuf> {
         let Phase::Live(live) = &self.phase else { return None };
-        let ask: &Ask = &live.book.find(question_id)?.1.shown;
+        let ask: &Ask = &live.questions.book.find(question_id)?.1.shown;
         matches!(ask.kind, Kind::FilePath).then(|| live.settings.cwd.clone())
     }
 
