@@ -1,50 +1,18 @@
-//! Questions of a run: asked, answered, left alone, withdrawn; and those that question markers ask.
+//! The questions of a run: asked, resolved, withdrawn, and handed back to whoever asked.
 
-use super::book::{Absence, Answered, Asker, Completed, Resolved, Taken};
-use super::live::{Live, Process, UNKNOWN_QUESTION};
-use super::markers;
+use super::Effect;
+use super::book::{Absence, Asker, Completed, Resolved};
+use super::live::Live;
 use super::work::relative;
-use super::{Effect, Input};
 use crate::agent::{Reply, Turn};
 use crate::failure::{Code, Failure};
-use crate::protocol::limits::MARKER_TURNS;
 use crate::protocol::outbound::{About, Body, Outcome, Place, Question, SubjectFrame, Text};
-use crate::protocol::question::{Ask, Kind, Location, Subject};
+use crate::protocol::question::{Ask, Location, Subject};
 use crate::protocol::request::Seconds;
-use crate::protocol::words::{Category, Status, Warning};
+use crate::protocol::words::{Category, Status};
 use std::path::Path;
 
 impl Live {
-    pub(super) fn input(&mut self, reply_to: Option<String>, input: Input) {
-        let Some(id) = input.question_id else {
-            let text = "An answer was ignored: `question_id` must be a string";
-            return self.warn(Warning::InvalidAnswer, text, reply_to);
-        };
-        let Some(answered) = input.answered else {
-            let text = "An answer was ignored: give exactly one of `value`, `value_from` and `declined: true`";
-            return self.warn(Warning::InvalidAnswer, text, reply_to);
-        };
-        if self.questions.book.find(&id).is_some_and(|(_, member)| is_secret(&member.shown.kind, &answered)) {
-            self.keep_secret(&answered, &reply_to);
-        }
-        match self.questions.book.take(self.now, &id, &answered, input.message, &self.settings) {
-            Taken::Unknown => self.warn(Warning::UnknownQuestion, UNKNOWN_QUESTION, reply_to),
-            Taken::Again(id, why) => self.ask(&id, Some(why), reply_to),
-            Taken::Resolved(resolved) => self.resolved(resolved, false, Absence::Timeout, reply_to),
-        }
-    }
-
-    /// A secret answer is a secret before anything is done with it.
-    pub(super) fn keep_secret(&mut self, answered: &Answered, reply_to: &Option<String>) {
-        let (Answered::Value(raw, _) | Answered::Kept(raw, _)) = answered else { return };
-        let Some(text) = crate::protocol::json::string(raw) else { return };
-        if !self.redactor.add(&text) {
-            let what = "The secret answer is too short or too plain to be redacted";
-            return self.warn(Warning::ShortSecret, what, reply_to.clone());
-        }
-        self.questions.book.hide(&self.redactor);
-    }
-
     pub(super) fn open(&mut self, asker: Asker, asks: Vec<Ask>) {
         if self.end.ending.is_some() {
             // Nobody is asked any more; the agent must still not wait for ever.
@@ -91,7 +59,7 @@ impl Live {
         self.emit(Body::Question(Box::new(question)), reply_to);
     }
 
-    pub(super) fn subject(&self, subject: &Subject) -> SubjectFrame {
+    fn subject(&self, subject: &Subject) -> SubjectFrame {
         let place = |location: &Location| Place {
             path: Text::from(relative(&self.settings.cwd, Path::new(&location.path))),
             line: location.line,
@@ -159,7 +127,7 @@ impl Live {
         }
     }
 
-    pub(super) fn answer_complete(&mut self) {
+    fn answer_complete(&mut self) {
         for Completed { asker, replies, declined } in self.questions.book.completed() {
             self.questions.declined = declined;
             self.reply(&asker, replies);
@@ -177,41 +145,6 @@ impl Live {
                 self.turn(turn);
             }
         }
-    }
-
-    /// The answers to question markers go back as a further turn of the same session.
-    pub(super) fn further_turn(&mut self, replies: &[Reply]) {
-        let prompt = markers::prompt(&std::mem::take(&mut self.questions.marked.texts), replies);
-        let mut turn = Turn::default();
-        self.agent.driver.follow_up(&prompt, &mut turn);
-        self.turn(turn);
-        if self.agent.process == Process::Gone {
-            let message = "The agent takes no further turn, though it asked: start it again with the answers.";
-            self.decide(Outcome::Failed(Failure::new(Code::AgentExited, message)));
-        }
-    }
-
-    /// A turn ended well. Whether its question markers keep the run going.
-    pub(super) fn asks_markers(&mut self) -> bool {
-        let asks = std::mem::take(&mut self.questions.marked.asks);
-        if asks.is_empty() || (!self.settings.interactive && self.questions.marked.turns > 0) {
-            return false;
-        }
-        if !self.agent.driver.takes_turns() {
-            let text = "A question in the agent's text is not asked: this agent takes no further turn";
-            self.warn(Warning::UnsupportedOption, text, None);
-            return false;
-        }
-        self.questions.marked.turns += 1;
-        if self.questions.marked.turns > MARKER_TURNS {
-            let message = "The agent asked in 20 further turns and did not come to an end: make the task clearer.";
-            self.decide(Outcome::Failed(Failure::new(Code::LimitReached, message)));
-            self.finish_agent();
-            return true;
-        }
-        self.questions.marked.texts = asks.iter().map(|ask| ask.text.clone()).collect();
-        self.open(Asker::Markers, asks);
-        true
     }
 
     pub(super) fn running_again(&mut self) {
@@ -232,18 +165,5 @@ impl Live {
             }
         }
         self.resolved(resolved, false, Absence::Timeout, None);
-    }
-}
-
-/// Whether an answer must not be seen: any to a secret, and free text that was kept off the pipe.
-fn is_secret(kind: &Kind, answered: &Answered) -> bool {
-    match (kind, answered) {
-        (Kind::Secret, _) => true,
-        (Kind::Select { choices, .. }, Answered::Kept(raw, _)) => {
-            let text = crate::protocol::json::string(raw).unwrap_or_default();
-            !choices.as_slice().iter().any(|choice| choice.value == text || choice.label.eq_ignore_ascii_case(&text))
-        }
-        (Kind::Text | Kind::FilePath, Answered::Kept(..)) => true,
-        _ => false,
     }
 }

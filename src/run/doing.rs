@@ -1,34 +1,17 @@
-//! What the agent does in a run: its lines become events, and these become frames.
+//! The agent's work: its lines become events, and these become frames.
 
 use super::Effect;
 use super::book::Asker;
-use super::live::{Heard, Live, Process};
-use super::markers::{self, Cutter};
-use super::messages::{Finder, Piece};
-use super::stop::{Ending, Stage};
+use super::live::Live;
+use super::messages::Piece;
 use super::work::{absolute, places, relative};
-use crate::agent::{self, Turn, TurnOver};
-use crate::failure::{Code, Failure};
+use crate::agent::{self, Turn};
 use crate::protocol::limits::SESSION_ID_BYTES;
-use crate::protocol::outbound::{About, Artifact, Body, Json, Outcome, PlanEntry, Text, Usage};
+use crate::protocol::outbound::{About, Artifact, Body, PlanEntry, Text, Usage};
 use crate::protocol::words::{Action, Level, PlanStatus, Status, Warning};
-use crate::redact::Stream;
 use std::path::Path;
 
 impl Live {
-    pub(super) fn spawned(&mut self) {
-        self.agent.process = Process::Running;
-        self.clocks.active = self.now;
-        if self.agent.exit.is_some() {
-            // The limits go over all processes.
-            return;
-        }
-        self.clocks.run = self.settings.timeout.map(|limit| self.now + limit.duration());
-        if !self.agent.alive {
-            self.clocks.start = self.settings.start_timeout.map(|limit| self.now + limit.duration());
-        }
-    }
-
     pub(super) fn line(&mut self, line: agent::Line<'_>) {
         self.clocks.active = self.now;
         self.clocks.start = None;
@@ -65,7 +48,7 @@ impl Live {
         }
     }
 
-    pub(super) fn happened(&mut self, event: agent::Event) {
+    fn happened(&mut self, event: agent::Event) {
         if self.status == Some(Status::Retrying) && is_work(&event) {
             self.status(Status::Running, "The agent works", None);
         }
@@ -131,7 +114,7 @@ impl Live {
         self.tell(About::Plan(entries.into_iter().map(entry).collect()), "The plan changed", None);
     }
 
-    pub(super) fn session(&mut self, id: Option<String>, version: Option<String>, model: Option<String>) {
+    fn session(&mut self, id: Option<String>, version: Option<String>, model: Option<String>) {
         // An id that would not fit a frame is no id that could come back.
         let id = id.filter(|id| id.len() <= SESSION_ID_BYTES);
         self.work.session_id.clone_from(&id);
@@ -145,26 +128,6 @@ impl Live {
         self.tell(about, "The agent's session is open", None);
     }
 
-    /// What the agent itself says, without its question markers. `None`: as it is. Markers count when the message is
-    /// whole; one that is withdrawn has said nothing.
-    pub(super) fn own_words(&mut self, message: &str, piece: &str, done: bool) -> Option<String> {
-        let heard = self.questions.marked.heard.entry(message.to_owned()).or_insert_with(|| Heard {
-            cutter: Cutter::default(),
-            asks: Vec::new(),
-            finder: Finder::new(&self.settings.completion_marker),
-        });
-        heard.finder.piece(piece, done);
-        let markers = self.settings.question_markers;
-        let text = markers.then(|| heard.cutter.push(piece, done, &mut heard.asks));
-        let heard = done.then(|| self.questions.marked.heard.remove(message)).flatten();
-        let takes_turns = self.agent.driver.takes_turns();
-        if let Some(heard) = heard {
-            self.work.completion |= heard.finder.found;
-            self.questions.marked.asks.extend(heard.asks);
-        }
-        text.filter(|_| takes_turns)
-    }
-
     pub(super) fn say(&mut self, key: &str, text: &str, said: &str, done: bool, parent: Option<&str>, reasoning: bool) {
         let parent = parent.and_then(|parent| self.work.tools.id(parent));
         let piece = Piece { key, text, said, done, reasoning, parent };
@@ -173,7 +136,7 @@ impl Live {
         said.into_iter().for_each(|progress| self.progress(progress, None));
     }
 
-    pub(super) fn used(&mut self, usage: Usage) {
+    fn used(&mut self, usage: Usage) {
         self.work.usage = usage;
         let count = |n: Option<u64>| n.map_or_else(|| "unknown".to_owned(), |n| n.to_string());
         let text =
@@ -190,69 +153,6 @@ impl Live {
         let measure = (action != Action::Deleted).then(|| absolute(&self.settings.cwd, path));
         self.out.push(Effect::Emit { body: Box::new(Body::Artifact(Box::new(artifact))), reply_to: None, measure });
     }
-
-    pub(super) fn turn_over(&mut self, over: TurnOver) {
-        if let Some(ending) = &mut self.end.ending {
-            // What we asked for by the interrupt: now it can leave.
-            if ending.stage == Stage::Interrupted {
-                ending.advance(self.now);
-                self.finish_agent();
-            }
-            return;
-        }
-        if matches!(over, TurnOver::Completed { .. }) && self.asks_markers() {
-            return;
-        }
-        let outcome = self.outcome(over);
-        self.withdraw(None);
-        self.end.ending = Some(Ending::after_result(self.now, outcome, self.agent.driver.leaves()));
-        self.finish_agent();
-    }
-
-    pub(super) fn finish_agent(&mut self) {
-        let mut turn = Turn::default();
-        self.agent.driver.finish(&mut turn);
-        self.turn(turn);
-    }
-
-    pub(super) fn outcome(&mut self, over: TurnOver) -> Outcome {
-        match over {
-            TurnOver::Completed { answer, structured, stop } => {
-                // A result repeats the last message; where an agent has only the result, the marker is in it alone.
-                self.work.completion |= answer.text.contains(&self.settings.completion_marker);
-                let shown = self.settings.progress != Level::Minimal;
-                let message_id = self.work.messages.id_of(&answer.print).filter(|_| shown);
-                let text_cut = answer.is_cut();
-                let text = match self.settings.question_markers && self.agent.driver.takes_turns() {
-                    true => markers::without(answer.text),
-                    false => answer.text,
-                };
-                // A text that was cut may end in a part of a secret: the uncertain end is dropped.
-                let text = if text_cut { Stream::default().push(&self.redactor, &text) } else { text };
-                let structured_output = structured.map(Json::from);
-                Outcome::Completed {
-                    message_id,
-                    text: Text::from(text),
-                    text_cut,
-                    structured_output,
-                    stop_reason: stop,
-                }
-            }
-            TurnOver::Failed(failure) => Outcome::Failed(failure),
-            TurnOver::Interrupted if self.questions.declined => Outcome::Failed(could_not_go_on()),
-            TurnOver::Interrupted => {
-                let message = "The agent's turn was interrupted, but not by this run: start it again.";
-                Outcome::Failed(Failure::new(Code::AgentError, message))
-            }
-        }
-    }
-}
-
-/// The failure of an agent that did nothing more once it was told that its question was declined.
-pub(super) fn could_not_go_on() -> Failure {
-    let message = "A question was declined, and the agent ended without an answer to it: answer it, or say in the \
-                   prompt what the agent wants to know.";
-    Failure::new(Code::QuestionDeclined, message)
 }
 
 /// The entries of a plan that is one text: its lines but for headings.
@@ -281,17 +181,31 @@ fn goes_on(event: &agent::Event) -> bool {
     is_work(event) || matches!(event, Event::Usage(_) | Event::Changed { .. } | Event::Retrying { .. })
 }
 
-/// What an event says in pieces. Only then can a secret be split.
+/// The piece of a message in an event. A secret can be split over pieces, but over nothing else.
 fn said(event: &agent::Event) -> Option<Effect> {
+    use agent::Event;
     match event {
-        agent::Event::Text { message, piece, done, .. }
-        | agent::Event::Reasoning { message, piece, done, .. }
-        | agent::Event::Partial { whole: message, piece, done } => {
+        Event::Text { message, piece, done, .. }
+        | Event::Reasoning { message, piece, done, .. }
+        | Event::Partial { whole: message, piece, done } => {
             Some(Effect::Said { message: message.clone(), piece: piece.clone(), done: *done })
         }
-        agent::Event::Withdrawn { message } => {
+        Event::Withdrawn { message } => {
             Some(Effect::Said { message: message.clone(), piece: String::new(), done: true })
         }
-        _ => None,
+        Event::Session { .. }
+        | Event::Tool { .. }
+        | Event::ToolOver { .. }
+        | Event::Plan(_)
+        | Event::PlanText(_)
+        | Event::Usage(_)
+        | Event::Changed { .. }
+        | Event::Ask { .. }
+        | Event::AskWithdrawn { .. }
+        | Event::Retrying { .. }
+        | Event::Warning(..)
+        | Event::Unparsed
+        | Event::Note(_)
+        | Event::TurnOver(_) => None,
     }
 }

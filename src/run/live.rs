@@ -1,23 +1,21 @@
-//! A run that has an agent: what the agent's events, the orchestrator's messages and the clock make of it.
+//! A run that has an agent: its state, and where each event goes.
 
-use super::book::{Absence, Asker, Book};
-use super::markers::Cutter;
-use super::messages::{Finder, Messages};
+use super::book::{Asker, Book};
+use super::clock::Clocks;
+use super::marked::Marked;
+use super::messages::Messages;
+use super::orchestrator::UNKNOWN_TYPE;
+use super::process::Process;
 use super::stop::Ending;
 use super::work::{Artifacts, Tools};
-use super::{Effect, Event, Ids, OnEof, Origin, Refusal, Start};
-use crate::agent::{Driver, Launch, Turn};
+use super::{Effect, Event, Ids, OnEof, Refusal, Start};
+use crate::agent::{Driver, Turn};
 use crate::failure::{Code, Failure};
-use crate::protocol::outbound::{About, AgentExit, Body, Json, Outcome, Progress, Started, Text, Unattended, Usage};
-use crate::protocol::question::Ask;
+use crate::protocol::outbound::{AgentExit, Body, Json, Outcome, Started, Text, Unattended, Usage};
 use crate::protocol::request::Settings;
 use crate::protocol::words::{Source, Status, Warning};
 use crate::redact::Redactor;
-use std::collections::HashMap;
 use std::time::Duration;
-
-pub(super) const UNKNOWN_QUESTION: &str = "The answer was ignored: no such question is open";
-pub(super) const UNKNOWN_TYPE: &str = "A message was ignored: version 1 has no such type";
 
 /// The state of a run with an agent.
 pub(super) struct Live {
@@ -26,8 +24,8 @@ pub(super) struct Live {
     pub(super) out: Vec<Effect>,
     pub(super) settings: Settings,
     pub(super) redactor: Redactor,
-    run_id: String,
-    on_eof: OnEof,
+    pub(super) run_id: String,
+    pub(super) on_eof: OnEof,
     pub(super) status: Option<Status>,
     pub(super) clocks: Clocks,
     pub(super) agent: AgentSide,
@@ -48,7 +46,7 @@ pub(super) struct AgentSide {
     pub(super) more: bool,
 }
 
-/// What the agent said and did, and what it did it with.
+/// The agent's work so far.
 pub(super) struct Work {
     pub(super) messages: Messages,
     pub(super) tools: Tools,
@@ -77,55 +75,8 @@ pub(super) struct Questions {
 pub(super) struct End {
     /// The end, once it is decided.
     pub(super) ending: Option<Ending>,
-    /// Signals and requests of a person to end.
+    /// How often a signal or a person asked for the end.
     pub(super) signals: u32,
-}
-
-/// The agent's process. An agent may have one a turn; at most one at a time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Process {
-    /// It is to be started.
-    Due,
-    /// It runs.
-    Running,
-    /// It is gone, and what it changed is being looked for: only heartbeats are due.
-    Drained,
-    /// It is gone. The run is over, or it waits for answers that begin another turn.
-    Gone,
-}
-
-/// The question markers in the agent's text.
-#[derive(Default)]
-pub(super) struct Marked {
-    /// What is heard of the messages that are not whole yet.
-    pub(super) heard: HashMap<String, Heard>,
-    /// The questions of this turn.
-    pub(super) asks: Vec<Ask>,
-    /// The texts of those that were asked.
-    pub(super) texts: Vec<String>,
-    /// Further turns so far.
-    pub(super) turns: u32,
-}
-
-/// What is heard of one message of the agent's own: it counts when the message is whole.
-pub(super) struct Heard {
-    pub(super) cutter: Cutter,
-    pub(super) asks: Vec<Ask>,
-    pub(super) finder: Finder,
-}
-
-/// When things happened and when they are due.
-pub(super) struct Clocks {
-    /// When the run began.
-    pub(super) begun: Duration,
-    /// The whole run's limit, once the agent runs.
-    pub(super) run: Option<Duration>,
-    /// The limit for the first sign of life; none once there was one.
-    pub(super) start: Option<Duration>,
-    /// The agent's last sign of life, or the last answer it waited for.
-    pub(super) active: Duration,
-    /// Our last frame.
-    pub(super) frame: Duration,
 }
 
 impl Live {
@@ -197,12 +148,6 @@ impl Live {
         live.turn(turn);
         live.start(Box::new(launch));
         Ok(live)
-    }
-
-    /// Has a process of the agent's started.
-    pub(super) fn start(&mut self, launch: Box<Launch>) {
-        self.agent.process = Process::Due;
-        self.out.push(Effect::Spawn(launch, Box::new(self.settings.clone())));
     }
 
     /// The ids given so far.
@@ -280,137 +225,6 @@ impl Live {
             Event::Drained => self.drained(),
             Event::Gone(gone) => self.gone(gone),
             Event::Tick => self.tick(),
-        }
-    }
-
-    /// The outcome, unless it was decided before.
-    pub(super) fn decide(&mut self, outcome: Outcome) {
-        self.end.ending.get_or_insert_with(|| Ending::after_result(self.now, outcome, self.agent.driver.leaves()));
-    }
-
-    // Frames.
-
-    pub(super) fn emit(&mut self, body: Body, reply_to: Option<String>) {
-        self.clocks.frame = self.now;
-        self.out.push(Effect::Emit { body: Box::new(body), reply_to, measure: None });
-    }
-
-    pub(super) fn progress(&mut self, progress: Progress, reply_to: Option<String>) {
-        if self.settings.progress >= progress.about.level() {
-            self.emit(Body::Progress(Box::new(progress)), reply_to);
-        }
-    }
-
-    pub(super) fn tell(&mut self, about: About, text: impl Into<Text>, reply_to: Option<String>) {
-        self.progress(Progress { text: text.into(), parent_call_id: None, about, truncated: false }, reply_to);
-    }
-
-    pub(super) fn warn(&mut self, warning: Warning, text: &str, reply_to: Option<String>) {
-        self.tell(About::Warning(warning), text, reply_to);
-    }
-
-    pub(super) fn status(&mut self, status: Status, text: &str, reply_to: Option<String>) {
-        if self.status != Some(status) {
-            self.status = Some(status);
-            self.tell(About::Status(status), text, reply_to);
-        }
-    }
-
-    /// A text for people: redacted, then with short paths, then cut.
-    pub(super) fn short(&self, text: &str) -> String {
-        self.cut(&self.redactor.redact(text))
-    }
-
-    /// The same for the first line of a text.
-    pub(super) fn title(&self, text: &str) -> String {
-        let clean = self.redactor.redact(text);
-        self.cut(clean.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default())
-    }
-
-    fn cut(&self, text: &str) -> String {
-        let mut short = shorten(text, &self.settings.cwd.to_string_lossy());
-        if let Some((cut, _)) = short.char_indices().nth(TITLE_CHARS) {
-            short.truncate(cut);
-            short.push('…');
-        }
-        short
-    }
-
-    // The orchestrator.
-
-    pub(super) fn is_for_us(&mut self, origin: &Origin) -> bool {
-        let ours = origin.run_id.as_ref().is_none_or(|id| *id == self.run_id);
-        if !ours {
-            let text = "A message was ignored: it names another run";
-            self.warn(Warning::UnknownRun, text, origin.id.clone());
-        }
-        ours
-    }
-
-    pub(super) fn cancel(&mut self, reply_to: Option<String>, reason: Option<String>, source: Source) {
-        self.out.push(Effect::Hurry);
-        if self.end.signals > 1 {
-            return self.kill(source);
-        }
-        if self.end.ending.is_some() {
-            // The outcome stands; only the end is hurried.
-            return self.advance();
-        }
-        self.stop(Outcome::Cancelled { reason: reason.map(Text::from), source }, reply_to);
-    }
-
-    pub(super) fn input_ended(&mut self) {
-        if self.questions.input_closed {
-            return;
-        }
-        self.questions.input_closed = true;
-        if self.on_eof == OnEof::Cancel {
-            return self.cancel(None, None, Source::Orchestrator);
-        }
-        self.nobody(Absence::InputClosed);
-    }
-}
-
-/// The longest title, in characters.
-const TITLE_CHARS: usize = 120;
-
-/// Takes the working directory off the paths in a text that begin with it.
-fn shorten(text: &str, cwd: &str) -> String {
-    let folder = format!("{}/", cwd.trim_end_matches('/'));
-    if folder == "/" {
-        return text.to_owned();
-    }
-    let mut out = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(at) = rest.find(&folder) {
-        let (before, found) = rest.split_at(at);
-        out.push_str(before);
-        // `/a/b/` is not the working directory in `/x/a/b/`.
-        let inside = out.ends_with(|c: char| c.is_alphanumeric() || matches!(c, '/' | '.' | '-' | '_' | '~'));
-        out.push_str(if inside { &folder } else { "" });
-        rest = &found[folder.len()..];
-    }
-    out + rest
-}
-
-/// The failure of a message of another major version.
-pub(super) fn unsupported() -> Failure {
-    Failure::new(Code::UnsupportedVersion, "This program speaks version 1 of the protocol: send \"v\":\"1\".")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::shorten;
-
-    #[test]
-    fn only_the_working_directory_itself_is_taken_off() {
-        for (text, cwd, short) in [
-            ("Write: /w/p/a.txt", "/w/p", "Write: a.txt"),
-            ("cat /w/p/a '/w/p/b' >/w/p/c", "/w/p", "cat a 'b' >c"),
-            ("Write: /var/tmp/x", "/tmp", "Write: /var/tmp/x"),
-            ("get https://example.com/a", "/", "get https://example.com/a"),
-        ] {
-            assert_eq!(shorten(text, cwd), short);
         }
     }
 }

@@ -5,12 +5,17 @@
 
 mod asking;
 mod book;
+mod clock;
 mod doing;
 mod ending;
+mod frames;
 mod granted;
 mod live;
+mod marked;
 mod markers;
 mod messages;
+mod orchestrator;
+mod process;
 mod stop;
 mod unattended;
 mod work;
@@ -431,7 +436,7 @@ impl Run {
                 (origin, Outcome::Cancelled { reason: reason.map(Text::from), source })
             }
             Event::Malformed(origin) => (origin, Outcome::Failed(malformed())),
-            Event::Unsupported(origin) => (origin, Outcome::Failed(live::unsupported())),
+            Event::Unsupported(origin) => (origin, Outcome::Failed(orchestrator::unsupported())),
             Event::InputEnded => {
                 let failure =
                     Failure::new(Code::NoStart, "stdin ended before a run.start: send one line of JSON, ended by LF.");
@@ -493,8 +498,8 @@ impl Run {
 /// The warning that an event before run.start is worth.
 fn early(event: Event<'_>) -> Option<Held> {
     let (reply_to, warning, text) = match event {
-        Event::Input(origin, _) => (origin.id, Warning::UnknownQuestion, live::UNKNOWN_QUESTION.into()),
-        Event::UnknownType(origin) => (origin.id, Warning::UnknownType, live::UNKNOWN_TYPE.into()),
+        Event::Input(origin, _) => (origin.id, Warning::UnknownQuestion, orchestrator::UNKNOWN_QUESTION.into()),
+        Event::UnknownType(origin) => (origin.id, Warning::UnknownType, orchestrator::UNKNOWN_TYPE.into()),
         Event::Warn(origin, warning, text) => (origin.id, warning, text.into()),
         _ => return None,
     };
