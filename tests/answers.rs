@@ -15,7 +15,7 @@ use spektacular::protocol::request::{Options, Payload, Settings};
 use spektacular::protocol::scope::Scope;
 use spektacular::protocol::words::{Category, PathType, Purpose};
 use spektacular::redact::Redactor;
-use spektacular::run::{Answered, Effect, Event, Ids, Input, OnEof, Origin, Run, Start};
+use spektacular::run::{Answered, Effect, Event, Ids, OnEof, Origin, ReadInput, Run, Start};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, SystemTime};
 
@@ -233,7 +233,7 @@ impl Case {
     }
 
     fn answer(&mut self, number: usize, answered: Answered) {
-        let input = Input { question_id: Some(format!("q_t_{number}")), answered: Some(answered), message: None };
+        let input = ReadInput { question_id: Some(format!("q_t_{number}")), answered: Some(answered), message: None };
         self.step(1, Event::Input(Origin::default(), input));
     }
 

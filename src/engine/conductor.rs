@@ -24,7 +24,7 @@ use crate::protocol::outbound::{Json, Terminal};
 use crate::protocol::request::{Options, Payload, Settings};
 use crate::protocol::words::{Action, Source as CancelSource, Warning};
 use crate::recording::Moment;
-use crate::run::{Answered, Event, Gone, Ids, Input, Origin, Refusal, Run, Unseen};
+use crate::run::{Answered, Event, Gone, Ids, Origin, ReadInput, Refusal, Run, Unseen};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::time::Instant;
@@ -159,7 +159,7 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
                 let cwd = input.question_id.as_deref().and_then(|id| self.run.path_question(id));
                 let answered: Option<Answered> =
                     input.given.map(|given| prepare::answer(given, cwd.as_deref(), &self.machine));
-                Event::Input(origin, Input { question_id: input.question_id, answered, message: input.message })
+                Event::Input(origin, ReadInput { question_id: input.question_id, answered, message: input.message })
             }
         };
         self.step(event);

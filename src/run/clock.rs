@@ -2,7 +2,7 @@
 
 use super::book::Absence;
 use super::live::Live;
-use super::process::Process;
+use super::process::ProcessState;
 use crate::failure::{Code, Failure};
 use crate::protocol::outbound::{About, Outcome};
 use crate::protocol::request::Seconds;
@@ -31,7 +31,7 @@ impl Live {
         let heartbeat = self.heartbeat_at();
         let ending = self.end.ending.as_ref().map(|ending| ending.due);
         let all = match ending {
-            _ if self.agent.process == Process::Drained => [heartbeat, None, None, None, None],
+            _ if self.agent.process == ProcessState::Drained => [heartbeat, None, None, None, None],
             Some(due) => [due, heartbeat, None, None, None],
             None => [heartbeat, self.clocks.run, self.clocks.start, self.idle_at(), self.question_due()],
         };
@@ -64,7 +64,7 @@ impl Live {
     pub(super) fn tick(&mut self) {
         let now = self.now;
         let due = |at: Option<Duration>| at.is_some_and(|at| at <= now);
-        if self.agent.process == Process::Drained {
+        if self.agent.process == ProcessState::Drained {
             if due(self.heartbeat_at()) {
                 self.heartbeat();
             }

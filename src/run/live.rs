@@ -5,7 +5,7 @@ use super::clock::Clocks;
 use super::marked::Marked;
 use super::messages::Messages;
 use super::orchestrator::UNKNOWN_TYPE;
-use super::process::Process;
+use super::process::ProcessState;
 use super::stop::Ending;
 use super::work::{Artifacts, Tools};
 use super::{Effect, Event, Ids, OnEof, Refusal, Start};
@@ -37,7 +37,7 @@ pub(super) struct Live {
 /// The agent and its process.
 pub(super) struct AgentSide {
     pub(super) driver: Box<dyn Driver>,
-    pub(super) process: Process,
+    pub(super) process: ProcessState,
     /// How the last process ended.
     pub(super) exit: Option<AgentExit>,
     /// Whether the agent gave a sign of life.
@@ -118,7 +118,7 @@ impl Live {
             on_eof,
             status: None,
             clocks: Clocks { begun: now, run: None, start: None, active: now, frame: now },
-            agent: AgentSide { driver, process: Process::Due, exit: None, alive: false, more: false },
+            agent: AgentSide { driver, process: ProcessState::Due, exit: None, alive: false, more: false },
             work: Work {
                 messages: Messages::after(ids.messages),
                 tools: Tools::after(ids.calls),
@@ -164,7 +164,7 @@ impl Live {
     /// Takes one event. An end: the run is over.
     pub(super) fn step(&mut self, event: Event<'_>) -> Option<Ending> {
         self.take(event);
-        let over = self.end.ending.is_some() && self.agent.process == Process::Gone;
+        let over = self.end.ending.is_some() && self.agent.process == ProcessState::Gone;
         over.then(|| self.conclude()).flatten()
     }
 
@@ -199,7 +199,7 @@ impl Live {
             }
             Event::Spawned => self.spawned(),
             Event::SpawnFailed(failure) => {
-                self.agent.process = Process::Gone;
+                self.agent.process = ProcessState::Gone;
                 self.decide(Outcome::Failed(failure));
             }
             Event::Line(line) => self.line(line),

@@ -5,7 +5,7 @@ use super::live::Live;
 use super::markers;
 use super::markers::Cutter;
 use super::messages::Finder;
-use super::process::Process;
+use super::process::ProcessState;
 use crate::agent::{Reply, Turn};
 use crate::failure::{Code, Failure};
 use crate::protocol::limits::MARKER_TURNS;
@@ -84,7 +84,7 @@ impl Live {
         let mut turn = Turn::default();
         self.agent.driver.follow_up(&prompt, &mut turn);
         self.turn(turn);
-        if self.agent.process == Process::Gone {
+        if self.agent.process == ProcessState::Gone {
             let message = "The agent takes no further turn, though it asked: start it again with the answers.";
             self.decide(Outcome::Failed(Failure::new(Code::AgentExited, message)));
         }

@@ -84,7 +84,7 @@ pub enum Event<'a> {
     /// run.start, checked.
     Start(Origin, Result<Box<Start>, Box<Refusal>>),
     /// run.input, with its value read.
-    Input(Origin, Input),
+    Input(Origin, ReadInput),
     /// run.cancel, a signal, or a person at the terminal.
     Cancel(Origin, Option<String>, Source),
     /// A line that is no message.
@@ -155,9 +155,9 @@ pub enum Unseen {
     Failed,
 }
 
-/// An answer of the orchestrator's.
+/// The payload of a run.input, with its value read.
 #[derive(Debug)]
-pub struct Input {
+pub struct ReadInput {
     /// Whose it is. `None`: it does not say.
     pub question_id: Option<String>,
     /// What it is. `None`: it does not say, or in two ways at once.

@@ -2,7 +2,7 @@
 
 use super::book::{Absence, Answered, Taken};
 use super::live::Live;
-use super::{Effect, Input, OnEof, Origin};
+use super::{Effect, OnEof, Origin, ReadInput};
 use crate::failure::{Code, Failure};
 use crate::protocol::outbound::{Outcome, Text};
 use crate::protocol::question::Kind;
@@ -21,7 +21,7 @@ impl Live {
         ours
     }
 
-    pub(super) fn input(&mut self, reply_to: Option<String>, input: Input) {
+    pub(super) fn input(&mut self, reply_to: Option<String>, input: ReadInput) {
         let Some(id) = input.question_id else {
             let text = "An answer was ignored: `question_id` must be a string";
             return self.warn(Warning::InvalidAnswer, text, reply_to);

@@ -11,9 +11,9 @@ use crate::protocol::outbound::Outcome;
 use crate::protocol::words::{Action, ToolState, Warning};
 use std::path::PathBuf;
 
-/// The agent's process. An agent may have one a turn; at most one at a time.
+/// The state of the process of the agent. An agent may have one process a turn, and at most one at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Process {
+pub(super) enum ProcessState {
     /// It is to be started.
     Due,
     /// It runs.
@@ -27,12 +27,12 @@ pub(super) enum Process {
 impl Live {
     /// Asks for a process of the agent.
     pub(super) fn start(&mut self, launch: Box<Launch>) {
-        self.agent.process = Process::Due;
+        self.agent.process = ProcessState::Due;
         self.out.push(Effect::Spawn(launch, Box::new(self.settings.clone())));
     }
 
     pub(super) fn spawned(&mut self) {
-        self.agent.process = Process::Running;
+        self.agent.process = ProcessState::Running;
         self.clocks.active = self.now;
         if self.agent.exit.is_some() {
             // The limits go over all processes.
@@ -46,10 +46,10 @@ impl Live {
 
     /// Nothing more comes of a process of the agent's.
     pub(super) fn drained(&mut self) {
-        if matches!(self.agent.process, Process::Drained | Process::Gone) {
+        if matches!(self.agent.process, ProcessState::Drained | ProcessState::Gone) {
             return;
         }
-        self.agent.process = Process::Drained;
+        self.agent.process = ProcessState::Drained;
         let mut turn = Turn::default();
         self.agent.driver.drained(&mut turn);
         self.turn(turn);
@@ -66,11 +66,11 @@ impl Live {
 
     /// A process of the agent's is gone. That ends the run, unless its turn asked something.
     pub(super) fn gone(&mut self, gone: Gone) {
-        if self.agent.process == Process::Gone {
+        if self.agent.process == ProcessState::Gone {
             return;
         }
         self.drained();
-        self.agent.process = Process::Gone;
+        self.agent.process = ProcessState::Gone;
         self.agent.exit = Some(gone.exit);
         self.unreported(gone.files);
         let killed = self.end.ending.as_ref().is_some_and(|e| matches!(e.stage, Stage::Terminated | Stage::Killed));
