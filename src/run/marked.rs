@@ -2,8 +2,7 @@
 
 use super::book::Asker;
 use super::live::Live;
-use super::markers;
-use super::markers::Cutter;
+use super::markers::{self, Cutter};
 use super::messages::Finder;
 use super::process::ProcessState;
 use crate::agent::{Reply, Turn};
@@ -17,7 +16,7 @@ use std::collections::HashMap;
 /// The question markers in the agent's text.
 #[derive(Default)]
 pub(super) struct Marked {
-    /// What is heard of the messages that are not whole yet.
+    /// The messages that are not whole yet.
     pub(super) heard: HashMap<String, Heard>,
     /// The questions of this turn.
     pub(super) asks: Vec<Ask>,
@@ -27,7 +26,7 @@ pub(super) struct Marked {
     pub(super) turns: u32,
 }
 
-/// What is heard of one message of the agent's own: it counts when the message is whole.
+/// The markers in one message of the agent. They count when the message is whole.
 pub(super) struct Heard {
     pub(super) cutter: Cutter,
     pub(super) asks: Vec<Ask>,
