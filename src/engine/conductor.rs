@@ -24,7 +24,7 @@ use crate::protocol::outbound::{Json, Terminal};
 use crate::protocol::request::{Options, Payload, Settings};
 use crate::protocol::words::{Action, Source as CancelSource, Warning};
 use crate::recording::Moment;
-use crate::run::{Answered, Event, Gone, Ids, Input, Origin, Refusal, Run, Unseen};
+use crate::run::{Answered, Event, Gone, Ids, Origin, ReadInput, Refusal, Run, Unseen};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::time::Instant;
@@ -159,7 +159,7 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
                 let cwd = input.question_id.as_deref().and_then(|id| self.run.path_question(id));
                 let answered: Option<Answered> =
                     input.given.map(|given| prepare::answer(given, cwd.as_deref(), &self.machine));
-                Event::Input(origin, Input { question_id: input.question_id, answered, message: input.message })
+                Event::Input(origin, ReadInput { question_id: input.question_id, answered, message: input.message })
             }
         };
         self.step(event);
@@ -175,7 +175,7 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
         let (options, agent) = self.layers.under(options);
         // Known before anything is checked: a refusal gives metadata back.
         let (redactor, short_secrets) = prepare::redactor_for(&options, agent, &self.machine);
-        let metadata = options.metadata.clone().map(Json);
+        let metadata = options.metadata.clone().map(Json::from);
         let bad_id = origin.run_id.as_ref().is_some_and(|id| !is_run_id(id));
         let start = if bad_id {
             let message = "run.start: `run_id` must match ^[A-Za-z0-9._:-]{1,128}$.";
@@ -203,7 +203,7 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
     /// A run that cannot even begin. Of the flags there is still something to give back and to hide.
     pub fn refuse(&mut self, failure: Failure) {
         let (options, _) = self.layers.under(Options::default());
-        let metadata = options.metadata.clone().map(Json);
+        let metadata = options.metadata.clone().map(Json::from);
         let redactor = Some(prepare::redactor_for(&options, None, &self.machine).0);
         self.step(Event::Start(Origin::default(), Err(Box::new(Refusal { failure, metadata, redactor }))));
     }

@@ -3,14 +3,14 @@
 use crate::io::inbox::RawLine;
 use crate::io::output::Chunk;
 use crate::protocol::inbound::Inbound;
-use crate::protocol::outbound::Body;
+use crate::protocol::redacted::Redacted;
 use std::time::{Instant, SystemTime};
 
-/// A body on its way out, redacted.
+/// A body on its way out.
 #[derive(Debug)]
 pub struct Outgoing<'a> {
-    /// What it says. A peer may change it: to cut it, or to join several runs into one.
-    pub body: &'a mut Body,
+    /// What it says. A peer may cut it, or join several runs into one.
+    pub body: &'a mut Redacted,
     /// The id of the message that caused it.
     pub reply_to: Option<&'a str>,
     /// The run it belongs to.

@@ -1,10 +1,10 @@
-//! A body → one line: stamped, redacted, within the frame limit.
+//! A redacted body → one line: stamped, within the frame limit.
 
 use super::json::encode;
 use super::limits;
 use super::outbound::{Body, Outcome};
-use super::parts::{Part, Rank, each};
-use crate::redact::Redactor;
+use super::parts::Rank;
+use super::redacted::Redacted;
 use serde::Serialize;
 use std::fmt::Write;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -22,7 +22,7 @@ pub struct Frame<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     reply_to: Option<&'a str>,
     #[serde(rename = "payload")]
-    body: &'a mut Body,
+    body: &'a mut Redacted,
 }
 
 /// Gives frames their ids, and refuses everything after a terminal one.
@@ -39,7 +39,7 @@ impl Stamper {
         now: SystemTime,
         run_id: &'a str,
         reply_to: Option<&'a str>,
-        body: &'a mut Body,
+        body: &'a mut Redacted,
     ) -> Option<Frame<'a>> {
         if self.ended {
             debug_assert!(false, "a frame after the terminal frame");
@@ -60,29 +60,16 @@ pub fn timestamp(now: SystemTime) -> String {
     at.unwrap_or(time::UtcDateTime::UNIX_EPOCH).format(format).unwrap_or_default()
 }
 
-/// Takes every registered secret out of a body's texts.
-pub fn redact(body: &mut Body, redactor: &Redactor) {
-    each(body, &mut |_, part| match part {
-        Part::Text(text) => {
-            if let std::borrow::Cow::Owned(clean) = redactor.redact(text) {
-                *text = clean;
-            }
-        }
-        Part::Json(Some(json)) => json.map(&mut |text| redactor.redact(text).into_owned()),
-        Part::Json(None) | Part::List(_) => {}
-    });
-}
-
 impl Frame<'_> {
     /// The frame as one line with its LF, at most `max_bytes` long (a run.completed
     /// [`limits::COMPLETED_FACTOR`] times that).
     pub fn to_line(&mut self, max_bytes: usize) -> Vec<u8> {
-        let completed = matches!(&*self.body, Body::Terminal(end) if matches!(end.outcome, Outcome::Completed { .. }));
+        let completed = matches!(&**self.body, Body::Terminal(end) if matches!(end.outcome, Outcome::Completed { .. }));
         let limit = if completed { max_bytes.saturating_mul(limits::COMPLETED_FACTOR) } else { max_bytes };
         let mut line = self.line();
         for rank in Rank::ALL {
             // Each round cuts the longest part of this rank; a rank is done when nothing of it is left to cut.
-            while line.len() > limit && self.cut_longest(rank, line.len() - limit) {
+            while line.len() > limit && self.body.cut_longest(rank, line.len() - limit) {
                 // The old line goes first, so that only one is there at a time.
                 drop(std::mem::take(&mut line));
                 line = self.line();
@@ -97,79 +84,25 @@ impl Frame<'_> {
         line.push(b'\n');
         line
     }
-
-    /// Cuts about `excess` bytes off the longest part of a rank. `false`: there is nothing left to cut.
-    fn cut_longest(&mut self, rank: Rank, excess: usize) -> bool {
-        let size = |part: &Part<'_>| match part {
-            Part::Text(text) => text.len(),
-            // An element is guessed at 64 bytes: its texts are parts of their own.
-            Part::List(list) => list.count() * 64,
-            Part::Json(Some(json)) => json.0.get().len(),
-            Part::Json(None) => 0,
-        };
-        let mut longest = 0;
-        each(self.body, &mut |r, part| {
-            if r == rank {
-                longest = longest.max(size(&part))
-            }
-        });
-        if longest == 0 {
-            return false;
-        }
-        let mut done = false;
-        each(self.body, &mut |r, mut part| {
-            if done || r != rank || size(&part) != longest {
-                return;
-            }
-            done = true;
-            match &mut part {
-                // Escapes may make a text up to six times longer on the line: cut in steps, at least a sixteenth.
-                Part::Text(text) => {
-                    let cut = (excess / 6).max(excess.min(text.len() / 16)).max(1);
-                    let keep = text.floor_char_boundary(text.len().saturating_sub(cut));
-                    text.truncate(keep);
-                }
-                Part::List(list) => list.cut(list.count() - (list.count() / 8).max(1)),
-                Part::Json(json) => **json = None,
-            }
-        });
-        self.body.mark_truncated(rank);
-        true
-    }
 }
 
 impl Body {
     /// About how many bytes the longest text takes, so that a line is made in one piece.
     fn text_bytes(&self) -> usize {
         match self {
-            Body::Progress(progress) => progress.text.0.len(),
+            Body::Progress(progress) => progress.text.size(),
             Body::Terminal(end) => match &end.outcome {
-                Outcome::Completed { text, .. } => text.0.len() + text.0.len() / 16,
+                Outcome::Completed { text, .. } => text.size() + text.size() / 16,
                 _ => 0,
             },
             _ => 0,
         }
     }
-
-    fn mark_truncated(&mut self, rank: Rank) {
-        match self {
-            Body::Started(body) => body.truncated = true,
-            Body::Progress(body) => body.truncated = true,
-            Body::Question(body) => body.truncated = true,
-            Body::Artifact(body) => body.truncated = true,
-            Body::Terminal(body) => {
-                body.truncated = true;
-                if let (Outcome::Completed { text_cut, .. }, Rank::Text) = (&mut body.outcome, rank) {
-                    *text_cut = true;
-                }
-            }
-        }
-    }
 }
 
 /// The one line that stderr has after a failed run in JSON mode.
-pub fn stderr_line(body: &Body) -> Option<String> {
-    let Body::Terminal(end) = body else { return None };
+pub fn stderr_line(body: &Redacted) -> Option<String> {
+    let Body::Terminal(end) = &**body else { return None };
     let Outcome::Failed(failure) = &end.outcome else { return None };
     let mut line = String::new();
     write!(line, "spektacular: {}: {}", failure.code.name(), failure.message).ok()?;

@@ -1,7 +1,6 @@
-//! The bodies of the seven outbound frames. Free text is of type [`Text`], so that one walk over a body finds all of
-//! it: to redact it, and to cut it where a frame would be too long. Words and ids are no `Text` and stay as they are.
+//! The bodies of the seven outbound frames. The walk in [`super::parts`] finds every text in them, to redact it and to
+//! cut it where a frame would be too long. A body becomes JSON only as a [`super::redacted::Redacted`].
 
-use super::json::map_strings;
 use super::question::Ask;
 use super::request::{Seconds, Settings};
 use super::words::{
@@ -9,44 +8,9 @@ use super::words::{
     Warning,
 };
 use crate::failure::Failure;
-use serde::{Serialize, Serializer};
-use serde_json::value::RawValue;
+use serde::Serialize;
 
-/// Free text: from an agent, an orchestrator or a person.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-#[serde(transparent)]
-pub struct Text(pub String);
-
-impl From<String> for Text {
-    fn from(text: String) -> Text {
-        Text(text)
-    }
-}
-
-impl From<&str> for Text {
-    fn from(text: &str) -> Text {
-        Text(text.to_owned())
-    }
-}
-
-/// Somebody's JSON, passed on as it was written but for its strings.
-#[derive(Clone, Debug)]
-pub struct Json(pub Box<RawValue>);
-
-impl Json {
-    /// Passes every string that is a value through `change`.
-    pub fn map(&mut self, change: &mut dyn FnMut(&str) -> String) {
-        if let Ok(raw) = RawValue::from_string(map_strings(self.0.get(), change)) {
-            self.0 = raw;
-        }
-    }
-}
-
-impl Serialize for Json {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.0.serialize(serializer)
-    }
-}
+pub use super::text::{Json, Text};
 
 /// Null where a value is not known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
@@ -98,7 +62,7 @@ pub struct Started {
 }
 
 /// One entry of a plan.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlanEntry {
     /// What is to be done.
     pub text: Text,
@@ -107,12 +71,11 @@ pub struct PlanEntry {
 }
 
 /// A place in a file, as a frame shows it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
     /// Relative to the working directory where it is inside, else absolute.
     pub path: Text,
     /// From 1.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<u64>,
 }
 
@@ -180,13 +143,17 @@ impl About {
         match self {
             About::Text { .. } | About::Tool { .. } | About::Plan(_) | About::Usage(_) => Level::Normal,
             About::Reasoning { .. } => Level::Full,
-            _ => Level::Minimal,
+            About::Status(_)
+            | About::Session { .. }
+            | About::Warning(_)
+            | About::Resolved { .. }
+            | About::Heartbeat { .. } => Level::Minimal,
         }
     }
 }
 
 /// The subject of a permission, as a frame shows it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SubjectFrame {
     /// What kind of tool it is.
     pub category: Category,
@@ -222,7 +189,7 @@ pub struct Question {
 }
 
 /// run.artifact.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug)]
 pub struct Artifact {
     /// `a_1`, `a_2`, …
     pub artifact_id: String,
@@ -235,12 +202,11 @@ pub struct Artifact {
     /// Its size in bytes; null when unknown.
     pub size_bytes: Option<u64>,
     /// Whether something was cut.
-    #[serde(skip_serializing_if = "is_false")]
     pub truncated: bool,
 }
 
 /// One artifact in the list of a terminal frame.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArtifactRef {
     /// As in run.artifact.
     pub path: Text,
@@ -249,7 +215,7 @@ pub struct ArtifactRef {
 }
 
 /// One permission or question that nobody answered.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Left {
     /// Of a permission the tool's category, of any other question its kind.
     pub category: &'static str,
@@ -258,7 +224,7 @@ pub struct Left {
 }
 
 /// How many there were, and the first of them.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// All of them.
     pub count: u64,
@@ -345,10 +311,6 @@ pub enum Body {
     Question(Box<Question>),
     Artifact(Box<Artifact>),
     Terminal(Box<Terminal>),
-}
-
-fn is_false(value: &bool) -> bool {
-    !value
 }
 
 impl Body {

@@ -1,11 +1,17 @@
 //! One walk over a body: every free text, every list, every piece of somebody's JSON. Redaction and the frame limit
 //! both use it, so neither can forget a field that the other knows.
 
-use super::outbound::{About, Body, Json, Outcome, Place, SubjectFrame, Text};
-use super::question::{Answer, Choices, Kind};
+use super::outbound::{
+    About, Artifact, ArtifactRef, Body, Json, Left, Outcome, Place, PlanEntry, Progress, Question, Started,
+    SubjectFrame, Tally, Terminal, Text, Unattended,
+};
+use super::question::{Answer, Ask, Choice, Choices, Kind, Validation};
+use super::request::Settings;
 use super::words::Purpose;
+use crate::failure::Failure;
+use std::collections::HashSet;
 
-/// In what order parts are cut where a frame is too long.
+/// The order in which parts are cut where a frame is too long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Rank {
     /// Outputs and details.
@@ -14,7 +20,7 @@ pub enum Rank {
     List,
     /// Texts.
     Text,
-    /// What the orchestrator gave itself.
+    /// JSON that the orchestrator itself sent.
     Own,
 }
 
@@ -42,7 +48,7 @@ impl<T> Cut for Vec<T> {
 
 impl Cut for Choices {
     fn count(&self) -> usize {
-        // A question without options cannot be answered: the last one is not to be cut.
+        // Nobody can answer a question without options, so the last one stays.
         self.count().saturating_sub(1)
     }
     fn cut(&mut self, count: usize) {
@@ -54,6 +60,10 @@ impl Cut for Choices {
 pub enum Part<'a> {
     /// Free text.
     Text(&'a mut String),
+    /// Text that has a use only as a whole: it is kept or dropped.
+    Whole(&'a mut Option<String>),
+    /// An answer that the orchestrator may give back. It is never cut.
+    Answer(&'a mut String),
     /// A list; the texts in it come as parts of their own.
     List(&'a mut dyn Cut),
     /// Somebody's JSON, which can only be kept or dropped.
@@ -63,128 +73,271 @@ pub enum Part<'a> {
 type Visit<'v> = &'v mut dyn FnMut(Rank, Part<'_>);
 
 fn text(rank: Rank, text: &mut Text, visit: Visit<'_>) {
-    visit(rank, Part::Text(&mut text.0));
+    visit(rank, Part::Text(text.inner()));
 }
 
 fn places(places: &mut Vec<Place>, visit: Visit<'_>) {
-    for place in places.iter_mut() {
-        text(Rank::List, &mut place.path, visit);
+    for Place { path, line: _ } in places.iter_mut() {
+        text(Rank::List, path, visit);
     }
     visit(Rank::List, Part::List(places));
 }
 
 fn subject(subject: &mut SubjectFrame, visit: Visit<'_>) {
-    text(Rank::Output, &mut subject.detail, visit);
-    text(Rank::Text, &mut subject.title, visit);
-    places(&mut subject.locations, visit);
+    let SubjectFrame { category: _, title, locations, detail } = subject;
+    text(Rank::Output, detail, visit);
+    text(Rank::Text, title, visit);
+    places(locations, visit);
 }
 
 /// Calls `visit` with every part of `body`.
-pub fn each(body: &mut Body, visit: Visit<'_>) {
+///
+/// Every pattern here names each field and each variant, so that a new one does not compile before somebody decides
+/// whether it is a part. Only words of the protocol, ids, names and numbers are none.
+pub(super) fn each(body: &mut Body, visit: Visit<'_>) {
     match body {
-        Body::Started(started) => {
-            for argument in &mut started.agent_args {
-                text(Rank::List, argument, visit);
-            }
-            visit(Rank::List, Part::List(&mut started.agent_args));
-            let settings = &mut started.settings;
-            for list in
-                [Some(&mut settings.add_dirs), settings.allowed_tools.as_mut(), settings.disallowed_tools.as_mut()]
-                    .into_iter()
-                    .flatten()
-            {
-                list.iter_mut().for_each(|item| visit(Rank::List, Part::Text(item)));
-                visit(Rank::List, Part::List(list));
-            }
-            for item in [settings.model.as_mut(), settings.effort.as_mut()].into_iter().flatten() {
-                visit(Rank::Text, Part::Text(item));
-            }
-            if let Some(names) = &mut settings.env_allow {
-                visit(Rank::List, Part::List(names));
-            }
-            text(Rank::Text, &mut started.cwd, visit);
-            visit(Rank::Text, Part::Text(&mut settings.completion_marker));
-            visit(Rank::Own, Part::Json(&mut started.metadata));
-        }
+        Body::Started(body) => started(body, visit),
         Body::Progress(progress) => {
-            about(&mut progress.about, visit);
-            text(Rank::Text, &mut progress.text, visit);
+            let Progress { text: said, parent_call_id: _, about: kind, truncated: _ } = &mut **progress;
+            about(kind, visit);
+            text(Rank::Text, said, visit);
         }
-        Body::Question(question) => {
-            if let Some(shown) = &mut question.subject {
-                subject(shown, visit);
-            }
-            // The options of a permission are the protocol's own words, and short: none is hidden or cut.
-            let own = question.ask.purpose == Purpose::Permission;
-            if let (Kind::Select { choices, .. }, false) = (&mut question.ask.kind, own) {
-                choices.descriptions_mut().for_each(|item| visit(Rank::Output, Part::Text(item)));
-                visit(Rank::List, Part::List(choices));
-            }
-            if let Some(Answer::Text(item)) = &mut question.ask.default {
-                visit(Rank::Text, Part::Text(item));
-            }
-            if let Some(error) = &mut question.error {
-                text(Rank::Text, error, visit);
-            }
-            visit(Rank::Text, Part::Text(&mut question.ask.header));
-            visit(Rank::Text, Part::Text(&mut question.ask.text));
+        Body::Question(body) => question(body, visit),
+        Body::Artifact(artifact) => {
+            let Artifact { artifact_id: _, path, action: _, kind: _, size_bytes: _, truncated: _ } = &mut **artifact;
+            text(Rank::Text, path, visit);
         }
-        Body::Artifact(artifact) => text(Rank::Text, &mut artifact.path, visit),
-        Body::Terminal(end) => {
-            for artifact in &mut end.artifacts {
-                text(Rank::List, &mut artifact.path, visit);
-            }
-            visit(Rank::List, Part::List(&mut end.artifacts));
-            for tally in [&mut end.unattended.denied, &mut end.unattended.unanswered] {
-                tally.first.iter_mut().for_each(|left| text(Rank::List, &mut left.text, visit));
-                visit(Rank::List, Part::List(&mut tally.first));
-            }
-            outcome(&mut end.outcome, visit);
-            visit(Rank::Own, Part::Json(&mut end.metadata));
-        }
+        Body::Terminal(body) => terminal(body, visit),
     }
+}
+
+fn started(body: &mut Started, visit: Visit<'_>) {
+    let Started { agent: _, display_name, settings, capabilities: _, metadata, cwd, agent_args, truncated: _ } = body;
+    for argument in agent_args.iter_mut() {
+        text(Rank::List, argument, visit);
+    }
+    visit(Rank::List, Part::List(agent_args));
+    shown_settings(settings, visit);
+    text(Rank::Text, cwd, visit);
+    visit(Rank::Text, Part::Text(display_name));
+    visit(Rank::Own, Part::Json(metadata));
+}
+
+fn shown_settings(settings: &mut Settings, visit: Visit<'_>) {
+    let Settings {
+        model,
+        effort,
+        mode,
+        add_dirs,
+        allowed_tools,
+        disallowed_tools,
+        env_allow,
+        completion_marker,
+        // Names, ids, words and numbers.
+        agent: _,
+        session_id: _,
+        interactive: _,
+        permissions: _,
+        timeout: _,
+        start_timeout: _,
+        idle_timeout: _,
+        tool_timeout: _,
+        question_timeout: _,
+        on_question_timeout: _,
+        max_turns: _,
+        max_cost_usd: _,
+        progress: _,
+        heartbeat: _,
+        max_frame_bytes: _,
+        question_markers: _,
+        raw_prompt: _,
+        fail_on_denied: _,
+        // The body shows its own copy of these.
+        cwd: _,
+        agent_args: _,
+        metadata: _,
+        // No frame shows these.
+        prompt: _,
+        system_prompt: _,
+        mcp_servers: _,
+        env: _,
+        secrets: _,
+        output_schema: _,
+        ask_server: _,
+    } = settings;
+    for list in [Some(add_dirs), allowed_tools.as_mut(), disallowed_tools.as_mut()].into_iter().flatten() {
+        list.iter_mut().for_each(|item| visit(Rank::List, Part::Text(item)));
+        visit(Rank::List, Part::List(list));
+    }
+    for item in [model, effort, mode].into_iter().flatten() {
+        visit(Rank::Text, Part::Text(item));
+    }
+    if let Some(names) = env_allow {
+        visit(Rank::List, Part::List(names));
+    }
+    visit(Rank::Text, Part::Text(completion_marker));
+}
+
+fn question(body: &mut Question, visit: Visit<'_>) {
+    let Question {
+        question_id: _,
+        group_id: _,
+        group_size: _,
+        ask,
+        timeout_s: _,
+        attempt: _,
+        error,
+        subject: shown,
+        truncated: _,
+    } = body;
+    if let Some(shown) = shown {
+        subject(shown, visit);
+    }
+    // The frame shows `subject` by the body's own copy, and neither `scope` nor `also`.
+    let Ask { purpose, kind, header, text: asked, default, validation, required: _, subject: _, scope: _, also: _ } =
+        ask;
+    // The options of a permission, and so its default, are the protocol's own words, and short.
+    if *purpose != Purpose::Permission {
+        answers(kind, default, visit);
+    }
+    rules(validation, visit);
+    if let Some(error) = error {
+        text(Rank::Text, error, visit);
+    }
+    visit(Rank::Text, Part::Text(header));
+    visit(Rank::Text, Part::Text(asked));
+}
+
+/// The options of a question and its default.
+fn answers(kind: &mut Kind, default: &mut Option<Answer>, visit: Visit<'_>) {
+    let options: &[Choice] = match kind {
+        Kind::Select { choices, multiple: _, allow_other: _ } => {
+            for Choice { value, label, description } in choices.iter_mut() {
+                visit(Rank::List, Part::Answer(value));
+                visit(Rank::List, Part::Answer(label));
+                if let Some(description) = description {
+                    visit(Rank::Output, Part::Text(description));
+                }
+            }
+            visit(Rank::List, Part::List(choices));
+            choices.as_slice()
+        }
+        Kind::Confirm | Kind::Text | Kind::Secret | Kind::FilePath => &[],
+    };
+    let named: HashSet<&str> = match default {
+        Some(Answer::One(_) | Answer::Many(_)) => options.iter().map(|choice| choice.value.as_str()).collect(),
+        Some(Answer::Bool(_) | Answer::Text(_) | Answer::Null) | None => HashSet::new(),
+    };
+    // A default that names an option must go on naming it.
+    fn part<'a>(named: &HashSet<&str>, value: &'a mut String) -> Part<'a> {
+        if named.contains(value.as_str()) { Part::Answer(value) } else { Part::Text(value) }
+    }
+    match default {
+        Some(Answer::One(value)) => visit(Rank::Text, part(&named, value)),
+        Some(Answer::Text(text)) => visit(Rank::Text, Part::Text(text)),
+        Some(Answer::Many(values)) => {
+            values.iter_mut().for_each(|value| visit(Rank::List, part(&named, value)));
+            visit(Rank::List, Part::List(values));
+        }
+        Some(Answer::Bool(_) | Answer::Null) | None => {}
+    }
+}
+
+fn rules(rules: &mut Validation, visit: Visit<'_>) {
+    let Validation {
+        pattern,
+        min_length: _,
+        max_length: _,
+        min: _,
+        max: _,
+        integer: _,
+        min_selected: _,
+        max_selected: _,
+        must_exist: _,
+        path_type: _,
+    } = rules;
+    visit(Rank::Output, Part::Whole(pattern));
+}
+
+fn terminal(body: &mut Terminal, visit: Visit<'_>) {
+    let Terminal {
+        outcome: end,
+        session_id: _,
+        artifacts,
+        usage: _,
+        duration_ms: _,
+        metadata,
+        unattended: Unattended { denied, unanswered },
+        completion_detected: _,
+        agent_exit: _,
+        truncated: _,
+    } = body;
+    for ArtifactRef { path, action: _ } in artifacts.iter_mut() {
+        text(Rank::List, path, visit);
+    }
+    visit(Rank::List, Part::List(artifacts));
+    for Tally { count: _, first } in [denied, unanswered] {
+        for Left { category: _, text: asked } in first.iter_mut() {
+            text(Rank::List, asked, visit);
+        }
+        visit(Rank::List, Part::List(first));
+    }
+    outcome(end, visit);
+    visit(Rank::Own, Part::Json(metadata));
 }
 
 fn about(about: &mut About, visit: Visit<'_>) {
     match about {
-        About::Session { agent_version, model, .. } => {
+        About::Session { session_id: _, agent_version, model, capabilities: _ } => {
             for item in [agent_version, model].into_iter().flatten() {
                 text(Rank::Text, item, visit);
             }
         }
-        About::Resolved { permission, what, .. } => {
-            if let Some((shown, _)) = permission {
+        About::Resolved { question_id: _, resolution: _, used_default: _, permission, what } => {
+            // The value is one of the protocol's own options.
+            if let Some((shown, _value)) = permission {
                 subject(shown, visit);
             }
             text(Rank::Text, what, visit);
         }
-        About::Tool { locations, output, .. } => {
+        About::Tool { call_id: _, category: _, state: _, locations, output } => {
             if let Some(output) = output {
                 text(Rank::Output, output, visit);
             }
             places(locations, visit);
         }
         About::Plan(entries) => {
-            entries.iter_mut().for_each(|entry| text(Rank::List, &mut entry.text, visit));
+            for PlanEntry { text: entry, status: _ } in entries.iter_mut() {
+                text(Rank::List, entry, visit);
+            }
             visit(Rank::List, Part::List(entries));
         }
-        _ => {}
+        About::Status(_) | About::Warning(_) | About::Usage(_) => {}
+        About::Heartbeat { idle_s: _, waiting_on: _ } => {}
+        About::Text { message_id: _, done: _, withdrawn: _ } => {}
+        About::Reasoning { message_id: _, done: _, withdrawn: _ } => {}
     }
 }
 
 fn outcome(outcome: &mut Outcome, visit: Visit<'_>) {
     match outcome {
-        Outcome::Completed { text: answer, structured_output, .. } => {
+        Outcome::Completed { text: answer, message_id: _, text_cut: _, structured_output, stop_reason: _ } => {
             visit(Rank::Output, Part::Json(structured_output));
             text(Rank::Text, answer, visit);
         }
         Outcome::Failed(failure) => {
-            for told in [&mut failure.agent_message, &mut failure.stderr_tail].into_iter().flatten() {
+            // The run turns `said` into `agent_message`; no frame shows it.
+            let Failure { code: _, message, retryable: _, http_status: _, said: _, agent_message, stderr_tail } =
+                failure;
+            for told in [agent_message, stderr_tail].into_iter().flatten() {
                 visit(Rank::Output, Part::Text(told));
             }
-            visit(Rank::Text, Part::Text(&mut failure.message));
+            visit(Rank::Text, Part::Text(message));
         }
-        Outcome::Cancelled { reason: Some(reason), .. } => text(Rank::Text, reason, visit),
-        Outcome::Cancelled { .. } => {}
+        Outcome::Cancelled { reason, source: _ } => {
+            if let Some(reason) = reason {
+                text(Rank::Text, reason, visit);
+            }
+        }
     }
 }

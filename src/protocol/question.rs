@@ -40,9 +40,9 @@ impl Choices {
         &self.0
     }
 
-    /// What only describes an option. Its value and label are answers, and stay as they are.
-    pub fn descriptions_mut(&mut self) -> impl Iterator<Item = &mut String> {
-        self.0.iter_mut().filter_map(|choice| choice.description.as_mut())
+    /// The options in order, to redact and to cut their texts. Values and labels must stay unique.
+    pub(super) fn iter_mut(&mut self) -> std::slice::IterMut<'_, Choice> {
+        self.0.iter_mut()
     }
 
     /// How many there are.

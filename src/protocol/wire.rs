@@ -1,7 +1,11 @@
 //! How the bodies of frames are written as JSON.
 
-use super::outbound::{About, Body, Outcome, Progress, Question, Started, Terminal, Text};
+use super::outbound::{
+    About, Artifact, ArtifactRef, Body, Json, Left, Outcome, Place, PlanEntry, Progress, Question, Started,
+    SubjectFrame, Tally, Terminal, Text,
+};
 use super::question::Kind;
+use super::redacted::Redacted;
 use super::request::Settings;
 use crate::failure::{Code, Failure};
 use serde::ser::SerializeMap;
@@ -11,27 +15,97 @@ macro_rules! entries {
     ($map:ident; $($key:literal: $value:expr),* $(,)?) => {{ $($map.serialize_entry($key, $value)?;)* }};
 }
 
-impl Serialize for Body {
+/// A part of a redacted body. Only this module can make one, and only from a [`Redacted`]: no text becomes JSON
+/// before it is redacted.
+struct Wire<'a, T: ?Sized>(&'a T);
+
+impl Serialize for Redacted {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Body::Started(body) => body.serialize(serializer),
-            Body::Progress(body) => body.serialize(serializer),
-            Body::Question(body) => body.serialize(serializer),
-            Body::Artifact(body) => body.serialize(serializer),
-            Body::Terminal(body) => body.serialize(serializer),
+        match &**self {
+            Body::Started(body) => Wire(&**body).serialize(serializer),
+            Body::Progress(body) => Wire(&**body).serialize(serializer),
+            Body::Question(body) => Wire(&**body).serialize(serializer),
+            Body::Artifact(body) => Wire(&**body).serialize(serializer),
+            Body::Terminal(body) => Wire(&**body).serialize(serializer),
         }
     }
 }
 
+impl Serialize for Wire<'_, Text> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.0.shown())
+    }
+}
+
+impl Serialize for Wire<'_, Json> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.shown().serialize(serializer)
+    }
+}
+
+impl<T> Serialize for Wire<'_, Option<T>>
+where
+    for<'b> Wire<'b, T>: Serialize,
+{
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.as_ref().map(Wire).serialize(serializer)
+    }
+}
+
+impl<T> Serialize for Wire<'_, Vec<T>>
+where
+    for<'b> Wire<'b, T>: Serialize,
+{
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.0.iter().map(Wire))
+    }
+}
+
+/// Serializes these types as an object with these fields.
+macro_rules! objects {
+    ($($type:ty, $it:ident, $map:ident => $body:block)*) => {$(
+        impl Serialize for Wire<'_, $type> {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                let $it = self.0;
+                let mut $map = serializer.serialize_map(None)?;
+                $body
+                $map.end()
+            }
+        }
+    )*};
+}
+
+objects! {
+    PlanEntry, it, map => { entries!(map; "text": &Wire(&it.text), "status": &it.status); }
+    Place, it, map => {
+        entries!(map; "path": &Wire(&it.path));
+        if let Some(line) = it.line {
+            map.serialize_entry("line", &line)?;
+        }
+    }
+    SubjectFrame, it, map => {
+        entries!(map; "category": &it.category, "title": &Wire(&it.title), "locations": &Wire(&it.locations),
+            "detail": &Wire(&it.detail));
+    }
+    Artifact, it, map => {
+        entries!(map; "artifact_id": &it.artifact_id, "path": &Wire(&it.path), "action": &it.action,
+            "kind": &it.kind, "size_bytes": &it.size_bytes);
+        truncated(&mut map, it.truncated)?;
+    }
+    ArtifactRef, it, map => { entries!(map; "path": &Wire(&it.path), "action": &it.action); }
+    Left, it, map => { entries!(map; "category": &it.category, "text": &Wire(&it.text)); }
+    Tally, it, map => { entries!(map; "count": &it.count, "first": &Wire(&it.first)); }
+}
+
 /// The resolved fields of run.start that run.started shows.
-struct Config<'a>(&'a Settings, &'a Text, &'a [Text]);
+struct Config<'a>(&'a Settings, &'a Text, &'a Vec<Text>);
 
 impl Serialize for Config<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Config(s, cwd, agent_args) = *self;
         let mut map = serializer.serialize_map(None)?;
         entries!(map;
-            "agent": &s.agent, "model": &s.model, "effort": &s.effort, "mode": &s.mode, "cwd": cwd,
+            "agent": &s.agent, "model": &s.model, "effort": &s.effort, "mode": &s.mode, "cwd": &Wire(cwd),
             "add_dirs": &s.add_dirs, "session_id": &s.session_id, "interactive": &s.interactive,
             "permissions": &s.permissions, "allowed_tools": &s.allowed_tools,
             "disallowed_tools": &s.disallowed_tools, "timeout_s": &s.timeout, "start_timeout_s": &s.start_timeout,
@@ -39,15 +113,16 @@ impl Serialize for Config<'_> {
             "question_timeout_s": &s.question_timeout, "on_question_timeout": &s.on_question_timeout,
             "max_turns": &s.max_turns, "max_cost_usd": &s.max_cost_usd, "progress": &s.progress,
             "heartbeat_s": &s.heartbeat, "max_frame_bytes": &s.max_frame_bytes, "env_allow": &s.env_allow,
-            "agent_args": agent_args, "completion_marker": &s.completion_marker,
+            "agent_args": &Wire(agent_args), "completion_marker": &s.completion_marker,
             "question_markers": &s.question_markers, "raw_prompt": &s.raw_prompt,
             "fail_on_denied": &s.fail_on_denied);
         map.end()
     }
 }
 
-impl Serialize for Started {
+impl Serialize for Wire<'_, Started> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let body = self.0;
         #[derive(Serialize)]
         struct Agent<'a> {
             name: &'a str,
@@ -63,15 +138,15 @@ impl Serialize for Started {
         let mut map = serializer.serialize_map(None)?;
         entries!(map;
             // The version is known only when the agent says it: the session frame has it.
-            "agent": &Agent { name: &self.agent, display_name: &self.display_name, version: None },
-            "config": &Config(&self.settings, &self.cwd, &self.agent_args),
+            "agent": &Agent { name: &body.agent, display_name: &body.display_name, version: None },
+            "config": &Config(&body.settings, &body.cwd, &body.agent_args),
             "protocol": &Protocol { v: "1", minor: 0, spektacular: env!("CARGO_PKG_VERSION") },
-            "capabilities": &self.capabilities);
-        match &self.metadata {
-            Some(metadata) => map.serialize_entry("metadata", metadata)?,
+            "capabilities": &body.capabilities);
+        match &body.metadata {
+            Some(metadata) => map.serialize_entry("metadata", &Wire(metadata))?,
             None => map.serialize_entry("metadata", &EmptyObject {})?,
         }
-        truncated(&mut map, self.truncated)?;
+        truncated(&mut map, body.truncated)?;
         map.end()
     }
 }
@@ -83,10 +158,11 @@ fn truncated<M: SerializeMap>(map: &mut M, truncated: bool) -> Result<(), M::Err
     if truncated { map.serialize_entry("truncated", &true) } else { Ok(()) }
 }
 
-impl Serialize for Progress {
+impl Serialize for Wire<'_, Progress> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let body = self.0;
         let mut map = serializer.serialize_map(None)?;
-        let kind = match &self.about {
+        let kind = match &body.about {
             About::Status(_) => "status",
             About::Session { .. } => "session",
             About::Warning(_) => "warning",
@@ -98,12 +174,12 @@ impl Serialize for Progress {
             About::Plan(_) => "plan",
             About::Usage(_) => "usage",
         };
-        entries!(map; "kind": kind, "text": &self.text);
-        self.about.fields(&mut map)?;
-        if let Some(parent) = &self.parent_call_id {
+        entries!(map; "kind": kind, "text": &Wire(&body.text));
+        body.about.fields(&mut map)?;
+        if let Some(parent) = &body.parent_call_id {
             map.serialize_entry("parent_call_id", parent)?;
         }
-        truncated(&mut map, self.truncated)?;
+        truncated(&mut map, body.truncated)?;
         map.end()
     }
 }
@@ -113,13 +189,13 @@ impl About {
         match self {
             About::Status(status) => entries!(map; "status": status),
             About::Session { session_id, agent_version, model, capabilities } => entries!(map;
-                "session_id": session_id, "agent_version": agent_version, "model": model,
+                "session_id": session_id, "agent_version": &Wire(agent_version), "model": &Wire(model),
                 "capabilities": capabilities),
             About::Warning(code) => entries!(map; "code": code),
             About::Resolved { question_id, resolution, used_default, permission, what: _ } => {
                 entries!(map; "question_id": question_id, "resolution": resolution, "used_default": used_default);
                 if let Some((subject, value)) = permission {
-                    entries!(map; "subject": subject, "value": value);
+                    entries!(map; "subject": &Wire(subject), "value": value);
                 }
             }
             About::Heartbeat { idle_s, waiting_on } => entries!(map; "idle_s": idle_s, "waiting_on": waiting_on),
@@ -130,24 +206,25 @@ impl About {
                 }
             }
             About::Tool { call_id, category, state, locations, output } => {
-                entries!(map; "call_id": call_id, "category": category, "state": state, "locations": locations);
+                entries!(map; "call_id": call_id, "category": category, "state": state, "locations": &Wire(locations));
                 if let Some(output) = output {
-                    map.serialize_entry("output", output)?;
+                    map.serialize_entry("output", &Wire(output))?;
                 }
             }
-            About::Plan(entries) => entries!(map; "entries": entries),
+            About::Plan(entries) => entries!(map; "entries": &Wire(entries)),
             About::Usage(usage) => entries!(map; "usage": usage),
         }
         Ok(())
     }
 }
 
-impl Serialize for Question {
+impl Serialize for Wire<'_, Question> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let ask = &self.ask;
+        let body = self.0;
+        let ask = &body.ask;
         let mut map = serializer.serialize_map(None)?;
         entries!(map;
-            "question_id": &self.question_id, "group_id": &self.group_id, "group_size": &self.group_size,
+            "question_id": &body.question_id, "group_id": &body.group_id, "group_size": &body.group_size,
             "purpose": &ask.purpose, "kind": &ask.kind.word(), "header": &ask.header, "text": &ask.text);
         if let Kind::Select { choices, multiple, allow_other } = &ask.kind {
             entries!(map; "options": choices, "multiple": multiple, "allow_other": allow_other);
@@ -155,41 +232,43 @@ impl Serialize for Question {
         if let Some(default) = &ask.default {
             map.serialize_entry("default", default)?;
         }
-        entries!(map; "validation": &ask.validation, "required": &ask.required, "timeout_s": &self.timeout_s,
-            "attempt": &self.attempt);
-        if let Some(error) = &self.error {
-            map.serialize_entry("error", error)?;
+        entries!(map; "validation": &ask.validation, "required": &ask.required, "timeout_s": &body.timeout_s,
+            "attempt": &body.attempt);
+        if let Some(error) = &body.error {
+            map.serialize_entry("error", &Wire(error))?;
         }
-        if let Some(subject) = &self.subject {
-            map.serialize_entry("subject", subject)?;
+        if let Some(subject) = &body.subject {
+            map.serialize_entry("subject", &Wire(subject))?;
         }
-        truncated(&mut map, self.truncated)?;
+        truncated(&mut map, body.truncated)?;
         map.end()
     }
 }
 
-impl Serialize for Terminal {
+impl Serialize for Wire<'_, Terminal> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let body = self.0;
         let mut map = serializer.serialize_map(None)?;
-        match &self.outcome {
+        match &body.outcome {
             Outcome::Completed { text, message_id, text_cut, structured_output, stop_reason } => entries!(map;
-                "text": text, "message_id": &message_id.as_ref().filter(|_| *text_cut),
-                "structured_output": structured_output, "stop_reason": stop_reason,
-                "denied": &self.unattended.denied, "unanswered": &self.unattended.unanswered),
+                "text": &Wire(text), "message_id": &message_id.as_ref().filter(|_| *text_cut),
+                "structured_output": &Wire(structured_output), "stop_reason": stop_reason,
+                "denied": &Wire(&body.unattended.denied),
+                "unanswered": &Wire(&body.unattended.unanswered)),
             Outcome::Failed(failure) => entries!(map;
                 "code": failure.code.name(), "message": &failure.message, "retryable": &failure.retryable,
                 "detail": &Detail(failure)),
-            Outcome::Cancelled { reason, source } => entries!(map; "reason": reason, "source": source),
+            Outcome::Cancelled { reason, source } => entries!(map; "reason": &Wire(reason), "source": source),
         }
         entries!(map;
-            "session_id": &self.session_id, "artifacts": &self.artifacts, "usage": &self.usage,
-            "duration_ms": &self.duration_ms);
-        match &self.metadata {
-            Some(metadata) => map.serialize_entry("metadata", metadata)?,
+            "session_id": &body.session_id, "artifacts": &Wire(&body.artifacts), "usage": &body.usage,
+            "duration_ms": &body.duration_ms);
+        match &body.metadata {
+            Some(metadata) => map.serialize_entry("metadata", &Wire(metadata))?,
             None => map.serialize_entry("metadata", &EmptyObject {})?,
         }
-        entries!(map; "completion_detected": &self.completion_detected, "agent_exit": &self.agent_exit);
-        truncated(&mut map, self.truncated)?;
+        entries!(map; "completion_detected": &body.completion_detected, "agent_exit": &body.agent_exit);
+        truncated(&mut map, body.truncated)?;
         map.end()
     }
 }

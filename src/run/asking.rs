@@ -1,60 +1,29 @@
-//! Questions of a run: asked, answered, left alone, withdrawn; and those that question markers ask.
+//! The questions of a run: asked, resolved, withdrawn, and handed back to whoever asked.
 
-use super::book::{Absence, Answered, Asker, Completed, Resolved, Taken};
-use super::live::{Live, Process, UNKNOWN_QUESTION};
-use super::markers;
+use super::Effect;
+use super::book::{Absence, Asker, Completed, Resolved};
+use super::live::Live;
 use super::work::relative;
-use super::{Effect, Input};
 use crate::agent::{Reply, Turn};
 use crate::failure::{Code, Failure};
-use crate::protocol::limits::MARKER_TURNS;
 use crate::protocol::outbound::{About, Body, Outcome, Place, Question, SubjectFrame, Text};
-use crate::protocol::question::{Ask, Kind, Location, Subject};
+use crate::protocol::question::{Ask, Location, Subject};
 use crate::protocol::request::Seconds;
-use crate::protocol::words::{Category, Status, Warning};
+use crate::protocol::words::{Category, Status};
 use std::path::Path;
 
 impl Live {
-    pub(super) fn input(&mut self, reply_to: Option<String>, input: Input) {
-        let Some(id) = input.question_id else {
-            let text = "An answer was ignored: `question_id` must be a string";
-            return self.warn(Warning::InvalidAnswer, text, reply_to);
-        };
-        let Some(answered) = input.answered else {
-            let text = "An answer was ignored: give exactly one of `value`, `value_from` and `declined: true`";
-            return self.warn(Warning::InvalidAnswer, text, reply_to);
-        };
-        if self.book.find(&id).is_some_and(|(_, member)| is_secret(&member.shown.kind, &answered)) {
-            self.keep_secret(&answered, &reply_to);
-        }
-        match self.book.take(self.now, &id, &answered, input.message, &self.settings) {
-            Taken::Unknown => self.warn(Warning::UnknownQuestion, UNKNOWN_QUESTION, reply_to),
-            Taken::Again(id, why) => self.ask(&id, Some(why), reply_to),
-            Taken::Resolved(resolved) => self.resolved(resolved, false, Absence::Timeout, reply_to),
-        }
-    }
-
-    /// A secret answer is a secret before anything is done with it.
-    pub(super) fn keep_secret(&mut self, answered: &Answered, reply_to: &Option<String>) {
-        let (Answered::Value(raw, _) | Answered::Kept(raw, _)) = answered else { return };
-        let Some(text) = crate::protocol::json::string(raw) else { return };
-        if !self.redactor.add(&text) {
-            let what = "The secret answer is too short or too plain to be redacted";
-            self.warn(Warning::ShortSecret, what, reply_to.clone());
-        }
-    }
-
     pub(super) fn open(&mut self, asker: Asker, asks: Vec<Ask>) {
-        if self.ending.is_some() {
+        if self.end.ending.is_some() {
             // Nobody is asked any more; the agent must still not wait for ever.
             return self.reply(&asker, vec![Reply::Declined(None); asks.len()]);
         }
-        let group = self.book.add(self.now, asker, asks, &self.settings, &self.redactor);
-        let resolved = self.book.settle(&group, &self.settings);
+        let group = self.questions.book.add(self.now, asker, asks, &self.settings, &self.redactor);
+        let resolved = self.questions.book.settle(&group, &self.settings);
         let waiting: Vec<String> =
-            self.book.open().filter(|(g, _)| g.id == group).map(|(_, member)| member.id.clone()).collect();
+            self.questions.book.open().filter(|(g, _)| g.id == group).map(|(_, member)| member.id.clone()).collect();
         self.resolved(resolved, false, Absence::Headless, None);
-        if self.ending.is_some() || waiting.is_empty() {
+        if self.end.ending.is_some() || waiting.is_empty() {
             return;
         }
         self.status(Status::WaitingForInput, "Waiting for an answer", None);
@@ -64,8 +33,8 @@ impl Live {
     }
 
     pub(super) fn ask(&mut self, id: &str, error: Option<String>, reply_to: Option<String>) {
-        let Some((group, member)) = self.book.find(id) else { return };
-        let mut left = self.book.left(group, self.now);
+        let Some((group, member)) = self.questions.book.find(id) else { return };
+        let mut left = self.questions.book.left(group, self.now);
         if let Some(end) = self.clocks.run {
             left = left.min(end.saturating_sub(self.now));
         }
@@ -90,22 +59,22 @@ impl Live {
         self.emit(Body::Question(Box::new(question)), reply_to);
     }
 
-    pub(super) fn subject(&self, subject: &Subject) -> SubjectFrame {
+    fn subject(&self, subject: &Subject) -> SubjectFrame {
         let place = |location: &Location| Place {
-            path: Text(relative(&self.settings.cwd, Path::new(&location.path))),
+            path: Text::from(relative(&self.settings.cwd, Path::new(&location.path))),
             line: location.line,
         };
         SubjectFrame {
             category: subject.category,
-            title: Text(self.title(&subject.title)),
+            title: Text::from(self.title(&subject.title)),
             locations: subject.locations.iter().map(place).collect(),
-            detail: Text(subject.detail.clone()),
+            detail: Text::from(subject.detail.clone()),
         }
     }
 
     /// Nobody answers what is open.
     pub(super) fn nobody(&mut self, absence: Absence) {
-        let (resolved, fails) = self.book.nobody(self.now, absence, &self.settings);
+        let (resolved, fails) = self.questions.book.nobody(self.now, absence, &self.settings);
         self.resolved(resolved, fails, absence, None);
     }
 
@@ -122,7 +91,7 @@ impl Live {
         for one in resolved {
             let what = one.ask.subject.as_ref().map_or(&one.ask.text, |subject| &subject.title);
             let what = self.title(what);
-            self.unattended.count(&one, &what);
+            self.questions.unattended.count(&one, &what);
             let how = one.resolution.word().replace('_', " ");
             let how = match (&one.ask.subject, &one.value) {
                 (Some(_), Some(value)) => format!("{value} ({how})"),
@@ -134,7 +103,7 @@ impl Live {
                 resolution: one.resolution,
                 used_default: one.used_default,
                 permission,
-                what: Text(what.clone()),
+                what: Text::from(what.clone()),
             };
             self.tell(about, format!("{what}: {how}"), reply_to.clone());
         }
@@ -158,9 +127,9 @@ impl Live {
         }
     }
 
-    pub(super) fn answer_complete(&mut self) {
-        for Completed { asker, replies, declined } in self.book.completed() {
-            self.declined = declined;
+    fn answer_complete(&mut self) {
+        for Completed { asker, replies, declined } in self.questions.book.completed() {
+            self.questions.declined = declined;
             self.reply(&asker, replies);
         }
     }
@@ -172,55 +141,23 @@ impl Live {
             Asker::Tool(call) => self.out.push(Effect::ToolReplies { call: *call, replies }),
             Asker::Agent(key) => {
                 let mut turn = Turn::default();
-                self.driver.answer(key, &replies, &mut turn);
+                self.agent.driver.answer(key, &replies, &mut turn);
                 self.turn(turn);
             }
         }
     }
 
-    /// The answers to question markers go back as a further turn of the same session.
-    pub(super) fn further_turn(&mut self, replies: &[Reply]) {
-        let prompt = markers::prompt(&std::mem::take(&mut self.marked.texts), replies);
-        let mut turn = Turn::default();
-        self.driver.follow_up(&prompt, &mut turn);
-        self.turn(turn);
-        if self.process == Process::Gone {
-            let message = "The agent takes no further turn, though it asked: start it again with the answers.";
-            self.decide(Outcome::Failed(Failure::new(Code::AgentExited, message)));
-        }
-    }
-
-    /// A turn ended well. Whether its question markers keep the run going.
-    pub(super) fn asks_markers(&mut self) -> bool {
-        let asks = std::mem::take(&mut self.marked.asks);
-        if asks.is_empty() || (!self.settings.interactive && self.marked.turns > 0) {
-            return false;
-        }
-        if !self.driver.takes_turns() {
-            let text = "A question in the agent's text is not asked: this agent takes no further turn";
-            self.warn(Warning::UnsupportedOption, text, None);
-            return false;
-        }
-        self.marked.turns += 1;
-        if self.marked.turns > MARKER_TURNS {
-            let message = "The agent asked in 20 further turns and did not come to an end: make the task clearer.";
-            self.decide(Outcome::Failed(Failure::new(Code::LimitReached, message)));
-            self.finish_agent();
-            return true;
-        }
-        self.marked.texts = asks.iter().map(|ask| ask.text.clone()).collect();
-        self.open(Asker::Markers, asks);
-        true
-    }
-
     pub(super) fn running_again(&mut self) {
-        if self.status == Some(Status::WaitingForInput) && !self.book.is_waiting() && self.ending.is_none() {
+        if self.status == Some(Status::WaitingForInput)
+            && !self.questions.book.is_waiting()
+            && self.end.ending.is_none()
+        {
             self.status(Status::Running, "The agent works", None);
         }
     }
 
     pub(super) fn withdraw(&mut self, asker: Option<&Asker>) {
-        let (resolved, askers) = self.book.withdraw(asker);
+        let (resolved, askers) = self.questions.book.withdraw(asker);
         for asker in askers {
             // The driver knows what its agent still waits for; of the tool nobody else does.
             if let Asker::Tool(call) = asker {
@@ -228,18 +165,5 @@ impl Live {
             }
         }
         self.resolved(resolved, false, Absence::Timeout, None);
-    }
-}
-
-/// Whether an answer must not be seen: any to a secret, and free text that was kept off the pipe.
-fn is_secret(kind: &Kind, answered: &Answered) -> bool {
-    match (kind, answered) {
-        (Kind::Secret, _) => true,
-        (Kind::Select { choices, .. }, Answered::Kept(raw, _)) => {
-            let text = crate::protocol::json::string(raw).unwrap_or_default();
-            !choices.as_slice().iter().any(|choice| choice.value == text || choice.label.eq_ignore_ascii_case(&text))
-        }
-        (Kind::Text | Kind::FilePath, Answered::Kept(..)) => true,
-        _ => false,
     }
 }

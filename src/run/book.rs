@@ -12,6 +12,7 @@ use crate::protocol::request::Settings;
 use crate::protocol::words::{OnQuestionTimeout, Policy, Purpose, Resolution};
 use crate::redact::Redactor;
 use serde_json::value::RawValue;
+use std::collections::HashMap;
 use std::time::Duration;
 
 /// The questions that wait, and the ids given so far.
@@ -186,6 +187,12 @@ impl Book {
         id
     }
 
+    /// Hides what became a secret since the open questions were taken in.
+    pub(crate) fn hide(&mut self, redactor: &Redactor) {
+        let open = self.groups.iter_mut().flat_map(|group| &mut group.members).filter(|m| m.reply.is_none());
+        open.for_each(|member| member.shown = shown(&member.ask, redactor));
+    }
+
     /// Resolves what a policy decides, and all of a group if the run is headless.
     pub(crate) fn settle(&mut self, id: &str, settings: &Settings) -> Vec<Resolved> {
         let Some(group) = self.groups.iter_mut().find(|group| group.id == id) else { return Vec::new() };
@@ -244,7 +251,9 @@ impl Book {
             Answered::Declined => Ok(None),
             Answered::Unreadable => Err("The value could not be read from where value_from points.".into()),
             Answered::Value(value, path) | Answered::Kept(value, path) => {
-                check(&member.checked(), value, *path).map(Some)
+                // The agent's own values are answers too: they were shown if they became secret only now.
+                let shown = check(&member.checked(), value, *path);
+                shown.or_else(|why| check(&member.ask, value, *path).map_err(|_| why)).map(Some)
             }
         };
         let always = match &checked {
@@ -413,9 +422,9 @@ fn shown(ask: &Ask, redactor: &Redactor) -> Ask {
     shown.text = clean(&ask.text);
     shown.validation.pattern = ask.validation.pattern.as_deref().map(clean);
     shown.header = clean(&ask.header).chars().take(crate::protocol::limits::HEADER_CHARS).collect();
-    if let Kind::Select { choices, multiple, allow_other } = &ask.kind {
+    if let Kind::Select { choices: asked, multiple, allow_other } = &ask.kind {
         let mut all: Vec<Choice> = Vec::new();
-        for (at, choice) in choices.as_slice().iter().enumerate() {
+        for (at, choice) in asked.as_slice().iter().enumerate() {
             let number = at + 1;
             let value = usable(&choice.value, &clean(&choice.value), format!("option_{number}"));
             let label = clean(&choice.label);
@@ -429,9 +438,14 @@ fn shown(ask: &Ask, redactor: &Redactor) -> Ask {
             });
         }
         let Some(choices) = Choices::new(all) else { return shown };
-        shown.default = ask.default.clone().map(|default| match default {
-            Answer::One(value) => Answer::One(translated(&value, ask, &choices)),
-            other => other,
+        let pairs = asked.as_slice().iter().zip(choices.as_slice());
+        let named: HashMap<&String, &String> = pairs.map(|(asked, shown)| (&asked.value, &shown.value)).collect();
+        // A default that names no option is free text.
+        let default = |value: &String| named.get(value).map_or_else(|| clean(value), |shown| (*shown).clone());
+        shown.default = ask.default.as_ref().map(|given| match given {
+            Answer::One(value) => Answer::One(default(value)),
+            Answer::Many(values) => Answer::Many(values.iter().map(default).collect()),
+            Answer::Bool(_) | Answer::Text(_) | Answer::Null => given.clone(),
         });
         shown.kind = Kind::Select { choices, multiple: *multiple, allow_other: *allow_other };
     }
@@ -452,10 +466,4 @@ fn unlike<'a>(mut text: String, others: impl Iterator<Item = &'a String> + Clone
         text.push('_');
     }
     text
-}
-
-fn translated(value: &str, ask: &Ask, shown: &Choices) -> String {
-    let Kind::Select { choices, .. } = &ask.kind else { return value.to_owned() };
-    let at = choices.as_slice().iter().position(|choice| choice.value == value);
-    at.and_then(|at| shown.as_slice().get(at)).map_or_else(|| value.to_owned(), |choice| choice.value.clone())
 }

@@ -1,66 +1,110 @@
-//! How a run ends, and what the clock does to it.
+//! How a run ends: the outcome, the steps that stop the agent, and the terminal body.
 
-use super::book::Absence;
-use super::doing::could_not_go_on;
-use super::live::{Live, Process};
+use super::live::Live;
 use super::stop::{Ending, Stage};
-use super::work::relative;
-use super::{Effect, Gone, Method, Unseen};
+use super::{Effect, Method, markers};
 use crate::agent::{Turn, TurnOver};
 use crate::clean::whole;
 use crate::failure::{Code, Failure};
 use crate::protocol::limits::AGENT_MESSAGE_BYTES;
-use crate::protocol::outbound::{About, Json, Outcome, Terminal};
-use crate::protocol::request::Seconds;
-use crate::protocol::words::{Action, Source, Status, ToolState, WaitingOn, Warning};
-use std::path::PathBuf;
-use std::time::Duration;
-
-/// No heartbeat comes faster.
-const HEARTBEAT_MIN: Duration = Duration::from_millis(10);
+use crate::protocol::outbound::{Json, Outcome, Terminal, Text};
+use crate::protocol::words::{Level, Source, Status, Warning};
+use crate::redact::Stream;
 
 impl Live {
-    /// Ends the run against the agent's will. The first reason is kept.
-    pub(super) fn stop(&mut self, outcome: Outcome, reply_to: Option<String>) {
-        if self.ending.is_some() {
+    /// The outcome, unless it was decided before.
+    pub(super) fn decide(&mut self, outcome: Outcome) {
+        self.end.ending.get_or_insert_with(|| Ending::after_result(self.now, outcome, self.agent.driver.leaves()));
+    }
+
+    pub(super) fn turn_over(&mut self, over: TurnOver) {
+        if let Some(ending) = &mut self.end.ending {
+            // What we asked for by the interrupt: now it can leave.
+            if ending.stage == Stage::Interrupted {
+                ending.advance(self.now);
+                self.finish_agent();
+            }
             return;
         }
-        self.out.push(Effect::Hurry);
-        self.ending = Some(Ending::stop(self.now, outcome, self.driver.leaves()));
-        self.withdraw(None);
-        if matches!(self.ending, Some(Ending { outcome: Outcome::Cancelled { .. }, .. })) {
-            self.status(Status::Cancelling, "Cancelling", reply_to);
+        if matches!(over, TurnOver::Completed { .. }) && self.asks_markers() {
+            return;
         }
+        let outcome = self.outcome(over);
+        self.withdraw(None);
+        self.end.ending = Some(Ending::after_result(self.now, outcome, self.agent.driver.leaves()));
+        self.finish_agent();
+    }
+
+    pub(super) fn finish_agent(&mut self) {
         let mut turn = Turn::default();
-        self.driver.interrupt(&mut turn);
+        self.agent.driver.finish(&mut turn);
         self.turn(turn);
-        if !self.driver.listens() {
-            self.advance();
-            self.advance();
+    }
+
+    pub(super) fn outcome(&mut self, over: TurnOver) -> Outcome {
+        match over {
+            TurnOver::Completed { answer, structured, stop } => {
+                // A result repeats the last message; where an agent has only the result, the marker is in it alone.
+                self.work.completion |= answer.text.contains(&self.settings.completion_marker);
+                let shown = self.settings.progress != Level::Minimal;
+                let message_id = self.work.messages.id_of(&answer.print).filter(|_| shown);
+                let text_cut = answer.is_cut();
+                let text = match self.settings.question_markers && self.agent.driver.takes_turns() {
+                    true => markers::without(answer.text),
+                    false => answer.text,
+                };
+                // A text that was cut may end in a part of a secret: the uncertain end is dropped.
+                let text = if text_cut { Stream::default().push(&self.redactor, &text) } else { text };
+                let structured_output = structured.map(Json::from);
+                Outcome::Completed {
+                    message_id,
+                    text: Text::from(text),
+                    text_cut,
+                    structured_output,
+                    stop_reason: stop,
+                }
+            }
+            TurnOver::Failed(failure) => Outcome::Failed(failure),
+            TurnOver::Interrupted if self.questions.declined => Outcome::Failed(could_not_go_on()),
+            TurnOver::Interrupted => {
+                let message = "The agent's turn was interrupted, but not by this run: start it again.";
+                Outcome::Failed(Failure::new(Code::AgentError, message))
+            }
         }
     }
 
-    /// A message of another major version fails the run at any time, also after a result.
-    pub(super) fn unsupported(&mut self, reply_to: Option<String>) {
-        let failed = Outcome::Failed(super::live::unsupported());
-        match &mut self.ending {
-            Some(ending) if matches!(ending.outcome, Outcome::Completed { .. }) => ending.outcome = failed,
-            _ => self.stop(failed, reply_to),
+    /// Ends the run against the agent's will. The first reason is kept.
+    pub(super) fn stop(&mut self, outcome: Outcome, reply_to: Option<String>) {
+        if self.end.ending.is_some() {
+            return;
+        }
+        self.out.push(Effect::Hurry);
+        self.end.ending = Some(Ending::stop(self.now, outcome, self.agent.driver.leaves()));
+        self.withdraw(None);
+        if matches!(self.end.ending, Some(Ending { outcome: Outcome::Cancelled { .. }, .. })) {
+            self.status(Status::Cancelling, "Cancelling", reply_to);
+        }
+        let mut turn = Turn::default();
+        self.agent.driver.interrupt(&mut turn);
+        self.turn(turn);
+        if !self.agent.driver.listens() {
+            self.advance();
+            self.advance();
         }
     }
 
     pub(super) fn kill(&mut self, source: Source) {
-        if self.ending.is_none() {
+        if self.end.ending.is_none() {
             self.stop(Outcome::Cancelled { reason: None, source }, None);
         }
-        if let Some(ending) = &mut self.ending {
+        if let Some(ending) = &mut self.end.ending {
             ending.kill();
         }
         self.out.push(Effect::Stop(Method::Kill));
     }
 
     pub(super) fn advance(&mut self) {
-        let Some(ending) = &mut self.ending else { return };
+        let Some(ending) = &mut self.end.ending else { return };
         match ending.advance(self.now) {
             Stage::Interrupted => {}
             Stage::Leaving => self.finish_agent(),
@@ -69,72 +113,16 @@ impl Live {
         }
     }
 
-    /// Nothing more comes of a process of the agent's.
-    pub(super) fn drained(&mut self) {
-        if matches!(self.process, Process::Drained | Process::Gone) {
-            return;
-        }
-        self.process = Process::Drained;
-        let mut turn = Turn::default();
-        self.driver.drained(&mut turn);
-        self.turn(turn);
-        for key in self.messages.unfinished() {
-            let rest = self.own_words(&key, "", true).unwrap_or_default();
-            self.say(&key, &rest, "", true, None, false);
-        }
-        for key in self.tools.unfinished() {
-            let over = self.tools.end(&key, ToolState::Failed, None, &self.redactor);
-            over.into_iter().for_each(|progress| self.progress(progress, None));
-        }
-        self.withdraw(None);
-    }
-
-    /// A process of the agent's is gone. That ends the run, unless its turn asked something.
-    pub(super) fn gone(&mut self, gone: Gone) {
-        if self.process == Process::Gone {
-            return;
-        }
-        self.drained();
-        self.process = Process::Gone;
-        self.exit = Some(gone.exit);
-        self.unreported(gone.files);
-        let killed = self.ending.as_ref().is_some_and(|e| matches!(e.stage, Stage::Terminated | Stage::Killed));
-        if gone.leaked && !killed {
-            self.warn(Warning::LeakedProcess, "A process of the agent's outlived it and was stopped", None);
-        }
-        if self.ending.is_some() {
-            return;
-        }
-        let over = self.driver.exited(gone.exit, self.alive, &gone.stderr_tail);
-        if matches!(over, TurnOver::Completed { .. }) && self.asks_markers() {
-            return;
-        }
-        let mut outcome = match over {
-            // A signal came from somebody else, and whatever is more exact counts more.
-            TurnOver::Failed(Failure { code: Code::AgentExited | Code::AgentError, .. })
-                if self.declined && gone.exit.signal.is_none() =>
-            {
-                Outcome::Failed(could_not_go_on())
-            }
-            over => self.outcome(over),
-        };
-        let shown = !self.alive && !gone.stderr_tail.is_empty() && self.driver.stderr_is_fit();
-        if let (Outcome::Failed(failure), true) = (&mut outcome, shown) {
-            failure.stderr_tail = Some(gone.stderr_tail);
-        }
-        self.decide(outcome);
-    }
-
     /// The end, once it is decided and no process is left.
     pub(super) fn conclude(&mut self) -> Option<Ending> {
-        let mut ending = self.ending.take();
+        let mut ending = self.end.ending.take();
         if let Some(Ending { outcome: outcome @ Outcome::Completed { .. }, .. }) = &mut ending
             && let Some(failure) = self.unattended_failure()
         {
             *outcome = Outcome::Failed(failure);
         }
         let outcome = ending.as_ref().map(|ending| &ending.outcome);
-        if matches!(outcome, Some(Outcome::Completed { text, .. }) if text.0.trim().is_empty()) {
+        if matches!(outcome, Some(Outcome::Completed { text, .. }) if text.is_blank()) {
             self.warn(Warning::EmptyResult, "The agent completed without any text", None);
         }
         ending
@@ -142,7 +130,7 @@ impl Live {
 
     /// Whether a run that came to its end fails, because nobody answered for a permission.
     fn unattended_failure(&self) -> Option<Failure> {
-        let count = self.unattended.denied.count;
+        let count = self.questions.unattended.denied.count;
         let how_many = if count == 1 { "A permission was".to_owned() } else { format!("{count} permissions were") };
         let message = format!(
             "{how_many} denied because nobody answered, and `fail_on_denied` is set: allow what the task needs with `permissions`, or answer."
@@ -150,23 +138,9 @@ impl Live {
         (self.settings.fail_on_denied && count > 0).then(|| Failure::new(Code::Denied, message))
     }
 
-    /// Files that changed although the agent did not say so.
-    fn unreported(&mut self, files: Result<Vec<(PathBuf, Action)>, Unseen>) {
-        let files = match files {
-            Ok(files) => files,
-            Err(why) => return self.warn(Warning::ArtifactsIncomplete, unseen(why), None),
-        };
-        for (path, action) in files {
-            let shown = relative(&self.settings.cwd, &path);
-            if !self.artifacts.covers(&shown, action) {
-                self.changed(&path, action);
-            }
-        }
-    }
-
     /// The terminal body.
     pub(super) fn terminal(&mut self, mut outcome: Outcome) -> Terminal {
-        let (artifacts, list_cut) = self.artifacts.list();
+        let (artifacts, list_cut) = self.work.artifacts.list();
         let truncated = list_cut
             | match &mut outcome {
                 Outcome::Completed { text_cut, .. } => *text_cut,
@@ -175,21 +149,21 @@ impl Live {
             };
         Terminal {
             outcome,
-            session_id: self.session_id.take(),
+            session_id: self.work.session_id.take(),
             artifacts,
-            usage: self.usage,
-            duration_ms: u64::try_from((self.now.saturating_sub(self.started)).as_millis()).unwrap_or(u64::MAX),
-            metadata: self.settings.metadata.take().map(Json),
-            unattended: std::mem::take(&mut self.unattended),
-            completion_detected: self.completion,
-            agent_exit: self.exit,
+            usage: self.work.usage,
+            duration_ms: u64::try_from((self.now.saturating_sub(self.clocks.begun)).as_millis()).unwrap_or(u64::MAX),
+            metadata: self.settings.metadata.take().map(Json::from),
+            unattended: std::mem::take(&mut self.questions.unattended),
+            completion_detected: self.work.completion,
+            agent_exit: self.agent.exit,
             truncated,
         }
     }
 
     /// Adds the model's name and the agent's words to a failure. Returns whether the words were cut.
     fn explain(&self, failure: &mut Failure) -> bool {
-        if let Some(model) = self.settings.model.as_ref().or(self.model.as_ref()) {
+        if let Some(model) = self.settings.model.as_ref().or(self.work.model.as_ref()) {
             failure.name_model(model);
         }
         let Some(said) = failure.said.take() else { return false };
@@ -199,99 +173,11 @@ impl Live {
         failure.agent_message = (!words.is_empty()).then_some(words);
         cut
     }
-
-    pub(super) fn next_deadline(&self) -> Option<Duration> {
-        let heartbeat = self.heartbeat_at();
-        let ending = self.ending.as_ref().map(|ending| ending.due);
-        let all = match ending {
-            _ if self.process == Process::Drained => [heartbeat, None, None, None, None],
-            Some(due) => [due, heartbeat, None, None, None],
-            None => [heartbeat, self.clocks.run, self.clocks.start, self.idle_at(), self.question_due()],
-        };
-        all.into_iter().flatten().min()
-    }
-
-    /// When an open question is left alone: at once where nobody is there, so that only an answer that was ready
-    /// before it was asked comes in time.
-    fn question_due(&self) -> Option<Duration> {
-        let deadline = self.book.deadline();
-        if self.input_closed && self.book.is_waiting() { Some(Duration::ZERO) } else { deadline }
-    }
-
-    pub(super) fn heartbeat_at(&self) -> Option<Duration> {
-        let every = self.settings.heartbeat.duration();
-        (!every.is_zero()).then(|| self.clocks.frame + every.max(HEARTBEAT_MIN))
-    }
-
-    /// When the agent has been silent for too long. The clock stands while an answer is awaited, and while a tool
-    /// runs, but for that only so long.
-    pub(super) fn idle_at(&self) -> Option<Duration> {
-        let limit = self.settings.idle_timeout.duration();
-        if limit.is_zero() || self.clocks.active.is_zero() || self.book.is_waiting() {
-            return None;
-        }
-        let held = self.tools.running_since().map(|since| since + self.settings.tool_timeout.duration());
-        Some(self.clocks.active.max(held.unwrap_or_default()) + limit)
-    }
-
-    pub(super) fn tick(&mut self) {
-        let now = self.now;
-        let due = |at: Option<Duration>| at.is_some_and(|at| at <= now);
-        if self.process == Process::Drained {
-            if due(self.heartbeat_at()) {
-                self.heartbeat();
-            }
-            return;
-        }
-        if due(self.ending.as_ref().and_then(|ending| ending.due)) {
-            self.advance();
-        }
-        if self.ending.is_none() {
-            let late = [
-                (self.clocks.run, Code::Timeout, "The run took longer than timeout_s: raise it or split the task."),
-                (
-                    self.clocks.start,
-                    Code::StartTimeout,
-                    "The agent gave no sign of life within start_timeout_s: check its installation.",
-                ),
-                (
-                    self.idle_at(),
-                    Code::IdleTimeout,
-                    "The agent was silent for longer than idle_timeout_s: raise it, or see what the agent waits for.",
-                ),
-            ];
-            let first = late.into_iter().filter(|(at, ..)| due(*at)).min_by_key(|(at, ..)| *at);
-            if let Some((_, code, message)) = first {
-                return self.stop(Outcome::Failed(Failure::new(code, message)), None);
-            }
-        }
-        if self.ending.is_none() && due(self.question_due()) {
-            self.nobody(if self.input_closed { Absence::InputClosed } else { Absence::Timeout });
-        }
-        if due(self.heartbeat_at()) {
-            self.heartbeat();
-        }
-    }
-
-    pub(super) fn heartbeat(&mut self) {
-        let idle = self.now.saturating_sub(self.clocks.active);
-        let waiting_on = if self.book.is_waiting() { WaitingOn::Input } else { WaitingOn::Agent };
-        let text = match waiting_on {
-            WaitingOn::Input => "Waiting for an answer",
-            WaitingOn::Agent => "Waiting for the agent",
-        };
-        let idle_s = Seconds((idle.as_millis() as f64) / 1000.0);
-        self.tell(About::Heartbeat { idle_s, waiting_on }, text, None);
-        // Also where nothing was emitted, the next one is a whole period away.
-        self.clocks.frame = self.now;
-    }
 }
 
-fn unseen(why: Unseen) -> &'static str {
-    match why {
-        Unseen::Late => "Files that the agent did not report may have changed: git could not tell in time",
-        Unseen::Failed => {
-            "Files that the agent did not report may have changed: git could not tell: see `git status` there"
-        }
-    }
+/// The failure of an agent that did nothing more once it was told that its question was declined.
+pub(super) fn could_not_go_on() -> Failure {
+    let message = "A question was declined, and the agent ended without an answer to it: answer it, or say in the \
+                   prompt what the agent wants to know.";
+    Failure::new(Code::QuestionDeclined, message)
 }

@@ -157,7 +157,7 @@ impl Message {
         } else {
             About::Text { message_id, done, withdrawn }
         };
-        Progress { text: Text(text.to_owned()), parent_call_id: self.parent.clone(), about, truncated: false }
+        Progress { text: Text::from(text), parent_call_id: self.parent.clone(), about, truncated: false }
     }
 }
 
@@ -228,7 +228,7 @@ mod tests {
             let piece = Piece { key: "k", text, said: text, done: at == count, reasoning: false, parent: None };
             messages.piece(piece, Level::Normal, frame_bytes, &redactor)
         };
-        (1..=count).flat_map(&mut piece).map(|progress| progress.text.0.len()).collect()
+        (1..=count).flat_map(&mut piece).map(|progress| progress.text.size()).collect()
     }
 
     #[test]

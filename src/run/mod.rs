@@ -5,12 +5,17 @@
 
 mod asking;
 mod book;
+mod clock;
 mod doing;
 mod ending;
+mod frames;
 mod granted;
 mod live;
+mod marked;
 mod markers;
 mod messages;
+mod orchestrator;
+mod process;
 mod stop;
 mod unattended;
 mod work;
@@ -79,7 +84,7 @@ pub enum Event<'a> {
     /// run.start, checked.
     Start(Origin, Result<Box<Start>, Box<Refusal>>),
     /// run.input, with its value read.
-    Input(Origin, Input),
+    Input(Origin, ReadInput),
     /// run.cancel, a signal, or a person at the terminal.
     Cancel(Origin, Option<String>, Source),
     /// A line that is no message.
@@ -150,9 +155,9 @@ pub enum Unseen {
     Failed,
 }
 
-/// An answer of the orchestrator's.
+/// The payload of a run.input, with its value read.
 #[derive(Debug)]
-pub struct Input {
+pub struct ReadInput {
     /// Whose it is. `None`: it does not say.
     pub question_id: Option<String>,
     /// What it is. `None`: it does not say, or in two ways at once.
@@ -325,7 +330,7 @@ impl Run {
 
     /// Whether the agent's last line says more: [`Event::More`] takes the next part, and no line may come before.
     pub fn has_more(&self) -> bool {
-        matches!(&self.phase, Phase::Live(live) if live.more)
+        matches!(&self.phase, Phase::Live(live) if live.agent.more)
     }
 
     /// Since when the run is being ended at somebody's wish, so that an orchestrator that does not read is no longer
@@ -342,13 +347,13 @@ impl Run {
 
     /// Whether this question is open.
     pub fn is_open(&self, question_id: &str) -> bool {
-        matches!(&self.phase, Phase::Live(live) if live.book.find(question_id).is_some())
+        matches!(&self.phase, Phase::Live(live) if live.questions.book.find(question_id).is_some())
     }
 
     /// The working directory, if this question's answer is a path that must be looked at.
     pub fn path_question(&self, question_id: &str) -> Option<PathBuf> {
         let Phase::Live(live) = &self.phase else { return None };
-        let ask: &Ask = &live.book.find(question_id)?.1.shown;
+        let ask: &Ask = &live.questions.book.find(question_id)?.1.shown;
         matches!(ask.kind, Kind::FilePath).then(|| live.settings.cwd.clone())
     }
 
@@ -431,7 +436,7 @@ impl Run {
                 (origin, Outcome::Cancelled { reason: reason.map(Text::from), source })
             }
             Event::Malformed(origin) => (origin, Outcome::Failed(malformed())),
-            Event::Unsupported(origin) => (origin, Outcome::Failed(live::unsupported())),
+            Event::Unsupported(origin) => (origin, Outcome::Failed(orchestrator::unsupported())),
             Event::InputEnded => {
                 let failure =
                     Failure::new(Code::NoStart, "stdin ended before a run.start: send one line of JSON, ended by LF.");
@@ -493,8 +498,8 @@ impl Run {
 /// The warning that an event before run.start is worth.
 fn early(event: Event<'_>) -> Option<Held> {
     let (reply_to, warning, text) = match event {
-        Event::Input(origin, _) => (origin.id, Warning::UnknownQuestion, live::UNKNOWN_QUESTION.into()),
-        Event::UnknownType(origin) => (origin.id, Warning::UnknownType, live::UNKNOWN_TYPE.into()),
+        Event::Input(origin, _) => (origin.id, Warning::UnknownQuestion, orchestrator::UNKNOWN_QUESTION.into()),
+        Event::UnknownType(origin) => (origin.id, Warning::UnknownType, orchestrator::UNKNOWN_TYPE.into()),
         Event::Warn(origin, warning, text) => (origin.id, warning, text.into()),
         _ => return None,
     };

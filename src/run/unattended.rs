@@ -26,7 +26,7 @@ impl Tally {
     fn add(&mut self, category: &'static str, text: &str) {
         self.count += 1;
         if self.first.len() < LEFT_LISTED {
-            self.first.push(Left { category, text: Text(text.to_owned()) });
+            self.first.push(Left { category, text: Text::from(text) });
         }
     }
 }

@@ -82,7 +82,7 @@ impl Tools {
         let cut = clean.as_ref().is_some_and(|text| text.len() > TOOL_OUTPUT_BYTES);
         let shown = clean.map(|mut text| {
             text.truncate(text.floor_char_boundary(TOOL_OUTPUT_BYTES));
-            Text(text)
+            Text::from(text)
         });
         Some(call.progress(state, shown, cut))
     }
@@ -108,7 +108,7 @@ impl Tools {
 impl Call {
     fn progress(&self, state: ToolState, output: Option<Text>, truncated: bool) -> Progress {
         Progress {
-            text: Text(self.title.clone()),
+            text: Text::from(self.title.clone()),
             parent_call_id: self.parent.clone(),
             about: About::Tool {
                 call_id: self.id.clone(),
@@ -124,7 +124,7 @@ impl Call {
 
 /// The places of a call, relative to the working directory.
 pub(crate) fn places(cwd: &Path, locations: &[At]) -> Vec<Place> {
-    locations.iter().map(|at| Place { path: Text(relative(cwd, &at.path)), line: at.line }).collect()
+    locations.iter().map(|at| Place { path: Text::from(relative(cwd, &at.path)), line: at.line }).collect()
 }
 
 /// A path as frames show it: relative to the working directory where it is inside, else absolute.

@@ -105,7 +105,7 @@ impl TerminalFront {
                     let choice = permission.as_ref().map(|(_, value)| value.as_deref());
                     let left = self.left(*resolution, choice, what);
                     let next = self.asking.resolved(question_id, *resolution, now);
-                    let note = self.verbose(|| one_line(&progress.text.0));
+                    let note = self.verbose(|| one_line(progress.text.shown()));
                     Shown { lines: note + &left + &next.lines, ..next }
                 }
                 _ if self.look.detail == Detail::Quiet => self.unseen(progress),
@@ -132,7 +132,7 @@ impl TerminalFront {
             // A prompt that was shown says itself that its time is over.
             None if resolution == Resolution::Timeout || self.look.detail == Detail::Quiet => {}
             None => {
-                let line = format!("Not {verb} ({why}): {}", one_line(&what.0));
+                let line = format!("Not {verb} ({why}): {}", one_line(what.shown()));
                 return self.look.paint(Ink::Yellow, &line) + "\n";
             }
         }
@@ -158,7 +158,7 @@ impl TerminalFront {
 
     fn started(&mut self, started: &Started, now: Instant) -> Shown {
         let name = one_line(&started.display_name);
-        let line = self.verbose(|| format!("agent: {name}, in {}", one_line(&started.cwd.0)));
+        let line = self.verbose(|| format!("agent: {name}, in {}", one_line(started.cwd.shown())));
         self.forgets = started.capabilities.resume == Some(false);
         self.work.begin(name, now);
         self.asking.set_limit(started.settings.question_timeout.duration());
@@ -175,7 +175,7 @@ impl TerminalFront {
 
     fn progress(&mut self, progress: &Progress, now: Instant) -> Shown {
         let nested = progress.parent_call_id.is_some();
-        let line = one_line(&progress.text.0);
+        let line = one_line(progress.text.shown());
         match &progress.about {
             // A sub-agent's text is internal: the agent itself reports the outcome.
             About::Text { .. } | About::Reasoning { .. } if nested => Shown::default(),
@@ -184,11 +184,11 @@ impl TerminalFront {
                 Shown { text, ..Shown::lines("  (The agent takes back what it said last.)\n") }
             }
             About::Text { message_id, done, .. } => {
-                let text = self.speech.text(message_id, &progress.text.0, *done, self.asking.is_open());
+                let text = self.speech.text(message_id, progress.text.shown(), *done, self.asking.is_open());
                 Shown { text, ..Shown::default() }
             }
             About::Reasoning { message_id, done, withdrawn: false } if self.look.detail == Detail::Verbose => {
-                let text = self.speech.thought(message_id, &progress.text.0, *done);
+                let text = self.speech.thought(message_id, progress.text.shown(), *done);
                 Shown::lines(text.lines().map(|line| self.verbose(|| format!("  | {line}"))).collect::<String>())
             }
             About::Tool { call_id, state, output, .. } => {
@@ -233,7 +233,7 @@ impl TerminalFront {
 
     fn output(&self, output: Option<&Text>) -> String {
         let text =
-            output.filter(|_| self.look.detail == Detail::Verbose).map(|text| whole(&text.0)).unwrap_or_default();
+            output.filter(|_| self.look.detail == Detail::Verbose).map(|text| whole(text.shown())).unwrap_or_default();
         text.lines().map(|line| self.verbose(|| format!("    {line}"))).collect()
     }
 
@@ -244,7 +244,7 @@ impl TerminalFront {
         let mut lines = String::new();
         let before = old.iter().filter(|_| same).map(|old| Some(old.status)).chain(std::iter::repeat(None));
         for (entry, _) in entries.iter().zip(before).filter(|(entry, before)| *before != Some(entry.status)) {
-            let text = one_line(&entry.text.0);
+            let text = one_line(entry.text.shown());
             let _ = match entry.status {
                 PlanStatus::Pending => writeln!(lines, "  [ ] {text}"),
                 PlanStatus::InProgress => writeln!(lines, "  {}", self.look.paint(Ink::Bold, &format!("[>] {text}"))),
@@ -260,7 +260,7 @@ impl TerminalFront {
             Action::Modified => (Ink::Yellow, "~"),
             Action::Deleted => (Ink::Red, "-"),
         };
-        format!("{} {}\n", self.look.paint(ink, sign), one_line(&artifact.path.0))
+        format!("{} {}\n", self.look.paint(ink, sign), one_line(artifact.path.shown()))
     }
 
     fn terminal(&mut self, end: &Terminal) -> Shown {
@@ -273,8 +273,8 @@ impl TerminalFront {
         match &end.outcome {
             // An agent without streaming has its text in the result alone.
             Outcome::Completed { text, structured_output, text_cut, .. } if !self.speech.said => {
-                let json = structured_output.as_ref().filter(|_| text.0.trim().is_empty()).map(|json| json.0.get());
-                shown.text = self.speech.text("result", json.unwrap_or(&text.0), true, false);
+                let json = structured_output.as_ref().filter(|_| text.is_blank()).map(|json| json.shown().get());
+                shown.text = self.speech.text("result", json.unwrap_or(text.shown()), true, false);
                 if *text_cut {
                     shown.lines.push_str("spektacular: warning: this is not the whole text: it is too long\n");
                 }
@@ -306,7 +306,7 @@ impl TerminalFront {
 }
 
 fn text(text: &Option<Text>) -> Option<&str> {
-    text.as_ref().map(|text| text.0.as_str())
+    text.as_ref().map(|text| text.shown())
 }
 
 impl Peer for TerminalFront {
@@ -376,12 +376,14 @@ mod tests {
     use super::{Chunk, Detail, Look, TerminalFront};
     use crate::engine::{Outgoing, Peer};
     use crate::protocol::outbound::{About, Body, Progress};
+    use crate::protocol::redacted::Redacted;
+    use crate::redact::Redactor;
     use std::time::{Duration, Instant, SystemTime};
 
     fn show(front: &mut TerminalFront, piece: &str) -> Chunk {
         let about = About::Text { message_id: "m".into(), done: false, withdrawn: false };
         let progress = Progress { text: piece.into(), parent_call_id: None, about, truncated: false };
-        let mut body = Body::Progress(Box::new(progress));
+        let mut body = Redacted::new(Body::Progress(Box::new(progress)), &Redactor::new());
         front.show(Outgoing { body: &mut body, reply_to: None, run_id: "r", max_bytes: 0, at: SystemTime::now() })
     }
 

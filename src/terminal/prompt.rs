@@ -28,7 +28,7 @@ pub(super) fn question(question: &Question, place: usize, look: &Look) -> String
     let mut out = String::new();
     if let Some(why) = &question.error {
         let last = if question.attempt >= BAD_ANSWERS { " This is the last try." } else { "" };
-        out.push_str(&refusal(&format!("{}{last}", one_line(&why.0)), look));
+        out.push_str(&refusal(&format!("{}{last}", one_line(why.shown())), look));
     }
     // A permission's text needs no header.
     let header = Some(one_line(&ask.header)).filter(|header| !header.is_empty() && ask.purpose != Purpose::Permission);
@@ -62,11 +62,11 @@ pub(super) fn refusal(why: &str, look: &Look) -> String {
 
 /// The places and the detail of the permission, each unless the question repeats it.
 fn what_exactly(subject: &SubjectFrame, text: &str, look: &Look) -> String {
-    let detail = whole(&subject.detail.0);
+    let detail = whole(subject.detail.shown());
     let detail = if detail.trim() == text.trim() { "" } else { detail.as_str() };
     let mut out = String::new();
     for place in &subject.locations {
-        let path = one_line(&place.path.0);
+        let path = one_line(place.path.shown());
         if !text.contains(&path) && !detail.contains(&path) {
             let line = place.line.map(|line| format!(":{line}")).unwrap_or_default();
             let _ = writeln!(out, "    {path}{line}");

@@ -4,7 +4,8 @@ use spektacular::engine::{Outgoing, Peer, Understood};
 use spektacular::io::inbox::RawLine;
 use spektacular::io::output::Chunk;
 use spektacular::json_lines::JsonLines;
-use spektacular::protocol::outbound::{Body, Terminal, Usage};
+use spektacular::protocol::outbound::Body;
+use spektacular::protocol::redacted::Redacted;
 use std::collections::BTreeSet;
 use std::time::Instant;
 
@@ -13,27 +14,13 @@ pub(crate) struct Joined {
     /// Runs that are still to come; the last one's terminal frame is the outside one's.
     pub(crate) left: usize,
     run_id: Option<String>,
-    usage: Usage,
-    ended: Vec<Terminal>,
+    ended: Vec<Redacted>,
     files: BTreeSet<String>,
 }
 
 impl Joined {
     pub(crate) fn of(runs: usize) -> Joined {
-        Joined {
-            peer: JsonLines::default(),
-            left: runs,
-            run_id: None,
-            usage: Usage::default(),
-            ended: Vec::new(),
-            files: BTreeSet::new(),
-        }
-    }
-
-    fn add(&mut self, usage: &Usage) {
-        let sum = |a: Option<u64>, b: Option<u64>| a.map_or(b, |a| Some(a + b.unwrap_or(0)));
-        self.usage.input_tokens = sum(self.usage.input_tokens, usage.input_tokens);
-        self.usage.output_tokens = sum(self.usage.output_tokens, usage.output_tokens);
+        Joined { peer: JsonLines::default(), left: runs, run_id: None, ended: Vec::new(), files: BTreeSet::new() }
     }
 }
 
@@ -45,24 +32,20 @@ impl Peer for Joined {
     fn show(&mut self, outgoing: Outgoing<'_>) -> Chunk {
         let first = self.run_id.is_none();
         let run_id = self.run_id.get_or_insert_with(|| outgoing.run_id.to_owned()).clone();
-        match outgoing.body {
+        match &**outgoing.body {
             Body::Started(_) if !first => return Chunk::default(),
             Body::Artifact(artifact) => {
-                if !self.files.insert(format!("{:?} {}", artifact.action, artifact.path.0)) {
+                if !self.files.insert(format!("{:?} {}", artifact.action, artifact.path.shown())) {
                     return Chunk::default();
                 }
             }
-            Body::Terminal(end) => {
+            Body::Terminal(_) => {
                 self.left -= 1;
-                self.add(&end.usage);
-                self.ended.push((**end).clone());
                 if self.left > 0 {
+                    self.ended.push(outgoing.body.clone());
                     return Chunk::default();
                 }
-                end.usage = self.usage;
-                let all = self.ended.iter().flat_map(|end| &end.artifacts);
-                end.artifacts = all.cloned().collect();
-                end.artifacts.dedup_by(|a, b| a.path == b.path && a.action == b.action);
+                outgoing.body.join(&self.ended);
             }
             Body::Started(_) | Body::Progress(_) | Body::Question(_) => {}
         }

@@ -8,13 +8,14 @@ use serde_json::{Value, json};
 use spektacular::agent::{AskKey, Driver, Event as AgentEvent, Launch, Line, Program, Reply, Turn, TurnOver};
 use spektacular::failure::{Code, Failure};
 use spektacular::protocol::frame::Stamper;
-use spektacular::protocol::outbound::{AgentExit, Body, Capabilities};
+use spektacular::protocol::outbound::{AgentExit, Capabilities};
 use spektacular::protocol::question::{Answer, Ask, Choice, Choices, Kind, PathFact, Subject, Validation, check};
+use spektacular::protocol::redacted::Redacted;
 use spektacular::protocol::request::{Options, Payload, Settings};
 use spektacular::protocol::scope::Scope;
 use spektacular::protocol::words::{Category, PathType, Purpose};
 use spektacular::redact::Redactor;
-use spektacular::run::{Answered, Effect, Event, Ids, Input, OnEof, Origin, Run, Start};
+use spektacular::run::{Answered, Effect, Event, Ids, OnEof, Origin, ReadInput, Run, Start};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, SystemTime};
 
@@ -180,6 +181,8 @@ impl Driver for Asker {
     }
 }
 
+const FRAME_BYTES: usize = 1 << 18;
+
 /// A run in which `asks` are open, and what came of it so far.
 struct Case {
     run: Run,
@@ -190,16 +193,22 @@ struct Case {
 
 impl Case {
     fn new(asks: Vec<Ask>, settings: &Value) -> Case {
+        Case::hiding(asks, settings, &[])
+    }
+
+    fn hiding(asks: Vec<Ask>, settings: &Value, secrets: &[&str]) -> Case {
         let (heard_in, heard) = channel();
+        let mut redactor = Redactor::new();
+        secrets.iter().for_each(|secret| assert!(redactor.add(secret)));
         let Payload { options, wrong, .. } = Options::parse(Some(&raw(settings)));
         assert_eq!(wrong, None);
         let settings = options.resolve("go".into(), "asker".into(), "/w".into());
         let driver = Box::new(Asker { asks, heard: heard_in });
         let start = Start {
             settings,
-            display_name: "Asker".into(),
+            display_name: format!("Asker {}", secrets.join(" ")),
             driver,
-            redactor: Redactor::new(),
+            redactor,
             short_secrets: 0,
             asking_failed: false,
         };
@@ -214,15 +223,17 @@ impl Case {
     fn step(&mut self, at_s: u64, event: Event<'_>) {
         for effect in self.run.step(Duration::from_secs(at_s), event) {
             if let Effect::Emit { body, .. } = effect {
-                let mut body: Body = *body;
+                let mut body = Redacted::new(*body, self.run.redactor());
                 let mut frame = self.stamper.stamp(SystemTime::now(), "r", None, &mut body).unwrap();
-                self.frames.push(serde_json::from_slice(&frame.to_line(1 << 18)).unwrap());
+                let line = frame.to_line(FRAME_BYTES);
+                assert!(line.len() <= FRAME_BYTES, "a frame has {} bytes", line.len());
+                self.frames.push(serde_json::from_slice(&line).unwrap());
             }
         }
     }
 
     fn answer(&mut self, number: usize, answered: Answered) {
-        let input = Input { question_id: Some(format!("q_t_{number}")), answered: Some(answered), message: None };
+        let input = ReadInput { question_id: Some(format!("q_t_{number}")), answered: Some(answered), message: None };
         self.step(1, Event::Input(Origin::default(), input));
     }
 
@@ -365,4 +376,89 @@ fn a_secret_answer_is_never_seen_again() {
     let mut short = Case::new(vec![ask(Kind::Secret)], &json!({}));
     short.answer(1, Answered::Value(raw(&json!("hush")), None));
     assert_eq!(short.of_kind("warning")[0]["code"], "short_secret");
+}
+
+const HIDDEN: &str = "hunter2-Zq7731";
+
+/// A select whose options hold the secret in their value, label and description.
+fn secret_select(multiple: bool, allow_other: bool) -> Kind {
+    let choice = |value: &str| {
+        let label = format!("Label {value}");
+        Choice { value: value.into(), label, description: Some(format!("About {value}")) }
+    };
+    let choices = Choices::new([choice("plain"), choice(HIDDEN), choice(&format!("{HIDDEN}!"))]).unwrap();
+    Kind::Select { choices, multiple, allow_other }
+}
+
+#[test]
+fn no_text_of_a_question_shows_a_secret() {
+    let said = format!("a {HIDDEN} b");
+    let pattern = Some(format!("^{HIDDEN}$"));
+    let asks = [
+        Ask::new(Purpose::Input, secret_select(false, false), &said, &*said),
+        Ask { default: one(HIDDEN), ..ask(secret_select(false, false)) },
+        Ask { default: many(&["plain", HIDDEN]), ..ask(secret_select(true, false)) },
+        // The default is no option but free text.
+        Ask { default: one(&said), ..ask(secret_select(false, true)) },
+        Ask { default: many(&[&said]), ..ask(secret_select(true, true)) },
+        Ask { default: text(&said), ..ask(Kind::Text) },
+        ruled(Kind::Text, Validation { pattern, ..Validation::default() }),
+        Ask { default: text(&said), ..ask(Kind::FilePath) },
+    ];
+    for ask in asks {
+        let shown = format!("{ask:?}");
+        let case = Case::hiding(vec![ask], &json!({}), &[HIDDEN]);
+        assert_eq!(case.questions().len(), 1);
+        for frame in &case.frames {
+            assert!(!frame.to_string().contains(HIDDEN), "{shown}: {frame}");
+        }
+    }
+}
+
+#[test]
+fn a_default_that_names_options_with_a_secret_still_names_them() {
+    let case = Case::hiding(
+        vec![Ask { default: many(&["plain", HIDDEN]), ..ask(secret_select(true, false)) }],
+        &json!({}),
+        &[HIDDEN],
+    );
+    assert_eq!(case.questions()[0]["default"], json!(["plain", "option_2"]));
+    let mut late = case;
+    late.step(300, Event::Tick);
+    let [Reply::Answer(answer)] = &late.heard.try_recv().unwrap()[..] else { panic!("no answer") };
+    assert_eq!(Some(answer.clone()), many(&["plain", HIDDEN]), "the agent gets its own values");
+}
+
+/// An answer may turn out to be a secret while another question that quotes it is still open.
+#[test]
+fn a_question_that_is_asked_again_hides_what_became_a_secret_meanwhile() {
+    let mut case = Case::new(vec![ask(Kind::Secret), ask(secret_select(false, false))], &json!({}));
+    case.answer(1, Answered::Value(raw(&json!(HIDDEN)), None));
+    case.answer(2, Answered::Value(raw(&json!("none of them")), None));
+    let again = case.questions()[2];
+    assert_eq!(again["attempt"], 2);
+    assert!(!again.to_string().contains(HIDDEN), "{again}");
+    let values: Vec<&Value> = again["options"].as_array().unwrap().iter().map(|option| &option["value"]).collect();
+    assert_eq!(values, ["plain", "option_2", "option_3"]);
+    case.answer(2, Answered::Value(raw(&json!("option_3")), None));
+    let replies = case.heard.try_recv().unwrap();
+    assert_eq!(replies[1], Reply::Answer(Answer::One(format!("{HIDDEN}!"))));
+}
+
+#[test]
+fn a_question_with_a_long_pattern_or_default_fits_its_frame() {
+    let long = "x".repeat(2 * FRAME_BYTES);
+    let pattern = Validation { pattern: Some(long.clone()), ..Validation::default() };
+    let many_values = Some(Answer::Many((0..FRAME_BYTES / 4).map(|at| at.to_string()).collect()));
+    for (ask, long_part) in [
+        (ruled(Kind::Text, pattern), "pattern"),
+        (Ask { default: one(&long), ..ask(select(false, true)) }, "default"),
+        (Ask { default: many_values, ..ask(select(true, true)) }, "default"),
+    ] {
+        let case = Case::new(vec![ask], &json!({}));
+        let question = case.questions()[0];
+        assert_eq!(question["truncated"], true, "{long_part}");
+        assert!(question["options"].as_array().is_none_or(|options| !options.is_empty()), "{long_part}");
+        assert!(question["validation"].get("pattern").is_none(), "half a pattern is another pattern");
+    }
 }

@@ -24,6 +24,7 @@ mod framing;
 mod git;
 mod golden;
 mod help;
+mod hidden;
 mod leaks;
 mod lifecycle;
 mod limits;

@@ -25,11 +25,13 @@ use spektacular::protocol::outbound::{
     Question, Started, SubjectFrame, Tally, Terminal, Unattended, Usage,
 };
 use spektacular::protocol::question::{Answer, Ask, Choice, Choices, Given, Input, Kind, Validation};
+use spektacular::protocol::redacted::Redacted;
 use spektacular::protocol::request::{DEFAULT_START_TIMEOUT, McpServer, Options, Payload, Seconds};
 use spektacular::protocol::words::{
     Action, Category, Level, OnQuestionTimeout, PathType, PlanStatus, Purpose, QuestionKind, Resolution, Source,
     Status, StopReason, ToolState, WaitingOn, Warning,
 };
+use spektacular::redact::Redactor;
 
 const PAGE: &str = include_str!("../../src/protocol/reference.md");
 const AGENTS: &str = include_str!("../../src/agent/reference.md");
@@ -139,7 +141,7 @@ fn started(most: bool) -> Body {
     Body::Started(Box::new(Started {
         agent: "demo".into(),
         display_name: "Demo".into(),
-        metadata: settings.metadata.clone().map(Json),
+        metadata: settings.metadata.clone().map(Json::from),
         settings: Box::new(settings),
         capabilities: capabilities(most),
         cwd: "/home/me".into(),
@@ -405,9 +407,14 @@ fn label(line: &str) -> String {
     format!("{} {kind}", frame["type"].as_str().unwrap())
 }
 
+fn redacted(body: Body) -> Redacted {
+    Redacted::new(body, &Redactor::new())
+}
+
 /// Every frame as a line: with as much, and with as little as can be in it.
 fn real() -> Vec<(String, String)> {
-    let line = |mut body: Body, reply_to: Option<&str>| {
+    let line = |body: Body, reply_to: Option<&str>| {
+        let mut body = redacted(body);
         let mut frame = Stamper::default().stamp(SystemTime::now(), "r", reply_to, &mut body).unwrap();
         String::from_utf8(frame.to_line(1 << 20)).unwrap()
     };
@@ -605,7 +612,7 @@ fn every_key_of_every_frame_is_named_where_it_belongs() {
 #[test]
 fn every_kind_of_progress_is_listed_with_its_level() {
     for (most, _) in abouts() {
-        let (level, body) = (most.level(), serde_json::to_value(progress(most, None, false)).unwrap());
+        let (level, body) = (most.level(), serde_json::to_value(redacted(progress(most, None, false))).unwrap());
         assert_eq!(row(home("run.progress"), &format!("`{}`", body["kind"].as_str().unwrap()))[1], level.word());
     }
 }
@@ -650,7 +657,7 @@ fn inbound_examples_are_good_messages_and_show_every_way_to_answer() {
 
 #[test]
 fn every_field_of_run_start_is_listed_with_its_default_and_its_flags() {
-    let defaults = serde_json::to_value(started(false)).unwrap();
+    let defaults = serde_json::to_value(redacted(started(false))).unwrap();
     for name in Options::NAMES {
         let cells = row(home("run.start"), &format!("`{name}`"));
         let default = match &defaults["config"][name] {
@@ -735,7 +742,7 @@ fn every_limit_is_listed() {
 
 #[test]
 fn the_newest_change_is_the_version_in_run_started() {
-    let started = serde_json::to_value(started(false)).unwrap();
+    let started = serde_json::to_value(redacted(started(false))).unwrap();
     let (minor, program) = (&started["protocol"]["minor"], started["protocol"]["spektacular"].as_str().unwrap());
     let rows = section("Changes").lines().filter(|line| line.starts_with("| ")).skip(1);
     let newest = rows.last().expect("a row");

@@ -6,8 +6,8 @@ use crate::engine::machine::Machine;
 use crate::engine::peer::{Outgoing, Peer};
 use crate::failure::{Code, Failure};
 use crate::io::output::Chunk;
-use crate::protocol::frame::redact;
 use crate::protocol::outbound::Body;
+use crate::protocol::redacted::Redacted;
 use crate::protocol::request::Settings;
 use crate::protocol::words::Warning;
 use crate::recording::{Header, Moment, Piece};
@@ -65,8 +65,8 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
             // Somebody who does not read needs no sign of life.
             return;
         }
-        redact(&mut body, self.run.redactor());
-        match &body {
+        let mut body = Redacted::new(body, self.run.redactor());
+        match &*body {
             Body::Question(question) => self.answers.see(question),
             Body::Terminal(end) => {
                 self.door.terminal = Some((**end).clone());

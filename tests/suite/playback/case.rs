@@ -58,11 +58,23 @@ pub(crate) struct Case {
 
 impl Case {
     fn load(dir: PathBuf) -> Case {
+        Case::load_with(dir, |text| text)
+    }
+
+    /// A case by its name, with another text in the place of one that occurs in it.
+    pub(crate) fn renamed(name: &str, from: &str, to: &str) -> Case {
+        Case::load_with(testdata().join(name), |text| {
+            assert!(text.contains(from), "{name} does not say {from}");
+            text.replace(from, to)
+        })
+    }
+
+    fn load_with(dir: PathBuf, change: impl Fn(String) -> String) -> Case {
         let name = dir.strip_prefix(testdata()).expect("inside testdata").to_string_lossy().into_owned();
         let read =
             |file: &str| std::fs::read_to_string(dir.join(file)).unwrap_or_else(|e| panic!("{name}/{file}: {e}"));
-        let recording = Recording::parse(&read("recording.jsonl")).unwrap_or_else(|e| panic!("{name}: {e}"));
-        let script = read("stdin.jsonl").lines().map(Directive::parse).collect();
+        let recording = Recording::parse(&change(read("recording.jsonl"))).unwrap_or_else(|e| panic!("{name}: {e}"));
+        let script = change(read("stdin.jsonl")).lines().map(Directive::parse).collect();
         Case { recording, script, name, dir }
     }
 

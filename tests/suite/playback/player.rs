@@ -38,7 +38,12 @@ impl<'a> Player<'a> {
 
     /// The whole recording, held to the letter. The error says where the run differs from it.
     pub(crate) fn play(case: &'a Case) -> Result<Player<'a>, String> {
-        let mut player = Player::new(case, Options::default());
+        Player::play_with(case, Options::default())
+    }
+
+    /// The same, with other options. What the agent is sent must stay the same.
+    pub(crate) fn play_with(case: &'a Case, over: Options) -> Result<Player<'a>, String> {
+        let mut player = Player::new(case, over);
         player.begin()?;
         player.world.spawn();
         (0..case.recording.moments.len()).try_for_each(|index| player.moment(index))?;

@@ -1,0 +1,115 @@
+//! The clock of a run: its limits, its deadlines, its heartbeat.
+
+use super::book::Absence;
+use super::live::Live;
+use super::process::ProcessState;
+use crate::failure::{Code, Failure};
+use crate::protocol::outbound::{About, Outcome};
+use crate::protocol::request::Seconds;
+use crate::protocol::words::WaitingOn;
+use std::time::Duration;
+
+/// No heartbeat comes faster.
+const HEARTBEAT_MIN: Duration = Duration::from_millis(10);
+
+/// When things happened and when they are due.
+pub(super) struct Clocks {
+    /// When the run began.
+    pub(super) begun: Duration,
+    /// The whole run's limit, once the agent runs.
+    pub(super) run: Option<Duration>,
+    /// The limit for the first sign of life; none once there was one.
+    pub(super) start: Option<Duration>,
+    /// The agent's last sign of life, or the last answer it waited for.
+    pub(super) active: Duration,
+    /// Our last frame.
+    pub(super) frame: Duration,
+}
+
+impl Live {
+    pub(super) fn next_deadline(&self) -> Option<Duration> {
+        let heartbeat = self.heartbeat_at();
+        let ending = self.end.ending.as_ref().map(|ending| ending.due);
+        let all = match ending {
+            _ if self.agent.process == ProcessState::Drained => [heartbeat, None, None, None, None],
+            Some(due) => [due, heartbeat, None, None, None],
+            None => [heartbeat, self.clocks.run, self.clocks.start, self.idle_at(), self.question_due()],
+        };
+        all.into_iter().flatten().min()
+    }
+
+    /// When an open question is left alone: at once where nobody is there, so that only an answer that was ready
+    /// before it was asked comes in time.
+    fn question_due(&self) -> Option<Duration> {
+        let deadline = self.questions.book.deadline();
+        if self.questions.input_closed && self.questions.book.is_waiting() { Some(Duration::ZERO) } else { deadline }
+    }
+
+    fn heartbeat_at(&self) -> Option<Duration> {
+        let every = self.settings.heartbeat.duration();
+        (!every.is_zero()).then(|| self.clocks.frame + every.max(HEARTBEAT_MIN))
+    }
+
+    /// When the agent has been silent for too long. The clock stands while an answer is awaited, and while a tool
+    /// runs, but for that only so long.
+    fn idle_at(&self) -> Option<Duration> {
+        let limit = self.settings.idle_timeout.duration();
+        if limit.is_zero() || self.clocks.active.is_zero() || self.questions.book.is_waiting() {
+            return None;
+        }
+        let held = self.work.tools.running_since().map(|since| since + self.settings.tool_timeout.duration());
+        Some(self.clocks.active.max(held.unwrap_or_default()) + limit)
+    }
+
+    pub(super) fn tick(&mut self) {
+        let now = self.now;
+        let due = |at: Option<Duration>| at.is_some_and(|at| at <= now);
+        if self.agent.process == ProcessState::Drained {
+            if due(self.heartbeat_at()) {
+                self.heartbeat();
+            }
+            return;
+        }
+        if due(self.end.ending.as_ref().and_then(|ending| ending.due)) {
+            self.advance();
+        }
+        if self.end.ending.is_none() {
+            let late = [
+                (self.clocks.run, Code::Timeout, "The run took longer than timeout_s: raise it or split the task."),
+                (
+                    self.clocks.start,
+                    Code::StartTimeout,
+                    "The agent gave no sign of life within start_timeout_s: check its installation.",
+                ),
+                (
+                    self.idle_at(),
+                    Code::IdleTimeout,
+                    "The agent was silent for longer than idle_timeout_s: raise it, or see what the agent waits for.",
+                ),
+            ];
+            let first = late.into_iter().filter(|(at, ..)| due(*at)).min_by_key(|(at, ..)| *at);
+            if let Some((_, code, message)) = first {
+                return self.stop(Outcome::Failed(Failure::new(code, message)), None);
+            }
+        }
+        if self.end.ending.is_none() && due(self.question_due()) {
+            self.nobody(if self.questions.input_closed { Absence::InputClosed } else { Absence::Timeout });
+        }
+        if due(self.heartbeat_at()) {
+            self.heartbeat();
+        }
+    }
+
+    fn heartbeat(&mut self) {
+        let idle = self.now.saturating_sub(self.clocks.active);
+        let waiting_on = if self.questions.book.is_waiting() { WaitingOn::Input } else { WaitingOn::Agent };
+        let text = match waiting_on {
+            WaitingOn::Input => "Waiting for an answer",
+            WaitingOn::Agent => "Waiting for the agent",
+        };
+        let idle_s = Seconds((idle.as_millis() as f64) / 1000.0);
+        self.tell(About::Heartbeat { idle_s, waiting_on }, text, None);
+        // Also where nothing was emitted, the next one is a whole period away.
+        self.clocks.frame = self.now;
+    }
+}

@@ -1,0 +1,94 @@
+//! The frames of a run, and the short texts in them.
+
+use super::Effect;
+use super::live::Live;
+use crate::protocol::outbound::{About, Body, Progress, Text};
+use crate::protocol::words::{Status, Warning};
+
+/// The longest title, in characters.
+const TITLE_CHARS: usize = 120;
+
+impl Live {
+    pub(super) fn emit(&mut self, body: Body, reply_to: Option<String>) {
+        self.clocks.frame = self.now;
+        self.out.push(Effect::Emit { body: Box::new(body), reply_to, measure: None });
+    }
+
+    pub(super) fn progress(&mut self, progress: Progress, reply_to: Option<String>) {
+        if self.settings.progress >= progress.about.level() {
+            self.emit(Body::Progress(Box::new(progress)), reply_to);
+        }
+    }
+
+    pub(super) fn tell(&mut self, about: About, text: impl Into<Text>, reply_to: Option<String>) {
+        self.progress(Progress { text: text.into(), parent_call_id: None, about, truncated: false }, reply_to);
+    }
+
+    pub(super) fn warn(&mut self, warning: Warning, text: &str, reply_to: Option<String>) {
+        self.tell(About::Warning(warning), text, reply_to);
+    }
+
+    pub(super) fn status(&mut self, status: Status, text: &str, reply_to: Option<String>) {
+        if self.status != Some(status) {
+            self.status = Some(status);
+            self.tell(About::Status(status), text, reply_to);
+        }
+    }
+
+    /// A text for people: redacted, then with short paths, then cut.
+    pub(super) fn short(&self, text: &str) -> String {
+        self.cut(&self.redactor.redact(text))
+    }
+
+    /// The same for the first line of a text.
+    pub(super) fn title(&self, text: &str) -> String {
+        let clean = self.redactor.redact(text);
+        let line = clean.split('\n').map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+        self.cut(&line.replace('\r', " "))
+    }
+
+    fn cut(&self, text: &str) -> String {
+        let mut short = shorten(text, &self.settings.cwd.to_string_lossy());
+        if let Some((cut, _)) = short.char_indices().nth(TITLE_CHARS) {
+            short.truncate(cut);
+            short.push('…');
+        }
+        short
+    }
+}
+
+/// Takes the working directory off the paths in a text that begin with it.
+fn shorten(text: &str, cwd: &str) -> String {
+    let folder = format!("{}/", cwd.trim_end_matches('/'));
+    if folder == "/" {
+        return text.to_owned();
+    }
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(&folder) {
+        let (before, found) = rest.split_at(at);
+        out.push_str(before);
+        // `/a/b/` is not the working directory in `/x/a/b/`.
+        let inside = out.ends_with(|c: char| c.is_alphanumeric() || matches!(c, '/' | '.' | '-' | '_' | '~'));
+        out.push_str(if inside { &folder } else { "" });
+        rest = &found[folder.len()..];
+    }
+    out + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::shorten;
+
+    #[test]
+    fn only_the_working_directory_itself_is_taken_off() {
+        for (text, cwd, short) in [
+            ("Write: /w/p/a.txt", "/w/p", "Write: a.txt"),
+            ("cat /w/p/a '/w/p/b' >/w/p/c", "/w/p", "cat a 'b' >c"),
+            ("Write: /var/tmp/x", "/tmp", "Write: /var/tmp/x"),
+            ("get https://example.com/a", "/", "get https://example.com/a"),
+        ] {
+            assert_eq!(shorten(text, cwd), short);
+        }
+    }
+}

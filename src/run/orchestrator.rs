@@ -1,0 +1,103 @@
+//! The orchestrator's side of a run: its answers, its cancel, the end of its input.
+
+use super::book::{Absence, Answered, Taken};
+use super::live::Live;
+use super::{Effect, OnEof, Origin, ReadInput};
+use crate::failure::{Code, Failure};
+use crate::protocol::outbound::{Outcome, Text};
+use crate::protocol::question::Kind;
+use crate::protocol::words::{Source, Warning};
+
+pub(super) const UNKNOWN_QUESTION: &str = "The answer was ignored: no such question is open";
+pub(super) const UNKNOWN_TYPE: &str = "A message was ignored: version 1 has no such type";
+
+impl Live {
+    pub(super) fn is_for_us(&mut self, origin: &Origin) -> bool {
+        let ours = origin.run_id.as_ref().is_none_or(|id| *id == self.run_id);
+        if !ours {
+            let text = "A message was ignored: it names another run";
+            self.warn(Warning::UnknownRun, text, origin.id.clone());
+        }
+        ours
+    }
+
+    pub(super) fn input(&mut self, reply_to: Option<String>, input: ReadInput) {
+        let Some(id) = input.question_id else {
+            let text = "An answer was ignored: `question_id` must be a string";
+            return self.warn(Warning::InvalidAnswer, text, reply_to);
+        };
+        let Some(answered) = input.answered else {
+            let text = "An answer was ignored: give exactly one of `value`, `value_from` and `declined: true`";
+            return self.warn(Warning::InvalidAnswer, text, reply_to);
+        };
+        if self.questions.book.find(&id).is_some_and(|(_, member)| is_secret(&member.shown.kind, &answered)) {
+            self.keep_secret(&answered, &reply_to);
+        }
+        match self.questions.book.take(self.now, &id, &answered, input.message, &self.settings) {
+            Taken::Unknown => self.warn(Warning::UnknownQuestion, UNKNOWN_QUESTION, reply_to),
+            Taken::Again(id, why) => self.ask(&id, Some(why), reply_to),
+            Taken::Resolved(resolved) => self.resolved(resolved, false, Absence::Timeout, reply_to),
+        }
+    }
+
+    /// A secret answer is a secret before anything is done with it.
+    fn keep_secret(&mut self, answered: &Answered, reply_to: &Option<String>) {
+        let (Answered::Value(raw, _) | Answered::Kept(raw, _)) = answered else { return };
+        let Some(text) = crate::protocol::json::string(raw) else { return };
+        if !self.redactor.add(&text) {
+            let what = "The secret answer is too short or too plain to be redacted";
+            return self.warn(Warning::ShortSecret, what, reply_to.clone());
+        }
+        self.questions.book.hide(&self.redactor);
+    }
+
+    pub(super) fn cancel(&mut self, reply_to: Option<String>, reason: Option<String>, source: Source) {
+        self.out.push(Effect::Hurry);
+        if self.end.signals > 1 {
+            return self.kill(source);
+        }
+        if self.end.ending.is_some() {
+            // The outcome stands; only the end is hurried.
+            return self.advance();
+        }
+        self.stop(Outcome::Cancelled { reason: reason.map(Text::from), source }, reply_to);
+    }
+
+    pub(super) fn input_ended(&mut self) {
+        if self.questions.input_closed {
+            return;
+        }
+        self.questions.input_closed = true;
+        if self.on_eof == OnEof::Cancel {
+            return self.cancel(None, None, Source::Orchestrator);
+        }
+        self.nobody(Absence::InputClosed);
+    }
+
+    /// A message of another major version fails the run at any time, also after a result.
+    pub(super) fn unsupported(&mut self, reply_to: Option<String>) {
+        let failed = Outcome::Failed(unsupported());
+        match &mut self.end.ending {
+            Some(ending) if matches!(ending.outcome, Outcome::Completed { .. }) => ending.outcome = failed,
+            _ => self.stop(failed, reply_to),
+        }
+    }
+}
+
+/// Whether an answer must not be seen: any to a secret, and free text that was kept off the pipe.
+fn is_secret(kind: &Kind, answered: &Answered) -> bool {
+    match (kind, answered) {
+        (Kind::Secret, _) => true,
+        (Kind::Select { choices, .. }, Answered::Kept(raw, _)) => {
+            let text = crate::protocol::json::string(raw).unwrap_or_default();
+            !choices.as_slice().iter().any(|choice| choice.value == text || choice.label.eq_ignore_ascii_case(&text))
+        }
+        (Kind::Text | Kind::FilePath, Answered::Kept(..)) => true,
+        _ => false,
+    }
+}
+
+/// The failure of a message of another major version.
+pub(super) fn unsupported() -> Failure {
+    Failure::new(Code::UnsupportedVersion, "This program speaks version 1 of the protocol: send \"v\":\"1\".")
+}

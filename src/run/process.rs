@@ -1,0 +1,125 @@
+//! The agent's process: started, running, gone, and the files it changed.
+
+use super::ending::could_not_go_on;
+use super::live::Live;
+use super::stop::Stage;
+use super::work::relative;
+use super::{Effect, Gone, Unseen};
+use crate::agent::{Launch, Turn, TurnOver};
+use crate::failure::{Code, Failure};
+use crate::protocol::outbound::Outcome;
+use crate::protocol::words::{Action, ToolState, Warning};
+use std::path::PathBuf;
+
+/// The state of the process of the agent. An agent may have one process a turn, and at most one at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ProcessState {
+    /// It is to be started.
+    Due,
+    /// It runs.
+    Running,
+    /// It is gone, and what it changed is being looked for: only heartbeats are due.
+    Drained,
+    /// It is gone. The run is over, or it waits for answers that begin another turn.
+    Gone,
+}
+
+impl Live {
+    /// Asks for a process of the agent.
+    pub(super) fn start(&mut self, launch: Box<Launch>) {
+        self.agent.process = ProcessState::Due;
+        self.out.push(Effect::Spawn(launch, Box::new(self.settings.clone())));
+    }
+
+    pub(super) fn spawned(&mut self) {
+        self.agent.process = ProcessState::Running;
+        self.clocks.active = self.now;
+        if self.agent.exit.is_some() {
+            // The limits go over all processes.
+            return;
+        }
+        self.clocks.run = self.settings.timeout.map(|limit| self.now + limit.duration());
+        if !self.agent.alive {
+            self.clocks.start = self.settings.start_timeout.map(|limit| self.now + limit.duration());
+        }
+    }
+
+    /// Nothing more comes of a process of the agent's.
+    pub(super) fn drained(&mut self) {
+        if matches!(self.agent.process, ProcessState::Drained | ProcessState::Gone) {
+            return;
+        }
+        self.agent.process = ProcessState::Drained;
+        let mut turn = Turn::default();
+        self.agent.driver.drained(&mut turn);
+        self.turn(turn);
+        for key in self.work.messages.unfinished() {
+            let rest = self.own_words(&key, "", true).unwrap_or_default();
+            self.say(&key, &rest, "", true, None, false);
+        }
+        for key in self.work.tools.unfinished() {
+            let over = self.work.tools.end(&key, ToolState::Failed, None, &self.redactor);
+            over.into_iter().for_each(|progress| self.progress(progress, None));
+        }
+        self.withdraw(None);
+    }
+
+    /// A process of the agent's is gone. That ends the run, unless its turn asked something.
+    pub(super) fn gone(&mut self, gone: Gone) {
+        if self.agent.process == ProcessState::Gone {
+            return;
+        }
+        self.drained();
+        self.agent.process = ProcessState::Gone;
+        self.agent.exit = Some(gone.exit);
+        self.unreported(gone.files);
+        let killed = self.end.ending.as_ref().is_some_and(|e| matches!(e.stage, Stage::Terminated | Stage::Killed));
+        if gone.leaked && !killed {
+            self.warn(Warning::LeakedProcess, "A process of the agent's outlived it and was stopped", None);
+        }
+        if self.end.ending.is_some() {
+            return;
+        }
+        let over = self.agent.driver.exited(gone.exit, self.agent.alive, &gone.stderr_tail);
+        if matches!(over, TurnOver::Completed { .. }) && self.asks_markers() {
+            return;
+        }
+        let mut outcome = match over {
+            // A signal came from somebody else, and whatever is more exact counts more.
+            TurnOver::Failed(Failure { code: Code::AgentExited | Code::AgentError, .. })
+                if self.questions.declined && gone.exit.signal.is_none() =>
+            {
+                Outcome::Failed(could_not_go_on())
+            }
+            over => self.outcome(over),
+        };
+        let shown = !self.agent.alive && !gone.stderr_tail.is_empty() && self.agent.driver.stderr_is_fit();
+        if let (Outcome::Failed(failure), true) = (&mut outcome, shown) {
+            failure.stderr_tail = Some(gone.stderr_tail);
+        }
+        self.decide(outcome);
+    }
+
+    /// Files that changed although the agent did not say so.
+    fn unreported(&mut self, files: Result<Vec<(PathBuf, Action)>, Unseen>) {
+        let files = match files {
+            Ok(files) => files,
+            Err(why) => return self.warn(Warning::ArtifactsIncomplete, unseen(why), None),
+        };
+        for (path, action) in files {
+            let shown = relative(&self.settings.cwd, &path);
+            if !self.work.artifacts.covers(&shown, action) {
+                self.changed(&path, action);
+            }
+        }
+    }
+}
+
+fn unseen(why: Unseen) -> &'static str {
+    match why {
+        Unseen::Late => "Files that the agent did not report may have changed: git could not tell in time",
+        Unseen::Failed => {
+            "Files that the agent did not report may have changed: git could not tell: see `git status` there"
+        }
+    }
+}
