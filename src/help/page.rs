@@ -3,6 +3,10 @@
 use super::{COMMANDS, Command, Flag};
 use std::fmt::Write;
 
+/// The pages of the reference that the long help of a command ends with, by the command's name.
+const PAGES: &[(&str, &str)] =
+    &[("config", include_str!("../config/reference.md")), ("agents", include_str!("../agent/reference.md"))];
+
 /// The help of the whole program.
 pub fn overview() -> String {
     let mut out = String::from(
@@ -55,6 +59,9 @@ impl Command {
             for line in flag.explained() {
                 let _ = writeln!(out, "          {line}");
             }
+        }
+        for (_, page) in PAGES.iter().filter(|(name, _)| *name == self.name) {
+            let _ = write!(out, "\n{page}");
         }
         out
     }

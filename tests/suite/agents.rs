@@ -99,8 +99,8 @@ fn those_that_are_available_come_first_and_the_rest_in_one_line() {
 
 #[test]
 fn the_reference_has_every_field_of_the_list_and_the_check() {
-    let page = include_str!("../../src/protocol/reference.md");
-    let (_, section) = page.split_once("### Which agents there are\n").unwrap();
+    let page = include_str!("../../src/agent/reference.md");
+    let (_, section) = page.split_once("## Agents on this machine\n").unwrap();
     let section = section.split("\n## ").next().unwrap();
     let plain = Plain::new();
     let fields = |action: &str| -> BTreeSet<String> {

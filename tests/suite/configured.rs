@@ -383,7 +383,7 @@ fn the_default_agent_comes_from_the_configuration() {
 
 #[test]
 fn the_reference_names_every_built_in_agent_and_every_field_of_an_entry() {
-    let page = include_str!("../../src/protocol/reference.md");
+    let page = include_str!("../../src/agent/reference.md");
     let agents = Agents::built_in();
     let names: Vec<&str> = agents.iter().map(|agent| agent.name.as_str()).collect();
     assert!(names.is_sorted() && names.len() > 20, "{names:?}");

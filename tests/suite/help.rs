@@ -73,6 +73,20 @@ fn every_command_has_a_short_and_a_long_help_with_all_its_flags() {
 }
 
 #[test]
+fn every_page_of_the_reference_is_printed() {
+    let pages = [
+        ("config", include_str!("../../src/config/reference.md")),
+        ("agents", include_str!("../../src/agent/reference.md")),
+    ];
+    for (name, page) in pages {
+        assert!(page.starts_with("# ") && page.ends_with('\n'), "{name}");
+        assert!(printed(&["help", name]).ends_with(page), "help {name} lacks its page");
+        assert!(!printed(&[name, "-h"]).contains(page), "the short help of {name} has its page");
+    }
+    assert_eq!(printed(&["protocol"]), include_str!("../../src/protocol/reference.md"));
+}
+
+#[test]
 fn flags_stand_in_groups() {
     for command in COMMANDS.iter().filter(|command| !command.flags.is_empty()) {
         assert!(command.flags[0].group.is_some(), "{} begins without a group", command.name);

@@ -1,17 +1,43 @@
-//! The README's session and its clients do what it says.
+//! The README's session and its clients do what it says, its tables name what exists, and its links and
+//! those of the reference lead somewhere.
 #![expect(clippy::unwrap_used, reason = "what a test cannot unwrap has failed it")]
 
 use crate::support::machine::not_checked;
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use tempfile::TempDir;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_spektacular");
+/// The pages of the reference.
+const PAGES: [&str; 3] = ["src/protocol/reference.md", "src/config/reference.md", "src/agent/reference.md"];
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn readme() -> String {
+    fs::read_to_string(root().join("README.md")).unwrap()
+}
+
+/// The text under a heading of the README, up to the next heading of the same level.
+fn section(heading: &str) -> String {
+    let readme = readme();
+    let (_, rest) = readme.split_once(&format!("\n## {heading}\n")).unwrap();
+    rest.split("\n## ").next().unwrap().to_owned()
+}
+
+/// The cells of every row of the first table in a text, without its head.
+fn rows(text: &str) -> Vec<Vec<String>> {
+    let table = text.lines().skip_while(|line| !line.starts_with('|')).take_while(|line| line.starts_with('|'));
+    let cells = |row: &str| row.trim_matches('|').split('|').map(|cell| cell.trim().to_owned()).collect();
+    table.skip(2).map(cells).collect()
+}
 
 /// The first block of the README in this language.
 fn block(language: &str) -> String {
-    let readme = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md")).unwrap();
+    let readme = readme();
     let block = readme.split(&format!("```{language}\n")).nth(1).unwrap().split("```").next().unwrap();
     block.to_owned()
 }
@@ -81,4 +107,106 @@ fn the_client_in_a_shell_answers_what_is_asked() {
     let (_, refused) = client("sh", "sh", "nobody");
     assert!(!refused.status.success());
     assert!(text(&refused.stdout).contains("\"code\":\"invalid_request\""), "{}", text(&refused.stdout));
+}
+
+#[test]
+fn the_tested_versions_are_those_that_the_suite_installs() {
+    let pins = fs::read_to_string(root().join("tests/real_agents/package.json")).unwrap();
+    let pins: serde_json::Value = serde_json::from_str(&pins).unwrap();
+    let packages = ["dependencies", "optionalDependencies"].into_iter();
+    let packages: Vec<(&String, &serde_json::Value)> =
+        packages.flat_map(|key| pins[key].as_object().unwrap()).collect();
+    let mut found = 0;
+    for row in rows(&section("Agents")).iter().filter(|row| row[0] != "demo") {
+        let of_agent = packages.iter().filter(|(package, _)| package.contains(&row[0]));
+        // An alias is written npm:PACKAGE@VERSION.
+        let versions = of_agent.map(|(_, version)| version.as_str().unwrap().rsplit('@').next().unwrap().to_owned());
+        let versions: BTreeSet<String> = versions.collect();
+        assert!(!versions.is_empty(), "the suite installs no {}", row[0]);
+        assert_eq!(row[2].split(", ").map(str::to_owned).collect::<BTreeSet<_>>(), versions, "{}", row[0]);
+        found += packages.iter().filter(|(package, _)| package.contains(&row[0])).count();
+    }
+    assert_eq!(found, packages.len(), "the README lacks an agent that the suite installs");
+}
+
+#[test]
+fn every_suite_that_checks_a_claim_exists() {
+    let claims = section("Check these claims");
+    let commands: Vec<String> = rows(&claims).into_iter().map(|row| row[1].clone()).collect();
+    let words = || commands.iter().flat_map(|command| command.split([' ', '`', ',']));
+    let targets: Vec<&str> =
+        words().zip(words().skip(1)).filter(|(flag, _)| *flag == "--test").map(|(_, name)| name).collect();
+    let modules: Vec<&str> = words().filter_map(|word| word.strip_suffix("::")).collect();
+    assert!(targets.len() > 5 && modules.len() > 8, "{targets:?} {modules:?}");
+    for target in targets {
+        let (file, folder) = (format!("tests/{target}.rs"), format!("tests/{target}/main.rs"));
+        assert!([file, folder].iter().any(|path| root().join(path).is_file()), "no test target {target}");
+    }
+    for module in modules {
+        assert!(root().join(format!("tests/suite/{module}.rs")).is_file(), "no module {module} in the suite");
+    }
+}
+
+#[test]
+fn exit_codes_have_one_row_each() {
+    let codes = spektacular::failure::Code::ALL.iter().map(|code| code.exit_code());
+    let codes: BTreeSet<u8> = codes.chain([spektacular::failure::EXIT_UNDELIVERED]).collect();
+    let rows: Vec<u8> = rows(&section("Exit codes")).iter().map(|row| row[0].parse().unwrap()).collect();
+    assert_eq!(rows, codes.into_iter().collect::<Vec<_>>());
+}
+
+#[test]
+fn the_changelog_begins_with_this_version() {
+    let changelog = section("Changelog");
+    let newest = changelog.lines().find_map(|line| line.strip_prefix("### ")).unwrap();
+    assert_eq!(newest, env!("CARGO_PKG_VERSION"));
+}
+
+/// How a link names a heading: in small letters, with a dash for a blank, without other signs.
+fn anchor(heading: &str) -> String {
+    let kept = heading.chars().filter(|c| c.is_ascii_alphanumeric() || matches!(c, ' ' | '-' | '_'));
+    kept.map(|c| if c == ' ' { '-' } else { c.to_ascii_lowercase() }).collect()
+}
+
+#[test]
+fn every_page_has_a_table_of_its_contents() {
+    for page in PAGES {
+        let page = fs::read_to_string(root().join(page)).unwrap();
+        let mut fenced = false;
+        let headings: Vec<&str> = page
+            .lines()
+            .filter(|line| {
+                fenced ^= line.starts_with("```");
+                !fenced && line.starts_with("##")
+            })
+            .collect();
+        let entry = |heading: &&str| {
+            let (level, title) = heading.split_once(' ').unwrap();
+            format!("{}- [{title}](#{})", "  ".repeat(level.len() - 2), anchor(title))
+        };
+        let wanted: Vec<String> = headings.iter().map(entry).collect();
+        let listed: Vec<&str> = page.lines().filter(|line| line.trim_start().starts_with("- [")).collect();
+        assert!(wanted.len() >= 4 && listed == wanted, "the contents must be:\n{}", wanted.join("\n"));
+    }
+}
+
+#[test]
+fn every_link_inside_the_project_leads_somewhere() {
+    for file in PAGES.into_iter().chain(["README.md"]) {
+        let page = root().join(file);
+        let text = fs::read_to_string(&page).unwrap();
+        let links: Vec<&str> = text.split("](").skip(1).map(|rest| rest.split(')').next().unwrap()).collect();
+        assert!(links.len() >= 4, "{file}: {links:?}");
+        for link in links {
+            let (path, wanted) = link.split_once('#').unwrap_or((link, ""));
+            let target = if path.is_empty() { page.clone() } else { page.parent().unwrap().join(path) };
+            assert!(target.exists(), "{file}: {link} leads nowhere");
+            if !wanted.is_empty() {
+                let text = fs::read_to_string(&target).unwrap();
+                let heads = text.lines().filter(|line| line.starts_with('#'));
+                let mut names = heads.map(|head| anchor(head.trim_start_matches(['#', ' '])));
+                assert!(names.any(|name| name == wanted), "{file}: {link} names no heading");
+            }
+        }
+    }
 }

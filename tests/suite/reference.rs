@@ -32,11 +32,12 @@ use spektacular::protocol::words::{
 };
 
 const PAGE: &str = include_str!("../../src/protocol/reference.md");
+const AGENTS: &str = include_str!("../../src/agent/reference.md");
 /// Objects whose keys are somebody else's.
 const FREE: [&str; 3] = ["payload.metadata", "payload.config.permissions", "payload.structured_output"];
 
-/// The lines of all blocks with this tag.
-fn lines(tag: &str) -> Vec<&'static str> {
+/// The lines inside all blocks with this tag.
+fn inside(tag: &str) -> Vec<&'static str> {
     let mut found = Vec::new();
     let mut open: Option<&str> = None;
     for line in PAGE.lines() {
@@ -51,15 +52,50 @@ fn lines(tag: &str) -> Vec<&'static str> {
     found
 }
 
-/// All lines that come out of the program, those of the dialogue too.
-fn frames() -> Vec<&'static str> {
-    let said = lines("jsonl dialogue").into_iter().filter_map(|line| line.strip_prefix("< "));
-    lines("jsonl out").into_iter().chain(said).collect()
+/// JSON without the blanks between its parts: a sample as it stands on the wire.
+fn compact(sample: &str) -> String {
+    let (mut text, mut quoted, mut escaped) = (String::new(), false, false);
+    for c in sample.chars() {
+        if c == '"' && !escaped {
+            quoted = !quoted;
+        }
+        escaped = quoted && c == '\\' && !escaped;
+        if quoted || !c.is_whitespace() {
+            text.push(c);
+        }
+    }
+    text
+}
+
+/// The samples of all blocks with this tag, each as one line. The page wraps them: a further line of a sample is
+/// indented, or closes it. In a dialogue the direction stays in front.
+fn lines(tag: &str) -> Vec<String> {
+    let mut samples: Vec<(&str, String)> = Vec::new();
+    for line in inside(tag) {
+        if line.starts_with([' ', '}']) {
+            samples.last_mut().unwrap_or_else(|| panic!("a sample begins with {line}")).1 += line;
+            continue;
+        }
+        let (direction, first) = if tag == "json dialogue" { line.split_at(2) } else { ("", line) };
+        samples.push((direction, first.to_owned()));
+    }
+    samples.into_iter().map(|(direction, sample)| format!("{direction}{}", compact(&sample))).collect()
+}
+
+/// All frames that come out of the program, those of the dialogue too.
+fn frames() -> Vec<String> {
+    let said = lines("json dialogue").into_iter().filter_map(|line| Some(line.strip_prefix("< ")?.to_owned()));
+    lines("json out").into_iter().chain(said).collect()
 }
 
 fn section(heading: &str) -> &'static str {
-    let start = PAGE.find(&format!("# {heading}\n")).unwrap_or_else(|| panic!("no section {heading}"));
-    let rest = &PAGE[start + 2..];
+    part(PAGE, heading)
+}
+
+/// The text under a heading of a page, without the headings below it.
+fn part(page: &'static str, heading: &str) -> &'static str {
+    let start = page.find(&format!("# {heading}\n")).unwrap_or_else(|| panic!("no section {heading}"));
+    let rest = &page[start + 2..];
     &rest[..rest.find("\n#").unwrap_or(rest.len())]
 }
 
@@ -391,7 +427,7 @@ fn is_subsequence(part: &[String], whole: &[String]) -> bool {
 #[test]
 fn outbound_examples_have_the_keys_of_real_frames_in_their_order() {
     let truth = truth();
-    for line in frames() {
+    for line in &frames() {
         let (most, least) = truth.get(&label(line)).unwrap_or_else(|| panic!("no such frame: {line}"));
         objects(serde_json::from_str(line).unwrap(), "", &mut |at, keys| {
             let known = most.get(at).unwrap_or_else(|| panic!("{at} is no object in {line}"));
@@ -421,7 +457,7 @@ fn outbound_examples_have_the_types_of_real_frames() {
             });
         }
     }
-    for line in frames() {
+    for line in &frames() {
         values(&serde_json::from_str(line).unwrap(), "", &mut |at, value| {
             // A whole number may stand where any number may.
             let is = |kind| types.contains(&(group(line), at.to_owned(), kind));
@@ -434,7 +470,7 @@ fn outbound_examples_have_the_types_of_real_frames() {
 #[test]
 fn outbound_examples_use_the_words_of_the_protocol() {
     let mut seen = BTreeSet::new();
-    for line in frames() {
+    for line in &frames() {
         values(&serde_json::from_str(line).unwrap(), "", &mut |at, value| {
             let words = closed(&label(line), at);
             let fits = words.is_empty() || value.is_null() || value.as_str().is_some_and(|word| words.contains(&word));
@@ -453,7 +489,7 @@ fn outbound_examples_use_the_words_of_the_protocol() {
 fn the_capabilities_in_the_examples_are_those_of_the_drivers() {
     let agents = Agents::built_in();
     let mut compared = 0;
-    for line in frames() {
+    for line in &frames() {
         let frame: Value = serde_json::from_str(line).unwrap();
         if frame["type"] != "run.started" {
             continue;
@@ -471,7 +507,7 @@ fn the_capabilities_in_the_examples_are_those_of_the_drivers() {
 /// The table of what each agent can do, against the warnings and the capabilities of their drivers.
 #[test]
 fn the_table_of_agents_says_what_their_drivers_do() {
-    let text = section("What each agent can do");
+    let text = part(AGENTS, "What each agent can do");
     let head = text.lines().find(|line| line.starts_with("| | ")).unwrap();
     let columns: Vec<&str> = head.split('`').skip(1).step_by(2).collect();
     assert!(columns.len() >= 5, "{columns:?}");
@@ -524,8 +560,15 @@ fn the_table_of_agents_says_what_their_drivers_do() {
 }
 
 #[test]
+fn samples_are_wrapped_for_reading() {
+    for line in ["json in", "json out", "json dialogue"].into_iter().flat_map(inside) {
+        assert!(line.chars().count() <= 110, "a line of a sample is long: {line}");
+    }
+}
+
+#[test]
 fn every_type_and_every_kind_has_an_example() {
-    let shown: Vec<String> = lines("jsonl out").into_iter().map(label).collect();
+    let shown: Vec<String> = lines("json out").iter().map(|line| label(line)).collect();
     for label in truth().keys() {
         assert!(shown.contains(label), "no example of {label}");
     }
@@ -570,8 +613,8 @@ fn every_kind_of_progress_is_listed_with_its_level() {
 #[test]
 fn inbound_examples_are_good_messages_and_show_every_way_to_answer() {
     let mut seen = Vec::new();
-    let spoken = lines("jsonl dialogue").into_iter().filter_map(|line| line.strip_prefix("> "));
-    for line in lines("jsonl in").into_iter().chain(spoken) {
+    let spoken = lines("json dialogue").into_iter().filter_map(|line| Some(line.strip_prefix("> ")?.to_owned()));
+    for line in &lines("json in").into_iter().chain(spoken).collect::<Vec<_>>() {
         let fields = Fields::parse(line).unwrap_or_else(|| panic!("no object: {line}"));
         assert!(fields.iter().all(|(key, _)| names(section("Envelope"), key)), "{line}");
         let payload = fields.get("payload").and_then(|raw| Fields::parse(raw.get()));
@@ -690,6 +733,15 @@ fn every_limit_is_listed() {
     }
 }
 
+#[test]
+fn the_newest_change_is_the_version_in_run_started() {
+    let started = serde_json::to_value(started(false)).unwrap();
+    let (minor, program) = (&started["protocol"]["minor"], started["protocol"]["spektacular"].as_str().unwrap());
+    let rows = section("Changes").lines().filter(|line| line.starts_with("| ")).skip(1);
+    let newest = rows.last().expect("a row");
+    assert!(newest.starts_with(&format!("| {minor} | {program} |")), "{newest} is not {minor} since {program}");
+}
+
 /// What must be the same in an example and in a real frame: all but texts, ids, times and places.
 fn essence(line: &str) -> Value {
     let frame: Value = serde_json::from_str(line).unwrap();
@@ -704,7 +756,7 @@ fn the_dialogue_is_what_the_program_says() {
     let mut session = support::Case::new().args(&["--agent", "demo"]).spawn();
     // The ids of questions are new in each run: as on the page, as they are.
     let mut ids: Vec<(String, String)> = Vec::new();
-    for line in lines("jsonl dialogue") {
+    for line in &lines("json dialogue") {
         if let Some(sent) = line.strip_prefix("> ") {
             session.send_line(&ids.iter().fold(sent.to_owned(), |text, (page, real)| text.replace(page, real)));
             continue;
@@ -718,5 +770,5 @@ fn the_dialogue_is_what_the_program_says() {
     }
     let outcome = session.finish();
     outcome.completed();
-    assert_eq!(outcome.frames.len(), lines("jsonl dialogue").iter().filter(|line| line.starts_with("< ")).count());
+    assert_eq!(outcome.frames.len(), lines("json dialogue").iter().filter(|line| line.starts_with("< ")).count());
 }
