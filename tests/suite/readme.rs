@@ -131,15 +131,19 @@ fn the_tested_versions_are_those_that_the_suite_installs() {
 
 #[test]
 fn every_suite_that_checks_a_claim_exists() {
-    let claims = rows(&section("Check these claims"));
-    let words: Vec<&str> = claims.iter().flat_map(|row| row[1].split([' ', '`', ','])).collect();
-    let binaries = words.windows(2).filter(|pair| pair[0] == "--test").map(|pair| pair[1].to_owned());
-    let modules = words.iter().filter_map(|word| Some(format!("suite/{}", word.strip_suffix("::")?)));
-    let suites: Vec<String> = binaries.chain(modules).collect();
-    assert!(suites.len() > 10, "{suites:?}");
-    for suite in suites {
-        let files = [format!("tests/{suite}.rs"), format!("tests/{suite}/main.rs")];
-        assert!(files.iter().any(|path| root().join(path).is_file()), "no test suite {suite}");
+    let claims = section("Check these claims");
+    let commands: Vec<String> = rows(&claims).into_iter().map(|row| row[1].clone()).collect();
+    let words = || commands.iter().flat_map(|command| command.split([' ', '`', ',']));
+    let targets: Vec<&str> =
+        words().zip(words().skip(1)).filter(|(flag, _)| *flag == "--test").map(|(_, name)| name).collect();
+    let modules: Vec<&str> = words().filter_map(|word| word.strip_suffix("::")).collect();
+    assert!(targets.len() > 5 && modules.len() > 8, "{targets:?} {modules:?}");
+    for target in targets {
+        let (file, folder) = (format!("tests/{target}.rs"), format!("tests/{target}/main.rs"));
+        assert!([file, folder].iter().any(|path| root().join(path).is_file()), "no test target {target}");
+    }
+    for module in modules {
+        assert!(root().join(format!("tests/suite/{module}.rs")).is_file(), "no module {module} in the suite");
     }
 }
 
