@@ -9,6 +9,10 @@ mod table;
 pub use page::overview;
 pub use table::COMMANDS;
 
+use crate::agent::registry::DEFAULT;
+use crate::protocol::fields::{self, Fallback};
+use serde_json::Value as Json;
+
 /// What a flag's value becomes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Value {
@@ -73,8 +77,10 @@ pub struct Flag {
     pub more: &'static str,
     /// All the values that there are, where they are words. May be empty.
     pub values: &'static [&'static str],
-    /// What holds without the flag, where that is a value. May be empty.
+    /// The default, if it is one value and not that of a field. May be empty: see [`Flag::fallback`].
     pub default: &'static str,
+    /// What follows the default in help. May be empty.
+    pub also: &'static str,
 }
 
 /// The flag that every command has.
@@ -92,6 +98,20 @@ impl Flag {
         matches!(self.value, Value::Item | Value::Pair)
     }
 
+    /// The default as help shows it. Empty: there is none, or it is not one value.
+    pub fn fallback(&self) -> String {
+        let field = match self.goes {
+            Goes::Field(name) if self.takes_value() && self.default.is_empty() => fields::find(name),
+            Goes::Field(_) | Goes::Command => None,
+        };
+        let value = match field.map(|field| field.fallback) {
+            Some(Fallback::Value(value) | Fallback::Driver(value)) => value().and_then(|raw| scalar(raw.get())),
+            Some(Fallback::Agent) => Some(DEFAULT.to_owned()),
+            Some(Fallback::Absent) | None => None,
+        };
+        value.unwrap_or_else(|| self.default.to_owned()) + self.also
+    }
+
     /// What a shell offers for its value.
     pub fn offers(&self) -> Offers {
         match self.metavar {
@@ -101,6 +121,16 @@ impl Flag {
             _ if self.values.is_empty() => Offers::Nothing,
             _ => Offers::Words(self.values),
         }
+    }
+}
+
+/// A JSON string, number or boolean as a person writes it. `None`: it is a list, an object or null.
+fn scalar(json: &str) -> Option<String> {
+    match serde_json::from_str(json).ok()? {
+        Json::String(text) => Some(text),
+        number @ Json::Number(_) => Some(number.to_string()),
+        Json::Bool(yes) => Some(yes.to_string()),
+        Json::Null | Json::Array(_) | Json::Object(_) => None,
     }
 }
 

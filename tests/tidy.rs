@@ -84,8 +84,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("process", &["agent", "failure", "io", "protocol"]),
     ("engine", &["agent", "clean", "failure", "io", "process", "protocol", "recording", "redact", "run", "suggest"]),
     ("json_lines", &["engine", "io", "protocol"]),
-    ("terminal", &["clean", "engine", "failure", "help", "io", "protocol"]),
-    ("help", &["suggest"]),
+    ("terminal", &["clean", "engine", "failure", "io", "protocol"]),
+    ("help", &["agent", "protocol", "suggest"]),
     ("cli", &["help", "protocol", "suggest"]),
     ("config", &["agent", "cli", "failure", "help", "protocol", "suggest"]),
     (
@@ -230,7 +230,7 @@ fn the_readme_says_which_fields_are_no_keys() {
     let line = readme.lines().find(|line| line.starts_with("The keys are the fields of run.start except ")).unwrap();
     let (except, also) = line.split_once(", and also ").unwrap();
     let names = |text: &str| text.split('`').skip(1).step_by(2).map(str::to_owned).collect::<Vec<_>>();
-    assert_eq!(names(except), spektacular::config::OF_ONE_RUN);
+    assert_eq!(names(except), spektacular::config::of_one_run().collect::<Vec<_>>());
     let fields = spektacular::protocol::request::Options::NAMES;
     let keys = spektacular::config::KEYS.iter().map(|key| key.name).filter(|name| !fields.contains(name));
     let mut keys: Vec<&str> = keys.chain(["agents"]).collect();

@@ -80,8 +80,9 @@ impl Flag {
         if !self.values.is_empty() {
             lines.push(format!("One of: {}.", self.values.join(", ")));
         }
-        if !self.default.is_empty() {
-            lines.push(format!("Default: {}.", self.default));
+        let default = self.fallback();
+        if !default.is_empty() {
+            lines.push(format!("Default: {default}."));
         }
         if self.repeats() {
             lines.push("May be repeated.".into());

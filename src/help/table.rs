@@ -2,20 +2,41 @@
 
 use super::complete::Shell;
 use super::{Command, Flag, Goes, Offers, Value};
+use crate::agent::registry::DEFAULT;
+use crate::protocol::fields::{self, Field, Shape};
 
-const fn field(
-    long: &'static str,
-    name: &'static str,
-    metavar: &'static str,
-    value: Value,
-    help: &'static str,
-) -> Flag {
-    Flag { goes: Goes::Field(name), ..own(long, metavar, value, help) }
+/// The field of run.start with this name. A name that does not exist fails the build.
+const fn of(name: &str) -> &'static Field {
+    match fields::find(name) {
+        Some(field) => field,
+        None => panic!("a flag names a field that run.start does not have"),
+    }
+}
+
+/// The flag of a field of run.start.
+const fn field(name: &str, metavar: &'static str, help: &'static str) -> Flag {
+    let field = of(name);
+    let (value, values): (Value, &[&str]) = match field.shape {
+        Shape::Text => (Value::Text, &[]),
+        Shape::Word(words) => (Value::Text, words),
+        Shape::Bool => (Value::Json, &["true", "false"]),
+        Shape::Number | Shape::Servers | Shape::Schema | Shape::Object => (Value::Json, &[]),
+        Shape::Policies => (Value::Words, &[]),
+        Shape::List => (Value::Item, &[]),
+        Shape::Pairs => (Value::Pair, &[]),
+    };
+    Flag { goes: Goes::Field(field.name), values, ..own(field.flag, metavar, value, help) }
+}
+
+/// The flag of a field of run.start that takes no value but stands for one, written as JSON.
+const fn switch(name: &str, meaning: &'static str, help: &'static str) -> Flag {
+    let field = of(name);
+    Flag { goes: Goes::Field(field.name), ..own(field.flag, "", Value::Switch(meaning), help) }
 }
 
 pub(super) const fn own(long: &'static str, metavar: &'static str, value: Value, help: &'static str) -> Flag {
     let (goes, values) = (Goes::Command, &[] as &[&str]);
-    Flag { long, short: None, metavar, value, goes, group: None, help, more: "", values, default: "" }
+    Flag { long, short: None, metavar, value, goes, group: None, help, more: "", values, default: "", also: "" }
 }
 
 impl Flag {
@@ -33,6 +54,10 @@ impl Flag {
 
     const fn default(self, default: &'static str) -> Flag {
         Flag { default, ..self }
+    }
+
+    const fn also(self, also: &'static str) -> Flag {
+        Flag { also, ..self }
     }
 
     const fn more(self, more: &'static str) -> Flag {
@@ -68,60 +93,42 @@ With --output json it is kept only where there is a .spektacular already.";
 const ADHOC: &[Flag] = &[
     own("prompt", "TEXT", Value::Text, "the task").short('p').begins("The task"),
     own("prompt-file", "FILE", Value::Text, "read the task from a file, or from stdin with -"),
-    field("cwd", "cwd", "DIR", Value::Text, "the agent's working directory").short('C'),
-    field("add-dir", "add_dirs", "DIR", Value::Item, "a further directory that the agent may use"),
-    field("session", "session_id", "ID", Value::Text, "resume this session of the agent"),
+    field("cwd", "DIR", "the agent's working directory").short('C'),
+    field("add_dirs", "DIR", "a further directory that the agent may use"),
+    field("session_id", "ID", "resume this session of the agent"),
     own("continue", "", Value::Switch("true"), "resume the agent's last session in this directory").more(CONTINUE_HELP),
-    field("agent", "agent", "AGENT", Value::Text, "which agent to run")
-        .short('a')
-        .default("claude")
-        .begins("The agent"),
-    field("model", "model", "NAME", Value::Text, "the model, in the agent's own words").short('m'),
-    field("effort", "effort", "LEVEL", Value::Text, "the reasoning effort, in the agent's own words"),
-    field("system-prompt", "system_prompt", "TEXT", Value::Text, "a system prompt"),
+    field("agent", "AGENT", "which agent to run").short('a').begins("The agent"),
+    field("model", "NAME", "the model, in the agent's own words").short('m'),
+    field("effort", "LEVEL", "the reasoning effort, in the agent's own words"),
+    field("system_prompt", "TEXT", "a system prompt"),
     own("system-prompt-file", "FILE", Value::Text, "read the system prompt from a file"),
-    field("allowed-tool", "allowed_tools", "NAME", Value::Item, "a tool the agent may use, as it names it"),
-    field("disallowed-tool", "disallowed_tools", "NAME", Value::Item, "a tool the agent may not use"),
-    field("mcp-servers", "mcp_servers", "JSON", Value::Json, "MCP servers for the agent to start").more(SERVERS_HELP),
-    field("env", "env", "NAME=VALUE", Value::Pair, "a variable for the agent's environment"),
-    field("env-allow", "env_allow", "NAME", Value::Item, "pass only such variables on to the agent")
+    field("allowed_tools", "NAME", "a tool the agent may use, as it names it"),
+    field("disallowed_tools", "NAME", "a tool the agent may not use"),
+    field("mcp_servers", "JSON", "MCP servers for the agent to start").more(SERVERS_HELP),
+    field("env", "NAME=VALUE", "a variable for the agent's environment"),
+    field("env_allow", "NAME", "pass only such variables on to the agent")
         .more("A * at its end stands for anything. PATH, HOME and the like are always passed on."),
-    field("agent-arg", "agent_args", "ARG", Value::Item, "an argument for the agent's own command line"),
-    field("raw-prompt", "raw_prompt", "", Value::Switch("true"), "let the prompt be a command of the agent's")
+    field("agent_args", "ARG", "an argument for the agent's own command line"),
+    switch("raw_prompt", "true", "let the prompt be a command of the agent's")
         .more("Without it a prompt that begins with / or holds @path is taken as plain text."),
-    field("permissions", "permissions", "POLICY", Value::Words, "ask, allow, deny, or read=allow,edit=ask,*=deny")
+    field("permissions", "POLICY", "ask, allow, deny, or read=allow,edit=ask,*=deny")
         .more(POLICY_HELP)
-        .default("ask")
         .begins("Permissions and answers"),
-    field("yes", "permissions", "", Value::Switch("\"allow\""), "the same as --permissions allow"),
+    Flag { long: "yes", ..switch("permissions", "\"allow\"", "the same as --permissions allow") },
     own("answer", "KEY=VALUE", Value::Pair, "the answer to a question that is yet to come").more(ANSWER_HELP),
     own("answers", "FILE", Value::Text, "read answers from a file of JSON").more(ANSWERS_HELP),
-    field("headless", "interactive", "", Value::Switch("false"), "never ask: policies and defaults answer"),
-    field("question-timeout", "question_timeout_s", "SECONDS", Value::Json, "how long a question waits")
-        .default("300; with --output cli there is no limit"),
-    field("on-question-timeout", "on_question_timeout", "WHAT", Value::Text, "what an unanswered question does then")
-        .values(&["fail", "continue"])
-        .default("fail"),
-    field("question-markers", "question_markers", "BOOL", Value::Json, "whether questions in the text are asked")
-        .values(&["true", "false"])
-        .default("true"),
-    field(
-        "fail-on-denied",
-        "fail_on_denied",
-        "",
-        Value::Switch("true"),
-        "fail if a permission was denied for want of an answer",
-    )
-    .more("The run ends with `denied`, exit 6. A denial by --permissions or by an answer does not count."),
-    field("timeout", "timeout_s", "SECONDS", Value::Json, "the whole run's limit").begins("Limits"),
-    field("start-timeout", "start_timeout_s", "SECONDS", Value::Json, "limit to the agent's first sign of life")
-        .default("60"),
-    field("idle-timeout", "idle_timeout_s", "SECONDS", Value::Json, "the agent's longest silence, 0 for none")
-        .default("600"),
-    field("tool-timeout", "tool_timeout_s", "SECONDS", Value::Json, "how long a tool may hold the idle clock")
-        .default("3600"),
-    field("max-turns", "max_turns", "N", Value::Json, "a budget of turns"),
-    field("max-cost-usd", "max_cost_usd", "USD", Value::Json, "a budget in US dollars"),
+    switch("interactive", "false", "never ask: policies and defaults answer"),
+    field("question_timeout_s", "SECONDS", "how long a question waits").also("; with --output cli there is no limit"),
+    field("on_question_timeout", "WHAT", "what an unanswered question does then"),
+    field("question_markers", "BOOL", "whether questions in the text are asked"),
+    switch("fail_on_denied", "true", "fail if a permission was denied for want of an answer")
+        .more("The run ends with `denied`, exit 6. A denial by --permissions or by an answer does not count."),
+    field("timeout_s", "SECONDS", "the whole run's limit").begins("Limits"),
+    field("start_timeout_s", "SECONDS", "limit to the agent's first sign of life"),
+    field("idle_timeout_s", "SECONDS", "the agent's longest silence, 0 for none"),
+    field("tool_timeout_s", "SECONDS", "how long a tool may hold the idle clock"),
+    field("max_turns", "N", "a budget of turns"),
+    field("max_cost_usd", "USD", "a budget in US dollars"),
     own("output", "MODE", Value::Text, "cli for a person, json for an orchestrator")
         .values(&["cli", "json"])
         .default("cli")
@@ -133,17 +140,13 @@ const ADHOC: &[Flag] = &[
     own("on-eof", "WHAT", Value::Text, "what the end of stdin does")
         .values(&["continue", "cancel"])
         .default("continue"),
-    field("progress", "progress", "LEVEL", Value::Text, "how much is told")
-        .values(&["minimal", "normal", "full"])
-        .default("normal; full with --output cli"),
-    field("heartbeat", "heartbeat_s", "SECONDS", Value::Json, "our longest silence, 0 for none").default("30"),
-    field("max-frame-bytes", "max_frame_bytes", "BYTES", Value::Json, "the largest frame").default("262144"),
-    field("output-schema", "output_schema", "JSON", Value::Json, "a JSON Schema for a structured result")
-        .more("@FILE reads it from a file."),
-    field("completion-marker", "completion_marker", "TEXT", Value::Text, "the text that sets completion_detected")
-        .default("<promise>COMPLETE</promise>"),
-    field("metadata", "metadata", "JSON", Value::Json, "an object that comes back with the run"),
-    field("secret", "secrets", "TEXT", Value::Item, "a value to redact; others can read it in the process list"),
+    field("progress", "LEVEL", "how much is told").also("; full with --output cli"),
+    field("heartbeat_s", "SECONDS", "our longest silence, 0 for none"),
+    field("max_frame_bytes", "BYTES", "the largest frame"),
+    field("output_schema", "JSON", "a JSON Schema for a structured result").more("@FILE reads it from a file."),
+    field("completion_marker", "TEXT", "the text that sets completion_detected"),
+    field("metadata", "JSON", "an object that comes back with the run"),
+    field("secrets", "TEXT", "a value to redact; others can read it in the process list"),
     own("record", "FILE", Value::Text, "record the dialogue with the agent, redacted"),
     own("mirror-stderr", "", Value::Switch("true"), "copy the agent's stderr to ours, redacted"),
     own("dry-run", "", Value::Switch("true"), "show what would be started, and start nothing"),
@@ -151,7 +154,7 @@ const ADHOC: &[Flag] = &[
 
 const OUTPUT: Flag =
     own("output", "MODE", Value::Text, "cli for a person, json for a program").values(&["cli", "json"]).default("cli");
-const AGENT: Flag = own("agent", "AGENT", Value::Text, "which agent").short('a').default("claude");
+const AGENT: Flag = own("agent", "AGENT", Value::Text, "which agent").short('a').default(DEFAULT);
 
 const AGENTS: &[Flag] = &[
     own("all", "", Value::Switch("true"), "with check: also show what is wrong with each of the others")
