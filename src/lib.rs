@@ -18,10 +18,10 @@
 //!
 //! | module | what is there |
 //! |---|---|
-//! | [`cli`], [`help`] | argv → what was asked for; one table of flags for parser, help, completions and manual page |
-//! | [`cmd`] | the commands: `adhoc`, `agents`, `ask-server`, `config`, `export`, `open`, `replay`, `completions`, `man` |
+//! | [`cli`], [`help`] | argv → a request; help, completions and the manual page from the same rows |
+//! | [`cmd`] | the commands, one row each in `cmd::COMMANDS`: `adhoc`, `agents`, `ask-server`, `config`, `export`, `open`, `replay`, `completions`, `man` |
 //! | [`config`] | the layers of the configuration, its keys, its files, and which of them are trusted |
-//! | [`protocol`] | messages in, frames out; limits, words, questions and the check of answers |
+//! | [`protocol`] | messages in, frames out; the fields of run.start, one row each; limits, words, questions and the check of answers |
 //! | [`run`] | one run: a pure state machine; questions, policies, deadlines, the ladder that stops an agent |
 //! | [`agent`] | the [`agent::Driver`] trait, the dialects (any command too), the registry of agents, [`agent::native`] for what each is beside its dialect |
 //! | [`session`] | the loop and its threads; processes, pipes, signals, the guard |

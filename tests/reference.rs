@@ -14,8 +14,9 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use spektacular::agent::Turn;
 use spektacular::agent::registry::Agents;
+use spektacular::cli::command::Goes;
+use spektacular::cmd;
 use spektacular::failure::{Code, EXIT_UNDELIVERED, Failure};
-use spektacular::help::{self, Goes};
 use spektacular::protocol::fields::FIELDS;
 use spektacular::protocol::frame::Stamper;
 use spektacular::protocol::inbound::{self, Message};
@@ -608,7 +609,7 @@ fn inbound_examples_are_good_messages_and_show_every_way_to_answer() {
 #[test]
 fn every_field_of_run_start_is_listed_with_its_range_its_default_and_its_flags() {
     let defaults = serde_json::to_value(started(false)).unwrap();
-    let flags = help::command("adhoc").unwrap().flags;
+    let flags = cmd::command("adhoc").unwrap().flags;
     for field in FIELDS {
         let name = field.name;
         let cells = row(home("run.start"), &format!("`{name}`"));
@@ -650,7 +651,7 @@ fn the_config_of_run_started_has_the_fields_that_are_shown() {
 
 #[test]
 fn every_flag_every_code_and_every_word_is_named() {
-    for flag in help::command("adhoc").unwrap().flags {
+    for flag in cmd::command("adhoc").unwrap().flags {
         assert!(PAGE.contains(&format!("--{}", flag.long)), "the reference lacks --{}", flag.long);
     }
     for code in Code::ALL {

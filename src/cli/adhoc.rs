@@ -1,7 +1,7 @@
 //! The command line of `adhoc`: flags become fields of run.start.
 
-use super::{Given, Wrong, one_of, text, variable};
-use crate::help::{self, Flag, Goes, Value};
+use super::command::{Flag, Given, Goes, Value, Wrong};
+use super::{one_of, text, variable};
 use crate::protocol::json::string;
 use crate::protocol::request::Options;
 use crate::protocol::typed;
@@ -22,7 +22,7 @@ pub enum Output {
 
 impl Output {
     /// Reads the value of `--output`.
-    pub(super) fn read(flag: &Flag, value: &OsStr) -> Result<Output, Wrong> {
+    pub fn read(flag: &Flag, value: &OsStr) -> Result<Output, Wrong> {
         one_of(flag, value, &[("cli", Output::Cli), ("json", Output::Json)])
     }
 }
@@ -69,16 +69,18 @@ pub struct Adhoc {
 }
 
 /// Reads its flags and words.
-pub(super) fn read(given: Vec<Given>, words: Vec<OsString>) -> Result<Adhoc, Wrong> {
+pub fn read(given: Vec<Given>, words: Vec<OsString>) -> Result<Adhoc, Wrong> {
     let mut adhoc = Adhoc::default();
-    let mut lists: BTreeMap<&'static str, Vec<String>> = BTreeMap::new();
-    let mut pairs: BTreeMap<&'static str, BTreeMap<String, String>> = BTreeMap::new();
+    let mut lists: BTreeMap<&'static str, (&Flag, Vec<String>)> = BTreeMap::new();
+    let mut pairs: BTreeMap<&'static str, (&Flag, BTreeMap<String, String>)> = BTreeMap::new();
     for (flag, value) in given {
         match (flag.goes, flag.value) {
-            (Goes::Field(name), Value::Item) => lists.entry(name).or_default().push(text(flag, value)?),
+            (Goes::Field(name), Value::Item) => {
+                lists.entry(name).or_insert((flag, Vec::new())).1.push(text(flag, value)?);
+            }
             (Goes::Field(name), Value::Pair) => {
                 let (key, value) = variable(flag, value)?;
-                pairs.entry(name).or_default().insert(key, value);
+                pairs.entry(name).or_insert((flag, BTreeMap::new())).1.insert(key, value);
             }
             (Goes::Field(name), kind) => field(&mut adhoc, flag, name, kind, value)?,
             (Goes::Command, _) => own(&mut adhoc, flag, value)?,
@@ -87,13 +89,11 @@ pub(super) fn read(given: Vec<Given>, words: Vec<OsString>) -> Result<Adhoc, Wro
             adhoc.flags.insert(name, flag.long);
         }
     }
-    for (flag, name) in repeatable() {
-        if let Some(list) = lists.get(name) {
-            set(&mut adhoc.options, flag, name, &raw(list)?)?;
-        }
-        if let Some(pairs) = pairs.get(name) {
-            set(&mut adhoc.options, flag, name, &raw(pairs)?)?;
-        }
+    for (name, (flag, list)) in lists {
+        set(&mut adhoc.options, flag, name, &raw(&list)?)?;
+    }
+    for (name, (flag, pairs)) in pairs {
+        set(&mut adhoc.options, flag, name, &raw(&pairs)?)?;
     }
     for word in words {
         adhoc.words.push(word.into_string().map_err(|_| "The prompt must be UTF-8.".to_owned())?);
@@ -136,15 +136,6 @@ fn agrees(adhoc: &Adhoc) -> Result<(), Wrong> {
         (stdin && adhoc.read_messages, "stdin cannot hold both the prompt and, with --input jsonl, messages."),
     ];
     wrong.into_iter().find(|(is_wrong, _)| *is_wrong).map_or(Ok(()), |(_, why)| Err(why.into()))
-}
-
-/// The flags that may be repeated, with their fields.
-fn repeatable() -> impl Iterator<Item = (&'static Flag, &'static str)> {
-    let flags = help::command("adhoc").map(|command| command.flags).unwrap_or_default();
-    flags.iter().filter_map(|flag| match (flag.goes, flag.value) {
-        (Goes::Field(name), Value::Item | Value::Pair) => Some((flag, name)),
-        _ => None,
-    })
 }
 
 fn raw(value: &impl serde::Serialize) -> Result<Box<RawValue>, Wrong> {

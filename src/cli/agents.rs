@@ -1,6 +1,7 @@
 //! The command lines of `agents`, `export` and `open`.
 
-use super::{Given, Output, Wrong, text, unknown, variable};
+use super::command::{Given, Wrong};
+use super::{Output, text, unknown, variable};
 use crate::suggest::either;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -64,7 +65,8 @@ pub struct Open {
 
 const ACTIONS: [&str; 2] = ["list", "check"];
 
-pub(super) fn agents(given: Vec<Given>, values: Vec<OsString>) -> Result<Agents, Wrong> {
+/// Reads the flags and words of `agents`.
+pub fn agents(given: Vec<Given>, values: Vec<OsString>) -> Result<Agents, Wrong> {
     let (mut output, mut all) = (Output::Cli, false);
     for (flag, value) in given {
         match flag.long {
@@ -90,7 +92,8 @@ pub(super) fn agents(given: Vec<Given>, values: Vec<OsString>) -> Result<Agents,
     Ok(Agents { what, output, all })
 }
 
-pub(super) fn export(given: Vec<Given>, values: Vec<OsString>) -> Result<Export, Wrong> {
+/// Reads the flags and words of `export`.
+pub fn export(given: Vec<Given>, values: Vec<OsString>) -> Result<Export, Wrong> {
     let mut export = Export { agent: None, session: String::new(), out: None, force: false, output: Output::Cli };
     for (flag, value) in given {
         match flag.long {
@@ -108,7 +111,8 @@ pub(super) fn export(given: Vec<Given>, values: Vec<OsString>) -> Result<Export,
     Ok(export)
 }
 
-pub(super) fn open(given: Vec<Given>, values: Vec<OsString>) -> Result<Open, Wrong> {
+/// Reads the flags and words of `open`.
+pub fn open(given: Vec<Given>, values: Vec<OsString>) -> Result<Open, Wrong> {
     let mut open = Open::default();
     for (flag, value) in given {
         match flag.long {

@@ -1,6 +1,7 @@
 //! The command line of `config`.
 
-use super::{Given, Output, Wrong, unknown};
+use super::command::{Given, Wrong};
+use super::{Output, unknown};
 use crate::suggest::either;
 use std::ffi::OsString;
 
@@ -35,7 +36,7 @@ pub enum Action {
 const ACTIONS: [&str; 6] = ["get", "set", "unset", "list", "path", "trust"];
 
 /// Reads its flags and words.
-pub(super) fn read(given: Vec<Given>, words: Vec<OsString>) -> Result<Config, Wrong> {
+pub fn read(given: Vec<Given>, words: Vec<OsString>) -> Result<Config, Wrong> {
     let (mut global, mut json) = (false, false);
     for (flag, value) in given {
         match flag.long {

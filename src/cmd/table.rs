@@ -1,69 +1,11 @@
-//! Every command with its flags.
+//! Every command: its flags, its texts, its reader and its main function.
 
-use super::complete::Shell;
-use super::{Command, Flag, Goes, Offers, Value};
+use super::{adhoc, agents, ask_server, complain_usage, config, export, manual, open, replay};
 use crate::agent::registry::DEFAULT;
-use crate::protocol::fields::{self, Field, Shape};
-
-/// The field of run.start with this name. A name that does not exist fails the build.
-const fn of(name: &str) -> &'static Field {
-    match fields::find(name) {
-        Some(field) => field,
-        None => panic!("a flag names a field that run.start does not have"),
-    }
-}
-
-/// The flag of a field of run.start.
-const fn field(name: &str, metavar: &'static str, help: &'static str) -> Flag {
-    let field = of(name);
-    let (value, values): (Value, &[&str]) = match field.shape {
-        Shape::Text => (Value::Text, &[]),
-        Shape::Word(words) => (Value::Text, words),
-        Shape::Bool => (Value::Json, &["true", "false"]),
-        Shape::Number | Shape::Servers | Shape::Schema | Shape::Object => (Value::Json, &[]),
-        Shape::Policies => (Value::Words, &[]),
-        Shape::List => (Value::Item, &[]),
-        Shape::Pairs => (Value::Pair, &[]),
-    };
-    Flag { goes: Goes::Field(field.name), values, ..own(field.flag, metavar, value, help) }
-}
-
-/// The flag of a field of run.start that takes no value but stands for one, written as JSON.
-const fn switch(name: &str, meaning: &'static str, help: &'static str) -> Flag {
-    let field = of(name);
-    Flag { goes: Goes::Field(field.name), ..own(field.flag, "", Value::Switch(meaning), help) }
-}
-
-pub(super) const fn own(long: &'static str, metavar: &'static str, value: Value, help: &'static str) -> Flag {
-    let (goes, values) = (Goes::Command, &[] as &[&str]);
-    Flag { long, short: None, metavar, value, goes, group: None, help, more: "", values, default: "", also: "" }
-}
-
-impl Flag {
-    pub(super) const fn short(self, letter: char) -> Flag {
-        Flag { short: Some(letter), ..self }
-    }
-
-    pub(super) const fn begins(self, group: &'static str) -> Flag {
-        Flag { group: Some(group), ..self }
-    }
-
-    const fn values(self, values: &'static [&'static str]) -> Flag {
-        Flag { values, ..self }
-    }
-
-    const fn default(self, default: &'static str) -> Flag {
-        Flag { default, ..self }
-    }
-
-    const fn also(self, also: &'static str) -> Flag {
-        Flag { also, ..self }
-    }
-
-    const fn more(self, more: &'static str) -> Flag {
-        Flag { more, ..self }
-    }
-}
+use crate::cli::command::{Command, Flag, Offers, Start, Value, field, own, switch};
+use crate::cli::{self, no_words};
+use crate::failure::{Code, Failure};
+use crate::help::complete::Shell;
 
 const POLICY_HELP: &str = "\
 POLICY is ask, allow or deny for everything, or by kind of tool: read=allow,edit=ask,*=deny.
@@ -227,7 +169,7 @@ api, models, complexity and the rest of output have no successor; for a model se
 ";
 
 /// Every command.
-pub const COMMANDS: &[Command] = &[
+pub static COMMANDS: &[Command] = &[
     Command {
         name: "adhoc",
         usage: "[FLAGS] [PROMPT... | -]",
@@ -258,6 +200,8 @@ pub const COMMANDS: &[Command] = &[
             ("spektacular adhoc --continue \"now write a test for it\"", "go on with the last session"),
             ("some-orchestrator | spektacular adhoc --output json", "drive it by messages"),
         ],
+        read: |given, words| Ok(Start::new(cli::adhoc::read(given, words)?, adhoc::run)),
+        refuse: |args, wrong| adhoc::refuse(cli::asked_output(args), Failure::new(Code::Usage, wrong)),
     },
     Command {
         name: "config",
@@ -277,6 +221,8 @@ pub const COMMANDS: &[Command] = &[
                 "an agent of your own",
             ),
         ],
+        read: |given, words| Ok(Start::new(cli::config::read(given, words)?, |typed| config::run(&typed))),
+        refuse: complain_usage,
     },
     Command {
         name: "agents",
@@ -293,6 +239,8 @@ pub const COMMANDS: &[Command] = &[
             ("spektacular agents list", "see what can be named"),
             ("spektacular agents check codex --output json", "see whether one is ready, for a machine"),
         ],
+        read: |given, words| Ok(Start::new(cli::agents::agents(given, words)?, |typed| agents::run(&typed))),
+        refuse: complain_usage,
     },
     Command {
         name: "export",
@@ -306,6 +254,8 @@ pub const COMMANDS: &[Command] = &[
             "spektacular export --agent codex 01a200fd-0dba-7351-aa73-9dae1b4ca807 --out session.jsonl",
             "keep a session in a file",
         )],
+        read: |given, words| Ok(Start::new(cli::agents::export(given, words)?, |typed| export::run(&typed))),
+        refuse: complain_usage,
     },
     Command {
         name: "open",
@@ -316,6 +266,8 @@ pub const COMMANDS: &[Command] = &[
         more: "The exit code is the agent's, or 128 and the signal that ended it.\n\
                What the agent leaves running is left alone. The prompt can be read in the process list.",
         examples: &[("spektacular open --agent opencode \"explain this repository\"", "begin there with a prompt")],
+        read: |given, words| Ok(Start::new(cli::agents::open(given, words)?, |typed| open::run(&typed))),
+        refuse: complain_usage,
     },
     Command {
         name: "protocol",
@@ -325,6 +277,8 @@ pub const COMMANDS: &[Command] = &[
         words: Offers::Nothing,
         more: "",
         examples: &[("spektacular protocol | less", "read it")],
+        read: |_, words| Ok(Start::new(no_words("protocol", &words)?, |()| manual::protocol())),
+        refuse: complain_usage,
     },
     Command {
         name: "ask-server",
@@ -334,6 +288,8 @@ pub const COMMANDS: &[Command] = &[
         words: Offers::Nothing,
         more: "It is an MCP server on stdin and stdout. A run gives it to agents whose models have no other way to ask.",
         examples: &[("spektacular ask-server", "what an agent starts; without a run it says so")],
+        read: |_, words| Ok(Start::new(no_words("ask-server", &words)?, |()| ask_server::run())),
+        refuse: complain_usage,
     },
     Command {
         name: "replay",
@@ -346,6 +302,8 @@ pub const COMMANDS: &[Command] = &[
             ("spektacular adhoc --record run.jsonl \"say hello\"", "make a recording"),
             ("spektacular replay run.jsonl", "play it"),
         ],
+        read: |given, words| Ok(Start::new(cli::replay(&given, words)?, |typed| replay::run(&typed))),
+        refuse: complain_usage,
     },
     Command {
         name: "completions",
@@ -361,6 +319,8 @@ pub const COMMANDS: &[Command] = &[
             ("eval (spektacular completions elvish | slurp)", "in ~/.config/elvish/rc.elv"),
             ("spektacular completions powershell | Out-String | Invoke-Expression", "in $PROFILE"),
         ],
+        read: |_, words| Ok(Start::new(manual::shell(&words)?, manual::completions)),
+        refuse: complain_usage,
     },
     Command {
         name: "man",
@@ -373,6 +333,8 @@ pub const COMMANDS: &[Command] = &[
             ("spektacular man | man -l -", "read it"),
             ("spektacular man > ~/.local/share/man/man1/spektacular.1", "keep it where man finds it"),
         ],
+        read: |_, words| Ok(Start::new(no_words("man", &words)?, |()| manual::man())),
+        refuse: complain_usage,
     },
     Command {
         name: "help",
@@ -382,5 +344,7 @@ pub const COMMANDS: &[Command] = &[
         words: Offers::Commands,
         more: "",
         examples: &[("spektacular help adhoc", "all flags of adhoc, with their defaults")],
+        read: |_, words| Ok(Start::new(manual::explained(&words)?, manual::help)),
+        refuse: complain_usage,
     },
 ];
