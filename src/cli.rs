@@ -4,6 +4,7 @@ pub mod adhoc;
 pub mod agents;
 pub mod command;
 pub mod config;
+pub mod flags;
 
 pub use adhoc::{Adhoc, Output};
 pub use agents::{Agents, Export, Open, What};
@@ -11,7 +12,7 @@ pub use config::{Action, Config};
 
 use crate::protocol::request::is_environment_name;
 use crate::suggest::{Name, Unknown, either, hint};
-use command::{Command, Flag, Given, Start, Wrong};
+use command::{Command, Flag, Given, Start, Wrong, store};
 use lexopt::Arg;
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
@@ -45,6 +46,8 @@ pub struct Replay {
     pub file: Option<PathBuf>,
     /// `--strict`.
     pub strict: bool,
+    /// `--demo`.
+    pub demo: bool,
     /// The arguments of the agent that is played.
     pub args: Vec<OsString>,
 }
@@ -160,7 +163,7 @@ fn of_command(command: &'static Command, mut parser: lexopt::Parser) -> Result<R
     let listed = format!("`spektacular help {}` lists the flags.", command.name);
     loop {
         let next = parser.next().map_err(|error| unparsed(&error, &format!(" {}", command.name)))?;
-        let flag = match next {
+        let at = match next {
             None => break,
             Some(Arg::Long("help")) => return Ok(Request::Help(Help::Long(command))),
             Some(Arg::Short('h')) => return Ok(Request::Help(Help::Short(command))),
@@ -168,23 +171,24 @@ fn of_command(command: &'static Command, mut parser: lexopt::Parser) -> Result<R
                 values.push(value);
                 continue;
             }
-            Some(Arg::Long(name)) => command.flags.iter().find(|flag| flag.long == name).ok_or_else(|| {
+            Some(Arg::Long(name)) => command.flags.iter().position(|flag| flag.long == name).ok_or_else(|| {
                 let known: Vec<&str> = command.all_flags().map(|flag| flag.long).collect();
                 unknown("flag", "--", name, &known, &listed)
             })?,
             Some(Arg::Short(letter)) => command
                 .flags
                 .iter()
-                .find(|flag| flag.short == Some(letter))
+                .position(|flag| flag.short == Some(letter))
                 .ok_or_else(|| unknown("flag", "-", letter.encode_utf8(&mut [0; 4]), &[], &listed))?,
         };
+        let flag = &command.flags[at];
         let value = match flag.takes_value() {
             false => OsString::new(),
             true => parser
                 .value()
                 .map_err(|_| format!("--{} needs a value: --{} {}.", flag.long, flag.long, flag.metavar))?,
         };
-        given.push((flag, value));
+        given.push(Given { at, value });
     }
     (command.read)(given, values).map(Request::Start)
 }
@@ -216,15 +220,13 @@ fn one_of<T: Copy>(flag: &Flag, value: &OsStr, all: &[(&str, T)]) -> Result<T, W
 }
 
 /// Reads the flags and words of `replay`.
-pub fn replay(given: &[Given], values: Vec<OsString>) -> Result<Replay, Wrong> {
-    let has = |name: &str| given.iter().any(|(flag, _)| flag.long == name);
-    let mut values = values.into_iter();
-    if has("demo") {
-        return Ok(Replay { file: None, strict: has("strict"), args: values.collect() });
+pub fn replay(given: Vec<Given>, words: Vec<OsString>) -> Result<Replay, Wrong> {
+    let mut replay: Replay = store(flags::REPLAY, given)?;
+    let mut words = words.into_iter();
+    if !replay.demo {
+        let file = words.next().ok_or("Missing FILE: replay plays a recording, or one of its own with --demo.")?;
+        replay.file = Some(file.into());
     }
-    let file = values
-        .next()
-        .map(PathBuf::from)
-        .ok_or("Missing FILE: replay plays a recording, or one of its own with --demo.")?;
-    Ok(Replay { file: Some(file), strict: has("strict"), args: values.collect() })
+    replay.args = words.collect();
+    Ok(replay)
 }

@@ -150,8 +150,46 @@ pub struct Command {
     pub refuse: Refuse,
 }
 
-/// A flag of a command line, with its value if it takes one.
-pub type Given = (&'static Flag, OsString);
+/// A flag of a command line.
+#[derive(Debug)]
+pub struct Given {
+    /// Its place in the flags of the command.
+    pub at: usize,
+    /// Its value. Empty: the flag takes none.
+    pub value: OsString,
+}
+
+/// Stores the value of a flag.
+pub type Set<T> = fn(&mut T, &'static Flag, OsString) -> Result<(), Wrong>;
+
+/// A flag with the function that stores its value.
+#[derive(Debug)]
+pub struct Row<T: 'static> {
+    /// The flag.
+    pub flag: Flag,
+    set: Set<T>,
+}
+
+/// The flags of a command, from its rows.
+pub const fn flags<T, const N: usize>(rows: &[Row<T>]) -> [Flag; N] {
+    let (mut flags, mut at) = ([HELP; N], 0);
+    while at < N {
+        flags[at] = rows[at].flag;
+        at += 1;
+    }
+    flags
+}
+
+/// Stores the values of all flags of a command line, in their order.
+pub fn store<T: Default>(rows: &'static [Row<T>], given: Vec<Given>) -> Result<T, Wrong> {
+    let mut read = T::default();
+    for Given { at, value } in given {
+        if let Some(row) = rows.get(at) {
+            (row.set)(&mut read, &row.flag, value)?;
+        }
+    }
+    Ok(read)
+}
 
 /// An error in a command line, as a message. It contains only names that may be shown, and no value.
 pub type Wrong = String;
@@ -223,6 +261,16 @@ pub const fn own(long: &'static str, metavar: &'static str, value: Value, help: 
 }
 
 impl Flag {
+    /// Completes the row: `set` stores the value.
+    pub const fn sets<T>(self, set: Set<T>) -> Row<T> {
+        Row { flag: self, set }
+    }
+
+    /// Replaces the name.
+    pub const fn named(self, long: &'static str) -> Flag {
+        Flag { long, ..self }
+    }
+
     /// Adds one letter as the short form.
     pub const fn short(self, letter: char) -> Flag {
         Flag { short: Some(letter), ..self }

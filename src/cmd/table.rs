@@ -1,136 +1,11 @@
 //! Every command: its flags, its texts, its reader and its main function.
 
 use super::{adhoc, agents, ask_server, complain_usage, config, export, manual, open, replay};
-use crate::agent::registry::DEFAULT;
-use crate::cli::command::{Command, Flag, Offers, Start, Value, field, own, switch};
+use crate::cli::command::{Command, Offers, Start, flags};
+use crate::cli::flags::{ADHOC, AGENTS, CONFIG, EXPORT, OPEN, REPLAY};
 use crate::cli::{self, no_words};
 use crate::failure::{Code, Failure};
 use crate::help::complete::Shell;
-
-const POLICY_HELP: &str = "\
-POLICY is ask, allow or deny for everything, or by kind of tool: read=allow,edit=ask,*=deny.
-The kinds are read, edit, delete, move, search, execute, fetch, think, agent, mcp, mode, other, and * for the rest.
-JSON does as well: {\"read\":\"allow\",\"*\":\"ask\"}. It answers what the agent asks for, and is no sandbox.";
-
-const SERVERS_HELP: &str = "\
-JSON is a list of {\"name\",\"command\",\"args\",\"env\"}, or {\"mcpServers\":{NAME:{\"command\",\"args\",\"env\"}}}.
-@FILE reads it from a file.";
-
-const ANSWER_HELP: &str = "\
-KEY is a question's header, its text, its kind (confirm, select, text, secret, file_path) or its purpose
-(permission, clarification, input), in any case. The one that says most goes first.
-A permission is answered by permission=allow_once, permission=allow_always or permission=deny.
-Several options are written a,b. The same key again answers the next such question; the last one stays.
-An answer that does not fit is not given again. Others can read it in the process list: see --answers.";
-
-const ANSWERS_HELP: &str = "\
-It holds {\"KEY\": ANSWER}, with keys as for --answer.
-An ANSWER is a value, {\"declined\":true}, {\"value_from\":{\"env\":\"NAME\"}} or {\"value_from\":{\"file\":\"PATH\"}}.
---answer goes before it.";
-
-const CONTINUE_HELP: &str = "\
-It is kept in .spektacular/local, which git ignores, at the end of every run that a prompt on the command line began.
-With --output json it is kept only where there is a .spektacular already.";
-
-const ADHOC: &[Flag] = &[
-    own("prompt", "TEXT", Value::Text, "the task").short('p').begins("The task"),
-    own("prompt-file", "FILE", Value::Text, "read the task from a file, or from stdin with -"),
-    field("cwd", "DIR", "the agent's working directory").short('C'),
-    field("add_dirs", "DIR", "a further directory that the agent may use"),
-    field("session_id", "ID", "resume this session of the agent"),
-    own("continue", "", Value::Switch("true"), "resume the agent's last session in this directory").more(CONTINUE_HELP),
-    field("agent", "AGENT", "which agent to run").short('a').begins("The agent"),
-    field("model", "NAME", "the model, in the agent's own words").short('m'),
-    field("effort", "LEVEL", "the reasoning effort, in the agent's own words"),
-    field("system_prompt", "TEXT", "a system prompt"),
-    own("system-prompt-file", "FILE", Value::Text, "read the system prompt from a file"),
-    field("allowed_tools", "NAME", "a tool the agent may use, as it names it"),
-    field("disallowed_tools", "NAME", "a tool the agent may not use"),
-    field("mcp_servers", "JSON", "MCP servers for the agent to start").more(SERVERS_HELP),
-    field("env", "NAME=VALUE", "a variable for the agent's environment"),
-    field("env_allow", "NAME", "pass only such variables on to the agent")
-        .more("A * at its end stands for anything. PATH, HOME and the like are always passed on."),
-    field("agent_args", "ARG", "an argument for the agent's own command line"),
-    switch("raw_prompt", "true", "let the prompt be a command of the agent's")
-        .more("Without it a prompt that begins with / or holds @path is taken as plain text."),
-    field("permissions", "POLICY", "ask, allow, deny, or read=allow,edit=ask,*=deny")
-        .more(POLICY_HELP)
-        .begins("Permissions and answers"),
-    Flag { long: "yes", ..switch("permissions", "\"allow\"", "the same as --permissions allow") },
-    own("answer", "KEY=VALUE", Value::Pair, "the answer to a question that is yet to come").more(ANSWER_HELP),
-    own("answers", "FILE", Value::Text, "read answers from a file of JSON").more(ANSWERS_HELP),
-    switch("interactive", "false", "never ask: policies and defaults answer"),
-    field("question_timeout_s", "SECONDS", "how long a question waits").also("; with --output cli there is no limit"),
-    field("on_question_timeout", "WHAT", "what an unanswered question does then"),
-    field("question_markers", "BOOL", "whether questions in the text are asked"),
-    switch("fail_on_denied", "true", "fail if a permission was denied for want of an answer")
-        .more("The run ends with `denied`, exit 6. A denial by --permissions or by an answer does not count."),
-    field("timeout_s", "SECONDS", "the whole run's limit").begins("Limits"),
-    field("start_timeout_s", "SECONDS", "limit to the agent's first sign of life"),
-    field("idle_timeout_s", "SECONDS", "the agent's longest silence, 0 for none"),
-    field("tool_timeout_s", "SECONDS", "how long a tool may hold the idle clock"),
-    field("max_turns", "N", "a budget of turns"),
-    field("max_cost_usd", "USD", "a budget in US dollars"),
-    own("output", "MODE", Value::Text, "cli for a person, json for an orchestrator")
-        .values(&["cli", "json"])
-        .default("cli")
-        .begins("Input and output"),
-    own("quiet", "", Value::Switch("true"), "with cli: the final text alone").short('q'),
-    own("verbose", "", Value::Switch("true"), "with cli: also outputs, reasoning and the search for session ids")
-        .short('v'),
-    own("input", "MODE", Value::Text, "jsonl: read messages from stdin although a prompt is given").values(&["jsonl"]),
-    own("on-eof", "WHAT", Value::Text, "what the end of stdin does")
-        .values(&["continue", "cancel"])
-        .default("continue"),
-    field("progress", "LEVEL", "how much is told").also("; full with --output cli"),
-    field("heartbeat_s", "SECONDS", "our longest silence, 0 for none"),
-    field("max_frame_bytes", "BYTES", "the largest frame"),
-    field("output_schema", "JSON", "a JSON Schema for a structured result").more("@FILE reads it from a file."),
-    field("completion_marker", "TEXT", "the text that sets completion_detected"),
-    field("metadata", "JSON", "an object that comes back with the run"),
-    field("secrets", "TEXT", "a value to redact; others can read it in the process list"),
-    own("record", "FILE", Value::Text, "record the dialogue with the agent, redacted"),
-    own("mirror-stderr", "", Value::Switch("true"), "copy the agent's stderr to ours, redacted"),
-    own("dry-run", "", Value::Switch("true"), "show what would be started, and start nothing"),
-];
-
-const OUTPUT: Flag =
-    own("output", "MODE", Value::Text, "cli for a person, json for a program").values(&["cli", "json"]).default("cli");
-const AGENT: Flag = own("agent", "AGENT", Value::Text, "which agent").short('a').default(DEFAULT);
-
-const AGENTS: &[Flag] = &[
-    own("all", "", Value::Switch("true"), "with check: also show what is wrong with each of the others")
-        .begins("Output"),
-    OUTPUT,
-];
-
-const EXPORT: &[Flag] = &[
-    AGENT.begins("The session"),
-    own("out", "FILE", Value::Text, "write to a file, as a whole or not at all"),
-    own("force", "", Value::Switch("true"), "let --out replace a file"),
-    OUTPUT,
-];
-
-const OPEN: &[Flag] = &[
-    AGENT.begins("The agent"),
-    own("model", "NAME", Value::Text, "the model, in the agent's own words").short('m'),
-    own("session", "ID", Value::Text, "go on with this session of the agent"),
-    own("cwd", "DIR", Value::Text, "the agent's working directory").short('C'),
-    own("env", "NAME=VALUE", Value::Pair, "a variable for the agent's environment"),
-    own("agent-arg", "ARG", Value::Item, "an argument for the agent's own command line"),
-    own("yes", "", Value::Switch("true"), "let the agent do without asking what it would ask for"),
-];
-
-const CONFIG: &[Flag] = &[
-    own("global", "", Value::Switch("true"), "work on the user's file, not on the project's").begins("Configuration"),
-    OUTPUT,
-];
-
-const REPLAY: &[Flag] = &[
-    own("strict", "", Value::Switch("true"), "fail where the host says something else than the recording")
-        .begins("Playing"),
-    own("demo", "", Value::Switch("true"), "play the recording of the demo agent"),
-];
 
 const CONFIG_MORE: &str = "\
 Layers, the last one wins:
@@ -174,7 +49,7 @@ pub static COMMANDS: &[Command] = &[
         name: "adhoc",
         usage: "[FLAGS] [PROMPT... | -]",
         about: "run one task through a coding agent",
-        flags: ADHOC,
+        flags: &flags::<_, { ADHOC.len() }>(ADHOC),
         words: Offers::Nothing,
         more: "The prompt is the words, or comes by --prompt or --prompt-file.\n\
                A pipe or a file on stdin goes behind it, fenced. A - among the words says where; alone it is all of it.\n\
@@ -207,7 +82,7 @@ pub static COMMANDS: &[Command] = &[
         name: "config",
         usage: "get KEY | set KEY VALUE | unset KEY | list | path | trust",
         about: "show or change the configuration",
-        flags: CONFIG,
+        flags: &flags::<_, { CONFIG.len() }>(CONFIG),
         words: Offers::Words(&["get", "set", "unset", "list", "path", "trust"]),
         more: CONFIG_MORE,
         examples: &[
@@ -228,7 +103,7 @@ pub static COMMANDS: &[Command] = &[
         name: "agents",
         usage: "list | check [--all] [NAME]",
         about: "list the agents, or check which are ready here",
-        flags: AGENTS,
+        flags: &flags::<_, { AGENTS.len() }>(AGENTS),
         words: Offers::Words(&["list", "check"]),
         more: "check runs the program of each agent with --version, and looks for a log-in. It calls no model.\n\
                An agent that does not answer within 15 s, or with an error, is not available.\n\
@@ -246,7 +121,7 @@ pub static COMMANDS: &[Command] = &[
         name: "export",
         usage: "[FLAGS] SESSION",
         about: "print a session as the agent itself keeps it",
-        flags: EXPORT,
+        flags: &flags::<_, { EXPORT.len() }>(EXPORT),
         words: Offers::Nothing,
         more: "It is the agent's own data, byte for byte: nothing in it is redacted.\n\
                With --output json it is a string in {success, agent, session_id, export_data}.",
@@ -261,7 +136,7 @@ pub static COMMANDS: &[Command] = &[
         name: "open",
         usage: "[FLAGS] [PROMPT...]",
         about: "hand the terminal to the agent's own interface",
-        flags: OPEN,
+        flags: &flags::<_, { OPEN.len() }>(OPEN),
         words: Offers::Nothing,
         more: "The exit code is the agent's, or 128 and the signal that ended it.\n\
                What the agent leaves running is left alone. The prompt can be read in the process list.",
@@ -295,14 +170,14 @@ pub static COMMANDS: &[Command] = &[
         name: "replay",
         usage: "[--strict] FILE | --demo [-- ARGUMENTS...]",
         about: "play the agent's side of a recording",
-        flags: REPLAY,
+        flags: &flags::<_, { REPLAY.len() }>(REPLAY),
         words: Offers::Files,
         more: "It waits at each line of the host for one of the same shape on stdin.\nOf an agent that has a process a turn it plays the first one that had these ARGUMENTS.",
         examples: &[
             ("spektacular adhoc --record run.jsonl \"say hello\"", "make a recording"),
             ("spektacular replay run.jsonl", "play it"),
         ],
-        read: |given, words| Ok(Start::new(cli::replay(&given, words)?, |typed| replay::run(&typed))),
+        read: |given, words| Ok(Start::new(cli::replay(given, words)?, |typed| replay::run(&typed))),
         refuse: complain_usage,
     },
     Command {
