@@ -1,6 +1,7 @@
 //! How the bodies of frames are written as JSON.
 
-use super::outbound::{About, Body, Outcome, Progress, Question, Started, Terminal, Text};
+use super::fields::ShownText;
+use super::outbound::{About, Body, Outcome, Progress, Question, Started, Terminal};
 use super::question::Kind;
 use super::request::Settings;
 use crate::failure::{Code, Failure};
@@ -24,24 +25,13 @@ impl Serialize for Body {
 }
 
 /// The resolved fields of run.start that run.started shows.
-struct Config<'a>(&'a Settings, &'a Text, &'a [Text]);
+struct Config<'a>(&'a Settings, ShownText<'a>);
 
 impl Serialize for Config<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Config(s, cwd, agent_args) = *self;
+        let Config(settings, text) = self;
         let mut map = serializer.serialize_map(None)?;
-        entries!(map;
-            "agent": &s.agent, "model": &s.model, "effort": &s.effort, "mode": &s.mode, "cwd": cwd,
-            "add_dirs": &s.add_dirs, "session_id": &s.session_id, "interactive": &s.interactive,
-            "permissions": &s.permissions, "allowed_tools": &s.allowed_tools,
-            "disallowed_tools": &s.disallowed_tools, "timeout_s": &s.timeout, "start_timeout_s": &s.start_timeout,
-            "idle_timeout_s": &s.idle_timeout, "tool_timeout_s": &s.tool_timeout,
-            "question_timeout_s": &s.question_timeout, "on_question_timeout": &s.on_question_timeout,
-            "max_turns": &s.max_turns, "max_cost_usd": &s.max_cost_usd, "progress": &s.progress,
-            "heartbeat_s": &s.heartbeat, "max_frame_bytes": &s.max_frame_bytes, "env_allow": &s.env_allow,
-            "agent_args": agent_args, "completion_marker": &s.completion_marker,
-            "question_markers": &s.question_markers, "raw_prompt": &s.raw_prompt,
-            "fail_on_denied": &s.fail_on_denied);
+        settings.show(&mut map, text)?;
         map.end()
     }
 }
@@ -64,7 +54,7 @@ impl Serialize for Started {
         entries!(map;
             // The version is known only when the agent says it: the session frame has it.
             "agent": &Agent { name: &self.agent, display_name: &self.display_name, version: None },
-            "config": &Config(&self.settings, &self.cwd, &self.agent_args),
+            "config": &Config(&self.settings, ShownText { cwd: &self.cwd, agent_args: &self.agent_args }),
             "protocol": &Protocol { v: "1", minor: 0, spektacular: env!("CARGO_PKG_VERSION") },
             "capabilities": &self.capabilities);
         match &self.metadata {
