@@ -1,6 +1,6 @@
 //! The command line of `adhoc`: flags become fields of run.start.
 
-use super::command::{Flag, Given, Goes, Value, Wrong, store};
+use super::command::{Flag, Form, GivenFlag, Goes, Wrong, store};
 use super::flags::ADHOC;
 use super::{one_of, text, variable};
 use crate::protocol::json::string;
@@ -73,7 +73,7 @@ pub struct Adhoc {
 }
 
 /// Reads its flags and words.
-pub fn read(given: Vec<Given>, words: Vec<OsString>) -> Result<Adhoc, Wrong> {
+pub fn read(given: Vec<GivenFlag>, words: Vec<OsString>) -> Result<Adhoc, Wrong> {
     let mut adhoc: Adhoc = store(ADHOC, given)?;
     for (name, (flag, list)) in std::mem::take(&mut adhoc.lists) {
         set(&mut adhoc.options, flag, name, &raw(&list)?)?;
@@ -134,16 +134,16 @@ pub(super) fn field_of_run(adhoc: &mut Adhoc, flag: &'static Flag, value: OsStri
     adhoc.flags.insert(name, flag.long);
     adhoc.files.remove(name);
     let value = match flag.value {
-        Value::Item => {
+        Form::Item => {
             adhoc.lists.entry(name).or_insert((flag, Vec::new())).1.push(text(flag, value)?);
             return Ok(());
         }
-        Value::Pair => {
+        Form::Pair => {
             adhoc.pairs.entry(name).or_insert((flag, BTreeMap::new())).1.extend([variable(flag, value)?]);
             return Ok(());
         }
-        Value::Switch(meaning) => raw(&serde_json::from_str::<serde_json::Value>(meaning).unwrap_or_default())?,
-        Value::Json | Value::Words => {
+        Form::Switch(meaning) => raw(&serde_json::from_str::<serde_json::Value>(meaning).unwrap_or_default())?,
+        Form::Json | Form::Words => {
             let text = text(flag, value)?;
             if let Some(file) = typed::file(name, &text) {
                 adhoc.files.insert(name, file.to_owned());
@@ -151,7 +151,7 @@ pub(super) fn field_of_run(adhoc: &mut Adhoc, flag: &'static Flag, value: OsStri
             }
             typed::value(name, &text).map_err(|why| format!("--{} {why}.", flag.long))?
         }
-        Value::Text => raw(&text(flag, value)?)?,
+        Form::Text => raw(&text(flag, value)?)?,
     };
     set(&mut adhoc.options, flag, name, &value)
 }
