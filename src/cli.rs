@@ -1,4 +1,4 @@
-//! argv → what was asked for. Nothing is touched here: no file, no terminal, no environment.
+//! argv → a request. Pure: reads no file, no terminal and no environment.
 
 pub mod adhoc;
 pub mod agents;
