@@ -1,4 +1,4 @@
-//! argv → what was asked for. Nothing is touched here: no file, no terminal, no environment.
+//! argv → a request. Pure: reads no file, no terminal and no environment.
 
 pub mod adhoc;
 pub mod agents;
@@ -7,12 +7,12 @@ pub mod config;
 pub mod flags;
 
 pub use adhoc::{Adhoc, Output};
-pub use agents::{Agents, Export, Open, What};
-pub use config::{Action, Config};
+pub use agents::{AgentsAction, AgentsArgs, Export, Open};
+pub use config::{ConfigAction, ConfigArgs};
 
 use crate::protocol::request::is_environment_name;
 use crate::suggest::{Name, Unknown, either, hint};
-use command::{Command, Flag, Given, Start, Wrong, store};
+use command::{Command, Flag, GivenFlag, Start, Wrong, store};
 use lexopt::Arg;
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
@@ -159,7 +159,7 @@ pub fn asked_output(args: &[OsString]) -> Option<Output> {
 }
 
 fn of_command(command: &'static Command, mut parser: lexopt::Parser) -> Result<Request, Wrong> {
-    let (mut given, mut values): (Vec<Given>, Vec<OsString>) = (Vec::new(), Vec::new());
+    let (mut given, mut values): (Vec<GivenFlag>, Vec<OsString>) = (Vec::new(), Vec::new());
     let listed = format!("`spektacular help {}` lists the flags.", command.name);
     loop {
         let next = parser.next().map_err(|error| unparsed(&error, &format!(" {}", command.name)))?;
@@ -188,7 +188,7 @@ fn of_command(command: &'static Command, mut parser: lexopt::Parser) -> Result<R
                 .value()
                 .map_err(|_| format!("--{} needs a value: --{} {}.", flag.long, flag.long, flag.metavar))?,
         };
-        given.push(Given { at, value });
+        given.push(GivenFlag { at, value });
     }
     (command.read)(given, values).map(Request::Start)
 }
@@ -220,7 +220,7 @@ fn one_of<T: Copy>(flag: &Flag, value: &OsStr, all: &[(&str, T)]) -> Result<T, W
 }
 
 /// Reads the flags and words of `replay`.
-pub fn replay(given: Vec<Given>, words: Vec<OsString>) -> Result<Replay, Wrong> {
+pub fn replay(given: Vec<GivenFlag>, words: Vec<OsString>) -> Result<Replay, Wrong> {
     let mut replay: Replay = store(flags::REPLAY, given)?;
     let mut words = words.into_iter();
     if !replay.demo {

@@ -1,6 +1,6 @@
 //! The command line of `adhoc`: flags become fields of run.start.
 
-use super::command::{Flag, Given, Goes, Value, Wrong, store};
+use super::command::{Flag, Form, GivenFlag, Goes, Wrong, store};
 use super::flags::ADHOC;
 use super::{one_of, text, variable};
 use crate::protocol::json::string;
@@ -73,7 +73,7 @@ pub struct Adhoc {
 }
 
 /// Reads its flags and words.
-pub fn read(given: Vec<Given>, words: Vec<OsString>) -> Result<Adhoc, Wrong> {
+pub fn read(given: Vec<GivenFlag>, words: Vec<OsString>) -> Result<Adhoc, Wrong> {
     let mut adhoc: Adhoc = store(ADHOC, given)?;
     for (name, (flag, list)) in std::mem::take(&mut adhoc.lists) {
         set(&mut adhoc.options, flag, name, &raw(&list)?)?;
@@ -134,12 +134,13 @@ pub(super) fn field_of_run(adhoc: &mut Adhoc, flag: &'static Flag, value: OsStri
     adhoc.flags.insert(name, flag.long);
     adhoc.files.remove(name);
     match flag.value {
-        Value::Item => adhoc.lists.entry(name).or_insert((flag, Vec::new())).1.push(text(flag, value)?),
-        Value::Pair => adhoc.pairs.entry(name).or_insert((flag, BTreeMap::new())).1.extend([variable(flag, value)?]),
-        Value::Switch(_) | Value::Json | Value::Words | Value::Text => {
-            match value.to_str().and_then(|text| typed::file(name, text)) {
-                Some(file) => drop(adhoc.files.insert(name, file.to_owned())),
-                None => option(&mut adhoc.options, flag, name, value)?,
+        Form::Item => adhoc.lists.entry(name).or_insert((flag, Vec::new())).1.push(text(flag, value)?),
+        Form::Pair => adhoc.pairs.entry(name).or_insert((flag, BTreeMap::new())).1.extend([variable(flag, value)?]),
+        Form::Switch(_) | Form::Json | Form::Words | Form::Text => {
+            if let Some(file) = value.to_str().and_then(|text| typed::file(name, text)) {
+                adhoc.files.insert(name, file.to_owned());
+            } else {
+                option(&mut adhoc.options, flag, name, value)?;
             }
         }
     }
@@ -149,11 +150,11 @@ pub(super) fn field_of_run(adhoc: &mut Adhoc, flag: &'static Flag, value: OsStri
 /// Stores a single value of a field, which takes no `@FILE`.
 pub(super) fn option(options: &mut Options, flag: &Flag, name: &str, value: OsString) -> Result<(), Wrong> {
     let value = match flag.value {
-        Value::Switch(meaning) => raw(&serde_json::from_str::<serde_json::Value>(meaning).unwrap_or_default())?,
-        Value::Json | Value::Words => {
+        Form::Switch(meaning) => raw(&serde_json::from_str::<serde_json::Value>(meaning).unwrap_or_default())?,
+        Form::Json | Form::Words => {
             typed::value(name, &text(flag, value)?).map_err(|why| format!("--{} {why}.", flag.long))?
         }
-        Value::Text | Value::Item | Value::Pair => raw(&text(flag, value)?)?,
+        Form::Text | Form::Item | Form::Pair => raw(&text(flag, value)?)?,
     };
     set(options, flag, name, &value)
 }

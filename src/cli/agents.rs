@@ -1,7 +1,7 @@
 //! The command lines of `agents`, `export` and `open`.
 
 use super::adhoc::option;
-use super::command::{Flag, Given, Goes, Wrong, store};
+use super::command::{Flag, GivenFlag, Goes, Wrong, store};
 use super::flags::{AGENTS, EXPORT, OPEN};
 use super::{Output, text, unknown};
 use crate::protocol::request::Options;
@@ -12,18 +12,18 @@ use std::path::PathBuf;
 
 /// `agents`.
 #[derive(Debug, Default)]
-pub struct Agents {
-    /// What is to be done.
-    pub what: What,
+pub struct AgentsArgs {
+    /// AgentsAction is to be done.
+    pub what: AgentsAction,
     /// `--output`.
     pub output: Output,
     /// `--all`: also those that are not available, one by one.
     pub all: bool,
 }
 
-/// What `agents` does.
+/// AgentsAction `agents` does.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub enum What {
+pub enum AgentsAction {
     /// `list`.
     #[default]
     List,
@@ -68,13 +68,13 @@ pub struct Open {
 const ACTIONS: [&str; 2] = ["list", "check"];
 
 /// Reads the flags and words of `agents`.
-pub fn agents(given: Vec<Given>, values: Vec<OsString>) -> Result<Agents, Wrong> {
-    let mut agents: Agents = store(AGENTS, given)?;
+pub fn agents(given: Vec<GivenFlag>, values: Vec<OsString>) -> Result<AgentsArgs, Wrong> {
+    let mut agents: AgentsArgs = store(AGENTS, given)?;
     let words: Vec<String> = values.iter().map(|value| value.to_string_lossy().into_owned()).collect();
     agents.what = match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        ["list"] => What::List,
-        ["check"] => What::Check(None),
-        ["check", name] => What::Check(Some(name.into())),
+        ["list"] => AgentsAction::List,
+        ["check"] => AgentsAction::Check(None),
+        ["check", name] => AgentsAction::Check(Some(name.into())),
         [] => return Err(format!("Missing action: {}.", either(&ACTIONS))),
         ["list", ..] => return Err("Too many words: agents list takes none.".into()),
         ["check", ..] => return Err("Too many words: agents check takes one NAME at most.".into()),
@@ -82,14 +82,14 @@ pub fn agents(given: Vec<Given>, values: Vec<OsString>) -> Result<Agents, Wrong>
             return Err(unknown("action", "", action, &ACTIONS, "`spektacular help agents` lists the actions."));
         }
     };
-    if agents.all && agents.what == What::List {
+    if agents.all && agents.what == AgentsAction::List {
         return Err("--all is for agents check: agents list shows every agent.".into());
     }
     Ok(agents)
 }
 
 /// Reads the flags and words of `export`.
-pub fn export(given: Vec<Given>, values: Vec<OsString>) -> Result<Export, Wrong> {
+pub fn export(given: Vec<GivenFlag>, values: Vec<OsString>) -> Result<Export, Wrong> {
     let mut export: Export = store(EXPORT, given)?;
     let [session] = <[OsString; 1]>::try_from(values).map_err(|values| match values.len() {
         0 => "Missing SESSION: export needs the id of a session.",
@@ -100,7 +100,7 @@ pub fn export(given: Vec<Given>, values: Vec<OsString>) -> Result<Export, Wrong>
 }
 
 /// Reads the flags and words of `open`.
-pub fn open(given: Vec<Given>, values: Vec<OsString>) -> Result<Open, Wrong> {
+pub fn open(given: Vec<GivenFlag>, values: Vec<OsString>) -> Result<Open, Wrong> {
     let mut open: Open = store(OPEN, given)?;
     let words: Result<Vec<String>, _> = values.into_iter().map(OsString::into_string).collect();
     let prompt = words.map_err(|_| "The prompt must be UTF-8.".to_owned())?.join(" ");

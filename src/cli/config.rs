@@ -1,6 +1,6 @@
 //! The command line of `config`.
 
-use super::command::{Given, Wrong, store};
+use super::command::{GivenFlag, Wrong, store};
 use super::flags::CONFIG;
 use super::unknown;
 use crate::suggest::either;
@@ -8,9 +8,9 @@ use std::ffi::OsString;
 
 /// `config`.
 #[derive(Debug, Default)]
-pub struct Config {
+pub struct ConfigArgs {
     /// What is to be done.
-    pub action: Action,
+    pub action: ConfigAction,
     /// `--global`: with the user's file, not the project's.
     pub global: bool,
     /// `--output json`.
@@ -19,7 +19,7 @@ pub struct Config {
 
 /// What is to be done.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub enum Action {
+pub enum ConfigAction {
     /// Show a value.
     Get(String),
     /// Put a value into a file.
@@ -38,18 +38,18 @@ pub enum Action {
 const ACTIONS: [&str; 6] = ["get", "set", "unset", "list", "path", "trust"];
 
 /// Reads its flags and words.
-pub fn read(given: Vec<Given>, words: Vec<OsString>) -> Result<Config, Wrong> {
-    let mut config: Config = store(CONFIG, given)?;
+pub fn read(given: Vec<GivenFlag>, words: Vec<OsString>) -> Result<ConfigArgs, Wrong> {
+    let mut config: ConfigArgs = store(CONFIG, given)?;
     let words: Result<Vec<String>, OsString> = words.into_iter().map(OsString::into_string).collect();
     let words = words.map_err(|_| "A key and its value must be UTF-8.".to_owned())?;
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     config.action = match words.as_slice() {
-        ["get", key] => Action::Get((*key).into()),
-        ["set", key, value] => Action::Set((*key).into(), (*value).into()),
-        ["unset", key] => Action::Unset((*key).into()),
-        ["list"] => Action::List,
-        ["path"] => Action::Path,
-        ["trust"] => Action::Trust,
+        ["get", key] => ConfigAction::Get((*key).into()),
+        ["set", key, value] => ConfigAction::Set((*key).into(), (*value).into()),
+        ["unset", key] => ConfigAction::Unset((*key).into()),
+        ["list"] => ConfigAction::List,
+        ["path"] => ConfigAction::Path,
+        ["trust"] => ConfigAction::Trust,
         [] => return Err(format!("Missing action: {}.", either(&ACTIONS))),
         [action @ ("get" | "unset"), ..] => return Err(format!("config {action} takes one KEY: config {action} KEY.")),
         ["set", ..] => return Err("config set takes a KEY and one VALUE: config set KEY 'VALUE'.".into()),
@@ -58,7 +58,7 @@ pub fn read(given: Vec<Given>, words: Vec<OsString>) -> Result<Config, Wrong> {
             return Err(unknown("action", "", action, &ACTIONS, "`spektacular help config` lists the actions."));
         }
     };
-    if config.global && !matches!(config.action, Action::Set(..) | Action::Unset(_) | Action::Path) {
+    if config.global && !matches!(config.action, ConfigAction::Set(..) | ConfigAction::Unset(_) | ConfigAction::Path) {
         return Err("--global is for config set, unset and path.".into());
     }
     Ok(config)

@@ -1,9 +1,9 @@
 //! The flags of every command, each with the function that stores its value.
 
 use super::adhoc::{Adhoc, answer, field_of_run};
-use super::agents::{Agents, Export, Open, field_of_open, filled};
-use super::command::{Flag, Row, Value, field, own, switch};
-use super::config::Config;
+use super::agents::{AgentsArgs, Export, Open, field_of_open, filled};
+use super::command::{Flag, Form, Row, field, own, switch};
+use super::config::ConfigArgs;
 use super::{Output, Replay, one_of, text, variable};
 use crate::agent::registry::DEFAULT;
 
@@ -37,18 +37,18 @@ With --output json it is kept only where there is a .spektacular already.";
 
 /// The flags of `adhoc`.
 pub const ADHOC: &[Row<Adhoc>] = &[
-    own("prompt", "TEXT", Value::Text, "the task").short('p').begins("The task").sets(|to, flag, value| {
+    own("prompt", "TEXT", Form::Text, "the task").short('p').begins("The task").sets(|to, flag, value| {
         to.prompt = Some(text(flag, value)?);
         Ok(())
     }),
-    own("prompt-file", "FILE", Value::Text, "read the task from a file, or from stdin with -").sets(|to, _, value| {
+    own("prompt-file", "FILE", Form::Text, "read the task from a file, or from stdin with -").sets(|to, _, value| {
         to.prompt_file = Some(value.into());
         Ok(())
     }),
     field("cwd", "DIR", "the agent's working directory").short('C').sets(field_of_run),
     field("add_dirs", "DIR", "a further directory that the agent may use").sets(field_of_run),
     field("session_id", "ID", "resume this session of the agent").sets(field_of_run),
-    own("continue", "", Value::Switch("true"), "resume the agent's last session in this directory")
+    own("continue", "", Form::Switch("true"), "resume the agent's last session in this directory")
         .more(CONTINUE_HELP)
         .sets(|to, _, _| {
             to.go_on = true;
@@ -61,7 +61,7 @@ pub const ADHOC: &[Row<Adhoc>] = &[
         .more("OpenCode and Claude Code call it an agent: plan, or the name of one that you defined.")
         .sets(field_of_run),
     field("system_prompt", "TEXT", "a system prompt").sets(field_of_run),
-    own("system-prompt-file", "FILE", Value::Text, "read the system prompt from a file").sets(|to, _, value| {
+    own("system-prompt-file", "FILE", Form::Text, "read the system prompt from a file").sets(|to, _, value| {
         to.system_prompt_file = Some(value.into());
         Ok(())
     }),
@@ -81,13 +81,13 @@ pub const ADHOC: &[Row<Adhoc>] = &[
         .begins("Permissions and answers")
         .sets(field_of_run),
     switch("permissions", "\"allow\"", "the same as --permissions allow").named("yes").sets(field_of_run),
-    own("answer", "KEY=VALUE", Value::Pair, "the answer to a question that is yet to come").more(ANSWER_HELP).sets(
+    own("answer", "KEY=VALUE", Form::Pair, "the answer to a question that is yet to come").more(ANSWER_HELP).sets(
         |to, flag, value| {
             to.answers.push(answer(flag, value)?);
             Ok(())
         },
     ),
-    own("answers", "FILE", Value::Text, "read answers from a file of JSON").more(ANSWERS_HELP).sets(|to, _, value| {
+    own("answers", "FILE", Form::Text, "read answers from a file of JSON").more(ANSWERS_HELP).sets(|to, _, value| {
         to.answers_file = Some(value.into());
         Ok(())
     }),
@@ -106,7 +106,7 @@ pub const ADHOC: &[Row<Adhoc>] = &[
     field("tool_timeout_s", "SECONDS", "how long a tool may hold the idle clock").sets(field_of_run),
     field("max_turns", "N", "a budget of turns").sets(field_of_run),
     field("max_cost_usd", "USD", "a budget in US dollars").sets(field_of_run),
-    own("output", "MODE", Value::Text, "cli for a person, json for an orchestrator")
+    own("output", "MODE", Form::Text, "cli for a person, json for an orchestrator")
         .values(&["cli", "json"])
         .default("cli")
         .begins("Input and output")
@@ -114,23 +114,23 @@ pub const ADHOC: &[Row<Adhoc>] = &[
             to.output = Some(Output::read(flag, &value)?);
             Ok(())
         }),
-    own("quiet", "", Value::Switch("true"), "with cli: the final text alone").short('q').sets(|to, _, _| {
+    own("quiet", "", Form::Switch("true"), "with cli: the final text alone").short('q').sets(|to, _, _| {
         to.quiet = true;
         Ok(())
     }),
-    own("verbose", "", Value::Switch("true"), "with cli: also outputs, reasoning and the search for session ids")
+    own("verbose", "", Form::Switch("true"), "with cli: also outputs, reasoning and the search for session ids")
         .short('v')
         .sets(|to, _, _| {
             to.verbose = true;
             Ok(())
         }),
-    own("input", "MODE", Value::Text, "jsonl: read messages from stdin although a prompt is given")
+    own("input", "MODE", Form::Text, "jsonl: read messages from stdin although a prompt is given")
         .values(&["jsonl"])
         .sets(|to, flag, value| {
             to.read_messages = one_of(flag, &value, &[("jsonl", true)])?;
             Ok(())
         }),
-    own("on-eof", "WHAT", Value::Text, "what the end of stdin does")
+    own("on-eof", "WHAT", Form::Text, "what the end of stdin does")
         .values(&["continue", "cancel"])
         .default("continue")
         .sets(|to, flag, value| {
@@ -146,27 +146,27 @@ pub const ADHOC: &[Row<Adhoc>] = &[
     field("completion_marker", "TEXT", "the text that sets completion_detected").sets(field_of_run),
     field("metadata", "JSON", "an object that comes back with the run").sets(field_of_run),
     field("secrets", "TEXT", "a value to redact; others can read it in the process list").sets(field_of_run),
-    own("record", "FILE", Value::Text, "record the dialogue with the agent, redacted").sets(|to, _, value| {
+    own("record", "FILE", Form::Text, "record the dialogue with the agent, redacted").sets(|to, _, value| {
         to.record = Some(value.into());
         Ok(())
     }),
-    own("mirror-stderr", "", Value::Switch("true"), "copy the agent's stderr to ours, redacted").sets(|to, _, _| {
+    own("mirror-stderr", "", Form::Switch("true"), "copy the agent's stderr to ours, redacted").sets(|to, _, _| {
         to.mirror_stderr = true;
         Ok(())
     }),
-    own("dry-run", "", Value::Switch("true"), "show what would be started, and start nothing").sets(|to, _, _| {
+    own("dry-run", "", Form::Switch("true"), "show what would be started, and start nothing").sets(|to, _, _| {
         to.dry_run = true;
         Ok(())
     }),
 ];
 
 const OUTPUT: Flag =
-    own("output", "MODE", Value::Text, "cli for a person, json for a program").values(&["cli", "json"]).default("cli");
-const AGENT: Flag = own("agent", "AGENT", Value::Text, "which agent").short('a').default(DEFAULT);
+    own("output", "MODE", Form::Text, "cli for a person, json for a program").values(&["cli", "json"]).default("cli");
+const AGENT: Flag = own("agent", "AGENT", Form::Text, "which agent").short('a').default(DEFAULT);
 
 /// The flags of `agents`.
-pub const AGENTS: &[Row<Agents>] = &[
-    own("all", "", Value::Switch("true"), "with check: also show what is wrong with each of the others")
+pub const AGENTS: &[Row<AgentsArgs>] = &[
+    own("all", "", Form::Switch("true"), "with check: also show what is wrong with each of the others")
         .begins("Output")
         .sets(|to, _, _| {
             to.all = true;
@@ -184,11 +184,11 @@ pub const EXPORT: &[Row<Export>] = &[
         to.agent = Some(text(flag, value)?);
         Ok(())
     }),
-    own("out", "FILE", Value::Text, "write to a file, as a whole or not at all").sets(|to, _, value| {
+    own("out", "FILE", Form::Text, "write to a file, as a whole or not at all").sets(|to, _, value| {
         to.out = Some(value.into());
         Ok(())
     }),
-    own("force", "", Value::Switch("true"), "let --out replace a file").sets(|to, _, _| {
+    own("force", "", Form::Switch("true"), "let --out replace a file").sets(|to, _, _| {
         to.force = true;
         Ok(())
     }),
@@ -206,19 +206,19 @@ pub const OPEN: &[Row<Open>] = &[
     }),
     field("model", "NAME", "the model, in the agent's own words").short('m').sets(field_of_open),
     field("mode", "NAME", "the agent's own mode, in its own words").sets(field_of_open),
-    own("session", "ID", Value::Text, "go on with this session of the agent").sets(|to, flag, value| {
+    own("session", "ID", Form::Text, "go on with this session of the agent").sets(|to, flag, value| {
         to.session = Some(filled(flag, value)?);
         Ok(())
     }),
-    own("cwd", "DIR", Value::Text, "the agent's working directory").short('C').sets(|to, _, value| {
+    own("cwd", "DIR", Form::Text, "the agent's working directory").short('C').sets(|to, _, value| {
         to.cwd = Some(value.into());
         Ok(())
     }),
-    own("env", "NAME=VALUE", Value::Pair, "a variable for the agent's environment").sets(|to, flag, value| {
+    own("env", "NAME=VALUE", Form::Pair, "a variable for the agent's environment").sets(|to, flag, value| {
         to.env.extend([variable(flag, value)?]);
         Ok(())
     }),
-    own("agent-arg", "ARG", Value::Item, "an argument for the agent's own command line").sets(|to, flag, value| {
+    own("agent-arg", "ARG", Form::Item, "an argument for the agent's own command line").sets(|to, flag, value| {
         to.args.push(text(flag, value)?);
         Ok(())
     }),
@@ -230,8 +230,8 @@ pub const OPEN: &[Row<Open>] = &[
 ];
 
 /// The flags of `config`.
-pub const CONFIG: &[Row<Config>] = &[
-    own("global", "", Value::Switch("true"), "work on the user's file, not on the project's")
+pub const CONFIG: &[Row<ConfigArgs>] = &[
+    own("global", "", Form::Switch("true"), "work on the user's file, not on the project's")
         .begins("Configuration")
         .sets(|to, _, _| {
             to.global = true;
@@ -245,13 +245,13 @@ pub const CONFIG: &[Row<Config>] = &[
 
 /// The flags of `replay`.
 pub const REPLAY: &[Row<Replay>] = &[
-    own("strict", "", Value::Switch("true"), "fail where the host says something else than the recording")
+    own("strict", "", Form::Switch("true"), "fail where the host says something else than the recording")
         .begins("Playing")
         .sets(|to, _, _| {
             to.strict = true;
             Ok(())
         }),
-    own("demo", "", Value::Switch("true"), "play the recording of the demo agent").sets(|to, _, _| {
+    own("demo", "", Form::Switch("true"), "play the recording of the demo agent").sets(|to, _, _| {
         to.demo = true;
         Ok(())
     }),
@@ -259,7 +259,7 @@ pub const REPLAY: &[Row<Replay>] = &[
 
 #[cfg(test)]
 mod tests {
-    use super::super::command::{Given, Goes, Row, store};
+    use super::super::command::{GivenFlag, Goes, Row, store};
     use super::{ADHOC, AGENTS, CONFIG, EXPORT, OPEN, REPLAY};
     use std::fmt::Debug;
 
@@ -267,9 +267,9 @@ mod tests {
     fn every_flag_is_stored<T: Debug + Default>(rows: &'static [Row<T>]) {
         let nothing = format!("{:?}", T::default());
         for (at, Row { flag, .. }) in rows.iter().enumerate() {
-            let samples = ["json", "cancel", "NAME=a", "12345", "{}", "jsonl", "allow", "full", "true", "[]"];
-            let stored = samples.iter().filter_map(|value| {
-                let given = Given { at, value: (*value).into() };
+            let samples = ["json", "cancel", "NAME=a", "20000", "{}", "jsonl", "allow", "full", "true", "[]"];
+            let stored = samples.iter().chain(flag.values).filter_map(|value| {
+                let given = GivenFlag { at, value: (*value).into() };
                 Some(format!("{:?}", store(rows, vec![given]).ok()?))
             });
             assert!(stored.into_iter().any(|read| read != nothing), "--{} is not stored", flag.long);
