@@ -13,7 +13,7 @@ use std::path::PathBuf;
 /// `agents`.
 #[derive(Debug, Default)]
 pub struct AgentsArgs {
-    /// AgentsAction is to be done.
+    /// The action.
     pub what: AgentsAction,
     /// `--output`.
     pub output: Output,
@@ -21,7 +21,7 @@ pub struct AgentsArgs {
     pub all: bool,
 }
 
-/// AgentsAction `agents` does.
+/// The actions of `agents`.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub enum AgentsAction {
     /// `list`.
