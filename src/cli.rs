@@ -1,47 +1,42 @@
-//! argv → what was asked for. Nothing is touched here: no file, no terminal, no environment.
+//! argv → a request. Pure: reads no file, no terminal and no environment.
 
-mod adhoc;
-mod agents;
-mod config;
+pub mod adhoc;
+pub mod agents;
+pub mod command;
+pub mod config;
+pub mod flags;
 
 pub use adhoc::{Adhoc, Output};
-pub use agents::{Agents, Export, Open, What};
-pub use config::{Action, Config};
+pub use agents::{AgentsAction, AgentsArgs, Export, Open};
+pub use config::{ConfigAction, ConfigArgs};
 
-use crate::help::complete::Shell;
-use crate::help::{self, Command, Flag};
 use crate::protocol::request::is_environment_name;
 use crate::suggest::{Name, Unknown, either, hint};
+use command::{Command, Flag, GivenFlag, Start, Wrong, store};
 use lexopt::Arg;
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
-/// The reference of the protocol, for its users.
-const REFERENCE: &str = include_str!("protocol/reference.md");
-
-/// What was typed, as it stands.
+/// What a command line asks for.
 #[derive(Debug)]
-pub enum Typed {
-    /// Print this on stdout.
-    Print(String),
-    /// `adhoc`.
-    Adhoc(Box<Adhoc>),
-    /// `config`.
-    Config(Config),
-    /// `agents`.
-    Agents(Agents),
-    /// `export`.
-    Export(Export),
-    /// `open`.
-    Open(Box<Open>),
-    /// `ask-server`.
-    AskServer,
-    /// `replay`.
-    Replay(Replay),
-    /// `completions`.
-    Completions(Shell),
-    /// `man`.
-    Man,
+pub enum Request {
+    /// The version of the program.
+    Version,
+    /// Help.
+    Help(Help),
+    /// A command.
+    Start(Start),
+}
+
+/// Which help.
+#[derive(Clone, Copy, Debug)]
+pub enum Help {
+    /// The list of commands.
+    Overview,
+    /// A line for each flag of a command.
+    Short(&'static Command),
+    /// Everything about a command.
+    Long(&'static Command),
 }
 
 /// `replay`.
@@ -51,32 +46,34 @@ pub struct Replay {
     pub file: Option<PathBuf>,
     /// `--strict`.
     pub strict: bool,
+    /// `--demo`.
+    pub demo: bool,
     /// The arguments of the agent that is played.
     pub args: Vec<OsString>,
 }
 
-/// What is wrong with a command line, as a message. It holds names that may be shown, and no value.
-pub type Wrong = String;
+/// The commands of the program.
+type Commands = &'static [Command];
 
 /// Reads a command line, without the program's name.
-pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Typed, Wrong> {
+pub fn parse(commands: Commands, args: impl IntoIterator<Item = OsString>) -> Result<Request, Wrong> {
     let mut parser = lexopt::Parser::from_args(args);
     let first = parser.next().map_err(|error| unparsed(&error, ""))?;
     match first {
-        None => Err(format!("Missing command: {}. See `spektacular help`.", either(&commands()))),
-        Some(Arg::Long("help") | Arg::Short('h')) => explain(words(parser, "--help")?),
+        None => Err(format!("Missing command: {}. See `spektacular help`.", either(&names(commands)))),
+        Some(Arg::Long("help") | Arg::Short('h')) => explained(commands, &words(parser, "--help")?).map(Request::Help),
         Some(Arg::Long("version") | Arg::Short('V')) => match words(parser, "--version")?.is_empty() {
-            true => Ok(Typed::Print(version())),
+            true => Ok(Request::Version),
             false => Err("--version takes no words.".into()),
         },
-        Some(Arg::Value(name)) => of_command(find(&name)?, parser),
-        Some(Arg::Long(name)) => Err(too_early(name, "--")),
-        Some(Arg::Short(letter)) => Err(too_early(letter.encode_utf8(&mut [0; 4]), "-")),
+        Some(Arg::Value(name)) => of_command(find(commands, &name)?, parser),
+        Some(Arg::Long(name)) => Err(too_early(commands, name, "--")),
+        Some(Arg::Short(letter)) => Err(too_early(commands, letter.encode_utf8(&mut [0; 4]), "-")),
     }
 }
 
-fn commands() -> Vec<&'static str> {
-    help::COMMANDS.iter().map(|command| command.name).collect()
+fn names(commands: Commands) -> Vec<&'static str> {
+    commands.iter().map(|command| command.name).collect()
 }
 
 /// The words that are left. `before`: what they follow, which no flag may.
@@ -92,12 +89,12 @@ fn words(mut parser: lexopt::Parser, before: &str) -> Result<Vec<OsString>, Wron
 }
 
 /// A flag before the command.
-fn too_early(name: &str, dashes: &str) -> Wrong {
+fn too_early(commands: Commands, name: &str, dashes: &str) -> Wrong {
     let is_it = |flag: &&Flag| match dashes {
         "--" => flag.long == name,
         _ => flag.short.is_some_and(|short| name == short.encode_utf8(&mut [0; 4])),
     };
-    let owner = help::COMMANDS.iter().find(|command| command.flags.iter().any(|flag| is_it(&flag)));
+    let owner = commands.iter().find(|command| command.flags.iter().any(|flag| is_it(&flag)));
     match owner {
         Some(owner) => format!("{dashes}{name} follows a command: spektacular {} {dashes}{name}.", owner.name),
         None => unknown("flag", dashes, name, &["help", "version"], "`spektacular help` lists the commands."),
@@ -120,41 +117,33 @@ fn unparsed(error: &lexopt::Error, command: &str) -> Wrong {
     }
 }
 
-fn find(name: &OsStr) -> Result<&'static Command, Wrong> {
+/// The command that the first argument names, if it names one.
+pub fn named(commands: Commands, args: &[OsString]) -> Option<&'static Command> {
+    args.first().and_then(|first| commands.iter().find(|command| first == command.name))
+}
+
+fn find(commands: Commands, name: &OsStr) -> Result<&'static Command, Wrong> {
     let name = name.to_string_lossy();
     let otherwise = match name.contains(' ') {
         true => "To run a task: spektacular adhoc \"TASK\".",
         false => "`spektacular help` lists the commands.",
     };
-    help::command(&name).ok_or_else(|| unknown("command", "", &name, &commands(), otherwise))
+    let found = commands.iter().find(|command| command.name == name);
+    found.ok_or_else(|| unknown("command", "", &name, &names(commands), otherwise))
 }
 
-/// Help of the program, or of the command that the one word names.
-fn explain(words: Vec<OsString>) -> Result<Typed, Wrong> {
-    match words.as_slice() {
-        [] => Ok(Typed::Print(help::overview())),
-        [name] => Ok(Typed::Print(find(name)?.help())),
+/// The help that `help` or `--help` asks for with these words.
+pub fn explained(commands: Commands, words: &[OsString]) -> Result<Help, Wrong> {
+    match words {
+        [] => Ok(Help::Overview),
+        [name] => find(commands, name).map(Help::Long),
         _ => Err("Too many words: help explains one command, as in spektacular help adhoc.".into()),
     }
 }
 
-fn completions(words: &[OsString]) -> Result<Typed, Wrong> {
-    let shells = either(Shell::NAMES);
-    match words {
-        [] => Err(format!("Missing shell: {shells}.")),
-        [name] => {
-            let name = name.to_string_lossy();
-            let hint = hint(&name, Shell::NAMES.iter().copied());
-            let shell = Shell::from_name(&name).ok_or_else(|| format!("The shell must be {shells}.{hint}"));
-            shell.map(Typed::Completions)
-        }
-        _ => Err(format!("Too many words: completions takes one shell: {shells}.")),
-    }
-}
-
-/// Whether a command line asks for a run, as far as that can be told from one that is wrong.
-pub fn is_run(args: &[OsString]) -> bool {
-    args.first().is_some_and(|first| first == "adhoc")
+/// Refuses words after a command that takes none.
+pub fn no_words(command: &str, words: &[OsString]) -> Result<(), Wrong> {
+    if words.is_empty() { Ok(()) } else { Err(format!("{command} takes no words.")) }
 }
 
 /// How a command line wants its run to be shown, as far as that can be told from one that is wrong.
@@ -169,58 +158,39 @@ pub fn asked_output(args: &[OsString]) -> Option<Output> {
         .map(|(_, output)| output)
 }
 
-fn version() -> String {
-    format!("spektacular {}\n", env!("CARGO_PKG_VERSION"))
-}
-
-/// A flag with its value, if it takes one.
-type Given = (&'static Flag, OsString);
-
-fn of_command(command: &'static Command, mut parser: lexopt::Parser) -> Result<Typed, Wrong> {
-    let (mut given, mut values): (Vec<Given>, Vec<OsString>) = (Vec::new(), Vec::new());
+fn of_command(command: &'static Command, mut parser: lexopt::Parser) -> Result<Request, Wrong> {
+    let (mut given, mut values): (Vec<GivenFlag>, Vec<OsString>) = (Vec::new(), Vec::new());
     let listed = format!("`spektacular help {}` lists the flags.", command.name);
     loop {
         let next = parser.next().map_err(|error| unparsed(&error, &format!(" {}", command.name)))?;
-        let flag = match next {
+        let at = match next {
             None => break,
-            Some(Arg::Long("help")) => return Ok(Typed::Print(command.help())),
-            Some(Arg::Short('h')) => return Ok(Typed::Print(command.short_help())),
+            Some(Arg::Long("help")) => return Ok(Request::Help(Help::Long(command))),
+            Some(Arg::Short('h')) => return Ok(Request::Help(Help::Short(command))),
             Some(Arg::Value(value)) => {
                 values.push(value);
                 continue;
             }
-            Some(Arg::Long(name)) => command.flags.iter().find(|flag| flag.long == name).ok_or_else(|| {
+            Some(Arg::Long(name)) => command.flags.iter().position(|flag| flag.long == name).ok_or_else(|| {
                 let known: Vec<&str> = command.all_flags().map(|flag| flag.long).collect();
                 unknown("flag", "--", name, &known, &listed)
             })?,
             Some(Arg::Short(letter)) => command
                 .flags
                 .iter()
-                .find(|flag| flag.short == Some(letter))
+                .position(|flag| flag.short == Some(letter))
                 .ok_or_else(|| unknown("flag", "-", letter.encode_utf8(&mut [0; 4]), &[], &listed))?,
         };
+        let flag = &command.flags[at];
         let value = match flag.takes_value() {
             false => OsString::new(),
             true => parser
                 .value()
                 .map_err(|_| format!("--{} needs a value: --{} {}.", flag.long, flag.long, flag.metavar))?,
         };
-        given.push((flag, value));
+        given.push(GivenFlag { at, value });
     }
-    match command.name {
-        "help" => explain(values),
-        "completions" => completions(&values),
-        "protocol" | "man" | "ask-server" if !values.is_empty() => Err(format!("{} takes no words.", command.name)),
-        "protocol" => Ok(Typed::Print(REFERENCE.into())),
-        "man" => Ok(Typed::Man),
-        "ask-server" => Ok(Typed::AskServer),
-        "adhoc" => adhoc::read(given, values).map(|adhoc| Typed::Adhoc(Box::new(adhoc))),
-        "config" => config::read(given, values).map(Typed::Config),
-        "agents" => agents::agents(given, values).map(Typed::Agents),
-        "export" => agents::export(given, values).map(Typed::Export),
-        "open" => agents::open(given, values).map(|open| Typed::Open(Box::new(open))),
-        _ => replay(&given, values).map(Typed::Replay),
-    }
+    (command.read)(given, values).map(Request::Start)
 }
 
 fn text(flag: &Flag, value: OsString) -> Result<String, Wrong> {
@@ -249,15 +219,14 @@ fn one_of<T: Copy>(flag: &Flag, value: &OsStr, all: &[(&str, T)]) -> Result<T, W
     })
 }
 
-fn replay(given: &[Given], values: Vec<OsString>) -> Result<Replay, Wrong> {
-    let has = |name: &str| given.iter().any(|(flag, _)| flag.long == name);
-    let mut values = values.into_iter();
-    if has("demo") {
-        return Ok(Replay { file: None, strict: has("strict"), args: values.collect() });
+/// Reads the flags and words of `replay`.
+pub fn replay(given: Vec<GivenFlag>, words: Vec<OsString>) -> Result<Replay, Wrong> {
+    let mut replay: Replay = store(flags::REPLAY, given)?;
+    let mut words = words.into_iter();
+    if !replay.demo {
+        let file = words.next().ok_or("Missing FILE: replay plays a recording, or one of its own with --demo.")?;
+        replay.file = Some(file.into());
     }
-    let file = values
-        .next()
-        .map(PathBuf::from)
-        .ok_or("Missing FILE: replay plays a recording, or one of its own with --demo.")?;
-    Ok(Replay { file: Some(file), strict: has("strict"), args: values.collect() })
+    replay.args = words.collect();
+    Ok(replay)
 }

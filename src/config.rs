@@ -10,8 +10,9 @@ mod files;
 mod keys;
 mod trust;
 
+pub use crate::protocol::fields::Care;
 pub use files::Places;
-pub use keys::{Care, KEYS, Key, OF_ONE_RUN, known, typed};
+pub use keys::{KEYS, Key, known, of_one_run, typed};
 
 use crate::agent::registry::{Agents, Layers};
 use crate::cli::Output;
@@ -291,8 +292,8 @@ impl Config {
     pub fn find(&self, name: &str) -> Option<Value> {
         let set = [&self.environment, &self.project, &self.user].into_iter().find_map(|layer| layer.get(name));
         let built_in = || {
-            let text = KEYS.iter().find(|key| key.name == name)?.built_in?;
-            Some(Value { raw: serde_json::from_str(text).ok()?, origin: Origin::BuiltIn, line: None })
+            let raw = KEYS.iter().find(|key| key.name == name)?.built_in()?;
+            Some(Value { raw, origin: Origin::BuiltIn, line: None })
         };
         set.cloned().or_else(built_in)
     }

@@ -17,8 +17,8 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | [`cli`], [`help`] | argv → a command; one table of flags for parser, help, completions and manual page |
-//! | [`cmd`] | the commands: `adhoc`, `agents`, `ask-server`, `config`, `export`, `open`, `replay`, `completions`, `man` |
+//! | [`cli`], [`help`] | argv → a command; help, completions and the manual page from the same rows |
+//! | [`cmd`] | the commands, one row each in `cmd::COMMANDS`: `adhoc`, `agents`, `ask-server`, `config`, `export`, `open`, `replay`, `completions`, `man` |
 //! | [`config`] | the layers of the configuration, its keys, its files, and which of them are trusted |
 //! | [`engine`] | run after run in one process: the loop, the conductor of a run, the peers' trait, preparation, dry run |
 //! | [`json_lines`], [`terminal`] | the two peers of a run: an orchestrator, and a person |
@@ -26,7 +26,7 @@
 //! | [`process`] | the agent's process and its tree, the guard, git, queries to programs, the hand-over of the terminal |
 //! | [`run`] | one run: a pure state machine; questions, policies, deadlines, the ladder that stops an agent |
 //! | [`agent`] | the [`agent::Driver`] trait, the dialects (any command too), the registry of agents, [`agent::native`] for each agent outside its dialect |
-//! | [`protocol`] | messages in, frames out; limits, words, questions and the check of answers |
+//! | [`protocol`] | messages in, frames out; the fields of run.start, one row each; limits, words, questions and the check of answers |
 //! | [`failure`] | every failure code with its exit code |
 //! | [`redact`] | the search for secrets, also across the pieces of a message |
 //! | [`recording`] | the format of recorded dialogues |

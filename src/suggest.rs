@@ -1,4 +1,4 @@
-//! Names in messages: which of the names that somebody typed may be shown, and which one they probably meant.
+//! Names in messages: whether a name that a user typed may be shown, and which known name the user probably meant.
 
 use std::fmt;
 
@@ -29,7 +29,7 @@ impl fmt::Display for Name<'_> {
     }
 }
 
-/// A name that somebody typed and that we do not know.
+/// An unknown name that a user typed.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Unknown<'a> {
     /// Its kind: `flag`, `key`.
@@ -57,7 +57,7 @@ pub fn hint<'a>(typed: &str, known: impl Iterator<Item = &'a str>) -> String {
     nearest(typed, known).map(|name| format!(" Did you mean {name}?")).unwrap_or_default()
 }
 
-/// The name among `known` that `typed` was probably meant to be: at most a third of it differs.
+/// The closest name in `known`, if at most a third of it differs.
 pub fn nearest<'a>(typed: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     if typed.len() > LONGEST {
         return None;

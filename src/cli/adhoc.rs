@@ -1,7 +1,8 @@
 //! The command line of `adhoc`: flags become fields of run.start.
 
-use super::{Given, Wrong, one_of, text, variable};
-use crate::help::{self, Flag, Goes, Value};
+use super::command::{Flag, Form, GivenFlag, Goes, Wrong, store};
+use super::flags::ADHOC;
+use super::{one_of, text, variable};
 use crate::protocol::json::string;
 use crate::protocol::request::Options;
 use crate::protocol::typed;
@@ -12,9 +13,10 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 /// How something is shown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Output {
     /// For a person.
+    #[default]
     Cli,
     /// For an orchestrator.
     Json,
@@ -22,7 +24,7 @@ pub enum Output {
 
 impl Output {
     /// Reads the value of `--output`.
-    pub(super) fn read(flag: &Flag, value: &OsStr) -> Result<Output, Wrong> {
+    pub fn read(flag: &Flag, value: &OsStr) -> Result<Output, Wrong> {
         one_of(flag, value, &[("cli", Output::Cli), ("json", Output::Json)])
     }
 }
@@ -66,34 +68,18 @@ pub struct Adhoc {
     pub flags: BTreeMap<&'static str, &'static str>,
     /// The files that hold the rest of them, by field.
     pub files: BTreeMap<&'static str, PathBuf>,
+    lists: BTreeMap<&'static str, (&'static Flag, Vec<String>)>,
+    pairs: BTreeMap<&'static str, (&'static Flag, BTreeMap<String, String>)>,
 }
 
 /// Reads its flags and words.
-pub(super) fn read(given: Vec<Given>, words: Vec<OsString>) -> Result<Adhoc, Wrong> {
-    let mut adhoc = Adhoc::default();
-    let mut lists: BTreeMap<&'static str, Vec<String>> = BTreeMap::new();
-    let mut pairs: BTreeMap<&'static str, BTreeMap<String, String>> = BTreeMap::new();
-    for (flag, value) in given {
-        match (flag.goes, flag.value) {
-            (Goes::Field(name), Value::Item) => lists.entry(name).or_default().push(text(flag, value)?),
-            (Goes::Field(name), Value::Pair) => {
-                let (key, value) = variable(flag, value)?;
-                pairs.entry(name).or_default().insert(key, value);
-            }
-            (Goes::Field(name), _) => field(&mut adhoc, flag, name, value)?,
-            (Goes::Command, _) => own(&mut adhoc, flag, value)?,
-        }
-        if let Goes::Field(name) = flag.goes {
-            adhoc.flags.insert(name, flag.long);
-        }
+pub fn read(given: Vec<GivenFlag>, words: Vec<OsString>) -> Result<Adhoc, Wrong> {
+    let mut adhoc: Adhoc = store(ADHOC, given)?;
+    for (name, (flag, list)) in std::mem::take(&mut adhoc.lists) {
+        set(&mut adhoc.options, flag, name, &raw(&list)?)?;
     }
-    for (flag, name) in repeatable() {
-        if let Some(list) = lists.get(name) {
-            set(&mut adhoc.options, flag, name, &raw(list)?)?;
-        }
-        if let Some(pairs) = pairs.get(name) {
-            set(&mut adhoc.options, flag, name, &raw(pairs)?)?;
-        }
+    for (name, (flag, pairs)) in std::mem::take(&mut adhoc.pairs) {
+        set(&mut adhoc.options, flag, name, &raw(&pairs)?)?;
     }
     for word in words {
         adhoc.words.push(word.into_string().map_err(|_| "The prompt must be UTF-8.".to_owned())?);
@@ -138,37 +124,37 @@ fn agrees(adhoc: &Adhoc) -> Result<(), Wrong> {
     wrong.into_iter().find(|(is_wrong, _)| *is_wrong).map_or(Ok(()), |(_, why)| Err(why.into()))
 }
 
-/// The flags that may be repeated, with their fields.
-fn repeatable() -> impl Iterator<Item = (&'static Flag, &'static str)> {
-    let flags = help::command("adhoc").map(|command| command.flags).unwrap_or_default();
-    flags.iter().filter_map(|flag| match (flag.goes, flag.value) {
-        (Goes::Field(name), Value::Item | Value::Pair) => Some((flag, name)),
-        _ => None,
-    })
-}
-
 fn raw(value: &impl serde::Serialize) -> Result<Box<RawValue>, Wrong> {
     to_raw_value(value).map_err(|_| "A value on the command line is not usable.".to_owned())
 }
 
-/// A flag with one value for a field. The last one counts.
-fn field(adhoc: &mut Adhoc, flag: &Flag, name: &'static str, value: OsString) -> Result<(), Wrong> {
+/// Stores a flag of a field of run.start. The last value counts, and a list has all of them.
+pub(super) fn field_of_run(adhoc: &mut Adhoc, flag: &'static Flag, value: OsString) -> Result<(), Wrong> {
+    let Goes::Field(name) = flag.goes else { return Ok(()) };
+    adhoc.flags.insert(name, flag.long);
     adhoc.files.remove(name);
-    if let Some(file) = value.to_str().and_then(|text| typed::file(name, text)) {
-        adhoc.files.insert(name, file.to_owned());
-        return Ok(());
+    match flag.value {
+        Form::Item => adhoc.lists.entry(name).or_insert((flag, Vec::new())).1.push(text(flag, value)?),
+        Form::Pair => adhoc.pairs.entry(name).or_insert((flag, BTreeMap::new())).1.extend([variable(flag, value)?]),
+        Form::Switch(_) | Form::Json | Form::Words | Form::Text => {
+            if let Some(file) = value.to_str().and_then(|text| typed::file(name, text)) {
+                adhoc.files.insert(name, file.to_owned());
+            } else {
+                option(&mut adhoc.options, flag, name, value)?;
+            }
+        }
     }
-    option(&mut adhoc.options, flag, name, value)
+    Ok(())
 }
 
-/// The same for a field that takes no `@FILE`.
+/// Stores a single value of a field, which takes no `@FILE`.
 pub(super) fn option(options: &mut Options, flag: &Flag, name: &str, value: OsString) -> Result<(), Wrong> {
     let value = match flag.value {
-        Value::Switch(meaning) => raw(&serde_json::from_str::<serde_json::Value>(meaning).unwrap_or_default())?,
-        Value::Json | Value::Words => {
+        Form::Switch(meaning) => raw(&serde_json::from_str::<serde_json::Value>(meaning).unwrap_or_default())?,
+        Form::Json | Form::Words => {
             typed::value(name, &text(flag, value)?).map_err(|why| format!("--{} {why}.", flag.long))?
         }
-        Value::Text | Value::Item | Value::Pair => raw(&text(flag, value)?)?,
+        Form::Text | Form::Item | Form::Pair => raw(&text(flag, value)?)?,
     };
     set(options, flag, name, &value)
 }
@@ -180,28 +166,10 @@ fn set(options: &mut Options, flag: &Flag, name: &str, value: &RawValue) -> Resu
     })
 }
 
-fn own(adhoc: &mut Adhoc, flag: &Flag, value: OsString) -> Result<(), Wrong> {
-    match flag.long {
-        "output" => adhoc.output = Some(Output::read(flag, &value)?),
-        "input" => adhoc.read_messages = one_of(flag, &value, &[("jsonl", true)])?,
-        "prompt" => adhoc.prompt = Some(text(flag, value)?),
-        "prompt-file" => adhoc.prompt_file = Some(value.into()),
-        "system-prompt-file" => adhoc.system_prompt_file = Some(value.into()),
-        "continue" => adhoc.go_on = true,
-        "answer" => {
-            let answer = text(flag, value)?;
-            let pair = answer.split_once('=').filter(|(key, _)| !key.trim().is_empty());
-            let (key, value) = pair.ok_or(format!("--{} must be {}.", flag.long, flag.metavar))?;
-            adhoc.answers.push((key.into(), value.into()));
-        }
-        "answers" => adhoc.answers_file = Some(value.into()),
-        "on-eof" => adhoc.cancel_on_eof = one_of(flag, &value, &[("continue", false), ("cancel", true)])?,
-        "record" => adhoc.record = Some(value.into()),
-        "dry-run" => adhoc.dry_run = true,
-        "mirror-stderr" => adhoc.mirror_stderr = true,
-        "quiet" => adhoc.quiet = true,
-        "verbose" => adhoc.verbose = true,
-        _ => debug_assert!(false, "a flag of the table that no command reads"),
-    }
-    Ok(())
+/// The question and the answer of `--answer`.
+pub(super) fn answer(flag: &Flag, value: OsString) -> Result<(String, String), Wrong> {
+    let answer = text(flag, value)?;
+    let pair = answer.split_once('=').filter(|(key, _)| !key.trim().is_empty());
+    let (key, value) = pair.ok_or(format!("--{} must be {}.", flag.long, flag.metavar))?;
+    Ok((key.into(), value.into()))
 }

@@ -1,7 +1,9 @@
 //! The command lines of `agents`, `export` and `open`.
 
-use super::{Given, Output, Wrong, text, unknown, variable};
-use crate::help::Goes;
+use super::adhoc::option;
+use super::command::{Flag, GivenFlag, Goes, Wrong, store};
+use super::flags::{AGENTS, EXPORT, OPEN};
+use super::{Output, text, unknown};
 use crate::protocol::request::Options;
 use crate::suggest::either;
 use std::collections::BTreeMap;
@@ -9,27 +11,28 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 /// `agents`.
-#[derive(Debug)]
-pub struct Agents {
-    /// What is to be done.
-    pub what: What,
+#[derive(Debug, Default)]
+pub struct AgentsArgs {
+    /// The action.
+    pub what: AgentsAction,
     /// `--output`.
     pub output: Output,
     /// `--all`: also those that are not available, one by one.
     pub all: bool,
 }
 
-/// What `agents` does.
-#[derive(Debug, PartialEq, Eq)]
-pub enum What {
+/// The actions of `agents`.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub enum AgentsAction {
     /// `list`.
+    #[default]
     List,
     /// `check`, of one agent or of all.
     Check(Option<String>),
 }
 
 /// `export`.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Export {
     /// `--agent`.
     pub agent: Option<String>,
@@ -58,25 +61,20 @@ pub struct Open {
     pub env: BTreeMap<String, String>,
     /// `--agent-arg`.
     pub args: Vec<String>,
-    /// What it has in common with a run: `--model`, `--mode`, `--permissions` and `--yes`.
+    /// The fields of run.start that apply to it: `--model`, `--mode`, `--permissions` and `--yes`.
     pub options: Options,
 }
 
 const ACTIONS: [&str; 2] = ["list", "check"];
 
-pub(super) fn agents(given: Vec<Given>, values: Vec<OsString>) -> Result<Agents, Wrong> {
-    let (mut output, mut all) = (Output::Cli, false);
-    for (flag, value) in given {
-        match flag.long {
-            "all" => all = true,
-            _ => output = Output::read(flag, &value)?,
-        }
-    }
+/// Reads the flags and words of `agents`.
+pub fn agents(given: Vec<GivenFlag>, values: Vec<OsString>) -> Result<AgentsArgs, Wrong> {
+    let mut agents: AgentsArgs = store(AGENTS, given)?;
     let words: Vec<String> = values.iter().map(|value| value.to_string_lossy().into_owned()).collect();
-    let what = match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        ["list"] => What::List,
-        ["check"] => What::Check(None),
-        ["check", name] => What::Check(Some(name.into())),
+    agents.what = match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["list"] => AgentsAction::List,
+        ["check"] => AgentsAction::Check(None),
+        ["check", name] => AgentsAction::Check(Some(name.into())),
         [] => return Err(format!("Missing action: {}.", either(&ACTIONS))),
         ["list", ..] => return Err("Too many words: agents list takes none.".into()),
         ["check", ..] => return Err("Too many words: agents check takes one NAME at most.".into()),
@@ -84,22 +82,15 @@ pub(super) fn agents(given: Vec<Given>, values: Vec<OsString>) -> Result<Agents,
             return Err(unknown("action", "", action, &ACTIONS, "`spektacular help agents` lists the actions."));
         }
     };
-    if all && what == What::List {
+    if agents.all && agents.what == AgentsAction::List {
         return Err("--all is for agents check: agents list shows every agent.".into());
     }
-    Ok(Agents { what, output, all })
+    Ok(agents)
 }
 
-pub(super) fn export(given: Vec<Given>, values: Vec<OsString>) -> Result<Export, Wrong> {
-    let mut export = Export { agent: None, session: String::new(), out: None, force: false, output: Output::Cli };
-    for (flag, value) in given {
-        match flag.long {
-            "agent" => export.agent = Some(text(flag, value)?),
-            "out" => export.out = Some(value.into()),
-            "force" => export.force = true,
-            _ => export.output = Output::read(flag, &value)?,
-        }
-    }
+/// Reads the flags and words of `export`.
+pub fn export(given: Vec<GivenFlag>, values: Vec<OsString>) -> Result<Export, Wrong> {
+    let mut export: Export = store(EXPORT, given)?;
     let [session] = <[OsString; 1]>::try_from(values).map_err(|values| match values.len() {
         0 => "Missing SESSION: export needs the id of a session.",
         _ => "Too many words: export takes the id of one SESSION.",
@@ -108,27 +99,23 @@ pub(super) fn export(given: Vec<Given>, values: Vec<OsString>) -> Result<Export,
     Ok(export)
 }
 
-pub(super) fn open(given: Vec<Given>, values: Vec<OsString>) -> Result<Open, Wrong> {
-    let mut open = Open::default();
-    for (flag, value) in given {
-        match (flag.goes, flag.long) {
-            (Goes::Field(name), _) => super::adhoc::option(&mut open.options, flag, name, value)?,
-            (_, "agent") => open.agent = Some(text(flag, value)?),
-            (_, "session") => open.session = Some(filled(flag.long, text(flag, value)?)?),
-            (_, "cwd") => open.cwd = Some(value.into()),
-            (_, "agent-arg") => open.args.push(text(flag, value)?),
-            _ => {
-                let (name, value) = variable(flag, value)?;
-                open.env.insert(name, value);
-            }
-        }
-    }
+/// Reads the flags and words of `open`.
+pub fn open(given: Vec<GivenFlag>, values: Vec<OsString>) -> Result<Open, Wrong> {
+    let mut open: Open = store(OPEN, given)?;
     let words: Result<Vec<String>, _> = values.into_iter().map(OsString::into_string).collect();
     let prompt = words.map_err(|_| "The prompt must be UTF-8.".to_owned())?.join(" ");
     open.prompt = Some(prompt).filter(|prompt| !prompt.trim().is_empty());
     Ok(open)
 }
 
-fn filled(flag: &str, value: String) -> Result<String, Wrong> {
-    if value.is_empty() { Err(format!("--{flag} must not be empty.")) } else { Ok(value) }
+/// Stores a flag of `open` for a field of run.start.
+pub(super) fn field_of_open(open: &mut Open, flag: &'static Flag, value: OsString) -> Result<(), Wrong> {
+    let Goes::Field(name) = flag.goes else { return Ok(()) };
+    option(&mut open.options, flag, name, value)
+}
+
+/// The value of a flag, which must not be empty.
+pub(super) fn filled(flag: &Flag, value: OsString) -> Result<String, Wrong> {
+    let value = text(flag, value)?;
+    if value.is_empty() { Err(format!("--{} must not be empty.", flag.long)) } else { Ok(value) }
 }

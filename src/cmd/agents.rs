@@ -5,7 +5,7 @@ use super::{complain, configured, named};
 use crate::agent::Program;
 use crate::agent::native;
 use crate::agent::registry::{Agent, Layers};
-use crate::cli::{self, Output, What};
+use crate::cli::{AgentsAction, AgentsArgs, Output};
 use crate::engine::redactor_here;
 use crate::failure::{Code, EXIT_UNDELIVERED, Failure};
 use crate::io::output::print;
@@ -14,16 +14,16 @@ use crate::protocol::request::Options;
 use serde_json::{Value, json};
 
 /// Runs the command; returns the exit code.
-pub fn run(typed: &cli::Agents) -> u8 {
+pub fn run(typed: &AgentsArgs) -> u8 {
     done(typed).unwrap_or_else(|failure| complain(&failure))
 }
 
-fn done(typed: &cli::Agents) -> Result<u8, Failure> {
+fn done(typed: &AgentsArgs) -> Result<u8, Failure> {
     let layers = configured()?;
     let (text, code) = match &typed.what {
-        What::List => (list(&layers, typed.output), 0),
-        What::Check(None) => (check(&layers.agents.iter().collect::<Vec<_>>(), &layers, typed).0, 0),
-        What::Check(Some(name)) => {
+        AgentsAction::List => (list(&layers, typed.output), 0),
+        AgentsAction::Check(None) => (check(&layers.agents.iter().collect::<Vec<_>>(), &layers, typed).0, 0),
+        AgentsAction::Check(Some(name)) => {
             let (text, available) = check(&[named(&layers, Some(name), "")?], &layers, typed);
             (text, if available { 0 } else { Code::AgentNotFound.exit_code() })
         }
@@ -39,7 +39,7 @@ fn list(layers: &Layers, output: Output) -> String {
 }
 
 /// The findings, and whether all of these agents are available.
-fn check(agents: &[&Agent], layers: &Layers, typed: &cli::Agents) -> (String, bool) {
+fn check(agents: &[&Agent], layers: &Layers, typed: &AgentsArgs) -> (String, bool) {
     let found = checks(agents, layers);
     let one_by_one = typed.all || agents.len() == 1;
     let (shown, rest): (Vec<_>, Vec<_>) = found.iter().partition(|(_, check)| one_by_one || check.problem.is_none());

@@ -2,7 +2,7 @@
 
 use super::{complain, texts, warn};
 use crate::clean::whole;
-use crate::cli::{Action, Config as Typed};
+use crate::cli::{ConfigAction, ConfigArgs};
 use crate::config::{self, Config, Places, Value, Which};
 use crate::engine::redactor_here;
 use crate::failure::{Code, Failure};
@@ -16,19 +16,21 @@ use serde_json::value::RawValue;
 const NOTHING: u8 = 1;
 
 /// Runs the command; returns the exit code.
-pub fn run(config: &Typed) -> u8 {
+pub fn run(config: &ConfigArgs) -> u8 {
     let places = Places::of_process();
     let which = if config.global { Which::User } else { Which::Project };
     let done = match &config.action {
-        Action::Get(name) => named(name).and_then(|()| read()).map(|found| get(&found, name, config.json)),
-        Action::List => read().map(|found| list(&found, config.json)),
-        Action::Set(name, value) => set(&places, which, name, value).map(|()| written(&places, which, config.json)),
-        Action::Unset(name) => named(name).and_then(|()| places.unset(which, name)).map(|there| match there {
+        ConfigAction::Get(name) => named(name).and_then(|()| read()).map(|found| get(&found, name, config.json)),
+        ConfigAction::List => read().map(|found| list(&found, config.json)),
+        ConfigAction::Set(name, value) => {
+            set(&places, which, name, value).map(|()| written(&places, which, config.json))
+        }
+        ConfigAction::Unset(name) => named(name).and_then(|()| places.unset(which, name)).map(|there| match there {
             true => written(&places, which, config.json),
             false => nothing(&format!("{name} is not set in {}.", shown(&places, which))),
         }),
-        Action::Path => path(&places, which, config.json),
-        Action::Trust => places.trust().map(|keys| trusted(&places, &keys, config.json)),
+        ConfigAction::Path => path(&places, which, config.json),
+        ConfigAction::Trust => places.trust().map(|keys| trusted(&places, &keys, config.json)),
     };
     done.unwrap_or_else(|failure| complain(&failure))
 }

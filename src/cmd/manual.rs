@@ -1,10 +1,55 @@
-//! Completions and the manual page.
+//! The commands that explain the program: help, the reference of the protocol, completions, the manual page.
 
-use super::{complain, configured};
+use super::{COMMANDS, complain, configured};
+use crate::cli::command::Wrong;
+use crate::cli::{self, Help};
 use crate::failure::{Code, EXIT_UNDELIVERED};
 use crate::help::complete::{Shell, script};
-use crate::help::man;
+use crate::help::{man, overview};
 use crate::io::output::deliver;
+use crate::suggest::{either, hint};
+use std::ffi::OsString;
+
+/// The reference of the protocol, for its users.
+const REFERENCE: &str = include_str!("../protocol/reference.md");
+
+/// Prints the version; returns the exit code.
+pub fn version() -> u8 {
+    deliver(&format!("spektacular {}\n", env!("CARGO_PKG_VERSION")))
+}
+
+/// The help that the words after `help` ask for.
+pub fn explained(words: &[OsString]) -> Result<Help, Wrong> {
+    cli::explained(COMMANDS, words)
+}
+
+/// Prints help; returns the exit code.
+pub fn help(help: Help) -> u8 {
+    deliver(&match help {
+        Help::Overview => overview(COMMANDS),
+        Help::Short(command) => command.short_help(),
+        Help::Long(command) => command.help(),
+    })
+}
+
+/// Prints the reference of the protocol; returns the exit code.
+pub fn protocol() -> u8 {
+    deliver(REFERENCE)
+}
+
+/// The shell that the word after `completions` names.
+pub fn shell(words: &[OsString]) -> Result<Shell, Wrong> {
+    let shells = either(Shell::NAMES);
+    match words {
+        [] => Err(format!("Missing shell: {shells}.")),
+        [name] => {
+            let name = name.to_string_lossy();
+            let hint = hint(&name, Shell::NAMES.iter().copied());
+            Shell::from_name(&name).ok_or_else(|| format!("The shell must be {shells}.{hint}"))
+        }
+        _ => Err(format!("Too many words: completions takes one shell: {shells}.")),
+    }
+}
 
 /// Prints the script for a shell; returns the exit code.
 pub fn completions(shell: Shell) -> u8 {
@@ -12,12 +57,12 @@ pub fn completions(shell: Shell) -> u8 {
         Ok(layers) => layers.agents.iter().map(|agent| agent.name.clone()).collect(),
         Err(failure) => return complain(&failure),
     };
-    deliver(&script(shell, &agents))
+    deliver(&script(shell, COMMANDS, &agents))
 }
 
 /// Prints the manual page; returns the exit code.
 pub fn man() -> u8 {
-    deliver(&man::page(env!("CARGO_PKG_VERSION"), &exits()))
+    deliver(&man::page(COMMANDS, env!("CARGO_PKG_VERSION"), &exits()))
 }
 
 /// The meaning of each exit code.

@@ -1,4 +1,5 @@
-//! The commands. Each takes what was typed, already checked, and gives the exit code.
+//! The commands, one row each in [`COMMANDS`], and their main functions. A main function gets a command line that is
+//! already checked and returns the exit code.
 
 pub mod adhoc;
 pub mod agents;
@@ -11,15 +12,42 @@ pub mod manual;
 pub mod open;
 mod plan;
 pub mod replay;
+mod table;
 mod texts;
 
+pub use table::COMMANDS;
+
 use crate::agent::registry::{Agent, Layers};
+use crate::cli::command::{Command, Refuse, Wrong};
+use crate::cli::{self, Request};
 use crate::config::load;
 use crate::engine::secrets_here;
 use crate::failure::{Code, Failure};
 use crate::io::output::diagnose;
+use std::ffi::OsString;
 
-/// Says on stderr what went wrong; gives the exit code. A name in it could still be a secret in the wrong place.
+/// Runs a command line, without the program's name; returns the exit code.
+pub fn run(args: Vec<OsString>) -> u8 {
+    let refuse = cli::named(COMMANDS, &args).map_or(complain_usage as Refuse, |command| command.refuse);
+    match cli::parse(COMMANDS, args.iter().cloned()) {
+        Ok(Request::Version) => manual::version(),
+        Ok(Request::Help(help)) => manual::help(help),
+        Ok(Request::Start(start)) => start.run(),
+        Err(wrong) => refuse(&args, wrong),
+    }
+}
+
+/// Reports an error in a command line on stderr; returns the exit code.
+fn complain_usage(_: &[OsString], wrong: Wrong) -> u8 {
+    complain(&Failure::new(Code::Usage, wrong))
+}
+
+/// The command with this name.
+pub fn command(name: &str) -> Option<&'static Command> {
+    COMMANDS.iter().find(|command| command.name == name)
+}
+
+/// Reports a failure on stderr; returns the exit code. Redacts the message: a name in it can be a misplaced secret.
 pub fn complain(failure: &Failure) -> u8 {
     let message = secrets_here().redact(&failure.message).into_owned();
     diagnose(&format!("spektacular: {}: {message}", failure.code.name()));

@@ -1,95 +1,71 @@
-//! Every key of a configuration, in one table: what its value must be, what it is by itself, and whose word counts.
+//! The keys of a configuration: those of the fields of run.start and a few more, each with its default and its check.
 
 use super::agents::Entry;
+use crate::agent::registry::DEFAULT;
+use crate::protocol::fields::{Care, FIELDS, Fallback, Field, Options};
 use crate::protocol::json::{Fields, string};
-use crate::protocol::request::{Options, boolean, path};
+use crate::protocol::request::{boolean, path};
 use crate::protocol::typed;
 use crate::suggest::Unknown;
-use serde_json::value::RawValue;
+use serde_json::value::{RawValue, to_raw_value};
 
 /// One key.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Key {
     /// The name. A dot leads into an object.
     pub name: &'static str,
-    /// Its value as JSON, where nobody sets it.
-    pub built_in: Option<&'static str>,
-    /// How careful one must be with it.
+    /// How far a project's file may set it.
     pub care: Care,
     kind: Kind,
 }
 
-/// How careful one must be with a key. A project's file comes with the project, perhaps from a stranger.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Care {
-    /// A project's file may set it unasked: it runs nothing, allows nothing, and gives nothing away.
-    Free,
-    /// It counts from a project's file only if that is trusted.
-    Trusted,
-    /// The same, and it protects its user: a value that cannot be used is not passed over.
-    Guards,
-}
-
 #[derive(Clone, Copy, Debug)]
 enum Kind {
-    /// A field of run.start.
-    Field,
+    Field(&'static Field),
     Output,
     Switch,
     Path,
 }
 
-/// What the name of every variable begins with.
+/// The prefix of every variable.
 pub(super) const PREFIX: &str = "SPEKTACULAR_";
 
-const fn field(name: &'static str, built_in: Option<&'static str>, care: Care) -> Key {
-    Key { name, built_in, care, kind: Kind::Field }
+const OUTPUT: Key = Key { name: "output", care: Care::Free, kind: Kind::Output };
+const DEBUG: [Key; 2] = [
+    Key { name: "debug.enabled", care: Care::Trusted, kind: Kind::Switch },
+    Key { name: "debug.log_dir", care: Care::Trusted, kind: Kind::Path },
+];
+
+/// The fields of run.start that are not keys, because they belong to one run.
+pub fn of_one_run() -> impl Iterator<Item = &'static str> {
+    FIELDS.iter().filter(|field| field.key.is_none()).map(|field| field.name)
 }
 
-/// The fields of run.start that are no keys: they belong to one run.
-pub const OF_ONE_RUN: &[&str] = &["prompt", "session_id", "metadata"];
+const COUNT: usize = {
+    let (mut count, mut at) = (1 + DEBUG.len(), 0);
+    while at < FIELDS.len() {
+        count += FIELDS[at].key.is_some() as usize;
+        at += 1;
+    }
+    count
+};
 
-/// Every key but those of `agents`.
-pub static KEYS: &[Key] = &[
-    Key { name: "output", built_in: Some("\"cli\""), care: Care::Free, kind: Kind::Output },
-    // Not every agent asks before it acts, and some are fetched when they are first named.
-    field("agent", Some("\"claude\""), Care::Trusted),
-    field("model", None, Care::Free),
-    field("effort", None, Care::Free),
-    // A mode may allow what others ask for.
-    field("mode", None, Care::Trusted),
-    field("system_prompt", None, Care::Trusted),
-    field("cwd", None, Care::Trusted),
-    field("add_dirs", Some("[]"), Care::Trusted),
-    field("interactive", Some("true"), Care::Free),
-    field("permissions", Some("\"ask\""), Care::Guards),
-    field("allowed_tools", None, Care::Guards),
-    field("disallowed_tools", None, Care::Guards),
-    field("mcp_servers", Some("[]"), Care::Trusted),
-    field("timeout_s", None, Care::Free),
-    // None: it depends on the agent.
-    field("start_timeout_s", None, Care::Free),
-    field("idle_timeout_s", Some("600"), Care::Free),
-    field("tool_timeout_s", Some("3600"), Care::Free),
-    field("question_timeout_s", Some("300"), Care::Free),
-    field("on_question_timeout", Some("\"fail\""), Care::Free),
-    field("max_turns", None, Care::Trusted),
-    field("max_cost_usd", None, Care::Trusted),
-    field("progress", Some("\"normal\""), Care::Free),
-    field("heartbeat_s", Some("30"), Care::Free),
-    field("max_frame_bytes", Some("262144"), Care::Free),
-    field("env", Some("{}"), Care::Trusted),
-    field("env_allow", None, Care::Guards),
-    field("secrets", Some("[]"), Care::Guards),
-    field("agent_args", Some("[]"), Care::Trusted),
-    field("output_schema", None, Care::Free),
-    field("completion_marker", Some("\"<promise>COMPLETE</promise>\""), Care::Free),
-    field("question_markers", Some("true"), Care::Free),
-    field("raw_prompt", Some("false"), Care::Trusted),
-    field("fail_on_denied", Some("false"), Care::Free),
-    Key { name: "debug.enabled", built_in: Some("false"), care: Care::Trusted, kind: Kind::Switch },
-    Key { name: "debug.log_dir", built_in: Some("\".spektacular/debug/logs\""), care: Care::Trusted, kind: Kind::Path },
-];
+/// Every key except those of `agents`: `output`, the fields of run.start in their order, `debug`.
+pub static KEYS: &[Key] = &{
+    let mut keys = [OUTPUT; COUNT];
+    let (mut next, mut at) = (1, 0);
+    while at < FIELDS.len() {
+        let field = &FIELDS[at];
+        if let Some(care) = field.key {
+            keys[next] = Key { name: field.name, care, kind: Kind::Field(field) };
+            next += 1;
+        }
+        at += 1;
+    }
+    keys[next] = DEBUG[0];
+    keys[next + 1] = DEBUG[1];
+    keys
+};
 
 impl Key {
     /// The environment variable that sets it.
@@ -97,9 +73,23 @@ impl Key {
         format!("{PREFIX}{}", self.name.to_uppercase().replace('.', "_"))
     }
 
+    /// The value when no layer sets the key.
+    pub fn built_in(&self) -> Option<Box<RawValue>> {
+        match self.kind {
+            Kind::Field(field) => match field.fallback {
+                Fallback::Value(value) => value(),
+                Fallback::Agent => to_raw_value(DEFAULT).ok(),
+                Fallback::Absent | Fallback::Driver(_) => None,
+            },
+            Kind::Output => to_raw_value("cli").ok(),
+            Kind::Switch => to_raw_value(&false).ok(),
+            Kind::Path => to_raw_value(".spektacular/debug/logs").ok(),
+        }
+    }
+
     /// Whether it is a field of run.start.
     pub(super) fn is_field(&self) -> bool {
-        matches!(self.kind, Kind::Field)
+        matches!(self.kind, Kind::Field(_))
     }
 
     /// Reads a value from a shell. Error: what is wrong, as the rest of a sentence about it.
@@ -145,7 +135,7 @@ impl Slot<'_> {
         let must_be = |expected: &str| format!("must be {expected}");
         match self {
             Slot::Key(key) => match key.kind {
-                Kind::Field => Options::default().set(key.name, raw).map_err(|problem| problem.clause()),
+                Kind::Field(_) => Options::default().set(key.name, raw).map_err(|problem| problem.clause()),
                 Kind::Output => {
                     let fits = string(raw).is_some_and(|word| word == "cli" || word == "json");
                     fits.then_some(()).ok_or_else(|| must_be("\"cli\" or \"json\""))
@@ -159,7 +149,7 @@ impl Slot<'_> {
 
     /// The JSON of what was typed. Error: what is wrong, as the rest of a sentence about it.
     fn typed(&self, text: &str) -> Result<Box<RawValue>, String> {
-        if let Slot::Key(Key { kind: Kind::Field, name, .. }) = self {
+        if let Slot::Key(Key { kind: Kind::Field(_), name, .. }) = self {
             return typed::value(name, text);
         }
         if let Ok(raw) = serde_json::from_str::<Box<RawValue>>(text)
@@ -167,7 +157,7 @@ impl Slot<'_> {
         {
             return Ok(raw);
         }
-        let raw = serde_json::value::to_raw_value(text).map_err(|_| "must be text".to_owned())?;
+        let raw = to_raw_value(text).map_err(|_| "must be text".to_owned())?;
         self.check(&raw).map(|()| raw)
     }
 }
@@ -198,7 +188,7 @@ pub(super) fn slot<'a>(name: &'a str, place: &str) -> Result<Slot<'a>, String> {
     if is_group(name) && !name.is_empty() {
         return Err(format!("{name}{there} must be an object."));
     }
-    if OF_ONE_RUN.contains(&name) {
+    if of_one_run().any(|field| field == name) {
         return Err(format!("{name}{there} is not a key: it belongs to one run."));
     }
     if let Some(key) = KEYS.iter().find(|key| name.strip_prefix(key.name).is_some_and(|rest| rest.starts_with('.'))) {
@@ -282,31 +272,20 @@ pub fn known(name: &str) -> Result<(), String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{KEYS, OF_ONE_RUN, known, slot, typed};
-    use crate::protocol::request::Options;
-    use serde_json::value::RawValue;
+    use super::{KEYS, known, slot, typed};
+    use crate::protocol::fields::Options;
     use std::path::PathBuf;
 
     #[test]
-    fn every_field_of_run_start_is_a_key_or_belongs_to_one_run() {
-        let mut names: Vec<&str> =
-            KEYS.iter().filter(|key| key.is_field()).map(|key| key.name).chain(OF_ONE_RUN.iter().copied()).collect();
-        let mut all = Options::NAMES.to_vec();
-        names.sort_unstable();
-        all.sort_unstable();
-        assert_eq!(names, all);
-    }
-
-    #[test]
-    fn the_table_says_what_is_so_where_nobody_sets_anything() {
+    fn the_defaults_of_the_keys_are_the_settings_of_an_empty_run_start() {
         let mut said = Options::default();
         for key in KEYS.iter().filter(|key| key.is_field()) {
-            if let Some(value) = key.built_in {
-                let raw: Box<RawValue> = serde_json::from_str(value).unwrap();
-                said.set(key.name, &raw).unwrap();
+            if let Some(value) = key.built_in() {
+                said.set(key.name, &value).unwrap();
             }
         }
         assert_eq!(said.agent.as_deref(), Some(crate::agent::registry::DEFAULT));
+        assert_eq!(said.idle_timeout_s.map(|seconds| seconds.0), Some(600.0));
         let settled = |options: Options| format!("{:?}", options.resolve("p".into(), "a".into(), PathBuf::from("/")));
         assert_eq!(settled(said), settled(Options::default()));
     }

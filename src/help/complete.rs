@@ -1,6 +1,6 @@
 //! Scripts that complete commands, flags and values, for each shell from the one table.
 
-use super::{COMMANDS, Command, Flag, Offers};
+use crate::cli::command::{Command, Flag, Offers};
 use std::fmt::Write;
 
 /// The shells for which there is a script.
@@ -27,22 +27,22 @@ impl Shell {
 }
 
 /// The script for a shell. `agents`: the names that `--agent` takes.
-pub fn script(shell: Shell, agents: &[String]) -> String {
+pub fn script(shell: Shell, commands: &[Command], agents: &[String]) -> String {
     match shell {
-        Shell::Bash => bash(agents),
-        Shell::Zsh => zsh(agents),
-        Shell::Fish => fish(agents),
-        Shell::Elvish => elvish(agents),
-        Shell::PowerShell => powershell(agents),
+        Shell::Bash => bash(commands, agents),
+        Shell::Zsh => zsh(commands, agents),
+        Shell::Fish => fish(commands, agents),
+        Shell::Elvish => elvish(commands, agents),
+        Shell::PowerShell => powershell(commands, agents),
     }
 }
 
 /// The words that are offered, one after another. `None`: they are no words.
-fn words(offers: Offers, agents: &[String]) -> Option<String> {
+fn words(offers: Offers, commands: &[Command], agents: &[String]) -> Option<String> {
     match offers {
         Offers::Words(words) => Some(words.join(" ")),
         Offers::Agents => Some(agents.join(" ")),
-        Offers::Commands => Some(COMMANDS.iter().map(|command| command.name).collect::<Vec<_>>().join(" ")),
+        Offers::Commands => Some(commands.iter().map(|command| command.name).collect::<Vec<_>>().join(" ")),
         Offers::Nothing | Offers::Files | Offers::Folders => None,
     }
 }
@@ -63,14 +63,14 @@ fn quoted(text: &str, quote: &str) -> String {
     format!("'{}'", text.replace('\'', quote))
 }
 
-fn bash(agents: &[String]) -> String {
+fn bash(commands: &[Command], agents: &[String]) -> String {
     let (mut cases, mut rest) = (String::new(), String::new());
     let files = |flag: &str| {
         format!("local IFS=$'\\n'; compopt -o filenames 2>/dev/null; COMPREPLY=($(compgen {flag} -- \"$cur\")); return")
     };
-    for command in COMMANDS {
+    for command in commands {
         for (spelling, offers) in values(command) {
-            let does = match (offers, words(offers, agents)) {
+            let does = match (offers, words(offers, commands, agents)) {
                 (_, Some(words)) => format!("words='{words}'"),
                 (Offers::Files, None) => files("-f"),
                 (Offers::Folders, None) => files("-d"),
@@ -79,14 +79,14 @@ fn bash(agents: &[String]) -> String {
             let _ = writeln!(cases, "        '{} {spelling}') {does} ;;", command.name);
         }
         let flags: Vec<String> = command.all_flags().flat_map(spellings).collect();
-        let does = match (command.words, words(command.words, agents)) {
+        let does = match (command.words, words(command.words, commands, agents)) {
             (Offers::Files, _) => format!("if [[ $cur != -* ]]; then {}; fi; ", files("-f")),
             (_, Some(words)) => format!("words='{words}'; [[ $cur != -* ]] || "),
             (_, None) => String::new(),
         };
         let _ = writeln!(rest, "            {}) {does}words='{}' ;;", command.name, flags.join(" "));
     }
-    let commands = words(Offers::Commands, agents).unwrap_or_default();
+    let commands = words(Offers::Commands, commands, agents).unwrap_or_default();
     format!(
         r#"# Completions for bash: source <(spektacular completions bash)
 _spektacular() {{
@@ -117,21 +117,21 @@ complete -F _spektacular spektacular
     )
 }
 
-fn zsh(agents: &[String]) -> String {
+fn zsh(commands: &[Command], agents: &[String]) -> String {
     // What _arguments reads as its own is escaped.
     let plain = |text: &str| {
         let escaped = text.replace('\\', "\\\\").replace('[', "\\[").replace(']', "\\]").replace(':', "\\:");
         escaped.replace('\'', "'\\''")
     };
-    let action = |offers: Offers| match words(offers, agents) {
+    let action = |offers: Offers| match words(offers, commands, agents) {
         Some(words) => format!("({words})"),
         None if offers == Offers::Files => "_files".into(),
         None if offers == Offers::Folders => "_files -/".into(),
         None => " ".into(),
     };
-    let (mut commands, mut cases) = (String::new(), String::new());
-    for command in COMMANDS {
-        let _ = writeln!(commands, "            '{}:{}'", command.name, plain(command.about));
+    let (mut described, mut cases) = (String::new(), String::new());
+    for command in commands {
+        let _ = writeln!(described, "            '{}:{}'", command.name, plain(command.about));
         let _ = writeln!(cases, "        {})\n            _arguments -s -S \\", command.name);
         for flag in command.all_flags() {
             let value = match flag.takes_value() {
@@ -156,7 +156,7 @@ _spektacular() {{
     if ((CURRENT == 2)); then
         local -a commands
         commands=(
-{commands}        )
+{described}        )
         _describe 'command' commands
         return
     fi
@@ -175,7 +175,7 @@ fi
     )
 }
 
-fn fish(agents: &[String]) -> String {
+fn fish(commands: &[Command], agents: &[String]) -> String {
     let text = |text: &str| quoted(&text.replace('\\', "\\\\"), "\\'");
     let mut out = String::from(
         "# Completions for fish.\n\
@@ -187,21 +187,21 @@ fn fish(agents: &[String]) -> String {
          complete -c spektacular -n 'test (count (commandline -opc)) -eq 1' -s V -l version -d 'show the version'\n\
          complete -c spektacular -n 'test (count (commandline -opc)) -eq 1' -s h -l help -d 'show help'\n",
     );
-    for command in COMMANDS {
+    for command in commands {
         let (name, about) = (command.name, text(command.about));
         let _ =
             writeln!(out, "complete -c spektacular -n 'test (count (commandline -opc)) -eq 1' -a {name} -d {about}");
         let mut line = |what: String| {
             let _ = writeln!(out, "complete -c spektacular -n '__spektacular_is {name}' {what}");
         };
-        match (command.words, words(command.words, agents)) {
+        match (command.words, words(command.words, commands, agents)) {
             (_, Some(words)) => line(format!("-a '{words}'")),
             (Offers::Files, None) => line("-F".into()),
             _ => {}
         }
         for flag in command.all_flags() {
             let short = flag.short.map(|letter| format!("-s {letter} ")).unwrap_or_default();
-            let value = match (flag.takes_value(), flag.offers(), words(flag.offers(), agents)) {
+            let value = match (flag.takes_value(), flag.offers(), words(flag.offers(), commands, agents)) {
                 (false, ..) => String::new(),
                 (true, _, Some(words)) => format!("-x -a '{words}' "),
                 (true, Offers::Files, _) => "-r -F ".into(),
@@ -214,10 +214,10 @@ fn fish(agents: &[String]) -> String {
     out
 }
 
-fn elvish(agents: &[String]) -> String {
-    let list = |offers: Offers| words(offers, agents).map_or_else(String::new, |words| format!("[{words}]"));
+fn elvish(commands: &[Command], agents: &[String]) -> String {
+    let list = |offers: Offers| words(offers, commands, agents).map_or_else(String::new, |words| format!("[{words}]"));
     let (mut flags, mut known, mut files, mut free) = (String::new(), String::new(), String::new(), String::new());
-    for command in COMMANDS {
+    for command in commands {
         let _ = write!(flags, "    &{}=[", command.name);
         for flag in command.all_flags() {
             let about = quoted(flag.help, "''");
@@ -273,10 +273,11 @@ set edit:completion:arg-completer[spektacular] = {{|@words|
     )
 }
 
-fn powershell(agents: &[String]) -> String {
-    let list = |offers: Offers| words(offers, agents).map(|words| format!("'{}'", words.replace(' ', "', '")));
+fn powershell(commands: &[Command], agents: &[String]) -> String {
+    let list =
+        |offers: Offers| words(offers, commands, agents).map(|words| format!("'{}'", words.replace(' ', "', '")));
     let (mut flags, mut known) = (String::new(), String::new());
-    for command in COMMANDS {
+    for command in commands {
         let _ = writeln!(flags, "        '{}' = @(", command.name);
         for flag in command.all_flags() {
             let about = quoted(flag.help, "''");

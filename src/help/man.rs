@@ -1,22 +1,22 @@
 //! The manual page, in roff.
 
-use super::{COMMANDS, Command, Flag};
+use crate::cli::command::{Command, Flag};
 use std::fmt::Write;
 
 /// The page. `exits`: what each exit code means.
-pub fn page(version: &str, exits: &[(u8, String)]) -> String {
+pub fn page(commands: &[Command], version: &str, exits: &[(u8, String)]) -> String {
     let mut out = format!(".TH SPEKTACULAR 1 \"\" \"spektacular {version}\" \"User Commands\"\n");
     out.push_str(
         ".SH NAME\nspektacular \\- run a coding agent, and answer its questions, through one interface\n.SH SYNOPSIS\n",
     );
-    for command in COMMANDS {
+    for command in commands {
         let _ = writeln!(out, "{}\n.br", text(&command.synopsis()));
     }
     out.push_str(
         ".SH DESCRIPTION\nspektacular runs a coding agent for a person at a terminal, or for an orchestrator over JSON Lines.\n",
     );
     out.push_str("Every agent is driven in the same way.\n.SH COMMANDS\n");
-    for command in COMMANDS {
+    for command in commands {
         describe(&mut out, command);
     }
     out.push_str(".SH EXIT STATUS\n");

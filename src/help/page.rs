@@ -1,6 +1,6 @@
 //! Help as text: of the program, and of a command, short and long.
 
-use super::{COMMANDS, Command, Flag};
+use crate::cli::command::{Command, Flag};
 use std::fmt::Write;
 
 /// The pages of the reference that the long help of a command ends with, by the command's name.
@@ -8,12 +8,12 @@ const PAGES: &[(&str, &str)] =
     &[("config", include_str!("../config/reference.md")), ("agents", include_str!("../agent/reference.md"))];
 
 /// The help of the whole program.
-pub fn overview() -> String {
+pub fn overview(commands: &[Command]) -> String {
     let mut out = String::from(
         "spektacular: run a coding agent, and answer its questions, through one interface\n\nUsage: spektacular COMMAND\n\nCommands:\n",
     );
-    let width = COMMANDS.iter().map(|command| command.name.len()).max().unwrap_or_default();
-    for command in COMMANDS {
+    let width = commands.iter().map(|command| command.name.len()).max().unwrap_or_default();
+    for command in commands {
         let _ = writeln!(out, "  {:<width$}  {}", command.name, command.about);
     }
     out + "\nFlags:\n  -h, --help     show help: -h is short, --help is long, also of a command\n  -V, --version  show the version\n\n`spektacular help COMMAND` explains a command with examples.\n"
@@ -87,8 +87,9 @@ impl Flag {
         if !self.values.is_empty() {
             lines.push(format!("One of: {}.", self.values.join(", ")));
         }
-        if !self.default.is_empty() {
-            lines.push(format!("Default: {}.", self.default));
+        let default = self.fallback();
+        if !default.is_empty() {
+            lines.push(format!("Default: {default}."));
         }
         if self.repeats() {
             lines.push("May be repeated.".into());

@@ -3,6 +3,7 @@
 use super::json::{Fields, to_line};
 use super::request::{Problem, Read, arguments, environment, is_null, list, non_empty};
 use crate::suggest::Name;
+use serde::Serialize;
 use serde_json::value::RawValue;
 use std::collections::{BTreeMap, HashSet};
 
@@ -11,7 +12,7 @@ pub(super) const EXPECTED: &str =
     r#"must be a list of {name, command, args, env}, or {"mcpServers": {NAME: {command, args, env}}}"#;
 
 /// An MCP server that the agent starts over stdio.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct McpServer {
     /// The name by which the agent knows it.
     pub name: String,

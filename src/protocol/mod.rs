@@ -1,5 +1,6 @@
 //! The protocol: messages in, frames out, and the types of both. It knows no agent.
 
+pub mod fields;
 pub mod frame;
 pub mod inbound;
 pub mod json;

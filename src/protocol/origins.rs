@@ -1,4 +1,4 @@
-//! Who set a field of run.start: for a message that names the flag, the variable or the file to correct.
+//! The origin of each field of run.start, so that a message can name the flag, variable or file to correct.
 
 use super::request::Options;
 use std::collections::BTreeMap;
@@ -14,17 +14,17 @@ pub enum Origin {
     File(String),
 }
 
-/// The fields that flags, variables and files set. A field that is not here was set by run.start, or by nobody.
+/// The origins of the fields that flags, variables and files set. An absent field was set by run.start or not at all.
 #[derive(Clone, Debug, Default)]
 pub struct Origins(BTreeMap<&'static str, Origin>);
 
 impl Origins {
-    /// Says who set a field, over what was known of it.
+    /// Records the origin of a field and replaces an earlier one.
     pub fn put(&mut self, field: &'static str, origin: Origin) {
         self.0.insert(field, origin);
     }
 
-    /// The same without the fields that a run.start sets.
+    /// The origins without the fields that a run.start sets.
     pub fn without(&self, start: &Options) -> Origins {
         Origins(self.0.iter().filter(|(field, _)| !start.says(field)).map(|(k, v)| (*k, v.clone())).collect())
     }
@@ -38,7 +38,7 @@ impl Origins {
         }
     }
 
-    /// The same as a remark: ` (from --cwd)`. `None`: run.start set the field, or nobody.
+    /// The origin as a remark: ` (from --cwd)`. `None`: run.start set the field, or nothing did.
     pub fn remark(&self, field: &str) -> Option<String> {
         self.0.get(field).map(|origin| match origin {
             Origin::Flag(place) | Origin::Variable(place) | Origin::File(place) => format!(" (from {place})"),

@@ -1,12 +1,11 @@
-//! run.start: its fields, their checks, and the settings that come out of them.
+//! The payload of a run.start: how it is parsed, what can be wrong with it, and the readers of its fields.
 //!
-//! [`Options`] is one layer (a run.start, the flags, a configuration file): every field may be absent. Layers are
-//! laid over each other, and [`Options::resolve`] gives [`Settings`], in which nothing is left open.
+//! The fields themselves are rows in [`super::fields`].
 
+pub use super::fields::{DEFAULT_START_TIMEOUT, Options, Settings};
 use super::json::{Fields, number, string};
 use super::limits;
 pub use super::mcp_server::McpServer;
-use super::mcp_server::mcp_servers;
 use super::unknown::UnknownNames;
 use super::words::{Category, Level, OnQuestionTimeout, Policy};
 use crate::suggest::nearest;
@@ -14,7 +13,6 @@ use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 /// Why a payload could not be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -97,82 +95,6 @@ macro_rules! layer {
 
 pub(crate) use layer;
 
-layer! {
-    /// One layer of run.start's fields. `None`: this layer does not say.
-    Options {
-        /// The task.
-        prompt: String = non_empty;
-        /// A configured agent's name.
-        agent: String = any_string;
-        /// The model, in the agent's own words.
-        model: String = non_empty;
-        /// The reasoning effort, in the agent's own words.
-        effort: String = non_empty;
-        /// The agent's own mode, in the agent's own words.
-        mode: String = non_empty;
-        /// A system prompt.
-        system_prompt: String = any_string;
-        /// The agent's working directory.
-        cwd: String = path;
-        /// Further directories that the agent may use.
-        add_dirs: Vec<String> = paths;
-        /// The agent's session to resume.
-        session_id: String = session_id;
-        /// Whether questions may be asked.
-        interactive: bool = boolean;
-        /// The answers to what the agent asks permission for.
-        permissions: Permissions = permissions;
-        /// Tools the agent may use, as it names them.
-        allowed_tools: Vec<String> = strings;
-        /// Tools the agent may not use, as it names them.
-        disallowed_tools: Vec<String> = strings;
-        /// MCP servers for the agent to start.
-        mcp_servers: Vec<McpServer> = mcp_servers;
-        /// The whole run's limit.
-        timeout_s: Seconds = positive;
-        /// The limit until the agent's first sign of life.
-        start_timeout_s: Seconds = positive;
-        /// The longest silence of the agent.
-        idle_timeout_s: Seconds = zero_or_more;
-        /// How long a running tool may hold the idle clock.
-        tool_timeout_s: Seconds = positive;
-        /// How long a question waits.
-        question_timeout_s: Seconds = positive;
-        /// What a required question without a default does then.
-        on_question_timeout: OnQuestionTimeout = on_question_timeout;
-        /// A budget of turns.
-        max_turns: u64 = count;
-        /// A budget in US dollars.
-        max_cost_usd: f64 = cost;
-        /// How much progress is emitted.
-        progress: Level = level;
-        /// The longest silence of ours.
-        heartbeat_s: Seconds = zero_or_more;
-        /// The largest frame in bytes, LF included.
-        max_frame_bytes: usize = frame_bytes;
-        /// Added to the agent's environment.
-        env: BTreeMap<String, String> = environment;
-        /// If present, all that the agent's environment holds.
-        env_allow: Vec<String> = names;
-        /// Values redacted from everything that leaves the process.
-        secrets: Vec<String> = secrets;
-        /// Appended to the agent's command line.
-        agent_args: Vec<String> = arguments;
-        /// A JSON Schema for a structured result.
-        output_schema: Box<RawValue> = object;
-        /// The string that sets completion_detected.
-        completion_marker: String = non_empty;
-        /// Whether question markers in the agent's text are asked.
-        question_markers: bool = boolean;
-        /// Whether the prompt reaches the agent unguarded.
-        raw_prompt: bool = boolean;
-        /// Whether a run in which a permission was denied for want of an answer fails.
-        fail_on_denied: bool = boolean;
-        /// Returned in run.started and in the terminal frame.
-        metadata: Box<RawValue> = metadata;
-    }
-}
-
 /// What the payload of a run.start says.
 #[derive(Clone, Debug, Default)]
 pub struct Payload {
@@ -207,96 +129,6 @@ impl Options {
         }
         read
     }
-
-    /// Settles every field that has a default. `cwd` is already absolute; the prompt is there.
-    pub fn resolve(self, prompt: String, agent: String, cwd: PathBuf) -> Settings {
-        Settings {
-            prompt,
-            agent,
-            model: self.model,
-            effort: self.effort,
-            mode: self.mode,
-            system_prompt: self.system_prompt,
-            cwd,
-            add_dirs: self.add_dirs.unwrap_or_default(),
-            session_id: self.session_id,
-            interactive: self.interactive.unwrap_or(true),
-            permissions: self.permissions.unwrap_or_default(),
-            allowed_tools: self.allowed_tools,
-            disallowed_tools: self.disallowed_tools,
-            mcp_servers: self.mcp_servers.unwrap_or_default(),
-            timeout: self.timeout_s,
-            start_timeout: self.start_timeout_s,
-            idle_timeout: self.idle_timeout_s.unwrap_or(Seconds(600.0)),
-            tool_timeout: self.tool_timeout_s.unwrap_or(Seconds(3600.0)),
-            question_timeout: self.question_timeout_s.unwrap_or(Seconds(300.0)),
-            on_question_timeout: self.on_question_timeout.unwrap_or(OnQuestionTimeout::Fail),
-            max_turns: self.max_turns,
-            max_cost_usd: self.max_cost_usd,
-            progress: self.progress.unwrap_or(Level::Normal),
-            heartbeat: self.heartbeat_s.unwrap_or(Seconds(30.0)),
-            max_frame_bytes: self.max_frame_bytes.unwrap_or(limits::FRAME_BYTES),
-            env: self.env.unwrap_or_default(),
-            env_allow: self.env_allow,
-            secrets: self.secrets.unwrap_or_default(),
-            agent_args: self.agent_args.unwrap_or_default(),
-            output_schema: self.output_schema,
-            completion_marker: self.completion_marker.unwrap_or_else(|| DEFAULT_COMPLETION_MARKER.into()),
-            question_markers: self.question_markers.unwrap_or(true),
-            raw_prompt: self.raw_prompt.unwrap_or(false),
-            fail_on_denied: self.fail_on_denied.unwrap_or(false),
-            metadata: self.metadata,
-            ask_server: None,
-        }
-    }
-}
-
-/// The completion marker when run.start names none.
-pub const DEFAULT_COMPLETION_MARKER: &str = "<promise>COMPLETE</promise>";
-/// Seconds until the agent's first sign of life, when run.start names none.
-pub const DEFAULT_START_TIMEOUT: Seconds = Seconds(60.0);
-
-/// A run.start with every default settled.
-#[derive(Clone, Debug)]
-#[expect(missing_docs, reason = "the fields are those of Options")]
-pub struct Settings {
-    pub prompt: String,
-    pub agent: String,
-    pub model: Option<String>,
-    pub effort: Option<String>,
-    pub mode: Option<String>,
-    pub system_prompt: Option<String>,
-    pub cwd: PathBuf,
-    pub add_dirs: Vec<String>,
-    pub session_id: Option<String>,
-    pub interactive: bool,
-    pub permissions: Permissions,
-    pub allowed_tools: Option<Vec<String>>,
-    pub disallowed_tools: Option<Vec<String>>,
-    pub mcp_servers: Vec<McpServer>,
-    pub timeout: Option<Seconds>,
-    pub start_timeout: Option<Seconds>,
-    pub idle_timeout: Seconds,
-    pub tool_timeout: Seconds,
-    pub question_timeout: Seconds,
-    pub on_question_timeout: OnQuestionTimeout,
-    pub max_turns: Option<u64>,
-    pub max_cost_usd: Option<f64>,
-    pub progress: Level,
-    pub heartbeat: Seconds,
-    pub max_frame_bytes: usize,
-    pub env: BTreeMap<String, String>,
-    pub env_allow: Option<Vec<String>>,
-    pub secrets: Vec<String>,
-    pub agent_args: Vec<String>,
-    pub output_schema: Option<Box<RawValue>>,
-    pub completion_marker: String,
-    pub question_markers: bool,
-    pub raw_prompt: bool,
-    pub fail_on_denied: bool,
-    pub metadata: Option<Box<RawValue>>,
-    /// No field of run.start: the server that the agent is to start beside `mcp_servers`, so that its model can ask.
-    pub ask_server: Option<McpServer>,
 }
 
 /// A length of time in seconds: finite, not negative, at most a hundred years.
@@ -393,7 +225,7 @@ pub(crate) fn non_empty(raw: &RawValue) -> Read<String> {
     string(raw).filter(|s| !s.is_empty()).ok_or(Some("a non-empty string"))
 }
 
-fn session_id(raw: &RawValue) -> Read<String> {
+pub(super) fn session_id(raw: &RawValue) -> Read<String> {
     let fits = |s: &String| !s.is_empty() && s.len() <= limits::SESSION_ID_BYTES;
     string(raw).filter(fits).ok_or(Some("a non-empty string of at most 1024 bytes"))
 }
@@ -428,11 +260,11 @@ pub(crate) fn strings(raw: &RawValue) -> Read<Vec<String>> {
     strings_where(raw, |s| !s.is_empty() && !s.contains('\0'), "a list of non-empty strings")
 }
 
-fn secrets(raw: &RawValue) -> Read<Vec<String>> {
+pub(super) fn secrets(raw: &RawValue) -> Read<Vec<String>> {
     strings_where(raw, |s| !s.is_empty(), "a list of non-empty strings")
 }
 
-fn paths(raw: &RawValue) -> Read<Vec<String>> {
+pub(super) fn paths(raw: &RawValue) -> Read<Vec<String>> {
     strings_where(raw, |s| !s.is_empty() && !s.contains('\0'), "a list of paths")
 }
 
@@ -441,37 +273,37 @@ pub(crate) fn arguments(raw: &RawValue) -> Read<Vec<String>> {
     strings_where(raw, fits, "a list of strings without NUL, each at most 131071 bytes long")
 }
 
-fn positive(raw: &RawValue) -> Read<Seconds> {
+pub(super) fn positive(raw: &RawValue) -> Read<Seconds> {
     let expected = Some("a number of seconds above 0");
     number(raw).filter(|n| *n > 0.0).map(|n| Seconds(n.min(limits::SECONDS))).ok_or(expected)
 }
 
-fn zero_or_more(raw: &RawValue) -> Read<Seconds> {
+pub(super) fn zero_or_more(raw: &RawValue) -> Read<Seconds> {
     let expected = Some("a number of seconds, 0 or more");
     number(raw).filter(|n| *n >= 0.0).map(|n| Seconds(n.abs().min(limits::SECONDS))).ok_or(expected)
 }
 
-fn count(raw: &RawValue) -> Read<u64> {
+pub(super) fn count(raw: &RawValue) -> Read<u64> {
     let whole = |n: &f64| n.fract() == 0.0 && *n >= 1.0 && *n <= 1e15;
     number(raw).filter(whole).map(|n| n as u64).ok_or(Some("a whole number, 1 or more"))
 }
 
-fn cost(raw: &RawValue) -> Read<f64> {
+pub(super) fn cost(raw: &RawValue) -> Read<f64> {
     number(raw).filter(|n| *n > 0.0).ok_or(Some("a number above 0"))
 }
 
-fn frame_bytes(raw: &RawValue) -> Read<usize> {
+pub(super) fn frame_bytes(raw: &RawValue) -> Read<usize> {
     let range = limits::FRAME_BYTES_MIN as f64..=limits::FRAME_BYTES_MAX as f64;
     let fits = |n: &f64| n.fract() == 0.0 && range.contains(n);
     number(raw).filter(fits).map(|n| n as usize).ok_or(Some("a whole number from 16384 to 67108864"))
 }
 
-fn level(raw: &RawValue) -> Read<Level> {
+pub(super) fn level(raw: &RawValue) -> Read<Level> {
     let word = string(raw);
     word.and_then(|w| Level::from_word(&w)).ok_or(Some("one of \"minimal\", \"normal\", \"full\""))
 }
 
-fn on_question_timeout(raw: &RawValue) -> Read<OnQuestionTimeout> {
+pub(super) fn on_question_timeout(raw: &RawValue) -> Read<OnQuestionTimeout> {
     string(raw).and_then(|w| OnQuestionTimeout::from_word(&w)).ok_or(Some("one of \"fail\", \"continue\""))
 }
 
@@ -479,7 +311,7 @@ fn on_question_timeout(raw: &RawValue) -> Read<OnQuestionTimeout> {
 const POLICIES: &str = "\"ask\", \"allow\", \"deny\", or an object of these by tool category: read, edit, delete, move, \
     search, execute, fetch, think, agent, mcp, mode, other, or * for the rest";
 
-fn permissions(raw: &RawValue) -> Read<Permissions> {
+pub(super) fn permissions(raw: &RawValue) -> Read<Permissions> {
     let expected = POLICIES;
     let policy = |raw: &RawValue| string(raw).and_then(|w| Policy::from_word(&w)).ok_or(Some(expected));
     let Some(fields) = Fields::parse(raw.get()) else {
@@ -522,16 +354,16 @@ pub(crate) fn environment(raw: &RawValue) -> Read<BTreeMap<String, String>> {
     Ok(out)
 }
 
-fn names(raw: &RawValue) -> Read<Vec<String>> {
+pub(super) fn names(raw: &RawValue) -> Read<Vec<String>> {
     let fits = |s: &String| is_environment_name(s.strip_suffix('*').unwrap_or(s)) || s == "*";
     strings_where(raw, fits, "a list of names of environment variables, each perhaps with a `*` at its end")
 }
 
-fn object(raw: &RawValue) -> Read<Box<RawValue>> {
+pub(super) fn object(raw: &RawValue) -> Read<Box<RawValue>> {
     Fields::parse(raw.get()).map(|_| raw.to_owned()).ok_or(Some("an object"))
 }
 
-fn metadata(raw: &RawValue) -> Read<Box<RawValue>> {
+pub(super) fn metadata(raw: &RawValue) -> Read<Box<RawValue>> {
     let fits = raw.get().len() <= limits::METADATA_BYTES;
     object(raw).ok().filter(|_| fits).ok_or(Some("an object of at most 65536 bytes"))
 }

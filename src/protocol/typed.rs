@@ -1,20 +1,23 @@
 //! Fields of run.start as a person types them, in a flag, a variable or `config set`: JSON, plain text, policies in
 //! pairs, MCP servers as other programs write them, and `@FILE`.
 
+use super::fields::{self, Options, Shape};
 use super::json::to_line;
 use super::mcp_server::{EXPECTED, by_name};
-use super::request::{Options, Problem};
+use super::request::Problem;
 use super::words::Category;
 use serde_json::value::{RawValue, to_raw_value};
 use std::path::Path;
 
-/// The fields that may also be in a file.
-const IN_FILES: [&str; 2] = ["mcp_servers", "output_schema"];
+/// The form of a field's value.
+fn shape(field: &str) -> Option<Shape> {
+    fields::find(field).map(|field| field.shape)
+}
 
 /// The file that `@FILE` names, for a field that takes one.
 pub fn file<'a>(field: &str, text: &'a str) -> Option<&'a Path> {
     let path = text.strip_prefix('@').filter(|path| !path.is_empty())?;
-    IN_FILES.contains(&field).then(|| Path::new(path))
+    matches!(shape(field), Some(Shape::Servers | Shape::Schema)).then(|| Path::new(path))
 }
 
 /// The JSON of what was typed for a field. Error: what is wrong, as the rest of a sentence about the value.
@@ -23,9 +26,9 @@ pub fn value(field: &str, text: &str) -> Result<Box<RawValue>, String> {
         Ok(()) => Ok(raw),
         Err(problem) => Err(clause(field, &problem)),
     };
-    let special = match field {
-        "permissions" => policies(text),
-        "mcp_servers" => by_name(text)?,
+    let special = match shape(field) {
+        Some(Shape::Policies) => policies(text),
+        Some(Shape::Servers) => by_name(text)?,
         _ => None,
     };
     if let Some(raw) = special {
@@ -41,15 +44,15 @@ pub fn value(field: &str, text: &str) -> Result<Box<RawValue>, String> {
 
 /// What is wrong with what was typed for a field, as the rest of a sentence about it.
 pub fn clause(field: &str, problem: &Problem) -> String {
-    match (problem, field) {
-        (Problem::Field { .. }, "permissions") => {
+    match (problem, shape(field)) {
+        (Problem::Field { .. }, Some(Shape::Policies)) => {
             let categories: Vec<&str> = Category::ALL.iter().map(|category| category.word()).collect();
             let categories = categories.join(", ");
             format!(
                 "must be ask, allow or deny, or pairs such as read=allow,*=deny. The categories are {categories}, and * for the rest"
             )
         }
-        (Problem::Field { .. }, "mcp_servers") => EXPECTED.into(),
+        (Problem::Field { .. }, Some(Shape::Servers)) => EXPECTED.into(),
         _ => problem.clause(),
     }
 }

@@ -1,9 +1,9 @@
-//! Names that somebody set and that we do not know: fields of run.start, variables of the environment. They are
-//! ignored, and one warning names them.
+//! Unknown names that a user set: fields of run.start, variables of the environment. The program ignores them, and one
+//! warning lists them.
 
 use crate::suggest::Name;
 
-/// The most names in one warning. It then fits the smallest frame.
+/// The most names in one warning, which then fits the smallest frame.
 const NAMED: usize = 50;
 
 /// The unknown names of one source.
@@ -11,7 +11,7 @@ const NAMED: usize = 50;
 pub struct UnknownNames {
     /// The first ones, each with the known name that was probably meant.
     named: Vec<(String, Option<String>)>,
-    /// How many there are beside these.
+    /// The number of further names.
     more: usize,
 }
 

@@ -1,4 +1,4 @@
-//! The variables of the environment by which the processes of this program find each other. They are no settings.
+//! The environment variables through which the processes of this program find each other. They are not settings.
 
 /// Marks the processes of a run. Its value is the run's nonce, or `outer:inner` for a run inside a run.
 pub const RUN: &str = "SPEKTACULAR_RUN";
@@ -9,5 +9,5 @@ pub const GUARD: &str = "SPEKTACULAR_GUARD";
 /// Names the folder of the run's socket, which the guard removes after a kill.
 pub const GUARD_FOLDER: &str = "SPEKTACULAR_GUARD_FOLDER";
 
-/// All of them: a process below a run inherits some.
+/// All of them. A process below a run inherits some.
 pub const INTERNAL: [&str; 4] = [RUN, ASK, GUARD, GUARD_FOLDER];

@@ -1,5 +1,6 @@
 //! How the bodies of frames are written as JSON.
 
+use super::fields::ShownText;
 use super::outbound::{
     About, Artifact, ArtifactRef, Body, Json, Left, Outcome, Place, PlanEntry, Progress, Question, Started,
     SubjectFrame, Tally, Terminal, Text,
@@ -98,24 +99,13 @@ objects! {
 }
 
 /// The resolved fields of run.start that run.started shows.
-struct Config<'a>(&'a Settings, &'a Text, &'a Vec<Text>);
+struct Config<'a>(&'a Settings, ShownText<Wire<'a, Text>, Wire<'a, Vec<Text>>>);
 
 impl Serialize for Config<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Config(s, cwd, agent_args) = *self;
+        let Config(settings, text) = self;
         let mut map = serializer.serialize_map(None)?;
-        entries!(map;
-            "agent": &s.agent, "model": &s.model, "effort": &s.effort, "mode": &s.mode, "cwd": &Wire(cwd),
-            "add_dirs": &s.add_dirs, "session_id": &s.session_id, "interactive": &s.interactive,
-            "permissions": &s.permissions, "allowed_tools": &s.allowed_tools,
-            "disallowed_tools": &s.disallowed_tools, "timeout_s": &s.timeout, "start_timeout_s": &s.start_timeout,
-            "idle_timeout_s": &s.idle_timeout, "tool_timeout_s": &s.tool_timeout,
-            "question_timeout_s": &s.question_timeout, "on_question_timeout": &s.on_question_timeout,
-            "max_turns": &s.max_turns, "max_cost_usd": &s.max_cost_usd, "progress": &s.progress,
-            "heartbeat_s": &s.heartbeat, "max_frame_bytes": &s.max_frame_bytes, "env_allow": &s.env_allow,
-            "agent_args": &Wire(agent_args), "completion_marker": &s.completion_marker,
-            "question_markers": &s.question_markers, "raw_prompt": &s.raw_prompt,
-            "fail_on_denied": &s.fail_on_denied);
+        settings.show(&mut map, text)?;
         map.end()
     }
 }
@@ -139,7 +129,7 @@ impl Serialize for Wire<'_, Started> {
         entries!(map;
             // The version is known only when the agent says it: the session frame has it.
             "agent": &Agent { name: &body.agent, display_name: &body.display_name, version: None },
-            "config": &Config(&body.settings, &body.cwd, &body.agent_args),
+            "config": &Config(&body.settings, ShownText { cwd: Wire(&body.cwd), agent_args: Wire(&body.agent_args) }),
             "protocol": &Protocol { v: "1", minor: 0, spektacular: env!("CARGO_PKG_VERSION") },
             "capabilities": &body.capabilities);
         match &body.metadata {

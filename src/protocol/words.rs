@@ -12,6 +12,8 @@ macro_rules! words {
         impl $name {
             /// Every word of this set.
             pub const ALL: &'static [$name] = &[$($name::$variant),*];
+            /// The same as strings.
+            pub const WORDS: &'static [&'static str] = &[$($word),*];
 
             /// The word as it stands in a frame.
             pub fn word(self) -> &'static str {

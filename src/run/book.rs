@@ -182,7 +182,7 @@ impl Book {
             .into_iter()
             .map(|ask| Member { id: self.next_id(), shown: shown(&ask, redactor), ask, attempt: 1, reply: None })
             .collect();
-        let deadline = now + settings.question_timeout.duration();
+        let deadline = now + settings.question_timeout_s.duration();
         self.groups.push(Group { id: id.clone(), asker, members, deadline });
         id
     }
@@ -270,7 +270,7 @@ impl Book {
             }
             Err(_) => member.resolve(Reply::Declined(None), Resolution::Declined, false),
         };
-        group.deadline = now + settings.question_timeout.duration();
+        group.deadline = now + settings.question_timeout_s.duration();
         let mut all = vec![resolved];
         if let Some(scope) = always {
             self.granted.add(&scope);

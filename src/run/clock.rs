@@ -46,18 +46,18 @@ impl Live {
     }
 
     fn heartbeat_at(&self) -> Option<Duration> {
-        let every = self.settings.heartbeat.duration();
+        let every = self.settings.heartbeat_s.duration();
         (!every.is_zero()).then(|| self.clocks.frame + every.max(HEARTBEAT_MIN))
     }
 
     /// When the agent has been silent for too long. The clock stands while an answer is awaited, and while a tool
     /// runs, but for that only so long.
     fn idle_at(&self) -> Option<Duration> {
-        let limit = self.settings.idle_timeout.duration();
+        let limit = self.settings.idle_timeout_s.duration();
         if limit.is_zero() || self.clocks.active.is_zero() || self.questions.book.is_waiting() {
             return None;
         }
-        let held = self.work.tools.running_since().map(|since| since + self.settings.tool_timeout.duration());
+        let held = self.work.tools.running_since().map(|since| since + self.settings.tool_timeout_s.duration());
         Some(self.clocks.active.max(held.unwrap_or_default()) + limit)
     }
 

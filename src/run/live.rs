@@ -98,7 +98,7 @@ impl Live {
                 return Err(Box::new(Refusal { failure, metadata, redactor: Some(redactor) }));
             }
         };
-        settings.start_timeout = settings.start_timeout.or(launch.start_timeout);
+        settings.start_timeout_s = settings.start_timeout_s.or(launch.start_timeout);
         let started = Started {
             agent: settings.agent.clone(),
             display_name,

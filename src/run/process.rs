@@ -38,9 +38,9 @@ impl Live {
             // The limits go over all processes.
             return;
         }
-        self.clocks.run = self.settings.timeout.map(|limit| self.now + limit.duration());
+        self.clocks.run = self.settings.timeout_s.map(|limit| self.now + limit.duration());
         if !self.agent.alive {
-            self.clocks.start = self.settings.start_timeout.map(|limit| self.now + limit.duration());
+            self.clocks.start = self.settings.start_timeout_s.map(|limit| self.now + limit.duration());
         }
     }
 

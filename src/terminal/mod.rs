@@ -161,7 +161,7 @@ impl TerminalFront {
         let line = self.verbose(|| format!("agent: {name}, in {}", one_line(started.cwd.shown())));
         self.forgets = started.capabilities.resume == Some(false);
         self.work.begin(name, now);
-        self.asking.set_limit(started.settings.question_timeout.duration());
+        self.asking.set_limit(started.settings.question_timeout_s.duration());
         Shown::lines(line)
     }
 

@@ -1,7 +1,7 @@
 //! Errors in the words of a person at a terminal: flags in place of the fields that an orchestrator sends.
 
 use crate::failure::{Code, Failure};
-use crate::help::{self, Goes};
+use crate::protocol::fields;
 
 /// Words for an orchestrator, and their replacements for a person.
 const INSTEAD: &[(&str, &str)] = &[
@@ -60,8 +60,7 @@ fn is_of_name(c: char) -> bool {
 
 /// The flag that sets a field.
 fn flag(field: &str) -> Option<&'static str> {
-    let flags = help::command("adhoc").map(|command| command.flags).unwrap_or_default();
-    flags.iter().find(|flag| matches!(flag.goes, Goes::Field(name) if name == field)).map(|flag| flag.long)
+    fields::find(field).map(|field| field.flag).filter(|flag| !flag.is_empty())
 }
 
 #[cfg(test)]

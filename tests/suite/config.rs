@@ -5,8 +5,8 @@
 use crate::support;
 
 use serde_json::{Value, json};
+use spektacular::cmd;
 use spektacular::config::KEYS;
-use spektacular::help;
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -103,7 +103,7 @@ fn fields(layer: usize) -> Value {
 fn every_key_comes_from_every_layer_and_the_list_says_from_which() {
     let values = list(&Case::new());
     for key in KEYS {
-        let built_in: Option<Value> = key.built_in.map(|text| serde_json::from_str(text).unwrap());
+        let built_in: Option<Value> = key.built_in().map(|raw| serde_json::from_str(raw.get()).unwrap());
         assert_eq!(values.get(key.name).map(|(value, _)| value.clone()), built_in, "{}", key.name);
     }
     assert!(values.values().all(|(_, origin)| origin == "built-in"));
@@ -524,7 +524,7 @@ fn the_file_of_the_older_version_is_noticed() {
     let done = config(&case, &["list"]);
     assert_eq!(done.code, 0);
     assert!(done.err.contains("config.yaml is a file of an older version and is not read."), "{}", done.err);
-    assert!(help::command("config").unwrap().more.contains("agent.dangerously_skip_permissions is permissions allow"));
+    assert!(cmd::command("config").unwrap().more.contains("agent.dangerously_skip_permissions is permissions allow"));
     ok_despite(&case, &["set", "model", "m"]);
     assert_eq!(config(&case, &["list"]).err, "");
 }
@@ -535,7 +535,7 @@ fn ok_despite(case: &Case, args: &[&str]) {
 
 #[test]
 fn the_help_names_every_key() {
-    let text = help::command("config").unwrap().more;
+    let text = cmd::command("config").unwrap().more;
     let (_, keys) = text.split_once("count from it unasked:").unwrap();
     let (free, rest) = keys.split_once("For the others").unwrap();
     let words = |text: &'static str| text.split_whitespace().collect::<Vec<_>>();
@@ -548,7 +548,7 @@ fn the_help_names_every_key() {
 
 #[test]
 fn the_help_names_a_successor_only_where_there_is_one() {
-    let text = help::command("config").unwrap().more.replace('\n', " ");
+    let text = cmd::command("config").unwrap().more.replace('\n', " ");
     let (_, old) = text.split_once("older version: ").unwrap();
     let (found, none) = old.split_once(" api, models").unwrap();
     for pair in found.trim_end_matches('.').replace(" without --output-format and --verbose", "").split(", ") {

@@ -9,9 +9,10 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use spektacular::cli::{self, Typed};
+use spektacular::cli::command::{Command as Row, HELP, Offers};
+use spektacular::cli::{self, Request};
+use spektacular::cmd::{COMMANDS, command};
 use spektacular::help::complete::{Shell, script};
-use spektacular::help::{self, COMMANDS, HELP, Offers};
 
 fn spektacular(args: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_spektacular")).args(args).stdin(Stdio::null()).output().unwrap()
@@ -34,8 +35,8 @@ fn wrong(args: &[&str]) -> String {
     text.trim_end().strip_prefix("spektacular: usage: ").unwrap_or_else(|| panic!("{text}")).to_owned()
 }
 
-fn parse(args: &[&str]) -> Result<Typed, String> {
-    cli::parse(args.iter().map(OsString::from))
+fn parse(args: &[&str]) -> Result<Request, String> {
+    cli::parse(COMMANDS, args.iter().map(OsString::from))
 }
 
 /// The long names of a text's flags.
@@ -65,7 +66,9 @@ fn every_command_has_a_short_and_a_long_help_with_all_its_flags() {
             assert!(long.contains(line) && long.contains(what), "{long}");
         }
         for flag in command.flags {
-            for fact in flag.values.iter().chain([&flag.default]).chain(&flag.more.lines().collect::<Vec<_>>()) {
+            let default = flag.fallback();
+            let facts = flag.values.iter().copied().chain([default.as_str()]).chain(flag.more.lines());
+            for fact in facts {
                 assert!(long.contains(fact), "{}: no {fact}", flag.long);
             }
         }
@@ -128,14 +131,14 @@ fn words(line: &str) -> Vec<String> {
 #[test]
 fn every_example_is_a_command_line_that_is_taken() {
     for (line, _) in COMMANDS.iter().flat_map(|command| command.examples) {
-        let parsed = cli::parse(words(line).into_iter().map(OsString::from));
+        let parsed = cli::parse(COMMANDS, words(line).into_iter().map(OsString::from));
         assert!(parsed.is_ok(), "{line}: {parsed:?}");
     }
 }
 
 #[test]
 fn the_values_that_are_listed_are_the_values_that_are_taken() {
-    for flag in help::command("adhoc").unwrap().flags.iter().filter(|flag| !flag.values.is_empty()) {
+    for flag in command("adhoc").unwrap().flags.iter().filter(|flag| !flag.values.is_empty()) {
         let long = format!("--{}", flag.long);
         for value in flag.values {
             assert!(parse(&["adhoc", &long, value]).is_ok(), "{long} {value}");
@@ -147,8 +150,8 @@ fn the_values_that_are_listed_are_the_values_that_are_taken() {
         assert!(!why.contains("zq-bad-7731"), "{why}");
     }
     for (flag, default) in [("agent", "claude"), ("permissions", "ask"), ("idle-timeout", "600")] {
-        let found = help::command("adhoc").unwrap().flags.iter().find(|known| known.long == flag).unwrap();
-        assert_eq!(found.default, default);
+        let found = command("adhoc").unwrap().flags.iter().find(|known| known.long == flag).unwrap();
+        assert_eq!(found.fallback(), default);
     }
 }
 
@@ -224,13 +227,13 @@ fn agents() -> Vec<String> {
 
 #[test]
 fn every_flag_is_in_every_script_and_in_the_manual_page() {
-    let long: BTreeSet<&str> = COMMANDS.iter().flat_map(help::Command::all_flags).map(|flag| flag.long).collect();
+    let long: BTreeSet<&str> = COMMANDS.iter().flat_map(Row::all_flags).map(|flag| flag.long).collect();
     let page = printed(&["man"]).replace("\\-", "-");
     for name in long.iter().filter(|name| **name != HELP.long) {
         assert!(flags_in(&page).contains(*name), "the manual page lacks --{name}");
     }
     for shell in Shell::ALL {
-        let text = script(shell, &agents());
+        let text = script(shell, COMMANDS, &agents());
         for name in &long {
             let fish = text.contains(&format!(" -l {name} "));
             assert!(fish || flags_in(&text).contains(*name), "{shell:?} lacks --{name}");
@@ -287,13 +290,13 @@ fn the_manual_page_is_roff() {
 
 #[test]
 fn the_scripts_are_taken_by_the_shells_that_are_there() {
-    let bash = script(Shell::Bash, &agents());
+    let bash = script(Shell::Bash, COMMANDS, &agents());
     let output = checked_by("bash", &["-n"], &bash).expect("bash");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     for (shell, program, args) in
         [(Shell::Zsh, "zsh", &["-n"][..]), (Shell::Fish, "fish", &["--no-config", "--no-execute"])]
     {
-        if let Some(output) = checked_by(program, args, &script(shell, &agents())) {
+        if let Some(output) = checked_by(program, args, &script(shell, COMMANDS, &agents())) {
             assert!(output.status.success(), "{program}: {}", String::from_utf8_lossy(&output.stderr));
         }
     }
@@ -314,7 +317,7 @@ printf '%s\n' "${COMPREPLY[@]}""#;
 #[test]
 fn bash_completes_commands_flags_and_values() {
     let folder = tempfile::tempdir().unwrap();
-    fs::write(folder.path().join("script"), script(Shell::Bash, &agents())).unwrap();
+    fs::write(folder.path().join("script"), script(Shell::Bash, COMMANDS, &agents())).unwrap();
     fs::create_dir(folder.path().join("a folder")).unwrap();
     let rows: [(&[&str], &[&str]); 14] = [
         (&["spektacular", "ad"], &["adhoc"]),
@@ -342,8 +345,8 @@ fn bash_completes_commands_flags_and_values() {
         .unwrap();
     assert_eq!(String::from_utf8_lossy(&registered.stdout), "complete -F _spektacular spektacular\n");
     let all = offered(folder.path(), &["spektacular", "adhoc", "-"]);
-    for flag in help::command("adhoc").unwrap().all_flags() {
+    for flag in command("adhoc").unwrap().all_flags() {
         assert!(all.contains(&format!("--{}", flag.long)), "bash does not offer --{}", flag.long);
     }
-    assert_eq!(help::command("adhoc").unwrap().words, Offers::Nothing);
+    assert_eq!(command("adhoc").unwrap().words, Offers::Nothing);
 }

@@ -14,8 +14,10 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use spektacular::agent::Turn;
 use spektacular::agent::registry::Agents;
+use spektacular::cli::command::Goes;
+use spektacular::cmd;
 use spektacular::failure::{Code, EXIT_UNDELIVERED, Failure};
-use spektacular::help::{self, Goes};
+use spektacular::protocol::fields::FIELDS;
 use spektacular::protocol::frame::Stamper;
 use spektacular::protocol::inbound::{self, Message};
 use spektacular::protocol::json::{Fields, string};
@@ -137,7 +139,7 @@ fn started(most: bool) -> Body {
     assert_eq!(wrong, None);
     let options = if most { options } else { Options::default() };
     let mut settings = options.resolve("go".into(), "demo".into(), "/home/me".into());
-    settings.start_timeout = settings.start_timeout.or(Some(DEFAULT_START_TIMEOUT));
+    settings.start_timeout_s = settings.start_timeout_s.or(Some(DEFAULT_START_TIMEOUT));
     Body::Started(Box::new(Started {
         agent: "demo".into(),
         display_name: "Demo".into(),
@@ -656,29 +658,51 @@ fn inbound_examples_are_good_messages_and_show_every_way_to_answer() {
 }
 
 #[test]
-fn every_field_of_run_start_is_listed_with_its_default_and_its_flags() {
+fn every_field_of_run_start_is_listed_with_its_range_its_default_and_its_flags() {
     let defaults = serde_json::to_value(redacted(started(false))).unwrap();
-    for name in Options::NAMES {
+    let flags = cmd::command("adhoc").unwrap().flags;
+    for field in FIELDS {
+        let name = field.name;
         let cells = row(home("run.start"), &format!("`{name}`"));
+        assert_eq!(cells.len(), 5, "{name}");
+        let (range, expected) = (cells[1].replace('`', ""), field.expected().replace('`', ""));
+        assert!(!expected.is_empty() && range.starts_with(&expected), "{name}: must be {expected}, not {range}");
         let default = match &defaults["config"][name] {
-            Value::String(text) if !matches!(*name, "agent" | "cwd") => text.clone(),
+            Value::String(text) if !matches!(name, "agent" | "cwd") => text.clone(),
             Value::Number(number) => number.to_string(),
             Value::Bool(yes) => yes.to_string(),
             _ => String::new(),
         };
-        assert_eq!(cells.len(), 5, "{name}");
         assert!(cells[2].contains(&default), "{name}: the default is {default}, not {}", cells[2]);
-        for flag in help::command("adhoc").unwrap().flags.iter().filter(|flag| flag.goes == Goes::Field(name)) {
+        let mut own = flags.iter().filter(|flag| flag.goes == Goes::Field(name)).peekable();
+        assert_eq!(own.peek().is_some(), !field.flag.is_empty(), "{name} has no flag");
+        for flag in own {
             assert!(cells[3].contains(&format!("`--{}", flag.long)), "{name}: {} lacks --{}", cells[3], flag.long);
-            let told = !flag.takes_value() || flag.default.starts_with(&default);
-            assert!(told, "--{}: the default is {default}, not {}", flag.long, flag.default);
+            let told = !flag.takes_value() || flag.fallback().starts_with(&default);
+            assert!(told, "--{}: the default is {default}, not {}", flag.long, flag.fallback());
         }
     }
 }
 
 #[test]
+fn the_config_of_run_started_has_the_fields_that_are_shown() {
+    let shown: Vec<&str> = FIELDS.iter().filter(|field| field.shown).map(|field| field.name).collect();
+    let Value::Object(frame) = serde_json::to_value(redacted(started(true))).unwrap() else { panic!("no object") };
+    assert_eq!(
+        frame["config"].as_object().unwrap().keys().map(String::as_str).collect::<BTreeSet<_>>(),
+        shown.iter().copied().collect::<BTreeSet<_>>()
+    );
+    let line = home("run.started").lines().find(|line| line.starts_with("The config names these fields: ")).unwrap();
+    assert_eq!(line.split('`').skip(1).step_by(2).collect::<Vec<_>>(), shown);
+    let row = row(home("run.started"), "`config`");
+    let (_, hidden) = row[1].split_once("but not").unwrap();
+    let hidden: BTreeSet<&str> = hidden.split('`').skip(1).step_by(2).collect();
+    assert_eq!(hidden, FIELDS.iter().filter(|field| !field.shown).map(|field| field.name).collect());
+}
+
+#[test]
 fn every_flag_every_code_and_every_word_is_named() {
-    for flag in help::command("adhoc").unwrap().flags {
+    for flag in cmd::command("adhoc").unwrap().flags {
         assert!(PAGE.contains(&format!("--{}", flag.long)), "the reference lacks --{}", flag.long);
     }
     for code in Code::ALL {

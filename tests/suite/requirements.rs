@@ -1,7 +1,7 @@
 //! What the program was made for, requirement by requirement, and the tests that hold each. The table is the register: a
 //! requirement without a test stands in it as open, with the command that it waits for.
 
-use spektacular::help;
+use spektacular::cmd;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
@@ -543,7 +543,7 @@ fn every_test_that_holds_a_requirement_is_there() {
 fn no_requirement_waits_for_a_command_that_is_there() {
     for requirement in ALL.into_iter().flatten() {
         if let Held::Awaits(command) = requirement.held {
-            assert!(help::command(command).is_none(), "{command} is there: name the tests of: {}", requirement.says);
+            assert!(cmd::command(command).is_none(), "{command} is there: name the tests of: {}", requirement.says);
         }
     }
 }

@@ -1,0 +1,303 @@
+//! Commands and flags as rows. The parser, the help texts, the completions, the manual page and the tests all read them.
+
+use crate::agent::registry::DEFAULT;
+use crate::protocol::fields::{self, Fallback, Field, Shape};
+use serde_json::Value as Json;
+use std::ffi::OsString;
+use std::fmt;
+
+/// What a flag's value becomes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// No value: the flag itself means this JSON value.
+    Switch(&'static str),
+    /// A string.
+    Text,
+    /// A number, or JSON: taken as it stands, else as a string.
+    Json,
+    /// A word, `NAME=WORD,...`, or JSON.
+    Words,
+    /// One element of a list; the flag may be repeated.
+    Item,
+    /// `NAME=VALUE`, one entry of an object; the flag may be repeated.
+    Pair,
+}
+
+/// Where a flag's value goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Goes {
+    /// Into this field of run.start.
+    Field(&'static str),
+    /// To the command itself.
+    Command,
+}
+
+/// What a shell offers in the place of a value or a word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Offers {
+    /// Nothing: it is free.
+    Nothing,
+    /// Files.
+    Files,
+    /// Directories.
+    Folders,
+    /// The names of agents.
+    Agents,
+    /// The names of commands.
+    Commands,
+    /// These words.
+    Words(&'static [&'static str]),
+}
+
+/// One flag.
+#[derive(Clone, Copy, Debug)]
+pub struct Flag {
+    /// The name, without its dashes.
+    pub long: &'static str,
+    /// One letter for it.
+    pub short: Option<char>,
+    /// What stands for the value in help. `FILE`, `DIR` and `AGENT` say what a shell offers.
+    pub metavar: &'static str,
+    /// What the value becomes.
+    pub value: Form,
+    /// Where it goes.
+    pub goes: Goes,
+    /// The title of the group that begins with this flag. Without one it belongs to that of the flag before.
+    pub group: Option<&'static str>,
+    /// One line.
+    pub help: &'static str,
+    /// More sentences for the long help. May be empty.
+    pub more: &'static str,
+    /// All the values that there are, where they are words. May be empty.
+    pub values: &'static [&'static str],
+    /// The default, if it is one value and not that of a field. May be empty: see [`Flag::fallback`].
+    pub default: &'static str,
+    /// What follows the default in help. May be empty.
+    pub also: &'static str,
+}
+
+/// The flag that every command has.
+pub const HELP: Flag =
+    own("help", "", Form::Switch("true"), "show help: -h is short, --help is long").short('h').begins("Help");
+
+impl Flag {
+    /// Whether a value follows it.
+    pub fn takes_value(&self) -> bool {
+        !matches!(self.value, Form::Switch(_))
+    }
+
+    /// Whether it may stand several times, each time with a value more.
+    pub fn repeats(&self) -> bool {
+        matches!(self.value, Form::Item | Form::Pair)
+    }
+
+    /// The default as help shows it. Empty: there is none, or it is not one value.
+    pub fn fallback(&self) -> String {
+        let field = match self.goes {
+            Goes::Field(name) if self.takes_value() && self.default.is_empty() => fields::find(name),
+            Goes::Field(_) | Goes::Command => None,
+        };
+        let value = match field.map(|field| field.fallback) {
+            Some(Fallback::Value(value) | Fallback::Driver(value)) => value().and_then(|raw| scalar(raw.get())),
+            Some(Fallback::Agent) => Some(DEFAULT.to_owned()),
+            Some(Fallback::Absent) | None => None,
+        };
+        value.unwrap_or_else(|| self.default.to_owned()) + self.also
+    }
+
+    /// What a shell offers for its value.
+    pub fn offers(&self) -> Offers {
+        match self.metavar {
+            "FILE" => Offers::Files,
+            "DIR" => Offers::Folders,
+            "AGENT" => Offers::Agents,
+            _ if self.values.is_empty() => Offers::Nothing,
+            _ => Offers::Words(self.values),
+        }
+    }
+}
+
+/// A JSON string, number or boolean as a person writes it. `None`: it is a list, an object or null.
+fn scalar(json: &str) -> Option<String> {
+    match serde_json::from_str(json).ok()? {
+        Json::String(text) => Some(text),
+        number @ Json::Number(_) => Some(number.to_string()),
+        Json::Bool(yes) => Some(yes.to_string()),
+        Json::Null | Json::Array(_) | Json::Object(_) => None,
+    }
+}
+
+/// One command.
+#[derive(Debug)]
+pub struct Command {
+    /// Its name.
+    pub name: &'static str,
+    /// Its arguments, as help shows them.
+    pub usage: &'static str,
+    /// One line.
+    pub about: &'static str,
+    /// Its flags, group by group.
+    pub flags: &'static [Flag],
+    /// What a shell offers for its words.
+    pub words: Offers,
+    /// More for the long help: a sentence a line. May be empty.
+    pub more: &'static str,
+    /// Command lines with what they do.
+    pub examples: &'static [(&'static str, &'static str)],
+    /// Reads the flags and words of a command line.
+    pub read: fn(Vec<GivenFlag>, Vec<OsString>) -> Result<Start, Wrong>,
+    /// Reports an error in its command line.
+    pub refuse: Refuse,
+}
+
+/// A flag of a command line.
+#[derive(Debug)]
+pub struct GivenFlag {
+    /// Its place in the flags of the command.
+    pub at: usize,
+    /// Its value. Empty: the flag takes none.
+    pub value: OsString,
+}
+
+/// Stores the value of a flag.
+pub type Set<T> = fn(&mut T, &'static Flag, OsString) -> Result<(), Wrong>;
+
+/// A flag with the function that stores its value.
+#[derive(Debug)]
+pub struct Row<T: 'static> {
+    /// The flag.
+    pub flag: Flag,
+    set: Set<T>,
+}
+
+/// The flags of a command, from its rows.
+pub const fn flags<T, const N: usize>(rows: &[Row<T>]) -> [Flag; N] {
+    let (mut flags, mut at) = ([HELP; N], 0);
+    while at < N {
+        flags[at] = rows[at].flag;
+        at += 1;
+    }
+    flags
+}
+
+/// Stores the values of all flags of a command line, in their order.
+pub fn store<T: Default>(rows: &'static [Row<T>], given: Vec<GivenFlag>) -> Result<T, Wrong> {
+    let mut read = T::default();
+    for GivenFlag { at, value } in given {
+        if let Some(row) = rows.get(at) {
+            (row.set)(&mut read, &row.flag, value)?;
+        }
+    }
+    Ok(read)
+}
+
+/// An error in a command line, as a message. It contains only names that may be shown, and no value.
+pub type Wrong = String;
+
+/// Reports an error in a command line, whose arguments it gets; returns the exit code.
+pub type Refuse = fn(&[OsString], Wrong) -> u8;
+
+/// A command that was read and can run.
+pub struct Start(Box<dyn FnOnce() -> u8>);
+
+impl Start {
+    /// A command that runs `run`, which returns the exit code, with what `read` made of the command line.
+    pub fn new<T: 'static>(read: T, run: fn(T) -> u8) -> Start {
+        Start(Box::new(move || run(read)))
+    }
+
+    /// Runs the command; returns the exit code.
+    pub fn run(self) -> u8 {
+        (self.0)()
+    }
+}
+
+impl fmt::Debug for Start {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("Start")
+    }
+}
+
+impl Command {
+    /// Its flags and the one for help.
+    pub fn all_flags(&self) -> impl Iterator<Item = &Flag> {
+        self.flags.iter().chain([&HELP])
+    }
+}
+
+/// The field of run.start with this name. A name that does not exist fails the build.
+const fn of(name: &str) -> &'static Field {
+    match fields::find(name) {
+        Some(field) => field,
+        None => panic!("a flag names a field that run.start does not have"),
+    }
+}
+
+/// The flag of a field of run.start.
+pub const fn field(name: &str, metavar: &'static str, help: &'static str) -> Flag {
+    let field = of(name);
+    let (value, values): (Form, &[&str]) = match field.shape {
+        Shape::Text => (Form::Text, &[]),
+        Shape::Word(words) => (Form::Text, words),
+        Shape::Bool => (Form::Json, &["true", "false"]),
+        Shape::Number | Shape::Servers | Shape::Schema | Shape::Object => (Form::Json, &[]),
+        Shape::Policies => (Form::Words, &[]),
+        Shape::List => (Form::Item, &[]),
+        Shape::Pairs => (Form::Pair, &[]),
+    };
+    Flag { goes: Goes::Field(field.name), values, ..own(field.flag, metavar, value, help) }
+}
+
+/// The flag of a field of run.start that takes no value but stands for one, written as JSON.
+pub const fn switch(name: &str, meaning: &'static str, help: &'static str) -> Flag {
+    let field = of(name);
+    Flag { goes: Goes::Field(field.name), ..own(field.flag, "", Form::Switch(meaning), help) }
+}
+
+/// A flag of the command's own.
+pub const fn own(long: &'static str, metavar: &'static str, value: Form, help: &'static str) -> Flag {
+    let (goes, values) = (Goes::Command, &[] as &[&str]);
+    Flag { long, short: None, metavar, value, goes, group: None, help, more: "", values, default: "", also: "" }
+}
+
+impl Flag {
+    /// Completes the row: `set` stores the value.
+    pub const fn sets<T>(self, set: Set<T>) -> Row<T> {
+        Row { flag: self, set }
+    }
+
+    /// Replaces the name.
+    pub const fn named(self, long: &'static str) -> Flag {
+        Flag { long, ..self }
+    }
+
+    /// Adds one letter as the short form.
+    pub const fn short(self, letter: char) -> Flag {
+        Flag { short: Some(letter), ..self }
+    }
+
+    /// Begins a group with this title.
+    pub const fn begins(self, group: &'static str) -> Flag {
+        Flag { group: Some(group), ..self }
+    }
+
+    /// Lists all values.
+    pub const fn values(self, values: &'static [&'static str]) -> Flag {
+        Flag { values, ..self }
+    }
+
+    /// Names the default.
+    pub const fn default(self, default: &'static str) -> Flag {
+        Flag { default, ..self }
+    }
+
+    /// Adds a text after the default.
+    pub const fn also(self, also: &'static str) -> Flag {
+        Flag { also, ..self }
+    }
+
+    /// Adds sentences to the long help.
+    pub const fn more(self, more: &'static str) -> Flag {
+        Flag { more, ..self }
+    }
+}
