@@ -1,6 +1,6 @@
 //! The command line of `adhoc`: flags become fields of run.start.
 
-use super::command::{Flag, Form, GivenFlag, Goes, Wrong, store};
+use super::command::{Flag, FlagForm, GivenFlag, Goes, Wrong, store};
 use super::flags::ADHOC;
 use super::{one_of, text, variable};
 use crate::protocol::json::string;
@@ -134,9 +134,9 @@ pub(super) fn field_of_run(adhoc: &mut Adhoc, flag: &'static Flag, value: OsStri
     adhoc.flags.insert(name, flag.long);
     adhoc.files.remove(name);
     match flag.value {
-        Form::Item => adhoc.lists.entry(name).or_insert((flag, Vec::new())).1.push(text(flag, value)?),
-        Form::Pair => adhoc.pairs.entry(name).or_insert((flag, BTreeMap::new())).1.extend([variable(flag, value)?]),
-        Form::Switch(_) | Form::Json | Form::Words | Form::Text => {
+        FlagForm::Item => adhoc.lists.entry(name).or_insert((flag, Vec::new())).1.push(text(flag, value)?),
+        FlagForm::Pair => adhoc.pairs.entry(name).or_insert((flag, BTreeMap::new())).1.extend([variable(flag, value)?]),
+        FlagForm::Switch(_) | FlagForm::Json | FlagForm::Words | FlagForm::Text => {
             if let Some(file) = value.to_str().and_then(|text| typed::file(name, text)) {
                 adhoc.files.insert(name, file.to_owned());
             } else {
@@ -150,11 +150,11 @@ pub(super) fn field_of_run(adhoc: &mut Adhoc, flag: &'static Flag, value: OsStri
 /// Stores a single value of a field, which takes no `@FILE`.
 pub(super) fn option(options: &mut Options, flag: &Flag, name: &str, value: OsString) -> Result<(), Wrong> {
     let value = match flag.value {
-        Form::Switch(meaning) => raw(&serde_json::from_str::<serde_json::Value>(meaning).unwrap_or_default())?,
-        Form::Json | Form::Words => {
+        FlagForm::Switch(meaning) => raw(&serde_json::from_str::<serde_json::Value>(meaning).unwrap_or_default())?,
+        FlagForm::Json | FlagForm::Words => {
             typed::value(name, &text(flag, value)?).map_err(|why| format!("--{} {why}.", flag.long))?
         }
-        Form::Text | Form::Item | Form::Pair => raw(&text(flag, value)?)?,
+        FlagForm::Text | FlagForm::Item | FlagForm::Pair => raw(&text(flag, value)?)?,
     };
     set(options, flag, name, &value)
 }

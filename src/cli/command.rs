@@ -8,7 +8,7 @@ use std::fmt;
 
 /// What a flag's value becomes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
+pub enum FlagForm {
     /// No value: the flag itself means this JSON value.
     Switch(&'static str),
     /// A string.
@@ -59,7 +59,7 @@ pub struct Flag {
     /// What stands for the value in help. `FILE`, `DIR` and `AGENT` say what a shell offers.
     pub metavar: &'static str,
     /// What the value becomes.
-    pub value: Form,
+    pub value: FlagForm,
     /// Where it goes.
     pub goes: Goes,
     /// The title of the group that begins with this flag. Without one it belongs to that of the flag before.
@@ -78,17 +78,17 @@ pub struct Flag {
 
 /// The flag that every command has.
 pub const HELP: Flag =
-    own("help", "", Form::Switch("true"), "show help: -h is short, --help is long").short('h').begins("Help");
+    own("help", "", FlagForm::Switch("true"), "show help: -h is short, --help is long").short('h').begins("Help");
 
 impl Flag {
     /// Whether a value follows it.
     pub fn takes_value(&self) -> bool {
-        !matches!(self.value, Form::Switch(_))
+        !matches!(self.value, FlagForm::Switch(_))
     }
 
     /// Whether it may stand several times, each time with a value more.
     pub fn repeats(&self) -> bool {
-        matches!(self.value, Form::Item | Form::Pair)
+        matches!(self.value, FlagForm::Item | FlagForm::Pair)
     }
 
     /// The default as help shows it. Empty: there is none, or it is not one value.
@@ -236,14 +236,14 @@ const fn of(name: &str) -> &'static Field {
 /// The flag of a field of run.start.
 pub const fn field(name: &str, metavar: &'static str, help: &'static str) -> Flag {
     let field = of(name);
-    let (value, values): (Form, &[&str]) = match field.shape {
-        Shape::Text => (Form::Text, &[]),
-        Shape::Word(words) => (Form::Text, words),
-        Shape::Bool => (Form::Json, &["true", "false"]),
-        Shape::Number | Shape::Servers | Shape::Schema | Shape::Object => (Form::Json, &[]),
-        Shape::Policies => (Form::Words, &[]),
-        Shape::List => (Form::Item, &[]),
-        Shape::Pairs => (Form::Pair, &[]),
+    let (value, values): (FlagForm, &[&str]) = match field.shape {
+        Shape::Text => (FlagForm::Text, &[]),
+        Shape::Word(words) => (FlagForm::Text, words),
+        Shape::Bool => (FlagForm::Json, &["true", "false"]),
+        Shape::Number | Shape::Servers | Shape::Schema | Shape::Object => (FlagForm::Json, &[]),
+        Shape::Policies => (FlagForm::Words, &[]),
+        Shape::List => (FlagForm::Item, &[]),
+        Shape::Pairs => (FlagForm::Pair, &[]),
     };
     Flag { goes: Goes::Field(field.name), values, ..own(field.flag, metavar, value, help) }
 }
@@ -251,11 +251,11 @@ pub const fn field(name: &str, metavar: &'static str, help: &'static str) -> Fla
 /// The flag of a field of run.start that takes no value but stands for one, written as JSON.
 pub const fn switch(name: &str, meaning: &'static str, help: &'static str) -> Flag {
     let field = of(name);
-    Flag { goes: Goes::Field(field.name), ..own(field.flag, "", Form::Switch(meaning), help) }
+    Flag { goes: Goes::Field(field.name), ..own(field.flag, "", FlagForm::Switch(meaning), help) }
 }
 
 /// A flag of the command's own.
-pub const fn own(long: &'static str, metavar: &'static str, value: Form, help: &'static str) -> Flag {
+pub const fn own(long: &'static str, metavar: &'static str, value: FlagForm, help: &'static str) -> Flag {
     let (goes, values) = (Goes::Command, &[] as &[&str]);
     Flag { long, short: None, metavar, value, goes, group: None, help, more: "", values, default: "", also: "" }
 }

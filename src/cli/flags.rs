@@ -2,7 +2,7 @@
 
 use super::adhoc::{Adhoc, answer, field_of_run};
 use super::agents::{AgentsArgs, Export, Open, field_of_open, filled};
-use super::command::{Flag, Form, Row, field, own, switch};
+use super::command::{Flag, FlagForm, Row, field, own, switch};
 use super::config::ConfigArgs;
 use super::{Output, Replay, one_of, text, variable};
 use crate::agent::registry::DEFAULT;
@@ -37,18 +37,20 @@ With --output json it is kept only where there is a .spektacular already.";
 
 /// The flags of `adhoc`.
 pub const ADHOC: &[Row<Adhoc>] = &[
-    own("prompt", "TEXT", Form::Text, "the task").short('p').begins("The task").sets(|to, flag, value| {
+    own("prompt", "TEXT", FlagForm::Text, "the task").short('p').begins("The task").sets(|to, flag, value| {
         to.prompt = Some(text(flag, value)?);
         Ok(())
     }),
-    own("prompt-file", "FILE", Form::Text, "read the task from a file, or from stdin with -").sets(|to, _, value| {
-        to.prompt_file = Some(value.into());
-        Ok(())
-    }),
+    own("prompt-file", "FILE", FlagForm::Text, "read the task from a file, or from stdin with -").sets(
+        |to, _, value| {
+            to.prompt_file = Some(value.into());
+            Ok(())
+        },
+    ),
     field("cwd", "DIR", "the agent's working directory").short('C').sets(field_of_run),
     field("add_dirs", "DIR", "a further directory that the agent may use").sets(field_of_run),
     field("session_id", "ID", "resume this session of the agent").sets(field_of_run),
-    own("continue", "", Form::Switch("true"), "resume the agent's last session in this directory")
+    own("continue", "", FlagForm::Switch("true"), "resume the agent's last session in this directory")
         .more(CONTINUE_HELP)
         .sets(|to, _, _| {
             to.go_on = true;
@@ -61,7 +63,7 @@ pub const ADHOC: &[Row<Adhoc>] = &[
         .more("OpenCode and Claude Code call it an agent: plan, or the name of one that you defined.")
         .sets(field_of_run),
     field("system_prompt", "TEXT", "a system prompt").sets(field_of_run),
-    own("system-prompt-file", "FILE", Form::Text, "read the system prompt from a file").sets(|to, _, value| {
+    own("system-prompt-file", "FILE", FlagForm::Text, "read the system prompt from a file").sets(|to, _, value| {
         to.system_prompt_file = Some(value.into());
         Ok(())
     }),
@@ -81,16 +83,18 @@ pub const ADHOC: &[Row<Adhoc>] = &[
         .begins("Permissions and answers")
         .sets(field_of_run),
     switch("permissions", "\"allow\"", "the same as --permissions allow").named("yes").sets(field_of_run),
-    own("answer", "KEY=VALUE", Form::Pair, "the answer to a question that is yet to come").more(ANSWER_HELP).sets(
+    own("answer", "KEY=VALUE", FlagForm::Pair, "the answer to a question that is yet to come").more(ANSWER_HELP).sets(
         |to, flag, value| {
             to.answers.push(answer(flag, value)?);
             Ok(())
         },
     ),
-    own("answers", "FILE", Form::Text, "read answers from a file of JSON").more(ANSWERS_HELP).sets(|to, _, value| {
-        to.answers_file = Some(value.into());
-        Ok(())
-    }),
+    own("answers", "FILE", FlagForm::Text, "read answers from a file of JSON").more(ANSWERS_HELP).sets(
+        |to, _, value| {
+            to.answers_file = Some(value.into());
+            Ok(())
+        },
+    ),
     switch("interactive", "false", "never ask: policies and defaults answer").sets(field_of_run),
     field("question_timeout_s", "SECONDS", "how long a question waits")
         .also("; with --output cli there is no limit")
@@ -106,7 +110,7 @@ pub const ADHOC: &[Row<Adhoc>] = &[
     field("tool_timeout_s", "SECONDS", "how long a tool may hold the idle clock").sets(field_of_run),
     field("max_turns", "N", "a budget of turns").sets(field_of_run),
     field("max_cost_usd", "USD", "a budget in US dollars").sets(field_of_run),
-    own("output", "MODE", Form::Text, "cli for a person, json for an orchestrator")
+    own("output", "MODE", FlagForm::Text, "cli for a person, json for an orchestrator")
         .values(&["cli", "json"])
         .default("cli")
         .begins("Input and output")
@@ -114,23 +118,23 @@ pub const ADHOC: &[Row<Adhoc>] = &[
             to.output = Some(Output::read(flag, &value)?);
             Ok(())
         }),
-    own("quiet", "", Form::Switch("true"), "with cli: the final text alone").short('q').sets(|to, _, _| {
+    own("quiet", "", FlagForm::Switch("true"), "with cli: the final text alone").short('q').sets(|to, _, _| {
         to.quiet = true;
         Ok(())
     }),
-    own("verbose", "", Form::Switch("true"), "with cli: also outputs, reasoning and the search for session ids")
+    own("verbose", "", FlagForm::Switch("true"), "with cli: also outputs, reasoning and the search for session ids")
         .short('v')
         .sets(|to, _, _| {
             to.verbose = true;
             Ok(())
         }),
-    own("input", "MODE", Form::Text, "jsonl: read messages from stdin although a prompt is given")
+    own("input", "MODE", FlagForm::Text, "jsonl: read messages from stdin although a prompt is given")
         .values(&["jsonl"])
         .sets(|to, flag, value| {
             to.read_messages = one_of(flag, &value, &[("jsonl", true)])?;
             Ok(())
         }),
-    own("on-eof", "WHAT", Form::Text, "what the end of stdin does")
+    own("on-eof", "WHAT", FlagForm::Text, "what the end of stdin does")
         .values(&["continue", "cancel"])
         .default("continue")
         .sets(|to, flag, value| {
@@ -146,27 +150,28 @@ pub const ADHOC: &[Row<Adhoc>] = &[
     field("completion_marker", "TEXT", "the text that sets completion_detected").sets(field_of_run),
     field("metadata", "JSON", "an object that comes back with the run").sets(field_of_run),
     field("secrets", "TEXT", "a value to redact; others can read it in the process list").sets(field_of_run),
-    own("record", "FILE", Form::Text, "record the dialogue with the agent, redacted").sets(|to, _, value| {
+    own("record", "FILE", FlagForm::Text, "record the dialogue with the agent, redacted").sets(|to, _, value| {
         to.record = Some(value.into());
         Ok(())
     }),
-    own("mirror-stderr", "", Form::Switch("true"), "copy the agent's stderr to ours, redacted").sets(|to, _, _| {
+    own("mirror-stderr", "", FlagForm::Switch("true"), "copy the agent's stderr to ours, redacted").sets(|to, _, _| {
         to.mirror_stderr = true;
         Ok(())
     }),
-    own("dry-run", "", Form::Switch("true"), "show what would be started, and start nothing").sets(|to, _, _| {
+    own("dry-run", "", FlagForm::Switch("true"), "show what would be started, and start nothing").sets(|to, _, _| {
         to.dry_run = true;
         Ok(())
     }),
 ];
 
-const OUTPUT: Flag =
-    own("output", "MODE", Form::Text, "cli for a person, json for a program").values(&["cli", "json"]).default("cli");
-const AGENT: Flag = own("agent", "AGENT", Form::Text, "which agent").short('a').default(DEFAULT);
+const OUTPUT: Flag = own("output", "MODE", FlagForm::Text, "cli for a person, json for a program")
+    .values(&["cli", "json"])
+    .default("cli");
+const AGENT: Flag = own("agent", "AGENT", FlagForm::Text, "which agent").short('a').default(DEFAULT);
 
 /// The flags of `agents`.
 pub const AGENTS: &[Row<AgentsArgs>] = &[
-    own("all", "", Form::Switch("true"), "with check: also show what is wrong with each of the others")
+    own("all", "", FlagForm::Switch("true"), "with check: also show what is wrong with each of the others")
         .begins("Output")
         .sets(|to, _, _| {
             to.all = true;
@@ -184,11 +189,11 @@ pub const EXPORT: &[Row<Export>] = &[
         to.agent = Some(text(flag, value)?);
         Ok(())
     }),
-    own("out", "FILE", Form::Text, "write to a file, as a whole or not at all").sets(|to, _, value| {
+    own("out", "FILE", FlagForm::Text, "write to a file, as a whole or not at all").sets(|to, _, value| {
         to.out = Some(value.into());
         Ok(())
     }),
-    own("force", "", Form::Switch("true"), "let --out replace a file").sets(|to, _, _| {
+    own("force", "", FlagForm::Switch("true"), "let --out replace a file").sets(|to, _, _| {
         to.force = true;
         Ok(())
     }),
@@ -206,19 +211,19 @@ pub const OPEN: &[Row<Open>] = &[
     }),
     field("model", "NAME", "the model, in the agent's own words").short('m').sets(field_of_open),
     field("mode", "NAME", "the agent's own mode, in its own words").sets(field_of_open),
-    own("session", "ID", Form::Text, "go on with this session of the agent").sets(|to, flag, value| {
+    own("session", "ID", FlagForm::Text, "go on with this session of the agent").sets(|to, flag, value| {
         to.session = Some(filled(flag, value)?);
         Ok(())
     }),
-    own("cwd", "DIR", Form::Text, "the agent's working directory").short('C').sets(|to, _, value| {
+    own("cwd", "DIR", FlagForm::Text, "the agent's working directory").short('C').sets(|to, _, value| {
         to.cwd = Some(value.into());
         Ok(())
     }),
-    own("env", "NAME=VALUE", Form::Pair, "a variable for the agent's environment").sets(|to, flag, value| {
+    own("env", "NAME=VALUE", FlagForm::Pair, "a variable for the agent's environment").sets(|to, flag, value| {
         to.env.extend([variable(flag, value)?]);
         Ok(())
     }),
-    own("agent-arg", "ARG", Form::Item, "an argument for the agent's own command line").sets(|to, flag, value| {
+    own("agent-arg", "ARG", FlagForm::Item, "an argument for the agent's own command line").sets(|to, flag, value| {
         to.args.push(text(flag, value)?);
         Ok(())
     }),
@@ -231,7 +236,7 @@ pub const OPEN: &[Row<Open>] = &[
 
 /// The flags of `config`.
 pub const CONFIG: &[Row<ConfigArgs>] = &[
-    own("global", "", Form::Switch("true"), "work on the user's file, not on the project's")
+    own("global", "", FlagForm::Switch("true"), "work on the user's file, not on the project's")
         .begins("Configuration")
         .sets(|to, _, _| {
             to.global = true;
@@ -245,13 +250,13 @@ pub const CONFIG: &[Row<ConfigArgs>] = &[
 
 /// The flags of `replay`.
 pub const REPLAY: &[Row<Replay>] = &[
-    own("strict", "", Form::Switch("true"), "fail where the host says something else than the recording")
+    own("strict", "", FlagForm::Switch("true"), "fail where the host says something else than the recording")
         .begins("Playing")
         .sets(|to, _, _| {
             to.strict = true;
             Ok(())
         }),
-    own("demo", "", Form::Switch("true"), "play the recording of the demo agent").sets(|to, _, _| {
+    own("demo", "", FlagForm::Switch("true"), "play the recording of the demo agent").sets(|to, _, _| {
         to.demo = true;
         Ok(())
     }),

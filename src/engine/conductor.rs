@@ -381,9 +381,9 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
     }
 
     /// The end: the machine, and what is known of the run. Completes the recording.
-    pub(super) fn end(mut self) -> (M, Ending) {
+    pub(super) fn end(mut self) -> (M, RunSummary) {
         self.tape.settle(self.run.redactor(), true);
-        let ending = Ending {
+        let ending = RunSummary {
             code: self.run.exit_code(),
             ids: self.run.ids(),
             terminal: self.door.terminal,
@@ -397,7 +397,7 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
 }
 
 /// What is known of a run at its end.
-pub(super) struct Ending {
+pub(super) struct RunSummary {
     pub(super) code: Option<u8>,
     pub(super) ids: Ids,
     pub(super) terminal: Option<Terminal>,

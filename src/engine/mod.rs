@@ -41,7 +41,7 @@ use crate::io::signals::{self, Signal};
 use crate::io::tty::LineModes;
 use crate::process::tree;
 use crate::run::{Ids, OnEof};
-use conductor::Ending;
+use conductor::RunSummary;
 use crossbeam_channel::Receiver;
 use host::Host;
 use run_loop::RunLoop;
@@ -118,7 +118,7 @@ impl Engine {
         self.report(ending)
     }
 
-    fn report(&mut self, ending: Ending) -> Report {
+    fn report(&mut self, ending: RunSummary) -> Report {
         self.ids = ending.ids;
         self.output.lost |= ending.lost;
         if ending.incomplete_recording {

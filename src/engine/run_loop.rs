@@ -1,7 +1,7 @@
 //! The loop: everything that can wake it, and what it does then.
 
 use super::ask_socket::AskEvent;
-use super::conductor::{Conductor, Ending};
+use super::conductor::{Conductor, RunSummary};
 use super::host::{Host, Looked};
 use super::job::Awaited;
 use super::machine::Departed;
@@ -9,7 +9,7 @@ use super::peer::Peer;
 use super::{Engine, no_thread};
 use crate::agent::Line;
 use crate::failure::Failure;
-use crate::io::inbox::Heard;
+use crate::io::inbox::Arrival;
 use crate::io::output::{Order, Written, write_now};
 use crate::io::signals::Signal;
 use crate::io::spawn_thread;
@@ -41,7 +41,7 @@ enum Wake {
     /// The run.start that was awaited.
     Start(Result<Inbound, Failure>),
     /// A line of input, or its end.
-    Input(Heard),
+    Input(Arrival),
     /// The agent's model, by the ask-server.
     Ask(AskEvent),
     /// git knows which files changed, or never will.
@@ -111,7 +111,7 @@ impl<'e, 'p> RunLoop<'e, 'p> {
 
     /// Carries the run to its end. No `?` in here: every error is an event, so that draining, reaping and the terminal
     /// frame always happen.
-    pub(super) fn carry(mut self) -> (Host, Ending) {
+    pub(super) fn carry(mut self) -> (Host, RunSummary) {
         loop {
             self.conductor.spawn_if_due();
             self.conductor.answer_in_advance();
@@ -168,7 +168,7 @@ impl<'e, 'p> RunLoop<'e, 'p> {
             send(sink, order()) -> _ => Wake::Taken,
             recv(written) -> done => Wake::Written(done.unwrap_or(Written::Lost)),
             recv(awaited) -> start => start.map_or(Wake::Broken, Wake::Start),
-            recv(input) -> heard => Wake::Input(heard.unwrap_or(Heard::Closed)),
+            recv(input) -> heard => Wake::Input(heard.unwrap_or(Arrival::Closed)),
             recv(asks) -> event => event.map_or(Wake::Broken, Wake::Ask),
             recv(git) -> told => Wake::Git(told.ok()),
             recv(more) -> _ => Wake::More,
@@ -189,7 +189,7 @@ impl<'e, 'p> RunLoop<'e, 'p> {
 
     /// The input. Messages go before the agent's lines, but a flood of them must not keep these away for ever. Whatever
     /// comes after the terminal body is for the next run.
-    fn input(&mut self, data: &Receiver<AgentOutput>) -> Receiver<Heard> {
+    fn input(&mut self, data: &Receiver<AgentOutput>) -> Receiver<Arrival> {
         let flooded = self.controls_in_row >= CONTROLS_IN_ROW && !data.is_empty();
         if flooded {
             self.controls_in_row = 0;
@@ -219,16 +219,16 @@ impl<'e, 'p> RunLoop<'e, 'p> {
                     Err(failure) => self.conductor.refuse(failure),
                 }
             }
-            Wake::Input(Heard::Line(line, at)) => {
+            Wake::Input(Arrival::Line(line, at)) => {
                 self.controls_in_row += 1;
                 self.conductor.hear(&line, at);
             }
-            Wake::Input(Heard::Pressed) => self.conductor.pressed(),
-            Wake::Input(Heard::Foreground) => {
+            Wake::Input(Arrival::Pressed) => self.conductor.pressed(),
+            Wake::Input(Arrival::Foreground) => {
                 self.engine.switch_modes();
                 self.conductor.fetched();
             }
-            Wake::Input(Heard::Closed) => self.engine.inbox.closed = true,
+            Wake::Input(Arrival::Closed) => self.engine.inbox.closed = true,
             Wake::Ask(event) => {
                 let outcomes = self.conductor.machine().asking().map(|socket| socket.hear(event));
                 outcomes.into_iter().flatten().for_each(|outcome| self.conductor.asked(outcome));

@@ -1,7 +1,7 @@
 //! stdin: one thread, which runs as long as the process, pushes raw lines into a channel. The thread does not
 //! interpret them.
 
-use super::keys::{Keys, Ready};
+use super::keys::{Keys, KeysReady};
 use super::lines::{Framed, LineReader};
 use super::{spawn_thread, tty};
 use crate::protocol::limits::INBOUND_LINE_BYTES;
@@ -39,7 +39,7 @@ pub enum RawLine {
 
 /// What the thread that reads stdin reports.
 #[derive(Debug)]
-pub(crate) enum Heard {
+pub(crate) enum Arrival {
     /// A line, and the time at which it was read.
     Line(RawLine, Instant),
     /// Somebody pressed Enter at a terminal that is not being read.
@@ -63,7 +63,7 @@ enum State {
     /// The reading thread starts only when a run is ready to listen: until then somebody may read a prompt from
     /// stdin.
     Unread(Source),
-    Open(Receiver<Heard>),
+    Open(Receiver<Arrival>),
 }
 
 impl Inbox {
@@ -89,7 +89,7 @@ impl Inbox {
     }
 
     /// The channel of input. It is never ready before [`Inbox::open`] nor after the end of input.
-    pub(crate) fn heard(&self) -> Receiver<Heard> {
+    pub(crate) fn heard(&self) -> Receiver<Arrival> {
         match &self.state {
             State::Open(heard) if !self.closed => heard.clone(),
             State::Open(_) | State::Unread(_) => never(),
@@ -97,15 +97,15 @@ impl Inbox {
     }
 }
 
-fn read_stdin(heard: &Sender<Heard>) {
+fn read_stdin(heard: &Sender<Arrival>) {
     let terminal = tty::stdin().map(|terminal| Watched::new(Keys::always(terminal), heard.clone()));
     let mut lines = LineReader::new(Stdin { terminal, stdin: io::stdin(), ended: false }, INBOUND_LINE_BYTES);
     while let Some(framed) = lines.next() {
-        if heard.send(Heard::Line(raw(framed), Instant::now())).is_err() {
+        if heard.send(Arrival::Line(raw(framed), Instant::now())).is_err() {
             return;
         }
     }
-    let _ = heard.send(Heard::Closed);
+    let _ = heard.send(Arrival::Closed);
 }
 
 fn raw(framed: Framed) -> RawLine {
@@ -144,7 +144,7 @@ impl AsFd for Stdin {
     }
 }
 
-fn read_terminal(keys: Keys, heard: &Sender<Heard>) {
+fn read_terminal(keys: Keys, heard: &Sender<Arrival>) {
     let mut lines = LineReader::new(Watched::new(keys, heard.clone()), INBOUND_LINE_BYTES);
     loop {
         let line = match lines.next() {
@@ -152,25 +152,25 @@ fn read_terminal(keys: Keys, heard: &Sender<Heard>) {
             None if lines.source().failed || lines.source().keys.is_gone() => break,
             None => RawLine::CtrlD,
         };
-        if heard.send(Heard::Line(line, lines.source().read_at)).is_err() {
+        if heard.send(Arrival::Line(line, lines.source().read_at)).is_err() {
             return;
         }
     }
-    let _ = heard.send(Heard::Closed);
+    let _ = heard.send(Arrival::Closed);
 }
 
 /// Reads keys only while that is allowed, and reports what happens at the terminal meanwhile. Distinguishes an error
 /// from Ctrl-D: after an error nothing more can be read.
 struct Watched {
     keys: Keys,
-    heard: Sender<Heard>,
+    heard: Sender<Arrival>,
     /// The time just before the last read: whatever that read returned was typed before anything newer.
     read_at: Instant,
     failed: bool,
 }
 
 impl Watched {
-    fn new(keys: Keys, heard: Sender<Heard>) -> Watched {
+    fn new(keys: Keys, heard: Sender<Arrival>) -> Watched {
         Watched { keys, heard, read_at: Instant::now(), failed: false }
     }
 
@@ -178,9 +178,9 @@ impl Watched {
         let passing = |error: &io::Error| matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::WouldBlock);
         loop {
             let news = match self.keys.wait()? {
-                Ready::Pressed => Heard::Pressed,
-                Ready::Foreground => Heard::Foreground,
-                Ready::Input => {
+                KeysReady::Pressed => Arrival::Pressed,
+                KeysReady::Foreground => Arrival::Foreground,
+                KeysReady::Input => {
                     self.read_at = Instant::now();
                     match self.keys.read(buffer) {
                         Err(error) if passing(&error) => continue,

@@ -36,7 +36,7 @@ pub struct Keys {
 
 /// The event that ended [`Keys::wait`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ready {
+pub(crate) enum KeysReady {
     /// Input is ready to be read.
     Input,
     /// The terminal is ours again, and input is wanted.
@@ -70,11 +70,11 @@ impl Keys {
         Some((keys, Gate(writer)))
     }
 
-    /// Waits for the next event. After [`Ready::Input`] a read returns the input, unless somebody else took it.
+    /// Waits for the next event. After [`KeysReady::Input`] a read returns the input, unless somebody else took it.
     ///
     /// # Errors
     /// `BrokenPipe` once the gate is dropped; else the system's.
-    pub(crate) fn wait(&mut self) -> io::Result<Ready> {
+    pub(crate) fn wait(&mut self) -> io::Result<KeysReady> {
         loop {
             let front = in_front(&self.terminal);
             if let Some(ready) = self.changed(front) {
@@ -86,7 +86,7 @@ impl Keys {
             if gate {
                 self.hear()?;
             } else if input && self.open && in_front(&self.terminal) {
-                return Ok(Ready::Input);
+                return Ok(KeysReady::Input);
             } else if input && !self.open {
                 self.untouched = Some(0);
             }
@@ -94,11 +94,11 @@ impl Keys {
     }
 
     /// The event that happened since the last look, if any.
-    fn changed(&mut self, front: bool) -> Option<Ready> {
+    fn changed(&mut self, front: bool) -> Option<KeysReady> {
         if self.open {
             self.untouched = None;
             let was_away = std::mem::replace(&mut self.away, !front);
-            return (was_away && front).then_some(Ready::Foreground);
+            return (was_away && front).then_some(KeysReady::Foreground);
         }
         let before = self.untouched.filter(|_| front)?;
         let now = ioctl_fionread(&self.terminal).unwrap_or_default();
@@ -106,7 +106,7 @@ impl Keys {
         // nothing to read.
         let gone = now == 0 && self.poll(true, Some(&NOW)).is_ok_and(|(_, input)| !input);
         self.untouched = (!gone).then_some(now);
-        (now > before).then_some(Ready::Pressed)
+        (now > before).then_some(KeysReady::Pressed)
     }
 
     /// Whether the gate and whether the terminal has something. Both are false after a signal and when the time is

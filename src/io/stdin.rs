@@ -2,7 +2,7 @@
 //! is merely there, time limits apply, since it may stay open and silent forever: hosts that start a program through
 //! pipes often leave it so.
 
-use super::keys::{Keys, Ready};
+use super::keys::{Keys, KeysReady};
 use super::tty;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::fs::File;
@@ -126,7 +126,7 @@ struct Typed(Keys);
 impl Read for Typed {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         loop {
-            if self.0.wait()? != Ready::Input {
+            if self.0.wait()? != KeysReady::Input {
                 continue;
             }
             match self.0.read(buffer) {

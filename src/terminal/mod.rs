@@ -30,7 +30,7 @@ use speech::Speech;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::time::{Duration, Instant};
-use work::{Work, span, sum};
+use work::{Activity, span, sum};
 
 /// How long the status line stays away after a text, because text through a pipe arrives a little later.
 const PAUSE: Duration = Duration::from_millis(200);
@@ -41,7 +41,7 @@ pub struct TerminalFront {
     look: Look,
     screen: Screen,
     speech: Speech,
-    work: Work,
+    work: Activity,
     asking: Asking,
     plan: Vec<PlanEntry>,
     wake_at: Option<Instant>,

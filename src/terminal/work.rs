@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 /// The agent's activity.
 #[derive(Debug, Default)]
-pub(super) struct Work {
+pub(super) struct Activity {
     began: Option<Instant>,
     name: String,
     status: Option<Status>,
@@ -21,7 +21,7 @@ struct Tool {
     began: Instant,
 }
 
-impl Work {
+impl Activity {
     /// Begins a run of this agent.
     pub(super) fn begin(&mut self, name: String, now: Instant) {
         (self.began, self.name) = (Some(now), name);

@@ -210,3 +210,21 @@ fn every_link_inside_the_project_leads_somewhere() {
         }
     }
 }
+
+#[test]
+fn samples_are_wrapped_for_reading() {
+    let page = fs::read_to_string(root().join("src/protocol/reference.md")).unwrap();
+    let mut inside = false;
+    let mut samples = 0;
+    for line in page.lines() {
+        match line.strip_prefix("```") {
+            Some(info) => inside = info.starts_with("json"),
+            None if inside => {
+                samples += 1;
+                assert!(line.chars().count() <= 110, "a line of a sample is long: {line}");
+            }
+            None => {}
+        }
+    }
+    assert!(samples > 100, "{samples} lines of samples");
+}

@@ -569,13 +569,6 @@ fn the_table_of_agents_says_what_their_drivers_do() {
 }
 
 #[test]
-fn samples_are_wrapped_for_reading() {
-    for line in ["json in", "json out", "json dialogue"].into_iter().flat_map(inside) {
-        assert!(line.chars().count() <= 110, "a line of a sample is long: {line}");
-    }
-}
-
-#[test]
 fn every_type_and_every_kind_has_an_example() {
     let shown: Vec<String> = lines("json out").iter().map(|line| label(line)).collect();
     for label in truth().keys() {

@@ -51,7 +51,7 @@ pub(super) struct SessionSetup {
     pub(super) server_names: Vec<String>,
     /// Whether resuming replays what was said.
     replays: bool,
-    set_model: Set,
+    set_model: Setter,
 }
 
 impl SessionSetup {
@@ -211,13 +211,13 @@ impl Acp {
     }
 
     /// Sets what the session offers as an option, or by a request of its own.
-    fn set(&mut self, how: Set, method: &str, field: &str, value: &str, turn: &mut Turn) {
+    fn set(&mut self, how: Setter, method: &str, field: &str, value: &str, turn: &mut Turn) {
         match how {
-            Set::Option(id) => {
+            Setter::Option(id) => {
                 let params = json!({"sessionId": self.session, "configId": id, "value": value});
                 self.request("session/set_config_option", &params, turn);
             }
-            Set::Request => self.request(method, &json!({"sessionId": self.session, field: value}), turn),
+            Setter::Request => self.request(method, &json!({"sessionId": self.session, field: value}), turn),
         }
     }
 
@@ -346,7 +346,7 @@ fn of_request(result: &Object<'_>) -> Option<(u64, u64)> {
 
 /// How something of a session is set.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) enum Set {
+pub(super) enum Setter {
     /// By this option.
     Option(String),
     /// By a request of its own.
@@ -358,7 +358,7 @@ pub(super) enum Set {
 #[derive(Debug, Default)]
 pub(super) struct Modes {
     /// How one is set. `None`: the session has none.
-    set: Option<Set>,
+    set: Option<Setter>,
     /// Their names, as far as they are known.
     names: Vec<String>,
 }
@@ -368,11 +368,11 @@ impl Modes {
     fn of(result: &Object<'_>) -> Modes {
         if let Some((option, id)) = option(result, "mode") {
             let names = option.objects("options").iter().filter_map(|option| option.str("value")).collect();
-            return Modes { set: Some(Set::Option(id)), names };
+            return Modes { set: Some(Setter::Option(id)), names };
         }
         let modes = result.object("modes");
         let names = modes.iter().flat_map(|modes| modes.objects("availableModes"));
-        Modes { names: names.filter_map(|mode| mode.str("id")).collect(), set: modes.map(|_| Set::Request) }
+        Modes { names: names.filter_map(|mode| mode.str("id")).collect(), set: modes.map(|_| Setter::Request) }
     }
 }
 
@@ -386,15 +386,15 @@ fn option<'a>(result: &Object<'a>, what: &str) -> Option<(Object<'a>, String)> {
 
 #[derive(Debug, Default)]
 struct ModelChoice {
-    method: Set,
+    method: Setter,
     current: Option<String>,
 }
 
 /// What a session says of its model.
 fn model_choice(result: &Object<'_>) -> ModelChoice {
     if let Some((option, id)) = option(result, "model") {
-        return ModelChoice { method: Set::Option(id), current: option.str("currentValue") };
+        return ModelChoice { method: Setter::Option(id), current: option.str("currentValue") };
     }
     let current = result.object("models").and_then(|models| models.str("currentModelId"));
-    ModelChoice { method: Set::Request, current }
+    ModelChoice { method: Setter::Request, current }
 }
