@@ -4,7 +4,7 @@ use std::io::Write;
 use std::time::Duration;
 
 /// Raises the limit of each wait on a loaded machine, in whole seconds.
-pub(crate) const LIMIT_VARIABLE: &str = "SPEKTACULAR_TEST_LIMIT";
+pub(crate) const LIMIT_VARIABLE: &str = "TEST_WAIT_S";
 
 /// The longest that a test waits for one event.
 #[track_caller]
