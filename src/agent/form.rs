@@ -110,7 +110,7 @@ fn answers(property: &Object<'_>) -> Option<(Kind, Validation)> {
         Some("number" | "integer") => {
             let (min, max) = (property.number("minimum"), property.number("maximum"));
             let integer = property.is("type", "integer").then_some(true);
-            // No other rule requires a number where there is no bound.
+            // Without a bound, only this rule makes the answer a number.
             let free = min.is_none() && max.is_none() && integer.is_none();
             let pattern = free.then(|| NUMBER.to_owned());
             Some((Kind::Text, Validation { min, max, integer, pattern, ..none }))

@@ -239,7 +239,7 @@ pub enum Event {
     Warning(Warning, String),
     /// A line that could not be read, or only in part.
     Unparsed,
-    /// What a person who looks for a fault should know, in our own words: for recordings and for verbose output.
+    /// A diagnostic in our own words, for recordings and verbose output.
     Note(String),
     /// The agent's turn is over.
     TurnOver(TurnOver),

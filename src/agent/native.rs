@@ -127,7 +127,7 @@ pub enum Export {
     Command {
         /// The arguments, for a session's id.
         args: fn(&str) -> Vec<String>,
-        /// What it says of an id that it does not know: one of these.
+        /// The agent's messages for an unknown session id.
         unknown: &'static [&'static str],
     },
 }
@@ -147,7 +147,7 @@ pub struct Open {
     pub env_remove: &'static [&'static str],
 }
 
-/// What an agent asks permission for.
+/// The actions for which an agent asks permission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asking {
     /// All that it can ask for.
@@ -177,7 +177,7 @@ pub struct Wish<'a> {
     pub mode: Option<&'a str>,
     /// The session to go on with.
     pub session: Option<&'a str>,
-    /// What it asks permission for. `None`: what its own settings say.
+    /// The actions for which the agent asks permission. `None`: its own settings decide.
     pub asking: Option<Asking>,
     /// Further arguments of the person's.
     pub args: &'a [String],

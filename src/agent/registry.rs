@@ -35,7 +35,7 @@ pub struct Agent {
 
 macro_rules! dialects {
     ($(#[$first_doc:meta])* $first:ident = $first_name:literal $(, $(#[$doc:meta])* $variant:ident = $name:literal)* $(,)?) => {
-        /// What an agent speaks.
+        /// The dialect of an agent.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Dialect {
             $(#[$first_doc])* $first,
@@ -46,7 +46,7 @@ macro_rules! dialects {
             /// Every dialect, by the name that a configuration and a recording have for it.
             pub const ALL: &[(&str, Dialect)] = &[($first_name, Dialect::$first) $(, ($name, Dialect::$variant))*];
 
-            /// What a name of a dialect must be.
+            /// The rule for a dialect's name, for error messages.
             pub const EXPECTED: &str = concat!("one of \"", $first_name, "\"" $(, ", \"", $name, "\"")*);
 
             /// Its name, as a configuration and a recording have it.
@@ -312,7 +312,7 @@ impl Agent {
         Options { model: self.model.clone(), completion_marker: self.completion_marker.clone(), ..Options::default() }
     }
 
-    /// What a run of this agent can do, as run.started tells it.
+    /// The capabilities of a run with this agent, as run.started shows them.
     pub fn capabilities(&self, mut settings: Settings) -> Capabilities {
         let mut driver = self.driver();
         // Only whether the model is offered the server matters here.

@@ -2,7 +2,7 @@
 //!
 //! Facts (Gemini CLI 0.61.0, OpenCode 1.18.33): the prompt's response ends a turn, not the process, and the exit code
 //! means nothing; the agent numbers its requests from 0 as we do; a call's first sight may be its permission or its
-//! end; a completed tool is no success; a permission that is open keeps a cancelled turn from ending; stderr holds keys,
+//! end; a completed tool may have failed; an open permission keeps a cancelled turn from ending; stderr holds keys,
 //! prompts and paths; one asks for files to be written that was told that we do not, and writes them
 //! itself when refused.
 

@@ -364,7 +364,7 @@ pub(super) struct Modes {
 }
 
 impl Modes {
-    /// What a session says of its modes.
+    /// The modes that a session offers.
     fn of(result: &Object<'_>) -> Modes {
         if let Some((option, id)) = option(result, "mode") {
             let names = option.objects("options").iter().filter_map(|option| option.str("value")).collect();

@@ -73,7 +73,7 @@ fn a_session_is_resumed_as_the_agent_can() {
     }
 }
 
-/// What the driver does with a session that offers these modes: what it sends then, and the events.
+/// The lines that the driver sends, and its events, after a session that offers these modes.
 fn with_mode(profile: &'static Profile, offered: Value) -> (Acp, Vec<Value>, Vec<Event>) {
     let wished = Options { mode: Some("plan".into()), model: Some("m".into()), ..Options::default() };
     let mut driver = started(profile, wished);

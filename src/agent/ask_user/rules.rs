@@ -72,7 +72,7 @@ pub(super) fn with_default(mut ask: Ask, question: &Object<'_>) -> Result<Ask, S
     if ask.kind == Kind::Secret {
         return Err("a secret must not have a `default`.".into());
     }
-    let answer = check(&ask, raw, None).map_err(|why| format!("its `default` is no answer to it. {why}"))?;
+    let answer = check(&ask, raw, None).map_err(|why| format!("its `default` does not fit the question. {why}"))?;
     ask.default = Some(answer);
     Ok(ask)
 }
