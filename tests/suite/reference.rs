@@ -718,7 +718,7 @@ fn every_flag_every_code_and_every_word_is_named() {
 
 #[test]
 fn every_limit_is_listed() {
-    let size = |n: usize| if n % (1 << 20) == 0 { format!("{} MiB", n >> 20) } else { format!("{} KiB", n >> 10) };
+    let size = |n: usize| if n < 1 << 20 { format!("{} KiB", n >> 10) } else { format!("{} MiB", n >> 20) };
     let limits = [
         ("a line to spektacular", size(limits::INBOUND_LINE_BYTES)),
         ("a line of the agent", size(limits::AGENT_LINE_BYTES)),
