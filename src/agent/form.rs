@@ -2,7 +2,7 @@
 //! become the form's content. Codex and ACP agents send the same forms.
 
 use super::Reply;
-use super::json::{Object, text};
+use super::json::{Object, Raw};
 use crate::protocol::question::{Answer, Ask, Choice, Choices, Kind, Validation, check};
 use crate::protocol::words::Purpose;
 use serde_json::value::to_raw_value;
@@ -27,15 +27,15 @@ impl Form {
     /// Reads a form. `None`: it has no properties, or one that no question can ask for.
     pub(super) fn read(schema: &Object<'_>, message: &str) -> Option<(Form, Vec<Ask>)> {
         let properties = schema.object("properties")?;
-        let required: Vec<String> = schema.array("required").into_iter().filter_map(text).collect();
+        let required: Vec<String> = schema.array("required").filter_map(Raw::string).collect();
         let (mut fields, mut asks) = (Vec::new(), Vec::new());
         for (name, raw) in properties.iter() {
             let field = Field {
-                name: name.to_owned(),
+                required: required.iter().any(|required| *required == name),
+                name: name.into_owned(),
                 is_number: false,
-                required: required.iter().any(|required| required == name),
             };
-            let (field, ask) = field.read(&Object::parse(raw.get())?, message)?;
+            let (field, ask) = field.read(&raw.object()?, message)?;
             fields.push(field);
             asks.push(ask);
         }
@@ -66,9 +66,9 @@ impl Form {
 impl Field {
     /// The question for this property.
     fn read(self, property: &Object<'_>, message: &str) -> Option<(Field, Ask)> {
-        let label = property.str("title").unwrap_or_else(|| self.name.clone());
+        let label = property.string("title").unwrap_or_else(|| self.name.clone());
         let mut text = if message.is_empty() { label.clone() } else { format!("{message}\n{label}") };
-        if let Some(description) = property.str("description") {
+        if let Some(description) = property.string("description") {
             text.push_str(&format!(": {description}"));
         }
         let (kind, validation) = answers(property)?;
@@ -78,7 +78,7 @@ impl Field {
         // A default that breaks the schema's own rules is dropped: it would be given where nobody answers.
         let default = property.raw("default").and_then(|raw| match is_number {
             true => check(&ask, &to_raw_value(&number(raw.get())?.to_string()).ok()?, None).ok(),
-            false => check(&ask, raw, None).ok(),
+            false => check(&ask, raw.value(), None).ok(),
         });
         Some((Field { is_number, ..self }, Ask { default, ..ask }))
     }
@@ -119,7 +119,7 @@ fn answers(property: &Object<'_>) -> Option<(Kind, Validation)> {
             Some(choices) => (Kind::Select { choices, multiple: false, allow_other: false }, none),
             None => {
                 let (min_length, max_length) = (property.count("minLength"), property.count("maxLength"));
-                let pattern = property.str("pattern");
+                let pattern = property.string("pattern");
                 (Kind::Text, Validation { min_length, max_length, pattern, ..none })
             }
         }),
@@ -129,13 +129,13 @@ fn answers(property: &Object<'_>) -> Option<(Kind, Validation)> {
 /// The values of an enumeration, with their titles.
 fn choices(schema: &Object<'_>) -> Option<Choices> {
     let titled = |option: Object<'_>| {
-        let value = option.str("const")?;
-        let label = option.str("title").unwrap_or_else(|| value.clone());
-        Some(Choice { value, label, description: option.str("description") })
+        let value = option.string("const")?;
+        let label = option.string("title").unwrap_or_else(|| value.clone());
+        Some(Choice { value, label, description: option.string("description") })
     };
-    let titles: Vec<Option<String>> = schema.array("enumNames").into_iter().map(text).collect();
-    let plain = schema.array("enum").into_iter().enumerate().filter_map(|(at, raw)| {
-        let value = text(raw)?;
+    let titles: Vec<Option<String>> = schema.array("enumNames").map(Raw::string).collect();
+    let plain = schema.array("enum").enumerate().filter_map(|(at, raw)| {
+        let value = raw.string()?;
         let label = titles.get(at).cloned().flatten().unwrap_or_else(|| value.clone());
         Some(Choice { value, label, description: None })
     });
