@@ -260,8 +260,27 @@ impl World {
 
     /// A line of the agent's.
     pub(crate) fn line(&mut self, line: &str) {
-        self.conductor.line(line.to_owned());
+        self.hand(line);
         self.take();
+    }
+
+    /// Hands over a line of the agent's, and leaves what comes of it in the outbox.
+    pub(crate) fn hand(&mut self, line: &str) {
+        self.conductor.line(line.to_owned());
+    }
+
+    /// Empties the outbox without reading the frames: the number of bytes that were in it.
+    pub(crate) fn discard(&mut self) -> usize {
+        let mut bytes = 0;
+        loop {
+            while !self.conductor.outbox().is_empty() {
+                bytes += self.conductor.outbox().pop().out.len();
+            }
+            if !self.run().has_more() {
+                return bytes;
+            }
+            self.conductor.more();
+        }
     }
 
     /// A line of the agent's that was too long.
