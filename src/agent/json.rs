@@ -7,7 +7,7 @@ mod scan;
 
 pub(super) use self::scan::unescape;
 
-use self::scan::Scan;
+use self::scan::JsonScan;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 
@@ -51,7 +51,7 @@ impl<'a> Raw<'a> {
 
     /// The elements of the array that it is.
     pub fn elements(self) -> Option<Elements<'a>> {
-        self.0.starts_with('[').then(|| Elements { text: self.0, scan: Scan::new(self.0, 1) })
+        self.0.starts_with('[').then(|| Elements { text: self.0, scan: JsonScan::new(self.0, 1) })
     }
 }
 
@@ -59,7 +59,7 @@ impl<'a> Raw<'a> {
 #[derive(Clone, Debug)]
 pub struct Elements<'a> {
     text: &'a str,
-    scan: Scan<'a>,
+    scan: JsonScan<'a>,
 }
 
 impl<'a> Iterator for Elements<'a> {
@@ -103,14 +103,14 @@ impl<'a> Object<'a> {
     /// Reads a text as one object.
     pub fn parse(text: &'a str) -> Option<Object<'a>> {
         u32::try_from(text.len()).ok()?;
-        let mut begin = Scan::new(text, 0);
+        let mut begin = JsonScan::new(text, 0);
         begin.blanks();
         Object::index(text, begin.at, |scan| scan.value())
     }
 
     /// Finds the fields of the object at `at`. `pass` passes one value; white space may follow the object.
-    fn index(text: &'a str, at: usize, mut pass: impl FnMut(&mut Scan<'a>) -> Option<()>) -> Option<Object<'a>> {
-        let mut scan = Scan::new(text, at);
+    fn index(text: &'a str, at: usize, mut pass: impl FnMut(&mut JsonScan<'a>) -> Option<()>) -> Option<Object<'a>> {
+        let mut scan = JsonScan::new(text, at);
         let mut object = Object { text, few: Default::default(), count: 0, more: Vec::new(), escapes: false };
         if !scan.pass(b'{') {
             return None;

@@ -501,4 +501,3 @@ fn changed(tool: &str, detail: &Object<'_>, turn: &mut Turn) {
     let action = if detail.is("type", "create") { Action::Created } else { Action::Modified };
     turn.events.extend(path.map(|path| Event::Changed { path: PathBuf::from(path), action }));
 }
-

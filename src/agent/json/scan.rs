@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 /// A position in a JSON text.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Scan<'a> {
+pub(super) struct JsonScan<'a> {
     bytes: &'a [u8],
     pub(super) at: usize,
 }
@@ -27,9 +27,9 @@ const fn controls(word: u64) -> u64 {
     word.wrapping_sub(ONES * 0x20) & !word & HIGHS
 }
 
-impl<'a> Scan<'a> {
-    pub(super) fn new(text: &'a str, at: usize) -> Scan<'a> {
-        Scan { bytes: text.as_bytes(), at }
+impl<'a> JsonScan<'a> {
+    pub(super) fn new(text: &'a str, at: usize) -> JsonScan<'a> {
+        JsonScan { bytes: text.as_bytes(), at }
     }
 
     pub(super) fn peek(&self) -> Option<u8> {
@@ -320,12 +320,12 @@ fn escaped(text: &str) -> (char, usize) {
 
 #[cfg(test)]
 mod tests {
-    use super::{Scan, unescape};
+    use super::{JsonScan, unescape};
     use proptest::prelude::*;
     use serde_json::value::RawValue;
 
     fn is_value(text: &str) -> bool {
-        let mut scan = Scan::new(text, 0);
+        let mut scan = JsonScan::new(text, 0);
         let read = scan.value().is_some();
         scan.blanks();
         read && scan.at == text.len()
@@ -386,7 +386,7 @@ mod tests {
         fn skipping_ends_where_checking_does(text in json()) {
             prop_assert!(is_value(&text), "{}", text);
             let line = format!("{text} ,]");
-            let (mut checked, mut skipped) = (Scan::new(&line, 0), Scan::new(&line, 0));
+            let (mut checked, mut skipped) = (JsonScan::new(&line, 0), JsonScan::new(&line, 0));
             prop_assert!(checked.value().is_some());
             skipped.skip();
             prop_assert_eq!((skipped.at, checked.at), (text.len(), text.len()), "{}", text);
@@ -395,7 +395,7 @@ mod tests {
         #[test]
         fn a_text_comes_back(text in "[ -~é\u{1f600}\n\u{1}\"\\\\]{0,40}") {
             let literal = serde_json::to_string(&text).unwrap();
-            let mut scan = Scan::new(&literal, 1);
+            let mut scan = JsonScan::new(&literal, 1);
             prop_assert!(scan.string().is_some() && scan.at == literal.len());
             prop_assert_eq!(unescape(&literal[1..literal.len() - 1]), text);
         }
