@@ -24,7 +24,7 @@ use crate::protocol::outbound::{Json, Terminal};
 use crate::protocol::request::{Options, Payload, Settings};
 use crate::protocol::words::{Action, Source as CancelSource, Warning};
 use crate::recording::Moment;
-use crate::run::{Answered, Event, Gone, Ids, Origin, ReadInput, Refusal, Run, Unseen};
+use crate::run::{Answered, Effect, Event, Gone, Ids, Origin, ReadInput, Refusal, Run, Unseen};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::time::Instant;
@@ -34,6 +34,8 @@ pub struct Conductor<P, M> {
     run: Run,
     peer: P,
     machine: M,
+    /// Empty between two events: kept for its memory.
+    effects: Vec<Effect>,
     answers: Script,
     layers: Layers,
     door: Door,
@@ -72,6 +74,7 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
             run: Run::new(random, ids, on_eof, prepare::redactor(&machine)),
             peer,
             machine,
+            effects: Vec::new(),
             answers,
             layers,
             door: Door {
@@ -109,8 +112,10 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
     /// Hands the run one event, and carries out what comes of it.
     pub fn step(&mut self, event: Event<'_>) {
         let taken = catch_unwind(AssertUnwindSafe(|| {
-            let effects = self.run.step(self.machine.now(), event);
-            self.carry_out(effects);
+            let mut effects = std::mem::take(&mut self.effects);
+            self.run.step(self.machine.now(), event, &mut effects);
+            effects.drain(..).for_each(|effect| self.carry_out(effect));
+            self.effects = effects;
         }));
         if taken.is_err() {
             self.crash();
@@ -120,8 +125,8 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
     /// Ends a run whose own code failed: what it started is ended first.
     pub(super) fn crash(&mut self) {
         self.machine.abort();
-        let effects = self.run.crashed(self.machine.now());
-        self.carry_out(effects);
+        let end = self.run.crashed(self.machine.now());
+        end.into_iter().for_each(|effect| self.carry_out(effect));
         self.door.finished = true;
     }
 

@@ -44,6 +44,8 @@ pub(super) struct AgentSide {
     pub(super) alive: bool,
     /// Whether the agent's last line says more than was taken from it.
     pub(super) more: bool,
+    /// Whether a recording needs the pieces of messages.
+    pub(super) recorded: bool,
 }
 
 /// The agent's work so far.
@@ -118,7 +120,7 @@ impl Live {
             on_eof,
             status: None,
             clocks: Clocks { begun: now, run: None, start: None, active: now, frame: now },
-            agent: AgentSide { driver, process: ProcessState::Due, exit: None, alive: false, more: false },
+            agent: AgentSide { driver, process: ProcessState::Due, exit: None, alive: false, more: false, recorded: false },
             work: Work {
                 messages: Messages::after(ids.messages),
                 tools: Tools::after(ids.calls),

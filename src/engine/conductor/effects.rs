@@ -15,30 +15,28 @@ use crate::run::{Effect, Event, Origin};
 use std::path::PathBuf;
 
 impl<P: Peer, M: Machine> Conductor<P, M> {
-    pub(super) fn carry_out(&mut self, effects: Vec<Effect>) {
-        for effect in effects {
-            match effect {
-                Effect::RunId(id) => self.door.run_id = id,
-                Effect::FrameLimit(bytes) => self.door.frame_limit = bytes,
-                Effect::Emit { body, reply_to, measure } => self.emit(*body, reply_to.as_deref(), measure),
-                Effect::Said { message, piece, done } => self.tape.piece(Piece { message, text: piece, done }),
-                Effect::Spawn(launch, settings) => self.to_spawn = Some((launch, settings)),
-                Effect::ToAgent(line) => self.send(line),
-                Effect::ToolReplies { call, replies } => self.machine.reply(call, &replies),
-                Effect::ToolWithdrawn { call } => self.machine.withdraw(call),
-                Effect::CloseAgentInput => self.close_input(),
-                Effect::Hurry => self.machine.hurry(self.run.is_stopping()),
-                Effect::Stop(method) => self.machine.stop(method),
-                Effect::Note(text) => {
-                    let chunk = self.peer.debug(&format!("spektacular: {text}"));
-                    self.push(chunk);
-                    self.record(|| Moment::Note(text));
-                }
-                Effect::Diagnose(text) => {
-                    let clean = self.run.redactor().redact(&text).into_owned();
-                    let chunk = self.peer.note(&format!("spektacular: {clean}"));
-                    self.push(chunk);
-                }
+    pub(super) fn carry_out(&mut self, effect: Effect) {
+        match effect {
+            Effect::RunId(id) => self.door.run_id = id,
+            Effect::FrameLimit(bytes) => self.door.frame_limit = bytes,
+            Effect::Emit { body, reply_to, measure } => self.emit(body, reply_to.as_deref(), measure),
+            Effect::Said { message, piece, done } => self.tape.piece(Piece { message, text: piece, done }),
+            Effect::Spawn(launch, settings) => self.to_spawn = Some((launch, settings)),
+            Effect::ToAgent(line) => self.send(line),
+            Effect::ToolReplies { call, replies } => self.machine.reply(call, &replies),
+            Effect::ToolWithdrawn { call } => self.machine.withdraw(call),
+            Effect::CloseAgentInput => self.close_input(),
+            Effect::Hurry => self.machine.hurry(self.run.is_stopping()),
+            Effect::Stop(method) => self.machine.stop(method),
+            Effect::Note(text) => {
+                let chunk = self.peer.debug(&format!("spektacular: {text}"));
+                self.push(chunk);
+                self.record(|| Moment::Note(text));
+            }
+            Effect::Diagnose(text) => {
+                let clean = self.run.redactor().redact(&text).into_owned();
+                let chunk = self.peer.note(&format!("spektacular: {clean}"));
+                self.push(chunk);
             }
         }
     }
@@ -108,6 +106,9 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
             self.step(Event::Warn(Origin::default(), Warning::UnsupportedOption, text.into()));
         }
         self.stderr = Default::default();
+        if self.tape.is_on() {
+            self.run.recorded();
+        }
         let wants_stderr = self.mirror_stderr || self.tape.is_on();
         if let Err(failure) = self.machine.spawn(launch, settings, wants_stderr) {
             return self.step(Event::SpawnFailed(failure));
