@@ -120,7 +120,14 @@ impl Live {
             on_eof,
             status: None,
             clocks: Clocks { begun: now, run: None, start: None, active: now, frame: now },
-            agent: AgentSide { driver, process: ProcessState::Due, exit: None, alive: false, more: false, recorded: false },
+            agent: AgentSide {
+                driver,
+                process: ProcessState::Due,
+                exit: None,
+                alive: false,
+                more: false,
+                recorded: false,
+            },
             work: Work {
                 messages: Messages::after(ids.messages),
                 tools: Tools::after(ids.calls),

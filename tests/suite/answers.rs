@@ -227,7 +227,8 @@ impl Case {
             if let Effect::Emit { body, .. } = effect {
                 let mut body = Redacted::new(body, self.run.redactor());
                 let mut frame = self.stamper.stamp(SystemTime::now(), "r", None, &mut body).unwrap();
-                let line = frame.to_line(FRAME_BYTES);
+                let mut line = Vec::new();
+                frame.write(FRAME_BYTES, &mut line);
                 assert!(line.len() <= FRAME_BYTES, "a frame has {} bytes", line.len());
                 self.frames.push(serde_json::from_slice(&line).unwrap());
             }

@@ -5,7 +5,6 @@ use crate::agent::{Launch, Program};
 use crate::engine::machine::Machine;
 use crate::engine::peer::{Outgoing, Peer};
 use crate::failure::{Code, Failure};
-use crate::io::output::Chunk;
 use crate::protocol::outbound::Body;
 use crate::protocol::redacted::Redacted;
 use crate::protocol::request::Settings;
@@ -30,13 +29,13 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
             Effect::Stop(method) => self.machine.stop(method),
             Effect::Note(text) => {
                 let chunk = self.peer.debug(&format!("spektacular: {text}"));
-                self.push(chunk);
+                self.door.outbox.push(chunk);
                 self.record(|| Moment::Note(text));
             }
             Effect::Diagnose(text) => {
                 let clean = self.run.redactor().redact(&text).into_owned();
                 let chunk = self.peer.note(&format!("spektacular: {clean}"));
-                self.push(chunk);
+                self.door.outbox.push(chunk);
             }
         }
     }
@@ -74,24 +73,21 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
         }
         let at = self.machine.date();
         let (run_id, max_bytes) = (&self.door.run_id, self.door.frame_limit);
-        let chunk = self.peer.show(Outgoing { body: &mut body, reply_to, run_id, max_bytes, at });
-        self.push(chunk);
-    }
-
-    pub(super) fn push(&mut self, chunk: Chunk) {
-        if !self.door.lost && chunk.size() > 0 {
-            self.door.outbox.push(chunk);
-        }
+        let outgoing = Outgoing { body: &mut body, reply_to, run_id, max_bytes, at };
+        self.peer.show(outgoing, &mut self.door.outbox);
     }
 
     /// Starts the agent, if one is wanted: run.started goes out first, and does not wait for a process to start.
     pub fn spawn_if_due(&mut self) {
+        if self.to_spawn.is_none() {
+            return;
+        }
         let stopping = self.run.is_stopping();
-        if self.to_spawn.is_none() || !(self.door.outbox.is_empty() || stopping) {
+        if !(self.door.outbox.is_empty() || stopping) {
             return;
         }
         let Some((launch, settings)) = self.to_spawn.take() else { return };
-        if stopping || self.door.lost {
+        if stopping || self.is_lost() {
             // There is nothing to stop: the run ends as it was decided.
             let message = "The run was stopped before the agent was started.";
             return self.step(Event::SpawnFailed(Failure::new(Code::InternalError, message)));
