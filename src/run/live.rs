@@ -48,6 +48,12 @@ pub(super) struct AgentSide {
     pub(super) recorded: bool,
 }
 
+impl AgentSide {
+    fn before_spawn(driver: Box<dyn Driver>) -> AgentSide {
+        AgentSide { driver, process: ProcessState::Due, exit: None, alive: false, more: false, recorded: false }
+    }
+}
+
 /// The agent's work so far.
 pub(super) struct Work {
     pub(super) messages: Messages,
@@ -120,14 +126,7 @@ impl Live {
             on_eof,
             status: None,
             clocks: Clocks { begun: now, run: None, start: None, active: now, frame: now },
-            agent: AgentSide {
-                driver,
-                process: ProcessState::Due,
-                exit: None,
-                alive: false,
-                more: false,
-                recorded: false,
-            },
+            agent: AgentSide::before_spawn(driver),
             work: Work {
                 messages: Messages::after(ids.messages),
                 tools: Tools::after(ids.calls),

@@ -417,8 +417,7 @@ fn real() -> Vec<(String, String)> {
 /// A body as a frame.
 fn line(body: Body, reply_to: Option<&str>) -> String {
     let (mut body, mut out) = (Redacted::new(body, &Redactor::new()), Vec::new());
-    let mut stamper = Stamper::default();
-    stamper.stamp(SystemTime::now(), "r", reply_to, &mut body).unwrap().write(1 << 20, &mut out);
+    Stamper::default().stamp(SystemTime::now(), "r", reply_to, &mut body).unwrap().write(1 << 20, &mut out);
     String::from_utf8(out).unwrap()
 }
 
