@@ -234,7 +234,7 @@ objects! {
             "question_id": it.question_id, "group_id": it.group_id, "group_size": Own(&it.group_size),
             "purpose": ask.purpose, "kind": ask.kind.word(), "header": ask.header, "text": ask.text);
         if let Kind::Select { choices, multiple, allow_other } = &ask.kind {
-            entries!(map; "options": Own(choices), "multiple": multiple, "allow_other": allow_other);
+            entries!(map; "options": Own(&choices.as_slice()), "multiple": multiple, "allow_other": allow_other);
         }
         if let Some(default) = &ask.default {
             entries!(map; "default": Own(default));

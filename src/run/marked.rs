@@ -7,9 +7,9 @@ use super::messages::Finder;
 use super::process::ProcessState;
 use crate::agent::{Reply, Turn};
 use crate::failure::{Code, Failure};
+use crate::protocol::limited::Asks;
 use crate::protocol::limits::MARKER_TURNS;
 use crate::protocol::outbound::Outcome;
-use crate::protocol::question::Ask;
 use crate::protocol::words::Warning;
 use std::collections::HashMap;
 
@@ -19,7 +19,7 @@ pub(super) struct Marked {
     /// The messages that are not whole yet.
     pub(super) heard: HashMap<String, Heard>,
     /// The questions of this turn.
-    pub(super) asks: Vec<Ask>,
+    pub(super) asks: Asks,
     /// The texts of those that were asked.
     pub(super) texts: Vec<String>,
     /// Further turns so far.
@@ -29,7 +29,7 @@ pub(super) struct Marked {
 /// The markers in one message of the agent. They count when the message is whole.
 pub(super) struct Heard {
     pub(super) cutter: Cutter,
-    pub(super) asks: Vec<Ask>,
+    pub(super) asks: Asks,
     pub(super) finder: Finder,
 }
 
@@ -39,7 +39,7 @@ impl Live {
     pub(super) fn own_words(&mut self, message: &str, piece: &str, done: bool) -> Option<String> {
         let heard = self.questions.marked.heard.entry(message.to_owned()).or_insert_with(|| Heard {
             cutter: Cutter::default(),
-            asks: Vec::new(),
+            asks: Asks::default(),
             finder: Finder::new(&self.settings.completion_marker),
         });
         heard.finder.piece(piece, done);
@@ -49,7 +49,7 @@ impl Live {
         let takes_turns = self.agent.driver.takes_turns();
         if let Some(heard) = heard {
             self.work.completion |= heard.finder.found;
-            self.questions.marked.asks.extend(heard.asks);
+            self.questions.marked.asks.append(heard.asks);
         }
         text.filter(|_| takes_turns)
     }

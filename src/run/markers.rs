@@ -3,6 +3,7 @@
 
 use crate::agent::json::Object;
 use crate::agent::{NO_USER_PROMPT, Reply};
+use crate::protocol::limited::Asks;
 use crate::protocol::question::{Ask, Choice, Choices, Kind};
 use crate::protocol::words::Purpose;
 
@@ -25,7 +26,7 @@ pub(crate) struct Cutter {
 
 impl Cutter {
     /// The text of a piece without its markers; their questions go to `asks`. `done` ends the message.
-    pub(crate) fn push(&mut self, piece: &str, done: bool, asks: &mut Vec<Ask>) -> String {
+    pub(crate) fn push(&mut self, piece: &str, done: bool, asks: &mut Asks) -> String {
         let mut out = String::with_capacity(piece.len());
         for c in piece.chars() {
             if self.held().is_empty() && c != '<' {
@@ -48,7 +49,7 @@ impl Cutter {
     }
 
     /// Lets go of what is held once it is known to be text, or a whole marker.
-    fn settle(&mut self, out: &mut String, asks: &mut Vec<Ask>) {
+    fn settle(&mut self, out: &mut String, asks: &mut Asks) {
         while let Some(first) = self.held().chars().next() {
             let held = self.held();
             let whole = held.len() >= BEGIN.len();
@@ -103,7 +104,7 @@ pub(crate) fn without(text: String) -> String {
     if !text.contains(BEGIN) {
         return text;
     }
-    Cutter::default().push(&text, true, &mut Vec::new())
+    Cutter::default().push(&text, true, &mut Asks::default())
 }
 
 /// The questions of a marker. `None`: it is not valid.
@@ -146,6 +147,7 @@ pub(crate) fn prompt(texts: &[String], replies: &[Reply]) -> String {
 #[cfg(test)]
 mod tests {
     use super::{Cutter, without};
+    use crate::protocol::limited::Asks;
 
     const MARKER: &str = "<!--QUESTION:{\"questions\":[{\"question\":\"Which?\",\"options\":[{\"label\":\"A\"}]}]}-->";
 
@@ -169,7 +171,7 @@ mod tests {
         let text = format!("x{MARKER}y\n```\n{MARKER}\n```");
         let whole = without(text.clone());
         for cut in 0..=text.len() {
-            let (mut cutter, mut asks) = (Cutter::default(), Vec::new());
+            let (mut cutter, mut asks) = (Cutter::default(), Asks::default());
             let joined = cutter.push(&text[..cut], false, &mut asks) + &cutter.push(&text[cut..], true, &mut asks);
             assert_eq!((joined, asks.len()), (whole.clone(), 1));
         }
