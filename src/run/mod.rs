@@ -325,7 +325,7 @@ impl Run {
     pub fn redactor(&self) -> &Redactor {
         match &self.phase {
             Phase::Live(live) => &live.redactor,
-            _ => &self.redactor,
+            Phase::Waiting(_) | Phase::Ended => &self.redactor,
         }
     }
 
@@ -362,7 +362,7 @@ impl Run {
     pub fn next_deadline(&self) -> Option<Duration> {
         match &self.phase {
             Phase::Live(live) => live.next_deadline(),
-            _ => None,
+            Phase::Waiting(_) | Phase::Ended => None,
         }
     }
 
