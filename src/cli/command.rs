@@ -146,7 +146,7 @@ pub struct Command {
     /// Further names. May be empty.
     pub other_names: &'static [&'static str],
     /// Its texts.
-    pub text: &'static Text,
+    pub text: &'static CommandText,
     /// Its words.
     pub words: Words,
     /// Its flags, group by group.
@@ -164,7 +164,7 @@ pub type ReadCommand = fn(Vec<GivenFlag>, Vec<OsString>) -> Result<Start, Wrong>
 
 /// The texts of a command.
 #[derive(Debug)]
-pub struct Text {
+pub struct CommandText {
     /// One line.
     pub about: &'static str,
     /// More for the long help: a sentence a line. May be empty.

@@ -3,7 +3,7 @@
 use super::{adhoc, agents, ask_server, complain_usage, config, export, manual, open, replay};
 use crate::cli::action::actions;
 use crate::cli::agents::ACTIONS as AGENTS_ACTIONS;
-use crate::cli::command::{Command, Offers, ReadCommand, Start, Text, Words, flags};
+use crate::cli::command::{Command, CommandText, Offers, ReadCommand, Start, Words, flags};
 use crate::cli::config::ACTIONS as CONFIG_ACTIONS;
 use crate::cli::flags::{ADHOC, AGENTS, CONFIG, EXPORT, FOREIGN, OPEN, REPLAY};
 use crate::cli::{self, no_words};
@@ -76,7 +76,7 @@ pub static COMMANDS: &[Command] = &[
 ];
 
 /// A command without words and flags of its own, which reports its errors on stderr.
-const fn row(name: &'static str, text: &'static Text, read: ReadCommand) -> Command {
+const fn row(name: &'static str, text: &'static CommandText, read: ReadCommand) -> Command {
     let words = Words::Free("", Offers::Nothing);
     Command { name, other_names: &[], text, words, flags: &[], foreign: &[], read, refuse: complain_usage }
 }

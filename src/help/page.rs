@@ -1,7 +1,7 @@
 //! Help as text: of the program, and of a command, short and long.
 
 use crate::cli::action::Action;
-use crate::cli::command::{Command, Flag, Text, Words};
+use crate::cli::command::{Command, CommandText, Flag, Words};
 use std::fmt::Write;
 
 /// The help of the whole program.
@@ -57,7 +57,7 @@ impl Command {
 
     /// Its long help: all that there is to say.
     pub fn help(&self) -> String {
-        let Text { more, examples, page, .. } = self.text;
+        let CommandText { more, examples, page, .. } = self.text;
         let mut out = self.head();
         if !more.is_empty() {
             let _ = write!(out, "\n{more}\n");

@@ -1,9 +1,9 @@
 //! The texts of the commands, for help, the manual page and the README.
 
-use crate::cli::command::Text;
+use crate::cli::command::CommandText;
 
 /// `adhoc`.
-pub const ADHOC: Text = Text {
+pub const ADHOC: CommandText = CommandText {
     about: "run one task through a coding agent",
     more: "\
 The prompt is the words on the command line, or comes from --prompt or --prompt-file.
@@ -36,7 +36,7 @@ Flags override the configuration, and a run.start overrides both. `spektacular c
 };
 
 /// `config`.
-pub const CONFIG: Text = Text {
+pub const CONFIG: CommandText = CommandText {
     about: "show or change the configuration",
     more: "\
 set and unset change the project's file, or with --global the user's file.
@@ -55,7 +55,7 @@ get and unset exit 1 if the key is not set. list masks secrets; get does not.",
 };
 
 /// `agents`.
-pub const AGENTS: Text = Text {
+pub const AGENTS: CommandText = CommandText {
     about: "list the agents, or check which are available here",
     more: "A check calls no model and downloads nothing. `check NAME` exits 4 if this agent is not available.",
     examples: &[
@@ -66,7 +66,7 @@ pub const AGENTS: Text = Text {
 };
 
 /// `export`.
-pub const EXPORT: Text = Text {
+pub const EXPORT: CommandText = CommandText {
     about: "print a session in the agent's own format",
     more: "\
 The session is printed byte for byte as the agent stores it. Nothing is redacted.
@@ -79,7 +79,7 @@ With --output json, it is a string in {success, agent, session_id, export_data}.
 };
 
 /// `open`.
-pub const OPEN: Text = Text {
+pub const OPEN: CommandText = CommandText {
     about: "open the agent's own interface in this terminal",
     more: "\
 The exit code is the agent's, or 128 plus the number of the signal that ended it.
@@ -89,7 +89,7 @@ Processes that the agent leaves behind keep running. Other users can read the pr
 };
 
 /// `protocol`.
-pub const PROTOCOL: Text = Text {
+pub const PROTOCOL: CommandText = CommandText {
     about: "print the protocol reference",
     more: "",
     examples: &[("spektacular protocol | less", "read it page by page")],
@@ -97,7 +97,7 @@ pub const PROTOCOL: Text = Text {
 };
 
 /// `ask-server`.
-pub const ASK_SERVER: Text = Text {
+pub const ASK_SERVER: CommandText = CommandText {
     about: "MCP server that asks the user of a run; agents start it",
     more: "It speaks MCP on stdin and stdout. A run gives it to agents whose models have no other way to ask.",
     examples: &[("spektacular ask-server", "what an agent runs; outside a run it reports an error")],
@@ -105,7 +105,7 @@ pub const ASK_SERVER: Text = Text {
 };
 
 /// `replay`.
-pub const REPLAY: Text = Text {
+pub const REPLAY: CommandText = CommandText {
     about: "play the agent's side of a recording",
     more: "\
 At each line that the host sent, replay waits on stdin for a line of the same type with the same ids.
@@ -118,7 +118,7 @@ A recording with several processes plays the first one that was started with the
 };
 
 /// `completions`.
-pub const COMPLETIONS: Text = Text {
+pub const COMPLETIONS: CommandText = CommandText {
     about: "print a completion script for a shell",
     more: "The script offers the agents and keys of the configuration that held when it was printed.",
     examples: &[
@@ -132,7 +132,7 @@ pub const COMPLETIONS: Text = Text {
 };
 
 /// `man`.
-pub const MAN: Text = Text {
+pub const MAN: CommandText = CommandText {
     about: "print the manual page",
     more: "",
     examples: &[
@@ -143,7 +143,7 @@ pub const MAN: Text = Text {
 };
 
 /// `help`.
-pub const HELP: Text = Text {
+pub const HELP: CommandText = CommandText {
     about: "explain a command, with examples",
     more: "",
     examples: &[("spektacular help adhoc", "all flags of adhoc, with their defaults")],
