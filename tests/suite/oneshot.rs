@@ -296,7 +296,7 @@ fn policies_are_written_in_pairs() {
         }
     }
     assert!(refused(&["--permissions", "read=allow,zq-bad-7731"]).contains("or pairs such as read=allow,*=deny"));
-    assert!(refused(&["--permissions", "read=allow,read=deny"]).contains("names a key twice"));
+    assert!(refused(&["--permissions", "read=allow,read=deny"]).contains("repeats a key"));
 }
 
 #[test]
