@@ -232,7 +232,7 @@ fn what_ends_with_an_error_is_not_available() {
     for (body, problem) in [
         ("exit 1", "`claude --version` failed with exit code 1"),
         ("echo 1.2.3; exit 3", "`claude --version` failed with exit code 3"),
-        ("kill -KILL $$", "`claude --version` was ended by a signal"),
+        ("kill -KILL $$", "`claude --version` was killed by a signal"),
         ("head -c 2000000 /dev/zero", "`claude --version` printed more than 1 MiB"),
     ] {
         let plain = Case::new().script("bin/claude", body);

@@ -473,7 +473,7 @@ fn nothing_is_kept_through_a_link() {
         symlink(&target, case.path("work").join(link)).unwrap();
         let done = case.cli(&["go"]);
         assert_eq!(done.status.code(), Some(0));
-        assert!(String::from_utf8_lossy(&done.stderr).contains("could not be kept for --continue"));
+        assert!(String::from_utf8_lossy(&done.stderr).contains("could not be stored for --continue"));
         assert_eq!(fs::read_dir(target).unwrap().count(), 0, "something was written through {link}");
     }
 }

@@ -101,7 +101,7 @@ fn a_dash_says_where_it_goes() {
     assert_eq!(prompt(&["compute 3 - 2"], Stdio::null()), "compute 3 - 2", "a dash in a word is a dash");
     assert!(refused(&["a", "-", "b", "-"], Stdio::null()).contains("Give - once"));
     for nothing in [holding(""), Stdio::null()] {
-        assert!(refused(&["Explain this:", "-"], nothing).starts_with("stdin is empty, and the prompt has a - for it"));
+        assert!(refused(&["Explain this:", "-"], nothing).starts_with("stdin is empty, but the prompt has a - for it"));
     }
 }
 
