@@ -3,11 +3,12 @@
 use super::Effect;
 use super::book::Asker;
 use super::live::Live;
-use super::messages::Piece;
+use super::frames::effect;
+use super::messages::{Found, Messages, Piece, Rules};
 use super::work::{absolute, places, relative};
 use crate::agent::{self, Turn};
 use crate::protocol::limits::SESSION_ID_BYTES;
-use crate::protocol::outbound::{About, Artifact, Body, PlanEntry, Text, Usage};
+use crate::protocol::outbound::{About, Artifact, Body, PlanEntry, Progress, Text, Usage};
 use crate::protocol::words::{Action, Level, PlanStatus, Status, Warning};
 use std::path::Path;
 
@@ -58,13 +59,13 @@ impl Live {
             agent::Event::Session { id, version, model } => self.session(id, version, model),
             agent::Event::Text { message, piece, done, reasoning, parent } => {
                 let own = parent.is_none() && !reasoning;
-                let text = own.then(|| self.own_words(&message, &piece, done)).flatten();
-                let text = text.as_deref().unwrap_or(&piece);
-                self.say(&message, text, &piece, done, parent.as_deref(), reasoning);
+                let parent = parent.and_then(|parent| self.work.tools.id(&parent));
+                self.speak(|messages, rules, out| {
+                    messages.piece(message, Piece { text: piece, done, reasoning, own, parent }, rules, out)
+                });
             }
             agent::Event::Partial { .. } => {}
             agent::Event::Withdrawn { message } => {
-                self.questions.marked.heard.remove(&message);
                 if let Some(progress) = self.work.messages.withdraw(&message) {
                     self.progress(progress, None);
                 }
@@ -126,12 +127,26 @@ impl Live {
         self.tell(about, "The agent's session is open", None);
     }
 
-    pub(super) fn say(&mut self, key: &str, text: &str, said: &str, done: bool, parent: Option<&str>, reasoning: bool) {
-        let parent = parent.and_then(|parent| self.work.tools.id(parent));
-        let piece = Piece { key, text, said, done, reasoning, parent };
-        let frame_bytes = self.settings.max_frame_bytes;
-        let said = self.work.messages.piece(piece, self.settings.progress, frame_bytes, &self.redactor);
-        said.into_iter().for_each(|progress| self.progress(progress, None));
+    /// Lets `say` pass on what the agent says, by the rules of this run.
+    pub(super) fn speak(
+        &mut self,
+        say: impl FnOnce(&mut Messages, &Rules<'_>, &mut dyn FnMut(Progress)) -> Found,
+    ) {
+        let rules = Rules {
+            level: self.settings.progress,
+            frame_bytes: self.settings.max_frame_bytes,
+            redactor: &self.redactor,
+            completion_marker: &self.settings.completion_marker,
+            question_markers: self.settings.question_markers,
+            cuts_markers: self.agent.driver.takes_turns(),
+        };
+        let (out, frame, now) = (&mut self.out, &mut self.clocks.frame, self.now);
+        let found = say(&mut self.work.messages, &rules, &mut |progress| {
+            *frame = now;
+            out.push(effect(Body::Progress(Box::new(progress)), None));
+        });
+        self.work.completion |= found.completion;
+        self.questions.marked.asks.extend(found.asks);
     }
 
     fn used(&mut self, usage: Usage) {

@@ -2,7 +2,8 @@
 
 use super::live::Live;
 use super::stop::{Ending, Stage};
-use super::{Effect, Method, markers};
+use super::markers::cut;
+use super::{Effect, Method};
 use crate::agent::{Turn, TurnOver};
 use crate::clean::whole;
 use crate::failure::{Code, Failure};
@@ -10,6 +11,7 @@ use crate::protocol::limits::AGENT_MESSAGE_BYTES;
 use crate::protocol::outbound::{Json, Outcome, Terminal, Text};
 use crate::protocol::words::{Level, Source, Status, Warning};
 use crate::redact::Stream;
+use std::borrow::Cow;
 
 impl Live {
     /// The outcome, unless it was decided before.
@@ -50,7 +52,7 @@ impl Live {
                 let message_id = self.work.messages.id_of(&answer.print).filter(|_| shown);
                 let text_cut = answer.is_cut();
                 let text = match self.settings.question_markers && self.agent.driver.takes_turns() {
-                    true => markers::without(answer.text),
+                    true => without_markers(answer.text),
                     false => answer.text,
                 };
                 // A text that was cut may end in a part of a secret: the uncertain end is dropped.
@@ -172,6 +174,13 @@ impl Live {
         words.truncate(words.floor_char_boundary(AGENT_MESSAGE_BYTES));
         failure.agent_message = (!words.is_empty()).then_some(words);
         cut
+    }
+}
+
+fn without_markers(text: String) -> String {
+    match cut(&text, &mut Vec::new()) {
+        Cow::Owned(rest) => rest,
+        Cow::Borrowed(_) => text,
     }
 }
 
