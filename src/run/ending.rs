@@ -56,7 +56,7 @@ impl Live {
                     false => answer.text,
                 };
                 // A text that was cut may end in a part of a secret: the uncertain end is dropped.
-                let text = if text_cut { Stream::default().push(&self.redactor, &text) } else { text };
+                let text = if text_cut { Stream::default().push(&self.redactor, &text).into_owned() } else { text };
                 let structured_output = structured.map(Json::from);
                 Outcome::Completed {
                     message_id,
