@@ -204,6 +204,14 @@ mod tests {
     }
 
     #[test]
+    fn options_beyond_the_limit_are_dropped() {
+        let labels: Vec<String> = (0..1001).map(|n| n.to_string()).collect();
+        let read = kinds(&json!({"question": "Q", "kind": "select", "options": labels})).unwrap();
+        let Kind::Select { choices, .. } = &read[0] else { panic!("{read:?}") };
+        assert_eq!(choices.warning("Q").as_deref(), Some("Dropped 1 option of Q: the limit is 1000"));
+    }
+
+    #[test]
     fn the_result_tells_each_question_apart() {
         let input = json!({"questions": [{"question": "A", "kind": "text"}, {"question": "B", "kind": "confirm"},
             {"question": "C", "kind": "text"}, {"question": "D", "kind": "text", "required": false}]});

@@ -3,10 +3,12 @@
 
 use super::Reply;
 use super::json::{Object, text};
+use crate::protocol::limited::Asks;
 use crate::protocol::question::{Answer, Ask, Choice, Choices, Kind, Validation, check};
 use crate::protocol::words::Purpose;
 use serde_json::value::to_raw_value;
 use serde_json::{Map, Number, Value, json};
+use std::collections::HashSet;
 
 /// A form that waits for its answers.
 #[derive(Debug)]
@@ -24,20 +26,21 @@ struct Field {
 const NUMBER: &str = r"^\s*-?[0-9]+(\.[0-9]+)?\s*$";
 
 impl Form {
-    /// Reads a form. `None`: it has no properties, or one that no question can ask for.
-    pub(super) fn read(schema: &Object<'_>, message: &str) -> Option<(Form, Vec<Ask>)> {
+    /// Reads a form. `None`: it has no properties, or one that no question can ask for, or a required one beyond the
+    /// limit of questions.
+    pub(super) fn read(schema: &Object<'_>, message: &str) -> Option<(Form, Asks)> {
         let properties = schema.object("properties")?;
-        let required: Vec<String> = schema.array("required").into_iter().filter_map(text).collect();
-        let (mut fields, mut asks) = (Vec::new(), Vec::new());
+        let required: HashSet<String> = schema.array("required").into_iter().filter_map(text).collect();
+        let (mut fields, mut asks) = (Vec::new(), Asks::default());
         for (name, raw) in properties.iter() {
-            let field = Field {
-                name: name.to_owned(),
-                is_number: false,
-                required: required.iter().any(|required| required == name),
-            };
+            let field = Field { name: name.to_owned(), is_number: false, required: required.contains(name) };
             let (field, ask) = field.read(&Object::parse(raw.get())?, message)?;
-            fields.push(field);
-            asks.push(ask);
+            asks.extend([ask]);
+            if asks.dropped() == 0 {
+                fields.push(field);
+            } else if field.required {
+                return None;
+            }
         }
         (!asks.is_empty()).then_some((Form(fields), asks))
     }
@@ -158,19 +161,20 @@ mod tests {
     use super::{Form, number};
     use crate::agent::Reply;
     use crate::agent::json::Object;
+    use crate::protocol::limited::Asks;
     use crate::protocol::question::{Answer, Ask, Kind, check};
     use serde_json::value::to_raw_value;
     use serde_json::{Value, json};
 
-    fn read(schema: &Value) -> Option<(Form, Vec<Ask>)> {
+    fn read(schema: &Value) -> Option<(Form, Asks)> {
         Form::read(&Object::parse(&schema.to_string()).unwrap(), "Set it up.")
     }
 
     fn one(property: Value) -> Ask {
-        read(&json!({"properties": {"p": property}})).unwrap().1.remove(0)
+        read(&json!({"properties": {"p": property}})).unwrap().1[0].clone()
     }
 
-    fn setup() -> (Form, Vec<Ask>) {
+    fn setup() -> (Form, Asks) {
         read(&json!({"type": "object", "required": ["db", "port"], "properties": {
             "db": {"type": "string", "enum": ["pg", "lite"], "enumNames": ["Postgres", "SQLite"]},
             "port": {"type": "integer", "title": "Port", "description": "Where it listens", "minimum": 1, "default": 80},

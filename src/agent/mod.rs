@@ -42,11 +42,11 @@ pub mod text;
 
 pub use self::reply::{NO_USER_PROMPT, Reply};
 use crate::failure::{Code, Failure};
+use crate::protocol::limited::{Asks, Entries};
 use crate::protocol::limits::ARGUMENT_BYTES;
 use crate::protocol::outbound::{AgentExit, Capabilities, Usage};
-use crate::protocol::question::Ask;
 use crate::protocol::request::{DEFAULT_START_TIMEOUT, Seconds, Settings};
-use crate::protocol::words::{Action, Category, PlanStatus, StopReason, ToolState, Warning};
+use crate::protocol::words::{Action, Category, StopReason, ToolState, Warning};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -206,7 +206,7 @@ pub enum Event {
         output: Option<String>,
     },
     /// The agent's plan, as a whole.
-    Plan(Vec<(String, PlanStatus)>),
+    Plan(Entries),
     /// The agent's plan as one text: one entry per line, and headings.
     PlanText(String),
     /// What the whole run used so far.
@@ -223,7 +223,7 @@ pub enum Event {
         /// Which request.
         key: AskKey,
         /// What is asked; at least one.
-        asks: Vec<Ask>,
+        asks: Asks,
     },
     /// The agent does not wait for this any more.
     AskWithdrawn {

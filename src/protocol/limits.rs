@@ -34,6 +34,12 @@ pub const LEFT_LISTED: usize = 20;
 pub const SESSION_ID_BYTES: usize = 1024;
 /// The longest question header, in characters.
 pub const HEADER_CHARS: usize = 12;
+/// The options of a question.
+pub const OPTIONS: usize = 1000;
+/// The questions of one request.
+pub const QUESTIONS: usize = 100;
+/// The entries of a plan.
+pub const PLAN_ENTRIES: usize = 1000;
 /// Bad answers after which a question counts as declined.
 pub const BAD_ANSWERS: u32 = 5;
 /// The longest call or tool name that "always" can cover, in bytes.

@@ -4,6 +4,7 @@ pub mod fields;
 pub mod frame;
 pub mod inbound;
 pub mod json;
+pub mod limited;
 pub mod limits;
 mod mcp_server;
 pub mod origins;

@@ -1,10 +1,13 @@
 //! A question, and the check of an answer to it. The agents' side and the protocol's side share these types.
 
 use super::json::{Fields, number, string};
+use super::limited::{Limited, unique};
+use super::limits::OPTIONS;
 use super::scope::Scope;
 use super::words::{Category, PathType, Purpose, QuestionKind};
 use serde::Serialize;
 use serde_json::value::RawValue;
+use std::collections::{HashMap, HashSet};
 
 /// One thing that may be chosen.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -19,20 +22,22 @@ pub struct Choice {
 }
 
 /// The options of a select: at least one, with unique values and labels.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(transparent)]
-pub struct Choices(Vec<Choice>);
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Choices(Limited<Choice, OPTIONS>);
 
 impl Choices {
     /// Keeps the first of those that share a value or a label. `None`: nothing is left.
     pub fn new(all: impl IntoIterator<Item = Choice>) -> Option<Choices> {
-        let mut kept: Vec<Choice> = Vec::new();
-        for choice in all {
-            if !kept.iter().any(|k| k.value == choice.value || k.label == choice.label) {
-                kept.push(choice);
-            }
-        }
+        let all: Vec<Choice> = all.into_iter().collect();
+        let new = unique(&all, |choice| (choice.value.as_str(), choice.label.as_str()));
+        let kept: Limited<Choice, OPTIONS> =
+            all.into_iter().zip(new).filter_map(|(one, new)| new.then_some(one)).collect();
         (!kept.is_empty()).then_some(Choices(kept))
+    }
+
+    /// A sentence about the options that were dropped, for a warning. `of` names the question.
+    pub fn warning(&self, of: &str) -> Option<String> {
+        self.0.warning("option", "options", of)
     }
 
     /// The options in order.
@@ -42,7 +47,7 @@ impl Choices {
 
     /// The options in order, to redact and to cut their texts. Values and labels must stay unique.
     pub(super) fn iter_mut(&mut self) -> std::slice::IterMut<'_, Choice> {
-        self.0.iter_mut()
+        self.0.kept().iter_mut()
     }
 
     /// How many there are.
@@ -52,7 +57,7 @@ impl Choices {
 
     /// Keeps the first `count`, and at least one.
     pub fn cut(&mut self, count: usize) {
-        self.0.truncate(count.max(1));
+        self.0.kept().truncate(count.max(1));
     }
 }
 
@@ -186,13 +191,14 @@ impl Ask {
     pub fn permission(subject: Subject, text: impl Into<String>, scope: Option<Scope>) -> Ask {
         let once = option(ALLOW_ONCE, "Allow once", None);
         let always = scope.as_ref().map(|scope| option(ALLOW_ALWAYS, scope.label(), Some(scope.description())));
-        let choices = Choices(std::iter::once(once).chain(always).chain([option(DENY, "Deny", None)]).collect());
+        let all = std::iter::once(once).chain(always).chain([option(DENY, "Deny", None)]);
+        let choices = Choices(all.collect());
         Ask { scope, ..Ask::deniable(subject, text, choices) }
     }
 
     /// A permission that cannot be given, only denied: the agent offers no way to allow it that ends with this request.
     pub fn denial(subject: Subject, text: impl Into<String>) -> Ask {
-        Ask::deniable(subject, text, Choices(vec![option(DENY, "Deny", None)]))
+        Ask::deniable(subject, text, Choices([option(DENY, "Deny", None)].into_iter().collect()))
     }
 
     fn deniable(subject: Subject, text: impl Into<String>, choices: Choices) -> Ask {
@@ -259,7 +265,9 @@ pub fn check(ask: &Ask, value: &RawValue, path: Option<PathFact>) -> Result<Answ
     let rules = &ask.validation;
     match &ask.kind {
         Kind::Confirm => confirm(value),
-        Kind::Select { choices, multiple: false, allow_other } => choose(choices, *allow_other, value).map(Answer::One),
+        Kind::Select { choices, multiple: false, allow_other } => {
+            choose(&Named::new(choices), *allow_other, value).map(Answer::One)
+        }
         Kind::Select { choices, multiple: true, allow_other } => {
             several(choices, *allow_other, value, rules, ask.required)
         }
@@ -286,21 +294,42 @@ fn confirm(value: &RawValue) -> Result<Answer, BadAnswer> {
     }
 }
 
-/// An option's value, else its label in any case, else its number from 1, else the free text.
-fn choose(choices: &Choices, allow_other: bool, value: &RawValue) -> Result<String, BadAnswer> {
-    let all = choices.as_slice();
-    let text = string(value);
-    let by_number = |n: f64| (n.fract() == 0.0 && n >= 1.0).then(|| all.get(n as usize - 1)).flatten();
-    let found = match &text {
-        None => number(value).and_then(by_number),
-        Some(text) => {
-            let label = text.trim().to_lowercase();
-            let digits = !label.is_empty() && label.bytes().all(|b| b.is_ascii_digit());
-            all.iter()
-                .find(|c| c.value == *text)
-                .or_else(|| all.iter().find(|c| c.label.trim().to_lowercase() == label))
-                .or_else(|| digits.then(|| label.parse().ok().and_then(by_number)).flatten())
+/// The options by each of their names.
+struct Named<'a> {
+    all: &'a [Choice],
+    by_value: HashMap<&'a str, &'a Choice>,
+    /// By label, in lower case.
+    by_label: HashMap<String, &'a Choice>,
+}
+
+impl<'a> Named<'a> {
+    fn new(choices: &'a Choices) -> Named<'a> {
+        let all = choices.as_slice();
+        let mut by_label = HashMap::new();
+        for choice in all {
+            by_label.entry(choice.label.trim().to_lowercase()).or_insert(choice);
         }
+        Named { all, by_value: all.iter().map(|choice| (choice.value.as_str(), choice)).collect(), by_label }
+    }
+
+    fn number(&self, n: f64) -> Option<&'a Choice> {
+        (n.fract() == 0.0 && n >= 1.0).then(|| self.all.get(n as usize - 1)).flatten()
+    }
+
+    fn text(&self, text: &str) -> Option<&'a Choice> {
+        let label = text.trim().to_lowercase();
+        let digits = !label.is_empty() && label.bytes().all(|b| b.is_ascii_digit());
+        let named = self.by_value.get(text).or_else(|| self.by_label.get(&label)).copied();
+        named.or_else(|| digits.then(|| label.parse().ok().and_then(|n| self.number(n))).flatten())
+    }
+}
+
+/// An option's value, else its label in any case, else its number from 1, else the free text.
+fn choose(named: &Named<'_>, allow_other: bool, value: &RawValue) -> Result<String, BadAnswer> {
+    let text = string(value);
+    let found = match &text {
+        None => number(value).and_then(|n| named.number(n)),
+        Some(text) => named.text(text),
     };
     match (found, text) {
         (Some(choice), _) => Ok(choice.value.clone()),
@@ -318,10 +347,11 @@ fn several(
     required: bool,
 ) -> Result<Answer, BadAnswer> {
     let items: Vec<&RawValue> = serde_json::from_str(value.get()).unwrap_or_else(|_| vec![value]);
-    let mut chosen = Vec::new();
+    let named = Named::new(choices);
+    let (mut chosen, mut seen) = (Vec::new(), HashSet::new());
     for item in items {
-        let one = choose(choices, allow_other, item)?;
-        if !chosen.contains(&one) {
+        let one = choose(&named, allow_other, item)?;
+        if seen.insert(one.clone()) {
             chosen.push(one);
         }
     }

@@ -217,7 +217,7 @@ impl Serialize for Wire<'_, Question> {
             "question_id": &body.question_id, "group_id": &body.group_id, "group_size": &body.group_size,
             "purpose": &ask.purpose, "kind": &ask.kind.word(), "header": &ask.header, "text": &ask.text);
         if let Kind::Select { choices, multiple, allow_other } = &ask.kind {
-            entries!(map; "options": choices, "multiple": multiple, "allow_other": allow_other);
+            entries!(map; "options": choices.as_slice(), "multiple": multiple, "allow_other": allow_other);
         }
         if let Some(default) = &ask.default {
             map.serialize_entry("default", default)?;

@@ -6,22 +6,23 @@ use super::live::Live;
 use super::work::relative;
 use crate::agent::{Reply, Turn};
 use crate::failure::{Code, Failure};
+use crate::protocol::limited::Asks;
 use crate::protocol::outbound::{About, Body, Outcome, Place, Question, SubjectFrame, Text};
-use crate::protocol::question::{Ask, Location, Subject};
+use crate::protocol::question::{Ask, Kind, Location, Subject};
 use crate::protocol::request::Seconds;
-use crate::protocol::words::{Category, Status};
+use crate::protocol::words::{Category, Status, Warning};
 use std::path::Path;
 
 impl Live {
-    pub(super) fn open(&mut self, asker: Asker, asks: Vec<Ask>) {
-        if self.end.ending.is_some() {
+    pub(super) fn open(&mut self, asker: Asker, asks: Asks) {
+        if self.end.ending.is_some() || asks.is_empty() {
             // Nobody is asked any more; the agent must still not wait for ever.
             return self.reply(&asker, vec![Reply::Declined(None); asks.len()]);
         }
+        self.warn_of_dropped(&asks);
         let group = self.questions.book.add(self.now, asker, asks, &self.settings, &self.redactor);
-        let resolved = self.questions.book.settle(&group, &self.settings);
-        let waiting: Vec<String> =
-            self.questions.book.open().filter(|(g, _)| g.id == group).map(|(_, member)| member.id.clone()).collect();
+        let resolved = self.questions.book.settle(group, &self.settings);
+        let waiting = self.questions.book.waiting(group);
         self.resolved(resolved, false, Absence::Headless, None);
         if self.end.ending.is_some() || waiting.is_empty() {
             return;
@@ -29,6 +30,19 @@ impl Live {
         self.status(Status::WaitingForInput, "Waiting for an answer", None);
         for id in waiting {
             self.ask(&id, None, None);
+        }
+    }
+
+    /// Warns of the questions and options beyond the limits.
+    fn warn_of_dropped(&mut self, asks: &Asks) {
+        let options = |ask: &Ask| match &ask.kind {
+            Kind::Select { choices, .. } => choices.warning(&format!("the question \"{}\"", self.title(&ask.text))),
+            Kind::Confirm | Kind::Text | Kind::Secret | Kind::FilePath => None,
+        };
+        let questions = asks.warning("question", "questions", "one request");
+        let warnings: Vec<String> = questions.into_iter().chain(asks.iter().filter_map(options)).collect();
+        for text in warnings {
+            self.warn(Warning::AgentOutputUnparsed, &text, None);
         }
     }
 

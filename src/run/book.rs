@@ -3,16 +3,18 @@
 //! Everything that decides about a question is here and not in a driver.
 
 use super::granted::Granted;
+use super::shown::shown;
 use crate::agent::{AskKey, Reply};
+use crate::protocol::limited::Asks;
 use crate::protocol::limits::BAD_ANSWERS;
 use crate::protocol::question::{
-    ALLOW_ALWAYS, ALLOW_ONCE, Answer, Ask, BadAnswer, Choice, Choices, DENY, Kind, PathFact, Subject, check,
+    ALLOW_ALWAYS, ALLOW_ONCE, Answer, Ask, BadAnswer, DENY, Kind, PathFact, Subject, check,
 };
 use crate::protocol::request::Settings;
 use crate::protocol::words::{OnQuestionTimeout, Policy, Purpose, Resolution};
 use crate::redact::Redactor;
 use serde_json::value::RawValue;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 /// The questions that wait, and the ids given so far.
@@ -21,12 +23,19 @@ pub(crate) struct Book {
     prefix: String,
     questions: u64,
     groups_made: u64,
-    groups: Vec<Group>,
+    /// The groups whose asker has no answer yet, by the number of their first question.
+    groups: BTreeMap<u64, Group>,
+    /// The same groups by who asked.
+    askers: BTreeSet<(Asker, u64)>,
+    /// Those of them that have an open question, by the time when it runs out.
+    deadlines: BTreeSet<(Duration, u64)>,
+    /// Those that have none.
+    done: BTreeSet<u64>,
     granted: Granted,
 }
 
 /// Who waits for the answers to a group.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Asker {
     /// The agent, by a request of its dialect.
     Agent(AskKey),
@@ -42,6 +51,7 @@ pub(crate) struct Group {
     pub(crate) id: String,
     pub(crate) asker: Asker,
     pub(crate) members: Vec<Member>,
+    /// When the clock of its open questions runs out.
     deadline: Duration,
 }
 
@@ -128,7 +138,10 @@ impl Book {
             prefix: prefix.to_owned(),
             questions,
             groups_made: groups,
-            groups: Vec::new(),
+            groups: BTreeMap::new(),
+            askers: BTreeSet::new(),
+            deadlines: BTreeSet::new(),
+            done: BTreeSet::new(),
             granted: Granted::default(),
         }
     }
@@ -140,26 +153,29 @@ impl Book {
 
     /// Whether an answer is awaited.
     pub(crate) fn is_waiting(&self) -> bool {
-        self.open().next().is_some()
+        !self.deadlines.is_empty()
     }
 
-    /// All open questions with their group.
-    pub(crate) fn open(&self) -> impl Iterator<Item = (&Group, &Member)> {
-        let members = |group| -> Box<dyn Iterator<Item = (&Group, &Member)>> {
-            let group: &Group = group;
-            Box::new(group.members.iter().filter(|m| m.reply.is_none()).map(move |m| (group, m)))
-        };
-        self.groups.iter().flat_map(members)
+    /// The group of the question with this id, if the group is still here.
+    fn group_of(&self, id: &str) -> Option<u64> {
+        let number = id.strip_prefix("q_")?.strip_prefix(&self.prefix)?.strip_prefix('_')?.parse::<u64>().ok()?;
+        self.groups.range(..=number).next_back().map(|(first, _)| *first)
     }
 
     /// The question with this id, if it is open.
     pub(crate) fn find(&self, id: &str) -> Option<(&Group, &Member)> {
-        self.open().find(|(_, member)| member.id == id)
+        let group = self.groups.get(&self.group_of(id)?)?;
+        group.open().find(|member| member.id == id).map(|member| (group, member))
+    }
+
+    /// The ids of a group's open questions.
+    pub(crate) fn waiting(&self, group: u64) -> Vec<String> {
+        self.groups.get(&group).into_iter().flat_map(Group::open).map(|member| member.id.clone()).collect()
     }
 
     /// When the first clock runs out.
     pub(crate) fn deadline(&self) -> Option<Duration> {
-        self.groups.iter().map(|group| group.deadline).min()
+        self.deadlines.first().map(|(deadline, _)| *deadline)
     }
 
     fn next_id(&mut self) -> String {
@@ -167,35 +183,46 @@ impl Book {
         format!("q_{}_{}", self.prefix, self.questions)
     }
 
-    /// Takes in a group. Gives its id.
+    /// Takes in a group of at least one question. Returns its number.
     pub(crate) fn add(
         &mut self,
         now: Duration,
         asker: Asker,
-        asks: Vec<Ask>,
+        asks: Asks,
         settings: &Settings,
         redactor: &Redactor,
-    ) -> String {
+    ) -> u64 {
         self.groups_made += 1;
+        let number = self.questions + 1;
         let id = format!("g_{}_{}", self.prefix, self.groups_made);
         let members = asks
             .into_iter()
             .map(|ask| Member { id: self.next_id(), shown: shown(&ask, redactor), ask, attempt: 1, reply: None })
             .collect();
         let deadline = now + settings.question_timeout_s.duration();
-        self.groups.push(Group { id: id.clone(), asker, members, deadline });
-        id
+        self.askers.insert((asker.clone(), number));
+        self.deadlines.insert((deadline, number));
+        self.groups.insert(number, Group { id, asker, members, deadline });
+        number
     }
 
     /// Hides what became a secret since the open questions were taken in.
     pub(crate) fn hide(&mut self, redactor: &Redactor) {
-        let open = self.groups.iter_mut().flat_map(|group| &mut group.members).filter(|m| m.reply.is_none());
+        let open = self.groups.values_mut().flat_map(Group::open_mut);
         open.for_each(|member| member.shown = shown(&member.ask, redactor));
     }
 
-    /// Resolves what a policy decides, and all of a group if the run is headless.
-    pub(crate) fn settle(&mut self, id: &str, settings: &Settings) -> Vec<Resolved> {
-        let Some(group) = self.groups.iter_mut().find(|group| group.id == id) else { return Vec::new() };
+    /// Notes that questions of this group were resolved.
+    fn resolved_in(&mut self, number: u64) {
+        if let Some(group) = self.groups.get(&number).filter(|group| group.open().next().is_none()) {
+            self.deadlines.remove(&(group.deadline, number));
+            self.done.insert(number);
+        }
+    }
+
+    /// Resolves what a policy decides, and the whole group if the run is headless.
+    pub(crate) fn settle(&mut self, number: u64, settings: &Settings) -> Vec<Resolved> {
+        let Some(group) = self.groups.get_mut(&number) else { return Vec::new() };
         let mut resolved = Vec::new();
         for member in &mut group.members {
             let subject = member.ask.subject.as_ref().filter(|_| member.ask.purpose == Purpose::Permission);
@@ -213,6 +240,7 @@ impl Book {
                 None => {}
             }
         }
+        self.resolved_in(number);
         resolved
     }
 
@@ -220,15 +248,15 @@ impl Book {
     /// `bool` says that the run fails.
     pub(crate) fn nobody(&mut self, now: Duration, absence: Absence, settings: &Settings) -> (Vec<Resolved>, bool) {
         let (mut resolved, mut fails) = (Vec::new(), false);
-        for group in &mut self.groups {
-            if absence == Absence::Timeout && group.deadline > now {
-                continue;
-            }
-            for member in group.members.iter_mut().filter(|m| m.reply.is_none()) {
+        let late = |(deadline, _): &&(Duration, u64)| absence != Absence::Timeout || *deadline <= now;
+        let concerned: BTreeSet<u64> = self.deadlines.iter().take_while(late).map(|(_, number)| *number).collect();
+        for number in concerned {
+            for member in self.groups.get_mut(&number).into_iter().flat_map(Group::open_mut) {
                 let (one, fail) = member.give_up(absence, settings);
                 resolved.push(one);
                 fails |= fail;
             }
+            self.resolved_in(number);
         }
         (resolved, fails)
     }
@@ -242,11 +270,9 @@ impl Book {
         message: Option<String>,
         settings: &Settings,
     ) -> Taken {
-        let Some(group) = self.groups.iter_mut().find(|g| g.members.iter().any(|m| m.id == id && m.reply.is_none()))
-        else {
-            return Taken::Unknown;
-        };
-        let Some(member) = group.members.iter_mut().find(|m| m.id == id) else { return Taken::Unknown };
+        let Some(number) = self.group_of(id) else { return Taken::Unknown };
+        let Some(group) = self.groups.get_mut(&number) else { return Taken::Unknown };
+        let Some(member) = group.open_mut().find(|member| member.id == id) else { return Taken::Unknown };
         let checked = match answered {
             Answered::Declined => Ok(None),
             Answered::Unreadable => Err("The value could not be read from where value_from points.".into()),
@@ -270,22 +296,33 @@ impl Book {
             }
             Err(_) => member.resolve(Reply::Declined(None), Resolution::Declined, false),
         };
+        self.deadlines.remove(&(group.deadline, number));
         group.deadline = now + settings.question_timeout_s.duration();
+        self.deadlines.insert((group.deadline, number));
+        self.resolved_in(number);
         let mut all = vec![resolved];
         if let Some(scope) = always {
             self.granted.add(&scope);
-            // Those that were asked before the answer came are answered by it too.
-            let open = self.groups.iter_mut().flat_map(|group| &mut group.members).filter(|m| m.reply.is_none());
-            all.extend(open.filter(|m| m.ask.scope.as_ref() == Some(&scope)).map(Member::allow_always));
+            // It also answers the questions that were open already.
+            for number in self.groups.keys().copied().collect::<Vec<_>>() {
+                let open = self.groups.get_mut(&number).into_iter().flat_map(Group::open_mut);
+                all.extend(open.filter(|m| m.ask.scope.as_ref() == Some(&scope)).map(Member::allow_always));
+                self.resolved_in(number);
+            }
         }
         Taken::Resolved(all)
     }
 
-    /// Withdraws the questions of one asker, or of all. Also gives those who asked them.
+    /// Withdraws the questions of one asker, or of all. Also returns those who asked them.
     pub(crate) fn withdraw(&mut self, asker: Option<&Asker>) -> (Vec<Resolved>, Vec<Asker>) {
-        let (gone, kept) = self.groups.drain(..).partition(|group| asker.is_none_or(|asker| group.asker == *asker));
-        self.groups = kept;
-        let gone: Vec<Group> = gone;
+        let gone: Vec<u64> = match asker {
+            Some(asker) => {
+                let of_asker = (asker.clone(), 0)..=(asker.clone(), u64::MAX);
+                self.askers.range(of_asker).map(|(_, number)| *number).collect()
+            }
+            None => self.groups.keys().copied().collect(),
+        };
+        let gone: Vec<Group> = gone.into_iter().filter_map(|number| self.remove(number)).collect();
         let askers = gone.iter().map(|group| group.asker.clone()).collect();
         let open = gone.into_iter().flat_map(|group| group.members).filter(|m| m.reply.is_none());
         let resolved = open.map(|mut member| member.resolve(Reply::Declined(None), Resolution::Withdrawn, false));
@@ -294,15 +331,21 @@ impl Book {
 
     /// Takes out the groups that are resolved as a whole.
     pub(crate) fn completed(&mut self) -> Vec<Completed> {
-        let (done, open) = self.groups.drain(..).partition(|group| group.members.iter().all(|m| m.reply.is_some()));
-        self.groups = open;
-        let done: Vec<Group> = done;
         let completed = |group: Group| Completed {
             asker: group.asker,
             declined: group.members.iter().any(Member::is_missed),
             replies: group.members.into_iter().filter_map(|m| m.reply).collect(),
         };
-        done.into_iter().map(completed).collect()
+        let done = std::mem::take(&mut self.done);
+        done.into_iter().filter_map(|number| self.remove(number)).map(completed).collect()
+    }
+
+    fn remove(&mut self, number: u64) -> Option<Group> {
+        let group = self.groups.remove(&number)?;
+        self.askers.remove(&(group.asker.clone(), number));
+        self.deadlines.remove(&(group.deadline, number));
+        self.done.remove(&number);
+        Some(group)
     }
 
     /// The time that a question has left.
@@ -313,6 +356,16 @@ impl Book {
 
 fn denied() -> Reply {
     Reply::Denied(None)
+}
+
+impl Group {
+    fn open(&self) -> impl Iterator<Item = &Member> {
+        self.members.iter().filter(|member| member.reply.is_none())
+    }
+
+    fn open_mut(&mut self) -> impl Iterator<Item = &mut Member> {
+        self.members.iter_mut().filter(|member| member.reply.is_none())
+    }
 }
 
 impl Member {
@@ -408,62 +461,4 @@ impl Absence {
             Absence::Headless => Resolution::Headless,
         }
     }
-}
-
-/// The question as it may leave the process. A value that holds a secret becomes `option_N`, so that it can still be
-/// answered.
-fn shown(ask: &Ask, redactor: &Redactor) -> Ask {
-    let clean = |text: &str| redactor.redact(text).into_owned();
-    let mut shown = ask.clone();
-    if ask.purpose == Purpose::Permission {
-        // Its options are the protocol's own words; its texts are redacted with the frame.
-        return shown;
-    }
-    shown.text = clean(&ask.text);
-    shown.validation.pattern = ask.validation.pattern.as_deref().map(clean);
-    shown.header = clean(&ask.header).chars().take(crate::protocol::limits::HEADER_CHARS).collect();
-    if let Kind::Select { choices: asked, multiple, allow_other } = &ask.kind {
-        let mut all: Vec<Choice> = Vec::new();
-        for (at, choice) in asked.as_slice().iter().enumerate() {
-            let number = at + 1;
-            let value = usable(&choice.value, &clean(&choice.value), format!("option_{number}"));
-            let label = clean(&choice.label);
-            let cut = format!("{} ({number})", &label[..label.floor_char_boundary(OPTION_BYTES)]);
-            let label = usable(&choice.label, &label, cut);
-            let description = choice.description.as_deref().map(clean);
-            all.push(Choice {
-                value: unlike(value, all.iter().map(|other| &other.value)),
-                label: unlike(label, all.iter().map(|other| &other.label)),
-                description,
-            });
-        }
-        let Some(choices) = Choices::new(all) else { return shown };
-        let pairs = asked.as_slice().iter().zip(choices.as_slice());
-        let named: HashMap<&String, &String> = pairs.map(|(asked, shown)| (&asked.value, &shown.value)).collect();
-        // A default that names no option is free text.
-        let default = |value: &String| named.get(value).map_or_else(|| clean(value), |shown| (*shown).clone());
-        shown.default = ask.default.as_ref().map(|given| match given {
-            Answer::One(value) => Answer::One(default(value)),
-            Answer::Many(values) => Answer::Many(values.iter().map(default).collect()),
-            Answer::Bool(_) | Answer::Text(_) | Answer::Null => given.clone(),
-        });
-        shown.kind = Kind::Select { choices, multiple: *multiple, allow_other: *allow_other };
-    }
-    shown
-}
-
-/// The longest value or label of an option that is shown as it is, in bytes.
-const OPTION_BYTES: usize = 1024;
-
-/// The text, unless it holds a secret or is too long: then what stands for it.
-fn usable(original: &str, clean: &str, instead: String) -> String {
-    if original == clean && clean.len() <= OPTION_BYTES { clean.to_owned() } else { instead }
-}
-
-/// The text, made unlike all others.
-fn unlike<'a>(mut text: String, others: impl Iterator<Item = &'a String> + Clone) -> String {
-    while others.clone().any(|other| *other == text) {
-        text.push('_');
-    }
-    text
 }

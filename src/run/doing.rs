@@ -7,6 +7,7 @@ use super::frames::effect;
 use super::messages::{Found, Messages, Piece, Rules};
 use super::work::{absolute, places, relative};
 use crate::agent::{self, Turn};
+use crate::protocol::limited::Entries;
 use crate::protocol::limits::SESSION_ID_BYTES;
 use crate::protocol::outbound::{About, Artifact, Body, PlanEntry, Progress, Text, Usage};
 use crate::protocol::words::{Action, Level, PlanStatus, Status, Warning};
@@ -108,7 +109,10 @@ impl Live {
         }
     }
 
-    fn plan(&mut self, entries: Vec<(String, PlanStatus)>) {
+    fn plan(&mut self, entries: Entries) {
+        if let Some(text) = entries.warning("entry", "entries", "the plan") {
+            self.warn(Warning::AgentOutputUnparsed, &text, None);
+        }
         let entry = |(text, status)| PlanEntry { text: Text::from(text), status };
         self.tell(About::Plan(entries.into_iter().map(entry).collect()), "The plan changed", None);
     }
@@ -146,7 +150,7 @@ impl Live {
             out.push(effect(Body::Progress(Box::new(progress)), None));
         });
         self.work.completion |= found.completion;
-        self.questions.marked.asks.extend(found.asks);
+        self.questions.marked.asks.append(found.asks);
     }
 
     fn used(&mut self, usage: Usage) {
@@ -169,7 +173,7 @@ impl Live {
 }
 
 /// The entries of a plan that is one text: its lines but for headings.
-fn plan_entries(text: &str) -> Vec<(String, PlanStatus)> {
+fn plan_entries(text: &str) -> Entries {
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
     lines.map(|line| (line.trim_start_matches(['-', '*', ' ']).to_owned(), PlanStatus::Pending)).collect()
 }

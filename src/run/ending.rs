@@ -7,6 +7,7 @@ use super::{Effect, Method};
 use crate::agent::{Turn, TurnOver};
 use crate::clean::whole;
 use crate::failure::{Code, Failure};
+use crate::protocol::limited::Asks;
 use crate::protocol::limits::AGENT_MESSAGE_BYTES;
 use crate::protocol::outbound::{Json, Outcome, Terminal, Text};
 use crate::protocol::words::{Level, Source, Status, Warning};
@@ -178,7 +179,7 @@ impl Live {
 }
 
 fn without_markers(text: String) -> String {
-    match cut(&text, &mut Vec::new()) {
+    match cut(&text, &mut Asks::default()) {
         Cow::Owned(rest) => rest,
         Cow::Borrowed(_) => text,
     }

@@ -207,7 +207,7 @@ impl Live {
             Event::More => self.more(),
             Event::ToolAsk { call, asks } => {
                 self.clocks.active = self.now;
-                self.open(Asker::Tool(call), asks);
+                self.open(Asker::Tool(call), asks.into_iter().collect());
             }
             Event::ToolAskWithdrawn { call } => {
                 self.clocks.active = self.now;

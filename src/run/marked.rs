@@ -6,16 +6,16 @@ use super::markers;
 use super::process::ProcessState;
 use crate::agent::{Reply, Turn};
 use crate::failure::{Code, Failure};
+use crate::protocol::limited::Asks;
 use crate::protocol::limits::MARKER_TURNS;
 use crate::protocol::outbound::Outcome;
-use crate::protocol::question::Ask;
 use crate::protocol::words::Warning;
 
 /// The question markers in the agent's text.
 #[derive(Default)]
 pub(super) struct Marked {
     /// The questions of this turn.
-    pub(super) asks: Vec<Ask>,
+    pub(super) asks: Asks,
     /// The texts of those that were asked.
     texts: Vec<String>,
     /// Further turns so far.

@@ -3,6 +3,7 @@
 
 use crate::agent::json::Object;
 use crate::agent::{NO_USER_PROMPT, Reply};
+use crate::protocol::limited::Asks;
 use crate::protocol::question::{Ask, Choice, Choices, Kind};
 use crate::protocol::words::Purpose;
 use std::borrow::Cow;
@@ -24,7 +25,7 @@ pub(super) struct Cutter {
 
 impl Cutter {
     /// The text of a piece without its markers; their questions go to `asks`. `done` ends the message.
-    pub(super) fn push<'a>(&mut self, piece: &'a str, done: bool, asks: &mut Vec<Ask>) -> Cow<'a, str> {
+    pub(super) fn push<'a>(&mut self, piece: &'a str, done: bool, asks: &mut Asks) -> Cow<'a, str> {
         if self.held.is_empty() && !piece.contains('<') {
             self.fences.see(piece);
             return Cow::Borrowed(piece);
@@ -68,7 +69,7 @@ impl Cutter {
     }
 
     /// Returns what is held once it is known to be text, or takes the questions of a whole marker.
-    fn settle(&mut self, out: &mut String, asks: &mut Vec<Ask>) {
+    fn settle(&mut self, out: &mut String, asks: &mut Asks) {
         // Of several beginnings before one end only the first and the last are tried: each try reads all up to the end.
         let last = self.held().ends_with(END).then(|| self.held.rfind(BEGIN)).flatten();
         let mut first = true;
@@ -148,7 +149,7 @@ impl Fences {
 }
 
 /// A whole text without its markers; their questions go to `asks`.
-pub(super) fn cut<'a>(text: &'a str, asks: &mut Vec<Ask>) -> Cow<'a, str> {
+pub(super) fn cut<'a>(text: &'a str, asks: &mut Asks) -> Cow<'a, str> {
     if text.contains(BEGIN) { Cutter::default().push(text, true, asks) } else { Cow::Borrowed(text) }
 }
 
@@ -235,14 +236,14 @@ mod tests {
             (format!("~~~~\n~~~\n{MARKER}\n~~~~~\n{MARKER}"), format!("~~~~\n~~~\n{MARKER}\n~~~~~\n")),
             (format!("<!--QUESTION:<!--QUESTION:{MARKER}"), "<!--QUESTION:<!--QUESTION:".into()),
         ] {
-            assert_eq!(cut(&text, &mut Vec::new()), left);
+            assert_eq!(cut(&text, &mut Asks::default()), left);
         }
     }
 
     #[test]
     fn every_split_gives_the_same() {
         let text = format!("x{MARKER}y\n```\n{MARKER}\n```");
-        let whole = cut(&text, &mut Vec::new());
+        let whole = cut(&text, &mut Asks::default());
         for cut in 0..=text.len() {
             let (mut cutter, mut asks) = (Cutter::default(), Vec::new());
             let joined = cutter.push(&text[..cut], false, &mut asks) + cutter.push(&text[cut..], true, &mut asks);
@@ -268,7 +269,7 @@ mod tests {
     #[test]
     fn a_marker_is_found_behind_beginnings_that_never_end() {
         for before in ["<!--QUESTION:".repeat(3), "<!--QUESTION:".repeat(20_000), format!("<!--QUESTION:{}", "x".repeat(70_000))] {
-            assert_eq!(cut(&format!("{before}{MARKER} after"), &mut Vec::new()), format!("{before} after"));
+            assert_eq!(cut(&format!("{before}{MARKER} after"), &mut Asks::default()), format!("{before} after"));
         }
     }
 }

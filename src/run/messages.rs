@@ -4,7 +4,7 @@ use super::markers::{Cutter, Finder, cut};
 use crate::agent::text::Fingerprint;
 use crate::protocol::json::encoded_len;
 use crate::protocol::outbound::{About, Progress, Text};
-use crate::protocol::question::Ask;
+use crate::protocol::limited::Asks;
 use crate::protocol::words::Level;
 use crate::redact::{Redactor, Stream};
 use std::borrow::Cow;
@@ -56,7 +56,7 @@ struct Head {
 #[derive(Debug, Default)]
 struct Heard {
     cutter: Cutter,
-    asks: Vec<Ask>,
+    asks: Asks,
     finder: Finder,
 }
 
@@ -97,7 +97,7 @@ impl Rules<'_> {
 /// The markers in the whole messages of the agent.
 #[derive(Debug, Default)]
 pub(super) struct Found {
-    pub(super) asks: Vec<Ask>,
+    pub(super) asks: Asks,
     pub(super) completion: bool,
 }
 
@@ -178,7 +178,7 @@ impl Messages {
         for mut message in open {
             message.push("", true, rules, out);
             let found = self.close(message);
-            all.asks.extend(found.asks);
+            all.asks.append(found.asks);
             all.completion |= found.completion;
         }
         all

@@ -16,6 +16,7 @@ mod markers;
 mod messages;
 mod orchestrator;
 mod process;
+mod shown;
 mod stop;
 mod unattended;
 mod work;

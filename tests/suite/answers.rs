@@ -165,7 +165,7 @@ impl Driver for Asker {
 
     fn line(&mut self, _: Line<'_>, turn: &mut Turn) {
         let asks = std::mem::take(&mut self.asks);
-        turn.events.push(AgentEvent::Ask { key: AskKey("1".into()), asks });
+        turn.events.push(AgentEvent::Ask { key: AskKey("1".into()), asks: asks.into_iter().collect() });
     }
 
     fn answer(&mut self, _: &AskKey, replies: &[Reply], _: &mut Turn) {

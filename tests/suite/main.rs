@@ -18,6 +18,7 @@ mod changes;
 mod config;
 mod configured;
 mod declined;
+mod dropped;
 mod export;
 mod faults;
 mod framing;

@@ -718,10 +718,7 @@ fn every_flag_every_code_and_every_word_is_named() {
 
 #[test]
 fn every_limit_is_listed() {
-    let size = |bytes: usize| match bytes {
-        n if n % (1 << 20) == 0 => format!("{} MiB", n >> 20),
-        n => format!("{} KiB", n >> 10),
-    };
+    let size = |n: usize| if n < 1 << 20 { format!("{} KiB", n >> 10) } else { format!("{} MiB", n >> 20) };
     let limits = [
         ("a line to spektacular", size(limits::INBOUND_LINE_BYTES)),
         ("a line of the agent", size(limits::AGENT_LINE_BYTES)),
@@ -738,6 +735,9 @@ fn every_limit_is_listed() {
         ("`stderr_tail`", size(limits::STDERR_TAIL_BYTES)),
         ("`artifacts`", limits::ARTIFACTS.to_string()),
         ("`header`", limits::HEADER_CHARS.to_string()),
+        ("options of a question", limits::OPTIONS.to_string()),
+        ("questions of one request", limits::QUESTIONS.to_string()),
+        ("entries of a plan", limits::PLAN_ENTRIES.to_string()),
         ("bad answers", limits::BAD_ANSWERS.to_string()),
         ("one argument", limits::ARGUMENT_BYTES.to_string()),
         ("further turns", limits::MARKER_TURNS.to_string()),

@@ -4,9 +4,9 @@ use crate::tidy::{code, root, rust_files};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
-/// The targets of `cargo test` and `cargo bench`. A suite that changes its own process needs one of its own, and so do
-/// the real agents, which need a feature. Everything else is a module of `suite`.
-const TARGETS: &[&str] = &["bench", "engine", "real_agents", "suite", "tree"];
+/// The targets of `cargo test` and `cargo bench`. A suite that changes its own process or its allocator needs one of its
+/// own, and so do the real agents, which need a feature. Everything else is a module of `suite`.
+const TARGETS: &[&str] = &["bench", "counts", "engine", "real_agents", "suite", "tree"];
 
 #[test]
 fn tests_are_one_binary() {

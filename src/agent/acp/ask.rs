@@ -5,6 +5,7 @@ use super::updates::Call;
 use crate::agent::form::Form;
 use crate::agent::json::{Object, text};
 use crate::agent::{Event, Reply, Turn};
+use crate::protocol::limited::{Asks, one};
 use crate::protocol::question::{Ask, Location, Subject};
 use crate::protocol::scope::Scope;
 use crate::protocol::words::{Action, Category, Warning};
@@ -24,7 +25,7 @@ pub(super) enum AcpRequest {
 
 impl Acp {
     /// Reads a permission request. `None`: it cannot be answered.
-    pub(super) fn permission(&mut self, params: &Object<'_>, turn: &mut Turn) -> Option<(AcpRequest, Vec<Ask>)> {
+    pub(super) fn permission(&mut self, params: &Object<'_>, turn: &mut Turn) -> Option<(AcpRequest, Asks)> {
         let about = params.object("toolCall")?;
         let before = about.str("toolCallId").and_then(|id| self.calls.get(&id)).map(Call::identity).unwrap_or_default();
         let id = self.learn(&about)?;
@@ -56,7 +57,7 @@ impl Acp {
             turn.events.push(Event::Warning(Warning::UnsupportedOption, why.into()));
             Ask::denial(subject, text)
         };
-        Some((AcpRequest::Permission { call: id, once, reject }, vec![ask]))
+        Some((AcpRequest::Permission { call: id, once, reject }, one(ask)))
     }
 
     /// Identifies equal calls. `before`: the call as known before the request, which may omit a command's directory.
@@ -155,7 +156,7 @@ pub(super) fn is_form(params: &Object<'_>) -> bool {
 }
 
 /// Reads a form as one group of questions. `None`: not a form, or one that no questions can ask for.
-pub(super) fn form(params: &Object<'_>) -> Option<(AcpRequest, Vec<Ask>)> {
+pub(super) fn form(params: &Object<'_>) -> Option<(AcpRequest, Asks)> {
     if !is_form(params) {
         return None;
     }

@@ -2,10 +2,11 @@
 //! keep it from asking again. We never send one back: some allow more than any option says, or end up in the project's
 //! settings.
 
-use super::{Asks, tools};
+use super::tools;
 use crate::agent::json::Object;
 use crate::agent::reply::{DECLINED, NO_USER, Reply};
 use crate::protocol::json::to_line;
+use crate::protocol::limited::{Asks, one};
 use crate::protocol::question::{Ask, Choice, Choices, Kind, Location, Subject};
 use crate::protocol::scope::Scope;
 use crate::protocol::words::Purpose;
@@ -64,7 +65,7 @@ pub(super) fn read(request: &Object<'_>, known_plan: Option<String>) -> Option<(
         (true, true) => "The agent wants to leave plan mode and carry out its plan.".into(),
         (false, _) => format!("Allow {}?", subject.title),
     };
-    Some((pending(What::Permission), vec![Ask::permission(subject, text, scope)]))
+    Some((pending(What::Permission), one(Ask::permission(subject, text, scope))))
 }
 
 fn question(question: &Object<'_>) -> Ask {

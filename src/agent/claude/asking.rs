@@ -34,7 +34,7 @@ impl Claude {
             Out::Ask(call, asks) => {
                 let key = AskKey(id);
                 self.asked.insert(key.clone(), call);
-                turn.events.push(Event::Ask { key, asks });
+                turn.events.push(Event::Ask { key, asks: asks.into_iter().collect() });
             }
             Out::Withdrawn(call) => {
                 turn.send.push(response(&id, &mcp::nothing()));

@@ -27,7 +27,6 @@ use super::{ask_user, no_such_mode, without_effect};
 use crate::failure::{Code, Failure};
 use crate::protocol::limits;
 use crate::protocol::outbound::{AgentExit, Capabilities, Usage};
-use crate::protocol::question::Ask;
 use crate::protocol::request::Settings;
 use crate::protocol::words::{Action, Level, PlanStatus, QuestionKind, StopReason, ToolState};
 use serde_json::value::RawValue;
@@ -508,6 +507,3 @@ fn changed(tool: &str, detail: &Object<'_>, turn: &mut Turn) {
 fn shown(raw: &RawValue) -> String {
     text(raw).unwrap_or_else(|| raw.get().to_owned())
 }
-
-/// The questions of one request.
-type Asks = Vec<Ask>;

@@ -7,6 +7,7 @@ use crate::agent::form::Form;
 use crate::agent::json::{Object, text};
 use crate::agent::{Reply, title};
 use crate::protocol::json::to_line;
+use crate::protocol::limited::{Asks, one};
 use crate::protocol::question::{Answer, Ask, Choice, Choices, Kind, Location, Subject};
 use crate::protocol::scope::Scope;
 use crate::protocol::words::{Category, Purpose};
@@ -33,14 +34,11 @@ pub(super) enum CodexRequest {
     Async(Vec<String>),
 }
 
-/// The questions of one request.
-type Asks = Vec<Ask>;
-
 /// Reads a request. `None`: not supported, or malformed.
 pub(super) fn read(method: &str, params: &Object<'_>, spot: &Spot, items: &Items) -> Option<(CodexRequest, Asks)> {
     match method {
-        "item/commandExecution/requestApproval" => Some((CodexRequest::Approval, vec![command_approval(params)])),
-        "item/fileChange/requestApproval" => Some((CodexRequest::Approval, vec![patch_approval(params, spot, items)])),
+        "item/commandExecution/requestApproval" => Some((CodexRequest::Approval, one(command_approval(params)))),
+        "item/fileChange/requestApproval" => Some((CodexRequest::Approval, one(patch_approval(params, spot, items)))),
         "item/tool/requestUserInput" => {
             let questions = params.objects("questions");
             let ids = questions.iter().map(|question| question.str("id").unwrap_or_default()).collect();
@@ -50,8 +48,8 @@ pub(super) fn read(method: &str, params: &Object<'_>, spot: &Spot, items: &Items
         "mcpServer/elicitation/request" => Some(elicitation(params)),
         "item/tool/call" if params.is("tool", ask_user::TOOL) => {
             match ask_user::read(params.object("arguments").as_ref()) {
-                Ok(asks) => Some((CodexRequest::AskUser(asks.clone()), asks)),
-                Err(why) => Some((CodexRequest::Unclear(why), Vec::new())),
+                Ok(asks) => Some((CodexRequest::AskUser(asks.clone()), asks.into_iter().collect())),
+                Err(why) => Some((CodexRequest::Unclear(why), Asks::default())),
             }
         }
         _ => None,
@@ -73,13 +71,13 @@ pub(super) fn is_known(method: &str) -> bool {
 pub(super) fn asynchronous(item: &Object<'_>) -> Option<(CodexRequest, Asks)> {
     let questions = item.objects("questions");
     let titles: Vec<String> = questions.iter().map(|question| question.str("title").unwrap_or_default()).collect();
-    let one = |question: &Object<'_>| {
+    let ask = |question: &Object<'_>| {
         let labels = question.array("options").into_iter().filter_map(text);
         let choices = Choices::new(labels.map(|label| Choice { value: label.clone(), label, description: None }));
         let kind = choices.map_or(Kind::Text, |choices| Kind::Select { choices, multiple: false, allow_other: true });
         Ask::new(Purpose::Clarification, kind, "", question.str("title").unwrap_or_default())
     };
-    let asks: Asks = questions.iter().map(one).collect();
+    let asks: Asks = questions.iter().map(ask).collect();
     (!asks.is_empty()).then_some((CodexRequest::Async(titles), asks))
 }
 
@@ -149,7 +147,7 @@ fn elicitation(params: &Object<'_>) -> (CodexRequest, Asks) {
         let named = !server.is_empty() && !tool.is_empty();
         let name = named.then(|| to_line(&[&server, &tool]));
         let scope = Scope::of(Category::Mcp, name.as_deref(), None);
-        return (CodexRequest::McpCall(server), vec![Ask::permission(subject, message, scope)]);
+        return (CodexRequest::McpCall(server), one(Ask::permission(subject, message, scope)));
     }
     if let Some((form, asks)) = params.object("requestedSchema").and_then(|schema| Form::read(&schema, &message)) {
         return (CodexRequest::Form(form), asks);
@@ -158,7 +156,7 @@ fn elicitation(params: &Object<'_>) -> (CodexRequest, Asks) {
         Some(url) => format!("{message}\n{url}"),
         None => message,
     };
-    (CodexRequest::Consent, vec![Ask::new(Purpose::Input, Kind::Confirm, &server, text)])
+    (CodexRequest::Consent, one(Ask::new(Purpose::Input, Kind::Confirm, &server, text)))
 }
 
 impl CodexRequest {

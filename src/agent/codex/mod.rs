@@ -23,9 +23,9 @@ use super::rpc::{self, Incoming};
 use super::text::FinalAnswer;
 use super::{AskKey, Base, Driver, Event, Launch, Line, Reply, Turn, TurnOver, without_effect};
 use crate::failure::Failure;
+use crate::protocol::limited::Asks;
 use crate::protocol::limits;
 use crate::protocol::outbound::{AgentExit, Capabilities, Usage};
-use crate::protocol::question::Ask;
 use crate::protocol::request::Settings;
 use crate::protocol::words::{Level, QuestionKind, StopReason};
 use serde_json::value::RawValue;
@@ -268,7 +268,7 @@ impl Codex {
         self.ask(key, spot, pending, asks, turn);
     }
 
-    fn ask(&mut self, key: AskKey, spot: &Spot, pending: CodexRequest, asks: Vec<Ask>, turn: &mut Turn) {
+    fn ask(&mut self, key: AskKey, spot: &Spot, pending: CodexRequest, asks: Asks, turn: &mut Turn) {
         self.pending.insert(key.clone(), (spot.turn.clone(), pending));
         turn.events.push(Event::Ask { key, asks });
     }

@@ -3,7 +3,7 @@
 use super::Codex;
 use crate::agent::{AskKey, Base, Driver, Event, Line, Reply, Turn, TurnOver};
 use crate::protocol::outbound::AgentExit;
-use crate::protocol::question::Answer;
+use crate::protocol::question::{Answer, Kind};
 use crate::protocol::request::Options;
 
 fn told(codex: &mut Codex, line: &str) -> Turn {
@@ -50,6 +50,43 @@ fn a_default_of_a_form_must_fit() {
     let [Event::Ask { asks, .. }] = &events[..] else { panic!("{events:?}") };
     let defaults: Vec<_> = asks.iter().map(|ask| ask.default.clone()).collect();
     assert_eq!(defaults, [None, None, Some(Answer::Text("2.5".into())), Some(Answer::Many(Vec::new()))]);
+}
+
+#[test]
+fn lists_have_a_limit() {
+    let labels: Vec<String> = (0..1500).map(|n| format!("\"{n}\"")).collect();
+    let labels = labels.join(",");
+    let one = format!(r#"{{"id":"q","header":"H","question":"Q","options":[{labels}]}}"#);
+    let many = vec![one; 101].join(",");
+    let asynchronous = format!(r#"{{"title":"Q","options":[{labels}]}}"#);
+    let property = format!(r#"{{"type":"string","enum":[{labels}]}}"#);
+    let properties: Vec<String> = (0..101).map(|n| format!(r#""p{n}":{property}"#)).collect();
+    for line in [
+        format!(
+            r#"{{"id":0,"method":"item/tool/requestUserInput","params":{{"threadId":"t","turnId":"u","questions":[{many}]}}}}"#
+        ),
+        format!(
+            r#"{{"method":"item/completed","params":{{"threadId":"t","turnId":"u","item":{{"type":"agentMessage","id":"c",
+            "text":"?","delivery":"async","questions":[{}]}}}}}}"#,
+            vec![asynchronous; 101].join(",")
+        ),
+        format!(
+            r#"{{"id":0,"method":"mcpServer/elicitation/request","params":{{"threadId":"t","turnId":"u","message":"M",
+            "requestedSchema":{{"properties":{{{}}}}}}}}}"#,
+            properties.join(",")
+        ),
+    ] {
+        let events = told(&mut running(), &line).events;
+        let [Event::Ask { asks, .. }] = &events[..] else { panic!("{events:?}") };
+        assert_eq!((asks.len(), asks.dropped()), (100, 1));
+        let Kind::Select { choices, .. } = &asks[0].kind else { panic!("{:?}", asks[0]) };
+        assert_eq!(choices.warning("Q").as_deref(), Some("Dropped 500 options of Q: the limit is 1000"));
+    }
+    let steps = vec![r#"{"step":"s","status":"pending"}"#; 1001].join(",");
+    let plan = format!(r#"{{"method":"turn/plan/updated","params":{{"threadId":"t","turnId":"u","plan":[{steps}]}}}}"#);
+    let events = told(&mut running(), &plan).events;
+    let [Event::Plan(entries)] = &events[..] else { panic!("{events:?}") };
+    assert_eq!((entries.len(), entries.dropped()), (1000, 1));
 }
 
 #[test]

@@ -260,8 +260,18 @@ impl World {
 
     /// A line of the agent's.
     pub(crate) fn line(&mut self, line: &str) {
-        self.conductor.line(line.to_owned());
+        self.hand(line);
         self.take();
+    }
+
+    /// Hands over a line of the agent's, and leaves what comes of it in the outbox.
+    pub(crate) fn hand(&mut self, line: &str) {
+        self.conductor().line(line.to_owned());
+    }
+
+    /// The conductor, for what a simulation has no method for.
+    pub(crate) fn conductor(&mut self) -> &mut Conductor<JsonLines, Notebook> {
+        &mut self.conductor
     }
 
     /// A line of the agent's that was too long.

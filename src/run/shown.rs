@@ -1,0 +1,60 @@
+//! A question as it may leave the process: redacted, with options that can still be told apart.
+
+use crate::protocol::question::{Answer, Ask, Choice, Choices, Kind};
+use crate::protocol::words::Purpose;
+use crate::redact::Redactor;
+use std::collections::{HashMap, HashSet};
+
+/// The question without secrets. An option's value that contains one becomes `option_N`, so that an answer can name it.
+pub(super) fn shown(ask: &Ask, redactor: &Redactor) -> Ask {
+    let clean = |text: &str| redactor.redact(text).into_owned();
+    let mut shown = ask.clone();
+    if ask.purpose == Purpose::Permission {
+        // Its options are the protocol's own words; its texts are redacted with the frame.
+        return shown;
+    }
+    shown.text = clean(&ask.text);
+    shown.validation.pattern = ask.validation.pattern.as_deref().map(clean);
+    shown.header = clean(&ask.header).chars().take(crate::protocol::limits::HEADER_CHARS).collect();
+    if let Kind::Select { choices: asked, multiple, allow_other } = &ask.kind {
+        let (mut values, mut labels) = (HashSet::new(), HashSet::new());
+        let mut all: Vec<Choice> = Vec::new();
+        for (at, choice) in asked.as_slice().iter().enumerate() {
+            let number = at + 1;
+            let value = usable(&choice.value, &clean(&choice.value), format!("option_{number}"));
+            let label = clean(&choice.label);
+            let cut = format!("{} ({number})", &label[..label.floor_char_boundary(OPTION_BYTES)]);
+            let label = usable(&choice.label, &label, cut);
+            let description = choice.description.as_deref().map(clean);
+            all.push(Choice { value: unlike(value, &mut values), label: unlike(label, &mut labels), description });
+        }
+        let Some(choices) = Choices::new(all) else { return shown };
+        let pairs = asked.as_slice().iter().zip(choices.as_slice());
+        let named: HashMap<&String, &String> = pairs.map(|(asked, shown)| (&asked.value, &shown.value)).collect();
+        // A default that names no option is free text.
+        let default = |value: &String| named.get(value).map_or_else(|| clean(value), |shown| (*shown).clone());
+        shown.default = ask.default.as_ref().map(|given| match given {
+            Answer::One(value) => Answer::One(default(value)),
+            Answer::Many(values) => Answer::Many(values.iter().map(default).collect()),
+            Answer::Bool(_) | Answer::Text(_) | Answer::Null => given.clone(),
+        });
+        shown.kind = Kind::Select { choices, multiple: *multiple, allow_other: *allow_other };
+    }
+    shown
+}
+
+/// The longest value or label of an option that is shown as it is, in bytes.
+const OPTION_BYTES: usize = 1024;
+
+/// The text, unless it holds a secret or is too long: then what stands for it.
+fn usable(original: &str, clean: &str, instead: String) -> String {
+    if original == clean && clean.len() <= OPTION_BYTES { clean.to_owned() } else { instead }
+}
+
+/// The text, made unlike those in `others`, and added to them.
+fn unlike(mut text: String, others: &mut HashSet<String>) -> String {
+    while !others.insert(text.clone()) {
+        text.push('_');
+    }
+    text
+}

@@ -1,0 +1,30 @@
+//! Allocations per event.
+
+use crate::expected::compare;
+use crate::inside::play;
+use crate::workload::{Dialect, Events};
+
+/// Events of a replay.
+const EVENTS: usize = 3000;
+
+/// Counts what one run allocates beyond a run of a tenth of the events, so that its beginning and end do not count.
+fn allocations(dialect: Dialect, events: Events, options: &str) -> f64 {
+    let of = |count| play(dialect, &dialect.script(&dialect.lines(events, count)), options, false).count;
+    let (few, many) = (of(EVENTS / 10), of(EVENTS));
+    (many - few) as f64 / (EVENTS - EVENTS / 10) as f64
+}
+
+#[test]
+fn small_events_allocate_as_often_as_committed() {
+    for dialect in Dialect::ALL {
+        compare(&format!("allocations {} mix", dialect.agent()), allocations(dialect, Events::Mix, ""));
+    }
+}
+
+#[test]
+fn pieces_of_a_message_allocate_as_often_as_committed() {
+    let full = r#","progress":"full""#;
+    for dialect in Dialect::ALL {
+        compare(&format!("allocations {} deltas", dialect.agent()), allocations(dialect, Events::Deltas, full));
+    }
+}

@@ -1,0 +1,62 @@
+//! Instructions per event, of the whole program but not of its agent. valgrind runs one thread at a time, far slower
+//! than the agent writes, so that a run repeats within a few tenths of a per cent.
+
+use crate::expected::compare;
+use crate::scripted::Scripted;
+use crate::workload::{Dialect, Events, Step};
+use std::fs;
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::Stdio;
+
+/// Names the program that is counted: a static release build, since those of two machines are alike.
+const PROGRAM: &str = "COUNT_INSTRUCTIONS_OF";
+/// Names its target, for which counts are committed.
+const TARGET: &str = "COUNT_TARGET";
+const EVENTS: usize = 12_000;
+
+/// Runs the program with a scripted agent: its instructions, and what it wrote to stdout.
+pub(crate) fn count(dialect: Dialect, steps: &[Step], options: &str) -> (u64, String) {
+    let program = PathBuf::from(std::env::var_os(PROGRAM).unwrap_or_else(|| panic!("{PROGRAM} names no program")));
+    let agent = Scripted::new(dialect, steps);
+    let log = agent.folder().join("valgrind.log");
+    let mut command = agent.command("valgrind");
+    command.args(["--tool=callgrind", "--callgrind-out-file=/dev/null", "--trace-children=no"]);
+    command.arg(format!("--log-file={}.%p", log.display()));
+    command.arg(fs::canonicalize(program).unwrap()).args(["adhoc", "--output", "json", "--input", "jsonl"]);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let number = child.id();
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(agent.start(options).as_bytes()).unwrap();
+    let out = child.wait_with_output().unwrap();
+    drop(stdin);
+    let log = fs::read_to_string(format!("{}.{number}", log.display())).unwrap();
+    let collected = log.lines().find_map(|line| line.split("Collected : ").nth(1));
+    let instructions = collected.unwrap_or_else(|| panic!("valgrind counted nothing: {log}")).trim().parse().unwrap();
+    (instructions, String::from_utf8(out.stdout).unwrap())
+}
+
+/// Counts the whole of a run, from exec to exit, for each of its events.
+fn per_event(name: &str, dialect: Dialect, events: Events, options: &str) {
+    let target = std::env::var(TARGET).unwrap_or_else(|_| panic!("{TARGET} names no target"));
+    let steps = dialect.script(&dialect.lines(events, EVENTS));
+    let (instructions, out) = count(dialect, &steps, options);
+    assert!(out.lines().last().unwrap().contains("\"type\":\"run.completed\""), "{out}");
+    compare(&format!("instructions {target} {name}"), instructions as f64 / EVENTS as f64);
+}
+
+#[test]
+#[ignore = "needs valgrind and a static release build: .ci/run"]
+fn events_take_as_many_instructions_as_committed() {
+    per_event("claude mix", Dialect::Claude, Events::Mix, "");
+    per_event("codex mix", Dialect::Codex, Events::Mix, "");
+    per_event("gemini mix", Dialect::Acp, Events::Mix, "");
+    per_event("claude deltas", Dialect::Claude, Events::Deltas, r#","progress":"full""#);
+    per_event("claude mix with 5 secrets", Dialect::Claude, Events::Mix, &secrets(5));
+}
+
+/// This many secrets, none of which the agent says.
+pub(crate) fn secrets(count: usize) -> String {
+    let all: Vec<String> = (0..count).map(|number| format!("\"secret-number-{number}-{}\"", number * 7919)).collect();
+    format!(r#","secrets":[{}]"#, all.join(","))
+}

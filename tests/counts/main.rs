@@ -1,0 +1,19 @@
+//! Guards of the cost of a run. They count work, which no noise of the machine can change: allocations of a run inside
+//! this process, and instructions of the program under valgrind. Each count stands in `expected.txt` beside this file,
+//! and may differ by 3 % either way. `UPDATE_COUNTS=1` writes the counts of the tests that run.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)] // helpers outside of #[test] functions
+
+mod allocations;
+mod expected;
+mod growth;
+mod inside;
+mod instructions;
+#[allow(dead_code)] // the benchmark uses the rest
+#[path = "../bench/scripted.rs"]
+mod scripted;
+#[allow(dead_code)] // the benchmark uses the rest
+#[path = "../bench/workload.rs"]
+mod workload;
+#[allow(dead_code)] // the suite uses the rest
+#[path = "../suite/playback/world.rs"]
+mod world;
