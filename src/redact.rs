@@ -17,6 +17,7 @@ mod stream;
 mod tail;
 mod view;
 
+use crate::clean::whole;
 use std::borrow::Cow;
 use std::fmt;
 
@@ -38,6 +39,8 @@ pub struct Redactor {
     filter: Filter,
     /// The forms of the registered values, sorted.
     forms: Vec<Box<str>>,
+    /// Whether texts are cleaned for a terminal before they are searched.
+    cleans: bool,
 }
 
 impl Default for Redactor {
@@ -57,7 +60,7 @@ impl Redactor {
     pub fn new() -> Self {
         let mut filter = Filter::default();
         shapes::beginnings().for_each(|beginning| filter.add(beginning));
-        Self { filter, forms: Vec::new() }
+        Self { filter, forms: Vec::new(), cleans: false }
     }
 
     /// Registers all forms of a value, and of its lines when it has several.
@@ -105,8 +108,25 @@ impl Redactor {
         self.add_all(vars.filter(is_secret).map(|(_, value)| value));
     }
 
+    /// From now on cleans every text for a terminal before it searches it: cleaning later would join the parts of a
+    /// secret that escape sequences split.
+    pub fn clean_first(&mut self) {
+        self.cleans = true;
+    }
+
     /// The text with every secret masked; borrowed when there was none.
     pub fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        if !self.cleans {
+            return self.redact_uncleaned(text);
+        }
+        match whole(text) {
+            Cow::Borrowed(text) => self.redact_uncleaned(text),
+            Cow::Owned(clean) => Cow::Owned(self.redact_uncleaned(&clean).into_owned()),
+        }
+    }
+
+    /// The same for a recording, which keeps escape sequences.
+    pub fn redact_uncleaned<'a>(&self, text: &'a str) -> Cow<'a, str> {
         if !self.filter.finds(text.as_bytes()) {
             return Cow::Borrowed(text);
         }

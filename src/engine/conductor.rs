@@ -69,7 +69,7 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
         let Job { layers, warnings, answers, on_eof, record, debug_log, mirror_stderr, signal_source, begin: _ } = job;
         let (tape, opened) = Tape::open(record, debug_log);
         let mut conductor = Conductor {
-            run: Run::new(random, ids, on_eof, prepare::redactor(&machine)),
+            run: Run::new(random, ids, on_eof, prepare::redactor(&machine, peer.is_screen())),
             peer,
             machine,
             answers,
@@ -174,7 +174,7 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
         let origins = self.layers.origins.without(&options);
         let (options, agent) = self.layers.under(options);
         // Known before anything is checked: a refusal gives metadata back.
-        let (redactor, short_secrets) = prepare::redactor_for(&options, agent, &self.machine);
+        let (redactor, short_secrets) = prepare::redactor_for(&options, agent, &self.machine, self.peer.is_screen());
         let metadata = options.metadata.clone().map(Json::from);
         let bad_id = origin.run_id.as_ref().is_some_and(|id| !is_run_id(id));
         let start = if bad_id {
@@ -204,7 +204,7 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
     pub fn refuse(&mut self, failure: Failure) {
         let (options, _) = self.layers.under(Options::default());
         let metadata = options.metadata.clone().map(Json::from);
-        let redactor = Some(prepare::redactor_for(&options, None, &self.machine).0);
+        let redactor = Some(prepare::redactor_for(&options, None, &self.machine, self.peer.is_screen()).0);
         self.step(Event::Start(Origin::default(), Err(Box::new(Refusal { failure, metadata, redactor }))));
     }
 

@@ -39,6 +39,11 @@ pub trait Peer {
     /// The bytes of a body. Empty: the peer keeps it to itself.
     fn show(&mut self, outgoing: Outgoing<'_>) -> Chunk;
 
+    /// Whether the bytes go to a person's screen, cleaned of escape sequences.
+    fn is_screen(&self) -> bool {
+        false
+    }
+
     /// A whole line for stderr that is no frame, without its LF.
     fn note(&mut self, line: &str) -> Chunk {
         Chunk { err: format!("{line}\n").into_bytes(), ..Chunk::default() }
@@ -88,6 +93,10 @@ impl<P: Peer + ?Sized> Peer for &mut P {
 
     fn show(&mut self, outgoing: Outgoing<'_>) -> Chunk {
         (**self).show(outgoing)
+    }
+
+    fn is_screen(&self) -> bool {
+        (**self).is_screen()
     }
 
     fn note(&mut self, line: &str) -> Chunk {

@@ -20,6 +20,12 @@ pub const COMPLETED_FACTOR: usize = 16;
 pub const HELD_WARNINGS: usize = 64;
 /// The largest `metadata`, in bytes of JSON as it was sent.
 pub const METADATA_BYTES: usize = 64 << 10;
+/// The longest secret, in bytes.
+pub const SECRET_BYTES: usize = 64 << 10;
+/// All `secrets` of a run.start together, in bytes.
+pub const SECRETS_BYTES: usize = 256 << 10;
+/// The lines of all `secrets` of a run.start together.
+pub const SECRET_LINES: usize = 1000;
 /// The most of a tool's output in one frame, in bytes.
 pub const TOOL_OUTPUT_BYTES: usize = 64 << 10;
 /// The most of an agent's stderr in a failure, in bytes.

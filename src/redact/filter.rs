@@ -28,19 +28,36 @@ impl Filter {
     /// Whether a secret may begin anywhere in a text that is complete.
     pub(super) fn finds(&self, bytes: &[u8]) -> bool {
         // Every secret is longer than two bytes.
-        bytes.windows(3).any(|window| self.has(window[0], window[1], window[2]))
+        self.position(bytes).is_some()
     }
 
     /// The first place from `from` on, and before `limit`, where a secret may begin; else `limit`. The text may go on
     /// behind its last byte.
     pub(super) fn next(&self, bytes: &[u8], from: usize, limit: usize) -> usize {
         let whole = &bytes[from..bytes.len().min(limit + 2)];
-        if let Some(n) = whole.windows(3).position(|window| self.has(window[0], window[1], window[2])) {
+        if let Some(n) = self.position(whole) {
             return from + n;
         }
         let rest = (from + whole.len().saturating_sub(2)).max(from)..limit.min(bytes.len());
         let end = rest.end;
         rest.into_iter().find(|&at| self.may_begin(&bytes[at..])).unwrap_or(end.max(from))
+    }
+
+    /// The first place where a secret may begin, but for the last two bytes.
+    fn position(&self, bytes: &[u8]) -> Option<usize> {
+        let [first, rest @ ..] = bytes else { return None };
+        let mut before = *first;
+        for (at, &byte) in rest.iter().enumerate() {
+            // Most places end here, after one look-up.
+            if get(&self.pairs, pair(before, byte))
+                && let Some(&third) = rest.get(at + 1)
+                && get(&self.triples, triple(before, byte, third))
+            {
+                return Some(at);
+            }
+            before = byte;
+        }
+        None
     }
 
     /// Whether a secret may begin with these bytes, which may be too few to tell.
@@ -49,12 +66,8 @@ impl Filter {
             [] => false,
             [a] => self.firsts[usize::from(a)],
             [a, b] => get(&self.pairs, pair(a, b)),
-            [a, b, c, ..] => self.has(a, b, c),
+            [a, b, c, ..] => get(&self.pairs, pair(a, b)) && get(&self.triples, triple(a, b, c)),
         }
-    }
-
-    fn has(&self, a: u8, b: u8, c: u8) -> bool {
-        get(&self.pairs, pair(a, b)) && get(&self.triples, triple(a, b, c))
     }
 }
 

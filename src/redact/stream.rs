@@ -3,6 +3,7 @@
 use super::scan::{Growth, Scan};
 use super::shapes::{Armed, LOOK_BACK};
 use super::{MASK, Redactor};
+use crate::clean::Cleaner;
 use std::borrow::Cow;
 use std::fmt;
 
@@ -29,6 +30,8 @@ pub struct Stream {
     returned: usize,
     armed: Option<Armed>,
     growth: Option<Growth>,
+    /// For a redactor that cleans first.
+    cleaner: Cleaner,
 }
 
 impl fmt::Debug for Stream {
@@ -40,6 +43,16 @@ impl fmt::Debug for Stream {
 impl Stream {
     /// Takes the next piece and returns what is certain by now; borrowed when that is the piece.
     pub fn push<'a>(&mut self, redactor: &Redactor, piece: &'a str) -> Cow<'a, str> {
+        if !redactor.cleans {
+            return self.take(redactor, piece);
+        }
+        match self.cleaner.push(piece) {
+            Cow::Borrowed(piece) => self.take(redactor, piece),
+            Cow::Owned(clean) => Cow::Owned(self.take(redactor, &clean).into_owned()),
+        }
+    }
+
+    fn take<'a>(&mut self, redactor: &Redactor, piece: &'a str) -> Cow<'a, str> {
         let nothing_held = self.held() == 0 && self.armed.is_none() && self.growth.is_none();
         if nothing_held && redactor.passes(piece) {
             self.text.push_str(&piece[piece.floor_char_boundary(piece.len().saturating_sub(LOOK_BACK))..]);
@@ -54,6 +67,7 @@ impl Stream {
 
     /// Returns what is left, and makes the stream ready for another text.
     pub fn finish(&mut self, redactor: &Redactor) -> String {
+        self.text.push_str(self.cleaner.finish());
         let out = self.advance(redactor, true);
         *self = Self::default();
         out

@@ -6,7 +6,7 @@ use super::granted::Granted;
 use super::shown::shown;
 use crate::agent::{AskKey, Reply};
 use crate::protocol::limited::Asks;
-use crate::protocol::limits::BAD_ANSWERS;
+use crate::protocol::limits::{BAD_ANSWERS, SECRET_BYTES};
 use crate::protocol::question::{
     ALLOW_ALWAYS, ALLOW_ONCE, Answer, Ask, BadAnswer, DENY, Kind, PathFact, Subject, check,
 };
@@ -127,6 +127,8 @@ pub enum Answered {
     Kept(Box<RawValue>, Option<PathFact>),
     /// A value that could not be read.
     Unreadable,
+    /// A secret that is too long to redact.
+    TooLong,
     /// The user declines.
     Declined,
 }
@@ -276,6 +278,7 @@ impl Book {
         let checked = match answered {
             Answered::Declined => Ok(None),
             Answered::Unreadable => Err("The value could not be read from where value_from points.".into()),
+            Answered::TooLong => Err(format!("A secret may have at most {SECRET_BYTES} bytes.")),
             Answered::Value(value, path) | Answered::Kept(value, path) => {
                 // The agent's own values are answers too: they were shown if they became secret only now.
                 let shown = check(&member.checked(), value, *path);

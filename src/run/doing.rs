@@ -4,7 +4,7 @@ use super::Effect;
 use super::book::Asker;
 use super::live::Live;
 use super::frames::effect;
-use super::messages::{Found, Messages, Piece, Rules};
+use super::messages::{Marks, Messages, Piece, Rules};
 use super::work::{absolute, places, relative};
 use crate::agent::{self, Turn};
 use crate::protocol::limited::Entries;
@@ -134,7 +134,7 @@ impl Live {
     /// Lets `say` pass on what the agent says, by the rules of this run.
     pub(super) fn speak(
         &mut self,
-        say: impl FnOnce(&mut Messages, &Rules<'_>, &mut dyn FnMut(Progress)) -> Found,
+        say: impl FnOnce(&mut Messages, &Rules<'_>, &mut dyn FnMut(Progress)) -> Marks,
     ) {
         let rules = Rules {
             level: self.settings.progress,
@@ -145,12 +145,12 @@ impl Live {
             cuts_markers: self.agent.driver.takes_turns(),
         };
         let (out, frame, now) = (&mut self.out, &mut self.clocks.frame, self.now);
-        let found = say(&mut self.work.messages, &rules, &mut |progress| {
+        let marks = say(&mut self.work.messages, &rules, &mut |progress| {
             *frame = now;
             out.push(effect(Body::Progress(Box::new(progress)), None));
         });
-        self.work.completion |= found.completion;
-        self.questions.marked.asks.append(found.asks);
+        self.work.completion |= marks.completion;
+        self.questions.marked.asks.append(marks.asks);
     }
 
     fn used(&mut self, usage: Usage) {

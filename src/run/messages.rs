@@ -96,7 +96,7 @@ impl Rules<'_> {
 
 /// The markers in the whole messages of the agent.
 #[derive(Debug, Default)]
-pub(super) struct Found {
+pub(super) struct Marks {
     pub(super) asks: Asks,
     pub(super) completion: bool,
 }
@@ -114,7 +114,7 @@ impl Messages {
 
     /// Takes a piece of the message `key`. Passes the progress that it causes to `out`, and returns the markers that
     /// count by now.
-    pub(super) fn piece(&mut self, key: String, piece: Piece, rules: &Rules<'_>, out: &mut dyn FnMut(Progress)) -> Found {
+    pub(super) fn piece(&mut self, key: String, piece: Piece, rules: &Rules<'_>, out: &mut dyn FnMut(Progress)) -> Marks {
         if !piece.done {
             let count = &mut self.count;
             let message = self.open.entry(key).or_insert_with(|| {
@@ -122,7 +122,7 @@ impl Messages {
                 Message::new(*count, &piece)
             });
             message.push(&piece.text, false, rules, out);
-            return Found::default();
+            return Marks::default();
         }
         match self.open.remove(&key) {
             Some(mut message) => {
@@ -134,10 +134,10 @@ impl Messages {
     }
 
     /// Takes a message that comes in one piece.
-    fn whole(&mut self, piece: Piece, rules: &Rules<'_>, out: &mut dyn FnMut(Progress)) -> Found {
+    fn whole(&mut self, piece: Piece, rules: &Rules<'_>, out: &mut dyn FnMut(Progress)) -> Marks {
         self.count += 1;
         let head = Head { number: self.count, reasoning: piece.reasoning, parent: piece.parent };
-        let (mut text, mut found) = (piece.text, Found::default());
+        let (mut text, mut found) = (piece.text, Marks::default());
         if piece.own {
             self.last = Some((self.count, Fingerprint::of(&text)));
             found.completion = text.contains(rules.completion_marker);
@@ -158,10 +158,10 @@ impl Messages {
         found
     }
 
-    fn close(&mut self, message: Message) -> Found {
-        let Some(heard) = message.heard else { return Found::default() };
+    fn close(&mut self, message: Message) -> Marks {
+        let Some(heard) = message.heard else { return Marks::default() };
         self.last = Some((message.head.number, message.print));
-        Found { asks: heard.asks, completion: heard.finder.found }
+        Marks { asks: heard.asks, completion: heard.finder.found }
     }
 
     /// Takes a message back. Returns the progress for it, if pieces of it were emitted.
@@ -171,10 +171,10 @@ impl Messages {
     }
 
     /// Ends the messages that never became whole, in the order in which they began.
-    pub(super) fn finish(&mut self, rules: &Rules<'_>, out: &mut dyn FnMut(Progress)) -> Found {
+    pub(super) fn finish(&mut self, rules: &Rules<'_>, out: &mut dyn FnMut(Progress)) -> Marks {
         let mut open: Vec<Message> = self.open.drain().map(|(_, message)| message).collect();
         open.sort_by_key(|message| message.head.number);
-        let mut all = Found::default();
+        let mut all = Marks::default();
         for mut message in open {
             message.push("", true, rules, out);
             let found = self.close(message);

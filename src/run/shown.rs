@@ -14,6 +14,7 @@ pub(super) fn shown(ask: &Ask, redactor: &Redactor) -> Ask {
         return shown;
     }
     shown.text = clean(&ask.text);
+    shown.validation.note_unchecked();
     shown.validation.pattern = ask.validation.pattern.as_deref().map(clean);
     shown.header = clean(&ask.header).chars().take(crate::protocol::limits::HEADER_CHARS).collect();
     if let Kind::Select { choices: asked, multiple, allow_other } = &ask.kind {
