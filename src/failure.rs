@@ -1,7 +1,7 @@
-//! Every way a run can fail, in one table: code, exit code, and whether a later try may succeed.
+//! The failure codes of a run, in one table: code, exit code, and whether a later try may succeed.
 //!
-//! The codes are part of the protocol. Messages are ours: the only value that somebody typed in them is the name of a
-//! model. An agent's own error text, which may hold addresses, is a field of its own.
+//! The codes are part of the protocol. Messages are in our own words; the only typed value in one is a model's name. An
+//! agent's own error text has a field of its own, because it may contain addresses.
 
 macro_rules! codes {
     ($($(#[$doc:meta])* $variant:ident, $name:literal, $exit:literal, $retryable:literal;)*) => {
@@ -44,19 +44,19 @@ codes! {
     ModelNotFound, "model_not_found", 1, false;
     /// The conversation does not fit the model's context.
     ContextExceeded, "context_exceeded", 1, false;
-    /// A budget of the run or of the account is used up.
+    /// A budget of the run or the account is exhausted.
     LimitReached, "limit_reached", 1, false;
     /// The model refused the task.
     Refused, "refused", 1, false;
-    /// The provider asked for fewer requests.
+    /// The provider's rate limit was reached.
     RateLimited, "rate_limited", 1, true;
-    /// The provider could not be reached or answered with a fault of its own.
+    /// The provider could not be reached or had an internal error.
     ProviderUnavailable, "provider_unavailable", 1, true;
     /// A bad command line.
     Usage, "usage", 2, false;
-    /// A configuration that cannot be used.
+    /// An invalid configuration.
     InvalidConfig, "invalid_config", 2, false;
-    /// A run.start that cannot be used.
+    /// An invalid run.start.
     InvalidRequest, "invalid_request", 2, false;
     /// A message of another major version.
     UnsupportedVersion, "unsupported_version", 3, false;
@@ -64,45 +64,45 @@ codes! {
     InvalidMessage, "invalid_message", 3, false;
     /// stdin ended before run.start.
     NoStart, "no_start", 3, false;
-    /// The agent's program is not there.
+    /// The agent's program was not found.
     AgentNotFound, "agent_not_found", 4, false;
-    /// The agent's program is there but did not start.
+    /// The agent's program did not start.
     AgentStartFailed, "agent_start_failed", 4, false;
-    /// The agent is not logged in, or its key is refused.
+    /// The agent is not logged in, or its key was refused.
     AuthRequired, "auth_required", 4, false;
-    /// The run's own time is over.
+    /// The run exceeded its time limit.
     Timeout, "timeout", 5, false;
     /// The agent was silent for too long.
     IdleTimeout, "idle_timeout", 5, false;
-    /// The agent gave no sign of life.
+    /// The agent printed nothing after its start.
     StartTimeout, "start_timeout", 5, false;
     /// A question was not answered in time.
     QuestionTimeout, "question_timeout", 5, false;
-    /// A question that nobody can answer any more.
+    /// Nobody can answer a question any more.
     InputClosed, "input_closed", 6, false;
-    /// A question was declined and the agent cannot go on without it.
+    /// A question was declined, and the agent cannot continue without an answer.
     QuestionDeclined, "question_declined", 6, false;
-    /// A permission was denied because nobody answered, in a run that is to fail then.
+    /// A permission was denied because nobody answered, and the run has `fail_on_denied`.
     Denied, "denied", 6, false;
-    /// A fault of this program.
+    /// A defect of this program.
     InternalError, "internal_error", 70, false;
-    /// The machine has no memory, processes or files left.
+    /// The machine is out of memory, processes or files.
     ResourceExhausted, "resource_exhausted", 70, false;
 }
 
-/// The exit code when no frame can be delivered: stdout is closed, or is not read after a stop.
+/// The exit code if no last frame can be delivered: stdout is closed, or nobody reads it after a stop.
 pub const EXIT_UNDELIVERED: u8 = 74;
 
-/// One failure: a code, one sentence that says what to do, and what else is known.
+/// One failure: a code, a sentence that says what to do, and details.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
     /// The code.
     pub code: Code,
-    /// One sentence for a person. Our own words.
+    /// One sentence for a person, in our own words.
     pub message: String,
-    /// Whether a later try may succeed. The code's own answer unless a caller knows better.
+    /// Whether a later try may succeed. By default as the code says.
     pub retryable: bool,
-    /// The HTTP status that the provider gave, if the agent told it.
+    /// The provider's HTTP status, if the agent reports it.
     pub http_status: Option<u16>,
     /// The agent's own words about it, unredacted. The run turns them into `agent_message`.
     pub said: Option<String>,
@@ -113,7 +113,7 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// A failure with the code's own answer to `retryable` and no detail.
+    /// A failure with the code's `retryable` and no details.
     pub fn new(code: Code, message: impl Into<String>) -> Failure {
         Failure {
             code,
@@ -131,7 +131,7 @@ impl Failure {
         Failure::new(Code::ModelNotFound, model_not_found(""))
     }
 
-    /// The provider asked for fewer requests.
+    /// The provider's rate limit was reached.
     pub fn rate_limited() -> Failure {
         Failure::new(Code::RateLimited, "The provider's rate limit is reached: try again later.")
     }
@@ -169,7 +169,7 @@ impl Failure {
         }
     }
 
-    /// The same failure, marked as one that may go away by itself.
+    /// The same failure, marked as retryable.
     pub fn retryable(mut self) -> Failure {
         self.retryable = true;
         self
@@ -192,10 +192,10 @@ fn model_not_found(name: &str) -> String {
     format!("The model{name} does not exist or may not be used: choose another model.")
 }
 
-/// The longest name of a model that is shown, in characters.
+/// The maximum length of a model's name in a message, in characters.
 const MODEL_NAME_CHARS: usize = 64;
 
-/// Whether a text has the form of a model's name, such as `anthropic/claude-opus-5@20260101` or `opus[1m]`.
+/// Whether a text looks like a model's name, such as `anthropic/claude-opus-5@20260101` or `opus[1m]`.
 fn is_model_name(text: &str) -> bool {
     let fits = |c: char| c.is_ascii_alphanumeric() || "-_./:@[]".contains(c);
     (1..=MODEL_NAME_CHARS).contains(&text.len()) && text.chars().all(fits)

@@ -3,13 +3,12 @@
 
 mod rules;
 
-use super::json::{Object, text};
+use super::json::{Object, Raw};
 use super::reply::{DECLINED, NO_USER, Reply};
 use super::{Event, Turn};
 use crate::protocol::question::{Answer, Ask, Choice, Choices, Kind};
 use crate::protocol::request::{McpServer, Settings};
 use crate::protocol::words::{Purpose, Warning};
-use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 /// The tool's name.
@@ -88,7 +87,7 @@ fn is_taken(servers: &[McpServer]) -> bool {
 /// Reads the questions in a call. Error: the mistake, explained to the model.
 pub(crate) fn read(arguments: Option<&Object<'_>>) -> Result<Vec<Ask>, String> {
     let arguments = arguments.ok_or("The input must be an object with `questions`.")?;
-    let many = arguments.objects("questions");
+    let many: Vec<Object<'_>> = arguments.objects("questions").take(QUESTIONS + 1).collect();
     if many.len() > QUESTIONS {
         return Err("There are too many questions: ask at most 16 in one call.".into());
     }
@@ -99,7 +98,7 @@ pub(crate) fn read(arguments: Option<&Object<'_>>) -> Result<Vec<Ask>, String> {
 }
 
 fn ask(from: &Object<'_>) -> Result<Ask, String> {
-    let question = from.str("question").filter(|text| !text.trim().is_empty());
+    let question = from.string("question").filter(|text| !text.trim().is_empty());
     let question = question.ok_or("it needs its text in `question`.")?;
     let choices = choices(from);
     let (kind, purpose) = match (from.str("kind").as_deref(), choices) {
@@ -118,22 +117,26 @@ fn ask(from: &Object<'_>) -> Result<Ask, String> {
     };
     let validation = rules::read(from, &kind)?;
     let required = from.bool("required") != Some(false);
-    let header = from.str("header").unwrap_or_default();
+    let header = from.string("header").unwrap_or_default();
     let ask = Ask { required, validation, ..Ask::new(purpose, kind, &header, question) };
     rules::with_default(ask, from)
 }
 
 /// The options of a question: objects with a label, or plain labels.
 pub(super) fn choices(question: &Object<'_>) -> Option<Choices> {
-    let one = |raw: &RawValue| {
-        if let Some(label) = text(raw) {
+    let one = |raw: Raw<'_>| {
+        if let Some(label) = raw.string() {
             return Some(Choice { value: label.clone(), label, description: None });
         }
-        let option = Object::parse(raw.get())?;
-        let label = option.str("label")?;
-        Some(Choice { value: label.clone(), label, description: option.str("description").filter(|d| !d.is_empty()) })
+        let option = raw.object()?;
+        let label = option.string("label")?;
+        Some(Choice {
+            value: label.clone(),
+            label,
+            description: option.string("description").filter(|d| !d.is_empty()),
+        })
     };
-    Choices::new(question.array("options").into_iter().filter_map(one))
+    Choices::new(question.array("options").filter_map(one))
 }
 
 /// The result of a call for the model: JSON with one entry per question.

@@ -2,7 +2,7 @@
 //! become the form's content. Codex and ACP agents send the same forms.
 
 use super::Reply;
-use super::json::{Object, text};
+use super::json::{Object, Raw};
 use crate::protocol::limited::Asks;
 use crate::protocol::question::{Answer, Ask, Choice, Choices, Kind, Validation, check};
 use crate::protocol::words::Purpose;
@@ -30,11 +30,12 @@ impl Form {
     /// limit of questions.
     pub(super) fn read(schema: &Object<'_>, message: &str) -> Option<(Form, Asks)> {
         let properties = schema.object("properties")?;
-        let required: HashSet<String> = schema.array("required").into_iter().filter_map(text).collect();
+        let required: HashSet<String> = schema.array("required").filter_map(Raw::string).collect();
         let (mut fields, mut asks) = (Vec::new(), Asks::default());
         for (name, raw) in properties.iter() {
-            let field = Field { name: name.to_owned(), is_number: false, required: required.contains(name) };
-            let (field, ask) = field.read(&Object::parse(raw.get())?, message)?;
+            let required = required.contains(&*name);
+            let field = Field { name: name.into_owned(), is_number: false, required };
+            let (field, ask) = field.read(&raw.object()?, message)?;
             asks.extend([ask]);
             if asks.dropped() == 0 {
                 fields.push(field);
@@ -69,9 +70,9 @@ impl Form {
 impl Field {
     /// The question for this property.
     fn read(self, property: &Object<'_>, message: &str) -> Option<(Field, Ask)> {
-        let label = property.str("title").unwrap_or_else(|| self.name.clone());
+        let label = property.string("title").unwrap_or_else(|| self.name.clone());
         let mut text = if message.is_empty() { label.clone() } else { format!("{message}\n{label}") };
-        if let Some(description) = property.str("description") {
+        if let Some(description) = property.string("description") {
             text.push_str(&format!(": {description}"));
         }
         let (kind, validation) = answers(property)?;
@@ -81,7 +82,7 @@ impl Field {
         // A default that breaks the schema's own rules is dropped: it would be given where nobody answers.
         let default = property.raw("default").and_then(|raw| match is_number {
             true => check(&ask, &to_raw_value(&number(raw.get())?.to_string()).ok()?, None).ok(),
-            false => check(&ask, raw, None).ok(),
+            false => check(&ask, raw.value(), None).ok(),
         });
         Some((Field { is_number, ..self }, Ask { default, ..ask }))
     }
@@ -122,7 +123,7 @@ fn answers(property: &Object<'_>) -> Option<(Kind, Validation)> {
             Some(choices) => (Kind::Select { choices, multiple: false, allow_other: false }, none),
             None => {
                 let (min_length, max_length) = (property.count("minLength"), property.count("maxLength"));
-                let pattern = property.str("pattern");
+                let pattern = property.string("pattern");
                 (Kind::Text, Validation { min_length, max_length, pattern, ..none })
             }
         }),
@@ -132,13 +133,13 @@ fn answers(property: &Object<'_>) -> Option<(Kind, Validation)> {
 /// The values of an enumeration, with their titles.
 fn choices(schema: &Object<'_>) -> Option<Choices> {
     let titled = |option: Object<'_>| {
-        let value = option.str("const")?;
-        let label = option.str("title").unwrap_or_else(|| value.clone());
-        Some(Choice { value, label, description: option.str("description") })
+        let value = option.string("const")?;
+        let label = option.string("title").unwrap_or_else(|| value.clone());
+        Some(Choice { value, label, description: option.string("description") })
     };
-    let titles: Vec<Option<String>> = schema.array("enumNames").into_iter().map(text).collect();
-    let plain = schema.array("enum").into_iter().enumerate().filter_map(|(at, raw)| {
-        let value = text(raw)?;
+    let titles: Vec<Option<String>> = schema.array("enumNames").map(Raw::string).collect();
+    let plain = schema.array("enum").enumerate().filter_map(|(at, raw)| {
+        let value = raw.string()?;
         let label = titles.get(at).cloned().flatten().unwrap_or_else(|| value.clone());
         Some(Choice { value, label, description: None })
     });

@@ -92,7 +92,7 @@ impl Server {
         }
         let result = match method {
             "initialize" => {
-                let asked = params.and_then(|params| params.str("protocolVersion")).unwrap_or_default();
+                let asked = params.and_then(|params| params.string("protocolVersion")).unwrap_or_default();
                 json!({
                     "protocolVersion": VERSIONS.iter().find(|version| **version == asked).unwrap_or(&VERSIONS[0]),
                     "capabilities": {"tools": {}},

@@ -1,6 +1,6 @@
-//! What an agent is beside its dialect: how it tells its version, where a log-in shows, where its sessions lie, and how
-//! its own interface is begun. Pure facts, one [`Native`] an agent, in a file beside its driver. The commands look at
-//! the file system and start the processes.
+//! Facts about an agent that its dialect does not cover: how to query its version, how to see whether it is logged in,
+//! where it stores its sessions, and how to start its own interface. One [`Native`] per agent, in a file beside its
+//! driver. The commands read the files and start the processes.
 
 use super::registry::{Agent, Dialect};
 use super::{Base, Program, claude, codex};
@@ -12,39 +12,40 @@ use std::path::PathBuf;
 /// The environment of an agent: the value of a variable, by its name.
 pub type Environment<'a> = &'a dyn Fn(&str) -> Option<OsString>;
 
-/// One agent's own ways.
+/// The facts about one agent.
 #[derive(Debug)]
 pub struct Native {
-    /// How its program tells the version. `None`: it is not asked.
+    /// How to query its version. `None`: do not query it.
     pub version: Option<Version>,
-    /// Where a log-in shows.
+    /// The signs of a login.
     pub login: Login,
-    /// Where its sessions are. `None`: it keeps none, or not where they can be got.
-    pub export: Option<Export>,
-    /// How its own interface is begun. `None`: it has none that is known.
-    pub open: Option<Open>,
+    /// Where it stores its sessions. `None`: nowhere that `export` can read.
+    pub sessions: Option<SessionStore>,
+    /// How to start its own interface. `None`: it has no known one.
+    pub interface: Option<Interface>,
 }
 
-/// How a program tells its version.
+/// How to query a program's version.
 #[derive(Debug)]
 pub struct Version {
-    /// The argument for it.
+    /// The argument that prints it.
     pub flag: &'static str,
-    /// Variables that say where it keeps files. They point to an empty folder meanwhile: to ask leaves nothing behind.
+    /// The variables that name the agent's folders. They point to an empty folder during the query, so that it leaves no
+    /// files behind.
     pub folders: &'static [&'static str],
 }
 
-/// A folder of an agent's.
+/// One of an agent's folders.
 #[derive(Clone, Copy, Debug)]
 pub struct Folder {
-    /// The variable that moves it, and where it then is below that.
+    /// The variable that moves it, and its path below the variable's value.
     pub variable: (&'static str, &'static str),
-    /// Where it is below HOME otherwise.
+    /// Its path below HOME if the variable is not set.
     pub home: &'static str,
 }
 
 impl Folder {
-    /// Where it is.
+    /// Its path.
     pub fn path(&self, environment: Environment<'_>) -> Option<PathBuf> {
         let set = |name: &str| environment(name).filter(|value| !value.is_empty()).map(PathBuf::from);
         let (variable, below) = self.variable;
@@ -52,37 +53,37 @@ impl Folder {
     }
 }
 
-/// Where a log-in shows, from the surest sign to the last word.
+/// The signs of a login, the surest first.
 #[derive(Debug)]
 pub struct Login {
-    /// Each sign, what it means, and a word why.
+    /// Each sign, its meaning, and the reason in words.
     pub signs: &'static [(Sign, LoggedIn, &'static str)],
-    /// What it means when there is no sign at all.
+    /// The meaning and the reason if no sign is there.
     pub otherwise: (LoggedIn, &'static str),
 }
 
-/// A sign of a log-in. Its value is never looked at, and never shown.
+/// A sign of a login. Its value is neither read nor shown.
 #[derive(Debug)]
 pub enum Sign {
     /// A variable that is set and not empty.
     Variable(&'static str),
-    /// A file in a folder that has this text in it.
+    /// A file in a folder, and a text in the file.
     File(Folder, &'static str, &'static str),
 }
 
-/// Whether an agent is logged in, as far as that can be told.
+/// Whether an agent is logged in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LoggedIn {
-    /// It has credentials. Whether they are still good only the provider knows.
+    /// It has credentials. Only the provider knows whether they are still valid.
     Yes,
     /// It has none.
     No,
-    /// It may have them in a place that is not looked at.
+    /// It may have them in a place that we do not read.
     Unknown,
 }
 
 impl LoggedIn {
-    /// The word for it.
+    /// The word for a person.
     pub fn word(self) -> &'static str {
         match self {
             LoggedIn::Yes => "yes",
@@ -93,7 +94,7 @@ impl LoggedIn {
 }
 
 impl Login {
-    /// What the signs say. `holds`: whether a file is there and has a text in it.
+    /// Evaluates the signs. `holds`: whether a file exists and contains a text.
     pub fn look(
         &self,
         environment: Environment<'_>,
@@ -110,80 +111,79 @@ impl Login {
     }
 }
 
-/// Where an agent's session can be got.
+/// Where to get an agent's session.
 #[derive(Debug)]
-pub enum Export {
-    /// A file in this folder: the paths below it for a session's id, each part perhaps with one `*`, and a text that
-    /// the file's first line has then.
+pub enum SessionStore {
+    /// A file below a folder.
     File {
         /// The folder.
         folder: Folder,
-        /// The paths.
+        /// The possible paths for a session's id. Each part may have one `*`.
         paths: fn(&str) -> Vec<String>,
-        /// The text.
+        /// A text in the file's first line, for a session's id.
         first_line: fn(&str) -> String,
     },
-    /// What the agent prints when it is started with these arguments.
+    /// The output of the agent's program.
     Command {
-        /// The arguments, for a session's id.
+        /// The arguments that print a session, for its id.
         args: fn(&str) -> Vec<String>,
         /// The agent's messages for an unknown session id.
         unknown: &'static [&'static str],
     },
 }
 
-/// How an agent's own interface is begun.
+/// How to start an agent's own interface.
 #[derive(Debug)]
-pub struct Open {
+pub struct Interface {
     /// Its arguments.
-    pub args: fn(&Wish<'_>) -> Vec<String>,
-    /// Whether its arguments have a place for a mode.
+    pub args: fn(&InterfaceOptions<'_>) -> Vec<String>,
+    /// Whether it accepts a mode.
     pub has_modes: bool,
-    /// Added to its environment, where it is to ask for all that it can.
+    /// Variables that make it ask for permission to do everything.
     pub asking_env: &'static [(&'static str, &'static str)],
-    /// Arguments of the agent's entry that are for its dialect alone, by how they begin.
+    /// Prefixes of the arguments in the agent's entry that only its dialect needs.
     pub not_for_people: &'static [&'static str],
-    /// Taken out of its environment.
+    /// Variables to remove from its environment.
     pub env_remove: &'static [&'static str],
 }
 
 /// The actions for which an agent asks permission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Asking {
+pub enum AsksFor {
     /// All that it can ask for.
     Everything,
     /// Nothing.
     Nothing,
 }
 
-impl Asking {
-    /// The one or the other.
+impl AsksFor {
+    /// Returns one of two values.
     pub(super) fn choose<T>(self, everything: T, nothing: T) -> T {
         match self {
-            Asking::Everything => everything,
-            Asking::Nothing => nothing,
+            AsksFor::Everything => everything,
+            AsksFor::Nothing => nothing,
         }
     }
 }
 
-/// What a person wants of an agent's own interface.
+/// The options of an agent's own interface.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Wish<'a> {
-    /// The first thing to say.
+pub struct InterfaceOptions<'a> {
+    /// The first prompt.
     pub prompt: Option<&'a str>,
     /// The model.
     pub model: Option<&'a str>,
-    /// Its own mode.
+    /// The agent's own mode.
     pub mode: Option<&'a str>,
-    /// The session to go on with.
+    /// The session to resume.
     pub session: Option<&'a str>,
     /// The actions for which the agent asks permission. `None`: its own settings decide.
-    pub asking: Option<Asking>,
-    /// Further arguments of the person's.
+    pub asks_for: Option<AsksFor>,
+    /// Further arguments that the person typed.
     pub args: &'a [String],
 }
 
-/// The ways of an agent: those of its dialect's own, by the program where a dialect has several.
+/// The facts about an agent: those of its dialect, or those of its program if the dialect has several agents.
 pub fn of(agent: &Agent) -> &'static Native {
     match (agent.dialect, &agent.base.program) {
         (Dialect::Lines, _) | (_, Program::Myself) => &NONE,
@@ -193,24 +193,24 @@ pub fn of(agent: &Agent) -> &'static Native {
     }
 }
 
-/// An agent of which nothing is known.
+/// An unknown agent.
 pub static NONE: Native = Native {
     version: None,
     login: Login { signs: &[], otherwise: (LoggedIn::Unknown, "only the agent itself can tell") },
-    export: None,
-    open: None,
+    sessions: None,
+    interface: None,
 };
 
-impl Open {
-    /// The arguments of an agent's entry without those for its dialect.
+impl Interface {
+    /// The arguments in an agent's entry without those that only its dialect needs.
     pub fn for_people(&self, base: &Base) -> Vec<String> {
         let fits = |arg: &&String| !self.not_for_people.iter().any(|begin| arg.starts_with(begin));
         base.args.iter().filter(fits).cloned().collect()
     }
 
-    /// The whole command line after the program. Error: an argument that is too long.
-    pub fn arguments(&self, base: &Base, wish: &Wish<'_>) -> Result<Vec<String>, Failure> {
-        let all: Vec<String> = self.for_people(base).into_iter().chain((self.args)(wish)).collect();
+    /// All arguments. Error: one is too long.
+    pub fn arguments(&self, base: &Base, options: &InterfaceOptions<'_>) -> Result<Vec<String>, Failure> {
+        let all: Vec<String> = self.for_people(base).into_iter().chain((self.args)(options)).collect();
         if all.iter().any(|arg| arg.len() > ARGUMENT_BYTES) {
             let message =
                 "The prompt or a flag's value is too long for a command line: put it into a file that the agent reads.";
@@ -220,18 +220,18 @@ impl Open {
     }
 }
 
-/// A flag with its value in one word, so that no value is taken for a flag.
+/// A flag with its value as one argument, so that no value is taken for a flag.
 pub(super) fn flag(name: &str, value: Option<&str>) -> Option<String> {
     value.map(|value| format!("{name}={value}"))
 }
 
-/// Whether a text can be a session's id in a path: letters, digits, `-` and `_`, and no dash in front.
+/// Whether a text can be a session's id in a path: letters, digits, `-` and `_`, not beginning with `-`.
 pub fn is_session_id(id: &str) -> bool {
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
     (1..=128).contains(&id.len()) && id.bytes().all(fits) && !id.starts_with('-')
 }
 
-/// Whether a name fits a pattern with at most one `*`.
+/// Whether a name matches a pattern with at most one `*`.
 pub fn fits(pattern: &str, name: &str) -> bool {
     match pattern.split_once('*') {
         None => pattern == name,
@@ -241,13 +241,13 @@ pub fn fits(pattern: &str, name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{Asking, Folder, LoggedIn, Native, Wish, fits, is_session_id};
+    use super::{AsksFor, Folder, InterfaceOptions, LoggedIn, Native, fits, is_session_id};
     use crate::agent::acp::profile::{GEMINI, OPENCODE};
     use crate::agent::{Base, claude, codex};
     use std::path::PathBuf;
 
     #[test]
-    fn no_id_leads_out_of_a_folder() {
+    fn no_session_id_is_a_path_out_of_its_folder() {
         for good in ["ses_dff02d324ffep4", "f0497063-4977-4fc9-aeae-4a6c48bd6e50", "a"] {
             assert!(is_session_id(good), "{good}");
         }
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn a_star_stands_for_anything() {
+    fn a_star_matches_any_text() {
         assert!(fits("a*b", "ab") && fits("a*b", "axxb") && fits("*", "x") && fits("a", "a"));
         assert!(!fits("a*a", "a") && !fits("a", "b") && !fits("x*", "y"));
     }
@@ -272,17 +272,17 @@ mod tests {
         assert_eq!(folder.path(&|_| None), None);
     }
 
-    fn line(native: &Native, base: &[&str], wish: &Wish<'_>) -> String {
+    fn line(native: &Native, base: &[&str], options: &InterfaceOptions<'_>) -> String {
         let mut entry = Base::command("x");
         entry.args = base.iter().map(|arg| (*arg).to_owned()).collect();
-        native.open.as_ref().unwrap().arguments(&entry, wish).unwrap().join(" ")
+        native.interface.as_ref().unwrap().arguments(&entry, options).unwrap().join(" ")
     }
 
     #[test]
-    fn every_interface_is_begun_with_what_was_wanted() {
+    fn every_interface_gets_its_options() {
         let args = ["--extra".to_owned()];
         let (prompt, model, mode, session) = (Some("-say hi"), Some("m"), Some("owl"), Some("s"));
-        let all = Wish { prompt, model, mode, session, asking: Some(Asking::Nothing), args: &args };
+        let all = InterfaceOptions { prompt, model, mode, session, asks_for: Some(AsksFor::Nothing), args: &args };
         let (gemini, opencode) = (GEMINI.native, OPENCODE.native);
         let wanted = [
             (
@@ -298,9 +298,9 @@ mod tests {
         ];
         for (native, line_wanted) in wanted {
             assert_eq!(line(native, &[], &all), line_wanted);
-            assert_eq!(line(native, &["first"], &Wish::default()), "first");
+            assert_eq!(line(native, &["first"], &InterfaceOptions::default()), "first");
         }
-        let asks = Wish { asking: Some(Asking::Everything), ..Wish::default() };
+        let asks = InterfaceOptions { asks_for: Some(AsksFor::Everything), ..InterfaceOptions::default() };
         for (native, line_wanted) in [
             (&claude::NATIVE, "--permission-mode=default"),
             (&codex::NATIVE, "--ask-for-approval=on-request --sandbox=read-only"),
@@ -309,20 +309,20 @@ mod tests {
         ] {
             assert_eq!(line(native, &[], &asks), line_wanted);
         }
-        assert!(opencode.open.as_ref().unwrap().asking_env.iter().any(|(name, _)| *name == "OPENCODE_PERMISSION"));
-        assert_eq!(line(gemini, &["--acp", "--approval-mode=default", "-d"], &Wish::default()), "-d");
-        assert_eq!(line(opencode, &["acp"], &Wish::default()), "");
+        assert!(opencode.interface.as_ref().unwrap().asking_env.iter().any(|(name, _)| *name == "OPENCODE_PERMISSION"));
+        assert_eq!(line(gemini, &["--acp", "--approval-mode=default", "-d"], &InterfaceOptions::default()), "-d");
+        assert_eq!(line(opencode, &["acp"], &InterfaceOptions::default()), "");
     }
 
     #[test]
     fn a_prompt_that_is_too_long_is_refused() {
         let long = "x".repeat(131_080);
-        let wish = Wish { prompt: Some(&long), ..Wish::default() };
-        assert!(claude::NATIVE.open.as_ref().unwrap().arguments(&Base::command("x"), &wish).is_err());
+        let options = InterfaceOptions { prompt: Some(&long), ..InterfaceOptions::default() };
+        assert!(claude::NATIVE.interface.as_ref().unwrap().arguments(&Base::command("x"), &options).is_err());
     }
 
     #[test]
-    fn a_log_in_shows_in_a_variable_or_in_a_file() {
+    fn a_variable_or_a_file_shows_a_login() {
         let home = |name: &str| (name == "HOME").then(|| "/h".into());
         let nothing = |_: PathBuf, _: &str| false;
         assert_eq!(claude::NATIVE.login.look(&|_| None, &nothing).0, LoggedIn::No);

@@ -1,5 +1,5 @@
-//! The agents that can be named. A built-in agent is an entry of [`BUILT_IN`]. A dialect is a module beside this one, a
-//! line of [`Dialect`], and an arm each of [`Agent::driver`] and [`native::of`](super::native::of).
+//! The agents, by name. To add a built-in agent, add an entry to [`BUILT_IN`]. To add a dialect, add a module beside
+//! this one, a line to [`Dialect`], and an arm to each of [`Agent::driver`] and [`native::of`](super::native::of).
 
 use super::acp::{self, profile};
 use super::{Base, Driver, Program, Turn, claude, codex, lines};
@@ -8,7 +8,7 @@ use crate::protocol::outbound::Capabilities;
 use crate::protocol::request::{McpServer, Options, Settings};
 use crate::suggest::Unknown;
 
-/// An agent that can be named in run.start.
+/// An agent that run.start can name.
 #[derive(Clone, Debug)]
 pub struct Agent {
     /// The name.
@@ -17,19 +17,19 @@ pub struct Agent {
     pub aliases: Vec<String>,
     /// The name for people.
     pub display_name: String,
-    /// What it speaks.
+    /// Its dialect.
     pub dialect: Dialect,
-    /// How it is started.
+    /// How to start it.
     pub base: Base,
-    /// The model, unless the run names one.
+    /// The model of a run that names none.
     pub model: Option<String>,
-    /// The completion marker, unless the run names one.
+    /// The completion marker of a run that names none.
     pub completion_marker: Option<String>,
-    /// Patterns that find the session's id in what it says. Only where its dialect has no ids of its own.
+    /// Patterns that find the session's id in the agent's output, for a dialect without session ids.
     pub session_patterns: Vec<String>,
-    /// The arguments for a further turn. Only where its dialect has one process a turn.
+    /// The arguments for a further turn, for a dialect with one process per turn.
     pub resume_args: Vec<String>,
-    /// The argument with which its program, given no other, tells its version. `None`: not known, or its dialect knows.
+    /// The only argument with which its program prints its version. `None`: unknown, or the dialect knows it.
     pub version: Option<&'static str>,
 }
 
@@ -43,13 +43,13 @@ macro_rules! dialects {
         }
 
         impl Dialect {
-            /// Every dialect, by the name that a configuration and a recording have for it.
+            /// Every dialect, by its name in configurations and recordings.
             pub const ALL: &[(&str, Dialect)] = &[($first_name, Dialect::$first) $(, ($name, Dialect::$variant))*];
 
             /// The rule for a dialect's name, for error messages.
             pub const EXPECTED: &str = concat!("one of \"", $first_name, "\"" $(, ", \"", $name, "\"")*);
 
-            /// Its name, as a configuration and a recording have it.
+            /// Its name in configurations and recordings.
             pub fn name(self) -> &'static str {
                 match self {
                     Dialect::$first => $first_name,
@@ -67,11 +67,11 @@ dialects! {
     Claude = "claude",
     /// Codex's app-server.
     Codex = "codex",
-    /// None: any command, whose lines are text.
+    /// No dialect: any command that prints text.
     Lines = "lines",
 }
 
-/// An agent that is known without a configuration.
+/// An agent that needs no configuration.
 struct BuiltIn {
     name: &'static str,
     alias: Option<&'static str>,
@@ -85,7 +85,7 @@ struct BuiltIn {
     install: &'static str,
 }
 
-/// What most built-in agents are like.
+/// The fields that most built-in agents have in common.
 const ACP: BuiltIn = BuiltIn {
     name: "",
     alias: None,
@@ -98,7 +98,7 @@ const ACP: BuiltIn = BuiltIn {
     install: "",
 };
 
-/// How to get what starts the agents that are npm packages.
+/// How to install an agent that is an npm package: npx downloads it.
 const NODE: &str = "install Node.js, which brings npx";
 
 static BUILT_IN: &[BuiltIn] = &[
@@ -134,7 +134,7 @@ static BUILT_IN: &[BuiltIn] = &[
         alias: Some("gemini-cli"),
         display_name: "Gemini CLI",
         command: Some("gemini"),
-        // The mode in the user's settings could be one that does not ask.
+        // The mode in the user's settings might not ask for permission.
         args: &["--acp", "--approval-mode=default"],
         install: "npm install -g @google/gemini-cli",
         ..ACP
@@ -146,7 +146,7 @@ static BUILT_IN: &[BuiltIn] = &[
         install: "npm install -g opencode-ai",
         ..ACP
     },
-    // From here on the commands come from the documentation of the agents: they were not run.
+    // The commands from here on are from the agents' documentation and are untested.
     BuiltIn {
         name: "auggie",
         display_name: "Auggie",
@@ -269,7 +269,7 @@ static BUILT_IN: &[BuiltIn] = &[
     },
 ];
 
-/// The agent when nobody names one.
+/// The default agent.
 pub const DEFAULT: &str = "claude";
 
 impl BuiltIn {
@@ -291,7 +291,7 @@ impl BuiltIn {
 }
 
 impl Agent {
-    /// An agent of which only this is known.
+    /// An agent with only these properties.
     pub fn new(name: &str, dialect: Dialect, base: Base) -> Agent {
         Agent {
             name: name.into(),
@@ -307,7 +307,7 @@ impl Agent {
         }
     }
 
-    /// The fields of run.start that this agent has a default of its own for.
+    /// The agent's own defaults for fields of run.start.
     pub fn defaults(&self) -> Options {
         Options { model: self.model.clone(), completion_marker: self.completion_marker.clone(), ..Options::default() }
     }
@@ -315,10 +315,10 @@ impl Agent {
     /// The capabilities of a run with this agent, as run.started shows them.
     pub fn capabilities(&self, mut settings: Settings) -> Capabilities {
         let mut driver = self.driver();
-        // Only whether the model is offered the server matters here.
+        // The capabilities depend only on whether there is a server.
         let server = |_| McpServer { name: String::new(), command: String::new(), args: Vec::new(), env: [].into() };
         settings.ask_server = driver.asks_by(&settings).map(server);
-        // Settings that it refuses change nothing of what it can do.
+        // The capabilities are the same if the driver refuses the settings.
         let _ = driver.launch(&settings, &mut Turn::default());
         driver.capabilities()
     }
@@ -337,12 +337,12 @@ impl Agent {
     }
 }
 
-/// The agents of one session, sorted by name.
+/// All agents, sorted by name.
 #[derive(Clone, Debug)]
 pub struct Agents(Vec<Agent>);
 
 impl Agents {
-    /// Those that are known without a configuration.
+    /// The built-in agents.
     pub fn built_in() -> Agents {
         let mut agents: Vec<Agent> = BUILT_IN.iter().map(BuiltIn::agent).collect();
         agents.sort_by(|a, b| a.name.cmp(&b.name));
@@ -354,7 +354,7 @@ impl Agents {
         self.0.iter().find(|agent| agent.name == name || agent.aliases.iter().any(|alias| alias == name))
     }
 
-    /// Puts an agent in, in place of one with the same name.
+    /// Adds an agent, or replaces the one with the same name.
     pub fn put(&mut self, agent: Agent) {
         match self.0.binary_search_by(|known| known.name.cmp(&agent.name)) {
             Ok(at) => self.0[at] = agent,
@@ -362,48 +362,48 @@ impl Agents {
         }
     }
 
-    /// All of them.
+    /// All agents.
     pub fn iter(&self) -> impl Iterator<Item = &Agent> {
         self.0.iter()
     }
 
-    /// All names that find one, the aliases too.
+    /// All names and aliases.
     pub fn all_names(&self) -> impl Iterator<Item = &str> {
         self.0.iter().flat_map(|agent| std::iter::once(&agent.name).chain(&agent.aliases)).map(String::as_str)
     }
 
-    /// The message about a name that finds none. `from`: who gave it, with a blank before it.
+    /// The message about an unknown name. `from`: where the name comes from, with a leading space.
     pub fn unknown(&self, name: &str, from: &str) -> String {
         let unknown = Unknown { what: "agent", typed: name, place: from, ..Unknown::default() };
         unknown.message(self.all_names(), &format!("The agents are: {}.", self.names()))
     }
 
-    /// The names of all of them, for a message.
+    /// All names without the aliases, for a message.
     pub fn names(&self) -> String {
         self.0.iter().map(|agent| agent.name.as_str()).collect::<Vec<_>>().join(", ")
     }
 }
 
-/// What holds where a run.start does not say.
+/// The configured agents and defaults.
 #[derive(Clone, Debug)]
 pub struct Layers {
-    /// The agents that can be named.
+    /// The agents.
     pub agents: Agents,
-    /// Defaults that go over what an agent has of its own.
+    /// Defaults that override an agent's own.
     pub above: Options,
-    /// Defaults that go below that.
+    /// Defaults that an agent's own override.
     pub below: Options,
-    /// Who set them.
+    /// The origin of each default.
     pub origins: Origins,
 }
 
 impl Layers {
-    /// The name of the agent where nobody names one.
+    /// The agent of a run that names none.
     pub fn default_agent(&self) -> &str {
         self.above.agent.as_deref().or(self.below.agent.as_deref()).unwrap_or(DEFAULT)
     }
 
-    /// All that holds for a run.start, and the agent that it means, if there is one.
+    /// A run.start with all defaults, and its agent. `None`: the agent is unknown.
     pub fn under(&self, start: Options) -> (Options, Option<&Agent>) {
         let options = start.over(self.above.clone());
         let agent = self.agents.find(options.agent.as_deref().unwrap_or(self.default_agent()));

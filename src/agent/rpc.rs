@@ -1,10 +1,9 @@
 //! JSON-RPC 2.0, one message a line. Messages are recognised by their shape, because not every agent sends `jsonrpc`.
 //! The agent's request ids are kept verbatim and go back unchanged; our own are numbers.
 
-use super::json::{Object, text};
+use super::json::{Object, Raw};
 use super::said;
 use crate::protocol::json::to_line;
-use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 /// No such method.
@@ -35,7 +34,7 @@ pub(crate) struct Error {
 /// Reads an object as a message. `None`: not a JSON-RPC message.
 pub(crate) fn read<'a>(object: &Object<'a>) -> Option<Incoming<'a>> {
     let id = object.raw("id").map(|raw| raw.get());
-    match (object.str("method"), id) {
+    match (object.string("method"), id) {
         (Some(method), Some(id)) => Some(Incoming::Request { id, method, params: object.object("params") }),
         (Some(method), None) => Some(Incoming::Notification { method, params: object.object("params") }),
         (None, Some(_)) => {
@@ -46,14 +45,14 @@ pub(crate) fn read<'a>(object: &Object<'a>) -> Option<Incoming<'a>> {
     }
 }
 
-fn error_of(raw: &RawValue) -> Error {
-    let error = Object::parse(raw.get());
-    let field = |name: &str| error.as_ref().and_then(|error| error.str(name));
+fn error_of(raw: Raw<'_>) -> Error {
+    let error = raw.object();
+    let field = |name: &str| error.as_ref().and_then(|error| error.string(name));
     let data = error.as_ref().and_then(|error| error.object("data"));
-    let in_data = |names: &[&str]| data.as_ref().and_then(|data| names.iter().find_map(|name| data.str(name)));
+    let in_data = |names: &[&str]| data.as_ref().and_then(|data| names.iter().find_map(|name| data.string(name)));
     Error {
         code: error.as_ref().and_then(|error| error.number("code")).unwrap_or(0.0) as i64,
-        message: field("message").or_else(|| text(raw)).unwrap_or_default(),
+        message: field("message").or_else(|| raw.string()).unwrap_or_default(),
         detail: field("data").or_else(|| in_data(&["message", "details", "detail", "error"])).unwrap_or_default(),
         name: in_data(&["errorName"]).unwrap_or_default(),
     }

@@ -32,8 +32,8 @@ pub(super) fn errors<'a>(texts: impl IntoIterator<Item = &'a str>) -> Option<Str
 }
 
 fn message(object: &Object<'_>) -> Option<String> {
-    let inner = object.object("error").and_then(|error| error.str("message"));
-    let told = inner.or_else(|| object.str("message")).or_else(|| object.str("error"));
+    let inner = object.object("error").and_then(|error| error.string("message"));
+    let told = inner.or_else(|| object.string("message")).or_else(|| object.string("error"));
     told.filter(|text| !text.trim().is_empty())
 }
 

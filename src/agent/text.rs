@@ -1,7 +1,7 @@
 //! Decodes an agent's long texts in chunks, so that memory never holds a line of many megabytes and its whole decoded
 //! text at once.
 
-use crate::protocol::json::decode;
+use super::json::unescape;
 use std::hash::{DefaultHasher, Hasher};
 
 /// A JSON string literal with more bytes is decoded in chunks.
@@ -47,13 +47,24 @@ impl Iterator for Chunks<'_> {
         }
         let (chunk, rest) = self.rest.split_at(cut(self.rest));
         self.rest = rest;
-        Some(decode(&format!("\"{chunk}\"")).unwrap_or_default())
+        Some(unescape(chunk).into_owned())
     }
 }
 
-/// The last place where a chunk may end: outside characters, escapes and surrogate pairs.
+/// The longest escape: two surrogates of one character.
+const ESCAPE: usize = r"\ud83d\ude00".len();
+
+/// The end of the first chunk: outside characters, escapes and surrogate pairs.
 fn cut(text: &str) -> usize {
     let bytes = text.as_bytes();
+    if bytes.len() <= CHUNK {
+        return bytes.len();
+    }
+    // Nearly always a place near the end has no escape around it.
+    let is_outside = |at: &usize| !bytes[at - ESCAPE..*at].contains(&b'\\');
+    if let Some(at) = (CHUNK / 2..CHUNK).rev().find(is_outside) {
+        return text.ceil_char_boundary(at);
+    }
     let mut at = 0;
     while at < bytes.len() && at < CHUNK {
         at += match (bytes[at], bytes.get(at + 1)) {
@@ -156,6 +167,18 @@ mod tests {
             let chunks: Vec<String> = Chunks::new(&literal).collect();
             assert!(chunks.len() > 1);
             assert_eq!(chunks.concat(), text);
+        }
+    }
+
+    #[test]
+    fn a_text_full_of_escapes_is_cut_between_them() {
+        for literal in
+            [r"\n".repeat(CHUNK), r"\ud83d\ude00".repeat(CHUNK / 4), "x".to_owned() + &r"\u00e9".repeat(CHUNK)]
+        {
+            let literal = format!("\"{literal}\"");
+            let chunks: Vec<String> = Chunks::new(&literal).collect();
+            assert!(chunks.len() > 1);
+            assert_eq!(chunks.concat(), serde_json::from_str::<String>(&literal).unwrap());
         }
     }
 

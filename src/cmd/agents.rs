@@ -111,8 +111,8 @@ fn checked(agent: &Agent, check: &Check) -> Value {
     entry["logged_in"] = json!(logged_in.word());
     entry["logged_in_reason"] = json!(why);
     entry["capabilities"] = json!(check.capabilities);
-    entry["export"] = json!(native.export.is_some());
-    entry["open"] = json!(native.open.is_some());
+    entry["export"] = json!(native.sessions.is_some());
+    entry["open"] = json!(native.interface.is_some());
     entry
 }
 
@@ -126,7 +126,7 @@ fn for_people(agent: &Agent, check: &Check) -> String {
         }
         None => {
             let native = native::of(agent);
-            let can = [("export", native.export.is_some()), ("open", native.open.is_some())];
+            let can = [("export", native.sessions.is_some()), ("open", native.interface.is_some())];
             let can = can.iter().filter(|(_, can)| *can).map(|(what, _)| *what);
             let questions: Vec<&str> = check.capabilities.questions.iter().map(|kind| kind.word()).collect();
             let (logged_in, why) = check.logged_in;

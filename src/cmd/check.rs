@@ -4,7 +4,7 @@
 use crate::agent::native::{self, LoggedIn, Native};
 use crate::agent::registry::{Agent, Layers};
 use crate::agent::{Program, npx};
-use crate::process::query::{Asked, Asking, NoAnswer, find, variable};
+use crate::process::query::{Asked, NoAnswer, Queries, find, variable};
 use crate::process::scratch::Scratch;
 use crate::protocol::outbound::Capabilities;
 use crate::protocol::request::Options;
@@ -36,7 +36,7 @@ pub(super) struct Check {
 
 /// Checks all agents at the same time, because some take seconds to report a version. Available ones come first.
 pub(super) fn checks<'a>(agents: &[&'a Agent], layers: &Layers) -> Vec<(&'a Agent, Check)> {
-    let asking = Asking::begin();
+    let asking = Queries::begin();
     // npm makes this folder even where it stores nothing.
     let npm = std::env::var_os("HOME").map(|home| Path::new(&home).join(".npm")).filter(|folder| !folder.exists());
     let mut found: Vec<(&Agent, Check)> = std::thread::scope(|scope| {
@@ -76,7 +76,7 @@ fn capabilities(agent: &Agent, layers: &Layers) -> Capabilities {
 ///
 /// # Errors
 /// The reason why the program cannot be started.
-fn answer(agent: &Agent, asking: &Asking) -> Result<Option<String>, String> {
+fn answer(agent: &Agent, asking: &Queries) -> Result<Option<String>, String> {
     let program = match &agent.base.program {
         Program::Myself => return Ok(Some(env!("CARGO_PKG_VERSION").to_owned())),
         Program::Command(name) => name,
@@ -133,7 +133,7 @@ impl Question {
     fn of(agent: &Agent, native: &'static Native) -> Option<Question> {
         let folders = native.version.as_ref().map_or(&[] as &[&str], |version| version.folders);
         let flag = native.version.as_ref().map(|version| version.flag).or(agent.version);
-        let (mut args, npx) = match (npx::command(&agent.base), &native.version, &native.open) {
+        let (mut args, npx) = match (npx::command(&agent.base), &native.version, &native.interface) {
             (Some(command), ..) => (command, true),
             (None, Some(_), Some(open)) => (open.for_people(&agent.base), false),
             (None, Some(_), None) => (agent.base.args.clone(), false),

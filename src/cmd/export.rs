@@ -1,13 +1,13 @@
 //! `export`: a session as the agent itself keeps it, byte for byte. It is the agent's own data: nothing is redacted.
 
 use super::{complain, configured, named};
-use crate::agent::native::{self, Export as Way, Folder, fits, is_session_id};
+use crate::agent::native::{self, Folder, SessionStore, fits, is_session_id};
 use crate::agent::registry::Agent;
 use crate::cli::{Export, Output};
 use crate::failure::{Code, EXIT_UNDELIVERED, Failure};
 use crate::io::output::print_bytes;
 use crate::process::child::not_found as agent_not_found;
-use crate::process::query::{Asked, Asking, find, variable};
+use crate::process::query::{Asked, Queries, find, variable};
 use crate::process::tree::nonce;
 use crate::protocol::json::to_line;
 use serde_json::json;
@@ -67,7 +67,7 @@ pub fn run(typed: &Export) -> u8 {
 }
 
 fn export(agent: &Agent, session: &str) -> Result<Vec<u8>, Failure> {
-    let Some(way) = &native::of(agent).export else {
+    let Some(store) = &native::of(agent).sessions else {
         let message = format!("{} keeps no sessions that can be exported.", agent.name);
         return Err(Failure::new(Code::InvalidRequest, message));
     };
@@ -75,15 +75,15 @@ fn export(agent: &Agent, session: &str) -> Result<Vec<u8>, Failure> {
         let message = "SESSION may have only letters, digits, `-` and `_`, as the session_id of a run has.";
         return Err(Failure::new(Code::InvalidRequest, message));
     }
-    match way {
-        Way::File { folder, paths, first_line } => {
+    match store {
+        SessionStore::File { folder, paths, first_line } => {
             let found =
                 newest(agent, folder, &paths(session), &first_line(session)).ok_or_else(|| no_session(agent))?;
             contents(&found).ok_or_else(|| {
                 Failure::new(Code::AgentError, "The file of the session cannot be read: check its permissions.")
             })
         }
-        Way::Command { args, unknown } => printed(agent, args(session), unknown),
+        SessionStore::Command { args, unknown } => printed(agent, args(session), unknown),
     }
 }
 
@@ -128,12 +128,12 @@ fn printed(agent: &Agent, args: Vec<String>, unknown_says: &[&str]) -> Result<Ve
     if find(&agent.base).is_none() {
         return Err(agent_not_found(agent.base.install.as_deref()));
     }
-    let open = native::of(agent).open.as_ref();
-    let own = open.map_or_else(|| agent.base.args.clone(), |open| open.for_people(&agent.base));
+    let interface = native::of(agent).interface.as_ref();
+    let own = interface.map_or_else(|| agent.base.args.clone(), |interface| interface.for_people(&agent.base));
     let args = own.into_iter().chain(args).collect();
     let asked = Asked { cwd: None, base: &agent.base, args, env: Vec::new(), limit: LIMIT, bytes: SESSION_BYTES };
     let failed = format!("{} did not print the session: try its own export command.", agent.name);
-    let answer = Asking::begin().ask(&asked).map_err(|_| Failure::new(Code::AgentError, failed.clone()))?;
+    let answer = Queries::begin().ask(&asked).map_err(|_| Failure::new(Code::AgentError, failed.clone()))?;
     let says = String::from_utf8_lossy(&answer.errors);
     match answer.code {
         // A truncated session is useless.

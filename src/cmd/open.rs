@@ -1,7 +1,7 @@
 //! `open`: an agent's own interface gets the terminal.
 
 use super::{complain, configured, named, warn};
-use crate::agent::native::{self, Asking, Wish};
+use crate::agent::native::{self, AsksFor, InterfaceOptions};
 use crate::cli::Open;
 use crate::failure::{Code, Failure};
 use crate::process::handover::{Handover, hand_over, has_terminal};
@@ -16,10 +16,10 @@ pub fn run(typed: &Open) -> u8 {
 fn open(typed: &Open) -> Result<u8, Failure> {
     let layers = configured()?;
     let agent = named(&layers, typed.agent.as_deref(), " (from --agent)")?;
-    let wished = Options { agent: Some(agent.name.clone()), ..typed.options.clone() };
-    let (options, _) = layers.under(wished);
+    let given = Options { agent: Some(agent.name.clone()), ..typed.options.clone() };
+    let (options, _) = layers.under(given);
     let native = native::of(agent);
-    let Some(open) = &native.open else {
+    let Some(interface) = &native.interface else {
         let message = format!("{} has no interface that open can start: use adhoc.", agent.name);
         return Err(Failure::new(Code::InvalidRequest, message));
     };
@@ -27,33 +27,33 @@ fn open(typed: &Open) -> Result<u8, Failure> {
         let message = "open needs a terminal on stdin and stdout. Without one use adhoc.";
         return Err(Failure::new(Code::Usage, message));
     }
-    let wish = Wish {
+    let session = InterfaceOptions {
         prompt: typed.prompt.as_deref(),
         model: options.model.as_deref(),
         mode: options.mode.as_deref(),
         session: typed.session.as_deref(),
-        asking: options.permissions.as_ref().map(asking),
+        asks_for: options.permissions.as_ref().map(asks_for),
         args: &typed.args,
     };
-    if wish.mode.is_some() && !open.has_modes {
+    if session.mode.is_some() && !interface.has_modes {
         let from = if typed.options.mode.is_some() { "--mode".into() } else { layers.origins.subject("mode") };
         warn([format!("{from} has no effect on this agent's own interface")].iter());
     }
-    let args = open.arguments(&agent.base, &wish)?;
+    let args = interface.arguments(&agent.base, &session)?;
     let cwd = directory(typed)?;
     // The environment of the agent's entry and --env go over this.
-    let asks = open
+    let asks = interface
         .asking_env
         .iter()
-        .filter(|(name, _)| wish.asking == Some(Asking::Everything) && !agent.base.env.contains_key(*name));
+        .filter(|(name, _)| session.asks_for == Some(AsksFor::Everything) && !agent.base.env.contains_key(*name));
     let asks = asks.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
     let env: Vec<(String, String)> = asks.chain(typed.env.clone()).collect();
-    hand_over(&Handover { base: &agent.base, args: &args, env: &env, env_remove: open.env_remove, cwd: &cwd })
+    hand_over(&Handover { base: &agent.base, args: &args, env: &env, env_remove: interface.env_remove, cwd: &cwd })
 }
 
 /// The person at the terminal answers, so any policy that does not allow everything means: ask.
-fn asking(permissions: &Permissions) -> Asking {
-    if permissions.allow_all() { Asking::Nothing } else { Asking::Everything }
+fn asks_for(permissions: &Permissions) -> AsksFor {
+    if permissions.allow_all() { AsksFor::Nothing } else { AsksFor::Everything }
 }
 
 fn directory(typed: &Open) -> Result<PathBuf, Failure> {

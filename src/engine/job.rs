@@ -32,6 +32,23 @@ pub struct Job {
     pub signal_source: CancelSource,
 }
 
+impl Job {
+    /// A run that starts from its input, with built-in defaults for everything else.
+    pub fn new(layers: Layers) -> Job {
+        Job {
+            begin: Begin::FromInput,
+            layers,
+            warnings: Vec::new(),
+            answers: Script::default(),
+            on_eof: OnEof::Continue,
+            record: None,
+            debug_log: None,
+            mirror_stderr: false,
+            signal_source: CancelSource::Signal,
+        }
+    }
+}
+
 /// Where run.start comes from.
 pub enum Begin {
     /// From the input, like all other messages.

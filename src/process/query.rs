@@ -178,22 +178,22 @@ fn environment_of(base: &Base) -> std::collections::BTreeMap<OsString, OsString>
 /// Queries several agents at the same time. When this is dropped, none of their processes is left; the guard sees to
 /// the same if this process is killed.
 #[derive(Debug)]
-pub struct Asking {
+pub struct Queries {
     nonce: String,
     tree: Tree,
     guard: Option<Guard>,
 }
 
-impl Asking {
+impl Queries {
     /// Starts. The calling process must have no unreaped children of its own.
-    pub fn begin() -> Asking {
+    pub fn begin() -> Queries {
         tree::become_subreaper();
         let nonce = tree::nonce();
         let mut tree = Tree::before_spawn(nonce.clone());
         // A missing guard matters only if this process is killed.
         let guard = Guard::start(&nonce, None).ok();
         guard.iter().for_each(|guard| tree.spare(guard.pid()));
-        Asking { nonce, tree, guard }
+        Queries { nonce, tree, guard }
     }
 
     /// Queries an agent and waits for its answer. When this returns, no process with this query's marker is left.
@@ -219,7 +219,7 @@ impl Asking {
     }
 }
 
-impl Drop for Asking {
+impl Drop for Queries {
     fn drop(&mut self) {
         // A process that still descends from us cleared its environment, so its query's sweep did not find it.
         self.tree.sweep(None, SWEEP_LIMIT);

@@ -14,27 +14,23 @@ pub const FRAME_BYTES: usize = 256 << 10;
 pub const FRAME_BYTES_MIN: usize = 16 << 10;
 /// The largest `max_frame_bytes`.
 pub const FRAME_BYTES_MAX: usize = 64 << 20;
-/// How many times `max_frame_bytes` a run.completed may have.
+/// The maximum size of a run.completed, as a multiple of `max_frame_bytes`.
 pub const COMPLETED_FACTOR: usize = 16;
-/// Warnings that are held until run.started.
+/// Warnings held until run.started.
 pub const HELD_WARNINGS: usize = 64;
 /// The largest `metadata`, in bytes of JSON as it was sent.
 pub const METADATA_BYTES: usize = 64 << 10;
 /// The longest secret, in bytes.
 pub const SECRET_BYTES: usize = 64 << 10;
-/// All `secrets` of a run.start together, in bytes.
-pub const SECRETS_BYTES: usize = 256 << 10;
-/// The lines of all `secrets` of a run.start together.
-pub const SECRET_LINES: usize = 1000;
-/// The most of a tool's output in one frame, in bytes.
+/// The maximum size of a tool's output in one frame, in bytes.
 pub const TOOL_OUTPUT_BYTES: usize = 64 << 10;
-/// The most of an agent's stderr in a failure, in bytes.
+/// The maximum size of an agent's stderr in a failure, in bytes.
 pub const STDERR_TAIL_BYTES: usize = 8 << 10;
-/// The most of an agent's own words about its failure, in bytes.
+/// The maximum size of an agent's own words about its failure, in bytes.
 pub const AGENT_MESSAGE_BYTES: usize = 4 << 10;
 /// Artifacts listed in a terminal frame.
 pub const ARTIFACTS: usize = 1000;
-/// Entries in each list of what nobody answered, in run.completed.
+/// Entries in each list of questions that nobody answered, in run.completed.
 pub const LEFT_LISTED: usize = 20;
 /// The longest `session_id`, in bytes.
 pub const SESSION_ID_BYTES: usize = 1024;
@@ -54,11 +50,11 @@ pub const REMEMBERED_BYTES: usize = 64 << 10;
 pub const REMEMBERED: usize = 1000;
 /// The longest single argument of a command line, in bytes without its NUL (Linux MAX_ARG_STRLEN).
 pub const ARGUMENT_BYTES: usize = 131_071;
-/// Turns that question markers may ask for.
+/// Further turns for question markers.
 pub const MARKER_TURNS: u32 = 20;
 /// The longest message of a server that offers `ask_user`, in bytes.
 pub const TOOL_LINE_BYTES: usize = 1 << 20;
-/// Calls of `ask_user` that may wait at once on one connection.
+/// Calls of `ask_user` that may wait at the same time on one connection.
 pub const TOOL_CALLS: usize = 16;
-/// The longest wait, in seconds: longer ones are clamped to it (a hundred years).
+/// The longest wait, in seconds (a hundred years). Longer ones are clamped to it.
 pub const SECONDS: f64 = 3_153_600_000.0;

@@ -1,4 +1,4 @@
-//! The MCP servers that an agent is to start: as run.start has them, and as other programs write them.
+//! The MCP servers for an agent to start, in the format of run.start and in that of other programs.
 
 use super::json::{Fields, to_line};
 use super::request::{Problem, Read, arguments, environment, is_null, list, non_empty};
@@ -7,14 +7,14 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use std::collections::{BTreeMap, HashSet};
 
-/// What servers that a person typed must be, as the rest of a sentence.
+/// The rule for typed servers, as the rest of a sentence.
 pub(super) const EXPECTED: &str =
     r#"must be a list of {name, command, args, env}, or {"mcpServers": {NAME: {command, args, env}}}"#;
 
 /// An MCP server that the agent starts over stdio.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct McpServer {
-    /// The name by which the agent knows it.
+    /// Its name for the agent.
     pub name: String,
     /// Its program.
     pub command: String,
@@ -44,8 +44,8 @@ pub(super) fn mcp_servers(raw: &RawValue) -> Read<Vec<McpServer>> {
     list(raw).ok_or(expected)?.into_iter().map(one).collect()
 }
 
-/// The list of the servers in `{"mcpServers":{NAME:{"command":…}}}`. `None`: the text is no such object. Error: the rest
-/// of a sentence about the text.
+/// The servers in `{"mcpServers":{NAME:{"command":…}}}` as a list. `None`: the text is not such an object. Error: the
+/// mistake, as the rest of a sentence about the text.
 pub(super) fn by_name(text: &str) -> Result<Option<Box<RawValue>>, String> {
     let Some(outer) = Fields::parse(text).filter(|fields| fields.get("mcpServers").is_some()) else { return Ok(None) };
     let wrong = || EXPECTED.to_owned();

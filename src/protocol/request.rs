@@ -260,13 +260,18 @@ pub(crate) fn strings(raw: &RawValue) -> Read<Vec<String>> {
     strings_where(raw, |s| !s.is_empty() && !s.contains('\0'), "a list of non-empty strings")
 }
 
+/// The maximum size of all `secrets` together.
+const SECRETS_BYTES: usize = 256 << 10;
+/// The maximum number of lines in all `secrets` together.
+const SECRET_LINES: usize = 1000;
+
 /// Every text is searched for all secrets, each in many forms, and so is each of their lines.
 pub(super) fn secrets(raw: &RawValue) -> Read<Vec<String>> {
     let expected = "a list of non-empty strings, each at most 64 KiB, together at most 256 KiB and 1000 lines";
     let all = strings_where(raw, |s| !s.is_empty() && s.len() <= limits::SECRET_BYTES, expected)?;
     let bytes: usize = all.iter().map(String::len).sum();
     let lines: usize = all.iter().map(|secret| secret.lines().count()).sum();
-    let fits = bytes <= limits::SECRETS_BYTES && lines <= limits::SECRET_LINES;
+    let fits = bytes <= SECRETS_BYTES && lines <= SECRET_LINES;
     if fits { Ok(all) } else { Err(Some(expected)) }
 }
 

@@ -1,26 +1,25 @@
-//! What "always" covers: the reach of a permission that is given for the rest of a run. The words are the same for
-//! every agent.
+//! The scope of "always": the requests that a permission for the rest of a run covers. The same words for every agent.
 
 use super::limits::REMEMBERED_BYTES;
 use super::words::Category;
 
-/// The requests that one answer "always" decides. A policy of `deny` wins over it.
+/// The requests that one answer "always" allows. A policy of `deny` overrides it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Scope(Reach);
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Reach {
-    /// Every request of a category; the label of the option.
+    /// Every request of a category, and the label of the option.
     Category(Category, &'static str),
-    /// Every request for a tool, by the agent's name for it.
+    /// Every request for a tool, by the agent's name for the tool.
     Tool(Category, String),
-    /// The same command again.
+    /// The same command.
     Command(String),
-    /// The same call again.
+    /// The same call.
     Call(Category, String),
 }
 
-/// The label of an option that covers a whole category. `None`: requests of this category have too little in common.
+/// The label of an option that covers a whole category. `None`: requests of this category differ too much.
 fn whole(category: Category) -> Option<&'static str> {
     match category {
         Category::Read => Some("Allow all file reads for this run"),
@@ -36,8 +35,8 @@ fn whole(category: Category) -> Option<&'static str> {
 }
 
 impl Scope {
-    /// The scope of a request. `tool`: the agent's name for the tool. `call`: everything the agent says of the call, so
-    /// that two equal texts are the same call. `None`: "always" is not offered.
+    /// The scope of a request. `tool`: the agent's name for the tool. `call`: everything that the agent says about the
+    /// call, so that equal texts mean the same call. `None`: "always" is not offered.
     pub fn of(category: Category, tool: Option<&str>, call: Option<&str>) -> Option<Scope> {
         let usable = |text: &&str| !text.trim().is_empty() && text.len() <= REMEMBERED_BYTES;
         let tool = tool.filter(usable).map(str::to_owned);
@@ -47,7 +46,7 @@ impl Scope {
             Category::Mcp | Category::Other => {
                 tool.map(|tool| Reach::Tool(category, tool)).or_else(|| call.map(|call| Reach::Call(category, call)))
             }
-            // A change of the agent's mode, such as the end of a plan, is decided each time.
+            // Each change of the agent's mode, such as the end of planning, needs its own decision.
             Category::Mode => None,
             _ => whole(category).map(|label| Reach::Category(category, label)),
         };
@@ -82,10 +81,10 @@ mod tests {
     use crate::protocol::words::Category;
 
     #[test]
-    fn a_command_is_remembered_alone_and_a_mode_never() {
+    fn always_covers_one_command_and_no_change_of_mode() {
         let call = Some("rm a");
         assert_eq!(Scope::of(Category::Execute, Some("Bash"), call), Some(Scope(Reach::Command("rm a".into()))));
-        assert_eq!(Scope::of(Category::Execute, Some("Bash"), None), None, "an unknown command is like any other");
+        assert_eq!(Scope::of(Category::Execute, Some("Bash"), None), None, "unknown commands would all be equal");
         assert_eq!(Scope::of(Category::Mode, Some("ExitPlanMode"), call), None);
         let edits = Scope::of(Category::Edit, Some("Write"), call);
         assert_eq!(edits, Scope::of(Category::Edit, None, None), "every edit is covered");
@@ -93,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tool_without_a_kind_of_its_own_is_remembered_by_its_name() {
+    fn always_covers_an_mcp_tool_or_an_unknown_tool_by_its_name() {
         for category in [Category::Mcp, Category::Other] {
             assert_eq!(Scope::of(category, Some("t"), Some("{}")), Some(Scope(Reach::Tool(category, "t".into()))));
             assert_eq!(Scope::of(category, Some(" "), Some("{}")), Some(Scope(Reach::Call(category, "{}".into()))));
@@ -102,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_long_to_remember_is_not_offered() {
+    fn always_is_not_offered_for_a_scope_that_is_too_long() {
         let long = "x".repeat(REMEMBERED_BYTES + 1);
         assert_eq!(Scope::of(Category::Execute, None, Some(&long)), None);
         assert_eq!(Scope::of(Category::Mcp, Some(&long), Some(&long)), None);

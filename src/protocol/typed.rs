@@ -1,5 +1,5 @@
-//! Fields of run.start as a person types them, in a flag, a variable or `config set`: JSON, plain text, policies in
-//! pairs, MCP servers as other programs write them, and `@FILE`.
+//! Fields of run.start as a person types them in a flag, a variable or `config set`: JSON, plain text, policies as
+//! pairs, MCP servers in the format of other programs, and `@FILE`.
 
 use super::fields::{self, Options, Shape};
 use super::json::to_line;
@@ -9,18 +9,18 @@ use super::words::Category;
 use serde_json::value::{RawValue, to_raw_value};
 use std::path::Path;
 
-/// The form of a field's value.
+/// The shape of a field's value.
 fn shape(field: &str) -> Option<Shape> {
     fields::find(field).map(|field| field.shape)
 }
 
-/// The file that `@FILE` names, for a field that takes one.
+/// The file that `@FILE` names, for a field that accepts one.
 pub fn file<'a>(field: &str, text: &'a str) -> Option<&'a Path> {
     let path = text.strip_prefix('@').filter(|path| !path.is_empty())?;
     matches!(shape(field), Some(Shape::Servers | Shape::Schema)).then(|| Path::new(path))
 }
 
-/// The JSON of what was typed for a field. Error: what is wrong, as the rest of a sentence about the value.
+/// A field's typed text as JSON. Error: the mistake, as the rest of a sentence about the value.
 pub fn value(field: &str, text: &str) -> Result<Box<RawValue>, String> {
     let fits = |raw: Box<RawValue>| match Options::default().set(field, &raw) {
         Ok(()) => Ok(raw),
@@ -36,13 +36,13 @@ pub fn value(field: &str, text: &str) -> Result<Box<RawValue>, String> {
     }
     let plain = || to_raw_value(text).map_err(|_| "must be text".to_owned()).and_then(fits);
     match serde_json::from_str::<Box<RawValue>>(text) {
-        // What is text for this field may look like JSON: a model named 12.
+        // A text may look like JSON: a model named 12.
         Ok(raw) => fits(raw).or_else(|why| plain().map_err(|_| why)),
         Err(_) => plain(),
     }
 }
 
-/// What is wrong with what was typed for a field, as the rest of a sentence about it.
+/// The mistake in a field's typed text, as the rest of a sentence about it.
 pub fn clause(field: &str, problem: &Problem) -> String {
     match (problem, shape(field)) {
         (Problem::Field { .. }, Some(Shape::Policies)) => {
@@ -57,7 +57,7 @@ pub fn clause(field: &str, problem: &Problem) -> String {
     }
 }
 
-/// `a=x,b=y` as an object. A name that is there twice stays so, for the reader of the field to refuse.
+/// `a=x,b=y` as an object. Keeps a repeated name, so that the reader of the field refuses it.
 fn policies(text: &str) -> Option<Box<RawValue>> {
     let pairs: Option<Vec<(&str, &str)>> = text.split(',').map(|pair| pair.split_once('=')).collect();
     let pairs = pairs?.into_iter().map(|(name, word)| format!("{}:{}", to_line(&name.trim()), to_line(&word.trim())));
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn json_counts_where_it_fits_and_text_elsewhere() {
+    fn text_that_is_no_json_for_the_field_is_taken_as_it_is() {
         for (field, text, wanted) in [
             ("model", "12", "\"12\""),
             ("model", "a\"b", "\"a\\\"b\""),
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn servers_may_be_written_as_an_object_by_name() {
+    fn servers_may_be_an_object_by_name() {
         let text =
             r#"{"mcpServers":{"a":{"type":"stdio","command":"x","args":["1"]},"b":{"command":"y","env":{"K":"v"}}}}"#;
         let list = r#"[{"name":"a","command":"x","args":["1"]},{"name":"b","command":"y","env":{"K":"v"}}]"#;
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said_without_the_value() {
+    fn errors_do_not_show_the_value() {
         for (field, text, why) in [
             ("timeout_s", "-7731", "must be a number of seconds above 0"),
             ("permissions", "read=allow,private", "must be ask, allow or deny, or pairs"),
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn only_some_fields_come_from_a_file() {
+    fn only_some_fields_accept_a_file() {
         assert_eq!(file("mcp_servers", "@a/b.json"), Some(Path::new("a/b.json")));
         assert_eq!(file("output_schema", "@x"), Some(Path::new("x")));
         assert_eq!((file("model", "@x"), file("mcp_servers", "@"), file("mcp_servers", "x")), (None, None, None));

@@ -1,4 +1,4 @@
-//! The environment variables through which the processes of this program find each other. They are not settings.
+//! The environment variables by which the processes of this program find each other. They are not settings.
 
 /// Marks the processes of a run. Its value is the run's nonce, or `outer:inner` for a run inside a run.
 pub const RUN: &str = "SPEKTACULAR_RUN";

@@ -1,4 +1,4 @@
-//! The questions of a run: asked, resolved, withdrawn, and handed back to whoever asked.
+//! The questions of a run: asks, resolves and withdraws them, and gives the replies to the asker.
 
 use super::Effect;
 use super::book::{Absence, Asker, Completed, Resolved};
@@ -16,7 +16,7 @@ use std::path::Path;
 impl Live {
     pub(super) fn open(&mut self, asker: Asker, asks: Asks) {
         if self.end.ending.is_some() || asks.is_empty() {
-            // Nobody is asked any more; the agent must still not wait for ever.
+            // Nobody is asked during the end of a run, and the agent must not wait for an answer.
             return self.reply(&asker, vec![Reply::Declined(None); asks.len()]);
         }
         self.warn_of_dropped(&asks);
@@ -53,7 +53,7 @@ impl Live {
             left = left.min(end.saturating_sub(self.now));
         }
         let mut ask = member.shown.clone();
-        // The text of a permission repeats its title; a plan is a text of its own.
+        // The text of a permission contains its title, except for a plan.
         if let Some(subject) = ask.subject.as_ref().filter(|subject| subject.category != Category::Mode) {
             let title = Some(subject.title.as_str()).filter(|title| !title.is_empty());
             let text = title.map(|title| ask.text.replace(title, &self.title(title)));
@@ -86,14 +86,13 @@ impl Live {
         }
     }
 
-    /// Nobody answers what is open.
+    /// Resolves the open questions that nobody answers.
     pub(super) fn nobody(&mut self, absence: Absence) {
         let (resolved, fails) = self.questions.book.nobody(self.now, absence, &self.settings);
         self.resolved(resolved, fails, absence, None);
     }
 
-    /// Says how questions were resolved, hands complete groups to the driver, and ends the run if that is what came
-    /// of it.
+    /// Reports how questions were resolved, and answers the askers of complete groups. `fails`: ends the run.
     pub(super) fn resolved(
         &mut self,
         resolved: Vec<Resolved>,
@@ -148,7 +147,7 @@ impl Live {
         }
     }
 
-    /// Hands replies to whoever waits for them.
+    /// Gives the replies to the asker.
     fn reply(&mut self, asker: &Asker, replies: Vec<Reply>) {
         match asker {
             Asker::Markers => self.further_turn(&replies),
@@ -173,7 +172,7 @@ impl Live {
     pub(super) fn withdraw(&mut self, asker: Option<&Asker>) {
         let (resolved, askers) = self.questions.book.withdraw(asker);
         for asker in askers {
-            // The driver knows what its agent still waits for; of the tool nobody else does.
+            // A driver knows which requests its agent withdrew; the tool's server does not.
             if let Asker::Tool(call) = asker {
                 self.out.push(Effect::ToolWithdrawn { call });
             }

@@ -1,6 +1,6 @@
-//! The open questions: ids, groups, clocks, and what an answer, its absence or a policy makes of each.
+//! The open questions: their ids, groups and clocks, and how an answer, its absence or a policy resolves each.
 //!
-//! Everything that decides about a question is here and not in a driver.
+//! All decisions about questions are here, none in a driver.
 
 use super::granted::Granted;
 use super::shown::shown;
@@ -17,7 +17,7 @@ use serde_json::value::RawValue;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-/// The questions that wait, and the ids given so far.
+/// The open questions, and the numbers of ids given so far.
 #[derive(Debug)]
 pub(crate) struct Book {
     prefix: String,
@@ -34,14 +34,14 @@ pub(crate) struct Book {
     granted: Granted,
 }
 
-/// Who waits for the answers to a group.
+/// Who asked a group of questions.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Asker {
     /// The agent, by a request of its dialect.
     Agent(AskKey),
-    /// The agent, by a call of the tool that we offer it.
+    /// The agent, by a call of our tool.
     Tool(u64),
-    /// The markers in what the agent said.
+    /// Markers in the agent's text.
     Markers,
 }
 
@@ -61,21 +61,21 @@ pub(crate) struct Member {
     pub(crate) id: String,
     /// As the agent asked it.
     ask: Ask,
-    /// As it is shown: redacted, with values that can be answered.
+    /// As a frame shows it: redacted.
     pub(crate) shown: Ask,
     pub(crate) attempt: u32,
     reply: Option<Reply>,
 }
 
-/// One question's end.
+/// A resolved question.
 #[derive(Debug)]
 pub(crate) struct Resolved {
     pub(crate) question_id: String,
     pub(crate) resolution: Resolution,
     pub(crate) used_default: bool,
-    /// The question as it was shown.
+    /// The question as a frame showed it.
     pub(crate) ask: Ask,
-    /// Of a permission: the chosen option.
+    /// The chosen option of a permission.
     pub(crate) value: Option<String>,
 }
 
@@ -83,58 +83,58 @@ pub(crate) struct Resolved {
 #[derive(Debug)]
 pub(crate) struct Completed {
     pub(crate) asker: Asker,
-    /// One for each question, in order.
+    /// One per question, in order.
     pub(crate) replies: Vec<Reply>,
-    /// Whether the asker gets no answer to a question that needs one.
+    /// Whether a question that needs an answer was declined.
     pub(crate) declined: bool,
 }
 
 /// Why nobody answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Absence {
-    /// The question's time is over.
+    /// The question's time ran out.
     Timeout,
-    /// stdin is at its end.
+    /// stdin has ended.
     InputClosed,
     /// The run is headless.
     Headless,
 }
 
-/// What an absence makes of a question.
+/// The result of an absence for one question.
 enum Fallback {
     Reply(Reply, bool),
-    /// Nobody can answer, and the run fails.
+    /// The run fails.
     Fail,
 }
 
-/// What came of an answer.
+/// The result of an answer.
 #[derive(Debug)]
 pub(crate) enum Taken {
-    /// There is no such question, or not any more.
+    /// No open question has this id.
     Unknown,
-    /// It does not fit; the question is to be repeated.
+    /// The answer does not fit: repeat the question.
     Again(String, BadAnswer),
-    /// The question is resolved, and with it those that the same answer decides.
+    /// The question is resolved, and with it those that the same answer covers.
     Resolved(Vec<Resolved>),
 }
 
-/// An answer as the orchestrator gave it.
+/// An answer from the orchestrator.
 #[derive(Debug)]
 pub enum Answered {
-    /// A value, and what is known of it as a path.
+    /// A value, and what is at the path that it names.
     Value(Box<RawValue>, Option<PathFact>),
-    /// The same, read from where `value_from` pointed, so that it stayed off the pipe.
+    /// The same, read from the source in `value_from`.
     Kept(Box<RawValue>, Option<PathFact>),
-    /// A value that could not be read.
+    /// The source in `value_from` could not be read.
     Unreadable,
     /// A secret that is too long to redact.
     TooLong,
-    /// The user declines.
+    /// The user declined.
     Declined,
 }
 
 impl Book {
-    /// `prefix` makes the ids unique across processes; `questions` and `groups` were given out before.
+    /// `prefix` makes the ids unique across processes. `questions` and `groups` count those of earlier runs.
     pub(crate) fn new(prefix: &str, questions: u64, groups: u64) -> Book {
         Book {
             prefix: prefix.to_owned(),
@@ -208,7 +208,7 @@ impl Book {
         number
     }
 
-    /// Hides what became a secret since the open questions were taken in.
+    /// Redacts the open questions again, after a new secret became known.
     pub(crate) fn hide(&mut self, redactor: &Redactor) {
         let open = self.groups.values_mut().flat_map(Group::open_mut);
         open.for_each(|member| member.shown = shown(&member.ask, redactor));
@@ -246,8 +246,8 @@ impl Book {
         resolved
     }
 
-    /// What an absence makes of every open question it concerns: those whose time is over, or all of them. The
-    /// `bool` says that the run fails.
+    /// Resolves the open questions that an absence concerns: those whose time ran out, or all. Also returns whether the
+    /// run fails.
     pub(crate) fn nobody(&mut self, now: Duration, absence: Absence, settings: &Settings) -> (Vec<Resolved>, bool) {
         let (mut resolved, mut fails) = (Vec::new(), false);
         let late = |(deadline, _): &&(Duration, u64)| absence != Absence::Timeout || *deadline <= now;
@@ -263,7 +263,7 @@ impl Book {
         (resolved, fails)
     }
 
-    /// Takes an answer.
+    /// Checks an answer and resolves its question.
     pub(crate) fn take(
         &mut self,
         now: Duration,
@@ -280,7 +280,7 @@ impl Book {
             Answered::Unreadable => Err("The value could not be read from where value_from points.".into()),
             Answered::TooLong => Err(format!("A secret may have at most {SECRET_BYTES} bytes.")),
             Answered::Value(value, path) | Answered::Kept(value, path) => {
-                // The agent's own values are answers too: they were shown if they became secret only now.
+                // A value that became secret only now was shown before, so it is an answer too.
                 let shown = check(&member.checked(), value, *path);
                 shown.or_else(|why| check(&member.ask, value, *path).map_err(|_| why)).map(Some)
             }
@@ -332,7 +332,7 @@ impl Book {
         (resolved.collect(), askers)
     }
 
-    /// Takes out the groups that are resolved as a whole.
+    /// Removes and returns the groups whose questions are all resolved.
     pub(crate) fn completed(&mut self) -> Vec<Completed> {
         let completed = |group: Group| Completed {
             asker: group.asker,
@@ -351,7 +351,7 @@ impl Book {
         Some(group)
     }
 
-    /// The time that a question has left.
+    /// The time left for a group.
     pub(crate) fn left(&self, group: &Group, now: Duration) -> Duration {
         group.deadline.saturating_sub(now)
     }
@@ -372,12 +372,12 @@ impl Group {
 }
 
 impl Member {
-    /// The question as it is shown, with the rules as the agent gave them.
+    /// The question as a frame shows it, with the agent's unredacted rules.
     fn checked(&self) -> Ask {
         Ask { validation: self.ask.validation.clone(), ..self.shown.clone() }
     }
 
-    /// Whether it was declined although it needs an answer.
+    /// Whether it needs an answer and was declined.
     fn is_missed(&self) -> bool {
         matches!(self.reply, Some(Reply::Declined(_))) && self.ask.required && self.ask.default.is_none()
     }
@@ -393,7 +393,7 @@ impl Member {
         Resolved { question_id: self.id.clone(), resolution, used_default, ask: self.shown.clone(), value }
     }
 
-    /// The answer "always": the agent hears of this one request alone.
+    /// Resolves with "always". The agent learns only that this request is allowed.
     fn allow_always(&mut self) -> Resolved {
         let resolved = self.resolve(Reply::Allowed, Resolution::Answered, false);
         Resolved { value: Some(ALLOW_ALWAYS.to_owned()), ..resolved }
@@ -427,10 +427,10 @@ impl Member {
         }
     }
 
-    /// The protocol's table of what happens when nobody answers. `None`: the run fails.
+    /// Resolves as the protocol's table for unanswered questions says. `None`: the run fails.
     fn fall_back(&mut self, absence: Absence, settings: &Settings) -> Option<Resolved> {
         let fallback = match (&self.ask.default, self.ask.required, absence) {
-            // Headless, a permission that is to be asked counts as denied.
+            // In a headless run, `ask` means `deny`.
             (_, _, Absence::Headless) if self.ask.purpose == Purpose::Permission => Fallback::Reply(denied(), false),
             (Some(default), ..) => Fallback::Reply(self.reply_for_default(default.clone()), true),
             (None, false, _) => Fallback::Reply(Reply::Answer(Answer::Null), false),
@@ -447,7 +447,7 @@ impl Member {
         }
     }
 
-    /// Defaults are the agent's own values, so they need no translation.
+    /// The reply for the default. It has the agent's own values.
     fn reply_for_default(&self, default: Answer) -> Reply {
         match default {
             Answer::One(value) if self.ask.purpose == Purpose::Permission && value == DENY => denied(),

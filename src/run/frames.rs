@@ -59,7 +59,7 @@ impl Live {
 
 /// The effect that emits a frame.
 pub(super) fn effect(body: Body, reply_to: Option<String>) -> Effect {
-    Effect::Emit { body: Box::new(body), reply_to, measure: None }
+    Effect::Emit { body, reply_to, measure: None }
 }
 
 /// Takes the working directory off the paths in a text that begin with it.

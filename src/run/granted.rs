@@ -1,4 +1,4 @@
-//! What "always" was answered for. It lives in the run alone: no agent is told, so none stops asking.
+//! The answers "always". Only the run knows them: an agent that knew would stop asking.
 
 use crate::protocol::limits::REMEMBERED;
 use crate::protocol::scope::Scope;
@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 pub(crate) struct Granted(BTreeSet<Scope>);
 
 impl Granted {
-    /// Remembers a scope. Of more than [`REMEMBERED`] the rest are asked for again.
+    /// Remembers a scope, unless [`REMEMBERED`] scopes are remembered already: later ones are asked for again.
     pub(crate) fn add(&mut self, scope: &Scope) {
         if self.0.len() < REMEMBERED {
             self.0.insert(scope.clone());
@@ -30,7 +30,7 @@ mod tests {
     use crate::protocol::words::Category;
 
     #[test]
-    fn what_is_remembered_has_a_bound() {
+    fn the_number_of_remembered_scopes_is_limited() {
         let mut granted = Granted::default();
         let command = |number: usize| Scope::of(Category::Execute, None, Some(&number.to_string()));
         (0..=REMEMBERED).filter_map(command).for_each(|scope| granted.add(&scope));

@@ -1,7 +1,7 @@
 //! Question markers: `<!--QUESTION:{"questions":[…]}-->` in what the agent says is a question in plain text. It is
 //! cut out, outside code fences and across pieces; one that is not valid stays text.
 
-use crate::agent::json::Object;
+use crate::agent::json::{Object, Raw};
 use crate::agent::{NO_USER_PROMPT, Reply};
 use crate::protocol::limited::Asks;
 use crate::protocol::question::{Ask, Choice, Choices, Kind};
@@ -186,22 +186,22 @@ impl Finder {
 fn questions(json: &str) -> Option<Vec<Ask>> {
     let object = Object::parse(json.trim())?;
     let all = object.array("questions");
-    let asks: Vec<Ask> = all.iter().map(|raw| question(&Object::parse(raw.get())?)).collect::<Option<_>>()?;
+    let asks: Vec<Ask> = all.map(|raw| question(&raw.object()?)).collect::<Option<_>>()?;
     (!asks.is_empty()).then_some(asks)
 }
 
 fn question(question: &Object<'_>) -> Option<Ask> {
-    let text = question.str("question").filter(|text| !text.trim().is_empty())?;
-    let choice = |raw: &&serde_json::value::RawValue| {
-        let option = Object::parse(raw.get())?;
-        let label = option.str("label")?;
-        Some(Choice { value: label.clone(), label, description: option.str("description") })
+    let text = question.string("question").filter(|text| !text.trim().is_empty())?;
+    let choice = |raw: Raw<'_>| {
+        let option = raw.object()?;
+        let label = option.string("label")?;
+        Some(Choice { value: label.clone(), label, description: option.string("description") })
     };
-    let options: Vec<Choice> = question.array("options").iter().map(choice).collect::<Option<_>>()?;
+    let options: Vec<Choice> = question.array("options").map(choice).collect::<Option<_>>()?;
     let multiple = question.bool("multiple") == Some(true);
     let kind =
         Choices::new(options).map_or(Kind::Text, |choices| Kind::Select { choices, multiple, allow_other: true });
-    Some(Ask::new(Purpose::Clarification, kind, &question.str("header").unwrap_or_default(), text))
+    Some(Ask::new(Purpose::Clarification, kind, &question.string("header").unwrap_or_default(), text))
 }
 
 /// The answers as the prompt of a further turn.
@@ -221,7 +221,7 @@ pub(super) fn prompt(texts: &[String], replies: &[Reply]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Cutter, Finder, cut};
+    use super::{Asks, Cutter, Finder, cut};
 
     const MARKER: &str = "<!--QUESTION:{\"questions\":[{\"question\":\"Which?\",\"options\":[{\"label\":\"A\"}]}]}-->";
 
@@ -245,7 +245,7 @@ mod tests {
         let text = format!("x{MARKER}y\n```\n{MARKER}\n```");
         let whole = cut(&text, &mut Asks::default());
         for cut in 0..=text.len() {
-            let (mut cutter, mut asks) = (Cutter::default(), Vec::new());
+            let (mut cutter, mut asks) = (Cutter::default(), Asks::default());
             let joined = cutter.push(&text[..cut], false, &mut asks) + cutter.push(&text[cut..], true, &mut asks);
             assert_eq!((&joined, asks.len()), (&whole, 1));
         }

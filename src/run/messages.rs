@@ -2,9 +2,9 @@
 
 use super::markers::{Cutter, Finder, cut};
 use crate::agent::text::Fingerprint;
-use crate::protocol::json::encoded_len;
-use crate::protocol::outbound::{About, Progress, Text};
+use crate::protocol::json::{encoded_bytes, encoded_len};
 use crate::protocol::limited::Asks;
+use crate::protocol::outbound::{About, Progress, Text};
 use crate::protocol::words::Level;
 use crate::redact::{Redactor, Stream};
 use std::borrow::Cow;
@@ -152,7 +152,7 @@ impl Messages {
             if let Cow::Owned(clean) = rules.redactor.redact(&text) {
                 text = clean;
             }
-            let bytes = if text.len() <= rules.budget() / ESCAPED { text.len() } else { encoded_size(&text) };
+            let bytes = if text.len() <= rules.budget() / ESCAPED { text.len() } else { encoded_bytes(&text) };
             head.emit(text, bytes, true, rules.budget(), out);
         }
         found
@@ -221,11 +221,11 @@ impl Message {
             return;
         }
         let clean = self.stream.push(rules.redactor, &text);
-        self.waiting_bytes += encoded_size(&clean);
+        self.waiting_bytes += encoded_bytes(&clean);
         self.waiting.push_str(&clean);
         if done {
             let rest = self.stream.finish(rules.redactor);
-            self.waiting_bytes += encoded_size(&rest);
+            self.waiting_bytes += encoded_bytes(&rest);
             self.waiting.push_str(&rest);
         }
         let budget = rules.budget();
@@ -236,7 +236,7 @@ impl Message {
         }
         let (text, bytes) = (std::mem::take(&mut self.waiting), std::mem::take(&mut self.waiting_bytes));
         let (text, rest) = if all { (text, String::new()) } else { last_part(text, budget) };
-        self.waiting_bytes = encoded_size(&rest);
+        self.waiting_bytes = encoded_bytes(&rest);
         self.waiting = rest;
         let emitted = !text.is_empty();
         self.head.emit(text, bytes, done, budget, out);
@@ -272,16 +272,6 @@ impl Head {
         };
         Progress { text: Text::from(text), parent_call_id: self.parent.clone(), about, truncated: false }
     }
-}
-
-/// The length of a text as JSON, in bytes.
-fn encoded_size(text: &str) -> usize {
-    // One pass without a branch; most texts have nothing to escape.
-    let special = |byte: u8| byte < b' ' || matches!(byte, b'"' | b'\\') || byte >= 0x7f;
-    if !text.bytes().fold(false, |any, byte| any | special(byte)) {
-        return text.len();
-    }
-    text.chars().map(encoded_len).sum()
 }
 
 /// Cuts off the last of the pieces that `split` makes, which is not full yet.

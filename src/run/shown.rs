@@ -10,7 +10,7 @@ pub(super) fn shown(ask: &Ask, redactor: &Redactor) -> Ask {
     let clean = |text: &str| redactor.redact(text).into_owned();
     let mut shown = ask.clone();
     if ask.purpose == Purpose::Permission {
-        // Its options are the protocol's own words; its texts are redacted with the frame.
+        // Its options are the protocol's own words, and its texts are redacted with the frame.
         return shown;
     }
     shown.text = clean(&ask.text);
@@ -32,7 +32,7 @@ pub(super) fn shown(ask: &Ask, redactor: &Redactor) -> Ask {
         let Some(choices) = Choices::new(all) else { return shown };
         let pairs = asked.as_slice().iter().zip(choices.as_slice());
         let named: HashMap<&String, &String> = pairs.map(|(asked, shown)| (&asked.value, &shown.value)).collect();
-        // A default that names no option is free text.
+        // A default that does not name an option is free text.
         let default = |value: &String| named.get(value).map_or_else(|| clean(value), |shown| (*shown).clone());
         shown.default = ask.default.as_ref().map(|given| match given {
             Answer::One(value) => Answer::One(default(value)),
@@ -44,10 +44,10 @@ pub(super) fn shown(ask: &Ask, redactor: &Redactor) -> Ask {
     shown
 }
 
-/// The longest value or label of an option that is shown as it is, in bytes.
+/// The maximum length of an option's value or label, in bytes.
 const OPTION_BYTES: usize = 1024;
 
-/// The text, unless it holds a secret or is too long: then what stands for it.
+/// The text, or `instead` if it contains a secret or is too long.
 fn usable(original: &str, clean: &str, instead: String) -> String {
     if original == clean && clean.len() <= OPTION_BYTES { clean.to_owned() } else { instead }
 }

@@ -1,4 +1,4 @@
-//! What was decided in a run for want of an answer: counted in full, and the first of each kept for the last frame.
+//! The questions of a run that nobody answered: all are counted, and the first are kept for the last frame.
 
 use super::book::Resolved;
 use crate::protocol::limits::LEFT_LISTED;
@@ -7,11 +7,11 @@ use crate::protocol::question::DENY;
 use crate::protocol::words::Resolution;
 
 impl Unattended {
-    /// Counts a question that is over, if nobody answered it. `text`: what it was about, in one short line.
+    /// Counts a resolved question if nobody answered it. `text`: its subject, in one short line.
     pub(super) fn count(&mut self, resolved: &Resolved, text: &str) {
         match resolved.resolution {
             Resolution::Headless | Resolution::Timeout | Resolution::InputClosed => {}
-            // Somebody answered, a policy did, or the agent went on without an answer.
+            // Somebody answered, a policy decided, or the agent withdrew the question.
             Resolution::Answered | Resolution::Declined | Resolution::Policy | Resolution::Withdrawn => return,
         }
         match &resolved.ask.subject {

@@ -4,14 +4,13 @@ use super::joined::Joined;
 use super::machine::limit;
 use spektacular::agent::Base;
 use spektacular::agent::registry::{Agent, Agents, Dialect, Layers};
-use spektacular::engine::{Begin, Engine, Job, Report, Script};
+use spektacular::engine::{Begin, Engine, Job, Report};
 use spektacular::io::inbox::Source;
 use spektacular::io::output::diagnose;
 use spektacular::protocol::inbound::{Inbound, Message};
 use spektacular::protocol::origins::Origins;
 use spektacular::protocol::request::{Options, Payload, Permissions};
-use spektacular::protocol::words::{Level, Policy, Source as CancelSource};
-use spektacular::run::OnEof;
+use spektacular::protocol::words::{Level, Policy};
 use std::fs;
 use std::io::Read;
 use std::os::unix::net::UnixStream;
@@ -37,17 +36,8 @@ fn job(begin: Begin) -> Job {
     let permissions = Some(Permissions::All(Policy::Allow));
     // Text is seen while the agent still speaks.
     let above = Options { permissions, progress: Some(Level::Full), ..Options::default() };
-    Job {
-        begin,
-        layers: Layers { agents: agents(), above, below: Options::default(), origins: Origins::default() },
-        warnings: Vec::new(),
-        answers: Script::default(),
-        on_eof: OnEof::Continue,
-        record: None,
-        debug_log: None,
-        mirror_stderr: false,
-        signal_source: CancelSource::Signal,
-    }
+    let layers = Layers { agents: agents(), above, below: Options::default(), origins: Origins::default() };
+    Job { begin, ..Job::new(layers) }
 }
 
 fn start(agent: &str) -> Begin {

@@ -40,12 +40,6 @@ pub(crate) fn declined(purpose: &'static str) -> Vec<Rule> {
     vec![Rule { purpose, about: "", input: json!({"declined": true}) }]
 }
 
-/// The values of a question's options.
-pub(crate) fn options(question: &Value) -> Vec<&str> {
-    let options = question["payload"]["options"].as_array().expect("options");
-    options.iter().map(|option| option["value"].as_str().expect("value")).collect()
-}
-
 /// A run while it goes on.
 pub(crate) struct Client {
     pub(crate) session: Session,

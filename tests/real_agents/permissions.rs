@@ -3,8 +3,9 @@
 use serde_json::json;
 
 use crate::agents::Agent;
-use crate::client::{Client, Rule, Run, denial, options, permission, run};
+use crate::client::{Client, Rule, Run, denial, permission, run};
 use crate::lab::Lab;
+use crate::support::options;
 
 rows!(old: permission_allow permission_deny);
 rows!(permission_allow_always permission_by_policy);
@@ -25,7 +26,7 @@ fn permission_allow(agent: Agent) {
     assert_eq!(run.artifacts(), [("asked.txt", "created")], "made by a shell command, found by comparison");
     let question = run.questions()[0];
     assert_eq!(question["payload"]["subject"]["detail"], "touch asked.txt");
-    assert_eq!(options(question), ["allow_once", "allow_always", "deny"]);
+    assert_eq!(options(&question["payload"]), ["allow_once", "allow_always", "deny"]);
     assert_eq!(run.outcome.progress("question_resolved")[0].text("value"), "allow_once");
     let states = run.outcome.progress("status");
     assert!(states.iter().any(|f| f.text("status") == "waiting_for_input"));

@@ -3,9 +3,9 @@
 use serde_json::json;
 
 use crate::agents::Agent;
-use crate::client::{Client, Rule, Run, declined, denial, options, permission, rule, run};
+use crate::client::{Client, Rule, Run, declined, denial, permission, rule, run};
 use crate::lab::Lab;
-use crate::support::Frame;
+use crate::support::{Frame, options};
 
 // Gemini CLI and OpenCode have no tool of their own for questions here.
 rows!(of question_single: claude Claude, claude_old OldClaude, codex Codex);
@@ -32,7 +32,7 @@ fn question_single(agent: Agent) {
     assert_eq!(question.text("text"), "Where shall the data live?");
     assert_eq!(question.text("header"), "Storage");
     assert_eq!(question["payload"]["kind"], "select");
-    assert_eq!(options(question), ["Postgres", "SQLite"]);
+    assert_eq!(options(&question["payload"]), ["Postgres", "SQLite"]);
     assert_eq!(question["payload"]["options"][1]["description"], "To choose SQLite.");
     assert_eq!(question["payload"]["allow_other"], true);
     assert_eq!(question["payload"]["multiple"], false);
@@ -146,7 +146,7 @@ fn plan_allowed(agent: Agent) {
     let questions = run.questions();
     assert_eq!(questions.len(), 1, "the end of the plan, not its beginning");
     assert_eq!(questions[0]["payload"]["subject"]["category"], "mode");
-    assert_eq!(options(questions[0]), ["allow_once", "deny"]);
+    assert_eq!(options(&questions[0]["payload"]), ["allow_once", "deny"]);
     assert!(run.tools().iter().all(|tool| *tool == ("mode", "completed")), "{:?}", run.tools());
 }
 

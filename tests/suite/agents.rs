@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::process::Stdio;
 use std::time::Duration;
-use support::plain::Plain;
+use support::Case;
 
 fn of<'a>(whole: &'a Value, name: &str) -> &'a Value {
     whole["agents"].as_array().unwrap().iter().find(|agent| agent["name"] == name).unwrap()
@@ -16,7 +16,7 @@ fn of<'a>(whole: &'a Value, name: &str) -> &'a Value {
 
 #[test]
 fn the_list_has_every_built_in_agent() {
-    let plain = Plain::new();
+    let plain = Case::new();
     let list = plain.run(&["agents", "list", "--output", "json"]).json(0);
     let claude = json!({"name": "claude", "display_name": "Claude Code", "aliases": ["claude-code"], "driver": "claude",
         "command": ["claude"]});
@@ -31,7 +31,7 @@ fn the_list_has_every_built_in_agent() {
 
 #[test]
 fn an_agent_that_is_missing_is_not_available_and_exits_4_by_name() {
-    let plain = Plain::new();
+    let plain = Case::new();
     let before = plain.listing();
     let whole = plain.run(&["agents", "check", "--output", "json"]).json(0);
     for name in ["claude", "codex", "gemini", "opencode"] {
@@ -60,7 +60,7 @@ fn an_agent_that_is_missing_is_not_available_and_exits_4_by_name() {
 
 #[test]
 fn those_that_are_available_come_first_and_the_rest_in_one_line() {
-    let plain = Plain::new().script("bin/opencode", "echo 1.2.3").script("bin/claude", "exit 1");
+    let plain = Case::new().script("bin/opencode", "echo 1.2.3").script("bin/claude", "exit 1");
     let text = plain.run(&["agents", "check"]);
     assert_eq!((text.code, text.err.as_str()), (Some(0), ""));
     let (first, rest) = text.out.split_once("\nNot available: ").unwrap();
@@ -102,7 +102,7 @@ fn the_reference_has_every_field_of_the_list_and_the_check() {
     let page = include_str!("../../src/agent/reference.md");
     let (_, section) = page.split_once("## Agents on this machine\n").unwrap();
     let section = section.split("\n## ").next().unwrap();
-    let plain = Plain::new();
+    let plain = Case::new();
     let fields = |action: &str| -> BTreeSet<String> {
         let whole = plain.run(&["agents", action, "--output", "json"]).json(0);
         let all = whole["agents"].as_array().unwrap();
@@ -126,7 +126,7 @@ fn a_check_says_what_run_started_says() {
         "words": {"driver": "lines", "command": "words", "resume_args": ["{session}"], "session_patterns": ["x"]},
         "mine": {"driver": "acp", "command": "mine"}
     }});
-    let mut plain = Plain::new().file("home/.config/spektacular/config.json", &entries.to_string());
+    let mut plain = Case::new().file("home/.config/spektacular/config.json", &entries.to_string());
     let names = ["claude", "codex", "gemini", "opencode", "goose", "words", "mine"];
     for name in names {
         plain = plain.script(&format!("bin/{name}"), "exit 3");
@@ -145,7 +145,7 @@ fn a_check_says_what_run_started_says() {
 #[test]
 fn the_version_is_what_the_program_says_and_not_what_a_file_beside_it_says() {
     let module = "lib/node_modules/@openai/codex";
-    let plain = Plain::new()
+    let plain = Case::new()
         .script(&format!("{module}/bin/codex.js"), "echo codex-cli 9.9.9")
         .file(&format!("{module}/package.json"), r#"{"name":"@openai/codex","version":"1.2.3"}"#)
         .link("bin/codex", &format!("{module}/bin/codex.js"));
@@ -166,7 +166,7 @@ exit 1"#;
 #[test]
 fn an_agent_of_npx_is_available_when_its_package_is_there_and_nothing_is_downloaded() {
     let own = r#"{"agents":{"own":{"driver":"acp","command":"npx","args":["-y","own-agent","--acp"]}}}"#;
-    let plain = Plain::new().script("bin/npx", NPX).file("home/.config/spektacular/config.json", own);
+    let plain = Case::new().script("bin/npx", NPX).file("home/.config/spektacular/config.json", own);
     let whole = plain.run(&["agents", "check", "--output", "json"]).json(0);
     let found = |name: &str| (of(&whole, name)["available"].clone(), of(&whole, name)["problem"].clone());
     assert_eq!(found("pi"), (json!(true), json!(null)));
@@ -191,7 +191,7 @@ fn an_unknown_program_is_only_looked_for() {
         "task": {"driver": "lines", "command": "task"}, "mine": {"driver": "acp", "command": "task", "args": ["acp"]},
         "gone": {"driver": "lines", "command": "/no/such/file"}, "plain": {"driver": "lines", "command": "plain"}
     }});
-    let plain = Plain::new()
+    let plain = Case::new()
         .script("bin/task", ": >\"$HOME/started\"; exit 1")
         .file("bin/plain", "")
         .file("home/.config/spektacular/config.json", &entries.to_string());
@@ -210,7 +210,7 @@ fn an_unknown_program_is_only_looked_for() {
 
 #[test]
 fn a_program_that_is_asked_leaves_no_file_and_no_process() {
-    let plain = Plain::new().script(
+    let plain = Case::new().script(
         "bin/codex",
         "[ \"$*\" = --version ] || exit 9\nmkdir \"$CODEX_HOME/tmp\" && : >\"$TMPDIR/x\" || exit 8\n(setsid sleep 1000 >/dev/null 2>&1 &)\n\
          echo \"$CODEX_HOME\" >>\"$HOME/seen\"\necho codex-cli 0.169.0",
@@ -235,39 +235,39 @@ fn what_ends_with_an_error_is_not_available() {
         ("kill -KILL $$", "`claude --version` was ended by a signal"),
         ("head -c 2000000 /dev/zero", "`claude --version` printed more than 1 MiB"),
     ] {
-        let plain = Plain::new().script("bin/claude", body);
+        let plain = Case::new().script("bin/claude", body);
         let whole = plain.run(&["agents", "check", "claude", "--output", "json"]).json(4);
         let claude = of(&whole, "claude");
         assert_eq!((&claude["available"], &claude["version"]), (&json!(false), &json!(null)), "{body}");
         assert_eq!(claude["problem"], problem, "{body}");
     }
-    let plain = Plain::new().file("bin/claude", "#!/no/such/interpreter\n");
+    let plain = Case::new().file("bin/claude", "#!/no/such/interpreter\n");
     let done = plain.command("chmod").args(["755", "../bin/claude"]).status().unwrap();
     assert!(done.success());
     let whole = plain.run(&["agents", "check", "claude", "--output", "json"]).json(4);
     assert_eq!(of(&whole, "claude")["problem"], "claude cannot be started: check its permissions and its interpreter");
     // A program that works and tells no version is available.
-    let plain = Plain::new().script("bin/claude", "echo hello");
+    let plain = Case::new().script("bin/claude", "echo hello");
     let whole = plain.run(&["agents", "check", "claude", "--output", "json"]).json(0);
     assert_eq!((&of(&whole, "claude")["available"], &of(&whole, "claude")["version"]), (&json!(true), &json!(null)));
 }
 
 #[test]
 fn a_log_in_is_seen_and_never_shown() {
-    let check = |plain: &Plain, name: &str| {
+    let check = |plain: &Case, name: &str| {
         // None of them is there, which changes nothing about a log-in.
         let did = plain.run(&["agents", "check", name, "--output", "json"]);
         assert!(!did.out.contains("hunter2"), "{}", did.out);
         of(&did.json(4), name)["logged_in"].as_str().unwrap().to_owned()
     };
-    assert_eq!(check(&Plain::new(), "claude"), "no");
-    assert_eq!(check(&Plain::new(), "codex"), "no");
-    assert_eq!(check(&Plain::new(), "gemini"), "unknown");
-    assert_eq!(check(&Plain::new(), "opencode"), "unknown");
-    assert_eq!(check(&Plain::new().env("ANTHROPIC_API_KEY", "hunter2"), "claude"), "yes");
-    assert_eq!(check(&Plain::new().env("GEMINI_API_KEY", "hunter2"), "gemini"), "yes");
+    assert_eq!(check(&Case::new(), "claude"), "no");
+    assert_eq!(check(&Case::new(), "codex"), "no");
+    assert_eq!(check(&Case::new(), "gemini"), "unknown");
+    assert_eq!(check(&Case::new(), "opencode"), "unknown");
+    assert_eq!(check(&Case::new().env("ANTHROPIC_API_KEY", "hunter2"), "claude"), "yes");
+    assert_eq!(check(&Case::new().env("GEMINI_API_KEY", "hunter2"), "gemini"), "yes");
     // Codex does not use it.
-    assert_eq!(check(&Plain::new().env("OPENAI_API_KEY", "hunter2"), "codex"), "no");
+    assert_eq!(check(&Case::new().env("OPENAI_API_KEY", "hunter2"), "codex"), "no");
     let stored = [
         ("claude", "home/.claude/.credentials.json", r#"{"claudeAiOauth":{"accessToken":"hunter2"}}"#, "yes"),
         ("codex", "home/.codex/auth.json", r#"{"OPENAI_API_KEY":"hunter2"}"#, "yes"),
@@ -277,16 +277,16 @@ fn a_log_in_is_seen_and_never_shown() {
         ("opencode", "home/.local/share/opencode/auth.json", "{}", "unknown"),
     ];
     for (name, path, content, wanted) in stored {
-        assert_eq!(check(&Plain::new().file(path, content), name), wanted, "{path}: {content}");
+        assert_eq!(check(&Case::new().file(path, content), name), wanted, "{path}: {content}");
     }
-    let moved = Plain::new().file("elsewhere/auth.json", r#"{"tokens":{"id_token":"hunter2"}}"#);
+    let moved = Case::new().file("elsewhere/auth.json", r#"{"tokens":{"id_token":"hunter2"}}"#);
     let folder = moved.path("elsewhere").display().to_string();
     assert_eq!(check(&moved.env("CODEX_HOME", &folder), "codex"), "yes");
 }
 
 #[test]
 fn an_unknown_name_gets_a_suggestion() {
-    let plain = Plain::new();
+    let plain = Case::new();
     let rows: [(&[&str], &str); 7] = [
         (&["check", "cluade"], "Unknown agent cluade. Did you mean claude?"),
         (
@@ -307,7 +307,7 @@ fn an_unknown_name_gets_a_suggestion() {
 
 #[test]
 fn a_dry_run_shows_the_command_and_names_only() {
-    let plain = Plain::new().script("bin/claude", ": >\"$HOME/started\"").env("CLAUDECODE", "1").env("MINE", "x");
+    let plain = Case::new().script("bin/claude", ": >\"$HOME/started\"").env("CLAUDECODE", "1").env("MINE", "x");
     let args =
         ["adhoc", "--dry-run", "--output", "json", "--model", "m", "--env", "TOKEN_A=hunter2hunter2", "--agent-arg"];
     let shown = plain.run(&[&args[..], &["--key=hunter2hunter2", "-C", "../home", "do it"]].concat()).json(0);
@@ -331,7 +331,7 @@ fn a_dry_run_shows_the_command_and_names_only() {
 
 #[test]
 fn a_dry_run_tells_what_has_no_effect_and_cuts_what_is_long() {
-    let plain = Plain::new();
+    let plain = Case::new();
     let long = "x".repeat(5000);
     let args = ["adhoc", "--dry-run", "--output", "json", "-a", "codex", "--max-turns", "3", "--agent-arg", &long];
     let shown = plain.run(&args).json(0);
@@ -342,7 +342,7 @@ fn a_dry_run_tells_what_has_no_effect_and_cuts_what_is_long() {
 
 #[test]
 fn a_dry_run_is_refused_as_a_run_is() {
-    let plain = Plain::new();
+    let plain = Case::new();
     let args = ["adhoc", "--dry-run", "-C", "/nowhere/at/all"];
     assert!(plain.run(&args).refused(2).contains("invalid_request"));
     let frame = plain.run(&[&args[..], &["--output", "json"]].concat()).json(2);
@@ -354,7 +354,7 @@ fn a_dry_run_is_refused_as_a_run_is() {
 
 #[test]
 fn a_program_that_hangs_is_given_up_and_ended() {
-    let plain = Plain::new()
+    let plain = Case::new()
         .script("bin/claude", "trap '' TERM\necho 1.2.3\necho $$ >\"$HOME/pid\"\nwhile :; do sleep 1000; done");
     let whole = plain.run(&["agents", "check", "claude", "--output", "json"]).json(4);
     assert_eq!(of(&whole, "claude")["problem"], "`claude --version` took longer than 15 s");
@@ -362,7 +362,7 @@ fn a_program_that_hangs_is_given_up_and_ended() {
 }
 
 /// Whether the process lives whose id a program has left in this file.
-fn lives(plain: &Plain, file: &str) -> bool {
+fn lives(plain: &Case, file: &str) -> bool {
     let pid = fs::read_to_string(plain.path("home").join(file)).unwrap();
     let stat = fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();
     stat.rsplit(')').next().is_some_and(|rest| !rest.is_empty() && !rest.starts_with(" Z"))
@@ -373,7 +373,7 @@ fn a_daemon_that_cleared_its_environment_is_ended_too() {
     let daemon = r#"env -i setsid sh -c 'echo $$ >'"$HOME"'/daemon.new; mv '"$HOME"'/daemon.new '"$HOME"'/daemon; exec sleep 1000' >/dev/null 2>&1 &
 until [ -e "$HOME/daemon" ]; do :; done
 echo 1.2.3"#;
-    let plain = Plain::new().script("bin/claude", daemon);
+    let plain = Case::new().script("bin/claude", daemon);
     let whole = plain.run(&["agents", "check", "claude", "--output", "json"]).json(0);
     assert_eq!(of(&whole, "claude")["version"], "1.2.3");
     assert!(!lives(&plain, "daemon"), "it is still there");
@@ -381,7 +381,7 @@ echo 1.2.3"#;
 
 #[test]
 fn a_check_that_is_killed_leaves_nothing_behind() {
-    let plain = Plain::new().script(
+    let plain = Case::new().script(
         "bin/claude",
         "trap '' TERM\necho $$ >\"$HOME/new\"; mv \"$HOME/new\" \"$HOME/pid\"\nwhile :; do sleep 1000; done",
     );

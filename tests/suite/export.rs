@@ -5,7 +5,7 @@ use crate::support;
 use serde_json::json;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use support::plain::Plain;
+use support::Case;
 
 const ID: &str = "f0497063-4977-4fc9-aeae-4a6c48bd6e50";
 
@@ -28,7 +28,7 @@ fn kept(agent: &str) -> (String, String) {
 fn a_session_comes_byte_for_byte() {
     for agent in ["claude", "codex", "gemini"] {
         let (path, content) = kept(agent);
-        let plain = Plain::new().file(&path, &content);
+        let plain = Case::new().file(&path, &content);
         let did = plain.run(&["export", "--agent", agent, ID]);
         assert_eq!((did.code, did.out.as_str(), did.err.as_str()), (Some(0), content.as_str(), ""), "{agent}");
         let said = plain.run(&["export", "--agent", agent, ID, "--output", "json"]).json(0);
@@ -39,7 +39,7 @@ fn a_session_comes_byte_for_byte() {
 #[test]
 fn a_folder_that_was_moved_is_found() {
     let (path, content) = kept("codex");
-    let plain = Plain::new().file(&path.replace("home/.codex", "elsewhere"), &content);
+    let plain = Case::new().file(&path.replace("home/.codex", "elsewhere"), &content);
     let folder = plain.path("elsewhere").display().to_string();
     let plain = plain.env("CODEX_HOME", &folder);
     assert_eq!(plain.run(&["export", "-a", "codex", ID]).out, content);
@@ -49,18 +49,18 @@ fn a_folder_that_was_moved_is_found() {
 fn only_the_whole_id_counts() {
     let (path, content) = kept("gemini");
     let other = content.replace(ID, "f0497063-0000-0000-0000-000000000000");
-    let plain = Plain::new().file(&path, &other).file(&path.replace("/work/", "/other/"), &content);
+    let plain = Case::new().file(&path, &other).file(&path.replace("/work/", "/other/"), &content);
     assert_eq!(plain.run(&["export", "-a", "gemini", ID]).out, content);
 
     let (path, content) = kept("codex");
-    let plain = Plain::new().file(&path, &content);
+    let plain = Case::new().file(&path, &content);
     assert!(plain.run(&["export", "-a", "codex", "4a6c48bd6e50"]).refused(1).contains("session_not_found"));
 }
 
 #[test]
 fn of_two_files_the_last_changed_counts() {
     let (path, content) = kept("claude");
-    let plain = Plain::new().file(&path, "old\n").file(&path.replace("-tmp-work", "-tmp-new"), &content);
+    let plain = Case::new().file(&path, "old\n").file(&path.replace("-tmp-work", "-tmp-new"), &content);
     let old = fs::File::options().append(true).open(plain.path(&path)).unwrap();
     old.set_modified(std::time::UNIX_EPOCH).unwrap();
     assert_eq!(plain.run(&["export", ID]).out, content);
@@ -69,7 +69,7 @@ fn of_two_files_the_last_changed_counts() {
 #[test]
 fn an_unknown_session_is_an_error_of_its_own() {
     for agent in ["claude", "codex", "gemini"] {
-        let plain = Plain::new();
+        let plain = Case::new();
         assert!(plain.run(&["export", "-a", agent, ID]).refused(1).contains("session_not_found"), "{agent}");
         let said = plain.run(&["export", "-a", agent, ID, "--output", "json"]).json(1);
         assert_eq!((&said["success"], &said["error"]["code"]), (&json!(false), &json!("session_not_found")));
@@ -79,7 +79,7 @@ fn an_unknown_session_is_an_error_of_its_own() {
 
 #[test]
 fn no_id_leads_out_of_the_folder() {
-    let plain = Plain::new().file("home/.claude/secret.jsonl", "secret").file("home/.claude/projects/x/y.jsonl", "y");
+    let plain = Case::new().file("home/.claude/secret.jsonl", "secret").file("home/.claude/projects/x/y.jsonl", "y");
     for id in ["../secret", "../../secret", "*", "", "/etc/passwd", "a.b", "--", "x/y"] {
         let did = plain.run(&["export", "--", id]);
         assert!(did.refused(2).contains("invalid_request"), "{id}: {did:?}");
@@ -88,7 +88,7 @@ fn no_id_leads_out_of_the_folder() {
 
 #[test]
 fn an_agent_without_sessions_says_so() {
-    let plain = Plain::new();
+    let plain = Case::new();
     assert!(plain.run(&["export", "-a", "demo", ID]).refused(2).contains("keeps no sessions"));
     assert!(plain.run(&["export", "-a", "cluade", ID]).refused(2).contains("Did you mean claude?"));
     assert!(plain.run(&["export"]).refused(2).contains("SESSION"));
@@ -97,7 +97,7 @@ fn an_agent_without_sessions_says_so() {
 
 #[test]
 fn an_agent_that_prints_its_sessions_is_asked() {
-    let plain = Plain::new().script(
+    let plain = Case::new().script(
         "bin/opencode",
         "[ $# -eq 2 ] && [ \"$1\" = export ] || exit 9\necho Exporting >&2\ncase $2 in\n ses_a) printf '{\"info\":1}';;\n\
          ses_cut) printf '{\"info\":';;\n ses_bad) exit 3;;\n ses_*) echo \"Error: Session not found: $2\" >&2; exit 1;;\n\
@@ -113,13 +113,13 @@ fn an_agent_that_prints_its_sessions_is_asked() {
     ] {
         assert!(plain.run(&["export", "-a", "opencode", id]).refused(1).contains(code), "{id}");
     }
-    assert!(Plain::new().run(&["export", "-a", "opencode", "ses_a"]).refused(4).contains("npm install -g opencode-ai"));
+    assert!(Case::new().run(&["export", "-a", "opencode", "ses_a"]).refused(4).contains("npm install -g opencode-ai"));
 }
 
 #[test]
 fn a_file_is_written_as_a_whole_and_replaced_only_by_force() {
     let (path, content) = kept("claude");
-    let plain = Plain::new().file(&path, &content).file("work/there", "mine");
+    let plain = Case::new().file(&path, &content).file("work/there", "mine");
     let read = |name: &str| fs::read_to_string(plain.path(name)).unwrap();
     let did = plain.run(&["export", ID, "--out", "new.jsonl"]);
     assert_eq!((did.code, did.out.as_str(), did.err.as_str()), (Some(0), "", ""));
@@ -141,7 +141,7 @@ fn a_file_is_written_as_a_whole_and_replaced_only_by_force() {
 #[test]
 fn a_link_stays_a_link() {
     let (path, content) = kept("claude");
-    let plain = Plain::new().file(&path, &content).file("home/real", "old").link("work/linked", "home/real");
+    let plain = Case::new().file(&path, &content).file("home/real", "old").link("work/linked", "home/real");
     assert_eq!(plain.run(&["export", ID, "--out", "linked", "--force"]).code, Some(0));
     assert_eq!(fs::read_to_string(plain.path("home/real")).unwrap(), content);
     assert!(plain.path("work/linked").is_symlink());

@@ -123,7 +123,7 @@ fn a_closed_stdout_is_noticed_with_a_question_open() {
 
 #[test]
 fn a_full_disk_at_stdout_is_74_with_a_word_on_stderr() {
-    let mut session = Case::with(Script::hello()).stdout_file("/dev/full").spawn();
+    let mut session = Case::with(Script::hello()).stdout_to("/dev/full").spawn();
     session.start(json!({}));
     let outcome = session.finish_unchecked();
     assert_eq!(outcome.exit_code, Some(74));

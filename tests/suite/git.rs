@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+use crate::support::{SLACK, limit};
 use spektacular::process::git::{Baseline, Changes, Incomplete, Pending};
 use spektacular::protocol::words::Action::{self, Created, Deleted, Modified};
 use std::ffi::{OsStr, OsString};
@@ -13,12 +14,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
-
-/// Longer than the production limit: the tests run in parallel on slow machines.
-const LIMIT: Duration = Duration::from_secs(20);
-
-/// How late a waiting thread may wake up.
-const SLACK: Duration = Duration::from_millis(500);
 
 const LATE: Changes = Changes::Incomplete(Incomplete::Late);
 const FAILED: Changes = Changes::Incomplete(Incomplete::Failed);
@@ -60,12 +55,12 @@ fn script(file: &Path, text: &str) {
 }
 
 fn begin(cwd: &Path) -> Pending {
-    begin_with(cwd, LIMIT)
+    begin_with(cwd, limit())
 }
 
-fn begin_with(cwd: &Path, limit: Duration) -> Pending {
-    let mut pending = Baseline::begin_with(cwd, limit, std::env::var_os("PATH").unwrap(), None);
-    pending.settle(LIMIT + SLACK);
+fn begin_with(cwd: &Path, within: Duration) -> Pending {
+    let mut pending = Baseline::begin_with(cwd, within, std::env::var_os("PATH").unwrap(), None);
+    pending.settle(limit() + SLACK);
     pending
 }
 
@@ -132,7 +127,7 @@ impl Repo {
     fn changes(&self, agent: impl FnOnce(&Repo)) -> Vec<(String, Action)> {
         let mut pending = begin(&self.root());
         agent(self);
-        relative(&self.root(), pending.changes(LIMIT))
+        relative(&self.root(), pending.changes(limit()))
     }
 
     fn check(&self, agent: impl for<'a> FnOnce(&'a Repo) -> &'a Repo, expected: &[(&str, Action)]) {
@@ -201,10 +196,10 @@ fn ignored_files_are_not_seen() {
     fs::create_dir_all(config.join("git")).unwrap();
     fs::write(config.join("git/ignore"), "*.swp\n").unwrap();
     let path = std::env::var_os("PATH").unwrap();
-    let mut pending = Baseline::begin_with(&repo.root(), LIMIT, path, Some(config.into_os_string()));
-    pending.settle(LIMIT + SLACK);
+    let mut pending = Baseline::begin_with(&repo.root(), limit(), path, Some(config.into_os_string()));
+    pending.settle(limit() + SLACK);
     repo.write("x.swp", "").write("x.txt", "");
-    assert_eq!(relative(&repo.root(), pending.changes(LIMIT)), [("x.txt".to_string(), Created)]);
+    assert_eq!(relative(&repo.root(), pending.changes(limit())), [("x.txt".to_string(), Created)]);
 }
 
 #[test]
@@ -329,7 +324,7 @@ fn cwd_below_the_root() {
     repo.write("a", "x").write("sub/n", "").commit().write("sub/m", "");
     let expected = [("a", Modified), ("sub/m", Created), ("sub/n", Created)];
     assert_eq!(
-        relative(&repo.root(), pending.changes(LIMIT)),
+        relative(&repo.root(), pending.changes(limit())),
         expected.map(|(name, action)| (name.to_string(), action))
     );
 }
@@ -342,7 +337,7 @@ fn strange_names() {
     names.iter().for_each(|name| {
         repo.write(OsStr::from_bytes(name), "x");
     });
-    let Changes::Files(untracked) = pending.changes(LIMIT) else { panic!() };
+    let Changes::Files(untracked) = pending.changes(limit()) else { panic!() };
     let mut expected: Vec<_> = names.iter().map(|name| (repo.root().join(OsStr::from_bytes(name)), Created)).collect();
     expected.sort();
     assert_eq!(untracked, expected);
@@ -354,7 +349,7 @@ fn strange_names() {
         repo.write(OsStr::from_bytes(name), "x");
     });
     repo.commit();
-    let Changes::Files(committed) = pending.changes(LIMIT) else { panic!() };
+    let Changes::Files(committed) = pending.changes(limit()) else { panic!() };
     let names_of = |files: Vec<(PathBuf, Action)>| -> Vec<OsString> {
         files.iter().map(|(file, _)| file.file_name().unwrap().to_os_string()).collect()
     };
@@ -405,7 +400,7 @@ fn nested_repositories_and_submodules_are_left_out() {
     // Seen from inside, the module is a repository like any other.
     let mut pending = begin(&repo.root().join("module"));
     repo.write("module/a", "third").write("a", "outside");
-    assert_eq!(relative(&repo.root(), pending.changes(LIMIT)), [("module/a".to_string(), Modified)]);
+    assert_eq!(relative(&repo.root(), pending.changes(limit())), [("module/a".to_string(), Modified)]);
 }
 
 #[test]
@@ -420,7 +415,7 @@ fn a_linked_work_tree() {
     git(&tree, &["commit", "-qm", "c"]);
     repo.write("elsewhere", "");
     let expected = [("a", Modified), ("c", Created)].map(|(name, action)| (name.to_string(), action));
-    assert_eq!(relative(&tree, pending.changes(LIMIT)), expected);
+    assert_eq!(relative(&tree, pending.changes(limit())), expected);
 }
 
 #[test]
@@ -431,27 +426,27 @@ fn no_repository() {
     script(&folder.path().join("git"), "touch started; printf 'true\\n/\\n/\\n'");
     let plain = folder.path().join("plain");
     fs::create_dir(&plain).unwrap();
-    let mut pending = Baseline::begin_with(&plain, LIMIT, folder.path().into(), None);
-    assert_eq!(pending.changes(LIMIT), Changes::NotARepository);
+    let mut pending = Baseline::begin_with(&plain, limit(), folder.path().into(), None);
+    assert_eq!(pending.changes(limit()), Changes::NotARepository);
     assert!(!folder.path().join("started").exists() && !plain.join("started").exists());
     // A `.git` that is not a repository, a bare repository, one whose root is bare, and the inside of `.git`.
     fs::create_dir(plain.join(".git")).unwrap();
-    assert_eq!(begin(&plain).changes(LIMIT), Changes::NotARepository);
-    assert_eq!(Baseline::begin(&plain, LIMIT).changes(LIMIT), Changes::NotARepository);
+    assert_eq!(begin(&plain).changes(limit()), Changes::NotARepository);
+    assert_eq!(Baseline::begin(&plain, limit()).changes(limit()), Changes::NotARepository);
     let bare = folder.path().join("bare");
     git(folder.path(), &["init", "-q", "--bare", "bare"]);
-    assert_eq!(begin(&bare).changes(LIMIT), Changes::NotARepository);
+    assert_eq!(begin(&bare).changes(limit()), Changes::NotARepository);
     let repo = Repo::new();
-    assert_eq!(begin(&repo.root().join(".git")).changes(LIMIT), Changes::NotARepository);
+    assert_eq!(begin(&repo.root().join(".git")).changes(limit()), Changes::NotARepository);
     repo.git(&["config", "core.bare", "true"]);
-    assert_eq!(begin(&repo.root()).changes(LIMIT), Changes::NotARepository);
+    assert_eq!(begin(&repo.root()).changes(limit()), Changes::NotARepository);
     // No git at all, and a PATH with relative and missing folders.
     let repo = Repo::new();
     for none in ["", ":.:bin:/nonexistent"] {
-        let mut pending = Baseline::begin_with(&repo.root(), LIMIT, none.into(), None);
-        assert_eq!(pending.changes(LIMIT), Changes::NotARepository);
+        let mut pending = Baseline::begin_with(&repo.root(), limit(), none.into(), None);
+        assert_eq!(pending.changes(limit()), Changes::NotARepository);
     }
-    assert_eq!(Baseline::begin_with(&repo.root(), LIMIT, path, None).changes(LIMIT), Changes::Files(vec![]));
+    assert_eq!(Baseline::begin_with(&repo.root(), limit(), path, None).changes(limit()), Changes::Files(vec![]));
 }
 
 #[test]
@@ -461,8 +456,8 @@ fn a_git_in_the_work_tree_is_not_run() {
     repo.write("bin/git", "").commit();
     script(&repo.root().join("bin/git"), &format!("touch {}", marker.display()));
     let path = std::env::join_paths([repo.root().join("bin").as_path(), Path::new("/usr/bin")]).unwrap();
-    let mut pending = Baseline::begin_with(&repo.root().join("sub"), LIMIT, path, None);
-    assert_eq!(pending.changes(LIMIT), Changes::Files(vec![]));
+    let mut pending = Baseline::begin_with(&repo.root().join("sub"), limit(), path, None);
+    assert_eq!(pending.changes(limit()), Changes::Files(vec![]));
     assert!(!marker.exists());
 }
 
@@ -470,23 +465,23 @@ fn a_git_in_the_work_tree_is_not_run() {
 fn what_git_refuses_is_incomplete() {
     let repo = Repo::new();
     repo.config("[core]\n\trepositoryFormatVersion = 99\n");
-    assert_eq!(begin(&repo.root()).changes(LIMIT), FAILED);
+    assert_eq!(begin(&repo.root()).changes(limit()), FAILED);
     let repo = Repo::new();
     let mut pending = begin(&repo.root());
     repo.config("[broken\n");
-    assert_eq!(pending.changes(LIMIT), FAILED);
+    assert_eq!(pending.changes(limit()), FAILED);
     // Another repository replaced the first one.
     let repo = Repo::new();
     let mut pending = begin(&repo.root());
     fs::remove_dir_all(repo.root().join(".git")).unwrap();
     repo.git(&["init", "-q"]).write("other", "").commit();
-    assert_eq!(pending.changes(LIMIT), FAILED);
+    assert_eq!(pending.changes(limit()), FAILED);
     // The repository is gone; the one around it must not be queried instead.
     let outer = Repo::new();
     outer.write("inner/x", "").git(&["init", "-q", "inner"]);
     let mut pending = begin(&outer.root().join("inner"));
     fs::remove_dir_all(outer.root().join("inner/.git")).unwrap();
-    assert_eq!(pending.changes(LIMIT), FAILED);
+    assert_eq!(pending.changes(limit()), FAILED);
 }
 
 #[test]
@@ -496,7 +491,7 @@ fn another_users_repository_is_not_trusted() {
     if std::os::unix::fs::chown(repo.root().join(".git"), Some(12345), None).is_ok()
         && std::os::unix::fs::chown(repo.root(), Some(12345), None).is_ok()
     {
-        assert_eq!(begin(&repo.root()).changes(LIMIT), FAILED);
+        assert_eq!(begin(&repo.root()).changes(limit()), FAILED);
     }
 }
 
@@ -506,8 +501,8 @@ fn a_work_tree_elsewhere_is_not_followed() {
     let other = Repo::new();
     let mut pending = begin(&repo.root());
     repo.write("mine", "").git(&["config", "core.worktree", other.root().to_str().unwrap()]);
-    assert_eq!(relative(&repo.root(), pending.changes(LIMIT)), [("mine".to_string(), Created)]);
-    assert_eq!(begin(&repo.root()).changes(LIMIT), Changes::NotARepository);
+    assert_eq!(relative(&repo.root(), pending.changes(limit())), [("mine".to_string(), Created)]);
+    assert_eq!(begin(&repo.root()).changes(limit()), Changes::NotARepository);
 }
 
 #[test]
@@ -517,7 +512,7 @@ fn too_many_files() {
     for index in 0..=100_000 {
         fs::File::create(repo.root().join(format!("many/{index}"))).unwrap();
     }
-    assert_eq!(begin(&repo.root()).changes(LIMIT), FAILED);
+    assert_eq!(begin(&repo.root()).changes(limit()), FAILED);
     repo.remove("many/0");
     repo.check_with(|_| {}, &[]);
     repo.check(|repo| repo.remove("many/1"), &[("many/1", Deleted)]);
@@ -548,14 +543,14 @@ fn a_git_that_hangs_is_killed_at_the_limit() {
         let repo = Repo::new();
         let (path, gone) = fake(&repo, &format!("echo x >&9\n{hang}"));
         let start = Instant::now();
-        let limit = Duration::from_secs(1);
-        let mut pending = Baseline::begin_with(&repo.root(), limit, path, None);
-        assert!(start.elapsed() < limit / 2);
-        pending.settle(LIMIT + SLACK);
-        assert!(start.elapsed() <= limit + SLACK, "{:?}", start.elapsed());
-        assert_eq!(pending.changes(LIMIT), LATE);
+        let short = Duration::from_secs(1);
+        let mut pending = Baseline::begin_with(&repo.root(), short, path, None);
+        assert!(start.elapsed() < short / 2);
+        pending.settle(limit() + SLACK);
+        assert!(start.elapsed() <= short + SLACK, "{:?}", start.elapsed());
+        assert_eq!(pending.changes(limit()), LATE);
         // The pipe ends once nobody holds it.
-        assert_eq!(gone.recv_timeout(LIMIT).unwrap(), "x\n");
+        assert_eq!(gone.recv_timeout(limit()).unwrap(), "x\n");
     }
 }
 
@@ -567,14 +562,14 @@ fn a_comparison_that_hangs_is_killed_at_the_limit() {
     let (path, gone) = fake(&repo, &format!("test -e {} && {{ echo x >&9; sleep 1000; }}\n{real}", hangs.display()));
     // Holds the pipe open while the baseline is taken, since the baseline's gits come and go.
     let holder = fs::File::options().write(true).open(repo.home.path().join("fake/alive")).unwrap();
-    let mut pending = Baseline::begin_with(&repo.root(), LIMIT, path, None);
-    pending.settle(LIMIT + SLACK);
+    let mut pending = Baseline::begin_with(&repo.root(), limit(), path, None);
+    pending.settle(limit() + SLACK);
     fs::write(hangs, "").unwrap();
-    let (start, limit) = (Instant::now(), Duration::from_secs(1));
-    assert_eq!(pending.changes(limit), LATE);
-    assert!(start.elapsed() <= limit + SLACK, "{:?}", start.elapsed());
+    let (start, short) = (Instant::now(), Duration::from_secs(1));
+    assert_eq!(pending.changes(short), LATE);
+    assert!(start.elapsed() <= short + SLACK, "{:?}", start.elapsed());
     drop(holder);
-    assert_eq!(gone.recv_timeout(LIMIT).unwrap(), "x\n");
+    assert_eq!(gone.recv_timeout(limit()).unwrap(), "x\n");
 }
 
 #[test]
@@ -583,15 +578,15 @@ fn a_git_that_is_given_up_is_killed_at_once() {
     let (path, gone) = fake(&repo, "sleep 1000 & sleep 1000");
     // git may be killed before it opens the pipe itself.
     let holder = fs::File::options().write(true).open(repo.home.path().join("fake/alive")).unwrap();
-    let mut pending = Baseline::begin_with(&repo.root(), LIMIT, path, None);
+    let mut pending = Baseline::begin_with(&repo.root(), limit(), path, None);
     let start = Instant::now();
     pending.give_up();
     assert!(pending.is_busy() && pending.is_given_up());
-    pending.settle(LIMIT);
+    pending.settle(limit());
     assert!(!pending.is_busy() && start.elapsed() < SLACK, "{:?}", start.elapsed());
-    assert_eq!(pending.changes(LIMIT), LATE);
+    assert_eq!(pending.changes(limit()), LATE);
     drop(holder);
-    assert_eq!(gone.recv_timeout(LIMIT).unwrap(), "");
+    assert_eq!(gone.recv_timeout(limit()).unwrap(), "");
 }
 
 #[test]
@@ -599,24 +594,24 @@ fn a_real_git_that_hangs_is_killed_too() {
     let repo = Repo::new();
     repo.remove(".git/info/exclude");
     assert!(Command::new("mkfifo").arg(repo.root().join(".git/info/exclude")).status().unwrap().success());
-    let limit = Duration::from_millis(500);
+    let short = Duration::from_millis(500);
     let start = Instant::now();
-    assert_eq!(Baseline::begin(&repo.root(), limit).changes(LIMIT), LATE);
-    assert!(start.elapsed() <= limit + SLACK);
+    assert_eq!(Baseline::begin(&repo.root(), short).changes(limit()), LATE);
+    assert!(start.elapsed() <= short + SLACK);
 }
 
 #[test]
 fn endless_output_ends() {
     let repo = Repo::new();
     let (path, gone) = fake(&repo, "exec cat /dev/zero");
-    assert_eq!(Baseline::begin_with(&repo.root(), LIMIT, path, None).changes(LIMIT), FAILED);
-    assert_eq!(gone.recv_timeout(LIMIT).unwrap(), "");
+    assert_eq!(Baseline::begin_with(&repo.root(), limit(), path, None).changes(limit()), FAILED);
+    assert_eq!(gone.recv_timeout(limit()).unwrap(), "");
 }
 
 #[test]
 fn no_time_at_all() {
     let repo = Repo::new();
-    assert_eq!(begin_with(&repo.root(), Duration::ZERO).changes(LIMIT), LATE);
+    assert_eq!(begin_with(&repo.root(), Duration::ZERO).changes(limit()), LATE);
     assert_eq!(begin(&repo.root()).changes(Duration::ZERO), LATE);
 }
 
@@ -650,7 +645,7 @@ fn trap(set: impl FnOnce(&Repo, &str)) {
     fs::remove_file(&marker).ok();
     let mut pending = begin(&repo.root());
     repo.write("c", "").touch("a");
-    let changes = relative(&repo.root(), pending.changes(LIMIT));
+    let changes = relative(&repo.root(), pending.changes(limit()));
     assert!(!marker.exists(), "it ran");
     assert!(changes.contains(&("c".to_string(), Created)));
     git_raw(&repo.root(), &["status"]);
@@ -691,7 +686,7 @@ fn a_filter_that_cannot_be_named_is_incomplete() {
     let marker = repo.home.path().join("marker");
     repo.config(&format!("[filter \"a=b\"]\n\tclean = touch {}; cat\n", marker.display()));
     repo.write(".gitattributes", "* filter=a=b\n").touch("a");
-    assert_eq!(begin(&repo.root()).changes(LIMIT), FAILED);
+    assert_eq!(begin(&repo.root()).changes(limit()), FAILED);
     assert!(!marker.exists());
     git_raw(&repo.root(), &["status"]);
     assert!(marker.exists(), "the trap does not work");
@@ -704,7 +699,7 @@ fn a_filter_set_by_the_agent_does_not_run() {
     let mut pending = begin(&repo.root());
     repo.config(&format!("[filter \"x\"]\n\tclean = touch {}; cat\n", marker.display()));
     repo.write(".git/info/attributes", "a filter=x\n").touch("a");
-    assert_eq!(pending.changes(LIMIT), Changes::Files(vec![]));
+    assert_eq!(pending.changes(limit()), Changes::Files(vec![]));
     assert!(!marker.exists());
     git_raw(&repo.root(), &["status"]);
     assert!(marker.exists(), "the trap does not work");
@@ -773,7 +768,7 @@ fn missing_objects_are_not_fetched() {
     let mut pending = begin(&clone.root());
     // Move HEAD to a commit whose trees are not in this clone.
     clone.git(&["update-ref", "HEAD", "HEAD~1"]);
-    assert_eq!(pending.changes(LIMIT), FAILED);
+    assert_eq!(pending.changes(limit()), FAILED);
     assert!(!marker.exists());
     git_raw(&clone.root(), &["diff-tree", "-r", "HEAD", "origin/main"]);
     assert!(marker.exists(), "the trap does not work");

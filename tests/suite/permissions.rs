@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use crate::playback;
+use crate::support::options;
 
 use playback::world::{Sent, World};
 use serde_json::{Value, json};
@@ -338,10 +339,6 @@ impl Talk {
         let resolution = last["resolution"].as_str().unwrap().to_owned();
         Outcome { asked: question.is_some(), told: told[0], resolution }
     }
-}
-
-fn options(question: &Value) -> Vec<&str> {
-    question["options"].as_array().unwrap().iter().map(|option| option["value"].as_str().unwrap()).collect()
 }
 
 /// Whether "always" covers the whole category; of mcp and other it covers the tool.

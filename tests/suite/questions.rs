@@ -8,7 +8,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 use support::agent::{Script, bash, can_use, question};
-use support::{Case, Frame, Outcome, Session};
+use support::{Case, Outcome, Session, options};
 
 fn begin(script: Script, payload: Value) -> Session {
     let mut session = Case::with(script).spawn();
@@ -37,10 +37,6 @@ fn told(outcome: &Outcome, question: &str) -> String {
     answer["updatedInput"]["answers"][question].as_str().unwrap_or_else(|| panic!("{answer}")).to_owned()
 }
 
-fn values(question: &Frame) -> Vec<&str> {
-    question["payload"]["options"].as_array().unwrap().iter().map(|o| o["value"].as_str().unwrap()).collect()
-}
-
 #[test]
 fn a_permission_is_asked_in_the_same_shape_from_every_agent() {
     let mut session = begin(Script::asks_bash(), json!({}));
@@ -49,7 +45,10 @@ fn a_permission_is_asked_in_the_same_shape_from_every_agent() {
     assert_eq!(payload["purpose"], "permission");
     assert_eq!(payload["attempt"], 1);
     assert_eq!(payload["required"], true);
-    assert_eq!(values(&asked).into_iter().collect::<BTreeSet<_>>(), ["allow_always", "allow_once", "deny"].into());
+    assert_eq!(
+        options(asked.payload()).into_iter().collect::<BTreeSet<_>>(),
+        ["allow_always", "allow_once", "deny"].into()
+    );
     assert_eq!(payload["subject"]["category"], "execute");
     assert!(payload["subject"]["detail"].to_string().contains("touch a.txt"), "{payload}");
     assert!(payload["timeout_s"].as_f64().unwrap() <= 300.0);
@@ -103,7 +102,7 @@ fn allow_always_does_not_depend_on_what_the_agent_suggests() {
     request["request"].as_object_mut().unwrap().remove("permission_suggestions");
     let mut session = begin(Script::new().out(&request).sh("answer").say("m", "ok").done("ok"), json!({}));
     let asked = session.until("run.question");
-    assert_eq!(values(&asked), ["allow_once", "allow_always", "deny"]);
+    assert_eq!(options(asked.payload()), ["allow_once", "allow_always", "deny"]);
     session.answer(&asked, json!("allow_once"));
     session.finish().completed();
 }
@@ -161,7 +160,7 @@ fn the_agents_question_is_a_clarification_with_its_options() {
     assert_eq!((&payload["purpose"], &payload["kind"]), (&json!("clarification"), &json!("select")));
     assert_eq!((&payload["text"], &payload["header"]), (&json!("Which features?"), &json!("Features")));
     assert_eq!((&payload["multiple"], &payload["allow_other"]), (&json!(true), &json!(true)));
-    assert_eq!(values(&asked), ["Auth", "Search", "Export"]);
+    assert_eq!(options(asked.payload()), ["Auth", "Search", "Export"]);
     assert_eq!(payload["options"][0], json!({"value": "Auth", "label": "Auth", "description": "Login"}));
     assert_eq!(payload.get("default").filter(|d| !d.is_null()), None);
     session.answer(&asked, json!(["Auth"]));
@@ -394,7 +393,7 @@ fn leaving_the_plan_mode_is_a_permission_of_category_mode() {
     let mut session = begin(Script::asks("ExitPlanMode", json!({"plan": "# Plan\n1. do it"})), json!({}));
     let asked = session.until("run.question");
     assert_eq!(asked["payload"]["subject"]["category"], "mode");
-    assert_eq!(values(&asked).into_iter().collect::<BTreeSet<_>>(), ["allow_once", "deny"].into());
+    assert_eq!(options(asked.payload()).into_iter().collect::<BTreeSet<_>>(), ["allow_once", "deny"].into());
     assert!(asked.text("text").contains("1. do it"), "the text is the plan");
     let id = asked.text("question_id");
     session.send("run.input", json!({"question_id": id, "value": "deny", "message": "plan the tests too"}));

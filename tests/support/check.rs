@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Map, Value};
 use spektacular::protocol::limits;
 
-use super::Outcome;
+use super::{Outcome, list};
 
 pub(crate) type Checked = Result<(), String>;
 
@@ -298,10 +298,6 @@ fn options(options: &Value) -> Checked {
 
 fn present<'a>(object: &'a Map<String, Value>, key: &str) -> Option<&'a Value> {
     object.get(key).filter(|v| !v.is_null())
-}
-
-fn list(value: &Value) -> &[Value] {
-    value.as_array().map_or(&[], Vec::as_slice)
 }
 
 fn artifacts(frames: &[Seen<'_>]) -> Checked {

@@ -3,13 +3,12 @@
 use super::Acp;
 use super::updates::Call;
 use crate::agent::form::Form;
-use crate::agent::json::{Object, text};
+use crate::agent::json::{Object, Raw};
 use crate::agent::{Event, Reply, Turn};
 use crate::protocol::limited::{Asks, one};
 use crate::protocol::question::{Ask, Location, Subject};
 use crate::protocol::scope::Scope;
 use crate::protocol::words::{Action, Category, Warning};
-use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
@@ -27,7 +26,8 @@ impl Acp {
     /// Reads a permission request. `None`: it cannot be answered.
     pub(super) fn permission(&mut self, params: &Object<'_>, turn: &mut Turn) -> Option<(AcpRequest, Asks)> {
         let about = params.object("toolCall")?;
-        let before = about.str("toolCallId").and_then(|id| self.calls.get(&id)).map(Call::identity).unwrap_or_default();
+        let before =
+            about.string("toolCallId").and_then(|id| self.calls.get(&id)).map(Call::identity).unwrap_or_default();
         let id = self.learn(&about)?;
         self.called = true;
         self.end_message(turn);
@@ -44,8 +44,8 @@ impl Acp {
                 .collect(),
             detail: detail(&about, call),
         };
-        let options = params.objects("options");
-        let of_kind = |kind: &str| options.iter().find(|o| o.is("kind", kind)).and_then(|o| o.str("optionId"));
+        let of_kind =
+            |kind: &str| params.objects("options").find(|o| o.is("kind", kind)).and_then(|o| o.string("optionId"));
         let (once, reject) = (of_kind("allow_once"), of_kind("reject_once"));
         let text = format!("Allow {}?", subject.title);
         let ask = if once.is_some() {
@@ -65,7 +65,7 @@ impl Acp {
     fn identity(&self, about: &Object<'_>, before: String, call: &Call) -> Option<String> {
         let input = about.object("rawInput").map(|input| input.without(PROSE)).unwrap_or_default();
         if self.profile.titles_are_commands && call.category() == Category::Execute {
-            let content = about.raw("content").map(RawValue::get).unwrap_or_default();
+            let content = about.raw("content").map(Raw::get).unwrap_or_default();
             return Some(format!("{}\n{content}\n{input}\n{before}", call.text()));
         }
         (!input.is_empty()).then(|| format!("{input}\n{before}"))
@@ -85,7 +85,7 @@ pub(super) const PROSE: &[&str] = &["description", "timeout"];
 /// The exact action to allow: the change, the command, or else the agent's description.
 fn detail(about: &Object<'_>, call: &Call) -> String {
     let input = about.object("rawInput");
-    let field = |name: &str| input.as_ref().and_then(|input| input.str(name));
+    let field = |name: &str| input.as_ref().and_then(|input| input.string(name));
     if let Some(known) = field("diff").or_else(|| field("command")) {
         return known;
     }
@@ -97,14 +97,14 @@ fn detail(about: &Object<'_>, call: &Call) -> String {
         return call.text().to_owned();
     }
     // At any length: the user must see what is allowed.
-    if let Some(raw) = about.raw("rawInput").map(RawValue::get).filter(|raw| *raw != "{}") {
+    if let Some(raw) = about.raw("rawInput").map(Raw::get).filter(|raw| *raw != "{}") {
         return raw.to_owned();
     }
     if !call.input().is_empty() {
         return call.input().to_owned();
     }
     let texts: Vec<String> =
-        about.objects("content").iter().filter_map(|part| part.object("content")?.str("text")).collect();
+        about.objects("content").filter_map(|part| part.object("content")?.string("text")).collect();
     if texts.is_empty() { call.text().to_owned() } else { texts.join("\n") }
 }
 
@@ -113,31 +113,32 @@ fn detail(about: &Object<'_>, call: &Call) -> String {
 pub(super) struct Diff<'a> {
     pub(super) path: PathBuf,
     pub(super) action: Action,
-    old: Option<&'a RawValue>,
-    new: Option<&'a RawValue>,
+    old: Option<Raw<'a>>,
+    new: Option<Raw<'a>>,
 }
 
 impl<'a> Diff<'a> {
     /// The changes in the content of a tool call.
     pub(super) fn all(about: &Object<'a>) -> Vec<Diff<'a>> {
-        about.objects("content").iter().filter(|part| part.is("type", "diff")).filter_map(Diff::read).collect()
+        about.objects("content").filter(|part| part.is("type", "diff")).filter_map(|part| Diff::read(&part)).collect()
     }
 
     fn read(part: &Object<'a>) -> Option<Diff<'a>> {
         let old = part.raw("oldText");
-        let action = match part.object("_meta").and_then(|meta| meta.str("kind")).as_deref() {
+        let action = match part.object("_meta").and_then(|meta| meta.string("kind")).as_deref() {
             Some("add") => Action::Created,
             Some("modify") => Action::Modified,
             Some("delete") => Action::Deleted,
             _ if old.is_none_or(|old| old.get() == "\"\"") => Action::Created,
             _ => Action::Modified,
         };
-        Some(Diff { path: PathBuf::from(part.str("path")?), action, old, new: part.raw("newText") })
+        Some(Diff { path: PathBuf::from(part.string("path")?), action, old, new: part.raw("newText") })
     }
 
     /// The removed and the added lines, without the equal lines before and after.
     fn text(&self) -> String {
-        let (old, new) = (self.old.and_then(text).unwrap_or_default(), self.new.and_then(text).unwrap_or_default());
+        let (old, new) =
+            (self.old.and_then(Raw::string).unwrap_or_default(), self.new.and_then(Raw::string).unwrap_or_default());
         let (mut old, mut new): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
         let same = old.iter().zip(&new).take_while(|(a, b)| a == b).count();
         (old, new) = (old.split_off(same), new.split_off(same));
@@ -152,7 +153,7 @@ impl<'a> Diff<'a> {
 
 /// Whether the elicitation is a form. Others are not supported.
 pub(super) fn is_form(params: &Object<'_>) -> bool {
-    params.str("mode").is_none_or(|mode| mode == "form")
+    params.string("mode").is_none_or(|mode| mode == "form")
 }
 
 /// Reads a form as one group of questions. `None`: not a form, or one that no questions can ask for.
@@ -160,7 +161,7 @@ pub(super) fn form(params: &Object<'_>) -> Option<(AcpRequest, Asks)> {
     if !is_form(params) {
         return None;
     }
-    let (form, asks) = Form::read(&params.object("requestedSchema")?, &params.str("message").unwrap_or_default())?;
+    let (form, asks) = Form::read(&params.object("requestedSchema")?, &params.string("message").unwrap_or_default())?;
     Some((AcpRequest::Form(form), asks))
 }
 

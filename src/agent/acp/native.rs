@@ -1,6 +1,8 @@
-//! The agents that speak ACP, beside that: what each [`super::profile`] says of its agent's own ways.
+//! The agents that speak ACP, beyond ACP: the facts that each [`super::profile`] refers to.
 
-use crate::agent::native::{Asking, Export, Folder, LoggedIn, Login, Native, Open, Sign, Version, Wish, flag};
+use crate::agent::native::{
+    AsksFor, Folder, Interface, InterfaceOptions, LoggedIn, Login, Native, SessionStore, Sign, Version, flag,
+};
 
 const GEMINI_FOLDER: Folder = Folder { variable: ("GEMINI_CLI_HOME", ".gemini"), home: ".gemini" };
 const OPENCODE_DATA: Folder = Folder { variable: ("XDG_DATA_HOME", "opencode"), home: ".local/share/opencode" };
@@ -29,16 +31,17 @@ pub(super) static GEMINI: Native = Native {
             "no credentials were found, but the system's keyring or a .env file may hold them",
         ),
     },
-    export: Some(Export::File {
+    sessions: Some(SessionStore::File {
         folder: GEMINI_FOLDER,
         paths: |id| vec![format!("tmp/*/chats/session-*-{}.jsonl", id.get(..8).unwrap_or(id))],
         first_line: |id| format!("\"sessionId\":\"{id}\""),
     }),
-    open: Some(Open {
-        args: |wish| {
-            let asking = wish.asking.map(|asking| asking.choose("default", "yolo"));
-            let before = [flag("--model", wish.model), flag("--resume", wish.session), flag("--approval-mode", asking)];
-            around(before, wish, flag("--prompt-interactive", wish.prompt))
+    interface: Some(Interface {
+        args: |options| {
+            let asks = options.asks_for.map(|asks_for| asks_for.choose("default", "yolo"));
+            let before =
+                [flag("--model", options.model), flag("--resume", options.session), flag("--approval-mode", asks)];
+            around(before, options, flag("--prompt-interactive", options.prompt))
         },
         has_modes: false,
         asking_env: &[],
@@ -47,15 +50,15 @@ pub(super) static GEMINI: Native = Native {
     }),
 };
 
-/// Makes OpenCode ask: by itself it asks for nearly nothing. This goes over every configuration, and leaves
-/// OPENCODE_CONFIG_CONTENT to its user. Tools are named so that a rule for one of them does not win.
+/// Makes OpenCode ask; by default it asks for almost nothing. This overrides every configuration and leaves
+/// OPENCODE_CONFIG_CONTENT to the user. It names the tools because a user's rule for one of them would win over `*`.
 pub(super) const OPENCODE_ASKS: (&str, &str) = (
     "OPENCODE_PERMISSION",
     r#"{"*":"ask","bash":"ask","edit":"ask","webfetch":"ask","task":"ask","external_directory":"ask"}"#,
 );
 
-/// OpenCode. Measured on 1.18.33: `--version` makes folders for data, state and cache; sessions are in a database, and
-/// `export` prints one from anywhere.
+/// OpenCode. Measured on 1.18.33: `--version` creates folders for data, state and cache; sessions are in a database, and
+/// `export` prints one in any working directory.
 pub(super) static OPENCODE: Native = Native {
     version: Some(Version {
         flag: "--version",
@@ -76,16 +79,16 @@ pub(super) static OPENCODE: Native = Native {
             "it has no stored credentials, but takes keys from many variables, or none at all",
         ),
     },
-    export: Some(Export::Command {
+    sessions: Some(SessionStore::Command {
         args: |id| vec!["export".into(), id.into()],
-        // The second of an id that is not of its own form.
+        // The second is for an id that does not have OpenCode's form.
         unknown: &["Session not found", "Expected a string starting with \"ses\""],
     }),
-    open: Some(Open {
-        args: |wish| {
-            let allow = (wish.asking == Some(Asking::Nothing)).then(|| "--auto".to_owned());
-            let (model, mode) = (flag("--model", wish.model), flag("--agent", wish.mode));
-            around([model, mode, flag("--session", wish.session), allow], wish, flag("--prompt", wish.prompt))
+    interface: Some(Interface {
+        args: |options| {
+            let allow = (options.asks_for == Some(AsksFor::Nothing)).then(|| "--auto".to_owned());
+            let (model, mode) = (flag("--model", options.model), flag("--agent", options.mode));
+            around([model, mode, flag("--session", options.session), allow], options, flag("--prompt", options.prompt))
         },
         has_modes: true,
         asking_env: &[OPENCODE_ASKS],
@@ -94,7 +97,11 @@ pub(super) static OPENCODE: Native = Native {
     }),
 };
 
-/// Flags, the person's own arguments, and the prompt.
-fn around<const N: usize>(before: [Option<String>; N], wish: &Wish<'_>, prompt: Option<String>) -> Vec<String> {
-    before.into_iter().flatten().chain(wish.args.iter().cloned()).chain(prompt).collect()
+/// Flags, the person's arguments, and the prompt.
+fn around<const N: usize>(
+    before: [Option<String>; N],
+    options: &InterfaceOptions<'_>,
+    prompt: Option<String>,
+) -> Vec<String> {
+    before.into_iter().flatten().chain(options.args.iter().cloned()).chain(prompt).collect()
 }

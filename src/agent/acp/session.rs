@@ -141,7 +141,7 @@ impl Acp {
         if result.count("protocolVersion") != Some(1) {
             return self.fail(errors::version(self.profile), turn);
         }
-        self.version = result.object("agentInfo").and_then(|info| info.str("version"));
+        self.version = result.object("agentInfo").and_then(|info| info.string("version"));
         let abilities = result.object("agentCapabilities");
         let loads = abilities.as_ref().and_then(|a| a.bool("loadSession")).unwrap_or(false);
         let sessions = abilities.as_ref().and_then(|a| a.object("sessionCapabilities"));
@@ -162,7 +162,7 @@ impl Acp {
     }
 
     fn opened(&mut self, result: Option<&Object<'_>>, turn: &mut Turn) {
-        if let Some(id) = result.and_then(|result| result.str("sessionId")) {
+        if let Some(id) = result.and_then(|result| result.string("sessionId")) {
             self.session = id;
         }
         if self.session.is_empty() {
@@ -266,7 +266,7 @@ impl Acp {
         if let Some(result) = result {
             self.count(result, turn);
         }
-        let stop = result.and_then(|result| result.str("stopReason")).unwrap_or_default();
+        let stop = result.and_then(|result| result.string("stopReason")).unwrap_or_default();
         if self.cancelling || stop == "cancelled" {
             turn.events.push(Event::TurnOver(TurnOver::Interrupted));
             return;
@@ -367,20 +367,20 @@ impl Modes {
     /// The modes that a session offers.
     fn of(result: &Object<'_>) -> Modes {
         if let Some((option, id)) = option(result, "mode") {
-            let names = option.objects("options").iter().filter_map(|option| option.str("value")).collect();
+            let names = option.objects("options").filter_map(|option| option.string("value")).collect();
             return Modes { set: Some(Setter::Option(id)), names };
         }
         let modes = result.object("modes");
         let names = modes.iter().flat_map(|modes| modes.objects("availableModes"));
-        Modes { names: names.filter_map(|mode| mode.str("id")).collect(), set: modes.map(|_| Setter::Request) }
+        Modes { names: names.filter_map(|mode| mode.string("id")).collect(), set: modes.map(|_| Setter::Request) }
     }
 }
 
 /// The option of a session for this, with its id.
 fn option<'a>(result: &Object<'a>, what: &str) -> Option<(Object<'a>, String)> {
-    let mut options = result.objects("configOptions").into_iter();
+    let mut options = result.objects("configOptions");
     let option = options.find(|option| option.is("category", what) || option.is("id", what))?;
-    let id = option.str("id")?;
+    let id = option.string("id")?;
     Some((option, id))
 }
 
@@ -393,8 +393,8 @@ struct ModelChoice {
 /// What a session says of its model.
 fn model_choice(result: &Object<'_>) -> ModelChoice {
     if let Some((option, id)) = option(result, "model") {
-        return ModelChoice { method: Setter::Option(id), current: option.str("currentValue") };
+        return ModelChoice { method: Setter::Option(id), current: option.string("currentValue") };
     }
-    let current = result.object("models").and_then(|models| models.str("currentModelId"));
+    let current = result.object("models").and_then(|models| models.string("currentModelId"));
     ModelChoice { method: Setter::Request, current }
 }

@@ -3,11 +3,10 @@
 use super::Acp;
 use super::ask::{Diff, PROSE};
 use super::session::Phase;
-use crate::agent::json::Object;
+use crate::agent::json::{Object, Raw};
 use crate::agent::text::FinalAnswer;
 use crate::agent::{At, Event, Turn, title};
 use crate::protocol::words::{Action, Category, PlanStatus, ToolState};
-use serde_json::value::RawValue;
 use std::path::{Path, PathBuf};
 
 /// A message that is being streamed.
@@ -119,11 +118,11 @@ impl Acp {
             _ => return Some(()),
         }
         // A sub-agent may have its own session.
-        if params.str("sessionId").is_some_and(|id| id != self.session) {
+        if params.string("sessionId").is_some_and(|id| id != self.session) {
             return Some(());
         }
         let update = params.object("update")?;
-        match update.str("sessionUpdate")?.as_str() {
+        match update.string("sessionUpdate")?.as_str() {
             "agent_message_chunk" => self.chunk(&update, false, turn)?,
             "agent_thought_chunk" => self.chunk(&update, true, turn)?,
             "tool_call" | "tool_call_update" => self.tool(&update, turn)?,
@@ -140,15 +139,15 @@ impl Acp {
 
     fn chunk(&mut self, update: &Object<'_>, thought: bool, turn: &mut Turn) -> Option<()> {
         let content = update.object("content")?;
-        let text = match content.str("type") {
+        let text = match content.string("type") {
             // Pictures and the like.
             Some(other) if other != "text" => return Some(()),
-            _ => content.str("text")?,
+            _ => content.string("text")?,
         };
         if text.is_empty() || (!thought && is_mode_note(&text)) {
             return Some(());
         }
-        let id = update.str("messageId");
+        let id = update.string("messageId");
         if self.said.as_ref().is_some_and(|said| said.thought != thought || said.id != id) {
             self.end_message(turn);
         }
@@ -177,9 +176,9 @@ impl Acp {
 
     /// Records the known facts of a call. Returns its id.
     pub(super) fn learn(&mut self, about: &Object<'_>) -> Option<String> {
-        let id = about.str("toolCallId")?;
+        let id = about.string("toolCallId")?;
         let first = !self.calls.contains_key(&id);
-        let title = about.str("title").filter(|title| !title.trim().is_empty());
+        let title = about.string("title").filter(|title| !title.trim().is_empty());
         let names = self.profile.names_tools;
         let (cwd, servers) = (&self.cwd, &self.start.server_names);
         // Only the first title counts: a later one may be in the model's own words.
@@ -194,16 +193,16 @@ impl Acp {
             call.text = title;
             call.retitled = true;
         }
-        if let Some(kind) = about.str("kind") {
+        if let Some(kind) = about.string("kind") {
             call.category = Some(category(&kind, &id, call.name.as_deref(), servers));
         }
-        let places: Vec<At> = about.objects("locations").iter().filter_map(|place| location(place, cwd)).collect();
+        let places: Vec<At> = about.objects("locations").filter_map(|place| location(&place, cwd)).collect();
         if !places.is_empty() {
             call.locations = places;
             // The title may include the location. Reporting a long title repeatedly costs too much.
             call.retitled |= call.text.len() <= LABEL_BYTES;
         }
-        if let Some(input) = about.raw("rawInput").map(RawValue::get).filter(|raw| *raw != "{}") {
+        if let Some(input) = about.raw("rawInput").map(Raw::get).filter(|raw| *raw != "{}") {
             // An input too long to keep also replaces the earlier one.
             call.input = if input.len() <= INPUT_BYTES { input.to_owned() } else { String::new() };
         }
@@ -225,10 +224,10 @@ impl Acp {
     }
 
     fn tool(&mut self, update: &Object<'_>, turn: &mut Turn) -> Option<()> {
-        let id = update.str("toolCallId")?;
+        let id = update.string("toolCallId")?;
         self.end_message(turn);
         self.called = true;
-        let status = update.str("status").unwrap_or_default();
+        let status = update.string("status").unwrap_or_default();
         let over = matches!(status.as_str(), "completed" | "failed");
         let known = self.calls.get(&id).is_some_and(|call| call.shown);
         // The title of the final update may describe something else.
@@ -263,8 +262,8 @@ impl Acp {
         }
         let output = self.outputs.then(|| {
             let texts: Vec<String> =
-                update.objects("content").iter().filter_map(|part| part.object("content")?.str("text")).collect();
-            let whole = raw.and_then(|raw| raw.str("output"));
+                update.objects("content").filter_map(|part| part.object("content")?.string("text")).collect();
+            let whole = raw.and_then(|raw| raw.string("output"));
             whole.or_else(|| (!texts.is_empty()).then(|| texts.join("\n")))
         });
         turn.events.push(Event::ToolOver { call: id.to_owned(), state, output: output.flatten() });
@@ -305,7 +304,7 @@ fn category(kind: &str, id: &str, name: Option<&str>, servers: &[String]) -> Cat
 
 /// A location in a file. The working directory does not count.
 fn location(place: &Object<'_>, cwd: &Path) -> Option<At> {
-    let path = place.str("path").filter(|path| !path.is_empty()).map(PathBuf::from).filter(|path| path != cwd)?;
+    let path = place.string("path").filter(|path| !path.is_empty()).map(PathBuf::from).filter(|path| path != cwd)?;
     Some(At { path, line: place.count("line").filter(|line| *line > 0) })
 }
 
@@ -317,23 +316,23 @@ fn changed(update: &Object<'_>, detail: Option<&Object<'_>>, category: Category,
         return turn.events.extend(diffs);
     }
     let Some(detail) = detail.filter(|_| category == Category::Edit) else { return };
-    let file = detail.object("filediff").and_then(|diff| diff.str("file"));
-    let Some(path) = detail.str("filepath").or(file) else { return };
+    let file = detail.object("filediff").and_then(|diff| diff.string("file"));
+    let Some(path) = detail.string("filepath").or(file) else { return };
     let action = if detail.bool("exists") == Some(false) { Action::Created } else { Action::Modified };
     turn.events.push(Event::Changed { path: PathBuf::from(path), action });
 }
 
 fn plan(update: &Object<'_>) -> Option<Event> {
-    let entry = |entry: &Object<'_>| {
+    let entry = |entry: Object<'_>| {
         let status = match entry.str("status").as_deref() {
             Some("in_progress") => PlanStatus::InProgress,
             Some("completed") => PlanStatus::Completed,
             _ => PlanStatus::Pending,
         };
-        (entry.str("content").unwrap_or_default(), status)
+        (entry.string("content").unwrap_or_default(), status)
     };
     update.list("entries")?;
-    Some(Event::Plan(update.objects("entries").iter().map(entry).collect()))
+    Some(Event::Plan(update.objects("entries").map(entry).collect()))
 }
 
 #[cfg(test)]

@@ -38,7 +38,7 @@ pub(super) fn schema() -> Value {
 /// Reads the rules for a question of this kind. Error: the mistake, explained to the model.
 pub(super) fn read(question: &Object<'_>, kind: &Kind) -> Result<Validation, String> {
     let Some(raw) = question.raw("validation") else { return Ok(Validation::default()) };
-    let given = Given(Object::parse(raw.get()).ok_or("`validation` must be an object.")?);
+    let given = Given(raw.object().ok_or("`validation` must be an object.")?);
     let mut rules = Validation::default();
     match kind {
         Kind::Confirm | Kind::Select { multiple: false, .. } => {}
@@ -72,7 +72,8 @@ pub(super) fn with_default(mut ask: Ask, question: &Object<'_>) -> Result<Ask, S
     if ask.kind == Kind::Secret {
         return Err("a secret must not have a `default`.".into());
     }
-    let answer = check(&ask, raw, None).map_err(|why| format!("its `default` does not fit the question. {why}"))?;
+    let answer =
+        check(&ask, raw.value(), None).map_err(|why| format!("its `default` does not fit the question. {why}"))?;
     ask.default = Some(answer);
     Ok(ask)
 }
@@ -112,14 +113,14 @@ impl Given<'_> {
     }
 
     fn path_type(&self) -> Result<Option<PathType>, String> {
-        let word = self.0.str("path_type").and_then(|word| PathType::from_word(&word));
+        let word = self.0.string("path_type").and_then(|word| PathType::from_word(&word));
         self.one("path_type", word, "file or directory")
     }
 
     fn text_rules(&self, rules: &mut Validation) -> Result<(), String> {
         rules.min_length = self.count("min_length")?;
         rules.max_length = self.count("max_length")?;
-        let pattern = self.0.str("pattern").filter(|pattern| Regex::new(pattern).is_ok());
+        let pattern = self.0.string("pattern").filter(|pattern| Regex::new(pattern).is_ok());
         rules.pattern = self.one("pattern", pattern, "a regular expression without look-around or back-references")?;
         Ok(())
     }

@@ -32,15 +32,14 @@ enum What {
 
 /// Reads a `can_use_tool`. `known_plan`: the plan, which the request may omit. `None`: it cannot be answered.
 pub(super) fn read(request: &Object<'_>, known_plan: Option<String>) -> Option<(ClaudeRequest, Asks)> {
-    let name = request.str("tool_name")?;
+    let name = request.string("tool_name")?;
     let raw = request.raw("input")?;
-    let input = Object::parse(raw.get())?;
-    let call = request.str("tool_use_id");
-    let pending = |what| ClaudeRequest { call, input: raw.to_owned(), what };
+    let input = raw.object()?;
+    let call = request.string("tool_use_id");
+    let pending = |what| ClaudeRequest { call, input: raw.value().to_owned(), what };
     if name == "AskUserQuestion" {
-        let questions = input.objects("questions");
-        let texts = questions.iter().map(|q| q.str("question").unwrap_or_default()).collect();
-        let asks: Asks = questions.iter().map(question).collect();
+        let texts = input.objects("questions").map(|q| q.string("question").unwrap_or_default()).collect();
+        let asks: Asks = input.objects("questions").map(|q| question(&q)).collect();
         return (!asks.is_empty()).then(|| (pending(What::Questions(texts)), asks));
     }
     let plan = name == "ExitPlanMode";
@@ -55,7 +54,7 @@ pub(super) fn read(request: &Object<'_>, known_plan: Option<String>) -> Option<(
             .map(|at| Location { path: at.path.to_string_lossy().into_owned(), line: at.line })
             .collect(),
         detail: if plan {
-            input.str("plan").or(known_plan).unwrap_or_default()
+            input.string("plan").or(known_plan).unwrap_or_default()
         } else {
             tools::detail(&name, &input, raw.get())
         },
@@ -70,14 +69,18 @@ pub(super) fn read(request: &Object<'_>, known_plan: Option<String>) -> Option<(
 
 fn question(question: &Object<'_>) -> Ask {
     let choice = |option: Object<'_>| {
-        let label = option.str("label")?;
-        Some(Choice { value: label.clone(), label, description: option.str("description").filter(|d| !d.is_empty()) })
+        let label = option.string("label")?;
+        Some(Choice {
+            value: label.clone(),
+            label,
+            description: option.string("description").filter(|d| !d.is_empty()),
+        })
     };
-    let choices = Choices::new(question.objects("options").into_iter().filter_map(choice));
+    let choices = Choices::new(question.objects("options").filter_map(choice));
     let multiple = question.bool("multiSelect") == Some(true);
     let kind = choices.map_or(Kind::Text, |choices| Kind::Select { choices, multiple, allow_other: true });
-    let header = question.str("header").unwrap_or_default();
-    Ask::new(Purpose::Clarification, kind, &header, question.str("question").unwrap_or_default())
+    let header = question.string("header").unwrap_or_default();
+    Ask::new(Purpose::Clarification, kind, &header, question.string("question").unwrap_or_default())
 }
 
 impl ClaudeRequest {

@@ -1,6 +1,6 @@
 //! Maps Claude Code's failures to our codes, by its messages and never by its exit code.
 
-use crate::agent::json::{self, Object};
+use crate::agent::json::{Object, Raw};
 use crate::agent::{TurnOver, said};
 use crate::failure::{Code, Failure};
 use crate::protocol::outbound::AgentExit;
@@ -38,24 +38,25 @@ pub(super) struct ApiError {
 
 /// Reads an error message that Claude Code writes in place of the model. `None`: an ordinary message.
 pub(super) fn api_error(line: &Object<'_>) -> Option<ApiError> {
-    let class = line.str("error")?;
-    let blocks = line.object("message").map(|message| message.objects("content")).unwrap_or_default();
-    let texts: Vec<String> = blocks.iter().filter_map(|block| block.str("text")).collect();
+    let class = line.string("error")?;
+    let message = line.object("message");
+    let blocks = message.iter().flat_map(|message| message.objects("content"));
+    let texts: Vec<String> = blocks.filter_map(|block| block.string("text")).collect();
     Some(ApiError { class, said: said::errors(texts.iter().map(String::as_str)) })
 }
 
 /// The failure for a result that is an error.
 pub(super) fn classify(result: &Object<'_>, api_error: Option<ApiError>, unknown_session: bool) -> TurnOver {
-    let reason = result.str("terminal_reason").unwrap_or_default();
+    let reason = result.string("terminal_reason").unwrap_or_default();
     if reason.starts_with("aborted") {
         return TurnOver::Interrupted;
     }
     let (class, earlier) = api_error.map(|error| (error.class, error.said)).unzip();
-    let text = result.str("result").unwrap_or_default();
-    let errors: Vec<String> = result.array("errors").into_iter().filter_map(json::text).collect();
+    let text = result.string("result").unwrap_or_default();
+    let errors: Vec<String> = result.array("errors").filter_map(Raw::string).collect();
     let said = said::error(&text).or_else(|| said::errors(errors.iter().map(String::as_str))).or(earlier.flatten());
     let status = result.count("api_error_status").and_then(|s| u16::try_from(s).ok());
-    let subtype = result.str("subtype").unwrap_or_default();
+    let subtype = result.string("subtype").unwrap_or_default();
     if unknown_session && subtype == "error_during_execution" && result.count("num_turns") == Some(0) {
         let message = "Claude Code has no session with this id: check session_id, and the working directory.";
         return TurnOver::Failed(Failure::new(Code::SessionNotFound, message).saying(said));

@@ -19,7 +19,7 @@ pub use self::native::NATIVE;
 use self::ask::ClaudeRequest;
 use self::errors::ApiError;
 use self::speech::{QueuedBlock, StreamedBlock};
-use super::json::{Object, text, without_controls};
+use super::json::{Object, Raw, without_controls};
 use super::mcp;
 use super::text::{Chunks, FinalAnswer};
 use super::{AskKey, Base, Driver, Event, Launch, Line, Program, Reply, Turn, TurnOver};
@@ -29,7 +29,6 @@ use crate::protocol::limits;
 use crate::protocol::outbound::{AgentExit, Capabilities, Usage};
 use crate::protocol::request::Settings;
 use crate::protocol::words::{Action, Level, PlanStatus, QuestionKind, StopReason, ToolState};
-use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::path::PathBuf;
@@ -141,16 +140,16 @@ impl Claude {
     // The functions that read a message return `None` if it lacks a part that its type needs. They use the rest of it.
 
     fn system(&mut self, message: &Object<'_>, turn: &mut Turn) -> Option<()> {
-        match message.str("subtype")?.as_str() {
+        match message.string("subtype")?.as_str() {
             "init" if !self.session_known => {
-                let id = message.str("session_id").or_else(|| message.str("sessionId"))?;
+                let id = message.string("session_id").or_else(|| message.string("sessionId"))?;
                 self.session_known = true;
                 turn.events.push(Event::Session {
                     id: Some(id),
-                    version: message.str("claude_code_version"),
-                    model: message.str("model"),
+                    version: message.string("claude_code_version"),
+                    model: message.string("model"),
                 });
-                let known: Vec<String> = message.array("agents").into_iter().filter_map(text).collect();
+                let known: Vec<String> = message.array("agents").filter_map(Raw::string).collect();
                 if self.mode.as_ref().is_some_and(|mode| !known.is_empty() && !known.contains(mode)) {
                     turn.events.push(Event::TurnOver(TurnOver::Failed(no_such_mode(known))));
                 }
@@ -166,7 +165,7 @@ impl Claude {
                 self.withdraw_streams(turn);
                 turn.events.push(Event::Retrying { text: errors::retrying(message, status) });
             }
-            "permission_denied" => self.denied.extend(message.str("tool_use_id")),
+            "permission_denied" => self.denied.extend(message.string("tool_use_id")),
             _ => {}
         }
         Some(())
@@ -179,20 +178,20 @@ impl Claude {
             return Some(());
         }
         let message = line.object("message")?;
-        let parent = line.str("parent_tool_use_id");
-        let id = message.str("id").unwrap_or_default();
+        let parent = line.string("parent_tool_use_id");
+        let id = message.string("id").unwrap_or_default();
         let mut read = Some(());
         for raw in message.list("content")? {
-            let block = Object::parse(raw.get());
+            let block = raw.object();
             read = read.and(block.and_then(|block| self.block(&id, &parent, &block, turn)));
         }
         read
     }
 
     fn block(&mut self, id: &str, parent: &Option<String>, block: &Object<'_>, turn: &mut Turn) -> Option<()> {
-        match block.str("type")?.as_str() {
+        match block.string("type")?.as_str() {
             kind @ ("text" | "thinking") => {
-                let whole = block.raw(kind).filter(|raw| raw.get().starts_with('"'))?;
+                let whole = block.raw(kind).filter(|raw| raw.is_string())?;
                 self.whole_block(id, parent, kind == "thinking", whole, turn);
                 Some(())
             }
@@ -202,7 +201,7 @@ impl Claude {
     }
 
     fn tool_use(&mut self, block: &Object<'_>, parent: &Option<String>, turn: &mut Turn) -> Option<()> {
-        let (call, name) = (block.str("id")?, block.str("name")?);
+        let (call, name) = (block.string("id")?, block.string("name")?);
         self.calls.insert(call.clone(), name.clone());
         let input = block.object("input");
         match name.as_str() {
@@ -213,7 +212,7 @@ impl Claude {
                 return Some(());
             }
             // The request for leave, which follows, may come without the plan.
-            "ExitPlanMode" => self.plan = input.as_ref().and_then(|input| input.str("plan")),
+            "ExitPlanMode" => self.plan = input.as_ref().and_then(|input| input.string("plan")),
             _ => {}
         }
         turn.events.push(Event::Tool {
@@ -229,14 +228,14 @@ impl Claude {
     fn user(&mut self, line: &Object<'_>, turn: &mut Turn) -> Option<()> {
         let message = line.object("message")?;
         // Text that Claude Code itself adds on the user's side.
-        if message.str("content").is_some() {
+        if message.string("content").is_some() {
             return Some(());
         }
         let detail = line.object("tool_use_result");
         let mut read = Some(());
         for raw in message.list("content")? {
-            let block = Object::parse(raw.get());
-            read = read.and(block.and_then(|block| match block.str("type")?.as_str() {
+            let block = raw.object();
+            read = read.and(block.and_then(|block| match block.string("type")?.as_str() {
                 "tool_result" => self.tool_result(&block, detail.as_ref(), turn),
                 _ => Some(()),
             }));
@@ -245,7 +244,7 @@ impl Claude {
     }
 
     fn tool_result(&mut self, block: &Object<'_>, detail: Option<&Object<'_>>, turn: &mut Turn) -> Option<()> {
-        let call = block.str("tool_use_id")?;
+        let call = block.string("tool_use_id")?;
         let name = self.calls.remove(&call).unwrap_or_default();
         let failed = block.bool("is_error") == Some(true);
         if let (false, Some(detail)) = (failed, detail) {
@@ -266,9 +265,9 @@ impl Claude {
 
     /// Every request is answered, also one that cannot be read: Claude would wait for ever.
     fn control_request(&mut self, line: &Object<'_>, turn: &mut Turn) -> Option<()> {
-        let id = line.str("request_id")?;
+        let id = line.string("request_id")?;
         let request = line.object("request");
-        let subtype = request.as_ref().and_then(|request| request.str("subtype"));
+        let subtype = request.as_ref().and_then(|request| request.string("subtype"));
         let (Some(request), Some(subtype)) = (request, subtype) else {
             turn.send.push(refuse_request(&id));
             return None;
@@ -297,7 +296,7 @@ impl Claude {
     }
 
     fn control_cancel_request(&mut self, message: &Object<'_>, turn: &mut Turn) -> Option<()> {
-        let key = AskKey(message.str("request_id")?);
+        let key = AskKey(message.string("request_id")?);
         if self.pending.remove(&key).is_some() || self.forget_call(&key) {
             turn.events.push(Event::AskWithdrawn { key });
         }
@@ -314,17 +313,17 @@ impl Claude {
         }
     }
 
-    fn final_answer(&self, result: &RawValue) -> FinalAnswer {
+    fn final_answer(&self, result: Raw<'_>) -> FinalAnswer {
         FinalAnswer::collect(Chunks::new(result.get()), self.answer_bytes)
     }
 
     fn result(&mut self, message: &Object<'_>, turn: &mut Turn) -> Option<()> {
-        let subtype = message.str("subtype");
+        let subtype = message.string("subtype");
         // `is_error` is the truth where it is there.
         let failed = match (message.bool("is_error"), &subtype) {
             (Some(failed), _) => failed,
             (None, Some(subtype)) => subtype.starts_with("error"),
-            (None, None) => message.str("result").map(|_| false)?,
+            (None, None) => message.string("result").map(|_| false)?,
         };
         self.streams.clear();
         turn.events.push(Event::Usage(self.usage(message)));
@@ -342,7 +341,7 @@ impl Claude {
         let structured = result.raw("structured_output");
         TurnOver::Completed {
             answer: result.raw("result").map(|raw| self.final_answer(raw)).unwrap_or_default(),
-            structured: structured.map(ToOwned::to_owned),
+            structured: structured.map(|raw| raw.value().to_owned()),
             stop: match result.str("stop_reason").as_deref() {
                 None | Some("end_turn") => StopReason::EndTurn,
                 // A structured result is a tool call as far as the API knows.
@@ -487,23 +486,18 @@ fn plan(input: &Object<'_>) -> Event {
             Some("completed") => PlanStatus::Completed,
             _ => PlanStatus::Pending,
         };
-        (todo.str("content").unwrap_or_default(), status)
+        (todo.string("content").unwrap_or_default(), status)
     };
-    Event::Plan(input.objects("todos").into_iter().map(entry).collect())
+    Event::Plan(input.objects("todos").map(entry).collect())
 }
 
 /// Write, Edit and NotebookEdit report the file that they changed.
 fn changed(tool: &str, detail: &Object<'_>, turn: &mut Turn) {
     let path = match tool {
-        "Write" | "Edit" | "MultiEdit" => detail.str("filePath"),
-        "NotebookEdit" => detail.str("notebook_path").or_else(|| detail.str("filePath")),
+        "Write" | "Edit" | "MultiEdit" => detail.string("filePath"),
+        "NotebookEdit" => detail.string("notebook_path").or_else(|| detail.string("filePath")),
         _ => None,
     };
     let action = if detail.is("type", "create") { Action::Created } else { Action::Modified };
     turn.events.extend(path.map(|path| Event::Changed { path: PathBuf::from(path), action }));
-}
-
-/// The text of a JSON value that is a string, else the value as it was written.
-fn shown(raw: &RawValue) -> String {
-    text(raw).unwrap_or_else(|| raw.get().to_owned())
 }

@@ -1,13 +1,15 @@
-//! Claude Code beside its dialect. Measured on 2.1.330: `--version` writes nothing; a session is one file, named by
-//! its id, in a folder for the directory in which it began.
+//! Claude Code beyond its dialect. Measured on 2.1.330: `--version` writes no files; a session is one file, named by
+//! its id, in a folder for the working directory in which it started.
 
-use crate::agent::native::{Export, Folder, LoggedIn, Login, Native, Open, Sign, Version, Wish, flag};
+use crate::agent::native::{
+    Folder, Interface, InterfaceOptions, LoggedIn, Login, Native, SessionStore, Sign, Version, flag,
+};
 
 const FOLDER: Folder = Folder { variable: ("CLAUDE_CONFIG_DIR", ""), home: ".claude" };
-/// This one file lies beside the folder, unless that was moved.
+/// One file is beside the folder, or in it if the variable is set.
 const BESIDE: Folder = Folder { variable: ("CLAUDE_CONFIG_DIR", ""), home: "" };
 
-/// Claude Code's own ways.
+/// The facts about Claude Code.
 pub static NATIVE: Native = Native {
     version: Some(Version { flag: "--version", folders: &[] }),
     login: Login {
@@ -24,31 +26,31 @@ pub static NATIVE: Native = Native {
         ],
         otherwise: (LoggedIn::No, "neither a key in the environment nor stored credentials"),
     },
-    export: Some(Export::File {
+    sessions: Some(SessionStore::File {
         folder: FOLDER,
         paths: |id| vec![format!("projects/*/{id}.jsonl")],
-        // The file's name has the whole id.
+        // The file's name contains the whole id.
         first_line: |_| String::new(),
     }),
-    open: Some(Open {
+    interface: Some(Interface {
         args,
         has_modes: true,
         asking_env: &[],
         not_for_people: &[],
-        // Else it takes itself for one that another started.
+        // With it, Claude believes that another Claude started it.
         env_remove: &["CLAUDECODE"],
     }),
 };
 
-fn args(wish: &Wish<'_>) -> Vec<String> {
+fn args(options: &InterfaceOptions<'_>) -> Vec<String> {
     let flags = [
-        flag("--model", wish.model),
-        flag("--agent", wish.mode),
-        flag("--resume", wish.session),
-        flag("--permission-mode", wish.asking.map(|asking| asking.choose("default", "bypassPermissions"))),
+        flag("--model", options.model),
+        flag("--agent", options.mode),
+        flag("--resume", options.session),
+        flag("--permission-mode", options.asks_for.map(|asks_for| asks_for.choose("default", "bypassPermissions"))),
     ];
-    let mut args: Vec<String> = flags.into_iter().flatten().chain(wish.args.iter().cloned()).collect();
-    if let Some(prompt) = wish.prompt {
+    let mut args: Vec<String> = flags.into_iter().flatten().chain(options.args.iter().cloned()).collect();
+    if let Some(prompt) = options.prompt {
         args.extend(["--".into(), prompt.into()]);
     }
     args

@@ -1,10 +1,9 @@
 //! Content blocks of a message: streamed ones, and ones too long for a single event.
 
 use super::Claude;
-use crate::agent::json::Object;
+use crate::agent::json::{Object, Raw};
 use crate::agent::text::{Chunks, Fingerprint, LONG};
 use crate::agent::{Event, Turn};
-use serde_json::value::RawValue;
 
 /// A text or thinking block that is being streamed.
 #[derive(Debug)]
@@ -60,7 +59,7 @@ impl Claude {
         id: &str,
         parent: &Option<String>,
         thinking: bool,
-        whole: &RawValue,
+        whole: Raw<'_>,
         turn: &mut Turn,
     ) {
         let mut chunks = Chunks::new(whole.get());
@@ -101,10 +100,10 @@ impl Claude {
 
     pub(super) fn stream_event(&mut self, line: &Object<'_>, turn: &mut Turn) -> Option<()> {
         let event = line.object("event")?;
-        let parent = line.str("parent_tool_use_id");
-        match event.str("type")?.as_str() {
+        let parent = line.string("parent_tool_use_id");
+        match event.string("type")?.as_str() {
             "message_start" => {
-                let id = event.object("message")?.str("id")?;
+                let id = event.object("message")?.string("id")?;
                 self.streaming.insert(parent, id);
             }
             "content_block_stop" => {
@@ -118,11 +117,11 @@ impl Claude {
     }
 
     fn delta(&mut self, delta: &Object<'_>, parent: Option<String>, turn: &mut Turn) -> Option<()> {
-        let (thinking, piece) = match delta.str("type")?.as_str() {
-            "text_delta" => (false, delta.str("text")?),
-            "thinking_delta" => (true, delta.str("thinking")?),
+        let (thinking, piece) = match delta.string("type")?.as_str() {
+            "text_delta" => (false, delta.string("text")?),
+            "thinking_delta" => (true, delta.string("thinking")?),
             "input_json_delta" => {
-                let (whole, piece) = (format!("{parent:?}/input"), delta.str("partial_json")?);
+                let (whole, piece) = (format!("{parent:?}/input"), delta.string("partial_json")?);
                 turn.events.push(Event::Partial { whole, piece, done: false });
                 return Some(());
             }

@@ -1,6 +1,5 @@
 //! Maps Claude Code's tools to the protocol's categories, titles and details.
 
-use super::shown;
 use crate::agent::At;
 use crate::agent::json::Object;
 use crate::protocol::words::Category;
@@ -26,7 +25,7 @@ pub(super) fn category(name: &str) -> Category {
 fn gist(input: &Object<'_>) -> Option<String> {
     const TELLING: [&str; 9] =
         ["command", "file_path", "notebook_path", "pattern", "url", "query", "description", "skill", "path"];
-    TELLING.iter().find_map(|name| input.str(name))
+    TELLING.iter().find_map(|name| input.string(name))
 }
 
 /// The tool and the input that describes the call.
@@ -36,7 +35,8 @@ pub(super) fn title(name: &str, input: Option<&Object<'_>>) -> String {
 
 /// The file that a call works on.
 pub(super) fn locations(input: Option<&Object<'_>>) -> Vec<At> {
-    let path = input.and_then(|i| i.str("file_path").or_else(|| i.str("notebook_path")).or_else(|| i.str("path")));
+    let path =
+        input.and_then(|i| i.string("file_path").or_else(|| i.string("notebook_path")).or_else(|| i.string("path")));
     let line = input.and_then(|i| i.count("offset")).filter(|line| *line > 0);
     path.map(|path| At { path: PathBuf::from(path), line }).into_iter().collect()
 }
@@ -45,13 +45,13 @@ pub(super) fn locations(input: Option<&Object<'_>>) -> Vec<At> {
 pub(super) fn detail(name: &str, input: &Object<'_>, raw: &str) -> String {
     let prefixed = |sign: char, text: String| text.lines().map(|l| format!("{sign}{l}\n")).collect::<String>();
     match name {
-        "Bash" => input.str("command").unwrap_or_default(),
-        "Write" => prefixed('+', input.str("content").unwrap_or_default()),
+        "Bash" => input.string("command").unwrap_or_default(),
+        "Write" => prefixed('+', input.string("content").unwrap_or_default()),
         "Edit" => {
-            let old = prefixed('-', input.str("old_string").unwrap_or_default());
-            old + &prefixed('+', input.str("new_string").unwrap_or_default())
+            let old = prefixed('-', input.string("old_string").unwrap_or_default());
+            old + &prefixed('+', input.string("new_string").unwrap_or_default())
         }
-        "WebFetch" => input.str("url").unwrap_or_default(),
+        "WebFetch" => input.string("url").unwrap_or_default(),
         _ => raw.to_owned(),
     }
 }
@@ -60,8 +60,8 @@ pub(super) fn detail(name: &str, input: &Object<'_>, raw: &str) -> String {
 pub(super) fn output(block: &Object<'_>) -> Option<String> {
     let content = block.raw("content")?;
     if content.get().starts_with('"') {
-        return Some(shown(content));
+        return content.string();
     }
-    let texts: Vec<String> = block.objects("content").iter().filter_map(|part| part.str("text")).collect();
+    let texts: Vec<String> = block.objects("content").filter_map(|part| part.string("text")).collect();
     (!texts.is_empty()).then(|| texts.join("\n"))
 }

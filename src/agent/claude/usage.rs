@@ -21,7 +21,7 @@ pub(super) fn of_process(result: &Object<'_>) -> Option<Usage> {
     let models = result.object("modelUsage")?;
     let mut total = Usage { cost_usd: result.number("total_cost_usd"), ..Usage::default() };
     for (_, raw) in models.iter() {
-        let model = Object::parse(raw.get())?;
+        let model = raw.object()?;
         let cached = model.count("cacheReadInputTokens")?;
         let input = model.count("inputTokens")? + cached + model.count("cacheCreationInputTokens").unwrap_or(0);
         let output_tokens = model.count("outputTokens");

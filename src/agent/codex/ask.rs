@@ -4,7 +4,7 @@
 use super::items::{Items, Spot, command};
 use crate::agent::ask_user::{self, choices};
 use crate::agent::form::Form;
-use crate::agent::json::{Object, text};
+use crate::agent::json::{Object, Raw};
 use crate::agent::{Reply, title};
 use crate::protocol::json::to_line;
 use crate::protocol::limited::{Asks, one};
@@ -40,9 +40,8 @@ pub(super) fn read(method: &str, params: &Object<'_>, spot: &Spot, items: &Items
         "item/commandExecution/requestApproval" => Some((CodexRequest::Approval, one(command_approval(params)))),
         "item/fileChange/requestApproval" => Some((CodexRequest::Approval, one(patch_approval(params, spot, items)))),
         "item/tool/requestUserInput" => {
-            let questions = params.objects("questions");
-            let ids = questions.iter().map(|question| question.str("id").unwrap_or_default()).collect();
-            let asks: Asks = questions.iter().map(user_input).collect();
+            let ids = params.objects("questions").map(|question| question.string("id").unwrap_or_default()).collect();
+            let asks: Asks = params.objects("questions").map(|question| user_input(&question)).collect();
             (!asks.is_empty()).then_some((CodexRequest::Questions(ids), asks))
         }
         "mcpServer/elicitation/request" => Some(elicitation(params)),
@@ -69,15 +68,14 @@ pub(super) fn is_known(method: &str) -> bool {
 
 /// Questions in a message that Codex does not wait for.
 pub(super) fn asynchronous(item: &Object<'_>) -> Option<(CodexRequest, Asks)> {
-    let questions = item.objects("questions");
-    let titles: Vec<String> = questions.iter().map(|question| question.str("title").unwrap_or_default()).collect();
-    let ask = |question: &Object<'_>| {
-        let labels = question.array("options").into_iter().filter_map(text);
+    let titles = item.objects("questions").map(|question| question.string("title").unwrap_or_default()).collect();
+    let ask = |question: Object<'_>| {
+        let labels = question.array("options").filter_map(Raw::string);
         let choices = Choices::new(labels.map(|label| Choice { value: label.clone(), label, description: None }));
         let kind = choices.map_or(Kind::Text, |choices| Kind::Select { choices, multiple: false, allow_other: true });
-        Ask::new(Purpose::Clarification, kind, "", question.str("title").unwrap_or_default())
+        Ask::new(Purpose::Clarification, kind, "", question.string("title").unwrap_or_default())
     };
-    let asks: Asks = questions.iter().map(ask).collect();
+    let asks: Asks = item.objects("questions").map(ask).collect();
     (!asks.is_empty()).then_some((CodexRequest::Async(titles), asks))
 }
 
@@ -93,14 +91,14 @@ const REQUEST: [&str; 7] =
     ["threadId", "turnId", "itemId", "approvalId", "startedAtMs", "availableDecisions", "proposedExecpolicyAmendment"];
 
 fn command_approval(params: &Object<'_>) -> Ask {
-    let (category, title, detail) = match params.object("networkApprovalContext").and_then(|net| net.str("host")) {
+    let (category, title, detail) = match params.object("networkApprovalContext").and_then(|net| net.string("host")) {
         Some(host) => (Category::Fetch, title("Network", &host), host),
         None => {
             let command = command(params);
             (Category::Execute, title("Shell", &command), command)
         }
     };
-    let text = with_reason(params.str("reason"), &title);
+    let text = with_reason(params.string("reason"), &title);
     let call = params.without(&REQUEST);
     let scope = Scope::of(category, None, Some(&call).filter(|_| !detail.is_empty()).map(String::as_str));
     Ask::permission(Subject { category, title, locations: Vec::new(), detail }, text, scope)
@@ -108,7 +106,7 @@ fn command_approval(params: &Object<'_>) -> Ask {
 
 /// The request names no file: the item that began before it does.
 fn patch_approval(params: &Object<'_>, spot: &Spot, items: &Items) -> Ask {
-    let patch = params.str("itemId").and_then(|item| items.patch(spot, &item));
+    let patch = params.string("itemId").and_then(|item| items.patch(spot, &item));
     // An unknown patch, or one with several kinds of changes, never matches an "always".
     let scope = patch.as_ref().filter(|patch| patch.also.is_empty());
     let scope = scope.and_then(|patch| Scope::of(patch.category, None, None));
@@ -118,7 +116,7 @@ fn patch_approval(params: &Object<'_>, spot: &Spot, items: &Items) -> Ask {
     };
     let place = |at: crate::agent::At| Location { path: at.path.to_string_lossy().into_owned(), line: at.line };
     let locations = locations.into_iter().map(place).collect();
-    let text = with_reason(params.str("reason"), &title);
+    let text = with_reason(params.string("reason"), &title);
     Ask { also, ..Ask::permission(Subject { category, title, locations, detail }, text, scope) }
 }
 
@@ -128,16 +126,16 @@ fn user_input(question: &Object<'_>) -> Ask {
         Some(choices) => Kind::Select { choices, multiple: false, allow_other: true },
         None => Kind::Text,
     };
-    let header = question.str("header").unwrap_or_default();
-    Ask::new(Purpose::Clarification, kind, &header, question.str("question").unwrap_or_default())
+    let header = question.string("header").unwrap_or_default();
+    Ask::new(Purpose::Clarification, kind, &header, question.string("question").unwrap_or_default())
 }
 
 fn elicitation(params: &Object<'_>) -> (CodexRequest, Asks) {
-    let message = params.str("message").unwrap_or_default();
-    let server = params.str("serverName").unwrap_or_default();
+    let message = params.string("message").unwrap_or_default();
+    let server = params.string("serverName").unwrap_or_default();
     let call = params.object("_meta").filter(|meta| meta.is("codex_approval_kind", "mcp_tool_call"));
     if let Some(call) = call {
-        let tool = call.str("tool_name").unwrap_or_default();
+        let tool = call.string("tool_name").unwrap_or_default();
         let subject = Subject {
             category: Category::Mcp,
             title: title(&server, &tool),
@@ -152,7 +150,7 @@ fn elicitation(params: &Object<'_>) -> (CodexRequest, Asks) {
     if let Some((form, asks)) = params.object("requestedSchema").and_then(|schema| Form::read(&schema, &message)) {
         return (CodexRequest::Form(form), asks);
     }
-    let text = match params.str("url") {
+    let text = match params.string("url") {
         Some(url) => format!("{message}\n{url}"),
         None => message,
     };

@@ -1,6 +1,6 @@
 //! Maps Codex's failures to our codes, by `codexErrorInfo` and never by its exit code.
 
-use crate::agent::json::{Object, text};
+use crate::agent::json::{Object, Raw};
 use crate::agent::{rpc, said};
 use crate::failure::{Code, Failure};
 use crate::protocol::outbound::AgentExit;
@@ -14,14 +14,14 @@ struct Reported {
 }
 
 fn read(error: Option<&Object<'_>>) -> Reported {
-    let field = |name: &str| error.and_then(|error| error.str(name)).unwrap_or_default();
+    let field = |name: &str| error.and_then(|error| error.string(name)).unwrap_or_default();
     let (message, details) = (field("message"), field("additionalDetails"));
     let info = error.and_then(|error| error.raw("codexErrorInfo"));
     // A name, or an object whose only key is the name.
-    let outer = info.and_then(|info| Object::parse(info.get()));
+    let outer = info.and_then(Raw::object);
     let class = match &outer {
-        Some(outer) => outer.iter().next().map(|(name, _)| name.to_owned()),
-        None => info.and_then(text),
+        Some(outer) => outer.iter().next().map(|(name, _)| name.into_owned()),
+        None => info.and_then(Raw::string),
     }
     .unwrap_or_default();
     let status = outer.and_then(|outer| outer.object(&class)).and_then(|of_class| of_class.count("httpStatusCode"));

@@ -1,6 +1,6 @@
 //! The items of a turn: messages, reasoning and tool calls.
 
-use crate::agent::json::{Object, text};
+use crate::agent::json::Object;
 use crate::agent::text::{Chunks, FinalAnswer, Fingerprint};
 use crate::agent::{At, Event, Turn, title};
 use crate::protocol::words::{Action, Category, PlanStatus, ToolState};
@@ -79,7 +79,7 @@ impl Items {
         thinking: Option<&str>,
         turn: &mut Turn,
     ) -> Option<()> {
-        let (item, piece) = (params.str("itemId")?, params.str("delta")?);
+        let (item, piece) = (params.string("itemId")?, params.string("delta")?);
         if !self.deltas || piece.is_empty() {
             return Some(());
         }
@@ -128,12 +128,12 @@ impl Items {
 
     /// Handles `item/started` and `item/completed`. `None`: a required field is missing.
     pub(super) fn item(&mut self, spot: &Spot, item: &Object<'_>, over: bool, turn: &mut Turn) -> Option<()> {
-        let (kind, id) = (item.str("type")?, item.str("id")?);
+        let (kind, id) = (item.string("type")?, item.string("id")?);
         let key = spot.key(&id);
         match kind.as_str() {
             "agentMessage" if over => return self.message(key, spot, item, turn),
             "reasoning" if over => self.reasoning(&key, spot, item, turn),
-            "plan" if over => turn.events.push(Event::PlanText(item.str("text")?)),
+            "plan" if over => turn.events.push(Event::PlanText(item.string("text")?)),
             "dynamicToolCall" if item.is("tool", crate::agent::ask_user::TOOL) => {}
             _ => self.tool(key, &kind, spot, item, over, turn),
         }
@@ -144,12 +144,12 @@ impl Items {
         let Some(tool) = tool(kind, item) else { return };
         if kind == "fileChange" && !over {
             let (title, locations) = (tool.title.clone(), tool.locations.clone());
-            let (category, also) = patch_categories(&item.objects("changes"));
+            let (category, also) = patch_categories(item);
             let patch = Patch { category, also, title, locations, diff: diff(item) };
             self.patches.insert(key.clone(), patch);
         }
         for raw in item.array("receiverThreadIds") {
-            self.children.extend(text(raw).map(|thread| (thread, key.clone())));
+            self.children.extend(raw.string().map(|thread| (thread, key.clone())));
         }
         // A command that is refused at once may never have started.
         if self.begun.insert(key.clone()) {
@@ -164,7 +164,7 @@ impl Items {
 
     fn message(&mut self, key: String, spot: &Spot, item: &Object<'_>, turn: &mut Turn) -> Option<()> {
         let raw = item.raw("text")?;
-        let said = text(raw)?;
+        let said = raw.string()?;
         let commentary = item.is("phase", "commentary");
         if spot.parent.is_none() && !commentary {
             self.answer = Some(FinalAnswer::collect(Chunks::new(raw.get()), self.answer_bytes));
@@ -175,19 +175,19 @@ impl Items {
 
     fn reasoning(&mut self, key: &str, spot: &Spot, item: &Object<'_>, turn: &mut Turn) {
         for (field, part) in [("summary", "summary"), ("content", "content")] {
-            for (at, raw) in item.array(field).into_iter().enumerate() {
-                self.whole(format!("{key}/{part}{at}"), text(raw).unwrap_or_default(), true, spot, turn);
+            for (at, raw) in item.array(field).enumerate() {
+                self.whole(format!("{key}/{part}{at}"), raw.string().unwrap_or_default(), true, spot, turn);
             }
         }
     }
 
     fn tool_over(&mut self, key: String, kind: &str, item: &Object<'_>, turn: &mut Turn) {
         self.patches.remove(&key);
-        let status = item.str("status").unwrap_or_default();
+        let status = item.string("status").unwrap_or_default();
         if kind == "fileChange" && status == "completed" {
-            item.objects("changes").iter().for_each(|change| changed(change, turn));
+            item.objects("changes").for_each(|change| changed(&change, turn));
         }
-        let server = item.str("server").unwrap_or_default();
+        let server = item.string("server").unwrap_or_default();
         let refused = self.denied.iter().position(|denied| kind == "mcpToolCall" && *denied == server);
         let state = match (status.as_str(), refused) {
             ("declined", _) => ToolState::Denied,
@@ -216,22 +216,22 @@ struct Tool {
 }
 
 fn tool(kind: &str, item: &Object<'_>) -> Option<Tool> {
-    let field = |name: &str| item.str(name).unwrap_or_default();
+    let field = |name: &str| item.string(name).unwrap_or_default();
     let mut locations = Vec::new();
     let (category, title) = match kind {
         "commandExecution" => {
-            locations = item.objects("commandActions").iter().filter_map(|action| at(action.str("path")?)).collect();
+            locations = item.objects("commandActions").filter_map(|action| at(action.string("path")?)).collect();
             (Category::Execute, title("Shell", &command(item)))
         }
         "fileChange" => {
-            locations = item.objects("changes").iter().filter_map(|change| at(change.str("path")?)).collect();
-            let (category, _) = patch_categories(&item.objects("changes"));
+            locations = item.objects("changes").filter_map(|change| at(change.string("path")?)).collect();
+            let (category, _) = patch_categories(item);
             (category, patch_title(category, &locations))
         }
         "webSearch" => (Category::Fetch, title("Web search", &field("query"))),
         "mcpToolCall" => (Category::Mcp, title(&field("server"), &field("tool"))),
         "collabAgentToolCall" => {
-            let prompt = item.str("prompt").unwrap_or_else(|| field("tool"));
+            let prompt = item.string("prompt").unwrap_or_else(|| field("tool"));
             (Category::Agent, title("Agent", &prompt))
         }
         "dynamicToolCall" => (Category::Other, title("Tool", &field("tool"))),
@@ -251,23 +251,23 @@ fn at(path: String) -> Option<At> {
 
 /// A command without its shell wrapper.
 pub(super) fn command(item: &Object<'_>) -> String {
-    let actions = item.objects("commandActions");
-    match actions.as_slice() {
-        [only] => only.str("command"),
+    let mut actions = item.objects("commandActions");
+    match (actions.next(), actions.next()) {
+        (Some(only), None) => only.string("command"),
         _ => None,
     }
-    .or_else(|| item.str("command"))
+    .or_else(|| item.string("command"))
     .unwrap_or_default()
 }
 
 /// The categories of a patch, the gravest first: permission to edit does not cover deleting or moving.
-fn patch_categories(changes: &[Object<'_>]) -> (Category, Vec<Category>) {
-    let of_change = |change: &Object<'_>| match change.object("kind") {
+fn patch_categories(item: &Object<'_>) -> (Category, Vec<Category>) {
+    let of_change = |change: Object<'_>| match change.object("kind") {
         Some(kind) if kind.is("type", "delete") => Category::Delete,
         Some(kind) if kind.raw("move_path").is_some() => Category::Move,
         _ => Category::Edit,
     };
-    let all: Vec<Category> = changes.iter().map(of_change).collect();
+    let all: Vec<Category> = item.objects("changes").map(of_change).collect();
     let mut there = [Category::Delete, Category::Move, Category::Edit].into_iter().filter(|one| all.contains(one));
     (there.next().unwrap_or(Category::Edit), there.collect())
 }
@@ -287,8 +287,8 @@ fn patch_title(category: Category, locations: &[At]) -> String {
 /// The diffs of all files, joined.
 fn diff(item: &Object<'_>) -> String {
     let one = |change: Object<'_>| {
-        let (path, diff) = (change.str("path").unwrap_or_default(), change.str("diff").unwrap_or_default());
-        let kind = change.object("kind").and_then(|kind| kind.str("type")).unwrap_or_default();
+        let (path, diff) = (change.string("path").unwrap_or_default(), change.string("diff").unwrap_or_default());
+        let kind = change.object("kind").and_then(|kind| kind.string("type")).unwrap_or_default();
         // For a created or deleted file, `diff` is its content.
         let sign = match kind.as_str() {
             "add" => "+",
@@ -298,14 +298,14 @@ fn diff(item: &Object<'_>) -> String {
         let body: String = diff.lines().map(|line| format!("{sign}{line}\n")).collect();
         format!("{kind} {path}\n{body}")
     };
-    item.objects("changes").into_iter().map(one).collect()
+    item.objects("changes").map(one).collect()
 }
 
 fn changed(change: &Object<'_>, turn: &mut Turn) {
-    let Some(path) = change.str("path").map(PathBuf::from) else { return };
+    let Some(path) = change.string("path").map(PathBuf::from) else { return };
     let kind = change.object("kind");
-    let moved = kind.as_ref().and_then(|kind| kind.str("move_path")).map(PathBuf::from);
-    let action = match (kind.and_then(|kind| kind.str("type")).as_deref(), &moved) {
+    let moved = kind.as_ref().and_then(|kind| kind.string("move_path")).map(PathBuf::from);
+    let action = match (kind.and_then(|kind| kind.string("type")).as_deref(), &moved) {
         (Some("add"), _) => Action::Created,
         (Some("delete"), _) | (_, Some(_)) => Action::Deleted,
         _ => Action::Modified,
@@ -317,10 +317,10 @@ fn changed(change: &Object<'_>, turn: &mut Turn) {
 /// A tool's output.
 fn output(kind: &str, item: &Object<'_>) -> Option<String> {
     match kind {
-        "commandExecution" => item.str("aggregatedOutput"),
+        "commandExecution" => item.string("aggregatedOutput"),
         "mcpToolCall" => {
             let result = item.object("result")?;
-            let texts: Vec<String> = result.objects("content").iter().filter_map(|part| part.str("text")).collect();
+            let texts: Vec<String> = result.objects("content").filter_map(|part| part.string("text")).collect();
             (!texts.is_empty()).then(|| texts.join("\n"))
         }
         _ => None,
@@ -335,8 +335,8 @@ pub(super) fn plan(params: &Object<'_>) -> Option<Event> {
             Some("completed") => PlanStatus::Completed,
             _ => PlanStatus::Pending,
         };
-        (step.str("step").unwrap_or_default(), status)
+        (step.string("step").unwrap_or_default(), status)
     };
     params.list("plan")?;
-    Some(Event::Plan(params.objects("plan").into_iter().map(entry).collect()))
+    Some(Event::Plan(params.objects("plan").map(entry).collect()))
 }

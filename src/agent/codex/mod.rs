@@ -18,7 +18,7 @@ pub use self::native::NATIVE;
 
 use self::ask::CodexRequest;
 use self::items::{Items, Spot};
-use super::json::{Object, without_controls};
+use super::json::{Object, Raw, without_controls};
 use super::rpc::{self, Incoming};
 use super::text::FinalAnswer;
 use super::{AskKey, Base, Driver, Event, Launch, Line, Reply, Turn, TurnOver, without_effect};
@@ -125,7 +125,7 @@ impl Codex {
         match method {
             "initialize" => {
                 // "name/0.169.0 (system) …"
-                let agent = result.and_then(|result| result.str("userAgent"));
+                let agent = result.and_then(|result| result.string("userAgent"));
                 self.version = agent.and_then(|text| Some(text.split_once('/')?.1.split(' ').next()?.to_owned()));
                 turn.send.push(rpc::notification("initialized", None));
                 let line = self.request("account/read", &json!({"refreshToken": false}));
@@ -142,7 +142,7 @@ impl Codex {
             }
             "thread/start" | "thread/resume" => self.thread_open(result, turn),
             START => {
-                let id = result.and_then(|result| result.object("turn")).and_then(|turn| turn.str("id"));
+                let id = result.and_then(|result| result.object("turn")).and_then(|turn| turn.string("id"));
                 self.turn_began(id, turn);
             }
             _ => {}
@@ -169,14 +169,14 @@ impl Codex {
 
     fn thread_open(&mut self, result: Option<Object<'_>>, turn: &mut Turn) {
         let thread = result.as_ref().and_then(|result| result.object("thread"));
-        let Some(id) = thread.as_ref().and_then(|thread| thread.str("id")) else {
+        let Some(id) = thread.as_ref().and_then(|thread| thread.string("id")) else {
             return self.fail(errors::refused("thread/start", None), turn);
         };
         self.thread = Some(id.clone());
         turn.events.push(Event::Session {
             id: Some(id),
-            version: self.version.take().or_else(|| thread.and_then(|thread| thread.str("cliVersion"))),
-            model: result.and_then(|result| result.str("model")),
+            version: self.version.take().or_else(|| thread.and_then(|thread| thread.string("cliVersion"))),
+            model: result.and_then(|result| result.string("model")),
         });
         let prompt = self.settings.as_mut().map(|settings| std::mem::take(&mut settings.prompt)).unwrap_or_default();
         self.say(&prompt, turn);
@@ -199,14 +199,14 @@ impl Codex {
 
     /// Whether the parameters belong to our own thread.
     fn is_own(&self, params: &Object<'_>) -> bool {
-        params.str("threadId").is_none_or(|thread| Some(thread) == self.thread)
+        params.string("threadId").is_none_or(|thread| Some(thread) == self.thread)
     }
 
     /// The turn and sub-agent of the item in these parameters.
     fn spot(&self, params: &Object<'_>) -> Spot {
-        let thread = params.str("threadId").unwrap_or_default();
+        let thread = params.string("threadId").unwrap_or_default();
         let parent = if self.is_own(params) { None } else { self.items.maker(&thread).or(Some(thread)) };
-        Spot { turn: params.str("turnId").unwrap_or_default(), parent }
+        Spot { turn: params.string("turnId").unwrap_or_default(), parent }
     }
 
     /// Handles a notification. `None`: a required field is missing.
@@ -264,7 +264,7 @@ impl Codex {
     /// Handles questions in a message: Codex continues and takes the answers as a further message.
     fn asynchronous(&mut self, spot: &Spot, item: &Object<'_>, over: bool, turn: &mut Turn) {
         let Some((pending, asks)) = ask::asynchronous(item).filter(|_| over) else { return };
-        let key = AskKey(format!("{}/{}", spot.turn, item.str("id").unwrap_or_default()));
+        let key = AskKey(format!("{}/{}", spot.turn, item.string("id").unwrap_or_default()));
         self.ask(key, spot, pending, asks, turn);
     }
 
@@ -298,10 +298,10 @@ impl Codex {
         let usage = params.object("tokenUsage")?;
         let (last, total) = (usage.object("last")?, usage.raw("total")?);
         // A resumed thread also reports the usage of its past turns.
-        if self.is_own(params) && params.str("turnId") != self.running {
+        if self.is_own(params) && params.string("turnId") != self.running {
             return Some(());
         }
-        let thread = params.str("threadId").unwrap_or_default();
+        let thread = params.string("threadId").unwrap_or_default();
         if self.totals.insert(thread, total.get().to_owned()).is_some_and(|old| old == total.get()) {
             return Some(());
         }
@@ -322,7 +322,7 @@ impl Codex {
     fn turn_completed(&mut self, params: &Object<'_>, turn: &mut Turn) -> Option<()> {
         let done = params.object("turn")?;
         self.said = None;
-        let id = done.str("id").unwrap_or_default();
+        let id = done.string("id").unwrap_or_default();
         if self.running.as_ref() == Some(&id) {
             self.running = None;
         }
@@ -355,7 +355,8 @@ impl Codex {
 
     fn completed(&mut self, done: &Object<'_>) -> TurnOver {
         let message = |item: &Object<'_>| item.is("type", "agentMessage") && !item.is("delivery", "async");
-        let last = || done.objects("items").into_iter().filter(message).filter_map(|item| item.str("text")).next_back();
+        let texts = || done.objects("items").filter(message).filter_map(|item| item.raw("text"));
+        let last = || texts().filter(|text| text.is_string()).last().and_then(Raw::string);
         let answer = self.items.answer.take().or_else(|| last().map(FinalAnswer::from)).unwrap_or_default();
         let wanted = self.settings.as_ref().is_some_and(|settings| settings.output_schema.is_some());
         let structured = wanted.then(|| RawValue::from_string(answer.text.trim().to_owned()).ok()).flatten();

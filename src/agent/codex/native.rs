@@ -1,11 +1,13 @@
-//! Codex beside its dialect. Measured on 0.169.0: `--version` leaves files in its folder; a session is a rollout file,
-//! whose name ends with the id; keys in the environment are not used unless a provider of the user's names them.
+//! Codex beyond its dialect. Measured on 0.169.0: `--version` leaves files in its folder; a session is a rollout file
+//! whose name ends with the id; Codex uses a key in the environment only if a configured provider names it.
 
-use crate::agent::native::{Export, Folder, LoggedIn, Login, Native, Open, Sign, Version, Wish, flag};
+use crate::agent::native::{
+    Folder, Interface, InterfaceOptions, LoggedIn, Login, Native, SessionStore, Sign, Version, flag,
+};
 
 const FOLDER: Folder = Folder { variable: ("CODEX_HOME", ""), home: ".codex" };
 
-/// Codex's own ways.
+/// The facts about Codex.
 pub static NATIVE: Native = Native {
     version: Some(Version { flag: "--version", folders: &["CODEX_HOME"] }),
     login: Login {
@@ -25,28 +27,29 @@ pub static NATIVE: Native = Native {
         ],
         otherwise: (LoggedIn::No, "it has no stored credentials"),
     },
-    export: Some(Export::File {
+    sessions: Some(SessionStore::File {
         folder: FOLDER,
         paths: |id| {
             vec![format!("sessions/*/*/*/rollout-*-{id}.jsonl"), format!("archived_sessions/rollout-*-{id}.jsonl")]
         },
-        // A part of an id would fit the name as well.
+        // The end of an id would match the name too.
         first_line: |id| format!("\"id\":\"{id}\""),
     }),
-    open: Some(Open { args, has_modes: false, asking_env: &[], not_for_people: &[], env_remove: &[] }),
+    interface: Some(Interface { args, has_modes: false, asking_env: &[], not_for_people: &[], env_remove: &[] }),
 };
 
-fn args(wish: &Wish<'_>) -> Vec<String> {
-    // Without a question it stays in its sandbox: to leave that is not what was said. It asks to leave the sandbox, and for
-    // nothing else, so it asks for most where the sandbox allows least.
+fn args(options: &InterfaceOptions<'_>) -> Vec<String> {
+    // If it asks nothing, it stays in its sandbox: the user did not say that it may leave it. It asks only to leave the
+    // sandbox, so it asks for the most where the sandbox allows the least.
     let (most, least) = (["on-request", "read-only"], ["never", "workspace-write"]);
-    let asking = wish.asking.map(|asking| asking.choose(most, least));
-    let asking = asking.map(|[ask, sandbox]| [format!("--ask-for-approval={ask}"), format!("--sandbox={sandbox}")]);
-    let resume = wish.session.map(|_| "resume".to_owned());
-    let mut args: Vec<String> = resume.into_iter().chain(flag("--model", wish.model)).collect();
-    args.extend(asking.into_iter().flatten());
-    args.extend(wish.args.iter().cloned());
-    let words: Vec<&str> = [wish.session, wish.prompt].into_iter().flatten().collect();
+    let approvals = options.asks_for.map(|asks_for| asks_for.choose(most, least));
+    let approvals =
+        approvals.map(|[ask, sandbox]| [format!("--ask-for-approval={ask}"), format!("--sandbox={sandbox}")]);
+    let resume = options.session.map(|_| "resume".to_owned());
+    let mut args: Vec<String> = resume.into_iter().chain(flag("--model", options.model)).collect();
+    args.extend(approvals.into_iter().flatten());
+    args.extend(options.args.iter().cloned());
+    let words: Vec<&str> = [options.session, options.prompt].into_iter().flatten().collect();
     if !words.is_empty() {
         args.push("--".into());
         args.extend(words.into_iter().map(str::to_owned));

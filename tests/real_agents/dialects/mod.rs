@@ -10,6 +10,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use crate::scenario::{Call, Question, Refusal, Reply};
+use crate::support::list;
 
 /// What a request is about.
 pub(crate) enum Asked {
@@ -104,10 +105,6 @@ fn unnamed(event: &Value) -> String {
 /// The options of a question, as most tools want them.
 fn options(question: &Question) -> Value {
     question.options.iter().map(|label| json!({"label": label, "description": format!("To choose {label}.")})).collect()
-}
-
-fn list(value: &Value) -> &[Value] {
-    value.as_array().map_or(&[], Vec::as_slice)
 }
 
 /// All text in a message's content or a tool's result: a string, or blocks of them.

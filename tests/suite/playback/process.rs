@@ -2,17 +2,14 @@
 
 use super::case::{Case, Directive, fits, with_ids};
 use super::world::Frame;
-use crate::support::limit;
+use crate::support::{self, limit};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use spektacular::recording::Moment;
-use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::sync::mpsc::{Receiver, channel};
-use tempfile::TempDir;
 
 const BINARY: &str = env!("CARGO_BIN_EXE_spektacular");
 
@@ -35,20 +32,10 @@ struct Session {
 
 /// Plays one case to its end.
 pub(crate) fn play(case: &Case) -> Result<Played, String> {
-    let dir = TempDir::new().expect("temp dir");
-    let cwd = prepare(&dir, case);
-    let bin = dir.path().join("bin");
-    let mut child = Command::new(BINARY)
-        .args(["adhoc", "--output", "json"])
-        .env_clear()
-        .env("PATH", format!("{}:/usr/bin:/bin", bin.display()))
-        .env("HOME", dir.path())
-        .current_dir(&cwd)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("the program starts");
+    let sandbox = sandbox(case);
+    let mut command = sandbox.command(BINARY);
+    command.args(["adhoc", "--output", "json"]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().expect("the program starts");
     let (send, lines) = channel();
     let stdout = BufReader::new(child.stdout.take().expect("stdout"));
     std::thread::spawn(move || stdout.lines().map_while(Result::ok).try_for_each(|line| send.send(line)));
@@ -61,28 +48,21 @@ pub(crate) fn play(case: &Case) -> Result<Played, String> {
     let mut stderr = String::new();
     session.child.stderr.take().expect("stderr").read_to_string(&mut stderr).expect("stderr is text");
     played.map_err(|why| format!("{why}\nstderr: {stderr}"))?;
-    Ok(Played { frames: session.frames, code, stderr, cwd })
+    Ok(Played { frames: session.frames, code, stderr, cwd: sandbox.work() })
 }
 
-/// Puts the replay on the PATH under the agent's name. Gives the working directory.
-fn prepare(dir: &TempDir, case: &Case) -> PathBuf {
-    let path = |name: &str| dir.path().join(name);
-    for name in ["bin", "work"] {
-        fs::create_dir(path(name)).expect("mkdir");
-    }
-    if let Some(config) = case.config() {
-        fs::create_dir_all(path(".config/spektacular")).expect("mkdir");
-        fs::write(path(".config/spektacular/config.json"), config).expect("config.json");
-    }
-    let agent = path("bin").join(&case.recording.header.argv[0]);
-    let recording = case.recording_path();
+/// Puts the replay on the PATH under the agent's name.
+fn sandbox(case: &Case) -> support::Case {
     // An agent that ended by itself did so though it was told by a signal; the replay knows nothing of signals.
     let own_end = matches!(case.recording.moments.last(), Some((_, Moment::Exit(_))));
     let trap = if own_end { "trap '' TERM\n" } else { "" };
-    let script = format!("#!/bin/sh\n{trap}exec '{BINARY}' replay --strict '{}' -- \"$@\"\n", recording.display());
-    fs::write(&agent, script).expect("the agent's script");
-    fs::set_permissions(&agent, fs::Permissions::from_mode(0o755)).expect("chmod");
-    path("work").canonicalize().expect("work")
+    let recording = case.recording_path();
+    let script = format!("{trap}exec '{BINARY}' replay --strict '{}' -- \"$@\"", recording.display());
+    let sandbox = support::Case::new().script(&format!("bin/{}", case.recording.header.argv[0]), &script);
+    match case.config() {
+        Some(config) => sandbox.file("home/.config/spektacular/config.json", &config),
+        None => sandbox,
+    }
 }
 
 impl Session {

@@ -4,7 +4,7 @@
 use serde_json::Value;
 use spektacular::agent::registry::{Agents, Layers};
 use spektacular::agent::{Launch, Line, Reply};
-use spektacular::engine::{Begin, Conductor, Departed, Job, Machine, Script};
+use spektacular::engine::{Conductor, Departed, Job, Machine};
 use spektacular::failure::{Code, Failure};
 use spektacular::io::inbox::RawLine;
 use spektacular::json_lines::JsonLines;
@@ -13,8 +13,7 @@ use spektacular::protocol::origins::Origins;
 use spektacular::protocol::outbound::AgentExit;
 use spektacular::protocol::question::PathFact;
 use spektacular::protocol::request::{McpServer, Options, Settings};
-use spektacular::protocol::words::Source;
-use spektacular::run::{Event, Ids, Method, OnEof, Run};
+use spektacular::run::{Event, Ids, Method, Run};
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -142,19 +141,8 @@ impl World {
     pub(crate) fn new(cwd: &str, over: Options, agents: Agents) -> World {
         let layers =
             Layers { agents, above: Options::default(), below: Options::default(), origins: Origins::default() };
-        let job = Job {
-            begin: Begin::FromInput,
-            layers,
-            warnings: Vec::new(),
-            answers: Script::default(),
-            on_eof: OnEof::Continue,
-            record: None,
-            debug_log: None,
-            mirror_stderr: false,
-            signal_source: Source::Signal,
-        };
         let machine = Notebook { cwd: cwd.into(), ..Notebook::default() };
-        let conductor = Conductor::new(job, JsonLines::default(), machine, RANDOM, Ids::default());
+        let conductor = Conductor::new(Job::new(layers), JsonLines::default(), machine, RANDOM, Ids::default());
         World { conductor, frames: Vec::new(), over }
     }
 
@@ -210,9 +198,11 @@ impl World {
                 if chunk.out.is_empty() {
                     continue;
                 }
-                let line = String::from_utf8(chunk.out).expect("a frame is UTF-8");
-                let value = serde_json::from_str(&line).unwrap_or_else(|e| panic!("a frame is JSON ({e}): {line}"));
-                self.frames.push(Frame { line, value });
+                let text = String::from_utf8(chunk.out).expect("a frame is UTF-8");
+                for line in text.split_inclusive('\n') {
+                    let value = serde_json::from_str(line).unwrap_or_else(|e| panic!("a frame is JSON ({e}): {line}"));
+                    self.frames.push(Frame { line: line.to_owned(), value });
+                }
             }
             if !self.run().has_more() {
                 return;

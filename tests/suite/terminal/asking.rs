@@ -4,7 +4,8 @@ use rustix::process::Signal;
 use serde_json::json;
 
 use super::codex::Codex;
-use super::person::{CTRL_BACKSLASH, CTRL_C, CTRL_D, CTRL_Z, Desk, Person};
+use crate::support::Case;
+use crate::support::person::{CTRL_BACKSLASH, CTRL_C, CTRL_D, CTRL_Z, Person};
 
 const RUN: &[&str] = &["adhoc", "--agent", "codex", "go"];
 
@@ -12,8 +13,8 @@ fn options(labels: &[&str]) -> serde_json::Value {
     json!({"options": labels.iter().map(|label| json!({"label": label})).collect::<Vec<_>>()})
 }
 
-fn at(codex: String) -> Desk {
-    Desk::new().agent("codex", &codex)
+fn at(codex: String) -> Case {
+    Case::new().program("codex", &codex)
 }
 
 /// What the agent was answered to its questions, in order.
@@ -47,7 +48,7 @@ fn every_kind_of_question_is_answered_wrongly_first() {
         .asks("file_path", "Which file?", json!({}))
         .asks_to_run("touch a.txt")
         .says("Thank you.");
-    let mut person = at(codex).starts(RUN);
+    let mut person = at(codex).at_terminal(RUN);
     let seen = person.answers("Sure?", "perhaps");
     assert!(seen.contains("yes or no (Enter: yes, ?: help)"), "{seen}");
     person.answers("! Answer yes or no.", "?");
@@ -69,7 +70,7 @@ fn every_kind_of_question_is_answered_wrongly_first() {
     let (code, seen) = person.ends();
     assert_eq!((code, seen.contains("Thank you.")), (0, true), "{seen}");
     assert!(!seen.contains("tr0ub4dor"), "the secret is on the screen: {seen}");
-    let home = person.desk.path("home").join("notes.md").display().to_string();
+    let home = person.case.path("home").join("notes.md").display().to_string();
     let wanted = ["false", "Green", "[\"Auth\",\"Export\"]", "web", "tr0ub4dor&3", &home];
     assert_eq!(said(&person)[..6], wanted);
     assert_eq!(answers(&person)[6], "{\"decision\":\"accept\"}");
@@ -85,7 +86,7 @@ fn questions_that_belong_together_are_counted_and_checked() {
             "tags": {"type": "array", "maxItems": 1, "items": {"type": "string", "enum": ["a", "b"]}},
         }}))
         .says("Done.");
-    let mut person = at(codex).starts(RUN);
+    let mut person = at(codex).at_terminal(RUN);
     person.answers("[Head] The first? (1 of 3)", "one");
     person.answers("The second? (2 of 3)", "two");
     person.answers("The third? (3 of 3)", "three");
@@ -104,7 +105,7 @@ fn questions_that_belong_together_are_counted_and_checked() {
 fn a_permission_shows_what_exactly_is_to_be_allowed() {
     let long: Vec<String> = (1..=50).map(|n| format!("echo line {n}")).collect();
     let codex = Codex::new().asks_to_run(&long.join("\n")).asks_to_run("rm -r build").says("Done.");
-    let mut person = at(codex).starts(RUN);
+    let mut person = at(codex).at_terminal(RUN);
     let seen = person.waits_for("> ");
     assert!(seen.contains("echo line 20\r\n    ... 20 more lines ...\r\n    echo line 41"), "{seen}");
     assert!(seen.contains("  a  Allow this exact command for this run\r\n"), "{seen}");
@@ -118,7 +119,7 @@ fn a_permission_shows_what_exactly_is_to_be_allowed() {
 #[test]
 fn ctrl_d_declines_one_question_and_ctrl_c_cancels_the_run() {
     let codex = Codex::new().asks("text", "First?", json!({})).asks("text", "Second?", json!({})).says("Done.");
-    let mut person = at(codex).starts(RUN);
+    let mut person = at(codex).at_terminal(RUN);
     person.waits_for("First?");
     person.waits_for("> ");
     person.types(CTRL_D);
@@ -133,7 +134,7 @@ fn ctrl_d_declines_one_question_and_ctrl_c_cancels_the_run() {
 #[test]
 fn after_ctrl_z_the_prompt_comes_again_and_the_echo_is_back_meanwhile() {
     let codex = Codex::new().asks("secret", "What key?", json!({})).says("Done.");
-    let mut person = at(codex).starts(RUN);
+    let mut person = at(codex).at_terminal(RUN);
     person.waits_for("What key?");
     person.waits_for("> ");
     assert!(!person.echo(), "a secret is echoed");
@@ -157,7 +158,7 @@ fn after_ctrl_z_the_prompt_comes_again_and_the_echo_is_back_meanwhile() {
 #[test]
 fn a_signal_while_a_secret_is_asked_for_brings_the_echo_back() {
     let codex = Codex::new().asks("secret", "What key?", json!({})).says("Done.");
-    let mut person = at(codex).starts(RUN);
+    let mut person = at(codex).at_terminal(RUN);
     person.waits_for("What key?");
     person.waits_for("> ");
     assert!(!person.echo());
@@ -168,7 +169,7 @@ fn a_signal_while_a_secret_is_asked_for_brings_the_echo_back() {
 #[test]
 fn a_piped_prompt_leaves_questions_to_the_terminal() {
     let codex = Codex::new().asks("select", "Which one?", options(&["Red", "Green"])).says("Done.");
-    let mut person = at(codex).shell("echo 'the diff' | \"$@\"").starts(&["adhoc", "--agent", "codex", "-"]);
+    let mut person = at(codex).shell("echo 'the diff' | \"$@\"").at_terminal(&["adhoc", "--agent", "codex", "-"]);
     person.answers("Which one?", "2");
     assert_eq!(person.ends().0, 0);
     assert!(person.file("log/stdin").contains("the diff"));
@@ -178,12 +179,12 @@ fn a_piped_prompt_leaves_questions_to_the_terminal() {
 #[test]
 fn what_was_typed_before_a_question_is_no_answer_to_it() {
     let codex = Codex::new().waits_for_file("typed").asks_to_run("rm -r build").says("Done.");
-    let mut person = at(codex).starts(RUN);
+    let mut person = at(codex).at_terminal(RUN);
     person.waits_for("Codex works");
     // A whole line, and the beginning of another.
     person.types("y\ny");
     person.waits_for("y\r\ny");
-    std::fs::write(person.desk.path("log/typed"), "").unwrap();
+    std::fs::write(person.case.path("log/typed"), "").unwrap();
     person.answers("Allow Shell: rm -r build?", "");
     assert_eq!(person.ends().0, 0);
     assert_eq!(answers(&person), ["{\"decision\":\"decline\"}"]);
@@ -192,7 +193,7 @@ fn what_was_typed_before_a_question_is_no_answer_to_it() {
 #[test]
 fn the_time_is_counted_down_when_it_is_short_and_its_end_speaks_of_flags() {
     let codex = Codex::new().asks("text", "What name?", json!({})).says("Done.");
-    let mut person = at(codex).starts(&["adhoc", "--agent", "codex", "--question-timeout", "2", "go"]);
+    let mut person = at(codex).at_terminal(&["adhoc", "--agent", "codex", "--question-timeout", "2", "go"]);
     person.waits_for("Answer within 2s with a text");
     person.waits_for("> ");
     person.types("web");
@@ -205,7 +206,7 @@ fn the_time_is_counted_down_when_it_is_short_and_its_end_speaks_of_flags() {
 #[test]
 fn a_terminal_that_goes_away_ends_the_run() {
     let codex = Codex::new().asks("text", "What name?", json!({})).says("Done.");
-    let mut person = at(codex).starts(RUN);
+    let mut person = at(codex).at_terminal(RUN);
     person.waits_for("> ");
     person.signals(Signal::HUP);
     assert_eq!(person.ends().0, 129);
@@ -214,7 +215,7 @@ fn a_terminal_that_goes_away_ends_the_run() {
 #[test]
 fn what_is_piped_in_beside_a_prompt_leaves_questions_to_the_terminal() {
     let codex = Codex::new().asks("select", "Which one?", options(&["Red", "Green"])).says("Done.");
-    let mut person = at(codex).shell("echo 'the diff' | \"$@\"").starts(RUN);
+    let mut person = at(codex).shell("echo 'the diff' | \"$@\"").at_terminal(RUN);
     person.answers("Which one?", "2");
     assert_eq!(person.ends().0, 0);
     assert!(person.file("log/stdin").contains("go\\n\\n```stdin\\nthe diff\\n```"), "{}", person.file("log/stdin"));
@@ -224,7 +225,7 @@ fn what_is_piped_in_beside_a_prompt_leaves_questions_to_the_terminal() {
 #[test]
 fn a_prompt_can_be_typed() {
     let codex = Codex::new().asks("text", "What name?", json!({})).says("Done.");
-    let mut person = at(codex).starts(&["adhoc", "--agent", "codex", "Explain", "-"]);
+    let mut person = at(codex).at_terminal(&["adhoc", "--agent", "codex", "Explain", "-"]);
     person.waits_for("spektacular: type the prompt, and end it with Ctrl-D");
     person.types("this\nand that\n");
     person.types(CTRL_D);

@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use super::codex::Codex;
-use super::person::{CTRL_D, CTRL_Z, Desk, Person};
 use crate::support::agent::Script;
-use crate::support::{io, limit, procs};
+use crate::support::person::{CTRL_D, CTRL_Z, Person};
+use crate::support::{Case, io, limit, procs};
 
 /// A shell that a person types at. It runs the program by `"$B"`.
 const INTERACTIVE: &str = "export B=\"$1\"; exec bash --norc --noprofile --noediting -i";
@@ -16,14 +16,12 @@ const INTERACTIVE: &str = "export B=\"$1\"; exec bash --norc --noprofile --noedi
 /// A script that has job control, and runs the program in the background.
 const IN_BACKGROUND: &str = "set -m; \"$@\" & wait $!; echo \"ended with $?\"";
 
-fn with_hello() -> Desk {
-    let desk = Desk::new();
-    let script = Script::hello().render(&desk.path("log"));
-    desk.agent("claude", &script)
+fn with_hello() -> Case {
+    Case::with(Script::hello())
 }
 
 fn at_a_shell(codex: String) -> Person {
-    let mut person = Desk::new().agent("codex", &codex).env("PS1", "% ").shell(INTERACTIVE).starts(&[]);
+    let mut person = Case::new().program("codex", &codex).env("PS1", "% ").shell(INTERACTIVE).at_terminal(&[]);
     person.waits_for("% ");
     person
 }
@@ -49,7 +47,7 @@ fn the_shell_answers(person: &mut Person) {
 #[test]
 fn a_background_job_that_has_nothing_to_ask_completes() {
     for shell in [IN_BACKGROUND, "exec bash -c 'set -m; \"$@\" & wait $!; echo \"ended with $?\"' bash \"$@\""] {
-        let mut person = with_hello().shell(shell).starts(&["adhoc", "--yes", "go"]);
+        let mut person = with_hello().shell(shell).at_terminal(&["adhoc", "--yes", "go"]);
         person.waits_for("Hello");
         person.waits_for("ended with 0");
         assert_eq!(person.ends().0, 0);
@@ -59,7 +57,8 @@ fn a_background_job_that_has_nothing_to_ask_completes() {
 #[test]
 fn a_run_under_timeout_completes_within_its_time() {
     let began = Instant::now();
-    let mut person = with_hello().shell("timeout 60 \"$@\"; echo \"ended with $?\"").starts(&["adhoc", "--yes", "go"]);
+    let mut person =
+        with_hello().shell("timeout 60 \"$@\"; echo \"ended with $?\"").at_terminal(&["adhoc", "--yes", "go"]);
     person.waits_for("ended with 0");
     assert_eq!(person.ends().0, 0);
     assert!(began.elapsed() < limit(), "{:?}", began.elapsed());
@@ -67,7 +66,7 @@ fn a_run_under_timeout_completes_within_its_time() {
 
 #[test]
 fn a_run_with_its_prompt_from_json_needs_no_terminal_in_the_background() {
-    let mut person = with_hello().shell(IN_BACKGROUND).starts(&["adhoc", "--output", "json", "--prompt", "go"]);
+    let mut person = with_hello().shell(IN_BACKGROUND).at_terminal(&["adhoc", "--output", "json", "--prompt", "go"]);
     person.waits_for("\"type\":\"run.completed\"");
     person.waits_for("ended with 0");
     assert_eq!(person.ends().0, 0);
@@ -194,14 +193,14 @@ fn a_background_run_that_waits_costs_no_time_of_the_processor() {
 #[test]
 fn what_is_typed_while_nothing_is_asked_is_left_to_the_shell() {
     let codex = Codex::new().waits_for_file("typed").says("Thank you.");
-    let mut person = Desk::new()
-        .agent("codex", &codex)
+    let mut person = Case::new()
+        .program("codex", &codex)
         .shell("\"$@\"; read line; echo \"the shell got $line\"")
-        .starts(&["adhoc", "--agent", "codex", "go"]);
+        .at_terminal(&["adhoc", "--agent", "codex", "go"]);
     person.waits_for("Codex works");
     person.types("a line\n");
     person.waits_for("a line\r\n");
-    fs::write(person.desk.path("log/typed"), "").unwrap();
+    fs::write(person.case.path("log/typed"), "").unwrap();
     person.waits_for("the shell got a line");
     assert_eq!(person.ends().0, 0);
 }
@@ -218,7 +217,7 @@ fn a_background_run_draws_no_status_line() {
     while began.elapsed() < Duration::from_millis(1500) {
         the_shell_answers(&mut person);
     }
-    fs::write(person.desk.path("log/go"), "").unwrap();
+    fs::write(person.case.path("log/go"), "").unwrap();
     let seen = person.waits_for("Thank you.");
     assert!(!seen.contains("works") && !seen.contains("starting"), "{seen:?}");
     person.types("wait\n");
@@ -229,7 +228,7 @@ fn a_background_run_draws_no_status_line() {
 
 #[test]
 fn a_terminal_that_stops_background_output_is_waited_for() {
-    let mut person = with_hello().env("PS1", "% ").shell(INTERACTIVE).starts(&[]);
+    let mut person = with_hello().env("PS1", "% ").shell(INTERACTIVE).at_terminal(&[]);
     person.waits_for("% ");
     person.types("stty tostop\n");
     person.waits_for("% ");

@@ -4,17 +4,15 @@
 mod asking;
 mod codex;
 mod jobs;
-mod person;
 mod showing;
 
-use crate::support::{io, limit};
-use person::Desk;
+use crate::support::{Case, io, limit};
 use rustix::termios::{LocalModes, OutputModes, tcgetattr};
 use std::io::{BufRead, BufReader};
 
 #[test]
 fn json_lines_over_a_terminal_are_neither_cut_nor_echoed() {
-    let mut person = Desk::new().starts(&["adhoc", "--output", "json"]);
+    let mut person = Case::new().at_terminal(&["adhoc", "--output", "json"]);
     // Longer than a terminal's line. Written once the terminal is switched: before that it would be cut.
     let switched = || !tcgetattr(&person.keyboard).unwrap().local_modes.contains(LocalModes::ICANON);
     assert!(io::wait_for(limit(), switched), "the terminal was not switched");

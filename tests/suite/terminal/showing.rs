@@ -3,22 +3,17 @@
 use rustix::process::Signal;
 use serde_json::json;
 
-use super::person::{Desk, Person};
+use crate::support::Case;
 use crate::support::agent::{Script, bash, can_use, quote};
+use crate::support::person::Person;
 
 const RUN: &[&str] = &["adhoc", "go"];
-
-fn at(script: Script) -> Desk {
-    let desk = Desk::new();
-    let script = script.render(&desk.path("log"));
-    desk.agent("claude", &script)
-}
 
 /// Goes on when the test says so.
 const WAITS: &str = "until [ -e \"$D/go\" ]; do sleep 0.02; done";
 
 fn lets_it_go_on(person: &Person) {
-    std::fs::write(person.desk.path("log/go"), "").unwrap();
+    std::fs::write(person.case.path("log/go"), "").unwrap();
 }
 
 fn todo(script: Script, call: &str, states: [&str; 3]) -> Script {
@@ -42,7 +37,7 @@ fn working() -> Script {
 #[test]
 fn a_run_is_told_in_short_lines_and_its_status_line_leaves_no_trace() {
     for columns in [80, 40] {
-        let mut person = at(working()).columns(columns).starts(RUN);
+        let mut person = Case::with(working()).columns(columns).at_terminal(RUN);
         person.waits_for("s] Bash: cargo test");
         person.waits_for("[1s]");
         lets_it_go_on(&person);
@@ -75,7 +70,7 @@ fn the_agent_has_pipes_where_a_person_has_a_terminal() {
     let look =
         "for fd in 0 1 2; do if [ -t $fd ]; then note \"$fd is a terminal\"; else note \"$fd is none\"; fi; done";
     let script = Script::bare().sh(look).sh(&Script::hello().body());
-    let mut person = at(script).starts(RUN);
+    let mut person = Case::with(script).at_terminal(RUN);
     person.waits_for("Hello");
     assert_eq!(person.ends().0, 0);
     assert_eq!(person.file("log/notes").lines().take(3).collect::<Vec<_>>(), ["0 is none", "1 is none", "2 is none"]);
@@ -84,7 +79,7 @@ fn the_agent_has_pipes_where_a_person_has_a_terminal() {
 #[test]
 fn no_escape_sequence_goes_where_it_is_not_wanted() {
     for (name, value) in [("NO_COLOR", "1"), ("TERM", "dumb"), ("TERM", "")] {
-        let mut person = at(working()).env(name, value).starts(RUN);
+        let mut person = Case::with(working()).env(name, value).at_terminal(RUN);
         person.waits_for(if name == "NO_COLOR" { "s] Bash: cargo test" } else { "* Bash: cargo test" });
         lets_it_go_on(&person);
         let (code, seen) = person.ends();
@@ -98,7 +93,7 @@ fn no_escape_sequence_goes_where_it_is_not_wanted() {
 
 #[test]
 fn stdout_has_the_agents_text_alone() {
-    let mut person = at(working()).stdout_to_file().starts(RUN);
+    let mut person = Case::with(working()).stdout_to("stdout").at_terminal(RUN);
     person.waits_for("s] Bash: cargo test");
     lets_it_go_on(&person);
     assert_eq!(person.ends().0, 0);
@@ -107,7 +102,7 @@ fn stdout_has_the_agents_text_alone() {
     assert!(screen.iter().any(|row| row.starts_with("* Bash: cargo test: done")), "{screen:?}");
     assert!(!screen.concat().contains("I shall"), "{screen:?}");
 
-    let mut person = at(working()).stdout_to_file().stderr_to_file().starts(RUN);
+    let mut person = Case::with(working()).stdout_to("stdout").stderr_to("stderr").at_terminal(RUN);
     lets_it_go_on(&person);
     assert_eq!(person.ends(), (0, String::new()));
     let told = person.file("stderr");
@@ -120,10 +115,10 @@ fn quiet_is_the_final_text_and_verbose_is_everything() {
         let script = Script::new().say("m0", "First words.").think("m1", "Let me think.\nTwice.");
         script.tool("c1", "Bash", &bash("ls"), "a.txt\nb.txt").say("m2", "The last word.").done("The last word.")
     };
-    let mut person = at(script()).starts(&["adhoc", "--quiet", "go"]);
+    let mut person = Case::with(script()).at_terminal(&["adhoc", "--quiet", "go"]);
     assert_eq!(person.ends(), (0, "The last word.\r\n".to_owned()));
 
-    let mut person = at(script()).starts(&["adhoc", "-v", "go"]);
+    let mut person = Case::with(script()).at_terminal(&["adhoc", "-v", "go"]);
     assert_eq!(person.ends().0, 0);
     let screen = person.screen().join("\n");
     for line in
@@ -132,7 +127,7 @@ fn quiet_is_the_final_text_and_verbose_is_everything() {
         assert!(screen.contains(line), "{line}: {screen}");
     }
 
-    let mut person = at(script()).starts(&["adhoc", "-q", "-v", "go"]);
+    let mut person = Case::with(script()).at_terminal(&["adhoc", "-q", "-v", "go"]);
     let (code, seen) = person.ends();
     assert_eq!((code, seen.contains("Give --quiet or --verbose")), (2, true), "{seen}");
 }
@@ -147,7 +142,7 @@ fn one_answer_always_covers_what_waits_behind_it() {
         .sh("answer")
         .sh("answer")
         .done("All done.");
-    let mut person = at(script).starts(RUN);
+    let mut person = Case::with(script).at_terminal(RUN);
     person.waits_for("Allow Write: a.txt?");
     // Said after the second request, so that this one is open too.
     person.answers("Both at once.", "a");
@@ -158,12 +153,12 @@ fn one_answer_always_covers_what_waits_behind_it() {
 
 #[test]
 fn quiet_still_asks_and_still_tells_of_a_failure() {
-    let mut person = at(Script::asks_bash()).starts(&["adhoc", "-q", "go"]);
+    let mut person = Case::with(Script::asks_bash()).at_terminal(&["adhoc", "-q", "go"]);
     person.answers("Allow Bash: touch a.txt?", "n");
     let (code, seen) = person.ends();
     assert_eq!(code, 0);
     assert!(seen.ends_with("> n\r\nAll done.\r\n"), "{seen:?}");
-    let mut person = at(Script::new().sh("RC=3; leave")).starts(&["adhoc", "-q", "go"]);
+    let mut person = Case::with(Script::new().sh("RC=3; leave")).at_terminal(&["adhoc", "-q", "go"]);
     let (code, seen) = person.ends();
     assert_eq!((code, seen.contains("spektacular: agent_exited: ")), (1, true), "{seen}");
 }
@@ -173,8 +168,8 @@ fn no_sequence_of_the_agents_reaches_the_screen() {
     let pieces = ["a\u{1b}]0;ti", "tle\u{7}b\u{1b}", "[2Jc\u{9b}3", "1md\r", "e \u{1b}", "P1$r\u{1b}", "\\f"];
     let script = Script::new().say_pieces("m1", &pieces);
     let title = format!("echo \u{1b}[31mred\u{1b}[0m {}", "\u{202e}x");
-    let mut person =
-        at(script.tool("c1", "Bash", &bash(&title), "\u{1b}[2Jout").done("")).starts(&["adhoc", "-v", "go"]);
+    let mut person = Case::with(script.tool("c1", "Bash", &bash(&title), "\u{1b}[2Jout").done(""))
+        .at_terminal(&["adhoc", "-v", "go"]);
     let (code, seen) = person.ends();
     assert_eq!(code, 0);
     let screen = person.screen().join("\n");
@@ -188,7 +183,7 @@ fn no_sequence_of_the_agents_reaches_the_screen() {
 fn a_terminal_that_becomes_narrow_keeps_no_piece_of_the_status_line() {
     let command = "a-command --with many --long flags --that fill --a whole --line of the terminal";
     let script = Script::new().tool_use("c1", "Bash", &bash(command)).sh(WAITS).tool_result("c1", "").done("Done.");
-    let mut person = at(script).starts(RUN);
+    let mut person = Case::with(script).at_terminal(RUN);
     person.waits_for("s] Bash: a-command");
     person.resizes(30);
     // 79 columns are three rows of 30: it goes up to the first of them.
@@ -208,7 +203,7 @@ fn a_terminal_that_becomes_narrow_keeps_no_piece_of_the_status_line() {
 fn wide_characters_do_not_wrap_the_status_line() {
     let command = "echo 漢字かな交じり文の長い長い長い長い長い長い長い長い題名";
     let script = Script::new().tool_use("c1", "Bash", &bash(command)).sh(WAITS).tool_result("c1", "").done("Done.");
-    let mut person = at(script).columns(40).starts(RUN);
+    let mut person = Case::with(script).columns(40).at_terminal(RUN);
     person.waits_for("s] Bash: echo 漢字");
     person.waits_for("[1s]");
     lets_it_go_on(&person);
@@ -221,7 +216,7 @@ fn wide_characters_do_not_wrap_the_status_line() {
 #[test]
 fn a_key_pressed_during_the_run_leaves_no_piece_of_the_status_line() {
     let script = Script::new().tool_use("c1", "Bash", &bash("sleep")).sh(WAITS).tool_result("c1", "").done("Done.");
-    let mut person = at(script).starts(RUN);
+    let mut person = Case::with(script).at_terminal(RUN);
     person.waits_for("s] Bash: sleep");
     person.types("\n");
     person.waits_for("\u{1b}[A\r\u{1b}[J");
@@ -233,7 +228,7 @@ fn a_key_pressed_during_the_run_leaves_no_piece_of_the_status_line() {
 #[test]
 fn a_stopped_run_has_no_status_line_and_one_that_goes_on_has_it_again() {
     let script = Script::new().tool_use("c1", "Bash", &bash("sleep")).sh(WAITS).tool_result("c1", "").done("Done.");
-    let mut person = at(script).starts(RUN);
+    let mut person = Case::with(script).at_terminal(RUN);
     person.waits_for("s] Bash: sleep");
     person.signals(Signal::TSTP);
     person.sees_it_stopped();
@@ -252,9 +247,22 @@ fn errors_speak_of_flags() {
         (&["adhoc", "--agent", "nobody", "go"][..], "Unknown agent nobody (from --agent). The agents are: auggie, "),
         (&["adhoc", "--timeout", "0.2", "go"][..], "The run took longer than --timeout: raise it"),
     ] {
-        let mut person = at(Script::new().sh(&format!("sleep {}", quote("30")))).starts(args);
+        let mut person = Case::with(Script::new().sh(&format!("sleep {}", quote("30")))).at_terminal(args);
         let (_, seen) = person.ends();
         assert!(seen.contains(told), "{seen}");
         assert!(!seen.contains("run.start") && !seen.contains('`'), "{seen}");
     }
+}
+
+#[test]
+fn a_secret_that_colours_split_is_hidden() {
+    let secret = "hunter2-hunter2-77";
+    let split = "hun\u{1b}[31mter2-hunter2\u{1b}[0m-77";
+    let script = Script::new().tool("c1", "Bash", &bash(&format!("echo {split}")), &format!("says {split}"));
+    let script = script.say_pieces("m1", &["It is hun\u{1b}[3", "1mter2-hunter2\u{1b}[0m-77."]);
+    let script = script.done("It is there.");
+    let mut person = Case::with(script).at_terminal(&["adhoc", "--verbose", "--secret", secret, "go"]);
+    let (code, seen) = person.ends();
+    assert!(code == 0 && seen.matches("[redacted]").count() >= 2, "{code}: {seen}");
+    assert!(!seen.contains(secret), "{seen}");
 }

@@ -1,16 +1,15 @@
 //! A person at a terminal: a pseudo-terminal that the program belongs to, keys, and what is seen on its screen.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{Read, Write};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::process::ExitStatusExt;
-use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::Child;
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::Instant;
 
-use crate::support::limit;
+use super::{Case, limit, procs, read};
 use rustix::fs::OFlags;
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
@@ -21,98 +20,39 @@ pub(crate) const CTRL_D: &str = "\u{4}";
 pub(crate) const CTRL_BACKSLASH: &str = "\u{1c}";
 pub(crate) const CTRL_Z: &str = "\u{1a}";
 
-/// What the person sits at.
-pub(crate) struct Desk {
-    folder: tempfile::TempDir,
-    columns: u16,
-    env: Vec<(&'static str, &'static str)>,
-    /// Where stdout goes in place of the terminal.
-    stdout: Option<PathBuf>,
-    stderr: Option<PathBuf>,
-    /// What a shell makes of `"$@"`.
-    shell: &'static str,
-}
-
-impl Desk {
+impl Case {
+    /// Starts the program in a session that the terminal belongs to, through the case's shell if it has one.
     #[track_caller]
-    pub(crate) fn new() -> Desk {
-        let folder = tempfile::tempdir().unwrap();
-        for name in ["bin", "work", "home", "log"] {
-            fs::create_dir(folder.path().join(name)).unwrap();
-        }
-        Desk { folder, columns: 80, env: Vec::new(), stdout: None, stderr: None, shell: "exec \"$@\"" }
-    }
-
-    pub(crate) fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
-    }
-
-    /// Puts an agent's program on PATH.
-    #[track_caller]
-    pub(crate) fn agent(self, name: &str, script: &str) -> Desk {
-        let path = self.path("bin").join(name);
-        fs::write(&path, script).unwrap();
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
-        self
-    }
-
-    pub(crate) fn columns(mut self, columns: u16) -> Desk {
-        self.columns = columns;
-        self
-    }
-
-    pub(crate) fn env(mut self, name: &'static str, value: &'static str) -> Desk {
-        self.env.push((name, value));
-        self
-    }
-
-    pub(crate) fn stdout_to_file(mut self) -> Desk {
-        self.stdout = Some(self.path("stdout"));
-        self
-    }
-
-    pub(crate) fn stderr_to_file(mut self) -> Desk {
-        self.stderr = Some(self.path("stderr"));
-        self
-    }
-
-    pub(crate) fn shell(mut self, text: &'static str) -> Desk {
-        self.shell = text;
-        self
-    }
-
-    /// Starts the program.
-    #[track_caller]
-    pub(crate) fn starts(self, args: &[&str]) -> Person {
+    pub(crate) fn at_terminal(mut self, args: &[&str]) -> Person {
+        let log = self.path("log").display().to_string();
+        // What the case itself sets comes later and wins.
+        self.env.splice(0..0, [("D".to_owned(), log), ("TERM".to_owned(), "xterm-256color".to_owned())]);
         let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
         grantpt(&master).unwrap();
         unlockpt(&master).unwrap();
         let name = ptsname(&master, Vec::new()).unwrap();
         let no_owner = i32::try_from(OFlags::NOCTTY.bits()).unwrap();
-        let open = || {
-            use std::os::unix::fs::OpenOptionsExt;
-            File::options().read(true).write(true).custom_flags(no_owner).open(name.to_str().unwrap()).unwrap()
-        };
+        let open =
+            || File::options().read(true).write(true).custom_flags(no_owner).open(name.to_str().unwrap()).unwrap();
         let keyboard = File::from(master);
         resize(&keyboard, self.columns);
-        let to = |path: &Option<PathBuf>| path.as_ref().map_or_else(open, |path| File::create(path).unwrap());
+        let shell = self.shell.as_deref().unwrap_or("exec \"$@\"");
         // Keys are signals only to a session that owns the terminal. A test may itself be run with signals ignored.
-        let child = Command::new("/usr/bin/setsid")
-            .args(["--ctty", "/usr/bin/env", "--default-signal=INT,HUP,TERM,TSTP", "/bin/sh", "-c", self.shell, "sh"])
-            .arg(env!("CARGO_BIN_EXE_spektacular"))
-            .args(args)
-            .current_dir(self.path("work"))
-            .env_clear()
-            .env("PATH", format!("{}:/usr/bin:/bin", self.path("bin").display()))
-            .env("HOME", self.path("home"))
-            .env("D", self.path("log"))
-            .env("TERM", "xterm-256color")
-            .envs(self.env.iter().copied())
-            .stdin(Stdio::from(open()))
-            .stdout(Stdio::from(to(&self.stdout)))
-            .stderr(Stdio::from(to(&self.stderr)))
-            .spawn()
-            .unwrap();
+        let mut command = self.command("/usr/bin/setsid");
+        command.args([
+            "--ctty",
+            "/usr/bin/env",
+            "--default-signal=INT,QUIT,HUP,TERM,TSTP",
+            "/bin/sh",
+            "-c",
+            shell,
+            "sh",
+        ]);
+        command.arg(env!("CARGO_BIN_EXE_spektacular")).args(args);
+        command.stdin(open());
+        command.stdout(self.stdout_file().unwrap_or_else(open)).stderr(self.stderr_file().unwrap_or_else(open));
+        let child = command.spawn().unwrap();
+        drop(command);
         let mut reader = keyboard.try_clone().unwrap();
         let (bytes_in, bytes) = channel();
         thread::spawn(move || {
@@ -123,7 +63,7 @@ impl Desk {
                 }
             }
         });
-        Person { child, keyboard, bytes, all: Vec::new(), met: 0, code: None, desk: self }
+        Person { child, keyboard, bytes, all: Vec::new(), met: 0, code: None, case: self }
     }
 }
 
@@ -142,7 +82,7 @@ pub(crate) struct Person {
     /// How much of that was waited for.
     met: usize,
     code: Option<i32>,
-    pub(crate) desk: Desk,
+    pub(crate) case: Case,
 }
 
 impl Person {
@@ -219,13 +159,13 @@ impl Person {
 
     /// What stands on the screen now, row by row.
     pub(crate) fn screen(&self) -> Vec<String> {
-        let mut screen = Screen::new(usize::from(self.desk.columns));
+        let mut screen = Screen::new(usize::from(self.case.columns));
         String::from_utf8_lossy(&self.all).chars().for_each(|c| screen.take(c));
         screen.rows()
     }
 
     pub(crate) fn file(&self, name: &str) -> String {
-        fs::read_to_string(self.desk.path(name)).unwrap_or_default()
+        read(&self.case.path(name))
     }
 }
 
@@ -235,6 +175,7 @@ impl Drop for Person {
             let _ = self.child.kill();
             let _ = self.child.wait();
         }
+        procs::kill_marked(&self.case.marker);
     }
 }
 

@@ -1,0 +1,290 @@
+//! The sandbox of every test: a folder with bin/, work/, home/, tmp/ and log/, a clean environment, and how the program
+//! starts there. What drives it is beside this file: a `Session` by pipes, a `Person` at a terminal, `run` to its end.
+
+use std::fs::{self, File};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
+
+use tempfile::TempDir;
+
+use super::agent::Script;
+use super::io::Gate;
+use super::{MARKER, limit};
+
+const BINARY: &str = env!("CARGO_BIN_EXE_spektacular");
+
+pub(crate) struct Case {
+    dir: TempDir,
+    pub(super) marker: String,
+    args: Vec<String>,
+    pub(super) env: Vec<(String, String)>,
+    pub(super) shell: Option<String>,
+    stdout_file: Option<PathBuf>,
+    stderr_file: Option<PathBuf>,
+    pub(super) gate: Gate,
+    pub(super) nonblocking: bool,
+    pub(super) columns: u16,
+    /// The longest of each wait.
+    pub(crate) limit: Duration,
+}
+
+/// A shell starts its background jobs with SIGINT ignored, nohup does so with SIGHUP; the program keeps to that, so a
+/// test of signals must undo it.
+fn signals_are_ignored() -> bool {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap_or_default();
+    u64::from_str_radix(mask.trim(), 16).is_ok_and(|mask| mask & 0b100_0000_0000_0011 != 0)
+}
+
+impl Case {
+    #[track_caller]
+    pub(crate) fn new() -> Case {
+        let dir = tempfile::Builder::new().prefix("spk-").tempdir().expect("temp dir");
+        for name in ["bin", "work", "home", "tmp", "log"] {
+            fs::create_dir(dir.path().join(name)).expect("mkdir");
+        }
+        let marker = fs::read_to_string("/proc/sys/kernel/random/uuid").expect("uuid").trim().to_owned();
+        Case {
+            dir,
+            marker,
+            args: Vec::new(),
+            env: Vec::new(),
+            shell: None,
+            stdout_file: None,
+            stderr_file: None,
+            gate: Gate::new(),
+            nonblocking: false,
+            columns: 80,
+            limit: limit(),
+        }
+    }
+
+    /// A case with this fake agent.
+    pub(crate) fn with(script: Script) -> Case {
+        Case::new().agent(script)
+    }
+
+    /// Puts the fake agent on PATH.
+    pub(crate) fn agent(self, script: Script) -> Case {
+        let text = script.render(&self.path("log"));
+        self.program("claude", &text)
+    }
+
+    /// Puts any file on PATH as the agent.
+    #[track_caller]
+    pub(crate) fn agent_file(self, content: &[u8], mode: u32) -> Case {
+        self.write("bin/claude", content, mode)
+    }
+
+    /// Puts a program on PATH.
+    #[track_caller]
+    pub(crate) fn program(self, name: &str, content: &str) -> Case {
+        self.write(&format!("bin/{name}"), content.as_bytes(), 0o755)
+    }
+
+    /// Writes a shell script.
+    #[track_caller]
+    pub(crate) fn script(self, name: &str, body: &str) -> Case {
+        self.write(name, format!("#!/bin/sh\n{body}\n").as_bytes(), 0o755)
+    }
+
+    /// Writes a file, and the folders that it is in.
+    #[track_caller]
+    pub(crate) fn file(self, name: &str, content: &str) -> Case {
+        self.write(name, content.as_bytes(), 0o644)
+    }
+
+    #[track_caller]
+    fn write(self, name: &str, content: &[u8], mode: u32) -> Case {
+        let path = self.path(name);
+        fs::create_dir_all(path.parent().expect("a folder")).expect("mkdir");
+        fs::write(&path, content).expect("a file");
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).expect("chmod");
+        self
+    }
+
+    #[track_caller]
+    pub(crate) fn link(self, name: &str, target: &str) -> Case {
+        std::os::unix::fs::symlink(self.path(target), self.path(name)).expect("a link");
+        self
+    }
+
+    /// Makes work/ a git repository with one commit.
+    #[track_caller]
+    pub(crate) fn git(self) -> Case {
+        let case = self.file("work/old.txt", "old\n");
+        for args in [
+            &["init", "-q"][..],
+            &["add", "."][..],
+            &["-c", "user.name=t", "-c", "user.email=t@example.org", "commit", "-q", "-m", "one"][..],
+        ] {
+            let mut git = Command::new("/usr/bin/git");
+            git.args(args).current_dir(case.work()).env_clear().env("HOME", case.path("home"));
+            assert!(git.status().expect("git").success(), "git {args:?}");
+        }
+        case
+    }
+
+    pub(crate) fn args(mut self, args: &[&str]) -> Case {
+        self.args.extend(args.iter().map(|a| (*a).to_owned()));
+        self
+    }
+
+    pub(crate) fn env(mut self, name: &str, value: &str) -> Case {
+        self.env.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// Starts the program through `sh -c`; the text runs it as `"$@"`.
+    pub(crate) fn shell(mut self, text: &str) -> Case {
+        self.shell = Some(text.to_owned());
+        self
+    }
+
+    /// A file that takes stdout, in the case's folder or anywhere.
+    pub(crate) fn stdout_to(mut self, path: &str) -> Case {
+        self.stdout_file = Some(self.path(path));
+        self
+    }
+
+    pub(crate) fn stderr_to(mut self, path: &str) -> Case {
+        self.stderr_file = Some(self.path(path));
+        self
+    }
+
+    /// Nobody reads stdout until `Session::read_stdout`.
+    pub(crate) fn unread(self) -> Case {
+        self.gate.pause();
+        self
+    }
+
+    /// Both pipes are non-blocking on the program's side.
+    pub(crate) fn nonblocking(mut self) -> Case {
+        self.nonblocking = true;
+        self
+    }
+
+    /// The width of a person's terminal.
+    pub(crate) fn columns(mut self, columns: u16) -> Case {
+        self.columns = columns;
+        self
+    }
+
+    #[track_caller]
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().canonicalize().expect("the case's folder").join(name)
+    }
+
+    pub(crate) fn work(&self) -> PathBuf {
+        self.path("work")
+    }
+
+    pub(super) fn stdout_file(&self) -> Option<File> {
+        self.stdout_file.as_deref().map(writable)
+    }
+
+    pub(super) fn stderr_file(&self) -> Option<File> {
+        self.stderr_file.as_deref().map(writable)
+    }
+
+    /// Any program, in work/ and with the clean environment of everything that runs here.
+    pub(crate) fn command(&self, program: &str) -> Command {
+        let mut command = Command::new(program);
+        command.env_clear().current_dir(self.work());
+        command.env("PATH", format!("{}:/usr/bin:/bin", self.path("bin").display()));
+        command.env("HOME", self.path("home")).env("LANG", "C.UTF-8").env("TMPDIR", self.path("tmp"));
+        command.env(MARKER, &self.marker).envs(self.env.iter().map(|(k, v)| (k, v)));
+        command
+    }
+
+    /// The program as the case wants it started, with the case's arguments.
+    pub(super) fn adhoc(&self) -> Command {
+        let mut command = match &self.shell {
+            Some(text) => {
+                let mut sh = self.command("/bin/sh");
+                sh.args(["-c", text, "sh", BINARY]);
+                sh
+            }
+            None if signals_are_ignored() => {
+                let mut env = self.command("/usr/bin/env");
+                env.args(["--default-signal=INT,HUP,TERM", BINARY]);
+                env
+            }
+            None => self.command(BINARY),
+        };
+        command.args(["adhoc", "--output", "json"]).args(&self.args);
+        command
+    }
+
+    /// A command of the program, in a folder of the case and with nothing on stdin.
+    pub(crate) fn other(&self, folder: &str, args: &[&str]) -> Command {
+        let mut command = self.command(BINARY);
+        command.args(args).current_dir(self.path(folder)).stdin(Stdio::null());
+        command
+    }
+
+    /// Runs it for a person, without a terminal and with nothing on stdin, to its end.
+    #[track_caller]
+    pub(crate) fn cli(&self, args: &[&str]) -> Output {
+        self.adhoc().args(["--output", "cli"]).args(args).stdin(Stdio::null()).output().expect("spektacular")
+    }
+
+    /// Runs a command of the program in work/, to its end.
+    #[track_caller]
+    pub(crate) fn run(&self, args: &[&str]) -> Did {
+        let Output { status, stdout, stderr } = self.other("work", args).output().expect("spektacular");
+        let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
+        Did { code: status.code(), out: text(stdout), err: text(stderr) }
+    }
+
+    /// Everything below the folder, sorted.
+    #[track_caller]
+    pub(crate) fn listing(&self) -> Vec<PathBuf> {
+        let mut found = Vec::new();
+        let mut todo = vec![self.path("")];
+        while let Some(dir) = todo.pop() {
+            for entry in fs::read_dir(dir).expect("a folder") {
+                let path = entry.expect("an entry").path();
+                if path.is_dir() {
+                    todo.push(path.clone());
+                }
+                found.push(path);
+            }
+        }
+        found.sort();
+        found
+    }
+}
+
+#[track_caller]
+fn writable(path: &Path) -> File {
+    File::options().write(true).create(true).truncate(true).open(path).expect("an output file")
+}
+
+/// What a command of the program did.
+#[derive(Debug)]
+pub(crate) struct Did {
+    pub(crate) code: Option<i32>,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+impl Did {
+    /// Its stdout, which is one line of JSON, after an end with this code.
+    #[track_caller]
+    pub(crate) fn json(&self, code: i32) -> serde_json::Value {
+        assert_eq!(self.code, Some(code), "{self:?}");
+        assert_eq!(self.out.matches('\n').count(), 1, "{self:?}");
+        serde_json::from_str(&self.out).expect("JSON")
+    }
+
+    /// Its only line on stderr, after an end with this code and without a word on stdout.
+    #[track_caller]
+    pub(crate) fn refused(&self, code: i32) -> &str {
+        assert_eq!((self.code, self.out.as_str()), (Some(code), ""), "{self:?}");
+        assert_eq!(self.err.matches('\n').count(), 1, "{self:?}");
+        &self.err
+    }
+}
