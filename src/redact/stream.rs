@@ -12,7 +12,8 @@ impl Redactor {
     fn passes(&self, piece: &str) -> bool {
         let bytes = piece.as_bytes();
         let end = &bytes[bytes.len().saturating_sub(MASK.len() - 1)..];
-        let may_be_mask = end.iter().rposition(|&byte| byte == b'[').is_some_and(|at| MASK.as_bytes().starts_with(&end[at..]));
+        let may_be_mask =
+            end.iter().rposition(|&byte| byte == b'[').is_some_and(|at| MASK.as_bytes().starts_with(&end[at..]));
         !may_be_mask && self.filter.next(bytes, 0, bytes.len()) == bytes.len()
     }
 }

@@ -2,8 +2,8 @@
 
 use super::Effect;
 use super::book::Asker;
-use super::live::Live;
 use super::frames::effect;
+use super::live::Live;
 use super::messages::{Marks, Messages, Piece, Rules};
 use super::work::{absolute, places, relative};
 use crate::agent::{self, Turn};
@@ -134,10 +134,7 @@ impl Live {
     }
 
     /// Lets `say` pass on what the agent says, by the rules of this run.
-    pub(super) fn speak(
-        &mut self,
-        say: impl FnOnce(&mut Messages, &Rules<'_>, &mut dyn FnMut(Progress)) -> Marks,
-    ) {
+    pub(super) fn speak(&mut self, say: impl FnOnce(&mut Messages, &Rules<'_>, &mut dyn FnMut(Progress)) -> Marks) {
         let rules = Rules {
             level: self.settings.progress,
             frame_bytes: self.settings.max_frame_bytes,

@@ -1,8 +1,8 @@
 //! How a run ends: the outcome, the steps that stop the agent, and the terminal body.
 
 use super::live::Live;
-use super::stop::{Ending, Stage};
 use super::markers::cut;
+use super::stop::{Ending, Stage};
 use super::{Effect, Method};
 use crate::agent::{Turn, TurnOver};
 use crate::clean::whole;

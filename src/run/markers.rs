@@ -268,7 +268,9 @@ mod tests {
 
     #[test]
     fn a_marker_is_found_behind_beginnings_that_never_end() {
-        for before in ["<!--QUESTION:".repeat(3), "<!--QUESTION:".repeat(20_000), format!("<!--QUESTION:{}", "x".repeat(70_000))] {
+        for before in
+            ["<!--QUESTION:".repeat(3), "<!--QUESTION:".repeat(20_000), format!("<!--QUESTION:{}", "x".repeat(70_000))]
+        {
             assert_eq!(cut(&format!("{before}{MARKER} after"), &mut Asks::default()), format!("{before} after"));
         }
     }

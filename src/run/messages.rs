@@ -114,7 +114,13 @@ impl Messages {
 
     /// Takes a piece of the message `key`. Passes the progress that it causes to `out`, and returns the markers that
     /// count by now.
-    pub(super) fn piece(&mut self, key: String, piece: Piece, rules: &Rules<'_>, out: &mut dyn FnMut(Progress)) -> Marks {
+    pub(super) fn piece(
+        &mut self,
+        key: String,
+        piece: Piece,
+        rules: &Rules<'_>,
+        out: &mut dyn FnMut(Progress),
+    ) -> Marks {
         if !piece.done {
             let count = &mut self.count;
             let message = self.open.entry(key).or_insert_with(|| {

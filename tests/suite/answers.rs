@@ -475,7 +475,7 @@ fn a_pattern_that_is_too_large_is_not_checked_and_the_question_says_so() {
         let validation = &case.questions()[0]["validation"];
         assert_eq!(validation["pattern"], pattern);
         assert_eq!(validation.get("pattern_checked"), (!checked).then_some(&json!(false)), "{pattern}");
-        case.answer(0, Answered::Value(raw(&json!("b".repeat(20_000))), None));
+        case.answer(1, Answered::Value(raw(&json!("b".repeat(20_000))), None));
         assert_eq!(case.heard.try_recv().is_ok(), !checked, "{pattern}");
     }
 }
@@ -483,9 +483,9 @@ fn a_pattern_that_is_too_large_is_not_checked_and_the_question_says_so() {
 #[test]
 fn a_secret_answer_that_is_too_long_to_redact_is_a_bad_answer() {
     let mut case = Case::new(vec![ask(Kind::Secret)], &json!({}));
-    case.answer(0, Answered::Value(raw(&json!("0123456789".repeat(7000))), None));
+    case.answer(1, Answered::Value(raw(&json!("0123456789".repeat(7000))), None));
     assert_eq!(case.questions()[1]["error"], "A secret may have at most 65536 bytes.");
-    case.answer(0, Answered::Value(raw(&json!("0123456789")), None));
+    case.answer(1, Answered::Value(raw(&json!("0123456789")), None));
     assert_eq!(case.heard.try_recv().unwrap(), [Reply::Answer(Answer::Text("0123456789".into()))]);
 }
 
