@@ -49,6 +49,8 @@ pub struct Conductor<P, M> {
     /// Whether an agent was started before.
     spawned: bool,
     signal: Option<i32>,
+    /// Whether the agent does not read its stdin, and a line for it was dropped.
+    stuck: bool,
 }
 
 /// The way out to the peer.
@@ -91,6 +93,7 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
             to_spawn: None,
             spawned: false,
             signal: None,
+            stuck: false,
         };
         for (warning, text) in warnings {
             conductor.step(Event::Warn(Origin::default(), warning, text));
@@ -114,6 +117,10 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
             self.run.step(self.machine.now(), event, &mut effects);
             effects.drain(..).for_each(|effect| self.carry_out(effect));
             self.effects = effects;
+            if std::mem::take(&mut self.stuck) {
+                let message = "The agent does not read its input: more than 32 MiB wait for it. Start it again.";
+                self.step(Event::Refused(Failure::new(Code::ResourceExhausted, message)));
+            }
         }));
         if taken.is_err() {
             self.crash();

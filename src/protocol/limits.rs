@@ -28,6 +28,9 @@ pub const TOOL_OUTPUT_BYTES: usize = 64 << 10;
 pub const STDERR_TAIL_BYTES: usize = 8 << 10;
 /// The maximum size of an agent's own words about its failure, in bytes.
 pub const AGENT_MESSAGE_BYTES: usize = 4 << 10;
+/// The maximum size of everything that is kept for an agent at once: its unfinished messages, tools and questions; and
+/// of the lines that it has not read.
+pub const KEPT_BYTES: usize = 32 << 20;
 /// Artifacts listed in a terminal frame.
 pub const ARTIFACTS: usize = 1000;
 /// Entries in each list of questions that nobody answered, in run.completed.

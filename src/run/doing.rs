@@ -5,7 +5,7 @@ use super::book::Asker;
 use super::frames::effect;
 use super::live::Live;
 use super::messages::{Marks, Messages, Piece, Rules};
-use super::work::{absolute, places, relative};
+use super::work::{Seen, absolute, places, relative};
 use crate::agent::{self, Turn};
 use crate::protocol::limited::Entries;
 use crate::protocol::limits::SESSION_ID_BYTES;
@@ -15,6 +15,10 @@ use std::path::Path;
 
 impl Live {
     pub(super) fn line(&mut self, line: agent::Line<'_>) {
+        self.questions.kept.line = match &line {
+            agent::Line::Text(text) => text.len(),
+            agent::Line::TooLong => 0,
+        };
         self.clocks.active = self.now;
         self.clocks.start = None;
         self.agent.alive = true;
@@ -48,6 +52,7 @@ impl Live {
         for event in events {
             self.happened(event);
         }
+        self.check_kept();
     }
 
     fn happened(&mut self, event: agent::Event) {
@@ -76,7 +81,8 @@ impl Live {
             agent::Event::Tool { call, category, title, locations, parent } => {
                 let places = places(&self.settings.cwd, &locations);
                 let title = title.map(|title| self.title(&title));
-                let begun = self.work.tools.begin(self.now, call, category, title, places, parent.as_deref());
+                let seen = Seen { category, title, places, parent: parent.as_deref() };
+                let begun = self.work.tools.begin(self.now, call, seen, self.room());
                 begun.into_iter().for_each(|progress| self.progress(progress, None));
             }
             agent::Event::ToolOver { call, state, output } => {
@@ -92,7 +98,10 @@ impl Live {
             }
             agent::Event::Usage(more) => self.used(more),
             agent::Event::Changed { path, action } => self.changed(&path, action),
-            agent::Event::Ask { key, asks } => self.open(Asker::Agent(key), asks),
+            agent::Event::Ask { key, asks } => {
+                self.questions.kept.add(&key);
+                self.open(Asker::Agent(key), asks);
+            }
             agent::Event::AskWithdrawn { key } => {
                 self.withdraw(Some(&Asker::Agent(key)));
                 self.running_again();
@@ -142,6 +151,7 @@ impl Live {
             completion_marker: &self.settings.completion_marker,
             question_markers: self.settings.question_markers,
             cuts_markers: self.agent.driver.takes_turns(),
+            room: self.room(),
         };
         let (out, frame, now) = (&mut self.out, &mut self.clocks.frame, self.now);
         let marks = say(&mut self.work.messages, &rules, &mut |progress| {

@@ -49,6 +49,11 @@ impl Cutter {
         Cow::Owned(out)
     }
 
+    /// The size of what is held, in bytes.
+    pub(super) fn kept(&self) -> usize {
+        self.held.len()
+    }
+
     /// How much of a text to look at next: up to what may begin a marker, one character of its beginning, or up to
     /// what may end it.
     fn step(&self, text: &str) -> usize {

@@ -1,6 +1,7 @@
 //! What the agent says, message by message: ids, redaction across pieces, and the pieces that go out.
 
 use super::markers::{Cutter, Finder, cut};
+use super::work::ENTRY_BYTES;
 use crate::agent::text::Fingerprint;
 use crate::protocol::json::{encoded_bytes, encoded_len};
 use crate::protocol::limited::Asks;
@@ -22,6 +23,8 @@ pub(super) struct Messages {
     count: u64,
     /// The messages that are not whole yet, by the driver's keys. A message that comes in one piece is never here.
     open: HashMap<String, Message>,
+    /// The size of all of them, in bytes.
+    kept: usize,
     /// The last whole message of the agent itself: its number, and a fingerprint of its text.
     last: Option<(u64, Fingerprint)>,
 }
@@ -41,6 +44,8 @@ struct Message {
     print: Fingerprint,
     /// Whether pieces of it were emitted.
     emitted: bool,
+    /// Its size as it was counted last, in bytes.
+    kept: usize,
 }
 
 /// The fields that all pieces of a message share.
@@ -80,6 +85,8 @@ pub(super) struct Rules<'a> {
     pub(super) question_markers: bool,
     /// Whether question markers are cut from the text that is shown.
     pub(super) cuts_markers: bool,
+    /// The bytes that may still be kept.
+    pub(super) room: usize,
 }
 
 impl Rules<'_> {
@@ -122,21 +129,35 @@ impl Messages {
         out: &mut dyn FnMut(Progress),
     ) -> Marks {
         if !piece.done {
-            let count = &mut self.count;
+            let (count, key_bytes) = (&mut self.count, key.len());
             let message = self.open.entry(key).or_insert_with(|| {
                 *count += 1;
                 Message::new(*count, &piece)
             });
+            self.kept -= message.kept;
             message.push(&piece.text, false, rules, out);
+            message.kept = ENTRY_BYTES + key_bytes + message.size();
+            self.kept += message.kept;
             return Marks::default();
         }
-        match self.open.remove(&key) {
+        match self.take(&key) {
             Some(mut message) => {
                 message.push(&piece.text, true, rules, out);
                 self.close(message)
             }
             None => self.whole(piece, rules, out),
         }
+    }
+
+    fn take(&mut self, key: &str) -> Option<Message> {
+        let message = self.open.remove(key)?;
+        self.kept -= message.kept;
+        Some(message)
+    }
+
+    /// The size of all messages that are not whole, in bytes.
+    pub(super) fn kept(&self) -> usize {
+        self.kept
     }
 
     /// Takes a message that comes in one piece.
@@ -172,7 +193,7 @@ impl Messages {
 
     /// Takes a message back. Returns the progress for it, if pieces of it were emitted.
     pub(super) fn withdraw(&mut self, key: &str) -> Option<Progress> {
-        let message = self.open.remove(key)?;
+        let message = self.take(key)?;
         message.emitted.then(|| message.head.progress(String::new(), true, true))
     }
 
@@ -180,6 +201,7 @@ impl Messages {
     pub(super) fn finish(&mut self, rules: &Rules<'_>, out: &mut dyn FnMut(Progress)) -> Marks {
         let mut open: Vec<Message> = self.open.drain().map(|(_, message)| message).collect();
         open.sort_by_key(|message| message.head.number);
+        self.kept = 0;
         let mut all = Marks::default();
         for mut message in open {
             message.push("", true, rules, out);
@@ -210,7 +232,13 @@ impl Message {
             waiting_bytes: 0,
             print: Fingerprint::default(),
             emitted: false,
+            kept: 0,
         }
+    }
+
+    fn size(&self) -> usize {
+        let markers = self.heard.as_ref().map_or(0, |heard| heard.cutter.kept());
+        self.waiting.len() + self.stream.held() + markers
     }
 
     fn push(&mut self, said: &str, done: bool, rules: &Rules<'_>, out: &mut dyn FnMut(Progress)) {
@@ -235,8 +263,9 @@ impl Message {
             self.waiting.push_str(&rest);
         }
         let budget = rules.budget();
-        let all = done || rules.level == Level::Full;
-        // A message goes out when it is whole. The full frames of a long one go out earlier.
+        // A message goes out when it is whole. The full frames of a long one go out earlier, and all of it where there
+        // is no room to keep it.
+        let all = done || rules.level == Level::Full || self.waiting.len() > rules.room;
         if !all && self.waiting_bytes <= budget {
             return;
         }
@@ -313,6 +342,10 @@ mod tests {
 
     /// The lengths of the pieces at level normal, of a message that comes as `count` pieces, each of them `text`.
     fn lengths(text: &str, count: usize, frame_bytes: usize) -> Vec<usize> {
+        lengths_in(text, count, frame_bytes, usize::MAX)
+    }
+
+    fn lengths_in(text: &str, count: usize, frame_bytes: usize, room: usize) -> Vec<usize> {
         let (mut messages, redactor) = (Messages::default(), Redactor::new());
         let rules = Rules {
             level: Level::Normal,
@@ -321,6 +354,7 @@ mod tests {
             completion_marker: "done",
             question_markers: true,
             cuts_markers: true,
+            room,
         };
         let mut lengths = Vec::new();
         for at in 1..=count {
@@ -341,6 +375,12 @@ mod tests {
     #[test]
     fn a_long_message_in_small_pieces_takes_time_by_its_length() {
         assert_eq!(lengths("0123456789", 500_000, 64 << 20), [5_000_000]);
+    }
+
+    #[test]
+    fn a_message_does_not_wait_where_there_is_no_room() {
+        assert_eq!(lengths_in("0123456789", 10, 16_384, 50), [60, 40]);
+        assert_eq!(lengths_in("0123456789", 10, 16_384, 100), [100]);
     }
 
     #[test]

@@ -19,17 +19,35 @@ pub(super) struct Tools {
     /// When each of them began, by its number.
     began: BTreeMap<u64, Duration>,
     over: Over,
+    /// The size of all running calls, in bytes.
+    kept: usize,
+}
+
+/// What an agent says of a call.
+pub(super) struct Seen<'a> {
+    pub(super) category: Category,
+    pub(super) title: Option<String>,
+    pub(super) places: Vec<Place>,
+    /// The agent's key of the call whose sub-agent makes this one.
+    pub(super) parent: Option<&'a str>,
 }
 
 /// A call that still runs.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Call {
     number: u64,
     category: Category,
     title: String,
     places: Vec<Place>,
     parent: Option<String>,
+    /// The size of the call, in bytes.
+    kept: usize,
+    /// Whether there was no room for all of its places.
+    cut: bool,
 }
+
+/// About the size of an entry without its texts, in bytes.
+pub(super) const ENTRY_BYTES: usize = 256;
 
 /// The last calls that are over: agents repeat updates of them, and their sub-agents may still speak.
 #[derive(Debug, Default)]
@@ -72,19 +90,15 @@ impl Tools {
     }
 
     /// Takes a call's beginning, or more that is known of it; without a title the old one stays. Returns the progress
-    /// of a call that is new.
-    pub(super) fn begin(
-        &mut self,
-        now: Duration,
-        key: String,
-        category: Category,
-        title: Option<String>,
-        places: Vec<Place>,
-        parent: Option<&str>,
-    ) -> Option<Progress> {
+    /// of a call that is new. `room`: the bytes that may still be kept.
+    pub(super) fn begin(&mut self, now: Duration, key: String, seen: Seen<'_>, room: usize) -> Option<Progress> {
+        let Seen { category, title, places, parent } = seen;
         if let Some(call) = self.running.get_mut(&key) {
             (call.category, call.places) = (category, places);
             call.title = title.unwrap_or(std::mem::take(&mut call.title));
+            self.kept -= call.kept;
+            call.fit(&key, room + call.kept);
+            self.kept += call.kept;
             return None;
         }
         if self.over.number(&key).is_some() {
@@ -92,8 +106,11 @@ impl Tools {
         }
         let parent = parent.and_then(|parent| self.id(parent));
         self.count += 1;
-        let call = Call { number: self.count, category, title: title.unwrap_or_default(), places, parent };
-        let progress = call.progress(ToolState::Started);
+        let title = title.unwrap_or_default();
+        let mut call = Call { number: self.count, category, title, places, parent, kept: 0, cut: false };
+        let progress = call.clone().into_progress(ToolState::Started, None, false);
+        call.fit(&key, room);
+        self.kept += call.kept;
         self.began.insert(self.count, now);
         self.running.insert(key, call);
         Some(progress)
@@ -108,6 +125,7 @@ impl Tools {
         redactor: &Redactor,
     ) -> Option<Progress> {
         let call = self.running.remove(key)?;
+        self.kept -= call.kept;
         self.began.remove(&call.number);
         self.over.add(key, call.number);
         // Redacted before it is cut: half a secret would not be found any more.
@@ -122,6 +140,7 @@ impl Tools {
     /// Ends the calls that never ended, in the order in which they began.
     pub(super) fn fail(&mut self) -> impl Iterator<Item = Progress> + use<> {
         self.began.clear();
+        self.kept = 0;
         let mut open: Vec<(String, Call)> = self.running.drain().collect();
         open.sort_by_key(|(_, call)| call.number);
         for (key, call) in &open {
@@ -136,6 +155,11 @@ impl Tools {
         number.or_else(|| self.over.number(key)).map(call_id)
     }
 
+    /// The size of all running calls, in bytes.
+    pub(super) fn kept(&self) -> usize {
+        self.kept
+    }
+
     /// When the last call that still runs began.
     pub(super) fn running_since(&self) -> Option<Duration> {
         self.began.last_key_value().map(|(_, began)| *began)
@@ -147,21 +171,23 @@ fn call_id(number: u64) -> String {
 }
 
 impl Call {
-    fn progress(&self, state: ToolState) -> Progress {
-        Call {
-            number: self.number,
-            category: self.category,
-            title: self.title.clone(),
-            places: self.places.clone(),
-            parent: self.parent.clone(),
-        }
-        .into_progress(state, None, false)
+    /// Drops the places for which there is no room.
+    fn fit(&mut self, key: &str, room: usize) {
+        self.kept = ENTRY_BYTES + key.len() + self.title.len();
+        let all = self.places.len();
+        self.places.retain(|place| {
+            let more = self.kept + size_of::<Place>() + place.path.size();
+            let fits = more <= room;
+            self.kept = if fits { more } else { self.kept };
+            fits
+        });
+        self.cut = self.places.len() < all;
     }
 
     fn into_progress(self, state: ToolState, output: Option<Text>, truncated: bool) -> Progress {
-        let Call { number, category, title, places: locations, parent } = self;
+        let Call { number, category, title, places: locations, parent, kept: _, cut } = self;
         let about = About::Tool { call_id: call_id(number), category, state, locations, output };
-        Progress { text: Text::from(title), parent_call_id: parent, about, truncated }
+        Progress { text: Text::from(title), parent_call_id: parent, about, truncated: truncated || cut }
     }
 }
 
@@ -196,6 +222,9 @@ pub(super) fn absolute(cwd: &Path, path: &Path) -> PathBuf {
     out
 }
 
+/// A longer path is none that a system takes.
+const PATH_BYTES: usize = 4096;
+
 /// The changed files of a run.
 #[derive(Debug, Default)]
 pub(super) struct Artifacts {
@@ -226,7 +255,7 @@ impl Artifacts {
             return None;
         }
         self.count += 1;
-        if self.list.len() < ARTIFACTS {
+        if self.list.len() < ARTIFACTS && path.len() <= PATH_BYTES {
             self.list.push(ArtifactRef { path: path.into(), action });
         }
         Some(format!("a_{}", self.count))

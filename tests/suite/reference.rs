@@ -730,6 +730,7 @@ fn every_limit_is_listed() {
         ("warnings", limits::HELD_WARNINGS.to_string()),
         ("`metadata`", size(limits::METADATA_BYTES)),
         ("a secret", size(limits::SECRET_BYTES)),
+        ("all unfinished messages", size(limits::KEPT_BYTES)),
         ("`output`", size(limits::TOOL_OUTPUT_BYTES)),
         ("`agent_message`", size(limits::AGENT_MESSAGE_BYTES)),
         ("`stderr_tail`", size(limits::STDERR_TAIL_BYTES)),
