@@ -5,7 +5,7 @@ use super::book::Asker;
 use super::frames::effect;
 use super::live::Live;
 use super::messages::{Marks, Messages, Piece, Rules};
-use super::work::{Seen, absolute, places, relative};
+use super::work::{Described, absolute, places, relative};
 use crate::agent::{self, Turn};
 use crate::protocol::limited::Entries;
 use crate::protocol::limits::SESSION_ID_BYTES;
@@ -81,7 +81,7 @@ impl Live {
             agent::Event::Tool { call, category, title, locations, parent } => {
                 let places = places(&self.settings.cwd, &locations);
                 let title = title.map(|title| self.title(&title));
-                let seen = Seen { category, title, places, parent: parent.as_deref() };
+                let seen = Described { category, title, places, parent: parent.as_deref() };
                 let begun = self.work.tools.begin(self.now, call, seen, self.room());
                 begun.into_iter().for_each(|progress| self.progress(progress, None));
             }

@@ -24,7 +24,7 @@ pub(super) struct Tools {
 }
 
 /// What an agent says of a call.
-pub(super) struct Seen<'a> {
+pub(super) struct Described<'a> {
     pub(super) category: Category,
     pub(super) title: Option<String>,
     pub(super) places: Vec<Place>,
@@ -91,8 +91,8 @@ impl Tools {
 
     /// Takes a call's beginning, or more that is known of it; without a title the old one stays. Returns the progress
     /// of a call that is new. `room`: the bytes that may still be kept.
-    pub(super) fn begin(&mut self, now: Duration, key: String, seen: Seen<'_>, room: usize) -> Option<Progress> {
-        let Seen { category, title, places, parent } = seen;
+    pub(super) fn begin(&mut self, now: Duration, key: String, seen: Described<'_>, room: usize) -> Option<Progress> {
+        let Described { category, title, places, parent } = seen;
         if let Some(call) = self.running.get_mut(&key) {
             (call.category, call.places) = (category, places);
             call.title = title.unwrap_or(std::mem::take(&mut call.title));
