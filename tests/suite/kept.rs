@@ -47,7 +47,7 @@ fn failure(mut world: World) -> Value {
 #[test]
 fn the_places_of_open_tools_are_dropped_when_there_is_no_room() {
     let (mut world, path) = (begun(), "p".repeat(1 << 20));
-    let calls: Vec<String> = (0..40).map(|call| format!("c{call}")).collect();
+    let calls: Vec<String> = (0..35).map(|call| format!("c{call}")).collect();
     calls.iter().for_each(|call| tool(&mut world, call, &format!("/{path}/{call}")));
     for call in &calls {
         let result = json!({"type": "tool_result", "tool_use_id": call, "content": "ok"});
@@ -58,10 +58,10 @@ fn the_places_of_open_tools_are_dropped_when_there_is_no_room() {
         payloads.filter(|payload| payload["state"] == state).collect()
     };
     let has_place = |tool: &&&Value| tool["locations"][0].is_object();
-    assert_eq!(of("started").iter().filter(has_place).count(), 40);
+    assert_eq!(of("started").iter().filter(has_place).count(), 35);
     let completed = of("completed");
     let whole = completed.iter().filter(has_place).count();
-    assert_eq!((completed.len(), whole), (40, 31), "a MiB each and a little more");
+    assert_eq!((completed.len(), whole), (35, 31), "a MiB each and a little more");
     assert!(completed[31..].iter().all(|tool| tool["truncated"] == true));
     assert!(!world.is_decided());
 }
@@ -77,13 +77,14 @@ fn open_tools_that_cannot_be_cut_fail_the_run() {
 
 #[test]
 fn open_permissions_count_until_they_are_answered() {
-    let mut world = begun();
-    permission(&mut world, "1", KEPT_BYTES / 2);
+    let (mut world, id) = (begun(), "c".repeat(1 << 20));
+    (0..29).for_each(|call| tool(&mut world, &format!("{id}{call}"), "/a"));
+    permission(&mut world, "1", 2 << 20);
     let first = world.question_ids()[0].clone();
     deny(&mut world, &first);
-    permission(&mut world, "2", KEPT_BYTES / 2);
+    permission(&mut world, "2", 2 << 20);
     assert!(!world.is_decided());
-    permission(&mut world, "3", KEPT_BYTES / 2);
+    permission(&mut world, "3", 2 << 20);
     assert_eq!(failure(world), "resource_exhausted");
 }
 
