@@ -1,5 +1,6 @@
 //! argv → a request. Pure: reads no file, no terminal and no environment.
 
+pub mod action;
 pub mod adhoc;
 pub mod agents;
 pub mod command;
@@ -17,7 +18,7 @@ use lexopt::Arg;
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
-/// What a command line asks for.
+/// A command line that was read.
 #[derive(Debug)]
 pub enum Request {
     /// The version of the program.
@@ -28,12 +29,12 @@ pub enum Request {
     Start(Start),
 }
 
-/// Which help.
+/// The help to show.
 #[derive(Clone, Copy, Debug)]
 pub enum Help {
     /// The list of commands.
     Overview,
-    /// A line for each flag of a command.
+    /// One line per flag of a command.
     Short(&'static Command),
     /// Everything about a command.
     Long(&'static Command),
@@ -42,7 +43,7 @@ pub enum Help {
 /// `replay`.
 #[derive(Debug, Default)]
 pub struct Replay {
-    /// The recording; none for the demo's.
+    /// The recording. `None`: the one of the demo.
     pub file: Option<PathBuf>,
     /// `--strict`.
     pub strict: bool,
@@ -64,7 +65,7 @@ pub fn parse(commands: Commands, args: impl IntoIterator<Item = OsString>) -> Re
         Some(Arg::Long("help") | Arg::Short('h')) => explained(commands, &words(parser, "--help")?).map(Request::Help),
         Some(Arg::Long("version") | Arg::Short('V')) => match words(parser, "--version")?.is_empty() {
             true => Ok(Request::Version),
-            false => Err("--version takes no words.".into()),
+            false => Err("--version takes no arguments.".into()),
         },
         Some(Arg::Value(name)) => of_command(find(commands, &name)?, parser),
         Some(Arg::Long(name)) => Err(too_early(commands, name, "--")),
@@ -76,7 +77,7 @@ fn names(commands: Commands) -> Vec<&'static str> {
     commands.iter().map(|command| command.name).collect()
 }
 
-/// The words that are left. `before`: what they follow, which no flag may.
+/// The remaining words. `before`: the flag before them, after which no other flag may follow.
 fn words(mut parser: lexopt::Parser, before: &str) -> Result<Vec<OsString>, Wrong> {
     let mut words = Vec::new();
     while let Some(arg) = parser.next().map_err(|error| unparsed(&error, ""))? {
@@ -88,15 +89,15 @@ fn words(mut parser: lexopt::Parser, before: &str) -> Result<Vec<OsString>, Wron
     Ok(words)
 }
 
-/// A flag before the command.
+/// The message about a flag before the command.
 fn too_early(commands: Commands, name: &str, dashes: &str) -> Wrong {
     let is_it = |flag: &&Flag| match dashes {
-        "--" => flag.long == name,
+        "--" => flag.is_named(name),
         _ => flag.short.is_some_and(|short| name == short.encode_utf8(&mut [0; 4])),
     };
     let owner = commands.iter().find(|command| command.flags.iter().any(|flag| is_it(&flag)));
     match owner {
-        Some(owner) => format!("{dashes}{name} follows a command: spektacular {} {dashes}{name}.", owner.name),
+        Some(owner) => format!("{dashes}{name} must follow a command: spektacular {} {dashes}{name}.", owner.name),
         None => unknown("flag", dashes, name, &["help", "version"], "`spektacular help` lists the commands."),
     }
 }
@@ -105,7 +106,7 @@ fn unknown(what: &str, dashes: &str, typed: &str, known: &[&str], otherwise: &st
     Unknown { what, dashes, typed, place: "" }.message(known.iter().copied(), otherwise)
 }
 
-/// What the parser itself finds wrong. `command`: where help is, with a blank before it.
+/// The message about an error of the parser itself. `command`: the command whose help applies, after a blank.
 fn unparsed(error: &lexopt::Error, command: &str) -> Wrong {
     let shown = match error {
         lexopt::Error::UnexpectedValue { option, .. } => Name::new(option),
@@ -117,9 +118,9 @@ fn unparsed(error: &lexopt::Error, command: &str) -> Wrong {
     }
 }
 
-/// The command that the first argument names, if it names one.
+/// The command that the first argument names, if any.
 pub fn named(commands: Commands, args: &[OsString]) -> Option<&'static Command> {
-    args.first().and_then(|first| commands.iter().find(|command| first == command.name))
+    args.first().and_then(|first| commands.iter().find(|command| command.is_named(&first.to_string_lossy())))
 }
 
 fn find(commands: Commands, name: &OsStr) -> Result<&'static Command, Wrong> {
@@ -128,7 +129,7 @@ fn find(commands: Commands, name: &OsStr) -> Result<&'static Command, Wrong> {
         true => "To run a task: spektacular adhoc \"TASK\".",
         false => "`spektacular help` lists the commands.",
     };
-    let found = commands.iter().find(|command| command.name == name);
+    let found = commands.iter().find(|command| command.is_named(&name));
     found.ok_or_else(|| unknown("command", "", &name, &names(commands), otherwise))
 }
 
@@ -141,16 +142,16 @@ pub fn explained(commands: Commands, words: &[OsString]) -> Result<Help, Wrong> 
     }
 }
 
-/// Refuses words after a command that takes none.
+/// Rejects words after a command that takes none.
 pub fn no_words(command: &str, words: &[OsString]) -> Result<(), Wrong> {
-    if words.is_empty() { Ok(()) } else { Err(format!("{command} takes no words.")) }
+    if words.is_empty() { Ok(()) } else { Err(format!("{command} takes no arguments.")) }
 }
 
-/// How a command line wants its run to be shown, as far as that can be told from one that is wrong.
+/// The output mode that a faulty command line asks for, if that can be told.
 pub fn asked_output(args: &[OsString]) -> Option<Output> {
     let is = |at: usize, text: &str| args.get(at).is_some_and(|arg| arg == text);
     let asks = |at: usize, mode: &str| is(at, &format!("--output={mode}")) || (is(at, "--output") && is(at + 1, mode));
-    let last = |mode| (0..args.len()).rev().find(|at| asks(*at, mode));
+    let last = |mode| (0..args.len()).rev().find(|at| asks(*at, mode) || (mode == "json" && is(*at, "--json")));
     [(last("json"), Output::Json), (last("cli"), Output::Cli)]
         .into_iter()
         .filter_map(|(at, output)| Some((at?, output)))
@@ -171,10 +172,10 @@ fn of_command(command: &'static Command, mut parser: lexopt::Parser) -> Result<R
                 values.push(value);
                 continue;
             }
-            Some(Arg::Long(name)) => command.flags.iter().position(|flag| flag.long == name).ok_or_else(|| {
-                let known: Vec<&str> = command.all_flags().map(|flag| flag.long).collect();
-                unknown("flag", "--", name, &known, &listed)
-            })?,
+            Some(Arg::Long(name)) => {
+                let known = command.flags.iter().position(|flag| flag.is_named(name));
+                known.ok_or_else(|| unknown_flag(command, name, &listed))?
+            }
             Some(Arg::Short(letter)) => command
                 .flags
                 .iter()
@@ -193,11 +194,21 @@ fn of_command(command: &'static Command, mut parser: lexopt::Parser) -> Result<R
     (command.read)(given, values).map(Request::Start)
 }
 
+fn unknown_flag(command: &Command, name: &str, listed: &str) -> Wrong {
+    match command.foreign.iter().find(|(foreign, _)| *foreign == name) {
+        Some((_, ours)) => unknown("flag", "--", name, &[], ours),
+        None => {
+            let known: Vec<&str> = command.all_flags().map(|flag| flag.long).collect();
+            unknown("flag", "--", name, &known, listed)
+        }
+    }
+}
+
 fn text(flag: &Flag, value: OsString) -> Result<String, Wrong> {
     value.into_string().map_err(|_| format!("--{} must be UTF-8.", flag.long))
 }
 
-/// The name and the value of a variable for an agent.
+/// An environment variable for an agent: its name and value.
 fn variable(flag: &Flag, value: OsString) -> Result<(String, String), Wrong> {
     let pair = text(flag, value)?;
     let pair = pair.split_once('=').filter(|(name, _)| is_environment_name(name));
@@ -224,7 +235,7 @@ pub fn replay(given: Vec<GivenFlag>, words: Vec<OsString>) -> Result<Replay, Wro
     let mut replay: Replay = store(flags::REPLAY, given)?;
     let mut words = words.into_iter();
     if !replay.demo {
-        let file = words.next().ok_or("Missing FILE: replay plays a recording, or one of its own with --demo.")?;
+        let file = words.next().ok_or("Missing FILE: replay needs a recording, or --demo.")?;
         replay.file = Some(file.into());
     }
     replay.args = words.collect();

@@ -1,8 +1,9 @@
 //! The command line of `adhoc`: flags become fields of run.start.
 
-use super::command::{Flag, FlagForm, GivenFlag, Goes, Wrong, store};
+use super::command::{Flag, FlagForm, GivenFlag, HasFields, Wrong, store};
 use super::flags::ADHOC;
 use super::{one_of, text, variable};
+use crate::protocol::fields::Field;
 use crate::protocol::json::string;
 use crate::protocol::request::Options;
 use crate::protocol::typed;
@@ -12,7 +13,7 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-/// How something is shown.
+/// The output mode.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Output {
     /// For a person.
@@ -46,7 +47,7 @@ pub struct Adhoc {
     pub system_prompt_file: Option<PathBuf>,
     /// `--continue`.
     pub go_on: bool,
-    /// `--answer`, as often as it was given: what is answered, and how.
+    /// Every `--answer`: its key and its value.
     pub answers: Vec<(String, String)>,
     /// `--answers`.
     pub answers_file: Option<PathBuf>,
@@ -97,7 +98,7 @@ pub fn read(given: Vec<GivenFlag>, words: Vec<OsString>) -> Result<Adhoc, Wrong>
     Ok(adhoc)
 }
 
-/// Refuses flags that contradict each other.
+/// Rejects flags that contradict each other.
 fn agrees(adhoc: &Adhoc) -> Result<(), Wrong> {
     let dashes = adhoc.words.iter().filter(|word| *word == "-").count();
     let stdin = adhoc.prompt_file.as_deref() == Some(Path::new("-")) || dashes > 0;
@@ -118,8 +119,8 @@ fn agrees(adhoc: &Adhoc) -> Result<(), Wrong> {
             answers && options.interactive == Some(false),
             "Give answers or --headless, not both: a headless run asks nothing.",
         ),
-        (dashes > 1, "Give - once: it stands for stdin. To mean the sign itself, quote the prompt."),
-        (stdin && adhoc.read_messages, "stdin cannot hold both the prompt and, with --input jsonl, messages."),
+        (dashes > 1, "Give - once: it stands for stdin. To use a literal -, quote the whole prompt."),
+        (stdin && adhoc.read_messages, "stdin cannot hold both the prompt and the messages of --input jsonl."),
     ];
     wrong.into_iter().find(|(is_wrong, _)| *is_wrong).map_or(Ok(()), |(_, why)| Err(why.into()))
 }
@@ -128,23 +129,27 @@ fn raw(value: &impl serde::Serialize) -> Result<Box<RawValue>, Wrong> {
     to_raw_value(value).map_err(|_| "A value on the command line is not usable.".to_owned())
 }
 
-/// Stores a flag of a field of run.start. The last value counts, and a list has all of them.
-pub(super) fn field_of_run(adhoc: &mut Adhoc, flag: &'static Flag, value: OsString) -> Result<(), Wrong> {
-    let Goes::Field(name) = flag.goes else { return Ok(()) };
-    adhoc.flags.insert(name, flag.long);
-    adhoc.files.remove(name);
-    match flag.value {
-        FlagForm::Item => adhoc.lists.entry(name).or_insert((flag, Vec::new())).1.push(text(flag, value)?),
-        FlagForm::Pair => adhoc.pairs.entry(name).or_insert((flag, BTreeMap::new())).1.extend([variable(flag, value)?]),
-        FlagForm::Switch(_) | FlagForm::Json | FlagForm::Words | FlagForm::Text => {
-            if let Some(file) = value.to_str().and_then(|text| typed::file(name, text)) {
-                adhoc.files.insert(name, file.to_owned());
-            } else {
-                option(&mut adhoc.options, flag, name, value)?;
+impl HasFields for Adhoc {
+    /// The last value counts; a list or an object collects all of them.
+    fn set_field(&mut self, flag: &'static Flag, field: &'static Field, value: OsString) -> Result<(), Wrong> {
+        let name = field.name;
+        self.flags.insert(name, flag.long);
+        self.files.remove(name);
+        match flag.value {
+            FlagForm::Item => self.lists.entry(name).or_insert((flag, Vec::new())).1.push(text(flag, value)?),
+            FlagForm::Pair => {
+                self.pairs.entry(name).or_insert((flag, BTreeMap::new())).1.extend([variable(flag, value)?]);
+            }
+            FlagForm::Switch(_) | FlagForm::Json | FlagForm::Words | FlagForm::Text => {
+                if let Some(file) = value.to_str().and_then(|text| typed::file(name, text)) {
+                    self.files.insert(name, file.to_owned());
+                } else {
+                    option(&mut self.options, flag, name, value)?;
+                }
             }
         }
+        Ok(())
     }
-    Ok(())
 }
 
 /// Stores a single value of a field, which takes no `@FILE`.
@@ -166,7 +171,7 @@ fn set(options: &mut Options, flag: &Flag, name: &str, value: &RawValue) -> Resu
     })
 }
 
-/// The question and the answer of `--answer`.
+/// The key and the value of `--answer`.
 pub(super) fn answer(flag: &Flag, value: OsString) -> Result<(String, String), Wrong> {
     let answer = text(flag, value)?;
     let pair = answer.split_once('=').filter(|(key, _)| !key.trim().is_empty());

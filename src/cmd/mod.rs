@@ -1,5 +1,5 @@
-//! The commands, one row each in [`COMMANDS`], and their main functions. A main function gets a command line that is
-//! already checked and returns the exit code.
+//! The commands, one row each in [`COMMANDS`], and their main functions. A main function takes a checked command line and
+//! returns the exit code.
 
 pub mod adhoc;
 pub mod agents;
@@ -18,12 +18,15 @@ mod texts;
 pub use table::COMMANDS;
 
 use crate::agent::registry::{Agent, Layers};
+use crate::agent::{Program, npx};
 use crate::cli::command::{Command, Refuse, Wrong};
 use crate::cli::{self, Request};
 use crate::config::load;
 use crate::engine::secrets_here;
 use crate::failure::{Code, Failure};
 use crate::io::output::diagnose;
+use crate::process::query::find;
+use crate::protocol::request::Options;
 use std::ffi::OsString;
 
 /// Runs a command line, without the program's name; returns the exit code.
@@ -44,7 +47,7 @@ fn complain_usage(_: &[OsString], wrong: Wrong) -> u8 {
 
 /// The command with this name.
 pub fn command(name: &str) -> Option<&'static Command> {
-    COMMANDS.iter().find(|command| command.name == name)
+    COMMANDS.iter().find(|command| command.is_named(name))
 }
 
 /// Reports a failure on stderr; returns the exit code. Redacts the message: a name in it can be a misplaced secret.
@@ -54,7 +57,7 @@ pub fn complain(failure: &Failure) -> u8 {
     failure.code.exit_code()
 }
 
-/// The same for what was ignored and ends nothing.
+/// Prints warnings on stderr, redacted in the same way.
 fn warn<'a>(texts: impl Iterator<Item = &'a String>) {
     let mut texts = texts.peekable();
     let redactor = texts.peek().map(|_| secrets_here());
@@ -64,7 +67,7 @@ fn warn<'a>(texts: impl Iterator<Item = &'a String>) {
     }
 }
 
-/// What the configuration says to the commands that need no run; its warnings go to stderr. Error: it cannot be used.
+/// The configuration, for commands without a run; its warnings go to stderr. Error: the configuration cannot be used.
 fn configured() -> Result<Layers, Failure> {
     let loaded = load();
     let (layers, wrong) = loaded.config.layers();
@@ -75,8 +78,31 @@ fn configured() -> Result<Layers, Failure> {
     Ok(layers)
 }
 
-/// The agent with this name; without one that of the configuration. `from`: the flag that names it, with a blank
-/// before it. Error: the agents that there are.
+/// The failure of a run without a named agent on a machine without the default agent.
+fn default_is_missing(layers: &Layers, options: &Options) -> Option<Failure> {
+    let (options, agent) = layers.under(options.clone());
+    let agent = agent.filter(|_| options.agent.is_none())?;
+    // A run with a PATH of its own searches that one.
+    let elsewhere = options.env.is_some_and(|env| env.contains_key("PATH"));
+    if elsewhere || find(&agent.base).is_some() {
+        return None;
+    }
+    // An agent behind npx may not be downloaded yet, and the demo does no work.
+    let is_here = |agent: &&Agent| match agent.base.program {
+        Program::Myself => false,
+        Program::Command(_) => npx::command(&agent.base).is_none() && find(&agent.base).is_some(),
+    };
+    let here: Vec<&str> = layers.agents.iter().filter(is_here).map(|agent| agent.name.as_str()).collect();
+    let help = match (here.as_slice(), &agent.base.install) {
+        ([first, ..], _) => format!("Installed here: {}. Use --agent {first}.", here.join(", ")),
+        ([], Some(install)) => format!("To install it: {install}. To try spektacular without it: --agent demo."),
+        ([], None) => "To try spektacular without it: --agent demo.".to_owned(),
+    };
+    Some(Failure::new(Code::AgentNotFound, format!("{} (the default) is not installed. {help}", agent.name)))
+}
+
+/// The agent with this name, or without a name the one of the configuration. `from`: the flag that names it, with a
+/// blank before it. Error: the agents that there are.
 fn named<'a>(layers: &'a Layers, name: Option<&str>, from: &str) -> Result<&'a Agent, Failure> {
     let from = if name.is_some() { from.into() } else { layers.origins.remark("agent").unwrap_or_default() };
     let name = name.unwrap_or(layers.default_agent());

@@ -172,7 +172,7 @@ fn an_agent_of_npx_is_available_when_its_package_is_there_and_nothing_is_downloa
     assert_eq!(found("pi"), (json!(true), json!(null)));
     assert_eq!(of(&whole, "pi")["version"], "0.4.2");
     for name in ["auggie", "claude-acp", "copilot", "junie", "qoder", "own"] {
-        assert_eq!(found(name), (json!(false), json!("npx has not downloaded it yet: the first run does")), "{name}");
+        assert_eq!(found(name), (json!(false), json!("npx has not downloaded it yet; the first run will")), "{name}");
     }
     let failed = "`npx --no-install @qwen-code/qwen-code --version` failed with exit code 7";
     assert_eq!(found("qwen"), (json!(false), json!(failed)));
@@ -232,7 +232,7 @@ fn what_ends_with_an_error_is_not_available() {
     for (body, problem) in [
         ("exit 1", "`claude --version` failed with exit code 1"),
         ("echo 1.2.3; exit 3", "`claude --version` failed with exit code 3"),
-        ("kill -KILL $$", "`claude --version` was ended by a signal"),
+        ("kill -KILL $$", "`claude --version` was killed by a signal"),
         ("head -c 2000000 /dev/zero", "`claude --version` printed more than 1 MiB"),
     ] {
         let plain = Case::new().script("bin/claude", body);
@@ -295,8 +295,8 @@ fn an_unknown_name_gets_a_suggestion() {
         ),
         (&[], "Missing action: list or check."),
         (&["lits"], "Unknown action lits. Did you mean list?"),
-        (&["list", "x"], "Too many words: agents list takes none."),
-        (&["check", "a", "b"], "Too many words: agents check takes one NAME at most."),
+        (&["list", "x"], "Too many words: agents list."),
+        (&["check", "a", "b"], "Too many words: agents check [NAME]."),
         (&["list", "--all"], "--all is for agents check: agents list shows every agent."),
     ];
     for (args, wanted) in rows {
@@ -393,4 +393,21 @@ fn a_check_that_is_killed_leaves_nothing_behind() {
     check.wait().unwrap();
     assert!(started, "it was never asked");
     assert!(support::io::wait_for(Duration::from_secs(10), || !lives(&plain, "pid")), "it is still there");
+}
+
+#[test]
+fn without_the_default_agent_the_installed_ones_are_named() {
+    let plain = Case::new();
+    let none = plain.run(&["adhoc", "hello"]);
+    let start = "spektacular: agent_not_found: claude (the default) is not installed.";
+    assert!(none.refused(4).starts_with(&format!("{start} To install it: npm install")), "{}", none.err);
+    let plain = Case::new().script("bin/codex", "exit 1").script("bin/npx", "exit 1");
+    let one = plain.run(&["adhoc", "hello"]);
+    assert_eq!(one.refused(4), format!("{start} Installed here: codex. Use --agent codex.\n"));
+    // Somebody who names the agent knows that it is the one.
+    for args in [&["adhoc", "--agent", "claude", "hello"][..], &["adhoc", "--env", "PATH=/nowhere", "hello"]] {
+        let named = plain.run(args);
+        assert_eq!(named.code, Some(4));
+        assert!(named.err.contains("is not on the PATH"), "{}", named.err);
+    }
 }
