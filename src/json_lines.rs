@@ -1,6 +1,6 @@
 //! An orchestrator as the peer of a run: JSON Lines on stdin and stdout, and one line on stderr for a failed run.
 
-use crate::engine::{Outgoing, Peer, Understood};
+use crate::engine::{Outbox, Outgoing, Peer, Understood};
 use crate::io::inbox::RawLine;
 use crate::io::output::Chunk;
 use crate::protocol::frame::{Stamper, stderr_line};
@@ -30,11 +30,12 @@ impl Peer for JsonLines {
         Understood { messages: message.into_iter().collect(), ..Understood::default() }
     }
 
-    fn show(&mut self, outgoing: Outgoing<'_>) -> Chunk {
+    fn show(&mut self, outgoing: Outgoing<'_>, out: &mut Outbox) {
         let Outgoing { body, reply_to, run_id, max_bytes, at } = outgoing;
         let err = stderr_line(body).map(|line| format!("{line}\n").into_bytes()).unwrap_or_default();
-        let frame = self.stamper.stamp(at, run_id, reply_to, body);
-        let out = frame.map(|mut frame| frame.to_line(max_bytes)).unwrap_or_default();
-        Chunk { out, err, ..Chunk::default() }
+        if let Some(mut frame) = self.stamper.stamp(at, run_id, reply_to, body) {
+            out.line(|line| frame.write(max_bytes, line));
+        }
+        out.push(Chunk { err, ..Chunk::default() });
     }
 }

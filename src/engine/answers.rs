@@ -96,6 +96,11 @@ impl Script {
         }
     }
 
+    /// Whether an answer waits to be handed over.
+    pub(super) fn is_due(&self) -> bool {
+        !self.due.is_empty()
+    }
+
     /// Looks for an answer to a question that is being asked.
     pub(super) fn see(&mut self, question: &Question) {
         // A repeated question has used its answer.

@@ -24,7 +24,8 @@ use crate::protocol::outbound::{Json, Terminal};
 use crate::protocol::request::{Options, Payload, Settings};
 use crate::protocol::words::{Action, Source as CancelSource, Warning};
 use crate::recording::Moment;
-use crate::run::{Answered, Event, Gone, Ids, Origin, ReadInput, Refusal, Run, Unseen};
+use crate::run::{Answered, Effect, Event, Gone, Ids, Origin, ReadInput, Refusal, Run, Unseen};
+use std::borrow::Cow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::time::Instant;
@@ -34,6 +35,8 @@ pub struct Conductor<P, M> {
     run: Run,
     peer: P,
     machine: M,
+    /// Empty between two events: kept for its memory.
+    effects: Vec<Effect>,
     answers: Script,
     layers: Layers,
     door: Door,
@@ -58,8 +61,6 @@ struct Door {
     /// Whether the terminal body is out, or never will be.
     finished: bool,
     terminal: Option<Terminal>,
-    /// Whether nothing can be delivered any more.
-    lost: bool,
 }
 
 impl<P: Peer, M: Machine> Conductor<P, M> {
@@ -72,6 +73,7 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
             run: Run::new(random, ids, on_eof, prepare::redactor(&machine)),
             peer,
             machine,
+            effects: Vec::new(),
             answers,
             layers,
             door: Door {
@@ -81,7 +83,6 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
                 ignored: 0,
                 finished: false,
                 terminal: None,
-                lost: false,
             },
             tape,
             stderr: stderr::StderrLines::default(),
@@ -109,8 +110,10 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
     /// Hands the run one event, and carries out what comes of it.
     pub fn step(&mut self, event: Event<'_>) {
         let taken = catch_unwind(AssertUnwindSafe(|| {
-            let effects = self.run.step(self.machine.now(), event);
-            self.carry_out(effects);
+            let mut effects = std::mem::take(&mut self.effects);
+            self.run.step(self.machine.now(), event, &mut effects);
+            effects.drain(..).for_each(|effect| self.carry_out(effect));
+            self.effects = effects;
         }));
         if taken.is_err() {
             self.crash();
@@ -120,15 +123,15 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
     /// Ends a run whose own code failed: what it started is ended first.
     pub(super) fn crash(&mut self) {
         self.machine.abort();
-        let effects = self.run.crashed(self.machine.now());
-        self.carry_out(effects);
+        let end = self.run.crashed(self.machine.now());
+        end.into_iter().for_each(|effect| self.carry_out(effect));
         self.door.finished = true;
     }
 
     /// A line of input.
     pub fn hear(&mut self, line: &RawLine, at: Instant) {
         let understood = self.peer.hear(line, at);
-        self.push(understood.chunk);
+        self.door.outbox.push(understood.chunk);
         for message in understood.messages {
             self.inbound(message);
         }
@@ -214,10 +217,11 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
         self.step(Event::Cancel(Origin::default(), None, self.signal_source));
     }
 
-    /// A line of the agent's stdout.
-    pub fn line(&mut self, line: String) {
-        self.record(|| Moment::Agent(line.clone()));
-        self.step(Event::Line(Line::Text(line.into())));
+    /// A line of the agent's stdout. Owned where it may be kept without a copy.
+    pub fn line<'a>(&mut self, line: impl Into<Cow<'a, str>>) {
+        let line = line.into();
+        self.record(|| Moment::Agent(line.to_string()));
+        self.step(Event::Line(Line::Text(line)));
         self.settle();
     }
 
@@ -243,7 +247,7 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
         for line in lines {
             if self.mirror_stderr {
                 let chunk = self.peer.note(&line);
-                self.push(chunk);
+                self.door.outbox.push(chunk);
             }
             self.record(|| Moment::Stderr(line));
         }
@@ -288,34 +292,37 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
     /// What is new on a terminal, also because it has another size.
     pub(super) fn repaint(&mut self) {
         let chunk = self.peer.woken();
-        self.push(chunk);
+        self.door.outbox.push(chunk);
     }
 
     /// Somebody pressed Enter while nothing was asked.
     pub(super) fn pressed(&mut self) {
         let chunk = self.peer.pressed();
-        self.push(chunk);
+        self.door.outbox.push(chunk);
     }
 
     /// The terminal is ours again.
     pub(super) fn fetched(&mut self) {
         let chunk = self.peer.fetched();
-        self.push(chunk);
+        self.door.outbox.push(chunk);
     }
 
     /// This process goes on after a stop.
     pub(super) fn continued(&mut self) {
         let chunk = self.peer.back();
-        self.push(chunk);
+        self.door.outbox.push(chunk);
     }
 
     /// Nothing can be delivered any more.
     pub fn output_lost(&mut self) {
-        self.door.outbox.clear();
         let err = self.peer.leave();
-        self.push(Chunk { err, ..Chunk::default() });
-        self.door.lost = true;
+        self.door.outbox.close(Chunk { err, ..Chunk::default() });
         self.step(Event::OutputLost);
+    }
+
+    /// Whether [`Conductor::answer_in_advance`] has something to hand over.
+    pub(super) fn has_answers(&self) -> bool {
+        self.answers.is_due()
     }
 
     /// Hands over the answers that were given in advance and whose questions were asked now.
@@ -358,7 +365,7 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
 
     /// Whether nothing can be delivered any more.
     pub(super) fn is_lost(&self) -> bool {
-        self.door.lost
+        self.door.outbox.is_closed()
     }
 
     /// What waits to be written.
@@ -387,7 +394,7 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
             code: self.run.exit_code(),
             ids: self.run.ids(),
             terminal: self.door.terminal,
-            lost: self.door.lost,
+            lost: self.door.outbox.is_closed(),
             signal: self.signal,
             unused_answers: self.answers.unused(),
             incomplete_recording: self.tape.failed(),

@@ -6,6 +6,7 @@ use super::machine::{Departed, Machine};
 use crate::agent::{Launch, Reply};
 use crate::failure::Failure;
 use crate::io::signals::stop_ourselves;
+use crate::process::batch::Lines;
 use crate::process::child::{AgentOutput, AgentProcess, ProcessEvent};
 use crate::process::git::{Changes, Incomplete, Told};
 use crate::process::guard::Guard;
@@ -38,8 +39,8 @@ pub(crate) struct Host {
     swept_at: Option<Instant>,
     /// What git is asked about this run.
     watch: Watch,
-    /// Bytes of the line that is being dealt with.
-    taken: usize,
+    /// The time of this wake-up, since the run began and as a date. Everything in one wake-up happens at one time.
+    now: (Duration, SystemTime),
 }
 
 /// The agent's end has parts that come in any order.
@@ -64,7 +65,7 @@ impl Host {
             end: AgentEnd::default(),
             swept_at: None,
             watch: Watch::default(),
-            taken: 0,
+            now: (Duration::ZERO, SystemTime::now()),
         }
     }
 
@@ -109,16 +110,15 @@ impl Host {
         self.asking.as_ref().and_then(AskSocket::progress_at)
     }
 
-    /// A line of the agent's is being dealt with.
-    pub(super) fn take(&mut self, bytes: usize) {
-        self.taken += bytes;
+    /// Reads the clocks, after the loop has waited or a process was started.
+    pub(super) fn read_clocks(&mut self) {
+        self.now = (self.began.elapsed(), SystemTime::now());
     }
 
-    /// The line is dealt with: the reader may read that much more.
-    pub(super) fn taken(&mut self) {
-        let taken = std::mem::take(&mut self.taken);
+    /// The agent's lines are dealt with: the reader may read that much more.
+    pub(super) fn taken(&mut self, lines: Lines) {
         if let Some(agent) = &self.agent {
-            agent.taken(taken);
+            agent.taken(lines);
         }
     }
 
@@ -263,11 +263,11 @@ impl Host {
 
 impl Machine for Host {
     fn now(&self) -> Duration {
-        self.began.elapsed()
+        self.now.0
     }
 
     fn date(&self) -> SystemTime {
-        SystemTime::now()
+        self.now.1
     }
 
     fn variables(&self) -> Vec<(String, String)> {
@@ -334,6 +334,7 @@ impl Machine for Host {
             guard.leader(agent.pid());
         }
         self.agent = Some(agent);
+        self.read_clocks();
         Ok(())
     }
 

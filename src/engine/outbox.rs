@@ -1,51 +1,99 @@
-//! The queue of chunks that wait for the writer.
+//! The queue of bytes that wait for the writer.
 
 use crate::io::output::Chunk;
 use std::collections::VecDeque;
 
 /// Queued frames, and their bytes, at which the engine stops reading the agent.
-const FULL: (usize, usize) = (32, 1 << 20);
+const FULL: (usize, usize) = (32, 256 << 10);
 /// Queued frames, and their bytes, at which a message that would only cause a warning is counted instead.
 const OVERFULL: (usize, usize) = (256, 8 << 20);
+/// Memory that a new chunk begins with: enough for a batch of small frames.
+const CHUNK_BYTES: usize = 8 << 10;
 
-/// Chunks in order.
+/// Frames in order. Those that wait together share a chunk, and so a write, as long as stdout and stderr keep their
+/// order.
 #[derive(Default)]
 pub struct Outbox {
-    chunks: VecDeque<Chunk>,
+    waiting: VecDeque<Waiting>,
+    frames: usize,
     bytes: usize,
+    closed: bool,
+}
+
+/// A chunk, and how many frames it holds.
+struct Waiting {
+    chunk: Chunk,
+    frames: usize,
 }
 
 impl Outbox {
+    /// Adds a line for stdout at the end: `write` appends it.
+    pub fn line(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
+        if self.closed {
+            return;
+        }
+        if self.waiting.back().is_none_or(|last| !last.chunk.err.is_empty()) {
+            let chunk = Chunk { out: Vec::with_capacity(CHUNK_BYTES), ..Chunk::default() };
+            self.waiting.push_back(Waiting { chunk, frames: 0 });
+        }
+        if let Some(last) = self.waiting.back_mut() {
+            let before = last.chunk.out.len();
+            write(&mut last.chunk.out);
+            last.frames += 1;
+            self.frames += 1;
+            self.bytes += last.chunk.out.len() - before;
+        }
+    }
+
     /// Adds a chunk at the end.
     pub fn push(&mut self, chunk: Chunk) {
+        if self.closed || chunk.size() == 0 {
+            return;
+        }
+        self.frames += 1;
         self.bytes += chunk.size();
-        self.chunks.push_back(chunk);
+        match self.waiting.back_mut() {
+            Some(last) if chunk.before.is_empty() && (chunk.out.is_empty() || last.chunk.err.is_empty()) => {
+                last.chunk.out.extend_from_slice(&chunk.out);
+                last.chunk.err.extend_from_slice(&chunk.err);
+                last.frames += 1;
+            }
+            _ => self.waiting.push_back(Waiting { chunk, frames: 1 }),
+        }
     }
 
     /// The first chunk; an empty one where there is none.
     pub fn pop(&mut self) -> Chunk {
-        let chunk = self.chunks.pop_front().unwrap_or_default();
+        let Some(Waiting { chunk, frames }) = self.waiting.pop_front() else { return Chunk::default() };
         self.bytes -= chunk.size();
+        self.frames -= frames;
         chunk
     }
 
-    /// Throws all chunks away.
-    pub fn clear(&mut self) {
+    /// Throws all chunks away, and those that are still to come. Only `last` is still to be written.
+    pub fn close(&mut self, last: Chunk) {
         *self = Outbox::default();
+        self.push(last);
+        self.closed = true;
+    }
+
+    /// Whether nothing can be delivered any more.
+    pub fn is_closed(&self) -> bool {
+        self.closed
     }
 
     /// Whether nothing waits.
     pub fn is_empty(&self) -> bool {
-        self.chunks.is_empty()
+        self.waiting.is_empty()
     }
 
     /// Whether so much waits that the agent is no longer read.
     pub fn is_full(&self) -> bool {
-        self.chunks.len() >= FULL.0 || self.bytes >= FULL.1
+        self.frames >= FULL.0 || self.bytes >= FULL.1
     }
 
     /// Whether so much waits that a message which only a warning answers is counted instead.
     pub fn is_overfull(&self) -> bool {
-        self.chunks.len() >= OVERFULL.0 || self.bytes >= OVERFULL.1
+        self.frames >= OVERFULL.0 || self.bytes >= OVERFULL.1
     }
 }

@@ -1,5 +1,6 @@
 //! The other side of a run: whoever sees its frames and answers its questions.
 
+use super::outbox::Outbox;
 use crate::io::inbox::RawLine;
 use crate::io::output::Chunk;
 use crate::protocol::inbound::Inbound;
@@ -36,8 +37,8 @@ pub trait Peer {
     /// Takes a line of input that was read at this time.
     fn hear(&mut self, line: &RawLine, at: Instant) -> Understood;
 
-    /// The bytes of a body. Empty: the peer keeps it to itself.
-    fn show(&mut self, outgoing: Outgoing<'_>) -> Chunk;
+    /// Adds the bytes of a body to `out`, or none if the peer keeps it to itself.
+    fn show(&mut self, outgoing: Outgoing<'_>, out: &mut Outbox);
 
     /// A whole line for stderr that is no frame, without its LF.
     fn note(&mut self, line: &str) -> Chunk {
@@ -86,8 +87,8 @@ impl<P: Peer + ?Sized> Peer for &mut P {
         (**self).hear(line, at)
     }
 
-    fn show(&mut self, outgoing: Outgoing<'_>) -> Chunk {
-        (**self).show(outgoing)
+    fn show(&mut self, outgoing: Outgoing<'_>, out: &mut Outbox) {
+        (**self).show(outgoing, out);
     }
 
     fn note(&mut self, line: &str) -> Chunk {

@@ -14,11 +14,13 @@ use crate::io::output::{Order, Written, write_now};
 use crate::io::signals::Signal;
 use crate::io::spawn_thread;
 use crate::io::tty::LineModes;
+use crate::process::batch::Lines;
 use crate::process::child::{AgentOutput, ProcessEvent};
 use crate::process::git::Told;
 use crate::protocol::inbound::Inbound;
 use crate::run::Event;
 use crossbeam_channel::{Receiver, Sender, at, bounded, never, select_biased};
+use std::convert::Infallible;
 use std::time::{Duration, Instant};
 
 /// Messages that are taken in a row while lines of the agent wait.
@@ -46,8 +48,8 @@ enum Wake {
     Ask(AskEvent),
     /// git knows which files changed, or never will.
     Git(Option<Told>),
-    /// There is room for the next part of a long line.
-    More,
+    /// There is room for what comes of the agent's lines that were read, or of the next part of a long line.
+    Ready,
     /// The agent's output.
     Agent(AgentOutput),
     /// A thread ended that must not end: a fault of our own.
@@ -82,8 +84,12 @@ pub(super) struct RunLoop<'e, 'p> {
     flushing: bool,
     /// Whether everything was written after the end.
     delivered: bool,
+    /// Lines of the agent that were read and are not yet dealt with.
+    lines: Lines,
     /// A channel that nothing ever takes from: its receiver is kept and never asked.
     nowhere: (Sender<Order>, Receiver<Order>),
+    /// A channel that is always ready, because its sender is gone.
+    always: Receiver<Infallible>,
 }
 
 impl<'e, 'p> RunLoop<'e, 'p> {
@@ -101,7 +107,9 @@ impl<'e, 'p> RunLoop<'e, 'p> {
             controls_in_row: 0,
             flushing: false,
             delivered: false,
+            lines: Lines::default(),
             nowhere: bounded(0),
+            always: bounded(0).1,
         };
         if lost {
             run_loop.output_lost();
@@ -120,6 +128,7 @@ impl<'e, 'p> RunLoop<'e, 'p> {
                 break;
             }
             let wake = self.next();
+            self.conductor.machine().read_clocks();
             self.handle(wake);
         }
         let (host, mut ending) = self.conductor.end();
@@ -148,11 +157,10 @@ impl<'e, 'p> RunLoop<'e, 'p> {
     /// Waits for whatever comes first.
     fn next(&mut self) -> Wake {
         let timer = self.wake_at().map_or_else(never, at);
-        let data = self.data();
-        let input = self.input(&data);
+        let (ready, data) = self.data();
+        let input = self.input(ready.is_some() || !data.is_empty());
+        let ready = ready.unwrap_or_else(never);
         let asks = if self.conductor.waiting().is_full() { never() } else { self.conductor.host().asks() };
-        let has_more = self.conductor.run().has_more() && !self.conductor.waiting().is_full();
-        let more = if has_more { at(Instant::now()) } else { never() };
         let awaited = self.awaited.clone().unwrap_or_else(never);
         let signals = self.engine.signals.clone().unwrap_or_else(never);
         let (process, git) = (self.conductor.host().process(), self.conductor.host().git());
@@ -171,26 +179,31 @@ impl<'e, 'p> RunLoop<'e, 'p> {
             recv(input) -> heard => Wake::Input(heard.unwrap_or(Arrival::Closed)),
             recv(asks) -> event => event.map_or(Wake::Broken, Wake::Ask),
             recv(git) -> told => Wake::Git(told.ok()),
-            recv(more) -> _ => Wake::More,
+            recv(ready) -> _ => Wake::Ready,
             recv(data) -> output => output.map_or(Wake::Broken, Wake::Agent),
         };
         self.flushing |= matches!(wake, Wake::Taken) && !to_write;
         wake
     }
 
-    /// The agent's output, while there is room for what comes of it.
-    fn data(&self) -> Receiver<AgentOutput> {
+    /// The agent's output, while there is room for what comes of it: what was read already, or the channel.
+    fn data(&self) -> (Option<Receiver<Infallible>>, Receiver<AgentOutput>) {
         let waiting = self.conductor.waiting();
         // A flood of messages fills the outbox with answers to them: that must not shut the agent out.
-        let flooded = self.controls_in_row >= CONTROLS_IN_ROW;
+        let flooded = self.controls_in_row >= CONTROLS_IN_ROW && !self.conductor.run().has_more();
         let full = if flooded { waiting.is_overfull() } else { waiting.is_full() };
-        if full || self.conductor.run().has_more() { never() } else { self.conductor.host().output() }
+        let in_hand = self.conductor.run().has_more() || !self.lines.is_empty();
+        match (full, in_hand) {
+            (true, _) => (None, never()),
+            (false, true) => (Some(self.always.clone()), never()),
+            (false, false) => (None, self.conductor.host().output()),
+        }
     }
 
     /// The input. Messages go before the agent's lines, but a flood of them must not keep these away for ever. Whatever
-    /// comes after the terminal body is for the next run.
-    fn input(&mut self, data: &Receiver<AgentOutput>) -> Receiver<Arrival> {
-        let flooded = self.controls_in_row >= CONTROLS_IN_ROW && !data.is_empty();
+    /// comes after the terminal body is for the next run. `data`: whether the agent's output waits.
+    fn input(&mut self, data: bool) -> Receiver<Arrival> {
+        let flooded = self.controls_in_row >= CONTROLS_IN_ROW && data;
         if flooded {
             self.controls_in_row = 0;
         }
@@ -238,10 +251,11 @@ impl<'e, 'p> RunLoop<'e, 'p> {
                 let looked = self.conductor.machine().git_told(told, stopped);
                 self.looked(looked);
             }
-            Wake::More => {
+            Wake::Ready if self.conductor.run().has_more() => {
                 self.conductor.more();
-                self.line_taken();
+                self.lines_taken();
             }
+            Wake::Ready => self.take_lines(),
             Wake::Agent(output) => self.agent(output),
             Wake::Broken => self.conductor.crash(),
         }
@@ -272,10 +286,9 @@ impl<'e, 'p> RunLoop<'e, 'p> {
 
     fn agent(&mut self, output: AgentOutput) {
         match output {
-            AgentOutput::Line(line) => {
-                self.conductor.machine().take(line.len());
-                self.conductor.line(line);
-                self.line_taken();
+            AgentOutput::Lines(lines) => {
+                self.lines = lines;
+                self.take_lines();
             }
             AgentOutput::TooLong => self.conductor.step(Event::Line(Line::TooLong)),
             AgentOutput::Stderr(line) => self.conductor.stderr_line(&line),
@@ -291,10 +304,24 @@ impl<'e, 'p> RunLoop<'e, 'p> {
         }
     }
 
-    /// Once a line is taken as a whole, the next may be read.
-    fn line_taken(&mut self) {
-        if !self.conductor.run().has_more() {
-            self.conductor.machine().taken();
+    /// Takes lines of the batch, one at least, until there is no room for what comes of the next. A batch is small, so
+    /// whatever else waits is served soon enough after it.
+    fn take_lines(&mut self) {
+        while let Some(line) = self.lines.next() {
+            self.conductor.line(line);
+            let has_more = self.conductor.run().has_more();
+            if has_more || self.conductor.waiting().is_full() || self.conductor.has_answers() {
+                break;
+            }
+        }
+        self.lines_taken();
+    }
+
+    /// Once a batch is taken as a whole, more may be read.
+    fn lines_taken(&mut self) {
+        if self.lines.size() > 0 && self.lines.is_empty() && !self.conductor.run().has_more() {
+            let lines = std::mem::take(&mut self.lines);
+            self.conductor.machine().taken(lines);
         }
     }
 
@@ -319,7 +346,8 @@ impl<'e, 'p> RunLoop<'e, 'p> {
     }
 
     fn timer(&mut self) {
-        if self.conductor.waiting().is_full() && self.conductor.host().has_output() {
+        let has_output = !self.lines.is_empty() || self.conductor.host().has_output();
+        if self.conductor.waiting().is_full() && has_output {
             // It is not the agent that is silent: nobody listens.
             self.conductor.step(Event::NotRead);
         }

@@ -108,9 +108,9 @@ fn read_stdin(heard: &Sender<Arrival>) {
     let _ = heard.send(Arrival::Closed);
 }
 
-fn raw(framed: Framed) -> RawLine {
+fn raw(framed: Framed<'_>) -> RawLine {
     match framed {
-        Framed::Line(line) => RawLine::Whole(line),
+        Framed::Line(line) => RawLine::Whole(line.into_owned()),
         Framed::Rest(rest) => RawLine::Unended(rest),
         Framed::TooLong => RawLine::TooLong,
     }
@@ -147,8 +147,8 @@ impl AsFd for Stdin {
 fn read_terminal(keys: Keys, heard: &Sender<Arrival>) {
     let mut lines = LineReader::new(Watched::new(keys, heard.clone()), INBOUND_LINE_BYTES);
     loop {
-        let line = match lines.next() {
-            Some(framed) => raw(framed),
+        let line = match lines.next().map(raw) {
+            Some(line) => line,
             None if lines.source().failed || lines.source().keys.is_gone() => break,
             None => RawLine::CtrlD,
         };

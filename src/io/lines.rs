@@ -2,14 +2,18 @@
 //! limit.
 
 use rustix::event::{PollFd, PollFlags, poll};
-use std::io::{self, BufRead, BufReader, ErrorKind, Read};
+use std::borrow::Cow;
+use std::io::{self, BufRead, ErrorKind, Read};
 use std::os::fd::AsFd;
 
-/// One line as read, without its LF.
+/// The most bytes that one read takes. A line that fits is not copied.
+pub(crate) const READ_BYTES: usize = 64 << 10;
+
+/// One line as read, without its LF. It lies in the reader's buffer, unless it came in several reads.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Framed {
+pub(crate) enum Framed<'a> {
     /// A line that ended with LF.
-    Line(Vec<u8>),
+    Line(Cow<'a, [u8]>),
     /// The bytes after the last LF; empty if they exceeded the limit.
     Rest(Vec<u8>),
     /// A line longer than the limit, which was skipped.
@@ -18,60 +22,77 @@ pub(crate) enum Framed {
 
 /// Reads lines of at most `limit` bytes.
 pub(crate) struct LineReader<R: Read> {
-    reader: BufReader<R>,
+    source: R,
     limit: usize,
+    buffer: Vec<u8>,
+    /// The part of the buffer that was read and not yet returned.
+    start: usize,
+    end: usize,
+    /// The length of the first line in that part, with its LF, once it was looked for.
+    first: Option<usize>,
 }
 
 impl<R: Read + AsFd> LineReader<R> {
-    pub(crate) fn new(reader: R, limit: usize) -> LineReader<R> {
-        LineReader { reader: BufReader::with_capacity(64 << 10, reader), limit }
+    pub(crate) fn new(source: R, limit: usize) -> LineReader<R> {
+        LineReader { source, limit, buffer: vec![0; READ_BYTES], start: 0, end: 0, first: None }
     }
 
     /// The source being read.
     pub(crate) fn source(&self) -> &R {
-        self.reader.get_ref()
+        &self.source
     }
 
     /// The next line. `None`: the source ended, or a read error ended the reading the same way.
-    pub(crate) fn next(&mut self) -> Option<Framed> {
-        let (mut line, mut skipping, limit) = (Vec::new(), false, self.limit);
+    pub(crate) fn next(&mut self) -> Option<Framed<'_>> {
+        let (mut line, mut skipping) = (Vec::new(), false);
         loop {
-            let (used, ended) = {
-                let Some(chunk) = self.fill().ok().filter(|chunk| !chunk.is_empty()) else {
-                    return (skipping || !line.is_empty()).then_some(Framed::Rest(line));
-                };
-                let end = chunk.iter().position(|byte| *byte == b'\n');
-                let part = &chunk[..end.unwrap_or(chunk.len())];
-                if line.len() + part.len() > limit {
-                    (line, skipping) = (Vec::new(), true);
-                }
-                if !skipping {
-                    line.extend_from_slice(part);
-                }
-                (part.len() + usize::from(end.is_some()), end.is_some())
-            };
-            self.reader.consume(used);
+            if self.start == self.end && !self.fill() {
+                return (skipping || !line.is_empty()).then_some(Framed::Rest(line));
+            }
+            let ended = self.has_line();
+            let length = self.first.take().unwrap_or(self.end - self.start);
+            let part = self.start..self.start + length - usize::from(ended);
+            self.start += length;
+            if line.len() + part.len() > self.limit {
+                (line, skipping) = (Vec::new(), true);
+            }
+            match (ended, skipping) {
+                (true, true) => return Some(Framed::TooLong),
+                (false, true) => {}
+                (true, false) if line.is_empty() => return Some(Framed::Line((&self.buffer[part]).into())),
+                (_, false) => line.extend_from_slice(&self.buffer[part]),
+            }
             if ended {
-                return Some(if skipping { Framed::TooLong } else { Framed::Line(line) });
+                return Some(Framed::Line(line.into()));
             }
         }
     }
 
-    /// Fills the buffer and returns it. Waits for input even if somebody else made the pipe non-blocking.
-    fn fill(&mut self) -> io::Result<&[u8]> {
+    /// Whether [`LineReader::next`] returns a line without another read.
+    pub(crate) fn has_line(&mut self) -> bool {
+        if self.first.is_none() {
+            let mut rest = &self.buffer[self.start..self.end];
+            let length = rest.skip_until(b'\n').unwrap_or_default();
+            let ended = length > 0 && self.buffer[self.start + length - 1] == b'\n';
+            self.first = ended.then_some(length);
+        }
+        self.first.is_some()
+    }
+
+    /// Reads once into the empty buffer. Waits for input even if somebody else made the pipe non-blocking. `false`:
+    /// nothing more will come.
+    fn fill(&mut self) -> bool {
         loop {
-            match self.reader.fill_buf() {
-                Ok(_) => break,
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                    wait(self.reader.get_ref(), PollFlags::IN)?;
+            match self.source.read(&mut self.buffer) {
+                Ok(count) => {
+                    (self.start, self.end) = (0, count);
+                    return count > 0;
                 }
-                Err(error) => return Err(error),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock && wait(&self.source, PollFlags::IN).is_ok() => {}
+                Err(_) => return false,
             }
         }
-        // The borrow checker does not let the slice from `match` leave the loop; this returns the same bytes without
-        // another read.
-        Ok(self.reader.buffer())
     }
 }
 
@@ -90,22 +111,47 @@ pub(crate) fn wait(fd: &impl AsFd, what: PollFlags) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Framed, LineReader};
+    use super::{Framed, LineReader, READ_BYTES};
+    use std::borrow::Cow;
     use std::io::Write;
 
-    fn all(bytes: &[u8], limit: usize) -> Vec<Framed> {
+    fn owned(framed: Framed<'_>) -> Framed<'static> {
+        match framed {
+            Framed::Line(line) => Framed::Line(Cow::Owned(line.into_owned())),
+            Framed::Rest(rest) => Framed::Rest(rest),
+            Framed::TooLong => Framed::TooLong,
+        }
+    }
+
+    fn all(bytes: &[u8], limit: usize) -> Vec<Framed<'static>> {
         let (reader, mut writer) = std::io::pipe().unwrap();
         writer.write_all(bytes).unwrap();
         drop(writer);
         let mut lines = LineReader::new(reader, limit);
-        std::iter::from_fn(|| lines.next()).collect()
+        std::iter::from_fn(|| lines.next().map(owned)).collect()
     }
 
     #[test]
     fn long_lines_are_skipped_and_the_next_is_whole() {
-        let line = |text: &str| Framed::Line(text.into());
+        let line = |text: &'static str| Framed::Line(text.as_bytes().into());
         assert_eq!(all(b"ab\n\nabc\nx", 2), [line("ab"), line(""), Framed::TooLong, Framed::Rest("x".into())]);
         assert_eq!(all(b"abc", 2), [Framed::Rest(Vec::new())]);
         assert_eq!(all(b"", 2), []);
+    }
+
+    #[test]
+    fn a_line_over_the_end_of_the_buffer_is_whole() {
+        for first in READ_BYTES - 3..READ_BYTES + 2 {
+            let (reader, mut writer) = std::io::pipe().unwrap();
+            let text = "x".repeat(first) + "\nsecond\nthird\n";
+            let write = std::thread::spawn(move || writer.write_all(text.as_bytes()).unwrap());
+            let mut lines = LineReader::new(reader, usize::MAX);
+            let mut next = || match lines.next() {
+                Some(Framed::Line(line)) => line.len(),
+                other => panic!("{other:?}"),
+            };
+            assert_eq!([next(), next(), next()], [first, 6, 5]);
+            write.join().unwrap();
+        }
     }
 }

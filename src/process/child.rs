@@ -5,6 +5,7 @@
 //! Pipes keep their order, so a reader that meets the sentinel has read everything before it. Waiting for end of file
 //! instead would wait for every process that still holds the pipe.
 
+use super::batch::{Gathered, Lines};
 use super::myself;
 use super::tree::{MARKER, Swept, Tree, marker_value, wait_without_reaping};
 use crate::agent::{Launch, Program};
@@ -16,6 +17,7 @@ use crate::protocol::limits::{AGENT_LINE_BYTES, STDERR_TAIL_BYTES};
 use crate::protocol::outbound::AgentExit;
 use crate::protocol::request::Settings;
 use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::{self, ErrorKind, PipeReader, PipeWriter};
@@ -26,16 +28,14 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-/// Most lines of agent output that may wait in the channel to the engine.
-const LINES_WAITING: usize = 32;
-/// Most bytes of agent output that may wait for the engine; a single line may exceed it.
-const BYTES_WAITING: usize = 4 << 20;
+/// The bytes of agent output that may be read and not yet dealt with; a single line may exceed it.
+const BYTES_WAITING: usize = 256 << 10;
 
 /// One piece of the agent's output.
 #[derive(Debug)]
 pub(crate) enum AgentOutput {
-    /// A line of the agent's stdout, without its LF.
-    Line(String),
+    /// Lines of the agent's stdout.
+    Lines(Lines),
     /// A line of stdout longer than [`AGENT_LINE_BYTES`]; the reader skipped it.
     TooLong,
     /// The end of stdout.
@@ -61,8 +61,8 @@ pub(crate) struct AgentProcess {
     tree: Arc<Tree>,
     input: Option<Sender<String>>,
     sweep_limit: Sender<Duration>,
-    credit: Sender<usize>,
-    /// The agent's output; the channel is bounded, and a full one makes the readers wait.
+    emptied: Sender<Lines>,
+    /// The agent's output. The channel holds one message, and a full one makes the readers wait.
     pub(crate) data: Receiver<AgentOutput>,
     /// Changes in the state of the agent's process.
     pub(crate) process: Receiver<ProcessEvent>,
@@ -107,11 +107,11 @@ impl AgentProcess {
         (err, our_err): (PipeReader, PipeWriter),
     ) -> Result<AgentProcess, Failure> {
         let tree = Arc::new(tree);
-        let (data_in, data) = bounded(LINES_WAITING);
+        let (data_in, data) = bounded(1);
         let (process_in, process) = unbounded();
         let (input, lines) = unbounded();
         let (sweep_limit, limits) = bounded(1);
-        let (credit, credits) = unbounded();
+        let (emptied, returned) = unbounded();
         let end = format!("\0END {nonce}");
         let sentinel = format!("\n{end}\n");
         let pid = child.id();
@@ -121,21 +121,21 @@ impl AgentProcess {
         let swept_tree = Arc::clone(&tree);
         let threads = [
             spawn_thread("agent-stdin", move || write_lines(stdin, &lines)),
-            spawn_thread("agent-stdout", move || read_stdout(out, &end_out, &data_in, &credits)),
+            spawn_thread("agent-stdout", move || read_stdout(out, end_out.as_bytes(), &data_in, &returned)),
             spawn_thread("agent-stderr", move || read_stderr(err, &end_err, mirror, &for_stderr)),
             spawn_thread("agent-exit", move || {
                 wait_without_reaping(pid);
                 let _ = process_in.send(ProcessEvent::Exited);
                 let limit = limits.recv().unwrap_or_default();
                 let _ = process_in.send(ProcessEvent::Swept(swept_tree.sweep(Some(pid), limit)));
-                // Either pipe may be full. The reader of stderr needs no credit to read on, so stderr gets its
-                // sentinel first.
+                // Either pipe may be full. The reader of stderr never waits for room, so stderr gets its sentinel
+                // first.
                 for mut pipe in [our_err, our_out] {
                     let _ = write_whole(&mut pipe, sentinel.as_bytes());
                 }
             }),
         ];
-        let mut agent = AgentProcess { child, tree, input: Some(input), sweep_limit, credit, data, process };
+        let mut agent = AgentProcess { child, tree, input: Some(input), sweep_limit, emptied, data, process };
         if threads.into_iter().any(|started| started.is_err()) {
             agent.signal(rustix::process::Signal::KILL);
             let _ = agent.child.wait();
@@ -157,9 +157,9 @@ impl AgentProcess {
         self.input = None;
     }
 
-    /// Tells the stdout reader that a line of this many bytes was taken, which makes room for more.
-    pub(crate) fn taken(&self, bytes: usize) {
-        let _ = self.credit.send(bytes);
+    /// Tells the stdout reader that these lines are dealt with, which makes room for more.
+    pub(crate) fn taken(&self, lines: Lines) {
+        let _ = self.emptied.send(lines);
     }
 
     /// The process id of the agent itself.
@@ -337,37 +337,77 @@ fn write_lines(stdin: Option<ChildStdin>, lines: &Receiver<String>) {
     }
 }
 
-fn read_stdout(pipe: PipeReader, end: &str, data: &Sender<AgentOutput>, credits: &Receiver<usize>) {
+fn read_stdout(pipe: PipeReader, end: &[u8], data: &Sender<AgentOutput>, returned: &Receiver<Lines>) {
     // However this thread ends, the engine learns that no more output comes.
     let _end = SendEnd(data);
-    let mut lines = LineReader::new(pipe, AGENT_LINE_BYTES);
+    let mut source = StdoutReader { lines: LineReader::new(pipe, AGENT_LINE_BYTES), end, empty: false };
     let mut waiting = 0;
-    // The sentinel brings an LF of its own, so an empty line counts only if another line follows it.
-    let mut empty = false;
+    let mut spare = Gathered::default();
     loop {
-        waiting -= credits.try_iter().sum::<usize>();
         // Back-pressure: do not even read the next line before there is room for it.
-        while waiting >= BYTES_WAITING {
-            let Ok(taken) = credits.recv() else { return };
-            waiting -= taken;
+        while waiting >= BYTES_WAITING || !returned.is_empty() {
+            let Ok(lines) = returned.recv() else { return };
+            waiting -= lines.size();
+            spare = lines.reuse();
         }
-        let item = match lines.next() {
-            None => break,
-            Some(Framed::Line(line)) if line == end.as_bytes() => break,
-            Some(Framed::Line(line)) if line.is_empty() && !std::mem::replace(&mut empty, true) => continue,
-            Some(Framed::Line(line) | Framed::Rest(line)) => AgentOutput::Line(into_text(line)),
-            Some(Framed::TooLong) => AgentOutput::TooLong,
-        };
-        let next_is_empty = matches!(&item, AgentOutput::Line(line) if line.is_empty());
-        if !next_is_empty && std::mem::take(&mut empty) && data.send(AgentOutput::Line(String::new())).is_err() {
+        let mut gathered = std::mem::take(&mut spare);
+        let stopped = source.gather(&mut gathered);
+        let lines = gathered.into_lines();
+        waiting += lines.size();
+        if !lines.is_empty() && data.send(AgentOutput::Lines(lines)).is_err() {
             return;
         }
-        if let AgentOutput::Line(line) = &item {
-            waiting += line.len();
+        match stopped {
+            Stopped::NoLine => {}
+            Stopped::TooLong if data.send(AgentOutput::TooLong).is_ok() => {}
+            Stopped::TooLong | Stopped::End => return,
         }
-        if data.send(item).is_err() {
-            return;
+    }
+}
+
+/// The agent's stdout up to the sentinel.
+struct StdoutReader<'a> {
+    lines: LineReader<PipeReader>,
+    /// The sentinel.
+    end: &'a [u8],
+    /// Whether the last line was empty. The sentinel brings an LF of its own, so an empty line counts only if another
+    /// line follows it.
+    empty: bool,
+}
+
+/// Why a batch takes no further line.
+enum Stopped {
+    /// It is full, or the next line needs another read.
+    NoLine,
+    /// The next line was too long.
+    TooLong,
+    /// The output is at its end.
+    End,
+}
+
+impl StdoutReader<'_> {
+    /// Waits for a line, then gathers those that came with it.
+    fn gather(&mut self, batch: &mut Gathered) -> Stopped {
+        while batch.is_empty() || (!batch.is_full() && self.lines.has_line()) {
+            let line = match self.lines.next() {
+                None => return Stopped::End,
+                Some(Framed::Line(line)) if *line == *self.end => return Stopped::End,
+                Some(Framed::Line(line)) if line.is_empty() && !std::mem::replace(&mut self.empty, true) => continue,
+                Some(Framed::Line(line)) => line,
+                Some(Framed::Rest(line)) => line.into(),
+                Some(Framed::TooLong) => {
+                    if std::mem::take(&mut self.empty) {
+                        batch.push(Cow::default());
+                    }
+                    return Stopped::TooLong;
+                }
+            };
+            if !line.is_empty() && std::mem::take(&mut self.empty) {
+                batch.push(Cow::default());
+            }
+            batch.push(line);
         }
+        Stopped::NoLine
     }
 }
 
@@ -379,9 +419,9 @@ impl Drop for SendEnd<'_> {
     }
 }
 
-/// Replaces bytes that are not valid UTF-8 with U+FFFD. Valid text is not copied.
-fn into_text(bytes: Vec<u8>) -> String {
-    String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
+/// Replaces bytes that are not valid UTF-8 with U+FFFD.
+fn into_text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
 }
 
 /// How many bytes of stderr are kept at least: more than is ever shown, so that secrets are redacted before the text
@@ -394,8 +434,9 @@ fn read_stderr(pipe: PipeReader, end: &str, mirror: bool, data: &Sender<AgentOut
     let mut tail = String::new();
     while let Some(framed) = lines.next() {
         let line = match framed {
-            Framed::Line(line) if line == end.as_bytes() => break,
-            Framed::Line(line) | Framed::Rest(line) => into_text(line),
+            Framed::Line(line) if *line == *end.as_bytes() => break,
+            Framed::Line(line) => into_text(&line),
+            Framed::Rest(line) => into_text(&line),
             Framed::TooLong => continue,
         };
         if line.is_empty() {

@@ -3,6 +3,7 @@
 //!
 //! `std::process::Command` is used in this folder and nowhere else.
 
+pub(crate) mod batch;
 pub mod child;
 pub mod git;
 pub mod guard;

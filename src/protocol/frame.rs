@@ -1,27 +1,21 @@
 //! A redacted body → one line: stamped, within the frame limit.
 
-use super::json::encode;
+use super::json::{put_number, put_string};
 use super::limits;
 use super::outbound::{Body, Outcome};
 use super::parts::Rank;
 use super::redacted::Redacted;
-use serde::Serialize;
 use std::fmt::Write;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use time::macros::format_description;
 
 /// One outbound message.
-#[derive(Debug, Serialize)]
+#[derive(Debug)]
 pub struct Frame<'a> {
-    v: &'static str,
-    id: String,
-    ts: String,
-    #[serde(rename = "type")]
-    kind: &'static str,
+    number: u64,
+    timestamp: &'a str,
     run_id: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
     reply_to: Option<&'a str>,
-    #[serde(rename = "payload")]
     body: &'a mut Redacted,
 }
 
@@ -30,12 +24,13 @@ pub struct Frame<'a> {
 pub struct Stamper {
     count: u64,
     ended: bool,
+    clock: Clock,
 }
 
 impl Stamper {
     /// The next frame, from `msg_1` on. `None`: a terminal frame is out, nothing may follow it.
     pub fn stamp<'a>(
-        &mut self,
+        &'a mut self,
         now: SystemTime,
         run_id: &'a str,
         reply_to: Option<&'a str>,
@@ -47,42 +42,73 @@ impl Stamper {
         }
         self.ended = body.is_terminal();
         self.count += 1;
-        let id = format!("msg_{}", self.count);
-        Some(Frame { v: "1", id, ts: timestamp(now), kind: body.kind(), run_id, reply_to, body })
+        Some(Frame { number: self.count, timestamp: self.clock.timestamp(now), run_id, reply_to, body })
     }
 }
 
-/// UTC with exactly three fraction digits. A clock before 1970 or after 9999 counts as 1970.
-pub fn timestamp(now: SystemTime) -> String {
-    let format = format_description!("[year]-[month]-[day]T[hour]:[minute]:[second].[subsecond digits:3]Z");
-    let since = now.duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
-    let at = time::UtcDateTime::UNIX_EPOCH.checked_add(since.try_into().unwrap_or(time::Duration::ZERO));
-    at.unwrap_or(time::UtcDateTime::UNIX_EPOCH).format(format).unwrap_or_default()
+/// Writes timestamps. The calendar is computed once a second.
+#[derive(Debug, Default)]
+struct Clock {
+    /// The second since 1970 that `text` names.
+    second: Option<u64>,
+    text: String,
+}
+
+impl Clock {
+    /// The length of a timestamp up to its second, with the point.
+    const SECOND: usize = "1970-01-01T00:00:00.".len();
+
+    /// UTC with exactly three fraction digits. A clock before 1970 or after 9999 counts as 1970.
+    fn timestamp(&mut self, now: SystemTime) -> &str {
+        let since = now.duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
+        if self.second != Some(since.as_secs()) {
+            let format = format_description!("[year]-[month]-[day]T[hour]:[minute]:[second].");
+            let at = time::UtcDateTime::from_unix_timestamp(since.as_secs().try_into().unwrap_or_default());
+            self.text = at.unwrap_or(time::UtcDateTime::UNIX_EPOCH).format(format).unwrap_or_default();
+            self.second = Some(since.as_secs());
+        }
+        self.text.truncate(Self::SECOND);
+        let ms = since.subsec_millis();
+        self.text.extend([ms / 100, ms / 10 % 10, ms % 10].into_iter().filter_map(|digit| char::from_digit(digit, 10)));
+        self.text.push('Z');
+        &self.text
+    }
 }
 
 impl Frame<'_> {
-    /// The frame as one line with its LF, at most `max_bytes` long (a run.completed
+    /// Appends the frame as one line with its LF, at most `max_bytes` long (a run.completed
     /// [`limits::COMPLETED_FACTOR`] times that).
-    pub fn to_line(&mut self, max_bytes: usize) -> Vec<u8> {
+    pub fn write(&mut self, max_bytes: usize, out: &mut Vec<u8>) {
         let completed = matches!(&**self.body, Body::Terminal(end) if matches!(end.outcome, Outcome::Completed { .. }));
         let limit = if completed { max_bytes.saturating_mul(limits::COMPLETED_FACTOR) } else { max_bytes };
-        let mut line = self.line();
+        let begin = out.len();
+        self.append(out);
         for rank in Rank::ALL {
             // Each round cuts the longest part of this rank; a rank is done when nothing of it is left to cut.
-            while line.len() > limit && self.body.cut_longest(rank, line.len() - limit) {
-                // The old line goes first, so that only one is there at a time.
-                drop(std::mem::take(&mut line));
-                line = self.line();
+            while out.len() - begin > limit && self.body.cut_longest(rank, out.len() - begin - limit) {
+                out.truncate(begin);
+                self.append(out);
             }
         }
-        line
     }
 
-    fn line(&self) -> Vec<u8> {
-        let mut line = Vec::with_capacity(512 + self.body.text_bytes());
-        encode(self, &mut line);
-        line.push(b'\n');
-        line
+    fn append(&self, out: &mut Vec<u8>) {
+        out.reserve(512 + self.body.text_bytes());
+        out.extend_from_slice(b"{\"v\":\"1\",\"id\":\"msg_");
+        put_number(self.number, out);
+        out.extend_from_slice(b"\",\"ts\":\"");
+        out.extend_from_slice(self.timestamp.as_bytes());
+        out.extend_from_slice(b"\",\"type\":\"");
+        out.extend_from_slice(self.body.kind().as_bytes());
+        out.extend_from_slice(b"\",\"run_id\":");
+        put_string(self.run_id, out);
+        if let Some(reply_to) = self.reply_to {
+            out.extend_from_slice(b",\"reply_to\":");
+            put_string(reply_to, out);
+        }
+        out.extend_from_slice(b",\"payload\":");
+        self.body.write(out);
+        out.extend_from_slice(b"}\n");
     }
 }
 
@@ -107,4 +133,26 @@ pub fn stderr_line(body: &Redacted) -> Option<String> {
     let mut line = String::new();
     write!(line, "spektacular: {}: {}", failure.code.name(), failure.message).ok()?;
     Some(line.replace(['\n', '\r'], " "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Clock;
+    use std::time::{Duration, UNIX_EPOCH};
+
+    #[test]
+    fn timestamps_are_utc_with_milliseconds() {
+        let mut clock = Clock::default();
+        for (ms, text) in [
+            (0, "1970-01-01T00:00:00.000Z"),
+            (951_782_399_999, "2000-02-28T23:59:59.999Z"),
+            (951_782_400_007, "2000-02-29T00:00:00.007Z"),
+            (951_782_400_999, "2000-02-29T00:00:00.999Z"),
+            (253_402_300_799_120, "9999-12-31T23:59:59.120Z"),
+            (253_402_300_800_000, "1970-01-01T00:00:00.000Z"),
+        ] {
+            assert_eq!(clock.timestamp(UNIX_EPOCH + Duration::from_millis(ms)), text);
+        }
+        assert_eq!(clock.timestamp(UNIX_EPOCH - Duration::from_secs(1)), "1970-01-01T00:00:00.000Z");
+    }
 }

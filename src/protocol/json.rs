@@ -99,6 +99,71 @@ fn unsafe_on_a_line(c: char) -> bool {
         | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
+/// Whether a byte stands for itself in a string of safe JSON. Everything that must be escaped begins with a control
+/// character, a quote, a backslash, or one of four bytes.
+const fn is_plain(byte: u8) -> bool {
+    !matches!(byte, 0..0x20 | b'"' | b'\\' | 0x7f | 0xc2 | 0xd8 | 0xe2)
+}
+
+/// The length of the first part of a text that needs no escape, up to a character that may need one.
+fn plain_len(text: &str) -> usize {
+    let (blocks, rest) = text.as_bytes().as_chunks::<16>();
+    // Without a branch per byte, so that a block is looked at as a whole.
+    let is_whole = |block: &&[u8; 16]| block.iter().fold(true, |plain, byte| plain & is_plain(*byte));
+    let whole = blocks.iter().take_while(is_whole).count();
+    let next = blocks.get(whole).map_or(rest, <[u8; 16]>::as_slice);
+    whole * 16 + next.iter().take_while(|byte| is_plain(**byte)).count()
+}
+
+/// Appends a text as a string of safe JSON.
+pub fn put_string(text: &str, out: &mut Vec<u8>) {
+    out.push(b'"');
+    let mut rest = text;
+    loop {
+        let (plain, special) = rest.split_at(plain_len(rest));
+        out.extend_from_slice(plain.as_bytes());
+        let Some(c) = special.chars().next() else { break };
+        let (special, after) = special.split_at(c.len_utf8());
+        match c {
+            '"' => out.extend_from_slice(b"\\\""),
+            '\\' => out.extend_from_slice(b"\\\\"),
+            '\n' => out.extend_from_slice(b"\\n"),
+            '\r' => out.extend_from_slice(b"\\r"),
+            '\t' => out.extend_from_slice(b"\\t"),
+            '\u{8}' => out.extend_from_slice(b"\\b"),
+            '\u{c}' => out.extend_from_slice(b"\\f"),
+            _ if c < ' ' || unsafe_on_a_line(c) => put_escape(c, out),
+            _ => out.extend_from_slice(special.as_bytes()),
+        }
+        rest = after;
+    }
+    out.push(b'"');
+}
+
+/// Appends `\u` and four digits. Every character that needs them has a code below 0x10000.
+fn put_escape(c: char, out: &mut Vec<u8>) {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    out.extend_from_slice(b"\\u");
+    out.extend([12, 8, 4, 0].map(|shift| DIGITS[(u32::from(c) >> shift) as usize & 15]));
+}
+
+/// Appends a number.
+pub fn put_number(number: u64, out: &mut Vec<u8>) {
+    encode(&number, out);
+}
+
+/// How many bytes a text takes as a string of safe JSON, without its quotes.
+pub fn encoded_bytes(text: &str) -> usize {
+    let (mut bytes, mut rest) = (0, text);
+    while !rest.is_empty() {
+        let plain = plain_len(rest);
+        let special = rest[plain..].chars().next();
+        bytes += plain + special.map_or(0, encoded_len);
+        rest = &rest[plain + special.map_or(0, char::len_utf8)..];
+    }
+    bytes
+}
+
 /// How many bytes a character takes in a string of safe JSON.
 pub fn encoded_len(c: char) -> usize {
     match c {
@@ -111,8 +176,7 @@ pub fn encoded_len(c: char) -> usize {
 
 impl serde_json::ser::Formatter for SafeFormatter {
     fn write_string_fragment<W: ?Sized + io::Write>(&mut self, out: &mut W, fragment: &str) -> io::Result<()> {
-        // Everything that must be escaped begins with one of five bytes; the rest goes out as it is.
-        if !fragment.bytes().any(|b| matches!(b, 0x7f | 0xc2 | 0xe2 | 0xd8)) {
+        if fragment.bytes().all(is_plain) {
             return out.write_all(fragment.as_bytes());
         }
         let mut rest = 0;
@@ -266,7 +330,9 @@ fn literal_len(text: &str) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::{Fields, deeper_than, map_keys_and_strings, map_strings, to_line};
+    use super::{
+        Fields, deeper_than, encoded_bytes, encoded_len, map_keys_and_strings, map_strings, put_string, to_line,
+    };
     use std::collections::HashSet;
 
     #[test]
@@ -314,5 +380,21 @@ mod tests {
     #[test]
     fn unsafe_characters_are_escaped() {
         assert_eq!(to_line(&"a\u{7f}\u{85}\u{2028}\u{202e}é\u{1b}"), "\"a\\u007f\\u0085\\u2028\\u202eé\\u001b\"");
+    }
+
+    #[test]
+    fn every_character_is_escaped_alike_wherever_it_stands() {
+        let all: Vec<char> =
+            (0..0x2100).chain([0xfeff, 0xffff, 0x1f600, 0x10ffff]).filter_map(char::from_u32).collect();
+        for (at, c) in all.into_iter().enumerate() {
+            let text = format!("{}{c}{}", "é".repeat(at % 19), "x".repeat(at % 17));
+            let mut out = Vec::new();
+            put_string(&text, &mut out);
+            let out = String::from_utf8(out).unwrap();
+            assert_eq!(out, to_line(&text));
+            assert_eq!(serde_json::from_str::<String>(&out).unwrap(), text);
+            assert_eq!(out.len() - 2, encoded_bytes(&text));
+            assert_eq!(out.len() - 2, text.chars().map(encoded_len).sum::<usize>());
+        }
     }
 }

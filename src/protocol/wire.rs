@@ -1,6 +1,7 @@
 //! How the bodies of frames are written as JSON.
 
 use super::fields::ShownText;
+use super::json::{encode, put_number, put_string};
 use super::outbound::{
     About, Artifact, ArtifactRef, Body, Json, Left, Outcome, Place, PlanEntry, Progress, Question, Started,
     SubjectFrame, Tally, Terminal, Text,
@@ -8,94 +9,311 @@ use super::outbound::{
 use super::question::Kind;
 use super::redacted::Redacted;
 use super::request::Settings;
+use super::words::{
+    Action, Category, PlanStatus, Purpose, QuestionKind, Resolution, Source, Status, StopReason, ToolState, WaitingOn,
+    Warning,
+};
 use crate::failure::{Code, Failure};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
-macro_rules! entries {
-    ($map:ident; $($key:literal: $value:expr),* $(,)?) => {{ $($map.serialize_entry($key, $value)?;)* }};
-}
-
-/// A part of a redacted body. Only this module can make one, and only from a [`Redacted`]: no text becomes JSON
-/// before it is redacted.
-struct Wire<'a, T: ?Sized>(&'a T);
-
-impl Serialize for Redacted {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+impl Redacted {
+    /// Appends the body as JSON.
+    pub(super) fn write(&self, out: &mut Vec<u8>) {
         match &**self {
-            Body::Started(body) => Wire(&**body).serialize(serializer),
-            Body::Progress(body) => Wire(&**body).serialize(serializer),
-            Body::Question(body) => Wire(&**body).serialize(serializer),
-            Body::Artifact(body) => Wire(&**body).serialize(serializer),
-            Body::Terminal(body) => Wire(&**body).serialize(serializer),
+            Body::Started(body) => body.put(out),
+            Body::Progress(body) => body.put(out),
+            Body::Question(body) => body.put(out),
+            Body::Artifact(body) => body.put(out),
+            Body::Terminal(body) => body.put(out),
         }
     }
 }
 
-impl Serialize for Wire<'_, Text> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.0.shown())
+/// A part of a redacted body, as JSON. The trait is private here, and [`Redacted::write`] is the only way to it: no text
+/// becomes JSON before it is redacted.
+trait Put {
+    fn put(&self, out: &mut Vec<u8>);
+}
+
+impl Put for Text {
+    fn put(&self, out: &mut Vec<u8>) {
+        put_string(self.shown(), out);
     }
 }
 
-impl Serialize for Wire<'_, Json> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.0.shown().serialize(serializer)
+impl Put for Json {
+    fn put(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(self.shown().get().as_bytes());
     }
 }
 
-impl<T> Serialize for Wire<'_, Option<T>>
-where
-    for<'b> Wire<'b, T>: Serialize,
-{
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.0.as_ref().map(Wire).serialize(serializer)
+impl Put for str {
+    fn put(&self, out: &mut Vec<u8>) {
+        put_string(self, out);
     }
 }
 
-impl<T> Serialize for Wire<'_, Vec<T>>
-where
-    for<'b> Wire<'b, T>: Serialize,
-{
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(self.0.iter().map(Wire))
+impl Put for String {
+    fn put(&self, out: &mut Vec<u8>) {
+        put_string(self, out);
     }
 }
 
-/// Serializes these types as an object with these fields.
+impl Put for bool {
+    fn put(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(if *self { b"true" } else { b"false" });
+    }
+}
+
+impl Put for u64 {
+    fn put(&self, out: &mut Vec<u8>) {
+        put_number(*self, out);
+    }
+}
+
+impl<T: Put> Put for Option<T> {
+    fn put(&self, out: &mut Vec<u8>) {
+        match self {
+            Some(it) => it.put(out),
+            None => out.extend_from_slice(b"null"),
+        }
+    }
+}
+
+impl<T: Put> Put for Vec<T> {
+    fn put(&self, out: &mut Vec<u8>) {
+        out.push(b'[');
+        for (at, it) in self.iter().enumerate() {
+            if at > 0 {
+                out.push(b',');
+            }
+            it.put(out);
+        }
+        out.push(b']');
+    }
+}
+
+/// A value of the protocol's own, which holds no free text or only such as the walk redacts in place.
+struct Own<'a, T>(&'a T);
+
+impl<T: Serialize> Put for Own<'_, T> {
+    fn put(&self, out: &mut Vec<u8>) {
+        encode(self.0, out);
+    }
+}
+
+macro_rules! words {
+    ($($name:ident),*) => {$(
+        impl Put for $name {
+            fn put(&self, out: &mut Vec<u8>) {
+                out.push(b'"');
+                out.extend_from_slice(self.word().as_bytes());
+                out.push(b'"');
+            }
+        }
+    )*};
+}
+
+words!(
+    Action,
+    Category,
+    PlanStatus,
+    Purpose,
+    QuestionKind,
+    Resolution,
+    Source,
+    Status,
+    StopReason,
+    ToolState,
+    WaitingOn,
+    Warning
+);
+
+macro_rules! entries {
+    ($map:ident; $($key:literal: $value:expr),* $(,)?) => {
+        {$( $value.put($map.key(concat!(",\"", $key, "\":"))); )*}
+    };
+}
+/// An object that is being written.
+struct Object<'o> {
+    out: &'o mut Vec<u8>,
+    empty: bool,
+}
+
+impl Object<'_> {
+    /// Begins an entry. `key` is a comma, the key in quotes and a colon.
+    fn key(&mut self, key: &'static str) -> &mut Vec<u8> {
+        let key = if std::mem::take(&mut self.empty) { &key[1..] } else { key };
+        self.out.extend_from_slice(key.as_bytes());
+        self.out
+    }
+
+    fn truncated(&mut self, truncated: bool) {
+        if truncated {
+            entries!(self; "truncated": true);
+        }
+    }
+
+    /// The orchestrator's own metadata; without any an empty object.
+    fn metadata(&mut self, metadata: &Option<Json>) {
+        let out = self.key(",\"metadata\":");
+        match metadata {
+            Some(metadata) => metadata.put(out),
+            None => out.extend_from_slice(b"{}"),
+        }
+    }
+}
+
+/// Writes these types as an object with these fields.
 macro_rules! objects {
     ($($type:ty, $it:ident, $map:ident => $body:block)*) => {$(
-        impl Serialize for Wire<'_, $type> {
-            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                let $it = self.0;
-                let mut $map = serializer.serialize_map(None)?;
+        impl Put for $type {
+            fn put(&self, out: &mut Vec<u8>) {
+                let $it = self;
+                out.push(b'{');
+                let mut $map = Object { out, empty: true };
                 $body
-                $map.end()
+                $map.out.push(b'}');
             }
         }
     )*};
 }
 
 objects! {
-    PlanEntry, it, map => { entries!(map; "text": &Wire(&it.text), "status": &it.status); }
+    PlanEntry, it, map => { entries!(map; "text": it.text, "status": it.status); }
     Place, it, map => {
-        entries!(map; "path": &Wire(&it.path));
+        entries!(map; "path": it.path);
         if let Some(line) = it.line {
-            map.serialize_entry("line", &line)?;
+            entries!(map; "line": line);
         }
     }
     SubjectFrame, it, map => {
-        entries!(map; "category": &it.category, "title": &Wire(&it.title), "locations": &Wire(&it.locations),
-            "detail": &Wire(&it.detail));
+        entries!(map; "category": it.category, "title": it.title, "locations": it.locations, "detail": it.detail);
     }
     Artifact, it, map => {
-        entries!(map; "artifact_id": &it.artifact_id, "path": &Wire(&it.path), "action": &it.action,
-            "kind": &it.kind, "size_bytes": &it.size_bytes);
-        truncated(&mut map, it.truncated)?;
+        entries!(map; "artifact_id": it.artifact_id, "path": it.path, "action": it.action, "kind": it.kind,
+            "size_bytes": it.size_bytes);
+        map.truncated(it.truncated);
     }
-    ArtifactRef, it, map => { entries!(map; "path": &Wire(&it.path), "action": &it.action); }
-    Left, it, map => { entries!(map; "category": &it.category, "text": &Wire(&it.text)); }
-    Tally, it, map => { entries!(map; "count": &it.count, "first": &Wire(&it.first)); }
+    ArtifactRef, it, map => { entries!(map; "path": it.path, "action": it.action); }
+    Left, it, map => { entries!(map; "category": it.category, "text": it.text); }
+    Tally, it, map => { entries!(map; "count": it.count, "first": it.first); }
+    Started, it, map => {
+        entries!(map;
+            "agent": Own(&Agent { name: &it.agent, display_name: &it.display_name, version: None }),
+            "config": Own(&Config(&it.settings, ShownText { cwd: Wire(&it.cwd), agent_args: Wire(&it.agent_args) })),
+            "protocol": Own(&Protocol { v: "1", minor: 0, spektacular: env!("CARGO_PKG_VERSION") }),
+            "capabilities": Own(&it.capabilities));
+        map.metadata(&it.metadata);
+        map.truncated(it.truncated);
+    }
+    Progress, it, map => {
+        let kind = match &it.about {
+            About::Status(_) => "status",
+            About::Session { .. } => "session",
+            About::Warning(_) => "warning",
+            About::Resolved { .. } => "question_resolved",
+            About::Heartbeat { .. } => "heartbeat",
+            About::Text { .. } => "text",
+            About::Reasoning { .. } => "reasoning",
+            About::Tool { .. } => "tool",
+            About::Plan(_) => "plan",
+            About::Usage(_) => "usage",
+        };
+        entries!(map; "kind": kind, "text": it.text);
+        it.about.put_fields(&mut map);
+        if let Some(parent) = &it.parent_call_id {
+            entries!(map; "parent_call_id": parent);
+        }
+        map.truncated(it.truncated);
+    }
+    Question, it, map => {
+        let ask = &it.ask;
+        entries!(map;
+            "question_id": it.question_id, "group_id": it.group_id, "group_size": Own(&it.group_size),
+            "purpose": ask.purpose, "kind": ask.kind.word(), "header": ask.header, "text": ask.text);
+        if let Kind::Select { choices, multiple, allow_other } = &ask.kind {
+            entries!(map; "options": Own(&choices.as_slice()), "multiple": multiple, "allow_other": allow_other);
+        }
+        if let Some(default) = &ask.default {
+            entries!(map; "default": Own(default));
+        }
+        entries!(map; "validation": Own(&ask.validation), "required": ask.required, "timeout_s": Own(&it.timeout_s),
+            "attempt": Own(&it.attempt));
+        if let Some(error) = &it.error {
+            entries!(map; "error": error);
+        }
+        if let Some(subject) = &it.subject {
+            entries!(map; "subject": subject);
+        }
+        map.truncated(it.truncated);
+    }
+    Terminal, it, map => {
+        match &it.outcome {
+            Outcome::Completed { text, message_id, text_cut, structured_output, stop_reason } => entries!(map;
+                "text": text, "message_id": message_id.clone().filter(|_| *text_cut),
+                "structured_output": structured_output, "stop_reason": stop_reason,
+                "denied": it.unattended.denied, "unanswered": it.unattended.unanswered),
+            Outcome::Failed(failure) => entries!(map;
+                "code": failure.code.name(), "message": failure.message, "retryable": failure.retryable,
+                "detail": Detail(failure)),
+            Outcome::Cancelled { reason, source } => entries!(map; "reason": reason, "source": source),
+        }
+        entries!(map; "session_id": it.session_id, "artifacts": it.artifacts, "usage": Own(&it.usage),
+            "duration_ms": it.duration_ms);
+        map.metadata(&it.metadata);
+        entries!(map; "completion_detected": it.completion_detected, "agent_exit": Own(&it.agent_exit));
+        map.truncated(it.truncated);
+    }
+}
+
+impl About {
+    fn put_fields(&self, map: &mut Object<'_>) {
+        match self {
+            About::Status(status) => entries!(map; "status": status),
+            About::Session { session_id, agent_version, model, capabilities } => entries!(map;
+                "session_id": session_id, "agent_version": agent_version, "model": model,
+                "capabilities": Own(capabilities)),
+            About::Warning(code) => entries!(map; "code": code),
+            About::Resolved { question_id, resolution, used_default, permission, what: _ } => {
+                entries!(map; "question_id": question_id, "resolution": resolution, "used_default": used_default);
+                if let Some((subject, value)) = permission {
+                    entries!(map; "subject": subject, "value": value);
+                }
+            }
+            About::Heartbeat { idle_s, waiting_on } => entries!(map; "idle_s": Own(idle_s), "waiting_on": waiting_on),
+            About::Text { message_id, done, withdrawn } | About::Reasoning { message_id, done, withdrawn } => {
+                entries!(map; "message_id": message_id, "done": done);
+                if *withdrawn {
+                    entries!(map; "withdrawn": true);
+                }
+            }
+            About::Tool { call_id, category, state, locations, output } => {
+                entries!(map; "call_id": call_id, "category": category, "state": state, "locations": locations);
+                if let Some(output) = output {
+                    entries!(map; "output": output);
+                }
+            }
+            About::Plan(entries) => entries!(map; "entries": entries),
+            About::Usage(usage) => entries!(map; "usage": Own(usage)),
+        }
+    }
+}
+
+/// The agent in run.started. Its version is known only when the agent says it: the session frame has it.
+#[derive(Serialize)]
+struct Agent<'a> {
+    name: &'a str,
+    display_name: &'a str,
+    version: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct Protocol {
+    v: &'static str,
+    minor: u32,
+    spektacular: &'static str,
 }
 
 /// The resolved fields of run.start that run.started shows.
@@ -110,182 +328,46 @@ impl Serialize for Config<'_> {
     }
 }
 
-impl Serialize for Wire<'_, Started> {
+/// A text of run.started among the fields that the table of run.start shows. Only this module can make one.
+struct Wire<'a, T: ?Sized>(&'a T);
+
+impl Serialize for Wire<'_, Text> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let body = self.0;
-        #[derive(Serialize)]
-        struct Agent<'a> {
-            name: &'a str,
-            display_name: &'a str,
-            version: Option<&'a str>,
-        }
-        #[derive(Serialize)]
-        struct Protocol {
-            v: &'static str,
-            minor: u32,
-            spektacular: &'static str,
-        }
-        let mut map = serializer.serialize_map(None)?;
-        entries!(map;
-            // The version is known only when the agent says it: the session frame has it.
-            "agent": &Agent { name: &body.agent, display_name: &body.display_name, version: None },
-            "config": &Config(&body.settings, ShownText { cwd: Wire(&body.cwd), agent_args: Wire(&body.agent_args) }),
-            "protocol": &Protocol { v: "1", minor: 0, spektacular: env!("CARGO_PKG_VERSION") },
-            "capabilities": &body.capabilities);
-        match &body.metadata {
-            Some(metadata) => map.serialize_entry("metadata", &Wire(metadata))?,
-            None => map.serialize_entry("metadata", &EmptyObject {})?,
-        }
-        truncated(&mut map, body.truncated)?;
-        map.end()
+        serializer.serialize_str(self.0.shown())
     }
 }
 
-#[derive(Serialize)]
-struct EmptyObject {}
-
-fn truncated<M: SerializeMap>(map: &mut M, truncated: bool) -> Result<(), M::Error> {
-    if truncated { map.serialize_entry("truncated", &true) } else { Ok(()) }
-}
-
-impl Serialize for Wire<'_, Progress> {
+impl Serialize for Wire<'_, Vec<Text>> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let body = self.0;
-        let mut map = serializer.serialize_map(None)?;
-        let kind = match &body.about {
-            About::Status(_) => "status",
-            About::Session { .. } => "session",
-            About::Warning(_) => "warning",
-            About::Resolved { .. } => "question_resolved",
-            About::Heartbeat { .. } => "heartbeat",
-            About::Text { .. } => "text",
-            About::Reasoning { .. } => "reasoning",
-            About::Tool { .. } => "tool",
-            About::Plan(_) => "plan",
-            About::Usage(_) => "usage",
-        };
-        entries!(map; "kind": kind, "text": &Wire(&body.text));
-        body.about.fields(&mut map)?;
-        if let Some(parent) = &body.parent_call_id {
-            map.serialize_entry("parent_call_id", parent)?;
-        }
-        truncated(&mut map, body.truncated)?;
-        map.end()
-    }
-}
-
-impl About {
-    fn fields<M: SerializeMap>(&self, map: &mut M) -> Result<(), M::Error> {
-        match self {
-            About::Status(status) => entries!(map; "status": status),
-            About::Session { session_id, agent_version, model, capabilities } => entries!(map;
-                "session_id": session_id, "agent_version": &Wire(agent_version), "model": &Wire(model),
-                "capabilities": capabilities),
-            About::Warning(code) => entries!(map; "code": code),
-            About::Resolved { question_id, resolution, used_default, permission, what: _ } => {
-                entries!(map; "question_id": question_id, "resolution": resolution, "used_default": used_default);
-                if let Some((subject, value)) = permission {
-                    entries!(map; "subject": &Wire(subject), "value": value);
-                }
-            }
-            About::Heartbeat { idle_s, waiting_on } => entries!(map; "idle_s": idle_s, "waiting_on": waiting_on),
-            About::Text { message_id, done, withdrawn } | About::Reasoning { message_id, done, withdrawn } => {
-                entries!(map; "message_id": message_id, "done": done);
-                if *withdrawn {
-                    map.serialize_entry("withdrawn", &true)?;
-                }
-            }
-            About::Tool { call_id, category, state, locations, output } => {
-                entries!(map; "call_id": call_id, "category": category, "state": state, "locations": &Wire(locations));
-                if let Some(output) = output {
-                    map.serialize_entry("output", &Wire(output))?;
-                }
-            }
-            About::Plan(entries) => entries!(map; "entries": &Wire(entries)),
-            About::Usage(usage) => entries!(map; "usage": usage),
-        }
-        Ok(())
-    }
-}
-
-impl Serialize for Wire<'_, Question> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let body = self.0;
-        let ask = &body.ask;
-        let mut map = serializer.serialize_map(None)?;
-        entries!(map;
-            "question_id": &body.question_id, "group_id": &body.group_id, "group_size": &body.group_size,
-            "purpose": &ask.purpose, "kind": &ask.kind.word(), "header": &ask.header, "text": &ask.text);
-        if let Kind::Select { choices, multiple, allow_other } = &ask.kind {
-            entries!(map; "options": choices.as_slice(), "multiple": multiple, "allow_other": allow_other);
-        }
-        if let Some(default) = &ask.default {
-            map.serialize_entry("default", default)?;
-        }
-        entries!(map; "validation": &ask.validation, "required": &ask.required, "timeout_s": &body.timeout_s,
-            "attempt": &body.attempt);
-        if let Some(error) = &body.error {
-            map.serialize_entry("error", &Wire(error))?;
-        }
-        if let Some(subject) = &body.subject {
-            map.serialize_entry("subject", &Wire(subject))?;
-        }
-        truncated(&mut map, body.truncated)?;
-        map.end()
-    }
-}
-
-impl Serialize for Wire<'_, Terminal> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let body = self.0;
-        let mut map = serializer.serialize_map(None)?;
-        match &body.outcome {
-            Outcome::Completed { text, message_id, text_cut, structured_output, stop_reason } => entries!(map;
-                "text": &Wire(text), "message_id": &message_id.as_ref().filter(|_| *text_cut),
-                "structured_output": &Wire(structured_output), "stop_reason": stop_reason,
-                "denied": &Wire(&body.unattended.denied),
-                "unanswered": &Wire(&body.unattended.unanswered)),
-            Outcome::Failed(failure) => entries!(map;
-                "code": failure.code.name(), "message": &failure.message, "retryable": &failure.retryable,
-                "detail": &Detail(failure)),
-            Outcome::Cancelled { reason, source } => entries!(map; "reason": &Wire(reason), "source": source),
-        }
-        entries!(map;
-            "session_id": &body.session_id, "artifacts": &Wire(&body.artifacts), "usage": &body.usage,
-            "duration_ms": &body.duration_ms);
-        match &body.metadata {
-            Some(metadata) => map.serialize_entry("metadata", &Wire(metadata))?,
-            None => map.serialize_entry("metadata", &EmptyObject {})?,
-        }
-        entries!(map; "completion_detected": &body.completion_detected, "agent_exit": &body.agent_exit);
-        truncated(&mut map, body.truncated)?;
-        map.end()
+        serializer.collect_seq(self.0.iter().map(Wire))
     }
 }
 
 /// `detail` of a run.failed: an object of what is known, or null.
 struct Detail<'a>(&'a Failure);
 
-impl Serialize for Detail<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+impl Put for Detail<'_> {
+    fn put(&self, out: &mut Vec<u8>) {
         let failure = self.0;
         let unsupported = failure.code == Code::UnsupportedVersion;
-        let texts = [("agent_message", &failure.agent_message), ("stderr_tail", &failure.stderr_tail)];
-        if failure.http_status.is_none() && texts.iter().all(|(_, text)| text.is_none()) && !unsupported {
-            return serializer.serialize_none();
+        let (said, stderr) = (&failure.agent_message, &failure.stderr_tail);
+        if failure.http_status.is_none() && said.is_none() && stderr.is_none() && !unsupported {
+            return out.extend_from_slice(b"null");
         }
-        let mut map = serializer.serialize_map(None)?;
-        if let Some(status) = failure.http_status {
-            map.serialize_entry("http_status", &status)?;
+        out.push(b'{');
+        let mut map = Object { out, empty: true };
+        if let Some(status) = &failure.http_status {
+            entries!(map; "http_status": Own(status));
         }
         if unsupported {
-            map.serialize_entry("supported", &["1"])?;
+            entries!(map; "supported": Own(&["1"]));
         }
-        for (key, text) in texts {
-            if let Some(text) = text {
-                map.serialize_entry(key, text)?;
-            }
+        if let Some(text) = said {
+            entries!(map; "agent_message": text);
         }
-        map.end()
+        if let Some(text) = stderr {
+            entries!(map; "stderr_tail": text);
+        }
+        map.out.push(b'}');
     }
 }

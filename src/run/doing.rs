@@ -54,7 +54,9 @@ impl Live {
             self.status(Status::Running, "The agent works", None);
         }
         self.questions.declined &= !goes_on(&event);
-        self.out.extend(said(&event));
+        if self.agent.recorded {
+            self.out.extend(said(&event));
+        }
         match event {
             agent::Event::Session { id, version, model } => self.session(id, version, model),
             agent::Event::Text { message, piece, done, reasoning, parent } => {
@@ -153,7 +155,7 @@ impl Live {
         let artifact =
             Artifact { artifact_id, path: Text::from(shown), action, kind: "file", size_bytes: None, truncated: false };
         let measure = (action != Action::Deleted).then(|| absolute(&self.settings.cwd, path));
-        self.out.push(Effect::Emit { body: Box::new(Body::Artifact(Box::new(artifact))), reply_to: None, measure });
+        self.out.push(Effect::Emit { body: Body::Artifact(Box::new(artifact)), reply_to: None, measure });
     }
 }
 

@@ -11,7 +11,7 @@ const TITLE_CHARS: usize = 120;
 impl Live {
     pub(super) fn emit(&mut self, body: Body, reply_to: Option<String>) {
         self.clocks.frame = self.now;
-        self.out.push(Effect::Emit { body: Box::new(body), reply_to, measure: None });
+        self.out.push(Effect::Emit { body, reply_to, measure: None });
     }
 
     pub(super) fn progress(&mut self, progress: Progress, reply_to: Option<String>) {

@@ -44,6 +44,14 @@ pub(super) struct AgentSide {
     pub(super) alive: bool,
     /// Whether the agent's last line says more than was taken from it.
     pub(super) more: bool,
+    /// Whether a recording needs the pieces of messages.
+    pub(super) recorded: bool,
+}
+
+impl AgentSide {
+    fn before_spawn(driver: Box<dyn Driver>) -> AgentSide {
+        AgentSide { driver, process: ProcessState::Due, exit: None, alive: false, more: false, recorded: false }
+    }
 }
 
 /// The agent's work so far.
@@ -118,7 +126,7 @@ impl Live {
             on_eof,
             status: None,
             clocks: Clocks { begun: now, run: None, start: None, active: now, frame: now },
-            agent: AgentSide { driver, process: ProcessState::Due, exit: None, alive: false, more: false },
+            agent: AgentSide::before_spawn(driver),
             work: Work {
                 messages: Messages::after(ids.messages),
                 tools: Tools::after(ids.calls),

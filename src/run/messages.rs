@@ -1,7 +1,7 @@
 //! What the agent says, message by message: ids, redaction over pieces, and the pieces that go out.
 
 use crate::agent::text::Fingerprint;
-use crate::protocol::json::encoded_len;
+use crate::protocol::json::{encoded_bytes, encoded_len};
 use crate::protocol::outbound::{About, Progress, Text};
 use crate::protocol::words::Level;
 use crate::redact::{Redactor, Stream};
@@ -147,7 +147,7 @@ impl Messages {
 impl Message {
     fn wait(&mut self, text: &str) {
         self.waiting.push_str(text);
-        self.waiting_bytes += text.chars().map(encoded_len).sum::<usize>();
+        self.waiting_bytes += encoded_bytes(text);
     }
 
     fn progress(&self, text: &str, done: bool, withdrawn: bool) -> Progress {

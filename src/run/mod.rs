@@ -177,13 +177,14 @@ pub enum Effect {
     /// A frame. Of an artifact, the file to measure.
     Emit {
         /// What it says.
-        body: Box<Body>,
+        body: Body,
         /// What caused it.
         reply_to: Option<String>,
         /// The file whose size belongs into the artifact.
         measure: Option<PathBuf>,
     },
-    /// A piece of a message stood in the agent's line, for a recording to find what is split over pieces.
+    /// A piece of a message in the agent's line, for a recording to find what is split over pieces. Only after
+    /// [`Run::recorded`].
     Said {
         /// Which message.
         message: String,
@@ -366,24 +367,31 @@ impl Run {
         }
     }
 
-    /// Takes one event.
-    pub fn step(&mut self, now: Duration, event: Event<'_>) -> Vec<Effect> {
+    /// A recording is being made: it needs [`Effect::Said`].
+    pub fn recorded(&mut self) {
+        if let Phase::Live(live) = &mut self.phase {
+            live.agent.recorded = true;
+        }
+    }
+
+    /// Takes one event, and adds to `effects` what is to be done.
+    pub fn step(&mut self, now: Duration, event: Event<'_>, effects: &mut Vec<Effect>) {
         // A signal asks for an end now, also of a run that has its outcome and only waits for its reader.
         let urged = matches!(&event, Event::Cancel(_, _, source) if *source != Source::Orchestrator);
-        let effects = self.take(now, event);
+        self.take(now, event, effects);
         if urged || self.is_stopping() {
             self.stopping.get_or_insert(now);
         }
-        effects
     }
 
-    fn take(&mut self, now: Duration, event: Event<'_>) -> Vec<Effect> {
+    fn take(&mut self, now: Duration, event: Event<'_>, effects: &mut Vec<Effect>) {
         match std::mem::replace(&mut self.phase, Phase::Ended) {
-            Phase::Waiting(held) => self.waiting(now, held, event),
+            Phase::Waiting(held) => self.waiting(now, held, event, effects),
             Phase::Live(mut live) => {
                 live.now = now;
+                std::mem::swap(&mut live.out, effects);
                 let end = live.step(event);
-                let mut effects = std::mem::take(&mut live.out);
+                std::mem::swap(&mut live.out, effects);
                 match end {
                     Some(ending) => {
                         if ending.stopped {
@@ -396,21 +404,20 @@ impl Run {
                     }
                     None => self.phase = Phase::Live(live),
                 }
-                effects
             }
-            Phase::Ended => Vec::new(),
+            Phase::Ended => {}
         }
     }
 
     /// The end of a run whose own code failed. Everything else about it is lost.
-    pub fn crashed(&mut self, now: Duration) -> Vec<Effect> {
+    pub fn crashed(&mut self, now: Duration) -> Option<Effect> {
         self.stopping.get_or_insert(now);
         if self.exit_code.is_some() {
-            return Vec::new();
+            return None;
         }
         self.phase = Phase::Ended;
         let message = "spektacular failed by a fault of its own: please report it, with a recording of the run.";
-        vec![self.end(bare(Outcome::Failed(Failure::new(Code::InternalError, message))), None)]
+        Some(self.end(bare(Outcome::Failed(Failure::new(Code::InternalError, message))), None))
     }
 
     /// The only place where a terminal body is made into an effect.
@@ -420,14 +427,14 @@ impl Run {
             Outcome::Completed { .. } | Outcome::Cancelled { .. } => 0,
         });
         self.phase = Phase::Ended;
-        Effect::Emit { body: Box::new(Body::Terminal(Box::new(terminal))), reply_to, measure: None }
+        Effect::Emit { body: Body::Terminal(Box::new(terminal)), reply_to, measure: None }
     }
 
-    fn waiting(&mut self, now: Duration, mut held: Vec<Held>, event: Event<'_>) -> Vec<Effect> {
+    fn waiting(&mut self, now: Duration, mut held: Vec<Held>, event: Event<'_>, effects: &mut Vec<Effect>) {
         let held_is_full = held.len() >= HELD_WARNINGS;
         let mut metadata = None;
         let (origin, outcome) = match event {
-            Event::Start(origin, Ok(start)) => return self.begin(now, held, origin, *start),
+            Event::Start(origin, Ok(start)) => return self.begin(now, held, origin, *start, effects),
             Event::Start(origin, Err(refusal)) => {
                 metadata = refusal.metadata;
                 self.redactor = refusal.redactor.unwrap_or_else(|| std::mem::take(&mut self.redactor));
@@ -446,7 +453,7 @@ impl Run {
             Event::Refused(failure) => (Origin::default(), Outcome::Failed(failure)),
             Event::OutputLost => {
                 self.exit_code = Some(crate::failure::EXIT_UNDELIVERED);
-                return Vec::new();
+                return;
             }
             event => {
                 if let Some(warning) = early(event) {
@@ -456,16 +463,15 @@ impl Run {
                     }
                 }
                 self.phase = Phase::Waiting(held);
-                return Vec::new();
+                return;
             }
         };
         if matches!(outcome, Outcome::Cancelled { .. }) {
             self.stopping.get_or_insert(now);
         }
-        let mut effects = vec![Effect::RunId(self.run_id(&origin))];
+        effects.push(Effect::RunId(self.run_id(&origin)));
         effects.extend(held.into_iter().map(|held| Effect::Diagnose(format!("warning: {}", held.line()))));
         effects.push(self.end(Terminal { metadata, ..bare(outcome) }, origin.id));
-        effects
     }
 
     fn run_id(&self, origin: &Origin) -> String {
@@ -473,9 +479,9 @@ impl Run {
         chosen.unwrap_or_else(|| format!("run_{}", self.random))
     }
 
-    fn begin(&mut self, now: Duration, held: Vec<Held>, origin: Origin, start: Start) -> Vec<Effect> {
+    fn begin(&mut self, now: Duration, held: Vec<Held>, origin: Origin, start: Start, effects: &mut Vec<Effect>) {
         let run_id = self.run_id(&origin);
-        let mut effects = vec![Effect::RunId(run_id.clone()), Effect::FrameLimit(start.settings.max_frame_bytes)];
+        effects.extend([Effect::RunId(run_id.clone()), Effect::FrameLimit(start.settings.max_frame_bytes)]);
         match Live::begin(now, (&self.random, self.ids), self.on_eof, run_id, origin.id.clone(), start) {
             Ok(mut live) => {
                 let held = held.into_iter().map(|held| progress_warning(held.warning, &held.line(), held.reply_to));
@@ -492,7 +498,6 @@ impl Run {
                 effects.push(self.end(terminal, origin.id));
             }
         }
-        effects
     }
 }
 
@@ -510,7 +515,7 @@ fn early(event: Event<'_>) -> Option<Held> {
 fn progress_warning(warning: Warning, text: &str, reply_to: Option<String>) -> Effect {
     let progress =
         Progress { text: text.into(), parent_call_id: None, about: About::Warning(warning), truncated: false };
-    Effect::Emit { body: Box::new(Body::Progress(Box::new(progress))), reply_to, measure: None }
+    Effect::Emit { body: Body::Progress(Box::new(progress)), reply_to, measure: None }
 }
 
 fn malformed() -> Failure {

@@ -17,7 +17,7 @@ mod work;
 pub use screen::{Detail, Look};
 
 use crate::clean::{one_line, whole};
-use crate::engine::{Outgoing, Peer, Understood};
+use crate::engine::{Outbox, Outgoing, Peer, Understood};
 use crate::io::inbox::RawLine;
 use crate::io::output::Chunk;
 use crate::io::tty::{Keyboard, columns, is_in_front};
@@ -310,10 +310,10 @@ fn text(text: &Option<Text>) -> Option<&str> {
 }
 
 impl Peer for TerminalFront {
-    fn show(&mut self, outgoing: Outgoing<'_>) -> Chunk {
+    fn show(&mut self, outgoing: Outgoing<'_>, out: &mut Outbox) {
         let now = Instant::now();
         let shown = self.render(outgoing.body, now);
-        self.place(shown, now)
+        out.push(self.place(shown, now));
     }
 
     fn note(&mut self, line: &str) -> Chunk {
@@ -374,7 +374,7 @@ impl Peer for TerminalFront {
 #[cfg(test)]
 mod tests {
     use super::{Chunk, Detail, Look, TerminalFront};
-    use crate::engine::{Outgoing, Peer};
+    use crate::engine::{Outbox, Outgoing, Peer};
     use crate::protocol::outbound::{About, Body, Progress};
     use crate::protocol::redacted::Redacted;
     use crate::redact::Redactor;
@@ -384,7 +384,10 @@ mod tests {
         let about = About::Text { message_id: "m".into(), done: false, withdrawn: false };
         let progress = Progress { text: piece.into(), parent_call_id: None, about, truncated: false };
         let mut body = Redacted::new(Body::Progress(Box::new(progress)), &Redactor::new());
-        front.show(Outgoing { body: &mut body, reply_to: None, run_id: "r", max_bytes: 0, at: SystemTime::now() })
+        let mut out = Outbox::default();
+        let at = SystemTime::now();
+        front.show(Outgoing { body: &mut body, reply_to: None, run_id: "r", max_bytes: 0, at }, &mut out);
+        out.pop()
     }
 
     #[test]

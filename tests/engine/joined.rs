@@ -1,8 +1,7 @@
 //! A peer that makes one run of several: one run.started, one terminal frame, ids without a gap, usage summed.
 
-use spektacular::engine::{Outgoing, Peer, Understood};
+use spektacular::engine::{Outbox, Outgoing, Peer, Understood};
 use spektacular::io::inbox::RawLine;
-use spektacular::io::output::Chunk;
 use spektacular::json_lines::JsonLines;
 use spektacular::protocol::outbound::Body;
 use spektacular::protocol::redacted::Redacted;
@@ -29,26 +28,26 @@ impl Peer for Joined {
         self.peer.hear(line, at)
     }
 
-    fn show(&mut self, outgoing: Outgoing<'_>) -> Chunk {
+    fn show(&mut self, outgoing: Outgoing<'_>, out: &mut Outbox) {
         let first = self.run_id.is_none();
         let run_id = self.run_id.get_or_insert_with(|| outgoing.run_id.to_owned()).clone();
         match &**outgoing.body {
-            Body::Started(_) if !first => return Chunk::default(),
+            Body::Started(_) if !first => return,
             Body::Artifact(artifact) => {
                 if !self.files.insert(format!("{:?} {}", artifact.action, artifact.path.shown())) {
-                    return Chunk::default();
+                    return;
                 }
             }
             Body::Terminal(_) => {
                 self.left -= 1;
                 if self.left > 0 {
                     self.ended.push(outgoing.body.clone());
-                    return Chunk::default();
+                    return;
                 }
                 outgoing.body.join(&self.ended);
             }
             Body::Started(_) | Body::Progress(_) | Body::Question(_) => {}
         }
-        self.peer.show(Outgoing { run_id: &run_id, ..outgoing })
+        self.peer.show(Outgoing { run_id: &run_id, ..outgoing }, out);
     }
 }

@@ -221,11 +221,14 @@ impl Case {
     }
 
     fn step(&mut self, at_s: u64, event: Event<'_>) {
-        for effect in self.run.step(Duration::from_secs(at_s), event) {
+        let mut effects = Vec::new();
+        self.run.step(Duration::from_secs(at_s), event, &mut effects);
+        for effect in effects {
             if let Effect::Emit { body, .. } = effect {
-                let mut body = Redacted::new(*body, self.run.redactor());
+                let mut body = Redacted::new(body, self.run.redactor());
                 let mut frame = self.stamper.stamp(SystemTime::now(), "r", None, &mut body).unwrap();
-                let line = frame.to_line(FRAME_BYTES);
+                let mut line = Vec::new();
+                frame.write(FRAME_BYTES, &mut line);
                 assert!(line.len() <= FRAME_BYTES, "a frame has {} bytes", line.len());
                 self.frames.push(serde_json::from_slice(&line).unwrap());
             }

@@ -5,7 +5,6 @@ use crate::agent::{Launch, Program};
 use crate::engine::machine::Machine;
 use crate::engine::peer::{Outgoing, Peer};
 use crate::failure::{Code, Failure};
-use crate::io::output::Chunk;
 use crate::protocol::outbound::Body;
 use crate::protocol::redacted::Redacted;
 use crate::protocol::request::Settings;
@@ -15,30 +14,28 @@ use crate::run::{Effect, Event, Origin};
 use std::path::PathBuf;
 
 impl<P: Peer, M: Machine> Conductor<P, M> {
-    pub(super) fn carry_out(&mut self, effects: Vec<Effect>) {
-        for effect in effects {
-            match effect {
-                Effect::RunId(id) => self.door.run_id = id,
-                Effect::FrameLimit(bytes) => self.door.frame_limit = bytes,
-                Effect::Emit { body, reply_to, measure } => self.emit(*body, reply_to.as_deref(), measure),
-                Effect::Said { message, piece, done } => self.tape.piece(Piece { message, text: piece, done }),
-                Effect::Spawn(launch, settings) => self.to_spawn = Some((launch, settings)),
-                Effect::ToAgent(line) => self.send(line),
-                Effect::ToolReplies { call, replies } => self.machine.reply(call, &replies),
-                Effect::ToolWithdrawn { call } => self.machine.withdraw(call),
-                Effect::CloseAgentInput => self.close_input(),
-                Effect::Hurry => self.machine.hurry(self.run.is_stopping()),
-                Effect::Stop(method) => self.machine.stop(method),
-                Effect::Note(text) => {
-                    let chunk = self.peer.debug(&format!("spektacular: {text}"));
-                    self.push(chunk);
-                    self.record(|| Moment::Note(text));
-                }
-                Effect::Diagnose(text) => {
-                    let clean = self.run.redactor().redact(&text).into_owned();
-                    let chunk = self.peer.note(&format!("spektacular: {clean}"));
-                    self.push(chunk);
-                }
+    pub(super) fn carry_out(&mut self, effect: Effect) {
+        match effect {
+            Effect::RunId(id) => self.door.run_id = id,
+            Effect::FrameLimit(bytes) => self.door.frame_limit = bytes,
+            Effect::Emit { body, reply_to, measure } => self.emit(body, reply_to.as_deref(), measure),
+            Effect::Said { message, piece, done } => self.tape.piece(Piece { message, text: piece, done }),
+            Effect::Spawn(launch, settings) => self.to_spawn = Some((launch, settings)),
+            Effect::ToAgent(line) => self.send(line),
+            Effect::ToolReplies { call, replies } => self.machine.reply(call, &replies),
+            Effect::ToolWithdrawn { call } => self.machine.withdraw(call),
+            Effect::CloseAgentInput => self.close_input(),
+            Effect::Hurry => self.machine.hurry(self.run.is_stopping()),
+            Effect::Stop(method) => self.machine.stop(method),
+            Effect::Note(text) => {
+                let chunk = self.peer.debug(&format!("spektacular: {text}"));
+                self.door.outbox.push(chunk);
+                self.record(|| Moment::Note(text));
+            }
+            Effect::Diagnose(text) => {
+                let clean = self.run.redactor().redact(&text).into_owned();
+                let chunk = self.peer.note(&format!("spektacular: {clean}"));
+                self.door.outbox.push(chunk);
             }
         }
     }
@@ -76,24 +73,21 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
         }
         let at = self.machine.date();
         let (run_id, max_bytes) = (&self.door.run_id, self.door.frame_limit);
-        let chunk = self.peer.show(Outgoing { body: &mut body, reply_to, run_id, max_bytes, at });
-        self.push(chunk);
-    }
-
-    pub(super) fn push(&mut self, chunk: Chunk) {
-        if !self.door.lost && chunk.size() > 0 {
-            self.door.outbox.push(chunk);
-        }
+        let outgoing = Outgoing { body: &mut body, reply_to, run_id, max_bytes, at };
+        self.peer.show(outgoing, &mut self.door.outbox);
     }
 
     /// Starts the agent, if one is wanted: run.started goes out first, and does not wait for a process to start.
     pub fn spawn_if_due(&mut self) {
+        if self.to_spawn.is_none() {
+            return;
+        }
         let stopping = self.run.is_stopping();
-        if self.to_spawn.is_none() || !(self.door.outbox.is_empty() || stopping) {
+        if !(self.door.outbox.is_empty() || stopping) {
             return;
         }
         let Some((launch, settings)) = self.to_spawn.take() else { return };
-        if stopping || self.door.lost {
+        if stopping || self.is_lost() {
             // There is nothing to stop: the run ends as it was decided.
             let message = "The run was stopped before the agent was started.";
             return self.step(Event::SpawnFailed(Failure::new(Code::InternalError, message)));
@@ -108,6 +102,9 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
             self.step(Event::Warn(Origin::default(), Warning::UnsupportedOption, text.into()));
         }
         self.stderr = Default::default();
+        if self.tape.is_on() {
+            self.run.recorded();
+        }
         let wants_stderr = self.mirror_stderr || self.tape.is_on();
         if let Err(failure) = self.machine.spawn(launch, settings, wants_stderr) {
             return self.step(Event::SpawnFailed(failure));

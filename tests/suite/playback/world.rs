@@ -198,9 +198,11 @@ impl World {
                 if chunk.out.is_empty() {
                     continue;
                 }
-                let line = String::from_utf8(chunk.out).expect("a frame is UTF-8");
-                let value = serde_json::from_str(&line).unwrap_or_else(|e| panic!("a frame is JSON ({e}): {line}"));
-                self.frames.push(Frame { line, value });
+                let text = String::from_utf8(chunk.out).expect("a frame is UTF-8");
+                for line in text.split_inclusive('\n') {
+                    let value = serde_json::from_str(line).unwrap_or_else(|e| panic!("a frame is JSON ({e}): {line}"));
+                    self.frames.push(Frame { line: line.to_owned(), value });
+                }
             }
             if !self.run().has_more() {
                 return;
