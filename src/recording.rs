@@ -151,7 +151,7 @@ fn plain_moment(fields: &Fields<'_>) -> Option<Moment> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Piece {
     /// Which message it belongs to.
-    pub(crate) message: String,
+    pub(crate) message: u64,
     /// The piece.
     pub(crate) text: String,
     /// Whether the message is whole now.
@@ -179,7 +179,7 @@ pub(crate) struct Recorder {
     failed: bool,
     held: Vec<Held>,
     /// The messages in what is held that are not whole yet.
-    open: BTreeSet<String>,
+    open: BTreeSet<u64>,
     held_bytes: usize,
     /// Whether a line of the agent's is text, and not JSON that holds text.
     plain: bool,
@@ -221,7 +221,7 @@ impl Recorder {
                 if piece.done {
                     self.open.remove(&piece.message);
                 } else {
-                    self.open.insert(piece.message.clone());
+                    self.open.insert(piece.message);
                 }
             }
             held.pieces.extend(pieces);
@@ -277,10 +277,10 @@ impl Recorder {
 
 /// Where the joined text of a message holds a secret that no single piece does, its pieces become empty and the last
 /// one becomes the whole text, redacted.
-fn blank_split_secrets(held: &mut [Held], redactor: &Redactor, cut: &BTreeSet<String>, plain: bool) {
-    let mut messages: BTreeMap<String, (String, String)> = BTreeMap::new();
+fn blank_split_secrets(held: &mut [Held], redactor: &Redactor, cut: &BTreeSet<u64>, plain: bool) {
+    let mut messages: BTreeMap<u64, (String, String)> = BTreeMap::new();
     for piece in held.iter().flat_map(|held| &held.pieces) {
-        let (joined, alone) = messages.entry(piece.message.clone()).or_default();
+        let (joined, alone) = messages.entry(piece.message).or_default();
         joined.push_str(&piece.text);
         alone.push_str(&redactor.redact(&piece.text));
     }

@@ -5,7 +5,7 @@ use super::book::Asker;
 use super::live::Live;
 use super::messages::Piece;
 use super::work::{absolute, places, relative};
-use crate::agent::{self, Turn};
+use crate::agent::{self, MessageKey, Turn};
 use crate::protocol::limited::Entries;
 use crate::protocol::limits::SESSION_ID_BYTES;
 use crate::protocol::outbound::{About, Artifact, Body, PlanEntry, Text, Usage};
@@ -61,14 +61,14 @@ impl Live {
             agent::Event::Session { id, version, model } => self.session(id, version, model),
             agent::Event::Text { message, piece, done, reasoning, parent } => {
                 let own = parent.is_none() && !reasoning;
-                let text = own.then(|| self.own_words(&message, &piece, done)).flatten();
+                let text = own.then(|| self.own_words(message, &piece, done)).flatten();
                 let text = text.as_deref().unwrap_or(&piece);
-                self.say(&message, text, &piece, done, parent.as_deref(), reasoning);
+                self.say(message, text, &piece, done, parent.as_deref(), reasoning);
             }
             agent::Event::Partial { .. } => {}
             agent::Event::Withdrawn { message } => {
                 self.questions.marked.heard.remove(&message);
-                if let Some(progress) = self.work.messages.withdraw(&message) {
+                if let Some(progress) = self.work.messages.withdraw(message) {
                     self.progress(progress, None);
                 }
             }
@@ -132,7 +132,15 @@ impl Live {
         self.tell(about, "The agent's session is open", None);
     }
 
-    pub(super) fn say(&mut self, key: &str, text: &str, said: &str, done: bool, parent: Option<&str>, reasoning: bool) {
+    pub(super) fn say(
+        &mut self,
+        key: MessageKey,
+        text: &str,
+        said: &str,
+        done: bool,
+        parent: Option<&str>,
+        reasoning: bool,
+    ) {
         let parent = parent.and_then(|parent| self.work.tools.id(parent));
         let piece = Piece { key, text, said, done, reasoning, parent };
         let frame_bytes = self.settings.max_frame_bytes;
@@ -182,11 +190,9 @@ fn said(event: &agent::Event) -> Option<Effect> {
     use agent::Event;
     match event {
         Event::Text { message, piece, done, .. } | Event::Partial { whole: message, piece, done } => {
-            Some(Effect::Said { message: message.clone(), piece: piece.clone(), done: *done })
+            Some(Effect::Said { message: *message, piece: piece.clone(), done: *done })
         }
-        Event::Withdrawn { message } => {
-            Some(Effect::Said { message: message.clone(), piece: String::new(), done: true })
-        }
+        Event::Withdrawn { message } => Some(Effect::Said { message: *message, piece: String::new(), done: true }),
         Event::Session { .. }
         | Event::Tool { .. }
         | Event::ToolOver { .. }

@@ -5,7 +5,7 @@ use super::live::Live;
 use super::markers::{self, Cutter};
 use super::messages::Finder;
 use super::process::ProcessState;
-use crate::agent::{Reply, Turn};
+use crate::agent::{MessageKey, Reply, Turn};
 use crate::failure::{Code, Failure};
 use crate::protocol::limited::Asks;
 use crate::protocol::limits::MARKER_TURNS;
@@ -17,7 +17,7 @@ use std::collections::HashMap;
 #[derive(Default)]
 pub(super) struct Marked {
     /// The messages that are not whole yet.
-    pub(super) heard: HashMap<String, Heard>,
+    pub(super) heard: HashMap<MessageKey, Heard>,
     /// The questions of this turn.
     pub(super) asks: Asks,
     /// The texts of those that were asked.
@@ -36,8 +36,8 @@ pub(super) struct Heard {
 impl Live {
     /// What the agent itself says, without its question markers. `None`: as it is. Markers count when the message is
     /// whole; one that is withdrawn has said nothing.
-    pub(super) fn own_words(&mut self, message: &str, piece: &str, done: bool) -> Option<String> {
-        let heard = self.questions.marked.heard.entry(message.to_owned()).or_insert_with(|| Heard {
+    pub(super) fn own_words(&mut self, message: MessageKey, piece: &str, done: bool) -> Option<String> {
+        let heard = self.questions.marked.heard.entry(message).or_insert_with(|| Heard {
             cutter: Cutter::default(),
             asks: Asks::default(),
             finder: Finder::new(&self.settings.completion_marker),
@@ -45,7 +45,7 @@ impl Live {
         heard.finder.piece(piece, done);
         let markers = self.settings.question_markers;
         let text = markers.then(|| heard.cutter.push(piece, done, &mut heard.asks));
-        let heard = done.then(|| self.questions.marked.heard.remove(message)).flatten();
+        let heard = done.then(|| self.questions.marked.heard.remove(&message)).flatten();
         let takes_turns = self.agent.driver.takes_turns();
         if let Some(heard) = heard {
             self.work.completion |= heard.finder.found;

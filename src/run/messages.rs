@@ -1,5 +1,6 @@
 //! What the agent says, message by message: ids, redaction over pieces, and the pieces that go out.
 
+use crate::agent::MessageKey;
 use crate::agent::text::Fingerprint;
 use crate::protocol::json::{encoded_bytes, encoded_len};
 use crate::protocol::outbound::{About, Progress, Text};
@@ -14,7 +15,7 @@ const ENVELOPE_BYTES: usize = 512;
 #[derive(Debug, Default)]
 pub(crate) struct Messages {
     count: u64,
-    open: HashMap<String, Message>,
+    open: HashMap<MessageKey, Message>,
     /// The last whole message of the agent itself: its id, and a fingerprint of its text.
     last: Option<(String, Fingerprint)>,
 }
@@ -37,7 +38,7 @@ struct Message {
 
 /// One piece of a message, as a driver gives it.
 pub(crate) struct Piece<'a> {
-    pub(crate) key: &'a str,
+    pub(crate) key: MessageKey,
     /// What is to be shown of it.
     pub(crate) text: &'a str,
     /// What the agent said, with its question markers.
@@ -67,7 +68,7 @@ impl Messages {
         frame_bytes: usize,
         redactor: &Redactor,
     ) -> Vec<Progress> {
-        let message = self.open.entry(piece.key.to_owned()).or_insert_with(|| {
+        let message = self.open.entry(piece.key).or_insert_with(|| {
             self.count += 1;
             Message {
                 id: format!("m_{}", self.count),
@@ -118,24 +119,24 @@ impl Messages {
         out
     }
 
-    fn close(&mut self, key: &str) {
-        let Some(message) = self.open.remove(key) else { return };
+    fn close(&mut self, key: MessageKey) {
+        let Some(message) = self.open.remove(&key) else { return };
         if !message.reasoning && message.parent.is_none() {
             self.last = Some((message.id, message.print));
         }
     }
 
     /// Takes a message back. Gives what is to be emitted, if pieces of it were.
-    pub(crate) fn withdraw(&mut self, key: &str) -> Option<Progress> {
-        let message = self.open.remove(key)?;
+    pub(crate) fn withdraw(&mut self, key: MessageKey) -> Option<Progress> {
+        let message = self.open.remove(&key)?;
         message.emitted.then(|| message.progress("", true, true))
     }
 
     /// The keys of the messages that never became whole.
-    pub(crate) fn unfinished(&self) -> Vec<String> {
-        let mut open: Vec<(&String, &Message)> = self.open.iter().collect();
+    pub(crate) fn unfinished(&self) -> Vec<MessageKey> {
+        let mut open: Vec<(&MessageKey, &Message)> = self.open.iter().collect();
         open.sort_by_key(|(_, message)| message.id.clone());
-        open.into_iter().map(|(key, _)| key.clone()).collect()
+        open.into_iter().map(|(key, _)| *key).collect()
     }
 
     /// The id of the message that says this, if the last one does.
@@ -218,6 +219,7 @@ impl Finder {
 #[cfg(test)]
 mod tests {
     use super::{Finder, Messages, Piece, split};
+    use crate::agent::MessageKey;
     use crate::protocol::words::Level;
     use crate::redact::Redactor;
 
@@ -225,7 +227,8 @@ mod tests {
     fn lengths(text: &str, count: usize, frame_bytes: usize) -> Vec<usize> {
         let (mut messages, redactor) = (Messages::default(), Redactor::new());
         let mut piece = |at| {
-            let piece = Piece { key: "k", text, said: text, done: at == count, reasoning: false, parent: None };
+            let piece =
+                Piece { key: MessageKey(1), text, said: text, done: at == count, reasoning: false, parent: None };
             messages.piece(piece, Level::Normal, frame_bytes, &redactor)
         };
         (1..=count).flat_map(&mut piece).map(|progress| progress.text.size()).collect()

@@ -54,8 +54,8 @@ impl Live {
         self.agent.driver.drained(&mut turn);
         self.turn(turn);
         for key in self.work.messages.unfinished() {
-            let rest = self.own_words(&key, "", true).unwrap_or_default();
-            self.say(&key, &rest, "", true, None, false);
+            let rest = self.own_words(key, "", true).unwrap_or_default();
+            self.say(key, &rest, "", true, None, false);
         }
         for key in self.work.tools.unfinished() {
             let over = self.work.tools.end(&key, ToolState::Failed, None, &self.redactor);

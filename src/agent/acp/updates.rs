@@ -5,14 +5,14 @@ use super::ask::{Diff, PROSE};
 use super::session::Phase;
 use crate::agent::json::{Object, Raw};
 use crate::agent::text::FinalAnswer;
-use crate::agent::{At, Event, Turn, title};
+use crate::agent::{At, Event, MessageKey, Turn, title};
 use crate::protocol::words::{Action, Category, PlanStatus, ToolState};
 use std::path::{Path, PathBuf};
 
 /// A message that is being streamed.
 #[derive(Debug)]
 pub(super) struct Said {
-    key: String,
+    key: MessageKey,
     thought: bool,
     /// The agent's own id of the message.
     id: Option<String>,
@@ -153,7 +153,7 @@ impl Acp {
         }
         if self.said.is_none() {
             self.messages += 1;
-            self.said = Some(Said { key: format!("m{}", self.messages), thought, id });
+            self.said = Some(Said { key: MessageKey(self.messages), thought, id });
             if !thought {
                 self.answer = FinalAnswer::default();
                 self.denied.clear();
@@ -162,7 +162,7 @@ impl Acp {
         if !thought {
             self.answer.push(&text, self.answer_bytes);
         }
-        let message = self.said.as_ref().map(|said| said.key.clone()).unwrap_or_default();
+        let message = self.said.as_ref().map(|said| said.key).unwrap_or_default();
         turn.events.push(speech(message, thought, text, false));
         Some(())
     }
@@ -271,7 +271,7 @@ impl Acp {
     }
 }
 
-fn speech(message: String, reasoning: bool, piece: String, done: bool) -> Event {
+fn speech(message: MessageKey, reasoning: bool, piece: String, done: bool) -> Event {
     Event::Text { message, piece, done, reasoning, parent: None }
 }
 

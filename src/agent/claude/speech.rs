@@ -98,7 +98,8 @@ impl Speech {
     /// Changes what is known of a speaker, and forgets one that streams nothing.
     fn change<T>(&mut self, parent: Option<&str>, change: impl FnOnce(&mut Speaker, &mut u64) -> T) -> T {
         let Some(parent) = parent else { return change(&mut self.main, &mut self.blocks) };
-        let mut speaker = self.subagents.remove_entry(parent).unwrap_or_else(|| (parent.to_owned(), Speaker::default()));
+        let mut speaker =
+            self.subagents.remove_entry(parent).unwrap_or_else(|| (parent.to_owned(), Speaker::default()));
         let changed = change(&mut speaker.1, &mut self.blocks);
         if !speaker.1.is_silent() {
             self.subagents.insert(speaker.0, speaker.1);
@@ -210,7 +211,7 @@ impl Speech {
         if piece.is_empty() {
             return Some(());
         }
-        let (key, thinking) = self.change(parent, |one, blocks| {
+        let key = self.change(parent, |one, blocks| {
             let stream = one.stream.get_or_insert_with(|| StreamedBlock {
                 message: one.message.clone(),
                 key: next(blocks),
@@ -218,7 +219,7 @@ impl Speech {
                 sent: Fingerprint::default(),
             });
             stream.sent.push(&piece);
-            (stream.key, thinking)
+            stream.key
         });
         turn.events.push(speech(key, parent, thinking, piece, false));
         Some(())
