@@ -1,6 +1,6 @@
 //! The content of messages: what the model says, the tools that it calls, and their results.
 
-use super::tools::{self, Kind};
+use super::tools::{self, CallKind};
 use super::{Claude, asking, errors};
 use crate::agent::json::Object;
 use crate::agent::{Event, Turn};
@@ -87,7 +87,7 @@ impl Claude {
         if !failed {
             turn.events.extend(changed(kind, line));
         }
-        if kind == Kind::Hidden {
+        if kind == CallKind::Hidden {
             return Some(());
         }
         let state = match (denied, failed) {
@@ -114,11 +114,11 @@ fn plan(input: &Object<'_>) -> Event {
 }
 
 /// The file that a call changed, as its result reports it.
-fn changed(kind: Kind, line: &Object<'_>) -> Option<Event> {
+fn changed(kind: CallKind, line: &Object<'_>) -> Option<Event> {
     let fields: &[&str] = match kind {
-        Kind::File => &["filePath"],
-        Kind::Notebook => &["notebook_path", "filePath"],
-        Kind::Hidden | Kind::Other => return None,
+        CallKind::File => &["filePath"],
+        CallKind::Notebook => &["notebook_path", "filePath"],
+        CallKind::Hidden | CallKind::Other => return None,
     };
     let detail = line.object("tool_use_result")?;
     let path = fields.iter().find_map(|field| detail.string(field))?;

@@ -11,14 +11,14 @@ use std::path::PathBuf;
 #[derive(Debug, Default)]
 pub(super) struct Calls {
     /// The calls of tools whose results are handled in a special way, by their ids.
-    special: HashMap<String, Kind>,
+    special: HashMap<String, CallKind>,
     /// The calls that were denied: their results are not failures of the tool.
     denied: HashSet<String>,
 }
 
 /// How the result of a call is handled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum CallKind {
     /// The call is not shown as a tool.
     Hidden,
     /// The result names the changed file.
@@ -28,23 +28,23 @@ pub(super) enum Kind {
     Other,
 }
 
-impl Kind {
-    fn of(tool: &str) -> Kind {
+impl CallKind {
+    fn of(tool: &str) -> CallKind {
         match tool {
-            "AskUserQuestion" | "StructuredOutput" | "TodoWrite" | asking::TOOL => Kind::Hidden,
-            "Write" | "Edit" | "MultiEdit" => Kind::File,
-            "NotebookEdit" => Kind::Notebook,
-            _ => Kind::Other,
+            "AskUserQuestion" | "StructuredOutput" | "TodoWrite" | asking::TOOL => CallKind::Hidden,
+            "Write" | "Edit" | "MultiEdit" => CallKind::File,
+            "NotebookEdit" => CallKind::Notebook,
+            _ => CallKind::Other,
         }
     }
 }
 
 impl Calls {
     pub(super) fn begin(&mut self, call: &str, tool: &str) {
-        match Kind::of(tool) {
-            Kind::Other if self.special.is_empty() => {}
+        match CallKind::of(tool) {
+            CallKind::Other if self.special.is_empty() => {}
             // An id that is used again names another call.
-            Kind::Other => drop(self.special.remove(call)),
+            CallKind::Other => drop(self.special.remove(call)),
             kind => drop(self.special.insert(call.to_owned(), kind)),
         }
     }
@@ -54,9 +54,9 @@ impl Calls {
     }
 
     /// Forgets a call. Returns how its result is handled, and whether it was denied.
-    pub(super) fn end(&mut self, call: &str) -> (Kind, bool) {
+    pub(super) fn end(&mut self, call: &str) -> (CallKind, bool) {
         let kind = if self.special.is_empty() { None } else { self.special.remove(call) };
-        (kind.unwrap_or(Kind::Other), !self.denied.is_empty() && self.denied.remove(call))
+        (kind.unwrap_or(CallKind::Other), !self.denied.is_empty() && self.denied.remove(call))
     }
 
     #[cfg(test)]
