@@ -23,7 +23,7 @@ pub use self::native::NATIVE;
 
 use self::ask::ClaudeRequest;
 use self::errors::ApiError;
-use self::speech::Speech;
+use self::speech::Blocks;
 use self::tools::Calls;
 use super::json::{Object, Raw, without_controls};
 use super::mcp;
@@ -45,7 +45,7 @@ pub struct Claude {
     /// The tool calls that are not over.
     calls: Calls,
     /// The texts and thoughts that are not complete.
-    speech: Speech,
+    speech: Blocks,
     /// The plan in the last call that asks to leave plan mode.
     plan: Option<String>,
     /// The maximum size of a final answer in a frame, in bytes.
@@ -79,7 +79,7 @@ impl Claude {
             base,
             pending: BTreeMap::new(),
             calls: Calls::default(),
-            speech: Speech::default(),
+            speech: Blocks::default(),
             plan: None,
             answer_bytes: limits::FRAME_BYTES,
             outputs: false,

@@ -9,7 +9,7 @@ use std::collections::{HashMap, VecDeque};
 
 /// The blocks that are not complete.
 #[derive(Debug, Default)]
-pub(super) struct Speech {
+pub(super) struct Blocks {
     /// The number of blocks so far, which names the last one.
     blocks: u64,
     /// The model that the run talks to.
@@ -72,7 +72,7 @@ fn skip(chunks: &mut Chunks<'_>, sent: &Fingerprint) -> Option<String> {
     (seen == *sent).then(String::new)
 }
 
-impl Speech {
+impl Blocks {
     /// Withdraws everything that is being streamed.
     pub(super) fn withdraw(&mut self, turn: &mut Turn) {
         let speakers = std::iter::once(&mut self.main).chain(self.subagents.values_mut());
