@@ -2,6 +2,7 @@
 
 use super::asking;
 use crate::agent::At;
+use crate::agent::detail::with_rest;
 use crate::agent::json::Object;
 use crate::protocol::words::Category;
 use std::collections::{HashMap, HashSet};
@@ -97,19 +98,25 @@ pub(super) fn locations(input: Option<&Object<'_>>) -> Vec<At> {
     path.map(|path| At { path: PathBuf::from(path), line: line() }).into_iter().collect()
 }
 
-/// The exact action: the command, the change to the file, or the whole input.
+/// The exact action: the command or the change to the file, and the other fields of the input, or else the whole input.
 pub(super) fn detail(name: &str, input: &Object<'_>, raw: &str) -> String {
-    let prefixed = |sign: char, field: &str| {
-        let text = input.str(field).unwrap_or_default();
+    let field = |name: &str| input.string(name).unwrap_or_default();
+    let prefixed = |sign: char, name: &str| {
+        let text = input.str(name).unwrap_or_default();
         text.lines().map(|line| format!("{sign}{line}\n")).collect::<String>()
     };
-    match name {
-        "Bash" => input.string("command").unwrap_or_default(),
-        "Write" => prefixed('+', "content"),
-        "Edit" => prefixed('-', "old_string") + &prefixed('+', "new_string"),
-        "WebFetch" => input.string("url").unwrap_or_default(),
-        _ => raw.to_owned(),
-    }
+    // The question shows the file as its location.
+    let (action, shown): (String, &[&str]) = match name {
+        "Bash" => (field("command"), &["command"]),
+        "Write" => (prefixed('+', "content"), &["file_path", "content"]),
+        "Edit" => {
+            let change = prefixed('-', "old_string") + &prefixed('+', "new_string");
+            (change, &["file_path", "old_string", "new_string"])
+        }
+        "WebFetch" => (field("url"), &["url"]),
+        _ => return raw.to_owned(),
+    };
+    with_rest(&action, input, shown)
 }
 
 /// A tool's output: a string, or the texts in its content blocks.
@@ -120,4 +127,29 @@ pub(super) fn output(block: &Object<'_>) -> Option<String> {
     }
     let texts: Vec<String> = block.objects("content").filter_map(|part| part.string("text")).collect();
     (!texts.is_empty()).then(|| texts.join("\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::detail;
+    use crate::agent::json::Object;
+    use serde_json::json;
+
+    #[test]
+    fn a_permission_shows_every_field_of_its_input() {
+        let bash = json!({"command": "npm test", "description": "Run the tests", "run_in_background": true,
+            "dangerouslyDisableSandbox": true});
+        let edit = json!({"file_path": "/a", "old_string": "1", "new_string": "2", "replace_all": true});
+        for (tool, input, wanted) in [
+            ("Bash", bash, "npm test\nrun_in_background: true\ndangerouslyDisableSandbox: true"),
+            ("Bash", json!({"command": "npm test", "description": "d"}), "npm test"),
+            ("Edit", edit, "-1\n+2\nreplace_all: true"),
+            ("Write", json!({"file_path": "/a", "content": "1", "mode": 511}), "+1\nmode: 511"),
+            ("WebFetch", json!({"url": "http://a", "prompt": "Read it."}), "http://a\nprompt: \"Read it.\""),
+            ("Task", json!({"prompt": "p"}), "{\"prompt\":\"p\"}"),
+        ] {
+            let raw = input.to_string();
+            assert_eq!(detail(tool, &Object::parse(&raw).unwrap(), &raw), wanted);
+        }
+    }
 }
