@@ -3,6 +3,8 @@
 //! The codes are part of the protocol. Messages are in our own words; the only typed value in one is a model's name. An
 //! agent's own error text has a field of its own, because it may contain addresses.
 
+use crate::protocol::text::Text;
+
 macro_rules! codes {
     ($($(#[$doc:meta])* $variant:ident, $name:literal, $exit:literal, $retryable:literal;)*) => {
         /// Why a run failed. The string is the protocol's `code`.
@@ -105,7 +107,7 @@ pub struct Failure {
     /// The provider's HTTP status, if the agent reports it.
     pub http_status: Option<u16>,
     /// The agent's own words about it, unredacted. The run turns them into `agent_message`.
-    pub said: Option<String>,
+    pub said: Option<Text>,
     /// The agent's own words, clean and redacted, at most [`crate::protocol::limits::AGENT_MESSAGE_BYTES`].
     pub agent_message: Option<String>,
     /// The last lines of the agent's stderr, at most [`crate::protocol::limits::STDERR_TAIL_BYTES`].
@@ -159,7 +161,7 @@ impl Failure {
     /// An error that fits no other code. `agent`: the agent's display name.
     pub fn reported(agent: &str, said: Option<String>) -> Failure {
         let what = if said.is_some() { "see detail.agent_message" } else { "record the run to see what it did" };
-        Failure { said, ..Failure::new(Code::AgentError, format!("{agent} reported an error: {what}.")) }
+        Failure::new(Code::AgentError, format!("{agent} reported an error: {what}.")).saying(said)
     }
 
     /// Adds the model's name to the message of a missing model, if the text has the form of a name.
@@ -183,7 +185,7 @@ impl Failure {
 
     /// The same failure with the agent's own words.
     pub fn saying(mut self, said: Option<String>) -> Failure {
-        self.said = said;
+        self.said = said.map(Text::from);
         self
     }
 }

@@ -1,4 +1,5 @@
-//! An agent's own error messages. Drivers pass them on whole; the run redacts them before it cuts them.
+//! An agent's own error messages. Drivers pass them on whole and without escape sequences; the run redacts and then cuts
+//! them.
 
 use super::json::Object;
 use crate::clean::whole;
@@ -15,7 +16,8 @@ pub(super) fn error(text: &str) -> Option<String> {
         let Some(inner) = Object::parse(&words).as_ref().and_then(message) else { break };
         words = inner.trim().to_owned();
     }
-    (!whole(&words).trim().is_empty()).then_some(words)
+    let clean = whole(&words).trim().to_owned();
+    (!clean.is_empty()).then_some(clean)
 }
 
 /// Joins several messages about one failure. Skips those that an earlier one contains.

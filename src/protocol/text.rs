@@ -2,7 +2,9 @@
 //! formatted or serialized: a frame can, once its texts are redacted.
 
 use super::json::map_strings;
+use crate::redact::Redactor;
 use serde_json::value::RawValue;
+use std::borrow::Cow;
 use std::fmt;
 
 /// Free text.
@@ -13,6 +15,11 @@ impl Text {
     /// The text as a reader of a redacted body shows it.
     pub fn shown(&self) -> &str {
         &self.0
+    }
+
+    /// The text without the secrets that a redactor knows.
+    pub fn redacted(&self, redactor: &Redactor) -> Cow<'_, str> {
+        redactor.redact(&self.0)
     }
 
     /// Whether it is empty or has white space alone.

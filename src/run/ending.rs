@@ -5,7 +5,6 @@ use super::markers::cut;
 use super::stop::{Ending, Stage};
 use super::{Effect, Method};
 use crate::agent::{Turn, TurnOver};
-use crate::clean::whole;
 use crate::failure::{Code, Failure};
 use crate::protocol::limited::Asks;
 use crate::protocol::limits::AGENT_MESSAGE_BYTES;
@@ -170,7 +169,7 @@ impl Live {
             failure.name_model(model);
         }
         let Some(said) = failure.said.take() else { return false };
-        let mut words = self.redactor.redact(&whole(&said)).trim().to_owned();
+        let mut words = said.redacted(&self.redactor).trim().to_owned();
         let cut = words.len() > AGENT_MESSAGE_BYTES;
         words.truncate(words.floor_char_boundary(AGENT_MESSAGE_BYTES));
         failure.agent_message = (!words.is_empty()).then_some(words);

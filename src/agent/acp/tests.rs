@@ -6,6 +6,7 @@ use crate::agent::{AskKey, Base, Driver, Event, Line, Reply, Turn, TurnOver};
 use crate::failure::Code;
 use crate::protocol::question::{Answer, Kind, check};
 use crate::protocol::request::Options;
+use crate::protocol::text::Text;
 use serde_json::value::to_raw_value;
 use serde_json::{Value, json};
 
@@ -225,7 +226,7 @@ fn errors_and_limits_have_codes_of_ours() {
         let (_, events) = hear(&mut in_a_turn(&GEMINI), &line);
         assert_eq!(failure(&events), Some(code), "{line}");
         let Some(Event::TurnOver(TurnOver::Failed(failure))) = events.last() else { panic!("{events:?}") };
-        let words = line["error"]["message"].as_str().map(str::to_owned);
+        let words = line["error"]["message"].as_str().map(Text::from);
         assert_eq!(failure.said, words, "{line}");
         assert!(!failure.message.contains("something"), "the sentence is ours: {}", failure.message);
     }

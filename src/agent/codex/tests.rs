@@ -157,13 +157,13 @@ fn the_words_of_the_last_error_are_kept_for_an_end_without_a_result() {
     let mut codex = running();
     told(&mut codex, r#"{"method":"error","params":{"threadId":"t","error":{"message":"No."},"willRetry":false}}"#);
     let TurnOver::Failed(failure) = codex.exited(AgentExit { code: Some(0), signal: None }, true, "") else { panic!() };
-    assert_eq!(failure.said.as_deref(), Some("No."));
+    assert_eq!(failure.said, Some("No.".into()));
 
     let mut codex = Codex::new(Base::command("codex"));
     codex.launch(&Options::default().resolve("x".into(), "codex".into(), "/w".into()), &mut Turn::default()).unwrap();
     let refused = told(&mut codex, r#"{"id":1,"error":{"code":-32600,"message":"No.","data":"Not here."}}"#);
     let [Event::TurnOver(TurnOver::Failed(failure))] = &refused.events[..] else { panic!("{:?}", refused.events) };
-    assert_eq!(failure.said.as_deref(), Some("No.\nNot here."));
+    assert_eq!(failure.said, Some("No.\nNot here.".into()));
 }
 
 #[test]
