@@ -320,6 +320,11 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
         self.step(Event::OutputLost);
     }
 
+    /// Writes what is finished of the recording, before the loop waits.
+    pub(super) fn flush_recording(&mut self) {
+        self.tape.flush();
+    }
+
     /// Whether [`Conductor::answer_in_advance`] has something to hand over.
     pub(super) fn has_answers(&self) -> bool {
         self.answers.is_due()

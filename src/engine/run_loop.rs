@@ -127,6 +127,7 @@ impl<'e, 'p> RunLoop<'e, 'p> {
             if self.is_over() {
                 break;
             }
+            self.conductor.flush_recording();
             let wake = self.next();
             self.conductor.machine().read_clocks();
             self.handle(wake);

@@ -84,8 +84,7 @@ impl Frame<'_> {
         let begin = out.len();
         self.append(out);
         for rank in Rank::ALL {
-            // Each round cuts the longest part of this rank; a rank is done when nothing of it is left to cut.
-            while out.len() - begin > limit && self.body.cut_longest(rank, out.len() - begin - limit) {
+            while out.len() - begin > limit && self.body.shorten(rank, out.len() - begin - limit) {
                 out.truncate(begin);
                 self.append(out);
             }

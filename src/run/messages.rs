@@ -1,7 +1,7 @@
 //! What the agent says, message by message: ids, redaction over pieces, and the pieces that go out.
 
 use crate::agent::text::Fingerprint;
-use crate::protocol::json::{encoded_bytes, encoded_len};
+use crate::protocol::json::{encoded_bytes, fitting};
 use crate::protocol::outbound::{About, Progress, Text};
 use crate::protocol::words::Level;
 use crate::redact::{Redactor, Stream};
@@ -168,12 +168,8 @@ fn split(text: &str, budget: usize) -> impl Iterator<Item = &str> {
         if rest.is_empty() {
             return None;
         }
-        let mut used = 0;
-        let end = rest.char_indices().find_map(|(at, c)| {
-            used += encoded_len(c);
-            (used > budget && at > 0).then_some(at)
-        });
-        let (piece, after) = rest.split_at(end.unwrap_or(rest.len()));
+        let first = rest.chars().next().map_or(0, char::len_utf8);
+        let (piece, after) = rest.split_at(fitting(rest, budget).max(first));
         rest = after;
         Some(piece)
     })
