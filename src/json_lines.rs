@@ -30,6 +30,10 @@ impl Peer for JsonLines {
         Understood { messages: message.into_iter().collect(), ..Understood::default() }
     }
 
+    fn dropped(&mut self, frames: u64) {
+        self.stamper.dropped(frames);
+    }
+
     fn show(&mut self, outgoing: Outgoing<'_>, out: &mut Outbox) {
         let Outgoing { body, reply_to, run_id, max_bytes, at } = outgoing;
         let err = stderr_line(body).map(|line| format!("{line}\n").into_bytes()).unwrap_or_default();

@@ -313,6 +313,12 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
         self.door.outbox.push(chunk);
     }
 
+    /// Nobody takes what waits, and the run must come to its end: only the terminal frame is still offered.
+    pub(super) fn drop_progress(&mut self) {
+        let dropped = self.door.outbox.drop_progress();
+        self.peer.dropped(dropped);
+    }
+
     /// Nothing can be delivered any more.
     pub fn output_lost(&mut self) {
         let err = self.peer.leave();

@@ -40,6 +40,9 @@ pub trait Peer {
     /// Adds the bytes of a body to `out`, or none if the peer keeps it to itself.
     fn show(&mut self, outgoing: Outgoing<'_>, out: &mut Outbox);
 
+    /// The last frames were dropped before anybody saw them. Their numbers are free again.
+    fn dropped(&mut self, _frames: u64) {}
+
     /// A whole line for stderr that is no frame, without its LF.
     fn note(&mut self, line: &str) -> Chunk {
         Chunk { err: format!("{line}\n").into_bytes(), ..Chunk::default() }
@@ -89,6 +92,10 @@ impl<P: Peer + ?Sized> Peer for &mut P {
 
     fn show(&mut self, outgoing: Outgoing<'_>, out: &mut Outbox) {
         (**self).show(outgoing, out);
+    }
+
+    fn dropped(&mut self, frames: u64) {
+        (**self).dropped(frames);
     }
 
     fn note(&mut self, line: &str) -> Chunk {

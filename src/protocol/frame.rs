@@ -44,6 +44,11 @@ impl Stamper {
         self.count += 1;
         Some(Frame { number: self.count, timestamp: self.clock.timestamp(now), run_id, reply_to, body })
     }
+
+    /// Takes back the ids of the last frames, which nobody saw.
+    pub fn dropped(&mut self, frames: u64) {
+        self.count -= frames;
+    }
 }
 
 /// Writes timestamps. The calendar is computed once a second.
