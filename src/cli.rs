@@ -1,5 +1,6 @@
 //! argv → a request. Pure: reads no file, no terminal and no environment.
 
+pub mod action;
 pub mod adhoc;
 pub mod agents;
 pub mod command;
@@ -91,7 +92,7 @@ fn words(mut parser: lexopt::Parser, before: &str) -> Result<Vec<OsString>, Wron
 /// A flag before the command.
 fn too_early(commands: Commands, name: &str, dashes: &str) -> Wrong {
     let is_it = |flag: &&Flag| match dashes {
-        "--" => flag.long == name,
+        "--" => flag.is_named(name),
         _ => flag.short.is_some_and(|short| name == short.encode_utf8(&mut [0; 4])),
     };
     let owner = commands.iter().find(|command| command.flags.iter().any(|flag| is_it(&flag)));
@@ -119,7 +120,7 @@ fn unparsed(error: &lexopt::Error, command: &str) -> Wrong {
 
 /// The command that the first argument names, if it names one.
 pub fn named(commands: Commands, args: &[OsString]) -> Option<&'static Command> {
-    args.first().and_then(|first| commands.iter().find(|command| first == command.name))
+    args.first().and_then(|first| commands.iter().find(|command| command.is_named(&first.to_string_lossy())))
 }
 
 fn find(commands: Commands, name: &OsStr) -> Result<&'static Command, Wrong> {
@@ -128,7 +129,7 @@ fn find(commands: Commands, name: &OsStr) -> Result<&'static Command, Wrong> {
         true => "To run a task: spektacular adhoc \"TASK\".",
         false => "`spektacular help` lists the commands.",
     };
-    let found = commands.iter().find(|command| command.name == name);
+    let found = commands.iter().find(|command| command.is_named(&name));
     found.ok_or_else(|| unknown("command", "", &name, &names(commands), otherwise))
 }
 
@@ -150,7 +151,7 @@ pub fn no_words(command: &str, words: &[OsString]) -> Result<(), Wrong> {
 pub fn asked_output(args: &[OsString]) -> Option<Output> {
     let is = |at: usize, text: &str| args.get(at).is_some_and(|arg| arg == text);
     let asks = |at: usize, mode: &str| is(at, &format!("--output={mode}")) || (is(at, "--output") && is(at + 1, mode));
-    let last = |mode| (0..args.len()).rev().find(|at| asks(*at, mode));
+    let last = |mode| (0..args.len()).rev().find(|at| asks(*at, mode) || (mode == "json" && is(*at, "--json")));
     [(last("json"), Output::Json), (last("cli"), Output::Cli)]
         .into_iter()
         .filter_map(|(at, output)| Some((at?, output)))
@@ -171,10 +172,10 @@ fn of_command(command: &'static Command, mut parser: lexopt::Parser) -> Result<R
                 values.push(value);
                 continue;
             }
-            Some(Arg::Long(name)) => command.flags.iter().position(|flag| flag.long == name).ok_or_else(|| {
-                let known: Vec<&str> = command.all_flags().map(|flag| flag.long).collect();
-                unknown("flag", "--", name, &known, &listed)
-            })?,
+            Some(Arg::Long(name)) => {
+                let known = command.flags.iter().position(|flag| flag.is_named(name));
+                known.ok_or_else(|| unknown_flag(command, name, &listed))?
+            }
             Some(Arg::Short(letter)) => command
                 .flags
                 .iter()
@@ -191,6 +192,16 @@ fn of_command(command: &'static Command, mut parser: lexopt::Parser) -> Result<R
         given.push(GivenFlag { at, value });
     }
     (command.read)(given, values).map(Request::Start)
+}
+
+fn unknown_flag(command: &Command, name: &str, listed: &str) -> Wrong {
+    match command.foreign.iter().find(|(foreign, _)| *foreign == name) {
+        Some((_, ours)) => unknown("flag", "--", name, &[], ours),
+        None => {
+            let known: Vec<&str> = command.all_flags().map(|flag| flag.long).collect();
+            unknown("flag", "--", name, &known, listed)
+        }
+    }
 }
 
 fn text(flag: &Flag, value: OsString) -> Result<String, Wrong> {

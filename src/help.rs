@@ -3,5 +3,6 @@
 pub mod complete;
 pub mod man;
 mod page;
+pub mod texts;
 
 pub use page::overview;

@@ -1,8 +1,9 @@
 //! The command line of `adhoc`: flags become fields of run.start.
 
-use super::command::{Flag, FlagForm, GivenFlag, Goes, Wrong, store};
+use super::command::{Flag, FlagForm, GivenFlag, HasFields, Wrong, store};
 use super::flags::ADHOC;
 use super::{one_of, text, variable};
+use crate::protocol::fields::Field;
 use crate::protocol::json::string;
 use crate::protocol::request::Options;
 use crate::protocol::typed;
@@ -128,23 +129,27 @@ fn raw(value: &impl serde::Serialize) -> Result<Box<RawValue>, Wrong> {
     to_raw_value(value).map_err(|_| "A value on the command line is not usable.".to_owned())
 }
 
-/// Stores a flag of a field of run.start. The last value counts, and a list has all of them.
-pub(super) fn field_of_run(adhoc: &mut Adhoc, flag: &'static Flag, value: OsString) -> Result<(), Wrong> {
-    let Goes::Field(name) = flag.goes else { return Ok(()) };
-    adhoc.flags.insert(name, flag.long);
-    adhoc.files.remove(name);
-    match flag.value {
-        FlagForm::Item => adhoc.lists.entry(name).or_insert((flag, Vec::new())).1.push(text(flag, value)?),
-        FlagForm::Pair => adhoc.pairs.entry(name).or_insert((flag, BTreeMap::new())).1.extend([variable(flag, value)?]),
-        FlagForm::Switch(_) | FlagForm::Json | FlagForm::Words | FlagForm::Text => {
-            if let Some(file) = value.to_str().and_then(|text| typed::file(name, text)) {
-                adhoc.files.insert(name, file.to_owned());
-            } else {
-                option(&mut adhoc.options, flag, name, value)?;
+impl HasFields for Adhoc {
+    /// The last value counts; a list or an object collects all of them.
+    fn set_field(&mut self, flag: &'static Flag, field: &'static Field, value: OsString) -> Result<(), Wrong> {
+        let name = field.name;
+        self.flags.insert(name, flag.long);
+        self.files.remove(name);
+        match flag.value {
+            FlagForm::Item => self.lists.entry(name).or_insert((flag, Vec::new())).1.push(text(flag, value)?),
+            FlagForm::Pair => {
+                self.pairs.entry(name).or_insert((flag, BTreeMap::new())).1.extend([variable(flag, value)?]);
+            }
+            FlagForm::Switch(_) | FlagForm::Json | FlagForm::Words | FlagForm::Text => {
+                if let Some(file) = value.to_str().and_then(|text| typed::file(name, text)) {
+                    self.files.insert(name, file.to_owned());
+                } else {
+                    option(&mut self.options, flag, name, value)?;
+                }
             }
         }
+        Ok(())
     }
-    Ok(())
 }
 
 /// Stores a single value of a field, which takes no `@FILE`.

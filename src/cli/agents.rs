@@ -1,11 +1,12 @@
 //! The command lines of `agents`, `export` and `open`.
 
+use super::action::{ActionRow, Word, act, bare, maybe};
 use super::adhoc::option;
-use super::command::{Flag, GivenFlag, Goes, Wrong, store};
+use super::command::{Flag, GivenFlag, HasFields, Offers, Wrong, store};
 use super::flags::{AGENTS, EXPORT, OPEN};
-use super::{Output, text, unknown};
+use super::{Output, text};
+use crate::protocol::fields::Field;
 use crate::protocol::request::Options;
-use crate::suggest::either;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -65,27 +66,20 @@ pub struct Open {
     pub options: Options,
 }
 
-const ACTIONS: [&str; 2] = ["list", "check"];
+/// The actions.
+pub const ACTIONS: &[ActionRow<AgentsAction>] = &[
+    bare("list", "list the agents that can be named", || AgentsAction::List),
+    maybe("check", "check all agents, or one", &[Word { name: "NAME", offers: Offers::Agents }], AgentsAction::Check),
+];
 
 /// Reads the flags and words of `agents`.
-pub fn agents(given: Vec<GivenFlag>, values: Vec<OsString>) -> Result<AgentsArgs, Wrong> {
+pub fn agents(given: Vec<GivenFlag>, words: Vec<OsString>) -> Result<AgentsArgs, Wrong> {
     let mut agents: AgentsArgs = store(AGENTS, given)?;
-    let words: Vec<String> = values.iter().map(|value| value.to_string_lossy().into_owned()).collect();
-    agents.what = match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        ["list"] => AgentsAction::List,
-        ["check"] => AgentsAction::Check(None),
-        ["check", name] => AgentsAction::Check(Some(name.into())),
-        [] => return Err(format!("Missing action: {}.", either(&ACTIONS))),
-        ["list", ..] => return Err("Too many words: agents list takes none.".into()),
-        ["check", ..] => return Err("Too many words: agents check takes one NAME at most.".into()),
-        [action, ..] => {
-            return Err(unknown("action", "", action, &ACTIONS, "`spektacular help agents` lists the actions."));
-        }
-    };
-    if agents.all && agents.what == AgentsAction::List {
-        return Err("--all is for agents check: agents list shows every agent.".into());
+    agents.what = act("agents", ACTIONS, words)?;
+    match agents.what {
+        AgentsAction::List if agents.all => Err("--all is for agents check: agents list shows every agent.".into()),
+        AgentsAction::List | AgentsAction::Check(_) => Ok(agents),
     }
-    Ok(agents)
 }
 
 /// Reads the flags and words of `export`.
@@ -108,10 +102,10 @@ pub fn open(given: Vec<GivenFlag>, values: Vec<OsString>) -> Result<Open, Wrong>
     Ok(open)
 }
 
-/// Stores a flag of `open` for a field of run.start.
-pub(super) fn field_of_open(open: &mut Open, flag: &'static Flag, value: OsString) -> Result<(), Wrong> {
-    let Goes::Field(name) = flag.goes else { return Ok(()) };
-    option(&mut open.options, flag, name, value)
+impl HasFields for Open {
+    fn set_field(&mut self, flag: &'static Flag, field: &'static Field, value: OsString) -> Result<(), Wrong> {
+        option(&mut self.options, flag, field.name, value)
+    }
 }
 
 /// The value of a flag, which must not be empty.

@@ -1,7 +1,9 @@
 //! Commands and flags as rows. The parser, the help texts, the completions, the manual page and the tests all read them.
 
+use super::action::Action;
 use crate::agent::registry::DEFAULT;
 use crate::protocol::fields::{self, Fallback, Field, Shape};
+use crate::protocol::words::Policy;
 use serde_json::Value as Json;
 use std::ffi::OsString;
 use std::fmt;
@@ -23,15 +25,6 @@ pub enum FlagForm {
     Pair,
 }
 
-/// Where a flag's value goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Goes {
-    /// Into this field of run.start.
-    Field(&'static str),
-    /// To the command itself.
-    Command,
-}
-
 /// What a shell offers in the place of a value or a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Offers {
@@ -45,6 +38,10 @@ pub enum Offers {
     Agents,
     /// The names of commands.
     Commands,
+    /// The keys of the configuration.
+    Keys,
+    /// The values of the key in the word before.
+    ValuesOfKey,
     /// These words.
     Words(&'static [&'static str]),
 }
@@ -54,14 +51,16 @@ pub enum Offers {
 pub struct Flag {
     /// The name, without its dashes.
     pub long: &'static str,
+    /// Further names. May be empty.
+    pub other_names: &'static [&'static str],
     /// One letter for it.
     pub short: Option<char>,
-    /// What stands for the value in help. `FILE`, `DIR` and `AGENT` say what a shell offers.
+    /// What stands for the value in help. `FILE`, `DIR`, `AGENT` and `POLICY` decide what a shell offers.
     pub metavar: &'static str,
     /// What the value becomes.
     pub value: FlagForm,
-    /// Where it goes.
-    pub goes: Goes,
+    /// The field of run.start that it sets. `None`: the flag is the command's own.
+    pub field: Option<&'static Field>,
     /// The title of the group that begins with this flag. Without one it belongs to that of the flag before.
     pub group: Option<&'static str>,
     /// One line.
@@ -77,26 +76,37 @@ pub struct Flag {
 }
 
 /// The flag that every command has.
-pub const HELP: Flag =
-    own("help", "", FlagForm::Switch("true"), "show help: -h is short, --help is long").short('h').begins("Help");
+pub const HELP: Flag = Flag {
+    short: Some('h'),
+    group: Some("Help"),
+    ..Flag::new("help", "", FlagForm::Switch("true"), "show help (-h: brief, --help: full)")
+};
 
 impl Flag {
+    /// Whether this is one of its long names.
+    pub fn is_named(&self, name: &str) -> bool {
+        self.long == name || self.other_names.contains(&name)
+    }
+
     /// Whether a value follows it.
     pub fn takes_value(&self) -> bool {
-        !matches!(self.value, FlagForm::Switch(_))
+        match self.value {
+            FlagForm::Switch(_) => false,
+            FlagForm::Text | FlagForm::Json | FlagForm::Words | FlagForm::Item | FlagForm::Pair => true,
+        }
     }
 
     /// Whether it may stand several times, each time with a value more.
     pub fn repeats(&self) -> bool {
-        matches!(self.value, FlagForm::Item | FlagForm::Pair)
+        match self.value {
+            FlagForm::Item | FlagForm::Pair => true,
+            FlagForm::Switch(_) | FlagForm::Text | FlagForm::Json | FlagForm::Words => false,
+        }
     }
 
     /// The default as help shows it. Empty: there is none, or it is not one value.
     pub fn fallback(&self) -> String {
-        let field = match self.goes {
-            Goes::Field(name) if self.takes_value() && self.default.is_empty() => fields::find(name),
-            Goes::Field(_) | Goes::Command => None,
-        };
+        let field = self.field.filter(|_| self.takes_value() && self.default.is_empty());
         let value = match field.map(|field| field.fallback) {
             Some(Fallback::Value(value) | Fallback::Driver(value)) => value().and_then(|raw| scalar(raw.get())),
             Some(Fallback::Agent) => Some(DEFAULT.to_owned()),
@@ -111,6 +121,7 @@ impl Flag {
             "FILE" => Offers::Files,
             "DIR" => Offers::Folders,
             "AGENT" => Offers::Agents,
+            "POLICY" => Offers::Words(Policy::WORDS),
             _ if self.values.is_empty() => Offers::Nothing,
             _ => Offers::Words(self.values),
         }
@@ -132,22 +143,45 @@ fn scalar(json: &str) -> Option<String> {
 pub struct Command {
     /// Its name.
     pub name: &'static str,
-    /// Its arguments, as help shows them.
-    pub usage: &'static str,
-    /// One line.
-    pub about: &'static str,
+    /// Further names. May be empty.
+    pub other_names: &'static [&'static str],
+    /// Its texts.
+    pub text: &'static CommandText,
+    /// Its words.
+    pub words: Words,
     /// Its flags, group by group.
     pub flags: &'static [Flag],
-    /// What a shell offers for its words.
-    pub words: Offers,
+    /// Flags of similar programs, each with the sentence that names ours.
+    pub foreign: &'static [(&'static str, &'static str)],
+    /// Reads the flags and words of a command line.
+    pub read: ReadCommand,
+    /// Reports an error in its command line.
+    pub refuse: Refuse,
+}
+
+/// Reads the flags and words of a command line.
+pub type ReadCommand = fn(Vec<GivenFlag>, Vec<OsString>) -> Result<Start, Wrong>;
+
+/// The texts of a command.
+#[derive(Debug)]
+pub struct CommandText {
+    /// One line.
+    pub about: &'static str,
     /// More for the long help: a sentence a line. May be empty.
     pub more: &'static str,
     /// Command lines with what they do.
     pub examples: &'static [(&'static str, &'static str)],
-    /// Reads the flags and words of a command line.
-    pub read: fn(Vec<GivenFlag>, Vec<OsString>) -> Result<Start, Wrong>,
-    /// Reports an error in its command line.
-    pub refuse: Refuse,
+    /// The page of the reference at the end of the long help. May be empty.
+    pub page: &'static str,
+}
+
+/// The words of a command.
+#[derive(Clone, Copy, Debug)]
+pub enum Words {
+    /// An action, and the words of that.
+    Actions(&'static [Action]),
+    /// Words that help shows like this, with the completions that a shell offers.
+    Free(&'static str, Offers),
 }
 
 /// A flag of a command line.
@@ -159,8 +193,19 @@ pub struct GivenFlag {
     pub value: OsString,
 }
 
-/// Stores the value of a flag.
-pub type Set<T> = fn(&mut T, &'static Flag, OsString) -> Result<(), Wrong>;
+/// Stores the value of a flag of the command's own.
+pub type SetOwn<T> = fn(&mut T, &'static Flag, OsString) -> Result<(), Wrong>;
+/// Stores the value of a flag that sets a field of run.start.
+type SetField<T> = fn(&mut T, &'static Flag, &'static Field, OsString) -> Result<(), Wrong>;
+
+/// A command line with flags that set fields of run.start.
+pub trait HasFields {
+    /// Stores the value of such a flag.
+    ///
+    /// # Errors
+    /// The value does not fit the field.
+    fn set_field(&mut self, flag: &'static Flag, field: &'static Field, value: OsString) -> Result<(), Wrong>;
+}
 
 /// A flag with the function that stores its value.
 #[derive(Debug)]
@@ -168,6 +213,13 @@ pub struct Row<T: 'static> {
     /// The flag.
     pub flag: Flag,
     set: Set<T>,
+}
+
+#[derive(Debug)]
+enum Set<T: 'static> {
+    Switch(fn(&mut T)),
+    Own(SetOwn<T>),
+    Field(&'static Field, SetField<T>),
 }
 
 /// The flags of a command, from its rows.
@@ -185,7 +237,11 @@ pub fn store<T: Default>(rows: &'static [Row<T>], given: Vec<GivenFlag>) -> Resu
     let mut read = T::default();
     for GivenFlag { at, value } in given {
         if let Some(row) = rows.get(at) {
-            (row.set)(&mut read, &row.flag, value)?;
+            match row.set {
+                Set::Switch(set) => set(&mut read),
+                Set::Own(set) => set(&mut read, &row.flag, value)?,
+                Set::Field(field, set) => set(&mut read, &row.flag, field, value)?,
+            }
         }
     }
     Ok(read)
@@ -219,6 +275,11 @@ impl fmt::Debug for Start {
 }
 
 impl Command {
+    /// Whether this is one of its names.
+    pub fn is_named(&self, name: &str) -> bool {
+        self.name == name || self.other_names.contains(&name)
+    }
+
     /// Its flags and the one for help.
     pub fn all_flags(&self) -> impl Iterator<Item = &Flag> {
         self.flags.iter().chain([&HELP])
@@ -234,7 +295,7 @@ const fn of(name: &str) -> &'static Field {
 }
 
 /// The flag of a field of run.start.
-pub const fn field(name: &str, metavar: &'static str, help: &'static str) -> Flag {
+pub const fn field<T: HasFields>(name: &str, metavar: &'static str, help: &'static str) -> Row<T> {
     let field = of(name);
     let (value, values): (FlagForm, &[&str]) = match field.shape {
         Shape::Text => (FlagForm::Text, &[]),
@@ -245,59 +306,105 @@ pub const fn field(name: &str, metavar: &'static str, help: &'static str) -> Fla
         Shape::List => (FlagForm::Item, &[]),
         Shape::Pairs => (FlagForm::Pair, &[]),
     };
-    Flag { goes: Goes::Field(field.name), values, ..own(field.flag, metavar, value, help) }
+    sets(field, Flag { values, ..Flag::new(field.flag, metavar, value, help) })
 }
 
 /// The flag of a field of run.start that takes no value but stands for one, written as JSON.
-pub const fn switch(name: &str, meaning: &'static str, help: &'static str) -> Flag {
+pub const fn switch<T: HasFields>(name: &str, meaning: &'static str, help: &'static str) -> Row<T> {
     let field = of(name);
-    Flag { goes: Goes::Field(field.name), ..own(field.flag, "", FlagForm::Switch(meaning), help) }
+    sets(field, Flag::new(field.flag, "", FlagForm::Switch(meaning), help))
 }
 
-/// A flag of the command's own.
-pub const fn own(long: &'static str, metavar: &'static str, value: FlagForm, help: &'static str) -> Flag {
-    let (goes, values) = (Goes::Command, &[] as &[&str]);
-    Flag { long, short: None, metavar, value, goes, group: None, help, more: "", values, default: "", also: "" }
+const fn sets<T: HasFields>(field: &'static Field, flag: Flag) -> Row<T> {
+    Row { flag: Flag { field: Some(field), ..flag }, set: Set::Field(field, T::set_field) }
+}
+
+/// A flag of the command's own that takes a value.
+pub const fn own<T>(
+    long: &'static str,
+    metavar: &'static str,
+    value: FlagForm,
+    help: &'static str,
+    set: SetOwn<T>,
+) -> Row<T> {
+    Row { flag: Flag::new(long, metavar, value, help), set: Set::Own(set) }
+}
+
+/// A flag of the command's own that takes no value.
+pub const fn own_switch<T>(long: &'static str, help: &'static str, set: fn(&mut T)) -> Row<T> {
+    Row { flag: Flag::new(long, "", FlagForm::Switch("true"), help), set: Set::Switch(set) }
 }
 
 impl Flag {
-    /// Completes the row: `set` stores the value.
-    pub const fn sets<T>(self, set: Set<T>) -> Row<T> {
-        Row { flag: self, set }
+    const fn new(long: &'static str, metavar: &'static str, value: FlagForm, help: &'static str) -> Flag {
+        let values = &[] as &[&str];
+        Flag {
+            long,
+            other_names: values,
+            short: None,
+            metavar,
+            value,
+            field: None,
+            group: None,
+            help,
+            more: "",
+            values,
+            default: "",
+            also: "",
+        }
+    }
+}
+
+impl<T> Row<T> {
+    const fn with(self, flag: Flag) -> Row<T> {
+        Row { flag, set: self.set }
     }
 
     /// Replaces the name.
-    pub const fn named(self, long: &'static str) -> Flag {
-        Flag { long, ..self }
+    pub const fn named(self, long: &'static str) -> Row<T> {
+        let flag = Flag { long, ..self.flag };
+        self.with(flag)
+    }
+
+    /// Adds other names.
+    pub const fn also_named(self, other_names: &'static [&'static str]) -> Row<T> {
+        let flag = Flag { other_names, ..self.flag };
+        self.with(flag)
     }
 
     /// Adds one letter as the short form.
-    pub const fn short(self, letter: char) -> Flag {
-        Flag { short: Some(letter), ..self }
+    pub const fn short(self, letter: char) -> Row<T> {
+        let flag = Flag { short: Some(letter), ..self.flag };
+        self.with(flag)
     }
 
     /// Begins a group with this title.
-    pub const fn begins(self, group: &'static str) -> Flag {
-        Flag { group: Some(group), ..self }
+    pub const fn begins(self, group: &'static str) -> Row<T> {
+        let flag = Flag { group: Some(group), ..self.flag };
+        self.with(flag)
     }
 
     /// Lists all values.
-    pub const fn values(self, values: &'static [&'static str]) -> Flag {
-        Flag { values, ..self }
+    pub const fn values(self, values: &'static [&'static str]) -> Row<T> {
+        let flag = Flag { values, ..self.flag };
+        self.with(flag)
     }
 
     /// Names the default.
-    pub const fn default(self, default: &'static str) -> Flag {
-        Flag { default, ..self }
+    pub const fn default(self, default: &'static str) -> Row<T> {
+        let flag = Flag { default, ..self.flag };
+        self.with(flag)
     }
 
     /// Adds a text after the default.
-    pub const fn also(self, also: &'static str) -> Flag {
-        Flag { also, ..self }
+    pub const fn also(self, also: &'static str) -> Row<T> {
+        let flag = Flag { also, ..self.flag };
+        self.with(flag)
     }
 
     /// Adds sentences to the long help.
-    pub const fn more(self, more: &'static str) -> Flag {
-        Flag { more, ..self }
+    pub const fn more(self, more: &'static str) -> Row<T> {
+        let flag = Flag { more, ..self.flag };
+        self.with(flag)
     }
 }

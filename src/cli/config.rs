@@ -1,15 +1,14 @@
 //! The command line of `config`.
 
-use super::command::{GivenFlag, Wrong, store};
+use super::action::{ActionRow, Word, act, bare, one, two};
+use super::command::{GivenFlag, Offers, Wrong, store};
 use super::flags::CONFIG;
-use super::unknown;
-use crate::suggest::either;
 use std::ffi::OsString;
 
 /// `config`.
 #[derive(Debug, Default)]
 pub struct ConfigArgs {
-    /// What is to be done.
+    /// The action.
     pub action: ConfigAction,
     /// `--global`: with the user's file, not the project's.
     pub global: bool,
@@ -17,49 +16,50 @@ pub struct ConfigArgs {
     pub json: bool,
 }
 
-/// What is to be done.
+/// The actions of `config`.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub enum ConfigAction {
-    /// Show a value.
+    /// `get`: a value.
     Get(String),
-    /// Put a value into a file.
+    /// `set`: a key and its value.
     Set(String, String),
-    /// Take a value out of a file.
+    /// `unset`.
     Unset(String),
-    /// Show all values.
+    /// `list`.
     #[default]
     List,
-    /// Show where a file is.
+    /// `path`.
     Path,
-    /// Trust the project's file.
+    /// `trust`.
     Trust,
 }
 
-const ACTIONS: [&str; 6] = ["get", "set", "unset", "list", "path", "trust"];
+const KEY: Word = Word { name: "KEY", offers: Offers::Keys };
+const VALUE: Word = Word { name: "VALUE", offers: Offers::ValuesOfKey };
+
+/// The actions.
+pub const ACTIONS: &[ActionRow<ConfigAction>] = &[
+    one("get", "print a value", &[KEY], ConfigAction::Get),
+    two("set", "write a value to a file", &[KEY, VALUE], ConfigAction::Set),
+    one("unset", "remove a value from a file", &[KEY], ConfigAction::Unset),
+    bare("list", "print every value and its origin, without secrets", || ConfigAction::List),
+    bare("path", "print the path of the project's file", || ConfigAction::Path),
+    bare("trust", "trust the project's file as it is now", || ConfigAction::Trust),
+];
 
 /// Reads its flags and words.
 pub fn read(given: Vec<GivenFlag>, words: Vec<OsString>) -> Result<ConfigArgs, Wrong> {
     let mut config: ConfigArgs = store(CONFIG, given)?;
-    let words: Result<Vec<String>, OsString> = words.into_iter().map(OsString::into_string).collect();
-    let words = words.map_err(|_| "A key and its value must be UTF-8.".to_owned())?;
-    let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    config.action = match words.as_slice() {
-        ["get", key] => ConfigAction::Get((*key).into()),
-        ["set", key, value] => ConfigAction::Set((*key).into(), (*value).into()),
-        ["unset", key] => ConfigAction::Unset((*key).into()),
-        ["list"] => ConfigAction::List,
-        ["path"] => ConfigAction::Path,
-        ["trust"] => ConfigAction::Trust,
-        [] => return Err(format!("Missing action: {}.", either(&ACTIONS))),
-        [action @ ("get" | "unset"), ..] => return Err(format!("config {action} takes one KEY: config {action} KEY.")),
-        ["set", ..] => return Err("config set takes a KEY and one VALUE: config set KEY 'VALUE'.".into()),
-        [action, ..] if ACTIONS.contains(action) => return Err(format!("config {action} takes no words.")),
-        [action, ..] => {
-            return Err(unknown("action", "", action, &ACTIONS, "`spektacular help config` lists the actions."));
+    config.action = act("config", ACTIONS, words)?;
+    match config.action {
+        ConfigAction::Get(_) | ConfigAction::List | ConfigAction::Trust if config.global => {
+            Err("--global is for config set, unset and path.".into())
         }
-    };
-    if config.global && !matches!(config.action, ConfigAction::Set(..) | ConfigAction::Unset(_) | ConfigAction::Path) {
-        return Err("--global is for config set, unset and path.".into());
+        ConfigAction::Get(_)
+        | ConfigAction::Set(..)
+        | ConfigAction::Unset(_)
+        | ConfigAction::List
+        | ConfigAction::Path
+        | ConfigAction::Trust => Ok(config),
     }
-    Ok(config)
 }

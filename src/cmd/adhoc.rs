@@ -142,6 +142,10 @@ fn cli(mut adhoc: Adhoc, loaded: Loaded) -> u8 {
         Ok(ready) => ready,
         Err(message) => return complain(&Failure::new(Code::Usage, message)),
     };
+    let missing = super::default_is_missing(&loaded.config.layers().0, &adhoc.options);
+    if let Some(failure) = missing.filter(|_| !dry_run) {
+        return complain(&failure);
+    }
     let look = look(&adhoc);
     let mut keyboard = keyboard(prompt.reads_stdin()).filter(|_| look.person);
     let typed = keyboard.as_mut().and_then(Keyboard::keys);

@@ -1,10 +1,12 @@
 //! The commands that explain the program: help, the reference of the protocol, completions, the manual page.
 
 use super::{COMMANDS, complain, configured};
-use crate::cli::command::Wrong;
+use crate::agent::registry::Layers;
+use crate::cli::command::{Flag, Wrong};
 use crate::cli::{self, Help};
+use crate::config;
 use crate::failure::{Code, EXIT_UNDELIVERED};
-use crate::help::complete::{Shell, script};
+use crate::help::complete::{Known, KnownKey, Shell, script};
 use crate::help::{man, overview};
 use crate::io::output::deliver;
 use crate::suggest::{either, hint};
@@ -53,11 +55,23 @@ pub fn shell(words: &[OsString]) -> Result<Shell, Wrong> {
 
 /// Prints the script for a shell; returns the exit code.
 pub fn completions(shell: Shell) -> u8 {
-    let agents: Vec<String> = match configured() {
-        Ok(layers) => layers.agents.iter().map(|agent| agent.name.clone()).collect(),
-        Err(failure) => return complain(&failure),
+    match configured() {
+        Ok(layers) => deliver(&script(shell, COMMANDS, &known(&layers))),
+        Err(failure) => complain(&failure),
+    }
+}
+
+/// The agents and keys of a configuration, for completions.
+fn known(layers: &Layers) -> Known {
+    let agents: Vec<String> = layers.agents.iter().map(|agent| agent.name.clone()).collect();
+    let flags = || COMMANDS.iter().flat_map(|command| command.flags);
+    let key = |key: &config::Key| {
+        let sets = |flag: &&Flag| flag.field.map_or(flag.long, |field| field.name) == key.name;
+        let about = flags().find(sets).map(|flag| flag.help).unwrap_or_default();
+        KnownKey { name: key.name.into(), about: about.into(), values: key.words(&agents) }
     };
-    deliver(&script(shell, COMMANDS, &agents))
+    let keys = config::KEYS.iter().map(key).collect();
+    Known { agents, keys }
 }
 
 /// Prints the manual page; returns the exit code.
@@ -65,16 +79,28 @@ pub fn man() -> u8 {
     deliver(&man::page(COMMANDS, env!("CARGO_PKG_VERSION"), &exits()))
 }
 
-/// The meaning of each exit code.
-fn exits() -> Vec<(u8, String)> {
-    let mut exits = vec![(0, "The run is completed, or was cancelled.".to_owned())];
-    for code in Code::ALL {
-        match exits.iter_mut().find(|(exit, _)| *exit == code.exit_code()) {
-            Some((_, names)) => *names = format!("{names}, {}", code.name()),
-            None => exits.push((code.exit_code(), code.name().to_owned())),
-        }
-    }
-    exits.push((EXIT_UNDELIVERED, "stdout is closed, or is not read after a stop.".to_owned()));
-    exits.push((128, "and a signal's number: a signal ended the run, with --output cli.".to_owned()));
-    exits
+/// The meaning of each exit code, as README.md has it.
+const EXITS: &[(u8, &str)] = &[
+    (0, "the run completed or was cancelled"),
+    (1, "the agent or its provider failed"),
+    (2, "the request, the command line or the configuration is wrong"),
+    (3, "the orchestrator violated the protocol"),
+    (4, "the agent could not start, or is not logged in"),
+    (5, "a time limit expired"),
+    (6, "a question stayed without an answer"),
+    (70, "a defect of spektacular, or an exhausted machine"),
+    (EXIT_UNDELIVERED, "no last frame could be delivered: stdout was closed, or not read after a stop"),
+];
+
+/// Each exit code with its meaning and its failure codes.
+fn exits() -> Vec<(String, String)> {
+    let row = |(exit, meaning): &(u8, &str)| {
+        let codes: Vec<&str> =
+            Code::ALL.iter().filter(|code| code.exit_code() == *exit).map(|code| code.name()).collect();
+        let codes = if codes.is_empty() { String::new() } else { format!(": {}", codes.join(", ")) };
+        (exit.to_string(), format!("{meaning}{codes}"))
+    };
+    let by_signal =
+        ("129, 130, 143".to_owned(), "with --output cli: SIGHUP, SIGINT or SIGTERM ended the run".to_owned());
+    EXITS.iter().map(row).chain([by_signal]).collect()
 }

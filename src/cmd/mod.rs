@@ -18,12 +18,15 @@ mod texts;
 pub use table::COMMANDS;
 
 use crate::agent::registry::{Agent, Layers};
+use crate::agent::{Program, npx};
 use crate::cli::command::{Command, Refuse, Wrong};
 use crate::cli::{self, Request};
 use crate::config::load;
 use crate::engine::secrets_here;
 use crate::failure::{Code, Failure};
 use crate::io::output::diagnose;
+use crate::process::query::find;
+use crate::protocol::request::Options;
 use std::ffi::OsString;
 
 /// Runs a command line, without the program's name; returns the exit code.
@@ -44,7 +47,7 @@ fn complain_usage(_: &[OsString], wrong: Wrong) -> u8 {
 
 /// The command with this name.
 pub fn command(name: &str) -> Option<&'static Command> {
-    COMMANDS.iter().find(|command| command.name == name)
+    COMMANDS.iter().find(|command| command.is_named(name))
 }
 
 /// Reports a failure on stderr; returns the exit code. Redacts the message: a name in it can be a misplaced secret.
@@ -75,8 +78,31 @@ fn configured() -> Result<Layers, Failure> {
     Ok(layers)
 }
 
-/// The agent with this name; without one that of the configuration. `from`: the flag that names it, with a blank
-/// before it. Error: the agents that there are.
+/// The failure of a run for which nobody names an agent, on a machine without the default one.
+fn default_is_missing(layers: &Layers, options: &Options) -> Option<Failure> {
+    let (options, agent) = layers.under(options.clone());
+    let agent = agent.filter(|_| options.agent.is_none())?;
+    // The run searches another PATH.
+    let elsewhere = options.env.is_some_and(|env| env.contains_key("PATH"));
+    if elsewhere || find(&agent.base).is_some() {
+        return None;
+    }
+    // npx itself says nothing about an agent that it would download, and the demo is no agent to work with.
+    let is_here = |agent: &&Agent| match agent.base.program {
+        Program::Myself => false,
+        Program::Command(_) => npx::command(&agent.base).is_none() && find(&agent.base).is_some(),
+    };
+    let here: Vec<&str> = layers.agents.iter().filter(is_here).map(|agent| agent.name.as_str()).collect();
+    let help = match (here.as_slice(), &agent.base.install) {
+        ([first, ..], _) => format!("Installed here: {}. Use --agent {first}.", here.join(", ")),
+        ([], Some(install)) => format!("To install it: {install}. To try spektacular without it: --agent demo."),
+        ([], None) => "To try spektacular without it: --agent demo.".to_owned(),
+    };
+    Some(Failure::new(Code::AgentNotFound, format!("{} (the default) is not installed. {help}", agent.name)))
+}
+
+/// The agent with this name, or without a name the one of the configuration. `from`: the flag that names it, with a
+/// blank before it. Error: the agents that there are.
 fn named<'a>(layers: &'a Layers, name: Option<&str>, from: &str) -> Result<&'a Agent, Failure> {
     let from = if name.is_some() { from.into() } else { layers.origins.remark("agent").unwrap_or_default() };
     let name = name.unwrap_or(layers.default_agent());

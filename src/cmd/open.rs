@@ -1,6 +1,6 @@
 //! `open`: an agent's own interface gets the terminal.
 
-use super::{complain, configured, named, warn};
+use super::{complain, configured, default_is_missing, named, warn};
 use crate::agent::native::{self, AsksFor, InterfaceOptions};
 use crate::cli::Open;
 use crate::failure::{Code, Failure};
@@ -41,6 +41,10 @@ fn open(typed: &Open) -> Result<u8, Failure> {
     }
     let args = interface.arguments(&agent.base, &session)?;
     let cwd = directory(typed)?;
+    let said = Options { agent: typed.agent.clone(), ..typed.options.clone() };
+    if let Some(failure) = default_is_missing(&layers, &said) {
+        return Err(failure);
+    }
     // The environment of the agent's entry and --env go over this.
     let asks = interface
         .asking_env

@@ -2,10 +2,11 @@
 
 use super::agents::Entry;
 use crate::agent::registry::DEFAULT;
-use crate::protocol::fields::{Care, FIELDS, Fallback, Field, Options};
+use crate::protocol::fields::{Care, FIELDS, Fallback, Field, Options, Shape};
 use crate::protocol::json::{Fields, string};
 use crate::protocol::request::{boolean, path};
 use crate::protocol::typed;
+use crate::protocol::words::Policy;
 use crate::suggest::Unknown;
 use serde_json::value::{RawValue, to_raw_value};
 
@@ -85,6 +86,29 @@ impl Key {
             Kind::Switch => to_raw_value(&false).ok(),
             Kind::Path => to_raw_value(".spektacular/debug/logs").ok(),
         }
+    }
+
+    /// All values, if they are words. `agents`: the names of the agents.
+    pub fn words(&self, agents: &[String]) -> Vec<String> {
+        let words: &[&str] = match self.kind {
+            Kind::Field(Field { fallback: Fallback::Agent, .. }) => return agents.to_vec(),
+            Kind::Field(field) => match field.shape {
+                Shape::Word(words) => words,
+                Shape::Bool => &["true", "false"],
+                Shape::Policies => Policy::WORDS,
+                Shape::Text
+                | Shape::Number
+                | Shape::List
+                | Shape::Pairs
+                | Shape::Servers
+                | Shape::Schema
+                | Shape::Object => &[],
+            },
+            Kind::Output => &["cli", "json"],
+            Kind::Switch => &["true", "false"],
+            Kind::Path => &[],
+        };
+        words.iter().map(|word| (*word).to_owned()).collect()
     }
 
     /// Whether it is a field of run.start.

@@ -1,11 +1,14 @@
-//! The manual page, in roff.
+//! The manual page, in roff. Its sections on the configuration come from the page of the reference.
 
-use crate::cli::command::{Command, Flag};
+use super::texts;
+use crate::cli::command::{Command, Flag, Words};
 use std::fmt::Write;
 
 /// The page. `exits`: what each exit code means.
-pub fn page(commands: &[Command], version: &str, exits: &[(u8, String)]) -> String {
+pub fn page(commands: &[Command], version: &str, exits: &[(String, String)]) -> String {
     let mut out = format!(".TH SPEKTACULAR 1 \"\" \"spektacular {version}\" \"User Commands\"\n");
+    // A hyphen at the end of a line would look like part of a flag or a code.
+    out.push_str(".nh\n.ad l\n");
     out.push_str(
         ".SH NAME\nspektacular \\- run a coding agent, and answer its questions, through one interface\n.SH SYNOPSIS\n",
     );
@@ -15,30 +18,52 @@ pub fn page(commands: &[Command], version: &str, exits: &[(u8, String)]) -> Stri
     out.push_str(
         ".SH DESCRIPTION\nspektacular runs a coding agent for a person at a terminal, or for an orchestrator over JSON Lines.\n",
     );
-    out.push_str("Every agent is driven in the same way.\n.SH COMMANDS\n");
+    out.push_str("It drives every agent in the same way.\n.SH COMMANDS\n");
     for command in commands {
         describe(&mut out, command);
     }
+    for title in ["Layers", "Files", "Environment"] {
+        let _ = writeln!(out, ".SH {}", title.to_uppercase());
+        section(&mut out, texts::CONFIG.page, title);
+    }
     out.push_str(".SH EXIT STATUS\n");
     for (code, what) in exits {
-        let _ = writeln!(out, ".TP\n.B {code}\n{}", text(what));
+        let _ = writeln!(out, ".TP\n.B {}\n{}", text(code), text(what));
     }
-    out.push_str(".PP\nTreat a code that is not listed as a failure.\n");
+    out.push_str(".PP\nTreat a code that is not listed as a failure.\n.SH SEE ALSO\n");
+    for (line, what) in [
+        ("spektacular protocol", "the reference of the protocol"),
+        ("spektacular help config", "the reference of the configuration"),
+        ("spektacular help agents", "the reference of the agents"),
+    ] {
+        let _ = writeln!(out, ".TP\n.B {}\n{}", text(line), text(what));
+    }
     out
 }
 
 fn describe(out: &mut String, command: &Command) {
-    let _ = writeln!(out, ".SS {}\n{}.", text(command.name), text(&capital(command.about)));
-    for line in command.more.lines() {
+    let _ = writeln!(out, ".SS {}\n{}.", text(command.name), text(&capital(command.text.about)));
+    if !command.other_names.is_empty() {
+        let _ = writeln!(out, "Other names: {}.", text(&command.other_names.join(", ")));
+    }
+    for line in command.text.more.lines() {
         let _ = writeln!(out, "{}", text(line));
+    }
+    match command.words {
+        Words::Actions(actions) => {
+            for action in actions {
+                let _ = writeln!(out, ".TP\n.B {}\n{}.", text(&action.usage()), text(&capital(action.about)));
+            }
+        }
+        Words::Free(..) => {}
     }
     for flag in command.flags {
         if let Some(title) = flag.group {
-            let _ = writeln!(out, ".PP\n\\fI{}\\fR", text(title));
+            let _ = writeln!(out, ".PP\n{}:", text(title));
         }
         tell(out, flag);
     }
-    for (line, what) in command.examples {
+    for (line, what) in command.text.examples {
         let _ = writeln!(out, ".PP\n{}:\n.PP\n.RS 4\n.nf\n{}\n.fi\n.RE", text(&capital(what)), text(line));
     }
 }
@@ -57,13 +82,50 @@ fn tell(out: &mut String, flag: &Flag) {
     }
 }
 
+/// A section of a page in Markdown: paragraphs, numbered lists, and tables of two columns.
+fn section(out: &mut String, page: &str, title: &str) {
+    let heading = format!("## {title}");
+    let lines = page.lines().skip_while(|line| *line != heading).skip(1).take_while(|line| !line.starts_with("## "));
+    for line in lines {
+        let number = line.split_once(". ").filter(|(number, _)| number.bytes().all(|b| b.is_ascii_digit()));
+        let cells: Vec<&str> = line.trim_matches('|').split(" | ").map(str::trim).collect();
+        let _ = match (line, number, cells.as_slice()) {
+            ("", ..) => writeln!(out, ".PP"),
+            (_, Some((number, rest)), _) => writeln!(out, ".IP {number}. 4\n{}", marked(rest)),
+            (_, None, [name, what]) if line.starts_with("| `") => {
+                writeln!(out, ".TP\n{}\n{}", marked(name), marked(what))
+            }
+            _ if line.starts_with('|') => Ok(()),
+            _ => writeln!(out, "{}", marked(line)),
+        };
+    }
+}
+
+/// Text with code between backquotes, which becomes bold.
+fn marked(line: &str) -> String {
+    let parts = line.split('`').enumerate();
+    parts.map(|(at, part)| if at % 2 == 1 { format!("\\fB{}\\fR", text(part)) } else { text(part) }).collect()
+}
+
 fn capital(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
 }
 
-/// Plain text, with what roff would read as its own.
+/// Plain text that roff shows as it is typed.
 fn text(plain: &str) -> String {
-    let escaped = plain.replace('\\', "\\e").replace('-', "\\-").replace('\'', "\\(aq").replace('`', "\\(ga");
-    if escaped.starts_with('.') { format!("\\&{escaped}") } else { escaped }
+    let mut out = String::new();
+    for c in plain.chars() {
+        match c {
+            '\\' => out.push_str("\\e"),
+            '-' => out.push_str("\\-"),
+            '\'' => out.push_str("\\(aq"),
+            '`' => out.push_str("\\(ga"),
+            '^' => out.push_str("\\(ha"),
+            '~' => out.push_str("\\(ti"),
+            '.' if out.is_empty() => out.push_str("\\&."),
+            c => out.push(c),
+        }
+    }
+    out
 }

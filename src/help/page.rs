@@ -1,11 +1,8 @@
 //! Help as text: of the program, and of a command, short and long.
 
-use crate::cli::command::{Command, Flag};
+use crate::cli::action::Action;
+use crate::cli::command::{Command, CommandText, Flag, Words};
 use std::fmt::Write;
-
-/// The pages of the reference that the long help of a command ends with, by the command's name.
-const PAGES: &[(&str, &str)] =
-    &[("config", include_str!("../config/reference.md")), ("agents", include_str!("../agent/reference.md"))];
 
 /// The help of the whole program.
 pub fn overview(commands: &[Command]) -> String {
@@ -14,24 +11,41 @@ pub fn overview(commands: &[Command]) -> String {
     );
     let width = commands.iter().map(|command| command.name.len()).max().unwrap_or_default();
     for command in commands {
-        let _ = writeln!(out, "  {:<width$}  {}", command.name, command.about);
+        let _ = writeln!(out, "  {:<width$}  {}", command.name, command.text.about);
     }
-    out + "\nFlags:\n  -h, --help     show help: -h is short, --help is long, also of a command\n  -V, --version  show the version\n\n`spektacular help COMMAND` explains a command with examples.\n"
+    out + "\nFlags:\n  -h, --help     show help: -h is short, --help is long, also of a command\n  -V, --version  show the version\n\n`spektacular help COMMAND` explains a command, with examples.\n"
 }
 
 impl Command {
     fn head(&self) -> String {
-        format!("{}\n\nUsage: {}\n", self.about, self.synopsis())
+        let mut out = format!("{}\n\nUsage: {}\n", self.text.about, self.synopsis());
+        if !self.other_names.is_empty() {
+            let _ = writeln!(out, "Other names: {}", self.other_names.join(", "));
+        }
+        out
+    }
+
+    /// Its actions, one per line.
+    fn actions(&self) -> String {
+        let Words::Actions(actions) = self.words else { return String::new() };
+        let width = actions.iter().map(|action| action.usage().len()).max().unwrap_or_default();
+        let line = |action: &Action| format!("  {:<width$}  {}\n", action.usage(), action.about);
+        format!("\nActions:\n{}", actions.iter().map(line).collect::<String>())
     }
 
     /// How it is called.
     pub fn synopsis(&self) -> String {
-        format!("spektacular {} {}", self.name, self.usage).trim_end().to_owned()
+        let flags = if self.flags.is_empty() { "" } else { "[FLAGS] " };
+        let words = match self.words {
+            Words::Actions(_) => "ACTION",
+            Words::Free(words, _) => words,
+        };
+        format!("spektacular {} {flags}{words}", self.name).trim_end().to_owned()
     }
 
     /// Its short help: a line a flag.
     pub fn short_help(&self) -> String {
-        let mut out = self.head();
+        let mut out = self.head() + &self.actions();
         let width = self.all_flags().map(|flag| flag.usage().len()).max().unwrap_or_default();
         for flag in self.all_flags() {
             heading(&mut out, flag);
@@ -43,13 +57,15 @@ impl Command {
 
     /// Its long help: all that there is to say.
     pub fn help(&self) -> String {
+        let CommandText { more, examples, page, .. } = self.text;
         let mut out = self.head();
-        if !self.more.is_empty() {
-            let _ = write!(out, "\n{}\n", self.more);
+        if !more.is_empty() {
+            let _ = write!(out, "\n{more}\n");
         }
-        if !self.examples.is_empty() {
+        out += &self.actions();
+        if !examples.is_empty() {
             out.push_str("\nExamples:\n");
-            for (line, what) in self.examples {
+            for (line, what) in *examples {
                 let _ = writeln!(out, "  {line}\n      {what}");
             }
         }
@@ -60,8 +76,12 @@ impl Command {
                 let _ = writeln!(out, "          {line}");
             }
         }
-        for (_, page) in PAGES.iter().filter(|(name, _)| *name == self.name) {
-            let _ = write!(out, "\n{page}");
+        if !page.is_empty() {
+            let _ = write!(
+                out,
+                "
+{page}"
+            );
         }
         out
     }
@@ -83,6 +103,7 @@ impl Flag {
     /// All that there is to say of it, a line each.
     pub fn explained(&self) -> Vec<String> {
         let mut lines = vec![self.help.to_owned()];
+        lines.extend(self.other_names.iter().map(|name| format!("Other name: --{name}.")));
         lines.extend(self.more.lines().map(str::to_owned));
         if !self.values.is_empty() {
             lines.push(format!("One of: {}.", self.values.join(", ")));

@@ -123,9 +123,9 @@ impl Body {
             Body::Progress(progress) => progress.text.size(),
             Body::Terminal(end) => match &end.outcome {
                 Outcome::Completed { text, .. } => text.size() + text.size() / 16,
-                _ => 0,
+                Outcome::Failed(_) | Outcome::Cancelled { .. } => 0,
             },
-            _ => 0,
+            Body::Started(_) | Body::Question(_) | Body::Artifact(_) => 0,
         }
     }
 }

@@ -48,7 +48,14 @@ impl Scope {
             }
             // Each change of the agent's mode, such as the end of planning, needs its own decision.
             Category::Mode => None,
-            _ => whole(category).map(|label| Reach::Category(category, label)),
+            Category::Read
+            | Category::Edit
+            | Category::Delete
+            | Category::Move
+            | Category::Search
+            | Category::Fetch
+            | Category::Think
+            | Category::Agent => whole(category).map(|label| Reach::Category(category, label)),
         };
         reach.map(Scope)
     }

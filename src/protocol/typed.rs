@@ -17,7 +17,17 @@ fn shape(field: &str) -> Option<Shape> {
 /// The file that `@FILE` names, for a field that accepts one.
 pub fn file<'a>(field: &str, text: &'a str) -> Option<&'a Path> {
     let path = text.strip_prefix('@').filter(|path| !path.is_empty())?;
-    matches!(shape(field), Some(Shape::Servers | Shape::Schema)).then(|| Path::new(path))
+    match shape(field)? {
+        Shape::Servers | Shape::Schema => Some(Path::new(path)),
+        Shape::Text
+        | Shape::Word(_)
+        | Shape::Bool
+        | Shape::Number
+        | Shape::List
+        | Shape::Pairs
+        | Shape::Policies
+        | Shape::Object => None,
+    }
 }
 
 /// A field's typed text as JSON. Error: the mistake, as the rest of a sentence about the value.

@@ -126,7 +126,7 @@ impl Live {
                     Code::QuestionTimeout,
                     "A question was not answered in time: answer it, or raise question_timeout_s.",
                 ),
-                _ => Failure::new(
+                Absence::InputClosed | Absence::Headless => Failure::new(
                     Code::InputClosed,
                     "A question needs an answer and nobody can give it: keep stdin open, give it by --answer, or run headless.",
                 ),

@@ -384,7 +384,7 @@ impl Member {
             Reply::Answer(Answer::One(value)) => Some(value.clone()),
             Reply::Allowed => Some(ALLOW_ONCE.to_owned()),
             Reply::Denied(_) => Some(DENY.to_owned()),
-            _ => None,
+            Reply::Answer(_) | Reply::Declined(_) | Reply::NoUser => None,
         };
         self.reply = Some(reply);
         Resolved { question_id: self.id.clone(), resolution, used_default, ask: self.shown.clone(), value }

@@ -168,7 +168,21 @@ fn plan_entries(text: &str) -> Entries {
 /// Whether an event shows that the agent works again.
 fn is_work(event: &agent::Event) -> bool {
     use agent::Event;
-    matches!(event, Event::Text { .. } | Event::Tool { .. } | Event::Ask { .. } | Event::Plan(_) | Event::PlanText(_))
+    match event {
+        Event::Text { .. } | Event::Tool { .. } | Event::Ask { .. } | Event::Plan(_) | Event::PlanText(_) => true,
+        Event::Session { .. }
+        | Event::Partial { .. }
+        | Event::Withdrawn { .. }
+        | Event::ToolOver { .. }
+        | Event::Usage(_)
+        | Event::Changed { .. }
+        | Event::AskWithdrawn { .. }
+        | Event::Retrying { .. }
+        | Event::Warning(..)
+        | Event::Unparsed
+        | Event::Note(_)
+        | Event::TurnOver(_) => false,
+    }
 }
 
 /// Whether an event shows that the agent does more than to hear what it was told.

@@ -326,7 +326,7 @@ impl Run {
     pub fn redactor(&self) -> &Redactor {
         match &self.phase {
             Phase::Live(live) => &live.redactor,
-            _ => &self.redactor,
+            Phase::Waiting(_) | Phase::Ended => &self.redactor,
         }
     }
 
@@ -363,7 +363,7 @@ impl Run {
     pub fn next_deadline(&self) -> Option<Duration> {
         match &self.phase {
             Phase::Live(live) => live.next_deadline(),
-            _ => None,
+            Phase::Waiting(_) | Phase::Ended => None,
         }
     }
 

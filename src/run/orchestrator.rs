@@ -93,7 +93,9 @@ fn is_secret(kind: &Kind, answered: &Answered) -> bool {
             !choices.as_slice().iter().any(|choice| choice.value == text || choice.label.eq_ignore_ascii_case(&text))
         }
         (Kind::Text | Kind::FilePath, Answered::Kept(..)) => true,
-        _ => false,
+        (Kind::Confirm, Answered::Kept(..)) | (_, Answered::Value(..) | Answered::Unreadable | Answered::Declined) => {
+            false
+        }
     }
 }
 

@@ -29,6 +29,18 @@ impl Scripted {
             }
         }
         program.push_str("exec cat >/dev/null\n");
+        Scripted::with(dialect, folder, &program)
+    }
+
+    /// An agent of Claude's dialect that opens a session with its process id for a name, and then only holds its pipes.
+    pub(crate) fn holding() -> Scripted {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let init = r#"{"type":"system","subtype":"init","session_id":"'$$'","claude_code_version":"1","model":"m"}"#;
+        let program = format!("#!/bin/sh\nread -r line\necho '{init}'\nexec sleep 1000\n");
+        Scripted::with(Dialect::Claude, folder, &program)
+    }
+
+    fn with(dialect: Dialect, folder: TempDir, program: &str) -> Scripted {
         let file = folder.path().join(dialect.agent());
         fs::write(&file, program).expect("the agent's program");
         fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).expect("chmod");

@@ -60,9 +60,6 @@ const ACP_PROMPTED: &str = r#"{"jsonrpc":"2.0","id":3,"result":{"stopReason":"en
 "#;
 
 impl Dialect {
-    /// All of them.
-    pub(crate) const ALL: [Dialect; 3] = [Dialect::Claude, Dialect::Codex, Dialect::Acp];
-
     /// An agent that speaks the dialect.
     pub(crate) fn agent(self) -> &'static str {
         match self {

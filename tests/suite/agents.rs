@@ -295,8 +295,8 @@ fn an_unknown_name_gets_a_suggestion() {
         ),
         (&[], "Missing action: list or check."),
         (&["lits"], "Unknown action lits. Did you mean list?"),
-        (&["list", "x"], "Too many words: agents list takes none."),
-        (&["check", "a", "b"], "Too many words: agents check takes one NAME at most."),
+        (&["list", "x"], "Too many words: agents list."),
+        (&["check", "a", "b"], "Too many words: agents check [NAME]."),
         (&["list", "--all"], "--all is for agents check: agents list shows every agent."),
     ];
     for (args, wanted) in rows {
@@ -393,4 +393,21 @@ fn a_check_that_is_killed_leaves_nothing_behind() {
     check.wait().unwrap();
     assert!(started, "it was never asked");
     assert!(support::io::wait_for(Duration::from_secs(10), || !lives(&plain, "pid")), "it is still there");
+}
+
+#[test]
+fn without_the_default_agent_the_installed_ones_are_named() {
+    let plain = Case::new();
+    let none = plain.run(&["adhoc", "hello"]);
+    let start = "spektacular: agent_not_found: claude (the default) is not installed.";
+    assert!(none.refused(4).starts_with(&format!("{start} To install it: npm install")), "{}", none.err);
+    let plain = Case::new().script("bin/codex", "exit 1").script("bin/npx", "exit 1");
+    let one = plain.run(&["adhoc", "hello"]);
+    assert_eq!(one.refused(4), format!("{start} Installed here: codex. Use --agent codex.\n"));
+    // Somebody who names the agent knows that it is the one.
+    for args in [&["adhoc", "--agent", "claude", "hello"][..], &["adhoc", "--env", "PATH=/nowhere", "hello"]] {
+        let named = plain.run(args);
+        assert_eq!(named.code, Some(4));
+        assert!(named.err.contains("is not on the PATH"), "{}", named.err);
+    }
 }

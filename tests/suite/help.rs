@@ -9,10 +9,10 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use spektacular::cli::command::{Command as Row, HELP, Offers};
+use spektacular::cli::command::{Command as Row, HELP};
 use spektacular::cli::{self, Request};
 use spektacular::cmd::{COMMANDS, command};
-use spektacular::help::complete::{Shell, script};
+use spektacular::help::complete::{Known, KnownKey, Shell, script};
 
 fn spektacular(args: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_spektacular")).args(args).stdin(Stdio::null()).output().unwrap()
@@ -52,7 +52,7 @@ fn every_command_has_a_short_and_a_long_help_with_all_its_flags() {
         assert_eq!(printed(&["help", command.name]), long);
         assert_eq!(printed(&["--help", command.name]), long);
         for text in [&short, &long] {
-            assert!(text.starts_with(command.about), "{text}");
+            assert!(text.starts_with(command.text.about), "{text}");
             assert!(text.contains(&format!("Usage: spektacular {}", command.name)), "{text}");
             for flag in command.all_flags() {
                 let mut lines = text.lines().map(str::trim_start);
@@ -62,7 +62,7 @@ fn every_command_has_a_short_and_a_long_help_with_all_its_flags() {
             }
         }
         assert!(short.lines().all(|line| line.chars().count() <= 100), "{}: a line is long", command.name);
-        for (line, what) in command.examples {
+        for (line, what) in command.text.examples {
             assert!(long.contains(line) && long.contains(what), "{long}");
         }
         for flag in command.flags {
@@ -108,7 +108,7 @@ fn the_overview_names_every_command() {
     assert_eq!(printed(&["help"]), text);
     assert_eq!(printed(&["-h"]), text);
     for command in COMMANDS {
-        assert!(text.contains(&format!("\n  {} ", command.name)) && text.contains(command.about), "{text}");
+        assert!(text.contains(&format!("\n  {} ", command.name)) && text.contains(command.text.about), "{text}");
     }
 }
 
@@ -130,7 +130,7 @@ fn words(line: &str) -> Vec<String> {
 
 #[test]
 fn every_example_is_a_command_line_that_is_taken() {
-    for (line, _) in COMMANDS.iter().flat_map(|command| command.examples) {
+    for (line, _) in COMMANDS.iter().flat_map(|command| command.text.examples) {
         let parsed = cli::parse(COMMANDS, words(line).into_iter().map(OsString::from));
         assert!(parsed.is_ok(), "{line}: {parsed:?}");
     }
@@ -221,8 +221,16 @@ fn words_that_mean_nothing_are_refused() {
     }
 }
 
-fn agents() -> Vec<String> {
-    ["claude", "my-own"].map(str::to_owned).into()
+fn known() -> Known {
+    let key = |name: &str, about: &str, values: &[&str]| KnownKey {
+        name: name.into(),
+        about: about.into(),
+        values: values.iter().map(|value| (*value).to_owned()).collect(),
+    };
+    Known {
+        agents: ["claude", "my-own"].map(str::to_owned).into(),
+        keys: vec![key("model", "it's [a] model: one", &[]), key("output", "the output", &["cli", "json"])],
+    }
 }
 
 #[test]
@@ -233,7 +241,7 @@ fn every_flag_is_in_every_script_and_in_the_manual_page() {
         assert!(flags_in(&page).contains(*name), "the manual page lacks --{name}");
     }
     for shell in Shell::ALL {
-        let text = script(shell, COMMANDS, &agents());
+        let text = script(shell, COMMANDS, &known());
         for name in &long {
             let fish = text.contains(&format!(" -l {name} "));
             assert!(fish || flags_in(&text).contains(*name), "{shell:?} lacks --{name}");
@@ -277,26 +285,31 @@ fn the_manual_page_is_roff() {
     }
     // A line that begins with a dot is a request, and all of ours are these.
     for line in page.lines().filter(|line| line.starts_with(['.', '\''])) {
-        let known = [".TH", ".SH", ".SS", ".TP", ".PP", ".RS", ".RE", ".nf", ".fi", ".br", ".B"];
+        let known = [".TH", ".nh", ".ad", ".SH", ".SS", ".TP", ".IP", ".PP", ".RS", ".RE", ".nf", ".fi", ".br", ".B"];
         assert!(known.contains(&line.split(' ').next().unwrap()), "{line}");
     }
     if let Some(output) = checked_by("man", &["-l", "--warnings=w", "-"], &page) {
         assert!(output.status.success());
         assert_eq!(String::from_utf8_lossy(&output.stderr), "", "man warns");
         let text = String::from_utf8_lossy(&output.stdout);
-        assert!(text.contains("EXIT STATUS") && text.contains("--permissions"), "{text}");
+        for title in ["LAYERS", "FILES", "ENVIRONMENT", "EXIT STATUS", "SEE ALSO"] {
+            assert!(text.contains(&format!("\n{title}\n")), "the manual page lacks {title}");
+        }
+        for literal in ["--permissions", "~/.config/spektacular/config.json", "'read=allow,edit=allow,*=ask'"] {
+            assert!(text.contains(literal), "the manual page does not show {literal} as it is typed");
+        }
     }
 }
 
 #[test]
 fn the_scripts_are_taken_by_the_shells_that_are_there() {
-    let bash = script(Shell::Bash, COMMANDS, &agents());
+    let bash = script(Shell::Bash, COMMANDS, &known());
     let output = checked_by("bash", &["-n"], &bash).expect("bash");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     for (shell, program, args) in
         [(Shell::Zsh, "zsh", &["-n"][..]), (Shell::Fish, "fish", &["--no-config", "--no-execute"])]
     {
-        if let Some(output) = checked_by(program, args, &script(shell, COMMANDS, &agents())) {
+        if let Some(output) = checked_by(program, args, &script(shell, COMMANDS, &known())) {
             assert!(output.status.success(), "{program}: {}", String::from_utf8_lossy(&output.stderr));
         }
     }
@@ -317,9 +330,9 @@ printf '%s\n' "${COMPREPLY[@]}""#;
 #[test]
 fn bash_completes_commands_flags_and_values() {
     let folder = tempfile::tempdir().unwrap();
-    fs::write(folder.path().join("script"), script(Shell::Bash, COMMANDS, &agents())).unwrap();
+    fs::write(folder.path().join("script"), script(Shell::Bash, COMMANDS, &known())).unwrap();
     fs::create_dir(folder.path().join("a folder")).unwrap();
-    let rows: [(&[&str], &[&str]); 14] = [
+    let rows: [(&[&str], &[&str]); 23] = [
         (&["spektacular", "ad"], &["adhoc"]),
         (&["spektacular", "adhoc", "--permi"], &["--permissions"]),
         (&["spektacular", "adhoc", "--output", ""], &["cli", "json"]),
@@ -334,6 +347,15 @@ fn bash_completes_commands_flags_and_values() {
         (&["spektacular", "completions", "z"], &["zsh"]),
         (&["spektacular", "replay", "s"], &["script"]),
         (&["spektacular", "help", "re"], &["replay"]),
+        (&["spektacular", "run", "--permissions", ""], &["ask", "allow", "deny"]),
+        (&["spektacular", "config", ""], &["get", "set", "unset", "list", "path", "trust"]),
+        (&["spektacular", "config", "get", ""], &["model", "output"]),
+        (&["spektacular", "config", "--output", "json", "set", "output", ""], &["cli", "json"]),
+        (&["spektacular", "config", "--output", "=", "json", "set", "output", "j"], &["json"]),
+        (&["spektacular", "agents", "check", "--all", "my"], &["my-own"]),
+        (&["spektacular", "adhoc", "--resume", "x", "--progress", "f"], &["full"]),
+        (&["spektacular", "open", "--resume", ""], &[]),
+        (&["spektacular", "agents", "check", "-"], &["--all", "--output", "--json", "--help", "-h"]),
     ];
     for (line, wanted) in rows {
         assert_eq!(offered(folder.path(), line), wanted, "{line:?}");
@@ -348,5 +370,54 @@ fn bash_completes_commands_flags_and_values() {
     for flag in command("adhoc").unwrap().all_flags() {
         assert!(all.contains(&format!("--{}", flag.long)), "bash does not offer --{}", flag.long);
     }
-    assert_eq!(command("adhoc").unwrap().words, Offers::Nothing);
+}
+
+#[test]
+fn fish_completes_commands_flags_and_values() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("script"), script(Shell::Fish, COMMANDS, &known())).unwrap();
+    let rows: [(&str, &[&str]); 7] = [
+        ("spektacular ad", &["adhoc\trun one task through a coding agent"]),
+        ("spektacular run --permi", &["--permissions\task, allow, deny, or read=allow,edit=ask,*=deny"]),
+        ("spektacular adhoc --output=j", &["--output=json\tcli for a person, json for a program"]),
+        ("spektacular config tr", &["trust\ttrust the project's file as it is now"]),
+        ("spektacular config get mod", &["model\tit's [a] model: one"]),
+        ("spektacular config --output json set output ", &["cli", "json"]),
+        ("spektacular agents check --all my", &["my-own"]),
+    ];
+    for (line, wanted) in rows {
+        let text = format!("source ./script; complete -C '{line}'");
+        let output = Command::new("fish").args(["--no-config", "-c", &text]).current_dir(folder.path()).output();
+        let Ok(output) = output else { return not_checked("completions in fish", "it is not installed") };
+        assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{line}");
+        assert_eq!(String::from_utf8_lossy(&output.stdout).lines().collect::<Vec<_>>(), wanted, "{line}");
+    }
+}
+
+#[test]
+fn habits_from_other_programs_work_or_get_the_name_of_our_flag() {
+    for (typed, meant) in [
+        (&["run", "-y", "-c", "task"][..], &["adhoc", "--yes", "--continue", "task"][..]),
+        (&["exec", "--resume", "id", "task"], &["adhoc", "--session", "id", "task"]),
+        (&["adhoc", "--json", "-f", "task.md"], &["adhoc", "--output", "json", "--prompt-file", "task.md"]),
+        (&["open", "-y", "--resume", "id"], &["open", "--yes", "--session", "id"]),
+    ] {
+        assert!(matches!(parse(typed), Ok(Request::Start(_))), "{typed:?}: {:?}", parse(typed));
+        assert!(matches!(parse(meant), Ok(Request::Start(_))), "{meant:?}: {:?}", parse(meant));
+    }
+    for (flag, ours) in [
+        ("--dangerously-skip-permissions", "Use --yes"),
+        ("--yolo", "Use --yes"),
+        ("--permission-mode", "Use --permissions"),
+        ("--output-format", "Use --output"),
+        ("--mcp-config", "Use --mcp-servers"),
+        ("--print", "adhoc prints the answer and exits"),
+        ("--last", "Use --continue"),
+    ] {
+        let why = wrong(&["adhoc", flag, "private"]);
+        assert!(why.starts_with(&format!("Unknown flag {flag}. ")) && why.contains(ours), "{why}");
+        assert!(!why.contains("private"), "{why}");
+    }
+    let failed = spektacular(&["run", "--yolo", "--json"]);
+    assert!(String::from_utf8(failed.stdout).unwrap().contains("\"type\":\"run.failed\""));
 }

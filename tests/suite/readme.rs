@@ -68,14 +68,31 @@ fn text(bytes: &[u8]) -> &str {
 fn the_session_at_the_top_is_a_real_one() {
     let block = block("console");
     let (line, wanted) = block.strip_prefix("$ spektacular ").unwrap().split_once('\n').unwrap();
-    let words = line.strip_suffix(" 2>/dev/null").unwrap().replace('"', "");
-    let (flags, prompt) = words.split_once(" say ").unwrap();
-
-    let folder = tempfile::tempdir().unwrap();
-    let done = command(PROGRAM, &folder).args(flags.split(' ')).arg(format!("say {prompt}")).output().unwrap();
+    let (checkout, folder) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let done = command(PROGRAM, &checkout).args(words(line.strip_suffix(" 2>/dev/null").unwrap(), &folder)).output();
+    let done = done.unwrap();
     assert_eq!(text(&done.stdout), wanted);
     assert!(done.status.success());
     assert!(fs::read_to_string(folder.path().join("hello.md")).unwrap().contains("demo agent"));
+    assert_eq!(fs::read_dir(checkout.path()).unwrap().count(), 0, "the session leaves something where it was typed");
+}
+
+/// The words of a command line of the README, with this folder in place of /tmp.
+fn words(line: &str, folder: &TempDir) -> Vec<String> {
+    let (flags, prompt) = line.split_once(" \"").unwrap();
+    let folder = folder.path().to_str().unwrap();
+    let flags = flags.split(' ').map(|flag| if flag == "/tmp" { folder.to_owned() } else { flag.to_owned() });
+    flags.chain([prompt.trim_end_matches('"').to_owned()]).collect()
+}
+
+#[test]
+fn the_first_command_leaves_nothing_in_the_checkout() {
+    let section = section("Quick start for a person");
+    let line = section.lines().find_map(|line| line.trim().strip_prefix("cargo run --release -- ")).unwrap();
+    let (checkout, folder) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let done = command(PROGRAM, &checkout).args(words(line, &folder)).output().unwrap();
+    assert!(done.status.success(), "{}", text(&done.stderr));
+    assert_eq!(fs::read_dir(checkout.path()).unwrap().count(), 0);
 }
 
 #[test]

@@ -14,7 +14,6 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use spektacular::agent::Turn;
 use spektacular::agent::registry::Agents;
-use spektacular::cli::command::Goes;
 use spektacular::cmd;
 use spektacular::failure::{Code, EXIT_UNDELIVERED, Failure};
 use spektacular::protocol::fields::FIELDS;
@@ -669,7 +668,7 @@ fn every_field_of_run_start_is_listed_with_its_range_its_default_and_its_flags()
             _ => String::new(),
         };
         assert!(cells[2].contains(&default), "{name}: the default is {default}, not {}", cells[2]);
-        let mut own = flags.iter().filter(|flag| flag.goes == Goes::Field(name)).peekable();
+        let mut own = flags.iter().filter(|flag| flag.field.is_some_and(|field| field.name == name)).peekable();
         assert_eq!(own.peek().is_some(), !field.flag.is_empty(), "{name} has no flag");
         for flag in own {
             assert!(cells[3].contains(&format!("`--{}", flag.long)), "{name}: {} lacks --{}", cells[3], flag.long);

@@ -1,0 +1,151 @@
+//! The texts of the commands, for help, the manual page and the README.
+
+use crate::cli::command::CommandText;
+
+/// `adhoc`.
+pub const ADHOC: CommandText = CommandText {
+    about: "run one task through a coding agent",
+    more: "\
+The prompt is the words on the command line, or comes from --prompt or --prompt-file.
+A pipe or a file on stdin is appended to the prompt, fenced as input.
+A - among the words marks another place for it; a - alone makes it the whole prompt.
+A pipe must send something within 5 s and end within 10 min. With a -, there is no limit.
+Add </dev/null if stdin is not meant for the run: in a loop that reads stdin, or where it stays open.
+The agent's text goes to stdout, everything else to stderr.
+On a terminal, adhoc asks you the agent's questions. In the background, it waits for the shell's fg to do so.
+With --output json, adhoc speaks the protocol that `spektacular protocol` explains.
+Without a prompt it then waits for a run.start on stdin. With one, it reads stdin only with --input jsonl.
+Flags override the configuration, and a run.start overrides both. `spektacular config` stores lasting defaults.",
+    examples: &[
+        ("spektacular adhoc \"fix the failing test\"", "run the task, and ask before anything is changed"),
+        ("git diff | spektacular adhoc \"review this\"", "append piped input to the prompt"),
+        ("spektacular adhoc \"Explain this error:\" - \"in one line\" <error.log", "put the input in another place"),
+        ("spektacular adhoc --agent demo \"say hello\"", "try it without an agent, a key or a network"),
+        (
+            "spektacular adhoc --permissions 'read=allow,edit=allow,*=ask' \"tidy up\"",
+            "allow reading and editing, and ask about everything else",
+        ),
+        (
+            "spektacular adhoc --answer Database=SQLite --answer permission=allow_once \"set it up\"",
+            "answer questions in advance",
+        ),
+        ("spektacular adhoc --continue \"now write a test for it\"", "continue the last session"),
+        ("some-orchestrator | spektacular adhoc --output json", "drive a run from a program"),
+    ],
+    page: "",
+};
+
+/// `config`.
+pub const CONFIG: CommandText = CommandText {
+    about: "show or change the configuration",
+    more: "\
+set and unset change the project's file, or with --global the user's file.
+VALUE is JSON where that fits the key, otherwise text.
+permissions, mcp_servers and output_schema also take what their flags take.
+get and unset exit 1 if the key is not set. list masks secrets; get does not.",
+    examples: &[
+        ("spektacular config set output json", "speak the protocol in this project, unless --output says otherwise"),
+        ("spektacular config set --global model opus", "choose a model for every project"),
+        (
+            "spektacular config set --global agents.mine '{\"driver\":\"acp\",\"command\":\"my-agent\"}'",
+            "add an agent of your own",
+        ),
+    ],
+    page: include_str!("../config/reference.md"),
+};
+
+/// `agents`.
+pub const AGENTS: CommandText = CommandText {
+    about: "list the agents, or check which are available here",
+    more: "A check calls no model and downloads nothing. `check NAME` exits 4 if this agent is not available.",
+    examples: &[
+        ("spektacular agents list", "show the names for --agent"),
+        ("spektacular agents check codex --output json", "check one agent, for a program"),
+    ],
+    page: include_str!("../agent/reference.md"),
+};
+
+/// `export`.
+pub const EXPORT: CommandText = CommandText {
+    about: "print a session in the agent's own format",
+    more: "\
+The session is printed byte for byte as the agent stores it. Nothing is redacted.
+With --output json, it is a string in {success, agent, session_id, export_data}.",
+    examples: &[(
+        "spektacular export --agent codex 01a200fd-0dba-7351-aa73-9dae1b4ca807 --out session.jsonl",
+        "save a session to a file",
+    )],
+    page: "",
+};
+
+/// `open`.
+pub const OPEN: CommandText = CommandText {
+    about: "open the agent's own interface in this terminal",
+    more: "\
+The exit code is the agent's, or 128 plus the number of the signal that ended it.
+Processes that the agent leaves behind keep running. Other users can read the prompt in the process list.",
+    examples: &[("spektacular open --agent opencode \"explain this repository\"", "start with a prompt")],
+    page: "",
+};
+
+/// `protocol`.
+pub const PROTOCOL: CommandText = CommandText {
+    about: "print the protocol reference",
+    more: "",
+    examples: &[("spektacular protocol | less", "read it page by page")],
+    page: "",
+};
+
+/// `ask-server`.
+pub const ASK_SERVER: CommandText = CommandText {
+    about: "MCP server that asks the user of a run; agents start it",
+    more: "It speaks MCP on stdin and stdout. A run gives it to agents whose models have no other way to ask.",
+    examples: &[("spektacular ask-server", "what an agent runs; outside a run it reports an error")],
+    page: "",
+};
+
+/// `replay`.
+pub const REPLAY: CommandText = CommandText {
+    about: "play the agent's side of a recording",
+    more: "\
+At each line that the host sent, replay waits on stdin for a line of the same type with the same ids.
+A recording with several processes plays the first one that was started with these ARGUMENTS.",
+    examples: &[
+        ("spektacular adhoc --record run.jsonl \"say hello\"", "make a recording"),
+        ("spektacular replay run.jsonl", "play it"),
+    ],
+    page: "",
+};
+
+/// `completions`.
+pub const COMPLETIONS: CommandText = CommandText {
+    about: "print a completion script for a shell",
+    more: "The script offers the agents and keys of the configuration that held when it was printed.",
+    examples: &[
+        ("source <(spektacular completions bash)", "in ~/.bashrc"),
+        ("spektacular completions zsh > ~/.zfunc/_spektacular", "with ~/.zfunc in fpath, before compinit"),
+        ("spektacular completions fish > ~/.config/fish/completions/spektacular.fish", "for fish"),
+        ("eval (spektacular completions elvish | slurp)", "in ~/.config/elvish/rc.elv"),
+        ("spektacular completions powershell | Out-String | Invoke-Expression", "in $PROFILE"),
+    ],
+    page: "",
+};
+
+/// `man`.
+pub const MAN: CommandText = CommandText {
+    about: "print the manual page",
+    more: "",
+    examples: &[
+        ("spektacular man | man -l -", "read it"),
+        ("spektacular man > ~/.local/share/man/man1/spektacular.1", "install it where man finds it"),
+    ],
+    page: "",
+};
+
+/// `help`.
+pub const HELP: CommandText = CommandText {
+    about: "explain a command, with examples",
+    more: "",
+    examples: &[("spektacular help adhoc", "all flags of adhoc, with their defaults")],
+    page: "",
+};

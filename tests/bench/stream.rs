@@ -1,0 +1,116 @@
+//! Runs in which the agent writes as fast as it can.
+
+use crate::beside::{by_bare_loop, by_cat};
+use crate::measured::{Cost, median, program, run};
+use crate::scripted::Scripted;
+use crate::table::Table;
+use crate::workload::{Dialect, Events};
+use std::fs::File;
+use std::process::Stdio;
+
+/// How the run goes out.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Json,
+    /// JSON, and a recording.
+    Record,
+    /// Terminal mode, with both streams in files.
+    Terminal,
+}
+
+struct Workload {
+    name: &'static str,
+    dialect: Dialect,
+    events: Events,
+    count: usize,
+    /// Further fields of run.start.
+    options: String,
+    way: Way,
+    times: usize,
+}
+
+const MILLION: usize = 1_000_000;
+
+/// Everything that is measured.
+fn workloads(quick: bool) -> Vec<Workload> {
+    let (some, times) = if quick { (20_000, 3) } else { (100_000, 5) };
+    let usual = || Workload {
+        name: "small events",
+        dialect: Dialect::Claude,
+        events: Events::Mix,
+        count: some,
+        options: String::new(),
+        way: Way::Json,
+        times,
+    };
+    let full = || r#","progress":"full""#.to_owned();
+    let mut all = vec![
+        Workload { name: "one event", count: 1, times: 5 * times, ..usual() },
+        usual(),
+        Workload { name: "small events of Codex", dialect: Dialect::Codex, ..usual() },
+        Workload { name: "small events of ACP", dialect: Dialect::Acp, ..usual() },
+        Workload { name: "small events, 5 secrets", options: secrets(5), ..usual() },
+        Workload { name: "small events, 50 secrets", options: secrets(50), ..usual() },
+        Workload { name: "small events, progress full", options: full(), ..usual() },
+        Workload { name: "small events, --record", way: Way::Record, ..usual() },
+        Workload { name: "small events, terminal mode to files", way: Way::Terminal, ..usual() },
+        Workload { name: "tools", events: Events::Tools, ..usual() },
+        Workload { name: "pieces of a message", events: Events::Deltas, options: full(), ..usual() },
+        Workload { name: "a line of 10 MB", events: Events::Messages(10_000_000), count: 1, ..usual() },
+    ];
+    if !quick {
+        let long = Events::Messages(100_000_000);
+        all.push(Workload { name: "a line of 100 MB, above the limit", events: long, count: 1, times: 3, ..usual() });
+        all.push(Workload { name: "a million small events", count: MILLION, times: 3, ..usual() });
+    }
+    all
+}
+
+/// This many secrets, none of which the agent says.
+fn secrets(count: usize) -> String {
+    let all: Vec<String> = (0..count).map(|number| format!("\"secret-number-{number}-{}\"", number * 7919)).collect();
+    format!(r#","secrets":[{}]"#, all.join(","))
+}
+
+/// Measures all of them. A ratio is of a run and its neighbours in time, and the median of those is shown.
+pub(crate) fn measure(table: &Table, quick: bool) {
+    let columns = ["events", "us/event", "CPU us/event", "bare loop us", "cat us", "% of bare", "peak KiB"];
+    table.heading("streams", &columns);
+    for workload in workloads(quick) {
+        let steps = workload.dialect.script(&workload.dialect.lines(workload.events, workload.count));
+        let agent = Scripted::new(workload.dialect, &steps);
+        let file = agent.said(&steps);
+        let mut runs: Vec<[Cost; 3]> = Vec::new();
+        for _ in 0..workload.times {
+            runs.push([once(&workload, &agent), by_bare_loop(&file), by_cat(&file)]);
+        }
+        let each = 1e6 / workload.count as f64;
+        let of = |pick: &dyn Fn(&[Cost; 3]) -> f64| median(runs.iter().map(pick).collect());
+        let numbers = [
+            workload.count as f64,
+            of(&|run| run[0].wall * each),
+            of(&|run| run[0].cpu * each),
+            of(&|run| run[1].wall * each),
+            of(&|run| run[2].wall * each),
+            of(&|run| 100.0 * run[1].wall / run[0].wall),
+            of(&|run| run[0].peak),
+        ];
+        table.row(workload.name, &numbers);
+    }
+}
+
+fn once(workload: &Workload, agent: &Scripted) -> Cost {
+    let mut command = agent.command(program());
+    let file = |name: &str| Stdio::from(File::create(agent.folder().join(name)).unwrap());
+    command.arg("adhoc");
+    if workload.way == Way::Record {
+        command.arg("--record").arg(agent.folder().join("recording.jsonl"));
+    }
+    if workload.way == Way::Terminal {
+        command.args(["--output", "cli", "--prompt", "Go on", "--agent", workload.dialect.agent()]);
+        command.stdout(file("out")).stderr(file("err"));
+        return run(&mut command, None);
+    }
+    command.args(["--output", "json"]).stdout(Stdio::piped());
+    run(&mut command, Some(&agent.start(&workload.options)))
+}
