@@ -90,7 +90,7 @@ fn a_slow_reader_gets_the_terminal_frame_after_a_cancel() {
         }
     }
     assert_eq!(io::exit(&mut child, limit()).expect("the end").code(), Some(0));
-    let lines: Vec<&[u8]> = all.trim_ascii_end().split(|byte| *byte == b'\\n').collect();
+    let lines: Vec<&[u8]> = all.trim_ascii_end().split(|byte| *byte == b'\n').collect();
     let last: Value = serde_json::from_slice(lines.last().unwrap()).unwrap();
     assert_eq!(last["type"], "run.cancelled");
     assert_eq!(last["id"], format!("msg_{}", lines.len()));
