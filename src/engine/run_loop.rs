@@ -408,7 +408,7 @@ impl<'e, 'p> RunLoop<'e, 'p> {
     fn unread_left(&self, limit: Duration) -> Option<Duration> {
         let host = self.conductor.host();
         let stopped = self.conductor.run().stopping().is_some() && (!host.has_agent() || host.swept_at().is_some());
-        let undelivered = self.flushing || !self.conductor.waiting().is_empty();
+        let undelivered = self.conductor.is_finished() || !self.conductor.waiting().is_empty();
         (stopped && undelivered).then(|| limit.saturating_sub(self.unread.waited))
     }
 
