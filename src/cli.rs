@@ -18,7 +18,7 @@ use lexopt::Arg;
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
-/// What a command line asks for.
+/// A command line that was read.
 #[derive(Debug)]
 pub enum Request {
     /// The version of the program.
@@ -29,12 +29,12 @@ pub enum Request {
     Start(Start),
 }
 
-/// Which help.
+/// The help to show.
 #[derive(Clone, Copy, Debug)]
 pub enum Help {
     /// The list of commands.
     Overview,
-    /// A line for each flag of a command.
+    /// One line per flag of a command.
     Short(&'static Command),
     /// Everything about a command.
     Long(&'static Command),
@@ -43,7 +43,7 @@ pub enum Help {
 /// `replay`.
 #[derive(Debug, Default)]
 pub struct Replay {
-    /// The recording; none for the demo's.
+    /// The recording. `None`: the one of the demo.
     pub file: Option<PathBuf>,
     /// `--strict`.
     pub strict: bool,
@@ -65,7 +65,7 @@ pub fn parse(commands: Commands, args: impl IntoIterator<Item = OsString>) -> Re
         Some(Arg::Long("help") | Arg::Short('h')) => explained(commands, &words(parser, "--help")?).map(Request::Help),
         Some(Arg::Long("version") | Arg::Short('V')) => match words(parser, "--version")?.is_empty() {
             true => Ok(Request::Version),
-            false => Err("--version takes no words.".into()),
+            false => Err("--version takes no arguments.".into()),
         },
         Some(Arg::Value(name)) => of_command(find(commands, &name)?, parser),
         Some(Arg::Long(name)) => Err(too_early(commands, name, "--")),
@@ -77,7 +77,7 @@ fn names(commands: Commands) -> Vec<&'static str> {
     commands.iter().map(|command| command.name).collect()
 }
 
-/// The words that are left. `before`: what they follow, which no flag may.
+/// The remaining words. `before`: the flag before them, after which no other flag may follow.
 fn words(mut parser: lexopt::Parser, before: &str) -> Result<Vec<OsString>, Wrong> {
     let mut words = Vec::new();
     while let Some(arg) = parser.next().map_err(|error| unparsed(&error, ""))? {
@@ -89,7 +89,7 @@ fn words(mut parser: lexopt::Parser, before: &str) -> Result<Vec<OsString>, Wron
     Ok(words)
 }
 
-/// A flag before the command.
+/// The message about a flag before the command.
 fn too_early(commands: Commands, name: &str, dashes: &str) -> Wrong {
     let is_it = |flag: &&Flag| match dashes {
         "--" => flag.is_named(name),
@@ -97,7 +97,7 @@ fn too_early(commands: Commands, name: &str, dashes: &str) -> Wrong {
     };
     let owner = commands.iter().find(|command| command.flags.iter().any(|flag| is_it(&flag)));
     match owner {
-        Some(owner) => format!("{dashes}{name} follows a command: spektacular {} {dashes}{name}.", owner.name),
+        Some(owner) => format!("{dashes}{name} must follow a command: spektacular {} {dashes}{name}.", owner.name),
         None => unknown("flag", dashes, name, &["help", "version"], "`spektacular help` lists the commands."),
     }
 }
@@ -106,7 +106,7 @@ fn unknown(what: &str, dashes: &str, typed: &str, known: &[&str], otherwise: &st
     Unknown { what, dashes, typed, place: "" }.message(known.iter().copied(), otherwise)
 }
 
-/// What the parser itself finds wrong. `command`: where help is, with a blank before it.
+/// The message about an error of the parser itself. `command`: the command whose help applies, after a blank.
 fn unparsed(error: &lexopt::Error, command: &str) -> Wrong {
     let shown = match error {
         lexopt::Error::UnexpectedValue { option, .. } => Name::new(option),
@@ -118,7 +118,7 @@ fn unparsed(error: &lexopt::Error, command: &str) -> Wrong {
     }
 }
 
-/// The command that the first argument names, if it names one.
+/// The command that the first argument names, if any.
 pub fn named(commands: Commands, args: &[OsString]) -> Option<&'static Command> {
     args.first().and_then(|first| commands.iter().find(|command| command.is_named(&first.to_string_lossy())))
 }
@@ -142,12 +142,12 @@ pub fn explained(commands: Commands, words: &[OsString]) -> Result<Help, Wrong> 
     }
 }
 
-/// Refuses words after a command that takes none.
+/// Rejects words after a command that takes none.
 pub fn no_words(command: &str, words: &[OsString]) -> Result<(), Wrong> {
-    if words.is_empty() { Ok(()) } else { Err(format!("{command} takes no words.")) }
+    if words.is_empty() { Ok(()) } else { Err(format!("{command} takes no arguments.")) }
 }
 
-/// How a command line wants its run to be shown, as far as that can be told from one that is wrong.
+/// The output mode that a faulty command line asks for, if that can be told.
 pub fn asked_output(args: &[OsString]) -> Option<Output> {
     let is = |at: usize, text: &str| args.get(at).is_some_and(|arg| arg == text);
     let asks = |at: usize, mode: &str| is(at, &format!("--output={mode}")) || (is(at, "--output") && is(at + 1, mode));
@@ -208,7 +208,7 @@ fn text(flag: &Flag, value: OsString) -> Result<String, Wrong> {
     value.into_string().map_err(|_| format!("--{} must be UTF-8.", flag.long))
 }
 
-/// The name and the value of a variable for an agent.
+/// An environment variable for an agent: its name and value.
 fn variable(flag: &Flag, value: OsString) -> Result<(String, String), Wrong> {
     let pair = text(flag, value)?;
     let pair = pair.split_once('=').filter(|(name, _)| is_environment_name(name));
@@ -235,7 +235,7 @@ pub fn replay(given: Vec<GivenFlag>, words: Vec<OsString>) -> Result<Replay, Wro
     let mut replay: Replay = store(flags::REPLAY, given)?;
     let mut words = words.into_iter();
     if !replay.demo {
-        let file = words.next().ok_or("Missing FILE: replay plays a recording, or one of its own with --demo.")?;
+        let file = words.next().ok_or("Missing FILE: replay needs a recording, or --demo.")?;
         replay.file = Some(file.into());
     }
     replay.args = words.collect();

@@ -1,8 +1,8 @@
-//! The configuration, in layers: built in, the user's file, the project's file, the environment. Flags and run.start
-//! go over all of them. Each value knows where it comes from.
+//! The configuration, in layers: built-in defaults, the user's file, the project's file, the environment. Flags and
+//! run.start override all of them. Each value records its origin.
 //!
-//! A project's file comes with the project, and so perhaps from a stranger. The keys that could run something, allow
-//! something or give something away ([`Care`]) count from it only once the user trusts the text that it has.
+//! A project's file comes with the project, perhaps from a stranger. Its keys that could run a program, allow an action
+//! or disclose data ([`Care`]) count only once the user trusts the current text of the file.
 
 pub mod agents;
 mod edit;
@@ -31,21 +31,21 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// Where a value comes from.
+/// The origin of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// Nobody set it.
+    /// The default.
     BuiltIn,
     /// The user's file.
     User(PathBuf),
     /// The project's file.
     Project(PathBuf),
-    /// This variable of the environment.
+    /// This environment variable.
     Environment(String),
 }
 
 impl Origin {
-    /// One word for it.
+    /// The origin in one word.
     pub fn word(&self) -> &'static str {
         match self {
             Origin::BuiltIn => "built-in",
@@ -68,16 +68,16 @@ impl Origin {
 /// One value.
 #[derive(Clone, Debug)]
 pub struct Value {
-    /// As it was written.
+    /// The JSON as written.
     pub raw: Box<RawValue>,
-    /// Who wrote it.
+    /// The origin.
     pub origin: Origin,
-    /// Where it is in a file, from 1.
+    /// The line in the file, from 1.
     pub line: Option<usize>,
 }
 
 impl Value {
-    /// Who set a field of run.start to it. `None`: nobody did.
+    /// The origin as messages about run.start name it. `None`: the value is a default.
     fn setter(&self) -> Option<origins::Origin> {
         let place = self.origin.place()?;
         Some(match (&self.origin, self.line) {
@@ -93,13 +93,13 @@ fn at(file: &str, line: usize) -> String {
     format!("{file}, line {line}")
 }
 
-/// The most that may be wrong in one file.
+/// The maximum number of warnings about one file.
 const WARNINGS: usize = 20;
 
-/// One layer: its values by their dotted names. All of them fit their keys.
+/// One layer: values by dotted name. Each value fits its key.
 type Layer = BTreeMap<String, Value>;
 
-/// A configuration that was read.
+/// A configuration.
 #[derive(Clone, Debug, Default)]
 pub struct Config {
     user: Layer,
@@ -108,14 +108,14 @@ pub struct Config {
     folder: PathBuf,
 }
 
-/// What reading a configuration brought up.
+/// The result of reading a configuration.
 #[derive(Clone, Debug)]
 pub struct Loaded {
-    /// What could be read.
+    /// The usable entries.
     pub config: Config,
-    /// What was ignored.
+    /// One warning per ignored entry.
     pub warnings: Vec<(Warning, String)>,
-    /// Why the configuration cannot be used, if it cannot.
+    /// The reason why the configuration cannot be used. `None`: it can.
     pub failure: Option<Failure>,
 }
 
@@ -133,7 +133,7 @@ pub fn load() -> Loaded {
     }
     if let Some(path) = &places.project {
         let read = files::read(path).map(|text| {
-            // What a link leads to was trusted for another project, if at all.
+            // Trust in the target of a link belongs to another project.
             let trusted =
                 |text: &str| !files::is_linked(path) && trust::is_trusted(places.trusted.as_deref(), path, text);
             text.map(|text| read(&text, Origin::Project(path.clone()), trusted(&text)))
@@ -142,7 +142,7 @@ pub fn load() -> Loaded {
     }
     if let Some(path) = &places.old {
         let text = format!(
-            "{} is a file of an older version and is not read. `spektacular help config` explains how to convert it.",
+            "{} is a file of an older version and is not read. `spektacular help config` lists the successors of its keys.",
             path.display()
         );
         loaded.warnings.push((Warning::UnsupportedOption, text));
@@ -164,7 +164,7 @@ impl Loaded {
     }
 }
 
-/// What is in one file.
+/// The content of one file or of the environment.
 #[derive(Default)]
 struct Read {
     layer: Layer,
@@ -177,7 +177,7 @@ impl Read {
         self.warnings.push((Warning::UnsupportedOption, text));
     }
 
-    /// The first failure is the one that counts.
+    /// Records a failure. The first one counts.
     fn fail(&mut self, message: String) {
         self.failure = self.failure.take().or(Some(Failure::new(Code::InvalidConfig, message)));
     }
@@ -191,7 +191,7 @@ struct Lines<'a> {
 }
 
 impl Lines<'_> {
-    /// The line of a place, from 1. Places come in their order.
+    /// The line of an offset, from 1. Offsets must come in ascending order.
     fn of(&mut self, at: usize) -> usize {
         self.line += self.text.get(self.at..at).unwrap_or_default().matches('\n').count();
         self.at = at;
@@ -207,7 +207,7 @@ fn read(text: &str, origin: Origin, trusted: bool) -> Read {
     let mut lines = Lines { text, at: 0, line: 1 };
     for (name, raw) in all(text) {
         if read.warnings.len() == WARNINGS {
-            // To go on would take long, and what protects its user could stand behind it.
+            // Reading on could take long, and skipping the rest could skip a key that protects the user.
             read.fail(format!("{file} has too many errors. Correct the first ones."));
             return read;
         }
@@ -228,7 +228,7 @@ fn read(text: &str, origin: Origin, trusted: bool) -> Read {
             Ok(()) => {
                 let value = Value { raw: raw.to_owned(), origin: origin.clone(), line: Some(line) };
                 if read.layer.insert(name.clone(), value).is_some() {
-                    read.ignored(format!("{name} is set twice in {file}. The one in line {line} counts."));
+                    read.ignored(format!("{name} is set twice in {file}. The value in line {line} counts."));
                 }
             }
             Err(why) if slot.care() == Care::Guards => {
@@ -247,7 +247,7 @@ fn read(text: &str, origin: Origin, trusted: bool) -> Read {
     read
 }
 
-/// The values in the text of a file, by their dotted names.
+/// The values in the text of a file, by dotted name.
 fn all(text: &str) -> Vec<(String, &RawValue)> {
     let mut found = Vec::new();
     if let Ok(raw) = serde_json::from_str::<&RawValue>(text) {
@@ -256,12 +256,12 @@ fn all(text: &str) -> Vec<(String, &RawValue)> {
     found
 }
 
-/// Reads the variables; an empty one counts as not set. Somebody set such a variable for this very process, so a value
-/// that does not fit is an error, as that of a flag is.
+/// Reads the variables; an empty one counts as unset. A variable is set for this process, like a flag, so a value that
+/// does not fit is an error.
 fn environment(variables: impl Iterator<Item = (OsString, OsString)>) -> Read {
     let mut read = Read::default();
     let mut unknown = UnknownNames::default();
-    // Without the prefix, which would make any two names alike.
+    // Names are compared without the prefix, which would make any two of them similar.
     let known: Vec<String> = KEYS.iter().map(|key| key.variable().split_off(PREFIX.len())).collect();
     for (name, value) in variables {
         let name = name.to_string_lossy();
@@ -288,7 +288,7 @@ fn environment(variables: impl Iterator<Item = (OsString, OsString)>) -> Read {
 }
 
 impl Config {
-    /// The value of a key, or of `agents.NAME.FIELD`. `None`: nobody sets it, and it has none of its own.
+    /// The value of a key, or of `agents.NAME.FIELD`. `None`: it is not set and has no default.
     pub fn find(&self, name: &str) -> Option<Value> {
         let set = [&self.environment, &self.project, &self.user].into_iter().find_map(|layer| layer.get(name));
         let built_in = || {
@@ -298,7 +298,7 @@ impl Config {
         set.cloned().or_else(built_in)
     }
 
-    /// The names of everything that has a value, in the order of the table, agents last.
+    /// The names of all keys with a value, in the order of the table, agents last.
     pub fn names(&self) -> Vec<String> {
         let keys = KEYS.iter().map(|key| key.name.to_owned()).filter(|name| self.find(name).is_some());
         keys.chain(self.agent_fields()).collect()
@@ -309,29 +309,29 @@ impl Config {
         names.cloned().collect::<BTreeSet<String>>().into_iter()
     }
 
-    /// How a run is shown.
+    /// The output mode of a run.
     pub fn output(&self) -> Output {
         let word = self.find("output").and_then(|value| string(&value.raw));
         if word.as_deref() == Some("json") { Output::Json } else { Output::Cli }
     }
 
-    /// What the environment says of run.start's fields: it goes over what an agent has of its own.
+    /// The fields of run.start that the environment sets. They override the agent's own settings.
     pub fn above(&self) -> Options {
         options(&self.environment, None)
     }
 
-    /// What the files say of run.start's fields: it goes below what an agent has of its own.
+    /// The fields of run.start that the files set. The agent's own settings override them.
     pub fn below(&self) -> Options {
         options(&self.project, Some(&self.folder)).over(options(&self.user, None))
     }
 
-    /// What holds where a run.start does not say, and what is wrong with the agents.
+    /// The defaults for a run.start, and one sentence about each unusable agent.
     pub fn layers(&self) -> (Layers, Vec<String>) {
         let (agents, wrong) = self.agents();
         (Layers { agents, above: self.above(), below: self.below(), origins: self.origins() }, wrong)
     }
 
-    /// Who set each field of run.start.
+    /// The origin of each field of run.start.
     fn origins(&self) -> Origins {
         let mut origins = Origins::default();
         for key in KEYS.iter().filter(|key| key.is_field()) {
@@ -342,18 +342,18 @@ impl Config {
         origins
     }
 
-    /// The folder of the debug log, if one is wanted. A relative one is below the project's folder.
+    /// The directory of the debug log. A relative path starts at the project's directory. `None`: the log is off.
     pub fn debug_dir(&self) -> Option<PathBuf> {
         self.find("debug.enabled").filter(|value| value.raw.get() == "true")?;
         self.find("debug.log_dir").and_then(|value| string(&value.raw)).map(|dir| self.folder.join(dir))
     }
 
-    /// The agents, and what is wrong with them, one sentence each.
+    /// The agents, and one sentence about each unusable one.
     pub fn agents(&self) -> (Agents, Vec<String>) {
         let mut entries: BTreeMap<String, Entry> = BTreeMap::new();
         for name in self.agent_fields() {
             if let (Ok(Slot::Agent(agent, field)), Some(value)) = (slot(&name, ""), self.find(&name)) {
-                // It was checked when it was read.
+                // The value was checked when it was read.
                 let _ = entries.entry(agent.to_owned()).or_default().set(field, &value.raw);
             }
         }
@@ -361,12 +361,12 @@ impl Config {
     }
 }
 
-/// One layer's fields of run.start. `folder`: where its relative paths begin, if not at the process's own directory.
+/// The fields of run.start in one layer. `folder`: the start of relative paths. `None`: the process's own directory.
 fn options(layer: &Layer, folder: Option<&Path>) -> Options {
     let mut options = Options::default();
     for key in KEYS.iter().filter(|key| key.is_field()) {
         if let Some(value) = layer.get(key.name) {
-            // It was checked when it was read.
+            // The value was checked when it was read.
             let _ = options.set(key.name, &value.raw);
         }
     }
@@ -391,20 +391,20 @@ impl Places {
     /// The path of a file.
     ///
     /// # Errors
-    /// There is no place for it.
+    /// The file has no place.
     pub fn file(&self, which: Which) -> Result<&Path, Failure> {
         let (path, why) = match which {
-            Which::User => (&self.user, "The user's file has no place: set HOME or XDG_CONFIG_HOME."),
-            Which::Project => (&self.project, "The current directory no longer exists: change to another one."),
+            Which::User => (&self.user, "The user's file has no place. Set HOME or XDG_CONFIG_HOME."),
+            Which::Project => (&self.project, "The current directory no longer exists. Change to another one."),
         };
         path.as_deref().ok_or_else(|| Failure::new(Code::InvalidConfig, why))
     }
 
-    /// Puts a value, which must be JSON and fit its key, into a file. A file stays as trusted as it was; a new one is
-    /// the user's own.
+    /// Writes a value, which must be JSON and fit its key, to a file. A trusted file stays trusted, and a new file is
+    /// trusted.
     ///
     /// # Errors
-    /// The file cannot be read or written, or something on the way to the key is no object.
+    /// The file cannot be read or written, or a part of the key's path is not an object.
     pub fn set(&self, which: Which, name: &str, value: &RawValue) -> Result<(), Failure> {
         let path: Vec<&str> = name.split('.').collect();
         let file = self.file(which)?.display();
@@ -417,7 +417,7 @@ impl Places {
         })
     }
 
-    /// Takes a value out of a file. Gives whether it was there.
+    /// Removes a value from a file. Returns whether it was there.
     ///
     /// # Errors
     /// The file cannot be read or written.
@@ -448,10 +448,10 @@ impl Places {
         }
     }
 
-    /// Trusts the project's file as it is now. Gives its keys that needed it.
+    /// Trusts the current text of the project's file. Returns its keys that need trust.
     ///
     /// # Errors
-    /// There is no such file, it cannot be read, or there is no place to remember it.
+    /// The file does not exist or cannot be read, or trust cannot be stored.
     pub fn trust(&self) -> Result<Vec<String>, Failure> {
         self.file(Which::User)?;
         let path = self.file(Which::Project)?;
@@ -465,7 +465,7 @@ impl Places {
     }
 }
 
-/// The keys in the text of a project's file that count only if it is trusted.
+/// The keys in the text of a project's file that need trust.
 fn needs_trust(text: &str) -> Vec<String> {
     let all = all(text);
     let slots = all.iter().filter_map(|(name, _)| slot(name, "").ok()).filter(|slot| slot.care() != Care::Free);

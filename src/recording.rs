@@ -1,4 +1,4 @@
-//! Recordings: one format for bug reports, golden tests and demos. JSON Lines: a header, then what was said in order.
+//! Recordings: one format for bug reports, golden tests and demos. It is JSON Lines: a header, then the dialogue in order.
 //!
 //! ```text
 //! {"recording":1,"driver":"claude","agent_version":"2.1.330","argv":["claude","--print"],"cwd":"/home/user/project"}
@@ -8,11 +8,11 @@
 //! {"at_ms":400,"host_eof":true}
 //! {"at_ms":420,"exit":0}
 //! ```
-//! The last line is `exit` or `signal`, but for notes: `{"at_ms":430,"note":"what was made of a line"}` may stand anywhere
-//! after the header, and is no part of the dialogue. An agent that has one process a turn has more than one of these, each but the
-//! last with `{"at_ms":500,"spawn":["program","argument"]}` after it, the command line of the next. The demo's recording also has `{"file":{"path":"a.md","content":"…"}}`, a file
-//! that its replay makes, and `"if_allowed":true|false` on a line that is played only after such an answer. Readers
-//! ignore what they do not know.
+//! The dialogue ends with `exit` or `signal`. An agent with one process per turn has several of these; after each but the
+//! last comes `{"at_ms":500,"spawn":["program","argument"]}`, the command line of the next process.
+//! `{"at_ms":430,"note":"how a line was understood"}` may appear anywhere after the header, and is not part of the dialogue.
+//! Only the demo's recording has `{"file":{"path":"a.md","content":"…"}}`, a file that its replay creates, and
+//! `"if_allowed":true|false` on a line that is played only after such an answer. Readers ignore everything else.
 
 use crate::protocol::json::{
     Fields, encode, map_keys_and_strings, map_strings, number, put_number, put_string, string,
@@ -25,55 +25,55 @@ use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::time::Duration;
 
-/// One thing that happened.
+/// One entry of the dialogue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Moment {
-    /// A line we wrote to the agent.
+    /// A line to the agent.
     Host(String),
-    /// A line the agent wrote.
+    /// A line from the agent.
     Agent(String),
-    /// A line of its stderr.
+    /// A line of the agent's stderr.
     Stderr(String),
-    /// What was made of what it said. Only written: it is no part of the dialogue.
+    /// How a line was understood. Notes are only written; they are not part of the dialogue.
     Note(String),
-    /// We closed its stdin.
+    /// The agent's stdin was closed.
     HostEof,
-    /// It made this file (path relative to the working directory, content).
+    /// The agent made a file: its path relative to the working directory, and its content.
     File(String, String),
-    /// This, but only where the host's last answer allowed, or did not allow, what it was asked.
+    /// An entry that depends on the host's last answer.
     Only {
-        /// Whether it must have allowed it.
+        /// Whether that answer must allow the request, or deny it.
         allowed: bool,
-        /// What happened then.
+        /// The entry.
         moment: Box<Moment>,
     },
-    /// Another process of it was started, with this command line.
+    /// The agent's next process was started with this command line.
     Spawn(Vec<String>),
-    /// It ended with a code.
+    /// The process exited with a code.
     Exit(i32),
-    /// A signal ended it.
+    /// A signal ended the process.
     Signal(i32),
 }
 
-/// What a recording says of itself.
+/// The header of a recording.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Header {
-    /// The driver whose dialect this is.
+    /// The driver of the dialect.
     pub driver: String,
-    /// The agent's version, where it was known.
+    /// The agent's version, if known.
     pub agent_version: Option<String>,
     /// The command line.
     pub argv: Vec<String>,
-    /// The working directory. A replay puts its own in its place.
+    /// The working directory. A replay replaces it by its own.
     pub cwd: Option<String>,
 }
 
 /// A whole recording.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Recording {
-    /// What it says of itself.
+    /// The header.
     pub header: Header,
-    /// When, since the start, and what.
+    /// The entries, each with the time since the start.
     pub moments: Vec<(Duration, Moment)>,
 }
 
@@ -82,12 +82,12 @@ pub struct Recording {
 pub struct Process<'a> {
     /// Its command line.
     pub argv: &'a [String],
-    /// What happened while it ran.
+    /// The entries of its lifetime.
     pub moments: &'a [(Duration, Moment)],
 }
 
 impl Recording {
-    /// Reads a recording. The error names the line.
+    /// Reads a recording. Error: the fault and its line.
     pub fn parse(text: &str) -> Result<Recording, String> {
         let mut lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
         let (_, first) = lines.next().ok_or("the recording is empty")?;
@@ -149,20 +149,20 @@ fn plain_moment(fields: &Fields<'_>) -> Option<Moment> {
         .or_else(|| code("signal").map(Moment::Signal))
 }
 
-/// A piece of a message that comes in pieces, as it stood in one recorded line.
+/// A piece of a message in one recorded line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Piece {
-    /// Which message it belongs to.
+    /// The message.
     pub(crate) message: String,
     /// The piece.
     pub(crate) text: String,
-    /// Whether the message is whole now.
+    /// Whether this is the last piece.
     pub(crate) done: bool,
 }
 
-/// The driver whose lines are text as they are.
+/// The driver whose lines are plain text.
 const PLAIN: &str = "lines";
-/// How the file of a recording is opened: readable by its owner alone, as what an agent says may be private.
+/// Options that create a file readable by its owner alone, because the dialogue may be private.
 pub(crate) fn private() -> OpenOptions {
     use std::os::unix::fs::OpenOptionsExt;
     let mut options = File::options();
@@ -175,8 +175,8 @@ const WRITE_BYTES: usize = 64 << 10;
 /// Bytes that are held back at most, for messages that are not whole yet.
 const HELD_BYTES: usize = 8 << 20;
 
-/// Writes a recording while it happens. A secret that is split over the pieces of a message is found in the joined
-/// message, so lines wait until the messages they belong to are whole.
+/// Writes a recording during a run. A secret may be split over the pieces of a message, so lines wait until all messages
+/// in them are complete and can be searched as a whole.
 #[derive(Debug, Default)]
 pub(crate) struct Recorder {
     files: Vec<File>,
@@ -184,10 +184,10 @@ pub(crate) struct Recorder {
     /// Lines to be written by [`Recorder::flush`].
     written: Vec<u8>,
     held: Vec<Held>,
-    /// The messages in what is held that are not whole yet.
+    /// The incomplete messages in the held lines.
     open: BTreeSet<String>,
     held_bytes: usize,
-    /// Whether a line of the agent's is text, and not JSON that holds text.
+    /// Whether the agent's lines are plain text instead of JSON.
     plain: bool,
 }
 
@@ -199,7 +199,7 @@ struct Held {
 }
 
 impl Recorder {
-    /// Writes to this file too, from here on.
+    /// Adds a file. It gets everything from now on.
     pub(crate) fn add(&mut self, file: File) {
         self.files.push(file);
     }
@@ -213,7 +213,7 @@ impl Recorder {
         self.flush();
     }
 
-    /// Takes what happened. [`Recorder::settle`] writes it.
+    /// Adds an entry. [`Recorder::settle`] writes it.
     pub(crate) fn moment(&mut self, at: Duration, moment: Moment) {
         if let Moment::Agent(line) | Moment::Host(line) | Moment::Stderr(line) = &moment {
             self.held_bytes += line.len();
@@ -222,7 +222,7 @@ impl Recorder {
         self.held.push(Held { at, moment, pieces: Vec::new() });
     }
 
-    /// The pieces of messages that stood in the last of the agent's lines.
+    /// Adds the pieces of messages in the agent's last line.
     pub(crate) fn pieces(&mut self, pieces: &mut Vec<Piece>) {
         let last = self.held.iter_mut().rev().find(|held| matches!(held.moment, Moment::Agent(_)));
         if let Some(held) = last {
@@ -238,13 +238,13 @@ impl Recorder {
         pieces.clear();
     }
 
-    /// Writes what is held once every message in it is whole, or at the end.
+    /// Writes the held lines if all messages in them are complete, or at the end.
     pub(crate) fn settle(&mut self, redactor: &Redactor, end: bool) {
         let too_much = self.held_bytes > HELD_BYTES;
         if !(self.open.is_empty() || end || too_much) {
             return;
         }
-        // A message that is cut here may go on with the rest of a secret: nothing of it is written.
+        // The rest of a message that is cut here may complete a secret, so nothing of the message is written.
         let open = std::mem::take(&mut self.open);
         let cut = if too_much { open } else { BTreeSet::new() };
         let mut held = std::mem::take(&mut self.held);
@@ -265,7 +265,7 @@ impl Recorder {
             Moment::Stderr(_) => "stderr",
             Moment::Note(_) => "note",
             Moment::HostEof => "host_eof",
-            // A real agent makes its files itself.
+            // Only the demo's recording has these, and it is written by hand.
             Moment::File(..) | Moment::Only { .. } => return,
             Moment::Spawn(_) => "spawn",
             Moment::Exit(_) => "exit",
@@ -291,7 +291,7 @@ impl Recorder {
         }
     }
 
-    /// Writes the lines to the files. A full disk ends the recording, not the run.
+    /// Writes the finished lines to the files. An error, such as a full disk, ends the recording and not the run.
     pub(crate) fn flush(&mut self) {
         if self.written.is_empty() {
             return;
@@ -303,14 +303,14 @@ impl Recorder {
         self.written.shrink_to(2 * WRITE_BYTES);
     }
 
-    /// Whether something could not be written.
+    /// Whether writing failed.
     pub(crate) fn failed(&self) -> bool {
         self.failed
     }
 }
 
-/// Where the joined text of a message holds a secret that no single piece does, its pieces become empty and the last
-/// one becomes the whole text, redacted.
+/// If the joined text of a message holds a secret that no single piece holds, empties its pieces and puts the whole text,
+/// redacted, into the last one.
 fn blank_split_secrets(held: &mut [Held], redactor: &Redactor, cut: &BTreeSet<String>, plain: bool) {
     let mut pieces = held.iter().flat_map(|held| &held.pieces);
     if pieces.next().is_none() || (pieces.next().is_none() && cut.is_empty()) {
@@ -344,8 +344,8 @@ fn blank_split_secrets(held: &mut [Held], redactor: &Redactor, cut: &BTreeSet<St
     }
 }
 
-/// Redacts a moment. In a line of JSON each string is redacted on its own, since a match may run to the end of a text.
-/// Keys are redacted too: an answer may be keyed by its question, and the question may quote a secret.
+/// Redacts an entry. In a line of JSON, each string is redacted separately, because a match may extend to the end of a
+/// text. Keys are redacted too, because the key of an answer may be a question that quotes a secret.
 fn clean(moment: Moment, redactor: &Redactor) -> Moment {
     let text = |line: String| {
         if serde_json::from_str::<&RawValue>(&line).is_ok() {
@@ -357,6 +357,10 @@ fn clean(moment: Moment, redactor: &Redactor) -> Moment {
         Moment::Host(line) => Moment::Host(text(line)),
         Moment::Agent(line) => Moment::Agent(text(line)),
         Moment::Stderr(line) => Moment::Stderr(text(line)),
-        other => other,
+        Moment::Note(line) => Moment::Note(text(line)),
+        Moment::Spawn(argv) => Moment::Spawn(argv.into_iter().map(text).collect()),
+        Moment::File(path, content) => Moment::File(path, text(content)),
+        Moment::Only { allowed, moment } => Moment::Only { allowed, moment: Box::new(clean(*moment, redactor)) },
+        Moment::HostEof | Moment::Exit(_) | Moment::Signal(_) => moment,
     }
 }

@@ -2,11 +2,11 @@
 
 use std::fmt;
 
-/// The longest name that is shown or compared, in bytes. All of ours are shorter.
+/// The maximum length of a name that is shown or compared, in bytes. All known names are shorter.
 const LONGEST: usize = 64;
 
-/// A name that somebody typed, in a form that may be shown: 1 to 64 ASCII letters, digits, `-`, `_` and `.`. Anything
-/// else could be a value in the wrong place.
+/// A typed name that may be shown: 1 to 64 ASCII letters, digits, `-`, `_` and `.`. Other text could be a misplaced
+/// value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Name<'a>(&'a str);
 
@@ -38,12 +38,12 @@ pub struct Unknown<'a> {
     pub dashes: &'a str,
     /// The name, without its dashes.
     pub typed: &'a str,
-    /// Where it was read, with a blank before it: ` in FILE, line 3`.
+    /// The place where it was read, after a blank: ` in FILE, line 3`.
     pub place: &'a str,
 }
 
 impl Unknown<'_> {
-    /// The message: the name, and the one of `known` that was meant. `otherwise` is the sentence where none is near.
+    /// The message: the name, and the closest of the `known` names. `otherwise`: the sentence if none is close.
     pub fn message<'k>(&self, known: impl Iterator<Item = &'k str>, otherwise: &str) -> String {
         let Unknown { what, dashes, typed, place } = self;
         let shown = Name::new(typed).map(|name| format!(" {dashes}{name}")).unwrap_or_default();
@@ -52,7 +52,7 @@ impl Unknown<'_> {
     }
 }
 
-/// A sentence with a blank before it that names the one of `known` that was meant. Empty where none is near.
+/// A blank and a sentence that names the closest of the `known` names. Empty if none is close.
 pub fn hint<'a>(typed: &str, known: impl Iterator<Item = &'a str>) -> String {
     nearest(typed, known).map(|name| format!(" Did you mean {name}?")).unwrap_or_default()
 }
@@ -78,7 +78,7 @@ pub fn either(words: &[&str]) -> String {
     }
 }
 
-/// How many characters must be inserted, removed, changed, or (as one) swapped with their neighbour.
+/// The number of characters to insert, remove or change; a permutation counts as one.
 fn distance(a: &str, b: &str) -> usize {
     let sorted = |text: &str| {
         let mut letters: Vec<char> = text.chars().collect();
@@ -88,7 +88,7 @@ fn distance(a: &str, b: &str) -> usize {
     if a != b && sorted(a) == sorted(b) { 1 } else { edits(a, b) }
 }
 
-/// How many characters must be inserted, removed or changed.
+/// The number of characters to insert, remove or change.
 fn edits(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();

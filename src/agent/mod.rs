@@ -34,6 +34,7 @@ pub mod lines;
 pub(crate) mod mcp;
 pub mod native;
 pub mod npx;
+mod recent;
 pub mod registry;
 mod reply;
 mod rpc;

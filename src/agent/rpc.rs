@@ -5,6 +5,7 @@ use super::json::{Object, Raw};
 use super::said;
 use crate::protocol::json::to_line;
 use serde_json::{Value, json};
+use std::borrow::Cow;
 
 /// No such method.
 pub(crate) const METHOD_NOT_FOUND: i64 = -32601;
@@ -13,9 +14,9 @@ pub(crate) const METHOD_NOT_FOUND: i64 = -32601;
 #[derive(Debug)]
 pub(crate) enum Incoming<'a> {
     /// Expects a response.
-    Request { id: &'a str, method: String, params: Option<Object<'a>> },
+    Request { id: &'a str, method: Cow<'a, str>, params: Option<Object<'a>> },
     /// Expects no response.
-    Notification { method: String, params: Option<Object<'a>> },
+    Notification { method: Cow<'a, str>, params: Option<Object<'a>> },
     /// The response to our request with this number.
     Response { id: u64, result: Result<Option<Object<'a>>, Error> },
 }
@@ -34,7 +35,7 @@ pub(crate) struct Error {
 /// Reads an object as a message. `None`: not a JSON-RPC message.
 pub(crate) fn read<'a>(object: &Object<'a>) -> Option<Incoming<'a>> {
     let id = object.raw("id").map(|raw| raw.get());
-    match (object.string("method"), id) {
+    match (object.str("method"), id) {
         (Some(method), Some(id)) => Some(Incoming::Request { id, method, params: object.object("params") }),
         (Some(method), None) => Some(Incoming::Notification { method, params: object.object("params") }),
         (None, Some(_)) => {

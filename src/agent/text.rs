@@ -135,6 +135,13 @@ impl FinalAnswer {
         answer
     }
 
+    /// Starts again with another text. Keeps at most `limit` bytes of it.
+    pub fn replace(&mut self, text: &str, limit: usize) {
+        self.text.clear();
+        self.print = Fingerprint::default();
+        self.push(text, limit);
+    }
+
     /// Adds the next piece. Keeps at most `limit` bytes of the text.
     pub fn push(&mut self, piece: &str, limit: usize) {
         let room = if self.is_cut() { 0 } else { limit.saturating_sub(self.text.len()) };

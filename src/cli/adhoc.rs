@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-/// How something is shown.
+/// The output mode.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Output {
     /// For a person.
@@ -47,7 +47,7 @@ pub struct Adhoc {
     pub system_prompt_file: Option<PathBuf>,
     /// `--continue`.
     pub go_on: bool,
-    /// `--answer`, as often as it was given: what is answered, and how.
+    /// Every `--answer`: its key and its value.
     pub answers: Vec<(String, String)>,
     /// `--answers`.
     pub answers_file: Option<PathBuf>,
@@ -98,7 +98,7 @@ pub fn read(given: Vec<GivenFlag>, words: Vec<OsString>) -> Result<Adhoc, Wrong>
     Ok(adhoc)
 }
 
-/// Refuses flags that contradict each other.
+/// Rejects flags that contradict each other.
 fn agrees(adhoc: &Adhoc) -> Result<(), Wrong> {
     let dashes = adhoc.words.iter().filter(|word| *word == "-").count();
     let stdin = adhoc.prompt_file.as_deref() == Some(Path::new("-")) || dashes > 0;
@@ -119,8 +119,8 @@ fn agrees(adhoc: &Adhoc) -> Result<(), Wrong> {
             answers && options.interactive == Some(false),
             "Give answers or --headless, not both: a headless run asks nothing.",
         ),
-        (dashes > 1, "Give - once: it stands for stdin. To mean the sign itself, quote the prompt."),
-        (stdin && adhoc.read_messages, "stdin cannot hold both the prompt and, with --input jsonl, messages."),
+        (dashes > 1, "Give - once: it stands for stdin. To use a literal -, quote the whole prompt."),
+        (stdin && adhoc.read_messages, "stdin cannot hold both the prompt and the messages of --input jsonl."),
     ];
     wrong.into_iter().find(|(is_wrong, _)| *is_wrong).map_or(Ok(()), |(_, why)| Err(why.into()))
 }
@@ -171,7 +171,7 @@ fn set(options: &mut Options, flag: &Flag, name: &str, value: &RawValue) -> Resu
     })
 }
 
-/// The question and the answer of `--answer`.
+/// The key and the value of `--answer`.
 pub(super) fn answer(flag: &Flag, value: OsString) -> Result<(String, String), Wrong> {
     let answer = text(flag, value)?;
     let pair = answer.split_once('=').filter(|(key, _)| !key.trim().is_empty());

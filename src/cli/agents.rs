@@ -18,7 +18,7 @@ pub struct AgentsArgs {
     pub what: AgentsAction,
     /// `--output`.
     pub output: Output,
-    /// `--all`: also those that are not available, one by one.
+    /// `--all`: whether to show each unavailable agent.
     pub all: bool,
 }
 

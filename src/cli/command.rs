@@ -8,14 +8,14 @@ use serde_json::Value as Json;
 use std::ffi::OsString;
 use std::fmt;
 
-/// What a flag's value becomes.
+/// The form of a flag's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FlagForm {
     /// No value: the flag itself means this JSON value.
     Switch(&'static str),
     /// A string.
     Text,
-    /// A number, or JSON: taken as it stands, else as a string.
+    /// A number or other JSON; anything else is a string.
     Json,
     /// A word, `NAME=WORD,...`, or JSON.
     Words,
@@ -25,10 +25,10 @@ pub enum FlagForm {
     Pair,
 }
 
-/// What a shell offers in the place of a value or a word.
+/// The completions that a shell offers for a value or a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Offers {
-    /// Nothing: it is free.
+    /// None.
     Nothing,
     /// Files.
     Files,
@@ -53,25 +53,25 @@ pub struct Flag {
     pub long: &'static str,
     /// Further names. May be empty.
     pub other_names: &'static [&'static str],
-    /// One letter for it.
+    /// The short form, one letter.
     pub short: Option<char>,
-    /// What stands for the value in help. `FILE`, `DIR`, `AGENT` and `POLICY` decide what a shell offers.
+    /// The placeholder of the value in help. `FILE`, `DIR`, `AGENT` and `POLICY` also decide what a shell offers.
     pub metavar: &'static str,
-    /// What the value becomes.
+    /// The form of the value.
     pub value: FlagForm,
     /// The field of run.start that it sets. `None`: the flag is the command's own.
     pub field: Option<&'static Field>,
-    /// The title of the group that begins with this flag. Without one it belongs to that of the flag before.
+    /// The title of the group that begins with this flag. `None`: the flag belongs to the group of the previous one.
     pub group: Option<&'static str>,
     /// One line.
     pub help: &'static str,
     /// More sentences for the long help. May be empty.
     pub more: &'static str,
-    /// All the values that there are, where they are words. May be empty.
+    /// All values, if they are words. May be empty.
     pub values: &'static [&'static str],
-    /// The default, if it is one value and not that of a field. May be empty: see [`Flag::fallback`].
+    /// A default that does not come from the field. May be empty; see [`Flag::fallback`].
     pub default: &'static str,
-    /// What follows the default in help. May be empty.
+    /// Text after the default in help. May be empty.
     pub also: &'static str,
 }
 
@@ -96,7 +96,7 @@ impl Flag {
         }
     }
 
-    /// Whether it may stand several times, each time with a value more.
+    /// Whether it may be repeated to add values.
     pub fn repeats(&self) -> bool {
         match self.value {
             FlagForm::Item | FlagForm::Pair => true,
@@ -104,7 +104,7 @@ impl Flag {
         }
     }
 
-    /// The default as help shows it. Empty: there is none, or it is not one value.
+    /// The default as help shows it. Empty: there is none, or it is a list or an object.
     pub fn fallback(&self) -> String {
         let field = self.field.filter(|_| self.takes_value() && self.default.is_empty());
         let value = match field.map(|field| field.fallback) {
@@ -115,7 +115,7 @@ impl Flag {
         value.unwrap_or_else(|| self.default.to_owned()) + self.also
     }
 
-    /// What a shell offers for its value.
+    /// The completions for its value.
     pub fn offers(&self) -> Offers {
         match self.metavar {
             "FILE" => Offers::Files,
@@ -167,9 +167,9 @@ pub type ReadCommand = fn(Vec<GivenFlag>, Vec<OsString>) -> Result<Start, Wrong>
 pub struct CommandText {
     /// One line.
     pub about: &'static str,
-    /// More for the long help: a sentence a line. May be empty.
+    /// More for the long help, one sentence per line. May be empty.
     pub more: &'static str,
-    /// Command lines with what they do.
+    /// Command lines, each with its effect.
     pub examples: &'static [(&'static str, &'static str)],
     /// The page of the reference at the end of the long help. May be empty.
     pub page: &'static str,
@@ -178,16 +178,16 @@ pub struct CommandText {
 /// The words of a command.
 #[derive(Clone, Copy, Debug)]
 pub enum Words {
-    /// An action, and the words of that.
+    /// An action, then the words of the action.
     Actions(&'static [Action]),
-    /// Words that help shows like this, with the completions that a shell offers.
+    /// Other words: their description in help, and the completions for them.
     Free(&'static str, Offers),
 }
 
-/// A flag of a command line.
+/// A flag on a command line.
 #[derive(Debug)]
 pub struct GivenFlag {
-    /// Its place in the flags of the command.
+    /// Its index in the flags of the command.
     pub at: usize,
     /// Its value. Empty: the flag takes none.
     pub value: OsString,
@@ -232,7 +232,7 @@ pub const fn flags<T, const N: usize>(rows: &[Row<T>]) -> [Flag; N] {
     flags
 }
 
-/// Stores the values of all flags of a command line, in their order.
+/// Stores the values of all flags of a command line, in order.
 pub fn store<T: Default>(rows: &'static [Row<T>], given: Vec<GivenFlag>) -> Result<T, Wrong> {
     let mut read = T::default();
     for GivenFlag { at, value } in given {
@@ -250,7 +250,7 @@ pub fn store<T: Default>(rows: &'static [Row<T>], given: Vec<GivenFlag>) -> Resu
 /// An error in a command line, as a message. It contains only names that may be shown, and no value.
 pub type Wrong = String;
 
-/// Reports an error in a command line, whose arguments it gets; returns the exit code.
+/// Reports an error in a command line, given its arguments; returns the exit code.
 pub type Refuse = fn(&[OsString], Wrong) -> u8;
 
 /// A command that was read and can run.

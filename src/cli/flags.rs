@@ -269,7 +269,7 @@ mod tests {
     use super::{ADHOC, AGENTS, CONFIG, EXPORT, OPEN, REPLAY};
     use std::fmt::Debug;
 
-    /// Each flag with a value that is not the default leaves a trace.
+    /// Each flag with a value other than the default changes the result.
     fn every_flag_is_stored<T: Debug + Default>(rows: &'static [Row<T>]) {
         let nothing = format!("{:?}", T::default());
         for (at, Row { flag, .. }) in rows.iter().enumerate() {

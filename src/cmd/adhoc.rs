@@ -24,9 +24,9 @@ use std::io::IsTerminal;
 use std::os::fd::AsFd;
 use std::os::unix::fs::FileTypeExt;
 
-/// The hints for a person who types the prompt: in the foreground, and in the background.
+/// Hints for a person who should type the prompt, in the foreground and in the background.
 const TYPE: &str = "spektacular: type the prompt, and end it with Ctrl-D";
-const FETCH: &str = "spektacular: the prompt is to be typed: bring the run to the foreground with fg";
+const FETCH: &str = "spektacular: waiting for the prompt: bring the run to the foreground with fg";
 
 /// Runs the command; returns the exit code.
 pub fn run(adhoc: Adhoc) -> u8 {
@@ -40,7 +40,7 @@ pub fn run(adhoc: Adhoc) -> u8 {
     }
 }
 
-/// Refuses a run that cannot begin; an orchestrator gets a terminal frame. `output`: the command line's choice.
+/// Reports a run that cannot begin; an orchestrator gets a terminal frame. `output`: the choice on the command line.
 pub fn refuse(output: Option<Output>, failure: Failure) -> u8 {
     let loaded = config::load();
     match output.unwrap_or_else(|| loaded.config.output()) {
@@ -99,7 +99,7 @@ fn json(mut adhoc: Adhoc, loaded: Loaded) -> u8 {
     let (prompt, read_messages, dry_run) = (Prompt::of(&adhoc), adhoc.read_messages, adhoc.dry_run);
     let mut job = job(adhoc, loaded, script);
     let mut peer = JsonLines::default();
-    // Without messages on stdin nobody can answer.
+    // Nobody can answer if stdin carries no messages.
     let nobody = prompt.is_some() && !read_messages && job.answers.is_empty();
     let interactive = nobody.then_some(false);
     let make = move |prompt: Prompt| match prompt.read() {
@@ -173,23 +173,23 @@ fn cli(mut adhoc: Adhoc, loaded: Loaded) -> u8 {
     if dry_run {
         return plan(make(), job, Output::Cli, &mut peer);
     }
-    // Signals are served while a slow writer fills the pipe.
+    // The engine handles signals while a slow writer fills the pipe.
     job.begin = Begin::Awaited(Box::new(move || make().map(start)));
     let last = Last::of(&job.layers, Options::default());
     let report = Engine::start(source).run(job, &mut peer);
     if !keep(last, &report) {
-        diagnose("spektacular: warning: the session could not be kept for --continue");
+        diagnose("spektacular: warning: the session could not be stored for --continue");
     }
     if let Some(keys) = &report.unused_answers {
         let text = format!("No question matched {keys}. `spektacular help adhoc` explains the keys of --answer.");
         super::warn([text].iter());
     }
     let Report { code, signal, .. } = report;
-    // Shells expect this code of a program that a signal ended.
+    // Shells expect this exit code after a signal.
     signal.and_then(|signal| u8::try_from(128 + signal).ok()).unwrap_or(code)
 }
 
-/// What the terminal is like, if there is one.
+/// The properties of the terminal, if there is one.
 fn look(adhoc: &Adhoc) -> Look {
     let set = |name| std::env::var_os(name).filter(|value| !value.is_empty());
     let person = std::io::stderr().is_terminal();
@@ -215,7 +215,7 @@ fn keyboard(reads_stdin: bool) -> Option<Keyboard> {
     Keyboard::at_stdin().or_else(|| Keyboard::controlling().filter(|_| reads_stdin))
 }
 
-/// Reads what flags point to: texts in files, and the last session. Returns the answers given in advance.
+/// Reads the files that flags name, and the id of the last session. Returns the answers given in advance.
 fn look_up(adhoc: &mut Adhoc, config: &Config) -> Result<Script, String> {
     if let Some(path) = &adhoc.system_prompt_file {
         adhoc.options.system_prompt = Some(texts::file("--system-prompt-file", path)?);

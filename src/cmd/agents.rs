@@ -1,4 +1,4 @@
-//! `agents list` and `agents check`: which agents can be named, and which of them are ready on this machine.
+//! `agents list` and `agents check`: the agents that a run can name, and whether they are available on this machine.
 
 use super::check::{Check, checks};
 use super::{complain, configured, named};

@@ -1,5 +1,5 @@
-//! The findings of `agents check` for each agent: availability, version, log-in, capabilities. A check calls no model and
-//! downloads nothing.
+//! The findings of `agents check` for each agent: availability, version, log-in, capabilities. A check calls no model
+//! and downloads nothing.
 
 use crate::agent::native::{self, LoggedIn, Native};
 use crate::agent::registry::{Agent, Layers};
@@ -37,7 +37,7 @@ pub(super) struct Check {
 /// Checks all agents at the same time, because some take seconds to report a version. Available ones come first.
 pub(super) fn checks<'a>(agents: &[&'a Agent], layers: &Layers) -> Vec<(&'a Agent, Check)> {
     let asking = Queries::begin();
-    // npm makes this folder even where it stores nothing.
+    // npm creates this folder even if it stores nothing.
     let npm = std::env::var_os("HOME").map(|home| Path::new(&home).join(".npm")).filter(|folder| !folder.exists());
     let mut found: Vec<(&Agent, Check)> = std::thread::scope(|scope| {
         let threads = agents.iter().map(|agent| (*agent, scope.spawn(|| answer(agent, &asking)))).collect::<Vec<_>>();
@@ -47,7 +47,7 @@ pub(super) fn checks<'a>(agents: &[&'a Agent], layers: &Layers) -> Vec<(&'a Agen
     });
     drop(asking);
     if let Some(folder) = npm {
-        // Only if it is empty.
+        // This removes the folder only if it is empty.
         let _ = std::fs::remove_dir(folder);
     }
     found.sort_by_key(|(_, check)| check.problem.is_some());
@@ -88,21 +88,21 @@ fn answer(agent: &Agent, asking: &Queries) -> Result<Option<String>, String> {
         let may_run = path.metadata().is_ok_and(|meta| meta.permissions().mode() & 0o111 != 0);
         return if may_run { Ok(None) } else { Err(not_started(program)) };
     };
-    let scratch = Scratch::new().ok_or("no folder for temporary files can be made")?;
+    let scratch = Scratch::new().ok_or("a temporary directory cannot be created")?;
     let (base, args) = (&agent.base, question.args.clone());
     let env = question.environment(scratch.path());
-    // In an empty directory: some programs load files of the current one.
+    // The query runs in an empty directory, because some programs load files from the current one.
     let cwd = Some(scratch.path());
     let asked = Asked { cwd, base, args, env, limit: VERSION_LIMIT, bytes: FILE_BYTES };
     let line = || format!("`{program} {}`", question.args.join(" "));
     match asking.ask(&asked) {
         Ok(answer) if answer.code == Some(0) => Ok(version(answer.output)),
         Ok(answer) if question.npx && npx::is_missing(&String::from_utf8_lossy(&answer.errors)) => {
-            Err("npx has not downloaded it yet: the first run does".into())
+            Err("npx has not downloaded it yet; the first run will".into())
         }
         Ok(answer) => Err(match answer.code {
             Some(code) => format!("{} failed with exit code {code}", line()),
-            None => format!("{} was ended by a signal", line()),
+            None => format!("{} was killed by a signal", line()),
         }),
         Err(NoAnswer::Missing) => Err(missing(program)),
         Err(NoAnswer::NotStarted) => Err(not_started(program)),

@@ -12,7 +12,7 @@ use crate::protocol::typed;
 use serde_json::json;
 use serde_json::value::RawValue;
 
-/// The exit code of `get` and `unset` where there is no value.
+/// The exit code of `get` and `unset` if there is no value.
 const NOTHING: u8 = 1;
 
 /// Runs the command; returns the exit code.
@@ -72,7 +72,7 @@ fn set(places: &Places, which: Which, name: &str, value: &str) -> Result<(), Fai
     places.set(which, name, &value)
 }
 
-/// Refuses an agent that no run could find.
+/// Rejects an agent that no run could find.
 fn known_agent(name: &str) -> Result<(), Failure> {
     let loaded = config::load();
     let (agents, wrong) = loaded.config.agents();
@@ -111,7 +111,7 @@ fn list(config: &Config, json: bool) -> u8 {
     };
     let lines = config.names().into_iter().filter_map(|name| {
         let value = config.find(&name)?;
-        // Masks a secret that is too short to find in a text, too.
+        // A redactor does not find a secret that is too short.
         let secret = name == "secrets";
         let clean = map_strings(value.raw.get(), &mut |text| {
             if secret {
@@ -168,6 +168,6 @@ fn trusted(places: &Places, keys: &[String], json: bool) -> u8 {
     if json {
         return print(&to_line(&json!({"file": file, "keys": keys})));
     }
-    let keys = if keys.is_empty() { "nothing that needs it".into() } else { keys.join(", ") };
-    print(&format!("{file} is trusted as it is now, with: {keys}"))
+    let keys = if keys.is_empty() { "no key in it needs that".into() } else { format!("with {}", keys.join(", ")) };
+    print(&format!("Trusted the current text of {file}: {keys}"))
 }

@@ -1,4 +1,4 @@
-//! `export`: a session as the agent itself keeps it, byte for byte. It is the agent's own data: nothing is redacted.
+//! `export`: a session in the agent's own format, byte for byte. Nothing is redacted, because it is the agent's own data.
 
 use super::{complain, configured, named};
 use crate::agent::native::{self, Folder, SessionStore, fits, is_session_id};
@@ -68,11 +68,11 @@ pub fn run(typed: &Export) -> u8 {
 
 fn export(agent: &Agent, session: &str) -> Result<Vec<u8>, Failure> {
     let Some(store) = &native::of(agent).sessions else {
-        let message = format!("{} keeps no sessions that can be exported.", agent.name);
+        let message = format!("Sessions of {} cannot be exported.", agent.name);
         return Err(Failure::new(Code::InvalidRequest, message));
     };
     if !is_session_id(session) {
-        let message = "SESSION may have only letters, digits, `-` and `_`, as the session_id of a run has.";
+        let message = "SESSION must consist of letters, digits, `-` and `_`, like the session_id of a run.";
         return Err(Failure::new(Code::InvalidRequest, message));
     }
     match store {
@@ -92,7 +92,7 @@ fn no_session(agent: &Agent) -> Failure {
     Failure::new(Code::SessionNotFound, message)
 }
 
-/// The file below the folder that matches one of the paths; the most recently changed one of several.
+/// The file below the folder that matches one of the paths; of several, the most recently changed one.
 fn newest(agent: &Agent, folder: &Folder, paths: &[String], first_line: &str) -> Option<PathBuf> {
     let folder = folder.path(&|name| variable(&agent.base, name))?;
     let mut found: Vec<PathBuf> = paths.iter().flat_map(|path| matches(&folder, path)).collect();
@@ -147,7 +147,7 @@ fn printed(agent: &Agent, args: Vec<String>, unknown_says: &[&str]) -> Result<Ve
 /// Writes a file completely or not at all, readable by its owner alone.
 fn write(file: &Path, data: &[u8], force: bool) -> Result<(), Failure> {
     let usage = |message: &str| Failure::new(Code::Usage, message);
-    // A link's target is replaced, not the link.
+    // The target of a link is replaced, not the link.
     let file = file.canonicalize().unwrap_or_else(|_| file.to_owned());
     let there = file.symlink_metadata();
     if there.as_ref().is_ok_and(|meta| !meta.is_file()) {

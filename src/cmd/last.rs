@@ -1,4 +1,4 @@
-//! The last session of an agent in a directory, for `--continue`: one small file an agent, in a folder that git ignores.
+//! The last session of each agent in a directory, for `--continue`: one small file per agent, in a folder that git ignores.
 
 use crate::agent::registry::Layers;
 use crate::protocol::limits;
@@ -36,7 +36,7 @@ impl Last {
         let path = self.folder().join(&self.agent);
         let mut text = String::new();
         path.symlink_metadata().ok().filter(fs::Metadata::is_file)?;
-        // Nothing is read through a link either.
+        // A link could lead to another file, so it is not followed.
         (path.canonicalize().ok()? == path).then_some(())?;
         File::open(path).ok()?.take(limits::SESSION_ID_BYTES as u64 + 2).read_to_string(&mut text).ok()?;
         // The directory may come from a stranger: an id must not look like a flag or a path.
@@ -53,7 +53,7 @@ impl Last {
     /// Stores the id of a session atomically.
     ///
     /// # Errors
-    /// Those of the file system. Nothing is written through a link, because the directory may come from a stranger.
+    /// The file system's. A link is not followed, because the directory may come from a stranger.
     pub(super) fn keep(&self, id: &str) -> io::Result<()> {
         let mut folder = self.cwd.clone();
         for part in [FOLDER, LOCAL, SESSIONS] {

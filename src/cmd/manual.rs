@@ -1,4 +1,4 @@
-//! The commands that explain the program: help, the reference of the protocol, completions, the manual page.
+//! The commands that explain the program: help, the protocol reference, completions, the manual page.
 
 use super::{COMMANDS, complain, configured};
 use crate::agent::registry::Layers;
@@ -12,7 +12,7 @@ use crate::io::output::deliver;
 use crate::suggest::{either, hint};
 use std::ffi::OsString;
 
-/// The reference of the protocol, for its users.
+/// The protocol reference.
 const REFERENCE: &str = include_str!("../protocol/reference.md");
 
 /// Prints the version; returns the exit code.
@@ -34,7 +34,7 @@ pub fn help(help: Help) -> u8 {
     })
 }
 
-/// Prints the reference of the protocol; returns the exit code.
+/// Prints the protocol reference; returns the exit code.
 pub fn protocol() -> u8 {
     deliver(REFERENCE)
 }

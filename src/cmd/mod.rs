@@ -1,5 +1,5 @@
-//! The commands, one row each in [`COMMANDS`], and their main functions. A main function gets a command line that is
-//! already checked and returns the exit code.
+//! The commands, one row each in [`COMMANDS`], and their main functions. A main function takes a checked command line and
+//! returns the exit code.
 
 pub mod adhoc;
 pub mod agents;
@@ -57,7 +57,7 @@ pub fn complain(failure: &Failure) -> u8 {
     failure.code.exit_code()
 }
 
-/// The same for what was ignored and ends nothing.
+/// Prints warnings on stderr, redacted in the same way.
 fn warn<'a>(texts: impl Iterator<Item = &'a String>) {
     let mut texts = texts.peekable();
     let redactor = texts.peek().map(|_| secrets_here());
@@ -67,7 +67,7 @@ fn warn<'a>(texts: impl Iterator<Item = &'a String>) {
     }
 }
 
-/// What the configuration says to the commands that need no run; its warnings go to stderr. Error: it cannot be used.
+/// The configuration, for commands without a run; its warnings go to stderr. Error: the configuration cannot be used.
 fn configured() -> Result<Layers, Failure> {
     let loaded = load();
     let (layers, wrong) = loaded.config.layers();
@@ -78,16 +78,16 @@ fn configured() -> Result<Layers, Failure> {
     Ok(layers)
 }
 
-/// The failure of a run for which nobody names an agent, on a machine without the default one.
+/// The failure of a run without a named agent on a machine without the default agent.
 fn default_is_missing(layers: &Layers, options: &Options) -> Option<Failure> {
     let (options, agent) = layers.under(options.clone());
     let agent = agent.filter(|_| options.agent.is_none())?;
-    // The run searches another PATH.
+    // A run with a PATH of its own searches that one.
     let elsewhere = options.env.is_some_and(|env| env.contains_key("PATH"));
     if elsewhere || find(&agent.base).is_some() {
         return None;
     }
-    // npx itself says nothing about an agent that it would download, and the demo is no agent to work with.
+    // An agent behind npx may not be downloaded yet, and the demo does no work.
     let is_here = |agent: &&Agent| match agent.base.program {
         Program::Myself => false,
         Program::Command(_) => npx::command(&agent.base).is_none() && find(&agent.base).is_some(),

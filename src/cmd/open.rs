@@ -1,4 +1,4 @@
-//! `open`: an agent's own interface gets the terminal.
+//! `open`: hands the terminal to an agent's own interface.
 
 use super::{complain, configured, default_is_missing, named, warn};
 use crate::agent::native::{self, AsksFor, InterfaceOptions};
@@ -8,7 +8,7 @@ use crate::process::handover::{Handover, hand_over, has_terminal};
 use crate::protocol::request::{Options, Permissions};
 use std::path::PathBuf;
 
-/// Runs the command; returns the agent's exit code, or that of the failure that kept it from running.
+/// Runs the command; returns the exit code of the agent, or of the failure that prevented its start.
 pub fn run(typed: &Open) -> u8 {
     open(typed).unwrap_or_else(|failure| complain(&failure))
 }
@@ -20,7 +20,7 @@ fn open(typed: &Open) -> Result<u8, Failure> {
     let (options, _) = layers.under(given);
     let native = native::of(agent);
     let Some(interface) = &native.interface else {
-        let message = format!("{} has no interface that open can start: use adhoc.", agent.name);
+        let message = format!("{} has no interface to open. Use adhoc.", agent.name);
         return Err(Failure::new(Code::InvalidRequest, message));
     };
     if !has_terminal() {
@@ -45,7 +45,7 @@ fn open(typed: &Open) -> Result<u8, Failure> {
     if let Some(failure) = default_is_missing(&layers, &said) {
         return Err(failure);
     }
-    // The environment of the agent's entry and --env go over this.
+    // The environment of the agent's entry and --env override these variables.
     let asks = interface
         .asking_env
         .iter()
@@ -55,7 +55,7 @@ fn open(typed: &Open) -> Result<u8, Failure> {
     hand_over(&Handover { base: &agent.base, args: &args, env: &env, env_remove: interface.env_remove, cwd: &cwd })
 }
 
-/// The person at the terminal answers, so any policy that does not allow everything means: ask.
+/// A policy that does not allow everything means that the agent asks, because a person at the terminal can answer.
 fn asks_for(permissions: &Permissions) -> AsksFor {
     if permissions.allow_all() { AsksFor::Nothing } else { AsksFor::Everything }
 }

@@ -1,5 +1,5 @@
-//! `replay`: the agent's side of a recording, as a process. At each recorded line of the host it waits on stdin for a line
-//! of the same shape, and answers as the agent did. The demo agent is a replay of a recording in the binary.
+//! `replay`: a process that plays the agent's side of a recording. At each recorded line of the host, it waits on stdin
+//! for a line of the same shape, and answers as the agent did. The demo agent is a replay of a built-in recording.
 
 use crate::cli::Replay;
 use crate::io::output::{diagnose, print};
@@ -44,7 +44,7 @@ struct Player {
     own_cwd: String,
     /// Ids of the host's requests: recorded → current.
     ids: Vec<(String, String)>,
-    /// The same for the host's unanswered JSON-RPC requests, ids verbatim.
+    /// Ids of the host's unanswered JSON-RPC requests, verbatim: recorded → current.
     rpc_ids: Vec<(String, String)>,
     /// Whether the host's last answer allowed the request.
     allowed: bool,
@@ -71,7 +71,7 @@ impl Player {
             allowed: false,
         };
         let processes = recording.processes();
-        // Its first argument is the program.
+        // The first argument is the program.
         let ours = |argv: &[String]| argv.iter().skip(1).map(|arg| player.translated(arg)).eq(given(&replay.args));
         let which = processes.iter().position(|process| ours(process.argv)).unwrap_or_default();
         player.moments = processes[which].moments.iter().map(|(_, moment)| moment.clone()).collect();
@@ -93,7 +93,7 @@ impl Player {
                 Moment::File(path, content) => self.make(&path, &content),
                 Moment::Only { allowed, moment } if allowed == self.allowed => self.moments.push_front(*moment),
                 Moment::Only { .. } | Moment::Note(_) => {}
-                // Another process plays the rest.
+                // Another process plays the remaining entries.
                 Moment::Spawn(_) => break,
                 Moment::Exit(code) => return u8::try_from(code).unwrap_or(1),
                 Moment::Signal(signal) => return end_by(signal),
@@ -104,7 +104,7 @@ impl Player {
                 },
                 Moment::HostEof => {
                     while let Some(line) = next() {
-                        diagnose(&format!("replay: the host sent {} where stdin ended", shape(&line)));
+                        diagnose(&format!("replay: the host sent {} after the recorded end of stdin", shape(&line)));
                         if self.strict {
                             return DIFFERS;
                         }
@@ -119,7 +119,7 @@ impl Player {
     fn hear(&mut self, wanted: &str, next: &mut dyn FnMut() -> Option<String>) -> Heard {
         loop {
             let Some(line) = next() else {
-                diagnose(&format!("replay: stdin ended where the host sent {}", shape(wanted)));
+                diagnose(&format!("replay: stdin ended, but the recording expects {}", shape(wanted)));
                 return if self.strict { Heard::Differs } else { Heard::Ended };
             };
             if shape(&line) == self.translated(&shape(wanted)) {
@@ -132,7 +132,7 @@ impl Player {
                 self.allowed = line.contains("\"behavior\":\"allow\"");
                 return Heard::Same;
             }
-            diagnose(&format!("replay: the host sent {} where it had sent {}", shape(&line), shape(wanted)));
+            diagnose(&format!("replay: the host sent {}, but the recording expects {}", shape(&line), shape(wanted)));
             if self.strict {
                 return Heard::Differs;
             }
@@ -154,7 +154,7 @@ impl Player {
         }
         match &self.recorded_cwd {
             Some(cwd) => {
-                // The root folder already ends with a slash.
+                // The root directory already ends with a slash.
                 let inside = format!("{}/", self.own_cwd.trim_end_matches('/'));
                 out.replace(&format!("{cwd}/"), &inside).replace(cwd.as_str(), &self.own_cwd)
             }
@@ -170,7 +170,7 @@ impl Player {
         format!("{}{now}{}", &line[..at], &line[at + id.len()..])
     }
 
-    /// Makes a file below the working directory; only the demo does.
+    /// Creates a file below the working directory; only the demo does.
     fn make(&self, path: &str, content: &str) {
         let inside = Path::new(path).components().all(|part| matches!(part, Component::Normal(_)));
         if self.makes_files && inside && std::fs::write(path, content).is_err() {
@@ -185,7 +185,7 @@ fn given(args: &[OsString]) -> impl Iterator<Item = String> {
 
 /// The shape of a line: its type or method, its subtype, and the id that it answers.
 fn shape(line: &str) -> String {
-    let Some(fields) = Fields::parse(line) else { return "a line that is no JSON object".into() };
+    let Some(fields) = Fields::parse(line) else { return "a line that is not a JSON object".into() };
     let text = |fields: &Fields<'_>, name: &str| fields.get(name).and_then(string);
     let inner = |name: &str| fields.get(name).and_then(|raw| Fields::parse(raw.get()));
     let mut parts: Vec<String> = ["type", "method"].iter().filter_map(|name| text(&fields, name)).collect();
@@ -197,7 +197,7 @@ fn shape(line: &str) -> String {
     parts.join(" ")
 }
 
-/// The id of a request of the host's own.
+/// The id of a request from the host.
 fn request_id(line: &str) -> Option<String> {
     let fields = Fields::parse(line)?;
     fields.get("request").and(fields.get("request_id")).and_then(string)

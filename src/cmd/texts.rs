@@ -1,4 +1,4 @@
-//! Texts in files that the command line names: a prompt, a system prompt, answers, a field's JSON.
+//! Texts from files that the command line names: a prompt, a system prompt, answers, the JSON of a field.
 
 use crate::cli::Adhoc;
 use crate::io::stdin::{self, Kind, Problem, Wish};
@@ -69,7 +69,7 @@ impl Prompt {
     /// Reads the prompt. May wait for the writer of a pipe.
     ///
     /// # Errors
-    /// One sentence for the person who gave it.
+    /// One sentence for the user.
     pub(super) fn read(self) -> Result<String, String> {
         let text = match self {
             Prompt::Own(own) => own.read()?,
@@ -78,7 +78,7 @@ impl Prompt {
                 let (before, input) = (own.read()?, piped(wish, NO_INPUT)?);
                 if input.is_empty() && wish == Wish::Asked {
                     return Err(
-                        "stdin is empty, and the prompt has a - for it: pipe something in, or leave it out.".into()
+                        "stdin is empty, but the prompt has a - for it. Pipe something in, or leave out the -.".into(),
                     );
                 }
                 around(&before, &input, &after)
@@ -112,7 +112,7 @@ fn around(before: &str, input: &str, after: &str) -> String {
     parts.collect::<Vec<_>>().join("\n\n")
 }
 
-/// The remedies for a silent stdin: as the whole prompt, and beside a prompt.
+/// Advice for a silent stdin: as the whole prompt, and in addition to a prompt.
 const NO_PROMPT: &str = "give the prompt as words, or - to wait for it";
 const NO_INPUT: &str = "add </dev/null if nothing is piped in, or a - to the prompt to wait for it";
 
@@ -120,7 +120,7 @@ const NO_INPUT: &str = "add </dev/null if nothing is piped in, or a - to the pro
 fn piped(wish: Wish, remedy: &str) -> Result<String, String> {
     stdin::read(wish, TEXT_BYTES).map(trimmed).map_err(|problem| match problem {
         Problem::Silent => {
-            format!("stdin is open and was silent for {} s: {remedy}.", stdin::LIMITS.first.as_secs())
+            format!("stdin sent nothing for {} s: {remedy}.", stdin::LIMITS.first.as_secs())
         }
         Problem::Endless => format!(
             "stdin did not end within {} min: end it, or add a - to the prompt to wait for it.",

@@ -1,4 +1,4 @@
-//! The agents that a configuration adds, or changes.
+//! Agents that a configuration adds or changes.
 
 use crate::agent::registry::{Agent, Agents, Dialect};
 use crate::agent::{Base, Program};
@@ -8,21 +8,21 @@ use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 
 layer! {
-    /// What a configuration says of one agent. `None`: it does not say.
+    /// An entry of `agents`. `None`: the entry does not set the field.
     Entry {
-        /// What it speaks.
+        /// The dialect.
         driver: Dialect = dialect;
-        /// Its program, found on the PATH that it will have.
+        /// The program, searched on the PATH that the agent gets.
         command: String = program;
-        /// The arguments before the driver's own.
+        /// The arguments before those of the driver.
         args: Vec<String> = arguments;
-        /// Added to its environment.
+        /// Variables added to the environment.
         env: BTreeMap<String, String> = environment;
         /// The model, unless the run names one.
         model: String = non_empty;
         /// The name for people.
         display_name: String = any_string;
-        /// Patterns that find the session's id in what it says.
+        /// Patterns that find the session's id in the output.
         session_patterns: Vec<String> = strings;
         /// The completion marker, unless the run names one.
         completion_marker: String = non_empty;
@@ -41,7 +41,7 @@ fn program(raw: &RawValue) -> Read<String> {
 }
 
 impl Entry {
-    /// The agent with this name, as this changes it or makes it. `None`: too little is said of a new one.
+    /// The agent that this entry makes of a known one or defines. `None`: a new agent lacks a required field.
     fn agent(self, name: &str, known: Option<&Agent>) -> Option<Agent> {
         let mut agent = match (known, self.driver, &self.command) {
             (Some(known), ..) => known.clone(),
@@ -67,7 +67,7 @@ impl Entry {
     }
 }
 
-/// The built-in agents with these entries, and what is wrong with them.
+/// The built-in agents with these entries applied, and one sentence about each unusable entry.
 pub(super) fn build(entries: BTreeMap<String, Entry>) -> (Agents, Vec<String>) {
     let (mut agents, mut warnings) = (Agents::built_in(), Vec::new());
     for (name, entry) in entries {

@@ -1,4 +1,4 @@
-//! Changes of one value in the text of a JSON object. All else stays as it was written: unknown keys, order, blanks.
+//! Edits of one value in the text of a JSON object. Everything else stays as written: unknown keys, order, blanks.
 
 use crate::protocol::json::{Fields, to_line};
 use serde_json::value::RawValue;
@@ -7,8 +7,8 @@ use std::ops::Range;
 /// One level of indentation.
 const INDENT: &str = "  ";
 
-/// The text with `value`, which must be JSON, at this path. Objects on the way are made. `None`: something on the way
-/// is no object.
+/// The text with `value`, which must be JSON, at this path. Creates missing objects on the path. `None`: a part of the
+/// path is not an object.
 pub(super) fn set(text: &str, path: &[&str], value: &str) -> Option<String> {
     set_at(text, 0, path, value)
 }
@@ -37,7 +37,7 @@ fn set_at(object: &str, depth: usize, path: &[&str], value: &str) -> Option<Stri
     })
 }
 
-/// The text without what stands at this path. `None`: nothing does.
+/// The text without the value at this path. `None`: there is no value.
 pub(super) fn unset(text: &str, path: &[&str]) -> Option<String> {
     let (first, rest) = path.split_first()?;
     let fields = Fields::parse(text)?;
@@ -50,18 +50,18 @@ pub(super) fn unset(text: &str, path: &[&str]) -> Option<String> {
     let index = pairs.iter().rposition(|(key, _)| key == first)?;
     let end = place(text, pairs[index].1).end;
     let cut = match (index.checked_sub(1), pairs.get(index + 1)) {
-        // From the end of the value before, with the comma between.
+        // From the end of the previous value, including the comma.
         (Some(before), _) => place(text, pairs[before].1).end..end,
-        // Up to the comma after; what separates the next key stays.
+        // Through the comma after the value; the blanks before the next key stay.
         (None, Some(_)) => text.find('{')? + 1..end + text[end..].find(',')? + 1,
         (None, None) => text.find('{')? + 1..text.rfind('}')?,
     };
     let left = format!("{}{}", &text[..cut.start], &text[cut.end..]);
-    // A key that stands twice is gone only when both are.
+    // A repeated key must be removed each time.
     Some(unset(&left, path).unwrap_or(left))
 }
 
-/// Where a value stands in the text that it was read from.
+/// The position of a value in the text from which it was read.
 pub(super) fn place(text: &str, value: &RawValue) -> Range<usize> {
     let start = value.get().as_ptr().addr() - text.as_ptr().addr();
     start..start + value.get().len()

@@ -1,4 +1,4 @@
-//! Where the files of a configuration are, and how they are read and written.
+//! The places of configuration files, and how they are read and written.
 
 use crate::failure::{Code, Failure};
 use serde_json::error::Category;
@@ -7,26 +7,26 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-/// The largest file that is read, in bytes.
+/// The maximum size of a file, in bytes.
 const FILE_BYTES: u64 = 4 << 20;
 
-/// Where the files are.
+/// The places of the files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Places {
-    /// The user's file, which need not be there. `None`: there is no home.
+    /// The user's file, which may not exist. `None`: there is no home directory.
     pub user: Option<PathBuf>,
-    /// What the user trusts. It need not be there either.
+    /// The list of trusted files, which may not exist.
     pub trusted: Option<PathBuf>,
-    /// The project's file; where it would be, if there is none.
+    /// The project's file, or the place for one.
     pub project: Option<PathBuf>,
-    /// The folder of the project: that which holds `.spektacular`.
+    /// The directory of the project, which holds `.spektacular`.
     pub folder: PathBuf,
-    /// A file of the older program, which is not read.
+    /// A file of an older version, which is not read.
     pub old: Option<PathBuf>,
 }
 
 impl Places {
-    /// Those of this process.
+    /// The places for this process.
     pub fn of_process() -> Places {
         let folder = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
         let config = folder("XDG_CONFIG_HOME").or_else(|| Some(folder("HOME")?.join(".config")));
@@ -39,10 +39,10 @@ impl Places {
         }
     }
 
-    /// The project around a directory: the nearest folder with a file, up to the root of the git work tree. Outside of
-    /// one only the directory itself counts.
+    /// The project around a directory: the nearest directory with a file, up to the root of the git work tree. Outside
+    /// a git work tree, only the directory itself counts.
     fn around(cwd: &Path) -> Places {
-        // As git has it: a file that leads elsewhere, or a folder that is a repository.
+        // As git does: `.git` is a file with a path, or a directory with a repository.
         let is_root = |dir: &&Path| dir.join(".git").is_file() || dir.join(".git/HEAD").exists();
         let root = cwd.ancestors().find(is_root);
         let within = |dir: &&Path| root.map_or(*dir == cwd, |root| dir.starts_with(root));
@@ -60,23 +60,23 @@ impl Places {
     }
 }
 
-/// A failure about a file. `why` follows its name.
+/// A failure about a file. `why` follows the file's name.
 fn unusable(path: &Path, why: &str) -> Failure {
     Failure::new(Code::InvalidConfig, format!("{}{why}.", path.display()))
 }
 
-/// Whether a project's file, or the folder that holds it, is a link: then it may be another project's, or the user's.
+/// Whether a project's file or its directory is a link, so that the file may belong to another project or to the user.
 pub(super) fn is_linked(path: &Path) -> bool {
     let link = |path: &Path| path.symlink_metadata().is_ok_and(|meta| meta.is_symlink());
     link(path) || path.parent().is_some_and(link)
 }
 
-/// Refuses a project's file that is a link.
+/// Rejects a project's file that is a link.
 pub(super) fn not_linked(path: &Path) -> Result<(), Failure> {
     if is_linked(path) { Err(unusable(path, " is a link: replace it by a file of the project's own")) } else { Ok(()) }
 }
 
-/// The text of a file, known to be one JSON object. `None`: there is no file. An empty one is an empty object.
+/// The text of a file that holds one JSON object. An empty file counts as an empty object. `None`: there is no file.
 pub(super) fn read(path: &Path) -> Result<Option<String>, Failure> {
     let meta = match fs::metadata(path) {
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return Ok(None),
@@ -95,10 +95,10 @@ pub(super) fn read(path: &Path) -> Result<Option<String>, Failure> {
     parse(bytes).map(Some).map_err(|why| unusable(path, &why))
 }
 
-/// A text that is one JSON object. Error: what is wrong with it, to follow the name of the file.
+/// Checks that a text is one JSON object. Error: the fault, to follow the name of the file.
 fn parse(bytes: &[u8]) -> Result<String, String> {
     let value: serde_json::Value = serde_json::from_slice(bytes).map_err(|error| {
-        // Its own words could quote the file.
+        // The parser's message could quote the file.
         let what = match error.classify() {
             Category::Eof => "unexpected end of the JSON",
             _ => "invalid JSON",
@@ -111,20 +111,20 @@ fn parse(bytes: &[u8]) -> Result<String, String> {
     Ok(String::from_utf8_lossy(bytes).into_owned())
 }
 
-/// Changes a file: `change` gets its text. Either all of the new text is there afterwards or all of the old one.
-/// Nobody else of this program changes it meanwhile. `mode`: that of a new file.
+/// Changes a file atomically: `change` maps the old text to the new one. A lock keeps other processes of this program
+/// away. `mode`: the mode of a new file.
 pub(super) fn change(
     path: &Path,
     mode: u32,
     change: impl FnOnce(Option<&str>) -> Result<String, Failure>,
 ) -> Result<(), Failure> {
     let denied = |_| unusable(path, " cannot be written: check the permissions of its folder");
-    // What a link points to is changed, not the link.
+    // The target of a link is changed, not the link.
     let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let folder = target.parent().unwrap_or(Path::new("/"));
     fs::create_dir_all(folder).map_err(denied)?;
     let lock = File::open(folder).map_err(denied)?;
-    // Some file systems have no locks. There the last of two changes at once wins.
+    // Some file systems have no locks. There, the later of two simultaneous changes wins.
     let _ = lock.lock();
     let old = read(&target)?;
     let new = change(old.as_deref())?;
@@ -136,7 +136,7 @@ pub(super) fn change(
 fn replace(target: &Path, folder: &Path, mode: u32, kept: Option<Permissions>, text: &str) -> io::Result<()> {
     let name = target.file_name().unwrap_or_default().to_string_lossy();
     let temporary = folder.join(format!(".{name}.{}.tmp", std::process::id()));
-    // One that is there is the rest of a process that had this id and was killed.
+    // An existing file was left by a killed process with the same id.
     let _ = fs::remove_file(&temporary);
     let written = File::options().write(true).create_new(true).mode(mode).open(&temporary).and_then(|mut file| {
         file.write_all(text.as_bytes())?;

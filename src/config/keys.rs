@@ -1,4 +1,4 @@
-//! The keys of a configuration: those of the fields of run.start and a few more, each with its default and its check.
+//! The keys of the configuration: most fields of run.start and a few more, each with its default and its check.
 
 use super::agents::Entry;
 use crate::agent::registry::DEFAULT;
@@ -13,9 +13,9 @@ use serde_json::value::{RawValue, to_raw_value};
 /// One key.
 #[derive(Clone, Copy, Debug)]
 pub struct Key {
-    /// The name. A dot leads into an object.
+    /// The name, with a dot between an object and its key.
     pub name: &'static str,
-    /// How far a project's file may set it.
+    /// The condition for a project's file to set the key.
     pub care: Care,
     kind: Kind,
 }
@@ -116,13 +116,13 @@ impl Key {
         matches!(self.kind, Kind::Field(_))
     }
 
-    /// Reads a value from a shell. Error: what is wrong, as the rest of a sentence about it.
+    /// Reads a typed value. Error: the fault, as the rest of a sentence about the value.
     pub(super) fn typed(&self, text: &str) -> Result<Box<RawValue>, String> {
         Slot::Key(self).typed(text)
     }
 }
 
-/// Where one value goes.
+/// The target of one value.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Slot<'a> {
     Key(&'a Key),
@@ -138,7 +138,7 @@ impl Slot<'_> {
         }
     }
 
-    /// The outermost key, as a warning names it.
+    /// The outermost key, for a warning.
     pub(super) fn outermost(&self) -> &str {
         match self {
             Slot::Key(key) => key.name.split('.').next().unwrap_or_default(),
@@ -146,7 +146,7 @@ impl Slot<'_> {
         }
     }
 
-    /// Its name, as a message has it.
+    /// The name, for a message.
     pub(super) fn name(&self) -> String {
         match self {
             Slot::Key(key) => key.name.to_owned(),
@@ -154,7 +154,7 @@ impl Slot<'_> {
         }
     }
 
-    /// What is wrong with a value of a file, as the rest of a sentence about it.
+    /// Checks a value from a file. Error: the fault, as the rest of a sentence about the value.
     pub(super) fn check(&self, raw: &RawValue) -> Result<(), String> {
         let must_be = |expected: &str| format!("must be {expected}");
         match self {
@@ -171,7 +171,7 @@ impl Slot<'_> {
         }
     }
 
-    /// The JSON of what was typed. Error: what is wrong, as the rest of a sentence about it.
+    /// The JSON of a typed value. Error: the fault, as the rest of a sentence about the value.
     fn typed(&self, text: &str) -> Result<Box<RawValue>, String> {
         if let Slot::Key(Key { kind: Kind::Field(_), name, .. }) = self {
             return typed::value(name, text);
@@ -186,7 +186,7 @@ impl Slot<'_> {
     }
 }
 
-/// Whether a name stands for an object of keys.
+/// Whether a name is that of an object of keys.
 fn is_group(name: &str) -> bool {
     matches!(name, "" | "debug" | "agents") || name.strip_prefix("agents.").is_some_and(|agent| !agent.contains('.'))
 }
@@ -199,12 +199,12 @@ fn is_agent_name(name: &str) -> bool {
         && name.bytes().all(|b| plain(b) || matches!(b, b'_' | b'-'))
 }
 
-/// The place with this name. `place`: where the name was read, with a blank before it. Error: a message.
+/// The slot with this name. `place`: where the name was read, after a blank. Error: a message.
 pub(super) fn slot<'a>(name: &'a str, place: &str) -> Result<Slot<'a>, String> {
     if let Some(key) = KEYS.iter().find(|key| key.name == name) {
         return Ok(Slot::Key(key));
     }
-    // A subject with a place in it has a comma after it.
+    // A comma ends a subject that includes a place.
     let there = if place.is_empty() { String::new() } else { format!("{place},") };
     if let Some(agent) = name.strip_prefix("agents.") {
         return of_agent(agent, place, &there);
@@ -213,14 +213,14 @@ pub(super) fn slot<'a>(name: &'a str, place: &str) -> Result<Slot<'a>, String> {
         return Err(format!("{name}{there} must be an object."));
     }
     if of_one_run().any(|field| field == name) {
-        return Err(format!("{name}{there} is not a key: it belongs to one run."));
+        return Err(format!("{name}{there} is not a key, because it belongs to a single run."));
     }
     if let Some(key) = KEYS.iter().find(|key| name.strip_prefix(key.name).is_some_and(|rest| rest.starts_with('.'))) {
-        return Err(format!("{}{there} has no keys of its own: set it as a whole, as JSON.", key.name));
+        return Err(format!("{}{there} has no keys inside. Set it as a whole, as JSON.", key.name));
     }
     if name.is_empty() {
         return Err(format!(
-            "A key{there} is empty or has a dot: nest objects, as in {{\"debug\": {{\"enabled\": true}}}}."
+            "A key{there} is empty or contains a dot. Nest objects, as in {{\"debug\": {{\"enabled\": true}}}}."
         ));
     }
     let names = KEYS.iter().map(|key| key.name).chain(["agents"]);
@@ -231,7 +231,7 @@ pub(super) fn slot<'a>(name: &'a str, place: &str) -> Result<Slot<'a>, String> {
 fn of_agent<'a>(name: &'a str, place: &str, there: &str) -> Result<Slot<'a>, String> {
     let (agent, field) = name.split_once('.').unwrap_or((name, ""));
     if !is_agent_name(agent) {
-        let rule = "must have 1 to 64 of a-z, 0-9, _ and -, and begin with a letter or a digit";
+        let rule = "must have 1 to 64 characters out of a-z, 0-9, _ and -, and begin with a letter or a digit";
         return Err(format!("The name of an agent{there} {rule}."));
     }
     let fields = || format!("Its fields are {}.", Entry::NAMES.join(", "));
@@ -251,14 +251,14 @@ fn unknown<'a>(what: &'a str, typed: &'a str, place: &'a str) -> Unknown<'a> {
     Unknown { what, typed, place, dashes: "" }
 }
 
-/// The values in an object, by their dotted names. What should be an object and is none counts as a value.
+/// The values in an object, by dotted name. A value in the place of an object counts as a value.
 pub(super) fn leaves<'a>(name: &str, raw: &'a RawValue, found: &mut Vec<(String, &'a RawValue)>) {
     match Fields::parse(raw.get()).filter(|_| is_group(name)) {
         None => found.push((name.to_owned(), raw)),
         Some(fields) => {
             for (key, value) in fields.iter() {
                 match (name, key) {
-                    // No key of a file has a dot, and no name is empty.
+                    // In a file, keys have no dots and are not empty.
                     (_, key) if key.contains('.') || key.is_empty() => found.push((String::new(), value)),
                     ("", key) => leaves(key, value, found),
                     (name, key) => leaves(&format!("{name}.{key}"), value, found),
@@ -268,7 +268,7 @@ pub(super) fn leaves<'a>(name: &str, raw: &'a RawValue, found: &mut Vec<(String,
     }
 }
 
-/// Reads what was typed for a key, or for an object of keys. Error: a message.
+/// Reads a typed value for a key or for an object of keys. Error: a message.
 pub fn typed(name: &str, text: &str) -> Result<Box<RawValue>, String> {
     if !is_group(name) || name.is_empty() {
         return slot(name, "")?.typed(text).map_err(|why| format!("{name} {why}."));
@@ -285,7 +285,7 @@ pub fn typed(name: &str, text: &str) -> Result<Box<RawValue>, String> {
     Ok(raw)
 }
 
-/// Whether there is such a key, or object of keys. Error: a message.
+/// Checks that a key or an object of keys exists. Error: a message.
 pub fn known(name: &str) -> Result<(), String> {
     match slot(name, "") {
         Err(why) if name.is_empty() || !is_group(name) => Err(why),
@@ -323,10 +323,10 @@ mod tests {
             ("agents.mine.comand", "Unknown field comand of agents.mine. Did you mean command?"),
             ("agents.mine.zzz", "Its fields are driver, command,"),
             ("agents.Mine.command", "The name of an agent must have"),
-            ("env.NAME", "env has no keys of its own: set it as a whole"),
-            ("prompt", "prompt is not a key: it belongs to one run."),
+            ("env.NAME", "env has no keys inside. Set it as a whole"),
+            ("prompt", "prompt is not a key, because it belongs to a single run."),
             ("zzz", "lists the keys"),
-            ("", "A key is empty or has a dot"),
+            ("", "A key is empty or contains a dot"),
         ] {
             let why = slot(name, "").map(|_| ()).unwrap_err();
             assert!(why.contains(hint), "{name}: {why}");

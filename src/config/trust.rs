@@ -1,5 +1,5 @@
-//! Which project files the user trusts: each with the text that it had then, so that any change asks again. A copy of
-//! the text needs no hash, and cannot be met by another text.
+//! The project files that the user trusts, each with its text at that time, so that any change needs trust again. A copy
+//! of the text, unlike a hash, cannot match another text.
 
 use super::edit;
 use super::files;
@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use crate::protocol::json::{Fields, string, to_line};
 use std::path::Path;
 
-/// Whether a file with this text is trusted. What cannot be read trusts nothing.
+/// Whether a file with this text is trusted. An unreadable list trusts nothing.
 pub(super) fn is_trusted(store: Option<&Path>, file: &Path, text: &str) -> bool {
     let known = store.and_then(|store| files::read(store).ok().flatten());
     let fields = known.as_deref().and_then(Fields::parse);

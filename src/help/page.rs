@@ -33,7 +33,7 @@ impl Command {
         format!("\nActions:\n{}", actions.iter().map(line).collect::<String>())
     }
 
-    /// How it is called.
+    /// Its usage line.
     pub fn synopsis(&self) -> String {
         let flags = if self.flags.is_empty() { "" } else { "[FLAGS] " };
         let words = match self.words {
@@ -43,7 +43,7 @@ impl Command {
         format!("spektacular {} {flags}{words}", self.name).trim_end().to_owned()
     }
 
-    /// Its short help: a line a flag.
+    /// Its short help: one line per flag.
     pub fn short_help(&self) -> String {
         let mut out = self.head() + &self.actions();
         let width = self.all_flags().map(|flag| flag.usage().len()).max().unwrap_or_default();
@@ -55,7 +55,7 @@ impl Command {
         out
     }
 
-    /// Its long help: all that there is to say.
+    /// Its long help: everything about it.
     pub fn help(&self) -> String {
         let CommandText { more, examples, page, .. } = self.text;
         let mut out = self.head();
@@ -94,13 +94,13 @@ fn heading(out: &mut String, flag: &Flag) {
 }
 
 impl Flag {
-    /// How it is written: `-a, --agent AGENT`.
+    /// Its spelling: `-a, --agent AGENT`.
     fn usage(&self) -> String {
         let short = self.short.map_or_else(|| "    ".to_owned(), |short| format!("-{short}, "));
         format!("{short}--{} {}", self.long, self.metavar).trim_end().to_owned()
     }
 
-    /// All that there is to say of it, a line each.
+    /// Everything about it, one fact per line.
     pub fn explained(&self) -> Vec<String> {
         let mut lines = vec![self.help.to_owned()];
         lines.extend(self.other_names.iter().map(|name| format!("Other name: --{name}.")));

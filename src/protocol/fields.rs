@@ -106,7 +106,7 @@ pub const fn find(name: &str) -> Option<&'static Field> {
     None
 }
 
-/// `a == b`, which is not yet a constant expression.
+/// `a == b`, as a constant expression.
 const fn equal(a: &[u8], b: &[u8]) -> bool {
     let mut at = 0;
     while at < a.len() && at < b.len() && a[at] == b[at] {
@@ -115,7 +115,7 @@ const fn equal(a: &[u8], b: &[u8]) -> bool {
     at == a.len() && at == b.len()
 }
 
-/// The settings that a caller of [`Options::resolve`] must have found before.
+/// The settings that the caller of [`Options::resolve`] provides.
 struct Required {
     prompt: String,
     agent: String,
@@ -157,7 +157,7 @@ macro_rules! settle {
     };
 }
 
-/// What the table says of a setting's default.
+/// The default of a setting in the table.
 macro_rules! fallback {
     (agent($setting:ty), $type:ty) => {
         Fallback::Agent
@@ -263,11 +263,11 @@ run_start! {
     /// A configured agent's name.
     // Not every agent asks before it acts, and some are downloaded when a run first names them.
     agent: String = any_string, agent(String), Shape::Text, Some(Trusted), "agent", shown;
-    /// The model, in the agent's own words.
+    /// The model, by the agent's name for it.
     model: String = non_empty, optional, Shape::Text, Some(Free), "model", shown;
-    /// The reasoning effort, in the agent's own words.
+    /// The reasoning effort, by the agent's name for it.
     effort: String = non_empty, optional, Shape::Text, Some(Free), "effort", shown;
-    /// The agent's own mode, in the agent's own words.
+    /// The agent's own mode, by the agent's name for it.
     // A mode may allow what others ask for.
     mode: String = non_empty, optional, Shape::Text, Some(Trusted), "mode", shown;
     /// A system prompt.
@@ -283,9 +283,9 @@ run_start! {
     /// The answers to the agent's requests for permission.
     permissions: Permissions =
         permissions, default(Permissions::default()), Shape::Policies, Some(Guards), "permissions", shown;
-    /// Tools the agent may use, as it names them.
+    /// Tools that the agent may use, by the agent's names for them.
     allowed_tools: Vec<String> = strings, optional, Shape::List, Some(Guards), "allowed-tool", shown;
-    /// Tools the agent may not use, as it names them.
+    /// Tools that the agent may not use, by the agent's names for them.
     disallowed_tools: Vec<String> = strings, optional, Shape::List, Some(Guards), "disallowed-tool", shown;
     /// MCP servers for the agent to start.
     mcp_servers: Vec<McpServer> =

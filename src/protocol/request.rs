@@ -1,6 +1,5 @@
-//! The payload of a run.start: how it is parsed, what can be wrong with it, and the readers of its fields.
-//!
-//! The fields themselves are rows in [`super::fields`].
+//! The payload of a run.start: its parser, its errors, and the readers of its fields, which are rows in
+//! [`super::fields`].
 
 pub use super::fields::{DEFAULT_START_TIMEOUT, Options, Settings};
 use super::json::{Fields, number, string};
@@ -17,7 +16,7 @@ use std::collections::BTreeMap;
 /// Why a payload could not be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Problem {
-    /// A known key stands twice in one object: the message is malformed.
+    /// A known key is repeated in one object, so the message is malformed.
     Repeated,
     /// A field has a wrong type or is out of its range.
     Field {
@@ -29,10 +28,10 @@ pub enum Problem {
 }
 
 impl Problem {
-    /// What is wrong, as the rest of a sentence about the value.
+    /// The fault, as the rest of a sentence about the value.
     pub fn clause(&self) -> String {
         match self {
-            Problem::Repeated => "names a key twice".into(),
+            Problem::Repeated => "repeats a key".into(),
             Problem::Field { expected, .. } => format!("must be {expected}"),
         }
     }
@@ -40,16 +39,16 @@ impl Problem {
     /// One sentence for a failure's message. Names the field, never its value.
     pub fn message(&self) -> String {
         match self {
-            Problem::Repeated => "A field stands twice in one object: send it once.".into(),
+            Problem::Repeated => "A field is repeated in one object. Send it once.".into(),
             Problem::Field { name, expected } => format!("run.start: `{name}` must be {expected}."),
         }
     }
 }
 
-/// What a reader of one field says: `Err(None)` is a repeated key, `Err(Some(text))` what the field must be.
+/// The result of a reader of one field. `Err(None)`: a key is repeated. `Err(Some(text))`: the field must be `text`.
 pub(crate) type Read<T> = Result<T, Option<&'static str>>;
 
-/// A layer of fields, each of which may be absent, with one reader a field.
+/// Defines a layer: optional fields, each with its reader.
 macro_rules! layer {
     ($(#[$about:meta])* $layer:ident { $($(#[$doc:meta])* $name:ident: $type:ty = $read:path;)* }) => {
         $(#[$about])*
@@ -77,7 +76,7 @@ macro_rules! layer {
                 Ok(())
             }
 
-            /// Whether this layer says anything of this field.
+            /// Whether this layer sets a field.
             pub fn says(&self, name: &str) -> bool {
                 match name {
                     $(stringify!($name) => self.$name.is_some(),)*
@@ -85,7 +84,7 @@ macro_rules! layer {
                 }
             }
 
-            /// This layer, with `base` showing through where it says nothing.
+            /// This layer, with the fields of `base` that it does not set.
             pub fn over(self, base: $layer) -> $layer {
                 $layer { $($name: self.$name.or(base.$name),)* }
             }
@@ -95,12 +94,12 @@ macro_rules! layer {
 
 pub(crate) use layer;
 
-/// What the payload of a run.start says.
+/// The parsed payload of a run.start.
 #[derive(Clone, Debug, Default)]
 pub struct Payload {
-    /// The fields that are right. `null` is the same as an absent field.
+    /// The valid fields. A `null` field counts as absent.
     pub options: Options,
-    /// The first field that is wrong.
+    /// The first invalid field.
     pub wrong: Option<Problem>,
     /// The fields that run.start does not have.
     pub unknown: UnknownNames,
@@ -121,7 +120,7 @@ impl Options {
                 continue;
             }
             match (read.options.set(name, raw), &read.wrong) {
-                // A repeated key anywhere makes the message malformed, which goes before a field that is wrong.
+                // A repeated key anywhere makes the message malformed, which takes precedence over an invalid field.
                 (Err(Problem::Repeated), _) => read.wrong = Some(Problem::Repeated),
                 (Err(problem), None) => read.wrong = Some(problem),
                 _ => {}
@@ -136,7 +135,7 @@ impl Options {
 pub struct Seconds(pub f64);
 
 impl Seconds {
-    /// The same as a [`std::time::Duration`].
+    /// The length as a [`std::time::Duration`].
     pub fn duration(self) -> std::time::Duration {
         std::time::Duration::from_secs_f64(self.0.clamp(0.0, limits::SECONDS))
     }
@@ -144,7 +143,7 @@ impl Seconds {
 
 impl Serialize for Seconds {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        // 60, not 60.0: what was sent as an integer comes back as one.
+        // 60 instead of 60.0, so that an integer comes back as one.
         if self.0.fract() == 0.0 && self.0 <= limits::SECONDS {
             return serializer.serialize_u64(self.0 as u64);
         }
@@ -157,11 +156,11 @@ impl Serialize for Seconds {
 pub enum Permissions {
     /// The same for every category.
     All(Policy),
-    /// By category; `rest` for those not named.
+    /// One policy per category.
     ByCategory {
-        /// The named ones.
+        /// The categories with an entry.
         named: BTreeMap<Category, Policy>,
-        /// `*`, if it was given. Without it the rest is asked.
+        /// The entry `*`. `None`: the other categories are asked.
         rest: Option<Policy>,
     },
 }
@@ -178,7 +177,7 @@ impl Permissions {
         Category::ALL.iter().all(|category| self.of(*category) == Policy::Allow)
     }
 
-    /// What this policy says of a category.
+    /// The policy for a category.
     pub fn of(&self, category: Category) -> Policy {
         match self {
             Permissions::All(policy) => *policy,
@@ -188,7 +187,7 @@ impl Permissions {
         }
     }
 
-    /// The strictest that this policy says of these categories.
+    /// The strictest policy for these categories.
     pub fn strictest(&self, categories: impl Iterator<Item = Category>) -> Policy {
         let strictness = |policy: &Policy| match policy {
             Policy::Allow => 0,
@@ -307,7 +306,7 @@ pub(super) fn on_question_timeout(raw: &RawValue) -> Read<OnQuestionTimeout> {
     string(raw).and_then(|w| OnQuestionTimeout::from_word(&w)).ok_or(Some("one of \"fail\", \"continue\""))
 }
 
-/// What `permissions` must be; it names every category.
+/// The type of `permissions`, for messages; it names every category.
 const POLICIES: &str = "\"ask\", \"allow\", \"deny\", or an object of these by tool category: read, edit, delete, move, \
     search, execute, fetch, think, agent, mcp, mode, other, or * for the rest";
 
@@ -344,7 +343,7 @@ pub(crate) fn environment(raw: &RawValue) -> Read<BTreeMap<String, String>> {
     let mut out = BTreeMap::new();
     for (name, value) in fields.iter() {
         let value = string(value).ok_or(expected)?;
-        // `NAME=value` and its NUL must fit one string of the kernel's.
+        // The kernel limits the length of `NAME=value` and its NUL.
         let fits = name.len() + value.len() + 2 <= limits::ARGUMENT_BYTES + 1;
         if !is_environment_name(name) || value.contains('\0') || !fits {
             return Err(expected);
@@ -356,7 +355,7 @@ pub(crate) fn environment(raw: &RawValue) -> Read<BTreeMap<String, String>> {
 
 pub(super) fn names(raw: &RawValue) -> Read<Vec<String>> {
     let fits = |s: &String| is_environment_name(s.strip_suffix('*').unwrap_or(s)) || s == "*";
-    strings_where(raw, fits, "a list of names of environment variables, each perhaps with a `*` at its end")
+    strings_where(raw, fits, "a list of names of environment variables, each optionally ending in `*`")
 }
 
 pub(super) fn object(raw: &RawValue) -> Read<Box<RawValue>> {

@@ -108,8 +108,8 @@ mod tests {
         for (text, why) in [
             (r#"{"mcpServers":{"web":{"url":"https://private"}}}"#, "and web has none"),
             (r#"{"mcpServers":{"a b":{"url":"https://private"}}}"#, "and one has none"),
-            (r#"{"mcpServers":{"a":{"command":"x"},"a":{"command":"private"}}}"#, "names a key twice"),
-            (r#"{"mcpServers":{"a":{"command":"x","command":"private"}}}"#, "names a key twice"),
+            (r#"{"mcpServers":{"a":{"command":"x"},"a":{"command":"private"}}}"#, "repeats a key"),
+            (r#"{"mcpServers":{"a":{"command":"x","command":"private"}}}"#, "repeats a key"),
             (r#"{"mcpServers":{"a":"private"}}"#, "must be a list of"),
             (r#"{"mcpServers":["private"]}"#, "must be a list of"),
             (r#"{"mcpServers":{"a":{"command":7731}}}"#, "must be a list of"),
@@ -126,7 +126,7 @@ mod tests {
             ("timeout_s", "-7731", "must be a number of seconds above 0"),
             ("permissions", "read=allow,private", "must be ask, allow or deny, or pairs"),
             ("permissions", "private=allow", "must be ask, allow or deny, or pairs"),
-            ("permissions", "read=allow,read=deny", "names a key twice"),
+            ("permissions", "read=allow,read=deny", "repeats a key"),
             ("max_turns", "null", "must be a whole number"),
         ] {
             let said = value(field, text).unwrap_err();

@@ -1,4 +1,4 @@
-//! The protocol's own words: every closed set of strings that occurs in a frame. They are never redacted.
+//! The words of the protocol: every closed set of strings in frames. They are never redacted.
 
 use serde::Serialize;
 
@@ -12,15 +12,15 @@ macro_rules! words {
         impl $name {
             /// Every word of this set.
             pub const ALL: &'static [$name] = &[$($name::$variant),*];
-            /// The same as strings.
+            /// Every word as a string.
             pub const WORDS: &'static [&'static str] = &[$($word),*];
 
-            /// The word as it stands in a frame.
+            /// The word in a frame.
             pub fn word(self) -> &'static str {
                 match self { $($name::$variant => $word),* }
             }
 
-            /// The member that has this word.
+            /// The member with this word.
             pub fn from_word(word: &str) -> Option<$name> {
                 match word { $($word => Some($name::$variant),)* _ => None }
             }
@@ -35,42 +35,42 @@ macro_rules! words {
 }
 
 words! {
-    /// What a tool does. Permission policies are written in these words.
+    /// The category of a tool, also in permission policies.
     Category {
         Read = "read", Edit = "edit", Delete = "delete", Move = "move", Search = "search", Execute = "execute",
         Fetch = "fetch", Think = "think", Agent = "agent", Mcp = "mcp", Mode = "mode", Other = "other",
     }
-    /// What to do when the agent asks for permission.
+    /// The answer to a request for permission.
     Policy { Ask = "ask", Allow = "allow", Deny = "deny" }
     /// How much run.progress is emitted.
     Level { Minimal = "minimal", Normal = "normal", Full = "full" }
-    /// What happens when a required question without a default is not answered in time.
+    /// The effect of a timeout on a required question without a default.
     OnQuestionTimeout { Fail = "fail", Continue = "continue" }
-    /// What the run is doing.
+    /// The state of the run.
     Status {
         Starting = "starting", Running = "running", WaitingForInput = "waiting_for_input", Retrying = "retrying",
         Cancelling = "cancelling",
     }
-    /// How far a tool call is.
+    /// The state of a tool call.
     ToolState { Started = "started", Completed = "completed", Failed = "failed", Denied = "denied" }
-    /// How far an entry of a plan is.
+    /// The state of an entry of a plan.
     PlanStatus { Pending = "pending", InProgress = "in_progress", Completed = "completed" }
-    /// What happened to a file.
+    /// The change of a file.
     Action { Created = "created", Modified = "modified", Deleted = "deleted" }
-    /// Why a question is asked.
+    /// The purpose of a question.
     Purpose { Permission = "permission", Clarification = "clarification", Input = "input" }
-    /// Why a question is over.
+    /// The reason why a question is resolved.
     Resolution {
         Answered = "answered", Declined = "declined", Timeout = "timeout", InputClosed = "input_closed",
         Headless = "headless", Policy = "policy", Withdrawn = "withdrawn",
     }
-    /// Who is waited for.
+    /// The side that the run waits for.
     WaitingOn { Agent = "agent", Input = "input" }
-    /// Why the model stopped.
+    /// The reason why the model stopped.
     StopReason { EndTurn = "end_turn", MaxTokens = "max_tokens", Refusal = "refusal", Other = "other" }
-    /// Who cancelled.
+    /// The source of a cancel.
     Source { Orchestrator = "orchestrator", Signal = "signal", Terminal = "terminal" }
-    /// What a warning is about.
+    /// The code of a warning.
     Warning {
         UnknownType = "unknown_type", UnknownRun = "unknown_run", UnknownQuestion = "unknown_question",
         DuplicateStart = "duplicate_start", UnknownField = "unknown_field", MalformedMessage = "malformed_message", InvalidAnswer = "invalid_answer",
@@ -82,6 +82,6 @@ words! {
     QuestionKind {
         Confirm = "confirm", Select = "select", Text = "text", Secret = "secret", FilePath = "file_path",
     }
-    /// What a file_path answer must name.
+    /// The kind of path that a file_path answer must name.
     PathType { File = "file", Directory = "directory" }
 }

@@ -172,7 +172,7 @@ fn an_agent_of_npx_is_available_when_its_package_is_there_and_nothing_is_downloa
     assert_eq!(found("pi"), (json!(true), json!(null)));
     assert_eq!(of(&whole, "pi")["version"], "0.4.2");
     for name in ["auggie", "claude-acp", "copilot", "junie", "qoder", "own"] {
-        assert_eq!(found(name), (json!(false), json!("npx has not downloaded it yet: the first run does")), "{name}");
+        assert_eq!(found(name), (json!(false), json!("npx has not downloaded it yet; the first run will")), "{name}");
     }
     let failed = "`npx --no-install @qwen-code/qwen-code --version` failed with exit code 7";
     assert_eq!(found("qwen"), (json!(false), json!(failed)));
@@ -232,7 +232,7 @@ fn what_ends_with_an_error_is_not_available() {
     for (body, problem) in [
         ("exit 1", "`claude --version` failed with exit code 1"),
         ("echo 1.2.3; exit 3", "`claude --version` failed with exit code 3"),
-        ("kill -KILL $$", "`claude --version` was ended by a signal"),
+        ("kill -KILL $$", "`claude --version` was killed by a signal"),
         ("head -c 2000000 /dev/zero", "`claude --version` printed more than 1 MiB"),
     ] {
         let plain = Case::new().script("bin/claude", body);

@@ -334,8 +334,8 @@ fn wrong_keys_and_values_are_refused_with_a_suggestion() {
         ("agents.mine", "{\"driver\":\"private\"}", "agents.mine.driver must be one of"),
         ("timeout_s", "private", "timeout_s must be a number of seconds above 0."),
         ("output", "private", "output must be \"cli\" or \"json\"."),
-        ("metadata", "{}", "metadata is not a key: it belongs to one run."),
-        ("env.A", "private", "env has no keys of its own: set it as a whole, as JSON."),
+        ("metadata", "{}", "metadata is not a key, because it belongs to a single run."),
+        ("env.A", "private", "env has no keys inside. Set it as a whole, as JSON."),
     ] {
         let done = config(&case, &["set", key, value]);
         assert_eq!(done.code, 2, "{key}");
@@ -378,7 +378,7 @@ fn set_takes_what_the_flag_takes() {
     }
     for (key, text, why) in [
         ("permissions", "read=allow,private", "permissions must be ask, allow or deny, or pairs such as"),
-        ("permissions", "read=allow,read=deny", "permissions names a key twice."),
+        ("permissions", "read=allow,read=deny", "permissions repeats a key."),
         ("output_schema", "@nothing", "output_schema: no such file."),
         ("output_schema", "@broken.json", "output_schema: invalid JSON in the file, line 2, column 12."),
         ("output_schema", "@list.json", "output_schema must be an object."),
@@ -427,10 +427,10 @@ fn what_cannot_be_used_in_a_file_is_ignored_with_its_line() {
         "Unknown key modle in FILE, line 2. Did you mean model?",
         "debug.enabled in FILE, line 3, is ignored: it must be true or false.",
         "Unknown field comand of agents.x in FILE, line 4. Did you mean command?",
-        "A key in FILE, line 5, is empty or has a dot: nest objects",
+        "A key in FILE, line 5, is empty or contains a dot. Nest objects",
         "timeout_s in FILE, line 6, is ignored: it must be a number of seconds above 0.",
         "agents in FILE, line 7, must be an object.",
-        "model is set twice in FILE. The one in line 9 counts.",
+        "model is set twice in FILE. The value in line 9 counts.",
     ];
     let lines: Vec<&str> = done.err.lines().collect();
     assert_eq!(lines.len(), wanted.len(), "{}", done.err);
@@ -478,7 +478,7 @@ fn a_projects_file_needs_trust_for_what_could_do_harm() {
     }
 
     let trusted = ok(&case, &["trust"]);
-    assert!(trusted.contains("is trusted as it is now, with: add_dirs, agent, agent_args,"), "{trusted}");
+    assert!(trusted.contains(": with add_dirs, agent, agent_args,"), "{trusted}");
     assert_eq!(config(&case, &["list"]).err, "");
     assert_eq!(
         fs::metadata(case.path("home/.config/spektacular/trusted.json")).unwrap().permissions().mode() & 0o777,

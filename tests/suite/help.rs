@@ -168,8 +168,8 @@ fn what_was_meant_is_suggested() {
         (&["man", "--hlep"], "Unknown flag --hlep. Did you mean --help?"),
         (&["adhoc", "-x"], "Unknown flag -x. `spektacular help adhoc` lists the flags."),
         (&["--hlep"], "Unknown flag --hlep. Did you mean --help?"),
-        (&["--agent", "claude", "hi"], "--agent follows a command: spektacular adhoc --agent."),
-        (&["-m", "x"], "-m follows a command: spektacular adhoc -m."),
+        (&["--agent", "claude", "hi"], "--agent must follow a command: spektacular adhoc --agent."),
+        (&["-m", "x"], "-m must follow a command: spektacular adhoc -m."),
         (&["adhoc", "--yes=private", "x"], "--yes takes no value."),
         (&["fix the test"], "Unknown command. To run a task: spektacular adhoc \"TASK\"."),
         (&[], "Missing command: adhoc, config, "),
@@ -183,7 +183,7 @@ fn what_was_meant_is_suggested() {
         (&["replay"], "Missing FILE"),
         (&["export"], "Missing SESSION"),
         (&["export", "a", "b"], "Too many words"),
-        (&["ask-server", "private"], "ask-server takes no words."),
+        (&["ask-server", "private"], "ask-server takes no arguments."),
     ] {
         let why = wrong(args);
         assert!(why.contains(meant), "{args:?}: {why}");

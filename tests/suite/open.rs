@@ -200,7 +200,7 @@ fn a_mode_reaches_the_agents_that_have_one() {
 fn what_cannot_be_opened_is_refused() {
     let plain = Case::new();
     assert!(plain.run(&["open"]).refused(2).contains("needs a terminal"));
-    assert!(plain.run(&["open", "-a", "demo"]).refused(2).contains("use adhoc"));
+    assert!(plain.run(&["open", "-a", "demo"]).refused(2).contains("Use adhoc"));
     assert!(plain.run(&["open", "-a", "cluade"]).refused(2).contains("Did you mean claude?"));
     assert!(plain.run(&["open", "--env", "1=2"]).refused(2).contains("NAME=VALUE"));
     assert!(plain.run(&["open", "--permissions", "maybe"]).refused(2).contains("--permissions must be"));

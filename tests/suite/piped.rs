@@ -101,7 +101,7 @@ fn a_dash_says_where_it_goes() {
     assert_eq!(prompt(&["compute 3 - 2"], Stdio::null()), "compute 3 - 2", "a dash in a word is a dash");
     assert!(refused(&["a", "-", "b", "-"], Stdio::null()).contains("Give - once"));
     for nothing in [holding(""), Stdio::null()] {
-        assert!(refused(&["Explain this:", "-"], nothing).starts_with("stdin is empty, and the prompt has a - for it"));
+        assert!(refused(&["Explain this:", "-"], nothing).starts_with("stdin is empty, but the prompt has a - for it"));
     }
 }
 
@@ -137,14 +137,11 @@ fn a_pipe_that_stays_silent_is_given_up_and_one_that_a_dash_names_is_waited_for(
     let began = Instant::now();
     let (stdin, _kept) = silent();
     let message = refused(&["go"], stdin);
-    assert!(message.starts_with("stdin is open and was silent for 5 s: add </dev/null"), "{message}");
+    assert!(message.starts_with("stdin sent nothing for 5 s: add </dev/null"), "{message}");
     let took = began.elapsed();
     assert!(took.as_secs() >= 5 && took.as_secs() < 10, "{took:?}");
     let (stdin, _kept) = silent();
-    assert_eq!(
-        refused(&[], stdin),
-        "stdin is open and was silent for 5 s: give the prompt as words, or - to wait for it."
-    );
+    assert_eq!(refused(&[], stdin), "stdin sent nothing for 5 s: give the prompt as words, or - to wait for it.");
     // By now the other one has been silent for twice as long.
     late.write_all(b"late\n").unwrap();
     drop(late);

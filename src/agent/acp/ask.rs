@@ -27,14 +27,14 @@ impl Acp {
     pub(super) fn permission(&mut self, params: &Object<'_>, turn: &mut Turn) -> Option<(AcpRequest, Asks)> {
         let about = params.object("toolCall")?;
         let before =
-            about.string("toolCallId").and_then(|id| self.calls.get(&id)).map(Call::identity).unwrap_or_default();
+            about.str("toolCallId").and_then(|id| self.calls.get(&*id)).map(Call::identity).unwrap_or_default();
         let id = self.learn(&about)?;
         self.called = true;
         self.end_message(turn);
-        if !self.calls.get(&id)?.is_own() {
+        if !self.calls.get(&*id)?.is_own() {
             self.show(&id, turn);
         }
-        let call = self.calls.get(&id)?;
+        let call = self.calls.get(&*id)?;
         let locations = call.locations().iter();
         let subject = Subject {
             category: call.category(),
@@ -57,7 +57,7 @@ impl Acp {
             turn.events.push(Event::Warning(Warning::UnsupportedOption, why.into()));
             Ask::denial(subject, text)
         };
-        Some((AcpRequest::Permission { call: id, once, reject }, one(ask)))
+        Some((AcpRequest::Permission { call: id.into_owned(), once, reject }, one(ask)))
     }
 
     /// Identifies equal calls. `before`: the call as known before the request, which may omit a command's directory.

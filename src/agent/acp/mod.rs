@@ -20,6 +20,7 @@ use self::profile::Profile;
 use self::session::{Phase, SessionSetup};
 use self::updates::{Call, Said};
 use super::json::{Object, without_controls};
+use super::recent::Recent;
 use super::rpc::{self, Incoming};
 use super::text::FinalAnswer;
 use super::{AskKey, Base, Driver, Event, Launch, Line, Reply, Turn, TurnOver, ask_user, without_effect};
@@ -52,7 +53,9 @@ pub struct Acp {
     waiting: u64,
     /// Requests of the agent's that wait for an answer. Several can be open at once.
     pending: BTreeMap<AskKey, AcpRequest>,
+    /// The open tool calls.
     calls: HashMap<String, Call>,
+    finished: Recent,
     /// What is being said.
     said: Option<Said>,
     /// Messages so far.
@@ -96,6 +99,7 @@ impl Acp {
             waiting: 0,
             pending: BTreeMap::new(),
             calls: HashMap::new(),
+            finished: Recent::default(),
             said: None,
             messages: 0,
             answer: FinalAnswer::default(),
@@ -235,9 +239,9 @@ impl Driver for Acp {
         if let (Some(message), Some(call)) = (pending.denial(replies), pending.call()) {
             // Some agents say nothing more of such a call, others that it failed.
             turn.events.push(Event::ToolOver { call: call.to_owned(), state: ToolState::Denied, output: None });
-            if let Some(call) = self.calls.get_mut(call) {
-                self.denied.push((call.label(), message));
-                call.forget();
+            if let Some(known) = self.calls.get(call) {
+                self.denied.push((known.label(), message));
+                self.forget(call);
             }
         }
         turn.send.push(rpc::result(&key.0, &pending.respond(replies)));

@@ -1,7 +1,6 @@
 //! From the handshake to the prompt's response: what is asked of the agent in which order.
 
 use super::profile::Profile;
-use super::updates::Call;
 use super::{Acp, errors};
 use crate::agent::json::Object;
 use crate::agent::rpc::{self, Error};
@@ -258,7 +257,9 @@ impl Acp {
         self.phase = Phase::Idle;
         self.end_message(turn);
         self.withdraw(None, turn);
-        self.calls.values_mut().for_each(Call::forget);
+        for id in std::mem::take(&mut self.calls).into_keys() {
+            self.finished.add(&id);
+        }
     }
 
     fn turn_ended(&mut self, result: Option<&Object<'_>>, turn: &mut Turn) {
@@ -266,7 +267,7 @@ impl Acp {
         if let Some(result) = result {
             self.count(result, turn);
         }
-        let stop = result.and_then(|result| result.string("stopReason")).unwrap_or_default();
+        let stop = result.and_then(|result| result.str("stopReason")).unwrap_or_default();
         if self.cancelling || stop == "cancelled" {
             turn.events.push(Event::TurnOver(TurnOver::Interrupted));
             return;
@@ -275,7 +276,7 @@ impl Acp {
         if stop == "end_turn" && self.profile.stops_when_denied && !denied.is_empty() {
             return self.go_on(&denied, turn);
         }
-        turn.events.push(Event::TurnOver(match stop.as_str() {
+        turn.events.push(Event::TurnOver(match &*stop {
             "max_tokens" | "max_turn_requests" => TurnOver::Failed(errors::limit()),
             "refusal" => TurnOver::Failed(Failure::refused()),
             _ => TurnOver::Completed {

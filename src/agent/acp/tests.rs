@@ -381,7 +381,7 @@ fn a_long_title_is_told_whole_and_once_and_kept_until_its_call_is_over() {
         assert_eq!(told(&events), [None], "to tell of it each time would cost too much");
         driver
     };
-    let kept = |driver: &Acp| driver.calls["c1"].text().len();
+    let kept = |driver: &Acp| driver.calls.get("c1").map_or(0, |call| call.text().len());
 
     let mut driver = begun();
     assert_eq!(kept(&driver), long.len());
@@ -423,4 +423,21 @@ fn lists_have_a_limit() {
     let (_, events) = hear(&mut in_a_turn(&GEMINI), &plan);
     let [Event::Plan(entries)] = &events[..] else { panic!("{events:?}") };
     assert_eq!((entries.len(), entries.dropped()), (1000, 1));
+}
+
+#[test]
+fn finished_calls_are_not_remembered() {
+    let mut driver = in_a_turn(&GEMINI);
+    let call = |id: usize, status: &str| {
+        let update = json!({"sessionUpdate": "tool_call_update", "toolCallId": format!("c{id}"), "status": status,
+            "title": "ls", "kind": "execute"});
+        json!({"jsonrpc": "2.0", "method": "session/update", "params": {"sessionId": "s", "update": update}})
+    };
+    for id in 0..1000 {
+        hear(&mut driver, &call(id, "in_progress"));
+        hear(&mut driver, &call(id, "completed"));
+    }
+    assert!(driver.calls.is_empty());
+    let (_, events) = hear(&mut driver, &call(999, "in_progress"));
+    assert!(events.is_empty(), "a late update of a finished call: {events:?}");
 }

@@ -4,9 +4,9 @@ use super::Acp;
 use super::ask::{Diff, PROSE};
 use super::session::Phase;
 use crate::agent::json::{Object, Raw};
-use crate::agent::text::FinalAnswer;
 use crate::agent::{At, Event, Turn, title};
 use crate::protocol::words::{Action, Category, PlanStatus, ToolState};
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 /// A message that is being streamed.
@@ -69,11 +69,6 @@ impl Call {
         }
     }
 
-    /// Drops data needed only while the call is open.
-    pub(super) fn forget(&mut self) {
-        (self.text, self.input, self.locations) = Default::default();
-    }
-
     pub(super) fn is_own(&self) -> bool {
         self.own
     }
@@ -118,11 +113,11 @@ impl Acp {
             _ => return Some(()),
         }
         // A sub-agent may have its own session.
-        if params.string("sessionId").is_some_and(|id| id != self.session) {
+        if params.str("sessionId").is_some_and(|id| id != self.session) {
             return Some(());
         }
         let update = params.object("update")?;
-        match update.string("sessionUpdate")?.as_str() {
+        match &*update.str("sessionUpdate")? {
             "agent_message_chunk" => self.chunk(&update, false, turn)?,
             "agent_thought_chunk" => self.chunk(&update, true, turn)?,
             "tool_call" | "tool_call_update" => self.tool(&update, turn)?,
@@ -139,31 +134,35 @@ impl Acp {
 
     fn chunk(&mut self, update: &Object<'_>, thought: bool, turn: &mut Turn) -> Option<()> {
         let content = update.object("content")?;
-        let text = match content.string("type") {
+        let text = match content.str("type") {
             // Pictures and the like.
             Some(other) if other != "text" => return Some(()),
-            _ => content.string("text")?,
+            _ => content.str("text")?,
         };
         if text.is_empty() || (!thought && is_mode_note(&text)) {
             return Some(());
         }
-        let id = update.string("messageId");
-        if self.said.as_ref().is_some_and(|said| said.thought != thought || said.id != id) {
+        let id = update.str("messageId");
+        if self.said.as_ref().is_some_and(|said| said.thought != thought || said.id.as_deref() != id.as_deref()) {
             self.end_message(turn);
         }
-        if self.said.is_none() {
-            self.messages += 1;
-            self.said = Some(Said { key: format!("m{}", self.messages), thought, id });
-            if !thought {
-                self.answer = FinalAnswer::default();
-                self.denied.clear();
+        let message = match &self.said {
+            Some(said) => said.key.clone(),
+            None => {
+                self.messages += 1;
+                let key = format!("m{}", self.messages);
+                self.said = Some(Said { key: key.clone(), thought, id: id.map(Cow::into_owned) });
+                if !thought {
+                    self.answer.replace("", self.answer_bytes);
+                    self.denied.clear();
+                }
+                key
             }
-        }
+        };
         if !thought {
             self.answer.push(&text, self.answer_bytes);
         }
-        let message = self.said.as_ref().map(|said| said.key.clone()).unwrap_or_default();
-        turn.events.push(speech(message, thought, text, false));
+        turn.events.push(speech(message, thought, text.into_owned(), false));
         Some(())
     }
 
@@ -175,25 +174,28 @@ impl Acp {
     }
 
     /// Records the known facts of a call. Returns its id.
-    pub(super) fn learn(&mut self, about: &Object<'_>) -> Option<String> {
-        let id = about.string("toolCallId")?;
-        let first = !self.calls.contains_key(&id);
-        let title = about.string("title").filter(|title| !title.trim().is_empty());
+    pub(super) fn learn<'a>(&mut self, about: &Object<'a>) -> Option<Cow<'a, str>> {
+        let id = about.str("toolCallId")?;
+        let first = !self.calls.contains_key(&*id);
+        let title = about.str("title").filter(|title| !title.trim().is_empty());
         let names = self.profile.names_tools;
         let (cwd, servers) = (&self.cwd, &self.start.server_names);
         // Only the first title counts: a later one may be in the model's own words.
         let own = self.profile.own_call.as_ref().filter(|_| first && self.offers_asking);
         let own = own.is_some_and(|own| own.fits(&id, title.as_deref(), about.str("kind").as_deref()));
-        let call = self.calls.entry(id.clone()).or_default();
+        if first {
+            self.calls.insert(id.clone().into_owned(), Call::default());
+        }
+        let call = self.calls.get_mut(&*id)?;
         call.own |= own;
         if first && names && about.is("status", "pending") {
-            call.name.clone_from(&title);
+            call.name = title.as_deref().map(str::to_owned);
         }
         if let Some(title) = title {
-            call.text = title;
+            call.text = title.into_owned();
             call.retitled = true;
         }
-        if let Some(kind) = about.string("kind") {
+        if let Some(kind) = about.str("kind") {
             call.category = Some(category(&kind, &id, call.name.as_deref(), servers));
         }
         let places: Vec<At> = about.objects("locations").filter_map(|place| location(&place, cwd)).collect();
@@ -224,18 +226,32 @@ impl Acp {
     }
 
     fn tool(&mut self, update: &Object<'_>, turn: &mut Turn) -> Option<()> {
-        let id = update.string("toolCallId")?;
+        let id = update.str("toolCallId")?;
         self.end_message(turn);
         self.called = true;
-        let status = update.string("status").unwrap_or_default();
-        let over = matches!(status.as_str(), "completed" | "failed");
-        let known = self.calls.get(&id).is_some_and(|call| call.shown);
+        let status = update.str("status").unwrap_or_default();
+        let over = matches!(&*status, "completed" | "failed");
+        let call = self.calls.get(&*id);
+        if call.is_none() && self.finished.contains(&id) {
+            // Only the files that it changed may be new.
+            if over {
+                self.tool_over(&id, update, status == "failed", turn);
+            }
+            return Some(());
+        }
+        let known = call.is_some_and(|call| call.shown);
         // The title of the final update may describe something else.
         if !(over && known) {
             self.learn(update)?;
         }
         // A pending call has not begun: its input is incomplete, or it waits for permission.
-        if self.calls.get(&id).is_some_and(Call::is_own) || (status == "pending" && !known) {
+        if self.calls.get(&*id).is_some_and(Call::is_own) {
+            if over {
+                self.forget(&id);
+            }
+            return Some(());
+        }
+        if status == "pending" && !known {
             return Some(());
         }
         if !known || !over {
@@ -267,7 +283,14 @@ impl Acp {
             whole.or_else(|| (!texts.is_empty()).then(|| texts.join("\n")))
         });
         turn.events.push(Event::ToolOver { call: id.to_owned(), state, output: output.flatten() });
-        self.calls.get_mut(id).into_iter().for_each(Call::forget);
+        self.forget(id);
+    }
+
+    /// Forgets a finished call.
+    pub(super) fn forget(&mut self, id: &str) {
+        if self.calls.remove(id).is_some() {
+            self.finished.add(id);
+        }
     }
 }
 

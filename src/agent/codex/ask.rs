@@ -35,7 +35,7 @@ pub(super) enum CodexRequest {
 }
 
 /// Reads a request. `None`: not supported, or malformed.
-pub(super) fn read(method: &str, params: &Object<'_>, spot: &Spot, items: &Items) -> Option<(CodexRequest, Asks)> {
+pub(super) fn read(method: &str, params: &Object<'_>, spot: &Spot<'_>, items: &Items) -> Option<(CodexRequest, Asks)> {
     match method {
         "item/commandExecution/requestApproval" => Some((CodexRequest::Approval, one(command_approval(params)))),
         "item/fileChange/requestApproval" => Some((CodexRequest::Approval, one(patch_approval(params, spot, items)))),
@@ -94,7 +94,7 @@ fn command_approval(params: &Object<'_>) -> Ask {
     let (category, title, detail) = match params.object("networkApprovalContext").and_then(|net| net.string("host")) {
         Some(host) => (Category::Fetch, title("Network", &host), host),
         None => {
-            let command = command(params);
+            let command = command(params).into_owned();
             (Category::Execute, title("Shell", &command), command)
         }
     };
@@ -105,7 +105,7 @@ fn command_approval(params: &Object<'_>) -> Ask {
 }
 
 /// The request names no file: the item that began before it does.
-fn patch_approval(params: &Object<'_>, spot: &Spot, items: &Items) -> Ask {
+fn patch_approval(params: &Object<'_>, spot: &Spot<'_>, items: &Items) -> Ask {
     let patch = params.string("itemId").and_then(|item| items.patch(spot, &item));
     // An unknown patch, or one with several kinds of changes, never matches an "always".
     let scope = patch.as_ref().filter(|patch| patch.also.is_empty());

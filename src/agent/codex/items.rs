@@ -1,24 +1,26 @@
 //! The items of a turn: messages, reasoning and tool calls.
 
 use crate::agent::json::Object;
-use crate::agent::text::{Chunks, FinalAnswer, Fingerprint};
+use crate::agent::recent::Recent;
+use crate::agent::text::{FinalAnswer, Fingerprint};
 use crate::agent::{At, Event, Turn, title};
 use crate::protocol::words::{Action, Category, PlanStatus, ToolState};
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::PathBuf;
 
 /// The turn and sub-agent of an item. Item ids are unique only within a turn.
 #[derive(Clone, Debug)]
-pub(super) struct Spot {
+pub(super) struct Spot<'a> {
     /// Its turn.
-    pub(super) turn: String,
+    pub(super) turn: Cow<'a, str>,
     /// The call whose sub-agent made it.
     pub(super) parent: Option<String>,
 }
 
-impl Spot {
+impl Spot<'_> {
     fn key(&self, item: &str) -> String {
-        format!("{}/{item}", self.turn)
+        [&self.turn, "/", item].concat()
     }
 }
 
@@ -57,7 +59,9 @@ pub(super) struct Items {
     patches: HashMap<String, Patch>,
     /// The call that started each sub-agent, by the sub-agent's thread.
     children: HashMap<String, String>,
+    /// The open tool calls that were reported.
     begun: HashSet<String>,
+    finished: Recent,
 }
 
 impl Items {
@@ -67,32 +71,41 @@ impl Items {
     }
 
     /// The file change that waits for approval.
-    pub(super) fn patch(&self, spot: &Spot, item: &str) -> Option<Patch> {
+    pub(super) fn patch(&self, spot: &Spot<'_>, item: &str) -> Option<Patch> {
         self.patches.get(&spot.key(item)).cloned()
     }
 
     /// Handles a piece of a message or of reasoning. `None`: a required field is missing.
     pub(super) fn piece(
         &mut self,
-        spot: &Spot,
+        spot: &Spot<'_>,
         params: &Object<'_>,
         thinking: Option<&str>,
         turn: &mut Turn,
     ) -> Option<()> {
-        let (item, piece) = (params.string("itemId")?, params.string("delta")?);
+        let (item, piece) = (params.str("itemId")?, params.str("delta")?);
         if !self.deltas || piece.is_empty() {
             return Some(());
         }
         let key = match thinking {
             None => spot.key(&item),
-            Some(part) => format!("{}/{part}{}", spot.key(&item), params.count(&format!("{part}Index")).unwrap_or(0)),
+            Some(part) => {
+                let at = params.count(if part == SUMMARY { "summaryIndex" } else { "contentIndex" });
+                part_key(&spot.key(&item), part, at.unwrap_or(0))
+            }
         };
-        let stream = self
-            .streams
-            .entry(key.clone())
-            .or_insert_with(|| StreamedItem { thinking: thinking.is_some(), sent: Fingerprint::default() });
-        stream.sent.push(&piece);
-        turn.events.push(speech(key, piece, false, stream.thinking, spot));
+        let is_thought = match self.streams.get_mut(&key) {
+            Some(stream) => {
+                stream.sent.push(&piece);
+                stream.thinking
+            }
+            None => {
+                let stream = StreamedItem { thinking: thinking.is_some(), sent: Fingerprint::of(&piece) };
+                self.streams.insert(key.clone(), stream);
+                thinking.is_some()
+            }
+        };
+        turn.events.push(speech(key, piece.into_owned(), false, is_thought, spot));
         Some(())
     }
 
@@ -102,13 +115,26 @@ impl Items {
         turn.events.extend(broken.into_keys().map(|message| Event::Withdrawn { message }));
     }
 
+    /// How many items are remembered because they are open.
+    #[cfg(test)]
+    pub(super) fn open(&self) -> usize {
+        self.streams.len() + self.patches.len() + self.begun.len()
+    }
+
     /// Forgets the items that an interrupt left unfinished.
     pub(super) fn forget_streams(&mut self) {
         self.streams.clear();
     }
 
+    /// Forgets the tool calls that a turn left unfinished.
+    pub(super) fn forget_calls(&mut self, turn: &str) {
+        let is_kept = |key: &str| key.strip_prefix(turn).is_none_or(|rest| !rest.starts_with('/'));
+        self.patches.retain(|key, _| is_kept(key));
+        self.begun.retain(|key| is_kept(key));
+    }
+
     /// Handles a complete message or reasoning item. Does not repeat what was streamed.
-    fn whole(&mut self, key: String, whole: String, thinking: bool, spot: &Spot, turn: &mut Turn) {
+    fn whole(&mut self, key: String, whole: String, thinking: bool, spot: &Spot<'_>, turn: &mut Turn) {
         let Some(stream) = self.streams.remove(&key) else {
             if !whole.is_empty() {
                 turn.events.push(speech(key, whole, true, thinking, spot));
@@ -127,10 +153,10 @@ impl Items {
     }
 
     /// Handles `item/started` and `item/completed`. `None`: a required field is missing.
-    pub(super) fn item(&mut self, spot: &Spot, item: &Object<'_>, over: bool, turn: &mut Turn) -> Option<()> {
-        let (kind, id) = (item.string("type")?, item.string("id")?);
+    pub(super) fn item(&mut self, spot: &Spot<'_>, item: &Object<'_>, over: bool, turn: &mut Turn) -> Option<()> {
+        let (kind, id) = (item.str("type")?, item.str("id")?);
         let key = spot.key(&id);
-        match kind.as_str() {
+        match &*kind {
             "agentMessage" if over => return self.message(key, spot, item, turn),
             "reasoning" if over => self.reasoning(&key, spot, item, turn),
             "plan" if over => turn.events.push(Event::PlanText(item.string("text")?)),
@@ -140,56 +166,68 @@ impl Items {
         Some(())
     }
 
-    fn tool(&mut self, key: String, kind: &str, spot: &Spot, item: &Object<'_>, over: bool, turn: &mut Turn) {
-        let Some(tool) = tool(kind, item) else { return };
-        if kind == "fileChange" && !over {
-            let (title, locations) = (tool.title.clone(), tool.locations.clone());
-            let (category, also) = patch_categories(item);
-            let patch = Patch { category, also, title, locations, diff: diff(item) };
-            self.patches.insert(key.clone(), patch);
+    fn tool(&mut self, key: String, kind: &str, spot: &Spot<'_>, item: &Object<'_>, over: bool, turn: &mut Turn) {
+        let is_new = !self.begun.contains(&key);
+        if is_new && self.finished.contains(&key) {
+            return;
+        }
+        let proposes = kind == "fileChange" && !over;
+        if is_new || proposes {
+            let Some(tool) = tool(kind, item) else { return };
+            if proposes {
+                let (title, locations) = (tool.title.clone(), tool.locations.clone());
+                let (category, also) = patch_categories(item);
+                let patch = Patch { category, also, title, locations, diff: diff(item) };
+                self.patches.insert(key.clone(), patch);
+            }
+            // The first message about a command that is refused at once is its end.
+            if is_new {
+                let Tool { category, title, locations } = tool;
+                let (call, parent) = (key.clone(), spot.parent.clone());
+                turn.events.push(Event::Tool { call, category, title: Some(title), locations, parent });
+            }
         }
         for raw in item.array("receiverThreadIds") {
             self.children.extend(raw.string().map(|thread| (thread, key.clone())));
         }
-        // A command that is refused at once may never have started.
-        if self.begun.insert(key.clone()) {
-            let Tool { category, title, locations } = tool;
-            let (call, parent) = (key.clone(), spot.parent.clone());
-            turn.events.push(Event::Tool { call, category, title: Some(title), locations, parent });
-        }
         if over {
+            self.begun.remove(&key);
+            self.finished.add(&key);
             self.tool_over(key, kind, item, turn);
+        } else if is_new {
+            self.begun.insert(key);
         }
     }
 
-    fn message(&mut self, key: String, spot: &Spot, item: &Object<'_>, turn: &mut Turn) -> Option<()> {
-        let raw = item.raw("text")?;
-        let said = raw.string()?;
+    fn message(&mut self, key: String, spot: &Spot<'_>, item: &Object<'_>, turn: &mut Turn) -> Option<()> {
+        let said = item.string("text")?;
         let commentary = item.is("phase", "commentary");
         if spot.parent.is_none() && !commentary {
-            self.answer = Some(FinalAnswer::collect(Chunks::new(raw.get()), self.answer_bytes));
+            self.answer.get_or_insert_default().replace(&said, self.answer_bytes);
         }
         self.whole(key, said, false, spot, turn);
         Some(())
     }
 
-    fn reasoning(&mut self, key: &str, spot: &Spot, item: &Object<'_>, turn: &mut Turn) {
-        for (field, part) in [("summary", "summary"), ("content", "content")] {
-            for (at, raw) in item.array(field).enumerate() {
-                self.whole(format!("{key}/{part}{at}"), raw.string().unwrap_or_default(), true, spot, turn);
+    fn reasoning(&mut self, key: &str, spot: &Spot<'_>, item: &Object<'_>, turn: &mut Turn) {
+        for part in [SUMMARY, CONTENT] {
+            for (at, raw) in item.array(part).enumerate() {
+                self.whole(part_key(key, part, at as u64), raw.string().unwrap_or_default(), true, spot, turn);
             }
         }
     }
 
     fn tool_over(&mut self, key: String, kind: &str, item: &Object<'_>, turn: &mut Turn) {
-        self.patches.remove(&key);
-        let status = item.string("status").unwrap_or_default();
-        if kind == "fileChange" && status == "completed" {
-            item.objects("changes").for_each(|change| changed(&change, turn));
+        let status = item.str("status").unwrap_or_default();
+        if kind == "fileChange" {
+            self.patches.remove(&key);
+            if status == "completed" {
+                item.objects("changes").for_each(|change| changed(&change, turn));
+            }
         }
-        let server = item.string("server").unwrap_or_default();
+        let server = item.str("server").filter(|_| kind == "mcpToolCall").unwrap_or_default();
         let refused = self.denied.iter().position(|denied| kind == "mcpToolCall" && *denied == server);
-        let state = match (status.as_str(), refused) {
+        let state = match (&*status, refused) {
             ("declined", _) => ToolState::Denied,
             ("failed", Some(at)) => {
                 self.denied.remove(at);
@@ -203,9 +241,17 @@ impl Items {
     }
 }
 
-fn speech(message: String, piece: String, done: bool, reasoning: bool, spot: &Spot) -> Event {
+fn speech(message: String, piece: String, done: bool, reasoning: bool, spot: &Spot<'_>) -> Event {
     let parent = spot.parent.clone();
     Event::Text { message, piece, done, reasoning, parent }
+}
+
+/// The parts of a reasoning item.
+pub(super) const SUMMARY: &str = "summary";
+pub(super) const CONTENT: &str = "content";
+
+fn part_key(item: &str, part: &str, at: u64) -> String {
+    format!("{item}/{part}{at}")
 }
 
 /// The category and title of a tool call.
@@ -216,7 +262,7 @@ struct Tool {
 }
 
 fn tool(kind: &str, item: &Object<'_>) -> Option<Tool> {
-    let field = |name: &str| item.string(name).unwrap_or_default();
+    let field = |name: &str| item.str(name).unwrap_or_default();
     let mut locations = Vec::new();
     let (category, title) = match kind {
         "commandExecution" => {
@@ -231,12 +277,12 @@ fn tool(kind: &str, item: &Object<'_>) -> Option<Tool> {
         "webSearch" => (Category::Fetch, title("Web search", &field("query"))),
         "mcpToolCall" => (Category::Mcp, title(&field("server"), &field("tool"))),
         "collabAgentToolCall" => {
-            let prompt = item.string("prompt").unwrap_or_else(|| field("tool"));
+            let prompt = item.str("prompt").unwrap_or_else(|| field("tool"));
             (Category::Agent, title("Agent", &prompt))
         }
         "dynamicToolCall" => (Category::Other, title("Tool", &field("tool"))),
         "imageView" => {
-            locations.extend(at(field("path")));
+            locations.extend(at(field("path").into_owned()));
             (Category::Read, title("View image", &field("path")))
         }
         "imageGeneration" => (Category::Other, "Image generation".into()),
@@ -250,13 +296,13 @@ fn at(path: String) -> Option<At> {
 }
 
 /// A command without its shell wrapper.
-pub(super) fn command(item: &Object<'_>) -> String {
+pub(super) fn command<'a>(item: &Object<'a>) -> Cow<'a, str> {
     let mut actions = item.objects("commandActions");
     match (actions.next(), actions.next()) {
-        (Some(only), None) => only.string("command"),
+        (Some(only), None) => only.str("command"),
         _ => None,
     }
-    .or_else(|| item.string("command"))
+    .or_else(|| item.str("command"))
     .unwrap_or_default()
 }
 
@@ -287,10 +333,10 @@ fn patch_title(category: Category, locations: &[At]) -> String {
 /// The diffs of all files, joined.
 fn diff(item: &Object<'_>) -> String {
     let one = |change: Object<'_>| {
-        let (path, diff) = (change.string("path").unwrap_or_default(), change.string("diff").unwrap_or_default());
-        let kind = change.object("kind").and_then(|kind| kind.string("type")).unwrap_or_default();
+        let (path, diff) = (change.str("path").unwrap_or_default(), change.str("diff").unwrap_or_default());
+        let kind = change.object("kind").and_then(|kind| kind.str("type")).unwrap_or_default();
         // For a created or deleted file, `diff` is its content.
-        let sign = match kind.as_str() {
+        let sign = match &*kind {
             "add" => "+",
             "delete" => "-",
             _ => "",
@@ -305,7 +351,7 @@ fn changed(change: &Object<'_>, turn: &mut Turn) {
     let Some(path) = change.string("path").map(PathBuf::from) else { return };
     let kind = change.object("kind");
     let moved = kind.as_ref().and_then(|kind| kind.string("move_path")).map(PathBuf::from);
-    let action = match (kind.and_then(|kind| kind.string("type")).as_deref(), &moved) {
+    let action = match (kind.and_then(|kind| kind.str("type")).as_deref(), &moved) {
         (Some("add"), _) => Action::Created,
         (Some("delete"), _) | (_, Some(_)) => Action::Deleted,
         _ => Action::Modified,

@@ -199,14 +199,14 @@ impl Codex {
 
     /// Whether the parameters belong to our own thread.
     fn is_own(&self, params: &Object<'_>) -> bool {
-        params.string("threadId").is_none_or(|thread| Some(thread) == self.thread)
+        params.str("threadId").is_none_or(|thread| Some(&*thread) == self.thread.as_deref())
     }
 
     /// The turn and sub-agent of the item in these parameters.
-    fn spot(&self, params: &Object<'_>) -> Spot {
-        let thread = params.string("threadId").unwrap_or_default();
-        let parent = if self.is_own(params) { None } else { self.items.maker(&thread).or(Some(thread)) };
-        Spot { turn: params.string("turnId").unwrap_or_default(), parent }
+    fn spot<'a>(&self, params: &Object<'a>) -> Spot<'a> {
+        let thread = params.str("threadId").filter(|thread| Some(&**thread) != self.thread.as_deref());
+        let parent = thread.map(|thread| self.items.maker(&thread).unwrap_or(thread.into_owned()));
+        Spot { turn: params.str("turnId").unwrap_or_default(), parent }
     }
 
     /// Handles a notification. `None`: a required field is missing.
@@ -223,8 +223,10 @@ impl Codex {
                 self.items.item(&spot, &item, over, turn)
             }
             "item/agentMessage/delta" => self.items.piece(&self.spot(params?), params?, None, turn),
-            "item/reasoning/summaryTextDelta" => self.items.piece(&self.spot(params?), params?, Some("summary"), turn),
-            "item/reasoning/textDelta" => self.items.piece(&self.spot(params?), params?, Some("content"), turn),
+            "item/reasoning/summaryTextDelta" => {
+                self.items.piece(&self.spot(params?), params?, Some(items::SUMMARY), turn)
+            }
+            "item/reasoning/textDelta" => self.items.piece(&self.spot(params?), params?, Some(items::CONTENT), turn),
             "turn/plan/updated" => {
                 let plan = items::plan(params?)?;
                 turn.events.extend(self.is_own(params?).then_some(plan));
@@ -262,14 +264,14 @@ impl Codex {
     }
 
     /// Handles questions in a message: Codex continues and takes the answers as a further message.
-    fn asynchronous(&mut self, spot: &Spot, item: &Object<'_>, over: bool, turn: &mut Turn) {
+    fn asynchronous(&mut self, spot: &Spot<'_>, item: &Object<'_>, over: bool, turn: &mut Turn) {
         let Some((pending, asks)) = ask::asynchronous(item).filter(|_| over) else { return };
         let key = AskKey(format!("{}/{}", spot.turn, item.string("id").unwrap_or_default()));
         self.ask(key, spot, pending, asks, turn);
     }
 
-    fn ask(&mut self, key: AskKey, spot: &Spot, pending: CodexRequest, asks: Asks, turn: &mut Turn) {
-        self.pending.insert(key.clone(), (spot.turn.clone(), pending));
+    fn ask(&mut self, key: AskKey, spot: &Spot<'_>, pending: CodexRequest, asks: Asks, turn: &mut Turn) {
+        self.pending.insert(key.clone(), (spot.turn.to_string(), pending));
         turn.events.push(Event::Ask { key, asks });
     }
 
@@ -298,13 +300,14 @@ impl Codex {
         let usage = params.object("tokenUsage")?;
         let (last, total) = (usage.object("last")?, usage.raw("total")?);
         // A resumed thread also reports the usage of its past turns.
-        if self.is_own(params) && params.string("turnId") != self.running {
+        if self.is_own(params) && params.str("turnId").as_deref() != self.running.as_deref() {
             return Some(());
         }
-        let thread = params.string("threadId").unwrap_or_default();
-        if self.totals.insert(thread, total.get().to_owned()).is_some_and(|old| old == total.get()) {
+        let thread = params.str("threadId").unwrap_or_default();
+        if self.totals.get(&*thread).is_some_and(|old| old == total.get()) {
             return Some(());
         }
+        self.totals.insert(thread.into_owned(), total.get().to_owned());
         let sum = |old: Option<u64>, name: &str| match (old, last.count(name)) {
             (Some(old), Some(more)) => Some(old.saturating_add(more)),
             (old, more) => old.or(more),
@@ -326,6 +329,7 @@ impl Codex {
         if self.running.as_ref() == Some(&id) {
             self.running = None;
         }
+        self.items.forget_calls(&id);
         // The turn's requests are over. Questions in a message stay open.
         let (gone, kept) = std::mem::take(&mut self.pending)
             .into_iter()

@@ -210,3 +210,41 @@ fn a_known_message_without_what_it_needs_is_told_and_others_are_not() {
         assert!(told(&mut running(), line).events.is_empty(), "{line}");
     }
 }
+
+#[test]
+fn finished_calls_and_messages_are_not_remembered() {
+    let mut codex = running();
+    codex.items.deltas = true;
+    let item = |method: &str, id: usize, item: &str| {
+        format!(
+            r#"{{"method":"item/{method}","params":{{"threadId":"t","turnId":"u","item":{{"id":"i{id}",{item}}}}}}}"#
+        )
+    };
+    let (command, change) = (r#""type":"commandExecution","command":"ls""#, r#""type":"fileChange","changes":[]"#);
+    for id in 0..1000 {
+        for (at, kind) in [command, change].into_iter().enumerate() {
+            told(&mut codex, &item("started", 2 * id + at, kind));
+            told(&mut codex, &item("completed", 2 * id + at, kind));
+        }
+        let delta = format!(
+            r#"{{"method":"item/agentMessage/delta","params":{{"threadId":"t","turnId":"u","itemId":"m{id}","delta":"x"}}}}"#
+        );
+        told(&mut codex, &delta);
+        told(
+            &mut codex,
+            &item("completed", id, r#""type":"agentMessage","text":"x""#).replace(r#""id":"i"#, r#""id":"m"#),
+        );
+    }
+    assert_eq!(codex.items.open(), 0);
+    assert!(
+        told(&mut codex, &item("started", 1998, command)).events.is_empty(),
+        "a late message about a finished call"
+    );
+    told(&mut codex, &item("started", 2000, command));
+    assert_eq!(codex.items.open(), 1);
+    told(
+        &mut codex,
+        r#"{"method":"turn/completed","params":{"threadId":"t","turn":{"id":"u","status":"interrupted"}}}"#,
+    );
+    assert_eq!(codex.items.open(), 0);
+}
