@@ -84,8 +84,8 @@ fn a_slow_reader_gets_the_terminal_frame_after_a_cancel() {
         if all.len() > 100_000 && !std::mem::replace(&mut cancelled, true) {
             writeln!(stdin, r#"{{"v":"1","type":"run.cancel","payload":{{}}}}"#).unwrap();
         }
-        // No event: it takes such a reader several times as long to read what is left as one that takes nothing may.
         if cancelled {
+            // No event: it takes such a reader several times as long to read what is left as one that takes nothing may.
             std::thread::sleep(Duration::from_millis(50));
         }
     }
