@@ -344,6 +344,10 @@ impl Machine for Host {
         }
     }
 
+    fn unsent(&self) -> usize {
+        self.agent.as_ref().map_or(0, |agent| agent.unsent())
+    }
+
     fn close_input(&mut self) {
         if let Some(agent) = &mut self.agent {
             agent.close_input();

@@ -43,6 +43,11 @@ pub trait Peer {
     /// The last frames were dropped before anybody saw them. Their numbers are free again.
     fn dropped(&mut self, _frames: u64) {}
 
+    /// Whether the bytes go to a person's screen, cleaned of escape sequences.
+    fn is_screen(&self) -> bool {
+        false
+    }
+
     /// A whole line for stderr that is no frame, without its LF.
     fn note(&mut self, line: &str) -> Chunk {
         Chunk { err: format!("{line}\n").into_bytes(), ..Chunk::default() }
@@ -96,6 +101,10 @@ impl<P: Peer + ?Sized> Peer for &mut P {
 
     fn dropped(&mut self, frames: u64) {
         (**self).dropped(frames);
+    }
+
+    fn is_screen(&self) -> bool {
+        (**self).is_screen()
     }
 
     fn note(&mut self, line: &str) -> Chunk {

@@ -25,6 +25,7 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -60,6 +61,8 @@ pub(crate) struct AgentProcess {
     child: Child,
     tree: Arc<Tree>,
     input: Option<Sender<String>>,
+    /// The bytes that were queued for the agent's stdin and not written yet.
+    unsent: Arc<AtomicUsize>,
     sweep_limit: Sender<Duration>,
     emptied: Sender<Lines>,
     /// The agent's output. The channel holds one message, and a full one makes the readers wait.
@@ -110,6 +113,8 @@ impl AgentProcess {
         let (data_in, data) = bounded(1);
         let (process_in, process) = unbounded();
         let (input, lines) = unbounded();
+        let unsent = Arc::new(AtomicUsize::new(0));
+        let queued = Arc::clone(&unsent);
         let (sweep_limit, limits) = bounded(1);
         let (emptied, returned) = unbounded();
         let end = format!("\0END {nonce}");
@@ -120,7 +125,7 @@ impl AgentProcess {
         let (end_out, end_err) = (end.clone(), end);
         let swept_tree = Arc::clone(&tree);
         let threads = [
-            spawn_thread("agent-stdin", move || write_lines(stdin, &lines)),
+            spawn_thread("agent-stdin", move || write_lines(stdin, &lines, &queued)),
             spawn_thread("agent-stdout", move || read_stdout(out, end_out.as_bytes(), &data_in, &returned)),
             spawn_thread("agent-stderr", move || read_stderr(err, &end_err, mirror, &for_stderr)),
             spawn_thread("agent-exit", move || {
@@ -135,7 +140,7 @@ impl AgentProcess {
                 }
             }),
         ];
-        let mut agent = AgentProcess { child, tree, input: Some(input), sweep_limit, emptied, data, process };
+        let mut agent = AgentProcess { child, tree, input: Some(input), unsent, sweep_limit, emptied, data, process };
         if threads.into_iter().any(|started| started.is_err()) {
             agent.signal(rustix::process::Signal::KILL);
             let _ = agent.child.wait();
@@ -148,8 +153,14 @@ impl AgentProcess {
     /// Queues a line for the agent's stdin; never blocks.
     pub(crate) fn send(&self, line: String) {
         if let Some(input) = &self.input {
+            self.unsent.fetch_add(line.len(), Ordering::Relaxed);
             let _ = input.send(line);
         }
+    }
+
+    /// How many bytes are queued for the agent's stdin and not written yet.
+    pub(crate) fn unsent(&self) -> usize {
+        self.unsent.load(Ordering::Relaxed)
     }
 
     /// Closes the agent's stdin once the queued lines are written.
@@ -328,12 +339,13 @@ fn spawn_failure(error: &io::Error, program: &Path, cwd: &Path) -> Failure {
 
 /// Writes queued lines until the queue ends, then closes the agent's stdin. A write error (the agent no longer reads)
 /// is not reported: the agent's exit explains it.
-fn write_lines(stdin: Option<ChildStdin>, lines: &Receiver<String>) {
+fn write_lines(stdin: Option<ChildStdin>, lines: &Receiver<String>, unsent: &AtomicUsize) {
     let Some(mut stdin) = stdin else { return };
     for line in lines {
         if write_whole(&mut stdin, format!("{line}\n").as_bytes()).is_err() {
             return;
         }
+        unsent.fetch_sub(line.len(), Ordering::Relaxed);
     }
 }
 

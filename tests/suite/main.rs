@@ -26,6 +26,7 @@ mod git;
 mod golden;
 mod help;
 mod hidden;
+mod kept;
 mod leaks;
 mod lifecycle;
 mod limits;

@@ -253,7 +253,7 @@ impl Driver for Lines {
 
     fn more(&mut self, turn: &mut Turn) {
         let end = self.line.ceil_char_boundary((self.at + CHUNK).min(self.line.len()));
-        let mut text = self.cleaner.push(&self.line[self.at..end]);
+        let mut text = self.cleaner.push(&self.line[self.at..end]).into_owned();
         self.at = end;
         turn.more = end < self.line.len();
         self.seek(&text, turn);
