@@ -1,5 +1,4 @@
 //! Completions in real shells at a terminal: a real Tab completes the line, and a stub prints what the shell then runs.
-#![expect(clippy::unwrap_used, reason = "what a test cannot unwrap has failed it")]
 
 use crate::support::Case;
 use crate::support::machine::not_checked;
