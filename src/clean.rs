@@ -1,5 +1,7 @@
-//! Text of an agent's, made safe for a terminal: no escape sequence of its own reaches the screen. The state is kept
-//! over pieces, since a sequence may be split anywhere.
+//! Makes an agent's text safe for a terminal: none of its escape sequences reaches the screen. Keeps its state between
+//! pieces, because a sequence may be split anywhere.
+
+use std::borrow::Cow;
 
 /// Cleans a text that comes in pieces.
 #[derive(Clone, Debug, Default)]
@@ -15,52 +17,74 @@ enum State {
     Text,
     /// After ESC.
     Escape,
-    /// ESC and intermediate bytes.
+    /// In an escape sequence with intermediate bytes.
     Intermediate,
     /// In a control sequence, until its final byte.
     Csi,
-    /// In a string (OSC, DCS, SOS, PM, APC), until its terminator or a newline.
-    Text7,
-    /// In a string, after ESC.
+    /// In a control string (OSC, DCS, SOS, PM, APC), until its terminator or a newline.
+    ControlString,
+    /// In a control string, after ESC.
     StringEscape,
 }
 
 impl Cleaner {
-    /// The safe part of a piece.
-    pub fn push(&mut self, piece: &str) -> String {
-        let mut out = String::with_capacity(piece.len());
-        for c in piece.chars() {
-            self.take(c, &mut out);
+    /// The safe part of a piece; borrowed when that is the piece.
+    pub fn push<'a>(&mut self, piece: &'a str) -> Cow<'a, str> {
+        if self.is_in_text() && safe(piece) == piece.len() {
+            return Cow::Borrowed(piece);
         }
-        out
+        let mut out = String::with_capacity(piece.len());
+        let mut rest = piece;
+        loop {
+            if self.is_in_text() {
+                let (text, after) = rest.split_at(safe(rest));
+                out.push_str(text);
+                rest = after;
+            }
+            let Some(c) = rest.chars().next() else { break };
+            self.take(c, &mut out);
+            rest = &rest[c.len_utf8()..];
+        }
+        Cow::Owned(out)
+    }
+
+    /// Ends the text. Returns what was still missing, and makes the cleaner ready for another text.
+    pub fn finish(&mut self) -> &'static str {
+        let after_cr = self.after_cr;
+        *self = Self::default();
+        if after_cr { "\n" } else { "" }
+    }
+
+    fn is_in_text(&self) -> bool {
+        self.state == State::Text && !self.after_cr
     }
 
     fn take(&mut self, c: char, out: &mut String) {
         if std::mem::take(&mut self.after_cr) && c != '\n' {
-            // A lone CR would let what follows overwrite the line.
+            // A lone CR would let the text after it overwrite the line.
             out.push('\n');
         }
         self.state = match (self.state, c) {
             (State::Text, _) => return self.text(c, out),
-            // A newline ends everything: an open sequence must not swallow the rest of the output.
+            // A newline ends any sequence: an open one must not swallow the rest of the output.
             (_, '\n') => {
                 out.push('\n');
                 State::Text
             }
             (State::Escape, '[') => State::Csi,
-            (State::Escape, ']' | 'P' | 'X' | '^' | '_') => State::Text7,
+            (State::Escape, ']' | 'P' | 'X' | '^' | '_') => State::ControlString,
             (State::Escape | State::Intermediate, ' '..='/') => State::Intermediate,
             (State::Escape | State::Csi | State::Intermediate, '\u{1b}') => State::Escape,
             (State::Escape | State::Intermediate, _) => State::Text,
             (State::Csi, '@'..='~') => State::Text,
             (State::Csi, ' '..='?') => State::Csi,
             (State::Csi, _) => State::Text,
-            (State::Text7 | State::StringEscape, '\u{7}' | '\u{9c}') => State::Text,
-            (State::Text7, '\u{1b}') => State::StringEscape,
+            (State::ControlString | State::StringEscape, '\u{7}' | '\u{9c}') => State::Text,
+            (State::ControlString, '\u{1b}') => State::StringEscape,
             (State::StringEscape, '\\') => State::Text,
             (State::StringEscape, '[') => State::Csi,
-            (State::StringEscape, ']') => State::Text7,
-            (State::Text7 | State::StringEscape, _) => State::Text7,
+            (State::StringEscape, ']') => State::ControlString,
+            (State::ControlString | State::StringEscape, _) => State::ControlString,
         };
     }
 
@@ -68,7 +92,7 @@ impl Cleaner {
         match c {
             '\u{1b}' => self.state = State::Escape,
             '\u{9b}' => self.state = State::Csi,
-            '\u{90}' | '\u{98}' | '\u{9d}'..='\u{9f}' => self.state = State::Text7,
+            '\u{90}' | '\u{98}' | '\u{9d}'..='\u{9f}' => self.state = State::ControlString,
             '\n' | '\t' => out.push(c),
             '\r' => self.after_cr = true,
             '\0'..='\u{1f}' => out.extend(char::from_u32(0x2400 + u32::from(c))),
@@ -76,32 +100,82 @@ impl Cleaner {
             '\u{80}'..='\u{9f}' => out.push('\u{fffd}'),
             '\u{2028}' | '\u{2029}' => out.push('\n'),
             '\u{feff}' | '\u{e0000}'..='\u{e007f}' => {}
-            '\u{200e}' | '\u{200f}' | '\u{61c}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
-                out.push_str(&format!("<U+{:04X}>", u32::from(c)));
-            }
+            _ if is_bidi_control(c) => out.push_str(&format!("<U+{:04X}>", u32::from(c))),
             _ => out.push(c),
         }
     }
 }
 
-/// A whole text, cleaned.
-pub fn whole(text: &str) -> String {
-    let mut cleaner = Cleaner::default();
-    let mut out = cleaner.push(text);
-    if cleaner.after_cr {
-        out.push('\n');
+/// The length of the beginning of a text that stays as it is.
+fn safe(text: &str) -> usize {
+    let bytes = text.as_bytes();
+    let mut from = 0;
+    while let Some(n) = bytes[from..].iter().position(|byte| LEADS[usize::from(*byte)]) {
+        let at = from + n;
+        let changes = text[at..].chars().next().is_some_and(|c| !stays(c));
+        if changes {
+            return at;
+        }
+        from = text.ceil_char_boundary(at + 1);
     }
-    out
+    text.len()
+}
+
+/// The first bytes of the characters that may not stay as they are.
+const LEADS: [bool; 256] = {
+    let mut leads = [false; 256];
+    let mut byte = 0;
+    while byte < 0x20 {
+        leads[byte] = byte != b'\n' as usize && byte != b'\t' as usize;
+        byte += 1;
+    }
+    leads[0x7f] = true;
+    // U+0080 on; U+061C; U+200E on; U+FEFF; U+E0000 on.
+    leads[0xc2] = true;
+    leads[0xd8] = true;
+    leads[0xe2] = true;
+    leads[0xef] = true;
+    leads[0xf3] = true;
+    leads
+};
+
+/// Whether a character of a text stays as it is.
+fn stays(c: char) -> bool {
+    !matches!(c, '\0'..='\u{8}' | '\u{b}'..='\u{1f}' | '\u{7f}'..='\u{9f}' | '\u{2028}' | '\u{2029}' | '\u{feff}'
+        | '\u{e0000}'..='\u{e007f}')
+        && !is_bidi_control(c)
+}
+
+fn is_bidi_control(c: char) -> bool {
+    matches!(c, '\u{200e}' | '\u{200f}' | '\u{61c}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// A whole text, cleaned.
+pub fn whole(text: &str) -> Cow<'_, str> {
+    let mut cleaner = Cleaner::default();
+    let clean = cleaner.push(text);
+    match cleaner.finish() {
+        "" => clean,
+        end => Cow::Owned(clean.into_owned() + end),
+    }
 }
 
 /// A whole text in one line.
 pub fn one_line(text: &str) -> String {
-    whole(text).split_whitespace().collect::<Vec<_>>().join(" ")
+    let clean = whole(text);
+    let mut out = String::with_capacity(clean.len());
+    for word in clean.split_whitespace() {
+        if !out.is_empty() {
+            out.push(' ');
+        }
+        out.push_str(word);
+    }
+    out
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Cleaner, whole};
+    use super::{Cleaner, safe, whole};
 
     const CASES: &[(&str, &str)] = &[
         ("plain \u{1f468}\u{200d}\u{1f469} é\ttab\n", "plain \u{1f468}\u{200d}\u{1f469} é\ttab\n"),
@@ -132,12 +206,23 @@ mod tests {
         }
     }
 
+    /// The table of first bytes and the two rules for characters agree.
+    #[test]
+    fn every_character_is_taken_the_same_way_alone_and_in_a_text() {
+        for c in '\0'..=char::MAX {
+            let (mut letter, mut clean) = ([0; 4], String::new());
+            Cleaner::default().take(c, &mut clean);
+            let text: &str = c.encode_utf8(&mut letter);
+            assert_eq!(safe(text) == text.len(), clean == text, "{c:?}");
+        }
+    }
+
     #[test]
     fn every_split_gives_the_same() {
         for (text, clean) in CASES {
             for cut in (0..=text.len()).filter(|at| text.is_char_boundary(*at)) {
                 let mut cleaner = Cleaner::default();
-                let joined = cleaner.push(&text[..cut]) + &cleaner.push(&text[cut..]);
+                let joined = cleaner.push(&text[..cut]) + cleaner.push(&text[cut..]);
                 assert_eq!(joined, *clean, "{text:?} at {cut}");
             }
         }

@@ -282,10 +282,10 @@ fn blank_split_secrets(held: &mut [Held], redactor: &Redactor, cut: &BTreeSet<St
     for piece in held.iter().flat_map(|held| &held.pieces) {
         let (joined, alone) = messages.entry(piece.message.clone()).or_default();
         joined.push_str(&piece.text);
-        alone.push_str(&redactor.redact(&piece.text));
+        alone.push_str(&redactor.redact_uncleaned(&piece.text));
     }
     for (message, (joined, alone)) in messages {
-        let whole = redactor.redact(&joined);
+        let whole = redactor.redact_uncleaned(&joined);
         if whole == alone && !cut.contains(&message) {
             continue;
         }
@@ -310,9 +310,9 @@ fn blank_split_secrets(held: &mut [Held], redactor: &Redactor, cut: &BTreeSet<St
 fn clean(moment: Moment, redactor: &Redactor) -> Moment {
     let text = |line: String| {
         if serde_json::from_str::<&RawValue>(&line).is_ok() {
-            return map_keys_and_strings(&line, &mut |text| redactor.redact(text).into_owned());
+            return map_keys_and_strings(&line, &mut |text| redactor.redact_uncleaned(text).into_owned());
         }
-        redactor.redact(&line).into_owned()
+        redactor.redact_uncleaned(&line).into_owned()
     };
     match moment {
         Moment::Host(line) => Moment::Host(text(line)),

@@ -8,18 +8,24 @@
 //! compressed, and a form inside another form other than JSON in JSON. There is no rule for text
 //! that merely looks random, because such a rule rewrites code, hashes and ids.
 
+mod filter;
 mod forms;
+mod names;
 mod scan;
 mod shapes;
+mod stream;
 mod tail;
 mod view;
 
+use crate::clean::whole;
 use std::borrow::Cow;
 use std::fmt;
 
-use scan::{Growth, Scan};
-use shapes::{Armed, LOOK_BACK};
+use filter::Filter;
+use scan::Scan;
 use view::{Stop, View};
+
+pub use stream::Stream;
 
 /// What stands in the place of a secret. Where a text already has it, it is left as it is.
 pub const MASK: &str = "[redacted]";
@@ -29,16 +35,12 @@ pub const MASK: &str = "[redacted]";
 /// Redacting a redacted text changes nothing. Where matches overlap, the leftmost counts, and of
 /// those the longest.
 pub struct Redactor {
-    /// One bit for each pair of bytes with which a form or a shape begins.
-    pairs: Box<Pairs>,
-    /// The same for the shapes alone.
-    shape_pairs: Box<Pairs>,
-    /// The first bytes of the forms.
-    first: [bool; 256],
-    /// For each pair of bytes the number of its bucket, from 1; empty before the first value.
-    slots: Vec<u32>,
-    /// The forms that begin with one pair of bytes, the longest first.
-    buckets: Vec<Vec<String>>,
+    /// Where a form or a shape may begin.
+    filter: Filter,
+    /// The forms of the registered values, sorted.
+    forms: Vec<Box<str>>,
+    /// Whether texts are cleaned for a terminal before they are searched.
+    cleans: bool,
 }
 
 impl Default for Redactor {
@@ -56,11 +58,9 @@ impl fmt::Debug for Redactor {
 impl Redactor {
     /// Finds token shapes only, until values are added.
     pub fn new() -> Self {
-        let mut pairs = Box::new([0; 1024]);
-        for [a, b] in shapes::triggers() {
-            mark(&mut pairs, pair(a, b));
-        }
-        Self { shape_pairs: pairs.clone(), pairs, first: [false; 256], slots: Vec::new(), buckets: Vec::new() }
+        let mut filter = Filter::default();
+        shapes::beginnings().for_each(|beginning| filter.add(beginning));
+        Self { filter, forms: Vec::new(), cleans: false }
     }
 
     /// Registers all forms of a value, and of its lines when it has several.
@@ -68,13 +68,27 @@ impl Redactor {
     /// False: the value has less than 8 bytes or fewer than 4 different characters. Masking it
     /// would damage ordinary text, so it is not registered.
     pub fn add(&mut self, secret: &str) -> bool {
-        if !forms::usable(secret) {
-            return false;
+        self.add_all([secret]) == 0
+    }
+
+    /// Registers many values at once, in linear time. Returns how many of them were refused, as by [`Redactor::add`].
+    pub fn add_all<'a>(&mut self, secrets: impl IntoIterator<Item = &'a str>) -> usize {
+        let (mut refused, known) = (0, self.forms.len());
+        for secret in secrets {
+            if forms::usable(secret) {
+                self.forms.extend(forms::of(secret).into_iter().map(String::into_boxed_str));
+            } else {
+                refused += 1;
+            }
         }
-        for form in forms::of(secret) {
-            self.insert(form);
+        for form in &self.forms[known..] {
+            if let Some(beginning) = form.as_bytes().first_chunk() {
+                self.filter.add(*beginning);
+            }
         }
-        true
+        self.forms.sort();
+        self.forms.dedup();
+        refused
     }
 
     /// Registers the values of the environment variables whose name marks them as secret.
@@ -88,15 +102,34 @@ impl Redactor {
         vars: impl Iterator<Item = (&'a str, &'a str)>,
         is_path: &dyn Fn(&str) -> bool,
     ) {
-        for (name, value) in vars {
-            if is_secret_name(name) && !is_setting(value) && forms::usable(value) && !is_path(value) {
-                self.add(value);
-            }
-        }
+        let is_secret = |&(name, value): &(&str, &str)| {
+            names::is_secret(name) && !names::is_setting(value) && forms::usable(value) && !is_path(value)
+        };
+        self.add_all(vars.filter(is_secret).map(|(_, value)| value));
+    }
+
+    /// From now on cleans every text for a terminal before it searches it: cleaning later would join the parts of a
+    /// secret that escape sequences split.
+    pub fn clean_first(&mut self) {
+        self.cleans = true;
     }
 
     /// The text with every secret masked; borrowed when there was none.
     pub fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        if !self.cleans {
+            return self.redact_uncleaned(text);
+        }
+        match whole(text) {
+            Cow::Borrowed(text) => self.redact_uncleaned(text),
+            Cow::Owned(clean) => Cow::Owned(self.redact_uncleaned(&clean).into_owned()),
+        }
+    }
+
+    /// The same for a recording, which keeps escape sequences.
+    pub fn redact_uncleaned<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        if !self.filter.finds(text.as_bytes()) {
+            return Cow::Borrowed(text);
+        }
         let mut scan = Scan::new(text, 0, true);
         self.run(&mut scan);
         if scan.out.is_empty() {
@@ -106,167 +139,27 @@ impl Redactor {
         Cow::Owned(scan.out)
     }
 
-    fn insert(&mut self, form: String) {
-        let &[a, b, ..] = form.as_bytes() else {
-            return;
-        };
-        if self.slots.is_empty() {
-            self.slots = vec![0; 1 << 16];
-        }
-        let slot = &mut self.slots[pair(a, b)];
-        if *slot == 0 {
-            self.buckets.push(Vec::new());
-            // There are at most 64 Ki pairs.
-            *slot = u32::try_from(self.buckets.len()).unwrap_or(0);
-            mark(&mut self.pairs, pair(a, b));
-            self.first[usize::from(a)] = true;
-        }
-        let bucket = &mut self.buckets[*slot as usize - 1];
-        let order = |known: &String| form.len().cmp(&known.len()).then_with(|| known.cmp(&form));
-        if let Err(at) = bucket.binary_search_by(order) {
-            bucket.insert(at, form);
-        }
-    }
-
     /// The end of the longest form that begins here.
     fn form_at(&self, view: View<'_>, at: usize) -> Result<usize, Stop> {
-        let (first, second) = (view.at(at)?, view.bytes.get(at + 1));
-        let Some(&second) = second else {
-            return Err(if self.first[usize::from(first)] { view.ran_out() } else { Stop::No });
-        };
-        let bucket = match self.slots.get(pair(first, second)) {
-            None | Some(0) => return Err(Stop::No),
-            Some(&slot) => &self.buckets[slot as usize - 1],
-        };
         let rest = &view.bytes[at..];
-        for form in bucket.iter().map(String::as_bytes) {
-            // Most candidates fail here, without a call to compare them.
-            if rest.get(2).is_some_and(|third| form.get(2) != Some(third)) {
-                continue;
-            }
-            if rest.starts_with(form) {
+        let mut before = self.forms.partition_point(|form| form.as_bytes() <= rest);
+        if view.open && self.forms.get(before).is_some_and(|form| form.as_bytes().starts_with(rest)) {
+            return Err(Stop::More);
+        }
+        // The forms that the text begins with are sorted before it, the longest last. Others may stand between them:
+        // those have a shorter beginning in common with the text, and so has every form before them.
+        let mut common = rest;
+        while let Some(form) = before.checked_sub(1).map(|last| self.forms[last].as_bytes()) {
+            if common.starts_with(form) {
                 return Ok(at + form.len());
             }
-            if view.open && form.starts_with(rest) {
-                return Err(Stop::More);
+            let same = common.iter().zip(form).take_while(|(a, b)| a == b).count();
+            if same < forms::MIN_BYTES {
+                break;
             }
+            common = &common[..same];
+            before = self.forms[..before].partition_point(|form| form.as_bytes() <= common);
         }
         Err(Stop::No)
-    }
-
-    /// Whether the first two bytes allow a shape here.
-    fn may_be_shape(&self, view: View<'_>, at: usize) -> bool {
-        match view.bytes[at..] {
-            [a, b, ..] => is_marked(&self.shape_pairs, pair(a, b)),
-            _ => true,
-        }
-    }
-
-    /// The first place from which on something may begin, at most `limit`. The last byte always
-    /// counts as such a place, since it has no pair.
-    fn candidate(&self, bytes: &[u8], from: usize, limit: usize) -> usize {
-        let stop = limit.min(bytes.len().saturating_sub(1)).max(from);
-        let end = bytes.len().min(stop + 1);
-        for (n, window) in bytes[from..end].windows(2).enumerate() {
-            if is_marked(&self.pairs, pair(window[0], window[1])) {
-                return from + n;
-            }
-        }
-        stop
-    }
-}
-
-/// One bit for each pair of bytes.
-type Pairs = [u64; 1024];
-
-fn pair(a: u8, b: u8) -> usize {
-    usize::from(a) | usize::from(b) << 8
-}
-
-fn mark(pairs: &mut Pairs, index: usize) {
-    pairs[index >> 6] |= 1 << (index & 63);
-}
-
-fn is_marked(pairs: &Pairs, index: usize) -> bool {
-    pairs[index >> 6] >> (index & 63) & 1 != 0
-}
-
-fn is_secret_name(name: &str) -> bool {
-    const MARKS: [&str; 8] = ["KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL", "CREDENTIALS", "PAT"];
-    name.split('_').any(|part| MARKS.iter().any(|mark| mark.eq_ignore_ascii_case(part)))
-}
-
-/// Whether a value is a number or a switch. Only plain decimals are numbers: a hex key such as
-/// `12345678e9012345` would pass as a float.
-fn is_setting(value: &str) -> bool {
-    const WORDS: [&str; 8] = ["true", "false", "yes", "no", "on", "off", "none", "null"];
-    let digits = value.strip_prefix(['-', '+']).unwrap_or(value);
-    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
-    let number = !(whole.is_empty() && fraction.is_empty())
-        && whole.bytes().chain(fraction.bytes()).all(|byte| byte.is_ascii_digit());
-    number || WORDS.iter().any(|word| word.eq_ignore_ascii_case(value))
-}
-
-/// Redacts a text that comes in pieces.
-///
-/// What it returns, joined, equals [`Redactor::redact`] of the joined pieces, wherever they were
-/// cut. It holds back the end of the text while that may still become a secret: at most the
-/// length of the longest registered form, or some 20 KiB of what looks like a JWT. A secret that
-/// is certain but has not ended gives its mask at once, and its rest is dropped as it comes.
-#[derive(Default)]
-pub struct Stream {
-    /// Up to [`LOOK_BACK`] bytes that were returned already, then those held back.
-    text: String,
-    returned: usize,
-    armed: Option<Armed>,
-    growth: Option<Growth>,
-}
-
-impl fmt::Debug for Stream {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Stream").field("held", &self.held()).finish_non_exhaustive()
-    }
-}
-
-impl Stream {
-    /// Takes the next piece and returns what is certain by now.
-    pub fn push(&mut self, redactor: &Redactor, piece: &str) -> String {
-        self.text.push_str(piece);
-        self.advance(redactor, false)
-    }
-
-    /// Returns what is left, and makes the stream ready for another text.
-    pub fn finish(&mut self, redactor: &Redactor) -> String {
-        let out = self.advance(redactor, true);
-        *self = Self::default();
-        out
-    }
-
-    /// How many bytes are held back.
-    pub fn held(&self) -> usize {
-        self.text.len() - self.returned
-    }
-
-    fn advance(&mut self, redactor: &Redactor, closed: bool) -> String {
-        let text = std::mem::take(&mut self.text);
-        let mut scan = Scan::new(&text, self.returned, closed);
-        scan.armed = self.armed.take();
-        scan.growth = self.growth.take();
-        redactor.run(&mut scan);
-        let mut out = scan.out;
-        out.push_str(&text[scan.copied..scan.at]);
-
-        let back = scan.at.saturating_sub(LOOK_BACK).max(scan.gap);
-        let start = text.floor_char_boundary(back);
-        self.returned = scan.at - start;
-        self.armed = scan.armed.map(|armed| Armed { at: armed.at - start, end: armed.end - start, ..armed });
-        self.growth = scan.growth.map(|growth| Growth {
-            at: growth.at - start,
-            least: growth.least.saturating_sub(start),
-            ..growth
-        });
-        self.text = text;
-        self.text.drain(..start);
-        out
     }
 }

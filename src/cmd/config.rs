@@ -127,7 +127,7 @@ fn list(config: &Config, json: bool) -> u8 {
 }
 
 fn plain(raw: &RawValue) -> String {
-    string(raw).map(|text| whole(&text)).unwrap_or_else(|| map_strings(raw.get(), &mut str::to_owned))
+    string(raw).map(|text| whole(&text).into_owned()).unwrap_or_else(|| map_strings(raw.get(), &mut str::to_owned))
 }
 
 fn line(name: &str, value: &Value) -> String {

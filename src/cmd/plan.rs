@@ -36,7 +36,7 @@ fn for_people(plan: &Plan) -> String {
         format!("environment  {}", in_words(&plan.env_set, &plan.env_removed)),
     ];
     lines.extend(plan.warnings.iter().map(|text| format!("warning      {text}")));
-    let lines: Vec<String> = lines.iter().map(|line| crate::clean::whole(line)).collect();
+    let lines: Vec<_> = lines.iter().map(|line| crate::clean::whole(line)).collect();
     lines.join("\n")
 }
 

@@ -49,6 +49,8 @@ pub struct Conductor<P, M> {
     /// Whether an agent was started before.
     spawned: bool,
     signal: Option<i32>,
+    /// Whether the agent does not read its stdin, and a line for it was dropped.
+    stuck: bool,
 }
 
 /// The way out to the peer.
@@ -70,7 +72,7 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
         let Job { layers, warnings, answers, on_eof, record, debug_log, mirror_stderr, signal_source, begin: _ } = job;
         let (tape, opened) = Tape::open(record, debug_log);
         let mut conductor = Conductor {
-            run: Run::new(random, ids, on_eof, prepare::redactor(&machine)),
+            run: Run::new(random, ids, on_eof, prepare::redactor(&machine, peer.is_screen())),
             peer,
             machine,
             effects: Vec::new(),
@@ -91,6 +93,7 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
             to_spawn: None,
             spawned: false,
             signal: None,
+            stuck: false,
         };
         for (warning, text) in warnings {
             conductor.step(Event::Warn(Origin::default(), warning, text));
@@ -114,6 +117,10 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
             self.run.step(self.machine.now(), event, &mut effects);
             effects.drain(..).for_each(|effect| self.carry_out(effect));
             self.effects = effects;
+            if std::mem::take(&mut self.stuck) {
+                let message = "The agent does not read its input: more than 32 MiB wait for it. Start it again.";
+                self.step(Event::Refused(Failure::new(Code::ResourceExhausted, message)));
+            }
         }));
         if taken.is_err() {
             self.crash();
@@ -177,7 +184,7 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
         let origins = self.layers.origins.without(&options);
         let (options, agent) = self.layers.under(options);
         // Known before anything is checked: a refusal gives metadata back.
-        let (redactor, short_secrets) = prepare::redactor_for(&options, agent, &self.machine);
+        let (redactor, short_secrets) = prepare::redactor_for(&options, agent, &self.machine, self.peer.is_screen());
         let metadata = options.metadata.clone().map(Json::from);
         let bad_id = origin.run_id.as_ref().is_some_and(|id| !is_run_id(id));
         let start = if bad_id {
@@ -207,7 +214,7 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
     pub fn refuse(&mut self, failure: Failure) {
         let (options, _) = self.layers.under(Options::default());
         let metadata = options.metadata.clone().map(Json::from);
-        let redactor = Some(prepare::redactor_for(&options, None, &self.machine).0);
+        let redactor = Some(prepare::redactor_for(&options, None, &self.machine, self.peer.is_screen()).0);
         self.step(Event::Start(Origin::default(), Err(Box::new(Refusal { failure, metadata, redactor }))));
     }
 

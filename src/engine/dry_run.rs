@@ -46,7 +46,7 @@ pub fn plan(start: Options, layers: &Layers, warnings: &[(Warning, String)]) -> 
     let origins = layers.origins.without(&start);
     let (options, agent) = layers.under(start);
     let mut host = Host::new();
-    let (redactor, _) = prepare::redactor_for(&options, agent, &host);
+    let (redactor, _) = prepare::redactor_for(&options, agent, &host, false);
     let ready = prepare::settings(options, None, agent, (&layers.agents, &origins), &host)?;
     let mut start = ready.start(Redactor::new(), 0, &mut host);
     let settings = start.settings.clone();

@@ -50,6 +50,10 @@ pub trait Machine {
     fn spawn(&mut self, launch: &Launch, settings: &Settings, stderr: bool) -> Result<(), Failure>;
     /// Queues a line for the agent's stdin.
     fn send(&mut self, line: String);
+    /// How many bytes of that queue are not written yet.
+    fn unsent(&self) -> usize {
+        0
+    }
     /// Closes the agent's stdin once the queue is written.
     fn close_input(&mut self);
     /// Stops the agent's whole process tree.

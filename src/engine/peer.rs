@@ -40,6 +40,11 @@ pub trait Peer {
     /// Adds the bytes of a body to `out`, or none if the peer keeps it to itself.
     fn show(&mut self, outgoing: Outgoing<'_>, out: &mut Outbox);
 
+    /// Whether the bytes go to a person's screen, cleaned of escape sequences.
+    fn is_screen(&self) -> bool {
+        false
+    }
+
     /// A whole line for stderr that is no frame, without its LF.
     fn note(&mut self, line: &str) -> Chunk {
         Chunk { err: format!("{line}\n").into_bytes(), ..Chunk::default() }
@@ -89,6 +94,10 @@ impl<P: Peer + ?Sized> Peer for &mut P {
 
     fn show(&mut self, outgoing: Outgoing<'_>, out: &mut Outbox) {
         (**self).show(outgoing, out);
+    }
+
+    fn is_screen(&self) -> bool {
+        (**self).is_screen()
     }
 
     fn note(&mut self, line: &str) -> Chunk {

@@ -64,36 +64,44 @@ pub(crate) fn settings(
 }
 
 /// A redactor for everything that must stay hidden in a run, and the number of its `secrets` that are too short to
-/// redact.
-pub(crate) fn redactor_for(options: &Options, agent: Option<&Agent>, machine: &impl Machine) -> (Redactor, usize) {
-    let mut redactor = redactor(machine);
+/// redact. `screen`: everything is shown on a terminal.
+pub(crate) fn redactor_for(
+    options: &Options,
+    agent: Option<&Agent>,
+    machine: &impl Machine,
+    screen: bool,
+) -> (Redactor, usize) {
+    let mut redactor = redactor(machine, screen);
     let is_path = is_path(machine);
     let servers = options.mcp_servers.iter().flatten().map(|server| &server.env);
     let own = agent.map(|agent| &agent.base.env);
     for env in options.env.iter().chain(servers).chain(own) {
         redactor.add_environment(env.iter().map(|(k, v)| (k.as_str(), v.as_str())), &is_path);
     }
-    let short = options.secrets.iter().flatten().filter(|secret| !redactor.add(secret)).count();
+    let short = redactor.add_all(options.secrets.iter().flatten().map(String::as_str));
     (redactor, short)
 }
 
 /// The same for commands that are no run.
 pub fn redactor_here(options: &Options, agent: Option<&Agent>) -> Redactor {
-    redactor_for(options, agent, &Host::new()).0
+    redactor_for(options, agent, &Host::new(), false).0
 }
 
 /// Everything of this process's environment that must not be seen, for commands that are no run.
 pub fn secrets_here() -> Redactor {
-    redactor(&Host::new())
+    redactor(&Host::new(), true)
 }
 
 fn is_path(machine: &impl Machine) -> impl Fn(&str) -> bool {
     |value| machine.look(Path::new(value)) != PathFact::Missing
 }
 
-/// Everything of this process's environment that must not be seen.
-pub(crate) fn redactor(machine: &impl Machine) -> Redactor {
+/// Everything of this process's environment that must not be seen. `screen`: see [`redactor_for`].
+pub(crate) fn redactor(machine: &impl Machine, screen: bool) -> Redactor {
     let mut redactor = Redactor::new();
+    if screen {
+        redactor.clean_first();
+    }
     let variables = machine.variables();
     let is_path = is_path(machine);
     redactor.add_environment(variables.iter().map(|(k, v)| (k.as_str(), v.as_str())), &is_path);

@@ -15,7 +15,8 @@ pub(crate) struct StderrLines {
 impl StderrLines {
     /// Takes a line; returns the lines that are complete now.
     pub(crate) fn push(&mut self, redactor: &Redactor, line: &str) -> Vec<String> {
-        let clean = self.cleaner.push(&format!("{line}\n"));
+        let line = format!("{line}\n");
+        let clean = self.cleaner.push(&line);
         let seen = self.stream.push(redactor, &clean);
         self.rest.push_str(&seen);
         match self.rest.rfind('\n') {

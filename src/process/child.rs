@@ -7,6 +7,7 @@
 
 use super::batch::{Gathered, Lines};
 use super::myself;
+use super::reaper::Reaper;
 use super::tree::{MARKER, Swept, Tree, marker_value, wait_without_reaping};
 use crate::agent::{Launch, Program};
 use crate::failure::{Code, Failure};
@@ -25,6 +26,7 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -60,8 +62,12 @@ pub(crate) struct AgentProcess {
     child: Child,
     tree: Arc<Tree>,
     input: Option<Sender<String>>,
-    sweep_limit: Sender<Duration>,
+    /// The bytes that were queued for the agent's stdin and not written yet.
+    unsent: Arc<AtomicUsize>,
+    /// Lets the sweep begin, which ends the reaper first: each of them relies on nobody else reaping an orphan.
+    sweep: Sender<(Duration, Option<Reaper>)>,
     emptied: Sender<Lines>,
+    reaper: Option<Reaper>,
     /// The agent's output. The channel holds one message, and a full one makes the readers wait.
     pub(crate) data: Receiver<AgentOutput>,
     /// Changes in the state of the agent's process.
@@ -110,7 +116,9 @@ impl AgentProcess {
         let (data_in, data) = bounded(1);
         let (process_in, process) = unbounded();
         let (input, lines) = unbounded();
-        let (sweep_limit, limits) = bounded(1);
+        let unsent = Arc::new(AtomicUsize::new(0));
+        let queued = Arc::clone(&unsent);
+        let (sweep, sweeps) = bounded(1);
         let (emptied, returned) = unbounded();
         let end = format!("\0END {nonce}");
         let sentinel = format!("\n{end}\n");
@@ -120,13 +128,14 @@ impl AgentProcess {
         let (end_out, end_err) = (end.clone(), end);
         let swept_tree = Arc::clone(&tree);
         let threads = [
-            spawn_thread("agent-stdin", move || write_lines(stdin, &lines)),
+            spawn_thread("agent-stdin", move || write_lines(stdin, &lines, &queued)),
             spawn_thread("agent-stdout", move || read_stdout(out, end_out.as_bytes(), &data_in, &returned)),
             spawn_thread("agent-stderr", move || read_stderr(err, &end_err, mirror, &for_stderr)),
             spawn_thread("agent-exit", move || {
                 wait_without_reaping(pid);
                 let _ = process_in.send(ProcessEvent::Exited);
-                let limit = limits.recv().unwrap_or_default();
+                let (limit, reaper): (Duration, Option<Reaper>) = sweeps.recv().unwrap_or_default();
+                reaper.into_iter().for_each(Reaper::finish);
                 let _ = process_in.send(ProcessEvent::Swept(swept_tree.sweep(Some(pid), limit)));
                 // Either pipe may be full. The reader of stderr never waits for room, so stderr gets its sentinel
                 // first.
@@ -135,8 +144,10 @@ impl AgentProcess {
                 }
             }),
         ];
-        let mut agent = AgentProcess { child, tree, input: Some(input), sweep_limit, emptied, data, process };
-        if threads.into_iter().any(|started| started.is_err()) {
+        let reaper = Reaper::start(Arc::clone(&tree), pid).ok();
+        let no_thread = reaper.is_none() || threads.into_iter().any(|started| started.is_err());
+        let mut agent = AgentProcess { child, tree, input: Some(input), unsent, sweep, emptied, reaper, data, process };
+        if no_thread {
             agent.signal(rustix::process::Signal::KILL);
             let _ = agent.child.wait();
             return Err(Failure::new(Code::ResourceExhausted, "Cannot start a thread: free some memory or processes.")
@@ -148,8 +159,14 @@ impl AgentProcess {
     /// Queues a line for the agent's stdin; never blocks.
     pub(crate) fn send(&self, line: String) {
         if let Some(input) = &self.input {
+            self.unsent.fetch_add(line.len(), Ordering::Relaxed);
             let _ = input.send(line);
         }
+    }
+
+    /// How many bytes are queued for the agent's stdin and not written yet.
+    pub(crate) fn unsent(&self) -> usize {
+        self.unsent.load(Ordering::Relaxed)
     }
 
     /// Closes the agent's stdin once the queued lines are written.
@@ -179,17 +196,23 @@ impl AgentProcess {
     }
 
     /// Lets the sweep begin once the exit was reported, and limits the time it may take.
-    pub(crate) fn sweep(&self, limit: Duration) {
-        let _ = self.sweep_limit.send(limit);
+    pub(crate) fn sweep(&mut self, limit: Duration) {
+        let _ = self.sweep.send((limit, self.reaper.take()));
     }
 
-    /// Reaps exited orphans of the agent's tree that we adopted.
+    /// Has exited orphans of the agent's tree reaped that we adopted; never blocks.
     pub(crate) fn reap_orphans(&self) {
-        self.tree.reap_orphans(Some(self.child.id()));
+        self.reaper.iter().for_each(Reaper::request);
+    }
+
+    /// Whether a request to reap orphans would be taken now.
+    pub(crate) fn can_reap(&self) -> bool {
+        self.reaper.as_ref().is_some_and(Reaper::is_ready)
     }
 
     /// Kills the whole tree and reaps the agent, on the calling thread. The sweep takes at most `limit`.
     pub(crate) fn end_now(&mut self, limit: Duration) {
+        self.reaper.take().into_iter().for_each(Reaper::finish);
         self.tree.sweep(Some(self.child.id()), limit);
         let _ = self.child.wait();
     }
@@ -240,7 +263,11 @@ pub(crate) fn environment(launch: &Launch, settings: &Settings, nonce: &str) -> 
     all
 }
 
-/// The program as an absolute path, found on the PATH that the agent will have. A relative path is relative to `cwd`.
+/// Where programs are searched if the environment has no PATH.
+const DEFAULT_PATH: &str = "/usr/bin:/bin";
+
+/// The program as an absolute path, found on the PATH that the agent will have. A relative path is relative to `cwd`;
+/// entries of the PATH that are relative or empty are skipped, since they would run what an untrusted folder holds.
 pub(crate) fn resolve(program: &Program, environment: &BTreeMap<OsString, OsString>, cwd: &Path) -> Option<PathBuf> {
     let name = match program {
         Program::Myself => return myself::program(),
@@ -249,8 +276,9 @@ pub(crate) fn resolve(program: &Program, environment: &BTreeMap<OsString, OsStri
     if name.contains('/') {
         return Some(cwd.join(name));
     }
-    let path = environment.get(&OsString::from("PATH")).cloned().unwrap_or_default();
-    let candidates = || std::env::split_paths(&path).map(|dir| cwd.join(dir).join(name)).filter(|file| file.is_file());
+    let path = environment.get(&OsString::from("PATH")).cloned().unwrap_or_else(|| DEFAULT_PATH.into());
+    let folders = || std::env::split_paths(&path).filter(|folder| folder.is_absolute());
+    let candidates = || folders().map(|folder| folder.join(name)).filter(|file| file.is_file());
     // Like a shell: the first executable file, else the first file at all, so that starting it gives the right error.
     let executable = |file: &PathBuf| {
         use std::os::unix::fs::PermissionsExt;
@@ -328,12 +356,13 @@ fn spawn_failure(error: &io::Error, program: &Path, cwd: &Path) -> Failure {
 
 /// Writes queued lines until the queue ends, then closes the agent's stdin. A write error (the agent no longer reads)
 /// is not reported: the agent's exit explains it.
-fn write_lines(stdin: Option<ChildStdin>, lines: &Receiver<String>) {
+fn write_lines(stdin: Option<ChildStdin>, lines: &Receiver<String>, unsent: &AtomicUsize) {
     let Some(mut stdin) = stdin else { return };
     for line in lines {
         if write_whole(&mut stdin, format!("{line}\n").as_bytes()).is_err() {
             return;
         }
+        unsent.fetch_sub(line.len(), Ordering::Relaxed);
     }
 }
 

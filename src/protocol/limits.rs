@@ -20,12 +20,17 @@ pub const COMPLETED_FACTOR: usize = 16;
 pub const HELD_WARNINGS: usize = 64;
 /// The largest `metadata`, in bytes of JSON as it was sent.
 pub const METADATA_BYTES: usize = 64 << 10;
+/// The longest secret, in bytes.
+pub const SECRET_BYTES: usize = 64 << 10;
 /// The maximum size of a tool's output in one frame, in bytes.
 pub const TOOL_OUTPUT_BYTES: usize = 64 << 10;
 /// The maximum size of an agent's stderr in a failure, in bytes.
 pub const STDERR_TAIL_BYTES: usize = 8 << 10;
 /// The maximum size of an agent's own words about its failure, in bytes.
 pub const AGENT_MESSAGE_BYTES: usize = 4 << 10;
+/// The maximum size of everything that is kept for an agent at once: its unfinished messages, tools and questions; and
+/// of the lines that it has not read.
+pub const KEPT_BYTES: usize = 32 << 20;
 /// Artifacts listed in a terminal frame.
 pub const ARTIFACTS: usize = 1000;
 /// Entries in each list of questions that nobody answered, in run.completed.

@@ -246,6 +246,7 @@ fn answers(kind: &mut Kind, default: &mut Option<Answer>, visit: Visit<'_>) {
 fn rules(rules: &mut Validation, visit: Visit<'_>) {
     let Validation {
         pattern,
+        pattern_checked: _,
         min_length: _,
         max_length: _,
         min: _,

@@ -3,6 +3,7 @@
 use super::json::{Fields, number, string};
 use super::limited::{Limited, unique};
 use super::limits::OPTIONS;
+use super::pattern::Pattern;
 use super::scope::Scope;
 use super::words::{Category, PathType, Purpose, QuestionKind};
 use serde::Serialize;
@@ -106,6 +107,9 @@ pub struct Validation {
     pub max_length: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pattern: Option<String>,
+    /// False: the pattern is too large, or of a dialect that we cannot evaluate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pattern_checked: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub min: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -120,6 +124,14 @@ pub struct Validation {
     pub must_exist: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path_type: Option<PathType>,
+}
+
+impl Validation {
+    /// Notes whether the pattern is one that is not checked.
+    pub(crate) fn note_unchecked(&mut self) {
+        let unchecked = self.pattern.as_deref().is_some_and(|pattern| Pattern::new(pattern).is_none());
+        self.pattern_checked = unchecked.then_some(false);
+    }
 }
 
 /// A place in a file.
@@ -373,9 +385,8 @@ fn text_fits(text: &str, rules: &Validation) -> Result<(), BadAnswer> {
     if let Some(most) = rules.max_length.filter(|most| length > *most) {
         return Err(format!("The answer may have at most {most} characters."));
     }
-    // A pattern in a dialect that we cannot evaluate is the asker's to check.
-    let pattern = rules.pattern.as_deref().and_then(|p| regex_lite::Regex::new(p).ok());
-    if pattern.is_some_and(|p| !p.is_match(text)) {
+    // The asker checks a pattern that we cannot evaluate.
+    if rules.pattern.as_deref().and_then(Pattern::new).is_some_and(|pattern| !pattern.allows(text)) {
         return Err("The answer does not have the wanted form.".into());
     }
     if rules.min.is_none() && rules.max.is_none() && rules.integer != Some(true) {

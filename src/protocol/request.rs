@@ -11,7 +11,7 @@ use crate::suggest::nearest;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 /// Why a payload could not be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -259,8 +259,19 @@ pub(crate) fn strings(raw: &RawValue) -> Read<Vec<String>> {
     strings_where(raw, |s| !s.is_empty() && !s.contains('\0'), "a list of non-empty strings")
 }
 
+/// The maximum size of all `secrets` together.
+const SECRETS_BYTES: usize = 256 << 10;
+/// The maximum number of lines in all `secrets` together.
+const SECRET_LINES: usize = 1000;
+
+/// Every text is searched for all secrets, each in many forms, and so is each of their lines.
 pub(super) fn secrets(raw: &RawValue) -> Read<Vec<String>> {
-    strings_where(raw, |s| !s.is_empty(), "a list of non-empty strings")
+    let expected = "a list of non-empty strings, each at most 64 KiB, together at most 256 KiB and 1000 lines";
+    let all = strings_where(raw, |s| !s.is_empty() && s.len() <= limits::SECRET_BYTES, expected)?;
+    let bytes: usize = all.iter().map(String::len).sum();
+    let lines: usize = all.iter().map(|secret| secret.lines().count()).sum();
+    let fits = bytes <= SECRETS_BYTES && lines <= SECRET_LINES;
+    if fits { Ok(all) } else { Err(Some(expected)) }
 }
 
 pub(super) fn paths(raw: &RawValue) -> Read<Vec<String>> {
@@ -316,7 +327,8 @@ pub(super) fn permissions(raw: &RawValue) -> Read<Permissions> {
     let Some(fields) = Fields::parse(raw.get()) else {
         return policy(raw).map(Permissions::All);
     };
-    if fields.iter().any(|(key, _)| fields.repeats_one_of(&[key])) {
+    let mut keys = HashSet::new();
+    if !fields.iter().all(|(key, _)| keys.insert(key)) {
         return Err(None);
     }
     let (mut named, mut rest) = (BTreeMap::new(), None);

@@ -4,13 +4,22 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 /// A shorter value would mask ordinary text.
-const MIN_BYTES: usize = 8;
+pub(super) const MIN_BYTES: usize = 8;
 /// `........` or `aaaabbbb` is filler, not a secret.
 const MIN_DIFFERENT: usize = 4;
 
 /// Whether a value can be masked without harm to ordinary text.
 pub(super) fn usable(value: &str) -> bool {
-    value.len() >= MIN_BYTES && value.chars().collect::<BTreeSet<_>>().len() >= MIN_DIFFERENT
+    let mut different: Vec<char> = Vec::with_capacity(MIN_DIFFERENT);
+    for c in value.chars() {
+        if !different.contains(&c) {
+            different.push(c);
+        }
+        if different.len() == MIN_DIFFERENT {
+            return value.len() >= MIN_BYTES;
+        }
+    }
+    false
 }
 
 /// Every form of the value, and of its lines when it has several.
@@ -37,6 +46,8 @@ pub(super) fn of(value: &str) -> BTreeSet<String> {
             forms.insert(json(&diff, PLAIN_JSON));
             forms.insert(diff);
         }
+        // Without its blanks and with short line ends such a text may be too short to be masked.
+        forms.retain(|form| form.len() >= MIN_BYTES);
     }
     forms
 }

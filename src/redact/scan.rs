@@ -150,7 +150,10 @@ impl Redactor {
         let view = View { bytes: &scan.text.as_bytes()[..segment.end], open: segment.open };
         while scan.at < segment.end {
             let limit = scan.armed.as_ref().map_or(segment.end, |armed| armed.at);
-            scan.at = self.candidate(view.bytes, scan.at, limit);
+            scan.at = self.filter.next(view.bytes, scan.at, limit);
+            if scan.at == segment.end {
+                break;
+            }
             match self.step(view, scan) {
                 Ok(Step::Mask(growth)) => {
                     scan.mask(growth);
@@ -176,14 +179,13 @@ impl Redactor {
             };
             return Ok(Step::Mask(Growth::new(end, tail, form)));
         }
-        let shape = self.may_be_shape(view, at);
-        if shape && let Some((end, tail)) = known(self.shape_at(view, scan.gap, at))? {
+        if let Some((end, tail)) = known(self.shape_at(view, scan.gap, at))? {
             return Ok(Step::Mask(Growth::new(end, tail, form)));
         }
         if let Some(end) = form {
             return Ok(Step::Mask(Growth::new(end, None, form)));
         }
-        if !shape || scan.armed.is_some() {
+        if scan.armed.is_some() {
             return Err(Stop::No);
         }
         shapes::armed(view, scan.gap, at).map(Step::Arm)

@@ -78,13 +78,20 @@ const PREFIXES: &[Prefix] = &[
     prefix(b"npm_", Class::Alnum, 36, Class::Alnum),
 ];
 
-/// The first two bytes of every shape.
-pub(super) fn triggers() -> impl Iterator<Item = [u8; 2]> {
-    let words = [b"au", b"be"].into_iter().flat_map(|&[a, b]| {
-        let (c, d) = (a.to_ascii_uppercase(), b.to_ascii_uppercase());
-        [[a, b], [a, d], [c, b], [c, d]]
+/// The first three bytes of every shape.
+pub(super) fn beginnings() -> impl Iterator<Item = [u8; 3]> {
+    let prefixes = PREFIXES.iter().filter_map(|prefix| prefix.text.first_chunk().copied());
+    // The words of `armed` count in any case.
+    let words = [*b"aut", *b"bea"].into_iter().flat_map(|word| {
+        (0..8).map(move |upper: u8| {
+            let mut letters = word;
+            let cased = letters.iter_mut().enumerate().filter(|(n, _)| upper >> n & 1 == 1);
+            cased.for_each(|(_, letter)| letter.make_ascii_uppercase());
+            letters
+        })
     });
-    PREFIXES.iter().map(|prefix| [prefix.text[0], prefix.text[1]]).chain([*b"ey", *b"--", *b":/", *b":\\"]).chain(words)
+    // JSON may escape the slashes of a URL.
+    prefixes.chain([*b"eyJ", *b"---", *b"://", *b":/\\", *b":\\/", *b":\\\\"]).chain(words)
 }
 
 /// A shape that starts at `at`. `gap`: where the text begins that no mask cuts off.

@@ -3,10 +3,10 @@
 //! All decisions about questions are here, none in a driver.
 
 use super::granted::Granted;
-use super::shown::shown;
+use super::shown::{both, shown};
 use crate::agent::{AskKey, Reply};
 use crate::protocol::limited::Asks;
-use crate::protocol::limits::BAD_ANSWERS;
+use crate::protocol::limits::{BAD_ANSWERS, SECRET_BYTES};
 use crate::protocol::question::{
     ALLOW_ALWAYS, ALLOW_ONCE, Answer, Ask, BadAnswer, DENY, Kind, PathFact, Subject, check,
 };
@@ -127,6 +127,8 @@ pub enum Answered {
     Kept(Box<RawValue>, Option<PathFact>),
     /// The source in `value_from` could not be read.
     Unreadable,
+    /// A secret that is too long to redact.
+    TooLong,
     /// The user declined.
     Declined,
 }
@@ -197,7 +199,10 @@ impl Book {
         let id = format!("g_{}_{}", self.prefix, self.groups_made);
         let members = asks
             .into_iter()
-            .map(|ask| Member { id: self.next_id(), shown: shown(&ask, redactor), ask, attempt: 1, reply: None })
+            .map(|ask| {
+                let (ask, shown) = both(ask, redactor, settings.max_frame_bytes);
+                Member { id: self.next_id(), shown, ask, attempt: 1, reply: None }
+            })
             .collect();
         let deadline = now + settings.question_timeout_s.duration();
         self.askers.insert((asker.clone(), number));
@@ -206,9 +211,16 @@ impl Book {
         number
     }
 
+    /// Whether somebody waits for answers.
+    pub(super) fn waits(&self, asker: &Asker) -> bool {
+        self.askers.range((asker.clone(), 0)..=(asker.clone(), u64::MAX)).next().is_some()
+    }
+
     /// Redacts the open questions again, after a new secret became known.
     pub(crate) fn hide(&mut self, redactor: &Redactor) {
         let open = self.groups.values_mut().flat_map(Group::open_mut);
+        // The texts of a permission are redacted with the frame.
+        let open = open.filter(|member| member.ask.purpose != Purpose::Permission);
         open.for_each(|member| member.shown = shown(&member.ask, redactor));
     }
 
@@ -276,6 +288,7 @@ impl Book {
         let checked = match answered {
             Answered::Declined => Ok(None),
             Answered::Unreadable => Err("The value could not be read from where value_from points.".into()),
+            Answered::TooLong => Err(format!("A secret may have at most {SECRET_BYTES} bytes.")),
             Answered::Value(value, path) | Answered::Kept(value, path) => {
                 // A value that became secret only now was shown before, so it is an answer too.
                 let shown = check(&member.checked(), value, *path);

@@ -2,18 +2,23 @@
 
 use super::Effect;
 use super::book::Asker;
+use super::frames::effect;
 use super::live::Live;
-use super::messages::Piece;
-use super::work::{absolute, places, relative};
+use super::messages::{Marks, Messages, Piece, Rules};
+use super::work::{Described, absolute, places, relative};
 use crate::agent::{self, Turn};
 use crate::protocol::limited::Entries;
 use crate::protocol::limits::SESSION_ID_BYTES;
-use crate::protocol::outbound::{About, Artifact, Body, PlanEntry, Text, Usage};
+use crate::protocol::outbound::{About, Artifact, Body, PlanEntry, Progress, Text, Usage};
 use crate::protocol::words::{Action, Level, PlanStatus, Status, Warning};
 use std::path::Path;
 
 impl Live {
     pub(super) fn line(&mut self, line: agent::Line<'_>) {
+        self.questions.kept.line = match &line {
+            agent::Line::Text(text) => text.len(),
+            agent::Line::TooLong => 0,
+        };
         self.clocks.active = self.now;
         self.clocks.start = None;
         self.agent.alive = true;
@@ -47,6 +52,7 @@ impl Live {
         for event in events {
             self.happened(event);
         }
+        self.check_kept();
     }
 
     fn happened(&mut self, event: agent::Event) {
@@ -61,13 +67,13 @@ impl Live {
             agent::Event::Session { id, version, model } => self.session(id, version, model),
             agent::Event::Text { message, piece, done, reasoning, parent } => {
                 let own = parent.is_none() && !reasoning;
-                let text = own.then(|| self.own_words(&message, &piece, done)).flatten();
-                let text = text.as_deref().unwrap_or(&piece);
-                self.say(&message, text, &piece, done, parent.as_deref(), reasoning);
+                let parent = parent.and_then(|parent| self.work.tools.id(&parent));
+                self.speak(|messages, rules, out| {
+                    messages.piece(message, Piece { text: piece, done, reasoning, own, parent }, rules, out)
+                });
             }
             agent::Event::Partial { .. } => {}
             agent::Event::Withdrawn { message } => {
-                self.questions.marked.heard.remove(&message);
                 if let Some(progress) = self.work.messages.withdraw(&message) {
                     self.progress(progress, None);
                 }
@@ -75,7 +81,8 @@ impl Live {
             agent::Event::Tool { call, category, title, locations, parent } => {
                 let places = places(&self.settings.cwd, &locations);
                 let title = title.map(|title| self.title(&title));
-                let begun = self.work.tools.begin(self.now, call, category, title, places, parent.as_deref());
+                let seen = Described { category, title, places, parent: parent.as_deref() };
+                let begun = self.work.tools.begin(self.now, call, seen, self.room());
                 begun.into_iter().for_each(|progress| self.progress(progress, None));
             }
             agent::Event::ToolOver { call, state, output } => {
@@ -91,7 +98,10 @@ impl Live {
             }
             agent::Event::Usage(more) => self.used(more),
             agent::Event::Changed { path, action } => self.changed(&path, action),
-            agent::Event::Ask { key, asks } => self.open(Asker::Agent(key), asks),
+            agent::Event::Ask { key, asks } => {
+                self.questions.kept.add(&key);
+                self.open(Asker::Agent(key), asks);
+            }
             agent::Event::AskWithdrawn { key } => {
                 self.withdraw(Some(&Asker::Agent(key)));
                 self.running_again();
@@ -132,12 +142,24 @@ impl Live {
         self.tell(about, "The agent's session is open", None);
     }
 
-    pub(super) fn say(&mut self, key: &str, text: &str, said: &str, done: bool, parent: Option<&str>, reasoning: bool) {
-        let parent = parent.and_then(|parent| self.work.tools.id(parent));
-        let piece = Piece { key, text, said, done, reasoning, parent };
-        let frame_bytes = self.settings.max_frame_bytes;
-        let said = self.work.messages.piece(piece, self.settings.progress, frame_bytes, &self.redactor);
-        said.into_iter().for_each(|progress| self.progress(progress, None));
+    /// Lets `say` pass on what the agent says, by the rules of this run.
+    pub(super) fn speak(&mut self, say: impl FnOnce(&mut Messages, &Rules<'_>, &mut dyn FnMut(Progress)) -> Marks) {
+        let rules = Rules {
+            level: self.settings.progress,
+            frame_bytes: self.settings.max_frame_bytes,
+            redactor: &self.redactor,
+            completion_marker: &self.settings.completion_marker,
+            question_markers: self.settings.question_markers,
+            cuts_markers: self.agent.driver.takes_turns(),
+            room: self.room(),
+        };
+        let (out, frame, now) = (&mut self.out, &mut self.clocks.frame, self.now);
+        let marks = say(&mut self.work.messages, &rules, &mut |progress| {
+            *frame = now;
+            out.push(effect(Body::Progress(Box::new(progress)), None));
+        });
+        self.work.completion |= marks.completion;
+        self.questions.marked.asks.append(marks.asks);
     }
 
     fn used(&mut self, usage: Usage) {

@@ -1,15 +1,18 @@
 //! How a run ends: the outcome, the steps that stop the agent, and the terminal body.
 
 use super::live::Live;
+use super::markers::cut;
 use super::stop::{Ending, Stage};
-use super::{Effect, Method, markers};
+use super::{Effect, Method};
 use crate::agent::{Turn, TurnOver};
 use crate::clean::whole;
 use crate::failure::{Code, Failure};
+use crate::protocol::limited::Asks;
 use crate::protocol::limits::AGENT_MESSAGE_BYTES;
 use crate::protocol::outbound::{Json, Outcome, Terminal, Text};
 use crate::protocol::words::{Level, Source, Status, Warning};
 use crate::redact::Stream;
+use std::borrow::Cow;
 
 impl Live {
     /// The outcome, unless it was decided before.
@@ -50,11 +53,11 @@ impl Live {
                 let message_id = self.work.messages.id_of(&answer.print).filter(|_| shown);
                 let text_cut = answer.is_cut();
                 let text = match self.settings.question_markers && self.agent.driver.takes_turns() {
-                    true => markers::without(answer.text),
+                    true => without_markers(answer.text),
                     false => answer.text,
                 };
                 // A text that was cut may end in a part of a secret: the uncertain end is dropped.
-                let text = if text_cut { Stream::default().push(&self.redactor, &text) } else { text };
+                let text = if text_cut { Stream::default().push(&self.redactor, &text).into_owned() } else { text };
                 let structured_output = structured.map(Json::from);
                 Outcome::Completed {
                     message_id,
@@ -172,6 +175,13 @@ impl Live {
         words.truncate(words.floor_char_boundary(AGENT_MESSAGE_BYTES));
         failure.agent_message = (!words.is_empty()).then_some(words);
         cut
+    }
+}
+
+fn without_markers(text: String) -> String {
+    match cut(&text, &mut Asks::default()) {
+        Cow::Owned(rest) => rest,
+        Cow::Borrowed(_) => text,
     }
 }
 

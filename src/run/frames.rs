@@ -11,7 +11,7 @@ const TITLE_CHARS: usize = 120;
 impl Live {
     pub(super) fn emit(&mut self, body: Body, reply_to: Option<String>) {
         self.clocks.frame = self.now;
-        self.out.push(Effect::Emit { body, reply_to, measure: None });
+        self.out.push(effect(body, reply_to));
     }
 
     pub(super) fn progress(&mut self, progress: Progress, reply_to: Option<String>) {
@@ -55,6 +55,11 @@ impl Live {
         }
         short
     }
+}
+
+/// The effect that emits a frame.
+pub(super) fn effect(body: Body, reply_to: Option<String>) -> Effect {
+    Effect::Emit { body, reply_to, measure: None }
 }
 
 /// Takes the working directory off the paths in a text that begin with it.

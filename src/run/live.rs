@@ -2,6 +2,7 @@
 
 use super::book::{Asker, Book};
 use super::clock::Clocks;
+use super::kept::Kept;
 use super::marked::Marked;
 use super::messages::Messages;
 use super::orchestrator::UNKNOWN_TYPE;
@@ -73,6 +74,7 @@ pub(super) struct Questions {
     /// The questions that nobody answered so far.
     pub(super) unattended: Unattended,
     pub(super) marked: Marked,
+    pub(super) kept: Kept,
     /// Whether the agent was told that a question which needs an answer was declined, and has done nothing since.
     pub(super) declined: bool,
     pub(super) input_closed: bool,
@@ -140,6 +142,7 @@ impl Live {
                 book: Book::new(random, ids.questions, ids.groups),
                 unattended: Unattended::default(),
                 marked: Marked::default(),
+                kept: Kept::default(),
                 declined: false,
                 input_closed: false,
             },

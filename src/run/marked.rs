@@ -2,8 +2,7 @@
 
 use super::book::Asker;
 use super::live::Live;
-use super::markers::{self, Cutter};
-use super::messages::Finder;
+use super::markers;
 use super::process::ProcessState;
 use crate::agent::{Reply, Turn};
 use crate::failure::{Code, Failure};
@@ -11,50 +10,20 @@ use crate::protocol::limited::Asks;
 use crate::protocol::limits::MARKER_TURNS;
 use crate::protocol::outbound::Outcome;
 use crate::protocol::words::Warning;
-use std::collections::HashMap;
 
 /// The question markers in the agent's text.
 #[derive(Default)]
 pub(super) struct Marked {
-    /// The messages that are not whole yet.
-    pub(super) heard: HashMap<String, Heard>,
     /// The questions of this turn.
     pub(super) asks: Asks,
     /// The texts of those that were asked.
-    pub(super) texts: Vec<String>,
+    texts: Vec<String>,
     /// Further turns so far.
-    pub(super) turns: u32,
-}
-
-/// The markers in one message of the agent. They count when the message is whole.
-pub(super) struct Heard {
-    pub(super) cutter: Cutter,
-    pub(super) asks: Asks,
-    pub(super) finder: Finder,
+    turns: u32,
 }
 
 impl Live {
-    /// What the agent itself says, without its question markers. `None`: as it is. Markers count when the message is
-    /// whole; one that is withdrawn has said nothing.
-    pub(super) fn own_words(&mut self, message: &str, piece: &str, done: bool) -> Option<String> {
-        let heard = self.questions.marked.heard.entry(message.to_owned()).or_insert_with(|| Heard {
-            cutter: Cutter::default(),
-            asks: Asks::default(),
-            finder: Finder::new(&self.settings.completion_marker),
-        });
-        heard.finder.piece(piece, done);
-        let markers = self.settings.question_markers;
-        let text = markers.then(|| heard.cutter.push(piece, done, &mut heard.asks));
-        let heard = done.then(|| self.questions.marked.heard.remove(message)).flatten();
-        let takes_turns = self.agent.driver.takes_turns();
-        if let Some(heard) = heard {
-            self.work.completion |= heard.finder.found;
-            self.questions.marked.asks.append(heard.asks);
-        }
-        text.filter(|_| takes_turns)
-    }
-
-    /// A turn ended well. Whether its question markers keep the run going.
+    /// Asks the questions of a turn that ended well. Returns whether they keep the run going.
     pub(super) fn asks_markers(&mut self) -> bool {
         let asks = std::mem::take(&mut self.questions.marked.asks);
         if asks.is_empty() || (!self.settings.interactive && self.questions.marked.turns > 0) {

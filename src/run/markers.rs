@@ -6,6 +6,7 @@ use crate::agent::{NO_USER_PROMPT, Reply};
 use crate::protocol::limited::Asks;
 use crate::protocol::question::{Ask, Choice, Choices, Kind};
 use crate::protocol::words::Purpose;
+use std::borrow::Cow;
 
 const BEGIN: &str = "<!--QUESTION:";
 const END: &str = "-->";
@@ -14,97 +15,176 @@ const LONGEST: usize = 64 << 10;
 
 /// Cuts the markers out of one message that comes in pieces.
 #[derive(Debug, Default)]
-pub(crate) struct Cutter {
-    /// What may be the beginning of a marker, or the whole of one that has not ended.
+pub(super) struct Cutter {
+    /// What may be the beginning of a marker, or a whole one up to its end.
     held: String,
-    /// How many bytes at its beginning were let go.
+    /// How many bytes at the beginning of `held` turned out to be text and were returned.
     gone: usize,
-    /// The current line so far, to see code fences.
-    line: String,
-    fence: Option<(char, usize)>,
+    fences: Fences,
 }
 
 impl Cutter {
     /// The text of a piece without its markers; their questions go to `asks`. `done` ends the message.
-    pub(crate) fn push(&mut self, piece: &str, done: bool, asks: &mut Asks) -> String {
+    pub(super) fn push<'a>(&mut self, piece: &'a str, done: bool, asks: &mut Asks) -> Cow<'a, str> {
+        if self.held.is_empty() && !piece.contains('<') {
+            self.fences.see(piece);
+            return Cow::Borrowed(piece);
+        }
         let mut out = String::with_capacity(piece.len());
-        for c in piece.chars() {
-            if self.held().is_empty() && c != '<' {
-                self.let_go(c, &mut out);
-                continue;
+        let mut rest = piece;
+        while !rest.is_empty() {
+            let (taken, after) = rest.split_at(self.step(rest));
+            rest = after;
+            if self.held().is_empty() && !taken.starts_with('<') {
+                self.fences.see(taken);
+                out.push_str(taken);
+            } else {
+                self.held.push_str(taken);
+                self.settle(&mut out, asks);
             }
-            self.held.push(c);
-            self.settle(&mut out, asks);
         }
         if done {
             out.push_str(self.held());
-            *self = Cutter::default();
         }
-        out
+        Cow::Owned(out)
     }
 
-    /// What is held, without what of it was let go already.
+    /// The size of what is held, in bytes.
+    pub(super) fn kept(&self) -> usize {
+        self.held.len()
+    }
+
+    /// How much of a text to look at next: up to what may begin a marker, one character of its beginning, or up to
+    /// what may end it.
+    fn step(&self, text: &str) -> usize {
+        let held = self.held().len();
+        if held == 0 {
+            return text.find('<').map_or(text.len(), |at| at.max(1));
+        }
+        if held < BEGIN.len() {
+            return text.chars().next().map_or(0, char::len_utf8);
+        }
+        let room = text.ceil_char_boundary((LONGEST + 1).saturating_sub(held).clamp(1, text.len()));
+        text[..room].find('>').map_or(room, |at| at + 1)
+    }
+
+    /// What is held, without what of it was returned already.
     fn held(&self) -> &str {
         &self.held[self.gone..]
     }
 
-    /// Lets go of what is held once it is known to be text, or a whole marker.
+    /// Returns what is held once it is known to be text, or takes the questions of a whole marker.
     fn settle(&mut self, out: &mut String, asks: &mut Asks) {
-        while let Some(first) = self.held().chars().next() {
-            let held = self.held();
+        // Of several beginnings before one end only the first and the last are tried: each try reads all up to the end.
+        let last = self.held().ends_with(END).then(|| self.held.rfind(BEGIN)).flatten();
+        let mut first = true;
+        while !self.held().is_empty() {
+            let held = &self.held[self.gone..];
             let whole = held.len() >= BEGIN.len();
-            let may_be = self.fence.is_none() && if whole { held.starts_with(BEGIN) } else { BEGIN.starts_with(held) };
+            let may_be = !self.fences.open() && if whole { held.starts_with(BEGIN) } else { BEGIN.starts_with(held) };
             if may_be && (!whole || (!held.ends_with(END) && held.len() <= LONGEST)) {
+                // Not each time: it costs as much as is held.
+                if self.gone > LONGEST {
+                    self.held.drain(..self.gone);
+                    self.gone = 0;
+                }
                 return;
             }
-            if may_be && let Some(found) = held.strip_suffix(END).and_then(|text| questions(&text[BEGIN.len()..])) {
+            let tried = may_be && (std::mem::take(&mut first) || last == Some(self.gone));
+            let marker = held.strip_suffix(END).filter(|_| tried);
+            if let Some(found) = marker.and_then(|text| questions(&text[BEGIN.len()..])) {
                 asks.extend(found);
                 self.gone = self.held.len();
             } else {
-                // Text: its first character goes, and what follows may still be the beginning of a marker.
-                self.gone += first.len_utf8();
-                self.let_go(first, out);
+                let text = held.get(1..).and_then(|rest| rest.find('<')).map_or(held, |at| &held[..=at]);
+                self.fences.see(text);
+                out.push_str(text);
+                self.gone += text.len();
             }
         }
         self.held.clear();
         self.gone = 0;
     }
+}
 
-    fn let_go(&mut self, c: char, out: &mut String) {
-        self.seen(c);
-        out.push(c);
-        // Not each time: it costs as much as is held.
-        if self.gone > LONGEST {
-            self.held.drain(..self.gone);
-            self.gone = 0;
+/// The code fences of a text that comes in pieces.
+#[derive(Debug, Default)]
+struct Fences {
+    /// The beginning of the current line.
+    line: String,
+    /// The sign and the length of the fence that is open.
+    fence: Option<(char, usize)>,
+}
+
+impl Fences {
+    /// More of a line than this, in bytes, is not looked at.
+    const LINE_BYTES: usize = 80;
+
+    fn open(&self) -> bool {
+        self.fence.is_some()
+    }
+
+    fn see(&mut self, text: &str) {
+        let mut lines = text.split('\n');
+        self.add(lines.next().unwrap_or_default());
+        for line in lines {
+            self.end_line();
+            self.add(line);
         }
     }
 
-    fn seen(&mut self, c: char) {
-        if c != '\n' {
-            if self.line.len() < 80 {
-                self.line.push(c);
-            }
-            return;
+    fn add(&mut self, text: &str) {
+        let room = Self::LINE_BYTES.saturating_sub(self.line.len()).min(text.len());
+        self.line.push_str(&text[..text.ceil_char_boundary(room)]);
+    }
+
+    fn end_line(&mut self) {
+        let text = self.line.trim_start_matches(' ');
+        let sign = text.chars().next().filter(|_| self.line.len() - text.len() <= 3);
+        if let Some(sign @ ('`' | '~')) = sign {
+            let length = text.chars().take_while(|c| *c == sign).count();
+            self.fence = match self.fence {
+                None if length >= 3 => Some((sign, length)),
+                Some((open, least)) if open == sign && length >= least && text.trim_end().len() == length => None,
+                same => same,
+            };
         }
-        let line = std::mem::take(&mut self.line);
-        let text = line.trim_start_matches(' ');
-        let Some(sign @ ('`' | '~')) = text.chars().next().filter(|_| line.len() - text.len() <= 3) else { return };
-        let length = text.chars().take_while(|c| *c == sign).count();
-        self.fence = match self.fence {
-            None if length >= 3 => Some((sign, length)),
-            Some((open, least)) if open == sign && length >= least && text.trim_end().len() == length => None,
-            same => same,
-        };
+        self.line.clear();
     }
 }
 
-/// A whole text without its markers.
-pub(crate) fn without(text: String) -> String {
-    if !text.contains(BEGIN) {
-        return text;
+/// A whole text without its markers; their questions go to `asks`.
+pub(super) fn cut<'a>(text: &'a str, asks: &mut Asks) -> Cow<'a, str> {
+    if text.contains(BEGIN) { Cutter::default().push(text, true, asks) } else { Cow::Borrowed(text) }
+}
+
+/// Looks for the completion marker in a message that comes in pieces.
+#[derive(Debug, Default)]
+pub(super) struct Finder {
+    /// The end of the text so far, in which the marker may begin.
+    tail: String,
+    pub(super) found: bool,
+}
+
+impl Finder {
+    /// Takes the next piece of the message.
+    pub(super) fn push(&mut self, marker: &str, piece: &str) {
+        if self.found {
+            return;
+        }
+        let keep = marker.len().saturating_sub(1);
+        // Only the beginning of a piece can complete what the tail began.
+        let head = &piece[..piece.floor_char_boundary(keep)];
+        self.tail.push_str(head);
+        self.found = piece.contains(marker) || self.tail.contains(marker);
+        if piece.len() > head.len() {
+            self.tail.clear();
+            self.tail.push_str(&piece[piece.ceil_char_boundary(piece.len().saturating_sub(keep))..]);
+        } else {
+            let cut = self.tail.ceil_char_boundary(self.tail.len().saturating_sub(keep));
+            self.tail.drain(..cut);
+        }
     }
-    Cutter::default().push(&text, true, &mut Asks::default())
 }
 
 /// The questions of a marker. `None`: it is not valid.
@@ -130,7 +210,7 @@ fn question(question: &Object<'_>) -> Option<Ask> {
 }
 
 /// The answers as the prompt of a further turn.
-pub(crate) fn prompt(texts: &[String], replies: &[Reply]) -> String {
+pub(super) fn prompt(texts: &[String], replies: &[Reply]) -> String {
     if replies.iter().all(|reply| *reply == Reply::NoUser) {
         return NO_USER_PROMPT.into();
     }
@@ -146,8 +226,7 @@ pub(crate) fn prompt(texts: &[String], replies: &[Reply]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Cutter, without};
-    use crate::protocol::limited::Asks;
+    use super::{Asks, Cutter, Finder, cut};
 
     const MARKER: &str = "<!--QUESTION:{\"questions\":[{\"question\":\"Which?\",\"options\":[{\"label\":\"A\"}]}]}-->";
 
@@ -162,18 +241,42 @@ mod tests {
             (format!("~~~~\n~~~\n{MARKER}\n~~~~~\n{MARKER}"), format!("~~~~\n~~~\n{MARKER}\n~~~~~\n")),
             (format!("<!--QUESTION:<!--QUESTION:{MARKER}"), "<!--QUESTION:<!--QUESTION:".into()),
         ] {
-            assert_eq!(without(text), left);
+            assert_eq!(cut(&text, &mut Asks::default()), left);
         }
     }
 
     #[test]
     fn every_split_gives_the_same() {
         let text = format!("x{MARKER}y\n```\n{MARKER}\n```");
-        let whole = without(text.clone());
+        let whole = cut(&text, &mut Asks::default());
         for cut in 0..=text.len() {
             let (mut cutter, mut asks) = (Cutter::default(), Asks::default());
-            let joined = cutter.push(&text[..cut], false, &mut asks) + &cutter.push(&text[cut..], true, &mut asks);
-            assert_eq!((joined, asks.len()), (whole.clone(), 1));
+            let joined = cutter.push(&text[..cut], false, &mut asks) + cutter.push(&text[cut..], true, &mut asks);
+            assert_eq!((&joined, asks.len()), (&whole, 1));
+        }
+    }
+
+    #[test]
+    fn a_marker_is_found_over_any_split() {
+        const MARKER: &str = "<promise>COMPLETE</promise>";
+        let text = "before <promise>COMPLETE</promise> after";
+        for first in 0..text.len() {
+            for second in first..text.len() {
+                let mut finder = Finder::default();
+                finder.push(MARKER, &text[..first]);
+                finder.push(MARKER, &text[first..second]);
+                finder.push(MARKER, &text[second..]);
+                assert!(finder.found, "{first} {second}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_marker_is_found_behind_beginnings_that_never_end() {
+        for before in
+            ["<!--QUESTION:".repeat(3), "<!--QUESTION:".repeat(20_000), format!("<!--QUESTION:{}", "x".repeat(70_000))]
+        {
+            assert_eq!(cut(&format!("{before}{MARKER} after"), &mut Asks::default()), format!("{before} after"));
         }
     }
 }

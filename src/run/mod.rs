@@ -10,6 +10,7 @@ mod doing;
 mod ending;
 mod frames;
 mod granted;
+mod kept;
 mod live;
 mod marked;
 mod markers;

@@ -4,6 +4,7 @@ use super::book::{Absence, Answered, Taken};
 use super::live::Live;
 use super::{Effect, OnEof, Origin, ReadInput};
 use crate::failure::{Code, Failure};
+use crate::protocol::limits::SECRET_BYTES;
 use crate::protocol::outbound::{Outcome, Text};
 use crate::protocol::question::Kind;
 use crate::protocol::words::{Source, Warning};
@@ -26,12 +27,12 @@ impl Live {
             let text = "An answer was ignored: `question_id` must be a string";
             return self.warn(Warning::InvalidAnswer, text, reply_to);
         };
-        let Some(answered) = input.answered else {
+        let Some(mut answered) = input.answered else {
             let text = "An answer was ignored: give exactly one of `value`, `value_from` and `declined: true`";
             return self.warn(Warning::InvalidAnswer, text, reply_to);
         };
         if self.questions.book.find(&id).is_some_and(|(_, member)| is_secret(&member.shown.kind, &answered)) {
-            self.keep_secret(&answered, &reply_to);
+            answered = self.keep_secret(answered, &reply_to);
         }
         match self.questions.book.take(self.now, &id, &answered, input.message, &self.settings) {
             Taken::Unknown => self.warn(Warning::UnknownQuestion, UNKNOWN_QUESTION, reply_to),
@@ -40,15 +41,20 @@ impl Live {
         }
     }
 
-    /// A secret answer is a secret before anything is done with it.
-    fn keep_secret(&mut self, answered: &Answered, reply_to: &Option<String>) {
-        let (Answered::Value(raw, _) | Answered::Kept(raw, _)) = answered else { return };
-        let Some(text) = crate::protocol::json::string(raw) else { return };
-        if !self.redactor.add(&text) {
-            let what = "The secret answer is too short or too plain to be redacted";
-            return self.warn(Warning::ShortSecret, what, reply_to.clone());
+    /// Registers a secret answer before anything is done with it.
+    fn keep_secret(&mut self, answered: Answered, reply_to: &Option<String>) -> Answered {
+        let (Answered::Value(raw, _) | Answered::Kept(raw, _)) = &answered else { return answered };
+        let Some(text) = crate::protocol::json::string(raw) else { return answered };
+        if text.len() > SECRET_BYTES {
+            return Answered::TooLong;
         }
-        self.questions.book.hide(&self.redactor);
+        if self.redactor.add(&text) {
+            self.questions.book.hide(&self.redactor);
+        } else {
+            let what = "The secret answer is too short or too plain to be redacted";
+            self.warn(Warning::ShortSecret, what, reply_to.clone());
+        }
+        answered
     }
 
     pub(super) fn cancel(&mut self, reply_to: Option<String>, reason: Option<String>, source: Source) {
@@ -93,9 +99,8 @@ fn is_secret(kind: &Kind, answered: &Answered) -> bool {
             !choices.as_slice().iter().any(|choice| choice.value == text || choice.label.eq_ignore_ascii_case(&text))
         }
         (Kind::Text | Kind::FilePath, Answered::Kept(..)) => true,
-        (Kind::Confirm, Answered::Kept(..)) | (_, Answered::Value(..) | Answered::Unreadable | Answered::Declined) => {
-            false
-        }
+        (Kind::Confirm, Answered::Kept(..))
+        | (_, Answered::Value(..) | Answered::Unreadable | Answered::TooLong | Answered::Declined) => false,
     }
 }
 

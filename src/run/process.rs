@@ -2,13 +2,14 @@
 
 use super::ending::could_not_go_on;
 use super::live::Live;
+use super::messages::Messages;
 use super::stop::Stage;
 use super::work::relative;
 use super::{Effect, Gone, Unseen};
 use crate::agent::{Launch, Turn, TurnOver};
 use crate::failure::{Code, Failure};
 use crate::protocol::outbound::Outcome;
-use crate::protocol::words::{Action, ToolState, Warning};
+use crate::protocol::words::{Action, Warning};
 use std::path::PathBuf;
 
 /// The state of the process of the agent. An agent may have one process a turn, and at most one at a time.
@@ -53,14 +54,8 @@ impl Live {
         let mut turn = Turn::default();
         self.agent.driver.drained(&mut turn);
         self.turn(turn);
-        for key in self.work.messages.unfinished() {
-            let rest = self.own_words(&key, "", true).unwrap_or_default();
-            self.say(&key, &rest, "", true, None, false);
-        }
-        for key in self.work.tools.unfinished() {
-            let over = self.work.tools.end(&key, ToolState::Failed, None, &self.redactor);
-            over.into_iter().for_each(|progress| self.progress(progress, None));
-        }
+        self.speak(Messages::finish);
+        self.work.tools.fail().for_each(|progress| self.progress(progress, None));
         self.withdraw(None);
     }
 

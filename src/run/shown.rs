@@ -5,6 +5,23 @@ use crate::protocol::words::Purpose;
 use crate::redact::Redactor;
 use std::collections::{HashMap, HashSet};
 
+/// The question as it is answered, and as it is shown. Of a permission the texts are kept once, and not more of them
+/// than fits a frame.
+pub(super) fn both(mut ask: Ask, redactor: &Redactor, frame_bytes: usize) -> (Ask, Ask) {
+    let mut copy = shown(&ask, redactor);
+    if ask.purpose == Purpose::Permission
+        && let (Some(kept), Some(subject)) = (&mut ask.subject, &mut copy.subject)
+    {
+        (ask.text, kept.detail) = (String::new(), String::new());
+        if subject.detail.len() > frame_bytes {
+            // Redacted before it is cut: half a secret would not be found any more.
+            let clean = redactor.redact(&subject.detail);
+            subject.detail = clean[..clean.floor_char_boundary(frame_bytes)].to_owned();
+        }
+    }
+    (ask, copy)
+}
+
 /// The question without secrets. An option's value that contains one becomes `option_N`, so that an answer can name it.
 pub(super) fn shown(ask: &Ask, redactor: &Redactor) -> Ask {
     let clean = |text: &str| redactor.redact(text).into_owned();
@@ -14,6 +31,7 @@ pub(super) fn shown(ask: &Ask, redactor: &Redactor) -> Ask {
         return shown;
     }
     shown.text = clean(&ask.text);
+    shown.validation.note_unchecked();
     shown.validation.pattern = ask.validation.pattern.as_deref().map(clean);
     shown.header = clean(&ask.header).chars().take(crate::protocol::limits::HEADER_CHARS).collect();
     if let Kind::Select { choices: asked, multiple, allow_other } = &ask.kind {

@@ -5,130 +5,199 @@ use crate::protocol::limits::{ARTIFACTS, TOOL_OUTPUT_BYTES};
 use crate::protocol::outbound::{About, ArtifactRef, Place, Progress, Text};
 use crate::protocol::words::{Action, Category, ToolState};
 use crate::redact::Redactor;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::hash::{BuildHasher, RandomState};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// The tool calls so far.
+/// The tool calls of a run.
 #[derive(Debug, Default)]
-pub(crate) struct Tools {
+pub(super) struct Tools {
     count: u64,
-    calls: HashMap<String, Call>,
-    /// When those that still run began.
-    running: HashMap<String, Duration>,
+    /// The calls that still run, by the agent's keys.
+    running: HashMap<String, Call>,
+    /// When each of them began, by its number.
+    began: BTreeMap<u64, Duration>,
+    over: Over,
+    /// The size of all running calls, in bytes.
+    kept: usize,
 }
 
-#[derive(Debug)]
+/// What an agent says of a call.
+pub(super) struct Described<'a> {
+    pub(super) category: Category,
+    pub(super) title: Option<String>,
+    pub(super) places: Vec<Place>,
+    /// The agent's key of the call whose sub-agent makes this one.
+    pub(super) parent: Option<&'a str>,
+}
+
+/// A call that still runs.
+#[derive(Clone, Debug)]
 struct Call {
-    id: String,
+    number: u64,
     category: Category,
     title: String,
     places: Vec<Place>,
     parent: Option<String>,
-    over: bool,
+    /// The size of the call, in bytes.
+    kept: usize,
+    /// Whether there was no room for all of its places.
+    cut: bool,
+}
+
+/// About the size of an entry without its texts, in bytes.
+pub(super) const ENTRY_BYTES: usize = 256;
+
+/// The last calls that are over: agents repeat updates of them, and their sub-agents may still speak.
+#[derive(Debug, Default)]
+struct Over {
+    numbers: HashMap<u64, u64>,
+    /// The hashes of their keys, the oldest first.
+    order: VecDeque<u64>,
+    hasher: RandomState,
+}
+
+/// How many calls that are over are remembered.
+const OVER: usize = 1024;
+
+impl Over {
+    fn add(&mut self, key: &str, number: u64) {
+        let hash = self.hasher.hash_one(key);
+        self.order.push_back(hash);
+        self.numbers.insert(hash, number);
+        if self.order.len() > OVER
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.numbers.remove(&oldest);
+        }
+    }
+
+    fn number(&self, key: &str) -> Option<u64> {
+        if self.numbers.is_empty() { None } else { self.numbers.get(&self.hasher.hash_one(key)).copied() }
+    }
 }
 
 impl Tools {
     /// Numbers calls after those given out before.
-    pub(crate) fn after(count: u64) -> Tools {
+    pub(super) fn after(count: u64) -> Tools {
         Tools { count, ..Tools::default() }
     }
 
     /// Calls so far.
-    pub(crate) fn count(&self) -> u64 {
+    pub(super) fn count(&self) -> u64 {
         self.count
     }
 
-    /// Takes a call's beginning, or more that is known of it; without a title the old one stays. Gives the progress of
-    /// the first sight.
-    pub(crate) fn begin(
-        &mut self,
-        now: Duration,
-        key: String,
-        category: Category,
-        title: Option<String>,
-        places: Vec<Place>,
-        parent: Option<&str>,
-    ) -> Option<Progress> {
-        let parent = parent.and_then(|parent| self.id(parent));
-        if let Some(call) = self.calls.get_mut(&key) {
+    /// Takes a call's beginning, or more that is known of it; without a title the old one stays. Returns the progress
+    /// of a call that is new. `room`: the bytes that may still be kept.
+    pub(super) fn begin(&mut self, now: Duration, key: String, seen: Described<'_>, room: usize) -> Option<Progress> {
+        let Described { category, title, places, parent } = seen;
+        if let Some(call) = self.running.get_mut(&key) {
             (call.category, call.places) = (category, places);
             call.title = title.unwrap_or(std::mem::take(&mut call.title));
+            self.kept -= call.kept;
+            call.fit(&key, room + call.kept);
+            self.kept += call.kept;
             return None;
         }
+        if self.over.number(&key).is_some() {
+            return None;
+        }
+        let parent = parent.and_then(|parent| self.id(parent));
         self.count += 1;
-        let id = format!("c_{}", self.count);
         let title = title.unwrap_or_default();
-        let call = Call { id, category, title, places, parent, over: false };
-        let progress = call.progress(ToolState::Started, None, false);
-        self.running.insert(key.clone(), now);
-        self.calls.insert(key, call);
+        let mut call = Call { number: self.count, category, title, places, parent, kept: 0, cut: false };
+        let progress = call.clone().into_progress(ToolState::Started, None, false);
+        call.fit(&key, room);
+        self.kept += call.kept;
+        self.began.insert(self.count, now);
+        self.running.insert(key, call);
         Some(progress)
     }
 
-    /// Takes a call's end. `None`: it is not known, or was over.
-    pub(crate) fn end(
+    /// Takes a call's end. `None`: the call does not run.
+    pub(super) fn end(
         &mut self,
         key: &str,
         state: ToolState,
         output: Option<&str>,
         redactor: &Redactor,
     ) -> Option<Progress> {
-        let call = self.calls.get_mut(key).filter(|call| !call.over)?;
-        call.over = true;
-        self.running.remove(key);
+        let call = self.running.remove(key)?;
+        self.kept -= call.kept;
+        self.began.remove(&call.number);
+        self.over.add(key, call.number);
         // Redacted before it is cut: half a secret would not be found any more.
-        let clean = output.map(|text| redactor.redact(text).into_owned());
-        let cut = clean.as_ref().is_some_and(|text| text.len() > TOOL_OUTPUT_BYTES);
-        let shown = clean.map(|mut text| {
-            text.truncate(text.floor_char_boundary(TOOL_OUTPUT_BYTES));
-            Text::from(text)
-        });
-        Some(call.progress(state, shown, cut))
+        let mut output = output.map(|text| redactor.redact(text));
+        let truncated = output.as_ref().is_some_and(|text| text.len() > TOOL_OUTPUT_BYTES);
+        if truncated {
+            output = output.map(|text| text[..text.floor_char_boundary(TOOL_OUTPUT_BYTES)].to_owned().into());
+        }
+        Some(call.into_progress(state, output.map(|text| Text::from(text.into_owned())), truncated))
     }
 
-    /// Those that never ended, in the order in which they began.
-    pub(crate) fn unfinished(&self) -> Vec<String> {
-        let mut open: Vec<(&String, &Call)> = self.calls.iter().filter(|(_, call)| !call.over).collect();
-        open.sort_by_key(|(_, call)| (call.id.len(), call.id.clone()));
-        open.into_iter().map(|(key, _)| key.clone()).collect()
+    /// Ends the calls that never ended, in the order in which they began.
+    pub(super) fn fail(&mut self) -> impl Iterator<Item = Progress> + use<> {
+        self.began.clear();
+        self.kept = 0;
+        let mut open: Vec<(String, Call)> = self.running.drain().collect();
+        open.sort_by_key(|(_, call)| call.number);
+        for (key, call) in &open {
+            self.over.add(key, call.number);
+        }
+        open.into_iter().map(|(_, call)| call.into_progress(ToolState::Failed, None, false))
     }
 
     /// Our id of a call.
-    pub(crate) fn id(&self, key: &str) -> Option<String> {
-        self.calls.get(key).map(|call| call.id.clone())
+    pub(super) fn id(&self, key: &str) -> Option<String> {
+        let number = self.running.get(key).map(|call| call.number);
+        number.or_else(|| self.over.number(key)).map(call_id)
+    }
+
+    /// The size of all running calls, in bytes.
+    pub(super) fn kept(&self) -> usize {
+        self.kept
     }
 
     /// When the last call that still runs began.
-    pub(crate) fn running_since(&self) -> Option<Duration> {
-        self.running.values().max().copied()
+    pub(super) fn running_since(&self) -> Option<Duration> {
+        self.began.last_key_value().map(|(_, began)| *began)
     }
 }
 
+fn call_id(number: u64) -> String {
+    format!("c_{number}")
+}
+
 impl Call {
-    fn progress(&self, state: ToolState, output: Option<Text>, truncated: bool) -> Progress {
-        Progress {
-            text: Text::from(self.title.clone()),
-            parent_call_id: self.parent.clone(),
-            about: About::Tool {
-                call_id: self.id.clone(),
-                category: self.category,
-                state,
-                locations: self.places.clone(),
-                output,
-            },
-            truncated,
-        }
+    /// Drops the places for which there is no room.
+    fn fit(&mut self, key: &str, room: usize) {
+        self.kept = ENTRY_BYTES + key.len() + self.title.len();
+        let all = self.places.len();
+        self.places.retain(|place| {
+            let more = self.kept + size_of::<Place>() + place.path.size();
+            let fits = more <= room;
+            self.kept = if fits { more } else { self.kept };
+            fits
+        });
+        self.cut = self.places.len() < all;
+    }
+
+    fn into_progress(self, state: ToolState, output: Option<Text>, truncated: bool) -> Progress {
+        let Call { number, category, title, places: locations, parent, kept: _, cut } = self;
+        let about = About::Tool { call_id: call_id(number), category, state, locations, output };
+        Progress { text: Text::from(title), parent_call_id: parent, about, truncated: truncated || cut }
     }
 }
 
 /// The places of a call, relative to the working directory.
-pub(crate) fn places(cwd: &Path, locations: &[At]) -> Vec<Place> {
+pub(super) fn places(cwd: &Path, locations: &[At]) -> Vec<Place> {
     locations.iter().map(|at| Place { path: Text::from(relative(cwd, &at.path)), line: at.line }).collect()
 }
 
 /// A path as frames show it: relative to the working directory where it is inside, else absolute.
-pub(crate) fn relative(cwd: &Path, path: &Path) -> String {
+pub(super) fn relative(cwd: &Path, path: &Path) -> String {
     let absolute = absolute(cwd, path);
     match absolute.strip_prefix(cwd) {
         Ok(inside) if inside.as_os_str().is_empty() => ".".into(),
@@ -138,7 +207,7 @@ pub(crate) fn relative(cwd: &Path, path: &Path) -> String {
 }
 
 /// A path with `.` and `..` taken out, by its text alone.
-pub(crate) fn absolute(cwd: &Path, path: &Path) -> PathBuf {
+pub(super) fn absolute(cwd: &Path, path: &Path) -> PathBuf {
     use std::path::Component;
     let mut out = PathBuf::new();
     for component in cwd.join(path).components() {
@@ -153,10 +222,16 @@ pub(crate) fn absolute(cwd: &Path, path: &Path) -> PathBuf {
     out
 }
 
-/// The files made and changed so far.
+/// A longer path is none that a system takes.
+const PATH_BYTES: usize = 4096;
+
+/// The changed files of a run.
 #[derive(Debug, Default)]
-pub(crate) struct Artifacts {
-    seen: HashSet<(String, Action)>,
+pub(super) struct Artifacts {
+    /// Hashes of the path and the action of every change that was reported.
+    seen: HashSet<u64>,
+    hasher: RandomState,
+    /// The first of them, for the terminal frame.
     list: Vec<ArtifactRef>,
     count: u64,
     /// Artifacts of earlier runs.
@@ -165,39 +240,41 @@ pub(crate) struct Artifacts {
 
 impl Artifacts {
     /// Numbers artifacts after those given out before.
-    pub(crate) fn after(count: u64) -> Artifacts {
+    pub(super) fn after(count: u64) -> Artifacts {
         Artifacts { count, before: count, ..Artifacts::default() }
     }
 
     /// Artifacts so far.
-    pub(crate) fn count(&self) -> u64 {
+    pub(super) fn count(&self) -> u64 {
         self.count
     }
 
     /// The id for this change, unless it was reported before.
-    pub(crate) fn add(&mut self, path: &str, action: Action) -> Option<String> {
-        if !self.seen.insert((path.to_owned(), action)) {
+    pub(super) fn add(&mut self, path: &str, action: Action) -> Option<String> {
+        if !self.seen.insert(self.hasher.hash_one((path, action))) {
             return None;
         }
         self.count += 1;
-        if self.list.len() < ARTIFACTS {
+        if self.list.len() < ARTIFACTS && path.len() <= PATH_BYTES {
             self.list.push(ArtifactRef { path: path.into(), action });
         }
         Some(format!("a_{}", self.count))
     }
 
     /// Whether this change is one that was reported: a file that was made or changed is not reported as both.
-    pub(crate) fn covers(&self, path: &str, action: Action) -> bool {
-        let reported = |action| self.seen.contains(&(path.to_owned(), action));
+    pub(super) fn covers(&self, path: &str, action: Action) -> bool {
+        let reported = |action| self.seen.contains(&self.hasher.hash_one((path, action)));
         match action {
             Action::Deleted => reported(Action::Deleted),
             Action::Created | Action::Modified => reported(Action::Created) || reported(Action::Modified),
         }
     }
 
-    /// The list for the terminal frame, and whether it is cut.
-    pub(crate) fn list(&self) -> (Vec<ArtifactRef>, bool) {
-        (self.list.clone(), self.count - self.before > self.list.len() as u64)
+    /// Hands out the list for the terminal frame, and whether it is cut.
+    pub(super) fn list(&mut self) -> (Vec<ArtifactRef>, bool) {
+        let list = std::mem::take(&mut self.list);
+        let is_cut = self.count - self.before > list.len() as u64;
+        (list, is_cut)
     }
 }
 

@@ -312,6 +312,10 @@ fn text(text: &Option<Text>) -> Option<&str> {
 }
 
 impl Peer for TerminalFront {
+    fn is_screen(&self) -> bool {
+        true
+    }
+
     fn show(&mut self, outgoing: Outgoing<'_>, out: &mut Outbox) {
         let now = Instant::now();
         let shown = self.render(outgoing.body, now);

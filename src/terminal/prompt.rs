@@ -63,7 +63,7 @@ pub(super) fn refusal(why: &str, look: &Look) -> String {
 /// The places and the detail of the permission, each unless the question repeats it.
 fn what_exactly(subject: &SubjectFrame, text: &str, look: &Look) -> String {
     let detail = whole(subject.detail.shown());
-    let detail = if detail.trim() == text.trim() { "" } else { detail.as_str() };
+    let detail = if detail.trim() == text.trim() { "" } else { &*detail };
     let mut out = String::new();
     for place in &subject.locations {
         let path = one_line(place.path.shown());

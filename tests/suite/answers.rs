@@ -465,3 +465,45 @@ fn a_question_with_a_long_pattern_or_default_fits_its_frame() {
         assert!(question["validation"].get("pattern").is_none(), "half a pattern is another pattern");
     }
 }
+
+/// Without a limit one of these answers keeps the run busy for longer than half a minute.
+#[test]
+fn a_pattern_that_is_too_large_is_not_checked_and_the_question_says_so() {
+    for (pattern, checked) in [("^(?:a?){100000}b$", false), ("(?<=a)b", false), ("^a*$", true)] {
+        let rules = Validation { pattern: Some(pattern.into()), ..Validation::default() };
+        let mut case = Case::new(vec![ruled(Kind::Text, rules)], &json!({}));
+        let validation = &case.questions()[0]["validation"];
+        assert_eq!(validation["pattern"], pattern);
+        assert_eq!(validation.get("pattern_checked"), (!checked).then_some(&json!(false)), "{pattern}");
+        case.answer(1, Answered::Value(raw(&json!("b".repeat(20_000))), None));
+        assert_eq!(case.heard.try_recv().is_ok(), !checked, "{pattern}");
+    }
+}
+
+#[test]
+fn a_secret_answer_that_is_too_long_to_redact_is_a_bad_answer() {
+    let mut case = Case::new(vec![ask(Kind::Secret)], &json!({}));
+    case.answer(1, Answered::Value(raw(&json!("0123456789".repeat(7000))), None));
+    assert_eq!(case.questions()[1]["error"], "A secret may have at most 65536 bytes.");
+    case.answer(1, Answered::Value(raw(&json!("0123456789")), None));
+    assert_eq!(case.heard.try_recv().unwrap(), [Reply::Answer(Answer::Text("0123456789".into()))]);
+}
+
+#[test]
+fn a_default_shows_nothing_that_its_option_hides() {
+    const HIDDEN: &str = "hunter2-hunter2";
+    let choice = |value: &str| Choice { value: value.into(), label: value.into(), description: None };
+    for multiple in [false, true] {
+        let choices = Choices::new([choice(HIDDEN), choice("plain")]).unwrap();
+        let default = if multiple { Answer::Many(vec![HIDDEN.into()]) } else { Answer::One(HIDDEN.into()) };
+        let select = Kind::Select { choices, multiple, allow_other: false };
+        let case = Case::hiding(vec![Ask { default: Some(default), ..ask(select) }], &json!({}), &[HIDDEN]);
+        let question = case.questions()[0].clone();
+        assert!(!question.to_string().contains(HIDDEN), "{question}");
+        let named = if multiple { json!(["option_1"]) } else { json!("option_1") };
+        assert_eq!(question["default"], named, "{question}");
+    }
+    let text = Ask { default: Some(Answer::Text(format!("as {HIDDEN}"))), ..ask(Kind::Text) };
+    let case = Case::hiding(vec![text], &json!({}), &[HIDDEN]);
+    assert_eq!(case.questions()[0]["default"], "as [redacted]");
+}

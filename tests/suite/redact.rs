@@ -224,6 +224,32 @@ fn a_form_may_reach_beyond_a_shape() {
 }
 
 #[test]
+fn what_a_terminal_would_join_is_one_text() {
+    let mut redactor = with(&["hunter2-hunter2"]);
+    let split = "a hun\u{1b}[31mter2-\u{feff}hunt\u{1b}]0;x\u{7}er2, ghp_abcdefghij\u{1b}[0mklmnopqrstuvwxyz b";
+    stays(&redactor, split);
+    redactor.clean_first();
+    check(&redactor, split, "a [redacted], [redacted] b");
+    check(&redactor, "a \u{1b}[31mword\u{1b}[0m b", "a word b");
+    assert_eq!(redactor.redact_uncleaned(split), split);
+}
+
+#[test]
+fn many_values_with_one_beginning() {
+    let secrets: Vec<String> = (0..2000).map(|n| format!("correct-horse-battery-{n}")).collect();
+    let mut redactor = Redactor::new();
+    assert_eq!(redactor.add_all(secrets.iter().map(String::as_str)), 0);
+    let text = "correct-horse-battery- correct-horse-battery-77 correct-horse-battery-1999x ".repeat(100);
+    let clean = "correct-horse-battery- [redacted] [redacted]x ".repeat(100);
+    assert_eq!(redactor.redact(&text), clean);
+}
+
+#[test]
+fn a_text_that_was_trimmed_below_the_limit_stays() {
+    stays(&with(&["   a\r\nb  "]), "x = a\nb");
+}
+
+#[test]
 fn a_mask_stays_a_mask() {
     let redactor = with(&["redacted", "[redacte", "x[redacted]y", "acted] and"]);
     stays(&redactor, MASK);
@@ -525,7 +551,7 @@ fn endless_shapes_hold_nothing() {
         "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.",
     ] {
         let mut stream = Stream::default();
-        let mut out = stream.push(&redactor, start);
+        let mut out = stream.push(&redactor, start).into_owned();
         for _ in 0..1000 {
             out += &stream.push(&redactor, &filler);
             assert_eq!(stream.held(), 0, "{start:?}");
@@ -536,7 +562,7 @@ fn endless_shapes_hold_nothing() {
     // What never becomes certain is let go.
     for start in ["a://u:p", "eyJ", "eyJhbGciOiJIUzI1NiJ9.eyJ", "-----BEGIN "] {
         let mut stream = Stream::default();
-        let mut out = stream.push(&redactor, start);
+        let mut out = stream.push(&redactor, start).into_owned();
         for _ in 0..1000 {
             out += &stream.push(&redactor, &filler);
             assert!(stream.held() <= 20 * 1024 + 300, "{start:?}");

@@ -226,11 +226,9 @@ fn progress(about: About, parent_call_id: Option<&str>, truncated: bool) -> Body
 fn question(kind: Kind, most: bool) -> Body {
     let (min_length, max_length, min_selected, max_selected) = (Some(1), Some(1), Some(1), Some(1));
     let (min, max, integer, pattern) = (Some(1.0), Some(1.0), Some(true), Some("p".into()));
-    let (must_exist, path_type) = (Some(true), Some(PathType::File));
+    let (must_exist, path_type, pattern_checked) = (Some(true), Some(PathType::File), Some(false));
     #[rustfmt::skip]
-    let validation = Validation {
-        min_length, max_length, pattern, min, max, integer, min_selected, max_selected, must_exist, path_type,
-    };
+    let validation = Validation { min_length, max_length, pattern, pattern_checked, min, max, integer, min_selected, max_selected, must_exist, path_type };
     let ask = Ask {
         default: most.then(|| Answer::One("v".into())),
         validation: if most { validation } else { Validation::default() },
@@ -731,6 +729,8 @@ fn every_limit_is_listed() {
         ("run.completed", limits::COMPLETED_FACTOR.to_string()),
         ("warnings", limits::HELD_WARNINGS.to_string()),
         ("`metadata`", size(limits::METADATA_BYTES)),
+        ("a secret", size(limits::SECRET_BYTES)),
+        ("all unfinished messages", size(limits::KEPT_BYTES)),
         ("`output`", size(limits::TOOL_OUTPUT_BYTES)),
         ("`agent_message`", size(limits::AGENT_MESSAGE_BYTES)),
         ("`stderr_tail`", size(limits::STDERR_TAIL_BYTES)),

@@ -5,6 +5,7 @@ use crate::agent::{Launch, Program};
 use crate::engine::machine::Machine;
 use crate::engine::peer::{Outgoing, Peer};
 use crate::failure::{Code, Failure};
+use crate::protocol::limits::KEPT_BYTES;
 use crate::protocol::outbound::Body;
 use crate::protocol::redacted::Redacted;
 use crate::protocol::request::Settings;
@@ -41,6 +42,10 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
     }
 
     fn send(&mut self, line: String) {
+        if self.machine.unsent() > KEPT_BYTES {
+            self.stuck = true;
+            return;
+        }
         self.record(|| Moment::Host(line.clone()));
         self.machine.send(line);
     }

@@ -46,6 +46,8 @@ pub(crate) struct Notebook {
     pub(crate) closed: Option<Duration>,
     /// Whether a process of the agent's is there.
     pub(crate) has_process: bool,
+    /// The bytes that the agent has not read.
+    pub(crate) unsent: usize,
     /// Whether no process can be started.
     broken: bool,
     /// Whether the agent's stdin is closed as soon as it runs: that says nothing of the run's end.
@@ -109,6 +111,10 @@ impl Machine for Notebook {
 
     fn send(&mut self, line: String) {
         self.sent.push_back(Sent::Line(line));
+    }
+
+    fn unsent(&self) -> usize {
+        self.unsent
     }
 
     fn close_input(&mut self) {

@@ -253,3 +253,16 @@ fn errors_speak_of_flags() {
         assert!(!seen.contains("run.start") && !seen.contains('`'), "{seen}");
     }
 }
+
+#[test]
+fn a_secret_that_colours_split_is_hidden() {
+    let secret = "hunter2-hunter2-77";
+    let split = "hun\u{1b}[31mter2-hunter2\u{1b}[0m-77";
+    let script = Script::new().tool("c1", "Bash", &bash(&format!("echo {split}")), &format!("says {split}"));
+    let script = script.say_pieces("m1", &["It is hun\u{1b}[3", "1mter2-hunter2\u{1b}[0m-77."]);
+    let script = script.done("It is there.");
+    let mut person = Case::with(script).at_terminal(&["adhoc", "--verbose", "--secret", secret, "go"]);
+    let (code, seen) = person.ends();
+    assert!(code == 0 && seen.matches("[redacted]").count() >= 2, "{code}: {seen}");
+    assert!(!seen.contains(secret), "{seen}");
+}

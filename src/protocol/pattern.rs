@@ -1,0 +1,58 @@
+//! The patterns of questions, with limits: an agent's pattern must not keep the run busy.
+
+use regex_lite::{Regex, RegexBuilder};
+
+/// The longest pattern, in bytes.
+const PATTERN_BYTES: usize = 4 << 10;
+/// The smallest and the largest size of a compiled pattern, in bytes. Each step between them doubles the size.
+const COMPILED_BYTES: (usize, usize) = (1 << 10, 64 << 10);
+/// The largest product of the size of a compiled pattern and the length of an answer: a tenth of a second of work.
+const PRODUCT: usize = 128 << 20;
+
+/// A pattern that can be checked.
+pub(super) struct Pattern {
+    regex: Regex,
+    /// The longest answer that it is checked for, in bytes.
+    longest: usize,
+}
+
+impl Pattern {
+    /// Compiles a pattern. `None`: it is of a dialect that we cannot evaluate, or too large.
+    pub(super) fn new(pattern: &str) -> Option<Pattern> {
+        if pattern.len() > PATTERN_BYTES {
+            return None;
+        }
+        let sizes = std::iter::successors(Some(COMPILED_BYTES.0), |size| Some(size * 2));
+        sizes.take_while(|size| *size <= COMPILED_BYTES.1).find_map(|size| {
+            let regex = RegexBuilder::new(pattern).size_limit(size).build().ok()?;
+            Some(Pattern { regex, longest: PRODUCT / size })
+        })
+    }
+
+    /// Whether a text matches, or is too long to tell.
+    pub(super) fn allows(&self, text: &str) -> bool {
+        text.len() > self.longest || self.regex.is_match(text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Pattern;
+
+    #[test]
+    fn only_patterns_of_a_bounded_size_are_checked() {
+        let checked = |pattern: &str| Pattern::new(pattern).is_some();
+        assert!(checked(r"^\d{4}-\d{2}-\d{2}$") && checked(&format!("^({})$", "word|".repeat(200))));
+        for large in ["^(?:a?){100000}b$", "(?:(?:a{1000}){1000}){1000}", &"a".repeat(5000), "(?<=look)behind"] {
+            assert!(!checked(large), "{large}");
+        }
+    }
+
+    #[test]
+    fn a_larger_pattern_is_checked_for_shorter_answers_only() {
+        let (small, large) = (Pattern::new("^a*$").unwrap(), Pattern::new("^(?:a?){1000}$").unwrap());
+        assert!(small.longest > 8 * large.longest && large.longest > 1000);
+        assert!(!small.allows("b") && !large.allows("b"));
+        assert!(large.allows(&"b".repeat(large.longest + 1)), "the product is beyond the limit");
+    }
+}

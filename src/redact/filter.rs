@@ -1,0 +1,89 @@
+//! The places in a text where a secret may begin, found without a look at the secrets themselves.
+
+/// Knows the first bytes of all forms and shapes. Nearly every place in a text is ruled out by two bytes, and nearly
+/// every other one by the third, however many secrets there are.
+pub(super) struct Filter {
+    firsts: [bool; 256],
+    /// One bit for each pair of bytes.
+    pairs: Box<Bits>,
+    /// One bit for each hash of three bytes.
+    triples: Box<Bits>,
+}
+
+type Bits = [u64; 1024];
+
+impl Default for Filter {
+    fn default() -> Self {
+        Self { firsts: [false; 256], pairs: Box::new([0; 1024]), triples: Box::new([0; 1024]) }
+    }
+}
+
+impl Filter {
+    pub(super) fn add(&mut self, [a, b, c]: [u8; 3]) {
+        self.firsts[usize::from(a)] = true;
+        set(&mut self.pairs, pair(a, b));
+        set(&mut self.triples, triple(a, b, c));
+    }
+
+    /// Whether a secret may begin anywhere in a text that is complete.
+    pub(super) fn finds(&self, bytes: &[u8]) -> bool {
+        // Every secret is longer than two bytes.
+        self.position(bytes).is_some()
+    }
+
+    /// The first place from `from` on, and before `limit`, where a secret may begin; else `limit`. The text may go on
+    /// behind its last byte.
+    pub(super) fn next(&self, bytes: &[u8], from: usize, limit: usize) -> usize {
+        let whole = &bytes[from..bytes.len().min(limit + 2)];
+        if let Some(n) = self.position(whole) {
+            return from + n;
+        }
+        let rest = (from + whole.len().saturating_sub(2)).max(from)..limit.min(bytes.len());
+        let end = rest.end;
+        rest.into_iter().find(|&at| self.may_begin(&bytes[at..])).unwrap_or(end.max(from))
+    }
+
+    /// The first place where a secret may begin, but for the last two bytes.
+    fn position(&self, bytes: &[u8]) -> Option<usize> {
+        let [first, rest @ ..] = bytes else { return None };
+        let mut before = *first;
+        for (at, &byte) in rest.iter().enumerate() {
+            // Most places end here, after one look-up.
+            if get(&self.pairs, pair(before, byte))
+                && let Some(&third) = rest.get(at + 1)
+                && get(&self.triples, triple(before, byte, third))
+            {
+                return Some(at);
+            }
+            before = byte;
+        }
+        None
+    }
+
+    /// Whether a secret may begin with these bytes, which may be too few to tell.
+    fn may_begin(&self, bytes: &[u8]) -> bool {
+        match *bytes {
+            [] => false,
+            [a] => self.firsts[usize::from(a)],
+            [a, b] => get(&self.pairs, pair(a, b)),
+            [a, b, c, ..] => get(&self.pairs, pair(a, b)) && get(&self.triples, triple(a, b, c)),
+        }
+    }
+}
+
+fn pair(a: u8, b: u8) -> usize {
+    usize::from(a) | usize::from(b) << 8
+}
+
+fn triple(a: u8, b: u8, c: u8) -> usize {
+    // The upper half of a product with an odd constant mixes all bits.
+    (u32::from_le_bytes([a, b, c, 0]).wrapping_mul(0x9e37_79b1) >> 16) as usize
+}
+
+fn set(bits: &mut Bits, index: usize) {
+    bits[index >> 6] |= 1 << (index & 63);
+}
+
+fn get(bits: &Bits, index: usize) -> bool {
+    bits[index >> 6] >> (index & 63) & 1 != 0
+}

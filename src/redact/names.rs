@@ -1,0 +1,18 @@
+//! The environment variables that hold secrets.
+
+/// Whether the name of a variable marks its value as a secret.
+pub(super) fn is_secret(name: &str) -> bool {
+    const MARKS: [&str; 8] = ["KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL", "CREDENTIALS", "PAT"];
+    name.split('_').any(|part| MARKS.iter().any(|mark| mark.eq_ignore_ascii_case(part)))
+}
+
+/// Whether a value is a number or a switch. Only plain decimals are numbers: a hex key such as
+/// `12345678e9012345` would pass as a float.
+pub(super) fn is_setting(value: &str) -> bool {
+    const WORDS: [&str; 8] = ["true", "false", "yes", "no", "on", "off", "none", "null"];
+    let digits = value.strip_prefix(['-', '+']).unwrap_or(value);
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    let number = !(whole.is_empty() && fraction.is_empty())
+        && whole.bytes().chain(fraction.bytes()).all(|byte| byte.is_ascii_digit());
+    number || WORDS.iter().any(|word| word.eq_ignore_ascii_case(value))
+}

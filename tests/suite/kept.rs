@@ -1,0 +1,99 @@
+//! The budget for everything that is kept for an agent.
+
+use crate::playback::world::{World, killed};
+use serde_json::{Value, json};
+use spektacular::agent::registry::Agents;
+use spektacular::protocol::limits::KEPT_BYTES;
+use spektacular::protocol::request::Options;
+
+/// A run with an agent that works.
+fn begun() -> World {
+    let mut world = World::new("/home/user/project", Options::default(), Agents::built_in());
+    let payload = json!({"prompt": "Go on", "agent": "claude", "max_frame_bytes": 4 << 20});
+    world.hear(&json!({"v": "1", "type": "run.start", "payload": payload}).to_string());
+    world.spawn();
+    say(&mut world, &json!({"type": "system", "subtype": "init", "session_id": "s"}));
+    world
+}
+
+fn say(world: &mut World, message: &Value) {
+    world.line(&message.to_string());
+}
+
+fn tool(world: &mut World, call: &str, path: &str) {
+    let block = json!({"type": "tool_use", "id": call, "name": "Read", "input": {"file_path": path}});
+    let message = json!({"id": call, "role": "assistant", "content": [block]});
+    say(world, &json!({"type": "assistant", "message": message, "parent_tool_use_id": null}));
+}
+
+fn permission(world: &mut World, id: &str, bytes: usize) {
+    let input = json!({"command": "x".repeat(bytes)});
+    let request = json!({"subtype": "can_use_tool", "tool_name": "Bash", "input": input, "tool_use_id": id});
+    say(world, &json!({"type": "control_request", "request_id": id, "request": request}));
+}
+
+fn deny(world: &mut World, id: &str) {
+    let payload = json!({"question_id": id, "value": "deny"});
+    world.hear(&json!({"v": "1", "type": "run.input", "payload": payload}).to_string());
+}
+
+/// The code with which the run fails; it must be decided.
+fn failure(mut world: World) -> Value {
+    assert!(world.is_decided(), "the run goes on");
+    world.gone(killed(9), "");
+    world.frames.last().map(|frame| frame.value["payload"]["code"].clone()).unwrap_or_default()
+}
+
+#[test]
+fn the_places_of_open_tools_are_dropped_when_there_is_no_room() {
+    let (mut world, path) = (begun(), "p".repeat(1 << 20));
+    let calls: Vec<String> = (0..35).map(|call| format!("c{call}")).collect();
+    calls.iter().for_each(|call| tool(&mut world, call, &format!("/{path}/{call}")));
+    for call in &calls {
+        let result = json!({"type": "tool_result", "tool_use_id": call, "content": "ok"});
+        say(&mut world, &json!({"type": "user", "message": {"role": "user", "content": [result]}}));
+    }
+    let of = |state: &str| -> Vec<&Value> {
+        let payloads = world.frames.iter().map(|frame| &frame.value["payload"]);
+        payloads.filter(|payload| payload["state"] == state).collect()
+    };
+    let has_place = |tool: &&&Value| tool["locations"][0].is_object();
+    assert_eq!(of("started").iter().filter(has_place).count(), 35);
+    let completed = of("completed");
+    let whole = completed.iter().filter(has_place).count();
+    assert_eq!((completed.len(), whole), (35, 31), "a MiB each and a little more");
+    assert!(completed[31..].iter().all(|tool| tool["truncated"] == true));
+    assert!(!world.is_decided());
+}
+
+#[test]
+fn open_tools_that_cannot_be_cut_fail_the_run() {
+    let (mut world, id) = (begun(), "c".repeat(1 << 20));
+    (0..31).for_each(|call| tool(&mut world, &format!("{id}{call}"), "/a"));
+    assert!(!world.is_decided());
+    tool(&mut world, &format!("{id}31"), "/a");
+    assert_eq!(failure(world), "resource_exhausted");
+}
+
+#[test]
+fn open_permissions_count_until_they_are_answered() {
+    let (mut world, id) = (begun(), "c".repeat(1 << 20));
+    (0..29).for_each(|call| tool(&mut world, &format!("{id}{call}"), "/a"));
+    permission(&mut world, "1", 2 << 20);
+    let first = world.question_ids()[0].clone();
+    deny(&mut world, &first);
+    permission(&mut world, "2", 2 << 20);
+    assert!(!world.is_decided());
+    permission(&mut world, "3", 2 << 20);
+    assert_eq!(failure(world), "resource_exhausted");
+}
+
+#[test]
+fn lines_that_the_agent_does_not_read_fail_the_run() {
+    let mut world = begun();
+    permission(&mut world, "1", 10);
+    world.machine().unsent = KEPT_BYTES + 1;
+    let first = world.question_ids()[0].clone();
+    deny(&mut world, &first);
+    assert_eq!(failure(world), "resource_exhausted");
+}
