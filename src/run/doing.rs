@@ -74,7 +74,7 @@ impl Live {
             }
             agent::Event::Partial { .. } => {}
             agent::Event::Withdrawn { message } => {
-                if let Some(progress) = self.work.messages.withdraw(&message) {
+                if let Some(progress) = self.work.messages.withdraw(message) {
                     self.progress(progress, None);
                 }
             }
@@ -236,11 +236,9 @@ fn said(event: &agent::Event) -> Option<Effect> {
     use agent::Event;
     match event {
         Event::Text { message, piece, done, .. } | Event::Partial { whole: message, piece, done } => {
-            Some(Effect::Said { message: message.clone(), piece: piece.clone(), done: *done })
+            Some(Effect::Said { message: *message, piece: piece.clone(), done: *done })
         }
-        Event::Withdrawn { message } => {
-            Some(Effect::Said { message: message.clone(), piece: String::new(), done: true })
-        }
+        Event::Withdrawn { message } => Some(Effect::Said { message: *message, piece: String::new(), done: true }),
         Event::Session { .. }
         | Event::Tool { .. }
         | Event::ToolOver { .. }
