@@ -153,7 +153,7 @@ fn plain_moment(fields: &Fields<'_>) -> Option<Moment> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Piece {
     /// The message.
-    pub(crate) message: String,
+    pub(crate) message: u64,
     /// The piece.
     pub(crate) text: String,
     /// Whether this is the last piece.
@@ -185,7 +185,7 @@ pub(crate) struct Recorder {
     written: Vec<u8>,
     held: Vec<Held>,
     /// The incomplete messages in the held lines.
-    open: BTreeSet<String>,
+    open: BTreeSet<u64>,
     held_bytes: usize,
     /// Whether the agent's lines are plain text instead of JSON.
     plain: bool,
@@ -230,7 +230,7 @@ impl Recorder {
                 if piece.done {
                     self.open.remove(&piece.message);
                 } else {
-                    self.open.insert(piece.message.clone());
+                    self.open.insert(piece.message);
                 }
             }
             held.pieces.append(pieces);
@@ -311,15 +311,15 @@ impl Recorder {
 
 /// If the joined text of a message holds a secret that no single piece holds, empties its pieces and puts the whole text,
 /// redacted, into the last one.
-fn blank_split_secrets(held: &mut [Held], redactor: &Redactor, cut: &BTreeSet<String>, plain: bool) {
+fn blank_split_secrets(held: &mut [Held], redactor: &Redactor, cut: &BTreeSet<u64>, plain: bool) {
     let mut pieces = held.iter().flat_map(|held| &held.pieces);
     if pieces.next().is_none() || (pieces.next().is_none() && cut.is_empty()) {
         // A single piece is not split.
         return;
     }
-    let mut messages: BTreeMap<String, (String, String)> = BTreeMap::new();
+    let mut messages: BTreeMap<u64, (String, String)> = BTreeMap::new();
     for piece in held.iter().flat_map(|held| &held.pieces) {
-        let (joined, alone) = messages.entry(piece.message.clone()).or_default();
+        let (joined, alone) = messages.entry(piece.message).or_default();
         joined.push_str(&piece.text);
         alone.push_str(&redactor.redact_uncleaned(&piece.text));
     }
