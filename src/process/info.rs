@@ -14,6 +14,9 @@ const ENVIRON_BYTES_MAX: u64 = 8 << 20;
 /// Identifies a process even if its pid is reused: the pid, and the start time in clock ticks since boot.
 pub(crate) type Id = (u32, u64);
 
+/// More bytes than any `/proc/PID/stat` has: about 50 numbers and a short name.
+const STAT_BYTES_MAX: usize = 2048;
+
 /// The fields of `/proc/PID/stat` that we use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ProcessInfo {
@@ -64,7 +67,10 @@ pub(crate) fn start_time(pid: u32) -> Option<u64> {
 }
 
 pub(crate) fn read_process(pid: u32) -> Option<ProcessInfo> {
-    parse_stat(pid, &fs::read(format!("/proc/{pid}/stat")).ok()?)
+    // One read, since a run reads this file of every process: `fs::read` would take five of these, and ask for the size.
+    let mut stat = [0; STAT_BYTES_MAX];
+    let bytes = File::open(format!("/proc/{pid}/stat")).ok()?.read(&mut stat).ok()?;
+    parse_stat(pid, &stat[..bytes])
 }
 
 /// Parses the fields after the command's name; the name itself may contain blanks and parentheses. Field numbers are
