@@ -22,6 +22,7 @@ const KINDS: &[Kind] = &[
     Kind { name: "the length of a line", first: 100_000, make: |n| say(CLAUDE.lines(Events::Messages(n), 1)) },
     Kind { name: "the length of a line of commands", first: 20_000, make: |n| say(commands(n)) },
     Kind { name: "pieces of a message", first: 2000, make: |n| say(CLAUDE.lines(Events::Deltas, n)) },
+    Kind { name: "open tools", first: 500, make: |n| say((0..n).map(tool).collect()) },
     Kind { name: "options of a question", first: 500, make: |n| say(question(1, n)) },
     Kind { name: "questions of a group", first: 100, make: |n| say(question(n, 2)) },
     Kind { name: "secrets", first: 100, make: |n| (secrets(n), CLAUDE.script(&CLAUDE.lines(Events::Mix, 30))) },
@@ -39,6 +40,12 @@ fn commands(words: usize) -> String {
         r#"{{"type":"assistant","message":{{"id":"m","role":"assistant","content":[{{"type":"tool_use","id":"c","name":"Bash","input":{{"command":"{command}true"}}}}]}},"parent_tool_use_id":null,"session_id":"s"}}
 "#
     )
+}
+
+fn tool(number: usize) -> String {
+    let block = format!(r#"{{"type":"tool_use","id":"c{number}","name":"Read","input":{{"file_path":"/a{number}"}}}}"#);
+    let message = format!(r#"{{"id":"m{number}","role":"assistant","content":[{block}]}}"#);
+    format!("{{\"type\":\"assistant\",\"message\":{message},\"parent_tool_use_id\":null,\"session_id\":\"s\"}}\n")
 }
 
 fn question(questions: usize, options: usize) -> String {
