@@ -21,42 +21,42 @@ const QUESTIONS: usize = 16;
 
 /// The description for the model.
 pub(crate) const DESCRIPTION: &str = "\
-Asks the user and waits for the answers, which may take minutes. Use it when only the user can know or decide \
-something: a choice between ways that differ in what matters, a missing fact, a password, consent to something that \
-cannot be undone. Do not use it for what you can find out yourself, or to ask whether you may go on. Put all questions \
-that you have now into one call. Offer options where you know the likely answers; the user can still answer with \
-another text. Wait for the result before you go on or end your turn. The result says of each question whether it was \
-answered; go on without an answer where it was declined.";
+Asks the user questions and waits for the answers, which may take minutes. Use it when only the user can know or \
+decide something: a choice between alternatives with different consequences, a missing fact, a password, or \
+consent to something irreversible. Do not use it for anything that you can find out yourself, or to ask whether \
+to continue. Put all your current questions into one call. Offer options if you know the likely answers; the \
+user can still type a different answer. Wait for the result before you continue or end your turn. The result \
+says for each question whether it was answered. If the user declined a question, continue without an answer.";
 
 /// The JSON Schema of its input.
 pub(crate) fn schema() -> Value {
     let kinds = "confirm: yes or no. select: one of the options. multi-select: one or more of the options. text: \
-                 free text. secret: a text that is shown nowhere, for passwords and keys. file_path: a path.";
+                 free text. secret: text that is never displayed, for passwords and keys. file_path: a path.";
     let option = json!({
         "type": "object",
         "properties": {
-            "label": {"type": "string", "description": "What the user reads and you get back."},
-            "description": {"type": "string", "description": "What choosing it means."},
+            "label": {"type": "string", "description": "The text that the user sees and that you get back."},
+            "description": {"type": "string", "description": "The meaning of this option."},
         },
         "required": ["label"],
     });
     let question = json!({
         "type": "object",
         "properties": {
-            "question": {"type": "string", "description": "The whole question, understandable by itself."},
+            "question": {"type": "string", "description": "The complete question. It must make sense on its own."},
             "kind": {
                 "type": "string",
                 "enum": ["confirm", "select", "multi-select", "text", "secret", "file_path"],
                 "description": kinds,
             },
-            "header": {"type": "string", "description": "One or two words for it, at most 12 characters."},
-            "options": {"type": "array", "items": option, "description": "For select and multi-select only."},
+            "header": {"type": "string", "description": "A title of one or two words, at most 12 characters."},
+            "options": {"type": "array", "items": option, "description": "Only for select and multi-select."},
             // One type for all kinds: some agents drop a tool that has a property without a type.
             "default": {
                 "type": "string",
-                "description": "The answer that is taken when the user gives none: yes or no, a label, a text. Not for a secret.",
+                "description": "The answer to use if the user gives none: yes or no, a label, or a text. Not allowed for a secret.",
             },
-            "required": {"type": "boolean", "description": "false: the user may leave it open. Default true."},
+            "required": {"type": "boolean", "description": "false: the user may skip the question. Default: true."},
             "validation": rules::schema(),
         },
         "required": ["question", "kind"],
@@ -78,7 +78,7 @@ pub(super) fn warn_if_taken(settings: &Settings, turn: &mut Turn) {
     }
 }
 
-/// Whether a server has our server's name, or one that makes its tools look like ours.
+/// Whether a server has our server's name, or a name that makes its tools look like ours.
 fn is_taken(servers: &[McpServer]) -> bool {
     let plain = |name: &str| name.to_lowercase().replace(|c: char| !c.is_ascii_alphanumeric(), "_");
     servers.iter().any(|server| plain(&server.name).starts_with(SERVER))
@@ -89,7 +89,7 @@ pub(crate) fn read(arguments: Option<&Object<'_>>) -> Result<Vec<Ask>, String> {
     let arguments = arguments.ok_or("The input must be an object with `questions`.")?;
     let many: Vec<Object<'_>> = arguments.objects("questions").take(QUESTIONS + 1).collect();
     if many.len() > QUESTIONS {
-        return Err("There are too many questions: ask at most 16 in one call.".into());
+        return Err("Too many questions: ask at most 16 in one call.".into());
     }
     // Also accepts a single question without the list.
     let all: Vec<&Object<'_>> = if many.is_empty() { vec![arguments] } else { many.iter().collect() };
@@ -99,7 +99,7 @@ pub(crate) fn read(arguments: Option<&Object<'_>>) -> Result<Vec<Ask>, String> {
 
 fn ask(from: &Object<'_>) -> Result<Ask, String> {
     let question = from.string("question").filter(|text| !text.trim().is_empty());
-    let question = question.ok_or("it needs its text in `question`.")?;
+    let question = question.ok_or("`question` must be the text of the question.")?;
     let choices = choices(from);
     let (kind, purpose) = match (from.str("kind").as_deref(), choices) {
         (Some("confirm"), _) => (Kind::Confirm, Purpose::Clarification),

@@ -63,10 +63,10 @@ impl Server {
     pub(crate) fn message(&mut self, line: &str) -> Out {
         let error = |code, text| Out::Send(rpc::error("null", code, text));
         if serde_json::from_str::<&RawValue>(line).is_err() {
-            return error(PARSE_ERROR, "This is no JSON.");
+            return error(PARSE_ERROR, "The message is not valid JSON.");
         }
         let Some(object) = Object::parse(line) else {
-            return error(INVALID_REQUEST, "A message must be one object.");
+            return error(INVALID_REQUEST, "A message must be one JSON object.");
         };
         match rpc::read(&object) {
             Some(Incoming::Request { id, method, params }) => self.request(id, &method, params.as_ref()),
@@ -82,7 +82,7 @@ impl Server {
 
     /// The reply to a message that was too long to read.
     pub(crate) fn too_long(&self) -> String {
-        rpc::error("null", INVALID_REQUEST, "A message may have at most 1 MiB.")
+        rpc::error("null", INVALID_REQUEST, "A message must not be longer than 1 MiB.")
     }
 
     fn request(&mut self, id: &str, method: &str, params: Option<&Object<'_>>) -> Out {
@@ -103,7 +103,7 @@ impl Server {
             "ping" => json!({}),
             "tools/list" => json!({ "tools": [self.tool()] }),
             "tools/call" => return self.call(id, params),
-            _ => return Out::Send(rpc::error(id, rpc::METHOD_NOT_FOUND, "There is no such method.")),
+            _ => return Out::Send(rpc::error(id, rpc::METHOD_NOT_FOUND, "Unknown method.")),
         };
         Out::Send(rpc::result(id, &result))
     }
@@ -121,10 +121,10 @@ impl Server {
     fn call(&mut self, id: &str, params: Option<&Object<'_>>) -> Out {
         let refuse = |text| Out::Send(rpc::error(id, INVALID_PARAMS, text));
         let Some(params) = params.filter(|params| params.is("name", self.tool)) else {
-            return refuse("There is no such tool.");
+            return refuse("Unknown tool.");
         };
         if self.calls.contains_key(id) {
-            return refuse("This `id` is in use.");
+            return refuse("Another call with this `id` is still open.");
         }
         if self.calls.len() >= limits::TOOL_CALLS {
             return Out::Send(rpc::result(id, &failed("Too many questions are open: wait for their answers first.")));

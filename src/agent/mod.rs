@@ -28,6 +28,7 @@ pub mod acp;
 pub mod ask_user;
 pub mod claude;
 pub mod codex;
+mod detail;
 mod form;
 pub mod json;
 pub mod lines;

@@ -10,7 +10,7 @@ use crate::process::batch::Lines;
 use crate::process::child::{AgentOutput, AgentProcess, ProcessEvent};
 use crate::process::git::{Changes, Incomplete, Told};
 use crate::process::guard::Guard;
-use crate::process::tree::{self, Signal, Swept, Tree};
+use crate::process::tree::{self, Inherited, Signal, Swept, Tree};
 use crate::protocol::question::PathFact;
 use crate::protocol::request::{McpServer, Settings};
 use crate::protocol::words::Action;
@@ -26,6 +26,11 @@ const LEAK_LIMIT_STOPPED: Duration = Duration::from_millis(500);
 /// The longest file that is read for a value, in bytes.
 const VALUE_BYTES: u64 = 1 << 20;
 
+/// Warnings about processes that may outlive the run.
+const NO_GUARD: &str = "The guard is not running: if spektacular is killed, the agent and its tools keep running";
+const NO_PROC: &str =
+    "/proc is not available: tools of the agent in sessions of their own are not found and may outlive the run";
+
 /// The machine of one run.
 pub(crate) struct Host {
     pub(super) began: Instant,
@@ -35,6 +40,9 @@ pub(crate) struct Host {
     /// Where the agent's model asks, if it is offered that.
     asking: Option<AskSocket>,
     guard: Option<Guard>,
+    inherited: Inherited,
+    /// Warnings about processes that may outlive the run.
+    troubles: Vec<&'static str>,
     end: AgentEnd,
     swept_at: Option<Instant>,
     /// What git is asked about this run.
@@ -62,11 +70,18 @@ impl Host {
             agent: None,
             asking: None,
             guard: None,
+            inherited: Inherited::default(),
+            troubles: Vec::new(),
             end: AgentEnd::default(),
             swept_at: None,
             watch: Watch::default(),
             now: (Duration::ZERO, SystemTime::now()),
         }
+    }
+
+    /// A machine that has these children from before.
+    pub(super) fn beside(inherited: &Inherited) -> Host {
+        Host { inherited: inherited.clone(), ..Host::new() }
     }
 
     /// Whether a process of the agent's is there.
@@ -134,9 +149,9 @@ impl Host {
         self.sweep(stopped);
     }
 
-    fn sweep(&self, stopped: bool) {
+    fn sweep(&mut self, stopped: bool) {
         let limit = if stopped { LEAK_LIMIT_STOPPED } else { LEAK_LIMIT };
-        if let Some(agent) = &self.agent {
+        if let Some(agent) = &mut self.agent {
             agent.sweep(limit);
         }
     }
@@ -193,8 +208,7 @@ impl Host {
     pub(super) fn git_told(&mut self, told: Option<Told>, stopped: bool) -> Option<Looked> {
         let changes = self.watch.hear(told);
         match self.watch.waited() {
-            // Orphans that came while git was busy.
-            None => self.reap_orphans(),
+            None => {}
             Some(Waiting::Sweep) => self.sweep(stopped),
             Some(Waiting::Run(departed)) => {
                 let changes = changes.unwrap_or(Changes::Incomplete(Incomplete::Late));
@@ -220,15 +234,25 @@ impl Host {
         None
     }
 
-    /// As subreaper this process inherits what the agent's tools leave behind; as zombies they would stay to the end. A
-    /// git of ours could be taken for one of them: it is done first.
-    pub(super) fn reap_orphans(&mut self) {
-        if self.watch.is_busy() {
-            return;
-        }
+    /// Whether orphans may be reaped now. A git of ours could be taken for one of them, so it finishes first.
+    pub(super) fn can_reap(&mut self) -> bool {
+        !self.watch.is_busy() && self.agent.as_ref().is_some_and(AgentProcess::can_reap)
+    }
+
+    /// A child ended: an orphan, which would stay a zombie to the end of the run, or the guard.
+    pub(super) fn children_ended(&mut self) {
         if let Some(agent) = &self.agent {
             agent.reap_orphans();
         }
+        if self.guard.as_mut().is_some_and(Guard::has_ended) {
+            self.guard = None;
+            self.troubles.push(NO_GUARD);
+        }
+    }
+
+    /// The next warning about processes that may outlive the run.
+    pub(super) fn next_trouble(&mut self) -> Option<&'static str> {
+        self.troubles.pop()
     }
 
     /// Ctrl-Z: the agent stops with us, and goes on with us.
@@ -275,8 +299,11 @@ impl Machine for Host {
     }
 
     fn directory(&self, cwd: Option<&Path>) -> Option<PathBuf> {
-        let own = std::env::current_dir().ok();
-        let path = own.as_deref().unwrap_or(Path::new("/")).join(cwd.unwrap_or(Path::new("")));
+        let path = match cwd {
+            Some(cwd) if cwd.is_absolute() => cwd.to_owned(),
+            // Our own directory may be deleted.
+            cwd => std::env::current_dir().ok()?.join(cwd.unwrap_or(Path::new(""))),
+        };
         // The real path: an agent reports the paths that it sees.
         path.is_dir().then(|| path.canonicalize().unwrap_or(path))
     }
@@ -320,10 +347,15 @@ impl Machine for Host {
             // First of all: the time of a file is coarse, and what the agent changes must be newer than this.
             self.watch.begin(&settings.cwd);
         }
-        let mut tree = Tree::before_spawn(self.nonce.clone());
+        let mut tree = Tree::before_spawn(self.nonce.clone()).beside(&self.inherited);
         if first {
             // Without a guard the run goes on: it only matters if this process is killed.
             self.guard = Guard::start(&self.nonce, self.asking.as_ref().map(AskSocket::folder)).ok();
+            match (tree::sees_processes(), &self.guard) {
+                (false, _) => self.troubles.push(NO_PROC),
+                (true, None) => self.troubles.push(NO_GUARD),
+                (true, Some(_)) => {}
+            }
         }
         if let Some(guard) = &self.guard {
             tree.spare(guard.pid());

@@ -37,12 +37,11 @@ pub use relay::relay;
 use crate::failure::{Code, EXIT_UNDELIVERED, Failure};
 use crate::io::inbox::{Inbox, Source};
 use crate::io::output::{Output, diagnose};
-use crate::io::signals::{self, Signal};
+use crate::io::signals::{self, SignalChannels};
 use crate::io::tty::LineModes;
-use crate::process::tree;
+use crate::process::tree::{self, Inherited};
 use crate::run::{Ids, OnEof};
 use conductor::RunSummary;
-use crossbeam_channel::Receiver;
 use host::Host;
 use run_loop::RunLoop;
 
@@ -54,7 +53,9 @@ pub const UNDELIVERED: &str =
 pub struct Engine {
     inbox: Inbox,
     /// `None`: the signals could not be registered. No run is begun then.
-    signals: Option<Receiver<Signal>>,
+    signals: Option<SignalChannels>,
+    /// The children that were there before this program started any.
+    inherited: Inherited,
     output: Output,
     ids: Ids,
     random: String,
@@ -73,6 +74,7 @@ impl Engine {
         let mut engine = Engine {
             inbox: Inbox::new(source),
             signals,
+            inherited: Inherited::find(),
             output: Output::start(),
             ids: Ids::default(),
             random: nonce[..12.min(nonce.len())].to_owned(),
@@ -95,7 +97,7 @@ impl Engine {
             job.on_eof = OnEof::Continue;
         }
         let begin = std::mem::replace(&mut job.begin, Begin::FromInput);
-        let mut conductor = Conductor::new(job, peer, Host::new(), &self.random, self.ids);
+        let mut conductor = Conductor::new(job, peer, Host::beside(&self.inherited), &self.random, self.ids);
         let begin = match self.signals {
             Some(_) => begin,
             None => Begin::Refused(no_thread()),

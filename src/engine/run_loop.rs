@@ -18,7 +18,8 @@ use crate::process::batch::Lines;
 use crate::process::child::{AgentOutput, ProcessEvent};
 use crate::process::git::Told;
 use crate::protocol::inbound::Inbound;
-use crate::run::Event;
+use crate::protocol::words::Warning;
+use crate::run::{Event, Origin};
 use crossbeam_channel::{Receiver, Sender, at, bounded, never, select_biased};
 use std::convert::Infallible;
 use std::time::{Duration, Instant};
@@ -32,6 +33,8 @@ const UNREAD_LIMIT: Duration = Duration::from_secs(1);
 enum Wake {
     /// A signal.
     Signal(Signal),
+    /// A child of this process ended.
+    Children,
     /// A deadline is there.
     Timer,
     /// The agent's process ended, or its tree is gone.
@@ -122,6 +125,9 @@ impl<'e, 'p> RunLoop<'e, 'p> {
     pub(super) fn carry(mut self) -> (Host, RunSummary) {
         loop {
             self.conductor.spawn_if_due();
+            while let Some(text) = self.conductor.machine().next_trouble() {
+                self.conductor.step(Event::Warn(Origin::default(), Warning::Unguarded, text.into()));
+            }
             self.conductor.answer_in_advance();
             self.listen();
             if self.is_over() {
@@ -162,7 +168,10 @@ impl<'e, 'p> RunLoop<'e, 'p> {
         let ready = ready.unwrap_or_else(never);
         let asks = if self.conductor.waiting().is_full() { never() } else { self.conductor.host().asks() };
         let awaited = self.awaited.clone().unwrap_or_else(never);
-        let signals = self.engine.signals.clone().unwrap_or_else(never);
+        let heard = self.engine.signals.as_ref();
+        let signals = heard.map_or_else(never, |heard| heard.signals.clone());
+        let reaps = self.conductor.machine().can_reap();
+        let children = heard.filter(|_| reaps).map_or_else(never, |heard| heard.children.clone());
         let (process, git) = (self.conductor.host().process(), self.conductor.host().git());
         let (orders, written) = (&self.engine.output.orders, &self.engine.output.written);
         let to_write = !self.conductor.waiting().is_empty();
@@ -177,6 +186,7 @@ impl<'e, 'p> RunLoop<'e, 'p> {
             recv(written) -> done => Wake::Written(done.unwrap_or(Written::Lost)),
             recv(awaited) -> start => start.map_or(Wake::Broken, Wake::Start),
             recv(input) -> heard => Wake::Input(heard.unwrap_or(Arrival::Closed)),
+            recv(children) -> ended => ended.map_or(Wake::Broken, |()| Wake::Children),
             recv(asks) -> event => event.map_or(Wake::Broken, Wake::Ask),
             recv(git) -> told => Wake::Git(told.ok()),
             recv(ready) -> _ => Wake::Ready,
@@ -214,6 +224,7 @@ impl<'e, 'p> RunLoop<'e, 'p> {
     fn handle(&mut self, wake: Wake) {
         match wake {
             Wake::Signal(signal) => self.signal(signal),
+            Wake::Children => self.conductor.machine().children_ended(),
             Wake::Timer => self.timer(),
             Wake::Process(ProcessEvent::Exited) => {
                 let stopped = self.is_stopping();
@@ -280,7 +291,6 @@ impl<'e, 'p> RunLoop<'e, 'p> {
                 self.engine.switch_modes();
                 self.conductor.repaint();
             }
-            Signal::Child => self.conductor.machine().reap_orphans(),
         }
     }
 

@@ -2,7 +2,9 @@
 
 use super::spawn_thread;
 use crossbeam_channel::{Receiver, bounded};
-use signal_hook::consts::{SIGCHLD, SIGCONT, SIGHUP, SIGINT, SIGKILL, SIGTERM, SIGTSTP, SIGTTIN, SIGTTOU, SIGWINCH};
+use signal_hook::consts::{
+    SIGCHLD, SIGCONT, SIGHUP, SIGINT, SIGKILL, SIGTERM, SIGTSTP, SIGTTIN, SIGTTOU, SIGWINCH, SIGXFSZ,
+};
 use signal_hook::iterator::Signals;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -19,8 +21,15 @@ pub(crate) enum Signal {
     Continued,
     /// SIGWINCH: the terminal's size changed.
     Resized,
-    /// SIGCHLD: a child ended.
-    Child,
+}
+
+/// The signals of this process.
+#[derive(Debug)]
+pub(crate) struct SignalChannels {
+    /// Signals that a run reacts to, in order.
+    pub(crate) signals: Receiver<Signal>,
+    /// Ready after a child ended (SIGCHLD). Thousands of ends make one message, and none delays a signal.
+    pub(crate) children: Receiver<()>,
 }
 
 /// Starts the thread that receives signals. A signal that was ignored when the process started stays ignored. The
@@ -29,32 +38,53 @@ pub(crate) enum Signal {
 ///
 /// # Errors
 /// The system's error, if the signals cannot be registered or no thread can be started.
-pub(crate) fn listen() -> io::Result<Receiver<Signal>> {
+pub(crate) fn listen() -> io::Result<SignalChannels> {
     let ignored = ignored_signals();
-    let is_free = |signal: &i32| ignored & (1 << (signal - 1)) == 0;
+    let is_free = |signal: &i32| is_free(ignored, *signal);
     let wanted = [SIGINT, SIGTERM, SIGHUP, SIGTSTP].into_iter().filter(is_free);
     let mut signals = Signals::new(wanted.chain([SIGCHLD, SIGCONT, SIGWINCH]))?;
     // The terminal sends these two to the whole group, even if it was another process of a pipeline that read the
     // terminal from the background. An empty handler suffices, and unlike an ignored signal it is not inherited.
-    for signal in [SIGTTIN, SIGTTOU].into_iter().filter(is_free) {
+    // SIGXFSZ would end us where a file reaches the limit of `ulimit -f`; with a handler, the write fails instead.
+    for signal in [SIGTTIN, SIGTTOU, SIGXFSZ].into_iter().filter(is_free) {
         signal_hook::flag::register(signal, Arc::new(AtomicBool::new(false)))?;
     }
-    let (signal_in, signal) = bounded(16);
+    let (signal_in, heard) = bounded(16);
+    let (child_in, children) = bounded(1);
     spawn_thread("signals", move || {
         for number in signals.forever() {
-            let heard = match number {
+            let signal = match number {
+                SIGCHLD => {
+                    let _ = child_in.try_send(());
+                    continue;
+                }
                 SIGTSTP => Signal::Suspend,
                 SIGCONT => Signal::Continued,
                 SIGWINCH => Signal::Resized,
-                SIGCHLD => Signal::Child,
                 stop => Signal::Stop(stop),
             };
-            if signal_in.send(heard).is_err() {
+            if signal_in.send(signal).is_err() {
                 return;
             }
         }
     })?;
-    Ok(signal)
+    Ok(SignalChannels { signals: heard, children })
+}
+
+/// Has SIGINT, SIGTERM and SIGHUP do `work` before they end this process. A signal that was ignored when the process
+/// started stays ignored.
+///
+/// # Errors
+/// The system's error, if the signals cannot be registered or no thread can be started.
+pub(crate) fn before_the_end(work: impl FnOnce() + Send + 'static) -> io::Result<()> {
+    let ignored = ignored_signals();
+    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP].into_iter().filter(|signal| is_free(ignored, *signal)))?;
+    spawn_thread("signals", move || {
+        if let Some(signal) = signals.forever().next() {
+            work();
+            let _ = signal_hook::low_level::emulate_default_handler(signal);
+        }
+    })
 }
 
 /// A bit mask of the signals that were ignored before this process registered any (bit N-1 for signal N); nohup and
@@ -63,6 +93,10 @@ pub(crate) fn ignored_signals() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
+}
+
+fn is_free(ignored: u64, signal: i32) -> bool {
+    ignored & (1 << (signal - 1)) == 0
 }
 
 /// Stops this process as Ctrl-Z would have; returns when it continues.

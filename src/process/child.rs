@@ -7,6 +7,7 @@
 
 use super::batch::{Gathered, Lines};
 use super::myself;
+use super::reaper::Reaper;
 use super::tree::{MARKER, Swept, Tree, marker_value, wait_without_reaping};
 use crate::agent::{Launch, Program};
 use crate::failure::{Code, Failure};
@@ -63,8 +64,10 @@ pub(crate) struct AgentProcess {
     input: Option<Sender<String>>,
     /// The bytes that were queued for the agent's stdin and not written yet.
     unsent: Arc<AtomicUsize>,
-    sweep_limit: Sender<Duration>,
+    /// Lets the sweep begin, which ends the reaper first: each of them relies on nobody else reaping an orphan.
+    sweep: Sender<(Duration, Option<Reaper>)>,
     emptied: Sender<Lines>,
+    reaper: Option<Reaper>,
     /// The agent's output. The channel holds one message, and a full one makes the readers wait.
     pub(crate) data: Receiver<AgentOutput>,
     /// Changes in the state of the agent's process.
@@ -115,7 +118,7 @@ impl AgentProcess {
         let (input, lines) = unbounded();
         let unsent = Arc::new(AtomicUsize::new(0));
         let queued = Arc::clone(&unsent);
-        let (sweep_limit, limits) = bounded(1);
+        let (sweep, sweeps) = bounded(1);
         let (emptied, returned) = unbounded();
         let end = format!("\0END {nonce}");
         let sentinel = format!("\n{end}\n");
@@ -131,7 +134,8 @@ impl AgentProcess {
             spawn_thread("agent-exit", move || {
                 wait_without_reaping(pid);
                 let _ = process_in.send(ProcessEvent::Exited);
-                let limit = limits.recv().unwrap_or_default();
+                let (limit, reaper): (Duration, Option<Reaper>) = sweeps.recv().unwrap_or_default();
+                reaper.into_iter().for_each(Reaper::finish);
                 let _ = process_in.send(ProcessEvent::Swept(swept_tree.sweep(Some(pid), limit)));
                 // Either pipe may be full. The reader of stderr never waits for room, so stderr gets its sentinel
                 // first.
@@ -140,8 +144,10 @@ impl AgentProcess {
                 }
             }),
         ];
-        let mut agent = AgentProcess { child, tree, input: Some(input), unsent, sweep_limit, emptied, data, process };
-        if threads.into_iter().any(|started| started.is_err()) {
+        let reaper = Reaper::start(Arc::clone(&tree), pid).ok();
+        let no_thread = reaper.is_none() || threads.into_iter().any(|started| started.is_err());
+        let mut agent = AgentProcess { child, tree, input: Some(input), unsent, sweep, emptied, reaper, data, process };
+        if no_thread {
             agent.signal(rustix::process::Signal::KILL);
             let _ = agent.child.wait();
             return Err(Failure::new(Code::ResourceExhausted, "Cannot start a thread: free some memory or processes.")
@@ -190,17 +196,23 @@ impl AgentProcess {
     }
 
     /// Lets the sweep begin once the exit was reported, and limits the time it may take.
-    pub(crate) fn sweep(&self, limit: Duration) {
-        let _ = self.sweep_limit.send(limit);
+    pub(crate) fn sweep(&mut self, limit: Duration) {
+        let _ = self.sweep.send((limit, self.reaper.take()));
     }
 
-    /// Reaps exited orphans of the agent's tree that we adopted.
+    /// Has exited orphans of the agent's tree reaped that we adopted; never blocks.
     pub(crate) fn reap_orphans(&self) {
-        self.tree.reap_orphans(Some(self.child.id()));
+        self.reaper.iter().for_each(Reaper::request);
+    }
+
+    /// Whether a request to reap orphans would be taken now.
+    pub(crate) fn can_reap(&self) -> bool {
+        self.reaper.as_ref().is_some_and(Reaper::is_ready)
     }
 
     /// Kills the whole tree and reaps the agent, on the calling thread. The sweep takes at most `limit`.
     pub(crate) fn end_now(&mut self, limit: Duration) {
+        self.reaper.take().into_iter().for_each(Reaper::finish);
         self.tree.sweep(Some(self.child.id()), limit);
         let _ = self.child.wait();
     }
@@ -251,7 +263,11 @@ pub(crate) fn environment(launch: &Launch, settings: &Settings, nonce: &str) -> 
     all
 }
 
-/// The program as an absolute path, found on the PATH that the agent will have. A relative path is relative to `cwd`.
+/// Where programs are searched if the environment has no PATH.
+const DEFAULT_PATH: &str = "/usr/bin:/bin";
+
+/// The program as an absolute path, found on the PATH that the agent will have. A relative path is relative to `cwd`;
+/// entries of the PATH that are relative or empty are skipped, since they would run what an untrusted folder holds.
 pub(crate) fn resolve(program: &Program, environment: &BTreeMap<OsString, OsString>, cwd: &Path) -> Option<PathBuf> {
     let name = match program {
         Program::Myself => return myself::program(),
@@ -260,8 +276,9 @@ pub(crate) fn resolve(program: &Program, environment: &BTreeMap<OsString, OsStri
     if name.contains('/') {
         return Some(cwd.join(name));
     }
-    let path = environment.get(&OsString::from("PATH")).cloned().unwrap_or_default();
-    let candidates = || std::env::split_paths(&path).map(|dir| cwd.join(dir).join(name)).filter(|file| file.is_file());
+    let path = environment.get(&OsString::from("PATH")).cloned().unwrap_or_else(|| DEFAULT_PATH.into());
+    let folders = || std::env::split_paths(&path).filter(|folder| folder.is_absolute());
+    let candidates = || folders().map(|folder| folder.join(name)).filter(|file| file.is_file());
     // Like a shell: the first executable file, else the first file at all, so that starting it gives the right error.
     let executable = |file: &PathBuf| {
         use std::os::unix::fs::PermissionsExt;

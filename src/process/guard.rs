@@ -53,6 +53,11 @@ impl Guard {
         spawn(&program, nonce, folder).map_err(|error| format!("no guard: {error}"))
     }
 
+    /// Whether the guard has ended, which it never does by itself.
+    pub fn has_ended(&mut self) -> bool {
+        !matches!(self.child.try_wait(), Ok(None))
+    }
+
     /// The guard's own pid, for the sweep to spare.
     pub fn pid(&self) -> u32 {
         self.child.id()

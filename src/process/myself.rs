@@ -26,6 +26,20 @@ pub(crate) fn file() -> Option<PathBuf> {
     env::current_exe().ok().filter(|path| is_program(path)).or_else(called)
 }
 
+/// Keeps secrets in this process's memory and environment from other processes of the user, such as the agent's tools:
+/// they may not read its `/proc` entries, and it leaves no core dump. A run inside a run stays readable, because the
+/// outer one finds it by its environment.
+pub fn keep_private() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let core = getrlimit(Resource::Core);
+    let _ = setrlimit(Resource::Core, Rlimit { current: Some(0), ..core });
+    #[cfg(target_os = "linux")]
+    if env::var_os(super::tree::MARKER).is_none() {
+        use rustix::process::{DumpableBehavior, set_dumpable_behavior};
+        let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
+    }
+}
+
 /// The failure for a program file that was not found.
 pub(crate) fn not_found() -> Failure {
     let message = "spektacular cannot find its own program file: start it by its path, or mount /proc.";
@@ -46,9 +60,9 @@ fn by_name(name: OsString, path: Option<OsString>) -> Option<PathBuf> {
 }
 
 fn on_path(name: &OsStr, path: &OsStr) -> Option<PathBuf> {
-    // An empty name would match the folder itself.
-    let folders = env::split_paths(path).filter(|_| !name.is_empty());
-    folders.filter_map(|folder| absolute(folder.join(name)).ok()).find(|file| is_program(file))
+    // An empty name would match the folder itself, and a relative folder may be anybody's.
+    let folders = env::split_paths(path).filter(|folder| !name.is_empty() && folder.is_absolute());
+    folders.map(|folder| folder.join(name)).find(|file| is_program(file))
 }
 
 fn is_program(file: &Path) -> bool {
@@ -69,7 +83,7 @@ mod tests {
         // Tests run in the package's folder.
         let here = found("./.ci/run", None).unwrap();
         assert!(here.is_absolute() && here.ends_with(".ci/run"), "{here:?}");
-        assert_eq!(found("run", Some("/nowhere:.ci")), Some(here));
+        assert_eq!(found("run", Some("/nowhere:.ci")), None);
         for (name, path) in [("sh", None), ("", Some("/bin")), ("/bin", None), ("./Cargo.toml", None)] {
             assert_eq!(found(name, path), None, "{name}");
         }

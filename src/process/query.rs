@@ -5,8 +5,9 @@ use super::child::{environment_over, resolve};
 use super::guard::Guard;
 use super::info::to_pid;
 use super::myself;
-use super::tree::{self, MARKER, Signal, Tree, marker_value, wait_without_reaping};
+use super::tree::{self, Inherited, MARKER, Signal, Tree, marker_value, wait_without_reaping};
 use crate::agent::{Base, Program};
+use crate::io::signals;
 use crossbeam_channel::{Receiver, Sender, TryRecvError, at, bounded, never, select_biased};
 use std::convert::Infallible;
 use std::ffi::OsString;
@@ -14,6 +15,7 @@ use std::io::{self, PipeReader, Read};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -175,24 +177,31 @@ fn environment_of(base: &Base) -> std::collections::BTreeMap<OsString, OsString>
     environment_over(base.env.iter().map(|(name, value)| (name.into(), value.into())))
 }
 
-/// Queries several agents at the same time. When this is dropped, none of their processes is left; the guard sees to
-/// the same if this process is killed.
+/// Queries several agents at the same time. When this is dropped, none of their processes is left; a signal that ends
+/// this process ends them first, and the guard sees to the same if this process is killed.
 #[derive(Debug)]
 pub struct Queries {
     nonce: String,
-    tree: Tree,
+    tree: Arc<Tree>,
     guard: Option<Guard>,
 }
 
 impl Queries {
     /// Starts. The calling process must have no unreaped children of its own.
     pub fn begin() -> Queries {
+        let inherited = Inherited::find();
         tree::become_subreaper();
         let nonce = tree::nonce();
-        let mut tree = Tree::before_spawn(nonce.clone());
+        let mut tree = Tree::before_spawn(nonce.clone()).beside(&inherited);
         // A missing guard matters only if this process is killed.
         let guard = Guard::start(&nonce, None).ok();
         guard.iter().for_each(|guard| tree.spare(guard.pid()));
+        let tree = Arc::new(tree);
+        let swept = Arc::clone(&tree);
+        // Without the handlers a signal ends this process at once, and the guard does what it can.
+        let _ = signals::before_the_end(move || {
+            swept.sweep(None, SWEEP_LIMIT);
+        });
         Queries { nonce, tree, guard }
     }
 

@@ -8,6 +8,8 @@
 //! All facts come from `/proc/PID/stat` and `/proc/PID/environ`. Without a `/proc` of our own PID namespace, and on
 //! systems other than Linux, only the agent's process group is signalled.
 
+mod chase;
+
 use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::hash::{BuildHasher, RandomState};
@@ -18,7 +20,7 @@ use rustix::io::Errno;
 use rustix::process::{Pid, WaitId, WaitIdOptions, WaitOptions};
 
 use super::info::{
-    Id, ProcessInfo, carries, from_pid, processes, read_process, send, signal_group, start_time, to_pid,
+    Id, ProcessInfo, adopted, carries, from_pid, processes, read_process, send, signal_group, start_time, to_pid,
 };
 
 pub use crate::protocol::variables::RUN as MARKER;
@@ -36,6 +38,8 @@ const PAUSE_MIN: Duration = Duration::from_millis(1);
 const PAUSE_MAX: Duration = Duration::from_millis(10);
 /// How long one round of the sweep waits for the processes it killed before it looks again.
 const ROUND_WAIT: Duration = Duration::from_millis(100);
+/// Longest chase before the next look at all processes.
+const CHASE_LIMIT: Duration = Duration::from_millis(200);
 
 /// Makes this process the parent of every orphan among its descendants, so that a daemon stays our descendant. Best
 /// effort: returns false if the system does not support it.
@@ -44,6 +48,11 @@ pub fn become_subreaper() -> bool {
     return rustix::process::set_child_subreaper(Some(rustix::process::getpid())).is_ok();
     #[cfg(not(target_os = "linux"))]
     return false;
+}
+
+/// Whether processes can be found at all beyond the agent's process group.
+pub fn sees_processes() -> bool {
+    super::info::proc_is_ours()
 }
 
 /// Returns 32 random hex digits: the kernel's random UUID, or, if that cannot be read, std's hash keys mixed with pid
@@ -79,12 +88,31 @@ pub fn wait_without_reaping(pid: u32) {
     while rustix::process::waitid(WaitId::Pid(pid), options).err() == Some(Errno::INTR) {}
 }
 
+/// The children that this process had before it started any of its own: whoever replaced itself by this program left
+/// them to it.
+#[derive(Clone, Debug, Default)]
+pub struct Inherited(Vec<Id>);
+
+impl Inherited {
+    /// Looks for them. Call this before the first process is started.
+    pub fn find() -> Inherited {
+        let me = std::process::id();
+        let children = adopted().map_or_else(processes, |pids| pids.into_iter().filter_map(read_process).collect());
+        let living = children.into_iter().filter(|process| process.parent == me && !process.zombie);
+        Inherited(living.map(|process| process.id).collect())
+    }
+
+    fn any_is_alive(&self) -> bool {
+        self.0.iter().any(|id| read_process(id.0).is_some_and(|now| now.id == *id && !now.zombie))
+    }
+}
+
 /// One agent's process tree: a snapshot of the processes before the spawn, and the means to find those that came
 /// after.
 ///
 /// A process belongs to the tree if its environment carries the nonce; if it is in the agent's process group; if it
-/// descends from such a process; or, unless we are PID 1, if it descends from us and did not exist before the spawn.
-/// As PID 1 we inherit the orphans of strangers, so descent from us proves nothing there.
+/// descends from such a process; or if it descends from us and did not exist before the spawn. Descent from us proves
+/// nothing where we adopt the orphans of strangers: as PID 1, and while an inherited child lives.
 #[derive(Debug)]
 pub struct Tree {
     nonce: String,
@@ -103,6 +131,8 @@ pub struct Tree {
     foreign_leader: Option<Id>,
     /// Whether this tree reaps children of ours that exited.
     reaps: bool,
+    /// Whether the host is gone, so that the tree's orphans pass to a process other than ours.
+    orphaned: bool,
 }
 
 /// The result of a sweep.
@@ -140,6 +170,13 @@ impl Tree {
         tree
     }
 
+    /// Takes descent from us for no proof while an inherited child lives: its daemons become our children too.
+    #[must_use]
+    pub fn beside(mut self, inherited: &Inherited) -> Tree {
+        self.by_descent &= !inherited.any_is_alive();
+        self
+    }
+
     /// A tree found by the nonce alone, for several agents that run at once and all descend from us. It reaps
     /// nothing, since an exited child may be another agent's.
     pub(super) fn by_marker(nonce: String) -> Tree {
@@ -149,7 +186,7 @@ impl Tree {
     /// The tree of a host that is gone. Its agent is not our child, so the group is signalled only while the agent's
     /// start time matches.
     pub(super) fn of_the_dead(nonce: String, leader: Option<Id>) -> Tree {
-        Tree { foreign_leader: leader, ..Tree::new(nonce) }
+        Tree { foreign_leader: leader, orphaned: true, ..Tree::new(nonce) }
     }
 
     fn new(nonce: String) -> Tree {
@@ -163,6 +200,7 @@ impl Tree {
             spared: HashSet::new(),
             foreign_leader: None,
             reaps: false,
+            orphaned: false,
         }
     }
 
@@ -210,10 +248,11 @@ impl Tree {
         !self.look(leader, known).living.is_empty()
     }
 
-    /// Reaps adopted orphans that have exited; a long run as PID 1 calls it at each SIGCHLD. Does not reap `leader`
-    /// (the agent, which the caller reaps) or a spared process. Returns how many it reaped.
+    /// Reaps adopted orphans that have exited. Does not reap `leader` (the agent, which the caller reaps) or a spared
+    /// process. Returns how many it reaped.
     pub fn reap_orphans(&self, leader: Option<u32>) -> usize {
-        reap(&self.orphans(&processes(), leader))
+        let children = adopted().map_or_else(processes, |pids| pids.into_iter().filter_map(read_process).collect());
+        reap(&self.orphans(&children, leader))
     }
 
     /// Sends SIGKILL until the tree is empty or `limit` has passed, and reaps adopted orphans one by one. If a later
@@ -231,14 +270,19 @@ impl Tree {
         let mut killed = HashSet::new();
         let (mut clean, mut rounds) = (0, 0);
         loop {
+            let met = self.chase(leader, &mut killed, CHASE_LIMIT.min(limit.saturating_sub(start.elapsed())));
             let Look { mut living, orphans } = self.look(leader, known);
-            reap(&orphans);
+            let reaped = reap(&orphans);
             if living.is_empty() {
                 // The group may hold a process that `/proc` does not show.
                 signal_group(self.group(leader), Signal::KILL);
-                clean += 1;
+                // An orphan may have left a child that this look was too early for.
+                clean = if met || reaped > 0 { 0 } else { clean + 1 };
                 if clean == CLEAN_LOOKS {
                     return Swept { killed: killed.len(), left: 0 };
+                }
+                if start.elapsed() >= limit + ROUND_WAIT {
+                    return Swept { killed: killed.len(), left: usize::from(met) };
                 }
                 thread::sleep(PAUSE_MIN);
                 continue;

@@ -77,6 +77,7 @@ words! {
         UnsupportedOption = "unsupported_option", ShortSecret = "short_secret",
         AgentOutputUnparsed = "agent_output_unparsed", AgentRetrying = "agent_retrying",
         ArtifactsIncomplete = "artifacts_incomplete", EmptyResult = "empty_result", LeakedProcess = "leaked_process",
+        Unguarded = "unguarded",
     }
     /// The kinds of question.
     QuestionKind {

@@ -3,6 +3,7 @@
 use crate::inside::play;
 use crate::instructions::{count, secrets};
 use crate::workload::{Dialect, Events, Step};
+use spektacular::protocol::limits;
 
 /// How much more the second doubling may cost than the first. Linear work gives 2, quadratic work 4.
 const LIMIT: f64 = 2.5;
@@ -10,7 +11,7 @@ const LIMIT: f64 = 2.5;
 /// A kind of input.
 struct Kind {
     name: &'static str,
-    /// How much of it the first of three runs has; the others have twice and four times as much.
+    /// How much of it the first of three runs has; the others have twice and four times as much, up to a limit.
     first: usize,
     /// The run.start and the agent's steps for this much of it.
     make: fn(usize) -> (String, Vec<Step>),
@@ -22,11 +23,12 @@ const KINDS: &[Kind] = &[
     Kind { name: "the length of a line", first: 100_000, make: |n| say(CLAUDE.lines(Events::Messages(n), 1)) },
     Kind { name: "the length of a line of commands", first: 20_000, make: |n| say(commands(n)) },
     Kind { name: "pieces of a message", first: 2000, make: |n| say(CLAUDE.lines(Events::Deltas, n)) },
-    Kind { name: "open tools", first: 500, make: |n| say((0..n).map(tool).collect()) },
-    Kind { name: "options of a question", first: 500, make: |n| say(question(1, n)) },
-    Kind { name: "questions of a group", first: 100, make: |n| say(question(n, 2)) },
+    Kind { name: "options of a question", first: limits::OPTIONS / 4, make: |n| say(question(1, n)) },
+    Kind { name: "questions of a group", first: limits::QUESTIONS / 4, make: |n| say(question(n, 2)) },
+    Kind { name: "open questions", first: 100, make: |n| say((0..n).map(permission).collect()) },
+    Kind { name: "open tools", first: 500, make: |n| say(open_tools(n)) },
     Kind { name: "secrets", first: 100, make: |n| (secrets(n), CLAUDE.script(&CLAUDE.lines(Events::Mix, 30))) },
-    Kind { name: "entries of a plan", first: 500, make: |n| say(plan(n)) },
+    Kind { name: "entries of a plan", first: limits::PLAN_ENTRIES / 4, make: |n| say(plan(n)) },
 ];
 
 fn say(lines: String) -> (String, Vec<Step>) {
@@ -40,12 +42,6 @@ fn commands(words: usize) -> String {
         r#"{{"type":"assistant","message":{{"id":"m","role":"assistant","content":[{{"type":"tool_use","id":"c","name":"Bash","input":{{"command":"{command}true"}}}}]}},"parent_tool_use_id":null,"session_id":"s"}}
 "#
     )
-}
-
-fn tool(number: usize) -> String {
-    let block = format!(r#"{{"type":"tool_use","id":"c{number}","name":"Read","input":{{"file_path":"/a{number}"}}}}"#);
-    let message = format!(r#"{{"id":"m{number}","role":"assistant","content":[{block}]}}"#);
-    format!("{{\"type\":\"assistant\",\"message\":{message},\"parent_tool_use_id\":null,\"session_id\":\"s\"}}\n")
 }
 
 fn question(questions: usize, options: usize) -> String {
@@ -63,6 +59,20 @@ fn question(questions: usize, options: usize) -> String {
 "#,
         all.join(",")
     )
+}
+
+fn permission(number: usize) -> String {
+    format!(
+        r#"{{"type":"control_request","request_id":"r{number}","request":{{"subtype":"can_use_tool","tool_name":"Bash","input":{{"command":"touch {number}"}},"tool_use_id":"c{number}"}}}}
+"#
+    )
+}
+
+/// Tools that all start before the first ends.
+fn open_tools(tools: usize) -> String {
+    let lines = CLAUDE.lines(Events::Tools, 2 * tools);
+    let (starts, ends): (Vec<_>, Vec<_>) = lines.lines().partition(|line| line.contains("tool_use\","));
+    [starts, ends].concat().join("\n") + "\n"
 }
 
 fn plan(entries: usize) -> String {

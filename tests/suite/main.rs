@@ -36,6 +36,7 @@ mod open;
 mod permissions;
 mod piped;
 mod pressure;
+mod processes;
 mod questions;
 mod readme;
 mod redact;

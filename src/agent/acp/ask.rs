@@ -2,6 +2,7 @@
 
 use super::Acp;
 use super::updates::Call;
+use crate::agent::detail::{join, rest};
 use crate::agent::form::Form;
 use crate::agent::json::{Object, Raw};
 use crate::agent::{Event, Reply, Turn};
@@ -10,7 +11,7 @@ use crate::protocol::question::{Ask, Location, Subject};
 use crate::protocol::scope::Scope;
 use crate::protocol::words::{Action, Category, Warning};
 use serde_json::{Value, json};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// A request from the agent that waits for its answer.
 #[derive(Debug)]
@@ -26,6 +27,7 @@ impl Acp {
     /// Reads a permission request. `None`: it cannot be answered.
     pub(super) fn permission(&mut self, params: &Object<'_>, turn: &mut Turn) -> Option<(AcpRequest, Asks)> {
         let about = params.object("toolCall")?;
+        let earlier = about.str("toolCallId").and_then(|id| self.calls.get(&*id)).map(|call| call.input().to_owned());
         let before =
             about.str("toolCallId").and_then(|id| self.calls.get(&*id)).map(Call::identity).unwrap_or_default();
         let id = self.learn(&about)?;
@@ -42,7 +44,7 @@ impl Acp {
             locations: locations
                 .map(|at| Location { path: at.path.to_string_lossy().into_owned(), line: at.line })
                 .collect(),
-            detail: detail(&about, call),
+            detail: self.detail(&about, &earlier.unwrap_or_default(), call),
         };
         let of_kind =
             |kind: &str| params.objects("options").find(|o| o.is("kind", kind)).and_then(|o| o.string("optionId"));
@@ -71,6 +73,35 @@ impl Acp {
         (!input.is_empty()).then(|| format!("{input}\n{before}"))
     }
 
+    /// The exact action to allow: the change, the command, or else the agent's description, and the other fields of the
+    /// input. `earlier`: the input as known before the request, which may omit a command's directory.
+    fn detail(&self, about: &Object<'_>, earlier: &str, call: &Call) -> String {
+        let input = about.object("rawInput");
+        let (text, shown) = action(about, input.as_ref(), call);
+        let is_shown = |input: &Object<'_>, name: &str| match (&shown, input.str(name)) {
+            (Shown::Input, _) => true,
+            (Shown::Fields(_), None) => false,
+            (Shown::Fields(names), Some(value)) => {
+                let is_place = || call.locations().iter().any(|at| at.path == Path::new(&*value));
+                // Every other directory is worth a line.
+                let is_usual = || matches!(name, "cwd" | "workdir") && Path::new(&*value) == self.cwd;
+                name == PROSE[0] || names.contains(&name) || value == text || is_place() || is_usual()
+            }
+        };
+        let mut fields = input.as_ref().map(|input| rest(input, |name| is_shown(input, name))).unwrap_or_default();
+        if let Some(earlier) = Object::parse(earlier).filter(|_| text != earlier) {
+            let is_repeated = |name: &str| input.as_ref().is_some_and(|input| input.raw(name).is_some());
+            let is_covered = |name: &str| matches!(shown, Shown::Fields(_)) && is_shown(&earlier, name);
+            fields.extend(rest(&earlier, |name| name == PROSE[0] || is_repeated(name) || is_covered(name)));
+        }
+        if self.profile.titles_are_commands && call.category() == Category::Execute {
+            // Gemini names the directory there, and the model's description.
+            let usual = format!("[current working directory {}]", self.cwd.to_string_lossy());
+            fields.extend(texts(about).filter(|text| !text.is_empty() && !text.starts_with(&usual)));
+        }
+        join(&text, fields)
+    }
+
     /// The name of the called tool.
     fn tool_name<'a>(&self, id: &'a str, call: &'a Call) -> Option<&'a str> {
         // Splits at the last separator: the name may contain the separator too.
@@ -82,30 +113,44 @@ impl Acp {
 /// Inputs that do not change what a call does: the model's description and the time limit.
 pub(super) const PROSE: &[&str] = &["description", "timeout"];
 
-/// The exact action to allow: the change, the command, or else the agent's description.
-fn detail(about: &Object<'_>, call: &Call) -> String {
-    let input = about.object("rawInput");
-    let field = |name: &str| input.as_ref().and_then(|input| input.string(name));
-    if let Some(known) = field("diff").or_else(|| field("command")) {
-        return known;
+/// The part of an input that the text of an action shows.
+enum Shown {
+    /// These fields, if they are strings.
+    Fields(&'static [&'static str]),
+    /// All of it.
+    Input,
+}
+
+/// The text of the action to allow.
+fn action(about: &Object<'_>, input: Option<&Object<'_>>, call: &Call) -> (String, Shown) {
+    let fields = |text, names| (text, Shown::Fields(names));
+    let field = |name: &str| input.and_then(|input| input.string(name));
+    if let Some(diff) = field("diff") {
+        return fields(diff, &["diff", "oldString", "newString", "content"]);
+    }
+    if let Some(command) = field("command") {
+        return fields(command, &["command"]);
     }
     let diffs = Diff::all(about);
     if !diffs.is_empty() {
-        return diffs.iter().map(Diff::text).collect();
+        let text = diffs.iter().map(Diff::text).collect();
+        return fields(text, &["content", "oldString", "newString", "old_string", "new_string"]);
     }
     if call.category() == Category::Execute {
-        return call.text().to_owned();
+        return fields(call.text().to_owned(), &[]);
     }
     // At any length: the user must see what is allowed.
-    if let Some(raw) = about.raw("rawInput").map(Raw::get).filter(|raw| *raw != "{}") {
-        return raw.to_owned();
+    let raw = about.raw("rawInput").map(Raw::get).filter(|raw| *raw != "{}");
+    if let Some(raw) = raw.or(Some(call.input()).filter(|input| !input.is_empty())) {
+        return (raw.to_owned(), Shown::Input);
     }
-    if !call.input().is_empty() {
-        return call.input().to_owned();
-    }
-    let texts: Vec<String> =
-        about.objects("content").filter_map(|part| part.object("content")?.string("text")).collect();
-    if texts.is_empty() { call.text().to_owned() } else { texts.join("\n") }
+    let texts: Vec<String> = texts(about).collect();
+    fields(if texts.is_empty() { call.text().to_owned() } else { texts.join("\n") }, &[])
+}
+
+/// The texts in the content of a tool call.
+fn texts<'a>(about: &Object<'a>) -> impl Iterator<Item = String> + use<'a> {
+    about.objects("content").filter_map(|part| part.object("content")?.string("text"))
 }
 
 /// A change to a file.

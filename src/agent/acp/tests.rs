@@ -441,3 +441,47 @@ fn finished_calls_are_not_remembered() {
     let (_, events) = hear(&mut driver, &call(999, "in_progress"));
     assert!(events.is_empty(), "a late update of a finished call: {events:?}");
 }
+
+#[test]
+fn a_permission_shows_every_field_of_its_input() {
+    let detail = |profile, earlier: Value, call: Value| {
+        let mut driver = in_a_turn(profile);
+        let about = |mut call: Value, kind: &str| {
+            call["toolCallId"] = json!("c");
+            call["sessionUpdate"] = json!(kind);
+            call
+        };
+        let update = json!({"sessionId": "s", "update": about(earlier, "tool_call")});
+        hear(&mut driver, &json!({"jsonrpc": "2.0", "method": "session/update", "params": update}));
+        let options = json!([{"optionId": "o", "kind": "allow_once"}]);
+        let params = json!({"sessionId": "s", "toolCall": about(call, ""), "options": options});
+        let asked = json!({"jsonrpc": "2.0", "id": 7, "method": "session/request_permission", "params": params});
+        let (_, events) = hear(&mut driver, &asked);
+        let Some(Event::Ask { asks, .. }) = events.last() else { panic!("{events:?}") };
+        asks[0].subject.as_ref().unwrap().detail.clone()
+    };
+    let shell = |input: Value| json!({"kind": "execute", "title": "npm test", "rawInput": input});
+    let edit = json!({"kind": "edit", "title": "a", "locations": [{"path": "/p/a"}],
+        "rawInput": {"path": "/p/a", "old_string": "1", "new_string": "2", "replace_all": true},
+        "content": [{"type": "diff", "path": "/p/a", "oldText": "1", "newText": "2"}]});
+    let gemini = |directory: &str| {
+        let text = format!("[current working directory {directory}] (Run the tests)");
+        json!({"kind": "execute", "title": "npm test", "content": [{"type": "content", "content": {"type": "text", "text": text}}]})
+    };
+    let plain = json!({"command": "npm test", "description": "d", "cwd": "/p"});
+    for (profile, earlier, call, wanted) in [
+        (&OPENCODE, plain.clone(), shell(plain), "npm test"),
+        (
+            &OPENCODE,
+            json!({"command": "npm test", "workdir": "/etc", "sandbox": false}),
+            shell(json!({"command": "npm test"})),
+            "npm test\nsandbox: false\nworkdir: \"/etc\"",
+        ),
+        (&OPENCODE, json!({}), shell(json!({"cmd": ["npm", "test"]})), "npm test\ncmd: [\"npm\",\"test\"]"),
+        (&OPENCODE, json!({}), edit, "-1\n+2\nreplace_all: true"),
+        (&GEMINI, json!({}), gemini("/p"), "npm test"),
+        (&GEMINI, json!({}), gemini("/etc"), "npm test\n[current working directory /etc] (Run the tests)"),
+    ] {
+        assert_eq!(detail(profile, json!({"rawInput": earlier, "kind": call["kind"]}), call), wanted);
+    }
+}

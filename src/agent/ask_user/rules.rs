@@ -16,21 +16,21 @@ pub(super) fn schema() -> Value {
     let flag = |what: &str| json!({"type": "boolean", "description": what});
     json!({
         "type": "object",
-        "description": "What an answer must fulfil; the user is asked again until it does. Leave out what does not apply.",
+        "description": "Rules for the answer. The user is asked again until the answer follows them. Omit rules that do not apply.",
         "properties": {
-            "min_length": count("text, secret, file_path: the fewest characters."),
-            "max_length": count("text, secret, file_path: the most characters."),
+            "min_length": count("text, secret, file_path: the minimum number of characters."),
+            "max_length": count("text, secret, file_path: the maximum number of characters."),
             "pattern": {
                 "type": "string",
-                "description": "text, secret, file_path: a regular expression that matches a part of the answer; no look-around.",
+                "description": "text, secret, file_path: a regular expression that must match a part of the answer. Look-around is not supported.",
             },
-            "min": number("text, secret: the answer is a number, and at least this."),
-            "max": number("text, secret: the answer is a number, and at most this."),
-            "integer": flag("text, secret: the answer is a whole number."),
-            "min_selected": count("multi-select: the fewest options."),
-            "max_selected": count("multi-select: the most options."),
-            "must_exist": flag("file_path: there is something at the path."),
-            "path_type": {"type": "string", "enum": ["file", "directory"], "description": "file_path: what is there."},
+            "min": number("text, secret: the answer must be a number of at least this value."),
+            "max": number("text, secret: the answer must be a number of at most this value."),
+            "integer": flag("text, secret: the answer must be a whole number."),
+            "min_selected": count("multi-select: the minimum number of options."),
+            "max_selected": count("multi-select: the maximum number of options."),
+            "must_exist": flag("file_path: the path must exist."),
+            "path_type": {"type": "string", "enum": ["file", "directory"], "description": "file_path: the required type of the path."},
         },
     })
 }

@@ -3,6 +3,7 @@
 //! settings.
 
 use super::tools;
+use crate::agent::detail::with_rest;
 use crate::agent::json::Object;
 use crate::agent::reply::{DECLINED, NO_USER, Reply};
 use crate::protocol::json::to_line;
@@ -54,7 +55,8 @@ pub(super) fn read(request: &Object<'_>, known_plan: Option<String>) -> Option<(
             .map(|at| Location { path: at.path.to_string_lossy().into_owned(), line: at.line })
             .collect(),
         detail: if plan {
-            input.string("plan").or(known_plan).unwrap_or_default()
+            let text = input.string("plan").or(known_plan).unwrap_or_default();
+            with_rest(&text, &input, &["plan", "planFilePath"])
         } else {
             tools::detail(&name, &input, raw.get())
         },

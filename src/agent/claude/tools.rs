@@ -1,6 +1,7 @@
 //! Maps Claude Code's tools to the protocol's categories, titles and details.
 
 use crate::agent::At;
+use crate::agent::detail::with_rest;
 use crate::agent::json::Object;
 use crate::protocol::words::Category;
 use std::path::PathBuf;
@@ -41,19 +42,22 @@ pub(super) fn locations(input: Option<&Object<'_>>) -> Vec<At> {
     path.map(|path| At { path: PathBuf::from(path), line }).into_iter().collect()
 }
 
-/// The exact action: the command, the change to the file, or else the whole input.
+/// The exact action: the command or the change to the file, and the other fields of the input, or else the whole input.
 pub(super) fn detail(name: &str, input: &Object<'_>, raw: &str) -> String {
     let prefixed = |sign: char, text: String| text.lines().map(|l| format!("{sign}{l}\n")).collect::<String>();
-    match name {
-        "Bash" => input.string("command").unwrap_or_default(),
-        "Write" => prefixed('+', input.string("content").unwrap_or_default()),
+    let field = |name: &str| input.string(name).unwrap_or_default();
+    // The question shows the file as its location.
+    let (action, shown): (String, &[&str]) = match name {
+        "Bash" => (field("command"), &["command"]),
+        "Write" => (prefixed('+', field("content")), &["file_path", "content"]),
         "Edit" => {
-            let old = prefixed('-', input.string("old_string").unwrap_or_default());
-            old + &prefixed('+', input.string("new_string").unwrap_or_default())
+            let change = prefixed('-', field("old_string")) + &prefixed('+', field("new_string"));
+            (change, &["file_path", "old_string", "new_string"])
         }
-        "WebFetch" => input.string("url").unwrap_or_default(),
-        _ => raw.to_owned(),
-    }
+        "WebFetch" => (field("url"), &["url"]),
+        _ => return raw.to_owned(),
+    };
+    with_rest(&action, input, shown)
 }
 
 /// A tool's output: a string, or the texts in its content blocks.
@@ -64,4 +68,29 @@ pub(super) fn output(block: &Object<'_>) -> Option<String> {
     }
     let texts: Vec<String> = block.objects("content").filter_map(|part| part.string("text")).collect();
     (!texts.is_empty()).then(|| texts.join("\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::detail;
+    use crate::agent::json::Object;
+    use serde_json::json;
+
+    #[test]
+    fn a_permission_shows_every_field_of_its_input() {
+        let bash = json!({"command": "npm test", "description": "Run the tests", "run_in_background": true,
+            "dangerouslyDisableSandbox": true});
+        let edit = json!({"file_path": "/a", "old_string": "1", "new_string": "2", "replace_all": true});
+        for (tool, input, wanted) in [
+            ("Bash", bash, "npm test\nrun_in_background: true\ndangerouslyDisableSandbox: true"),
+            ("Bash", json!({"command": "npm test", "description": "d"}), "npm test"),
+            ("Edit", edit, "-1\n+2\nreplace_all: true"),
+            ("Write", json!({"file_path": "/a", "content": "1", "mode": 511}), "+1\nmode: 511"),
+            ("WebFetch", json!({"url": "http://a", "prompt": "Read it."}), "http://a\nprompt: \"Read it.\""),
+            ("Task", json!({"prompt": "p"}), "{\"prompt\":\"p\"}"),
+        ] {
+            let raw = input.to_string();
+            assert_eq!(detail(tool, &Object::parse(&raw).unwrap(), &raw), wanted);
+        }
+    }
 }

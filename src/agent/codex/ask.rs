@@ -3,6 +3,7 @@
 
 use super::items::{Items, Spot, command};
 use crate::agent::ask_user::{self, choices};
+use crate::agent::detail::{join, rest};
 use crate::agent::form::Form;
 use crate::agent::json::{Object, Raw};
 use crate::agent::{Reply, title};
@@ -12,6 +13,7 @@ use crate::protocol::question::{Answer, Ask, Choice, Choices, Kind, Location, Su
 use crate::protocol::scope::Scope;
 use crate::protocol::words::{Category, Purpose};
 use serde_json::{Map, Value, json};
+use std::path::Path;
 
 /// A request from Codex that waits for its answer.
 #[derive(Debug)]
@@ -34,10 +36,16 @@ pub(super) enum CodexRequest {
     Async(Vec<String>),
 }
 
-/// Reads a request. `None`: not supported, or malformed.
-pub(super) fn read(method: &str, params: &Object<'_>, spot: &Spot<'_>, items: &Items) -> Option<(CodexRequest, Asks)> {
+/// Reads a request. `cwd`: the run's working directory. `None`: not supported, or malformed.
+pub(super) fn read(
+    method: &str,
+    params: &Object<'_>,
+    spot: &Spot<'_>,
+    items: &Items,
+    cwd: &Path,
+) -> Option<(CodexRequest, Asks)> {
     match method {
-        "item/commandExecution/requestApproval" => Some((CodexRequest::Approval, one(command_approval(params)))),
+        "item/commandExecution/requestApproval" => Some((CodexRequest::Approval, one(command_approval(params, cwd)))),
         "item/fileChange/requestApproval" => Some((CodexRequest::Approval, one(patch_approval(params, spot, items)))),
         "item/tool/requestUserInput" => {
             let ids = params.objects("questions").map(|question| question.string("id").unwrap_or_default()).collect();
@@ -90,18 +98,36 @@ fn with_reason(reason: Option<String>, what: &str) -> String {
 const REQUEST: [&str; 7] =
     ["threadId", "turnId", "itemId", "approvalId", "startedAtMs", "availableDecisions", "proposedExecpolicyAmendment"];
 
-fn command_approval(params: &Object<'_>) -> Ask {
-    let (category, title, detail) = match params.object("networkApprovalContext").and_then(|net| net.string("host")) {
+fn command_approval(params: &Object<'_>, cwd: &Path) -> Ask {
+    let (category, title, action) = match params.object("networkApprovalContext").and_then(|net| net.string("host")) {
         Some(host) => (Category::Fetch, title("Network", &host), host),
-        None => {
-            let command = command(params).into_owned();
-            (Category::Execute, title("Shell", &command), command)
-        }
+        None => (Category::Execute, title("Shell", &command(params)), whole_command(params)),
     };
+    let is_shown = |name: &str| match name {
+        "networkApprovalContext" => params.object(name).is_some_and(|net| net.iter().all(|(name, _)| name == "host")),
+        "cwd" => params.str(name).is_some_and(|folder| Path::new(&*folder) == cwd),
+        "environmentId" => params.is(name, "local"),
+        "command" => category == Category::Execute && params.str(name).is_some(),
+        "kind" | "commandActions" | "reason" => true,
+        _ => REQUEST.contains(&name),
+    };
+    let detail = join(&action, rest(params, is_shown));
     let text = with_reason(params.string("reason"), &title);
     let call = params.without(&REQUEST);
-    let scope = Scope::of(category, None, Some(&call).filter(|_| !detail.is_empty()).map(String::as_str));
+    let scope = Scope::of(category, None, Some(&call).filter(|_| !action.is_empty()).map(String::as_str));
     Ask::permission(Subject { category, title, locations: Vec::new(), detail }, text, scope)
+}
+
+/// The command without its shell wrapper, if the rest is the wrapper alone. Codex leaves out parts of a script that it
+/// takes for unimportant, such as a change of the directory.
+fn whole_command(params: &Object<'_>) -> String {
+    let short = command(params);
+    let Some(whole) = params.str("command") else { return short.into_owned() };
+    let unquoted = ["'", "\"", ""].iter().find_map(|quote| {
+        let script = whole.strip_suffix(quote)?.strip_suffix(&*short)?.strip_suffix(quote)?;
+        (script.ends_with(" -lc ") || script.ends_with(" -c ")).then_some(())
+    });
+    if unquoted.is_some() { short.into_owned() } else { whole.into_owned() }
 }
 
 /// The request names no file: the item that began before it does.
@@ -116,6 +142,8 @@ fn patch_approval(params: &Object<'_>, spot: &Spot<'_>, items: &Items) -> Ask {
     };
     let place = |at: crate::agent::At| Location { path: at.path.to_string_lossy().into_owned(), line: at.line };
     let locations = locations.into_iter().map(place).collect();
+    let is_shown = |name: &str| name == "reason" || REQUEST.contains(&name);
+    let detail = join(&detail, rest(params, is_shown));
     let text = with_reason(params.string("reason"), &title);
     Ask { also, ..Ask::permission(Subject { category, title, locations, detail }, text, scope) }
 }

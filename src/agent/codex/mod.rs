@@ -31,6 +31,7 @@ use crate::protocol::words::{Level, QuestionKind, StopReason};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
 
 /// The driver for Codex.
 #[derive(Debug)]
@@ -281,7 +282,9 @@ impl Codex {
             return turn.send.push(rpc::result(id, &json!({"permissions": {}, "scope": "turn"})));
         }
         let spot = params.map(|params| self.spot(params));
-        let asked = params.zip(spot.as_ref()).and_then(|(params, spot)| ask::read(method, params, spot, &self.items));
+        let cwd = self.settings.as_ref().map(|settings| settings.cwd.as_path()).unwrap_or(Path::new(""));
+        let read = |(params, spot)| ask::read(method, params, spot, &self.items, cwd);
+        let asked = params.zip(spot.as_ref()).and_then(read);
         match (asked, spot) {
             (Some((pending @ CodexRequest::Unclear(_), _)), _) => {
                 turn.send.push(rpc::result(id, &pending.respond(&[])))

@@ -248,3 +248,32 @@ fn finished_calls_and_messages_are_not_remembered() {
     );
     assert_eq!(codex.items.open(), 0);
 }
+
+#[test]
+fn a_permission_shows_every_part_of_its_request() {
+    let detail = |method: &str, fields: &str| {
+        let line = format!(
+            r#"{{"id":0,"method":"item/{method}/requestApproval","params":{{"threadId":"t","turnId":"u","itemId":"c",{fields}}}}}"#
+        );
+        let events = told(&mut running(), &line).events;
+        let [Event::Ask { asks, .. }] = &events[..] else { panic!("{events:?}") };
+        asks[0].subject.as_ref().unwrap().detail.clone()
+    };
+    let action = |command: &str| format!(r#""commandActions":[{{"type":"unknown","command":"{command}"}}]"#);
+    for (fields, wanted) in [
+        (format!(r#""command":"/bin/bash -lc 'npm test'","cwd":"/w",{}"#, action("npm test")), "npm test"),
+        (
+            format!(r#""command":"bash -lc 'npm test'","cwd":"/etc","environmentId":"far",{}"#, action("npm test")),
+            "npm test\ncwd: \"/etc\"\nenvironmentId: \"far\"",
+        ),
+        // Codex leaves the change of the directory out of the action.
+        (format!(r#""command":"bash -lc 'cd / && rm a'",{}"#, action("rm a")), "bash -lc 'cd / && rm a'"),
+        (
+            r#""command":"ls","networkApprovalContext":{"host":"a.b","protocol":"ssh"}"#.into(),
+            "a.b\ncommand: \"ls\"\nnetworkApprovalContext: {\"host\":\"a.b\",\"protocol\":\"ssh\"}",
+        ),
+    ] {
+        assert_eq!(detail("commandExecution", &fields), wanted);
+    }
+    assert_eq!(detail("fileChange", r#""reason":"r","grantRoot":"/""#), "grantRoot: \"/\"");
+}

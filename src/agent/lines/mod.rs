@@ -302,13 +302,19 @@ impl Driver for Lines {
         }));
     }
 
-    fn exited(&mut self, exit: AgentExit, _alive: bool, _stderr: &str) -> TurnOver {
+    fn exited(&mut self, exit: AgentExit, alive: bool, _stderr: &str) -> TurnOver {
         self.running = false;
         let (code, message) = match (exit.code, exit.signal) {
             (Some(0), _) => {
                 let answer = std::mem::take(&mut self.answer);
                 return TurnOver::Completed { answer, structured: None, stop: StopReason::EndTurn };
             }
+            // What a shell or env says about a command that it cannot run.
+            (Some(126 | 127), _) if !alive => (
+                Code::AgentStartFailed,
+                "The agent's command could not be run: check that its program and its interpreter are installed."
+                    .into(),
+            ),
             (Some(code), _) => (
                 Code::AgentError,
                 format!("The agent ended with exit code {code}: see what it said, or its stderr with --mirror-stderr."),

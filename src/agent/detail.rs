@@ -1,0 +1,70 @@
+//! What a permission question shows of a tool's input: the action itself, and every field that the action does not
+//! show. The user approves all of them.
+
+use super::json::Object;
+use crate::protocol::json::to_line;
+
+/// An action or a field up to this size stands before the larger ones, in bytes. A question that is too long for a
+/// frame is cut at its end, and a long command must not push a short field out of it.
+const SHORT: usize = 1024;
+
+/// The model's own description of a call. It does not change the call.
+const PROSE: &str = "description";
+
+/// The action, and a line for each field of the input that is not among `shown`.
+pub(super) fn with_rest(action: &str, input: &Object<'_>, shown: &[&str]) -> String {
+    let is_shown = |name: &str| (name == PROSE || shown.contains(&name)) && input.str(name).is_some();
+    join(action, rest(input, is_shown))
+}
+
+/// A line for each field that is not shown: its name, and its value as JSON.
+pub(super) fn rest(input: &Object<'_>, is_shown: impl Fn(&str) -> bool) -> Vec<String> {
+    let hidden = input.iter().filter(|(name, value)| value.get() != "null" && !is_shown(name));
+    // A name with a line break could look like two fields.
+    hidden.map(|(name, value)| format!("{}: {}", to_line(&name).trim_matches('"'), value.get())).collect()
+}
+
+/// Joins an action and the lines of the fields that it does not show.
+pub(super) fn join(action: &str, mut fields: Vec<String>) -> String {
+    if fields.is_empty() {
+        return action.to_owned();
+    }
+    fields.sort_by_key(String::len);
+    let at = if action.len() <= SHORT { 0 } else { fields.partition_point(|field| field.len() <= SHORT) };
+    fields.insert(at, action.trim_end_matches('\n').to_owned());
+    fields.retain(|line| !line.is_empty());
+    fields.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{SHORT, with_rest};
+    use crate::agent::json::Object;
+    use serde_json::json;
+
+    fn detail(action: &str, input: &serde_json::Value, shown: &[&str]) -> String {
+        with_rest(action, &Object::parse(&input.to_string()).unwrap(), shown)
+    }
+
+    #[test]
+    fn fields_that_the_action_does_not_show_are_listed() {
+        for (input, wanted) in [
+            (json!({"command": "npm test", "description": "Run the tests", "n": null}), "npm test"),
+            (json!({"command": "npm test", "run_in_background": true}), "npm test\nrun_in_background: true"),
+            (json!({"command": "npm test", "timeout": 5, "cwd": "/x\ny"}), "npm test\ntimeout: 5\ncwd: \"/x\\ny\""),
+            (json!({"command": "npm test", "a\nb": {"c": [1]}}), "npm test\na\\nb: {\"c\":[1]}"),
+        ] {
+            assert_eq!(detail("npm test", &input, &["command"]), wanted);
+        }
+        assert_eq!(detail("", &json!({"command": ["rm", "a"]}), &["command"]), "command: [\"rm\",\"a\"]");
+        assert_eq!(detail("+a\n", &json!({}), &[]), "+a\n");
+    }
+
+    #[test]
+    fn nothing_long_stands_before_a_short_field() {
+        let long = "x".repeat(2 * SHORT);
+        let input = json!({"command": long, "zone": long, "sandbox": false});
+        let wanted = format!("sandbox: false\n{long}\nzone: \"{long}\"");
+        assert_eq!(detail(&long, &input, &["command"]), wanted);
+    }
+}

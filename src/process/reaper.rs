@@ -1,0 +1,60 @@
+//! Reaps the orphans that this process adopts while an agent runs, on a thread of its own: a look at thousands of
+//! children takes time that the loop does not have.
+
+use super::tree::Tree;
+use crate::io::spawn_thread;
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
+use std::convert::Infallible;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The pause after a look. Orphans that end meanwhile are reaped together.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// The running thread. Dropping it ends the thread, without a wait.
+pub(super) struct Reaper {
+    requests: Sender<()>,
+    /// Disconnected once the thread has ended.
+    ended: Receiver<Infallible>,
+    _stop: Sender<Infallible>,
+}
+
+impl Reaper {
+    /// Starts the thread. It never reaps `leader`, the agent itself.
+    ///
+    /// # Errors
+    /// The system's error, if no thread can be started.
+    pub(super) fn start(tree: Arc<Tree>, leader: u32) -> io::Result<Reaper> {
+        let (requests, requested) = bounded(1);
+        let (stop, stopped) = bounded::<Infallible>(0);
+        let (running, ended) = bounded::<Infallible>(0);
+        spawn_thread("reaper", move || {
+            let _running = running;
+            for () in requested {
+                tree.reap_orphans(Some(leader));
+                if stopped.recv_timeout(PAUSE) != Err(RecvTimeoutError::Timeout) {
+                    return;
+                }
+            }
+        })?;
+        Ok(Reaper { requests, ended, _stop: stop })
+    }
+
+    /// Whether a request would be taken now.
+    pub(super) fn is_ready(&self) -> bool {
+        !self.requests.is_full()
+    }
+
+    /// Asks for a look; never blocks.
+    pub(super) fn request(&self) {
+        let _ = self.requests.try_send(());
+    }
+
+    /// Ends the thread and waits for it, so that no child started from now on can be taken for an orphan.
+    pub(super) fn finish(self) {
+        let Reaper { requests, ended, _stop } = self;
+        drop((requests, _stop));
+        let _ = ended.recv();
+    }
+}

@@ -1,0 +1,271 @@
+//! Processes around a run: storms of orphans, chains of forks, inherited children, a guard that is killed, and what a
+//! hostile environment or a starved machine does to a start.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+use crate::support::agent::Script;
+use crate::support::machine::not_checked;
+use crate::support::{Case, Session, io, procs, read, run};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::json;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+/// Forks on and on: each process makes a session of its own, starts the next one and exits. Ends by itself after a
+/// while, so that a failed test leaves nothing on the machine.
+const CHAIN: &str = "perl -MPOSIX -e '$end = time + 15; while (time < $end) { setsid(); exit if fork }'";
+
+fn has_perl(test: &str) -> bool {
+    let found = Command::new("perl").arg("-v").stdout(Stdio::null()).status().is_ok_and(|status| status.success());
+    if !found {
+        not_checked(test, "perl is missing");
+    }
+    found
+}
+
+fn has_unshare(test: &str) -> bool {
+    let works = Command::new("unshare").args(["-m", "true"]).status().is_ok_and(|status| status.success());
+    if !works {
+        not_checked(test, "unshare cannot make a mount namespace here");
+    }
+    works
+}
+
+fn kill(pid: i32) {
+    // A process that has just gone is no mistake of the test.
+    let _ = kill_process(Pid::from_raw(pid).expect("a pid"), Signal::KILL);
+}
+
+/// The pid that a process has written into a file of the case.
+fn pid_in(case: &Case, file: &str) -> Option<i32> {
+    read(&case.path(file)).strip_suffix('\n')?.parse().ok()
+}
+
+#[test]
+fn a_storm_of_orphans_keeps_no_cancel_waiting() {
+    // Each round leaves 20 orphans that end at once. A few hundred more live on, so that a look at them takes long.
+    let storm = "n=0; while [ $n -lt 300 ]; do (sleep 1000 &) ; n=$((n + 1)); done\n\
+                 (while :; do (: & : & : & : & : & : & : & : & : & : & : & : & : & : & : & : & : & : & : & : &) ; done) &";
+    let script = Script::new().sh(storm).say("msg_1", "storm").sh("listen");
+    let mut session = Case::with(script).spawn();
+    session.start(json!({}));
+    session.until_text("storm");
+    session.cancel();
+    session.until_status("cancelling");
+    session.finish().cancelled();
+}
+
+#[test]
+fn chains_of_forks_are_gone_at_the_end() {
+    if !has_perl("chains_of_forks_are_gone_at_the_end") {
+        return;
+    }
+    let chains = format!("{CHAIN} &\n").repeat(6);
+    for _ in 0..3 {
+        let script = Script::new().sh(&chains).say("msg_1", "ok").done("ok");
+        let outcome = run(Case::with(script), json!({}));
+        assert_eq!(outcome.completed()["text"], "ok");
+        assert_eq!(outcome.warnings("leaked_process").len(), 1);
+    }
+}
+
+#[test]
+fn chains_of_forks_are_gone_after_a_kill() {
+    if !has_perl("chains_of_forks_are_gone_after_a_kill") {
+        return;
+    }
+    for count in [1, 1, 1, 1, 1, 1, 10] {
+        let chains = format!("(trap '' TERM; {CHAIN}) &\n").repeat(count);
+        let script = Script::new().sh(&chains).say("msg_1", "started").sh("listen");
+        let mut session = Case::with(script).spawn();
+        session.start(json!({}));
+        session.until_text("started");
+        session.signal(Signal::KILL);
+        session.wait_exit();
+        // Before the chains end by themselves.
+        let gone = io::wait_for(Duration::from_secs(5), || session.processes().is_empty());
+        assert!(gone, "{:?}", session.processes());
+    }
+}
+
+#[test]
+fn a_signal_to_a_check_ends_what_it_started() {
+    // The daemon clears its environment and loses its parent, so only descent from the check gives it away.
+    let daemon = "env -i setsid sh -c 'echo $$ >'\"$HOME\"'/daemon; exec sleep 1000' >/dev/null 2>&1";
+    let script = &format!("({daemon} &)\nexec sleep 1000");
+    for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
+        let case = Case::new().script("bin/claude", script);
+        let mut command = case.command("/usr/bin/env");
+        command.args(["--default-signal=INT,HUP,TERM", env!("CARGO_BIN_EXE_spektacular"), "agents", "check", "claude"]);
+        let mut check = command.stdin(Stdio::null()).stdout(Stdio::null()).spawn().unwrap();
+        let started = io::wait_for(case.limit, || pid_in(&case, "home/daemon").is_some());
+        kill_process(Pid::from_child(&check), signal).unwrap();
+        let status = io::exit(&mut check, case.limit).expect("the end");
+        assert!(started, "the agent was never asked");
+        let daemon = pid_in(&case, "home/daemon").unwrap();
+        let gone = io::wait_for(Duration::from_secs(5), || !procs::alive(daemon));
+        kill(daemon);
+        assert!(gone, "the daemon outlives {signal:?}");
+        assert!(!status.success(), "{status}");
+    }
+}
+
+fn guard(session: &Session) -> Option<i32> {
+    session.processes().into_iter().find(|(_, line)| line.contains("__guard")).map(|(pid, _)| pid)
+}
+
+#[test]
+fn a_run_warns_when_its_guard_is_killed() {
+    let script = Script::new().say("msg_1", "up").sh("listen");
+    let mut session = Case::with(script).spawn();
+    session.start(json!({}));
+    session.until_text("up");
+    kill(guard(&session).expect("a guard"));
+    let warning = session.until_warning("unguarded");
+    assert!(warning.text("text").contains("guard is not running"), "{}", warning.raw);
+    session.cancel();
+    session.finish().cancelled();
+}
+
+#[test]
+fn a_daemon_of_an_inherited_child_is_left_alone() {
+    // The shell leaves a child to the program that it becomes; that child's daemon becomes ours when the child ends.
+    let case = Case::with(Script::new().say("msg_1", "up").sh("prompt").say("msg_2", "ok").done("ok"));
+    let (go, daemon) = (case.path("go"), case.path("daemon"));
+    let child = format!(
+        "(until [ -e {go} ]; do sleep 0.02; done; env -u TEST_CASE setsid sh -c 'echo $$ >{daemon}; exec sleep 1000' & \
+         until [ -s {daemon} ]; do sleep 0.02; done) </dev/null >/dev/null 2>&1 & exec \"$@\"",
+        go = go.display(),
+        daemon = daemon.display()
+    );
+    let mut session = case.shell(&child).spawn();
+    session.start(json!({}));
+    session.until_text("up");
+    std::fs::write(&go, "").unwrap();
+    session.wait_until("the daemon", || pid_in(&session.case, "daemon").is_some());
+    let pid = pid_in(&session.case, "daemon").unwrap();
+    session.wait_until("its adoption", || {
+        let stat = read(std::path::Path::new(&format!("/proc/{pid}/stat")));
+        stat.rsplit(')').next().is_some_and(|rest| rest.split_whitespace().nth(1) == Some(&session.pid().to_string()))
+    });
+    session.cancel();
+    let outcome = session.finish();
+    let lives = procs::alive(pid);
+    kill(pid);
+    outcome.cancelled();
+    assert!(lives, "a stranger's daemon was killed");
+}
+
+#[test]
+fn without_proc_the_run_warns_that_processes_may_outlive_it() {
+    let name = "without_proc_the_run_warns_that_processes_may_outlive_it";
+    if !has_unshare(name) {
+        return;
+    }
+    // Everything that the script of the fake agent reads of /proc is missing too, so a plain command is the agent.
+    let config = json!({"agents": {"plain": {"driver": "lines", "command": "/bin/echo", "args": ["hello"]}}});
+    let case = Case::new()
+        .file("home/.config/spektacular/config.json", &config.to_string())
+        .shell("exec unshare -m sh -c 'mount -t tmpfs none /proc && exec \"$@\"' sh \"$@\"");
+    let outcome = run(case, json!({"agent": "plain"}));
+    outcome.completed();
+    assert_eq!(outcome.warnings("unguarded").len(), 1);
+    assert!(outcome.warnings("unguarded")[0].text("text").contains("/proc is not available"));
+}
+
+#[test]
+fn a_run_with_all_it_needs_does_not_warn() {
+    let outcome = run(Case::with(Script::hello()), json!({}));
+    outcome.completed();
+    assert!(outcome.warnings("unguarded").is_empty());
+}
+
+#[test]
+fn no_relative_entry_of_the_path_runs_a_program_of_the_folder() {
+    for path in ["unset PATH", "PATH=:/usr/bin:/bin", "PATH=.:/usr/bin:/bin", "PATH=/usr/bin:/bin:", "PATH=bin:/bin"] {
+        let hostile = || {
+            let case = Case::new().script("work/claude", "touch ran").script("work/bin/claude", "touch ran");
+            case.shell(&format!("{path}; exec \"$@\""))
+        };
+        let outcome = run(hostile(), json!({}));
+        outcome.failed("agent_not_found");
+        assert!(!outcome.case().path("work/ran").exists(), "{path}");
+        let case = hostile();
+        let check = format!("{path}; exec \"$0\" agents check claude");
+        let mut command = case.command("/bin/sh");
+        let done = command.args(["-c", &check, env!("CARGO_BIN_EXE_spektacular")]).output().unwrap();
+        assert_eq!(done.status.code(), Some(4), "{path}: {done:?}");
+        assert!(!case.path("work/ran").exists(), "{path}: agents check");
+    }
+}
+
+#[test]
+fn without_a_path_the_systems_programs_are_found() {
+    let config = json!({"agents": {"plain": {"driver": "lines", "command": "echo", "args": ["hello"]}}});
+    let case = Case::new().file("home/.config/spektacular/config.json", &config.to_string());
+    let outcome = run(case.shell("unset PATH; exec \"$@\""), json!({"agent": "plain"}));
+    assert_eq!(outcome.completed()["text"], "hello");
+}
+
+#[test]
+fn a_deleted_directory_of_its_own_refuses_the_run() {
+    let gone = "mkdir gone && cd gone && rmdir ../gone && exec \"$@\"";
+    let outcome = run(Case::with(Script::hello()).shell(gone), json!({}));
+    let message = outcome.failed("invalid_request")["message"].as_str().unwrap().to_owned();
+    assert!(message.contains("cwd"), "{message}");
+    assert!(!outcome.log().ran());
+    // A directory that run.start names needs none of its own.
+    let case = Case::with(Script::hello()).shell(gone);
+    let work = case.work();
+    run(case, json!({"cwd": work})).completed();
+}
+
+#[test]
+fn a_command_that_cannot_be_run_is_a_failed_start() {
+    let ends = |script: &str| {
+        let agent = json!({"driver": "lines", "command": "/bin/sh", "args": ["-c", script]});
+        let config = json!({"agents": {"plain": agent}}).to_string();
+        let case = Case::new().file("home/.config/spektacular/config.json", &config);
+        run(case, json!({"agent": "plain"}))
+    };
+    for script in ["exit 126", "exit 127", "/no/such/program"] {
+        let outcome = ends(script);
+        outcome.failed("agent_start_failed");
+        assert_eq!(outcome.exit_code, Some(4), "{script}");
+    }
+    // After a first line it ran.
+    ends("echo hello; exit 127").failed("agent_error");
+    ends("exit 125").failed("agent_error");
+}
+
+#[test]
+fn the_agent_can_read_neither_our_environment_nor_a_core_dump() {
+    let name = "the_agent_can_read_neither_our_environment_nor_a_core_dump";
+    let nobody = ["--reuid=65534", "--regid=65534", "--clear-groups"];
+    if !Command::new("setpriv").args(nobody).arg("true").status().is_ok_and(|status| status.success()) {
+        return not_checked(name, "setpriv cannot change the user here");
+    }
+    // Also of the guard, which is another child of the agent's parent.
+    let look = "for p in $PPID $(cat /proc/$PPID/task/$PPID/children); do\n\
+                [ $p = $$ ] || { grep -q hidden-from-the-agent /proc/$p/environ && note leaked; }; done 2>/dev/null\n\
+                note \"core $(ulimit -c)\"";
+    let script = Script::bare().sh("prompt").out(&crate::support::agent::init()).sh(look).say("msg_1", "ok").done("ok");
+    let case = Case::with(script).env("MY_VALUE", "hidden-from-the-agent");
+    assert!(Command::new("chmod").args(["-R", "a+rwX"]).arg(case.path("")).status().unwrap().success());
+    let drop = format!("exec setpriv {} \"$@\"", nobody.join(" "));
+    let outcome = run(case.shell(&drop), json!({"env_allow": ["TEST_CASE"]}));
+    outcome.completed();
+    assert!(outcome.log().noted("core 0"), "{}", outcome.log().text("notes"));
+    assert!(!outcome.log().noted("leaked"));
+}
+
+#[test]
+fn a_limit_of_file_sizes_costs_the_recording_and_not_the_run() {
+    let script = Script::new().say("msg_1", &"x".repeat(20_000)).done("ok");
+    let case = Case::with(script).args(&["--record", "recording.jsonl"]).shell("ulimit -f 4; exec \"$@\"");
+    let mut session = case.spawn();
+    session.start(json!({}));
+    // A warning on stderr is no diagnostic of a failed run.
+    let outcome = session.finish_unchecked();
+    assert_eq!(outcome.completed()["text"], "ok");
+    assert!(outcome.stderr.contains("the recording is not complete"), "{}", outcome.stderr);
+}
