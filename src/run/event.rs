@@ -1,7 +1,7 @@
 //! The events that a run takes and the effects that it asks for.
 
 use super::Answered;
-use crate::agent::{Driver, Launch, Line, Reply};
+use crate::agent::{Driver, Launch, Line, MessageKey, Reply};
 use crate::failure::Failure;
 use crate::protocol::outbound::{AgentExit, Body, Json};
 use crate::protocol::question::Ask;
@@ -160,7 +160,7 @@ pub enum Effect {
     /// [`super::Run::recorded`].
     Said {
         /// The message.
-        message: String,
+        message: MessageKey,
         /// The piece.
         piece: String,
         /// Whether the message is complete.
