@@ -2,7 +2,7 @@
 #![forbid(unsafe_code)]
 
 use spektacular::cmd;
-use spektacular::process::{guard, myself};
+use spektacular::process::{self, myself};
 use std::ffi::OsString;
 use std::process::ExitCode;
 
@@ -11,8 +11,8 @@ fn main() -> ExitCode {
     std::panic::set_hook(Box::new(|_| {}));
     myself::keep_private();
     let args: Vec<OsString> = std::env::args_os().skip(1).collect();
-    if args.first().is_some_and(|first| first == guard::GUARD_ARGUMENT) {
-        return ExitCode::from(u8::try_from(guard::run_guard(std::io::stdin())).unwrap_or(1));
+    if let Some(code) = process::run_helper(&args) {
+        return ExitCode::from(u8::try_from(code).unwrap_or(1));
     }
     ExitCode::from(cmd::run(args))
 }

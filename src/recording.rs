@@ -151,7 +151,7 @@ fn plain_moment(fields: &Fields<'_>) -> Option<Moment> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Piece {
     /// The message.
-    pub(crate) message: String,
+    pub(crate) message: u64,
     /// The piece.
     pub(crate) text: String,
     /// Whether this is the last piece.
@@ -179,7 +179,7 @@ pub(crate) struct Recorder {
     failed: bool,
     held: Vec<Held>,
     /// The incomplete messages in the held lines.
-    open: BTreeSet<String>,
+    open: BTreeSet<u64>,
     held_bytes: usize,
     /// Whether the agent's lines are plain text instead of JSON.
     plain: bool,
@@ -221,7 +221,7 @@ impl Recorder {
                 if piece.done {
                     self.open.remove(&piece.message);
                 } else {
-                    self.open.insert(piece.message.clone());
+                    self.open.insert(piece.message);
                 }
             }
             held.pieces.extend(pieces);
@@ -277,10 +277,10 @@ impl Recorder {
 
 /// If the joined text of a message holds a secret that no single piece holds, empties its pieces and puts the whole text,
 /// redacted, into the last one.
-fn blank_split_secrets(held: &mut [Held], redactor: &Redactor, cut: &BTreeSet<String>, plain: bool) {
-    let mut messages: BTreeMap<String, (String, String)> = BTreeMap::new();
+fn blank_split_secrets(held: &mut [Held], redactor: &Redactor, cut: &BTreeSet<u64>, plain: bool) {
+    let mut messages: BTreeMap<u64, (String, String)> = BTreeMap::new();
     for piece in held.iter().flat_map(|held| &held.pieces) {
-        let (joined, alone) = messages.entry(piece.message.clone()).or_default();
+        let (joined, alone) = messages.entry(piece.message).or_default();
         joined.push_str(&piece.text);
         alone.push_str(&redactor.redact_uncleaned(&piece.text));
     }

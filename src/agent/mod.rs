@@ -131,6 +131,10 @@ pub enum Line<'a> {
     TooLong,
 }
 
+/// A driver's own name for a message. Unique in a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct MessageKey(pub u64);
+
 /// A driver's own name for one request for answers. Unique in a run.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct AskKey(pub String);
@@ -160,7 +164,7 @@ pub enum Event {
     /// A piece of what the agent says or thinks.
     Text {
         /// Which message it belongs to.
-        message: String,
+        message: MessageKey,
         /// The piece.
         piece: String,
         /// Whether the message is complete now.
@@ -173,8 +177,8 @@ pub enum Event {
     /// A piece of something that comes whole later and is shown only then. A recording must still find a secret that
     /// is split over such pieces.
     Partial {
-        /// What it is a piece of.
-        whole: String,
+        /// What it is a piece of. No message has the same key.
+        whole: MessageKey,
         /// The piece.
         piece: String,
         /// Whether it was the last.
@@ -183,7 +187,7 @@ pub enum Event {
     /// A message, of which pieces were sent, is not valid any more.
     Withdrawn {
         /// Which message.
-        message: String,
+        message: MessageKey,
     },
     /// A tool call began, or more is known of it.
     Tool {

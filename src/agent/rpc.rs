@@ -1,5 +1,5 @@
-//! JSON-RPC 2.0, one message a line. Messages are recognised by their shape, because not every agent sends `jsonrpc`.
-//! The agent's request ids are kept verbatim and go back unchanged; our own are numbers.
+//! JSON-RPC 2.0, one message per line. The shape of a message tells its kind, because not every agent sends `jsonrpc`.
+//! Responses repeat the agent's request ids verbatim; our own ids are numbers.
 
 use super::json::{Object, Raw};
 use super::said;

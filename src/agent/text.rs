@@ -32,6 +32,13 @@ impl<'a> Chunks<'a> {
         Chunks { rest: remaining }
     }
 
+    /// `beginning` with everything that is left.
+    pub fn after(mut self, beginning: String) -> String {
+        let mut text = if beginning.is_empty() { self.next().unwrap_or_default() } else { beginning };
+        self.for_each(|chunk| text.push_str(&chunk));
+        text
+    }
+
     /// The number of bytes of the literal that are left.
     pub fn left(&self) -> usize {
         self.rest.len()

@@ -13,7 +13,7 @@ pub fn overview(commands: &[Command]) -> String {
     for command in commands {
         let _ = writeln!(out, "  {:<width$}  {}", command.name, command.text.about);
     }
-    out + "\nFlags:\n  -h, --help     show help: -h is short, --help is long, also of a command\n  -V, --version  show the version\n\n`spektacular help COMMAND` explains a command, with examples.\n"
+    out + "\nFlags:\n  -h, --help     show help, also after a command (-h: brief, --help: full)\n  -V, --version  show the version\n\n`spektacular help COMMAND` explains a command, with examples.\n"
 }
 
 impl Command {

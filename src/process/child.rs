@@ -6,6 +6,7 @@
 //! instead would wait for every process that still holds the pipe.
 
 use super::batch::{Gathered, Lines};
+use super::launch;
 use super::myself;
 use super::reaper::Reaper;
 use super::tree::{MARKER, Swept, Tree, marker_value, wait_without_reaping};
@@ -22,7 +23,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::{self, ErrorKind, PipeReader, PipeWriter};
-use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::Arc;
@@ -75,7 +76,7 @@ pub(crate) struct AgentProcess {
 }
 
 impl AgentProcess {
-    /// Starts the agent in a process group of its own. `nonce` marks its environment and the sentinel; `mirror`: also
+    /// Starts the agent in a session of its own. `nonce` marks its environment and the sentinel; `mirror`: also
     /// send each line of stderr.
     ///
     /// # Errors
@@ -94,14 +95,13 @@ impl AgentProcess {
         })?;
         let (out, our_out) = pipe()?;
         let (err, our_err) = pipe()?;
-        let mut command = Command::new(&program);
-        command.args(&launch.args).env_clear().envs(&environment).current_dir(&settings.cwd).process_group(0);
-        command.stdin(Stdio::piped());
-        command.stdout(our_out.try_clone().map_err(resources)?).stderr(our_err.try_clone().map_err(resources)?);
-        let child = spawn(&mut command, &program, &settings.cwd);
-        // The command still holds write ends of the pipes, which only the agent and we may hold.
-        drop(command);
-        AgentProcess::attach(child?, tree, nonce, mirror, (out, our_out), (err, our_err))
+        let prepare = |command: &mut Command| {
+            command.args(&launch.args).env_clear().envs(&environment).current_dir(&settings.cwd);
+            command.stdin(Stdio::piped()).stdout(our_out.try_clone()?);
+            Ok(())
+        };
+        let child = spawn(|| launch::spawn(&program, &our_err, prepare), &program, &settings.cwd)?;
+        AgentProcess::attach(child, tree, nonce, mirror, (out, our_out), (err, our_err))
     }
 
     fn attach(
@@ -301,14 +301,18 @@ pub fn not_found(install: Option<&str>) -> Failure {
 /// How often to retry a program that is still being written, and the pause between two tries.
 const BUSY: (u32, Duration) = (3, Duration::from_millis(50));
 
-/// Starts the command, retrying a few times while its program is still being written.
+/// Starts a program, retrying a few times while its program is still being written.
 ///
 /// # Errors
 /// Everything that keeps the program from running, with words for the user.
-pub(crate) fn spawn(command: &mut Command, program: &Path, cwd: &Path) -> Result<Child, Failure> {
+pub(crate) fn spawn(
+    mut start: impl FnMut() -> io::Result<Child>,
+    program: &Path,
+    cwd: &Path,
+) -> Result<Child, Failure> {
     let mut tries = 0;
     loop {
-        match command.spawn() {
+        match start() {
             Ok(child) => return Ok(child),
             Err(error) if error.kind() == ErrorKind::ExecutableFileBusy && tries < BUSY.0 => {
                 tries += 1;

@@ -73,7 +73,7 @@ pub fn hand_over(handover: &Handover<'_>) -> Result<u8, Failure> {
     let modes = tcgetattr(io::stdin()).ok();
     let mut command = Command::new(&program);
     command.args(handover.args).env_clear().envs(&environment).current_dir(handover.cwd);
-    let child = spawn(&mut command, &program, handover.cwd)?;
+    let child = spawn(|| command.spawn(), &program, handover.cwd)?;
     let Some(pid) = to_pid(child.id()) else { return Ok(1) };
     let status = wait(pid, &mut signals);
     let killed = status.and_then(WaitStatus::terminating_signal);

@@ -3,14 +3,28 @@
 //!
 //! `std::process::Command` is used in this folder and nowhere else.
 
+use std::ffi::OsString;
+
 pub(crate) mod batch;
 pub mod child;
 pub mod git;
 pub mod guard;
 pub mod handover;
 mod info;
+mod launch;
 pub mod myself;
 pub mod query;
 mod reaper;
 pub mod scratch;
 pub mod tree;
+
+/// Runs this program as one of its own helpers, if the first argument says so. Returns the exit code. A program that
+/// starts runs must call this before anything else.
+pub fn run_helper(args: &[OsString]) -> Option<i32> {
+    let (first, rest) = args.split_first()?;
+    match first.to_str()? {
+        guard::GUARD_ARGUMENT => Some(guard::run_guard(std::io::stdin())),
+        launch::LAUNCH_ARGUMENT => Some(launch::run(rest.iter().cloned())),
+        _ => None,
+    }
+}

@@ -74,7 +74,7 @@ impl Live {
             }
             agent::Event::Partial { .. } => {}
             agent::Event::Withdrawn { message } => {
-                if let Some(progress) = self.work.messages.withdraw(&message) {
+                if let Some(progress) = self.work.messages.withdraw(message) {
                     self.progress(progress, None);
                 }
             }
@@ -210,7 +210,25 @@ fn is_work(event: &agent::Event) -> bool {
 /// Whether an event shows that the agent does more than to hear what it was told.
 fn goes_on(event: &agent::Event) -> bool {
     use agent::Event;
-    is_work(event) || matches!(event, Event::Usage(_) | Event::Changed { .. } | Event::Retrying { .. })
+    match event {
+        Event::Text { .. }
+        | Event::Tool { .. }
+        | Event::Ask { .. }
+        | Event::Plan(_)
+        | Event::PlanText(_)
+        | Event::Usage(_)
+        | Event::Changed { .. }
+        | Event::Retrying { .. } => true,
+        Event::Session { .. }
+        | Event::Partial { .. }
+        | Event::Withdrawn { .. }
+        | Event::ToolOver { .. }
+        | Event::AskWithdrawn { .. }
+        | Event::Warning(..)
+        | Event::Unparsed
+        | Event::Note(_)
+        | Event::TurnOver(_) => false,
+    }
 }
 
 /// The piece of a message in an event. A secret can be split over pieces, but over nothing else.
@@ -218,11 +236,9 @@ fn said(event: &agent::Event) -> Option<Effect> {
     use agent::Event;
     match event {
         Event::Text { message, piece, done, .. } | Event::Partial { whole: message, piece, done } => {
-            Some(Effect::Said { message: message.clone(), piece: piece.clone(), done: *done })
+            Some(Effect::Said { message: *message, piece: piece.clone(), done: *done })
         }
-        Event::Withdrawn { message } => {
-            Some(Effect::Said { message: message.clone(), piece: String::new(), done: true })
-        }
+        Event::Withdrawn { message } => Some(Effect::Said { message: *message, piece: String::new(), done: true }),
         Event::Session { .. }
         | Event::Tool { .. }
         | Event::ToolOver { .. }

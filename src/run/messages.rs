@@ -2,6 +2,7 @@
 
 use super::markers::{Cutter, Finder, cut};
 use super::work::ENTRY_BYTES;
+use crate::agent::MessageKey;
 use crate::agent::text::Fingerprint;
 use crate::protocol::json::{encoded_bytes, encoded_len};
 use crate::protocol::limited::Asks;
@@ -22,7 +23,7 @@ const ESCAPED: usize = 6;
 pub(super) struct Messages {
     count: u64,
     /// The messages that are not whole yet, by the driver's keys. A message that comes in one piece is never here.
-    open: HashMap<String, Message>,
+    open: HashMap<MessageKey, Message>,
     /// The size of all of them, in bytes.
     kept: usize,
     /// The last whole message of the agent itself: its number, and a fingerprint of its text.
@@ -123,24 +124,24 @@ impl Messages {
     /// count by now.
     pub(super) fn piece(
         &mut self,
-        key: String,
+        key: MessageKey,
         piece: Piece,
         rules: &Rules<'_>,
         out: &mut dyn FnMut(Progress),
     ) -> Marks {
         if !piece.done {
-            let (count, key_bytes) = (&mut self.count, key.len());
+            let count = &mut self.count;
             let message = self.open.entry(key).or_insert_with(|| {
                 *count += 1;
                 Message::new(*count, &piece)
             });
             self.kept -= message.kept;
             message.push(&piece.text, false, rules, out);
-            message.kept = ENTRY_BYTES + key_bytes + message.size();
+            message.kept = ENTRY_BYTES + message.size();
             self.kept += message.kept;
             return Marks::default();
         }
-        match self.take(&key) {
+        match self.take(key) {
             Some(mut message) => {
                 message.push(&piece.text, true, rules, out);
                 self.close(message)
@@ -149,8 +150,8 @@ impl Messages {
         }
     }
 
-    fn take(&mut self, key: &str) -> Option<Message> {
-        let message = self.open.remove(key)?;
+    fn take(&mut self, key: MessageKey) -> Option<Message> {
+        let message = self.open.remove(&key)?;
         self.kept -= message.kept;
         Some(message)
     }
@@ -192,7 +193,7 @@ impl Messages {
     }
 
     /// Takes a message back. Returns the progress for it, if pieces of it were emitted.
-    pub(super) fn withdraw(&mut self, key: &str) -> Option<Progress> {
+    pub(super) fn withdraw(&mut self, key: MessageKey) -> Option<Progress> {
         let message = self.take(key)?;
         message.emitted.then(|| message.head.progress(String::new(), true, true))
     }
@@ -337,6 +338,7 @@ fn split(text: &str, budget: usize) -> impl Iterator<Item = &str> {
 #[cfg(test)]
 mod tests {
     use super::{Messages, Piece, Rules, split};
+    use crate::agent::MessageKey;
     use crate::protocol::words::Level;
     use crate::redact::Redactor;
 
@@ -359,7 +361,7 @@ mod tests {
         let mut lengths = Vec::new();
         for at in 1..=count {
             let piece = Piece { text: text.into(), done: at == count, reasoning: false, own: true, parent: None };
-            messages.piece("k".into(), piece, &rules, &mut |progress| lengths.push(progress.text.size()));
+            messages.piece(MessageKey(1), piece, &rules, &mut |progress| lengths.push(progress.text.size()));
         }
         lengths
     }

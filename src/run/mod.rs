@@ -24,7 +24,7 @@ mod work;
 
 pub use book::Answered;
 
-use crate::agent::{Driver, Launch, Reply};
+use crate::agent::{Driver, Launch, MessageKey, Reply};
 use crate::failure::{Code, Failure};
 use crate::protocol::inbound::is_run_id;
 use crate::protocol::limits::HELD_WARNINGS;
@@ -188,7 +188,7 @@ pub enum Effect {
     /// [`Run::recorded`].
     Said {
         /// Which message.
-        message: String,
+        message: MessageKey,
         /// The piece.
         piece: String,
         /// Whether the message is whole now.

@@ -209,7 +209,9 @@ impl TerminalFront {
                 let known: Vec<String> = known.collect();
                 Shown::lines(self.verbose(|| known.join(", ")))
             }
-            _ => Shown::default(),
+            About::Reasoning { .. } | About::Resolved { .. } | About::Heartbeat { .. } | About::Usage(_) => {
+                Shown::default()
+            }
         }
     }
 

@@ -20,7 +20,8 @@ struct Kind {
 const CLAUDE: Dialect = Dialect::Claude;
 
 const KINDS: &[Kind] = &[
-    Kind { name: "the length of a line", first: 100_000, make: |n| say(CLAUDE.lines(Events::Messages(n), 1)) },
+    // Longer than what is handled in one piece, so that all three take the same way.
+    Kind { name: "the length of a line", first: 300_000, make: |n| say(CLAUDE.lines(Events::Messages(n), 1)) },
     Kind { name: "the length of a line of commands", first: 20_000, make: |n| say(commands(n)) },
     Kind { name: "pieces of a message", first: 2000, make: |n| say(CLAUDE.lines(Events::Deltas, n)) },
     Kind { name: "options of a question", first: limits::OPTIONS / 4, make: |n| say(question(1, n)) },

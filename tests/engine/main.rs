@@ -10,7 +10,7 @@ mod scenario;
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
-use spektacular::process::guard;
+use spektacular::process;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixListener;
 use std::process::{Child, Command, Stdio};
@@ -21,10 +21,13 @@ const UNDER_TEST: &str = "under-test";
 const TEST: &str = "several_runs_are_one_outside";
 
 fn main() {
+    // The helpers of a run are the program that runs it, with an argument.
+    let helper: Vec<_> = std::env::args_os().skip(1).collect();
+    if let Some(code) = process::run_helper(&helper) {
+        std::process::exit(code);
+    }
     let mut args = std::env::args().skip(1);
     match args.next().as_deref() {
-        // The guard of a run is the program that runs it, with this argument.
-        Some(guard::GUARD_ARGUMENT) => std::process::exit(guard::run_guard(std::io::stdin())),
         Some(UNDER_TEST) => scenario::carry(&args.next().unwrap()),
         // As the harness does it: a filter that fits nothing here runs nothing.
         filter if filter.is_some_and(|word| !word.starts_with('-') && !TEST.contains(word)) => {}

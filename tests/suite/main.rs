@@ -44,6 +44,7 @@ mod reference;
 mod request;
 mod requirements;
 mod secrets;
+mod tab;
 mod terminal;
 mod tidy;
 mod tidy_tests;

@@ -73,8 +73,8 @@ fn chains_of_forks_are_gone_after_a_kill() {
     if !has_perl("chains_of_forks_are_gone_after_a_kill") {
         return;
     }
-    for count in [1, 1, 1, 1, 1, 1, 10] {
-        let chains = format!("(trap '' TERM; {CHAIN}) &\n").repeat(count);
+    for _ in 0..4 {
+        let chains = format!("(trap '' TERM; {CHAIN}) &\n");
         let script = Script::new().sh(&chains).say("msg_1", "started").sh("listen");
         let mut session = Case::with(script).spawn();
         session.start(json!({}));
@@ -82,7 +82,7 @@ fn chains_of_forks_are_gone_after_a_kill() {
         session.signal(Signal::KILL);
         session.wait_exit();
         // Before the chains end by themselves.
-        let gone = io::wait_for(Duration::from_secs(5), || session.processes().is_empty());
+        let gone = io::wait_for(Duration::from_secs(8), || session.processes().is_empty());
         assert!(gone, "{:?}", session.processes());
     }
 }

@@ -163,6 +163,7 @@ fn processes_start_in_few_places_and_output_has_two_doors() {
                 "src/process/guard.rs",
                 "src/process/git/query.rs",
                 "src/process/handover.rs",
+                "src/process/launch.rs",
                 "src/process/query.rs",
             ][..],
         ),

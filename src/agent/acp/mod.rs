@@ -1,10 +1,10 @@
-//! Agents that speak the Agent Client Protocol (ACP, version 1) over stdio: one driver, one [`profile`] an agent.
+//! Agents that speak the Agent Client Protocol (ACP, version 1) over stdio: one driver, and one [`profile`] per agent.
 //!
-//! Facts (Gemini CLI 0.61.0, OpenCode 1.18.33): the prompt's response ends a turn, not the process, and the exit code
-//! means nothing; the agent numbers its requests from 0 as we do; a call's first sight may be its permission or its
-//! end; a completed tool may have failed; an open permission keeps a cancelled turn from ending; stderr holds keys,
-//! prompts and paths; one asks for files to be written that was told that we do not, and writes them
-//! itself when refused.
+//! Facts (Gemini CLI 0.61.0, OpenCode 1.18.33): the prompt's response ends a turn but not the process, and the exit code
+//! means nothing; the agent numbers its requests from 0, as we do; the first message about a call may be its permission
+//! or its end; a completed tool may have failed; a cancelled turn does not end while a permission is open; stderr
+//! contains keys, prompts and paths; one agent asks us to write files although we say that we cannot, and writes them
+//! itself if we refuse.
 
 mod ask;
 mod errors;
@@ -39,47 +39,47 @@ pub struct Acp {
     base: Base,
     profile: &'static Profile,
     phase: Phase,
-    /// What the session is opened with.
+    /// The parameters for opening the session.
     start: SessionSetup,
     cwd: PathBuf,
-    /// The session, once it is known.
+    /// The session's id, once known.
     session: String,
     version: Option<String>,
     /// Whether the agent can resume a session. `None`: not known yet.
     resumes: Option<bool>,
-    /// Requests of ours so far.
+    /// The number of our requests.
     requests: u64,
-    /// The request of ours that is waited for.
+    /// The number of our request whose response we expect.
     waiting: u64,
-    /// Requests of the agent's that wait for an answer. Several can be open at once.
+    /// The agent's requests that wait for an answer. Several can be open at once.
     pending: BTreeMap<AskKey, AcpRequest>,
     /// The open tool calls.
     calls: HashMap<String, Call>,
     finished: Recent,
-    /// What is being said.
+    /// The message that is being streamed.
     said: Option<Said>,
-    /// Messages so far.
+    /// The number of messages.
     messages: u64,
     /// The last message of the turn.
     answer: FinalAnswer,
-    /// The most of a final answer that a frame can take, in bytes.
+    /// The maximum size of a final answer in a frame, in bytes.
     answer_bytes: usize,
-    /// Whether tools' outputs are shown.
+    /// Whether to pass on tools' outputs.
     outputs: bool,
-    /// Whether we asked for the end of the turn.
+    /// Whether we cancelled the turn.
     cancelling: bool,
-    /// What was denied since the agent last said something, with the denier's words.
+    /// The calls denied since the agent's last message, with the denier's messages.
     denied: Vec<(String, Option<String>)>,
-    /// How often the agent had to be told to go on after a denial.
+    /// How often we told the agent to continue after a denial.
     denials: u32,
     /// Whether this turn called a tool.
     called: bool,
-    /// What the run used so far.
+    /// The run's usage so far.
     used: Usage,
-    /// Whether the tokens of some turn are not known.
+    /// Whether the tokens of a turn are unknown.
     uncounted: bool,
     raw_prompt: bool,
-    /// Whether the model is offered a tool of ours to ask with.
+    /// Whether the model is offered our tool to ask the user.
     offers_asking: bool,
 }
 
@@ -119,7 +119,7 @@ impl Acp {
     fn message(&mut self, message: Incoming<'_>, turn: &mut Turn) {
         match message {
             Incoming::Response { id, result } if id == self.waiting => self.response(result, turn),
-            // To a request that nobody waits for any more.
+            // The response to an earlier request.
             Incoming::Response { .. } => {}
             Incoming::Notification { method, params } if method == "session/update" => {
                 if params.and_then(|params| self.update(&params, turn)).is_none() {
@@ -152,7 +152,7 @@ impl Acp {
             return;
         }
         if pending.call().and_then(|call| self.calls.get(call)).is_some_and(Call::is_own) {
-            // The user is asked by it; to be asked before that would help nobody.
+            // The call itself asks the user; a permission before it would be pointless.
             return turn.send.push(rpc::result(id, &pending.allowed()));
         }
         self.end_message(turn);
@@ -161,7 +161,7 @@ impl Acp {
         turn.events.push(Event::Ask { key, asks });
     }
 
-    /// The agent does not wait any more for what was asked about this call, or for anything.
+    /// Withdraws the questions about this call, or all of them.
     fn withdraw(&mut self, call: Option<&str>, turn: &mut Turn) {
         let gone = self.pending.iter().filter(|(_, pending)| call.is_none() || pending.call() == call);
         for key in gone.map(|(key, _)| key.clone()).collect::<Vec<_>>() {
@@ -202,7 +202,7 @@ impl Driver for Acp {
     }
 
     fn launch(&mut self, settings: &Settings, turn: &mut Turn) -> Result<Launch, Failure> {
-        // What else there is has no place in ACP.
+        // ACP does not support the other settings.
         let mut follows = vec!["model", "system_prompt", "mcp_servers"];
         follows.extend(self.profile.dir_flag.map(|_| "add_dirs"));
         follows.extend(self.profile.has_modes.then_some("mode"));
@@ -237,7 +237,7 @@ impl Driver for Acp {
     fn answer(&mut self, key: &AskKey, replies: &[Reply], turn: &mut Turn) {
         let Some(pending) = self.pending.remove(key) else { return };
         if let (Some(message), Some(call)) = (pending.denial(replies), pending.call()) {
-            // Some agents say nothing more of such a call, others that it failed.
+            // Some agents do not mention such a call again, others report that it failed.
             turn.events.push(Event::ToolOver { call: call.to_owned(), state: ToolState::Denied, output: None });
             if let Some(known) = self.calls.get(call) {
                 self.denied.push((known.label(), message));
@@ -259,7 +259,7 @@ impl Driver for Acp {
         }
         self.cancelling = true;
         turn.send.push(rpc::notification("session/cancel", Some(&json!({"sessionId": self.session}))));
-        // The turn does not end before these are answered.
+        // The turn does not end before all these have an answer.
         for (key, pending) in std::mem::take(&mut self.pending) {
             turn.send.push(rpc::result(&key.0, &pending.cancelled()));
         }

@@ -1,23 +1,23 @@
-//! What differs between the agents that speak ACP. A further agent is a further profile here.
+//! The differences between agents that speak ACP. To support another agent, add a profile.
 
 use super::native;
 use crate::agent::native::{NONE, Native};
 use crate::agent::{Program, ask_user};
 
-/// One agent's ways.
+/// One agent's properties.
 #[derive(Debug)]
 pub struct Profile {
-    /// Its name for people.
+    /// Its display name.
     pub(super) name: &'static str,
-    /// How to log in, for the message that says it is needed.
+    /// How to log in, for an error message.
     pub(super) login: &'static str,
-    /// The flag that names the model. `None`: it is set in the session.
+    /// The flag for the model. `None`: a request in the session sets the model.
     pub(super) model_flag: Option<&'static str>,
-    /// The flag that names a further directory. `None`: it has none.
+    /// The flag for a further directory. `None`: not supported.
     pub(super) dir_flag: Option<&'static str>,
-    /// Whether its modes say what it is and does. Else they say what it asks permission for, which is not theirs to say.
+    /// Whether its modes change the agent's role. If they change what it asks permission for, `mode` does not select them.
     pub(super) has_modes: bool,
-    /// Added to its environment.
+    /// Variables to add to its environment.
     pub(super) env: &'static [(&'static str, &'static str)],
     /// Whether the title of a pending call is the tool's name.
     pub(super) names_tools: bool,
@@ -27,40 +27,39 @@ pub struct Profile {
     pub(super) titles_are_commands: bool,
     /// Whether a denied permission ends its turn.
     pub(super) stops_when_denied: bool,
-    /// What our own tool is called.
+    /// The name of our own tool.
     pub(super) ask_tool: &'static str,
-    /// How it names a call of our own tool, in what it says before the call. `None`: not known, so such a call needs the
-    /// user's leave like any other.
+    /// How to recognise a call of our own tool. `None`: unknown, so that such a call needs permission like any other.
     pub(super) own_call: Option<OwnCall>,
-    /// What else its environment holds where our tool is offered.
+    /// Variables to add to its environment if our tool is offered.
     pub(super) asking_env: &'static [(&'static str, &'static str)],
-    /// Whether it leaves at the end of its input while it has MCP servers.
+    /// Whether it exits at the end of its input even if it has MCP servers.
     pub(super) leaves_servers: bool,
-    /// Whether a turn's token counts cover all its requests. Else they are those of the last.
+    /// Whether a turn's token counts cover all its requests, and not only the last one.
     pub(super) counts_turns: bool,
-    /// What it is beside ACP.
+    /// The facts that ACP does not cover.
     pub(crate) native: &'static Native,
 }
 
-/// The name of a call of our own tool. Names are built of a server's and a tool's, so that another server's tool could
-/// have the same: no server whose name begins like ours is let in, and both parts must fit.
+/// How to recognise a call of our own tool. The agents join a server's and a tool's name, so a tool of another server
+/// could have the same name. Therefore no other server's name may begin with ours, and title and id must both match.
 #[derive(Debug)]
 pub(super) struct OwnCall {
-    /// What its title is.
+    /// Its title.
     pub(super) title: &'static str,
-    /// What its id begins with.
+    /// The prefix of its id.
     pub(super) id: &'static str,
 }
 
 impl OwnCall {
-    /// Whether this is such a call, by what is first said of it. The agents' own tools are of other kinds.
+    /// Whether this is such a call, by the first message about it. The agents' own tools have other kinds.
     pub(super) fn fits(&self, id: &str, title: Option<&str>, kind: Option<&str>) -> bool {
         title == Some(self.title) && id.starts_with(self.id) && matches!(kind, None | Some("other"))
     }
 }
 
-/// The ways of the agent that this program starts, wherever it is installed; else of the agent with this name, which
-/// may be started by a wrapper.
+/// The profile for this program, in whatever folder it is, or else for an agent of this name, whose program may be a
+/// wrapper.
 pub(crate) fn of(program: &Program, name: &str) -> &'static Profile {
     let known = |name: &str| match name {
         "gemini" => Some(&GEMINI),
@@ -74,21 +73,21 @@ pub(crate) fn of(program: &Program, name: &str) -> &'static Profile {
     known(program).or_else(|| known(name)).unwrap_or(&GENERIC)
 }
 
-/// Gemini CLI (0.61.0). In a folder that it does not trust it asks for everything, which is what is wanted here, so no
-/// trust is given. A session that is loaded in the minute in which it began is spoiled by Gemini itself.
+/// Gemini CLI (0.61.0). It asks for everything in a folder that it does not trust. We want that, so we do not make it
+/// trust the folder. Gemini damages a session that it loads within the minute in which the session started.
 pub static GEMINI: Profile = Profile {
     name: "Gemini CLI",
     login: "log in with `gemini`, or set GEMINI_API_KEY",
     model_flag: Some("--model"),
     dir_flag: Some("--include-directories"),
     has_modes: false,
-    // Else it is two processes, and SIGTERM to the first does nothing.
+    // Without it there are two processes, and SIGTERM to the first has no effect.
     env: &[("GEMINI_CLI_NO_RELAUNCH", "true")],
     names_tools: false,
     ids_name_tools: true,
     titles_are_commands: true,
     stops_when_denied: false,
-    // It hides every tool with the name of its own ask_user, which it does not offer over ACP.
+    // It hides every tool named ask_user because it has one of its own, which it does not offer over ACP.
     ask_tool: "ask_the_user",
     own_call: Some(OwnCall { title: "ask_the_user (spektacular MCP Server)", id: "mcp_spektacular_ask_the_user__" }),
     asking_env: &[],
@@ -103,7 +102,7 @@ pub static OPENCODE: Profile = Profile {
     login: "log in with `opencode auth login`",
     model_flag: None,
     dir_flag: None,
-    // They are its agents.
+    // A mode is one of its agents.
     has_modes: true,
     env: &[("OPENCODE_DISABLE_AUTOUPDATE", "1"), native::OPENCODE_ASKS],
     names_tools: true,
@@ -112,7 +111,7 @@ pub static OPENCODE: Profile = Profile {
     stops_when_denied: true,
     ask_tool: ask_user::TOOL,
     own_call: Some(OwnCall { title: "spektacular_ask_user", id: "" }),
-    // As above, and without a question before each question.
+    // The same as above, but our tool needs no permission.
     asking_env: &[(
         "OPENCODE_PERMISSION",
         r#"{"*":"ask","bash":"ask","edit":"ask","webfetch":"ask","task":"ask","external_directory":"ask","spektacular_ask_user":"allow"}"#,
@@ -122,7 +121,7 @@ pub static OPENCODE: Profile = Profile {
     native: &native::OPENCODE,
 };
 
-/// An agent of which nothing is known but that it speaks ACP.
+/// An unknown agent that speaks ACP.
 pub static GENERIC: Profile = Profile {
     name: "The agent",
     login: "log in with its own command",

@@ -1,4 +1,4 @@
-//! From the handshake to the prompt's response: what is asked of the agent in which order.
+//! The requests to the agent, from the handshake to the prompt, and their order.
 
 use super::profile::Profile;
 use super::{Acp, errors};
@@ -12,38 +12,38 @@ use crate::protocol::request::{McpServer, Settings};
 use crate::protocol::words::{StopReason, Warning};
 use serde_json::{Value, json};
 
-/// What is waited for.
+/// The expected message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
     /// The response to `initialize`.
     Initializing,
-    /// The session, new or resumed.
+    /// The response that opens or resumes the session.
     Opening,
-    /// The end of what a loaded session replays; whether something of it came since we last asked.
+    /// The end of the replay of a loaded session; whether a part of the replay came since we last asked.
     Replaying(bool),
-    /// The mode to be set.
+    /// The response that sets the mode.
     ChoosingMode,
-    /// The model to be set.
+    /// The response that sets the model.
     ChoosingModel,
     /// The end of a turn.
     Prompting,
-    /// Nothing: a turn is over, and another may begin.
+    /// None: a turn is over, and another may start.
     Idle,
-    /// Nothing ever.
+    /// None: the session is over.
     Over,
 }
 
-/// What a session is opened with.
+/// The parameters for opening a session.
 #[derive(Debug, Default)]
 pub(super) struct SessionSetup {
     prompt: String,
     cwd: String,
     resume: Option<String>,
-    /// The mode that is to be set in the session.
+    /// The mode to set.
     mode: Option<String>,
     /// The modes that the session offers.
     modes: Modes,
-    /// The model that is to be set in the session.
+    /// The model to set.
     model: Option<String>,
     servers: Value,
     /// The names of these servers.
@@ -55,7 +55,7 @@ pub(super) struct SessionSetup {
 
 impl SessionSetup {
     pub(super) fn new(settings: &Settings, profile: &Profile) -> SessionSetup {
-        // ACP has no place for a system prompt.
+        // ACP does not support a system prompt.
         let servers = || settings.mcp_servers.iter().chain(&settings.ask_server);
         let system = settings.system_prompt.as_ref().filter(|text| !text.is_empty());
         SessionSetup {
@@ -79,7 +79,7 @@ fn server(server: &McpServer) -> Value {
     json!({"name": server.name, "command": server.command, "args": server.args, "env": env})
 }
 
-/// How often an agent that stops at a denial is told to go on.
+/// How often we tell an agent that stops at a denial to continue.
 const DENIALS: u32 = 20;
 
 impl Acp {
@@ -97,13 +97,13 @@ impl Acp {
                 "terminal": false,
                 "elicitation": {"form": {}},
             },
-            // The version is that of what we serve: a recording must not depend on a release.
+            // The protocol's version, so that recordings do not depend on a release.
             "clientInfo": {"name": "spektacular", "title": "spektacular", "version": "1"},
         });
         self.request("initialize", &params, turn);
     }
 
-    /// The response to the request of ours that is waited for.
+    /// Handles the expected response.
     pub(super) fn response(&mut self, result: Result<Option<Object<'_>>, Error>, turn: &mut Turn) {
         match (self.phase, result) {
             (Phase::Initializing, Ok(Some(result))) => self.initialized(&result, turn),
@@ -152,7 +152,7 @@ impl Acp {
         params["sessionId"] = json!(id);
         self.session = id;
         match (resumes, loads) {
-            // Without a replay.
+            // This one does not replay the session.
             (true, _) => self.request("session/resume", &params, turn),
             (false, true) => self.request("session/load", &params, turn),
             (false, false) => self.fail(errors::cannot_resume(self.profile), turn),
@@ -181,14 +181,14 @@ impl Acp {
         self.choose_mode(turn);
     }
 
-    /// A part of a replay may come after the response that should end it. An agent answers a request that it does not
-    /// know at once: if nothing came before the answer, the replay is over.
+    /// Parts of a replay may follow the response that should end it. The agent answers an unknown request at once: if
+    /// no part came before the answer, the replay is over.
     fn ask_whether_replayed(&mut self, turn: &mut Turn) {
         self.phase = Phase::Replaying(false);
         self.request("_spektacular/quiet", &json!({}), turn);
     }
 
-    /// Before the model: a mode may bring one of its own.
+    /// Sets the mode, before the model: a mode may change the model.
     fn choose_mode(&mut self, turn: &mut Turn) {
         let Some(mode) = self.start.mode.take() else { return self.choose_model(turn) };
         let Modes { set, names } = &self.start.modes;
@@ -209,7 +209,7 @@ impl Acp {
         self.fail(no_such_mode(names).saying(said), turn);
     }
 
-    /// Sets what the session offers as an option, or by a request of its own.
+    /// Sets a mode or model: as an option of the session, or by a separate request.
     fn set(&mut self, how: Setter, method: &str, field: &str, value: &str, turn: &mut Turn) {
         match how {
             Setter::Option(id) => {
@@ -231,13 +231,12 @@ impl Acp {
         self.prompt(&prompt, turn);
     }
 
-    /// Begins a turn.
+    /// Starts a turn.
     pub(super) fn prompt(&mut self, text: &str, turn: &mut Turn) {
         self.phase = Phase::Prompting;
         self.answer = FinalAnswer::default();
         self.called = false;
-        // What begins with a slash would be a command, also after blanks. `@path` is plain text to these agents in ACP:
-        // a file would come as a resource.
+        // The agents take a text that begins with a slash, also after blanks, as a command. `@path` is plain text in ACP.
         let command = text.trim_start().starts_with('/') && !self.raw_prompt;
         let guard = if command { "The task:\n" } else { "" };
         let prompt = json!([{"type": "text", "text": format!("{guard}{text}")}]);
@@ -287,7 +286,7 @@ impl Acp {
         }));
     }
 
-    /// The turn ended at a denial, though the user only said no to one thing.
+    /// Continues after a turn that ended at a denial: the user only denied one call.
     fn go_on(&mut self, denied: &[(String, Option<String>)], turn: &mut Turn) {
         self.denials += 1;
         if self.denials > DENIALS {
@@ -305,7 +304,7 @@ impl Acp {
     fn count(&mut self, result: &Object<'_>, turn: &mut Turn) {
         let tokens = match self.profile.counts_turns {
             true => of_turn(result),
-            // Those of the last request: all there was, if no tool was called and it came to its end.
+            // The counts of the last request: the whole turn, if it called no tool and ended normally.
             false => {
                 let whole = !self.called && !self.cancelling && result.is("stopReason", "end_turn");
                 of_request(result).filter(|_| whole)
@@ -326,31 +325,31 @@ impl Acp {
         }
     }
 
-    /// Whether what the session cost so far is what this run cost.
+    /// Whether the session's cost is this run's cost.
     pub(super) fn is_new_session(&self) -> bool {
         self.start.resume.is_none()
     }
 }
 
-/// Input and output tokens of all a turn's requests.
+/// The input and output tokens of all requests of a turn.
 fn of_turn(result: &Object<'_>) -> Option<(u64, u64)> {
     let counts = result.object("_meta")?.object("quota")?.object("token_count")?;
     Some((counts.count("input_tokens")?, counts.count("output_tokens")?))
 }
 
-/// Input and output tokens of a turn's last request. Ours hold what came from a cache.
+/// The input and output tokens of the last request of a turn. The input includes cached tokens.
 fn of_request(result: &Object<'_>) -> Option<(u64, u64)> {
     let usage = result.object("usage")?;
     let cached: u64 = ["cachedReadTokens", "cachedWriteTokens"].iter().filter_map(|name| usage.count(name)).sum();
     Some((usage.count("inputTokens")? + cached, usage.count("outputTokens")?))
 }
 
-/// How something of a session is set.
+/// How to set a mode or model.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) enum Setter {
-    /// By this option.
+    /// By the option with this id.
     Option(String),
-    /// By a request of its own.
+    /// By a separate request.
     #[default]
     Request,
 }
@@ -358,14 +357,14 @@ pub(super) enum Setter {
 /// The modes of a session.
 #[derive(Debug, Default)]
 pub(super) struct Modes {
-    /// How one is set. `None`: the session has none.
+    /// How to set one. `None`: the session has no modes.
     set: Option<Setter>,
-    /// Their names, as far as they are known.
+    /// The known names.
     names: Vec<String>,
 }
 
 impl Modes {
-    /// The modes that a session offers.
+    /// Reads the modes of a session.
     fn of(result: &Object<'_>) -> Modes {
         if let Some((option, id)) = option(result, "mode") {
             let names = option.objects("options").filter_map(|option| option.string("value")).collect();
@@ -377,7 +376,7 @@ impl Modes {
     }
 }
 
-/// The option of a session for this, with its id.
+/// A session's option of this category or id, and its id.
 fn option<'a>(result: &Object<'a>, what: &str) -> Option<(Object<'a>, String)> {
     let mut options = result.objects("configOptions");
     let option = options.find(|option| option.is("category", what) || option.is("id", what))?;
@@ -391,7 +390,7 @@ struct ModelChoice {
     current: Option<String>,
 }
 
-/// What a session says of its model.
+/// Reads a session's model.
 fn model_choice(result: &Object<'_>) -> ModelChoice {
     if let Some((option, id)) = option(result, "model") {
         return ModelChoice { method: Setter::Option(id), current: option.string("currentValue") };

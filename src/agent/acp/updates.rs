@@ -4,7 +4,7 @@ use super::Acp;
 use super::ask::{Diff, PROSE};
 use super::session::Phase;
 use crate::agent::json::{Object, Raw};
-use crate::agent::{At, Event, Turn, title};
+use crate::agent::{At, Event, MessageKey, Turn, title};
 use crate::protocol::words::{Action, Category, PlanStatus, ToolState};
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 /// A message that is being streamed.
 #[derive(Debug)]
 pub(super) struct Said {
-    key: String,
+    key: MessageKey,
     thought: bool,
     /// The agent's own id of the message.
     id: Option<String>,
@@ -147,11 +147,11 @@ impl Acp {
             self.end_message(turn);
         }
         let message = match &self.said {
-            Some(said) => said.key.clone(),
+            Some(said) => said.key,
             None => {
                 self.messages += 1;
-                let key = format!("m{}", self.messages);
-                self.said = Some(Said { key: key.clone(), thought, id: id.map(Cow::into_owned) });
+                let key = MessageKey(self.messages);
+                self.said = Some(Said { key, thought, id: id.map(Cow::into_owned) });
                 if !thought {
                     self.answer.replace("", self.answer_bytes);
                     self.denied.clear();
@@ -294,7 +294,7 @@ impl Acp {
     }
 }
 
-fn speech(message: String, reasoning: bool, piece: String, done: bool) -> Event {
+fn speech(message: MessageKey, reasoning: bool, piece: String, done: bool) -> Event {
     Event::Text { message, piece, done, reasoning, parent: None }
 }
 

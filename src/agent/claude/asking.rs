@@ -1,7 +1,8 @@
 //! The tool `ask_user` for Claude: our MCP server speaks over the control protocol. It needs no process, and Claude
 //! sets no time limit on its calls.
 
-use super::{Claude, refuse_request, respond};
+use super::Claude;
+use super::control::{refuse_request, respond};
 use crate::agent::ask_user;
 use crate::agent::json::Object;
 use crate::agent::mcp::{self, Out};

@@ -1,35 +1,61 @@
-//! Content blocks of a message: streamed ones, and ones too long for a single event.
+//! The texts and thoughts of the model and its sub-agents. A block comes in pieces and then whole, or only whole. One
+//! that comes only whole leaves no state behind.
 
-use super::Claude;
 use crate::agent::json::{Object, Raw};
 use crate::agent::text::{Chunks, Fingerprint, LONG};
-use crate::agent::{Event, Turn};
+use crate::agent::{Event, MessageKey, Turn};
+use std::borrow::Cow;
+use std::collections::{HashMap, VecDeque};
 
-/// A text or thinking block that is being streamed.
-#[derive(Debug)]
-pub(super) struct StreamedBlock {
-    pub(super) message: String,
-    pub(super) key: String,
-    pub(super) thinking: bool,
-    pub(super) sent: Fingerprint,
+/// The blocks that are not complete.
+#[derive(Debug, Default)]
+pub(super) struct Blocks {
+    /// The number of blocks so far, which names the last one.
+    blocks: u64,
+    /// The model that the run talks to.
+    main: Speaker,
+    /// The sub-agents that stream, each by the call that started it.
+    subagents: HashMap<String, Speaker>,
+    /// Blocks too long for one event.
+    long: VecDeque<LongBlock>,
+    /// The address of the current line in memory.
+    line_address: usize,
 }
 
-/// A block whose text goes out in parts. The rest is the JSON string in `line` from `at` to `end`.
-#[derive(Debug)]
-pub(super) struct QueuedBlock {
-    pub(super) key: String,
-    pub(super) parent: Option<String>,
-    pub(super) thinking: bool,
-    pub(super) line: String,
-    pub(super) at: usize,
-    pub(super) end: usize,
+/// Who streams, and what.
+#[derive(Debug, Default)]
+struct Speaker {
+    /// The message that is being streamed.
+    message: String,
+    /// Its current text or thought.
+    stream: Option<StreamedBlock>,
+    /// The input of a tool that is being streamed.
+    input: Option<MessageKey>,
 }
 
-impl QueuedBlock {
-    pub(super) fn event(&self, piece: String, done: bool) -> Event {
-        let (message, parent) = (self.key.clone(), self.parent.clone());
-        Event::Text { message, piece, done, reasoning: self.thinking, parent }
-    }
+/// A text or thought that is being streamed.
+#[derive(Debug)]
+struct StreamedBlock {
+    /// The message that the block belongs to.
+    message: String,
+    key: MessageKey,
+    thinking: bool,
+    sent: Fingerprint,
+}
+
+/// A block that goes out in parts. Its rest is the JSON string in `line` from `at` to `end`.
+#[derive(Debug)]
+struct LongBlock {
+    key: MessageKey,
+    parent: Option<String>,
+    thinking: bool,
+    line: String,
+    at: usize,
+    end: usize,
+}
+
+fn speech(message: MessageKey, parent: Option<&str>, reasoning: bool, piece: String, done: bool) -> Event {
+    Event::Text { message, piece, done, reasoning, parent: parent.map(str::to_owned) }
 }
 
 /// Skips the streamed beginning of a block. `None`: the block does not begin with it.
@@ -46,24 +72,57 @@ fn skip(chunks: &mut Chunks<'_>, sent: &Fingerprint) -> Option<String> {
     (seen == *sent).then(String::new)
 }
 
-impl Claude {
-    pub(super) fn withdraw_streams(&mut self, turn: &mut Turn) {
-        let mut broken: Vec<StreamedBlock> = self.streams.drain().map(|(_, stream)| stream).collect();
-        broken.sort_by(|a, b| a.key.cmp(&b.key));
-        turn.events.extend(broken.into_iter().map(|stream| Event::Withdrawn { message: stream.key }));
+impl Blocks {
+    /// Withdraws everything that is being streamed.
+    pub(super) fn withdraw(&mut self, turn: &mut Turn) {
+        let speakers = std::iter::once(&mut self.main).chain(self.subagents.values_mut());
+        let mut broken: Vec<MessageKey> = speakers.filter_map(|one| one.stream.take()).map(|one| one.key).collect();
+        broken.sort_unstable();
+        turn.events.extend(broken.into_iter().map(|message| Event::Withdrawn { message }));
+    }
+
+    /// Forgets everything that is being streamed.
+    pub(super) fn forget_streams(&mut self) {
+        self.main.stream = None;
+        self.subagents.values_mut().for_each(|one| one.stream = None);
+        self.subagents.retain(|_, one| !one.is_silent());
+    }
+
+    fn speaker(&mut self, parent: Option<&str>) -> Option<&mut Speaker> {
+        match parent {
+            None => Some(&mut self.main),
+            Some(parent) => self.subagents.get_mut(parent),
+        }
+    }
+
+    /// Changes what is known of a speaker, and forgets one that streams nothing.
+    fn change<T>(&mut self, parent: Option<&str>, change: impl FnOnce(&mut Speaker, &mut u64) -> T) -> T {
+        let Some(parent) = parent else { return change(&mut self.main, &mut self.blocks) };
+        let mut speaker =
+            self.subagents.remove_entry(parent).unwrap_or_else(|| (parent.to_owned(), Speaker::default()));
+        let changed = change(&mut speaker.1, &mut self.blocks);
+        if !speaker.1.is_silent() {
+            self.subagents.insert(speaker.0, speaker.1);
+        }
+        changed
+    }
+
+    fn next_key(&mut self) -> MessageKey {
+        next(&mut self.blocks)
     }
 
     /// Handles a complete block. Does not repeat what was streamed.
     pub(super) fn whole_block(
         &mut self,
         id: &str,
-        parent: &Option<String>,
+        parent: Option<&str>,
         thinking: bool,
         whole: Raw<'_>,
         turn: &mut Turn,
     ) {
         let mut chunks = Chunks::new(whole.get());
-        let streamed = self.streams.remove(parent);
+        let is_streamed = self.speaker(parent).is_some_and(|one| one.stream.is_some());
+        let streamed = if is_streamed { self.change(parent, |one, _| one.stream.take()) } else { None };
         let (key, rest) = match streamed {
             Some(stream) if stream.message == id && stream.thinking == thinking => {
                 match skip(&mut chunks, &stream.sent) {
@@ -71,57 +130,79 @@ impl Claude {
                     None => {
                         turn.events.push(Event::Withdrawn { message: stream.key });
                         chunks = Chunks::new(whole.get());
-                        (self.next_block(id), String::new())
+                        (self.next_key(), String::new())
                     }
                 }
             }
             _ if chunks.left() == 0 => return,
-            _ => (self.next_block(id), String::new()),
+            _ => (self.next_key(), String::new()),
         };
-        let mut speech = QueuedBlock { key, parent: parent.clone(), thinking, line: String::new(), at: 0, end: 0 };
         if chunks.left() > LONG && self.long.is_empty() {
-            turn.events.push(speech.event(rest, false));
-            // Keeps the line itself once nothing borrows it: a copy would double the memory.
-            speech.at = chunks.remaining().as_ptr().addr() - self.line_address;
-            speech.end = speech.at + chunks.left();
-            self.long.push_back(speech);
+            turn.events.push(speech(key, parent, thinking, rest, false));
+            let at = chunks.remaining().as_ptr().addr() - self.line_address;
+            let (parent, end) = (parent.map(str::to_owned), at + chunks.left());
+            self.long.push_back(LongBlock { key, parent, thinking, line: String::new(), at, end });
             turn.more = true;
             return;
         }
-        let whole = rest + &chunks.collect::<String>();
-        turn.events.push(speech.event(whole, true));
+        turn.events.push(speech(key, parent, thinking, chunks.after(rest), true));
     }
 
-    fn next_block(&mut self, id: &str) -> String {
-        let count = self.blocks.entry(id.to_owned()).or_default();
-        *count += 1;
-        format!("{id}/{count}")
+    /// Begins a line.
+    pub(super) fn begin_line(&mut self, line: &str) {
+        self.line_address = line.as_ptr().addr();
+    }
+
+    /// Ends a line, which nothing borrows any more. Keeps the line itself for a long block in it: a copy would double
+    /// the memory.
+    pub(super) fn keep_line(&mut self, line: Cow<'_, str>) {
+        if let Some(block) = self.long.back_mut().filter(|block| block.line.is_empty()) {
+            block.line = line.into_owned();
+        }
+    }
+
+    /// Passes on the next part of a long block.
+    pub(super) fn more(&mut self, turn: &mut Turn) {
+        let Some(mut block) = self.long.pop_front() else { return };
+        let mut chunks = Chunks::resume(block.line.get(block.at..block.end).unwrap_or_default());
+        let piece = chunks.next().unwrap_or_default();
+        block.at = block.end - chunks.left();
+        let done = block.at == block.end;
+        turn.events.push(speech(block.key, block.parent.as_deref(), block.thinking, piece, done));
+        if !done {
+            self.long.push_front(block);
+        }
+        turn.more = !self.long.is_empty();
     }
 
     pub(super) fn stream_event(&mut self, line: &Object<'_>, turn: &mut Turn) -> Option<()> {
         let event = line.object("event")?;
-        let parent = line.string("parent_tool_use_id");
-        match event.string("type")?.as_str() {
+        let parent = line.str("parent_tool_use_id");
+        let parent = parent.as_deref();
+        match &*event.str("type")? {
+            "content_block_delta" => return self.delta(&event.object("delta")?, parent, turn),
             "message_start" => {
                 let id = event.object("message")?.string("id")?;
-                self.streaming.insert(parent, id);
+                self.change(parent, |one, _| one.message = id);
             }
             "content_block_stop" => {
-                let whole = format!("{parent:?}/input");
-                turn.events.push(Event::Partial { whole, piece: String::new(), done: true });
+                let input = self.change(parent, |one, _| one.input.take());
+                let end = |whole| Event::Partial { whole, piece: String::new(), done: true };
+                turn.events.extend(input.map(end));
             }
-            "content_block_delta" => return self.delta(&event.object("delta")?, parent, turn),
+            "message_stop" => self.change(parent, |one, _| one.message.clear()),
             _ => {}
         }
         Some(())
     }
 
-    fn delta(&mut self, delta: &Object<'_>, parent: Option<String>, turn: &mut Turn) -> Option<()> {
-        let (thinking, piece) = match delta.string("type")?.as_str() {
+    fn delta(&mut self, delta: &Object<'_>, parent: Option<&str>, turn: &mut Turn) -> Option<()> {
+        let (thinking, piece) = match &*delta.str("type")? {
             "text_delta" => (false, delta.string("text")?),
             "thinking_delta" => (true, delta.string("thinking")?),
             "input_json_delta" => {
-                let (whole, piece) = (format!("{parent:?}/input"), delta.string("partial_json")?);
+                let piece = delta.string("partial_json")?;
+                let whole = self.change(parent, |one, blocks| *one.input.get_or_insert_with(|| next(blocks)));
                 turn.events.push(Event::Partial { whole, piece, done: false });
                 return Some(());
             }
@@ -130,16 +211,34 @@ impl Claude {
         if piece.is_empty() {
             return Some(());
         }
-        if !self.streams.contains_key(&parent) {
-            let message = self.streaming.get(&parent).cloned().unwrap_or_default();
-            let key = self.next_block(&message);
-            self.streams.insert(parent.clone(), StreamedBlock { message, key, thinking, sent: Fingerprint::default() });
-        }
-        if let Some(stream) = self.streams.get_mut(&parent) {
+        let key = self.change(parent, |one, blocks| {
+            let stream = one.stream.get_or_insert_with(|| StreamedBlock {
+                message: one.message.clone(),
+                key: next(blocks),
+                thinking,
+                sent: Fingerprint::default(),
+            });
             stream.sent.push(&piece);
-            let speech = QueuedBlock { key: stream.key.clone(), parent, thinking, line: String::new(), at: 0, end: 0 };
-            turn.events.push(speech.event(piece, false));
-        }
+            stream.key
+        });
+        turn.events.push(speech(key, parent, thinking, piece, false));
         Some(())
+    }
+
+    #[cfg(test)]
+    pub(super) fn is_empty(&self) -> bool {
+        self.main.is_silent() && self.subagents.is_empty() && self.long.is_empty()
+    }
+}
+
+/// The name of the next block.
+fn next(blocks: &mut u64) -> MessageKey {
+    *blocks += 1;
+    MessageKey(*blocks)
+}
+
+impl Speaker {
+    fn is_silent(&self) -> bool {
+        self.message.is_empty() && self.stream.is_none() && self.input.is_none()
     }
 }

@@ -1,10 +1,70 @@
-//! Maps Claude Code's tools to the protocol's categories, titles and details.
+//! Claude Code's tools: which calls are open, and their categories, titles and details in the protocol's terms.
 
+use super::asking;
 use crate::agent::At;
 use crate::agent::detail::with_rest;
 use crate::agent::json::Object;
 use crate::protocol::words::Category;
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
+
+/// The tool calls that are not over. Keeps only what their results need.
+#[derive(Debug, Default)]
+pub(super) struct Calls {
+    /// The calls of tools whose results are handled in a special way, by their ids.
+    special: HashMap<String, CallKind>,
+    /// The calls that were denied: their results are not failures of the tool.
+    denied: HashSet<String>,
+}
+
+/// How the result of a call is handled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum CallKind {
+    /// The call is not shown as a tool.
+    Hidden,
+    /// The result names the changed file.
+    File,
+    /// The result names the changed notebook.
+    Notebook,
+    Other,
+}
+
+impl CallKind {
+    fn of(tool: &str) -> CallKind {
+        match tool {
+            "AskUserQuestion" | "StructuredOutput" | "TodoWrite" | asking::TOOL => CallKind::Hidden,
+            "Write" | "Edit" | "MultiEdit" => CallKind::File,
+            "NotebookEdit" => CallKind::Notebook,
+            _ => CallKind::Other,
+        }
+    }
+}
+
+impl Calls {
+    pub(super) fn begin(&mut self, call: &str, tool: &str) {
+        match CallKind::of(tool) {
+            CallKind::Other if self.special.is_empty() => {}
+            // An id that is used again names another call.
+            CallKind::Other => drop(self.special.remove(call)),
+            kind => drop(self.special.insert(call.to_owned(), kind)),
+        }
+    }
+
+    pub(super) fn deny(&mut self, call: Option<String>) {
+        self.denied.extend(call);
+    }
+
+    /// Forgets a call. Returns how its result is handled, and whether it was denied.
+    pub(super) fn end(&mut self, call: &str) -> (CallKind, bool) {
+        let kind = if self.special.is_empty() { None } else { self.special.remove(call) };
+        (kind.unwrap_or(CallKind::Other), !self.denied.is_empty() && self.denied.remove(call))
+    }
+
+    #[cfg(test)]
+    pub(super) fn is_empty(&self) -> bool {
+        self.special.is_empty() && self.denied.is_empty()
+    }
+}
 
 /// The category of a tool.
 pub(super) fn category(name: &str) -> Category {
@@ -22,36 +82,35 @@ pub(super) fn category(name: &str) -> Category {
     }
 }
 
-/// The input that best describes a call.
-fn gist(input: &Object<'_>) -> Option<String> {
+/// The tool and the input that best describes the call.
+pub(super) fn title(name: &str, input: Option<&Object<'_>>) -> String {
     const TELLING: [&str; 9] =
         ["command", "file_path", "notebook_path", "pattern", "url", "query", "description", "skill", "path"];
-    TELLING.iter().find_map(|name| input.string(name))
-}
-
-/// The tool and the input that describes the call.
-pub(super) fn title(name: &str, input: Option<&Object<'_>>) -> String {
-    crate::agent::title(name, &input.and_then(gist).unwrap_or_default())
+    let about = input.and_then(|input| TELLING.iter().find_map(|name| input.str(name)));
+    crate::agent::title(name, &about.unwrap_or_default())
 }
 
 /// The file that a call works on.
 pub(super) fn locations(input: Option<&Object<'_>>) -> Vec<At> {
-    let path =
-        input.and_then(|i| i.string("file_path").or_else(|| i.string("notebook_path")).or_else(|| i.string("path")));
-    let line = input.and_then(|i| i.count("offset")).filter(|line| *line > 0);
-    path.map(|path| At { path: PathBuf::from(path), line }).into_iter().collect()
+    let Some(input) = input else { return Vec::new() };
+    let path = ["file_path", "notebook_path", "path"].iter().find_map(|name| input.string(name));
+    let line = || input.count("offset").filter(|line| *line > 0);
+    path.map(|path| At { path: PathBuf::from(path), line: line() }).into_iter().collect()
 }
 
 /// The exact action: the command or the change to the file, and the other fields of the input, or else the whole input.
 pub(super) fn detail(name: &str, input: &Object<'_>, raw: &str) -> String {
-    let prefixed = |sign: char, text: String| text.lines().map(|l| format!("{sign}{l}\n")).collect::<String>();
     let field = |name: &str| input.string(name).unwrap_or_default();
+    let prefixed = |sign: char, name: &str| {
+        let text = input.str(name).unwrap_or_default();
+        text.lines().map(|line| format!("{sign}{line}\n")).collect::<String>()
+    };
     // The question shows the file as its location.
     let (action, shown): (String, &[&str]) = match name {
         "Bash" => (field("command"), &["command"]),
-        "Write" => (prefixed('+', field("content")), &["file_path", "content"]),
+        "Write" => (prefixed('+', "content"), &["file_path", "content"]),
         "Edit" => {
-            let change = prefixed('-', field("old_string")) + &prefixed('+', field("new_string"));
+            let change = prefixed('-', "old_string") + &prefixed('+', "new_string");
             (change, &["file_path", "old_string", "new_string"])
         }
         "WebFetch" => (field("url"), &["url"]),
@@ -63,7 +122,7 @@ pub(super) fn detail(name: &str, input: &Object<'_>, raw: &str) -> String {
 /// A tool's output: a string, or the texts in its content blocks.
 pub(super) fn output(block: &Object<'_>) -> Option<String> {
     let content = block.raw("content")?;
-    if content.get().starts_with('"') {
+    if content.is_string() {
         return content.string();
     }
     let texts: Vec<String> = block.objects("content").filter_map(|part| part.string("text")).collect();

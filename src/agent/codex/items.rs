@@ -3,7 +3,7 @@
 use crate::agent::json::Object;
 use crate::agent::recent::Recent;
 use crate::agent::text::{FinalAnswer, Fingerprint};
-use crate::agent::{At, Event, Turn, title};
+use crate::agent::{At, Event, MessageKey, Turn, title};
 use crate::protocol::words::{Action, Category, PlanStatus, ToolState};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -27,6 +27,7 @@ impl Spot<'_> {
 /// A message or reasoning item that is being streamed.
 #[derive(Debug)]
 struct StreamedItem {
+    message: MessageKey,
     thinking: bool,
     sent: Fingerprint,
 }
@@ -55,6 +56,8 @@ pub(super) struct Items {
     pub(super) answer: Option<FinalAnswer>,
     /// MCP servers with a denied call.
     pub(super) denied: Vec<String>,
+    /// The messages and thoughts so far.
+    messages: u64,
     streams: BTreeMap<String, StreamedItem>,
     patches: HashMap<String, Patch>,
     /// The call that started each sub-agent, by the sub-agent's thread.
@@ -94,25 +97,21 @@ impl Items {
                 part_key(&spot.key(&item), part, at.unwrap_or(0))
             }
         };
-        let is_thought = match self.streams.get_mut(&key) {
-            Some(stream) => {
-                stream.sent.push(&piece);
-                stream.thinking
-            }
-            None => {
-                let stream = StreamedItem { thinking: thinking.is_some(), sent: Fingerprint::of(&piece) };
-                self.streams.insert(key.clone(), stream);
-                thinking.is_some()
-            }
-        };
-        turn.events.push(speech(key, piece.into_owned(), false, is_thought, spot));
+        let messages = &mut self.messages;
+        let stream = self.streams.entry(key).or_insert_with(|| StreamedItem {
+            message: next(messages),
+            thinking: thinking.is_some(),
+            sent: Fingerprint::default(),
+        });
+        stream.sent.push(&piece);
+        turn.events.push(speech(stream.message, piece.into_owned(), false, stream.thinking, spot));
         Some(())
     }
 
     /// Withdraws incomplete streams: Codex repeats them.
     pub(super) fn withdraw(&mut self, turn: &mut Turn) {
         let broken = std::mem::take(&mut self.streams);
-        turn.events.extend(broken.into_keys().map(|message| Event::Withdrawn { message }));
+        turn.events.extend(broken.into_values().map(|stream| Event::Withdrawn { message: stream.message }));
     }
 
     /// How many items are remembered because they are open.
@@ -134,20 +133,20 @@ impl Items {
     }
 
     /// Handles a complete message or reasoning item. Does not repeat what was streamed.
-    fn whole(&mut self, key: String, whole: String, thinking: bool, spot: &Spot<'_>, turn: &mut Turn) {
-        let Some(stream) = self.streams.remove(&key) else {
+    fn whole(&mut self, key: &str, whole: String, thinking: bool, spot: &Spot<'_>, turn: &mut Turn) {
+        let Some(stream) = self.streams.remove(key) else {
             if !whole.is_empty() {
-                turn.events.push(speech(key, whole, true, thinking, spot));
+                turn.events.push(speech(next(&mut self.messages), whole, true, thinking, spot));
             }
             return;
         };
         match whole.split_at_checked(stream.sent.bytes()) {
             Some((old, new)) if Fingerprint::of(old) == stream.sent => {
-                turn.events.push(speech(key, new.to_owned(), true, thinking, spot));
+                turn.events.push(speech(stream.message, new.to_owned(), true, thinking, spot));
             }
             _ => {
-                turn.events.push(Event::Withdrawn { message: key.clone() });
-                turn.events.push(speech(format!("{key}/again"), whole, true, thinking, spot));
+                turn.events.push(Event::Withdrawn { message: stream.message });
+                turn.events.push(speech(next(&mut self.messages), whole, true, thinking, spot));
             }
         }
     }
@@ -205,14 +204,14 @@ impl Items {
         if spot.parent.is_none() && !commentary {
             self.answer.get_or_insert_default().replace(&said, self.answer_bytes);
         }
-        self.whole(key, said, false, spot, turn);
+        self.whole(&key, said, false, spot, turn);
         Some(())
     }
 
     fn reasoning(&mut self, key: &str, spot: &Spot<'_>, item: &Object<'_>, turn: &mut Turn) {
         for part in [SUMMARY, CONTENT] {
             for (at, raw) in item.array(part).enumerate() {
-                self.whole(part_key(key, part, at as u64), raw.string().unwrap_or_default(), true, spot, turn);
+                self.whole(&part_key(key, part, at as u64), raw.string().unwrap_or_default(), true, spot, turn);
             }
         }
     }
@@ -241,7 +240,12 @@ impl Items {
     }
 }
 
-fn speech(message: String, piece: String, done: bool, reasoning: bool, spot: &Spot<'_>) -> Event {
+fn next(messages: &mut u64) -> MessageKey {
+    *messages += 1;
+    MessageKey(*messages)
+}
+
+fn speech(message: MessageKey, piece: String, done: bool, reasoning: bool, spot: &Spot<'_>) -> Event {
     let parent = spot.parent.clone();
     Event::Text { message, piece, done, reasoning, parent }
 }

@@ -1,10 +1,10 @@
 //! Codex over `codex app-server`: JSON-RPC both ways.
 //!
 //! Facts (measured on 0.169.0): only `turn/completed` ends a turn, and the exit code says nothing; Codex's request ids
-//! begin at 0 and have nothing to do with ours; a file change's approval names no file; a broken stream leaves a
-//! message without its end, and the retry begins a new one; `request_user_input_async` asks in a message, and its
-//! turn may end with the question open; an interrupted turn leaves its commands running; a request that is not
-//! answered hangs the turn; stderr holds pieces of keys.
+//! start at 0 and are independent of ours; a file change's approval names no file; a broken stream leaves a
+//! message without its end, and the retry starts a new one; `request_user_input_async` asks in a message, and its
+//! turn may end with the question open; an interrupted turn leaves its commands running; an unanswered request
+//! blocks the turn; stderr contains parts of keys.
 
 mod ask;
 mod errors;

@@ -13,7 +13,7 @@ mod tests;
 
 use self::command::{MODEL, PROMPT, SESSION, Values};
 use super::text::FinalAnswer;
-use super::{AskKey, Base, Driver, Event, Launch, Line, Reply, Turn, TurnOver, without_effect};
+use super::{AskKey, Base, Driver, Event, Launch, Line, MessageKey, Reply, Turn, TurnOver, without_effect};
 use crate::clean::Cleaner;
 use crate::failure::{Code, Failure};
 use crate::protocol::limits::{COMPLETED_FACTOR, FRAME_BYTES, SESSION_ID_BYTES};
@@ -169,7 +169,7 @@ impl Lines {
         }
         self.answer.push(piece, self.answer_bytes);
         turn.events.push(Event::Text {
-            message: self.turns.to_string(),
+            message: MessageKey(self.turns),
             piece: piece.to_owned(),
             done: false,
             reasoning: false,

@@ -2,7 +2,7 @@
 //! it, so the chase looks at the newest ones alone, as fast as it can.
 
 use super::{Tree, reap};
-use crate::process::info::{Id, adopted, carries, newest_pid, read_process, send, to_pid};
+use crate::process::info::{Id, adopted, carries, newest_pid, read_process, to_pid};
 use rustix::process::{Signal, kill_process};
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
@@ -63,16 +63,14 @@ impl Tree {
         while active.elapsed() < QUIET && start.elapsed() < limit {
             let Some(new) = newest_pid() else { break };
             for pid in (old + 1..=new).rev().take(NEW_PIDS_MAX) {
-                let Some(process) = read_process(pid) else {
+                // A pid that was given out this moment is not given out again before the kill.
+                if carries(pid, &self.nonce) {
+                    (active, met) = (Instant::now(), true);
+                    let sent = to_pid(pid).is_some_and(|target| kill_process(target, Signal::KILL).is_ok());
+                    killed.extend(read_process(pid).filter(|_| sent).map(|process| process.id));
+                } else if read_process(pid).is_none() {
                     // Gone already: it may have been a link of the chain.
                     active = Instant::now();
-                    continue;
-                };
-                if self.may_signal(&process) && self.is_marked(&process) {
-                    (active, met) = (Instant::now(), true);
-                    if send(process.id, Signal::KILL) {
-                        killed.insert(process.id);
-                    }
                 }
             }
             old = new;

@@ -77,6 +77,16 @@ fn the_agent_has_pipes_where_a_person_has_a_terminal() {
 }
 
 #[test]
+fn the_agent_cannot_reach_the_terminal_of_the_person() {
+    let look = "if (: </dev/tty) 2>/dev/null; then note 'a terminal'; else note 'no terminal'; fi";
+    let script = Script::bare().sh(look).sh(&Script::hello().body());
+    let mut person = Case::with(script).at_terminal(RUN);
+    person.waits_for("Hello");
+    assert_eq!(person.ends().0, 0);
+    assert_eq!(person.file("log/notes").lines().next(), Some("no terminal"));
+}
+
+#[test]
 fn no_escape_sequence_goes_where_it_is_not_wanted() {
     for (name, value) in [("NO_COLOR", "1"), ("TERM", "dumb"), ("TERM", "")] {
         let mut person = Case::with(working()).env(name, value).at_terminal(RUN);

@@ -1,0 +1,127 @@
+//! The content of messages: what the model says, the tools that it calls, and their results.
+
+use super::tools::{self, CallKind};
+use super::{Claude, asking, errors};
+use crate::agent::json::Object;
+use crate::agent::{Event, Turn};
+use crate::protocol::words::{Action, PlanStatus, ToolState};
+use std::path::PathBuf;
+
+impl Claude {
+    pub(super) fn assistant(&mut self, line: &Object<'_>, turn: &mut Turn) -> Option<()> {
+        if let Some(error) = errors::api_error(line) {
+            // Claude Code writes this message itself. The result that follows usually repeats it.
+            self.api_error = Some(error);
+            return Some(());
+        }
+        let message = line.object("message")?;
+        let parent = line.str("parent_tool_use_id");
+        let id = message.str("id").unwrap_or_default();
+        let mut read = Some(());
+        for block in message.list("content")? {
+            let block = block.object();
+            read = read.and(block.and_then(|block| self.block(&id, parent.as_deref(), &block, turn)));
+        }
+        read
+    }
+
+    fn block(&mut self, id: &str, parent: Option<&str>, block: &Object<'_>, turn: &mut Turn) -> Option<()> {
+        match &*block.str("type")? {
+            kind @ ("text" | "thinking") => {
+                let whole = block.raw(kind).filter(|raw| raw.is_string())?;
+                self.speech.whole_block(id, parent, kind == "thinking", whole, turn);
+                Some(())
+            }
+            "tool_use" => self.tool_use(block, parent, turn),
+            _ => Some(()),
+        }
+    }
+
+    fn tool_use(&mut self, block: &Object<'_>, parent: Option<&str>, turn: &mut Turn) -> Option<()> {
+        let (call, name) = (block.string("id")?, block.str("name")?);
+        self.calls.begin(&call, &name);
+        let input = block.object("input");
+        match &*name {
+            // These come as questions and as the result of the run.
+            "AskUserQuestion" | "StructuredOutput" | asking::TOOL => return Some(()),
+            "TodoWrite" => {
+                turn.events.extend(input.as_ref().map(plan));
+                return Some(());
+            }
+            // The request for permission, which follows, may lack the plan.
+            "ExitPlanMode" => self.plan = input.as_ref().and_then(|input| input.string("plan")),
+            _ => {}
+        }
+        turn.events.push(Event::Tool {
+            call,
+            category: tools::category(&name),
+            title: Some(tools::title(&name, input.as_ref())),
+            locations: tools::locations(input.as_ref()),
+            parent: parent.map(str::to_owned),
+        });
+        Some(())
+    }
+
+    pub(super) fn user(&mut self, line: &Object<'_>, turn: &mut Turn) -> Option<()> {
+        let message = line.object("message")?;
+        let content = message.raw("content")?;
+        // Text that Claude Code itself adds on the user's side.
+        if content.is_string() {
+            return Some(());
+        }
+        let mut read = Some(());
+        for block in content.elements()? {
+            let block = block.object();
+            read = read.and(block.and_then(|block| match &*block.str("type")? {
+                "tool_result" => self.tool_result(&block, line, turn),
+                _ => Some(()),
+            }));
+        }
+        read
+    }
+
+    fn tool_result(&mut self, block: &Object<'_>, line: &Object<'_>, turn: &mut Turn) -> Option<()> {
+        let call = block.string("tool_use_id")?;
+        let failed = block.bool("is_error") == Some(true);
+        let (kind, denied) = self.calls.end(&call);
+        if !failed {
+            turn.events.extend(changed(kind, line));
+        }
+        if kind == CallKind::Hidden {
+            return Some(());
+        }
+        let state = match (denied, failed) {
+            (true, _) => ToolState::Denied,
+            (false, true) => ToolState::Failed,
+            (false, false) => ToolState::Completed,
+        };
+        let output = self.outputs.then(|| tools::output(block)).flatten();
+        turn.events.push(Event::ToolOver { call, state, output });
+        Some(())
+    }
+}
+
+fn plan(input: &Object<'_>) -> Event {
+    let entry = |todo: Object<'_>| {
+        let status = match todo.str("status").as_deref() {
+            Some("in_progress") => PlanStatus::InProgress,
+            Some("completed") => PlanStatus::Completed,
+            _ => PlanStatus::Pending,
+        };
+        (todo.string("content").unwrap_or_default(), status)
+    };
+    Event::Plan(input.objects("todos").map(entry).collect())
+}
+
+/// The file that a call changed, as its result reports it.
+fn changed(kind: CallKind, line: &Object<'_>) -> Option<Event> {
+    let fields: &[&str] = match kind {
+        CallKind::File => &["filePath"],
+        CallKind::Notebook => &["notebook_path", "filePath"],
+        CallKind::Hidden | CallKind::Other => return None,
+    };
+    let detail = line.object("tool_use_result")?;
+    let path = fields.iter().find_map(|field| detail.string(field))?;
+    let action = if detail.is("type", "create") { Action::Created } else { Action::Modified };
+    Some(Event::Changed { path: PathBuf::from(path), action })
+}

@@ -1,0 +1,76 @@
+//! Control requests in both directions, and the lines that we send.
+
+use super::{Claude, ask, asking};
+use crate::agent::json::Object;
+use crate::agent::{AskKey, Event, Reply, Turn};
+use crate::protocol::json::to_line;
+use serde_json::json;
+
+impl Claude {
+    /// Sends a control request of ours.
+    pub(super) fn control(&mut self, subtype: &str, turn: &mut Turn) {
+        self.requests += 1;
+        let id = format!("spk_{}", self.requests);
+        let line = json!({"type": "control_request", "request_id": id, "request": {"subtype": subtype}});
+        turn.send.push(to_line(&line));
+    }
+
+    /// Handles a control request of Claude's. Answers also one that cannot be read: Claude would wait for ever.
+    pub(super) fn control_request(&mut self, line: &Object<'_>, turn: &mut Turn) -> Option<()> {
+        let id = line.string("request_id")?;
+        let request = line.object("request");
+        let subtype = request.as_ref().and_then(|request| request.str("subtype"));
+        let (Some(request), Some(subtype)) = (&request, subtype) else {
+            turn.send.push(refuse_request(&id));
+            return None;
+        };
+        match &*subtype {
+            "mcp_message" => self.mcp_message(id, request, turn),
+            "can_use_tool" => return self.can_use_tool(id, request, turn),
+            _ => turn.send.push(refuse_request(&id)),
+        }
+        Some(())
+    }
+
+    fn can_use_tool(&mut self, id: String, request: &Object<'_>, turn: &mut Turn) -> Option<()> {
+        let Some((pending, asks)) = ask::read(request, self.plan.take()) else {
+            turn.send.push(refuse_request(&id));
+            return None;
+        };
+        if self.offers_asking && asking::is_own(request) {
+            turn.send.push(respond(&id, &pending.respond(&[Reply::Allowed]).0));
+            return Some(());
+        }
+        let key = AskKey(id);
+        self.pending.insert(key.clone(), pending);
+        turn.events.push(Event::Ask { key, asks });
+        Some(())
+    }
+
+    pub(super) fn control_cancel_request(&mut self, message: &Object<'_>, turn: &mut Turn) -> Option<()> {
+        let key = AskKey(message.string("request_id")?);
+        if self.pending.remove(&key).is_some() || self.forget_call(&key) {
+            turn.events.push(Event::AskWithdrawn { key });
+        }
+        Some(())
+    }
+}
+
+/// The line with the user's text.
+pub(super) fn user_line(prompt: &str) -> String {
+    to_line(&json!({"type": "user", "message": {"role": "user", "content": prompt}}))
+}
+
+/// Our response to Claude's request `id`; `response` is JSON.
+pub(super) fn respond(id: &str, response: &str) -> String {
+    let id = to_line(&id);
+    format!(
+        "{{\"type\":\"control_response\",\"response\":{{\"subtype\":\"success\",\"request_id\":{id},\"response\":{response}}}}}"
+    )
+}
+
+/// Our refusal of Claude's request `id`.
+pub(super) fn refuse_request(id: &str) -> String {
+    to_line(&json!({"type": "control_response",
+        "response": {"subtype": "error", "request_id": id, "error": "This host does not serve this request."}}))
+}

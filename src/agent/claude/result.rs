@@ -1,0 +1,57 @@
+//! The end of a turn.
+
+use super::{Claude, errors, usage};
+use crate::agent::json::{Object, Raw};
+use crate::agent::text::{Chunks, FinalAnswer};
+use crate::agent::{Event, Turn, TurnOver};
+use crate::protocol::outbound::Usage;
+use crate::protocol::words::StopReason;
+
+impl Claude {
+    pub(super) fn result(&mut self, message: &Object<'_>, turn: &mut Turn) -> Option<()> {
+        let subtype = message.str("subtype");
+        // `is_error` counts where it is present.
+        let failed = match (message.bool("is_error"), &subtype) {
+            (Some(failed), _) => failed,
+            (None, Some(subtype)) => subtype.starts_with("error"),
+            (None, None) => message.raw("result").filter(|raw| raw.is_string()).map(|_| false)?,
+        };
+        self.speech.forget_streams();
+        turn.events.push(Event::Usage(self.usage(message)));
+        let over = if failed {
+            let unknown_session = self.resuming && !self.session_known;
+            errors::classify(message, self.api_error.take(), unknown_session)
+        } else {
+            self.completed(message)
+        };
+        turn.events.push(Event::TurnOver(over));
+        Some(())
+    }
+
+    /// The usage of this run so far. In a resumed session, the sums over the process include the usage of earlier runs
+    /// (seen with 2.1.330). There the turns are added up, and the cost is unknown.
+    fn usage(&mut self, result: &Object<'_>) -> Usage {
+        usage::add(&mut self.used, usage::of_turn(result));
+        match usage::of_process(result).filter(|_| !self.resuming) {
+            Some(usage) => usage,
+            None => Usage { cost_usd: result.number("total_cost_usd").filter(|_| !self.resuming), ..self.used },
+        }
+    }
+
+    fn completed(&self, result: &Object<'_>) -> TurnOver {
+        let answer = |raw: Raw<'_>| FinalAnswer::collect(Chunks::new(raw.get()), self.answer_bytes);
+        let structured = result.raw("structured_output");
+        TurnOver::Completed {
+            answer: result.raw("result").map(answer).unwrap_or_default(),
+            structured: structured.map(|raw| raw.value().to_owned()),
+            stop: match result.str("stop_reason").as_deref() {
+                None | Some("end_turn") => StopReason::EndTurn,
+                // For the API, a structured result is a tool call.
+                Some("tool_use") if structured.is_some() => StopReason::EndTurn,
+                Some("max_tokens") => StopReason::MaxTokens,
+                Some("refusal") => StopReason::Refusal,
+                Some(_) => StopReason::Other,
+            },
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! What the driver keeps, and what it passes on of pieces.
+
+use super::Claude;
+use crate::agent::{Base, Driver, Event, Line, Turn};
+use serde_json::{Value, json};
+
+fn events(claude: &mut Claude, line: &Value) -> Vec<Event> {
+    let mut turn = Turn::default();
+    claude.line(Line::Text(line.to_string().into()), &mut turn);
+    turn.events
+}
+
+fn content(kind: &str, id: &str, parent: Option<&str>, blocks: &Value) -> Value {
+    json!({"type": kind, "message": {"id": id, "content": blocks}, "parent_tool_use_id": parent})
+}
+
+fn streamed(parent: Option<&str>, event: &Value) -> Value {
+    json!({"type": "stream_event", "event": event, "parent_tool_use_id": parent})
+}
+
+/// A message in pieces, a call with its result, and a message that comes whole, of the agent or a sub-agent.
+fn round(number: usize, parent: Option<&str>) -> Vec<Value> {
+    let (id, call) = (format!("msg_{number}"), format!("call_{number}"));
+    let delta = |delta: Value| streamed(parent, &json!({"type": "content_block_delta", "delta": delta}));
+    vec![
+        streamed(parent, &json!({"type": "message_start", "message": {"id": id}})),
+        delta(json!({"type": "text_delta", "text": "Hel"})),
+        delta(json!({"type": "text_delta", "text": "lo"})),
+        content("assistant", &id, parent, &json!([{"type": "text", "text": "Hello"}])),
+        streamed(parent, &json!({"type": "content_block_stop"})),
+        delta(json!({"type": "input_json_delta", "partial_json": "{}"})),
+        content("assistant", &id, parent, &json!([{"type": "tool_use", "id": call, "name": "Write", "input": {}}])),
+        streamed(parent, &json!({"type": "content_block_stop"})),
+        streamed(parent, &json!({"type": "message_stop"})),
+        json!({"type": "system", "subtype": "permission_denied", "tool_use_id": call}),
+        content("user", "", parent, &json!([{"type": "tool_result", "tool_use_id": call, "content": "No."}])),
+        content("assistant", &id, parent, &json!([{"type": "text", "text": "Bye"}])),
+    ]
+}
+
+#[test]
+fn nothing_is_kept_of_what_is_over() {
+    let mut claude = Claude::new(Base::command("claude"));
+    for number in 0..50 {
+        let parent = format!("parent_{number}");
+        for line in round(number, None).iter().chain(&round(number, Some(&parent))) {
+            assert!(!events(&mut claude, line).iter().any(|event| matches!(event, Event::Unparsed)), "{line}");
+        }
+        assert!(claude.calls.is_empty() && claude.speech.is_empty(), "{claude:?}");
+    }
+}
+
+#[test]
+fn a_streamed_block_is_not_repeated_and_another_one_has_another_key() {
+    let mut claude = Claude::new(Base::command("claude"));
+    let said: Vec<(u64, String, bool)> = round(1, None)
+        .iter()
+        .flat_map(|line| events(&mut claude, line))
+        .filter_map(|event| match event {
+            Event::Text { message, piece, done, .. } => Some((message.0, piece, done)),
+            Event::Partial { whole, piece, done } => Some((whole.0, piece, done)),
+            _ => None,
+        })
+        .collect();
+    let expected =
+        [(1, "Hel", false), (1, "lo", false), (1, "", true), (2, "{}", false), (2, "", true), (3, "Bye", true)];
+    assert_eq!(said, expected.map(|(key, piece, done)| (key, piece.to_owned(), done)));
+}
