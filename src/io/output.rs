@@ -8,8 +8,10 @@ use crate::failure::EXIT_UNDELIVERED;
 use crossbeam_channel::{Receiver, Sender, bounded};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::fs::File;
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -52,6 +54,8 @@ pub(crate) struct Output {
     pub(crate) orders: Sender<Order>,
     /// Reports of the writer and of the watcher.
     pub(crate) written: Receiver<Written>,
+    /// A number that grows whenever stdout has taken something.
+    pub(crate) progress: Arc<AtomicUsize>,
     /// Whether stdout is lost, which holds for all later runs too.
     pub(crate) lost: bool,
 }
@@ -63,11 +67,13 @@ impl Output {
         let (orders, taken) = bounded(0);
         let (done, written) = bounded(2);
         let watcher = done.clone();
-        if spawn_thread("stdout", move || carry_out(&taken, &done)).is_err() {
+        let progress = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&progress);
+        if spawn_thread("stdout", move || carry_out(&taken, &done, &count)).is_err() {
             let _ = watcher.send(Written::Lost);
         }
         watch_stdout(watcher);
-        Output { orders, written, lost: false }
+        Output { orders, written, progress, lost: false }
     }
 }
 
@@ -79,9 +85,10 @@ impl Chunk {
 }
 
 /// Carries out orders until their channel ends. Once stdout is lost, output for it is discarded.
-fn carry_out(orders: &Receiver<Order>, done: &Sender<Written>) {
+fn carry_out(orders: &Receiver<Order>, done: &Sender<Written>, progress: &AtomicUsize) {
     // Opened once, since later no descriptor may be left.
-    let (mut out, mut err) = (stdout(), stderr());
+    let (mut out, mut err) = (stdout(), Stderr::new(stderr()));
+    let on_terminal = out.as_ref().is_some_and(File::is_terminal);
     let mut lost = false;
     for order in orders {
         let chunk = match order {
@@ -92,16 +99,23 @@ fn carry_out(orders: &Receiver<Order>, done: &Sender<Written>) {
                 continue;
             }
         };
-        write_stderr(err.as_mut(), &chunk.before);
+        err.write(&chunk.before);
         // Wait as for a reader that does not read: nothing else in the program waits for this thread.
-        while !chunk.out.is_empty() && out.as_ref().is_some_and(|out| !takes_output(out)) {
+        while on_terminal && !chunk.out.is_empty() && out.as_ref().is_some_and(|out| !takes_output(out)) {
             thread::sleep(LOOK_AGAIN);
         }
-        if !lost && !chunk.out.is_empty() && out.as_mut().is_none_or(|out| write_whole(out, &chunk.out).is_err()) {
-            lost = true;
-            let _ = done.send(Written::Lost);
+        // A pipe takes no more than such a part at once: each shows that somebody reads.
+        for part in chunk.out.chunks(PIPE_BYTES) {
+            if lost {
+                break;
+            }
+            lost = out.as_mut().is_none_or(|out| write_whole(out, part).is_err());
+            progress.fetch_add(1, Ordering::Relaxed);
+            if lost {
+                let _ = done.send(Written::Lost);
+            }
         }
-        write_stderr(err.as_mut(), &chunk.err);
+        err.write(&chunk.err);
     }
 }
 
@@ -132,15 +146,30 @@ const STDERR_WAIT: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 /// How many bytes a pipe takes at once if it is writable at all (POSIX PIPE_BUF on Linux).
 const PIPE_BUF: usize = 4096;
 
-/// Writes to stderr as long as it takes the bytes, and drops the rest. Diagnostics are a courtesy: a stderr that
-/// nobody reads must not block a run.
-fn write_stderr(err: Option<&mut File>, bytes: &[u8]) {
-    let Some(err) = err else { return };
-    for part in bytes.chunks(PIPE_BUF) {
-        let ready = takes_output(&err)
-            && poll(&mut [PollFd::new(err, PollFlags::OUT)], Some(&STDERR_WAIT)).is_ok_and(|ready| ready > 0);
-        if !ready || write_whole(err, part).is_err() {
-            return;
+/// How many bytes a pipe holds on Linux.
+const PIPE_BYTES: usize = 64 << 10;
+
+/// stderr, which takes what it can and drops the rest. Diagnostics are a courtesy: a stderr that nobody reads must not
+/// block a run, so it is waited for once, and then not again before it takes something.
+struct Stderr {
+    file: Option<File>,
+    /// Whether the last wait for it was in vain.
+    stuck: bool,
+}
+
+impl Stderr {
+    fn new(file: Option<File>) -> Stderr {
+        Stderr { file, stuck: false }
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        let Some(file) = &mut self.file else { return };
+        for part in bytes.chunks(PIPE_BUF) {
+            let wait = if self.stuck { Timespec::default() } else { STDERR_WAIT };
+            self.stuck = poll(&mut [PollFd::new(file, PollFlags::OUT)], Some(&wait)).is_ok_and(|ready| ready == 0);
+            if self.stuck || !takes_output(&file) || write_whole(file, part).is_err() {
+                return;
+            }
         }
     }
 }
@@ -156,13 +185,13 @@ fn stderr() -> Option<File> {
 
 /// Writes to stderr at once, ahead of all waiting chunks: for a process that stops now.
 pub(crate) fn write_now(bytes: &[u8]) {
-    write_stderr(stderr().as_mut(), bytes);
+    Stderr::new(stderr()).write(bytes);
 }
 
 /// Writes one line to stderr, for callers without a session.
 pub fn diagnose(text: &str) {
     let line = format!("{}\n", one_line(text));
-    write_stderr(stderr().as_mut(), line.as_bytes());
+    Stderr::new(stderr()).write(line.as_bytes());
 }
 
 /// Writes a text to stdout, for commands other than a run. Returns the exit code: 0, or [`EXIT_UNDELIVERED`] if the
@@ -197,4 +226,33 @@ pub(crate) fn write_whole(file: &mut (impl Write + AsFd), mut bytes: &[u8]) -> i
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{PIPE_BUF, Stderr};
+    use std::fs::File;
+    use std::io::Read;
+    use std::os::fd::OwnedFd;
+
+    #[test]
+    fn a_stderr_that_nobody_reads_is_waited_for_once() {
+        let (mut reader, writer) = std::io::pipe().unwrap();
+        let mut err = Stderr::new(Some(File::from(OwnedFd::from(writer))));
+        let line = [b'x'; PIPE_BUF];
+        while !err.stuck {
+            err.write(&line);
+        }
+        // With a wait for each of them this would take half an hour.
+        (0..20_000).for_each(|_| err.write(b"dropped"));
+        let mut read = 0;
+        while err.stuck {
+            read += reader.read(&mut [0; PIPE_BUF]).unwrap();
+            err.write(b"heard");
+        }
+        drop(err);
+        let mut rest = Vec::new();
+        reader.read_to_end(&mut rest).unwrap();
+        assert!(read > 0 && rest.ends_with(b"xheard"), "{read}");
+    }
 }
