@@ -7,9 +7,8 @@ use crate::clean::one_line;
 use crate::failure::EXIT_UNDELIVERED;
 use crossbeam_channel::{Receiver, Sender, bounded};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use std::fs::File;
 use std::io::{self, ErrorKind, Write};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::thread;
 use std::time::Duration;
 
@@ -80,7 +79,6 @@ impl Chunk {
 
 /// Carries out orders until their channel ends. Once stdout is lost, output for it is discarded.
 fn carry_out(orders: &Receiver<Order>, done: &Sender<Written>) {
-    // Opened once, since later no descriptor may be left.
     let (mut out, mut err) = (stdout(), stderr());
     let mut lost = false;
     for order in orders {
@@ -92,16 +90,16 @@ fn carry_out(orders: &Receiver<Order>, done: &Sender<Written>) {
                 continue;
             }
         };
-        write_stderr(err.as_mut(), &chunk.before);
+        write_stderr(&mut err, &chunk.before);
         // Wait as for a reader that does not read: nothing else in the program waits for this thread.
-        while !chunk.out.is_empty() && out.as_ref().is_some_and(|out| !takes_output(out)) {
+        while !chunk.out.is_empty() && !takes_output(&out) {
             thread::sleep(LOOK_AGAIN);
         }
-        if !lost && !chunk.out.is_empty() && out.as_mut().is_none_or(|out| write_whole(out, &chunk.out).is_err()) {
+        if !lost && !chunk.out.is_empty() && write_whole(&mut out, &chunk.out).is_err() {
             lost = true;
             let _ = done.send(Written::Lost);
         }
-        write_stderr(err.as_mut(), &chunk.err);
+        write_stderr(&mut err, &chunk.err);
     }
 }
 
@@ -134,8 +132,7 @@ const PIPE_BUF: usize = 4096;
 
 /// Writes to stderr as long as it takes the bytes, and drops the rest. Diagnostics are a courtesy: a stderr that
 /// nobody reads must not block a run.
-fn write_stderr(err: Option<&mut File>, bytes: &[u8]) {
-    let Some(err) = err else { return };
+fn write_stderr(err: &mut Unbuffered<io::Stderr>, bytes: &[u8]) {
     for part in bytes.chunks(PIPE_BUF) {
         let ready = takes_output(&err)
             && poll(&mut [PollFd::new(err, PollFlags::OUT)], Some(&STDERR_WAIT)).is_ok_and(|ready| ready > 0);
@@ -145,24 +142,43 @@ fn write_stderr(err: Option<&mut File>, bytes: &[u8]) {
     }
 }
 
-/// stdout without std's line buffer, which swallows errors at exit. `None`: no descriptor is left.
-pub(crate) fn stdout() -> Option<File> {
-    io::stdout().as_fd().try_clone_to_owned().ok().map(File::from)
+/// A standard stream without std's buffer, which swallows errors at exit. Has no descriptor of its own, since none may
+/// be left.
+pub(crate) struct Unbuffered<S>(S);
+
+impl<S: AsFd> AsFd for Unbuffered<S> {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
 }
 
-fn stderr() -> Option<File> {
-    io::stderr().as_fd().try_clone_to_owned().ok().map(File::from)
+impl<S: AsFd> Write for Unbuffered<S> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        Ok(rustix::io::write(&self.0, bytes)?)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+pub(crate) fn stdout() -> Unbuffered<io::Stdout> {
+    Unbuffered(io::stdout())
+}
+
+fn stderr() -> Unbuffered<io::Stderr> {
+    Unbuffered(io::stderr())
 }
 
 /// Writes to stderr at once, ahead of all waiting chunks: for a process that stops now.
 pub(crate) fn write_now(bytes: &[u8]) {
-    write_stderr(stderr().as_mut(), bytes);
+    write_stderr(&mut stderr(), bytes);
 }
 
 /// Writes one line to stderr, for callers without a session.
 pub fn diagnose(text: &str) {
     let line = format!("{}\n", one_line(text));
-    write_stderr(stderr().as_mut(), line.as_bytes());
+    write_stderr(&mut stderr(), line.as_bytes());
 }
 
 /// Writes a text to stdout, for commands other than a run. Returns the exit code: 0, or [`EXIT_UNDELIVERED`] if the
@@ -178,7 +194,7 @@ pub fn print(text: &str) -> bool {
 
 /// Like [`print`], for bytes that may not be text.
 pub fn print_bytes(bytes: &[u8]) -> bool {
-    stdout().is_some_and(|mut out| write_whole(&mut out, bytes).is_ok())
+    write_whole(&mut stdout(), bytes).is_ok()
 }
 
 /// Writes all bytes, in one write if the kernel takes them at once. Works for a descriptor that somebody made
