@@ -30,6 +30,10 @@ impl Peer for JsonLines {
         Understood { messages: message.into_iter().collect(), ..Understood::default() }
     }
 
+    fn dropped(&mut self, frames: u64) {
+        self.stamper.dropped(frames);
+    }
+
     fn show(&mut self, outgoing: Outgoing<'_>, out: &mut Outbox) {
         let Outgoing { body, reply_to, run_id, max_bytes, at } = outgoing;
         let err = stderr_line(body).map(|line| format!("{line}\n").into_bytes()).unwrap_or_default();
@@ -37,5 +41,35 @@ impl Peer for JsonLines {
             out.line(|line| frame.write(max_bytes, line));
         }
         out.push(Chunk { err, ..Chunk::default() });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::JsonLines;
+    use crate::engine::{Outbox, Outgoing, Peer};
+    use crate::protocol::outbound::{About, Body, Progress};
+    use crate::protocol::redacted::Redacted;
+    use crate::protocol::words::Status;
+    use crate::redact::Redactor;
+    use std::time::UNIX_EPOCH;
+
+    #[test]
+    fn frames_share_a_chunk_and_dropped_ones_leave_no_gap() {
+        let (mut peer, mut out) = (JsonLines::default(), Outbox::default());
+        let show = |peer: &mut JsonLines, out: &mut Outbox| {
+            let about = About::Status(Status::Running);
+            let progress = Progress { text: "It runs".into(), parent_call_id: None, about, truncated: false };
+            let mut body = Redacted::new(Body::Progress(Box::new(progress)), &Redactor::new());
+            peer.show(Outgoing { body: &mut body, reply_to: None, run_id: "r", max_bytes: 1000, at: UNIX_EPOCH }, out);
+        };
+        (0..3).for_each(|_| show(&mut peer, &mut out));
+        assert_eq!(out.pop().out.split(|byte| *byte == b'\n').count(), 4);
+        assert!(out.is_empty());
+        (0..5).for_each(|_| show(&mut peer, &mut out));
+        peer.dropped(out.drop_progress());
+        assert!(out.is_empty());
+        show(&mut peer, &mut out);
+        assert!(out.pop().out.starts_with(b"{\"v\":\"1\",\"id\":\"msg_4\""));
     }
 }

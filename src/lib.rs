@@ -5,11 +5,11 @@
 //! io: stdin lines ───┐ control
 //!     signals ───────┤                  ┌──────────────── pure ────────────────┐
 //!     deadlines ─────┼─► engine loop ──►│ run::Run::step(now, Event)            │
-//! process: agent ────┤ data (32 lines)  │   ↕ agent::Driver (a line in,         │
+//! process: agent ────┤ data (batches)   │   ↕ agent::Driver (a line in,         │
 //!          exit, git │                  │     neutral events and lines out)     │
 //! ask-server ────────┘                  └──────────────────┬───────────────────┘
 //!                                                          ▼ effects
-//!   Emit → redact → Peer (json_lines or terminal) → outbox → writer thread
+//!   Emit → redact → Peer (json_lines or terminal) → outbox → chunks → writer thread
 //!   Spawn, ToAgent, Stop → Machine (the host: a process tree, git, the guard)
 //! ```
 //!
@@ -49,6 +49,8 @@
 //! - Whatever a process has once (stdin, signals, stdout, the numbers of ids) is the engine's; a run leaves no thread
 //!   and no descriptor behind.
 //! - Nothing is read without a limit, and only the agent waits for an orchestrator that does not read.
+//! - Nothing waits for a batch to fill: a batch holds the lines that one read brought, 32 at most, and a chunk the frames
+//!   that were ready when the writer took it.
 //! - No error text holds a value that somebody typed.
 //!
 //! # Absent on purpose

@@ -14,7 +14,9 @@
 //! Only the demo's recording has `{"file":{"path":"a.md","content":"…"}}`, a file that its replay creates, and
 //! `"if_allowed":true|false` on a line that is played only after such an answer. Readers ignore everything else.
 
-use crate::protocol::json::{Fields, map_keys_and_strings, map_strings, number, string, to_line};
+use crate::protocol::json::{
+    Fields, encode, map_keys_and_strings, map_strings, number, put_number, put_string, string,
+};
 use crate::redact::Redactor;
 use serde_json::json;
 use serde_json::value::RawValue;
@@ -168,7 +170,9 @@ pub(crate) fn private() -> OpenOptions {
     options
 }
 
-/// The maximum number of bytes held back for incomplete messages.
+/// Bytes of finished lines at which they are written at once.
+const WRITE_BYTES: usize = 64 << 10;
+/// Bytes that are held back at most, for messages that are not whole yet.
 const HELD_BYTES: usize = 8 << 20;
 
 /// Writes a recording during a run. A secret may be split over the pieces of a message, so lines wait until all messages
@@ -177,6 +181,8 @@ const HELD_BYTES: usize = 8 << 20;
 pub(crate) struct Recorder {
     files: Vec<File>,
     failed: bool,
+    /// Lines to be written by [`Recorder::flush`].
+    written: Vec<u8>,
     held: Vec<Held>,
     /// The incomplete messages in the held lines.
     open: BTreeSet<u64>,
@@ -200,8 +206,11 @@ impl Recorder {
 
     pub(crate) fn header(&mut self, header: &Header) {
         self.plain = header.driver == PLAIN;
-        self.line(&json!({"recording": 1, "driver": header.driver, "agent_version": header.agent_version,
-            "argv": header.argv, "cwd": header.cwd}));
+        let header = json!({"recording": 1, "driver": header.driver, "agent_version": header.agent_version,
+            "argv": header.argv, "cwd": header.cwd});
+        encode(&header, &mut self.written);
+        self.written.push(b'\n');
+        self.flush();
     }
 
     /// Adds an entry. [`Recorder::settle`] writes it.
@@ -214,18 +223,19 @@ impl Recorder {
     }
 
     /// Adds the pieces of messages in the agent's last line.
-    pub(crate) fn pieces(&mut self, pieces: Vec<Piece>) {
+    pub(crate) fn pieces(&mut self, pieces: &mut Vec<Piece>) {
         let last = self.held.iter_mut().rev().find(|held| matches!(held.moment, Moment::Agent(_)));
         if let Some(held) = last {
-            for piece in &pieces {
+            for piece in pieces.iter() {
                 if piece.done {
                     self.open.remove(&piece.message);
                 } else {
                     self.open.insert(piece.message);
                 }
             }
-            held.pieces.extend(pieces);
+            held.pieces.append(pieces);
         }
+        pieces.clear();
     }
 
     /// Writes the held lines if all messages in them are complete, or at the end.
@@ -243,30 +253,54 @@ impl Recorder {
         for Held { at, moment, .. } in held {
             self.write(at, &clean(moment, redactor));
         }
+        if end {
+            self.flush();
+        }
     }
 
     fn write(&mut self, at: Duration, moment: &Moment) {
-        let at_ms = u64::try_from(at.as_millis()).unwrap_or(u64::MAX);
-        self.line(&match moment {
-            Moment::Host(text) => json!({"at_ms": at_ms, "host": text}),
-            Moment::Agent(text) => json!({"at_ms": at_ms, "agent": text}),
-            Moment::Stderr(text) => json!({"at_ms": at_ms, "stderr": text}),
-            Moment::Note(text) => json!({"at_ms": at_ms, "note": text}),
-            Moment::HostEof => json!({"at_ms": at_ms, "host_eof": true}),
+        let key = match moment {
+            Moment::Host(_) => "host",
+            Moment::Agent(_) => "agent",
+            Moment::Stderr(_) => "stderr",
+            Moment::Note(_) => "note",
+            Moment::HostEof => "host_eof",
             // Only the demo's recording has these, and it is written by hand.
             Moment::File(..) | Moment::Only { .. } => return,
-            Moment::Spawn(argv) => json!({"at_ms": at_ms, "spawn": argv}),
-            Moment::Exit(code) => json!({"at_ms": at_ms, "exit": code}),
-            Moment::Signal(signal) => json!({"at_ms": at_ms, "signal": signal}),
-        });
+            Moment::Spawn(_) => "spawn",
+            Moment::Exit(_) => "exit",
+            Moment::Signal(_) => "signal",
+        };
+        let out = &mut self.written;
+        out.extend_from_slice(b"{\"at_ms\":");
+        put_number(u64::try_from(at.as_millis()).unwrap_or(u64::MAX), out);
+        out.push(b',');
+        put_string(key, out);
+        out.push(b':');
+        match moment {
+            Moment::Host(text) | Moment::Agent(text) | Moment::Stderr(text) | Moment::Note(text) => {
+                put_string(text, out);
+            }
+            Moment::HostEof | Moment::File(..) | Moment::Only { .. } => out.extend_from_slice(b"true"),
+            Moment::Spawn(argv) => encode(argv, out),
+            Moment::Exit(number) | Moment::Signal(number) => encode(number, out),
+        }
+        out.extend_from_slice(b"}\n");
+        if out.len() >= WRITE_BYTES {
+            self.flush();
+        }
     }
 
-    /// Writes a line. An error, such as a full disk, ends the recording and not the run.
-    fn line(&mut self, value: &serde_json::Value) {
-        let line = format!("{}\n", to_line(value));
+    /// Writes the finished lines to the files. An error, such as a full disk, ends the recording and not the run.
+    pub(crate) fn flush(&mut self) {
+        if self.written.is_empty() {
+            return;
+        }
         let before = self.files.len();
-        self.files.retain_mut(|file| file.write_all(line.as_bytes()).is_ok());
+        self.files.retain_mut(|file| file.write_all(&self.written).is_ok());
         self.failed |= self.files.len() < before;
+        self.written.clear();
+        self.written.shrink_to(2 * WRITE_BYTES);
     }
 
     /// Whether writing failed.
@@ -278,6 +312,11 @@ impl Recorder {
 /// If the joined text of a message holds a secret that no single piece holds, empties its pieces and puts the whole text,
 /// redacted, into the last one.
 fn blank_split_secrets(held: &mut [Held], redactor: &Redactor, cut: &BTreeSet<u64>, plain: bool) {
+    let mut pieces = held.iter().flat_map(|held| &held.pieces);
+    if pieces.next().is_none() || (pieces.next().is_none() && cut.is_empty()) {
+        // A single piece is not split.
+        return;
+    }
     let mut messages: BTreeMap<u64, (String, String)> = BTreeMap::new();
     for piece in held.iter().flat_map(|held| &held.pieces) {
         let (joined, alone) = messages.entry(piece.message).or_default();
@@ -310,7 +349,7 @@ fn blank_split_secrets(held: &mut [Held], redactor: &Redactor, cut: &BTreeSet<u6
 fn clean(moment: Moment, redactor: &Redactor) -> Moment {
     let text = |line: String| {
         if serde_json::from_str::<&RawValue>(&line).is_ok() {
-            return map_keys_and_strings(&line, &mut |text| redactor.redact_uncleaned(text).into_owned());
+            return map_keys_and_strings(&line, &mut |text| redactor.redact_uncleaned(text));
         }
         redactor.redact_uncleaned(&line).into_owned()
     };

@@ -320,11 +320,22 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
         self.door.outbox.push(chunk);
     }
 
+    /// Nobody takes what waits, and the run must come to its end: only the terminal frame is still offered.
+    pub(super) fn drop_progress(&mut self) {
+        let dropped = self.door.outbox.drop_progress();
+        self.peer.dropped(dropped);
+    }
+
     /// Nothing can be delivered any more.
     pub fn output_lost(&mut self) {
         let err = self.peer.leave();
         self.door.outbox.close(Chunk { err, ..Chunk::default() });
         self.step(Event::OutputLost);
+    }
+
+    /// Writes what is finished of the recording, before the loop waits.
+    pub(super) fn flush_recording(&mut self) {
+        self.tape.flush();
     }
 
     /// Whether [`Conductor::answer_in_advance`] has something to hand over.

@@ -1,9 +1,10 @@
 //! The engine: what a process has once, and the loop that carries a run.
 //!
-//! A reader thread per pipe pushes lines, a signal thread pushes signals, a writer thread takes chunks. The loop waits
-//! for all of them in one select, control before data, hands what came to the [`Conductor`], and waits again. Two gates
-//! bound memory: nothing is taken from the agent while the outbox is full, and the send to the writer is one arm of the
-//! select, so that a stdout nobody reads never keeps a cancel from being served.
+//! A reader thread per pipe pushes batches of lines, a signal thread pushes signals, a writer thread takes chunks of
+//! frames. The loop waits for all of them in one select, control before data, hands what came to the [`Conductor`], and
+//! waits again. A batch is small enough that a control which comes meanwhile is served in time. Two gates bound memory:
+//! nothing is taken from the agent while the outbox is full, and the send to the writer is one arm of the select, so that
+//! a stdout nobody reads never keeps a cancel from being served.
 //!
 //! [`Engine::run`] can be called again and again. Between two runs, lines of stdin and signals wait for the next one.
 

@@ -1,6 +1,7 @@
 //! The queue of bytes that wait for the writer.
 
 use crate::io::output::Chunk;
+use crate::protocol::outbound::Body;
 use std::collections::VecDeque;
 
 /// Queued frames, and their bytes, at which the engine stops reading the agent.
@@ -18,12 +19,16 @@ pub struct Outbox {
     frames: usize,
     bytes: usize,
     closed: bool,
+    /// Whether frames other than the terminal one are dropped.
+    terminal_only: bool,
 }
 
 /// A chunk, and how many frames it holds.
 struct Waiting {
     chunk: Chunk,
     frames: usize,
+    /// How many of them came by [`Outbox::line`].
+    lines: u64,
 }
 
 impl Outbox {
@@ -34,12 +39,13 @@ impl Outbox {
         }
         if self.waiting.back().is_none_or(|last| !last.chunk.err.is_empty()) {
             let chunk = Chunk { out: Vec::with_capacity(CHUNK_BYTES), ..Chunk::default() };
-            self.waiting.push_back(Waiting { chunk, frames: 0 });
+            self.waiting.push_back(Waiting { chunk, frames: 0, lines: 0 });
         }
         if let Some(last) = self.waiting.back_mut() {
             let before = last.chunk.out.len();
             write(&mut last.chunk.out);
             last.frames += 1;
+            last.lines += 1;
             self.frames += 1;
             self.bytes += last.chunk.out.len() - before;
         }
@@ -58,16 +64,28 @@ impl Outbox {
                 last.chunk.err.extend_from_slice(&chunk.err);
                 last.frames += 1;
             }
-            _ => self.waiting.push_back(Waiting { chunk, frames: 1 }),
+            _ => self.waiting.push_back(Waiting { chunk, frames: 1, lines: 0 }),
         }
     }
 
     /// The first chunk; an empty one where there is none.
     pub fn pop(&mut self) -> Chunk {
-        let Some(Waiting { chunk, frames }) = self.waiting.pop_front() else { return Chunk::default() };
+        let Some(Waiting { chunk, frames, .. }) = self.waiting.pop_front() else { return Chunk::default() };
         self.bytes -= chunk.size();
         self.frames -= frames;
         chunk
+    }
+
+    /// Drops what waits, and from now on every frame that is not terminal. Returns how many lines for stdout it dropped.
+    pub fn drop_progress(&mut self) -> u64 {
+        let lines = self.waiting.iter().map(|waiting| waiting.lines).sum();
+        *self = Outbox { terminal_only: true, ..Outbox::default() };
+        lines
+    }
+
+    /// Whether this frame is dropped.
+    pub fn drops(&self, body: &Body) -> bool {
+        self.terminal_only && !body.is_terminal()
     }
 
     /// Throws all chunks away, and those that are still to come. Only `last` is still to be written.

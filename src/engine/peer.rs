@@ -40,6 +40,9 @@ pub trait Peer {
     /// Adds the bytes of a body to `out`, or none if the peer keeps it to itself.
     fn show(&mut self, outgoing: Outgoing<'_>, out: &mut Outbox);
 
+    /// The last frames were dropped before anybody saw them. Their numbers are free again.
+    fn dropped(&mut self, _frames: u64) {}
+
     /// Whether the bytes go to a person's screen, cleaned of escape sequences.
     fn is_screen(&self) -> bool {
         false
@@ -94,6 +97,10 @@ impl<P: Peer + ?Sized> Peer for &mut P {
 
     fn show(&mut self, outgoing: Outgoing<'_>, out: &mut Outbox) {
         (**self).show(outgoing, out);
+    }
+
+    fn dropped(&mut self, frames: u64) {
+        (**self).dropped(frames);
     }
 
     fn is_screen(&self) -> bool {

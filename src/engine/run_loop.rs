@@ -22,12 +22,15 @@ use crate::protocol::words::Warning;
 use crate::run::{Event, Origin};
 use crossbeam_channel::{Receiver, Sender, at, bounded, never, select_biased};
 use std::convert::Infallible;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 /// Messages that are taken in a row while lines of the agent wait.
 const CONTROLS_IN_ROW: u32 = 16;
-/// How long an orchestrator that does not read is waited for after a stop.
+/// How long an orchestrator that takes nothing is waited for after a stop, and when progress is dropped meanwhile, so
+/// that the run comes to its end and the terminal frame can still be taken.
 const UNREAD_LIMIT: Duration = Duration::from_secs(1);
+const UNREAD_DROP: Duration = Duration::from_millis(500);
 
 /// Everything that can wake the loop.
 enum Wake {
@@ -75,6 +78,15 @@ pub(super) fn start_of(work: Awaited) -> Receiver<Result<Inbound, Failure>> {
 /// A run.start that is being made. Nothing is read from stdin before it is there.
 type AwaitedStart = Option<Receiver<Result<Inbound, Failure>>>;
 
+/// How long the writer has been waited for in vain. Only time in which the loop waits counts: while it works, it hands
+/// nothing to the writer.
+#[derive(Default)]
+struct Unread {
+    waited: Duration,
+    /// The writer's progress when it was last seen to move.
+    progress: usize,
+}
+
 /// One run in the loop.
 pub(super) struct RunLoop<'e, 'p> {
     engine: &'e mut Engine,
@@ -89,6 +101,7 @@ pub(super) struct RunLoop<'e, 'p> {
     delivered: bool,
     /// Lines of the agent that were read and are not yet dealt with.
     lines: Lines,
+    unread: Unread,
     /// A channel that nothing ever takes from: its receiver is kept and never asked.
     nowhere: (Sender<Order>, Receiver<Order>),
     /// A channel that is always ready, because its sender is gone.
@@ -111,6 +124,7 @@ impl<'e, 'p> RunLoop<'e, 'p> {
             flushing: false,
             delivered: false,
             lines: Lines::default(),
+            unread: Unread::default(),
             nowhere: bounded(0),
             always: bounded(0).1,
         };
@@ -133,6 +147,7 @@ impl<'e, 'p> RunLoop<'e, 'p> {
             if self.is_over() {
                 break;
             }
+            self.conductor.flush_recording();
             let wake = self.next();
             self.conductor.machine().read_clocks();
             self.handle(wake);
@@ -144,7 +159,7 @@ impl<'e, 'p> RunLoop<'e, 'p> {
 
     fn is_over(&self) -> bool {
         let lost = self.conductor.is_lost() && self.conductor.is_finished();
-        self.delivered || lost || self.unread_until().is_some_and(|until| until <= Instant::now())
+        self.delivered || lost || self.unread_left(UNREAD_LIMIT) == Some(Duration::ZERO)
     }
 
     /// Lets stdin be read, once the run has its start. The end of stdin holds for every run that comes after it.
@@ -162,6 +177,7 @@ impl<'e, 'p> RunLoop<'e, 'p> {
 
     /// Waits for whatever comes first.
     fn next(&mut self) -> Wake {
+        let leaving = self.unread_left(UNREAD_LIMIT).map(|_| Instant::now());
         let timer = self.wake_at().map_or_else(never, at);
         let (ready, data) = self.data();
         let input = self.input(ready.is_some() || !data.is_empty());
@@ -193,6 +209,7 @@ impl<'e, 'p> RunLoop<'e, 'p> {
             recv(data) -> output => output.map_or(Wake::Broken, Wake::Agent),
         };
         self.flushing |= matches!(wake, Wake::Taken) && !to_write;
+        self.count_unread(leaving);
         wake
     }
 
@@ -391,19 +408,31 @@ impl<'e, 'p> RunLoop<'e, 'p> {
         let host = self.conductor.host();
         let run = self.conductor.run().next_deadline().map(|deadline| host.began + deadline);
         let repaint = self.conductor.repaint_at();
-        let times = [run, host.progress_at(), self.unread_until(), repaint, host.tires_at()];
+        let limit = if self.unread.waited < UNREAD_DROP { UNREAD_DROP } else { UNREAD_LIMIT };
+        let unread = self.unread_left(limit).map(|left| Instant::now() + left);
+        let times = [run, host.progress_at(), unread, repaint, host.tires_at()];
         times.into_iter().flatten().min()
     }
 
-    /// After a stop, and once the agent's tree is gone, when an orchestrator that does not read has been waited for
-    /// long enough. Nothing that is read meanwhile moves this.
-    fn unread_until(&self) -> Option<Instant> {
+    /// After a stop, and once the agent's tree is gone, how much longer an orchestrator that takes nothing is waited for.
+    fn unread_left(&self, limit: Duration) -> Option<Duration> {
         let host = self.conductor.host();
-        let gone = match (host.has_agent(), host.swept_at()) {
-            (true, None) => return None,
-            (_, swept) => swept,
-        };
-        let stopping = host.began + self.conductor.run().stopping()?;
-        Some(gone.map_or(stopping, |gone| gone.max(stopping)) + UNREAD_LIMIT)
+        let stopped = self.conductor.run().stopping().is_some() && (!host.has_agent() || host.swept_at().is_some());
+        let undelivered = self.conductor.is_finished() || !self.conductor.waiting().is_empty();
+        (stopped && undelivered).then(|| limit.saturating_sub(self.unread.waited))
+    }
+
+    /// Counts the time of a wait that began then, unless the writer moved meanwhile.
+    fn count_unread(&mut self, began: Option<Instant>) {
+        let progress = self.engine.output.progress.load(Ordering::Relaxed);
+        if std::mem::replace(&mut self.unread.progress, progress) != progress {
+            self.unread.waited = Duration::ZERO;
+            return;
+        }
+        let Some(began) = began else { return };
+        self.unread.waited += began.elapsed();
+        if self.unread.waited >= UNREAD_DROP && !self.conductor.is_finished() {
+            self.conductor.drop_progress();
+        }
     }
 }

@@ -74,8 +74,13 @@ impl Tape {
     /// Writes what may be written, once an event is dealt with or at the end.
     pub(super) fn settle(&mut self, redactor: &Redactor, end: bool) {
         let Some(recorder) = &mut self.recorder else { return };
-        recorder.pieces(std::mem::take(&mut self.pieces));
+        recorder.pieces(&mut self.pieces);
         recorder.settle(redactor, end);
+    }
+
+    /// Writes what is finished to the files: once the loop waits, not line by line.
+    pub(super) fn flush(&mut self) {
+        self.recorder.iter_mut().for_each(Recorder::flush);
     }
 
     /// Whether the recording is incomplete because its file could not be written.

@@ -3,7 +3,7 @@
 
 use rustix::event::{PollFd, PollFlags, poll};
 use std::borrow::Cow;
-use std::io::{self, BufRead, ErrorKind, Read};
+use std::io::{self, ErrorKind, Read};
 use std::os::fd::AsFd;
 
 /// The most bytes that one read takes. A line that fits is not copied.
@@ -71,10 +71,7 @@ impl<R: Read + AsFd> LineReader<R> {
     /// Whether [`LineReader::next`] returns a line without another read.
     pub(crate) fn has_line(&mut self) -> bool {
         if self.first.is_none() {
-            let mut rest = &self.buffer[self.start..self.end];
-            let length = rest.skip_until(b'\n').unwrap_or_default();
-            let ended = length > 0 && self.buffer[self.start + length - 1] == b'\n';
-            self.first = ended.then_some(length);
+            self.first = first_line(&self.buffer[self.start..self.end]);
         }
         self.first.is_some()
     }
@@ -94,6 +91,15 @@ impl<R: Read + AsFd> LineReader<R> {
             }
         }
     }
+}
+
+/// The length of the first line, with its LF.
+fn first_line(bytes: &[u8]) -> Option<usize> {
+    let (blocks, _) = bytes.as_chunks::<32>();
+    // Without a branch per byte, so that a block is one computation.
+    let without = |block: &&[u8; 32]| !block.iter().fold(false, |found, byte| found | (*byte == b'\n'));
+    let start = 32 * blocks.iter().take_while(without).count();
+    bytes[start..].iter().position(|byte| *byte == b'\n').map(|at| start + at + 1)
 }
 
 /// Waits until a descriptor is ready for `what`, or broken. Retries after a signal.

@@ -7,8 +7,10 @@ use crate::clean::one_line;
 use crate::failure::EXIT_UNDELIVERED;
 use crossbeam_channel::{Receiver, Sender, bounded};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -51,6 +53,8 @@ pub(crate) struct Output {
     pub(crate) orders: Sender<Order>,
     /// Reports of the writer and of the watcher.
     pub(crate) written: Receiver<Written>,
+    /// A number that grows whenever stdout has taken something.
+    pub(crate) progress: Arc<AtomicUsize>,
     /// Whether stdout is lost, which holds for all later runs too.
     pub(crate) lost: bool,
 }
@@ -62,11 +66,13 @@ impl Output {
         let (orders, taken) = bounded(0);
         let (done, written) = bounded(2);
         let watcher = done.clone();
-        if spawn_thread("stdout", move || carry_out(&taken, &done)).is_err() {
+        let progress = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&progress);
+        if spawn_thread("stdout", move || carry_out(&taken, &done, &count)).is_err() {
             let _ = watcher.send(Written::Lost);
         }
         watch_stdout(watcher);
-        Output { orders, written, lost: false }
+        Output { orders, written, progress, lost: false }
     }
 }
 
@@ -78,8 +84,9 @@ impl Chunk {
 }
 
 /// Carries out orders until their channel ends. Once stdout is lost, output for it is discarded.
-fn carry_out(orders: &Receiver<Order>, done: &Sender<Written>) {
-    let (mut out, mut err) = (stdout(), stderr());
+fn carry_out(orders: &Receiver<Order>, done: &Sender<Written>, progress: &AtomicUsize) {
+    let (mut out, mut err) = (stdout(), Stderr::new(stderr()));
+    let on_terminal = io::stdout().is_terminal();
     let mut lost = false;
     for order in orders {
         let chunk = match order {
@@ -90,16 +97,23 @@ fn carry_out(orders: &Receiver<Order>, done: &Sender<Written>) {
                 continue;
             }
         };
-        write_stderr(&mut err, &chunk.before);
+        err.write(&chunk.before);
         // Wait as for a reader that does not read: nothing else in the program waits for this thread.
-        while !chunk.out.is_empty() && !takes_output(&out) {
+        while on_terminal && !chunk.out.is_empty() && !takes_output(&out) {
             thread::sleep(LOOK_AGAIN);
         }
-        if !lost && !chunk.out.is_empty() && write_whole(&mut out, &chunk.out).is_err() {
-            lost = true;
-            let _ = done.send(Written::Lost);
+        // A pipe takes no more than such a part at once: each shows that somebody reads.
+        for part in chunk.out.chunks(PIPE_BYTES) {
+            if lost {
+                break;
+            }
+            lost = write_whole(&mut out, part).is_err();
+            progress.fetch_add(1, Ordering::Relaxed);
+            if lost {
+                let _ = done.send(Written::Lost);
+            }
         }
-        write_stderr(&mut err, &chunk.err);
+        err.write(&chunk.err);
     }
 }
 
@@ -130,14 +144,30 @@ const STDERR_WAIT: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 /// How many bytes a pipe takes at once if it is writable at all (POSIX PIPE_BUF on Linux).
 const PIPE_BUF: usize = 4096;
 
-/// Writes to stderr as long as it takes the bytes, and drops the rest. Diagnostics are a courtesy: a stderr that
-/// nobody reads must not block a run.
-fn write_stderr(err: &mut Unbuffered<io::Stderr>, bytes: &[u8]) {
-    for part in bytes.chunks(PIPE_BUF) {
-        let ready = takes_output(&err)
-            && poll(&mut [PollFd::new(err, PollFlags::OUT)], Some(&STDERR_WAIT)).is_ok_and(|ready| ready > 0);
-        if !ready || write_whole(err, part).is_err() {
-            return;
+/// How many bytes a pipe holds on Linux.
+const PIPE_BYTES: usize = 64 << 10;
+
+/// stderr, which takes what it can and drops the rest. Diagnostics are a courtesy: a stderr that nobody reads must not
+/// block a run, so it is waited for once, and then not again before it takes something.
+struct Stderr<F> {
+    file: F,
+    /// Whether the last wait for it was in vain.
+    stuck: bool,
+}
+
+impl<F: Write + AsFd> Stderr<F> {
+    fn new(file: F) -> Stderr<F> {
+        Stderr { file, stuck: false }
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        let file = &mut self.file;
+        for part in bytes.chunks(PIPE_BUF) {
+            let wait = if self.stuck { Timespec::default() } else { STDERR_WAIT };
+            self.stuck = poll(&mut [PollFd::new(file, PollFlags::OUT)], Some(&wait)).is_ok_and(|ready| ready == 0);
+            if self.stuck || !takes_output(&file) || write_whole(file, part).is_err() {
+                return;
+            }
         }
     }
 }
@@ -172,13 +202,13 @@ fn stderr() -> Unbuffered<io::Stderr> {
 
 /// Writes to stderr at once, ahead of all waiting chunks: for a process that stops now.
 pub(crate) fn write_now(bytes: &[u8]) {
-    write_stderr(&mut stderr(), bytes);
+    Stderr::new(stderr()).write(bytes);
 }
 
 /// Writes one line to stderr, for callers without a session.
 pub fn diagnose(text: &str) {
     let line = format!("{}\n", one_line(text));
-    write_stderr(&mut stderr(), line.as_bytes());
+    Stderr::new(stderr()).write(line.as_bytes());
 }
 
 /// Writes a text to stdout, for commands other than a run. Returns the exit code: 0, or [`EXIT_UNDELIVERED`] if the
@@ -213,4 +243,33 @@ pub(crate) fn write_whole(file: &mut (impl Write + AsFd), mut bytes: &[u8]) -> i
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{PIPE_BUF, Stderr};
+    use std::fs::File;
+    use std::io::Read;
+    use std::os::fd::OwnedFd;
+
+    #[test]
+    fn a_stderr_that_nobody_reads_is_waited_for_once() {
+        let (mut reader, writer) = std::io::pipe().unwrap();
+        let mut err = Stderr::new(File::from(OwnedFd::from(writer)));
+        let line = [b'x'; PIPE_BUF];
+        while !err.stuck {
+            err.write(&line);
+        }
+        // With a wait for each of them this would take half an hour.
+        (0..20_000).for_each(|_| err.write(b"dropped"));
+        let mut read = 0;
+        while err.stuck {
+            read += reader.read(&mut [0; PIPE_BUF]).unwrap();
+            err.write(b"heard");
+        }
+        drop(err);
+        let mut rest = Vec::new();
+        reader.read_to_end(&mut rest).unwrap();
+        assert!(read > 0 && rest.ends_with(b"xheard"), "{read}");
+    }
 }

@@ -44,6 +44,11 @@ impl Stamper {
         self.count += 1;
         Some(Frame { number: self.count, timestamp: self.clock.timestamp(now), run_id, reply_to, body })
     }
+
+    /// Takes back the ids of the last frames, which nobody saw.
+    pub fn dropped(&mut self, frames: u64) {
+        self.count -= frames;
+    }
 }
 
 /// Writes timestamps. The calendar is computed once a second.
@@ -84,8 +89,7 @@ impl Frame<'_> {
         let begin = out.len();
         self.append(out);
         for rank in Rank::ALL {
-            // Each round cuts the longest part of this rank; a rank is done when nothing of it is left to cut.
-            while out.len() - begin > limit && self.body.cut_longest(rank, out.len() - begin - limit) {
+            while out.len() - begin > limit && self.body.shorten(rank, out.len() - begin - limit) {
                 out.truncate(begin);
                 self.append(out);
             }
@@ -137,8 +141,43 @@ pub fn stderr_line(body: &Redacted) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::Clock;
+    use super::{Clock, Stamper};
+    use crate::protocol::outbound::{About, Body, PlanEntry, Progress};
+    use crate::protocol::parts::Rank;
+    use crate::protocol::redacted::Redacted;
+    use crate::protocol::words::PlanStatus;
+    use crate::redact::Redactor;
     use std::time::{Duration, UNIX_EPOCH};
+
+    fn plan(texts: impl Iterator<Item = String>) -> Redacted {
+        let entries = texts.map(|text| PlanEntry { text: text.into(), status: PlanStatus::Pending }).collect();
+        let about = About::Plan(entries);
+        let progress = Progress { text: "The plan".into(), parent_call_id: None, about, truncated: false };
+        Redacted::new(Body::Progress(Box::new(progress)), &Redactor::new())
+    }
+
+    #[test]
+    fn many_long_texts_are_cut_at_once() {
+        let mut body = plan((0..900).map(|n| "\n".repeat(1000 + n)));
+        let mut whole = Vec::new();
+        body.write(&mut whole);
+        assert!(body.shorten(Rank::List, whole.len() - 300_000));
+        let mut cut = Vec::new();
+        body.write(&mut cut);
+        assert!((298_000..300_020).contains(&cut.len()), "{} of {}", cut.len(), whole.len());
+    }
+
+    #[test]
+    fn a_frame_of_many_parts_fits_its_limit() {
+        for (count, length) in [(1000, 10), (1000, 300), (300, 10_000), (3, 1_000_000), (20_000, 1)] {
+            let mut body = plan((0..count).map(|n| format!("{n}\u{1}").repeat(length)));
+            let mut line = Vec::new();
+            Stamper::default().stamp(UNIX_EPOCH, "r", None, &mut body).unwrap().write(16 << 10, &mut line);
+            assert!((8 << 10..=16 << 10).contains(&line.len()), "{} bytes of {count} of {length}", line.len());
+            let frame: serde_json::Value = serde_json::from_slice(&line).unwrap();
+            assert_eq!(frame["payload"]["truncated"], true);
+        }
+    }
 
     #[test]
     fn timestamps_are_utc_with_milliseconds() {

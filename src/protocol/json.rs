@@ -5,6 +5,7 @@
 use serde::Serialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt;
 use std::io;
@@ -100,15 +101,20 @@ fn unsafe_on_a_line(c: char) -> bool {
 }
 
 /// Whether a byte stands for itself in a string of safe JSON. Everything that must be escaped begins with a control
-/// character, a quote, a backslash, or one of four bytes.
+/// character, a quote, a backslash, or one of four bytes. Without a branch, so that a block of bytes is one computation.
 const fn is_plain(byte: u8) -> bool {
-    !matches!(byte, 0..0x20 | b'"' | b'\\' | 0x7f | 0xc2 | 0xd8 | 0xe2)
+    (byte >= 0x20)
+        & (byte != b'"')
+        & (byte != b'\\')
+        & (byte != 0x7f)
+        & (byte != 0xc2)
+        & (byte != 0xd8)
+        & (byte != 0xe2)
 }
 
 /// The length of the first part of a text that needs no escape, up to a character that may need one.
 fn plain_len(text: &str) -> usize {
     let (blocks, rest) = text.as_bytes().as_chunks::<16>();
-    // Without a branch per byte, so that a block is looked at as a whole.
     let is_whole = |block: &&[u8; 16]| block.iter().fold(true, |plain, byte| plain & is_plain(*byte));
     let whole = blocks.iter().take_while(is_whole).count();
     let next = blocks.get(whole).map_or(rest, <[u8; 16]>::as_slice);
@@ -164,6 +170,23 @@ pub fn encoded_bytes(text: &str) -> usize {
     bytes
 }
 
+/// The length of the longest beginning of a text that takes at most so many bytes as a string of safe JSON, without its
+/// quotes.
+pub fn fitting(text: &str, bytes: usize) -> usize {
+    let (mut left, mut at) = (bytes, 0);
+    loop {
+        let plain = plain_len(&text[at..]);
+        if plain > left {
+            return text.floor_char_boundary(at + left);
+        }
+        (left, at) = (left - plain, at + plain);
+        match text[at..].chars().next() {
+            Some(c) if encoded_len(c) <= left => (left, at) = (left - encoded_len(c), at + c.len_utf8()),
+            Some(_) | None => return at,
+        }
+    }
+}
+
 /// How many bytes a character takes in a string of safe JSON.
 pub fn encoded_len(c: char) -> usize {
     match c {
@@ -207,38 +230,68 @@ pub fn to_line(value: &impl Serialize) -> String {
 /// The same JSON value with every string that is a value (never a key) passed through `change`. Numbers and the
 /// order of keys stay as they were written; blanks between tokens go. `raw` must be valid JSON.
 pub fn map_strings(raw: &str, change: &mut dyn FnMut(&str) -> String) -> String {
-    mapped(raw, None, change)
+    mapped(raw, &mut KeyChange::Never, &mut |text| change(text).into())
 }
+
+/// A change of a string, borrowed where it stays the same.
+pub type Change<'c> = &'c mut dyn for<'a> FnMut(&'a str) -> Cow<'a, str>;
 
 /// Like [`map_strings`], but keys pass through `change` too. Distinct keys of one object stay distinct: if `change`
 /// makes some of them equal, all but the first get a number.
-pub fn map_keys_and_strings(raw: &str, change: &mut dyn FnMut(&str) -> String) -> String {
-    mapped(raw, Some(Keys::default()), change)
+pub fn map_keys_and_strings(raw: &str, change: Change<'_>) -> String {
+    // Most objects have no key that changes, and need no track of keys.
+    let mut wanted = KeyChange::Wanted(false);
+    let out = mapped(raw, &mut wanted, change);
+    match wanted {
+        KeyChange::Wanted(true) => mapped(raw, &mut KeyChange::Tracked(Keys::default()), change),
+        KeyChange::Wanted(false) | KeyChange::Never | KeyChange::Tracked(_) => out,
+    }
 }
 
-fn mapped(raw: &str, mut keys: Option<Keys>, change: &mut dyn FnMut(&str) -> String) -> String {
-    let mut out = String::with_capacity(raw.len());
+/// What happens to keys.
+enum KeyChange {
+    /// They stay.
+    Never,
+    /// They stay. Whether one of them would change.
+    Wanted(bool),
+    /// They change.
+    Tracked(Keys),
+}
+
+fn mapped(raw: &str, keys: &mut KeyChange, change: Change<'_>) -> String {
+    let mut out = Vec::with_capacity(raw.len());
     let mut rest = raw;
     while let Some(first) = rest.bytes().next() {
         if first != b'"' {
             if !matches!(first, b' ' | b'\t' | b'\r' | b'\n') {
-                out.push(char::from(first));
+                out.push(first);
             }
-            keys.iter_mut().for_each(|keys| keys.pass(first));
+            if let KeyChange::Tracked(keys) = keys {
+                keys.pass(first);
+            }
             rest = &rest[1..];
             continue;
         }
         let (literal, after) = rest.split_at(literal_len(rest));
-        let is_key = after.trim_start().starts_with(':');
-        let text = decode(literal).unwrap_or_default();
-        out.push_str(&to_line(&match &mut keys {
-            Some(keys) if is_key => keys.changed(text, change),
-            None if is_key => text,
-            _ => change(&text),
-        }));
+        let text = match literal.contains('\\') {
+            true => Cow::Owned(decode(literal).unwrap_or_default()),
+            false => Cow::Borrowed(literal.trim_matches('"')),
+        };
+        if after.trim_start().starts_with(':') {
+            match keys {
+                KeyChange::Never => put_string(&text, &mut out),
+                KeyChange::Wanted(wanted) => {
+                    *wanted |= change(&text) != text;
+                    put_string(&text, &mut out);
+                }
+                KeyChange::Tracked(keys) => put_string(&keys.changed(text.into_owned(), change), &mut out),
+            }
+        } else {
+            put_string(&change(&text), &mut out);
+        }
         rest = after;
     }
-    out
+    String::from_utf8(out).unwrap_or_default()
 }
 
 /// The keys of the objects around the current place, the innermost object last.
@@ -263,8 +316,8 @@ impl Keys {
         }
     }
 
-    fn changed(&mut self, key: String, change: &mut dyn FnMut(&str) -> String) -> String {
-        let wanted = change(&key);
+    fn changed(&mut self, key: String, change: Change<'_>) -> String {
+        let wanted = change(&key).into_owned();
         let Some(ObjectKeys { changed, written }) = self.0.last_mut() else { return wanted };
         if let Some(same) = changed.get(&key) {
             return same.clone();
@@ -316,12 +369,13 @@ fn replace_lone_surrogates(json: &str) -> String {
 
 /// The length of the string literal that `text` begins with, quotes included.
 fn literal_len(text: &str) -> usize {
-    let mut escaped = true; // the opening quote does not end it
-    for (at, byte) in text.bytes().enumerate() {
-        match byte {
-            _ if escaped => escaped = false,
-            b'\\' => escaped = true,
-            b'"' => return at + 1,
+    let mut at = 1;
+    while let Some(c) = text.get(at..).and_then(|rest| rest[plain_len(rest)..].chars().next()) {
+        at += plain_len(&text[at..]) + c.len_utf8();
+        match c {
+            '"' => return at,
+            // The character that it escapes.
+            '\\' => at += text[at..].chars().next().map_or(0, char::len_utf8),
             _ => {}
         }
     }
@@ -331,7 +385,8 @@ fn literal_len(text: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::{
-        Fields, deeper_than, encoded_bytes, encoded_len, map_keys_and_strings, map_strings, put_string, to_line,
+        Fields, deeper_than, encoded_bytes, encoded_len, fitting, map_keys_and_strings, map_strings, put_string,
+        to_line,
     };
     use std::collections::HashSet;
 
@@ -365,7 +420,7 @@ mod tests {
     #[test]
     fn keys_that_become_equal_get_numbers() {
         let raw = r#"{"x1":{"x1":"x"},"x 2":["x3"],"x2":0,"x1":1,"a":{},"x3":2,"x":[{"x":"x9"}]}"#;
-        let out = map_keys_and_strings(raw, &mut |s| s.trim_end_matches(|c: char| c.is_ascii_digit()).to_owned());
+        let out = map_keys_and_strings(raw, &mut |s| s.trim_end_matches(|c: char| c.is_ascii_digit()).into());
         assert_eq!(out, r#"{"x":{"x":"x"},"x ":["x"],"x 2":0,"x":1,"a":{},"x 3":2,"x 4":[{"x":"x"}]}"#);
     }
 
@@ -395,6 +450,13 @@ mod tests {
             assert_eq!(serde_json::from_str::<String>(&out).unwrap(), text);
             assert_eq!(out.len() - 2, encoded_bytes(&text));
             assert_eq!(out.len() - 2, text.chars().map(encoded_len).sum::<usize>());
+            for bytes in 0..out.len() {
+                let fits = fitting(&text, bytes);
+                assert!(encoded_bytes(&text[..fits]) <= bytes);
+                let more =
+                    text[fits..].chars().next().map_or(bytes + 1, |c| encoded_bytes(&text[..fits + c.len_utf8()]));
+                assert!(more > bytes);
+            }
         }
     }
 }

@@ -1,10 +1,14 @@
 //! A body whose texts are redacted. Only such a body can be shown or written.
 
+use super::json::{encoded_bytes, fitting};
 use super::outbound::{ArtifactRef, Body, Outcome, Usage};
 use super::parts::{Part, Rank, each};
 use crate::redact::Redactor;
 use std::borrow::Cow;
 use std::ops::Deref;
+
+/// The bytes to which texts are cut, before elements of lists are dropped.
+const SHORT: usize = 256;
 
 /// A body that went through a redactor.
 #[derive(Clone, Debug)]
@@ -44,43 +48,41 @@ impl Redacted {
         end.artifacts = artifacts;
     }
 
-    /// Cuts about `excess` bytes off the longest part of a rank. `false`: there is nothing left to cut.
-    pub(super) fn cut_longest(&mut self, rank: Rank, excess: usize) -> bool {
-        let size = |part: &Part<'_>| match part {
-            Part::Text(text) => text.len(),
-            Part::Whole(text) => text.as_ref().map_or(0, String::len),
-            Part::Answer(_) => 0,
-            // An element is guessed at 64 bytes: its texts are parts of their own.
-            Part::List(list) => list.count() * 64,
-            Part::Json(json) => json.as_ref().map_or(0, super::text::Json::size),
-        };
-        let mut longest = 0;
-        each(&mut self.0, &mut |r, part| {
-            if r == rank {
-                longest = longest.max(size(&part))
-            }
+    /// Shortens the parts of a rank, so that the body's JSON loses about `excess` bytes. All of its texts are cut at
+    /// once, the longest most, so that a body takes few rounds however many parts it has. `false`: there is nothing
+    /// left to cut.
+    pub(super) fn shorten(&mut self, rank: Rank, excess: usize) -> bool {
+        let (mut texts, mut whole, mut elements) = (Vec::new(), 0, 0);
+        each(&mut self.0, &mut |r, part| match part {
+            _ if r != rank => {}
+            Part::Text(text) => texts.push(encoded_bytes(text)),
+            Part::Whole(text) => whole = whole.max(text.as_ref().map_or(0, String::len)),
+            Part::Json(json) => whole = whole.max(json.as_ref().map_or(0, super::text::Json::size)),
+            Part::List(list) => elements = elements.max(list.count()),
+            Part::Answer(_) => {}
         });
-        if longest == 0 {
+        texts.sort_unstable();
+        let longest = texts.last().copied().unwrap_or_default();
+        let (mut level, mut drop_whole, mut drop_elements) = (usize::MAX, false, false);
+        if whole > 0 && (whole >= longest || longest <= SHORT) {
+            drop_whole = true;
+        } else if longest > SHORT {
+            level = common_level(&texts, excess).max(SHORT);
+        } else if elements > 0 {
+            drop_elements = true;
+        } else if longest > 0 {
+            level = common_level(&texts, excess);
+        } else {
             return false;
         }
-        let mut done = false;
-        each(&mut self.0, &mut |r, mut part| {
-            if done || r != rank || size(&part) != longest {
-                return;
-            }
-            done = true;
-            match &mut part {
-                // Escapes may make a text up to six times longer on the line: cut in steps, at least a sixteenth.
-                Part::Text(text) => {
-                    let cut = (excess / 6).max(excess.min(text.len() / 16)).max(1);
-                    let keep = text.floor_char_boundary(text.len().saturating_sub(cut));
-                    text.truncate(keep);
-                }
-                Part::List(list) => list.cut(list.count() - (list.count() / 8).max(1)),
-                Part::Json(json) => **json = None,
-                Part::Whole(text) => **text = None,
-                Part::Answer(_) => {}
-            }
+        each(&mut self.0, &mut |r, part| match part {
+            _ if r != rank => {}
+            Part::Text(text) => text.truncate(fitting(text, level)),
+            Part::Whole(text) if drop_whole && text.as_ref().is_some_and(|text| text.len() == whole) => *text = None,
+            Part::Json(json) if drop_whole && json.as_ref().is_some_and(|json| json.size() == whole) => *json = None,
+            // Some elements at a time: how long they are is not known.
+            Part::List(list) if drop_elements && list.count() == elements => list.cut(elements - elements.div_ceil(8)),
+            Part::Whole(_) | Part::Json(_) | Part::List(_) | Part::Answer(_) => {}
         });
         self.mark_truncated(rank);
         true
@@ -108,6 +110,20 @@ impl Deref for Redacted {
     fn deref(&self) -> &Body {
         &self.0
     }
+}
+
+/// The length to which the longest of these texts must be cut, so that together they lose `excess` bytes. `sizes` are in
+/// ascending order.
+fn common_level(sizes: &[usize], excess: usize) -> usize {
+    let mut sum = 0;
+    for (count, (at, size)) in (1..).zip(sizes.iter().enumerate().rev()) {
+        sum += size;
+        let next = if at > 0 { sizes[at - 1] } else { 0 };
+        if sum - count * next >= excess {
+            return sum.saturating_sub(excess) / count;
+        }
+    }
+    0
 }
 
 /// The usage of two runs. What is unknown of one of them counts as nothing.

@@ -4,7 +4,7 @@ use super::markers::{Cutter, Finder, cut};
 use super::work::ENTRY_BYTES;
 use crate::agent::MessageKey;
 use crate::agent::text::Fingerprint;
-use crate::protocol::json::{encoded_bytes, encoded_len};
+use crate::protocol::json::{encoded_bytes, fitting};
 use crate::protocol::limited::Asks;
 use crate::protocol::outbound::{About, Progress, Text};
 use crate::protocol::words::Level;
@@ -324,12 +324,8 @@ fn split(text: &str, budget: usize) -> impl Iterator<Item = &str> {
         if rest.is_empty() {
             return None;
         }
-        let mut used = 0;
-        let end = rest.char_indices().find_map(|(at, c)| {
-            used += encoded_len(c);
-            (used > budget && at > 0).then_some(at)
-        });
-        let (piece, after) = rest.split_at(end.unwrap_or(rest.len()));
+        let first = rest.chars().next().map_or(0, char::len_utf8);
+        let (piece, after) = rest.split_at(fitting(rest, budget).max(first));
         rest = after;
         Some(piece)
     })

@@ -88,14 +88,14 @@ fn a_slow_reader_holds_up_the_agent_and_gets_every_line() {
 }
 
 /// Beside those, each of the two pipes holds 64 KiB, and each of the three threads between them has a line or a buffer
-/// of 64 KiB in hand: at 30,000 bytes a line, less than half of 32.
+/// of 64 KiB in hand: at 30,000 bytes a line, less than half of 32. Limits in bytes keep it below that.
 #[test]
 fn at_most_32_lines_of_the_agent_and_32_frames_wait_for_a_reader() {
     let mut session = Case::with(flood_of(0, 30_000)).unread().spawn();
     session.start(json!({}));
     wait_held_up(&session);
     let printed = flooded(&session);
-    assert!((64..64 + 16).contains(&printed), "{printed} lines of the agent wait somewhere");
+    assert!((5..64 + 16).contains(&printed), "{printed} lines of the agent wait somewhere");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use crate::support::{Case, io, limit, run, start_line};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use std::fs;
-use std::io::{ErrorKind, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
@@ -64,6 +64,36 @@ fn a_last_frame_that_nobody_reads_is_given_up_after_a_stop() {
     let status = io::exit(&mut child, limit()).expect("the end");
     assert_eq!(status.code(), Some(74));
     assert!(stopped.elapsed() < Duration::from_secs(6), "{:?}", stopped.elapsed());
+}
+
+#[test]
+fn a_slow_reader_gets_the_terminal_frame_after_a_cancel() {
+    let message = json!({"type": "assistant", "message": {"id": "m", "content": [{"type": "text", "text": "word"}]}});
+    let case = agent(&format!("exec yes '{message}'"));
+    let mut child = case.other("work", JSON).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    writeln!(stdin, "{}", start_line(r#"{"prompt": "hi"}"#)).unwrap();
+    let mut out = child.stdout.take().unwrap();
+    let (mut all, mut part, mut cancelled) = (Vec::new(), [0; 4096], false);
+    loop {
+        let count = out.read(&mut part).unwrap();
+        if count == 0 {
+            break;
+        }
+        all.extend_from_slice(&part[..count]);
+        if all.len() > 100_000 && !std::mem::replace(&mut cancelled, true) {
+            writeln!(stdin, r#"{{"v":"1","type":"run.cancel","payload":{{}}}}"#).unwrap();
+        }
+        if cancelled {
+            // No event: it takes such a reader several times as long to read what is left as one that takes nothing may.
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+    assert_eq!(io::exit(&mut child, limit()).expect("the end").code(), Some(0));
+    let lines: Vec<&[u8]> = all.trim_ascii_end().split(|byte| *byte == b'\n').collect();
+    let last: Value = serde_json::from_slice(lines.last().unwrap()).unwrap();
+    assert_eq!(last["type"], "run.cancelled");
+    assert_eq!(last["id"], format!("msg_{}", lines.len()));
 }
 
 #[test]

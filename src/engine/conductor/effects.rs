@@ -63,8 +63,8 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
         if let (Body::Artifact(artifact), Some(path)) = (&mut body, measure) {
             artifact.size_bytes = self.machine.size(&path);
         }
-        if self.door.outbox.is_overfull() && body.is_heartbeat() {
-            // Somebody who does not read needs no sign of life.
+        // Somebody who does not read needs no sign of life.
+        if self.door.outbox.drops(&body) || (self.door.outbox.is_overfull() && body.is_heartbeat()) {
             return;
         }
         let mut body = Redacted::new(body, self.run.redactor());
