@@ -1,12 +1,12 @@
 //! Masks secrets in text.
 //!
-//! Two kinds are found: values that were registered, in the forms in which programs print them
-//! (JSON, URL, HTML, shell, hex, base64), and tokens whose shape gives them away (API keys, JWTs,
-//! private keys, `Authorization` headers, passwords in URLs).
+//! It finds registered values in the forms in which programs print them (JSON, URL, HTML, shell,
+//! hex, base64), and tokens of a known shape (API keys, JWTs, private keys, `Authorization`
+//! headers, passwords in URLs).
 //!
-//! Not found: a value that is reversed, spaced out, cut into halves, wrapped over lines or
-//! compressed, and a form inside another form other than JSON in JSON. There is no rule for text
-//! that merely looks random, because such a rule rewrites code, hashes and ids.
+//! It does not find a value that is reversed, spaced out, cut into halves, wrapped over lines or
+//! compressed, nor a form inside another form, except JSON in JSON. No rule masks text that only
+//! looks random, because that would change code, hashes and ids.
 
 mod filter;
 mod forms;
@@ -27,13 +27,13 @@ use view::{Stop, View};
 
 pub use stream::Stream;
 
-/// What stands in the place of a secret. Where a text already has it, it is left as it is.
+/// Replaces a secret. A text may already contain it.
 pub const MASK: &str = "[redacted]";
 
-/// Knows the registered values and masks them, and all known token shapes, in texts.
+/// Masks registered values and tokens of known shapes in texts.
 ///
-/// Redacting a redacted text changes nothing. Where matches overlap, the leftmost counts, and of
-/// those the longest.
+/// A second pass changes nothing. Of overlapping matches the leftmost counts, and of those the
+/// longest.
 pub struct Redactor {
     /// Where a form or a shape may begin.
     filter: Filter,
@@ -56,7 +56,7 @@ impl fmt::Debug for Redactor {
 }
 
 impl Redactor {
-    /// Finds token shapes only, until values are added.
+    /// A redactor that only knows the shapes.
     pub fn new() -> Self {
         let mut filter = Filter::default();
         shapes::beginnings().for_each(|beginning| filter.add(beginning));
@@ -65,13 +65,13 @@ impl Redactor {
 
     /// Registers all forms of a value, and of its lines when it has several.
     ///
-    /// False: the value has less than 8 bytes or fewer than 4 different characters. Masking it
-    /// would damage ordinary text, so it is not registered.
+    /// False: the value has fewer than 8 bytes or fewer than 4 different characters. It is refused,
+    /// because masking it would damage ordinary text.
     pub fn add(&mut self, secret: &str) -> bool {
         self.add_all([secret]) == 0
     }
 
-    /// Registers many values at once, in linear time. Returns how many of them were refused, as by [`Redactor::add`].
+    /// Registers many values at once. Returns the number of values that [`Redactor::add`] refuses.
     pub fn add_all<'a>(&mut self, secrets: impl IntoIterator<Item = &'a str>) -> usize {
         let (mut refused, known) = (0, self.forms.len());
         for secret in secrets {
@@ -94,9 +94,9 @@ impl Redactor {
     /// Registers the values of the environment variables whose name marks them as secret.
     ///
     /// The name, split at `_` and in any case, has one of the segments KEY, TOKEN, SECRET,
-    /// PASSWORD, PASSWD, CREDENTIAL, CREDENTIALS or PAT. Left out are existing paths (`is_path`
-    /// is asked last), plain decimal numbers, words such as `true` and `none`, and silently the
-    /// values that [`Redactor::add`] refuses.
+    /// PASSWORD, PASSWD, CREDENTIAL, CREDENTIALS or PAT. Skips existing paths (by `is_path`, which
+    /// runs last), plain decimal numbers, words such as `true` and `none`, and the values that
+    /// [`Redactor::add`] refuses.
     pub fn add_environment<'a>(
         &mut self,
         vars: impl Iterator<Item = (&'a str, &'a str)>,
@@ -114,7 +114,7 @@ impl Redactor {
         self.cleans = true;
     }
 
-    /// The text with every secret masked; borrowed when there was none.
+    /// The text with every secret masked; borrowed if it has none.
     pub fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
         if !self.cleans {
             return self.redact_uncleaned(text);
@@ -146,8 +146,8 @@ impl Redactor {
         if view.open && self.forms.get(before).is_some_and(|form| form.as_bytes().starts_with(rest)) {
             return Err(Stop::More);
         }
-        // The forms that the text begins with are sorted before it, the longest last. Others may stand between them:
-        // those have a shorter beginning in common with the text, and so has every form before them.
+        // The forms that begin the text sort before it, the longest last. If the form just before the text is none of
+        // them, it shares a beginning with the text, and no form before it shares a longer one.
         let mut common = rest;
         while let Some(form) = before.checked_sub(1).map(|last| self.forms[last].as_bytes()) {
             if common.starts_with(form) {

@@ -309,7 +309,7 @@ pub const fn field<T: HasFields>(name: &str, metavar: &'static str, help: &'stat
     sets(field, Flag { values, ..Flag::new(field.flag, metavar, value, help) })
 }
 
-/// The flag of a field of run.start that takes no value but stands for one, written as JSON.
+/// A flag without a value that sets a field of run.start to a fixed one, written as JSON.
 pub const fn switch<T: HasFields>(name: &str, meaning: &'static str, help: &'static str) -> Row<T> {
     let field = of(name);
     sets(field, Flag::new(field.flag, "", FlagForm::Switch(meaning), help))

@@ -1,7 +1,7 @@
-//! The places in a text where a secret may begin, found without a look at the secrets themselves.
+//! Finds the places in a text where a secret may begin, without a look at the secrets.
 
-/// Knows the first bytes of all forms and shapes. Nearly every place in a text is ruled out by two bytes, and nearly
-/// every other one by the third, however many secrets there are.
+/// Knows the first bytes of all forms and shapes. Two bytes rule out nearly every place in a text, and the third byte
+/// nearly all others, so that the cost hardly depends on the number of secrets.
 pub(super) struct Filter {
     firsts: [bool; 256],
     /// One bit for each pair of bytes.
@@ -31,8 +31,8 @@ impl Filter {
         self.position(bytes).is_some()
     }
 
-    /// The first place from `from` on, and before `limit`, where a secret may begin; else `limit`. The text may go on
-    /// behind its last byte.
+    /// The first place between `from` and `limit` where a secret may begin; otherwise `limit`. The text may continue
+    /// after its last byte.
     pub(super) fn next(&self, bytes: &[u8], from: usize, limit: usize) -> usize {
         let whole = &bytes[from..bytes.len().min(limit + 2)];
         if let Some(n) = self.position(whole) {
@@ -43,12 +43,12 @@ impl Filter {
         rest.into_iter().find(|&at| self.may_begin(&bytes[at..])).unwrap_or(end.max(from))
     }
 
-    /// The first place where a secret may begin, but for the last two bytes.
+    /// The first place where a secret may begin, without the last two bytes.
     fn position(&self, bytes: &[u8]) -> Option<usize> {
         let [first, rest @ ..] = bytes else { return None };
         let mut before = *first;
         for (at, &byte) in rest.iter().enumerate() {
-            // Most places end here, after one look-up.
+            // One look-up rules out most places.
             if get(&self.pairs, pair(before, byte))
                 && let Some(&third) = rest.get(at + 1)
                 && get(&self.triples, triple(before, byte, third))

@@ -1,11 +1,11 @@
-//! The forms under which one value can appear in a text.
+//! The forms in which a value can appear in a text.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-/// A shorter value would mask ordinary text.
+/// The minimum size of a value. A shorter one would mask ordinary text.
 pub(super) const MIN_BYTES: usize = 8;
-/// `........` or `aaaabbbb` is filler, not a secret.
+/// The minimum number of different characters. `........` or `aaaabbbb` is filler.
 const MIN_DIFFERENT: usize = 4;
 
 /// Whether a value can be masked without harm to ordinary text.
@@ -26,14 +26,14 @@ pub(super) fn usable(value: &str) -> bool {
 pub(super) fn of(value: &str) -> BTreeSet<String> {
     let mut forms = BTreeSet::new();
     encode(value, &mut forms);
-    // A program may drop the blanks around a text that it prints.
+    // A program may trim a text that it prints.
     let trimmed = value.trim();
     if trimmed != value && usable(trimmed) {
         encode(trimmed, &mut forms);
     }
     if value.contains(['\n', '\r']) {
         for line in value.split(['\n', '\r']) {
-            // Without its indent too: a tool that prints a file may change that.
+            // Also without its indent, which a tool that prints a file may change.
             for line in [line, line.trim()] {
                 if usable(line) {
                     encode(line, &mut forms);
@@ -46,13 +46,13 @@ pub(super) fn of(value: &str) -> BTreeSet<String> {
             forms.insert(json(&diff, PLAIN_JSON));
             forms.insert(diff);
         }
-        // Without its blanks and with short line ends such a text may be too short to be masked.
+        // Trimmed and with short line ends, the text may be too short.
         forms.retain(|form| form.len() >= MIN_BYTES);
     }
     forms
 }
 
-/// The prefixes of lines in a diff. Lines that are too short to be found alone are found with the others.
+/// The prefixes of lines in a diff. A diff may contain lines that are too short to be registered alone.
 const DIFF_SIGNS: [&str; 4] = ["", "+", "-", " "];
 
 fn encode(value: &str, forms: &mut BTreeSet<String>) {
@@ -85,7 +85,7 @@ fn encode(value: &str, forms: &mut BTreeSet<String>) {
     base64(value.as_bytes(), URL_SAFE, forms);
 }
 
-/// How one family of JSON writers escapes what the format leaves open.
+/// The choices of a JSON writer where the format leaves one.
 #[derive(Clone, Copy)]
 struct Json {
     /// `/` as `\/`.
@@ -94,7 +94,7 @@ struct Json {
     ascii: bool,
     /// Hex digits in upper case.
     upper: bool,
-    /// Characters that are written as `\uXXXX` too.
+    /// Further characters as `\uXXXX`.
     also: &'static str,
 }
 
@@ -141,8 +141,8 @@ fn unicode(out: &mut String, c: char, upper: bool) {
     }
 }
 
-/// What percent-encoders leave alone besides letters and digits: RFC 3986, the same with `/`,
-/// JavaScript's encodeURIComponent, HTML forms, JavaScript's encodeURI.
+/// The characters that percent-encoders keep besides letters and digits: RFC 3986, the same with
+/// `/`, JavaScript's encodeURIComponent, HTML forms, JavaScript's encodeURI.
 const PERCENT_KEEPS: [&str; 5] = ["-._~", "-._~/", "-._~!*'()", "-._*", "-._~!*'();,/?:@&=+$#"];
 
 fn percent(value: &str, keep: &str, plus: bool, upper: bool) -> String {
@@ -175,7 +175,7 @@ fn html(value: &str, quote: &str, apostrophe: &str) -> String {
     out
 }
 
-/// Python's repr(): it escapes the apostrophe only where both quotes occur.
+/// Python's repr(), which escapes the apostrophe only if the text has both quotes.
 fn python(value: &str) -> String {
     let both = value.contains('"') && value.contains('\'');
     let mut out = String::with_capacity(value.len() + 8);
@@ -210,8 +210,8 @@ fn push_hex(out: &mut String, byte: u8, upper: bool) {
 const STANDARD: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 const URL_SAFE: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
-/// Inside a longer text a value starts at one of three places of base64's groups of three bytes.
-/// The first and last characters then mix in bits of the neighbours, those between do not.
+/// Inside a longer text a value starts at one of three places in base64's groups of three bytes.
+/// Only the first and last characters then contain bits of the neighbours.
 fn base64(bytes: &[u8], alphabet: &[u8; 64], forms: &mut BTreeSet<String>) {
     for (lead, skip) in [(0, 0), (1, 2), (2, 3)] {
         let mut data = vec![0; lead];
@@ -225,7 +225,7 @@ fn base64(bytes: &[u8], alphabet: &[u8; 64], forms: &mut BTreeSet<String>) {
             continue;
         }
         forms.insert(middle.to_owned());
-        // Where the data ends with the value, the last character is known as well.
+        // If the data ends with the value, the last character is known as well.
         if let Some(tail) = chars.get(skip..)
             && chars.len() > stable
         {

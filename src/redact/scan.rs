@@ -1,16 +1,16 @@
-//! The way through one text: what begins where, and how far a mask reaches.
+//! The scan of one text: where secrets begin, and how far a mask reaches.
 
 use super::shapes::{self, Armed};
 use super::tail::Tail;
 use super::view::{Stop, View, is_word, known};
 use super::{MASK, Redactor};
 
-/// A part of the text without a mask in it. No form or token crosses one.
+/// A part of the text between masks. No form or token crosses a mask.
 struct Segment {
     end: usize,
-    /// The text may go on behind the end.
+    /// Whether the text may continue after the end.
     open: bool,
-    /// A mask stands at the end.
+    /// Whether a mask follows.
     masked: bool,
 }
 
@@ -32,9 +32,9 @@ impl Segment {
 }
 
 enum Pause {
-    /// A mask was set; its end is still to be found.
+    /// A mask was written; the end of its secret is unknown.
     Masked,
-    /// Further text decides what is here.
+    /// Further text decides.
     Hold,
     End,
 }
@@ -44,11 +44,11 @@ enum Step {
     Arm(Armed),
 }
 
-/// A secret whose mask is written and whose end is looked for.
+/// A secret with a written mask and an unknown end.
 pub(super) struct Growth {
     pub(super) at: usize,
     pub(super) tail: Option<Tail>,
-    /// It does not end before.
+    /// The earliest end.
     pub(super) least: usize,
 }
 
@@ -59,16 +59,16 @@ impl Growth {
     }
 }
 
-/// The way through one text.
+/// The scan of one text.
 pub(super) struct Scan<'t> {
     text: &'t str,
-    /// There is no text behind.
+    /// Whether the text is complete.
     closed: bool,
     /// Everything before is decided.
     pub(super) at: usize,
-    /// The end of the last mask: a word does not reach beyond it.
+    /// The end of the last mask, where a word may begin.
     pub(super) gap: usize,
-    /// Everything before is in `out`, if `out` is used at all.
+    /// Everything before is in `out`, unless `out` is empty.
     pub(super) copied: usize,
     pub(super) out: String,
     pub(super) armed: Option<Armed>,
@@ -86,7 +86,7 @@ impl<'t> Scan<'t> {
         self.growth = Some(growth);
     }
 
-    /// Skips what belongs to the last mask. False: it does not end in this text.
+    /// Skips the rest of the last secret. False: it does not end in this text.
     fn swallow(&mut self) -> bool {
         let Some(mut growth) = self.growth.take() else {
             return true;
@@ -111,7 +111,7 @@ impl<'t> Scan<'t> {
         }
     }
 
-    /// Goes on behind a mask.
+    /// Continues after a mask.
     fn settle(&mut self, at: usize, copied: usize) {
         self.at = at;
         self.gap = at;
@@ -123,7 +123,7 @@ impl<'t> Scan<'t> {
 }
 
 impl Redactor {
-    /// Goes over the text up to its end, or to the place where further text is needed.
+    /// Scans the text up to its end, or to a place where further text decides.
     pub(super) fn run(&self, scan: &mut Scan<'_>) {
         let mut segment = Segment::of(scan);
         loop {
@@ -145,7 +145,7 @@ impl Redactor {
         }
     }
 
-    /// Goes over the text up to the segment's end or the first mask that is set.
+    /// Scans the text up to the segment's end, or to the first new mask.
     fn segment(&self, scan: &mut Scan<'_>, segment: &Segment) -> Pause {
         let view = View { bytes: &scan.text.as_bytes()[..segment.end], open: segment.open };
         while scan.at < segment.end {
@@ -172,7 +172,7 @@ impl Redactor {
         let at = scan.at;
         let form = known(self.form_at(view, at))?;
         if let Some(armed) = scan.armed.as_ref().filter(|armed| armed.at == at) {
-            // Of all shapes only a key of several lines reaches beyond the armed one.
+            // Only a key of several lines can be longer than the armed shape.
             let (end, tail) = match known(shapes::pem(view, at))? {
                 Some(found) => (found.end, found.tail),
                 None => (armed.end, armed.tail.clone()),
@@ -193,7 +193,7 @@ impl Redactor {
 
     fn shape_at(&self, view: View<'_>, gap: usize, at: usize) -> Result<(usize, Option<Tail>), Stop> {
         let found = shapes::direct(view, gap, at)?;
-        // The word also ends where a form begins, for that becomes a mask.
+        // A form also ends the word, because it becomes a mask.
         if found.exact && known(view.at(found.end))?.is_some_and(is_word) {
             self.form_at(view, found.end)?;
         }

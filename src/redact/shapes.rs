@@ -1,30 +1,30 @@
-//! Secrets that are known by their shape alone.
+//! Secrets with a known shape.
 //!
-//! Each shape keeps one rule: what it finds in the beginning of a text, it also finds, at the
-//! same place, in the whole text. Cutting a text at a mask then never makes a new secret of the
-//! rest, so a second pass changes nothing.
+//! Each shape keeps one rule: a match in the beginning of a text is also a match in the whole text.
+//! A cut at a mask therefore never makes a new secret of the rest, and a second pass changes
+//! nothing.
 
 use super::tail::{Line, Tail};
 use super::view::{Class, MAX_BLANKS, MAX_SLASHES, Stop, View, is_quote, known};
 
-/// A longer first part is base64 of some JSON, such as an embedded source map.
+/// The maximum size of the first part. A longer one is other base64, such as an embedded source map.
 const MAX_JWT_HEADER: usize = 4 * 1024;
-/// Servers refuse headers beyond this, so tokens stay below.
+/// The maximum size of the second part. Servers refuse longer headers.
 const MAX_JWT_PAYLOAD: usize = 16 * 1024;
 const MIN_JWT_PART: usize = 10;
 const MAX_USERINFO: usize = 1024;
 const MAX_PEM_LABEL: usize = 64;
 const MIN_BEARER: usize = 16;
-/// How many bytes before a place decide whether a word begins there.
+/// The number of bytes before a place that decide whether a word begins there.
 pub(super) const LOOK_BACK: usize = 24;
 
 /// A shape that starts here.
 pub(super) struct Found {
-    /// Up to here it certainly reaches.
+    /// The end of its certain part.
     pub(super) end: usize,
-    /// What may follow and still belongs to it.
+    /// The part that may follow.
     pub(super) tail: Option<Tail>,
-    /// It counts only where no word character follows.
+    /// Whether it counts only if no word character follows.
     pub(super) exact: bool,
 }
 
@@ -41,7 +41,7 @@ struct Prefix {
     class: Class,
     min: usize,
     tail: Option<Class>,
-    /// What must not stand before it, besides letters and digits.
+    /// The characters that must not precede it, besides letters and digits.
     not_after: &'static [u8],
 }
 
@@ -94,12 +94,12 @@ pub(super) fn beginnings() -> impl Iterator<Item = [u8; 3]> {
     prefixes.chain([*b"eyJ", *b"---", *b"://", *b":/\\", *b":\\/", *b":\\\\"]).chain(words)
 }
 
-/// A shape that starts at `at`. `gap`: where the text begins that no mask cuts off.
+/// A shape that starts at `at`. `gap`: the end of the last mask.
 pub(super) fn direct(view: View<'_>, gap: usize, at: usize) -> Result<Found, Stop> {
     match view.at(at)? {
         b'-' => pem(view, at),
         b'e' => jwt(view, gap, at),
-        // The words and the colon of `armed`, which are frequent.
+        // The beginnings of `armed`.
         b'a' | b'b' | b'B' | b':' => Err(Stop::No),
         first => {
             let mut stop = Stop::No;
@@ -155,8 +155,8 @@ fn jwt(view: View<'_>, gap: usize, at: usize) -> Result<Found, Stop> {
     })
 }
 
-/// The first line of a private key with a character behind it that can go on as one. Code that
-/// only names the line puts a quote there.
+/// The first line of a private key and a character that can continue it. Code that only names the
+/// line has a quote there.
 pub(super) fn pem(view: View<'_>, at: usize) -> Result<Found, Stop> {
     let end = pem_line(view, at, b"-----BEGIN ")?;
     let next = view.at(end)?;
@@ -201,7 +201,7 @@ fn userinfo(view: View<'_>, at: usize) -> Result<Armed, Stop> {
         match byte {
             b'@' if colon && n > start + 1 => found = Some(n),
             b':' => colon = true,
-            // Braces: code that builds a URL holds no secret.
+            // Code that builds a URL, with braces, contains no secret.
             b'/' | b'?' | b'#' | b'<' | b'>' | b'\\' | b'{' | b'}' => break,
             byte if byte <= b' ' || is_quote(byte) => break,
             _ => {}
@@ -224,7 +224,7 @@ const SCHEMES: [&[u8]; 10] = [
     b"aws4-hmac-sha256",
 ];
 
-/// The schemes that are followed by a list of `name="value"`.
+/// The schemes with a list of `name="value"`.
 const LISTS: [&[u8]; 4] = [b"digest", b"oauth", b"signature", b"hawk"];
 
 fn authorization(view: View<'_>, gap: usize, at: usize) -> Result<Armed, Stop> {
@@ -241,7 +241,7 @@ fn authorization(view: View<'_>, gap: usize, at: usize) -> Result<Armed, Stop> {
         _ => return Err(Stop::No),
     }
     let (start, quote) = view.quote(view.blanks(next)?)?;
-    // A quoted name is a key of JSON, and a value that is no string must stay whole.
+    // A quoted name is a key of JSON, whose value must stay as it is unless it is a string.
     if name_quote.is_some() && quote.is_none() {
         return Err(Stop::No);
     }
@@ -254,7 +254,7 @@ fn authorization(view: View<'_>, gap: usize, at: usize) -> Result<Armed, Stop> {
     Ok(Armed { at: start, end: start, tail: Some(Tail::Line(line)) })
 }
 
-/// Behind the scheme word, if there is one. A scheme alone, or its beginning, is no credential.
+/// The place after the scheme, if there is one. A scheme alone, or its beginning, is not a credential.
 fn scheme(view: View<'_>, at: usize) -> Result<(usize, bool), Stop> {
     let rest = view.bytes.get(at..).unwrap_or_default();
     for word in SCHEMES {
@@ -273,7 +273,7 @@ fn scheme(view: View<'_>, at: usize) -> Result<(usize, bool), Stop> {
     Ok((at, false))
 }
 
-/// Whether the text before a place makes the place the inside of a word.
+/// Whether a place is inside a word, judged by the text before it.
 fn in_word(before: &[u8], joiners: &[u8]) -> bool {
     let Some((&last, rest)) = before.split_last() else {
         return false;
@@ -290,7 +290,7 @@ fn in_word(before: &[u8], joiners: &[u8]) -> bool {
     !(escape || ends(b"%", 2) || ends(b"\\x", 2) || ends(b"\\u", 4) || ends_in_colour(last, rest))
 }
 
-/// A terminal's colour code ends in `m`: `ESC [ 3 2 m`.
+/// Whether the text ends in the `m` of a terminal's colour code: `ESC [ 3 2 m`.
 fn ends_in_colour(last: u8, rest: &[u8]) -> bool {
     let rest = &rest[rest.len().saturating_sub(LOOK_BACK - 1)..];
     let start = rest.iter().rposition(|&byte| !byte.is_ascii_digit() && byte != b';');

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 impl Redactor {
-    /// Whether nothing in a piece can be a secret or the beginning of one, nor the beginning of a mask.
+    /// Whether a piece contains neither a secret, nor the beginning of one, nor the beginning of a mask.
     fn passes(&self, piece: &str) -> bool {
         let bytes = piece.as_bytes();
         let end = &bytes[bytes.len().saturating_sub(MASK.len() - 1)..];
@@ -20,13 +20,13 @@ impl Redactor {
 
 /// Redacts a text that comes in pieces.
 ///
-/// What it returns, joined, equals [`Redactor::redact`] of the joined pieces, wherever they were
-/// cut. It holds back the end of the text while that may still become a secret: at most the
-/// length of the longest registered form, or some 20 KiB of what looks like a JWT. A secret that
-/// is certain but has not ended gives its mask at once, and its rest is dropped as it comes.
+/// The joined results equal [`Redactor::redact`] of the joined pieces, wherever they were cut. The
+/// stream holds back the end of the text while it may become a secret: at most the length of the
+/// longest form, or about 20 KiB of a possible JWT. A certain but unfinished secret gives its mask at
+/// once, and the stream drops its rest.
 #[derive(Default)]
 pub struct Stream {
-    /// Up to [`LOOK_BACK`] bytes that were returned already, then those held back.
+    /// Up to [`LOOK_BACK`] returned bytes, then those held back.
     text: String,
     returned: usize,
     armed: Option<Armed>,
@@ -42,7 +42,7 @@ impl fmt::Debug for Stream {
 }
 
 impl Stream {
-    /// Takes the next piece and returns what is certain by now; borrowed when that is the piece.
+    /// Takes the next piece and returns the text that is certain by now; borrowed if that is the piece.
     pub fn push<'a>(&mut self, redactor: &Redactor, piece: &'a str) -> Cow<'a, str> {
         if !redactor.cleans {
             return self.take(redactor, piece);
@@ -66,7 +66,7 @@ impl Stream {
         Cow::Owned(self.advance(redactor, false))
     }
 
-    /// Returns what is left, and makes the stream ready for another text.
+    /// Returns the rest, and resets the stream for another text.
     pub fn finish(&mut self, redactor: &Redactor) -> String {
         self.text.push_str(self.cleaner.finish());
         let out = self.advance(redactor, true);
@@ -74,7 +74,7 @@ impl Stream {
         out
     }
 
-    /// How many bytes are held back.
+    /// The number of bytes held back.
     pub fn held(&self) -> usize {
         self.text.len() - self.returned
     }

@@ -1,9 +1,9 @@
-//! What follows a shape that is already certain, up to where the shape ends.
+//! The rest of a shape after its certain part.
 
 use super::shapes::pem_line;
 use super::view::{Class, MAX_SLASHES, Quote, Stop, View, is_quote};
 
-/// What may follow a shape that is already certain.
+/// The rest of a shape after its certain part.
 #[derive(Clone, Debug)]
 pub(super) enum Tail {
     Run(Class),
@@ -12,7 +12,7 @@ pub(super) enum Tail {
 }
 
 impl Tail {
-    /// Where the tail ends. Err: it does not end here; the place from which to go on.
+    /// The end of the tail. Err: the tail goes on; the place to resume from.
     pub(super) fn end(&mut self, view: View<'_>, from: usize) -> Result<usize, usize> {
         let mut at = from;
         loop {
@@ -44,17 +44,17 @@ fn pem_end(view: View<'_>, from: usize) -> Result<usize, usize> {
             Err(Stop::No) => at += 1,
         }
     }
-    // A key that is cut off is a key up to the end of the text.
+    // A cut key reaches to the end of the text.
     let end = view.bytes.len();
     if view.open { Err(end) } else { Ok(end) }
 }
 
-/// The rest of a line, or of a quoted text.
+/// The rest of a line or of a quoted text.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Line {
     /// The quote that opened the value.
     pub(super) quote: Option<Quote>,
-    /// The value is a list of `name="value"`.
+    /// Whether the value is a list of `name="value"`.
     pub(super) list: bool,
     /// The quote that opened an entry of the list.
     pub(super) inner: Option<Quote>,
@@ -62,7 +62,7 @@ pub(super) struct Line {
 }
 
 impl Line {
-    /// The place behind the next element. No: the value ends before it.
+    /// The place after the next element. No: the value ends before it.
     pub(super) fn element(&mut self, view: View<'_>, at: usize) -> Result<usize, Stop> {
         let end = view.whole_run(at, Class::Backslash, 0, MAX_SLASHES)?;
         let slashes = end - at;
@@ -71,7 +71,7 @@ impl Line {
             b'\n' | b'\r' => return Err(Stop::No),
             b'<' if self.quote.is_none() => return Err(Stop::No),
             mark if is_quote(mark) => self.at_quote(Quote { mark, slashes })?,
-            // Escapes that stand for a line end or a quote end the value, others belong to it.
+            // An escaped line end or quote ends the value. Other escapes belong to it.
             b'n' | b'r' if slashes > 0 => return Err(Stop::No),
             b'u' if slashes > 0 => {
                 let rest = &view.bytes[end + 1..];
@@ -94,7 +94,7 @@ impl Line {
         } else if self.quote.is_some_and(closes) || self.inner.is_some_and(closes) {
             return Err(Stop::No);
         } else if self.inner.is_some() {
-            // Some other quote inside an entry.
+            // Another quote inside an entry.
         } else if self.list && self.equals {
             self.inner = Some(here);
         } else if self.quote.is_none() {

@@ -1,15 +1,15 @@
-//! A text to look at that may go on, and the kinds of characters in it.
+//! A text that may continue, and classes of its characters.
 
-/// Tells why nothing was found.
+/// The reason for no match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stop {
-    /// No further text can change that.
+    /// Certain: no further text can change it.
     No,
-    /// The text that follows decides.
+    /// Uncertain: further text decides.
     More,
 }
 
-/// Treats "certainly not here" as an answer and passes on "cannot say yet".
+/// Turns a certain mismatch into `None`, and passes on an uncertain one.
 pub(super) fn known<T>(result: Result<T, Stop>) -> Result<Option<T>, Stop> {
     match result {
         Ok(found) => Ok(Some(found)),
@@ -18,7 +18,7 @@ pub(super) fn known<T>(result: Result<T, Stop>) -> Result<Option<T>, Stop> {
     }
 }
 
-/// A text that may go on behind its last byte.
+/// A text that may continue after its last byte.
 #[derive(Clone, Copy)]
 pub(super) struct View<'a> {
     pub(super) bytes: &'a [u8],
@@ -26,7 +26,7 @@ pub(super) struct View<'a> {
 }
 
 impl View<'_> {
-    /// The answer when the bytes ran out.
+    /// The reason when the bytes run out.
     pub(super) fn ran_out(self) -> Stop {
         if self.open { Stop::More } else { Stop::No }
     }
@@ -35,7 +35,7 @@ impl View<'_> {
         self.bytes.get(at).copied().ok_or(self.ran_out())
     }
 
-    /// Ok: the place behind the literal.
+    /// Ok: the place after the literal.
     pub(super) fn literal(self, at: usize, literal: &[u8]) -> Result<usize, Stop> {
         self.compare(at, literal, u8::eq)
     }
@@ -44,7 +44,7 @@ impl View<'_> {
         self.compare(at, literal, u8::eq_ignore_ascii_case)
     }
 
-    /// Byte by byte, as nearly all comparisons fail within three bytes.
+    /// Compares byte by byte, because nearly all comparisons fail within three bytes.
     #[inline]
     fn compare(self, at: usize, literal: &[u8], equal: impl Fn(&u8, &u8) -> bool) -> Result<usize, Stop> {
         let rest = self.bytes.get(at..).unwrap_or_default();
@@ -57,7 +57,7 @@ impl View<'_> {
         }
     }
 
-    /// The end of a run of at least `min` bytes of a class, of which no more are looked at.
+    /// The place after the first `min` bytes of a run of a class.
     pub(super) fn at_least(self, at: usize, class: Class, min: usize) -> Result<usize, Stop> {
         for n in at..at + min {
             if !class.has(self.at(n)?) {
@@ -67,7 +67,7 @@ impl View<'_> {
         Ok(at + min)
     }
 
-    /// The end of a run of `min` to `max` bytes that is followed by something else.
+    /// The end of a run of `min` to `max` bytes of a class.
     pub(super) fn whole_run(self, at: usize, class: Class, min: usize, max: usize) -> Result<usize, Stop> {
         let mut end = at;
         while class.has(self.at(end)?) {
@@ -86,7 +86,7 @@ impl View<'_> {
         self.whole_run(at, Class::Blank, 0, MAX_BLANKS)
     }
 
-    /// Behind an optional quote, which may be escaped any number of times.
+    /// The place after an optional quote, with any number of backslashes.
     pub(super) fn quote(self, at: usize) -> Result<(usize, Option<Quote>), Stop> {
         let end = self.whole_run(at, Class::Backslash, 0, MAX_SLASHES)?;
         let mark = self.at(end)?;
@@ -115,9 +115,9 @@ pub(super) enum Class {
     Token,
     /// Alnum and `-`.
     Dashed,
-    /// What RFC 6750 allows in a bearer token.
+    /// The characters of a bearer token in RFC 6750.
     Bearer,
-    /// What stands in a PEM label.
+    /// The characters of a PEM label.
     Label,
     Blank,
     Backslash,

@@ -9,20 +9,20 @@ use crate::protocol::request::Seconds;
 use crate::protocol::words::WaitingOn;
 use std::time::Duration;
 
-/// No heartbeat comes faster.
+/// The minimum time between heartbeats.
 const HEARTBEAT_MIN: Duration = Duration::from_millis(10);
 
-/// When things happened and when they are due.
+/// The times of past events, and of deadlines.
 pub(super) struct Clocks {
     /// When the run began.
     pub(super) begun: Duration,
-    /// The whole run's limit, once the agent runs.
+    /// The deadline of the run. Set when the agent starts.
     pub(super) run: Option<Duration>,
-    /// The limit for the first sign of life; none once there was one.
+    /// The deadline of the agent's first output. None after it.
     pub(super) start: Option<Duration>,
-    /// The agent's last sign of life, or the last answer it waited for.
+    /// The agent's last output, or the last answer to it.
     pub(super) active: Duration,
-    /// Our last frame.
+    /// The last frame.
     pub(super) frame: Duration,
 }
 
@@ -38,8 +38,8 @@ impl Live {
         all.into_iter().flatten().min()
     }
 
-    /// When an open question is left alone: at once where nobody is there, so that only an answer that was ready
-    /// before it was asked comes in time.
+    /// The deadline of the open questions. Once stdin ended they are due at once: only an answer that was read before
+    /// can still arrive.
     fn question_due(&self) -> Option<Duration> {
         let deadline = self.questions.book.deadline();
         if self.questions.input_closed && self.questions.book.is_waiting() { Some(Duration::ZERO) } else { deadline }
@@ -50,8 +50,8 @@ impl Live {
         (!every.is_zero()).then(|| self.clocks.frame + every.max(HEARTBEAT_MIN))
     }
 
-    /// When the agent has been silent for too long. The clock stands while an answer is awaited, and while a tool
-    /// runs, but for that only so long.
+    /// The deadline of the agent's next output. The clock stops during a question, and during a tool for at most
+    /// `tool_timeout_s`.
     fn idle_at(&self) -> Option<Duration> {
         let limit = self.settings.idle_timeout_s.duration();
         if limit.is_zero() || self.clocks.active.is_zero() || self.questions.book.is_waiting() {
@@ -109,7 +109,7 @@ impl Live {
         };
         let idle_s = Seconds((idle.as_millis() as f64) / 1000.0);
         self.tell(About::Heartbeat { idle_s, waiting_on }, text, None);
-        // Also where nothing was emitted, the next one is a whole period away.
+        // Even if the level suppressed this one, the next one is a whole period away.
         self.clocks.frame = self.now;
     }
 }

@@ -30,7 +30,7 @@ impl Live {
         self.turn(turn);
     }
 
-    /// The next part of a line that was too long to be taken at once.
+    /// Takes the next part of a long line.
     pub(super) fn more(&mut self) {
         self.agent.more = false;
         let mut turn = Turn::default();
@@ -38,7 +38,7 @@ impl Live {
         self.turn(turn);
     }
 
-    /// Carries out what a driver wants.
+    /// Carries out the driver's wishes.
     pub(super) fn turn(&mut self, turn: Turn) {
         let Turn { events, send, close_input, more, relaunch } = turn;
         self.agent.more |= more;
@@ -129,7 +129,7 @@ impl Live {
     }
 
     fn session(&mut self, id: Option<String>, version: Option<String>, model: Option<String>) {
-        // An id that would not fit a frame is no id that could come back.
+        // A longer id does not fit a frame, so nobody could send it back.
         let id = id.filter(|id| id.len() <= SESSION_ID_BYTES);
         self.work.session_id.clone_from(&id);
         self.work.model.clone_from(&model);
@@ -142,7 +142,7 @@ impl Live {
         self.tell(about, "The agent's session is open", None);
     }
 
-    /// Lets `say` pass on what the agent says, by the rules of this run.
+    /// Calls `say` with the rules of this run, emits the progress and keeps the markers that it finds.
     pub(super) fn speak(&mut self, say: impl FnOnce(&mut Messages, &Rules<'_>, &mut dyn FnMut(Progress)) -> Marks) {
         let rules = Rules {
             level: self.settings.progress,
@@ -181,13 +181,13 @@ impl Live {
     }
 }
 
-/// The entries of a plan that is one text: its lines but for headings.
+/// The entries of a plan in one text: its lines without headings.
 fn plan_entries(text: &str) -> Entries {
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
     lines.map(|line| (line.trim_start_matches(['-', '*', ' ']).to_owned(), PlanStatus::Pending)).collect()
 }
 
-/// Whether an event shows that the agent works again.
+/// Whether an event ends the status `retrying`.
 fn is_work(event: &agent::Event) -> bool {
     use agent::Event;
     match event {
@@ -207,7 +207,7 @@ fn is_work(event: &agent::Event) -> bool {
     }
 }
 
-/// Whether an event shows that the agent does more than to hear what it was told.
+/// Whether an event shows that the agent went on after a declined question.
 fn goes_on(event: &agent::Event) -> bool {
     use agent::Event;
     match event {
@@ -231,7 +231,7 @@ fn goes_on(event: &agent::Event) -> bool {
     }
 }
 
-/// The piece of a message in an event. A secret can be split over pieces, but over nothing else.
+/// The piece of a message in an event. Only pieces can split a secret.
 fn said(event: &agent::Event) -> Option<Effect> {
     use agent::Event;
     match event {

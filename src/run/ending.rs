@@ -1,4 +1,4 @@
-//! How a run ends: the outcome, the steps that stop the agent, and the terminal body.
+//! The end of a run: the outcome, the steps that stop the agent, and the terminal body.
 
 use super::live::Live;
 use super::markers::cut;
@@ -15,14 +15,14 @@ use crate::redact::Stream;
 use std::borrow::Cow;
 
 impl Live {
-    /// The outcome, unless it was decided before.
+    /// Decides the outcome, unless it is decided already.
     pub(super) fn decide(&mut self, outcome: Outcome) {
         self.end.ending.get_or_insert_with(|| Ending::after_result(self.now, outcome, self.agent.driver.leaves()));
     }
 
     pub(super) fn turn_over(&mut self, over: TurnOver) {
         if let Some(ending) = &mut self.end.ending {
-            // What we asked for by the interrupt: now it can leave.
+            // The reply to our interrupt: now the agent can leave.
             if ending.stage == Stage::Interrupted {
                 ending.advance(self.now);
                 self.finish_agent();
@@ -47,7 +47,7 @@ impl Live {
     pub(super) fn outcome(&mut self, over: TurnOver) -> Outcome {
         match over {
             TurnOver::Completed { answer, structured, stop } => {
-                // A result repeats the last message; where an agent has only the result, the marker is in it alone.
+                // Usually the result repeats the last message. Without messages only the result has the marker.
                 self.work.completion |= answer.text.contains(&self.settings.completion_marker);
                 let shown = self.settings.progress != Level::Minimal;
                 let message_id = self.work.messages.id_of(&answer.print).filter(|_| shown);
@@ -56,7 +56,7 @@ impl Live {
                     true => without_markers(answer.text),
                     false => answer.text,
                 };
-                // A text that was cut may end in a part of a secret: the uncertain end is dropped.
+                // A cut text may end with a part of a secret: drop the uncertain end.
                 let text = if text_cut { Stream::default().push(&self.redactor, &text).into_owned() } else { text };
                 let structured_output = structured.map(Json::from);
                 Outcome::Completed {
@@ -76,7 +76,7 @@ impl Live {
         }
     }
 
-    /// Ends the run against the agent's will. The first reason is kept.
+    /// Stops the agent and ends the run. The first reason counts.
     pub(super) fn stop(&mut self, outcome: Outcome, reply_to: Option<String>) {
         if self.end.ending.is_some() {
             return;
@@ -116,7 +116,7 @@ impl Live {
         }
     }
 
-    /// The end, once it is decided and no process is left.
+    /// Completes the end after the last process is gone.
     pub(super) fn conclude(&mut self) -> Option<Ending> {
         let mut ending = self.end.ending.take();
         if let Some(Ending { outcome: outcome @ Outcome::Completed { .. }, .. }) = &mut ending
@@ -131,7 +131,7 @@ impl Live {
         ending
     }
 
-    /// Whether a run that came to its end fails, because nobody answered for a permission.
+    /// The failure of a completed run in which nobody answered a permission, if `fail_on_denied` is set.
     fn unattended_failure(&self) -> Option<Failure> {
         let count = self.questions.unattended.denied.count;
         let how_many = if count == 1 { "A permission was".to_owned() } else { format!("{count} permissions were") };
@@ -185,7 +185,7 @@ fn without_markers(text: String) -> String {
     }
 }
 
-/// The failure of an agent that did nothing more once it was told that its question was declined.
+/// The failure of an agent that did nothing after its question was declined.
 pub(super) fn could_not_go_on() -> Failure {
     let message = "A question was declined, and the agent ended without an answer to it: answer it, or say in the \
                    prompt what the agent wants to know.";

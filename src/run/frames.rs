@@ -5,7 +5,7 @@ use super::live::Live;
 use crate::protocol::outbound::{About, Body, Progress, Text};
 use crate::protocol::words::{Status, Warning};
 
-/// The longest title, in characters.
+/// The maximum length of a title, in characters.
 const TITLE_CHARS: usize = 120;
 
 impl Live {
@@ -35,12 +35,12 @@ impl Live {
         }
     }
 
-    /// A text for people: redacted, then with short paths, then cut.
+    /// A short text: redacted, with relative paths, and cut.
     pub(super) fn short(&self, text: &str) -> String {
         self.cut(&self.redactor.redact(text))
     }
 
-    /// The same for the first line of a text.
+    /// A short text of the first line that is not blank.
     pub(super) fn title(&self, text: &str) -> String {
         let clean = self.redactor.redact(text);
         let line = clean.split('\n').map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
@@ -62,7 +62,7 @@ pub(super) fn effect(body: Body, reply_to: Option<String>) -> Effect {
     Effect::Emit { body, reply_to, measure: None }
 }
 
-/// Takes the working directory off the paths in a text that begin with it.
+/// Makes the paths in a text relative to the working directory.
 fn shorten(text: &str, cwd: &str) -> String {
     let folder = format!("{}/", cwd.trim_end_matches('/'));
     if folder == "/" {

@@ -21,7 +21,7 @@ use std::time::Duration;
 /// The state of a run with an agent.
 pub(super) struct Live {
     pub(super) now: Duration,
-    /// The effects of the event that is being dealt with.
+    /// The effects of the current event.
     pub(super) out: Vec<Effect>,
     pub(super) settings: Settings,
     pub(super) redactor: Redactor,
@@ -39,11 +39,11 @@ pub(super) struct Live {
 pub(super) struct AgentSide {
     pub(super) driver: Box<dyn Driver>,
     pub(super) process: ProcessState,
-    /// How the last process ended.
+    /// The exit of the last process.
     pub(super) exit: Option<AgentExit>,
-    /// Whether the agent gave a sign of life.
+    /// Whether the agent has written anything.
     pub(super) alive: bool,
-    /// Whether the agent's last line says more than was taken from it.
+    /// Whether a part of the agent's last line is left.
     pub(super) more: bool,
     /// Whether a recording needs the pieces of messages.
     pub(super) recorded: bool,
@@ -60,22 +60,22 @@ pub(super) struct Work {
     pub(super) messages: Messages,
     pub(super) tools: Tools,
     pub(super) artifacts: Artifacts,
-    /// Whether the completion marker was in what the agent said.
+    /// Whether the agent wrote the completion marker.
     pub(super) completion: bool,
     pub(super) usage: Usage,
     pub(super) session_id: Option<String>,
-    /// The model that the agent says it uses.
+    /// The model that the agent reports.
     pub(super) model: Option<String>,
 }
 
-/// The questions of the run, and who is there to answer them.
+/// The questions of the run.
 pub(super) struct Questions {
     pub(super) book: Book,
-    /// The questions that nobody answered so far.
+    /// The questions left without an answer.
     pub(super) unattended: Unattended,
     pub(super) marked: Marked,
     pub(super) kept: Kept,
-    /// Whether the agent was told that a question which needs an answer was declined, and has done nothing since.
+    /// Whether a required question was declined and the agent has done nothing since.
     pub(super) declined: bool,
     pub(super) input_closed: bool,
 }
@@ -83,14 +83,14 @@ pub(super) struct Questions {
 /// The end of the run.
 #[derive(Default)]
 pub(super) struct End {
-    /// The end, once it is decided.
+    /// Set once the end is decided.
     pub(super) ending: Option<Ending>,
-    /// How often a signal or a person asked for the end.
+    /// How many signals, or requests of a person, asked for the end.
     pub(super) signals: u32,
 }
 
 impl Live {
-    /// The first effect is run.started.
+    /// Begins the run. The first effect is run.started.
     pub(super) fn begin(
         now: Duration,
         (random, ids): (&str, Ids),
@@ -162,7 +162,7 @@ impl Live {
         Ok(live)
     }
 
-    /// The ids given so far.
+    /// The counters of the ids.
     pub(super) fn ids(&self) -> Ids {
         let (questions, groups) = self.questions.book.counts();
         let (messages, calls) = (self.work.messages.count(), self.work.tools.count());
@@ -173,7 +173,7 @@ impl Live {
         self.end.ending.as_ref().is_some_and(|ending| ending.stopped)
     }
 
-    /// Takes one event. An end: the run is over.
+    /// Takes one event. Returns the end once the run is over.
     pub(super) fn step(&mut self, event: Event<'_>) -> Option<Ending> {
         self.take(event);
         let over = self.end.ending.is_some() && self.agent.process == ProcessState::Gone;

@@ -1,4 +1,4 @@
-//! The markers in the agent's text: questions, which a further turn answers, and the completion marker.
+//! Questions from markers in the agent's text, which a further turn answers.
 
 use super::book::Asker;
 use super::live::Live;
@@ -16,9 +16,9 @@ use crate::protocol::words::Warning;
 pub(super) struct Marked {
     /// The questions of this turn.
     pub(super) asks: Asks,
-    /// The texts of those that were asked.
+    /// The texts of the questions that are open.
     texts: Vec<String>,
-    /// Further turns so far.
+    /// The number of further turns.
     turns: u32,
 }
 
@@ -46,7 +46,7 @@ impl Live {
         true
     }
 
-    /// The answers to question markers go back as a further turn of the same session.
+    /// Sends the answers to the agent as a further turn of the same session.
     pub(super) fn further_turn(&mut self, replies: &[Reply]) {
         let prompt = markers::prompt(&std::mem::take(&mut self.questions.marked.texts), replies);
         let mut turn = Turn::default();

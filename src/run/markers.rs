@@ -1,5 +1,5 @@
-//! Question markers: `<!--QUESTION:{"questions":[…]}-->` in what the agent says is a question in plain text. It is
-//! cut out, outside code fences and across pieces; one that is not valid stays text.
+//! Question markers: `<!--QUESTION:{"questions":[…]}-->` in the agent's text, outside code fences, also split over
+//! pieces. A valid marker is cut from the text; an invalid one stays.
 
 use crate::agent::json::{Object, Raw};
 use crate::agent::{NO_USER_PROMPT, Reply};
@@ -10,21 +10,21 @@ use std::borrow::Cow;
 
 const BEGIN: &str = "<!--QUESTION:";
 const END: &str = "-->";
-/// A marker that is longer, in bytes, is text.
+/// The maximum size of a marker, in bytes. A longer one is text.
 const LONGEST: usize = 64 << 10;
 
-/// Cuts the markers out of one message that comes in pieces.
+/// Cuts the markers from one message that comes in pieces.
 #[derive(Debug, Default)]
 pub(super) struct Cutter {
-    /// What may be the beginning of a marker, or a whole one up to its end.
+    /// Text that may begin a marker.
     held: String,
-    /// How many bytes at the beginning of `held` turned out to be text and were returned.
+    /// The number of bytes at the beginning of `held` that are returned already.
     gone: usize,
     fences: Fences,
 }
 
 impl Cutter {
-    /// The text of a piece without its markers; their questions go to `asks`. `done` ends the message.
+    /// Returns the text without markers. Their questions go to `asks`. `done` ends the message.
     pub(super) fn push<'a>(&mut self, piece: &'a str, done: bool, asks: &mut Asks) -> Cow<'a, str> {
         if self.held.is_empty() && !piece.contains('<') {
             self.fences.see(piece);
@@ -49,13 +49,13 @@ impl Cutter {
         Cow::Owned(out)
     }
 
-    /// The size of what is held, in bytes.
+    /// The size of the held text, in bytes.
     pub(super) fn kept(&self) -> usize {
         self.held.len()
     }
 
-    /// How much of a text to look at next: up to what may begin a marker, one character of its beginning, or up to
-    /// what may end it.
+    /// The length of the next part to look at: up to a possible beginning of a marker, one character of the beginning,
+    /// or up to a possible end.
     fn step(&self, text: &str) -> usize {
         let held = self.held().len();
         if held == 0 {
@@ -68,14 +68,14 @@ impl Cutter {
         text[..room].find('>').map_or(room, |at| at + 1)
     }
 
-    /// What is held, without what of it was returned already.
+    /// The held text that is not returned yet.
     fn held(&self) -> &str {
         &self.held[self.gone..]
     }
 
-    /// Returns what is held once it is known to be text, or takes the questions of a whole marker.
+    /// Moves held text to `out` once it cannot be a marker, and takes the questions of a complete marker.
     fn settle(&mut self, out: &mut String, asks: &mut Asks) {
-        // Of several beginnings before one end only the first and the last are tried: each try reads all up to the end.
+        // Each try parses everything up to the end, so only the first and the last of several beginnings are tried.
         let last = self.held().ends_with(END).then(|| self.held.rfind(BEGIN)).flatten();
         let mut first = true;
         while !self.held().is_empty() {
@@ -83,7 +83,7 @@ impl Cutter {
             let whole = held.len() >= BEGIN.len();
             let may_be = !self.fences.open() && if whole { held.starts_with(BEGIN) } else { BEGIN.starts_with(held) };
             if may_be && (!whole || (!held.ends_with(END) && held.len() <= LONGEST)) {
-                // Not each time: it costs as much as is held.
+                // Only now and then, because it moves all that is held.
                 if self.gone > LONGEST {
                     self.held.drain(..self.gone);
                     self.gone = 0;
@@ -112,12 +112,12 @@ impl Cutter {
 struct Fences {
     /// The beginning of the current line.
     line: String,
-    /// The sign and the length of the fence that is open.
+    /// The sign and the length of the open fence.
     fence: Option<(char, usize)>,
 }
 
 impl Fences {
-    /// More of a line than this, in bytes, is not looked at.
+    /// How much of a line can matter, in bytes.
     const LINE_BYTES: usize = 80;
 
     fn open(&self) -> bool {
@@ -187,7 +187,7 @@ impl Finder {
     }
 }
 
-/// The questions of a marker. `None`: it is not valid.
+/// The questions of a marker. `None`: it is invalid.
 fn questions(json: &str) -> Option<Vec<Ask>> {
     let object = Object::parse(json.trim())?;
     let all = object.array("questions");

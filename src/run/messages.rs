@@ -1,4 +1,4 @@
-//! What the agent says, message by message: ids, redaction across pieces, and the pieces that go out.
+//! The agent's messages: their ids, their redaction across pieces, and the frames that show them.
 
 use super::markers::{Cutter, Finder, cut};
 use super::work::ENTRY_BYTES;
@@ -15,37 +15,37 @@ use std::collections::HashMap;
 /// Room in a frame for everything but a message's text, in bytes: the envelope, with a run_id of up to 128 characters.
 const ENVELOPE_BYTES: usize = 512;
 
-/// The most bytes that a byte of text takes as JSON.
+/// The maximum size of one byte of text as JSON.
 const ESCAPED: usize = 6;
 
-/// The messages so far.
+/// The messages of a run.
 #[derive(Debug, Default)]
 pub(super) struct Messages {
     count: u64,
-    /// The messages that are not whole yet, by the driver's keys. A message that comes in one piece is never here.
+    /// The unfinished messages. A message in one piece is never among them.
     open: HashMap<MessageKey, Message>,
-    /// The size of all of them, in bytes.
+    /// The size of all unfinished messages, in bytes.
     kept: usize,
     /// The last whole message of the agent itself: its number, and a fingerprint of its text.
     last: Option<(u64, Fingerprint)>,
 }
 
-/// A message that is not whole yet.
+/// An unfinished message.
 #[derive(Debug)]
 struct Message {
     head: Head,
-    /// The markers in what the agent itself says; they count once the message is whole.
+    /// The markers in a message of the agent itself. They count once the message is complete.
     heard: Option<Heard>,
     stream: Stream,
-    /// Redacted text that waits until the message is whole or a frame is full.
+    /// Redacted text that waits until the message is complete or a frame is full.
     waiting: String,
     /// The length of `waiting` as JSON, in bytes.
     waiting_bytes: usize,
-    /// Of the text as the agent said it.
+    /// The fingerprint of the agent's own text.
     print: Fingerprint,
-    /// Whether pieces of it were emitted.
+    /// Whether a piece was emitted.
     emitted: bool,
-    /// Its size as it was counted last, in bytes.
+    /// Its part of [`Messages::kept`].
     kept: usize,
 }
 
@@ -66,12 +66,12 @@ struct Heard {
     finder: Finder,
 }
 
-/// One piece of a message, as a driver gives it.
+/// One piece of a message from a driver.
 pub(super) struct Piece {
     pub(super) text: String,
     pub(super) done: bool,
     pub(super) reasoning: bool,
-    /// Whether the agent itself says it to its user: no thought, and no words of a sub-agent.
+    /// Whether the agent itself speaks to its user: false for thoughts and for sub-agents.
     pub(super) own: bool,
     /// The id of the tool call whose sub-agent speaks.
     pub(super) parent: Option<String>,
@@ -86,7 +86,7 @@ pub(super) struct Rules<'a> {
     pub(super) question_markers: bool,
     /// Whether question markers are cut from the text that is shown.
     pub(super) cuts_markers: bool,
-    /// The bytes that may still be kept.
+    /// The number of bytes that may be kept.
     pub(super) room: usize,
 }
 
@@ -96,13 +96,13 @@ impl Rules<'_> {
         self.level >= if reasoning { Level::Full } else { Level::Normal }
     }
 
-    /// The longest text of a frame, in bytes as JSON.
+    /// The maximum size of a text in a frame, as JSON.
     fn budget(&self) -> usize {
         self.frame_bytes.saturating_sub(ENVELOPE_BYTES)
     }
 }
 
-/// The markers in the whole messages of the agent.
+/// The markers in complete messages.
 #[derive(Debug, Default)]
 pub(super) struct Marks {
     pub(super) asks: Asks,
@@ -110,18 +110,17 @@ pub(super) struct Marks {
 }
 
 impl Messages {
-    /// Numbers messages after those given out before.
+    /// Continues the numbers of earlier runs.
     pub(super) fn after(count: u64) -> Messages {
         Messages { count, ..Messages::default() }
     }
 
-    /// Messages so far.
+    /// The number of messages, with those of earlier runs.
     pub(super) fn count(&self) -> u64 {
         self.count
     }
 
-    /// Takes a piece of the message `key`. Passes the progress that it causes to `out`, and returns the markers that
-    /// count by now.
+    /// Takes a piece of the message `key`. Passes progress to `out`, and returns the markers of a complete message.
     pub(super) fn piece(
         &mut self,
         key: MessageKey,
@@ -156,12 +155,12 @@ impl Messages {
         Some(message)
     }
 
-    /// The size of all messages that are not whole, in bytes.
+    /// The size of all unfinished messages, in bytes.
     pub(super) fn kept(&self) -> usize {
         self.kept
     }
 
-    /// Takes a message that comes in one piece.
+    /// Takes a message in one piece.
     fn whole(&mut self, piece: Piece, rules: &Rules<'_>, out: &mut dyn FnMut(Progress)) -> Marks {
         self.count += 1;
         let head = Head { number: self.count, reasoning: piece.reasoning, parent: piece.parent };
@@ -192,13 +191,13 @@ impl Messages {
         Marks { asks: heard.asks, completion: heard.finder.found }
     }
 
-    /// Takes a message back. Returns the progress for it, if pieces of it were emitted.
+    /// Takes a message back. Returns the progress that says so, if a piece was emitted.
     pub(super) fn withdraw(&mut self, key: MessageKey) -> Option<Progress> {
         let message = self.take(key)?;
         message.emitted.then(|| message.head.progress(String::new(), true, true))
     }
 
-    /// Ends the messages that never became whole, in the order in which they began.
+    /// Ends the unfinished messages in the order of their beginning.
     pub(super) fn finish(&mut self, rules: &Rules<'_>, out: &mut dyn FnMut(Progress)) -> Marks {
         let mut open: Vec<Message> = self.open.drain().map(|(_, message)| message).collect();
         open.sort_by_key(|message| message.head.number);
@@ -213,7 +212,7 @@ impl Messages {
         all
     }
 
-    /// The id of the message that says this, if the last one does.
+    /// The id of the last message, if it has this text.
     pub(super) fn id_of(&self, print: &Fingerprint) -> Option<String> {
         self.last.as_ref().filter(|(_, last)| last == print).map(|(number, _)| id(*number))
     }
@@ -264,8 +263,8 @@ impl Message {
             self.waiting.push_str(&rest);
         }
         let budget = rules.budget();
-        // A message goes out when it is whole. The full frames of a long one go out earlier, and all of it where there
-        // is no room to keep it.
+        // A message goes out when it is complete. Full frames of a long one go out earlier, and so does all text for
+        // which there is no room.
         let all = done || rules.level == Level::Full || self.waiting.len() > rules.room;
         if !all && self.waiting_bytes <= budget {
             return;
@@ -276,7 +275,7 @@ impl Message {
         self.waiting = rest;
         let emitted = !text.is_empty();
         self.head.emit(text, bytes, done, budget, out);
-        // A message that is whole needs its last piece, even if nothing is left to say.
+        // A complete message needs a last piece, even an empty one.
         if done && !emitted && self.emitted {
             out(self.head.progress(String::new(), true, false));
         }
@@ -285,7 +284,7 @@ impl Message {
 }
 
 impl Head {
-    /// Emits a text of `bytes` bytes as JSON, in as many pieces as it needs. `done`: the last of them ends the message.
+    /// Emits a text that has `bytes` bytes as JSON, in as many pieces as needed. `done`: the last one ends the message.
     fn emit(&self, text: String, bytes: usize, done: bool, budget: usize, out: &mut dyn FnMut(Progress)) {
         if text.is_empty() {
             return;
@@ -310,14 +309,14 @@ impl Head {
     }
 }
 
-/// Cuts off the last of the pieces that `split` makes, which is not full yet.
+/// Cuts off the last piece of [`split`], which is not full.
 fn last_part(mut text: String, budget: usize) -> (String, String) {
     let last = split(&text, budget).last().map_or(0, str::len);
     let rest = text.split_off(text.len() - last);
     (text, rest)
 }
 
-/// Pieces of a text, each at most `budget` bytes long once it is JSON.
+/// The pieces of a text, each at most `budget` bytes as JSON.
 fn split(text: &str, budget: usize) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {

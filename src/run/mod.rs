@@ -1,13 +1,14 @@
 //! One run as a pure state machine: an event in, effects out. No clock, no I/O, no randomness, no channel.
 //!
-//! Exactly one end, three locks: [`Phase::Ended`] holds nothing and ignores everything; only [`Run::end`] builds a
-//! terminal body; and the stamper refuses a frame after it.
+//! Three locks give a run exactly one end: [`Phase::Ended`] ignores every event, only [`Run::end`] builds a terminal
+//! body, and the stamper refuses a frame after it.
 
 mod asking;
 mod book;
 mod clock;
 mod doing;
 mod ending;
+mod event;
 mod frames;
 mod granted;
 mod kept;
@@ -23,226 +24,22 @@ mod unattended;
 mod work;
 
 pub use book::Answered;
+pub use event::{Effect, Event, Gone, Method, OnEof, Origin, ReadInput, Refusal, Start, Unseen};
 
-use crate::agent::{Driver, Launch, MessageKey, Reply};
 use crate::failure::{Code, Failure};
 use crate::protocol::inbound::is_run_id;
 use crate::protocol::limits::HELD_WARNINGS;
-use crate::protocol::outbound::{About, AgentExit, Body, Json, Outcome, Progress, Terminal, Text, Unattended, Usage};
+use crate::protocol::outbound::{About, Body, Outcome, Progress, Terminal, Text, Unattended, Usage};
 use crate::protocol::question::{Ask, Kind};
-use crate::protocol::request::Settings;
-use crate::protocol::words::{Action, Source, Warning};
+use crate::protocol::words::{Source, Warning};
 use crate::redact::Redactor;
 use live::Live;
 use std::borrow::Cow;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// A run.start that can be carried out.
-pub struct Start {
-    /// What is asked for.
-    pub settings: Settings,
-    /// The agent's name for people.
-    pub display_name: String,
-    /// The agent's dialect.
-    pub driver: Box<dyn Driver>,
-    /// All that must not be seen.
-    pub redactor: Redactor,
-    /// Fields of run.start's `secrets` that are too short to redact.
-    pub short_secrets: usize,
-    /// Whether the model was to be offered a tool to ask with, and that was not possible.
-    pub asking_failed: bool,
-}
-
-/// A run.start that cannot be carried out.
-#[derive(Debug)]
-pub struct Refusal {
-    /// Why.
-    pub failure: Failure,
-    /// What is still returned of it.
-    pub metadata: Option<Json>,
-    /// All that must not be seen of it.
-    pub redactor: Option<Redactor>,
-}
-
-impl Refusal {
-    /// One that returns nothing.
-    pub fn new(failure: Failure) -> Box<Refusal> {
-        Box::new(Refusal { failure, metadata: None, redactor: None })
-    }
-}
-
-/// What an inbound message was for, where that matters: its id for `reply_to`, and the run it names.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Origin {
-    /// The message's id.
-    pub id: Option<String>,
-    /// The run it names.
-    pub run_id: Option<String>,
-}
-
-/// Everything that can happen to a run. Times are since the process began.
-pub enum Event<'a> {
-    /// run.start, checked.
-    Start(Origin, Result<Box<Start>, Box<Refusal>>),
-    /// run.input, with its value read.
-    Input(Origin, ReadInput),
-    /// run.cancel, a signal, or a person at the terminal.
-    Cancel(Origin, Option<String>, Source),
-    /// A line that is no message.
-    Malformed(Origin),
-    /// A message of another major version.
-    Unsupported(Origin),
-    /// A message of a type that version 1 does not know.
-    UnknownType(Origin),
-    /// stdin is at its end.
-    InputEnded,
-    /// The run cannot even begin: a bad flag, a broken configuration.
-    Refused(Failure),
-    /// stdout is gone: nothing can be delivered any more.
-    OutputLost,
-    /// The agent runs.
-    Spawned,
-    /// The agent could not be started.
-    SpawnFailed(Failure),
-    /// A line of the agent's.
-    Line(crate::agent::Line<'a>),
-    /// The agent's model asks by the tool that it is offered. `call` names the call.
-    ToolAsk {
-        /// Which call; unique in a run.
-        call: u64,
-        /// What is asked; at least one.
-        asks: Vec<Ask>,
-    },
-    /// Nobody waits for this call's answers any more.
-    ToolAskWithdrawn {
-        /// Which call.
-        call: u64,
-    },
-    /// There is room for the next part of a line that was too long to be taken at once.
-    More,
-    /// The agent's whole tree is gone and its output was read to the end. What it changed is still looked for.
-    Drained,
-    /// The same, once that is known.
-    Gone(Gone),
-    /// Messages were ignored because nobody reads stdout.
-    Ignored(u64),
-    /// Something that the orchestrator should know, which its message, the machine or the configuration brought up.
-    Warn(Origin, Warning, String),
-    /// The agent has something to say, but stdout is not read: it is not the one that is silent.
-    NotRead,
-    /// Time has passed.
-    Tick,
-}
-
-/// The end of the agent's processes.
-#[derive(Clone, Debug)]
-pub struct Gone {
-    /// How the agent's own process ended.
-    pub exit: AgentExit,
-    /// Whether something of it outlived it and was stopped.
-    pub leaked: bool,
-    /// The last of its stderr.
-    pub stderr_tail: String,
-    /// The files that changed meanwhile, as far as can be seen; also those that the agent reported.
-    pub files: Result<Vec<(PathBuf, Action)>, Unseen>,
-}
-
-/// Why it is not known which files changed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unseen {
-    /// It took too long.
-    Late,
-    /// git failed, or there are too many.
-    Failed,
-}
-
-/// The payload of a run.input, with its value read.
-#[derive(Debug)]
-pub struct ReadInput {
-    /// Whose it is. `None`: it does not say.
-    pub question_id: Option<String>,
-    /// What it is. `None`: it does not say, or in two ways at once.
-    pub answered: Option<Answered>,
-    /// For the agent, with a denial.
-    pub message: Option<String>,
-}
-
-/// What a run wants done.
-#[derive(Debug)]
-pub enum Effect {
-    /// All frames from here on belong to this run.
-    RunId(String),
-    /// Frames have this limit in bytes from here on.
-    FrameLimit(usize),
-    /// A frame. Of an artifact, the file to measure.
-    Emit {
-        /// What it says.
-        body: Body,
-        /// What caused it.
-        reply_to: Option<String>,
-        /// The file whose size belongs into the artifact.
-        measure: Option<PathBuf>,
-    },
-    /// A piece of a message in the agent's line, for a recording to find what is split over pieces. Only after
-    /// [`Run::recorded`].
-    Said {
-        /// Which message.
-        message: MessageKey,
-        /// The piece.
-        piece: String,
-        /// Whether the message is whole now.
-        done: bool,
-    },
-    /// Start the agent.
-    Spawn(Box<Launch>, Box<Settings>),
-    /// A line for the agent, without its LF.
-    ToAgent(String),
-    /// Every question of a call of the tool is resolved.
-    ToolReplies {
-        /// Which call.
-        call: u64,
-        /// One each, in the order they were asked.
-        replies: Vec<Reply>,
-    },
-    /// Nobody answers this call any more.
-    ToolWithdrawn {
-        /// Which call.
-        call: u64,
-    },
-    /// End the agent's stdin, after what was sent.
-    CloseAgentInput,
-    /// The end is wanted now: nothing more is to be looked for.
-    Hurry,
-    /// Stop the agent's processes.
-    Stop(Method),
-    /// A line for people on stderr.
-    Diagnose(String),
-    /// The same, but only where somebody wants to know everything.
-    Note(String),
-}
-
-/// How processes are stopped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Method {
-    /// SIGTERM to the whole tree.
-    Terminate,
-    /// SIGKILL to the whole tree.
-    Kill,
-}
-
-/// What happens when stdin ends after run.start.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum OnEof {
-    /// The run goes on.
-    #[default]
-    Continue,
-    /// The run is cancelled.
-    Cancel,
-}
-
 enum Phase {
-    /// No run.start yet; warnings wait for run.started.
+    /// Before run.start. Warnings wait for run.started.
     Waiting(Vec<Held>),
     /// A run with an agent.
     Live(Box<Live>),
@@ -250,11 +47,12 @@ enum Phase {
     Ended,
 }
 
+/// A warning that waits for run.started.
 struct Held {
     reply_to: Option<String>,
     warning: Warning,
     text: Cow<'static, str>,
-    /// Further messages that were ignored, for which there was no room.
+    /// How many more messages were ignored, without room for a warning each.
     more: u64,
 }
 
@@ -275,7 +73,7 @@ pub struct Run {
     ids: Ids,
 }
 
-/// The numbers of the ids given so far. A process hands them from run to run, so that no id comes twice.
+/// The counters of the ids. A process hands them from run to run, so that every id is unique.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ids {
     /// Questions.
@@ -291,8 +89,8 @@ pub struct Ids {
 }
 
 impl Run {
-    /// A run that waits for its run.start. `random` makes ids unique across processes: some lower-case letters and
-    /// digits. `ids` are those given before. `redactor` holds what must not be seen before there is a run.start.
+    /// A run that waits for its run.start. `random`: lower-case letters and digits that make ids unique across
+    /// processes. `ids`: the counters of the run before. `redactor`: for everything before run.start.
     pub fn new(random: &str, ids: Ids, on_eof: OnEof, redactor: Redactor) -> Run {
         Run {
             phase: Phase::Waiting(Vec::new()),
@@ -305,7 +103,7 @@ impl Run {
         }
     }
 
-    /// The ids given so far.
+    /// The counters of the ids.
     pub fn ids(&self) -> Ids {
         match &self.phase {
             Phase::Live(live) => live.ids(),
@@ -313,7 +111,7 @@ impl Run {
         }
     }
 
-    /// Whether no run.start has come yet.
+    /// Whether the run still waits for its run.start.
     pub fn is_waiting(&self) -> bool {
         matches!(self.phase, Phase::Waiting(_))
     }
@@ -323,7 +121,7 @@ impl Run {
         self.exit_code
     }
 
-    /// All that must not be seen.
+    /// The redactor that knows the run's secrets.
     pub fn redactor(&self) -> &Redactor {
         match &self.phase {
             Phase::Live(live) => &live.redactor,
@@ -331,19 +129,18 @@ impl Run {
         }
     }
 
-    /// Whether the agent's last line says more: [`Event::More`] takes the next part, and no line may come before.
+    /// Whether a part of the agent's last line is left: [`Event::More`] takes it, before any other line.
     pub fn has_more(&self) -> bool {
         matches!(&self.phase, Phase::Live(live) if live.agent.more)
     }
 
-    /// Since when the run is being ended at somebody's wish, so that an orchestrator that does not read is no longer
-    /// waited for. It stays so after the end.
+    /// When the orchestrator, a signal or a limit asked for the end. From then on an orchestrator that does not read
+    /// is not waited for, also after the end.
     pub fn stopping(&self) -> Option<Duration> {
         self.stopping
     }
 
-    /// Whether the agent is being stopped before it came to its own end. Not so for a run that has its result and is
-    /// only hurried.
+    /// Whether the agent is being stopped before its own end. False for a run that has its result and is only hurried.
     pub fn is_stopping(&self) -> bool {
         matches!(&self.phase, Phase::Live(live) if live.is_stopping())
     }
@@ -353,14 +150,14 @@ impl Run {
         matches!(&self.phase, Phase::Live(live) if live.questions.book.find(question_id).is_some())
     }
 
-    /// The working directory, if this question's answer is a path that must be looked at.
+    /// The working directory, if the answer to this question is a path to check.
     pub fn path_question(&self, question_id: &str) -> Option<PathBuf> {
         let Phase::Live(live) = &self.phase else { return None };
         let ask: &Ask = &live.questions.book.find(question_id)?.1.shown;
         matches!(ask.kind, Kind::FilePath).then(|| live.settings.cwd.clone())
     }
 
-    /// When [`Event::Tick`] is due, if nothing else happens.
+    /// When the next [`Event::Tick`] is due.
     pub fn next_deadline(&self) -> Option<Duration> {
         match &self.phase {
             Phase::Live(live) => live.next_deadline(),
@@ -377,7 +174,7 @@ impl Run {
 
     /// Takes one event, and adds to `effects` what is to be done.
     pub fn step(&mut self, now: Duration, event: Event<'_>, effects: &mut Vec<Effect>) {
-        // A signal asks for an end now, also of a run that has its outcome and only waits for its reader.
+        // A signal ends also a run that has its outcome and only waits for its reader.
         let urged = matches!(&event, Event::Cancel(_, _, source) if *source != Source::Orchestrator);
         self.take(now, event, effects);
         if urged || self.is_stopping() {
@@ -410,7 +207,7 @@ impl Run {
         }
     }
 
-    /// The end of a run whose own code failed. Everything else about it is lost.
+    /// Ends a run whose own code failed. Everything else about it is lost.
     pub fn crashed(&mut self, now: Duration) -> Option<Effect> {
         self.stopping.get_or_insert(now);
         if self.exit_code.is_some() {
@@ -421,7 +218,7 @@ impl Run {
         Some(self.end(bare(Outcome::Failed(Failure::new(Code::InternalError, message))), None))
     }
 
-    /// The only place where a terminal body is made into an effect.
+    /// The only place that emits a terminal body.
     fn end(&mut self, terminal: Terminal, reply_to: Option<String>) -> Effect {
         self.exit_code = Some(match &terminal.outcome {
             Outcome::Failed(failure) => failure.code.exit_code(),
@@ -502,7 +299,7 @@ impl Run {
     }
 }
 
-/// The warning that an event before run.start is worth.
+/// The warning about an event before run.start.
 fn early(event: Event<'_>) -> Option<Held> {
     let (reply_to, warning, text) = match event {
         Event::Input(origin, _) => (origin.id, Warning::UnknownQuestion, orchestrator::UNKNOWN_QUESTION.into()),
@@ -526,7 +323,7 @@ fn malformed() -> Failure {
     )
 }
 
-/// A terminal body of a run that never had an agent.
+/// The terminal body of a run without an agent.
 fn bare(outcome: Outcome) -> Terminal {
     Terminal {
         outcome,

@@ -63,7 +63,7 @@ impl Live {
             return self.kill(source);
         }
         if self.end.ending.is_some() {
-            // The outcome stands; only the end is hurried.
+            // The outcome stands: this only hurries the end.
             return self.advance();
         }
         self.stop(Outcome::Cancelled { reason: reason.map(Text::from), source }, reply_to);
@@ -80,7 +80,7 @@ impl Live {
         self.nobody(Absence::InputClosed);
     }
 
-    /// A message of another major version fails the run at any time, also after a result.
+    /// Fails the run for a message of another major version, also after a result.
     pub(super) fn unsupported(&mut self, reply_to: Option<String>) {
         let failed = Outcome::Failed(unsupported());
         match &mut self.end.ending {
@@ -90,7 +90,7 @@ impl Live {
     }
 }
 
-/// Whether an answer must not be seen: any to a secret, and free text that was kept off the pipe.
+/// Whether an answer is a secret: any answer to a secret question, and free text from `value_from`.
 fn is_secret(kind: &Kind, answered: &Answered) -> bool {
     match (kind, answered) {
         (Kind::Secret, _) => true,

@@ -1,4 +1,4 @@
-//! The agent's process: started, running, gone, and the files it changed.
+//! The agent's process from its start to its exit, and the files that it changed.
 
 use super::ending::could_not_go_on;
 use super::live::Live;
@@ -12,21 +12,21 @@ use crate::protocol::outbound::Outcome;
 use crate::protocol::words::{Action, Warning};
 use std::path::PathBuf;
 
-/// The state of the process of the agent. An agent may have one process a turn, and at most one at a time.
+/// The state of the agent's process. An agent may have one process per turn, and has at most one at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ProcessState {
-    /// It is to be started.
+    /// It will be started.
     Due,
     /// It runs.
     Running,
-    /// It is gone, and what it changed is being looked for: only heartbeats are due.
+    /// It is gone, and the search for changed files runs: only heartbeats are due.
     Drained,
-    /// It is gone. The run is over, or it waits for answers that begin another turn.
+    /// It is gone. The run is over, or waits for answers that begin another turn.
     Gone,
 }
 
 impl Live {
-    /// Asks for a process of the agent.
+    /// Requests a process for the agent.
     pub(super) fn start(&mut self, launch: Box<Launch>) {
         self.agent.process = ProcessState::Due;
         self.out.push(Effect::Spawn(launch, Box::new(self.settings.clone())));
@@ -36,7 +36,7 @@ impl Live {
         self.agent.process = ProcessState::Running;
         self.clocks.active = self.now;
         if self.agent.exit.is_some() {
-            // The limits go over all processes.
+            // The limits cover all processes together.
             return;
         }
         self.clocks.run = self.settings.timeout_s.map(|limit| self.now + limit.duration());
@@ -45,7 +45,7 @@ impl Live {
         }
     }
 
-    /// Nothing more comes of a process of the agent's.
+    /// The agent's process is gone and its output is read.
     pub(super) fn drained(&mut self) {
         if matches!(self.agent.process, ProcessState::Drained | ProcessState::Gone) {
             return;
@@ -59,7 +59,7 @@ impl Live {
         self.withdraw(None);
     }
 
-    /// A process of the agent's is gone. That ends the run, unless its turn asked something.
+    /// The agent's process is gone. This ends the run, unless its turn asked something.
     pub(super) fn gone(&mut self, gone: Gone) {
         if self.agent.process == ProcessState::Gone {
             return;
@@ -80,7 +80,7 @@ impl Live {
             return;
         }
         let mut outcome = match over {
-            // A signal came from somebody else, and whatever is more exact counts more.
+            // A signal came from elsewhere, and a more specific failure counts more.
             TurnOver::Failed(Failure { code: Code::AgentExited | Code::AgentError, .. })
                 if self.questions.declined && gone.exit.signal.is_none() =>
             {
@@ -95,7 +95,7 @@ impl Live {
         self.decide(outcome);
     }
 
-    /// Files that changed although the agent did not say so.
+    /// Reports the changed files that the agent did not report.
     fn unreported(&mut self, files: Result<Vec<(PathBuf, Action)>, Unseen>) {
         let files = match files {
             Ok(files) => files,

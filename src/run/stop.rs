@@ -1,22 +1,22 @@
-//! Why a run ends, and the ladder by which its agent is brought to an end.
+//! The decided end of a run, and the steps that stop its agent.
 
 use crate::protocol::outbound::Outcome;
 use std::time::Duration;
 
-/// After a result, how long the agent may take to leave by itself.
+/// How long the agent may take to leave by itself after a result.
 const LEAVE: Duration = Duration::from_secs(2);
-/// How long the interrupt may take before stdin is closed, and that before SIGTERM.
+/// The time from the interrupt to the closed stdin, and from there to SIGTERM.
 const RUNG: Duration = Duration::from_millis(700);
-/// How long SIGTERM may take before SIGKILL. From the first rung to SIGKILL it is 2.1 s, so that the whole end stays
-/// below the 4 s that the protocol gives it, also where stdout is not read.
+/// The time from SIGTERM to SIGKILL. All steps take 2.1 s, so that the end stays below the 4 s of the protocol even if
+/// nobody reads stdout.
 const GRACE: Duration = Duration::from_millis(700);
 
-/// How far the end is.
+/// The step that the end has reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stage {
-    /// The agent was asked to stop what it does.
+    /// The agent was asked to stop its work.
     Interrupted,
-    /// It was told to leave, and its stdin is closed.
+    /// The agent was told to leave, and its stdin is closed.
     Leaving,
     /// SIGTERM was sent.
     Terminated,
@@ -27,31 +27,31 @@ pub(crate) enum Stage {
 /// A decided end.
 #[derive(Debug)]
 pub(crate) struct Ending {
-    /// How the run ends. The first reason is kept.
+    /// The outcome of the run. The first reason counts.
     pub(crate) outcome: Outcome,
-    /// How far it is.
+    /// The current step.
     pub(crate) stage: Stage,
-    /// When the next rung is due.
+    /// When the next step is due.
     pub(crate) due: Option<Duration>,
-    /// Whether we stopped the agent, rather than let it leave after its result.
+    /// Whether the agent was stopped, rather than left by itself after its result.
     pub(crate) stopped: bool,
-    /// Whether the agent leaves when it is told to. Else it is not waited for.
+    /// Whether the agent leaves when told to. If not, nothing waits for it.
     leaves: bool,
 }
 
 impl Ending {
-    /// After the agent's result. `leaves`: whether it leaves when it is told to.
+    /// An end after the agent's result. `leaves`: whether the agent leaves when told to.
     pub(crate) fn after_result(now: Duration, outcome: Outcome, leaves: bool) -> Ending {
         let due = if leaves { now + LEAVE } else { now };
         Ending { outcome, stage: Stage::Leaving, due: Some(due), stopped: false, leaves }
     }
 
-    /// Against the agent's will.
+    /// An end that stops the agent.
     pub(crate) fn stop(now: Duration, outcome: Outcome, leaves: bool) -> Ending {
         Ending { outcome, stage: Stage::Interrupted, due: Some(now + RUNG), stopped: true, leaves }
     }
 
-    /// The next rung; what it needs done is the caller's.
+    /// Moves to the next step, which the caller carries out.
     pub(crate) fn advance(&mut self, now: Duration) -> Stage {
         (self.stage, self.due) = match self.stage {
             Stage::Interrupted => (Stage::Leaving, Some(if self.leaves { now + RUNG } else { now })),
@@ -61,7 +61,7 @@ impl Ending {
         self.stage
     }
 
-    /// Straight to the last rung.
+    /// Moves to the last step.
     pub(crate) fn kill(&mut self) {
         (self.stage, self.due) = (Stage::Killed, None);
     }

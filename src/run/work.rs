@@ -1,4 +1,4 @@
-//! What the agent does: tool calls, changed files, usage. Agents' own ids become ours, paths become relative.
+//! Tool calls and changed files. Ids of the agent become ids of the protocol, paths become relative.
 
 use crate::agent::At;
 use crate::protocol::limits::{ARTIFACTS, TOOL_OUTPUT_BYTES};
@@ -23,7 +23,7 @@ pub(super) struct Tools {
     kept: usize,
 }
 
-/// What an agent says of a call.
+/// An agent's description of a call.
 pub(super) struct Described<'a> {
     pub(super) category: Category,
     pub(super) title: Option<String>,
@@ -46,10 +46,10 @@ struct Call {
     cut: bool,
 }
 
-/// About the size of an entry without its texts, in bytes.
+/// The approximate size of an entry without its texts, in bytes.
 pub(super) const ENTRY_BYTES: usize = 256;
 
-/// The last calls that are over: agents repeat updates of them, and their sub-agents may still speak.
+/// The last calls that are over. Agents repeat updates of them, and their sub-agents may still speak.
 #[derive(Debug, Default)]
 struct Over {
     numbers: HashMap<u64, u64>,
@@ -58,7 +58,7 @@ struct Over {
     hasher: RandomState,
 }
 
-/// How many calls that are over are remembered.
+/// The number of remembered calls that are over.
 const OVER: usize = 1024;
 
 impl Over {
@@ -79,18 +79,18 @@ impl Over {
 }
 
 impl Tools {
-    /// Numbers calls after those given out before.
+    /// Continues the numbers of earlier runs.
     pub(super) fn after(count: u64) -> Tools {
         Tools { count, ..Tools::default() }
     }
 
-    /// Calls so far.
+    /// The number of calls, with those of earlier runs.
     pub(super) fn count(&self) -> u64 {
         self.count
     }
 
-    /// Takes a call's beginning, or more that is known of it; without a title the old one stays. Returns the progress
-    /// of a call that is new. `room`: the bytes that may still be kept.
+    /// Takes the beginning of a call, or a new description of it; without a title the old one stays. Returns the
+    /// progress of a new call. `room`: the number of bytes that may be kept.
     pub(super) fn begin(&mut self, now: Duration, key: String, seen: Described<'_>, room: usize) -> Option<Progress> {
         let Described { category, title, places, parent } = seen;
         if let Some(call) = self.running.get_mut(&key) {
@@ -116,7 +116,7 @@ impl Tools {
         Some(progress)
     }
 
-    /// Takes a call's end. `None`: the call does not run.
+    /// Takes the end of a call. `None`: the call does not run.
     pub(super) fn end(
         &mut self,
         key: &str,
@@ -128,7 +128,7 @@ impl Tools {
         self.kept -= call.kept;
         self.began.remove(&call.number);
         self.over.add(key, call.number);
-        // Redacted before it is cut: half a secret would not be found any more.
+        // Redact before the cut: half a secret cannot be found.
         let mut output = output.map(|text| redactor.redact(text));
         let truncated = output.as_ref().is_some_and(|text| text.len() > TOOL_OUTPUT_BYTES);
         if truncated {
@@ -137,7 +137,7 @@ impl Tools {
         Some(call.into_progress(state, output.map(|text| Text::from(text.into_owned())), truncated))
     }
 
-    /// Ends the calls that never ended, in the order in which they began.
+    /// Ends all running calls as failed, in the order of their beginning.
     pub(super) fn fail(&mut self) -> impl Iterator<Item = Progress> + use<> {
         self.began.clear();
         self.kept = 0;
@@ -149,7 +149,7 @@ impl Tools {
         open.into_iter().map(|(_, call)| call.into_progress(ToolState::Failed, None, false))
     }
 
-    /// Our id of a call.
+    /// The protocol's id of a call.
     pub(super) fn id(&self, key: &str) -> Option<String> {
         let number = self.running.get(key).map(|call| call.number);
         number.or_else(|| self.over.number(key)).map(call_id)
@@ -160,7 +160,7 @@ impl Tools {
         self.kept
     }
 
-    /// When the last call that still runs began.
+    /// The beginning of the latest running call.
     pub(super) fn running_since(&self) -> Option<Duration> {
         self.began.last_key_value().map(|(_, began)| *began)
     }
@@ -196,7 +196,7 @@ pub(super) fn places(cwd: &Path, locations: &[At]) -> Vec<Place> {
     locations.iter().map(|at| Place { path: Text::from(relative(cwd, &at.path)), line: at.line }).collect()
 }
 
-/// A path as frames show it: relative to the working directory where it is inside, else absolute.
+/// A path as frames show it: relative inside the working directory, otherwise absolute.
 pub(super) fn relative(cwd: &Path, path: &Path) -> String {
     let absolute = absolute(cwd, path);
     match absolute.strip_prefix(cwd) {
@@ -206,7 +206,7 @@ pub(super) fn relative(cwd: &Path, path: &Path) -> String {
     }
 }
 
-/// A path with `.` and `..` taken out, by its text alone.
+/// An absolute path without `.` and `..`. Does not look at the file system.
 pub(super) fn absolute(cwd: &Path, path: &Path) -> PathBuf {
     use std::path::Component;
     let mut out = PathBuf::new();
@@ -222,34 +222,34 @@ pub(super) fn absolute(cwd: &Path, path: &Path) -> PathBuf {
     out
 }
 
-/// A longer path is none that a system takes.
+/// The maximum size of a path that a system takes, in bytes.
 const PATH_BYTES: usize = 4096;
 
 /// The changed files of a run.
 #[derive(Debug, Default)]
 pub(super) struct Artifacts {
-    /// Hashes of the path and the action of every change that was reported.
+    /// Hashes of the path and the action of every reported change.
     seen: HashSet<u64>,
     hasher: RandomState,
-    /// The first of them, for the terminal frame.
+    /// The first changes, for the terminal frame.
     list: Vec<ArtifactRef>,
     count: u64,
-    /// Artifacts of earlier runs.
+    /// The number of artifacts of earlier runs.
     before: u64,
 }
 
 impl Artifacts {
-    /// Numbers artifacts after those given out before.
+    /// Continues the numbers of earlier runs.
     pub(super) fn after(count: u64) -> Artifacts {
         Artifacts { count, before: count, ..Artifacts::default() }
     }
 
-    /// Artifacts so far.
+    /// The number of artifacts, with those of earlier runs.
     pub(super) fn count(&self) -> u64 {
         self.count
     }
 
-    /// The id for this change, unless it was reported before.
+    /// Adds a change and returns its id. `None`: it was reported before.
     pub(super) fn add(&mut self, path: &str, action: Action) -> Option<String> {
         if !self.seen.insert(self.hasher.hash_one((path, action))) {
             return None;
@@ -261,7 +261,7 @@ impl Artifacts {
         Some(format!("a_{}", self.count))
     }
 
-    /// Whether this change is one that was reported: a file that was made or changed is not reported as both.
+    /// Whether a change was reported. A file is not reported as both created and modified.
     pub(super) fn covers(&self, path: &str, action: Action) -> bool {
         let reported = |action| self.seen.contains(&self.hasher.hash_one((path, action)));
         match action {

@@ -1,0 +1,214 @@
+//! The events that a run takes and the effects that it asks for.
+
+use super::Answered;
+use crate::agent::{Driver, Launch, Line, MessageKey, Reply};
+use crate::failure::Failure;
+use crate::protocol::outbound::{AgentExit, Body, Json};
+use crate::protocol::question::Ask;
+use crate::protocol::request::Settings;
+use crate::protocol::words::{Action, Source, Warning};
+use crate::redact::Redactor;
+use std::path::PathBuf;
+
+/// A run.start that can be carried out.
+pub struct Start {
+    /// What is asked for.
+    pub settings: Settings,
+    /// The agent's name for people.
+    pub display_name: String,
+    /// The agent's dialect.
+    pub driver: Box<dyn Driver>,
+    /// Knows the secrets of the run.
+    pub redactor: Redactor,
+    /// Fields of run.start's `secrets` that are too short to redact.
+    pub short_secrets: usize,
+    /// Whether the model should have a tool to ask with, but none could be offered.
+    pub asking_failed: bool,
+}
+
+/// A run.start that cannot be carried out.
+#[derive(Debug)]
+pub struct Refusal {
+    /// Why.
+    pub failure: Failure,
+    /// The metadata to return.
+    pub metadata: Option<Json>,
+    /// Knows its secrets.
+    pub redactor: Option<Redactor>,
+}
+
+impl Refusal {
+    /// A refusal that returns nothing.
+    pub fn new(failure: Failure) -> Box<Refusal> {
+        Box::new(Refusal { failure, metadata: None, redactor: None })
+    }
+}
+
+/// The envelope of an inbound message: its id for `reply_to`, and the run that it names.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Origin {
+    /// The message's id.
+    pub id: Option<String>,
+    /// The run it names.
+    pub run_id: Option<String>,
+}
+
+/// Everything that can happen to a run.
+pub enum Event<'a> {
+    /// A run.start, checked.
+    Start(Origin, Result<Box<Start>, Box<Refusal>>),
+    /// A run.input, with its value read.
+    Input(Origin, ReadInput),
+    /// A run.cancel, a signal, or a person at the terminal.
+    Cancel(Origin, Option<String>, Source),
+    /// A line that is not a message.
+    Malformed(Origin),
+    /// A message of another major version.
+    Unsupported(Origin),
+    /// A message of an unknown type.
+    UnknownType(Origin),
+    /// stdin ended.
+    InputEnded,
+    /// The run cannot go on: a bad flag, a broken configuration, an agent that does not read.
+    Refused(Failure),
+    /// stdout is closed: no further frame can be delivered.
+    OutputLost,
+    /// The agent's process started.
+    Spawned,
+    /// The agent's process could not be started.
+    SpawnFailed(Failure),
+    /// A line from the agent.
+    Line(Line<'a>),
+    /// The agent's model called the tool that it is offered to ask with.
+    ToolAsk {
+        /// The call; unique in a run.
+        call: u64,
+        /// Its questions; at least one.
+        asks: Vec<Ask>,
+    },
+    /// The call is withdrawn.
+    ToolAskWithdrawn {
+        /// The call.
+        call: u64,
+    },
+    /// There is room for the next part of a long line.
+    More,
+    /// The agent's process tree is gone and its output is read to the end. The search for changed files still runs.
+    Drained,
+    /// The search for changed files is over too.
+    Gone(Gone),
+    /// This many messages were ignored because nobody reads stdout.
+    Ignored(u64),
+    /// A warning about a message, the machine or the configuration.
+    Warn(Origin, Warning, String),
+    /// The agent's output waits because nobody reads stdout: the agent is not silent.
+    NotRead,
+    /// A deadline may have passed.
+    Tick,
+}
+
+/// The end of the agent's processes.
+#[derive(Clone, Debug)]
+pub struct Gone {
+    /// How the agent's own process ended.
+    pub exit: AgentExit,
+    /// Whether one of its processes outlived it and was stopped.
+    pub leaked: bool,
+    /// The end of its stderr.
+    pub stderr_tail: String,
+    /// The files that changed during the run, also those that the agent reported.
+    pub files: Result<Vec<(PathBuf, Action)>, Unseen>,
+}
+
+/// Why the changed files are unknown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unseen {
+    /// The search took too long.
+    Late,
+    /// git failed, or too many files changed.
+    Failed,
+}
+
+/// The payload of a run.input, with its value read.
+#[derive(Debug)]
+pub struct ReadInput {
+    /// The question. `None`: missing or not a string.
+    pub question_id: Option<String>,
+    /// The answer. `None`: missing, or given in two ways at once.
+    pub answered: Option<Answered>,
+    /// Text for the agent, with a denial.
+    pub message: Option<String>,
+}
+
+/// An action that a run asks for.
+#[derive(Debug)]
+pub enum Effect {
+    /// Sets the run_id of all further frames.
+    RunId(String),
+    /// Sets the maximum size of all further frames, in bytes.
+    FrameLimit(usize),
+    /// Emits a frame.
+    Emit {
+        /// The content.
+        body: Body,
+        /// The id of the message that caused it.
+        reply_to: Option<String>,
+        /// The file whose size completes an artifact.
+        measure: Option<PathBuf>,
+    },
+    /// Tells a recording of a piece of a message, so that it finds secrets split over pieces. Only after
+    /// [`super::Run::recorded`].
+    Said {
+        /// The message.
+        message: MessageKey,
+        /// The piece.
+        piece: String,
+        /// Whether the message is complete.
+        done: bool,
+    },
+    /// Starts the agent.
+    Spawn(Box<Launch>, Box<Settings>),
+    /// Sends a line to the agent, without its LF.
+    ToAgent(String),
+    /// Answers a call of the tool, all questions of which are resolved.
+    ToolReplies {
+        /// The call.
+        call: u64,
+        /// One reply per question, in order.
+        replies: Vec<Reply>,
+    },
+    /// Withdraws the questions of a call of the tool.
+    ToolWithdrawn {
+        /// The call.
+        call: u64,
+    },
+    /// Closes the agent's stdin after the lines sent so far.
+    CloseAgentInput,
+    /// Ends the search for changed files: the run must end now.
+    Hurry,
+    /// Stops the agent's processes.
+    Stop(Method),
+    /// Writes a line to stderr.
+    Diagnose(String),
+    /// Writes a line to stderr in verbose mode, and to recordings.
+    Note(String),
+}
+
+/// How to stop processes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Method {
+    /// SIGTERM to the whole tree.
+    Terminate,
+    /// SIGKILL to the whole tree.
+    Kill,
+}
+
+/// The consequence of the end of stdin after run.start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnEof {
+    /// The run goes on.
+    #[default]
+    Continue,
+    /// The run is cancelled.
+    Cancel,
+}
