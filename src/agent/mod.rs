@@ -1,10 +1,10 @@
-//! Agents: the [`Driver`] trait, the neutral [`Event`]s that every dialect is turned into, and the registry.
+//! Agents: the [`Driver`] trait, the neutral [`Event`]s into which each driver translates its dialect, and the registry.
 //!
-//! A driver is pure: a message of the agent in, events and lines for the agent out. It never sees a frame, a run id,
-//! a clock or a file, so a recording of an agent replays to the same bytes every time. It decides nothing about
-//! questions either: it says what was asked, and is told how that was resolved.
+//! A driver is pure: it takes a line from the agent and returns events and lines for the agent. It never sees a frame, a
+//! run id, a clock or a file, so a recording of an agent replays to the same bytes every time. It does not decide about
+//! questions: it reports the question, and the run tells it the reply.
 //!
-//! How the dialects map (the trait was tried on all of them before it was fixed):
+//! How the dialects map to the trait:
 //!
 //! | | Claude Code | Codex app-server | ACP agents | plain commands |
 //! |---|---|---|---|---|
@@ -20,9 +20,9 @@
 //! | `finish` | `end_session`, end of input | clean up terminals, end of input | end of input | – |
 //! | `exited` | no result: failed | no result: failed | no result: failed | the exit code decides |
 //!
-//! A model that cannot ask, or not everything, is offered a tool: [`ask_user`] says what it is, and `mcp` is a server that
-//! offers it. Codex takes the tool itself; Claude Code takes the server over its control protocol; an ACP agent starts a
-//! process, which reaches the session by a socket, so that its calls come to the run beside the driver.
+//! A model that cannot ask every kind of question is offered a tool: [`ask_user`] defines it, and `mcp` is a server that
+//! offers it. Codex takes the tool itself; Claude Code talks to the server over its control protocol; an ACP agent starts
+//! the server as a process, which reaches the run through a socket and not through the driver.
 
 pub mod acp;
 pub mod ask_user;
@@ -47,6 +47,7 @@ use crate::failure::{Code, Failure};
 use crate::protocol::limited::{Asks, Entries};
 use crate::protocol::limits::ARGUMENT_BYTES;
 use crate::protocol::outbound::{AgentExit, Capabilities, Usage};
+use crate::protocol::question::Location;
 use crate::protocol::request::{DEFAULT_START_TIMEOUT, Seconds, Settings};
 use crate::protocol::words::{Action, Category, StopReason, ToolState, Warning};
 use serde_json::value::RawValue;
@@ -63,26 +64,26 @@ pub enum Program {
     Myself,
 }
 
-/// How an agent is started, before its driver adds anything.
+/// How to start an agent, before its driver adds anything.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Base {
     /// What to start.
     pub program: Program,
     /// The arguments before the driver's own.
     pub args: Vec<String>,
-    /// Added to its environment, over what the driver adds.
+    /// Added to its environment. Overrides the variables that the driver adds.
     pub env: BTreeMap<String, String>,
-    /// How to get it, for the message that says it is missing.
+    /// How to install it, for the message that it is missing.
     pub install: Option<String>,
 }
 
 impl Base {
-    /// This program and nothing else.
+    /// The program `name`, without arguments.
     pub fn command(name: &str) -> Base {
         Base { program: Program::Command(name.into()), args: Vec::new(), env: BTreeMap::new(), install: None }
     }
 
-    /// A launch with these arguments and this environment of the driver's. `driver`: the dialect.
+    /// A launch with the driver's own arguments and environment. `driver`: the dialect.
     fn launch(&self, driver: &'static str, args: Vec<String>, env: Vec<(String, String)>) -> Launch {
         let own = self.env.iter().map(|(name, value)| (name.clone(), value.clone()));
         Launch {
@@ -99,35 +100,35 @@ impl Base {
     }
 }
 
-/// How to start an agent's process, and what to write to it first.
+/// How to start an agent's process, and the lines to write to it first.
 #[derive(Clone, Debug)]
 pub struct Launch {
     /// What to start.
     pub program: Program,
     /// Its arguments.
     pub args: Vec<String>,
-    /// Added to its environment, below what run.start adds.
+    /// Added to its environment. The variables in run.start override these.
     pub env: Vec<(String, String)>,
-    /// Taken out of its environment.
+    /// Removed from its environment.
     pub env_remove: Vec<String>,
     /// Lines to write once it runs, each without its LF.
     pub send: Vec<String>,
     /// Whether its stdin ends after them.
     pub close_input: bool,
-    /// The limit until its first line when run.start gives none. `None`: there is none.
+    /// The time limit for its first line if run.start sets none. `None`: no limit.
     pub start_timeout: Option<Seconds>,
-    /// The dialect, as a recording names it.
+    /// The dialect, as recordings name it.
     pub driver: &'static str,
-    /// How to get its program, for the message that says it is missing.
+    /// How to install its program, for the message that it is missing.
     pub install: Option<String>,
 }
 
 /// A line of the agent's stdout, without its LF.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Line<'a> {
-    /// What it said. Bytes that are no UTF-8 are U+FFFD. Owned where it may be kept without a copy.
+    /// The text. Invalid UTF-8 is replaced with U+FFFD. An owned text can be kept without a copy.
     Text(Cow<'a, str>),
-    /// A line longer than [`crate::protocol::limits::AGENT_LINE_BYTES`], which was skipped.
+    /// A skipped line, longer than [`crate::protocol::limits::AGENT_LINE_BYTES`].
     TooLong,
 }
 
@@ -139,7 +140,7 @@ pub struct MessageKey(pub u64);
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct AskKey(pub String);
 
-/// A file that a tool works on, as the agent names it.
+/// A place in a file that a tool works on, as the agent names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct At {
     /// Absolute, or relative to the working directory.
@@ -148,8 +149,14 @@ pub struct At {
     pub line: Option<u64>,
 }
 
-/// What one message of an agent's means, in no agent's terms. Keys (`message`, `call`, `parent`) are the driver's
-/// own, unique in a run; frames never show them.
+impl From<&At> for Location {
+    fn from(at: &At) -> Location {
+        Location { path: at.path.to_string_lossy().into_owned(), line: at.line }
+    }
+}
+
+/// Something that an agent did or said, in the same terms for every agent. The keys (`message`, `call`, `parent`) are the
+/// driver's own names, unique in a run; frames never show them.
 #[derive(Clone, Debug)]
 pub enum Event {
     /// The session is known.
@@ -161,93 +168,93 @@ pub enum Event {
         /// The model in use.
         model: Option<String>,
     },
-    /// A piece of what the agent says or thinks.
+    /// A piece of the agent's text or thoughts.
     Text {
-        /// Which message it belongs to.
+        /// The message it belongs to.
         message: MessageKey,
         /// The piece.
         piece: String,
         /// Whether the message is complete now.
         done: bool,
-        /// Whether it is a thought. All pieces of a message agree.
+        /// Whether it is a thought. The same for all pieces of a message.
         reasoning: bool,
         /// The tool call whose sub-agent speaks.
         parent: Option<String>,
     },
-    /// A piece of something that comes whole later and is shown only then. A recording must still find a secret that
-    /// is split over such pieces.
+    /// A piece of something that is shown only once it comes whole. Recordings need the pieces to find a secret that is
+    /// split between them.
     Partial {
-        /// What it is a piece of. No message has the same key.
+        /// The whole it belongs to. No message has the same key.
         whole: MessageKey,
         /// The piece.
         piece: String,
         /// Whether it was the last.
         done: bool,
     },
-    /// A message, of which pieces were sent, is not valid any more.
+    /// A message is not valid any more, though pieces of it were sent.
     Withdrawn {
-        /// Which message.
+        /// The message.
         message: MessageKey,
     },
-    /// A tool call began, or more is known of it.
+    /// A tool call began, or more about it is known.
     Tool {
-        /// Which call.
+        /// The call.
         call: String,
-        /// What kind of tool it is.
+        /// The kind of tool.
         category: Category,
-        /// The title, whole; its first line is shown. `None`: unchanged.
+        /// The whole title, of which the first line is shown. `None`: unchanged.
         title: Option<String>,
         /// The files it works on.
         locations: Vec<At>,
         /// The tool call whose sub-agent makes it.
         parent: Option<String>,
     },
-    /// A tool call is over.
+    /// A tool call ended.
     ToolOver {
-        /// Which call.
+        /// The call.
         call: String,
         /// How it ended.
         state: ToolState,
-        /// What it gave.
+        /// Its output.
         output: Option<String>,
     },
-    /// The agent's plan, as a whole.
+    /// The whole plan of the agent.
     Plan(Entries),
     /// The agent's plan as one text: one entry per line, and headings.
     PlanText(String),
-    /// What the whole run used so far.
+    /// The usage of the whole run so far.
     Usage(Usage),
-    /// The agent reports a change of a file as done.
+    /// The agent reports that it changed a file.
     Changed {
-        /// As the agent names it.
+        /// The file, as the agent names it.
         path: PathBuf,
-        /// What happened to it.
+        /// The change.
         action: Action,
     },
-    /// The agent asks, and waits. The questions are one group.
+    /// The agent asks questions, as one group, and waits.
     Ask {
-        /// Which request.
+        /// The request.
         key: AskKey,
-        /// What is asked; at least one.
+        /// The questions; at least one.
         asks: Asks,
     },
-    /// The agent does not wait for this any more.
+    /// The agent no longer waits for the answers to a request.
     AskWithdrawn {
-        /// Which request.
+        /// The request.
         key: AskKey,
     },
     /// The agent tries again.
     Retrying {
-        /// One human line, in our own words.
+        /// A line for people, in our own words.
         text: String,
     },
-    /// Something the orchestrator should know.
+    /// A warning for the orchestrator.
     Warning(Warning, String),
-    /// A line that could not be read, or only in part.
+    /// A line could not be read, or only in part.
     Unparsed,
     /// A diagnostic in our own words, for recordings and verbose output.
     Note(String),
-    /// The agent's turn is over.
+    /// The agent's turn ended.
     TurnOver(TurnOver),
 }
 
@@ -265,38 +272,38 @@ pub enum TurnOver {
     },
     /// With an error of the agent's.
     Failed(Failure),
-    /// By an interrupt. Ours, or else a failure.
+    /// By an interrupt. If we did not interrupt it, the run fails.
     Interrupted,
 }
 
-/// What a driver wants done after one call.
+/// The outcome of one call of a driver.
 #[derive(Debug, Default)]
 pub struct Turn {
-    /// What happened, in order.
+    /// The events, in order.
     pub events: Vec<Event>,
     /// Lines for the agent, each without its LF.
     pub send: Vec<String>,
     /// Whether its stdin ends after them.
     pub close_input: bool,
-    /// Whether the line says more than was taken from it: [`Driver::more`] gives the next part.
+    /// Whether the line has a further part, which [`Driver::more`] returns.
     pub more: bool,
-    /// The process that takes the further turn, of an agent that has one process a turn. See [`Driver::follow_up`].
+    /// The process for the further turn, if the agent has one process per turn. See [`Driver::follow_up`].
     pub relaunch: Option<Box<Launch>>,
 }
 
-/// The title of a call: the tool, and what the call is about. Drivers never cut text, not even after its first line,
-/// because half a secret cannot be found. The run redacts the whole text and then cuts it.
+/// The title of a call: the tool and its subject. Drivers never cut a text, not even after its first line, because half
+/// a secret cannot be found. The run redacts the whole text and then cuts it.
 fn title(tool: &str, about: &str) -> String {
     let about = about.trim_start();
-    if about.is_empty() { tool.to_owned() } else { format!("{tool}: {about}") }
+    if about.is_empty() { tool.to_owned() } else { [tool, ": ", about].concat() }
 }
 
-/// A flag with its value as one argument, so that no value is taken for a flag. Error: one that fits no command line.
+/// A flag with its value as one argument, so that no value can look like a flag. Error: it does not fit a command line.
 pub(crate) fn argument(field: &str, flag: &str, value: &str) -> Result<String, Failure> {
     fitting(field, format!("{flag}={value}"))
 }
 
-/// An argument that holds what run.start has in `field`. Error: one that fits no command line.
+/// An argument with the value of `field` in run.start. Error: it does not fit a command line.
 fn fitting(field: &str, argument: String) -> Result<String, Failure> {
     if argument.len() > ARGUMENT_BYTES || argument.contains('\0') {
         let message = format!("run.start: `{field}` is too long for the agent, or holds a NUL: shorten it.");
@@ -305,7 +312,7 @@ fn fitting(field: &str, argument: String) -> Result<String, Failure> {
     Ok(argument)
 }
 
-/// The agent has no mode of this name. `names`: the modes that it reports.
+/// The failure for an unknown mode. `names`: the modes that the agent reports.
 fn no_such_mode(names: impl IntoIterator<Item = String>) -> Failure {
     const SHOWN: usize = 20;
     let plain = |name: &String| {
@@ -317,7 +324,7 @@ fn no_such_mode(names: impl IntoIterator<Item = String>) -> Failure {
     Failure::new(Code::InvalidRequest, format!("The agent does not have this mode: check `mode`.{choice}"))
 }
 
-/// The settings that not every agent can follow, and how to see whether one was given.
+/// The settings that some agents ignore, and how to see whether one is set.
 type Wish = (&'static str, fn(&Settings) -> bool);
 const WISHES: [Wish; 11] = [
     ("model", |settings| settings.model.is_some()),
@@ -333,7 +340,7 @@ const WISHES: [Wish; 11] = [
     ("disallowed_tools", |settings| settings.disallowed_tools.is_some()),
 ];
 
-/// Warns of the settings that were given, but for those in `follows`, which this agent can follow.
+/// Warns of each setting that is set and not in `follows`, the settings that this agent supports.
 fn without_effect(settings: &Settings, follows: &[&str], turn: &mut Turn) {
     for (field, given) in WISHES {
         if given(settings) && !follows.contains(&field) {
@@ -345,60 +352,59 @@ fn without_effect(settings: &Settings, follows: &[&str], turn: &mut Turn) {
 
 /// One agent's dialect.
 pub trait Driver: Send {
-    /// What this driver can do, as far as it is known before the agent runs.
+    /// The agent's capabilities, as far as they are known before it runs.
     fn capabilities(&self) -> Capabilities;
 
-    /// How to start the agent for these settings. Also keeps what it needs of them. Warnings about options without
-    /// an effect go into `turn`. Errors: what would never work, such as a value too long for a command line.
+    /// How to start the agent with these settings. Adds a warning to `turn` for each option that has no effect. Error: a
+    /// setting that cannot work, such as a value too long for a command line.
     fn launch(&mut self, settings: &Settings, turn: &mut Turn) -> Result<Launch, Failure>;
 
-    /// One line of the agent's stdout.
+    /// Handles one line of the agent's stdout.
     fn line(&mut self, line: Line<'_>, turn: &mut Turn);
 
-    /// The next part of a line that was too long to be taken at once.
+    /// Handles the next part of a long line.
     fn more(&mut self, _turn: &mut Turn) {}
 
-    /// Every question of the request `key` is resolved; one reply each, in the order they were asked.
+    /// Answers the request `key`: one reply per question, in their order.
     fn answer(&mut self, key: &AskKey, replies: &[Reply], turn: &mut Turn);
 
-    /// Whether the agent takes further turns. While a turn goes on the answer stays the same.
+    /// Whether the agent takes further turns. Does not change during a turn.
     fn takes_turns(&self) -> bool {
         true
     }
 
-    /// A further turn of the user's in the same session, after a turn that ended well. Where the process ended with
-    /// that turn, `turn.relaunch` is the next one; without it, or with a turn that failed, the run is over.
+    /// Starts a further turn in the same session, after a turn that succeeded. If the process ended with that turn,
+    /// `turn.relaunch` is the next process; without one, or if the turn failed, the run is over.
     fn follow_up(&mut self, prompt: &str, turn: &mut Turn);
 
-    /// Whether the agent listens to anything after its launch: an interrupt, the end of its stdin. Where it does not,
-    /// a stop begins with SIGTERM.
+    /// Whether the agent reacts to an interrupt or the end of its stdin. If not, a stop begins with SIGTERM.
     fn listens(&self) -> bool {
         true
     }
 
-    /// Asks the agent to stop what it is doing.
+    /// Asks the agent to stop its turn.
     fn interrupt(&mut self, turn: &mut Turn);
 
-    /// The result that counts is there: tell the agent to leave.
+    /// Tells the agent to exit, after the final result.
     fn finish(&mut self, turn: &mut Turn);
 
-    /// Whether the agent leaves when it is told to. Else it is not waited for before it is stopped.
+    /// Whether the agent exits when it is told to. If not, it is stopped at once.
     fn leaves(&self) -> bool {
         true
     }
 
-    /// The name of the tool by which its model is to ask, if that needs a server: [`Settings::ask_server`].
+    /// The agent's name for the tool `ask_user`, if the tool needs a server process: [`Settings::ask_server`].
     fn asks_by(&self, _settings: &Settings) -> Option<&'static str> {
         None
     }
 
-    /// The agent's process ended, and all of its lines were taken.
+    /// Handles the end of the agent's process, after its last line.
     fn drained(&mut self, _turn: &mut Turn) {}
 
-    /// The agent's process ended, and no turn of it had a result. `stderr` is what it said last.
+    /// The end of a process without a result. `alive`: whether it wrote anything. `stderr`: the end of its stderr.
     fn exited(&mut self, exit: AgentExit, alive: bool, stderr: &str) -> TurnOver;
 
-    /// Whether the agent's stderr may be shown. Some agents dump prompts and keys there.
+    /// Whether the agent's stderr may be shown. Some agents write prompts and keys to it.
     fn stderr_is_fit(&self) -> bool {
         true
     }

@@ -7,9 +7,8 @@ use crate::clean::one_line;
 use crate::failure::EXIT_UNDELIVERED;
 use crossbeam_channel::{Receiver, Sender, bounded};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use std::fs::File;
 use std::io::{self, ErrorKind, IsTerminal, Write};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -86,9 +85,8 @@ impl Chunk {
 
 /// Carries out orders until their channel ends. Once stdout is lost, output for it is discarded.
 fn carry_out(orders: &Receiver<Order>, done: &Sender<Written>, progress: &AtomicUsize) {
-    // Opened once, since later no descriptor may be left.
     let (mut out, mut err) = (stdout(), Stderr::new(stderr()));
-    let on_terminal = out.as_ref().is_some_and(File::is_terminal);
+    let on_terminal = io::stdout().is_terminal();
     let mut lost = false;
     for order in orders {
         let chunk = match order {
@@ -101,7 +99,7 @@ fn carry_out(orders: &Receiver<Order>, done: &Sender<Written>, progress: &Atomic
         };
         err.write(&chunk.before);
         // Wait as for a reader that does not read: nothing else in the program waits for this thread.
-        while on_terminal && !chunk.out.is_empty() && out.as_ref().is_some_and(|out| !takes_output(out)) {
+        while on_terminal && !chunk.out.is_empty() && !takes_output(&out) {
             thread::sleep(LOOK_AGAIN);
         }
         // A pipe takes no more than such a part at once: each shows that somebody reads.
@@ -109,7 +107,7 @@ fn carry_out(orders: &Receiver<Order>, done: &Sender<Written>, progress: &Atomic
             if lost {
                 break;
             }
-            lost = out.as_mut().is_none_or(|out| write_whole(out, part).is_err());
+            lost = write_whole(&mut out, part).is_err();
             progress.fetch_add(1, Ordering::Relaxed);
             if lost {
                 let _ = done.send(Written::Lost);
@@ -151,19 +149,19 @@ const PIPE_BYTES: usize = 64 << 10;
 
 /// stderr, which takes what it can and drops the rest. Diagnostics are a courtesy: a stderr that nobody reads must not
 /// block a run, so it is waited for once, and then not again before it takes something.
-struct Stderr {
-    file: Option<File>,
+struct Stderr<F> {
+    file: F,
     /// Whether the last wait for it was in vain.
     stuck: bool,
 }
 
-impl Stderr {
-    fn new(file: Option<File>) -> Stderr {
+impl<F: Write + AsFd> Stderr<F> {
+    fn new(file: F) -> Stderr<F> {
         Stderr { file, stuck: false }
     }
 
     fn write(&mut self, bytes: &[u8]) {
-        let Some(file) = &mut self.file else { return };
+        let file = &mut self.file;
         for part in bytes.chunks(PIPE_BUF) {
             let wait = if self.stuck { Timespec::default() } else { STDERR_WAIT };
             self.stuck = poll(&mut [PollFd::new(file, PollFlags::OUT)], Some(&wait)).is_ok_and(|ready| ready == 0);
@@ -174,13 +172,32 @@ impl Stderr {
     }
 }
 
-/// stdout without std's line buffer, which swallows errors at exit. `None`: no descriptor is left.
-pub(crate) fn stdout() -> Option<File> {
-    io::stdout().as_fd().try_clone_to_owned().ok().map(File::from)
+/// A standard stream without std's buffer, which swallows errors at exit. Has no descriptor of its own, since none may
+/// be left.
+pub(crate) struct Unbuffered<S>(S);
+
+impl<S: AsFd> AsFd for Unbuffered<S> {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
 }
 
-fn stderr() -> Option<File> {
-    io::stderr().as_fd().try_clone_to_owned().ok().map(File::from)
+impl<S: AsFd> Write for Unbuffered<S> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        Ok(rustix::io::write(&self.0, bytes)?)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+pub(crate) fn stdout() -> Unbuffered<io::Stdout> {
+    Unbuffered(io::stdout())
+}
+
+fn stderr() -> Unbuffered<io::Stderr> {
+    Unbuffered(io::stderr())
 }
 
 /// Writes to stderr at once, ahead of all waiting chunks: for a process that stops now.
@@ -207,7 +224,7 @@ pub fn print(text: &str) -> bool {
 
 /// Like [`print`], for bytes that may not be text.
 pub fn print_bytes(bytes: &[u8]) -> bool {
-    stdout().is_some_and(|mut out| write_whole(&mut out, bytes).is_ok())
+    write_whole(&mut stdout(), bytes).is_ok()
 }
 
 /// Writes all bytes, in one write if the kernel takes them at once. Works for a descriptor that somebody made
@@ -238,7 +255,7 @@ mod tests {
     #[test]
     fn a_stderr_that_nobody_reads_is_waited_for_once() {
         let (mut reader, writer) = std::io::pipe().unwrap();
-        let mut err = Stderr::new(Some(File::from(OwnedFd::from(writer))));
+        let mut err = Stderr::new(File::from(OwnedFd::from(writer)));
         let line = [b'x'; PIPE_BUF];
         while !err.stuck {
             err.write(&line);

@@ -227,7 +227,7 @@ impl AgentProcess {
 }
 
 fn resources(_: io::Error) -> Failure {
-    Failure::new(Code::AgentStartFailed, "Cannot create a pipe for the agent: raise the limit of open files.")
+    Failure::new(Code::ResourceExhausted, "Cannot create a pipe for the agent: raise the limit of open files.")
         .retryable()
 }
 
@@ -330,6 +330,7 @@ fn spawn_failure(error: &io::Error, program: &Path, cwd: &Path) -> Failure {
     const EMFILE: i32 = 24;
     const ENFILE: i32 = 23;
     let failed = |what: &str| Failure::new(Code::AgentStartFailed, what);
+    let exhausted = |what: &str| Failure::new(Code::ResourceExhausted, what).retryable();
     match (error.kind(), error.raw_os_error()) {
         _ if !cwd.is_dir() => {
             Failure::new(Code::InvalidRequest, "run.start: `cwd` must be the path of an existing directory.")
@@ -351,9 +352,9 @@ fn spawn_failure(error: &io::Error, program: &Path, cwd: &Path) -> Failure {
         }
         (_, Some(ENOEXEC)) => failed("The agent's program cannot run on this machine: reinstall it."),
         (_, Some(EAGAIN | ENOMEM)) => {
-            failed("Cannot start a process: the machine has reached its limit of processes or memory.").retryable()
+            exhausted("Cannot start a process: the machine has reached its limit of processes or memory.")
         }
-        (_, Some(EMFILE | ENFILE)) => failed("Cannot open a file: raise the limit of open files.").retryable(),
+        (_, Some(EMFILE | ENFILE)) => exhausted("Cannot open a file: raise the limit of open files."),
         _ => failed("Cannot start the agent's program: check its installation."),
     }
 }

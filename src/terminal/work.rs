@@ -2,6 +2,7 @@
 
 use crate::protocol::outbound::Usage;
 use crate::protocol::words::{Status, ToolState};
+use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, Instant};
 
 /// The agent's activity.
@@ -10,13 +11,17 @@ pub(super) struct Activity {
     began: Option<Instant>,
     name: String,
     status: Option<Status>,
-    tools: Vec<Tool>,
+    /// The running tools, by the order in which they began.
+    tools: BTreeMap<u64, Tool>,
+    /// Their places in that order, by id.
+    places: HashMap<String, u64>,
+    /// The number of tools that ever began.
+    count: u64,
 }
 
 /// A running tool.
 #[derive(Debug)]
 struct Tool {
-    id: String,
     title: String,
     began: Instant,
 }
@@ -35,7 +40,8 @@ impl Activity {
     /// Ends the run. Returns the titles of the tools that never ended.
     pub(super) fn end(&mut self) -> Vec<String> {
         self.began = None;
-        self.tools.drain(..).map(|tool| tool.title).collect()
+        self.places.clear();
+        std::mem::take(&mut self.tools).into_values().map(|tool| tool.title).collect()
     }
 
     pub(super) fn status(&mut self, status: Status) {
@@ -44,28 +50,29 @@ impl Activity {
 
     /// Takes a tool's beginning or end. Returns its duration.
     pub(super) fn tool(&mut self, id: &str, title: &str, state: ToolState, now: Instant) -> Duration {
-        let at = self.tools.iter().position(|tool| tool.id == id);
-        match (state, at) {
-            (ToolState::Started, None) => {
-                self.tools.push(Tool { id: id.to_owned(), title: title.to_owned(), began: now });
-                Duration::ZERO
-            }
-            (ToolState::Started, Some(_)) | (_, None) => Duration::ZERO,
-            (_, Some(at)) => now.saturating_duration_since(self.tools.remove(at).began),
+        if state != ToolState::Started {
+            let ended = self.places.remove(id).and_then(|place| self.tools.remove(&place));
+            return ended.map_or(Duration::ZERO, |tool| now.saturating_duration_since(tool.began));
         }
+        if !self.places.contains_key(id) {
+            self.count += 1;
+            self.places.insert(id.to_owned(), self.count);
+            self.tools.insert(self.count, Tool { title: title.to_owned(), began: now });
+        }
+        Duration::ZERO
     }
 
     /// The status line: elapsed time and current activity.
     pub(super) fn line(&self, now: Instant) -> Option<String> {
         let elapsed = span(now.saturating_duration_since(self.began?));
         let name = &self.name;
-        let what = match (self.status, self.tools.as_slice()) {
+        let what = match (self.status, self.tools.last_key_value()) {
             (Some(Status::Cancelling), _) => format!("stopping {name}"),
             (Some(Status::Retrying), _) => format!("{name} tries again"),
-            (_, [tool]) => tool.title.clone(),
-            (_, [.., last]) => format!("{} tools, {}", self.tools.len(), last.title),
-            (None | Some(Status::Starting), []) => format!("starting {name}"),
-            (_, []) => format!("{name} works"),
+            (_, Some((_, tool))) if self.tools.len() == 1 => tool.title.clone(),
+            (_, Some((_, last))) => format!("{} tools, {}", self.tools.len(), last.title),
+            (None | Some(Status::Starting), None) => format!("starting {name}"),
+            (_, None) => format!("{name} works"),
         };
         Some(format!("[{elapsed}] {what}"))
     }

@@ -30,7 +30,7 @@ pub(crate) fn compare(name: &str, counted: f64) {
         found.unwrap_or_else(|| panic!("no count of {name} is committed; {}", advice())).parse().unwrap();
     let ratio = counted / expected;
     assert!(
-        ratio <= 1.0 + ROOM,
+        (1.0 - ROOM..=1.0 + ROOM).contains(&ratio),
         "{name}: {counted:.1}, {:+.1} % from the committed {expected:.1}; if that is meant, {}",
         (ratio - 1.0) * 100.0,
         advice()

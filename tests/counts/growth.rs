@@ -29,7 +29,7 @@ const KINDS: &[Kind] = &[
     Kind { name: "open questions", first: 100, make: |n| say((0..n).map(permission).collect()) },
     Kind { name: "open tools", first: 500, make: |n| say(open_tools(n)) },
     Kind { name: "secrets", first: 100, make: |n| (secrets(n), CLAUDE.script(&CLAUDE.lines(Events::Mix, 30))) },
-    Kind { name: "entries of a plan", first: limits::PLAN_ENTRIES / 4, make: |n| say(plan(n)) },
+    Kind { name: "entries of a plan", first: limits::PLAN_ENTRIES / 4, make: |n| say(plan(n).repeat(20)) },
 ];
 
 fn say(lines: String) -> (String, Vec<Step>) {
@@ -94,7 +94,7 @@ fn check(counted: impl Fn(&str, &[Step]) -> u64) {
             let (options, steps) = make(first * times);
             counted(&options, &steps)
         });
-        let growth = (four - two) as f64 / (two - one) as f64;
+        let growth = (four as f64 - two as f64) / (two as f64 - one as f64);
         println!("{name}: {one}, {two}, {four}: {growth:.2}");
         if growth > LIMIT {
             steep.push(format!("{name}: {growth:.2}"));
@@ -111,5 +111,6 @@ fn allocated_memory_grows_as_the_input_does() {
 #[test]
 #[ignore = "needs valgrind and a static release build: .ci/run"]
 fn instructions_grow_as_the_input_does() {
-    check(|options, steps| count(CLAUDE, steps, options).0);
+    // The least of some runs: one that waits long for its agent's processes looks at them more often.
+    check(|options, steps| (0..3).map(|_| count(CLAUDE, steps, options).0).min().unwrap());
 }

@@ -1,5 +1,6 @@
 //! Instructions per event, of the whole program but not of its agent. valgrind runs one thread at a time, far slower
-//! than the agent writes, so that a run repeats within a few tenths of a per cent.
+//! than the agent writes. A thread that spins for a moment before it waits still makes a run differ from the next by up
+//! to a per cent or two, so that the least of some runs counts.
 
 use crate::expected::compare;
 use crate::scripted::Scripted;
@@ -13,7 +14,8 @@ use std::process::Stdio;
 const PROGRAM: &str = "COUNT_INSTRUCTIONS_OF";
 /// Names its target, for which counts are committed.
 const TARGET: &str = "COUNT_TARGET";
-const EVENTS: usize = 12_000;
+const EVENTS: usize = 6000;
+const RUNS: usize = 3;
 
 /// Runs the program with a scripted agent: its instructions, and what it wrote to stdout.
 pub(crate) fn count(dialect: Dialect, steps: &[Step], options: &str) -> (u64, String) {
@@ -40,9 +42,13 @@ pub(crate) fn count(dialect: Dialect, steps: &[Step], options: &str) -> (u64, St
 fn per_event(name: &str, dialect: Dialect, events: Events, options: &str) {
     let target = std::env::var(TARGET).unwrap_or_else(|_| panic!("{TARGET} names no target"));
     let steps = dialect.script(&dialect.lines(events, EVENTS));
-    let (instructions, out) = count(dialect, &steps, options);
-    assert!(out.lines().last().unwrap().contains("\"type\":\"run.completed\""), "{out}");
-    compare(&format!("instructions {target} {name}"), instructions as f64 / EVENTS as f64);
+    let runs = (0..RUNS).map(|_| {
+        let (instructions, out) = count(dialect, &steps, options);
+        assert!(out.lines().last().unwrap().contains("\"type\":\"run.completed\""), "{out}");
+        instructions
+    });
+    let least = runs.min().unwrap();
+    compare(&format!("instructions {target} {name}"), least as f64 / EVENTS as f64);
 }
 
 #[test]

@@ -41,9 +41,7 @@ impl Acp {
         let subject = Subject {
             category: call.category(),
             title: call.title(),
-            locations: locations
-                .map(|at| Location { path: at.path.to_string_lossy().into_owned(), line: at.line })
-                .collect(),
+            locations: locations.map(Location::from).collect(),
             detail: self.detail(&about, &earlier.unwrap_or_default(), call),
         };
         let of_kind =

@@ -50,10 +50,7 @@ pub(super) fn read(request: &Object<'_>, known_plan: Option<String>) -> Option<(
     let subject = Subject {
         category: tools::category(&name),
         title: tools::title(&name, Some(&input)),
-        locations: locations
-            .into_iter()
-            .map(|at| Location { path: at.path.to_string_lossy().into_owned(), line: at.line })
-            .collect(),
+        locations: locations.iter().map(Location::from).collect(),
         detail: if plan {
             let text = input.string("plan").or(known_plan).unwrap_or_default();
             with_rest(&text, &input, &["plan", "planFilePath"])

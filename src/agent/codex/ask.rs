@@ -140,8 +140,7 @@ fn patch_approval(params: &Object<'_>, spot: &Spot<'_>, items: &Items) -> Ask {
         Some(patch) => (patch.category, patch.also, patch.title, patch.locations, patch.diff),
         None => (Category::Edit, Vec::new(), "Edit files".to_owned(), Vec::new(), String::new()),
     };
-    let place = |at: crate::agent::At| Location { path: at.path.to_string_lossy().into_owned(), line: at.line };
-    let locations = locations.into_iter().map(place).collect();
+    let locations = locations.iter().map(Location::from).collect();
     let is_shown = |name: &str| name == "reason" || REQUEST.contains(&name);
     let detail = join(&detail, rest(params, is_shown));
     let text = with_reason(params.string("reason"), &title);
