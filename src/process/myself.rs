@@ -16,9 +16,11 @@ use std::path::{Path, PathBuf, absolute};
 const LINK: &str = "/proc/self/exe";
 
 /// The path for starting this program again as our child. `None`: the file was not found.
+///
+/// The file's own name goes first, because the link names an emulator or a debugging tool that runs this program.
 pub(crate) fn program() -> Option<PathBuf> {
-    let link = Path::new(LINK);
-    fs::read_link(link).is_ok().then(|| link.to_owned()).or_else(called)
+    let link = || fs::read_link(LINK).is_ok().then(|| LINK.into());
+    env::current_exe().ok().filter(|path| is_program(path)).or_else(link).or_else(called)
 }
 
 /// The file itself, for a process that is not our child, or to show to a person. `None`: it was not found.
@@ -91,7 +93,7 @@ mod tests {
 
     #[test]
     fn proc_goes_first() {
-        assert_eq!(program().as_deref(), Some(Path::new("/proc/self/exe")));
+        assert_eq!(program(), std::env::current_exe().ok());
         assert_eq!(file(), std::env::current_exe().ok());
     }
 }

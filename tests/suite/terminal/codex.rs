@@ -30,7 +30,8 @@ impl Codex {
     fn request(mut self, method: &str, mut params: Value) -> Codex {
         let id = self.asked;
         self.asked += 1;
-        for (name, value) in [("threadId", "t"), ("turnId", "u"), ("callId", "c"), ("itemId", "i")] {
+        let call = if method == "item/tool/call" { "callId" } else { "itemId" };
+        for (name, value) in [("threadId", "t"), ("turnId", "u"), (call, "i")] {
             params[name] = json!(value);
         }
         let line = json!({"method": method, "id": id, "params": params}).to_string();
@@ -60,7 +61,7 @@ impl Codex {
 
     /// Wants to run a command.
     pub(crate) fn asks_to_run(self, command: &str) -> Codex {
-        let params = json!({"kind": "command", "command": command, "reason": null, "cwd": "/"});
+        let params = json!({"kind": "command", "command": command, "reason": null});
         self.request("item/commandExecution/requestApproval", params)
     }
 
