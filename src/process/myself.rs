@@ -74,7 +74,7 @@ fn is_program(file: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::{by_name, file, program};
-    use std::path::{Path, PathBuf};
+    use std::path::PathBuf;
 
     #[test]
     fn the_program_is_found_as_it_was_called() {
