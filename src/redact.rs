@@ -86,7 +86,7 @@ impl Redactor {
                 self.filter.add(*beginning);
             }
         }
-        self.forms.sort();
+        self.forms.sort_unstable();
         self.forms.dedup();
         refused
     }
