@@ -9,13 +9,14 @@
 mod ask;
 mod errors;
 mod native;
+mod open_requests;
 pub mod profile;
 mod session;
 #[cfg(test)]
 mod tests;
 mod updates;
 
-use self::ask::AcpRequest;
+use self::open_requests::OpenRequests;
 use self::profile::Profile;
 use self::session::{Phase, SessionSetup};
 use self::updates::{Call, Said};
@@ -30,7 +31,7 @@ use crate::protocol::outbound::{AgentExit, Capabilities, Usage};
 use crate::protocol::request::Settings;
 use crate::protocol::words::{Level, QuestionKind, ToolState};
 use serde_json::json;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::path::PathBuf;
 
 /// The driver for an agent that speaks ACP.
@@ -52,7 +53,7 @@ pub struct Acp {
     /// The number of our request whose response we expect.
     waiting: u64,
     /// The agent's requests that wait for an answer. Several can be open at once.
-    pending: BTreeMap<AskKey, AcpRequest>,
+    pending: OpenRequests,
     /// The open tool calls.
     calls: HashMap<String, Call>,
     finished: Recent,
@@ -97,7 +98,7 @@ impl Acp {
             resumes: None,
             requests: 0,
             waiting: 0,
-            pending: BTreeMap::new(),
+            pending: OpenRequests::default(),
             calls: HashMap::new(),
             finished: Recent::default(),
             said: None,
@@ -163,11 +164,11 @@ impl Acp {
 
     /// Withdraws the questions about this call, or all of them.
     fn withdraw(&mut self, call: Option<&str>, turn: &mut Turn) {
-        let gone = self.pending.iter().filter(|(_, pending)| call.is_none() || pending.call() == call);
-        for key in gone.map(|(key, _)| key.clone()).collect::<Vec<_>>() {
-            self.pending.remove(&key);
-            turn.events.push(Event::AskWithdrawn { key });
-        }
+        let gone = match call {
+            Some(call) => self.pending.take_of(call),
+            None => self.pending.take_all().into_keys().collect(),
+        };
+        turn.events.extend(gone.into_iter().map(|key| Event::AskWithdrawn { key }));
     }
 
     fn arguments(&self, settings: &Settings) -> Result<Vec<String>, Failure> {
@@ -260,7 +261,7 @@ impl Driver for Acp {
         self.cancelling = true;
         turn.send.push(rpc::notification("session/cancel", Some(&json!({"sessionId": self.session}))));
         // The turn does not end before all these have an answer.
-        for (key, pending) in std::mem::take(&mut self.pending) {
+        for (key, pending) in self.pending.take_all() {
             turn.send.push(rpc::result(&key.0, &pending.cancelled()));
         }
     }
