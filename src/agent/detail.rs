@@ -1,5 +1,5 @@
-//! What a permission question shows of a tool's input: the action itself, and every field that the action does not
-//! show. The user approves all of them.
+//! The detail of a permission question: the action, and every other field of the tool's input. The user approves all of
+//! them.
 
 use super::json::Object;
 use crate::protocol::json::to_line;

@@ -126,7 +126,7 @@ impl<'a> Object<'a> {
                 let escapes = scan.string()?;
                 let key_end = scan.at - 1;
                 if escapes {
-                    // A key with half a surrogate pair is no text, and could not be told from another one.
+                    // Half a surrogate pair becomes U+FFFD, so two such keys would look alike: refuse them.
                     serde_json::from_str::<String>(text.get(key - 1..scan.at)?).ok()?;
                     object.escapes = true;
                 }

@@ -12,7 +12,7 @@ use crate::protocol::typed;
 use serde_json::json;
 use serde_json::value::RawValue;
 
-/// The exit code of `get` and `unset` if there is no value.
+/// The exit code of `get` and `unset` for a key without a value.
 const NOTHING: u8 = 1;
 
 /// Runs the command; returns the exit code.

@@ -52,7 +52,7 @@ impl Prompt {
         })
     }
 
-    /// Adds piped input to the prompt, or makes it the whole prompt. `None`: there is no prompt.
+    /// Adds piped input to the prompt, or makes it the whole prompt. Returns `None` without either.
     pub(super) fn with_piped(prompt: Option<Prompt>, stdin: Kind) -> Option<Prompt> {
         match (prompt, stdin) {
             (Some(Prompt::Own(own)), Kind::Piped) => Some(Prompt::With(own, Wish::Offered, String::new())),

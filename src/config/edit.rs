@@ -37,7 +37,7 @@ fn set_at(object: &str, depth: usize, path: &[&str], value: &str) -> Option<Stri
     })
 }
 
-/// The text without the value at this path. `None`: there is no value.
+/// Removes the value at this path; `None` if the path has no value.
 pub(super) fn unset(text: &str, path: &[&str]) -> Option<String> {
     let (first, rest) = path.split_first()?;
     let fields = Fields::parse(text)?;

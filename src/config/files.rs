@@ -13,7 +13,7 @@ const FILE_BYTES: u64 = 4 << 20;
 /// The places of the files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Places {
-    /// The user's file, which may not exist. `None`: there is no home directory.
+    /// The user's file, which may not exist; `None` without a home directory.
     pub user: Option<PathBuf>,
     /// The list of trusted files, which may not exist.
     pub trusted: Option<PathBuf>,
@@ -76,7 +76,7 @@ pub(super) fn not_linked(path: &Path) -> Result<(), Failure> {
     if is_linked(path) { Err(unusable(path, " is a link: replace it by a file of the project's own")) } else { Ok(()) }
 }
 
-/// The text of a file that holds one JSON object. An empty file counts as an empty object. `None`: there is no file.
+/// Reads a file that holds one JSON object. An empty file counts as an empty object, a missing file is `None`.
 pub(super) fn read(path: &Path) -> Result<Option<String>, Failure> {
     let meta = match fs::metadata(path) {
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return Ok(None),

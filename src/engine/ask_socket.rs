@@ -87,7 +87,7 @@ impl AskSocket {
     /// Makes the folder and the socket, and listens. `tool`: the name of the offered tool.
     ///
     /// # Errors
-    /// The system's, where there is no usable folder or no thread left.
+    /// The system's error if no folder is usable or no thread can be started.
     pub(crate) fn open(tool: &'static str) -> io::Result<AskSocket> {
         let (nonce, name) = (tree::nonce(), tree::nonce());
         let folder = socket_folder(&name[..12.min(name.len())])?;
@@ -237,7 +237,7 @@ pub(super) fn is_same_user(stream: &UnixStream) -> bool {
         let peer = rustix::net::sockopt::socket_peercred(stream);
         peer.is_ok_and(|peer| peer.uid == rustix::process::geteuid())
     }
-    // Elsewhere only the folder keeps others out.
+    // Other systems have no such check: only the folder's mode keeps other users out.
     #[cfg(not(target_os = "linux"))]
     {
         let _ = stream;

@@ -90,11 +90,11 @@ fn encode(value: &str, forms: &mut BTreeSet<String>) {
 struct Json {
     /// `/` as `\/`.
     slash: bool,
-    /// Non-ASCII as `\uXXXX`.
+    /// Non-ASCII characters as `\u` escapes.
     ascii: bool,
     /// Hex digits in upper case.
     upper: bool,
-    /// Further characters as `\uXXXX`.
+    /// Further characters as `\u` escapes.
     also: &'static str,
 }
 

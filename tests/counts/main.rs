@@ -8,12 +8,11 @@ mod expected;
 mod growth;
 mod inside;
 mod instructions;
-#[allow(dead_code)] // the benchmark uses the rest
+#[expect(dead_code, reason = "the benchmark uses the rest")]
 #[path = "../bench/scripted.rs"]
 mod scripted;
-#[allow(dead_code)] // the benchmark uses the rest
 #[path = "../bench/workload.rs"]
 mod workload;
-#[allow(dead_code)] // the suite uses the rest
+#[expect(dead_code, reason = "the suite uses the rest")]
 #[path = "../suite/playback/world.rs"]
 mod world;

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]
 
 mod joined;
-#[allow(dead_code)] // the suite uses the helpers for missing programs
+#[expect(dead_code, reason = "the suite uses the helpers for missing programs")]
 #[path = "../support/machine.rs"]
 mod machine;
 mod scenario;

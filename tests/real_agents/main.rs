@@ -19,7 +19,7 @@ mod scenario;
 mod sessions;
 mod stops;
 mod stub;
-#[allow(dead_code, unused_imports)] // the integration suite uses the other helpers
+#[expect(dead_code, unused_imports, reason = "the suite uses the other helpers")]
 #[path = "../support/mod.rs"]
 mod support;
 mod tools;

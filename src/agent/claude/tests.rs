@@ -1,4 +1,4 @@
-//! What the driver keeps, and what it passes on of pieces.
+//! Tests of the driver's state and of streamed pieces.
 
 use super::Claude;
 use crate::agent::{Base, Driver, Event, Line, Turn};

@@ -271,7 +271,7 @@ impl Nesting {
         }
     }
 
-    /// Whether the innermost level is an object. `None`: there is no level.
+    /// Whether the innermost level is an object; `None` at the top level.
     fn innermost(&self) -> Option<bool> {
         (self.depth > 0).then_some(self.near & 1 == 1)
     }

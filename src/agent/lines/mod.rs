@@ -309,7 +309,7 @@ impl Driver for Lines {
                 let answer = std::mem::take(&mut self.answer);
                 return TurnOver::Completed { answer, structured: None, stop: StopReason::EndTurn };
             }
-            // What a shell or env says about a command that it cannot run.
+            // A shell and env exit with these codes if they cannot run a command.
             (Some(126 | 127), _) if !alive => (
                 Code::AgentStartFailed,
                 "The agent's command could not be run: check that its program and its interpreter are installed."
