@@ -7,12 +7,12 @@
 
 use super::limits;
 use super::mcp_server::{McpServer, mcp_servers};
+use super::question::Judge;
 use super::request::{
     Permissions, Seconds, any_string, arguments, boolean, cost, count, environment, frame_bytes, layer, level,
     metadata, names, non_empty, object, on_question_timeout, path, paths, permissions, positive, secrets, session_id,
     strings, zero_or_more,
 };
-use super::question::Judge;
 use super::words::{Level, OnQuestionTimeout};
 use Care::{Free, Guards, Trusted};
 use serde::Serialize;
@@ -221,6 +221,8 @@ macro_rules! run_start {
             pub ask_server: Option<McpServer>,
             /// Decides about requests for permission before `permissions` do. Not a field of run.start.
             pub judge: Option<Arc<dyn Judge>>,
+            /// Whether the run is a part of a workflow, which has a plan of its own. Not a field of run.start.
+            pub is_part: bool,
         }
 
         impl Options {
@@ -230,6 +232,7 @@ macro_rules! run_start {
                     $($name: settle!($kind $(($($extra)*))?, self.$name, required.$name),)*
                     ask_server: None,
                     judge: None,
+                    is_part: false,
                 }
             }
         }

@@ -24,8 +24,8 @@ mod unattended;
 mod work;
 
 pub use book::Answered;
-pub use granted::Granted;
 pub use event::{Effect, Event, Gone, Method, OnEof, Origin, ReadInput, Refusal, Start, Unseen};
+pub use granted::Granted;
 
 use crate::failure::{Code, Failure};
 use crate::protocol::inbound::is_run_id;
@@ -35,10 +35,10 @@ use crate::protocol::question::{Ask, Kind};
 use crate::protocol::words::{Source, Warning};
 use crate::redact::Redactor;
 use live::Live;
-use stop::Ending;
 use std::borrow::Cow;
 use std::path::PathBuf;
 use std::time::Duration;
+use stop::Ending;
 
 enum Phase {
     /// Before run.start. Warnings wait for run.started.
@@ -158,6 +158,11 @@ impl Run {
     /// Whether the agent is being stopped before its own end. False for a run that has its result and is only hurried.
     pub fn is_stopping(&self) -> bool {
         matches!(&self.phase, Phase::Live(live) if live.is_stopping())
+    }
+
+    /// Takes the redactor, before the start or after the end.
+    pub fn take_redactor(&mut self) -> Redactor {
+        std::mem::take(&mut self.redactor)
     }
 
     /// Takes what was allowed for good, after the end.
@@ -351,7 +356,8 @@ fn early(event: Event<'_>) -> Option<Held> {
         | Event::Refused(_)
         | Event::OutputLost => return None,
         // These come from an agent, or from a run that has one.
-        Event::Spawned
+        Event::Over(..)
+        | Event::Spawned
         | Event::SpawnFailed(_)
         | Event::Line(_)
         | Event::ToolAsk { .. }
