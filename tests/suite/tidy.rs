@@ -102,7 +102,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         "workflow",
         &["agent", "clean", "config", "engine", "failure", "io", "process", "protocol", "redact", "run", "suggest"],
     ),
-    ("terminal", &["clean", "engine", "failure", "io", "protocol"]),
+    ("terminal", &["clean", "engine", "failure", "io", "protocol", "suggest"]),
     ("help", &["cli"]),
     ("cli", &["agent", "protocol", "suggest"]),
     ("config", &["agent", "cli", "failure", "help", "protocol", "suggest"]),
