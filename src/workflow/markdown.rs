@@ -8,7 +8,7 @@ use std::ops::Range;
 
 /// A line of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Line<'a> {
+pub struct TextLine<'a> {
     /// Its number, from 1.
     pub number: usize,
     /// The line without trailing blanks and without its end.
@@ -16,12 +16,12 @@ pub struct Line<'a> {
     /// Its place in the text, with its end. The first line does not include a BOM.
     pub at: Range<usize>,
     /// Whether the line is outside of fences, opens or closes one, or is inside of one.
-    pub place: Place<'a>,
+    pub place: FencePlace<'a>,
 }
 
 /// Where a line is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place<'a> {
+pub enum FencePlace<'a> {
     /// Outside of every fence.
     Outside,
     /// It opens a fence with this info string.
@@ -50,7 +50,7 @@ struct Fence {
 }
 
 /// The lines of a text. Adds violations of the rules about characters and fences, which hold for every line.
-pub fn lines<'a>(text: &'a str, found: &mut Found) -> Vec<Line<'a>> {
+pub fn lines<'a>(text: &'a str, found: &mut Found) -> Vec<TextLine<'a>> {
     let mut lines = Vec::new();
     let mut at = text.len() - text.strip_prefix('\u{feff}').unwrap_or(text).len();
     let mut fence: Option<Fence> = None;
@@ -66,17 +66,17 @@ pub fn lines<'a>(text: &'a str, found: &mut Found) -> Vec<Line<'a>> {
             None => match opening(line) {
                 Some((with, length, info)) => {
                     fence = Some(Fence { with, length, opened: number });
-                    Place::Opens(info)
+                    FencePlace::Opens(info)
                 }
-                None => Place::Outside,
+                None => FencePlace::Outside,
             },
             Some(open) if closes(open, line) => {
                 fence = None;
-                Place::Closes
+                FencePlace::Closes
             }
-            Some(_) => Place::Inside,
+            Some(_) => FencePlace::Inside,
         };
-        lines.push(Line { number, text: line, at: at..at + whole.len(), place });
+        lines.push(TextLine { number, text: line, at: at..at + whole.len(), place });
         at += whole.len();
     }
     if let Some(open) = fence {
@@ -135,10 +135,10 @@ fn closes(open: Fence, line: &str) -> bool {
     unindented(line).is_some_and(|line| row(line, open.with) == line.len() && line.len() >= open.length)
 }
 
-impl<'a> Line<'a> {
+impl<'a> TextLine<'a> {
     /// Whether the line is outside of every fence and opens none.
     pub fn is_outside(&self) -> bool {
-        self.place == Place::Outside
+        self.place == FencePlace::Outside
     }
 
     /// The heading that the line is.
@@ -227,7 +227,7 @@ pub fn ends_section(heading: &Heading<'_>) -> bool {
 }
 
 /// Checks that the first line that is not blank is the only title. Returns the title and its index in the lines.
-pub fn title<'a>(lines: &[Line<'a>], found: &mut Found) -> Option<(&'a str, usize)> {
+pub fn title<'a>(lines: &[TextLine<'a>], found: &mut Found) -> Option<(&'a str, usize)> {
     const FIRST: &str = "Begin the file with a title: # TITLE.";
     let mut titles = lines.iter().enumerate().filter_map(|(at, line)| Some((line.heading()?, at, line.number)));
     let mut titles = titles.by_ref().filter(|(heading, ..)| heading.level == 1);

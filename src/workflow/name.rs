@@ -12,31 +12,31 @@ const FALLBACK: &str = "spec";
 
 /// A name: 1 to 50 lower-case ASCII letters, digits and `-`, without a `-` at either end.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Name(String);
+pub struct Slug(String);
 
-impl Name {
+impl Slug {
     /// The name, if the text is one.
-    pub fn parse(text: &str) -> Option<Name> {
+    pub fn parse(text: &str) -> Option<Slug> {
         let fits = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
         let good = (1..=LONGEST).contains(&text.len())
             && text.bytes().all(fits)
             && !text.starts_with('-')
             && !text.ends_with('-');
-        good.then(|| Name(text.to_owned()))
+        good.then(|| Slug(text.to_owned()))
     }
 
     /// The name made from the first line of a description that is not blank.
-    pub fn of_description(description: &str) -> Name {
-        Name::made(description.lines().find(|line| !line.trim().is_empty()).unwrap_or_default())
+    pub fn of_description(description: &str) -> Slug {
+        Slug::made(description.lines().find(|line| !line.trim().is_empty()).unwrap_or_default())
     }
 
     /// The name made from the name of a Markdown file.
-    pub fn of_file(file: &OsStr) -> Name {
+    pub fn of_file(file: &OsStr) -> Slug {
         let text = file.to_string_lossy();
-        Name::made(text.strip_suffix(".md").unwrap_or(&text))
+        Slug::made(text.strip_suffix(".md").unwrap_or(&text))
     }
 
-    fn made(text: &str) -> Name {
+    fn made(text: &str) -> Slug {
         let mut name = String::new();
         for c in text.chars() {
             if c.is_ascii_alphanumeric() {
@@ -54,7 +54,7 @@ impl Name {
             }
         }
         let name = name.trim_end_matches('-');
-        Name(if name.is_empty() { FALLBACK.to_owned() } else { name.to_owned() })
+        Slug(if name.is_empty() { FALLBACK.to_owned() } else { name.to_owned() })
     }
 
     /// The name as text.
@@ -63,7 +63,7 @@ impl Name {
     }
 }
 
-impl fmt::Display for Name {
+impl fmt::Display for Slug {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(&self.0)
     }
@@ -71,7 +71,7 @@ impl fmt::Display for Name {
 
 #[cfg(test)]
 mod tests {
-    use super::Name;
+    use super::Slug;
     use proptest::prelude::*;
 
     #[test]
@@ -97,13 +97,13 @@ mod tests {
             ),
             ("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa-bbbbbbbbb c", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"),
         ] {
-            assert_eq!(Name::of_description(description).as_str(), name, "{description:?}");
+            assert_eq!(Slug::of_description(description).as_str(), name, "{description:?}");
         }
         // A `-` that would leave fewer than 20 characters does not count.
         let early = format!("{}-{}", "a".repeat(19), "b".repeat(60));
-        assert_eq!(Name::of_description(&early).as_str(), &early[..50]);
+        assert_eq!(Slug::of_description(&early).as_str(), &early[..50]);
         let enough = format!("{}-{}", "a".repeat(20), "b".repeat(60));
-        assert_eq!(Name::of_description(&enough).as_str(), "a".repeat(20));
+        assert_eq!(Slug::of_description(&enough).as_str(), "a".repeat(20));
     }
 
     #[test]
@@ -111,25 +111,25 @@ mod tests {
         for (file, name) in
             [("login.md", "login"), ("My Spec.md", "my-spec"), ("x.draft.md", "x-draft"), (".md", "spec")]
         {
-            assert_eq!(Name::of_file(file.as_ref()).as_str(), name, "{file}");
+            assert_eq!(Slug::of_file(file.as_ref()).as_str(), name, "{file}");
         }
     }
 
     #[test]
     fn only_names_are_names() {
         for good in ["a", "0", "a-b", "a--b", &"x".repeat(50)] {
-            assert!(Name::parse(good).is_some(), "{good}");
+            assert!(Slug::parse(good).is_some(), "{good}");
         }
         for bad in ["", "-", "-a", "a-", "A", "a b", "a/b", "a.b", "ä", "a\n", &"x".repeat(51)] {
-            assert!(Name::parse(bad).is_none(), "{bad:?}");
+            assert!(Slug::parse(bad).is_none(), "{bad:?}");
         }
     }
 
     proptest! {
         #[test]
         fn whatever_is_described_the_name_is_one(description in "\\PC{0,80}|(.|\n){0,200}|[a-z -]{0,200}") {
-            let name = Name::of_description(&description);
-            prop_assert_eq!(Name::parse(name.as_str()), Some(name));
+            let name = Slug::of_description(&description);
+            prop_assert_eq!(Slug::parse(name.as_str()), Some(name));
         }
     }
 }

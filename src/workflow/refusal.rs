@@ -57,21 +57,21 @@ impl Reason {
 
 /// A refusal.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refusal {
+pub struct WorkflowRefusal {
     /// The reason.
     pub reason: Reason,
     /// One sentence for the user. Paths in it are clean; secrets are not yet redacted.
     pub message: String,
 }
 
-impl Refusal {
+impl WorkflowRefusal {
     /// A refusal.
-    pub fn new(reason: Reason, message: impl Into<String>) -> Refusal {
-        Refusal { reason, message: message.into() }
+    pub fn new(reason: Reason, message: impl Into<String>) -> WorkflowRefusal {
+        WorkflowRefusal { reason, message: message.into() }
     }
 }
 
-impl fmt::Display for Refusal {
+impl fmt::Display for WorkflowRefusal {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(&self.message)
     }

@@ -2,7 +2,7 @@
 
 mod wording;
 
-use super::markdown::{Heading, Line, Place, decoded, ends_section, lines, requirement_id, title};
+use super::markdown::{FencePlace, Heading, TextLine, decoded, ends_section, lines, requirement_id, title};
 use super::violation::{Found, Rule, Violation};
 
 /// The largest Markdown file, in bytes.
@@ -65,8 +65,8 @@ const TECHNICAL: &str = "Technical Approach";
 /// A section: its heading of level 2, and the lines to the next heading of level 1 or 2.
 struct Section<'l, 'a> {
     name: &'a str,
-    heading: &'l Line<'a>,
-    lines: &'l [Line<'a>],
+    heading: &'l TextLine<'a>,
+    lines: &'l [TextLine<'a>],
 }
 
 fn read(bytes: &[u8], found: &mut Found) -> Spec {
@@ -99,7 +99,7 @@ fn read(bytes: &[u8], found: &mut Found) -> Spec {
     Spec { title, tasks }
 }
 
-fn sections<'l, 'a>(lines: &'l [Line<'a>]) -> Vec<Section<'l, 'a>> {
+fn sections<'l, 'a>(lines: &'l [TextLine<'a>]) -> Vec<Section<'l, 'a>> {
     let headings = lines.iter().enumerate().filter_map(|(at, line)| Some((at, line.heading()?)));
     let ends: Vec<(usize, Heading<'a>)> = headings.filter(|(_, heading)| ends_section(heading)).collect();
     let section = |(at, (from, heading)): (usize, &(usize, Heading<'a>))| {
@@ -152,7 +152,7 @@ fn tasks(sections: &[Section<'_, '_>], found: &mut Found) -> Vec<Requirement> {
 }
 
 /// The task that a line is: `- [ ] TEXT` or `- [ ] R1: TEXT`.
-fn task(line: &Line<'_>) -> Option<Requirement> {
+fn task(line: &TextLine<'_>) -> Option<Requirement> {
     let (done, text) = match line.text.split_at_checked("- [ ] ".len())? {
         ("- [ ] ", text) => (false, text),
         ("- [x] " | "- [X] ", text) => (true, text),
@@ -167,11 +167,11 @@ fn task(line: &Line<'_>) -> Option<Requirement> {
 }
 
 /// Fences outside of the section for code need a word above them that calls them an example.
-fn fences(lines: &[Line<'_>], sections: &[Section<'_, '_>], found: &mut Found) {
+fn fences(lines: &[TextLine<'_>], sections: &[Section<'_, '_>], found: &mut Found) {
     const ABOVE: usize = 3;
     let mut technical = sections.iter().filter(|section| section.name == TECHNICAL).peekable();
     for (at, line) in lines.iter().enumerate() {
-        let Place::Opens(_) = line.place else { continue };
+        let FencePlace::Opens(_) = line.place else { continue };
         let ends = |section: &Section<'_, '_>| section.lines.last().map_or(0, |line| line.number);
         while technical.next_if(|section| ends(section) < line.number).is_some() {}
         let is_technical = technical.peek().is_some_and(|section| section.heading.number < line.number);

@@ -4,13 +4,13 @@
 use super::Digest;
 use super::own::{StateLine, digest, digest_line, is_own};
 use super::rules::{phase_heading, task};
-use crate::workflow::markdown::{Line, ends_section, lines, title};
+use crate::workflow::markdown::{TextLine, ends_section, lines, title};
 use crate::workflow::violation::Found;
 use std::ops::Range;
 
 /// A change of a plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Change {
+pub enum PlanChange {
     /// Sets the state line of the phase with this number.
     State(u16, StateLine),
     /// Ticks all boxes of the phase with this number.
@@ -22,21 +22,21 @@ pub enum Change {
 }
 
 /// The text with these changes. `None`: a phase or the title is missing.
-pub fn edited(text: &str, changes: &[Change]) -> Option<String> {
+pub fn edited(text: &str, changes: &[PlanChange]) -> Option<String> {
     changes.iter().try_fold(text.to_owned(), |text, change| one(&text, change))
 }
 
-fn one(text: &str, change: &Change) -> Option<String> {
+fn one(text: &str, change: &PlanChange) -> Option<String> {
     let lines = lines(text, &mut Found::default());
     let edits = match change {
-        Change::State(number, line) => {
+        PlanChange::State(number, line) => {
             let phase = phase(&lines, *number)?;
-            let is_state = |line: &Line<'_>| StateLine::parse(line.text).is_some();
+            let is_state = |line: &TextLine<'_>| StateLine::parse(line.text).is_some();
             vec![below(text, &lines, phase.start, is_state, &line.to_string())?]
         }
-        Change::Tick(number) => boxes(&lines[phase(&lines, *number)?], " ", "x"),
-        Change::Untick(number) => boxes(&lines[phase(&lines, *number)?], "xX", " "),
-        Change::Spec(new) => {
+        PlanChange::Tick(number) => boxes(&lines[phase(&lines, *number)?], " ", "x"),
+        PlanChange::Untick(number) => boxes(&lines[phase(&lines, *number)?], "xX", " "),
+        PlanChange::Spec(new) => {
             let (_, at) = title(&lines, &mut Found::default())?;
             vec![below(text, &lines, at, |line| digest(line.text).is_some(), &digest_line(new))?]
         }
@@ -55,8 +55,8 @@ fn one(text: &str, change: &Change) -> Option<String> {
 type Edit = (Range<usize>, String);
 
 /// The lines of a phase, with its heading.
-fn phase(lines: &[Line<'_>], number: u16) -> Option<Range<usize>> {
-    let is_it = |line: &Line<'_>| line.is_outside() && phase_heading(line.text).is_some_and(|(n, _)| n == number);
+fn phase(lines: &[TextLine<'_>], number: u16) -> Option<Range<usize>> {
+    let is_it = |line: &TextLine<'_>| line.is_outside() && phase_heading(line.text).is_some_and(|(n, _)| n == number);
     let from = lines.iter().position(is_it)?;
     let rest = &lines[from + 1..];
     let length = rest.iter().position(|line| line.heading().is_some_and(|heading| ends_section(&heading)));
@@ -64,7 +64,13 @@ fn phase(lines: &[Line<'_>], number: u16) -> Option<Range<usize>> {
 }
 
 /// Sets the line directly below another one: replaces a line of this kind, or inserts one.
-fn below(text: &str, lines: &[Line<'_>], at: usize, is_kind: impl Fn(&Line<'_>) -> bool, new: &str) -> Option<Edit> {
+fn below(
+    text: &str,
+    lines: &[TextLine<'_>],
+    at: usize,
+    is_kind: impl Fn(&TextLine<'_>) -> bool,
+    new: &str,
+) -> Option<Edit> {
     if let Some(old) = lines.get(at + 1).filter(|line| line.is_outside() && is_kind(line)) {
         let content = old.at.start..old.at.start + old.text.len();
         return Some((content, new.to_owned()));
@@ -80,10 +86,10 @@ fn below(text: &str, lines: &[Line<'_>], at: usize, is_kind: impl Fn(&Line<'_>) 
     })
 }
 
-fn boxes(lines: &[Line<'_>], old: &str, new: &str) -> Vec<Edit> {
+fn boxes(lines: &[TextLine<'_>], old: &str, new: &str) -> Vec<Edit> {
     const BOX: usize = "- [".len();
-    let is_old = |line: &&Line<'_>| task(line).is_some() && line.text[BOX..].starts_with(|c| old.contains(c));
-    let place = |line: &Line<'_>| line.at.start + BOX..line.at.start + BOX + 1;
+    let is_old = |line: &&TextLine<'_>| task(line).is_some() && line.text[BOX..].starts_with(|c| old.contains(c));
+    let place = |line: &TextLine<'_>| line.at.start + BOX..line.at.start + BOX + 1;
     lines.iter().filter(is_old).map(|line| (place(line), new.to_owned())).collect()
 }
 

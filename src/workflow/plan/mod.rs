@@ -10,9 +10,9 @@ mod rules;
 mod verify;
 
 pub use digest::Digest;
-pub use edit::{Change, edited, without_own_lines};
+pub use edit::{PlanChange, edited, without_own_lines};
 pub use own::{State, StateLine};
-pub use phase::{Command, Manual, Phase, Protected, Task};
+pub use phase::{Manual, Phase, Protected, Task, VerifyCommand};
 pub use rules::{Checked, read};
 
 /// The most phases of a plan.
@@ -28,7 +28,7 @@ pub const COMMAND_BYTES_MAX: usize = 4096;
 
 /// A plan, as far as it could be read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Plan {
+pub struct WorkPlan {
     /// The title. Empty: there is none.
     pub title: String,
     /// The path of the specification, from the line `Spec: PATH`.
@@ -48,7 +48,7 @@ pub struct SpecLine {
     pub line: usize,
 }
 
-impl Plan {
+impl WorkPlan {
     /// The number of tasks of all phases.
     pub fn tasks(&self) -> usize {
         self.phases.iter().map(|phase| phase.tasks.len()).sum()

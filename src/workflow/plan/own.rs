@@ -1,7 +1,7 @@
 //! The lines in a plan that only this program writes: the state of a phase, and the digest of the specification.
 
 use super::Digest;
-use crate::workflow::markdown::Line;
+use crate::workflow::markdown::TextLine;
 use std::fmt;
 
 /// The beginning of such a line.
@@ -82,7 +82,7 @@ fn words(line: &str) -> Option<Vec<&str>> {
 }
 
 /// Whether a line is one of this program's, wherever it stands.
-pub(super) fn is_own(line: &Line<'_>) -> bool {
+pub(super) fn is_own(line: &TextLine<'_>) -> bool {
     line.is_outside() && line.text.starts_with(OPEN)
 }
 

@@ -16,7 +16,7 @@ pub struct Phase {
     /// The tasks, in order.
     pub tasks: Vec<Task>,
     /// The commands that must pass, in order.
-    pub verify: Vec<Command>,
+    pub verify: Vec<VerifyCommand>,
     /// The checks for a person, in order.
     pub manual: Vec<Manual>,
     /// The files and folders that must not change.
@@ -42,7 +42,7 @@ pub struct Task {
 
 /// A command that must pass.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Command {
+pub struct VerifyCommand {
     /// The command, for `/bin/sh -c`.
     pub text: String,
     /// Its line, from 1.

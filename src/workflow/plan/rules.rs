@@ -2,8 +2,10 @@
 
 use super::own::{OPEN, StateLine, digest, is_own};
 use super::phase::{Phase, Task};
-use super::{PHASES_MAX, Plan, SpecLine, TASKS_MAX, verify};
-use crate::workflow::markdown::{Heading, Line, Place, decoded, ends_section, lines, requirement, task_id, title};
+use super::{PHASES_MAX, SpecLine, TASKS_MAX, WorkPlan, verify};
+use crate::workflow::markdown::{
+    FencePlace, Heading, TextLine, decoded, ends_section, lines, requirement, task_id, title,
+};
 use crate::workflow::spec::{FILE_BYTES_MAX, Spec};
 use crate::workflow::violation::{Found, Rule, Violation};
 use std::collections::BTreeSet;
@@ -13,7 +15,7 @@ use std::ops::Range;
 #[derive(Debug)]
 pub struct Checked {
     /// The plan.
-    pub plan: Plan,
+    pub plan: WorkPlan,
     /// Its text. Not empty only for a file that is UTF-8 and not too large.
     pub text: String,
     found: Found,
@@ -24,7 +26,7 @@ pub fn read(bytes: &[u8]) -> Checked {
     let mut found = Found::default();
     if bytes.len() as u64 > FILE_BYTES_MAX {
         found.absent(Rule::TooLarge, "Shorten the file to at most 256 KiB.");
-        return Checked { plan: Plan::default(), text: String::new(), found };
+        return Checked { plan: WorkPlan::default(), text: String::new(), found };
     }
     let text = decoded(bytes, &mut found);
     let lines = lines(&text, &mut found);
@@ -32,7 +34,7 @@ pub fn read(bytes: &[u8]) -> Checked {
     let places = places(&lines, &mut found);
     let below = title.and_then(|(_, at)| lines.get(at + 1)).filter(|line| is_own(line));
     let digest = below.and_then(|line| digest(line.text));
-    let plan = Plan {
+    let plan = WorkPlan {
         title: title.map(|(title, _)| title.to_owned()).unwrap_or_default(),
         spec: spec_line(&lines[..places.first().map_or(lines.len(), |place| place.lines.start)]),
         phases: places.iter().map(|place| phase(place, &lines, &text, &mut found)).collect(),
@@ -82,7 +84,7 @@ impl Checked {
     }
 
     /// The violations, without those of ignored rules. `file`: the name of the file in them.
-    pub fn violations(self, file: &str, ignored: &[Rule]) -> (Plan, Vec<Violation>) {
+    pub fn violations(self, file: &str, ignored: &[Rule]) -> (WorkPlan, Vec<Violation>) {
         (self.plan, self.found.sorted(file, ignored))
     }
 }
@@ -106,7 +108,7 @@ pub(super) fn phase_heading(line: &str) -> Option<(u16, &str)> {
 }
 
 /// Finds the phases, and checks their headings.
-fn places(lines: &[Line<'_>], found: &mut Found) -> Vec<At> {
+fn places(lines: &[TextLine<'_>], found: &mut Found) -> Vec<At> {
     let mut places: Vec<At> = Vec::new();
     let (mut open, mut highest) = (false, 0);
     for (at, line) in lines.iter().enumerate() {
@@ -141,15 +143,15 @@ fn begins_with_phase(heading: &Heading<'_>) -> bool {
 }
 
 /// The line `Spec: PATH` before the phases.
-fn spec_line(lines: &[Line<'_>]) -> Option<SpecLine> {
-    let path = |line: &Line<'_>| {
+fn spec_line(lines: &[TextLine<'_>]) -> Option<SpecLine> {
+    let path = |line: &TextLine<'_>| {
         let path = line.text.strip_prefix("Spec: ").filter(|_| line.is_outside())?.trim();
         (!path.is_empty()).then(|| SpecLine { path: path.to_owned(), line: line.number })
     };
     lines.iter().find_map(path)
 }
 
-fn phase(place: &At, lines: &[Line<'_>], text: &str, found: &mut Found) -> Phase {
+fn phase(place: &At, lines: &[TextLine<'_>], text: &str, found: &mut Found) -> Phase {
     let (heading, below) = (&lines[place.lines.start], &lines[place.lines.start + 1..place.lines.end]);
     let state = below.first().filter(|line| is_own(line)).and_then(|line| StateLine::parse(line.text));
     let own = &below[usize::from(state.is_some())..];
@@ -186,7 +188,7 @@ fn phase(place: &At, lines: &[Line<'_>], text: &str, found: &mut Found) -> Phase
     phase
 }
 
-fn tasks(phase: u64, lines: &[Line<'_>], found: &mut Found) -> Vec<Task> {
+fn tasks(phase: u64, lines: &[TextLine<'_>], found: &mut Found) -> Vec<Task> {
     let mut highest = 0;
     let tasks: Vec<Task> = lines.iter().filter_map(task).collect();
     for task in &tasks {
@@ -204,7 +206,7 @@ fn tasks(phase: u64, lines: &[Line<'_>], found: &mut Found) -> Vec<Task> {
 }
 
 /// The task that a line is.
-pub(super) fn task(line: &Line<'_>) -> Option<Task> {
+pub(super) fn task(line: &TextLine<'_>) -> Option<Task> {
     task_in(line.text, line.number).filter(|_| line.is_outside())
 }
 
@@ -225,7 +227,7 @@ fn served(text: &str) -> Vec<u64> {
 }
 
 /// Checks that each line of this program's stands where it belongs.
-fn own_lines(lines: &[Line<'_>], digest: Option<&Line<'_>>, places: &[At], plan: &Plan, found: &mut Found) {
+fn own_lines(lines: &[TextLine<'_>], digest: Option<&TextLine<'_>>, places: &[At], plan: &WorkPlan, found: &mut Found) {
     let states = places.iter().zip(&plan.phases).filter(|(_, phase)| phase.state.is_some());
     let good: BTreeSet<usize> =
         states.map(|(place, _)| lines[place.lines.start].number + 1).chain(digest.map(|line| line.number)).collect();
@@ -236,27 +238,27 @@ fn own_lines(lines: &[Line<'_>], digest: Option<&Line<'_>>, places: &[At], plan:
 }
 
 /// Checks the rules that hold for every line of a plan.
-fn everywhere(lines: &[Line<'_>], places: &[At], found: &mut Found) {
+fn everywhere(lines: &[TextLine<'_>], places: &[At], found: &mut Found) {
     let mut phases = places.iter().map(|place| place.lines.clone()).peekable();
     for (at, line) in lines.iter().enumerate() {
         while phases.next_if(|phase| phase.end <= at).is_some() {}
         let in_phase = phases.peek().is_some_and(|phase| phase.contains(&at));
         match (line.place, task_in(line.text, line.number)) {
-            (Place::Inside, Some(_)) => in_fence(line, found),
-            (Place::Inside, None) if phase_heading(line.text).is_some() => in_fence(line, found),
-            (Place::Outside, Some(_)) if !in_phase => {
+            (FencePlace::Inside, Some(_)) => in_fence(line, found),
+            (FencePlace::Inside, None) if phase_heading(line.text).is_some() => in_fence(line, found),
+            (FencePlace::Outside, Some(_)) if !in_phase => {
                 found.at(line.number, Rule::OutsidePhase, "Move this task into a phase.");
             }
-            (Place::Outside, None) if line.item().is_some_and(has_box) => {
+            (FencePlace::Outside, None) if line.item().is_some_and(has_box) => {
                 let text = "Write this task as `- [ ] T1.1 TEXT`, without indentation, or remove the brackets.";
                 found.at(line.number, Rule::NotATask, text);
             }
-            (Place::Outside | Place::Opens(_) | Place::Inside | Place::Closes, _) => {}
+            (FencePlace::Outside | FencePlace::Opens(_) | FencePlace::Inside | FencePlace::Closes, _) => {}
         }
     }
 }
 
-fn in_fence(line: &Line<'_>, found: &mut Found) {
+fn in_fence(line: &TextLine<'_>, found: &mut Found) {
     found.at(line.number, Rule::InFence, "Move this line out of the fence, or write it in another form.");
 }
 

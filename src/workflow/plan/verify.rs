@@ -1,9 +1,9 @@
 //! The sections Verify and Protect of a phase.
 
-use super::phase::{Command, Manual, Phase, Protected};
+use super::phase::{Manual, Phase, Protected, VerifyCommand};
 use super::rules::task;
 use super::{COMMAND_BYTES_MAX, COMMANDS_MAX, PROTECTED_MAX};
-use crate::workflow::markdown::{Line, Place};
+use crate::workflow::markdown::{FencePlace, TextLine};
 use crate::workflow::violation::{Found, Rule};
 
 /// The section that a line of a phase is in.
@@ -15,7 +15,7 @@ enum Section {
 }
 
 /// Reads both sections into the phase. `lines`: those below the heading of the phase.
-pub(super) fn read(lines: &[Line<'_>], phase: &mut Phase, found: &mut Found) {
+pub(super) fn read(lines: &[TextLine<'_>], phase: &mut Phase, found: &mut Found) {
     let (mut section, mut sections, mut fences) = (Section::Other, 0, 0);
     for line in lines {
         if let Some(heading) = line.heading() {
@@ -39,8 +39,8 @@ pub(super) fn read(lines: &[Line<'_>], phase: &mut Phase, found: &mut Found) {
         match (section, line.place) {
             (Section::Other, _) => {}
             (Section::Protect, _) => phase.protect.extend(protected(line, found)),
-            (Section::Verify, Place::Outside) => phase.manual.extend(manual(line, found)),
-            (Section::Verify, Place::Opens(info)) => {
+            (Section::Verify, FencePlace::Outside) => phase.manual.extend(manual(line, found)),
+            (Section::Verify, FencePlace::Opens(info)) => {
                 fences += 1;
                 if fences > 1 {
                     found.at(line.number, Rule::Verify, "Join the commands of the phase in one fence.");
@@ -48,8 +48,8 @@ pub(super) fn read(lines: &[Line<'_>], phase: &mut Phase, found: &mut Found) {
                     found.at(line.number, Rule::Verify, "Write ```sh at the beginning of this fence.");
                 }
             }
-            (Section::Verify, Place::Inside) if fences == 1 => phase.verify.extend(command(line, found)),
-            (Section::Verify, Place::Inside | Place::Closes) => {}
+            (Section::Verify, FencePlace::Inside) if fences == 1 => phase.verify.extend(command(line, found)),
+            (Section::Verify, FencePlace::Inside | FencePlace::Closes) => {}
         }
     }
     if phase.verify.len() > COMMANDS_MAX {
@@ -60,7 +60,7 @@ pub(super) fn read(lines: &[Line<'_>], phase: &mut Phase, found: &mut Found) {
     }
 }
 
-fn manual(line: &Line<'_>, found: &mut Found) -> Option<Manual> {
+fn manual(line: &TextLine<'_>, found: &mut Found) -> Option<Manual> {
     line.item()?;
     let text = line.text.strip_prefix("- Manual: ").map(str::trim).filter(|text| !text.is_empty());
     if text.is_none() {
@@ -73,7 +73,7 @@ fn manual(line: &Line<'_>, found: &mut Found) -> Option<Manual> {
     text.map(|text| Manual { text: text.to_owned(), line: line.number })
 }
 
-fn command(line: &Line<'_>, found: &mut Found) -> Option<Command> {
+fn command(line: &TextLine<'_>, found: &mut Found) -> Option<VerifyCommand> {
     let text = line.text.trim();
     if text.is_empty() || text.starts_with('#') {
         return None;
@@ -83,10 +83,10 @@ fn command(line: &Line<'_>, found: &mut Found) -> Option<Command> {
     } else if text.ends_with('\\') {
         found.at(line.number, Rule::Command, "Write the command in one line: a backslash does not continue it.");
     }
-    Some(Command { text: text.to_owned(), line: line.number })
+    Some(VerifyCommand { text: text.to_owned(), line: line.number })
 }
 
-fn protected(line: &Line<'_>, found: &mut Found) -> Option<Protected> {
+fn protected(line: &TextLine<'_>, found: &mut Found) -> Option<Protected> {
     let item = line.item().filter(|_| task(line).is_none())?.trim();
     let entry = item.strip_prefix('`').and_then(|item| item.strip_suffix('`')).unwrap_or(item);
     let parts: Vec<&str> = entry.split('/').filter(|part| !matches!(*part, "" | ".")).collect();
