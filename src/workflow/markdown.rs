@@ -1,7 +1,7 @@
 //! The lines of a Markdown file, as far as the two formats need it: fences, headings and list items. One pass, in
 //! linear time. A line keeps its place in the text, so that an edit can change it alone.
 
-use super::violation::{Found, Rule};
+use super::violation::{Rule, Violations};
 use crate::clean::is_bidi_control;
 use std::borrow::Cow;
 use std::ops::Range;
@@ -50,7 +50,7 @@ struct Fence {
 }
 
 /// The lines of a text. Adds violations of the rules about characters and fences, which hold for every line.
-pub fn lines<'a>(text: &'a str, found: &mut Found) -> Vec<TextLine<'a>> {
+pub fn lines<'a>(text: &'a str, found: &mut Violations) -> Vec<TextLine<'a>> {
     let mut lines = Vec::new();
     let mut at = text.len() - text.strip_prefix('\u{feff}').unwrap_or(text).len();
     let mut fence: Option<Fence> = None;
@@ -90,7 +90,7 @@ pub fn lines<'a>(text: &'a str, found: &mut Found) -> Vec<TextLine<'a>> {
 }
 
 /// The text of a file. Adds a violation for each line that is not UTF-8.
-pub fn decoded<'a>(bytes: &'a [u8], found: &mut Found) -> Cow<'a, str> {
+pub fn decoded<'a>(bytes: &'a [u8], found: &mut Violations) -> Cow<'a, str> {
     let text = String::from_utf8_lossy(bytes);
     if matches!(text, Cow::Owned(_)) {
         for (at, line) in bytes.split(|byte| *byte == b'\n').enumerate() {
@@ -227,7 +227,7 @@ pub fn ends_section(heading: &Heading<'_>) -> bool {
 }
 
 /// Checks that the first line that is not blank is the only title. Returns the title and its index in the lines.
-pub fn title<'a>(lines: &[TextLine<'a>], found: &mut Found) -> Option<(&'a str, usize)> {
+pub fn title<'a>(lines: &[TextLine<'a>], found: &mut Violations) -> Option<(&'a str, usize)> {
     const FIRST: &str = "Begin the file with a title: # TITLE.";
     let mut titles = lines.iter().enumerate().filter_map(|(at, line)| Some((line.heading()?, at, line.number)));
     let mut titles = titles.by_ref().filter(|(heading, ..)| heading.level == 1);

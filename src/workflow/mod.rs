@@ -12,6 +12,7 @@
 pub mod markdown;
 pub mod name;
 pub mod plan;
+pub mod project;
 pub mod refusal;
 pub mod spec;
 pub mod violation;

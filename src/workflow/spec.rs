@@ -3,12 +3,10 @@
 mod wording;
 
 use super::markdown::{FencePlace, Heading, TextLine, decoded, ends_section, lines, requirement_id, title};
-use super::violation::{Found, Rule, Violation};
+use super::violation::{Rule, Violation, Violations};
 
 /// The largest Markdown file, in bytes.
 pub const FILE_BYTES_MAX: u64 = 256 << 10;
-/// The largest description, in bytes.
-pub const DESCRIPTION_BYTES_MAX: u64 = 128 << 10;
 
 /// A specification, as far as it could be read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -43,7 +41,7 @@ impl Spec {
 /// Reads a specification. `file`: its name in violations. The result has the violations of all rules but the ignored
 /// ones.
 pub fn check(file: &str, bytes: &[u8], ignored: &[Rule]) -> (Spec, Vec<Violation>) {
-    let mut found = Found::default();
+    let mut found = Violations::default();
     let spec = read(bytes, &mut found);
     (spec, found.sorted(file, ignored))
 }
@@ -69,7 +67,7 @@ struct Section<'l, 'a> {
     lines: &'l [TextLine<'a>],
 }
 
-fn read(bytes: &[u8], found: &mut Found) -> Spec {
+fn read(bytes: &[u8], found: &mut Violations) -> Spec {
     if bytes.len() as u64 > FILE_BYTES_MAX {
         found.absent(Rule::TooLarge, "Shorten the file to at most 256 KiB.");
         return Spec::default();
@@ -114,7 +112,7 @@ fn sections<'l, 'a>(lines: &'l [TextLine<'a>]) -> Vec<Section<'l, 'a>> {
 }
 
 /// The tasks under the requirements.
-fn tasks(sections: &[Section<'_, '_>], found: &mut Found) -> Vec<Requirement> {
+fn tasks(sections: &[Section<'_, '_>], found: &mut Violations) -> Vec<Requirement> {
     const NO_TASKS: &str = "Write each requirement as `- [ ] R1: TEXT`.";
     let mut tasks: Vec<Requirement> = Vec::new();
     let mut highest = 0;
@@ -167,7 +165,7 @@ fn task(line: &TextLine<'_>) -> Option<Requirement> {
 }
 
 /// Fences outside of the section for code need a word above them that calls them an example.
-fn fences(lines: &[TextLine<'_>], sections: &[Section<'_, '_>], found: &mut Found) {
+fn fences(lines: &[TextLine<'_>], sections: &[Section<'_, '_>], found: &mut Violations) {
     const ABOVE: usize = 3;
     let mut technical = sections.iter().filter(|section| section.name == TECHNICAL).peekable();
     for (at, line) in lines.iter().enumerate() {

@@ -134,9 +134,9 @@ impl Violation {
 
 /// The violations found in one file so far.
 #[derive(Debug, Default)]
-pub struct Found(Vec<(Option<usize>, Rule, Cow<'static, str>)>);
+pub struct Violations(Vec<(Option<usize>, Rule, Cow<'static, str>)>);
 
-impl Found {
+impl Violations {
     /// Adds a violation in a line, from 1.
     pub fn at(&mut self, line: usize, rule: Rule, text: &'static str) {
         self.0.push((Some(line), rule, text.into()));

@@ -5,7 +5,7 @@ use super::Digest;
 use super::own::{StateLine, digest, digest_line, is_own};
 use super::rules::{phase_heading, task};
 use crate::workflow::markdown::{TextLine, ends_section, lines, title};
-use crate::workflow::violation::Found;
+use crate::workflow::violation::Violations;
 use std::ops::Range;
 
 /// A change of a plan.
@@ -27,7 +27,7 @@ pub fn edited(text: &str, changes: &[PlanChange]) -> Option<String> {
 }
 
 fn one(text: &str, change: &PlanChange) -> Option<String> {
-    let lines = lines(text, &mut Found::default());
+    let lines = lines(text, &mut Violations::default());
     let edits = match change {
         PlanChange::State(number, line) => {
             let phase = phase(&lines, *number)?;
@@ -37,7 +37,7 @@ fn one(text: &str, change: &PlanChange) -> Option<String> {
         PlanChange::Tick(number) => boxes(&lines[phase(&lines, *number)?], " ", "x"),
         PlanChange::Untick(number) => boxes(&lines[phase(&lines, *number)?], "xX", " "),
         PlanChange::Spec(new) => {
-            let (_, at) = title(&lines, &mut Found::default())?;
+            let (_, at) = title(&lines, &mut Violations::default())?;
             vec![below(text, &lines, at, |line| digest(line.text).is_some(), &digest_line(new))?]
         }
     };
@@ -95,6 +95,6 @@ fn boxes(lines: &[TextLine<'_>], old: &str, new: &str) -> Vec<Edit> {
 
 /// The text without the lines that this program wrote.
 pub fn without_own_lines(text: &str) -> String {
-    let lines = lines(text, &mut Found::default());
+    let lines = lines(text, &mut Violations::default());
     lines.iter().filter(|line| !is_own(line)).map(|line| &text[line.at.clone()]).collect()
 }

@@ -12,7 +12,7 @@ mod verify;
 pub use digest::Digest;
 pub use edit::{PlanChange, edited, without_own_lines};
 pub use own::{State, StateLine};
-pub use phase::{Manual, Phase, Protected, Task, VerifyCommand};
+pub use phase::{Manual, PlanPhase, Protected, Task, VerifyCommand};
 pub use rules::{Checked, read};
 
 /// The most phases of a plan.
@@ -36,7 +36,7 @@ pub struct WorkPlan {
     /// The digest that the specification had when the plan was made.
     pub digest: Option<Digest>,
     /// The phases, in order.
-    pub phases: Vec<Phase>,
+    pub phases: Vec<PlanPhase>,
 }
 
 /// The line that names the specification.
@@ -55,7 +55,7 @@ impl WorkPlan {
     }
 
     /// The first phase that is not done.
-    pub fn first_open(&self) -> Option<&Phase> {
+    pub fn first_open(&self) -> Option<&PlanPhase> {
         self.phases.iter().find(|phase| !phase.is_done())
     }
 }

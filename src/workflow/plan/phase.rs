@@ -4,7 +4,7 @@ use super::own::{State, StateLine};
 
 /// A phase.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Phase {
+pub struct PlanPhase {
     /// Its number, 1 to 999.
     pub number: u16,
     /// Its title.
@@ -69,7 +69,7 @@ pub struct Protected {
     pub line: usize,
 }
 
-impl Phase {
+impl PlanPhase {
     /// Its id: `P1`.
     pub fn id(&self) -> String {
         format!("P{}", self.number)

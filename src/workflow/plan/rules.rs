@@ -1,13 +1,13 @@
 //! Reads a plan, and checks every rule of its format on the way.
 
 use super::own::{OPEN, StateLine, digest, is_own};
-use super::phase::{Phase, Task};
+use super::phase::{PlanPhase, Task};
 use super::{PHASES_MAX, SpecLine, TASKS_MAX, WorkPlan, verify};
 use crate::workflow::markdown::{
     FencePlace, Heading, TextLine, decoded, ends_section, lines, requirement, task_id, title,
 };
 use crate::workflow::spec::{FILE_BYTES_MAX, Spec};
-use crate::workflow::violation::{Found, Rule, Violation};
+use crate::workflow::violation::{Rule, Violation, Violations};
 use std::collections::BTreeSet;
 use std::ops::Range;
 
@@ -18,12 +18,12 @@ pub struct Checked {
     pub plan: WorkPlan,
     /// Its text. Not empty only for a file that is UTF-8 and not too large.
     pub text: String,
-    found: Found,
+    found: Violations,
 }
 
 /// Reads a plan and checks the rules that need nothing but its text.
 pub fn read(bytes: &[u8]) -> Checked {
-    let mut found = Found::default();
+    let mut found = Violations::default();
     if bytes.len() as u64 > FILE_BYTES_MAX {
         found.absent(Rule::TooLarge, "Shorten the file to at most 256 KiB.");
         return Checked { plan: WorkPlan::default(), text: String::new(), found };
@@ -108,7 +108,7 @@ pub(super) fn phase_heading(line: &str) -> Option<(u16, &str)> {
 }
 
 /// Finds the phases, and checks their headings.
-fn places(lines: &[TextLine<'_>], found: &mut Found) -> Vec<At> {
+fn places(lines: &[TextLine<'_>], found: &mut Violations) -> Vec<At> {
     let mut places: Vec<At> = Vec::new();
     let (mut open, mut highest) = (false, 0);
     for (at, line) in lines.iter().enumerate() {
@@ -151,12 +151,12 @@ fn spec_line(lines: &[TextLine<'_>]) -> Option<SpecLine> {
     lines.iter().find_map(path)
 }
 
-fn phase(place: &At, lines: &[TextLine<'_>], text: &str, found: &mut Found) -> Phase {
+fn phase(place: &At, lines: &[TextLine<'_>], text: &str, found: &mut Violations) -> PlanPhase {
     let (heading, below) = (&lines[place.lines.start], &lines[place.lines.start + 1..place.lines.end]);
     let state = below.first().filter(|line| is_own(line)).and_then(|line| StateLine::parse(line.text));
     let own = &below[usize::from(state.is_some())..];
     let whole = own.first().zip(own.last()).map(|(first, last)| &text[first.at.start..last.at.end]);
-    let mut phase = Phase {
+    let mut phase = PlanPhase {
         number: place.number,
         title: place.title.clone(),
         line: heading.number,
@@ -188,7 +188,7 @@ fn phase(place: &At, lines: &[TextLine<'_>], text: &str, found: &mut Found) -> P
     phase
 }
 
-fn tasks(phase: u64, lines: &[TextLine<'_>], found: &mut Found) -> Vec<Task> {
+fn tasks(phase: u64, lines: &[TextLine<'_>], found: &mut Violations) -> Vec<Task> {
     let mut highest = 0;
     let tasks: Vec<Task> = lines.iter().filter_map(task).collect();
     for task in &tasks {
@@ -227,7 +227,13 @@ fn served(text: &str) -> Vec<u64> {
 }
 
 /// Checks that each line of this program's stands where it belongs.
-fn own_lines(lines: &[TextLine<'_>], digest: Option<&TextLine<'_>>, places: &[At], plan: &WorkPlan, found: &mut Found) {
+fn own_lines(
+    lines: &[TextLine<'_>],
+    digest: Option<&TextLine<'_>>,
+    places: &[At],
+    plan: &WorkPlan,
+    found: &mut Violations,
+) {
     let states = places.iter().zip(&plan.phases).filter(|(_, phase)| phase.state.is_some());
     let good: BTreeSet<usize> =
         states.map(|(place, _)| lines[place.lines.start].number + 1).chain(digest.map(|line| line.number)).collect();
@@ -238,7 +244,7 @@ fn own_lines(lines: &[TextLine<'_>], digest: Option<&TextLine<'_>>, places: &[At
 }
 
 /// Checks the rules that hold for every line of a plan.
-fn everywhere(lines: &[TextLine<'_>], places: &[At], found: &mut Found) {
+fn everywhere(lines: &[TextLine<'_>], places: &[At], found: &mut Violations) {
     let mut phases = places.iter().map(|place| place.lines.clone()).peekable();
     for (at, line) in lines.iter().enumerate() {
         while phases.next_if(|phase| phase.end <= at).is_some() {}
@@ -258,7 +264,7 @@ fn everywhere(lines: &[TextLine<'_>], places: &[At], found: &mut Found) {
     }
 }
 
-fn in_fence(line: &TextLine<'_>, found: &mut Found) {
+fn in_fence(line: &TextLine<'_>, found: &mut Violations) {
     found.at(line.number, Rule::InFence, "Move this line out of the fence, or write it in another form.");
 }
 

@@ -1,10 +1,10 @@
 //! The sections Verify and Protect of a phase.
 
-use super::phase::{Manual, Phase, Protected, VerifyCommand};
+use super::phase::{Manual, PlanPhase, Protected, VerifyCommand};
 use super::rules::task;
 use super::{COMMAND_BYTES_MAX, COMMANDS_MAX, PROTECTED_MAX};
 use crate::workflow::markdown::{FencePlace, TextLine};
-use crate::workflow::violation::{Found, Rule};
+use crate::workflow::violation::{Rule, Violations};
 
 /// The section that a line of a phase is in.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -15,7 +15,7 @@ enum Section {
 }
 
 /// Reads both sections into the phase. `lines`: those below the heading of the phase.
-pub(super) fn read(lines: &[TextLine<'_>], phase: &mut Phase, found: &mut Found) {
+pub(super) fn read(lines: &[TextLine<'_>], phase: &mut PlanPhase, found: &mut Violations) {
     let (mut section, mut sections, mut fences) = (Section::Other, 0, 0);
     for line in lines {
         if let Some(heading) = line.heading() {
@@ -60,7 +60,7 @@ pub(super) fn read(lines: &[TextLine<'_>], phase: &mut Phase, found: &mut Found)
     }
 }
 
-fn manual(line: &TextLine<'_>, found: &mut Found) -> Option<Manual> {
+fn manual(line: &TextLine<'_>, found: &mut Violations) -> Option<Manual> {
     line.item()?;
     let text = line.text.strip_prefix("- Manual: ").map(str::trim).filter(|text| !text.is_empty());
     if text.is_none() {
@@ -73,7 +73,7 @@ fn manual(line: &TextLine<'_>, found: &mut Found) -> Option<Manual> {
     text.map(|text| Manual { text: text.to_owned(), line: line.number })
 }
 
-fn command(line: &TextLine<'_>, found: &mut Found) -> Option<VerifyCommand> {
+fn command(line: &TextLine<'_>, found: &mut Violations) -> Option<VerifyCommand> {
     let text = line.text.trim();
     if text.is_empty() || text.starts_with('#') {
         return None;
@@ -86,7 +86,7 @@ fn command(line: &TextLine<'_>, found: &mut Found) -> Option<VerifyCommand> {
     Some(VerifyCommand { text: text.to_owned(), line: line.number })
 }
 
-fn protected(line: &TextLine<'_>, found: &mut Found) -> Option<Protected> {
+fn protected(line: &TextLine<'_>, found: &mut Violations) -> Option<Protected> {
     let item = line.item().filter(|_| task(line).is_none())?.trim();
     let entry = item.strip_prefix('`').and_then(|item| item.strip_suffix('`')).unwrap_or(item);
     let parts: Vec<&str> = entry.split('/').filter(|part| !matches!(*part, "" | ".")).collect();

@@ -1,7 +1,7 @@
 //! The rules of a specification about the words of a line: it says what is needed, not how to do it.
 
 use crate::workflow::markdown::{TextLine, item_text};
-use crate::workflow::violation::{Found, Rule};
+use crate::workflow::violation::{Rule, Violations};
 
 /// The file endings of code.
 const ENDINGS: [&str; 14] = ["ts", "js", "tsx", "jsx", "py", "go", "rs", "java", "rb", "php", "c", "cpp", "h", "hpp"];
@@ -19,7 +19,7 @@ const EXAMPLES: [&str; 3] = ["example", "bad", "good"];
 const AT_LINE: &str = "at line ";
 
 /// Checks the words of a line outside of fences.
-pub(super) fn check(line: &TextLine<'_>, found: &mut Found) {
+pub(super) fn check(line: &TextLine<'_>, found: &mut Violations) {
     if !line.is_outside() {
         return;
     }
