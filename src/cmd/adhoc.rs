@@ -31,6 +31,9 @@ use std::panic::catch_unwind;
 const TYPE: &str = "spektacular: type the prompt, and end it with Ctrl-D";
 const FETCH: &str = "spektacular: waiting for the prompt: bring the run to the foreground with fg";
 
+/// The silence in a log after which a line says that the run goes on. CI systems stop jobs after some minutes of it.
+const LOG_HEARTBEAT: Seconds = Seconds(60.0);
+
 /// Runs the command; returns the exit code.
 pub fn run(adhoc: Adhoc) -> u8 {
     // First of all: a signal from now on ends the run in order. A dry run reads its prompt here and leaves the signals
@@ -193,6 +196,7 @@ fn cli(mut adhoc: Adhoc, loaded: Loaded, engine: Option<Engine>) -> u8 {
         // A person may be away from the terminal, and wants text as it comes.
         question_timeout_s: defaults.question_timeout_s.or(Some(Seconds(limits::SECONDS))),
         progress: defaults.progress.or(Some(Level::Full)),
+        heartbeat_s: defaults.heartbeat_s.or(Some(LOG_HEARTBEAT)),
         ..Options::default()
     };
     if prompt.reads_stdin() && stdin::kind() == stdin::StdinKind::Terminal {

@@ -34,7 +34,7 @@ pub use debug_log::DebugLog;
 pub use job::{Awaited, Begin, Job, Report};
 pub use machine::{Departed, Machine};
 pub use outbox::Outbox;
-pub use peer::{Outgoing, Peer, Understood};
+pub use peer::{InAdvance, Outgoing, Peer, Understood};
 pub use prepare::{redactor_here, secrets_here};
 pub use relay::relay;
 
