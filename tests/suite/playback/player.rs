@@ -161,6 +161,11 @@ impl<'a> Player<'a> {
         Ok(())
     }
 
+    /// How many directives are still to come.
+    pub(crate) fn left(&self) -> usize {
+        self.script.len()
+    }
+
     /// Whether the orchestrator will do anything more.
     pub(crate) fn will_act(&self) -> bool {
         self.script.iter().any(|directive| directive.acts())

@@ -21,6 +21,9 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 /// The random part of every id in a simulated run.
 pub(crate) const RANDOM: &str = "golden";
 
+/// More parts than any line of a test has.
+const PARTS: usize = 1_000_000;
+
 /// What the run gave its agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Sent {
@@ -52,6 +55,13 @@ pub(crate) struct Notebook {
     broken: bool,
     /// Whether the agent's stdin is closed as soon as it runs: that says nothing of the run's end.
     closes_early: bool,
+}
+
+impl Notebook {
+    /// The time since the run began.
+    pub(crate) fn time(&self) -> Duration {
+        self.now
+    }
 }
 
 impl Machine for Notebook {
@@ -198,7 +208,8 @@ impl World {
 
     /// Takes what is to be written. A long line is taken in parts.
     fn take(&mut self) {
-        loop {
+        for parts in 0.. {
+            assert!(parts < PARTS, "a line comes in parts without end");
             while !self.conductor.outbox().is_empty() {
                 let chunk = self.conductor.outbox().pop();
                 if chunk.out.is_empty() {
@@ -245,6 +256,12 @@ impl World {
             }
             _ => self.conductor.hear(&RawLine::Whole(line.as_bytes().to_vec()), Instant::now()),
         }
+        self.take();
+    }
+
+    /// Any line of stdin, as it comes.
+    pub(crate) fn hear_bytes(&mut self, line: &[u8]) {
+        self.conductor.hear(&RawLine::Whole(line.to_vec()), Instant::now());
         self.take();
     }
 
