@@ -14,7 +14,7 @@ use crate::io::tty::Keyboard;
 use crate::json_lines::JsonLines;
 use crate::protocol::inbound::{Inbound, Message};
 use crate::protocol::limits;
-use crate::protocol::origins::Origin;
+use crate::protocol::origins::FieldOrigin;
 use crate::protocol::request::{Options, Payload, Seconds};
 use crate::protocol::typed;
 use crate::protocol::words::{Level, Source as CancelSource, Warning};
@@ -27,6 +27,9 @@ use std::os::unix::fs::FileTypeExt;
 /// Hints for a person who should type the prompt, in the foreground and in the background.
 const TYPE: &str = "spektacular: type the prompt, and end it with Ctrl-D";
 const FETCH: &str = "spektacular: waiting for the prompt: bring the run to the foreground with fg";
+
+/// The silence in a log after which a line says that the run goes on. CI systems stop jobs after some minutes of it.
+const LOG_HEARTBEAT: Seconds = Seconds(60.0);
 
 /// Runs the command; returns the exit code.
 pub fn run(adhoc: Adhoc) -> u8 {
@@ -72,7 +75,7 @@ fn job(adhoc: Adhoc, loaded: Loaded, answers: Script) -> Job {
     let (mut layers, wrong) = config.layers();
     layers.above = adhoc.options.over(layers.above);
     for (field, flag) in adhoc.flags {
-        layers.origins.put(field, Origin::Flag(format!("--{flag}")));
+        layers.origins.put(field, FieldOrigin::Flag(format!("--{flag}")));
     }
     warnings.extend(wrong.into_iter().map(|text| (Warning::UnsupportedOption, text)));
     Job {
@@ -161,9 +164,10 @@ fn cli(mut adhoc: Adhoc, loaded: Loaded) -> u8 {
         // A person may be away from the terminal, and wants text as it comes.
         question_timeout_s: defaults.question_timeout_s.or(Some(Seconds(limits::SECONDS))),
         progress: defaults.progress.or(Some(Level::Full)),
+        heartbeat_s: defaults.heartbeat_s.or(Some(LOG_HEARTBEAT)),
         ..Options::default()
     };
-    if prompt.reads_stdin() && stdin::kind() == stdin::Kind::Terminal {
+    if prompt.reads_stdin() && stdin::kind() == stdin::StdinKind::Terminal {
         diagnose(if stdin::is_in_background() { FETCH } else { TYPE });
     }
     let make = move || match prompt.read() {

@@ -98,7 +98,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("process", &["agent", "failure", "io", "protocol"]),
     ("engine", &["agent", "clean", "failure", "io", "process", "protocol", "recording", "redact", "run", "suggest"]),
     ("json_lines", &["engine", "io", "protocol"]),
-    ("terminal", &["clean", "engine", "failure", "io", "protocol"]),
+    ("terminal", &["clean", "engine", "failure", "io", "protocol", "suggest"]),
     ("help", &["cli"]),
     ("cli", &["agent", "protocol", "suggest"]),
     ("config", &["agent", "cli", "failure", "help", "protocol", "suggest"]),
