@@ -17,10 +17,12 @@ use super::playback::world::{Sent, World, exited, killed};
 use super::rng::Rng;
 use super::round::Checked;
 use serde_json::Value;
+use spektacular::engine::Machine;
+use spektacular::io::inbox::RawLine;
 use spektacular::protocol::request::Options;
 use spektacular::recording::Moment;
 use spektacular::run::Event;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Deadlines that may pass in one step. Beyond them time stands still.
 const DEADLINES: usize = 50;
@@ -30,11 +32,11 @@ pub(crate) fn of_case(case: &Case) -> Input {
     let mut player = Player::new(case, Options::default());
     let mut lines = vec![format!("= {}", case.config().unwrap_or("{}".into()).replace('\n', " "))];
     let mut now = Duration::ZERO;
-    let mut left = player.left();
+    let mut left = player.script.len();
     player.begin().expect("a case begins with run.start");
     player.world.spawn();
     let acted = |player: &Player<'_>, left: &mut usize, lines: &mut Vec<String>| {
-        let done = case.script.len() - player.left();
+        let done = case.script.len() - player.script.len();
         for directive in &case.script[case.script.len() - *left..done] {
             match directive {
                 Directive::Send(text) => lines.push(format!("> {text}")),
@@ -43,7 +45,7 @@ pub(crate) fn of_case(case: &Case) -> Input {
                 Directive::Await(_) => {}
             }
         }
-        *left = player.left();
+        *left = player.script.len();
     };
     acted(&player, &mut left, &mut lines);
     for (index, (at, moment)) in case.recording.moments.iter().enumerate() {
@@ -101,12 +103,14 @@ impl Play {
                     Ok(text) if text.contains("$q") => with_ids(text, &self.ids).into_bytes(),
                     _ => rest.to_vec(),
                 };
-                self.world.hear_bytes(&line);
+                self.world.conductor().hear(&RawLine::Whole(line), Instant::now());
+                // Takes the frames.
+                self.world.spawn();
             }
             b"< " if self.world.machine().has_process => self.world.line(&String::from_utf8_lossy(rest)),
             b"t" if self.world.machine().has_process => self.world.too_long(),
             b"+ " => {
-                let now = self.world.machine().time();
+                let now = self.world.machine().now();
                 self.pass(now + Duration::from_millis(number().unsigned_abs().into()))?;
             }
             b"x " => self.world.gone(exited(number()), ""),
@@ -126,9 +130,9 @@ impl Play {
                 self.world.at(until);
                 return Ok(());
             };
-            let (now, traces) = (self.world.machine().time(), self.world.traces());
+            let (now, traces) = (self.world.machine().now(), self.world.traces());
             self.world.tick(due);
-            let still = self.world.machine().time() == now && self.world.traces() == traces;
+            let still = self.world.machine().now() == now && self.world.traces() == traces;
             idle = if still { idle + 1 } else { 0 };
             if idle > 3 {
                 return Err(format!("the run wakes at {due:?} again and again"));

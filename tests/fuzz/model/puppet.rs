@@ -2,7 +2,7 @@
 
 use super::acts::{Asked, Lives};
 use spektacular::agent::{
-    AskKey, Driver, Event, Launch, Line, MessageKey, Program, Reply, Turn, TurnOver, text::FinalAnswer,
+    AgentEvent as Event, AskKey, Driver, Launch, Line, MessageKey, Program, Reply, Turn, TurnOver, text::FinalAnswer,
 };
 use spektacular::failure::{Code, Failure};
 use spektacular::protocol::outbound::{AgentExit, Capabilities};

@@ -22,7 +22,7 @@ pub(crate) enum Obeys {
 pub(crate) struct Player<'a> {
     pub(crate) world: World,
     case: &'a Case,
-    script: VecDeque<&'a Directive>,
+    pub(crate) script: VecDeque<&'a Directive>,
     /// Frames that an await has seen.
     seen: usize,
     stderr: String,
@@ -159,11 +159,6 @@ impl<'a> Player<'a> {
             }
         }
         Ok(())
-    }
-
-    /// How many directives are still to come.
-    pub(crate) fn left(&self) -> usize {
-        self.script.len()
     }
 
     /// Whether the orchestrator will do anything more.

@@ -57,13 +57,6 @@ pub(crate) struct Notebook {
     closes_early: bool,
 }
 
-impl Notebook {
-    /// The time since the run began.
-    pub(crate) fn time(&self) -> Duration {
-        self.now
-    }
-}
-
 impl Machine for Notebook {
     fn now(&self) -> Duration {
         self.now
@@ -256,12 +249,6 @@ impl World {
             }
             _ => self.conductor.hear(&RawLine::Whole(line.as_bytes().to_vec()), Instant::now()),
         }
-        self.take();
-    }
-
-    /// Any line of stdin, as it comes.
-    pub(crate) fn hear_bytes(&mut self, line: &[u8]) {
-        self.conductor.hear(&RawLine::Whole(line.to_vec()), Instant::now());
         self.take();
     }
 
