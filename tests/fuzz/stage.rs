@@ -148,7 +148,8 @@ impl Play {
             if let Sent::Line(line) = &sent
                 && self.json
             {
-                serde_json::from_str::<serde::de::IgnoredAny>(line).map_err(|e| format!("sent no JSON: {e}: {line}"))?;
+                serde_json::from_str::<serde::de::IgnoredAny>(line)
+                    .map_err(|e| format!("sent no JSON: {e}: {line}"))?;
             }
             self.sent.push(sent);
         }

@@ -10,7 +10,9 @@ use spektacular::agent::registry::Agents;
 use spektacular::clean::{Cleaner, one_line, whole};
 use spektacular::config::{self, Places, Which};
 use spektacular::engine::Script;
-use spektacular::protocol::question::{Answer, Ask, Choice, Choices, Input as Given, Kind, PathFact, Validation, check};
+use spektacular::protocol::question::{
+    Answer, Ask, Choice, Choices, Input as Given, Kind, PathFact, Validation, check,
+};
 use spektacular::protocol::request::Options;
 use spektacular::protocol::words::{Level, Purpose};
 use spektacular::recording::Recording;
@@ -166,8 +168,7 @@ fn ask(text: &str) -> Ask {
     let from: Value = serde_json::from_str(text).unwrap_or_default();
     let label = |option: &Value| option.as_str().map(str::to_owned);
     let options = from["options"].as_array().into_iter().flatten().filter_map(label);
-    let choices =
-        Choices::new(options.map(|label| Choice { value: label.to_lowercase(), label, description: None }));
+    let choices = Choices::new(options.map(|label| Choice { value: label.to_lowercase(), label, description: None }));
     let kind = match (from["kind"].as_str(), choices) {
         (Some("confirm"), _) => Kind::Confirm,
         (Some("secret"), _) => Kind::Secret,
@@ -272,7 +273,8 @@ fn configuration() {
         });
         let keys: Vec<String> = keys.collect();
         all.push(from_text(&format!("{{{}}}\n---\n{{{}}}", keys.join(",\n"), keys[..10].join(",\n"))));
-        let agents = r#"{"agents":{"x":{"driver":"acp","command":"x","args":["a"],"env":{"A":"b"}},"y":{"base":"claude"}}}"#;
+        let agents =
+            r#"{"agents":{"x":{"driver":"acp","command":"x","args":["a"],"env":{"A":"b"}},"y":{"base":"claude"}}}"#;
         all.push(from_text(&format!("{agents}\n---\n{agents}")));
         all
     };

@@ -160,10 +160,12 @@ impl Pair {
             let (run, model) = (self.run.next_deadline(), self.model.due());
             return Err(format!("{act:?}: the run waits for {run:?}, and the protocol says {model:?}"));
         }
-        let code = self.terminal.then(|| seen.iter().find_map(|one| match one {
-            Seen::Terminal(_, code) => Some(*code),
-            _ => None,
-        }));
+        let code = self.terminal.then(|| {
+            seen.iter().find_map(|one| match one {
+                Seen::Terminal(_, code) => Some(*code),
+                _ => None,
+            })
+        });
         if let Some(Some(code)) = code
             && self.run.exit_code() != Some(code)
         {
@@ -182,9 +184,7 @@ fn told(effect: Effect) -> Option<Seen> {
             Body::Question(question) => Seen::Asked(number(&question.question_id), question.attempt),
             Body::Progress(progress) => match &progress.about {
                 About::Resolved { question_id, resolution, .. } => {
-                    let words = [
-                        "answered", "declined", "timeout", "input_closed", "headless", "policy", "withdrawn",
-                    ];
+                    let words = ["answered", "declined", "timeout", "input_closed", "headless", "policy", "withdrawn"];
                     let word = resolution.word();
                     Seen::Resolved(number(question_id), words.into_iter().find(|known| *known == word)?)
                 }

@@ -1,8 +1,6 @@
 //! The lifecycle of a run as the protocol tells it, without texts, agents and frames.
 
-use super::acts::{
-    Act, Answer, Asked, IDLE_TIMEOUT, QUESTION_TIMEOUT, Rules, START_TIMEOUT, Seen, TOOL_TIMEOUT,
-};
+use super::acts::{Act, Answer, Asked, IDLE_TIMEOUT, QUESTION_TIMEOUT, Rules, START_TIMEOUT, Seen, TOOL_TIMEOUT};
 use super::puppet::Said;
 use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
@@ -149,8 +147,16 @@ impl Reference {
     /// What is seen of the act.
     pub(crate) fn take(&mut self, act: &Act) -> Vec<Seen> {
         if !self.ended {
-            if self.started { self.live(act) } else { self.waiting(act) }
-            if self.started && !self.ended && self.process == Process::Gone && let Some(decided) = self.decided {
+            if self.started {
+                self.live(act)
+            } else {
+                self.waiting(act)
+            }
+            if self.started
+                && !self.ended
+                && self.process == Process::Gone
+                && let Some(decided) = self.decided
+            {
                 self.end(decided.outcome);
             }
         }
@@ -519,8 +525,7 @@ impl Reference {
             }
             return;
         }
-        let late =
-            [(self.run_due, "timeout"), (self.start_due, "start_timeout"), (self.idle_due(), "idle_timeout")];
+        let late = [(self.run_due, "timeout"), (self.start_due, "start_timeout"), (self.idle_due(), "idle_timeout")];
         let first = late.into_iter().filter(|(due, _)| passed(*due)).min_by_key(|(due, _)| *due);
         if let Some((_, code)) = first {
             return self.stop(code);
