@@ -5,14 +5,21 @@
 //! | `project`, `name` | the project's folder, the paths in it, safe reading and writing |
 //! | `markdown` | lines, fences, headings, list items |
 //! | `spec`, `plan` | the two formats: types, rules, edits that change no other byte |
+//! | `check` | checks of the files of a project |
+//! | `template`, `prompts` | prompts with placeholders, and which text of one is in force |
+//! | `init` | the folders of a project |
 //! | `violation`, `refusal` | what a file breaks, and why a workflow does not begin |
 //!
 //! The formats are pure: text in, types and violations out.
 
+pub mod check;
+pub mod init;
 pub mod markdown;
 pub mod name;
 pub mod plan;
 pub mod project;
+pub mod prompts;
 pub mod refusal;
 pub mod spec;
+pub mod template;
 pub mod violation;
