@@ -1,12 +1,13 @@
 //! `adhoc`: one task through one agent.
 
+use super::carrier::Carrier;
 use super::complain;
 use super::last::Last;
 use super::texts::{self, Prompt};
 use crate::agent::registry::{Agents, Layers};
 use crate::cli::{Adhoc, Output};
 use crate::config::{self, Config, Loaded};
-use crate::engine::{Begin, DebugLog, Engine, Job, Peer, Report, Script, UNDELIVERED, dry_run};
+use crate::engine::{Begin, DebugLog, Engine, Job, Peer, Script, UNDELIVERED};
 use crate::failure::{Code, EXIT_UNDELIVERED, Failure};
 use crate::io::faults::point;
 use crate::io::inbox::Source;
@@ -19,9 +20,10 @@ use crate::protocol::limits;
 use crate::protocol::origins::{FieldOrigin, Origins};
 use crate::protocol::request::{Options, Payload, Seconds};
 use crate::protocol::typed;
-use crate::protocol::words::{Level, Source as CancelSource, Warning};
+use crate::protocol::words::{Level, Source as CancelSource, Warning, WorkflowKind};
 use crate::run::OnEof;
 use crate::terminal::{Detail, Look, TerminalFront};
+use crate::workflow::outer::Ended;
 use std::io::IsTerminal;
 use std::os::fd::AsFd;
 use std::os::unix::fs::FileTypeExt;
@@ -39,7 +41,7 @@ pub fn run(adhoc: Adhoc) -> u8 {
     // First of all: a signal from now on ends the run in order. A dry run reads its prompt here and leaves the signals
     // as they are.
     let engine = (!adhoc.dry_run).then(|| Engine::start(Source::Nothing));
-    let Ok(mut loaded) = catch_unwind(load) else { return crashed(adhoc.output, engine) };
+    let Ok(mut loaded) = catch_unwind(load) else { return crashed(adhoc, engine) };
     let failure = loaded.failure.take();
     match (adhoc.output.unwrap_or_else(|| loaded.config.output()), failure) {
         (Output::Json, Some(failure)) => refuse_with(adhoc, loaded, failure, engine),
@@ -55,24 +57,31 @@ fn load() -> Loaded {
 }
 
 /// Reports a fault of our own in the configuration, which is not read again.
-fn crashed(output: Option<Output>, engine: Option<Engine>) -> u8 {
+fn crashed(mut adhoc: Adhoc, engine: Option<Engine>) -> u8 {
     let layers = Layers {
         agents: Agents::built_in(),
         above: Options::default(),
         below: Options::default(),
         origins: Origins::default(),
     };
-    match output {
-        Some(Output::Json) => refused(Job::new(layers), Failure::of_our_own(), &mut JsonLines::default(), engine),
+    match adhoc.output {
+        Some(Output::Json) => {
+            let carrier = Carrier::of(&mut adhoc, false);
+            refused(carrier, Job::new(layers), Failure::of_our_own(), &mut JsonLines::default(), engine)
+        }
         Some(Output::Cli) | None => super::crashed(),
     }
 }
 
 /// Reports a run that cannot begin; an orchestrator gets a terminal frame. `output`: the choice on the command line.
-pub fn refuse(output: Option<Output>, failure: Failure) -> u8 {
+pub fn refuse(workflow: Option<WorkflowKind>, output: Option<Output>, failure: Failure) -> u8 {
     let loaded = config::load();
     match output.unwrap_or_else(|| loaded.config.output()) {
-        Output::Json => refuse_with(Adhoc::default(), loaded, failure, None),
+        Output::Json => {
+            let mut adhoc = Adhoc::default();
+            adhoc.workflow = workflow;
+            refuse_with(adhoc, loaded, failure, None)
+        }
         Output::Cli => complain(&failure),
     }
 }
@@ -81,13 +90,15 @@ fn refuse_with(adhoc: Adhoc, loaded: Loaded, failure: Failure, engine: Option<En
     if stdout_is_closed() {
         return undelivered();
     }
-    refused(job(adhoc, loaded, Script::default()), failure, &mut JsonLines::default(), engine)
+    let mut adhoc = adhoc;
+    let carrier = Carrier::of(&mut adhoc, false);
+    refused(carrier, job(adhoc, loaded, Script::default()), failure, &mut JsonLines::default(), engine)
 }
 
 /// A run that consists of its failure.
-fn refused(job: Job, failure: Failure, peer: &mut dyn Peer, engine: Option<Engine>) -> u8 {
+fn refused(carrier: Carrier, job: Job, failure: Failure, peer: &mut dyn Peer, engine: Option<Engine>) -> u8 {
     let job = Job { begin: Begin::Refused(failure), record: None, debug_log: None, ..job };
-    reading(engine, Source::Nothing).run(job, peer).code
+    carrier.carry(reading(engine, Source::Nothing), job, peer).code
 }
 
 /// The engine, which reads its input from `source`.
@@ -115,7 +126,9 @@ fn job(adhoc: Adhoc, loaded: Loaded, answers: Script) -> Job {
         answers,
         on_eof: if adhoc.cancel_on_eof { OnEof::Cancel } else { OnEof::Continue },
         record: adhoc.record,
-        debug_log: config.debug_dir().map(|dir| DebugLog { dir, command: "adhoc" }),
+        debug_log: config
+            .debug_dir()
+            .map(|dir| DebugLog { dir, command: adhoc.workflow.map_or("adhoc", WorkflowKind::word) }),
         mirror_stderr: adhoc.mirror_stderr,
         ..Job::new(layers)
     }
@@ -130,6 +143,7 @@ fn json(mut adhoc: Adhoc, loaded: Loaded, engine: Option<Engine>) -> u8 {
         Err(message) => return refuse_with(adhoc, loaded, Failure::new(Code::Usage, message), engine),
     };
     let (prompt, read_messages, dry_run) = (Prompt::of(&adhoc), adhoc.read_messages, adhoc.dry_run);
+    let carrier = Carrier::of(&mut adhoc, prompt.is_some());
     let mut job = job(adhoc, loaded, script);
     let mut peer = JsonLines::default();
     // Nobody can answer if stdin carries no messages.
@@ -140,22 +154,23 @@ fn json(mut adhoc: Adhoc, loaded: Loaded, engine: Option<Engine>) -> u8 {
         Err(message) => Err(Failure::new(Code::Usage, message)),
     };
     if dry_run {
-        return plan(make(prompt.unwrap_or_else(Prompt::stand_in)), job, Output::Json, &mut peer);
+        let options = make(prompt.unwrap_or_else(Prompt::stand_in));
+        return plan(carrier, options, job, Output::Json, &mut peer);
     }
-    let Some(prompt) = prompt else { return reading(engine, Source::Stdin).run(job, &mut peer).code };
+    let Some(prompt) = prompt else { return carrier.carry(reading(engine, Source::Stdin), job, &mut peer).code };
     let source = if read_messages { Source::Stdin } else { Source::Nothing };
     job.begin = Begin::Awaited(Box::new(move || make(prompt).map(start)));
-    let last = Last::of(&job.layers, Options::default()).filter(Last::has_folder);
-    let report = reading(engine, source).run(job, &mut peer);
-    keep(last, &report);
-    report.code
+    let last = carrier.last(&job).filter(Last::has_folder);
+    let ended = carrier.carry(reading(engine, source), job, &mut peer);
+    keep(last, &ended);
+    ended.code
 }
 
 /// `--dry-run`: shows the process that the run would start. A run that would be refused is refused here too.
-fn plan(options: Result<Options, Failure>, job: Job, output: Output, peer: &mut dyn Peer) -> u8 {
-    match options.and_then(|options| dry_run::plan(options, &job.layers, &job.warnings)) {
-        Ok(plan) => super::plan::show(&plan, output),
-        Err(failure) => refused(job, failure, peer, None),
+fn plan(carrier: Carrier, options: Result<Options, Failure>, job: Job, output: Output, peer: &mut dyn Peer) -> u8 {
+    match options.and_then(|options| carrier.plan(options, &job)) {
+        Ok(plan) => plan.show(output),
+        Err(failure) => refused(carrier, job, failure, peer, None),
     }
 }
 
@@ -165,11 +180,8 @@ fn start(options: Options) -> Inbound {
 
 fn cli(mut adhoc: Adhoc, loaded: Loaded, engine: Option<Engine>) -> u8 {
     let dry_run = adhoc.dry_run;
-    let prompt = match dry_run {
-        true => Some(Prompt::of(&adhoc).unwrap_or_else(Prompt::stand_in)),
-        false => Prompt::with_piped(Prompt::of(&adhoc), stdin::kind()),
-    };
-    let prompt = prompt.ok_or_else(|| "Missing prompt: spektacular adhoc \"TASK\".".to_owned());
+    let carrier = Carrier::of(&mut adhoc, true);
+    let prompt = carrier.prompt(&adhoc);
     let ready = look_up(&mut adhoc, &loaded.config).and_then(|script| Ok((script, prompt?)));
     let (script, prompt) = match ready {
         Ok(ready) => ready,
@@ -205,20 +217,20 @@ fn cli(mut adhoc: Adhoc, loaded: Loaded, engine: Option<Engine>) -> u8 {
         Err(message) => Err(Failure::new(Code::Usage, message)),
     };
     if dry_run {
-        return plan(make(), job, Output::Cli, &mut peer);
+        return plan(carrier, make(), job, Output::Cli, &mut peer);
     }
     // The engine handles signals while a slow writer fills the pipe.
     job.begin = Begin::Awaited(Box::new(move || make().map(start)));
-    let last = Last::of(&job.layers, Options::default());
-    let report = reading(engine, source).run(job, &mut peer);
-    if !keep(last, &report) {
+    let last = carrier.last(&job);
+    let ended = carrier.carry(reading(engine, source), job, &mut peer);
+    if !keep(last, &ended) {
         diagnose("spektacular: warning: the session could not be stored for --continue");
     }
-    if let Some(keys) = &report.unused_answers {
+    if let Some(keys) = &ended.unused_answers {
         let text = format!("No question matched {keys}. `spektacular help adhoc` explains the keys of --answer.");
         super::warn([text].iter());
     }
-    let Report { code, signal, .. } = report;
+    let Ended { code, signal, .. } = ended;
     // Shells expect this exit code after a signal.
     signal.and_then(|signal| u8::try_from(128 + signal).ok()).unwrap_or(code)
 }
@@ -274,6 +286,6 @@ fn look_up(adhoc: &mut Adhoc, config: &Config) -> Result<Script, String> {
 }
 
 /// Stores the session of a run for `--continue`. `false`: storing failed.
-fn keep(last: Option<Last>, report: &Report) -> bool {
-    last.zip(report.session_id()).is_none_or(|(last, id)| last.keep(id).is_ok())
+fn keep(last: Option<Last>, ended: &Ended) -> bool {
+    last.zip(ended.session_id.as_deref()).is_none_or(|(last, id)| last.keep(id).is_ok())
 }

@@ -4,16 +4,21 @@
 pub mod adhoc;
 pub mod agents;
 pub mod ask_server;
+mod carrier;
 mod check;
 pub mod config;
+mod demo;
 pub mod export;
+pub mod init;
 mod last;
 pub mod manual;
 pub mod open;
 mod plan;
+pub mod prompts;
 pub mod replay;
 mod table;
 mod texts;
+pub mod validate;
 
 pub use table::COMMANDS;
 

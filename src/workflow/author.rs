@@ -204,9 +204,6 @@ impl Author {
         project.rename(&paths.draft, &paths.finished)?;
         let after = paths.snapshot(project, &paths.finished);
         for ((path, before), after) in paths.files(&paths.finished).iter().zip(before).zip(after) {
-            if before == after {
-                continue;
-            }
             let action = if before.is_some() { Action::Modified } else { Action::Created };
             outer.emit(artifact(path, action, after.map(|bytes| bytes.len() as u64)));
         }

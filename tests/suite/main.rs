@@ -52,3 +52,5 @@ mod tidy;
 mod tidy_tests;
 mod unanswered;
 mod unattended;
+mod workflow_plan;
+mod workflow_spec;
