@@ -13,8 +13,17 @@ use serde_json::{Map, Value, json};
 
 /// The tool's name.
 pub(crate) const TOOL: &str = "ask_user";
-/// The name of the MCP server that offers it.
-pub const SERVER: &str = "spektacular";
+/// The beginning of the name of the MCP server that offers it.
+const SERVER: &str = "spektacular";
+
+/// The name of the MCP server that offers it in one run. The random part keeps a server of the project's from taking the
+/// name, and with it the permission that our own tool has.
+pub(crate) fn server_name(settings: &Settings) -> String {
+    match settings.nonce.as_str() {
+        "" => SERVER.to_owned(),
+        nonce => format!("{SERVER}-{nonce}"),
+    }
+}
 
 /// The maximum number of questions in one call.
 const QUESTIONS: usize = 16;

@@ -28,7 +28,7 @@ mod tape;
 pub use answers::Script;
 pub use conductor::Conductor;
 pub use debug_log::DebugLog;
-pub use job::{Awaited, Begin, Job, Report};
+pub use job::{Awaited, Begin, Job, Prepared, Report};
 pub use machine::{Departed, Machine};
 pub use outbox::Outbox;
 pub use peer::{Outgoing, Peer, Understood};

@@ -217,6 +217,8 @@ macro_rules! run_start {
             /// The server through which the model can ask, which the agent starts beside `mcp_servers`. Not a field of
             /// run.start.
             pub ask_server: Option<McpServer>,
+            /// Random text that nothing outside this run can know, for the name of that server. Not a field of run.start.
+            pub nonce: String,
         }
 
         impl Options {
@@ -225,6 +227,7 @@ macro_rules! run_start {
                 Settings {
                     $($name: settle!($kind $(($($extra)*))?, self.$name, required.$name),)*
                     ask_server: None,
+                    nonce: String::new(),
                 }
             }
         }
