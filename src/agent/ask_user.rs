@@ -5,7 +5,7 @@ mod rules;
 
 use super::json::{Object, Raw};
 use super::reply::{DECLINED, NO_USER, Reply};
-use super::{Event, Turn};
+use super::{AgentEvent, Turn};
 use crate::protocol::question::{Answer, Ask, Choice, Choices, Kind};
 use crate::protocol::request::{McpServer, Settings};
 use crate::protocol::words::{Purpose, Warning};
@@ -27,6 +27,36 @@ pub(crate) fn server_name(settings: &Settings) -> String {
 
 /// The maximum number of questions in one call.
 const QUESTIONS: usize = 16;
+
+/// The name of that server in a text that configures it. `None`: there is none.
+pub(crate) fn named_server(text: &str) -> Option<&str> {
+    const DIGITS: usize = 12;
+    text.match_indices(SERVER).find_map(|(at, _)| {
+        let end = at + SERVER.len() + 1 + DIGITS;
+        let name = text.get(at..end)?;
+        let digits = name[SERVER.len()..].strip_prefix('-')?;
+        digits.bytes().all(|byte| byte.is_ascii_hexdigit()).then_some(name)
+    })
+}
+
+/// A recorded line of an agent with this name of the server instead of the recorded one. Older recordings have a name
+/// without a random part.
+pub(crate) fn renamed(line: &str, recorded: Option<&str>, now: &str) -> String {
+    if let Some(recorded) = recorded {
+        return line.replace(recorded, now);
+    }
+    const PLACES: [(&str, &str); 6] = [
+        ("mcp__", "__"),
+        ("mcp_", "_"),
+        ("", "_ask_user"),
+        ("(", " MCP Server)"),
+        ("\"server_name\":\"", "\""),
+        ("\"name\":\"", "\""),
+    ];
+    PLACES.iter().fold(line.to_owned(), |line, (before, after)| {
+        line.replace(&format!("{before}{SERVER}{after}"), &format!("{before}{now}{after}"))
+    })
+}
 
 /// The description for the model.
 pub(crate) const DESCRIPTION: &str = "\
@@ -83,7 +113,7 @@ pub(super) fn is_wanted(settings: &Settings) -> bool {
 pub(super) fn warn_if_taken(settings: &Settings, turn: &mut Turn) {
     if settings.interactive && is_taken(&settings.mcp_servers) {
         let text = "The model is not offered the tool ask_user: a server in `mcp_servers` has a name that begins with spektacular";
-        turn.events.push(Event::Warning(Warning::UnsupportedOption, text.into()));
+        turn.events.push(AgentEvent::Warning(Warning::UnsupportedOption, text.into()));
     }
 }
 

@@ -14,7 +14,7 @@ use crate::io::tty::Keyboard;
 use crate::json_lines::JsonLines;
 use crate::protocol::inbound::{Inbound, Message};
 use crate::protocol::limits;
-use crate::protocol::origins::Origin;
+use crate::protocol::origins::FieldOrigin;
 use crate::protocol::request::{Options, Payload, Seconds};
 use crate::protocol::typed;
 use crate::protocol::words::{Level, Source as CancelSource, Warning};
@@ -73,7 +73,7 @@ fn job(adhoc: Adhoc, loaded: Loaded) -> Job {
     let (mut layers, wrong) = config.layers();
     layers.above = adhoc.options.over(layers.above);
     for (field, flag) in adhoc.flags {
-        layers.origins.put(field, Origin::Flag(format!("--{flag}")));
+        layers.origins.put(field, FieldOrigin::Flag(format!("--{flag}")));
     }
     warnings.extend(wrong.into_iter().map(|text| (Warning::UnsupportedOption, text)));
     Job {
@@ -126,8 +126,9 @@ fn json(mut adhoc: Adhoc, loaded: Loaded) -> u8 {
 }
 
 /// `--dry-run`: shows the process that the run would start. A run that would be refused is refused here too.
-fn plan(prepared: Result<Prepared, Failure>, mut job: Job, output: Output, peer: &mut dyn Peer) -> u8 {
-    let planned = prepared.and_then(|Prepared { above, start, .. }| {
+fn plan(prepared: Result<Box<Prepared>, Failure>, mut job: Job, output: Output, peer: &mut dyn Peer) -> u8 {
+    let planned = prepared.and_then(|prepared| {
+        let Prepared { above, start, .. } = *prepared;
         job.layers.above = above.over(std::mem::take(&mut job.layers.above));
         dry_run::plan(start.map(options_of).unwrap_or_default(), &job.layers, &job.warnings)
     });
@@ -181,7 +182,7 @@ fn cli(mut adhoc: Adhoc, loaded: Loaded) -> u8 {
         progress: defaults.progress.or(Some(Level::Full)),
         ..Options::default()
     };
-    if prompt.reads_stdin() && stdin::kind() == stdin::Kind::Terminal {
+    if prompt.reads_stdin() && stdin::kind() == stdin::StdinKind::Terminal {
         diagnose(if stdin::is_in_background() { FETCH } else { TYPE });
     }
     let interactive = move |answered: bool| Options { interactive: Some(wanted && (person || answered)), ..options };
@@ -272,13 +273,13 @@ impl Named {
     }
 
     /// Reads all of them, and the prompt. `options`: the other fields of the run.start, by whether there are answers.
-    fn prepare(self, prompt: Option<Prompt>, options: impl FnOnce(bool) -> Options) -> Result<Prepared, Failure> {
+    fn prepare(self, prompt: Option<Prompt>, options: impl FnOnce(bool) -> Options) -> Result<Box<Prepared>, Failure> {
         let usage = |message: String| Failure::new(Code::Usage, message);
         let (above, answers) = self.read().map_err(usage)?;
         let answered = !answers.is_empty();
         let text = prompt.map(Prompt::read).transpose().map_err(usage)?;
         let start = text.map(|text| start(Options { prompt: Some(text), ..options(answered) }));
-        Ok(Prepared { above, answers, start })
+        Ok(Box::new(Prepared { above, answers, start }))
     }
 
     fn read(self) -> Result<(Options, Script), String> {

@@ -1,7 +1,7 @@
 //! The last session of each agent in a directory, for `--continue`: one small file per agent, in a folder that git ignores.
 
 use crate::agent::registry::Layers;
-use crate::io::files::Folder;
+use crate::io::files::OpenFolder;
 use crate::protocol::limits;
 use crate::protocol::request::Options;
 use rustix::fs::OFlags;
@@ -39,8 +39,9 @@ impl Last {
     /// The id of the session.
     pub(super) fn id(&self) -> Option<String> {
         let mut text = String::new();
-        let folder =
-            PARTS.iter().try_fold(Folder::open(&self.cwd).ok()?, |folder, part| folder.inner(part.as_ref()).ok())?;
+        let folder = PARTS
+            .iter()
+            .try_fold(OpenFolder::open(&self.cwd).ok()?, |folder, part| folder.inner(part.as_ref()).ok())?;
         let file = folder.file(self.agent.as_ref(), OFlags::RDONLY, 0).ok()?;
         file.metadata().ok().filter(Metadata::is_file)?;
         file.take(limits::SESSION_ID_BYTES as u64 + 2).read_to_string(&mut text).ok()?;
@@ -60,7 +61,7 @@ impl Last {
     /// # Errors
     /// The file system's. A link is not followed, because the directory may come from a stranger.
     pub(super) fn keep(&self, id: &str) -> io::Result<()> {
-        let local = Folder::open(&self.cwd)?.enter(FOLDER.as_ref())?.enter(LOCAL.as_ref())?;
+        let local = OpenFolder::open(&self.cwd)?.enter(FOLDER.as_ref())?.enter(LOCAL.as_ref())?;
         local.ignore()?;
         let folder = local.enter(SESSIONS.as_ref())?;
         let new = OsString::from(format!("{}.{}.new", self.agent, std::process::id()));

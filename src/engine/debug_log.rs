@@ -1,6 +1,6 @@
 //! The debug log: a recording of each run, in a folder, named by date, agent and command.
 
-use crate::io::files::Folder;
+use crate::io::files::OpenFolder;
 use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::path::PathBuf;
@@ -25,7 +25,7 @@ pub struct DebugLog {
 impl DebugLog {
     /// Opens the file of a run that begins now. The date is UTC.
     pub(super) fn open(&self, agent: &str, now: SystemTime) -> io::Result<File> {
-        let folder = Folder::create(&self.dir, Some(&self.project))?;
+        let folder = OpenFolder::create(&self.dir, Some(&self.project))?;
         // Logs must not be committed, nor count as the agent's work.
         folder.ignore()?;
         let date = OffsetDateTime::from(now)

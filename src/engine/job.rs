@@ -66,7 +66,7 @@ pub enum Begin {
 }
 
 /// Reads the files that the command line names.
-pub type Awaited = Box<dyn FnOnce() -> Result<Prepared, Failure> + Send>;
+pub type Awaited = Box<dyn FnOnce() -> Result<Box<Prepared>, Failure> + Send>;
 
 /// The content of files that the command line names.
 #[derive(Debug, Default)]

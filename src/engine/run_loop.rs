@@ -46,7 +46,7 @@ enum Wake {
     /// How the writing went.
     Written(Written),
     /// The files that the command line names.
-    Prepared(Result<Prepared, Failure>),
+    Prepared(Result<Box<Prepared>, Failure>),
     /// A line of input, or its end.
     Input(Arrival),
     /// The agent's model, by the ask-server.
@@ -62,7 +62,7 @@ enum Wake {
 }
 
 /// Reads files in a thread. The thread is never joined: it may wait for a pipe for ever.
-pub(super) fn start_of(work: Awaited) -> Receiver<Result<Prepared, Failure>> {
+pub(super) fn start_of(work: Awaited) -> Receiver<Result<Box<Prepared>, Failure>> {
     let (start_in, start) = bounded(1);
     let failed = start_in.clone();
     let make = move || {
@@ -75,7 +75,7 @@ pub(super) fn start_of(work: Awaited) -> Receiver<Result<Prepared, Failure>> {
 }
 
 /// Files that are being read. Nothing is read from stdin before they are.
-type AwaitedStart = Option<Receiver<Result<Prepared, Failure>>>;
+type AwaitedStart = Option<Receiver<Result<Box<Prepared>, Failure>>>;
 
 /// How long the writer has been waited for in vain. Only time in which the loop waits counts: while it works, it hands
 /// nothing to the writer.
@@ -255,7 +255,7 @@ impl<'e, 'p> RunLoop<'e, 'p> {
             Wake::Prepared(prepared) => {
                 self.awaited = None;
                 match prepared {
-                    Ok(prepared) => self.conductor.prepared(prepared),
+                    Ok(prepared) => self.conductor.prepared(*prepared),
                     Err(failure) => self.conductor.refuse(failure),
                 }
             }

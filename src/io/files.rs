@@ -65,36 +65,36 @@ const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 /// A directory that is open. Files in it are opened without following a link.
 #[derive(Debug)]
-pub(crate) struct Folder(OwnedFd);
+pub(crate) struct OpenFolder(OwnedFd);
 
 const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
-impl Folder {
+impl OpenFolder {
     /// Opens a directory by a path whose links are followed.
     ///
     /// # Errors
     /// The system's.
-    pub(crate) fn open(path: &Path) -> io::Result<Folder> {
-        Ok(Folder(openat(CWD, path, DIRECTORY, Mode::empty())?))
+    pub(crate) fn open(path: &Path) -> io::Result<OpenFolder> {
+        Ok(OpenFolder(openat(CWD, path, DIRECTORY, Mode::empty())?))
     }
 
     /// Opens a directory, and creates it where it is missing. Follows links on the way to the project, and none below it.
     ///
     /// # Errors
     /// The system's; below the project `ELOOP` or `ENOTDIR` for a link.
-    pub(crate) fn create(path: &Path, project: Option<&Path>) -> io::Result<Folder> {
+    pub(crate) fn create(path: &Path, project: Option<&Path>) -> io::Result<OpenFolder> {
         let Some((root, rest)) = project.and_then(|project| below(path, project)) else {
             std::fs::create_dir_all(path)?;
-            return Folder::open(path);
+            return OpenFolder::open(path);
         };
-        rest.components().try_fold(Folder::open(&root)?, |folder, part| folder.enter(part.as_os_str()))
+        rest.components().try_fold(OpenFolder::open(&root)?, |folder, part| folder.enter(part.as_os_str()))
     }
 
     /// Opens a directory in this one, and creates it where it is missing. A link is not followed.
     ///
     /// # Errors
     /// The system's.
-    pub(crate) fn enter(&self, name: &OsStr) -> io::Result<Folder> {
+    pub(crate) fn enter(&self, name: &OsStr) -> io::Result<OpenFolder> {
         match mkdirat(&self.0, name, Mode::from_raw_mode(0o777)) {
             Ok(()) | Err(Errno::EXIST) => {}
             Err(error) => return Err(error.into()),
@@ -106,8 +106,8 @@ impl Folder {
     ///
     /// # Errors
     /// The system's.
-    pub(crate) fn inner(&self, name: &OsStr) -> io::Result<Folder> {
-        Ok(Folder(openat(&self.0, name, DIRECTORY | OFlags::NOFOLLOW, Mode::empty())?))
+    pub(crate) fn inner(&self, name: &OsStr) -> io::Result<OpenFolder> {
+        Ok(OpenFolder(openat(&self.0, name, DIRECTORY | OFlags::NOFOLLOW, Mode::empty())?))
     }
 
     /// Opens a file in this directory; a link is not followed, and nothing is waited for.
@@ -163,7 +163,7 @@ pub(crate) fn create_private(path: &Path, project: Option<&Path>) -> io::Result<
         Some((root, rest)) => {
             let name = rest.file_name().ok_or(ErrorKind::InvalidInput)?;
             let mut parts = rest.parent().unwrap_or(Path::new("")).components();
-            let folder = parts.try_fold(Folder::open(&root)?, |folder, part| folder.inner(part.as_os_str()))?;
+            let folder = parts.try_fold(OpenFolder::open(&root)?, |folder, part| folder.inner(part.as_os_str()))?;
             folder.file(name, flags, 0o600)?
         }
         None => {
@@ -172,8 +172,8 @@ pub(crate) fn create_private(path: &Path, project: Option<&Path>) -> io::Result<
         }
     };
     let kind = file.metadata()?.file_type();
-    let blocks = !kind.is_file() && !(kind.is_char_device() && !file.is_terminal());
-    if blocks { Err(ErrorKind::InvalidInput.into()) } else { Ok(file) }
+    let takes_all = kind.is_file() || (kind.is_char_device() && !file.is_terminal());
+    if takes_all { Ok(file) } else { Err(ErrorKind::InvalidInput.into()) }
 }
 
 /// Splits a path at the point where it enters the project: the directory there, and what follows. `None`: it does not lead

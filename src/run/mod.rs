@@ -305,7 +305,26 @@ fn early(event: Event<'_>) -> Option<Held> {
         Event::Input(origin, _) => (origin.id, Warning::UnknownQuestion, orchestrator::UNKNOWN_QUESTION.into()),
         Event::UnknownType(origin) => (origin.id, Warning::UnknownType, orchestrator::UNKNOWN_TYPE.into()),
         Event::Warn(origin, warning, text) => (origin.id, warning, text.into()),
-        _ => return None,
+        // These end a run that waits for its run.start; `waiting` takes them before.
+        Event::Start(..)
+        | Event::Cancel(..)
+        | Event::Malformed(_)
+        | Event::Unsupported(_)
+        | Event::InputEnded
+        | Event::Refused(_)
+        | Event::OutputLost => return None,
+        // These come from an agent, or from a run that has one.
+        Event::Spawned
+        | Event::SpawnFailed(_)
+        | Event::Line(_)
+        | Event::ToolAsk { .. }
+        | Event::ToolAskWithdrawn { .. }
+        | Event::More
+        | Event::Drained
+        | Event::Gone(_)
+        | Event::Ignored(_)
+        | Event::NotRead
+        | Event::Tick => return None,
     };
     Some(Held { reply_to, warning, text, more: 0 })
 }
