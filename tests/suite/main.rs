@@ -34,6 +34,7 @@ mod lines;
 mod named_files;
 mod oneshot;
 mod open;
+mod panics;
 mod permissions;
 mod piped;
 mod pressure;
