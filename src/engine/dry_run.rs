@@ -58,6 +58,7 @@ pub fn plan_with(
 ) -> Result<Plan, Failure> {
     let origins = layers.origins.without(&start);
     let (options, agent) = layers.under(start);
+    let untrusted = layers.guest_warning(&options, agent);
     let mut host = Host::new();
     let (redactor, _) = prepare::redactor_for(&options, agent, &host, false);
     let mut ready = prepare::settings(options, None, agent, (&layers.agents, &origins), &host)?;
@@ -88,6 +89,7 @@ pub fn plan_with(
         warnings: warnings
             .iter()
             .map(|(_, text)| text.clone())
+            .chain(untrusted)
             .chain(turn.events.into_iter().filter_map(warning))
             .collect(),
     })

@@ -134,7 +134,7 @@ fn a_draft_goes_on_in_the_last_session_with_its_violations() {
     let case = case.agent(writes(DRAFT, GOOD));
     let did = case.run(&["spec", "--continue", "Be", "brief"]);
     assert_eq!(did.code, Some(0), "{did:?}");
-    let log = AgentLog::new(&case.path(""));
+    let log = AgentLog::new(&case.path("log"));
     let prompt = log.prompts().pop().unwrap();
     assert!(prompt.starts_with("# Continue\n"), "{prompt}");
     assert!(prompt.contains(DRAFT) && prompt.trim_end().ends_with("Be brief"), "{prompt}");
