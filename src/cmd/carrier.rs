@@ -14,7 +14,6 @@ use crate::protocol::json::to_line;
 use crate::protocol::request::{Options, Settings};
 use crate::protocol::words::WorkflowKind;
 use crate::protocol::workflow::WorkflowOptions;
-use crate::redact::Redactor;
 use crate::workflow::author::Author;
 use crate::workflow::outer::{Ended, Outer};
 use crate::workflow::spec_run::Surroundings;
@@ -123,8 +122,7 @@ impl Carrier {
             Ok(())
         })?;
         let author = found.ok_or_else(|| Failure::new(Code::InternalError, "The dry run has no workflow."))?;
-        let redactor = super::secrets_here();
-        Ok(DryRun { agent, workflow: Some(DryWorkflow::of(kind, &author, &redactor)) })
+        Ok(DryRun { agent, workflow: Some(DryWorkflow::of(kind, &author)) })
     }
 }
 
@@ -142,7 +140,8 @@ struct DryWorkflow {
 }
 
 impl DryWorkflow {
-    fn of(kind: WorkflowKind, author: &Author, redactor: &Redactor) -> DryWorkflow {
+    fn of(kind: WorkflowKind, author: &Author) -> DryWorkflow {
+        let redactor = super::secrets_here();
         let target = crate::workflow::project::shown(&author.paths.target);
         DryWorkflow { kind, target, prompt: redactor.redact(&author.prompt.text).into_owned(), phases: Vec::new() }
     }
