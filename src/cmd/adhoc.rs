@@ -111,15 +111,13 @@ fn job(adhoc: Adhoc, loaded: Loaded, answers: Script) -> Job {
     }
     warnings.extend(wrong.into_iter().map(|text| (Warning::UnsupportedOption, text)));
     Job {
-        begin: Begin::FromInput,
-        layers,
         warnings,
         answers,
         on_eof: if adhoc.cancel_on_eof { OnEof::Cancel } else { OnEof::Continue },
         record: adhoc.record,
         debug_log: config.debug_dir().map(|dir| DebugLog { dir, command: "adhoc" }),
         mirror_stderr: adhoc.mirror_stderr,
-        signal_source: CancelSource::Signal,
+        ..Job::new(layers)
     }
 }
 

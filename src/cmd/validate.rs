@@ -6,11 +6,11 @@ use crate::cli::{CheckArgs, Output};
 use crate::failure::{Code, EXIT_UNDELIVERED, Failure};
 use crate::io::output::{diagnose, print};
 use crate::protocol::json::{map_strings, to_line};
+use crate::protocol::words::RefusalReason;
 use crate::redact::Redactor;
 use crate::workflow::check::{self, Contents, PlanCheck};
 use crate::workflow::plan::{PlanPhase, Task};
 use crate::workflow::project::{Argument, Entry, FileProblem, PlanPath, Project, plan_folder, shown, spec_file};
-use crate::workflow::refusal::{Reason, WorkflowRefusal};
 use crate::workflow::violation::{Rule, Violation};
 use serde_json::{Value, json};
 use std::ffi::OsStr;
@@ -42,7 +42,7 @@ pub fn plans(typed: &CheckArgs) -> u8 {
     all(typed, plan)
 }
 
-type Check = fn(&Path, &OsStr, &[Rule]) -> Result<Findings, WorkflowRefusal>;
+type Check = fn(&Path, &OsStr, &[Rule]) -> Result<Findings, Failure>;
 
 fn all(typed: &CheckArgs, check: Check) -> u8 {
     let ignored: Result<Vec<Rule>, String> = typed.ignored.iter().map(|name| Rule::ignored(name)).collect();
@@ -86,7 +86,7 @@ fn in_words(found: &Findings, redactor: &Redactor) -> String {
     lines.iter().map(|line| one_line(&redactor.redact(line)) + "\n").collect()
 }
 
-fn as_json(name: &str, found: &Result<Findings, WorkflowRefusal>, redactor: &Redactor) -> String {
+fn as_json(name: &str, found: &Result<Findings, Failure>, redactor: &Redactor) -> String {
     let mut line = match found {
         Ok(found) => {
             let violation = |v: &Violation| json!({"line": v.line, "rule": v.rule.name(), "text": v.text});
@@ -94,7 +94,7 @@ fn as_json(name: &str, found: &Result<Findings, WorkflowRefusal>, redactor: &Red
             json!({"file": found.file, "valid": violations.is_empty(), "tasks": found.tasks, "violations": violations})
         }
         Err(refusal) => {
-            let error = json!({"reason": refusal.reason.word(), "message": refusal.message});
+            let error = json!({"reason": refusal.reason.map(RefusalReason::word), "message": refusal.message});
             json!({"file": name, "valid": false, "tasks": null, "violations": [], "error": error})
         }
     };
@@ -104,7 +104,7 @@ fn as_json(name: &str, found: &Result<Findings, WorkflowRefusal>, redactor: &Red
     map_strings(&to_line(&line), &mut |text| redactor.redact(text).into_owned()) + "\n"
 }
 
-fn spec(cwd: &Path, typed: &OsStr, ignored: &[Rule]) -> Result<Findings, WorkflowRefusal> {
+fn spec(cwd: &Path, typed: &OsStr, ignored: &[Rule]) -> Result<Findings, Failure> {
     let (project, path, file) = match Argument::parse("FILE", typed)? {
         Argument::Path(path) => {
             let (project, inside) = located("FILE", cwd, &path)?;
@@ -122,7 +122,7 @@ fn spec(cwd: &Path, typed: &OsStr, ignored: &[Rule]) -> Result<Findings, Workflo
     Ok(Findings { file, tasks: spec.tasks.len(), violations, phases: None })
 }
 
-fn plan(cwd: &Path, typed: &OsStr, ignored: &[Rule]) -> Result<Findings, WorkflowRefusal> {
+fn plan(cwd: &Path, typed: &OsStr, ignored: &[Rule]) -> Result<Findings, Failure> {
     let (project, inside, named) = match Argument::parse("PLAN", typed)? {
         Argument::Path(named) => {
             let (project, inside) = located("PLAN", cwd, &named)?;
@@ -161,14 +161,14 @@ fn phase(phase: &PlanPhase) -> Value {
 }
 
 /// The project around the current directory.
-fn around(cwd: &Path) -> Result<Project, WorkflowRefusal> {
-    let gone = |_| WorkflowRefusal::new(Reason::NotFound, "The current directory no longer exists.");
+fn around(cwd: &Path) -> Result<Project, Failure> {
+    let gone = |_| Failure::refused_for(RefusalReason::NotFound, "The current directory no longer exists.");
     Project::around(cwd).map_err(gone)
 }
 
 /// The file that a path names, and its project. A check reads any file that the user names: one outside of the project
 /// around the current directory belongs to the project around its own folder.
-fn located(what: &str, cwd: &Path, path: &Path) -> Result<(Project, PathBuf), WorkflowRefusal> {
+fn located(what: &str, cwd: &Path, path: &Path) -> Result<(Project, PathBuf), Failure> {
     let project = around(cwd)?;
     match project.inside(what, path, cwd) {
         Ok(inside) => Ok((project, inside)),

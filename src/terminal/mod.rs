@@ -212,7 +212,11 @@ impl TerminalFront {
                 Shown::lines(if known.is_empty() { String::new() } else { self.logged(&known.join(", ")) })
             }
             About::Heartbeat { idle_s, waiting_on } => Shown::lines(self.sign_of_life(*idle_s, *waiting_on)),
-            About::Reasoning { .. } | About::Resolved { .. } | About::Usage(_) => Shown::default(),
+            About::Reasoning { .. }
+            | About::Resolved { .. }
+            | About::Todo(_)
+            | About::Phase { .. }
+            | About::Usage(_) => Shown::default(),
         }
     }
 
