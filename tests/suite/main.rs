@@ -52,3 +52,5 @@ mod tidy;
 mod tidy_tests;
 mod unanswered;
 mod unattended;
+mod workflow_check;
+mod workflow_formats;
