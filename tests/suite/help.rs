@@ -173,7 +173,7 @@ fn what_was_meant_is_suggested() {
         (&["-m", "x"], "-m must follow a command: spektacular adhoc -m."),
         (&["adhoc", "--yes=private", "x"], "--yes takes no value."),
         (&["fix the test"], "Unknown command. To run a task: spektacular adhoc \"TASK\"."),
-        (&[], "Missing command: adhoc, config, "),
+        (&[], "Missing command: adhoc, init, spec, plan, "),
         (&["adhoc", "--output", "jsn", "x"], "--output must be cli or json. Did you mean json?"),
         (
             &["adhoc", "--progress", "nromal", "x"],
