@@ -552,7 +552,7 @@ proptest! {
     fn ticks_change_boxes_alone(text in lines(), number in 1u16..3, tick in any::<bool>()) {
         let change = if tick { PlanChange::Tick(number) } else { PlanChange::Untick(number) };
         let before = plan::read(text.as_bytes()).plan;
-        let Some(new) = edited(&text, &[change.clone()]) else {
+        let Some(new) = edited(&text, std::slice::from_ref(&change)) else {
             prop_assert!(before.phases.iter().all(|phase| phase.number != number));
             return Ok(());
         };
