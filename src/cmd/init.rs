@@ -5,7 +5,7 @@ use crate::cli::{InitArgs, Output};
 use crate::failure::{Code, Failure};
 use crate::io::output::deliver;
 use crate::protocol::json::to_line;
-use crate::workflow::init::{InitProblem, Initialized, init};
+use crate::workflow::init::{Initialized, init};
 use crate::workflow::project::{Project, shown};
 use serde_json::json;
 
@@ -17,10 +17,7 @@ pub fn run(typed: &InitArgs) -> u8 {
         Failure::new(Code::InvalidRequest, message)
     });
     let done = project.and_then(|project| {
-        let made = init(&project).map_err(|problem| match problem {
-            InitProblem::Refused(refusal) => Failure::new(Code::InvalidRequest, refusal.message),
-            InitProblem::Failed(failure) => failure,
-        })?;
+        let made = init(&project)?;
         Ok((project, made))
     });
     match done {

@@ -80,7 +80,7 @@ impl Author {
             outer.warn(*warning, text.as_str());
         }
         self.steps(outer, PlanStatus::InProgress, PlanStatus::Pending);
-        make_local(&self.project).map_err(|refusal| Stop::from(refusal.failure()))?;
+        make_local(&self.project).map_err(Stop::from)?;
         let prompt = self.begin(outer, check).map_err(unwritable)?;
         let finished = self.paths.snapshot(&self.project, &self.paths.finished);
         let draft = self.paths.snapshot(&self.project, &self.paths.draft);
@@ -252,7 +252,7 @@ pub fn breach(violation: &Violation) -> Breach {
 /// The failure of a file of our own that cannot be written.
 pub fn unwritable(problem: FileProblem) -> Stop {
     let failure = match problem {
-        FileProblem::Outside => problem.refusal("A file of the workflow").failure(),
+        FileProblem::Outside => problem.refusal("A file of the workflow"),
         FileProblem::TooLarge | FileProblem::Io(_) => {
             let message = "A file below .spektacular cannot be written: free some space, and check its permissions.";
             Failure::new(Code::ResourceExhausted, message)

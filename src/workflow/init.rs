@@ -1,8 +1,8 @@
 //! `init`: the folders of a project, with a README in each.
 
 use super::project::{CONFIG, Entry, FileProblem, HOME, Project};
-use super::refusal::{Reason, WorkflowRefusal};
 use crate::failure::{Code, Failure};
+use crate::protocol::words::RefusalReason;
 use std::path::{Path, PathBuf};
 
 /// The files, with their texts.
@@ -26,23 +26,14 @@ pub struct Initialized {
     pub files: Vec<(&'static str, bool)>,
 }
 
-/// Why `init` did not do it.
-#[derive(Debug)]
-pub enum InitProblem {
-    /// A path is a link or of the wrong kind; nothing was made.
-    Refused(WorkflowRefusal),
-    /// A file could not be written.
-    Failed(Failure),
-}
-
 /// Makes what is missing. What is there stays as it is.
 ///
 /// # Errors
 /// A path is a link or of the wrong kind, or a file cannot be written.
-pub fn init(project: &Project) -> Result<Initialized, InitProblem> {
+pub fn init(project: &Project) -> Result<Initialized, Failure> {
     let mut files = Vec::new();
     for (path, _) in FILES {
-        files.push((path, is_missing(project, path).map_err(InitProblem::Refused)?));
+        files.push((path, is_missing(project, path)?));
     }
     for ((path, text), (_, is_missing)) in FILES.iter().zip(&mut files) {
         if *is_missing {
@@ -53,7 +44,7 @@ pub fn init(project: &Project) -> Result<Initialized, InitProblem> {
                     FileProblem::Io(kind) => format!("{kind}"),
                 };
                 let message = format!("{path} cannot be written: {why}. Check the permissions of the folder.");
-                InitProblem::Failed(Failure::new(Code::ResourceExhausted, message))
+                Failure::new(Code::ResourceExhausted, message)
             };
             *is_missing = project.create(Path::new(path), text.as_bytes()).map_err(failed)?;
         }
@@ -62,10 +53,10 @@ pub fn init(project: &Project) -> Result<Initialized, InitProblem> {
 }
 
 /// Whether a file is missing. Error: it, or a folder on the way to it, is a link or of the wrong kind.
-fn is_missing(project: &Project, path: &str) -> Result<bool, WorkflowRefusal> {
+fn is_missing(project: &Project, path: &str) -> Result<bool, Failure> {
     let refused = |path: &Path, wanted: &str| {
         let message = format!("{} must be a {wanted} and no link. Nothing was made.", path.display());
-        WorkflowRefusal::new(Reason::Outside, message)
+        Failure::refused_for(RefusalReason::Outside, message)
     };
     let mut folders: Vec<PathBuf> = Path::new(path).ancestors().skip(1).map(Path::to_owned).collect();
     folders.retain(|folder| folder.starts_with(HOME));

@@ -8,7 +8,7 @@
 //! | `check` | checks of the files of a project |
 //! | `template`, `prompts` | prompts with placeholders, and which text of one is in force |
 //! | `init` | the folders of a project |
-//! | `violation`, `refusal` | what a file breaks, and why a workflow does not begin |
+//! | `violation` | what a file breaks |
 //! | `author`, `spec_run`, `plan_run` | the workflows that write a draft |
 //! | `draft`, `old`, `lock`, `last_session`, `permit` | their files, what gave way, locks, sessions to go on with, permissions |
 //! | `outer`, `joined`, `stop` | one run for the orchestrator, made of several; its peer; what ends it early |
@@ -31,7 +31,6 @@ pub mod plan;
 pub mod plan_run;
 pub mod project;
 pub mod prompts;
-pub mod refusal;
 pub mod spec;
 pub mod spec_run;
 pub mod stop;

@@ -7,7 +7,6 @@ use super::name::Slug;
 use super::plan::{Digest, PlanChange, WorkPlan, edited};
 use super::project::{Argument, FileProblem, PlanPath, Project, shown};
 use super::prompts::{PromptText, user};
-use super::refusal::{Reason, WorkflowRefusal};
 use super::spec_run::{Surroundings, check_command, ignored, load, lock, may_begin, project_of, started, warnings_of};
 use super::template::PromptKind;
 use super::violation::Rule;
@@ -15,7 +14,7 @@ use super::{phases_in_words, tasks_in_words};
 use crate::failure::Failure;
 use crate::protocol::outbound::WorkflowStarted;
 use crate::protocol::request::Settings;
-use crate::protocol::words::{Warning, WorkflowKind};
+use crate::protocol::words::{RefusalReason, Warning, WorkflowKind};
 use crate::protocol::workflow::WorkflowOptions;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -39,7 +38,7 @@ pub fn admit(
 ) -> Result<(Author, SpecInput, WorkflowStarted), Failure> {
     let project = project_of(settings)?;
     let from = around.typed_in.clone().unwrap_or_else(|| settings.cwd.clone());
-    let spec = read_spec(&project, &settings.prompt, &from).map_err(WorkflowRefusal::failure)?;
+    let spec = read_spec(&project, &settings.prompt, &from)?;
     settings.prompt.clear();
     let ignored = ignored(&options)?;
     let name = Slug::of_file(spec.path.file_name().unwrap_or_default());
@@ -67,7 +66,7 @@ impl Found {
     ) -> Result<(Author, SpecInput, WorkflowStarted), Failure> {
         const KIND: WorkflowKind = WorkflowKind::Plan;
         let Found { project, name, paths, spec, ignored } = self;
-        may_begin(&project, &paths, &options, KIND).map_err(WorkflowRefusal::failure)?;
+        may_begin(&project, &paths, &options, KIND)?;
         let texts = (load(PromptKind::Plan, &project, around)?, load(PromptKind::Continue, &project, around)?);
         let resumes = options.resume == Some(true);
         let mut warnings = warnings_of([if resumes { &texts.1 } else { &texts.0 }].into_iter());
@@ -91,12 +90,12 @@ impl Found {
 }
 
 /// The specification that an argument names.
-fn read_spec(project: &Project, argument: &str, from: &Path) -> Result<SpecInput, WorkflowRefusal> {
+fn read_spec(project: &Project, argument: &str, from: &Path) -> Result<SpecInput, Failure> {
     let argument = Argument::parse("SPEC", OsStr::new(argument))?;
     let path = project.spec(&argument, from)?;
     match project.markdown(&path).map_err(|problem| problem.refusal("SPEC"))? {
         Contents::Bytes(bytes) => Ok(SpecInput { path, bytes }),
-        Contents::Missing => Err(WorkflowRefusal::new(Reason::NotFound, "SPEC names nothing that exists.")),
+        Contents::Missing => Err(Failure::refused_for(RefusalReason::NotFound, "SPEC names nothing that exists.")),
         Contents::TooLarge => Err(FileProblem::TooLarge.refusal("SPEC")),
     }
 }

@@ -7,7 +7,6 @@ use super::lock::Lock;
 use super::name::Slug;
 use super::project::{DESCRIPTION_BYTES_MAX, Entry, FileProblem, Project, SPECS, shown};
 use super::prompts::{PromptText, user};
-use super::refusal::{Reason, WorkflowRefusal};
 use super::template::PromptKind;
 use super::violation::Rule;
 use super::{invalid, tasks_in_words};
@@ -16,7 +15,7 @@ use crate::failure::Failure;
 use crate::process::myself;
 use crate::protocol::outbound::{Text, WorkflowStarted};
 use crate::protocol::request::Settings;
-use crate::protocol::words::{Warning, WorkflowKind};
+use crate::protocol::words::{RefusalReason, Warning, WorkflowKind};
 use crate::protocol::workflow::WorkflowOptions;
 use std::path::{Path, PathBuf};
 
@@ -46,16 +45,16 @@ pub fn admit(
     let description = std::mem::take(&mut settings.prompt);
     if description.len() as u64 > DESCRIPTION_BYTES_MAX {
         let message = "The description is longer than 128 KiB: put details into files that the agent reads.";
-        return Err(Failure::refused_for(Reason::TooLarge, message));
+        return Err(Failure::refused_for(RefusalReason::TooLarge, message));
     }
     let resumes = options.resume == Some(true);
     if description.trim().is_empty() && !resumes {
-        return Err(Failure::refused_for(Reason::Invalid, "The description is empty: say what is needed."));
+        return Err(Failure::refused_for(RefusalReason::Invalid, "The description is empty: say what is needed."));
     }
     let ignored = ignored(&options)?;
     let name = match (&options.name, resumes) {
         (Some(name), _) => Slug::parse(name).ok_or_else(|| invalid("run.start: `workflow.name` is no name.".into()))?,
-        (None, true) => only_draft(&project).map_err(WorkflowRefusal::failure)?,
+        (None, true) => only_draft(&project)?,
         (None, false) => Slug::of_description(&description),
     };
     let paths = DraftPaths::spec(&name);
@@ -83,7 +82,7 @@ impl Found {
         let Found { project, name, paths, description, ignored } = self;
         let kind = WorkflowKind::Spec;
         let resumes = options.resume == Some(true);
-        may_begin(&project, &paths, &options, kind).map_err(WorkflowRefusal::failure)?;
+        may_begin(&project, &paths, &options, kind)?;
         let texts = (load(PromptKind::Spec, &project, around)?, load(PromptKind::Continue, &project, around)?);
         let check = check_command("spec", &paths.draft)?;
         let warnings = warnings_of([if resumes { &texts.1 } else { &texts.0 }].into_iter());
@@ -141,7 +140,7 @@ fn by_skill(skill: &str, description: &str, draft: &Path, is_present: bool) -> S
 }
 
 /// The name of the only draft.
-fn only_draft(project: &Project) -> Result<Slug, WorkflowRefusal> {
+fn only_draft(project: &Project) -> Result<Slug, Failure> {
     let entries = project.list(Path::new(SPECS), DRAFTS).map_err(|problem| problem.refusal("The folder of drafts"))?;
     let mut names = entries.iter().filter(|(_, entry)| *entry == Entry::File).filter_map(|(name, _)| {
         let name = name.to_str()?.strip_suffix(".draft.md")?;
@@ -151,11 +150,11 @@ fn only_draft(project: &Project) -> Result<Slug, WorkflowRefusal> {
         (Some(name), None) => Ok(name),
         (None, _) => {
             let message = "There is no draft to continue: name a specification with --name (workflow.name).";
-            Err(WorkflowRefusal::new(Reason::NotFound, message))
+            Err(Failure::refused_for(RefusalReason::NotFound, message))
         }
         (Some(_), Some(_)) => {
             let message = "There are several drafts: choose one with --name (workflow.name).";
-            Err(WorkflowRefusal::new(Reason::NotFound, message))
+            Err(Failure::refused_for(RefusalReason::NotFound, message))
         }
     }
 }
@@ -177,7 +176,7 @@ pub(super) fn may_begin(
     paths: &DraftPaths,
     options: &WorkflowOptions,
     kind: WorkflowKind,
-) -> Result<(), WorkflowRefusal> {
+) -> Result<(), Failure> {
     let file = shown(&paths.target);
     let refusal = |problem: FileProblem| problem.refusal(&file);
     let finished = paths.is_there(project, &paths.finished).map_err(refusal)?;
@@ -190,14 +189,14 @@ pub(super) fn may_begin(
             true => Ok(()),
             false => {
                 let message = format!("There is neither {file} nor a draft of it: leave out --continue.");
-                Err(WorkflowRefusal::new(Reason::NotFound, message))
+                Err(Failure::refused_for(RefusalReason::NotFound, message))
             }
         };
     }
     if finished && options.force != Some(true) {
         let or = if kind == WorkflowKind::Spec { ", or choose another name with --name" } else { "" };
         let message = format!("{file} exists: replace it with --force{or}.");
-        return Err(WorkflowRefusal::new(Reason::Exists, message));
+        return Err(Failure::refused_for(RefusalReason::Exists, message));
     }
     Ok(())
 }
@@ -223,7 +222,7 @@ pub(super) fn lock(project: &Project, name: &Slug, around: &Surroundings) -> Res
     if around.dry {
         return Ok(None);
     }
-    Lock::take(project, name.as_str(), name.as_str()).map(Some).map_err(WorkflowRefusal::failure)
+    Lock::take(project, name.as_str(), name.as_str()).map(Some)
 }
 
 /// What run.started shows.

@@ -54,5 +54,8 @@ mod tidy_tests;
 mod unanswered;
 mod unattended;
 mod untrusted;
+mod workflow_check;
+mod workflow_formats;
 mod workflow_plan;
+mod workflow_project;
 mod workflow_spec;
