@@ -109,9 +109,9 @@ pub struct Failure {
     /// The agent's own words about it, unredacted. The run turns them into `agent_message`.
     pub said: Option<Text>,
     /// The agent's own words, clean and redacted, at most [`crate::protocol::limits::AGENT_MESSAGE_BYTES`].
-    pub agent_message: Option<String>,
+    pub agent_message: Option<Text>,
     /// The last lines of the agent's stderr, at most [`crate::protocol::limits::STDERR_TAIL_BYTES`].
-    pub stderr_tail: Option<String>,
+    pub stderr_tail: Option<Text>,
 }
 
 impl Failure {

@@ -41,7 +41,12 @@ pub struct Redactor {
     forms: Vec<Box<str>>,
     /// Whether texts are cleaned for a terminal before they are searched.
     cleans: bool,
+    state: State,
 }
+
+/// The state of a redactor: it changes whenever the redactor learns of another secret.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct State(u32);
 
 impl Default for Redactor {
     fn default() -> Self {
@@ -60,7 +65,7 @@ impl Redactor {
     pub fn new() -> Self {
         let mut filter = Filter::default();
         shapes::beginnings().for_each(|beginning| filter.add(beginning));
-        Self { filter, forms: Vec::new(), cleans: false }
+        Self { filter, forms: Vec::new(), cleans: false, state: State::default() }
     }
 
     /// Registers all forms of a value, and of its lines when it has several.
@@ -88,7 +93,13 @@ impl Redactor {
         }
         self.forms.sort_unstable();
         self.forms.dedup();
+        self.state.0 += 1;
         refused
+    }
+
+    /// Its state. A text that went through a redactor is clean until the state changes.
+    pub fn state(&self) -> State {
+        self.state
     }
 
     /// Registers the values of the environment variables whose name marks them as secret.
@@ -112,6 +123,7 @@ impl Redactor {
     /// secret that escape sequences split.
     pub fn clean_first(&mut self) {
         self.cleans = true;
+        self.state.0 += 1;
     }
 
     /// The text with every secret masked; borrowed if it has none.

@@ -8,20 +8,20 @@ use std::time::SystemTime;
 use time::OffsetDateTime;
 use time::macros::format_description;
 
-/// How many runs that begin in the same second get a name.
+/// The maximum number of runs that begin in the same second.
 const TRIES: u32 = 1000;
 
-/// The folder in which every run leaves a recording.
+/// The folder with a recording of every run.
 #[derive(Clone, Debug)]
 pub struct DebugLog {
-    /// The folder. Created where it is missing.
+    /// The folder. Created if it is missing.
     pub dir: PathBuf,
     /// The command that runs the agent.
     pub command: &'static str,
 }
 
 impl DebugLog {
-    /// Opens the file of a run that begins now. The date is UTC.
+    /// Opens the file of a new run. The date is UTC.
     pub(super) fn open(&self, agent: &str, now: SystemTime) -> io::Result<File> {
         make(&self.dir)?;
         let date = OffsetDateTime::from(now)
@@ -39,7 +39,7 @@ impl DebugLog {
     }
 }
 
-/// Makes the folder, with a .gitignore: logs must not be committed, nor count as the agent's work.
+/// Makes the folder, with a .gitignore: logs must not be committed or count as the agent's work.
 fn make(dir: &Path) -> io::Result<()> {
     fs::create_dir_all(dir)?;
     match File::options().write(true).create_new(true).open(dir.join(".gitignore")) {

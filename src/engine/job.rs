@@ -1,4 +1,4 @@
-//! One run as it is asked for, and what came of it.
+//! The request for a run, and its result.
 
 use super::answers::Script;
 use super::debug_log::DebugLog;
@@ -10,30 +10,30 @@ use crate::protocol::words::{Source as CancelSource, Warning};
 use crate::run::OnEof;
 use std::path::PathBuf;
 
-/// One run, as it is asked for.
+/// The request for a run.
 pub struct Job {
-    /// Where run.start comes from.
+    /// The source of run.start.
     pub begin: Begin,
-    /// The values of fields that run.start leaves out.
+    /// The values of the fields that run.start omits.
     pub layers: Layers,
-    /// What the configuration brought up; told as warnings of the run.
+    /// Warnings about the configuration. The run emits them.
     pub warnings: Vec<(Warning, String)>,
-    /// Answers that were given before the questions came.
+    /// Answers given in advance.
     pub answers: Script,
-    /// What the end of stdin does, where stdin is read.
+    /// The consequence of the end of stdin, if stdin is read.
     pub on_eof: OnEof,
-    /// Where the dialogue with the agent is recorded.
+    /// The file for a recording of the dialogue with the agent.
     pub record: Option<PathBuf>,
-    /// Where each run is recorded by itself.
+    /// The folder with a recording of each run.
     pub debug_log: Option<DebugLog>,
     /// Whether the agent's stderr is copied to ours.
     pub mirror_stderr: bool,
-    /// Whom a signal counts as: a person at a terminal, or a signal.
+    /// The source that frames name for a signal: a person at a terminal, or a signal.
     pub signal_source: CancelSource,
 }
 
 impl Job {
-    /// A run that starts from its input, with built-in defaults for everything else.
+    /// A run whose run.start comes from its input, with built-in defaults for everything else.
     pub fn new(layers: Layers) -> Job {
         Job {
             begin: Begin::FromInput,
@@ -53,32 +53,32 @@ impl Job {
 pub enum Begin {
     /// From the input, like all other messages.
     FromInput,
-    /// It is there.
+    /// This one.
     Ready(Box<Inbound>),
-    /// A thread makes it, before stdin is read. Making it may take long, as with a prompt that comes by a pipe.
+    /// A thread makes it before stdin is read. This may take long, for example if the prompt comes through a pipe.
     Awaited(Awaited),
-    /// The run cannot begin: a bad flag, a broken configuration.
+    /// None: the run cannot begin, because of a bad flag or a broken configuration.
     Refused(Failure),
 }
 
 /// Makes a run.start.
 pub type Awaited = Box<dyn FnOnce() -> Result<Inbound, Failure> + Send>;
 
-/// What came of a run.
+/// The result of a run.
 #[derive(Debug)]
 pub struct Report {
-    /// The exit code of the protocol's table.
+    /// The exit code.
     pub code: u8,
     /// The terminal body, redacted. `None`: no frame could be delivered.
     pub terminal: Option<Terminal>,
     /// The first signal that cancelled the run.
     pub signal: Option<i32>,
-    /// The keys of answers given in advance that fitted no question, as a list of words. `None`: all did.
+    /// The keys of answers given in advance that matched no question, in words. `None`: every key matched.
     pub unused_answers: Option<String>,
 }
 
 impl Report {
-    /// The agent's session, if there was one.
+    /// The id of the agent's session.
     pub fn session_id(&self) -> Option<&str> {
         self.terminal.as_ref()?.session_id.as_deref()
     }

@@ -1,7 +1,7 @@
 //! The bodies of the seven outbound frames. The walk in [`super::parts`] finds every text in them, to redact it and to
 //! cut it where a frame would be too long. A body becomes JSON only as a [`super::redacted::Redacted`].
 
-use super::question::Ask;
+use super::question::{Ask, Subject};
 use super::request::{Seconds, Settings};
 use super::words::{
     Action, Category, Level, PlanStatus, QuestionKind, Resolution, Source, Status, StopReason, ToolState, WaitingOn,
@@ -10,6 +10,7 @@ use super::words::{
 use crate::failure::Failure;
 use serde::Serialize;
 
+pub use super::question::Place;
 pub use super::text::{Json, Text};
 
 /// Null where a value is not known.
@@ -46,7 +47,7 @@ pub struct Started {
     /// The agent's name, as in the request.
     pub agent: String,
     /// The agent's name for people.
-    pub display_name: String,
+    pub display_name: Text,
     /// What was asked for, with defaults.
     pub settings: Box<Settings>,
     /// What the driver can do.
@@ -68,15 +69,6 @@ pub struct PlanEntry {
     pub text: Text,
     /// How far it is.
     pub status: PlanStatus,
-}
-
-/// A place in a file, as a frame shows it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
-    /// Relative to the working directory where it is inside, else absolute.
-    pub path: Text,
-    /// From 1.
-    pub line: Option<u64>,
 }
 
 /// run.progress: its kind with that kind's own fields, and what all kinds have.
@@ -108,7 +100,7 @@ pub enum About {
         question_id: String,
         resolution: Resolution,
         used_default: bool,
-        permission: Option<(SubjectFrame, Option<String>)>,
+        permission: Option<(Subject, Option<&'static str>)>,
         /// What was asked, in one short line. The frame has it in its text.
         what: Text,
     },
@@ -152,19 +144,6 @@ impl About {
     }
 }
 
-/// The subject of a permission, as a frame shows it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SubjectFrame {
-    /// What kind of tool it is.
-    pub category: Category,
-    /// A short title.
-    pub title: Text,
-    /// The files it is about.
-    pub locations: Vec<Place>,
-    /// What exactly is to be allowed.
-    pub detail: Text,
-}
-
 /// run.question.
 #[derive(Clone, Debug)]
 pub struct Question {
@@ -182,8 +161,6 @@ pub struct Question {
     pub attempt: u32,
     /// What was wrong with the last answer.
     pub error: Option<Text>,
-    /// The subject, with texts of its own to cut.
-    pub subject: Option<SubjectFrame>,
     /// Whether something was cut.
     pub truncated: bool,
 }

@@ -2,10 +2,10 @@
 //! both use it, so neither can forget a field that the other knows.
 
 use super::outbound::{
-    About, Artifact, ArtifactRef, Body, Json, Left, Outcome, Place, PlanEntry, Progress, Question, Started,
-    SubjectFrame, Tally, Terminal, Text, Unattended,
+    About, Artifact, ArtifactRef, Body, Json, Left, Outcome, Place, PlanEntry, Progress, Question, Started, Tally,
+    Terminal, Text, Unattended,
 };
-use super::question::{Answer, Ask, Choice, Choices, Kind, Validation};
+use super::question::{Answer, Ask, Choice, Choices, Kind, Subject, Validation};
 use super::request::Settings;
 use super::words::Purpose;
 use crate::failure::Failure;
@@ -59,11 +59,13 @@ impl Cut for Choices {
 /// One part of a body.
 pub enum Part<'a> {
     /// Free text.
-    Text(&'a mut String),
+    Text(&'a mut Text),
+    /// A setting or a sentence of our own, which may contain a secret too.
+    Own(&'a mut String),
     /// Text that has a use only as a whole: it is kept or dropped.
-    Whole(&'a mut Option<String>),
+    Whole(&'a mut Option<Text>),
     /// An answer that the orchestrator may give back. It is never cut.
-    Answer(&'a mut String),
+    Answer(&'a mut Text),
     /// A list; the texts in it come as parts of their own.
     List(&'a mut dyn Cut),
     /// Somebody's JSON, which can only be kept or dropped.
@@ -72,21 +74,17 @@ pub enum Part<'a> {
 
 type Visit<'v> = &'v mut dyn FnMut(Rank, Part<'_>);
 
-fn text(rank: Rank, text: &mut Text, visit: Visit<'_>) {
-    visit(rank, Part::Text(text.inner()));
-}
-
 fn places(places: &mut Vec<Place>, visit: Visit<'_>) {
     for Place { path, line: _ } in places.iter_mut() {
-        text(Rank::List, path, visit);
+        visit(Rank::List, Part::Text(path));
     }
     visit(Rank::List, Part::List(places));
 }
 
-fn subject(subject: &mut SubjectFrame, visit: Visit<'_>) {
-    let SubjectFrame { category: _, title, locations, detail } = subject;
-    text(Rank::Output, detail, visit);
-    text(Rank::Text, title, visit);
+fn subject(subject: &mut Subject, visit: Visit<'_>) {
+    let Subject { category: _, title, locations, detail } = subject;
+    visit(Rank::Output, Part::Text(detail));
+    visit(Rank::Text, Part::Text(title));
     places(locations, visit);
 }
 
@@ -100,12 +98,12 @@ pub(super) fn each(body: &mut Body, visit: Visit<'_>) {
         Body::Progress(progress) => {
             let Progress { text: said, parent_call_id: _, about: kind, truncated: _ } = &mut **progress;
             about(kind, visit);
-            text(Rank::Text, said, visit);
+            visit(Rank::Text, Part::Text(said));
         }
         Body::Question(body) => question(body, visit),
         Body::Artifact(artifact) => {
             let Artifact { artifact_id: _, path, action: _, kind: _, size_bytes: _, truncated: _ } = &mut **artifact;
-            text(Rank::Text, path, visit);
+            visit(Rank::Text, Part::Text(path));
         }
         Body::Terminal(body) => terminal(body, visit),
     }
@@ -114,11 +112,11 @@ pub(super) fn each(body: &mut Body, visit: Visit<'_>) {
 fn started(body: &mut Started, visit: Visit<'_>) {
     let Started { agent: _, display_name, settings, capabilities: _, metadata, cwd, agent_args, truncated: _ } = body;
     for argument in agent_args.iter_mut() {
-        text(Rank::List, argument, visit);
+        visit(Rank::List, Part::Text(argument));
     }
     visit(Rank::List, Part::List(agent_args));
     shown_settings(settings, visit);
-    text(Rank::Text, cwd, visit);
+    visit(Rank::Text, Part::Text(cwd));
     visit(Rank::Text, Part::Text(display_name));
     visit(Rank::Own, Part::Json(metadata));
 }
@@ -166,43 +164,34 @@ fn shown_settings(settings: &mut Settings, visit: Visit<'_>) {
         ask_server: _,
     } = settings;
     for list in [Some(add_dirs), allowed_tools.as_mut(), disallowed_tools.as_mut()].into_iter().flatten() {
-        list.iter_mut().for_each(|item| visit(Rank::List, Part::Text(item)));
+        list.iter_mut().for_each(|item| visit(Rank::List, Part::Own(item)));
         visit(Rank::List, Part::List(list));
     }
     for item in [model, effort, mode].into_iter().flatten() {
-        visit(Rank::Text, Part::Text(item));
+        visit(Rank::Text, Part::Own(item));
     }
     if let Some(names) = env_allow {
         visit(Rank::List, Part::List(names));
     }
-    visit(Rank::Text, Part::Text(completion_marker));
+    visit(Rank::Text, Part::Own(completion_marker));
 }
 
 fn question(body: &mut Question, visit: Visit<'_>) {
-    let Question {
-        question_id: _,
-        group_id: _,
-        group_size: _,
-        ask,
-        timeout_s: _,
-        attempt: _,
-        error,
-        subject: shown,
-        truncated: _,
-    } = body;
+    let Question { question_id: _, group_id: _, group_size: _, ask, timeout_s: _, attempt: _, error, truncated: _ } =
+        body;
+    // No frame shows `scope` and `also`.
+    let Ask { purpose, kind, header, text: asked, default, validation, required: _, subject: shown, scope: _, also: _ } =
+        ask;
     if let Some(shown) = shown {
         subject(shown, visit);
     }
-    // The frame shows `subject` by the body's own copy, and neither `scope` nor `also`.
-    let Ask { purpose, kind, header, text: asked, default, validation, required: _, subject: _, scope: _, also: _ } =
-        ask;
     // The options of a permission, and so its default, are the protocol's own words, and short.
     if *purpose != Purpose::Permission {
         answers(kind, default, visit);
     }
     rules(validation, visit);
     if let Some(error) = error {
-        text(Rank::Text, error, visit);
+        visit(Rank::Text, Part::Text(error));
     }
     visit(Rank::Text, Part::Text(header));
     visit(Rank::Text, Part::Text(asked));
@@ -224,13 +213,13 @@ fn answers(kind: &mut Kind, default: &mut Option<Answer>, visit: Visit<'_>) {
         }
         Kind::Confirm | Kind::Text | Kind::Secret | Kind::FilePath => &[],
     };
-    let named: HashSet<&str> = match default {
-        Some(Answer::One(_) | Answer::Many(_)) => options.iter().map(|choice| choice.value.as_str()).collect(),
+    let named: HashSet<&Text> = match default {
+        Some(Answer::One(_) | Answer::Many(_)) => options.iter().map(|choice| &choice.value).collect(),
         Some(Answer::Bool(_) | Answer::Text(_) | Answer::Null) | None => HashSet::new(),
     };
     // A default that names an option must go on naming it.
-    fn part<'a>(named: &HashSet<&str>, value: &'a mut String) -> Part<'a> {
-        if named.contains(value.as_str()) { Part::Answer(value) } else { Part::Text(value) }
+    fn part<'a>(named: &HashSet<&Text>, value: &'a mut Text) -> Part<'a> {
+        if named.contains(&*value) { Part::Answer(value) } else { Part::Text(value) }
     }
     match default {
         Some(Answer::One(value)) => visit(Rank::Text, part(&named, value)),
@@ -274,12 +263,12 @@ fn terminal(body: &mut Terminal, visit: Visit<'_>) {
         truncated: _,
     } = body;
     for ArtifactRef { path, action: _ } in artifacts.iter_mut() {
-        text(Rank::List, path, visit);
+        visit(Rank::List, Part::Text(path));
     }
     visit(Rank::List, Part::List(artifacts));
     for Tally { count: _, first } in [denied, unanswered] {
         for Left { category: _, text: asked } in first.iter_mut() {
-            text(Rank::List, asked, visit);
+            visit(Rank::List, Part::Text(asked));
         }
         visit(Rank::List, Part::List(first));
     }
@@ -291,25 +280,24 @@ fn about(about: &mut About, visit: Visit<'_>) {
     match about {
         About::Session { session_id: _, agent_version, model, capabilities: _ } => {
             for item in [agent_version, model].into_iter().flatten() {
-                text(Rank::Text, item, visit);
+                visit(Rank::Text, Part::Text(item));
             }
         }
         About::Resolved { question_id: _, resolution: _, used_default: _, permission, what } => {
-            // The value is one of the protocol's own options.
-            if let Some((shown, _value)) = permission {
+            if let Some((shown, _option)) = permission {
                 subject(shown, visit);
             }
-            text(Rank::Text, what, visit);
+            visit(Rank::Text, Part::Text(what));
         }
         About::Tool { call_id: _, category: _, state: _, locations, output } => {
             if let Some(output) = output {
-                text(Rank::Output, output, visit);
+                visit(Rank::Output, Part::Text(output));
             }
             places(locations, visit);
         }
         About::Plan(entries) => {
             for PlanEntry { text: entry, status: _ } in entries.iter_mut() {
-                text(Rank::List, entry, visit);
+                visit(Rank::List, Part::Text(entry));
             }
             visit(Rank::List, Part::List(entries));
         }
@@ -324,7 +312,7 @@ fn outcome(outcome: &mut Outcome, visit: Visit<'_>) {
     match outcome {
         Outcome::Completed { text: answer, message_id: _, text_cut: _, structured_output, stop_reason: _ } => {
             visit(Rank::Output, Part::Json(structured_output));
-            text(Rank::Text, answer, visit);
+            visit(Rank::Text, Part::Text(answer));
         }
         Outcome::Failed(failure) => {
             // The run turns `said` into `agent_message`; no frame shows it.
@@ -333,11 +321,11 @@ fn outcome(outcome: &mut Outcome, visit: Visit<'_>) {
             for told in [agent_message, stderr_tail].into_iter().flatten() {
                 visit(Rank::Output, Part::Text(told));
             }
-            visit(Rank::Text, Part::Text(message));
+            visit(Rank::Text, Part::Own(message));
         }
         Outcome::Cancelled { reason, source: _ } => {
             if let Some(reason) = reason {
-                text(Rank::Text, reason, visit);
+                visit(Rank::Text, Part::Text(reason));
             }
         }
     }

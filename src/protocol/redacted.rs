@@ -1,7 +1,7 @@
 //! A body whose texts are redacted. Only such a body can be shown or written.
 
 use super::json::{encoded_bytes, fitting};
-use super::outbound::{ArtifactRef, Body, Outcome, Usage};
+use super::outbound::{ArtifactRef, Body, Outcome, Text, Usage};
 use super::parts::{Part, Rank, each};
 use crate::redact::Redactor;
 use std::borrow::Cow;
@@ -23,8 +23,9 @@ impl Redacted {
             }
         };
         each(&mut body, &mut |_, part| match part {
-            Part::Text(text) | Part::Answer(text) => clean(text),
-            Part::Whole(text) => text.iter_mut().for_each(clean),
+            Part::Text(text) | Part::Answer(text) => text.redact(redactor),
+            Part::Own(text) => clean(text),
+            Part::Whole(text) => text.iter_mut().for_each(|text| text.redact(redactor)),
             Part::Json(Some(json)) => json.map(&mut |text| redactor.redact(text).into_owned()),
             Part::Json(None) | Part::List(_) => {}
         });
@@ -55,8 +56,9 @@ impl Redacted {
         let (mut texts, mut whole, mut elements) = (Vec::new(), 0, 0);
         each(&mut self.0, &mut |r, part| match part {
             _ if r != rank => {}
-            Part::Text(text) => texts.push(encoded_bytes(text)),
-            Part::Whole(text) => whole = whole.max(text.as_ref().map_or(0, String::len)),
+            Part::Text(text) => texts.push(encoded_bytes(text.shown())),
+            Part::Own(text) => texts.push(encoded_bytes(text)),
+            Part::Whole(text) => whole = whole.max(text.as_ref().map_or(0, Text::size)),
             Part::Json(json) => whole = whole.max(json.as_ref().map_or(0, super::text::Json::size)),
             Part::List(list) => elements = elements.max(list.count()),
             Part::Answer(_) => {}
@@ -77,8 +79,9 @@ impl Redacted {
         }
         each(&mut self.0, &mut |r, part| match part {
             _ if r != rank => {}
-            Part::Text(text) => text.truncate(fitting(text, level)),
-            Part::Whole(text) if drop_whole && text.as_ref().is_some_and(|text| text.len() == whole) => *text = None,
+            Part::Text(text) => text.truncate(fitting(text.shown(), level)),
+            Part::Own(text) => text.truncate(fitting(text, level)),
+            Part::Whole(text) if drop_whole && text.as_ref().is_some_and(|text| text.size() == whole) => *text = None,
             Part::Json(json) if drop_whole && json.as_ref().is_some_and(|json| json.size() == whole) => *json = None,
             // Some elements at a time: how long they are is not known.
             Part::List(list) if drop_elements && list.count() == elements => list.cut(elements - elements.div_ceil(8)),

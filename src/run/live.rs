@@ -65,7 +65,7 @@ pub(super) struct Work {
     pub(super) usage: Usage,
     pub(super) session_id: Option<String>,
     /// The model that the agent reports.
-    pub(super) model: Option<String>,
+    pub(super) model: Option<Text>,
 }
 
 /// The questions of the run.
@@ -111,7 +111,7 @@ impl Live {
         settings.start_timeout_s = settings.start_timeout_s.or(launch.start_timeout);
         let started = Started {
             agent: settings.agent.clone(),
-            display_name,
+            display_name: display_name.into(),
             settings: Box::new(settings.clone()),
             capabilities: driver.capabilities(),
             metadata: settings.metadata.clone().map(Json::from),
@@ -227,9 +227,9 @@ impl Live {
             }
             Event::Ignored(count) => {
                 let text = format!("{count} messages were ignored while stdout was not read");
-                self.warn(Warning::MalformedMessage, &text, None);
+                self.warn(Warning::MalformedMessage, text, None);
             }
-            Event::Warn(origin, warning, text) => self.warn(warning, &text, origin.id),
+            Event::Warn(origin, warning, text) => self.warn(warning, text, origin.id),
             Event::NotRead => {
                 self.clocks.active = self.now;
                 self.clocks.start = None;

@@ -144,7 +144,7 @@ fn a_form_is_asked_and_answered() {
             "params": {"mode": "form", "message": "How many?", "requestedSchema": schema}}),
     );
     let Some(AgentEvent::Ask { key, asks }) = events.last() else { panic!("{events:?}") };
-    assert_eq!((key.0.as_str(), asks.len(), asks[0].text.as_str()), ("\"e-1\"", 1, "How many?\nn"));
+    assert_eq!((key.0.as_str(), asks.len(), asks[0].text.unredacted()), ("\"e-1\"", 1, "How many?\nn"));
     let mut turn = Turn::default();
     driver.answer(key, &[Reply::Answer(Answer::Text("1.5".into()))], &mut turn);
     let wanted = json!({"jsonrpc": "2.0", "id": "e-1", "result": {"action": "accept", "content": {"n": 1.5}}});
@@ -366,7 +366,7 @@ fn a_long_title_is_told_whole_and_once_and_kept_until_its_call_is_over() {
         fields.as_object().unwrap().iter().for_each(|(name, value)| update[name] = value.clone());
         json!({"method": "session/update", "params": {"sessionId": "s", "update": update}})
     };
-    let told = |events: &[AgentEvent]| -> Vec<Option<String>> {
+    let told = |events: &[AgentEvent]| -> Vec<Option<Text>> {
         let title = |event: &AgentEvent| match event {
             AgentEvent::Tool { title, .. } => Some(title.clone()),
             _ => None,
@@ -377,7 +377,7 @@ fn a_long_title_is_told_whole_and_once_and_kept_until_its_call_is_over() {
         let mut driver = in_a_turn(&GEMINI);
         let (_, events) =
             hear(&mut driver, &update(json!({"title": long, "kind": "execute", "status": "in_progress"})));
-        assert_eq!(told(&events), [Some(long.clone())]);
+        assert_eq!(told(&events), [Some(long.as_str().into())]);
         let places = json!({"locations": [{"path": "/p/a"}]});
         let (_, events) = hear(&mut driver, &update(places));
         assert_eq!(told(&events), [None], "to tell of it each time would cost too much");

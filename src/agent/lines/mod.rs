@@ -17,7 +17,7 @@ use super::{AgentEvent, AskKey, Base, Driver, Launch, Line, MessageKey, Reply, T
 use crate::clean::Cleaner;
 use crate::failure::{Code, Failure};
 use crate::protocol::limits::{COMPLETED_FACTOR, FRAME_BYTES, SESSION_ID_BYTES};
-use crate::protocol::outbound::{AgentExit, Capabilities};
+use crate::protocol::outbound::{AgentExit, Capabilities, Text};
 use crate::protocol::request::Settings;
 use crate::protocol::words::{QuestionKind, StopReason};
 use regex_lite::Regex;
@@ -119,7 +119,7 @@ impl Lines {
     }
 
     fn session(&self) -> AgentEvent {
-        AgentEvent::Session { id: self.session.clone(), version: None, model: self.model.clone() }
+        AgentEvent::Session { id: self.session.clone(), version: None, model: self.model.clone().map(Text::from) }
     }
 
     /// Searches for the session's id. The first one in a turn counts.
@@ -135,12 +135,13 @@ impl Lines {
                 // Once is enough: the pattern may match every line.
                 if !self.matched.contains(&at) {
                     self.matched.push(at);
-                    turn.events.push(AgentEvent::Note(format!("{place}, but what it finds cannot be a session's id")));
+                    turn.events
+                        .push(AgentEvent::Note(format!("{place}, but what it finds cannot be a session's id").into()));
                 }
                 continue;
             }
             self.matched.push(at);
-            turn.events.push(AgentEvent::Note(format!("{place}: the session's id is known")));
+            turn.events.push(AgentEvent::Note(format!("{place}: the session's id is known").into()));
             self.seeks = false;
             if self.session.as_deref() != Some(id) {
                 self.session = Some(id.to_owned());
@@ -170,7 +171,7 @@ impl Lines {
         self.answer.push(piece, self.answer_bytes);
         turn.events.push(AgentEvent::Text {
             message: MessageKey(self.turns),
-            piece: piece.to_owned(),
+            piece: piece.into(),
             done: false,
             reasoning: false,
             parent: None,
@@ -298,11 +299,11 @@ impl Driver for Lines {
         let missed = (0..self.patterns.len()).filter(|at| !self.matched.contains(at));
         turn.events.extend(missed.map(|at| {
             let text = format!("number {} of session_patterns matches in none of {} lines", at + 1, self.sought);
-            AgentEvent::Note(text)
+            AgentEvent::Note(text.into())
         }));
     }
 
-    fn exited(&mut self, exit: AgentExit, alive: bool, _stderr: &str) -> TurnOver {
+    fn exited(&mut self, exit: AgentExit, alive: bool, _stderr: &Text) -> TurnOver {
         self.running = false;
         let (code, message) = match (exit.code, exit.signal) {
             (Some(0), _) => {
