@@ -106,9 +106,7 @@ pub struct Failure {
     pub retryable: bool,
     /// The provider's HTTP status, if the agent reports it.
     pub http_status: Option<u16>,
-    /// The agent's own words about it, unredacted. The run turns them into `agent_message`.
-    pub said: Option<Text>,
-    /// The agent's own words, clean and redacted, at most [`crate::protocol::limits::AGENT_MESSAGE_BYTES`].
+    /// The agent's own words about it. The run cuts them to [`crate::protocol::limits::AGENT_MESSAGE_BYTES`].
     pub agent_message: Option<Text>,
     /// The last lines of the agent's stderr, at most [`crate::protocol::limits::STDERR_TAIL_BYTES`].
     pub stderr_tail: Option<Text>,
@@ -122,10 +120,15 @@ impl Failure {
             message: message.into(),
             retryable: code.retryable(),
             http_status: None,
-            said: None,
             agent_message: None,
             stderr_tail: None,
         }
+    }
+
+    /// A defect of this program.
+    pub fn of_our_own() -> Failure {
+        let message = "spektacular failed by a fault of its own: please report it, with a recording of the run.";
+        Failure::new(Code::InternalError, message)
     }
 
     /// The model does not exist or may not be used. [`Failure::name_model`] adds its name.
@@ -185,7 +188,7 @@ impl Failure {
 
     /// The same failure with the agent's own words.
     pub fn saying(mut self, said: Option<String>) -> Failure {
-        self.said = said.map(Text::from);
+        self.agent_message = said.map(Text::from);
         self
     }
 }

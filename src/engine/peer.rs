@@ -20,6 +20,19 @@ pub struct Outgoing<'a> {
     pub max_bytes: usize,
     /// When it happened.
     pub at: SystemTime,
+    /// The answer that this question gets at once, because it was given in advance.
+    pub in_advance: Option<InAdvance>,
+}
+
+/// An answer given in advance, as it may be shown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum InAdvance {
+    /// A JSON value, redacted.
+    Value(String),
+    /// The answer of a secret, or one that comes from a file or an environment variable.
+    Hidden,
+    /// The question is declined.
+    Declined,
 }
 
 /// A peer's interpretation of a line of input.

@@ -315,9 +315,7 @@ fn outcome(outcome: &mut Outcome, visit: Visit<'_>) {
             visit(Rank::Text, Part::Text(answer));
         }
         Outcome::Failed(failure) => {
-            // The run turns `said` into `agent_message`; no frame shows it.
-            let Failure { code: _, message, retryable: _, http_status: _, said: _, agent_message, stderr_tail } =
-                failure;
+            let Failure { code: _, message, retryable: _, http_status: _, agent_message, stderr_tail } = failure;
             for told in [agent_message, stderr_tail].into_iter().flatten() {
                 visit(Rank::Output, Part::Text(told));
             }

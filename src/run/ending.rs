@@ -162,7 +162,7 @@ impl Live {
         if let Some(model) = self.settings.model.as_deref().or(reported.as_deref()) {
             failure.name_model(model);
         }
-        let Some(said) = failure.said.take() else { return false };
+        let Some(said) = failure.agent_message.take() else { return false };
         let mut words = said.redacted(&self.redactor).trim().to_owned();
         let cut = words.len() > AGENT_MESSAGE_BYTES;
         words.truncate(words.floor_char_boundary(AGENT_MESSAGE_BYTES));

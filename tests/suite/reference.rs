@@ -287,7 +287,6 @@ fn failed(most: bool) -> Outcome {
         message: "m".into(),
         retryable: false,
         http_status: most.then_some(429),
-        said: None,
         agent_message: most.then(|| "a".into()),
         stderr_tail: most.then(|| "s".into()),
     })

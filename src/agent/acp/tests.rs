@@ -103,7 +103,7 @@ fn a_mode_is_set_before_the_model_as_the_session_offers_it() {
     // Not there, or refused: the message names those that are there, if their names can be shown.
     let refused = |events: &[AgentEvent]| match events.last() {
         Some(AgentEvent::TurnOver(TurnOver::Failed(failure))) => {
-            (failure.code, failure.message.clone(), failure.said.clone())
+            (failure.code, failure.message.clone(), failure.agent_message.clone())
         }
         other => panic!("{other:?}"),
     };
@@ -228,7 +228,7 @@ fn errors_and_limits_have_codes_of_ours() {
         assert_eq!(failure(&events), Some(code), "{line}");
         let Some(AgentEvent::TurnOver(TurnOver::Failed(failure))) = events.last() else { panic!("{events:?}") };
         let words = line["error"]["message"].as_str().map(Text::from);
-        assert_eq!(failure.said, words, "{line}");
+        assert_eq!(failure.agent_message, words, "{line}");
         assert!(!failure.message.contains("something"), "the sentence is ours: {}", failure.message);
     }
 }

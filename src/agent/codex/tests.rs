@@ -161,13 +161,13 @@ fn the_words_of_the_last_error_are_kept_for_an_end_without_a_result() {
     else {
         panic!()
     };
-    assert_eq!(failure.said, Some("No.".into()));
+    assert_eq!(failure.agent_message, Some("No.".into()));
 
     let mut codex = Codex::new(Base::command("codex"));
     codex.launch(&Options::default().resolve("x".into(), "codex".into(), "/w".into()), &mut Turn::default()).unwrap();
     let refused = told(&mut codex, r#"{"id":1,"error":{"code":-32600,"message":"No.","data":"Not here."}}"#);
     let [AgentEvent::TurnOver(TurnOver::Failed(failure))] = &refused.events[..] else { panic!("{:?}", refused.events) };
-    assert_eq!(failure.said, Some("No.\nNot here.".into()));
+    assert_eq!(failure.agent_message, Some("No.\nNot here.".into()));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use super::Conductor;
 use crate::agent::{Launch, Program};
 use crate::engine::machine::Machine;
-use crate::engine::peer::{Outgoing, Peer};
+use crate::engine::peer::{InAdvance, Outgoing, Peer};
 use crate::failure::{Code, Failure};
 use crate::protocol::limits::KEPT_BYTES;
 use crate::protocol::outbound::Body;
@@ -70,17 +70,21 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
             return;
         }
         let mut body = Redacted::new(body, self.run.redactor());
+        let mut in_advance = None;
         match &*body {
-            Body::Question(question) => self.answers.see(question),
+            Body::Question(question) => in_advance = self.answers.see(question),
             Body::Terminal(end) => {
                 self.door.terminal = Some((**end).clone());
                 self.door.finished = true;
             }
             Body::Started(_) | Body::Progress(_) | Body::Artifact(_) => {}
         }
+        if let Some(InAdvance::Value(value)) = &mut in_advance {
+            *value = self.run.redactor().redact(value).into_owned();
+        }
         let at = self.machine.date();
         let (run_id, max_bytes) = (&self.door.run_id, self.door.frame_limit);
-        let outgoing = Outgoing { body: &mut body, reply_to, run_id, max_bytes, at };
+        let outgoing = Outgoing { body: &mut body, reply_to, run_id, max_bytes, at, in_advance };
         self.peer.show(outgoing, &mut self.door.outbox);
     }
 

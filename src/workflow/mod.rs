@@ -1,0 +1,18 @@
+//! Workflows: a specification from an idea, a plan from a specification, and code that the plan's own commands verify.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `project`, `name` | the project's folder, the paths in it, safe reading and writing |
+//! | `markdown` | lines, fences, headings, list items |
+//! | `spec`, `plan` | the two formats: types, rules, edits that change no other byte |
+//! | `violation`, `refusal` | what a file breaks, and why a workflow does not begin |
+//!
+//! The formats are pure: text in, types and violations out.
+
+pub mod markdown;
+pub mod name;
+pub mod plan;
+pub mod project;
+pub mod refusal;
+pub mod spec;
+pub mod violation;
