@@ -41,12 +41,12 @@ pub struct Redactor {
     forms: Vec<Box<str>>,
     /// Whether texts are cleaned for a terminal before they are searched.
     cleans: bool,
-    state: State,
+    generation: Generation,
 }
 
-/// The state of a redactor: it changes whenever the redactor learns of another secret.
+/// The number of times that a redactor learned of secrets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct State(u32);
+pub struct Generation(u32);
 
 impl Default for Redactor {
     fn default() -> Self {
@@ -65,7 +65,7 @@ impl Redactor {
     pub fn new() -> Self {
         let mut filter = Filter::default();
         shapes::beginnings().for_each(|beginning| filter.add(beginning));
-        Self { filter, forms: Vec::new(), cleans: false, state: State::default() }
+        Self { filter, forms: Vec::new(), cleans: false, generation: Generation::default() }
     }
 
     /// Registers all forms of a value, and of its lines when it has several.
@@ -93,13 +93,13 @@ impl Redactor {
         }
         self.forms.sort_unstable();
         self.forms.dedup();
-        self.state.0 += 1;
+        self.generation.0 += 1;
         refused
     }
 
-    /// Its state. A text that went through a redactor is clean until the state changes.
-    pub fn state(&self) -> State {
-        self.state
+    /// How often it learned of secrets. A text that went through a redactor is clean until this changes.
+    pub fn generation(&self) -> Generation {
+        self.generation
     }
 
     /// Registers the values of the environment variables whose name marks them as secret.
@@ -123,7 +123,7 @@ impl Redactor {
     /// secret that escape sequences split.
     pub fn clean_first(&mut self) {
         self.cleans = true;
-        self.state.0 += 1;
+        self.generation.0 += 1;
     }
 
     /// The text with every secret masked; borrowed if it has none.

@@ -2,7 +2,7 @@
 //! formatted or serialized: a frame can, once its texts are redacted.
 
 use super::json::map_strings;
-use crate::redact::{Redactor, State, Stream};
+use crate::redact::{Generation, Redactor, Stream};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::fmt;
@@ -12,19 +12,19 @@ use std::hash::{Hash, Hasher};
 #[derive(Clone, Default)]
 pub struct Text {
     text: String,
-    /// The state of the redactor that the text went through. In that state it need not go through it again.
-    clean: Option<State>,
+    /// The generation of the redactor that the text went through. It need not go through the same one again.
+    clean: Option<Generation>,
 }
 
 impl Text {
     /// A text that `redactor` returned, or a part of one.
     pub fn clean(text: String, redactor: &Redactor) -> Text {
-        Text::clean_since(text, redactor.state())
+        Text::clean_since(text, redactor.generation())
     }
 
-    /// A text whose parts a redactor returned since it was in this state.
-    pub fn clean_since(text: String, state: State) -> Text {
-        Text { text, clean: Some(state) }
+    /// A text whose parts a redactor returned since this generation.
+    pub fn clean_since(text: String, since: Generation) -> Text {
+        Text { text, clean: Some(since) }
     }
 
     /// The text as a reader of a redacted body shows it.
@@ -58,11 +58,11 @@ impl Text {
         if let Cow::Owned(clean) = self.redacted(redactor) {
             self.text = clean;
         }
-        self.clean = Some(redactor.state());
+        self.clean = Some(redactor.generation());
     }
 
     fn is_clean(&self, redactor: &Redactor) -> bool {
-        self.clean == Some(redactor.state())
+        self.clean == Some(redactor.generation())
     }
 
     /// Whether the text contains a marker.

@@ -8,7 +8,7 @@ use crate::protocol::json::{encoded_bytes, fitting};
 use crate::protocol::limited::Asks;
 use crate::protocol::outbound::{About, Progress, Text};
 use crate::protocol::words::Level;
-use crate::redact::{Redactor, State, Stream};
+use crate::redact::{Generation, Redactor, Stream};
 use std::borrow::Cow;
 use std::collections::HashMap;
 
@@ -39,8 +39,8 @@ struct Message {
     stream: Stream,
     /// Redacted text that waits until the message is complete or a frame is full.
     waiting: String,
-    /// The redactor's state when the first of it was redacted.
-    since: State,
+    /// The redactor's generation when the first of it was redacted.
+    since: Generation,
     /// The length of `waiting` as JSON, in bytes.
     waiting_bytes: usize,
     /// The fingerprint of the agent's own text.
@@ -180,7 +180,7 @@ impl Messages {
         if rules.want(piece.reasoning) {
             let text = text.into_redacted(rules.redactor);
             let bytes = if text.len() <= rules.budget() / ESCAPED { text.len() } else { encoded_bytes(&text) };
-            head.emit(text, bytes, true, rules.redactor.state(), rules.budget(), out);
+            head.emit(text, bytes, true, rules.redactor.generation(), rules.budget(), out);
         }
         found
     }
@@ -229,7 +229,7 @@ impl Message {
             heard: first.own.then(Heard::default),
             stream: Stream::default(),
             waiting: String::new(),
-            since: State::default(),
+            since: Generation::default(),
             waiting_bytes: 0,
             print: Fingerprint::default(),
             emitted: false,
@@ -256,7 +256,7 @@ impl Message {
             return;
         }
         if self.waiting.is_empty() {
-            self.since = rules.redactor.state();
+            self.since = rules.redactor.generation();
         }
         let clean = text.through(&mut self.stream, rules.redactor);
         self.waiting_bytes += encoded_bytes(&clean);
@@ -289,8 +289,16 @@ impl Message {
 
 impl Head {
     /// Emits a text that has `bytes` bytes as JSON, in as many pieces as needed. `done`: the last one ends the message.
-    /// `since`: the redactor's state when the text was redacted.
-    fn emit(&self, text: String, bytes: usize, done: bool, since: State, budget: usize, out: &mut dyn FnMut(Progress)) {
+    /// `since`: the redactor's generation when the text was redacted.
+    fn emit(
+        &self,
+        text: String,
+        bytes: usize,
+        done: bool,
+        since: Generation,
+        budget: usize,
+        out: &mut dyn FnMut(Progress),
+    ) {
         if text.is_empty() {
             return;
         }

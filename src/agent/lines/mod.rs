@@ -29,7 +29,7 @@ const BLANK: usize = 64 << 10;
 
 /// The driver for any command.
 #[derive(Debug)]
-pub struct Lines {
+pub struct LinesDriver {
     base: Base,
     args: Vec<String>,
     resume_args: Vec<String>,
@@ -49,7 +49,7 @@ pub struct Lines {
     blank: String,
     /// Whether to search this turn for its session's id.
     seeks: bool,
-    /// Lines of this turn searched for the id.
+    /// The number of lines of this turn searched for the id.
     sought: u64,
     /// The indexes of the patterns that matched in this turn, to note each once.
     matched: Vec<usize>,
@@ -61,13 +61,13 @@ pub struct Lines {
     at: usize,
 }
 
-impl Lines {
+impl LinesDriver {
     /// A driver for the command that `base` starts. `session_patterns`: regular expressions that find the session's
     /// id in their first group, or else in the whole match. `resume_args`: the arguments for a further turn; without
     /// them, sessions end with their process.
-    pub fn new(mut base: Base, session_patterns: Vec<String>, resume_args: Vec<String>) -> Lines {
+    pub fn new(mut base: Base, session_patterns: Vec<String>, resume_args: Vec<String>) -> LinesDriver {
         let args = std::mem::take(&mut base.args);
-        Lines {
+        LinesDriver {
             base,
             args,
             resume_args,
@@ -198,7 +198,7 @@ fn compiled(patterns: &[String]) -> Result<Vec<Regex>, Failure> {
     patterns.iter().enumerate().map(one).collect()
 }
 
-impl Driver for Lines {
+impl Driver for LinesDriver {
     fn capabilities(&self) -> Capabilities {
         let asks = !self.resume_args.is_empty();
         Capabilities {

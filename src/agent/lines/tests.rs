@@ -1,6 +1,6 @@
 //! The driver, told lines by hand.
 
-use super::Lines;
+use super::LinesDriver;
 use crate::agent::{AgentEvent, Base, Driver, Launch, Line, Turn, TurnOver};
 use crate::failure::Code;
 use crate::protocol::outbound::AgentExit;
@@ -15,13 +15,18 @@ fn settings(options: Options) -> Settings {
     options.resolve("do it".into(), "x".into(), "/w".into())
 }
 
-fn driver(args: &[&str], patterns: &[&str], resume_args: &[&str]) -> Lines {
+fn driver(args: &[&str], patterns: &[&str], resume_args: &[&str]) -> LinesDriver {
     let base = Base { args: strings(args), ..Base::command("x") };
-    Lines::new(base, strings(patterns), strings(resume_args))
+    LinesDriver::new(base, strings(patterns), strings(resume_args))
 }
 
 /// A driver that was launched, and how.
-fn launched(args: &[&str], patterns: &[&str], resume_args: &[&str], options: Options) -> (Lines, Launch, Vec<String>) {
+fn launched(
+    args: &[&str],
+    patterns: &[&str],
+    resume_args: &[&str],
+    options: Options,
+) -> (LinesDriver, Launch, Vec<String>) {
     let (mut lines, mut turn) = (driver(args, patterns, resume_args), Turn::default());
     let launch = lines.launch(&settings(options), &mut turn).unwrap();
     let warned = turn.events.into_iter().map(|event| match event {
@@ -33,7 +38,7 @@ fn launched(args: &[&str], patterns: &[&str], resume_args: &[&str], options: Opt
 }
 
 /// What these lines come to: the text, and the sessions that were told.
-fn heard(lines: &mut Lines, all: &[&str]) -> (String, Vec<String>) {
+fn heard(lines: &mut LinesDriver, all: &[&str]) -> (String, Vec<String>) {
     let (mut text, mut sessions) = (String::new(), Vec::new());
     for line in all {
         let mut more = true;
@@ -62,7 +67,7 @@ fn exit(code: i32) -> AgentExit {
     AgentExit { code: Some(code), signal: None }
 }
 
-fn over(lines: &mut Lines, exit: AgentExit) -> Result<String, Code> {
+fn over(lines: &mut LinesDriver, exit: AgentExit) -> Result<String, Code> {
     match lines.exited(exit, true, &Text::default()) {
         TurnOver::Completed { answer, .. } => Ok(answer.into_text().unredacted().to_owned()),
         TurnOver::Failed(failure) => Err(failure.code),
