@@ -158,6 +158,8 @@ impl<'e, 'p> RunLoop<'e, 'p> {
             Begin::FromInput => {}
             Begin::Ready(first) => self.conductor.inbound(*first),
             Begin::Refused(failure) => self.conductor.refuse(failure),
+            Begin::Next(next) => self.conductor.go_on(*next),
+            Begin::Over(over) => self.conductor.close(*over),
             Begin::Awaited(work) => self.awaited = Some(start_of(work)),
         }
         self.prepare();

@@ -2,13 +2,13 @@
 //! both use it, so neither can forget a field that the other knows.
 
 use super::outbound::{
-    About, Artifact, ArtifactRef, Body, Json, Left, Outcome, Place, PlanEntry, Progress, Question, Started, Tally,
-    Terminal, Text, Unattended,
+    About, Artifact, ArtifactRef, Body, Breach, GaveWay, Json, Left, Outcome, PhaseReport, Place, PlanEntry, Progress,
+    Question, Started, Tally, Terminal, Text, Unattended, WorkflowEnd, WorkflowStarted,
 };
 use super::question::{Answer, Ask, Choice, Choices, Kind, Subject, Validation};
 use super::request::Settings;
 use super::words::Purpose;
-use crate::failure::Failure;
+use crate::failure::{Failure, PhaseFailure};
 use std::collections::HashSet;
 
 /// The order in which parts are cut where a frame is too long.
@@ -74,17 +74,21 @@ pub enum Part<'a> {
 
 type Visit<'v> = &'v mut dyn FnMut(Rank, Part<'_>);
 
+fn text(rank: Rank, text: &mut Text, visit: Visit<'_>) {
+    visit(rank, Part::Text(text));
+}
+
 fn places(places: &mut Vec<Place>, visit: Visit<'_>) {
     for Place { path, line: _ } in places.iter_mut() {
-        visit(Rank::List, Part::Text(path));
+        text(Rank::List, path, visit);
     }
     visit(Rank::List, Part::List(places));
 }
 
 fn subject(subject: &mut Subject, visit: Visit<'_>) {
     let Subject { category: _, title, locations, detail } = subject;
-    visit(Rank::Output, Part::Text(detail));
-    visit(Rank::Text, Part::Text(title));
+    text(Rank::Output, detail, visit);
+    text(Rank::Text, title, visit);
     places(locations, visit);
 }
 
@@ -98,26 +102,43 @@ pub(super) fn each(body: &mut Body, visit: Visit<'_>) {
         Body::Progress(progress) => {
             let Progress { text: said, parent_call_id: _, about: kind, truncated: _ } = &mut **progress;
             about(kind, visit);
-            visit(Rank::Text, Part::Text(said));
+            text(Rank::Text, said, visit);
         }
         Body::Question(body) => question(body, visit),
         Body::Artifact(artifact) => {
             let Artifact { artifact_id: _, path, action: _, kind: _, size_bytes: _, truncated: _ } = &mut **artifact;
-            visit(Rank::Text, Part::Text(path));
+            text(Rank::Text, path, visit);
         }
         Body::Terminal(body) => terminal(body, visit),
     }
 }
 
 fn started(body: &mut Started, visit: Visit<'_>) {
-    let Started { agent: _, display_name, settings, capabilities: _, metadata, cwd, agent_args, truncated: _ } = body;
+    let Started {
+        agent: _,
+        display_name,
+        settings,
+        capabilities: _,
+        metadata,
+        cwd,
+        agent_args,
+        workflow,
+        truncated: _,
+    } = body;
+    if let Some(workflow) = workflow {
+        let WorkflowStarted { name: _, project, target, options } = &mut **workflow;
+        text(Rank::Text, project, visit);
+        target.iter_mut().for_each(|target| text(Rank::Text, target, visit));
+        // The options are checked words, names and numbers, but for the name of the agent's command.
+        options.skill.iter_mut().for_each(|skill| visit(Rank::Text, Part::Own(skill)));
+    }
     for argument in agent_args.iter_mut() {
-        visit(Rank::List, Part::Text(argument));
+        text(Rank::List, argument, visit);
     }
     visit(Rank::List, Part::List(agent_args));
     shown_settings(settings, visit);
-    visit(Rank::Text, Part::Text(cwd));
-    visit(Rank::Text, Part::Text(display_name));
+    text(Rank::Text, cwd, visit);
+    text(Rank::Text, display_name, visit);
     visit(Rank::Own, Part::Json(metadata));
 }
 
@@ -162,6 +183,8 @@ fn shown_settings(settings: &mut Settings, visit: Visit<'_>) {
         secrets: _,
         output_schema: _,
         ask_server: _,
+        judge: _,
+        is_part: _,
     } = settings;
     for list in [Some(add_dirs), allowed_tools.as_mut(), disallowed_tools.as_mut()].into_iter().flatten() {
         list.iter_mut().for_each(|item| visit(Rank::List, Part::Own(item)));
@@ -191,10 +214,10 @@ fn question(body: &mut Question, visit: Visit<'_>) {
     }
     rules(validation, visit);
     if let Some(error) = error {
-        visit(Rank::Text, Part::Text(error));
+        text(Rank::Text, error, visit);
     }
-    visit(Rank::Text, Part::Text(header));
-    visit(Rank::Text, Part::Text(asked));
+    text(Rank::Text, header, visit);
+    text(Rank::Text, asked, visit);
 }
 
 /// The options of a question and its default.
@@ -205,7 +228,7 @@ fn answers(kind: &mut Kind, default: &mut Option<Answer>, visit: Visit<'_>) {
                 visit(Rank::List, Part::Answer(value));
                 visit(Rank::List, Part::Answer(label));
                 if let Some(description) = description {
-                    visit(Rank::Output, Part::Text(description));
+                    text(Rank::Output, description, visit);
                 }
             }
             visit(Rank::List, Part::List(choices));
@@ -223,7 +246,7 @@ fn answers(kind: &mut Kind, default: &mut Option<Answer>, visit: Visit<'_>) {
     }
     match default {
         Some(Answer::One(value)) => visit(Rank::Text, part(&named, value)),
-        Some(Answer::Text(text)) => visit(Rank::Text, Part::Text(text)),
+        Some(Answer::Text(free)) => text(Rank::Text, free, visit),
         Some(Answer::Many(values)) => {
             values.iter_mut().for_each(|value| visit(Rank::List, part(&named, value)));
             visit(Rank::List, Part::List(values));
@@ -260,15 +283,19 @@ fn terminal(body: &mut Terminal, visit: Visit<'_>) {
         unattended: Unattended { denied, unanswered },
         completion_detected: _,
         agent_exit: _,
+        workflow,
         truncated: _,
     } = body;
+    if let Some(end) = workflow {
+        workflow_end(end, visit);
+    }
     for ArtifactRef { path, action: _ } in artifacts.iter_mut() {
-        visit(Rank::List, Part::Text(path));
+        text(Rank::List, path, visit);
     }
     visit(Rank::List, Part::List(artifacts));
     for Tally { count: _, first } in [denied, unanswered] {
         for Left { category: _, text: asked } in first.iter_mut() {
-            visit(Rank::List, Part::Text(asked));
+            text(Rank::List, asked, visit);
         }
         visit(Rank::List, Part::List(first));
     }
@@ -276,28 +303,65 @@ fn terminal(body: &mut Terminal, visit: Visit<'_>) {
     visit(Rank::Own, Part::Json(metadata));
 }
 
+fn workflow_end(end: &mut WorkflowEnd, visit: Visit<'_>) {
+    let WorkflowEnd { name: _, target, complete: _, tasks: _, violations, kept, phases } = end;
+    for Breach { file, line: _, rule: _, text: told } in violations.iter_mut() {
+        text(Rank::List, file, visit);
+        text(Rank::List, told, visit);
+    }
+    visit(Rank::List, Part::List(violations));
+    for GaveWay { path, to } in kept.iter_mut() {
+        text(Rank::List, path, visit);
+        text(Rank::List, to, visit);
+    }
+    visit(Rank::List, Part::List(kept));
+    for phase in phases.iter_mut() {
+        let PhaseReport {
+            id: _,
+            title,
+            state: _,
+            attempts: _,
+            duration_ms: _,
+            cost_usd: _,
+            files,
+            commit: _,
+            unverified,
+        } = phase;
+        for ArtifactRef { path, action: _ } in files.iter_mut() {
+            text(Rank::Output, path, visit);
+        }
+        visit(Rank::Output, Part::List(files));
+        unverified.iter_mut().for_each(|told| text(Rank::Output, told, visit));
+        visit(Rank::Output, Part::List(unverified));
+        text(Rank::Text, title, visit);
+    }
+    visit(Rank::List, Part::List(phases));
+    target.iter_mut().for_each(|target| text(Rank::Text, target, visit));
+}
+
 fn about(about: &mut About, visit: Visit<'_>) {
     match about {
         About::Session { session_id: _, agent_version, model, capabilities: _ } => {
             for item in [agent_version, model].into_iter().flatten() {
-                visit(Rank::Text, Part::Text(item));
+                text(Rank::Text, item, visit);
             }
         }
         About::Resolved { question_id: _, resolution: _, used_default: _, permission, what } => {
             if let Some((shown, _option)) = permission {
                 subject(shown, visit);
             }
-            visit(Rank::Text, Part::Text(what));
+            text(Rank::Text, what, visit);
         }
-        About::Tool { call_id: _, category: _, state: _, locations, output } => {
+        About::Tool { call_id: _, category: _, state: _, locations, output, phase: _ } => {
             if let Some(output) = output {
-                visit(Rank::Output, Part::Text(output));
+                text(Rank::Output, output, visit);
             }
             places(locations, visit);
         }
-        About::Plan(entries) => {
+        About::Phase { phase: _, title, number: _, of: _, attempt: _, state: _ } => text(Rank::Text, title, visit),
+        About::Plan(entries) | About::Todo(entries) => {
             for PlanEntry { text: entry, status: _ } in entries.iter_mut() {
-                visit(Rank::List, Part::Text(entry));
+                text(Rank::List, entry, visit);
             }
             visit(Rank::List, Part::List(entries));
         }
@@ -312,18 +376,33 @@ fn outcome(outcome: &mut Outcome, visit: Visit<'_>) {
     match outcome {
         Outcome::Completed { text: answer, message_id: _, text_cut: _, structured_output, stop_reason: _ } => {
             visit(Rank::Output, Part::Json(structured_output));
-            visit(Rank::Text, Part::Text(answer));
+            text(Rank::Text, answer, visit);
         }
         Outcome::Failed(failure) => {
-            let Failure { code: _, message, retryable: _, http_status: _, agent_message, stderr_tail } = failure;
+            let Failure {
+                code: _,
+                message,
+                retryable: _,
+                http_status: _,
+                agent_message,
+                stderr_tail,
+                reason: _,
+                phase,
+            } = failure;
+            if let Some(phase) = phase {
+                let PhaseFailure { phase: _, attempt: _, command, exit_code: _, timed_out: _, output_tail } =
+                    &mut **phase;
+                text(Rank::Output, output_tail, visit);
+                command.iter_mut().for_each(|command| text(Rank::Text, command, visit));
+            }
             for told in [agent_message, stderr_tail].into_iter().flatten() {
-                visit(Rank::Output, Part::Text(told));
+                text(Rank::Output, told, visit);
             }
             visit(Rank::Text, Part::Own(message));
         }
         Outcome::Cancelled { reason, source: _ } => {
             if let Some(reason) = reason {
-                visit(Rank::Text, Part::Text(reason));
+                text(Rank::Text, reason, visit);
             }
         }
     }

@@ -6,13 +6,24 @@
 //! | `markdown` | lines, fences, headings, list items |
 //! | `spec`, `plan` | the two formats: types, rules, edits that change no other byte |
 //! | `violation`, `refusal` | what a file breaks, and why a workflow does not begin |
+//! | `outer`, `joined`, `stop` | one run for the orchestrator, made of several; its peer; what ends it early |
 //!
-//! The formats are pure: text in, types and violations out.
+//! The formats are pure: text in, types and violations out. A workflow is plain blocking code over [`outer::Outer`].
 
+mod joined;
 pub mod markdown;
 pub mod name;
+pub mod outer;
 pub mod plan;
 pub mod project;
 pub mod refusal;
 pub mod spec;
+pub mod stop;
 pub mod violation;
+
+use crate::failure::{Code, Failure};
+
+/// The refusal of a field.
+fn invalid(message: String) -> Failure {
+    Failure::new(Code::InvalidRequest, message)
+}

@@ -76,7 +76,8 @@ fn callers(method: &str) -> Vec<String> {
 
 #[test]
 fn only_readers_of_redacted_bodies_see_what_a_body_shows() {
-    let readers = ["src/engine/answers.rs", "src/protocol/redacted.rs", "src/protocol/wire.rs", "src/terminal/"];
+    let readers =
+        ["src/engine/answers.rs", "src/protocol/redacted.rs", "src/protocol/wire.rs", "src/terminal/", "src/workflow/"];
     let callers = callers(".shown()");
     for file in &callers {
         assert!(readers.iter().any(|reader| file.starts_with(reader)), "{file} reads a text that may not be redacted");
@@ -133,6 +134,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("process", &["agent", "failure", "io", "protocol"]),
     ("engine", &["agent", "clean", "failure", "io", "process", "protocol", "recording", "redact", "run", "suggest"]),
     ("json_lines", &["engine", "io", "protocol"]),
+    (
+        "workflow",
+        &["agent", "clean", "config", "engine", "failure", "io", "process", "protocol", "redact", "run", "suggest"],
+    ),
     ("terminal", &["clean", "engine", "failure", "io", "protocol", "suggest"]),
     (
         "workflow",
@@ -181,7 +186,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
 ];
 
 /// The parts of the workflows that know neither a run nor a file system.
-const PURE: &[&str] = &["markdown", "name", "plan", "refusal", "spec", "violation"];
+const PURE: &[&str] = &["markdown", "name", "plan", "spec", "violation"];
 
 #[test]
 fn the_formats_of_workflows_are_pure() {
