@@ -23,7 +23,7 @@ use std::fmt;
 
 use filter::Filter;
 use scan::Scan;
-use view::{Stop, View};
+use view::{NoMatch, View};
 
 pub use stream::Stream;
 
@@ -152,11 +152,11 @@ impl Redactor {
     }
 
     /// The end of the longest form that begins here.
-    fn form_at(&self, view: View<'_>, at: usize) -> Result<usize, Stop> {
+    fn form_at(&self, view: View<'_>, at: usize) -> Result<usize, NoMatch> {
         let rest = &view.bytes[at..];
         let mut before = self.forms.partition_point(|form| form.as_bytes() <= rest);
         if view.open && self.forms.get(before).is_some_and(|form| form.as_bytes().starts_with(rest)) {
-            return Err(Stop::More);
+            return Err(NoMatch::More);
         }
         // The forms that begin the text sort before it, the longest last. If the form just before the text is none of
         // them, it shares a beginning with the text, and no form before it shares a longer one.
@@ -172,6 +172,6 @@ impl Redactor {
             common = &common[..same];
             before = self.forms[..before].partition_point(|form| form.as_bytes() <= common);
         }
-        Err(Stop::No)
+        Err(NoMatch::No)
     }
 }
