@@ -1,6 +1,6 @@
-//! Walks over JSON without building anything: checks it once, and then skips what is known to be valid. Never recurses,
-//! so that no depth overflows the stack.
+//! Walks over JSON: checks it, or skips what is known to be valid. Never recurses, so that no depth overflows the stack.
 
+use super::index::Place;
 use std::borrow::Cow;
 
 /// A position in a JSON text.
@@ -8,6 +8,23 @@ use std::borrow::Cow;
 pub(super) struct JsonScan<'a> {
     bytes: &'a [u8],
     pub(super) at: usize,
+    /// Whether only blanks are white space.
+    strict: bool,
+}
+
+/// Takes the parts of a value that is being checked, in the order of the text. Positions include the quotes of strings
+/// but not those of keys.
+pub(super) trait Sink {
+    /// A key. Its value comes next.
+    fn key(&mut self, from: usize, to: usize, escapes: bool);
+    /// A value that is no object and no array.
+    fn leaf(&mut self, from: usize, to: usize, escapes: bool);
+    /// The beginning of an object or an array. `None` ends the walk.
+    fn open(&mut self, object: bool, at: usize) -> Option<()>;
+    /// The end of the innermost open object or array.
+    fn close(&mut self, end: usize);
+    /// Whether the innermost open value is an object. `None`: no value is open.
+    fn is_in_object(&self) -> Option<bool>;
 }
 
 const ONES: u64 = u64::from_ne_bytes([1; 8]);
@@ -29,7 +46,19 @@ const fn controls(word: u64) -> u64 {
 
 impl<'a> JsonScan<'a> {
     pub(super) fn new(text: &'a str, at: usize) -> JsonScan<'a> {
-        JsonScan { bytes: text.as_bytes(), at }
+        JsonScan { bytes: text.as_bytes(), at, strict: false }
+    }
+
+    /// A scan from the beginning that refuses control characters also between values.
+    pub(super) fn strict(text: &'a str) -> JsonScan<'a> {
+        JsonScan { bytes: text.as_bytes(), at: 0, strict: true }
+    }
+
+    /// Passes white space up to the end of the text. `None`: something else follows.
+    pub(super) fn end(mut self) -> Option<()> {
+        self.strict = false;
+        self.blanks();
+        self.peek().is_none().then_some(())
     }
 
     pub(super) fn peek(&self) -> Option<u8> {
@@ -44,8 +73,14 @@ impl<'a> JsonScan<'a> {
     }
 
     /// Passes white space.
+    #[inline]
     pub(super) fn blanks(&mut self) {
-        while let Some(b' ' | b'\t' | b'\r' | b'\n') = self.peek() {
+        while let Some(byte) = self.peek().filter(|byte| *byte <= b' ') {
+            match byte {
+                b' ' => {}
+                b'\t' | b'\r' | b'\n' if !self.strict => {}
+                _ => return,
+            }
             self.at += 1;
         }
     }
@@ -88,7 +123,7 @@ impl<'a> JsonScan<'a> {
     }
 
     /// Passes a valid string, after its opening quote.
-    pub(super) fn skip_string(&mut self) {
+    fn skip_string(&mut self) {
         loop {
             self.run(|word| equals(word, b'"') | equals(word, b'\\'), |b| matches!(b, b'"' | b'\\'));
             match self.peek() {
@@ -103,63 +138,80 @@ impl<'a> JsonScan<'a> {
     }
 
     /// Passes the bytes before the first one that `marks` marks in a word, and that `is_end` accepts.
+    #[inline]
     fn run(&mut self, marks: impl Fn(u64) -> u64, is_end: impl Fn(u8) -> bool) {
-        let rest = self.bytes.get(self.at..).unwrap_or_default();
-        let (words, tail) = rest.as_chunks::<8>();
-        for (number, word) in words.iter().enumerate() {
+        let mut rest = self.bytes.get(self.at..).unwrap_or_default();
+        while let Some((word, after)) = rest.split_first_chunk::<8>() {
             let found = marks(u64::from_le_bytes(*word));
             if found != 0 {
-                self.at += number * 8 + found.trailing_zeros() as usize / 8;
+                self.at = self.bytes.len() - rest.len() + found.trailing_zeros() as usize / 8;
                 return;
             }
+            rest = after;
         }
-        self.at += words.len() * 8 + tail.iter().position(|byte| is_end(*byte)).unwrap_or(tail.len());
+        let tail = rest.iter().position(|byte| is_end(*byte)).unwrap_or(rest.len());
+        self.at = self.bytes.len() - rest.len() + tail;
     }
 
     /// Checks a value of any kind, and passes it.
     pub(super) fn value(&mut self) -> Option<()> {
-        let mut open = Nesting::default();
+        self.walk(&mut Nesting::default())
+    }
+
+    /// Checks a value of any kind, and hands its parts to a sink in which nothing is open.
+    pub(super) fn walk(&mut self, sink: &mut impl Sink) -> Option<()> {
         loop {
             self.blanks();
+            let from = self.at;
             let first = self.peek()?;
             self.at += 1;
             match first {
-                b'"' => drop(self.string()?),
+                b'"' => {
+                    let escapes = self.string()?;
+                    sink.leaf(from, self.at, escapes);
+                }
                 b'{' => {
+                    sink.open(true, from)?;
                     self.blanks();
                     if !self.pass(b'}') {
-                        self.key()?;
-                        open.push(true);
+                        self.key(sink)?;
                         continue;
                     }
+                    sink.close(self.at);
                 }
                 b'[' => {
+                    sink.open(false, from)?;
                     self.blanks();
                     if !self.pass(b']') {
-                        open.push(false);
                         continue;
                     }
+                    sink.close(self.at);
                 }
-                b't' => self.word(b"rue")?,
-                b'f' => self.word(b"alse")?,
-                b'n' => self.word(b"ull")?,
-                b'-' | b'0'..=b'9' => self.number(first)?,
-                _ => return None,
+                _ => {
+                    match first {
+                        b't' => self.word(b"rue")?,
+                        b'f' => self.word(b"alse")?,
+                        b'n' => self.word(b"ull")?,
+                        b'-' | b'0'..=b'9' => self.number(first)?,
+                        _ => return None,
+                    }
+                    sink.leaf(from, self.at, false);
+                }
             }
             // After a value: the next one, or the end of what holds it.
             loop {
-                let Some(in_object) = open.innermost() else { return Some(()) };
+                let Some(in_object) = sink.is_in_object() else { return Some(()) };
                 self.blanks();
                 let next = self.peek()?;
                 self.at += 1;
                 match (next, in_object) {
                     (b',', true) => {
                         self.blanks();
-                        self.key()?;
+                        self.key(sink)?;
                         break;
                     }
                     (b',', false) => break,
-                    (b'}', true) | (b']', false) => open.pop(),
+                    (b'}', true) | (b']', false) => sink.close(self.at),
                     _ => return None,
                 }
             }
@@ -167,11 +219,14 @@ impl<'a> JsonScan<'a> {
     }
 
     /// Checks a key with its colon, and passes them.
-    fn key(&mut self) -> Option<()> {
+    #[inline]
+    fn key(&mut self, sink: &mut impl Sink) -> Option<()> {
         if !self.pass(b'"') {
             return None;
         }
-        self.string()?;
+        let from = self.at;
+        let escapes = self.string()?;
+        sink.key(from, self.at - 1, escapes);
         self.blanks();
         self.pass(b':').then_some(())
     }
@@ -208,8 +263,14 @@ impl<'a> JsonScan<'a> {
         (self.at > from).then_some(())
     }
 
-    /// Passes a valid value.
-    pub(super) fn skip(&mut self) {
+    /// Passes a valid value. Returns its place.
+    pub(super) fn skipped(&mut self) -> Place {
+        let from = self.at;
+        self.skip();
+        Place::new(from, self.at)
+    }
+
+    fn skip(&mut self) {
         match self.peek() {
             Some(b'"') => {
                 self.at += 1;
@@ -254,16 +315,21 @@ struct Nesting {
     far: Vec<u64>,
 }
 
-impl Nesting {
-    fn push(&mut self, object: bool) {
+impl Sink for Nesting {
+    fn key(&mut self, _: usize, _: usize, _: bool) {}
+
+    fn leaf(&mut self, _: usize, _: usize, _: bool) {}
+
+    fn open(&mut self, object: bool, _: usize) -> Option<()> {
         if self.depth > 0 && self.depth.is_multiple_of(64) {
             self.far.push(self.near);
         }
         self.near = self.near << 1 | u64::from(object);
         self.depth += 1;
+        Some(())
     }
 
-    fn pop(&mut self) {
+    fn close(&mut self, _: usize) {
         self.near >>= 1;
         self.depth = self.depth.saturating_sub(1);
         if self.depth > 0 && self.depth.is_multiple_of(64) {
@@ -271,8 +337,7 @@ impl Nesting {
         }
     }
 
-    /// Whether the innermost level is an object; `None` at the top level.
-    fn innermost(&self) -> Option<bool> {
+    fn is_in_object(&self) -> Option<bool> {
         (self.depth > 0).then_some(self.near & 1 == 1)
     }
 }
@@ -319,7 +384,7 @@ fn escaped(text: &str) -> (char, usize) {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::{JsonScan, unescape};
     use proptest::prelude::*;
     use serde_json::value::RawValue;
@@ -332,7 +397,7 @@ mod tests {
     }
 
     /// Texts that are JSON, or nearly.
-    fn nearly_json() -> impl Strategy<Value = String> {
+    pub(in crate::agent::json) fn nearly_json() -> impl Strategy<Value = String> {
         let tokens = prop::sample::select(vec![
             "{",
             "}",
@@ -364,7 +429,7 @@ mod tests {
     }
 
     /// Valid JSON of every shape.
-    fn json() -> impl Strategy<Value = String> {
+    pub(in crate::agent::json) fn json() -> impl Strategy<Value = String> {
         let leaf = prop::sample::select(vec!["0", "-1.5e-7", "true", "null", "\"\"", "\"]}\\\"\\\\\"", "{}", "[ ]"]);
         leaf.prop_map(str::to_owned).prop_recursive(5, 40, 4, |inner| {
             let fields = prop::collection::vec(inner.clone(), 1..4)
