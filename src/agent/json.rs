@@ -176,13 +176,28 @@ impl<'a> Object<'a> {
 
     /// A field, verbatim; null counts as absent. Of fields with the same key the last counts.
     pub fn raw(&self, name: &str) -> Option<Raw<'a>> {
+        let Raw { line, below: Some(nodes), escapes: false, .. } = self.0 else { return self.walked(name) };
+        let (mut at, mut found) = (0, None);
+        while let Some(node) = nodes.get(at) {
+            if node.key.is(line, name) {
+                found = Some(at);
+            }
+            at += 1 + node.below();
+        }
+        let value = Children { line, nodes: nodes.get(found?..), at: 0, object: true }.next()?.value;
+        (value.first() != Some(b'n')).then_some(value)
+    }
+
+    /// The same for an object without an index, or with keys that have escapes.
+    #[cold]
+    fn walked(&self, name: &str) -> Option<Raw<'a>> {
         let line = self.0.line;
         let is_named = |child: &Child<'a>| match child.key_escapes {
             false => child.key.is(line, name),
             true => unescape(child.key.of(line)) == name,
         };
-        let found = self.children().filter(is_named).last()?;
-        (found.value.first() != Some(b'n')).then_some(found.value)
+        let value = self.children().filter(is_named).last()?.value;
+        (value.first() != Some(b'n')).then_some(value)
     }
 
     /// All fields in order, verbatim.

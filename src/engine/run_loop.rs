@@ -177,6 +177,9 @@ impl<'e, 'p> RunLoop<'e, 'p> {
 
     /// Waits for whatever comes first.
     fn next(&mut self) -> Wake {
+        if let Some(wake) = self.write() {
+            return wake;
+        }
         let leaving = self.unread_left(UNREAD_LIMIT).map(|_| Instant::now());
         let timer = self.wake_at().map_or_else(never, at);
         let (ready, data) = self.data();
@@ -189,16 +192,18 @@ impl<'e, 'p> RunLoop<'e, 'p> {
         let reaps = self.conductor.machine().can_reap();
         let children = heard.filter(|_| reaps).map_or_else(never, |heard| heard.children.clone());
         let (process, git) = (self.conductor.host().process(), self.conductor.host().git());
-        let (orders, written) = (&self.engine.output.orders, &self.engine.output.written);
-        let to_write = !self.conductor.waiting().is_empty();
+        let output = &mut self.engine.output;
+        let (orders, written) = (output.orders.clone(), output.written.clone());
+        let to_write = output.has_rest() || !self.conductor.waiting().is_empty();
         let to_flush = self.conductor.is_finished() && !self.flushing && !self.conductor.is_lost();
-        let sink = if to_write || to_flush { orders } else { &self.nowhere.0 };
-        let mut order = || if to_write { Order::Write(self.conductor.outbox().pop()) } else { Order::Flush };
+        let sink = if to_write || to_flush { &orders } else { &self.nowhere.0 };
+        let conductor = &mut self.conductor;
+        let next = || if to_write { Order::Write(conductor.outbox().pop()) } else { Order::Flush };
         let wake = select_biased! {
             recv(signals) -> signal => signal.map_or(Wake::Broken, Wake::Signal),
             recv(timer) -> _ => Wake::Timer,
             recv(process) -> event => event.map_or(Wake::Broken, Wake::Process),
-            send(sink, order()) -> _ => Wake::Taken,
+            send(sink, output.order(next)) -> _ => Wake::Taken,
             recv(written) -> done => Wake::Written(done.unwrap_or(Written::Lost)),
             recv(awaited) -> start => start.map_or(Wake::Broken, Wake::Start),
             recv(input) -> heard => Wake::Input(heard.unwrap_or(Arrival::Closed)),
@@ -211,6 +216,23 @@ impl<'e, 'p> RunLoop<'e, 'p> {
         self.flushing |= matches!(wake, Wake::Taken) && !to_write;
         self.count_unread(leaving);
         wake
+    }
+
+    /// Writes what stdout takes at once, unless the writer is at work. `None`: there is nothing to write, or only the
+    /// writer can.
+    fn write(&mut self) -> Option<Wake> {
+        let output = &mut self.engine.output;
+        if !output.is_direct() {
+            return None;
+        }
+        if !self.conductor.waiting().is_empty() {
+            let written = output.write(self.conductor.outbox().pop());
+            let Ok(memory) = written else { return Some(Wake::Written(Written::Lost)) };
+            self.conductor.outbox().reuse(memory);
+            return Some(Wake::Taken);
+        }
+        let over = self.conductor.is_finished() && !self.flushing && !self.conductor.is_lost();
+        over.then_some(Wake::Written(Written::Flushed))
     }
 
     /// The agent's output, while there is room for what comes of it: what was read already, or the channel.

@@ -1,6 +1,6 @@
 //! Where the values of a line are: found in one walk, in memory that is used again for the next line.
 
-use super::scan::{JsonScan, Sink};
+use super::scan::{JsonScan, Key, Sink};
 use super::{Object, Raw, without_controls};
 use std::borrow::Cow;
 
@@ -27,9 +27,12 @@ impl Place {
     }
 
     /// Whether the text there is this one.
+    #[inline]
     pub(super) fn is(self, line: &str, text: &str) -> bool {
+        // Most keys differ in length or in the first bytes: faster than a call.
+        let is_same = |bytes: &[u8]| bytes.iter().zip(text.as_bytes()).all(|(a, b)| a == b);
         (self.to - self.from) as usize == text.len()
-            && line.as_bytes().get(self.from as usize..self.to as usize) == Some(text.as_bytes())
+            && line.as_bytes().get(self.from as usize..self.to as usize).is_some_and(is_same)
     }
 
     /// A string without its quotes.
@@ -81,9 +84,6 @@ pub struct Index {
     nodes: Vec<Node>,
     /// The innermost open value.
     open: u32,
-    /// The last key, and its mark.
-    key: Place,
-    key_mark: u32,
 }
 
 impl Index {
@@ -103,48 +103,49 @@ impl Index {
         if self.nodes.capacity() > KEPT {
             self.nodes = Vec::new();
         }
-        (self.open, self.key, self.key_mark) = (COUNT, Place::default(), 0);
+        self.open = COUNT;
         u32::try_from(line.len()).ok()?;
         let mut scan = JsonScan::strict(line);
         scan.walk(self)?;
         scan.end()
     }
 
-    fn push(&mut self, value: Place, below: u32) {
-        self.nodes.push(Node { key: self.key, value, below: below | self.key_mark });
+    #[inline(always)]
+    fn push(&mut self, key: Key, value: Place, below: u32) {
+        let mark = if key.escapes { self.escaped_key() } else { 0 };
+        self.nodes.push(Node { key: key.place, value, below: below | mark });
+    }
+
+    #[cold]
+    fn escaped_key(&mut self) -> u32 {
+        if let Some(object) = self.nodes.get_mut(self.open as usize) {
+            object.below |= ESCAPES;
+        }
+        KEY_ESCAPES
     }
 }
 
 impl Sink for Index {
-    fn key(&mut self, from: usize, to: usize, escapes: bool) {
-        self.key = Place::new(from, to);
-        self.key_mark = if escapes { KEY_ESCAPES } else { 0 };
-        if escapes && let Some(object) = self.nodes.get_mut(self.open as usize) {
-            object.below |= ESCAPES;
-        }
+    #[inline(always)]
+    fn leaf(&mut self, key: Key, place: Place, escapes: bool) {
+        self.push(key, place, if escapes { ESCAPES } else { 0 });
     }
 
-    fn leaf(&mut self, from: usize, to: usize, escapes: bool) {
-        self.push(Place::new(from, to), if escapes { ESCAPES } else { 0 });
-    }
-
-    fn open(&mut self, object: bool, at: usize) -> Option<()> {
+    #[inline(always)]
+    fn open(&mut self, key: Key, object: bool, at: usize) -> Option<()> {
         let number = self.nodes.len();
-        self.push(Place::new(at, at), self.open | if object { OBJECT } else { 0 });
+        self.push(key, Place::new(at, at), self.open | if object { OBJECT } else { 0 });
         self.open = number as u32;
         (number < VALUES).then_some(())
     }
 
-    fn close(&mut self, end: usize) {
+    #[inline(always)]
+    fn close(&mut self, end: usize) -> Option<bool> {
         let (open, count) = (self.open as usize, self.nodes.len());
-        if let Some(node) = self.nodes.get_mut(open) {
-            node.value.to = end as u32;
-            self.open = node.below & COUNT;
-            node.below = node.below & (KEY_ESCAPES | ESCAPES) | (count - open - 1) as u32;
-        }
-    }
-
-    fn is_in_object(&self) -> Option<bool> {
+        let node = self.nodes.get_mut(open)?;
+        node.value.to = end as u32;
+        self.open = node.below & COUNT;
+        node.below = node.below & (KEY_ESCAPES | ESCAPES) | (count - open - 1) as u32;
         self.nodes.get(self.open as usize).map(|node| node.below & OBJECT != 0)
     }
 }
