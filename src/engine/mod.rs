@@ -6,6 +6,9 @@
 //! nothing is taken from the agent while the outbox is full, and the send to the writer is one arm of the select, so that
 //! a stdout nobody reads never keeps a cancel from being served.
 //!
+//! A panic in any thread ends the run by `internal_error`: the loop hears of it, and a run whose loop panicked is ended
+//! without the loop.
+//!
 //! [`Engine::run`] can be called again and again. Between two runs, lines of stdin and signals wait for the next one.
 
 mod answers;
@@ -17,6 +20,7 @@ pub mod dry_run;
 mod host;
 mod job;
 mod machine;
+mod opening;
 mod outbox;
 mod peer;
 mod prepare;
@@ -28,21 +32,23 @@ mod tape;
 pub use answers::Script;
 pub use conductor::Conductor;
 pub use debug_log::DebugLog;
-pub use job::{Awaited, Begin, Job, Report};
+pub use job::{Awaited, Begin, Carried, Job, Next, Over, Report};
 pub use machine::{Departed, Machine};
 pub use outbox::Outbox;
-pub use peer::{Outgoing, Peer, Understood};
+pub use peer::{InAdvance, Outgoing, Peer, Understood};
 pub use prepare::{redactor_here, secrets_here};
 pub use relay::relay;
 
 use crate::failure::{Code, EXIT_UNDELIVERED, Failure};
+use crate::io::faults;
 use crate::io::inbox::{Inbox, Source};
-use crate::io::output::{Output, diagnose};
+use crate::io::output::{StdoutWriter, diagnose};
 use crate::io::signals::{self, SignalChannels};
 use crate::io::tty::LineModes;
 use crate::process::tree::{self, Inherited};
 use crate::run::{Ids, OnEof};
 use conductor::RunSummary;
+use crossbeam_channel::Receiver;
 use host::Host;
 use run_loop::RunLoop;
 
@@ -53,11 +59,13 @@ pub const UNDELIVERED: &str =
 /// What a process has once: its input, its signals, its output, and the numbers of the ids it gave out.
 pub struct Engine {
     inbox: Inbox,
+    /// Ready after a panic in any thread.
+    faults: Receiver<()>,
     /// `None`: the signals could not be registered. No run is begun then.
     signals: Option<SignalChannels>,
     /// The children that were there before this program started any.
     inherited: Inherited,
-    output: Output,
+    output: StdoutWriter,
     ids: Ids,
     random: String,
     /// The modes of terminals that carry JSON Lines, until the engine is dropped.
@@ -68,21 +76,29 @@ impl Engine {
     /// Registers the signals, becomes the parent of orphans, and starts the writer. stdin is first read when a run
     /// listens. To be made once in a process.
     pub fn start(source: Source) -> Engine {
-        let modes = matches!(source, Source::Stdin).then(LineModes::default);
+        let faults = faults::listen();
         let signals = signals::listen().ok();
         tree::become_subreaper();
         let nonce = tree::nonce();
         let mut engine = Engine {
-            inbox: Inbox::new(source),
+            inbox: Inbox::new(Source::Nothing),
+            faults,
             signals,
             inherited: Inherited::find(),
-            output: Output::start(),
+            output: StdoutWriter::start(),
             ids: Ids::default(),
             random: nonce[..12.min(nonce.len())].to_owned(),
-            modes,
+            modes: None,
         };
-        engine.switch_modes();
+        engine.read(source);
         engine
+    }
+
+    /// Takes the input from `source`. Call this before the first run.
+    pub fn read(&mut self, source: Source) {
+        self.modes = matches!(source, Source::Stdin).then(LineModes::default);
+        self.inbox = Inbox::new(source);
+        self.switch_modes();
     }
 
     /// Switches the modes of terminals that carry JSON Lines, where that was not possible before.
@@ -98,25 +114,12 @@ impl Engine {
             job.on_eof = OnEof::Continue;
         }
         let begin = std::mem::replace(&mut job.begin, Begin::FromInput);
-        let mut conductor = Conductor::new(job, peer, Host::beside(&self.inherited), &self.random, self.ids);
+        let conductor = Conductor::new(job, peer, Host::beside(&self.inherited), &self.random, self.ids);
         let begin = match self.signals {
             Some(_) => begin,
             None => Begin::Refused(no_thread()),
         };
-        let awaited = match begin {
-            Begin::FromInput => None,
-            Begin::Ready(first) => {
-                conductor.inbound(*first);
-                None
-            }
-            Begin::Refused(failure) => {
-                conductor.refuse(failure);
-                None
-            }
-            Begin::Awaited(work) => Some(run_loop::start_of(work)),
-        };
-        let run_loop = RunLoop::new(self, conductor, awaited);
-        let (host, ending) = run_loop.carry();
+        let (host, ending) = RunLoop::new(self, conductor).carry(begin);
         host.dismiss();
         self.report(ending)
     }
@@ -135,7 +138,10 @@ impl Engine {
             code: code.unwrap_or(EXIT_UNDELIVERED),
             terminal: ending.terminal.filter(|_| code.is_some()),
             signal: ending.signal,
-            unused_answers: ending.unused_answers,
+            unused_answers: ending.carried.answers.unused(),
+            late: ending.late,
+            worked: ending.worked,
+            carried: ending.carried,
         }
     }
 }

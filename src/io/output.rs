@@ -1,5 +1,6 @@
 //! The two output doors: stdout and stderr. Nothing else in the program writes to either.
 
+use super::faults::point;
 use super::lines::wait;
 use super::spawn_thread;
 use super::tty::takes_output;
@@ -51,7 +52,7 @@ pub(crate) enum Order {
 
 /// stdout and stderr. A thread of their own writes what would wait; it runs as long as the process.
 #[derive(Debug)]
-pub(crate) struct Output {
+pub(crate) struct StdoutWriter {
     /// Orders for the writer. The channel holds none: a send completes when the writer is about to carry the order
     /// out.
     pub(crate) orders: Sender<Order>,
@@ -68,10 +69,10 @@ pub(crate) struct Output {
     pending: Arc<AtomicUsize>,
 }
 
-impl Output {
+impl StdoutWriter {
     /// Starts the writer and the watcher of stdout's far end. If the writer's thread cannot be started, stdout counts
     /// as lost.
-    pub(crate) fn start() -> Output {
+    pub(crate) fn start() -> StdoutWriter {
         let (orders, taken) = bounded(0);
         let (done, written) = bounded(2);
         let watcher = done.clone();
@@ -81,7 +82,7 @@ impl Output {
             let _ = watcher.send(Written::Lost);
         }
         watch_stdout(watcher);
-        Output { orders, written, progress, lost: false, direct: Direct::open(), rest: None, pending }
+        StdoutWriter { orders, written, progress, lost: false, direct: Direct::open(), rest: None, pending }
     }
 
     /// Whether the writer has nothing to do and nothing to report.
@@ -100,14 +101,13 @@ impl Output {
     /// stdout is lost.
     pub(crate) fn write(&mut self, chunk: Chunk) -> io::Result<Vec<u8>> {
         let mut at = 0;
-        while at < chunk.out.len() && chunk.before.is_empty() {
-            match self.direct.write(&chunk.out[at..]) {
-                Ok(count) => at += count,
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+        if chunk.before.is_empty() && !chunk.out.is_empty() {
+            match self.direct.write(&chunk.out) {
+                Ok(count) => at = count,
+                Err(error) if matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::WouldBlock) => {}
                 Err(error) => return Err(error),
             }
-            self.progress.fetch_add(1, Ordering::Relaxed);
+            self.progress.fetch_add(usize::from(at > 0), Ordering::Relaxed);
         }
         if at < chunk.out.len() || !chunk.before.is_empty() || !chunk.err.is_empty() {
             self.rest = Some((chunk, at));
@@ -202,6 +202,7 @@ fn carry_out(orders: &Receiver<Order>, done: &Sender<Written>, progress: &Atomic
             }
         }
         err.write(&chunk.err);
+        point("stdout chunk");
         pending.fetch_sub(1, Ordering::Release);
     }
 }

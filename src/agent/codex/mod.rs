@@ -21,7 +21,7 @@ use self::items::{Items, Spot};
 use super::json::{Index, Object, Raw, is_blank};
 use super::rpc::{self, Incoming};
 use super::text::FinalAnswer;
-use super::{AskKey, Base, Driver, Event, Launch, Line, Reply, Turn, TurnOver, without_effect};
+use super::{AgentEvent, AskKey, Base, Driver, Launch, Line, Reply, Turn, TurnOver, without_effect};
 use crate::failure::Failure;
 use crate::protocol::limited::Asks;
 use crate::protocol::limits;
@@ -113,7 +113,7 @@ impl Codex {
     }
 
     fn fail(&mut self, failure: Failure, turn: &mut Turn) {
-        turn.events.push(Event::TurnOver(TurnOver::Failed(failure)));
+        turn.events.push(AgentEvent::TurnOver(TurnOver::Failed(failure)));
     }
 
     /// Handles a response to our request. Continues the handshake.
@@ -176,7 +176,7 @@ impl Codex {
             return self.fail(errors::refused("thread/start", None), turn);
         };
         self.thread = Some(id.clone());
-        turn.events.push(Event::Session {
+        turn.events.push(AgentEvent::Session {
             id: Some(id),
             version: self.version.take().or_else(|| thread.and_then(|thread| thread.string("cliVersion"))),
             model: result.and_then(|result| result.string("model")),
@@ -240,7 +240,7 @@ impl Codex {
             "serverRequest/resolved" => {
                 let key = AskKey(params?.raw("requestId")?.get().to_owned());
                 if self.pending.remove(&key).is_some() {
-                    turn.events.push(Event::AskWithdrawn { key });
+                    turn.events.push(AgentEvent::AskWithdrawn { key });
                 }
                 Some(())
             }
@@ -262,7 +262,7 @@ impl Codex {
             return Some(());
         }
         self.items.withdraw(turn);
-        turn.events.push(Event::Retrying { text: errors::retrying(Some(&error)) });
+        turn.events.push(AgentEvent::Retrying { text: errors::retrying(Some(&error)) });
         Some(())
     }
 
@@ -275,7 +275,7 @@ impl Codex {
 
     fn ask(&mut self, key: AskKey, spot: &Spot<'_>, pending: CodexRequest, asks: Asks, turn: &mut Turn) {
         self.pending.insert(key.clone(), (spot.turn.to_string(), pending));
-        turn.events.push(Event::Ask { key, asks });
+        turn.events.push(AgentEvent::Ask { key, asks });
     }
 
     fn served(&mut self, id: &str, method: &str, params: Option<&Object<'_>>, turn: &mut Turn) {
@@ -295,7 +295,7 @@ impl Codex {
             _ => {
                 let text = "This host does not serve this request.";
                 turn.send.push(rpc::error(id, rpc::METHOD_NOT_FOUND, text));
-                turn.events.extend(ask::is_known(method).then_some(Event::Unparsed));
+                turn.events.extend(ask::is_known(method).then_some(AgentEvent::Unparsed));
             }
         }
     }
@@ -323,7 +323,7 @@ impl Codex {
             cached_input_tokens: sum(self.used.cached_input_tokens, "cachedInputTokens"),
             cost_usd: None,
         };
-        turn.events.push(Event::Usage(self.used));
+        turn.events.push(AgentEvent::Usage(self.used));
         Some(())
     }
 
@@ -341,7 +341,7 @@ impl Codex {
             .partition(|(_, (of, pending))| *of == id && !matches!(pending, CodexRequest::Async(_)));
         self.pending = kept;
         let gone: BTreeMap<_, _> = gone;
-        turn.events.extend(gone.into_keys().map(|key| Event::AskWithdrawn { key }));
+        turn.events.extend(gone.into_keys().map(|key| AgentEvent::AskWithdrawn { key }));
         match done.str("status").as_deref() {
             Some("completed") => {
                 // A user message may have cut off one from the model.
@@ -351,7 +351,7 @@ impl Codex {
             }
             Some("interrupted") => {
                 self.items.forget_streams();
-                turn.events.push(Event::TurnOver(TurnOver::Interrupted));
+                turn.events.push(AgentEvent::TurnOver(TurnOver::Interrupted));
             }
             _ => {
                 self.items.withdraw(turn);
@@ -380,7 +380,7 @@ impl Codex {
             self.held = Some((id, over));
             return;
         }
-        turn.events.push(Event::TurnOver(over));
+        turn.events.push(AgentEvent::TurnOver(over));
     }
 }
 
@@ -408,7 +408,7 @@ impl Driver for Codex {
     }
 
     fn line(&mut self, line: Line<'_>, turn: &mut Turn) {
-        let Line::Text(mut text) = line else { return turn.events.push(Event::Unparsed) };
+        let Line::Text(mut text) = line else { return turn.events.push(AgentEvent::Unparsed) };
         if is_blank(&text) {
             return;
         }
@@ -417,7 +417,7 @@ impl Driver for Codex {
             Some(Incoming::Request { id, method, params }) => self.served(id, &method, params.as_ref(), turn),
             Some(Incoming::Notification { method, params }) => {
                 if self.notification(&method, params.as_ref(), turn).is_none() {
-                    turn.events.push(Event::Unparsed);
+                    turn.events.push(AgentEvent::Unparsed);
                 }
             }
             Some(Incoming::Response { id, result }) => {
@@ -425,7 +425,7 @@ impl Driver for Codex {
                     self.response(method, result, turn);
                 }
             }
-            None => turn.events.push(Event::Unparsed),
+            None => turn.events.push(AgentEvent::Unparsed),
         }
         self.index = index;
     }
@@ -451,7 +451,7 @@ impl Driver for Codex {
         let starting = self.requests.values().any(|method| *method == START);
         if self.running.is_none() && !starting {
             // No turn is running, so none will end.
-            return turn.events.push(Event::TurnOver(TurnOver::Interrupted));
+            return turn.events.push(AgentEvent::TurnOver(TurnOver::Interrupted));
         }
         self.interrupt_turn(turn);
     }

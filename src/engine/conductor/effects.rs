@@ -3,14 +3,14 @@
 use super::Conductor;
 use crate::agent::{Launch, Program};
 use crate::engine::machine::Machine;
-use crate::engine::peer::{Outgoing, Peer};
+use crate::engine::peer::{InAdvance, Outgoing, Peer};
 use crate::failure::{Code, Failure};
 use crate::protocol::limits::KEPT_BYTES;
 use crate::protocol::outbound::Body;
 use crate::protocol::redacted::Redacted;
 use crate::protocol::request::Settings;
 use crate::protocol::words::Warning;
-use crate::recording::{Header, Moment, Piece};
+use crate::recording::{Header, MessagePiece, Moment};
 use crate::run::{Effect, Event, Origin};
 use std::path::PathBuf;
 
@@ -20,7 +20,9 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
             Effect::RunId(id) => self.door.run_id = id,
             Effect::FrameLimit(bytes) => self.door.frame_limit = bytes,
             Effect::Emit { body, reply_to, measure } => self.emit(body, reply_to.as_deref(), measure),
-            Effect::Said { message, piece, done } => self.tape.piece(Piece { message: message.0, text: piece, done }),
+            Effect::Said { message, piece, done } => {
+                self.tape.piece(MessagePiece { message: message.0, text: piece, done })
+            }
             Effect::Spawn(launch, settings) => self.to_spawn = Some((launch, settings)),
             Effect::ToAgent(line) => self.send(line),
             Effect::ToolReplies { call, replies } => self.machine.reply(call, &replies),
@@ -55,7 +57,14 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
         self.machine.close_input();
     }
 
-    fn emit(&mut self, mut body: Body, reply_to: Option<&str>, measure: Option<PathBuf>) {
+    fn emit(&mut self, body: Body, reply_to: Option<&str>, measure: Option<PathBuf>) {
+        for body in std::mem::take(&mut self.first) {
+            self.emit_one(body, None, None);
+        }
+        self.emit_one(body, reply_to, measure);
+    }
+
+    fn emit_one(&mut self, mut body: Body, reply_to: Option<&str>, measure: Option<PathBuf>) {
         if self.door.finished {
             debug_assert!(false, "a body after the terminal one");
             return;
@@ -68,17 +77,21 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
             return;
         }
         let mut body = Redacted::new(body, self.run.redactor());
+        let mut in_advance = None;
         match &*body {
-            Body::Question(question) => self.answers.see(question),
+            Body::Question(question) => in_advance = self.answers.see(question),
             Body::Terminal(end) => {
                 self.door.terminal = Some((**end).clone());
                 self.door.finished = true;
             }
             Body::Started(_) | Body::Progress(_) | Body::Artifact(_) => {}
         }
+        if let Some(InAdvance::Value(value)) = &mut in_advance {
+            *value = self.run.redactor().redact(value).into_owned();
+        }
         let at = self.machine.date();
         let (run_id, max_bytes) = (&self.door.run_id, self.door.frame_limit);
-        let outgoing = Outgoing { body: &mut body, reply_to, run_id, max_bytes, at };
+        let outgoing = Outgoing { body: &mut body, reply_to, run_id, max_bytes, at, in_advance };
         self.peer.show(outgoing, &mut self.door.outbox);
     }
 
@@ -114,6 +127,7 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
         if let Err(failure) = self.machine.spawn(launch, settings, wants_stderr) {
             return self.step(Event::SpawnFailed(failure));
         }
+        self.spawned_at.get_or_insert_with(|| self.machine.now());
         let argv = self.argv(launch);
         if std::mem::replace(&mut self.spawned, true) {
             self.record(|| Moment::Spawn(argv));
