@@ -200,11 +200,9 @@ mod tests {
     #[test]
     fn control_characters_become_blanks_also_between_values() {
         let mut index = Index::default();
-        for (line, value) in [
-            ("{\"a\":[1,\t2]}\r", "[1, 2]"),
-            ("\u{feff}{\"a\":\"x\ty\"}", "\"x y\""),
-            ("{\"a\":[1,2]} \r", "[1,2]"),
-        ] {
+        for (line, value) in
+            [("{\"a\":[1,\t2]}\r", "[1, 2]"), ("\u{feff}{\"a\":\"x\ty\"}", "\"x y\""), ("{\"a\":[1,2]} \r", "[1,2]")]
+        {
             let mut line = Cow::Borrowed(line);
             assert_eq!(index.read(&mut line).unwrap().raw("a").unwrap().get(), value);
         }
