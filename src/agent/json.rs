@@ -10,7 +10,7 @@ mod scan;
 pub use self::index::Index;
 pub(super) use self::scan::unescape;
 
-use self::index::{Node, Place};
+use self::index::{Node, Span};
 use self::scan::JsonScan;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
@@ -19,7 +19,7 @@ use std::borrow::Cow;
 #[derive(Clone, Copy, Debug)]
 pub struct Raw<'a> {
     line: &'a str,
-    place: Place,
+    place: Span,
     /// What the index has below this value. `None`: it has nothing.
     below: Option<&'a [Node]>,
     /// Whether it may be a string with escapes, or an object with such a key.
@@ -61,7 +61,7 @@ impl<'a> Raw<'a> {
     pub fn object(self) -> Option<Object<'a>> {
         let object = (self.first() == Some(b'{')).then_some(Object(self))?;
         // Half a surrogate pair becomes U+FFFD, so two such keys would look alike: refuse them.
-        let is_whole = |key: Place| serde_json::from_str::<String>(key.outside().of(self.line)).is_ok();
+        let is_whole = |key: Span| serde_json::from_str::<String>(key.outside().of(self.line)).is_ok();
         let broken = self.escapes && object.children().any(|child| child.key_escapes && !is_whole(child.key));
         (!broken).then_some(object)
     }
@@ -99,7 +99,7 @@ struct Children<'a> {
 #[derive(Clone, Copy, Debug)]
 struct Child<'a> {
     /// The key without its quotes.
-    key: Place,
+    key: Span,
     key_escapes: bool,
     value: Raw<'a>,
 }
@@ -119,7 +119,7 @@ impl<'a> Children<'a> {
         if matches!(scan.peek(), None | Some(b']' | b'}')) {
             return None;
         }
-        let mut key = Place::default();
+        let mut key = Span::default();
         if self.object {
             key = scan.skipped().inside();
             scan.blanks();
@@ -159,7 +159,7 @@ impl<'a> Object<'a> {
         scan.blanks();
         let from = scan.at;
         scan.value()?;
-        let place = Place::new(from, scan.at);
+        let place = Span::new(from, scan.at);
         scan.blanks();
         let raw = scan.peek().is_none().then_some(Raw { line: text, place, below: None, escapes: true })?;
         raw.object()

@@ -51,12 +51,11 @@ const POINTS: &[(&str, Reached)] = &[
     ("start", Reached::ByPromptFile),
     ("stdin", Reached::Always),
     ("stdin line", Reached::Always),
-    ("stdout", Reached::Always),
     ("stdout-watch", Reached::Always),
     ("step", Reached::Always),
 ];
 
-/// The points at which stdout is lost, if it is a file: a pipe needs no writer unless it is full.
+/// The points at which stdout is lost, if it is a file: a pipe needs the writer only while it is full.
 const WRITER: &[&str] = &["stdout", "stdout chunk"];
 
 fn has_points(test: &str) -> bool {

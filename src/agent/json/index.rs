@@ -1,6 +1,6 @@
 //! Where the values of a line are: found in one walk, in memory that is used again for the next line.
 
-use super::scan::{JsonScan, Key, Sink};
+use super::scan::{FieldKey, JsonScan, Sink};
 use super::{Object, Raw, without_controls};
 use std::borrow::Cow;
 
@@ -11,15 +11,15 @@ const KEPT: usize = 1 << 12;
 
 /// A part of a line, in bytes.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Place {
+pub(super) struct Span {
     pub(super) from: u32,
     pub(super) to: u32,
 }
 
-impl Place {
+impl Span {
     /// No line reaches 4 GiB.
-    pub(super) fn new(from: usize, to: usize) -> Place {
-        Place { from: from as u32, to: to as u32 }
+    pub(super) fn new(from: usize, to: usize) -> Span {
+        Span { from: from as u32, to: to as u32 }
     }
 
     pub(super) fn of(self, line: &str) -> &str {
@@ -36,13 +36,13 @@ impl Place {
     }
 
     /// A string without its quotes.
-    pub(super) fn inside(self) -> Place {
-        Place { from: self.from + 1, to: (self.from + 1).max(self.to.saturating_sub(1)) }
+    pub(super) fn inside(self) -> Span {
+        Span { from: self.from + 1, to: (self.from + 1).max(self.to.saturating_sub(1)) }
     }
 
     /// A string with its quotes, given without them.
-    pub(super) fn outside(self) -> Place {
-        Place { from: self.from.saturating_sub(1), to: self.to + 1 }
+    pub(super) fn outside(self) -> Span {
+        Span { from: self.from.saturating_sub(1), to: self.to + 1 }
     }
 }
 
@@ -50,8 +50,8 @@ impl Place {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Node {
     /// The key without its quotes. An element has the key of whatever came before.
-    pub(super) key: Place,
-    pub(super) value: Place,
+    pub(super) key: Span,
+    pub(super) value: Span,
     /// How many nodes are below the value, and the marks. While the value is open: the node that it is below.
     below: u32,
 }
@@ -111,7 +111,7 @@ impl Index {
     }
 
     #[inline(always)]
-    fn push(&mut self, key: Key, value: Place, below: u32) {
+    fn push(&mut self, key: FieldKey, value: Span, below: u32) {
         let mark = if key.escapes { self.escaped_key() } else { 0 };
         self.nodes.push(Node { key: key.place, value, below: below | mark });
     }
@@ -127,14 +127,14 @@ impl Index {
 
 impl Sink for Index {
     #[inline(always)]
-    fn leaf(&mut self, key: Key, place: Place, escapes: bool) {
+    fn leaf(&mut self, key: FieldKey, place: Span, escapes: bool) {
         self.push(key, place, if escapes { ESCAPES } else { 0 });
     }
 
     #[inline(always)]
-    fn open(&mut self, key: Key, object: bool, at: usize) -> Option<()> {
+    fn open(&mut self, key: FieldKey, object: bool, at: usize) -> Option<()> {
         let number = self.nodes.len();
-        self.push(key, Place::new(at, at), self.open | if object { OBJECT } else { 0 });
+        self.push(key, Span::new(at, at), self.open | if object { OBJECT } else { 0 });
         self.open = number as u32;
         (number < VALUES).then_some(())
     }

@@ -1,14 +1,14 @@
 //! Walks over JSON: checks it, or skips what is known to be valid. Never recurses, so that no depth overflows the stack.
 
-use super::index::Place;
+use super::index::Span;
 use std::borrow::Cow;
 
 /// Takes the parts of a value that is being checked, in the order of the text.
 pub(super) trait Sink {
     /// A value that is no object and no array. The place of a string includes its quotes.
-    fn leaf(&mut self, key: Key, place: Place, escapes: bool);
+    fn leaf(&mut self, key: FieldKey, place: Span, escapes: bool);
     /// The beginning of an object or an array. `None` ends the walk.
-    fn open(&mut self, key: Key, object: bool, at: usize) -> Option<()>;
+    fn open(&mut self, key: FieldKey, object: bool, at: usize) -> Option<()>;
     /// The end of the innermost open object or array. Returns whether the value around it is an object; `None`: there is
     /// no value around it.
     fn close(&mut self, end: usize) -> Option<bool>;
@@ -16,8 +16,8 @@ pub(super) trait Sink {
 
 /// The key of a field, without its quotes. The elements of an array have any key.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Key {
-    pub(super) place: Place,
+pub(super) struct FieldKey {
+    pub(super) place: Span,
     pub(super) escapes: bool,
 }
 
@@ -73,7 +73,7 @@ impl<'a> JsonScan<'a> {
     pub(super) fn walk(&mut self, sink: &mut impl Sink) -> Option<()> {
         let (bytes, strict) = (self.bytes, self.strict);
         // `inside`: whether the innermost open value is an object.
-        let (mut at, mut key, mut inside) = (self.at, Key::default(), None);
+        let (mut at, mut key, mut inside) = (self.at, FieldKey::default(), None);
         loop {
             at = after_blanks(bytes, at, strict);
             let from = at;
@@ -81,7 +81,7 @@ impl<'a> JsonScan<'a> {
                 b'"' => {
                     let (end, escapes) = after_string(bytes, at + 1)?;
                     at = end;
-                    sink.leaf(key, Place::new(from, at), escapes);
+                    sink.leaf(key, Span::new(from, at), escapes);
                 }
                 first @ (b'{' | b'[') => {
                     let object = first == b'{';
@@ -99,7 +99,7 @@ impl<'a> JsonScan<'a> {
                 }
                 first => {
                     at = after_word(bytes, at, first)?;
-                    sink.leaf(key, Place::new(from, at), false);
+                    sink.leaf(key, Span::new(from, at), false);
                 }
             }
             // After a value: the next one, or the end of what holds it.
@@ -126,7 +126,7 @@ impl<'a> JsonScan<'a> {
     }
 
     /// Passes a valid value. Returns its place.
-    pub(super) fn skipped(&mut self) -> Place {
+    pub(super) fn skipped(&mut self) -> Span {
         let from = self.at;
         match self.peek() {
             Some(b'"') => self.skip_string(),
@@ -138,7 +138,7 @@ impl<'a> JsonScan<'a> {
                 }
             }
         }
-        Place::new(from, self.at)
+        Span::new(from, self.at)
     }
 
     fn skip_string(&mut self) {
@@ -186,14 +186,14 @@ fn after_blanks(bytes: &[u8], mut at: usize, strict: bool) -> usize {
 
 /// Checks a key with its colon. Returns the place after them.
 #[inline(always)]
-fn after_key(bytes: &[u8], at: usize, strict: bool) -> Option<(usize, Key)> {
+fn after_key(bytes: &[u8], at: usize, strict: bool) -> Option<(usize, FieldKey)> {
     let from = after_blanks(bytes, at, strict) + 1;
     if bytes.get(from - 1) != Some(&b'"') {
         return None;
     }
     let (end, escapes) = after_string(bytes, from)?;
     let at = after_blanks(bytes, end, strict);
-    (bytes.get(at) == Some(&b':')).then_some((at + 1, Key { place: Place::new(from, end - 1), escapes }))
+    (bytes.get(at) == Some(&b':')).then_some((at + 1, FieldKey { place: Span::new(from, end - 1), escapes }))
 }
 
 /// Checks a string from the place after its opening quote. Returns the place after its closing one, and whether it has
@@ -292,9 +292,9 @@ struct Nesting {
 }
 
 impl Sink for Nesting {
-    fn leaf(&mut self, _: Key, _: Place, _: bool) {}
+    fn leaf(&mut self, _: FieldKey, _: Span, _: bool) {}
 
-    fn open(&mut self, _: Key, object: bool, _: usize) -> Option<()> {
+    fn open(&mut self, _: FieldKey, object: bool, _: usize) -> Option<()> {
         if self.depth > 0 && self.depth.is_multiple_of(64) {
             self.far.push(self.near);
         }
