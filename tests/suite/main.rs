@@ -54,3 +54,6 @@ mod tidy_tests;
 mod unanswered;
 mod unattended;
 mod untrusted;
+mod workflow_check;
+mod workflow_formats;
+mod workflow_project;
