@@ -1,7 +1,7 @@
 //! `config`: shows and changes the configuration.
 
 use super::{complain, texts, warn};
-use crate::clean::whole;
+use crate::clean::{one_line, whole};
 use crate::cli::{ConfigAction, ConfigArgs};
 use crate::config::{self, Config, Places, Value, Which};
 use crate::engine::redactor_here;
@@ -146,7 +146,7 @@ fn path(places: &Places, which: Which, json: bool) -> Result<u8, Failure> {
         let shown = |which| places.file(which).ok().map(|path| path.display().to_string());
         return Ok(print(&to_line(&json!({"user": shown(Which::User), "project": shown(Which::Project)}))));
     }
-    Ok(print(&path))
+    Ok(print(&one_line(&path)))
 }
 
 /// The path of a file that was read or written.
@@ -169,5 +169,5 @@ fn trusted(places: &Places, keys: &[String], json: bool) -> u8 {
         return print(&to_line(&json!({"file": file, "keys": keys})));
     }
     let keys = if keys.is_empty() { "no key in it needs that".into() } else { format!("with {}", keys.join(", ")) };
-    print(&format!("Trusted the current text of {file}: {keys}"))
+    print(&one_line(&format!("Trusted the current text of {file}: {keys}")))
 }

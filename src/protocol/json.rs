@@ -95,7 +95,7 @@ pub fn deeper_than(text: &[u8], limit: usize) -> bool {
 /// U+2028 and U+2029 (line ends to some readers), and the bidirectional controls.
 struct SafeFormatter;
 
-fn unsafe_on_a_line(c: char) -> bool {
+pub(super) fn unsafe_on_a_line(c: char) -> bool {
     matches!(c, '\u{7f}'..='\u{9f}' | '\u{2028}' | '\u{2029}' | '\u{200e}' | '\u{200f}' | '\u{61c}'
         | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }

@@ -4,6 +4,7 @@
 mod asking;
 mod codex;
 mod jobs;
+mod modes;
 mod log;
 mod showing;
 
