@@ -564,7 +564,11 @@ fn nothing_is_written_that_could_not_be_read() {
     let text = json!({"own": "x".repeat((4 << 20) - 50_000)}).to_string();
     let case = Case::new().file(USER, &text);
     let done = config(&case, &["set", "--global", "model", &long]);
-    assert!(done.code == 2 && done.err.contains("would be longer than 4 MiB"), "{}", &done.err[..200.min(done.err.len())]);
+    assert!(
+        done.code == 2 && done.err.contains("would be longer than 4 MiB"),
+        "{}",
+        &done.err[..200.min(done.err.len())]
+    );
     assert_eq!(fs::read_to_string(case.path(USER)).unwrap(), text);
 }
 
@@ -599,6 +603,7 @@ fn what_a_killed_change_left_is_removed_by_the_next() {
     assert!(!killed.status().unwrap().success());
     assert_eq!(fs::read_to_string(case.path(USER)).unwrap(), "{}");
     ok(&case, &["set", "--global", "model", "m"]);
-    let left: Vec<_> = fs::read_dir(case.path("home/.config/spektacular")).unwrap().map(|e| e.unwrap().file_name()).collect();
+    let left: Vec<_> =
+        fs::read_dir(case.path("home/.config/spektacular")).unwrap().map(|e| e.unwrap().file_name()).collect();
     assert_eq!(left, ["config.json"]);
 }

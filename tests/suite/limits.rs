@@ -112,7 +112,8 @@ fn every_part_of_a_question_gives_way_to_the_limit_of_a_frame() {
         let schema = json!({"type": "object", "properties": {"field": property}});
         let ask = json!({"jsonrpc": "2.0", "id": 7, "method": "elicitation/create",
             "params": {"mode": "form", "message": "Fill in", "requestedSchema": schema}});
-        let result = |id: u64, result: serde_json::Value| json!({"jsonrpc": "2.0", "id": id, "result": result}).to_string();
+        let result =
+            |id: u64, result: serde_json::Value| json!({"jsonrpc": "2.0", "id": id, "result": result}).to_string();
         let agent = format!(
             "#!/bin/sh\nread -r l; echo {}\nread -r l; echo {}\nread -r l; echo {}\nread -r l; echo {}\ncat >/dev/null\n",
             quote(&result(1, json!({"protocolVersion": 1, "agentCapabilities": {}}))),

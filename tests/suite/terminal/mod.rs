@@ -4,8 +4,8 @@
 mod asking;
 mod codex;
 mod jobs;
-mod modes;
 mod log;
+mod modes;
 mod showing;
 
 use crate::support::{Case, io, limit};
