@@ -18,9 +18,9 @@ use crate::clean::Cleaner;
 use crate::failure::{Code, Failure};
 use crate::protocol::limits::{COMPLETED_FACTOR, FRAME_BYTES, SESSION_ID_BYTES};
 use crate::protocol::outbound::{AgentExit, Capabilities, Text};
+use crate::protocol::pattern::Pattern;
 use crate::protocol::request::Settings;
 use crate::protocol::words::{QuestionKind, StopReason};
-use crate::protocol::pattern::Pattern;
 
 /// The maximum part of a line handled at once, in bytes. Session ids are searched within one part.
 const CHUNK: usize = 64 << 10;
