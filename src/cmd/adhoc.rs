@@ -4,7 +4,7 @@ use super::complain;
 use super::last::Last;
 use super::texts::{self, Prompt};
 use crate::agent::registry::{Agents, Layers};
-use crate::cli::{Adhoc, Output};
+use crate::cli::{Adhoc, Color, Output};
 use crate::config::{self, Config, Loaded};
 use crate::engine::{Begin, DebugLog, Engine, Job, Peer, Report, Script, UNDELIVERED, dry_run};
 use crate::failure::{Code, EXIT_UNDELIVERED, Failure};
@@ -233,8 +233,14 @@ fn look(adhoc: &Adhoc) -> Look {
         (false, true) => Detail::Verbose,
         (false, false) => Detail::Normal,
     };
-    let escapes = live && set("NO_COLOR").is_none();
-    Look { detail, person, live, escapes, shared: person && may_be_seen(&std::io::stdout()) }
+    let escapes = match adhoc.color {
+        Color::Always => true,
+        Color::Never => false,
+        Color::Auto if set("NO_COLOR").is_some() => false,
+        Color::Auto => live || set("FORCE_COLOR").is_some_and(|value| value != "0"),
+    };
+    let page = live && escapes && !adhoc.plain && std::io::stdout().is_terminal();
+    Look { detail, person, live, escapes, shared: person && may_be_seen(&std::io::stdout()), page }
 }
 
 /// Whether stdout may appear on a terminal: a pipe may lead there by `tee` or `head`.

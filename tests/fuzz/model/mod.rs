@@ -16,7 +16,7 @@ use spektacular::protocol::outbound::{About, AgentExit, Body, Outcome};
 use spektacular::protocol::request::{Options, Permissions, Seconds};
 use spektacular::protocol::words::{OnQuestionTimeout, Policy, Source};
 use spektacular::redact::Redactor;
-use spektacular::run::{Answered, Effect, Event, Gone, Granted, Ids, Method, OnEof, Origin, ReadInput, Run, Start};
+use spektacular::run::{Answered, Effect, Event, Gone, Ids, Method, OnEof, Origin, ReadInput, Run, Start};
 use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
 
@@ -77,7 +77,7 @@ impl Pair {
             redactor: Redactor::new(),
             short_secrets: 0,
             asking_failed: false,
-            granted: Granted::default(),
+            granted: spektacular::run::Granted::default(),
         };
         Event::Start(Origin::default(), Ok(Box::new(start)))
     }
