@@ -57,6 +57,13 @@ pub(crate) struct Notebook {
     closes_early: bool,
 }
 
+impl Notebook {
+    /// A machine whose working directory this is.
+    pub(crate) fn at(cwd: &str) -> Notebook {
+        Notebook { cwd: cwd.into(), ..Notebook::default() }
+    }
+}
+
 impl Machine for Notebook {
     fn now(&self) -> Duration {
         self.now
@@ -150,7 +157,7 @@ impl World {
     pub(crate) fn new(cwd: &str, over: Options, agents: Agents) -> World {
         let layers =
             Layers { agents, above: Options::default(), below: Options::default(), origins: Origins::default() };
-        let machine = Notebook { cwd: cwd.into(), ..Notebook::default() };
+        let machine = Notebook::at(cwd);
         let conductor = Conductor::new(Job::new(layers), JsonLines::default(), machine, RANDOM, Ids::default());
         World { conductor, frames: Vec::new(), over }
     }
