@@ -215,7 +215,13 @@ struct Out {
 fn play<P: Peer>(peer: P, lines: &[String], secret: &str, record: &Path) -> Out {
     let head = lines.first().and_then(|line| line.strip_prefix("= ")).unwrap_or("{}");
     let agents = agents_of(&serde_json::from_str(head).expect("the configuration of a case"));
-    let layers = Layers { agents, above: Options::default(), below: Options::default(), origins: Origins::default() };
+    let layers = Layers {
+        agents,
+        above: Options::default(),
+        below: Options::default(),
+        guest_model: None,
+        origins: Origins::default(),
+    };
     let job = Job { record: Some(record.to_owned()), mirror_stderr: true, ..Job::new(layers) };
     let mut conductor = Conductor::new(job, peer, Notebook::at("/home/user/project"), "s", Ids::default());
     let mut out = Out::default();
