@@ -26,7 +26,7 @@ const SECRETS: [&str; 4] =
     ["hunter2-Zq7731xyAbc", "pa\"ss\\w0rd/7731+#<x>", "geheim-ß€-ü42-Zq", "first-Line-77\nsecond-Line-88"];
 
 /// Random runs of a short round.
-const RUNS: u64 = 250;
+const RUNS: u64 = 120;
 
 fn base64(bytes: &[u8]) -> String {
     const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -105,9 +105,29 @@ fn text_with(secret: &str, screen: bool, rng: &mut Rng) -> String {
 
 /// The names of fields whose strings are words or ids, which are never redacted.
 const WORDS: &[&str] = &[
-    "type", "subtype", "method", "id", "session_id", "sessionId", "request_id", "role", "uuid", "tool_use_id",
-    "jsonrpc", "threadId", "turnId", "itemId", "status", "kind", "sessionUpdate", "toolCallId", "optionId", "category",
-    "parent_tool_use_id", "name", "tool_name",
+    "type",
+    "subtype",
+    "method",
+    "id",
+    "session_id",
+    "sessionId",
+    "request_id",
+    "role",
+    "uuid",
+    "tool_use_id",
+    "jsonrpc",
+    "threadId",
+    "turnId",
+    "itemId",
+    "status",
+    "kind",
+    "sessionUpdate",
+    "toolCallId",
+    "optionId",
+    "category",
+    "parent_tool_use_id",
+    "name",
+    "tool_name",
 ];
 
 /// Puts a text into one of the strings of a line. False: there is none.
@@ -316,9 +336,9 @@ fn strings(value: &Value, keys: bool, found: &mut Vec<String>) {
 }
 
 /// Fails if a text shows a form of the secret.
-fn hidden(secret: &str, what: &str, text: &str) -> Checked {
-    for form in forms(secret) {
-        if let Some(at) = text.find(&form) {
+fn hidden(forms: &[String], what: &str, text: &str) -> Checked {
+    for form in forms {
+        if let Some(at) = text.find(form.as_str()) {
             let (from, to) = (text.floor_char_boundary(at.saturating_sub(300)), text.ceil_char_boundary(at + 200));
             return Err(format!("{what} shows {form:?}: {}", &text[from..to.min(text.len())]));
         }
@@ -326,13 +346,13 @@ fn hidden(secret: &str, what: &str, text: &str) -> Checked {
     Ok(())
 }
 
-fn frames_hide(secret: &str, stdout: &str) -> Checked {
+fn frames_hide(forms: &[String], stdout: &str) -> Checked {
     let mut messages: Vec<(String, String)> = Vec::new();
     for line in stdout.lines() {
         let frame: Value = serde_json::from_str(line).map_err(|e| format!("no frame ({e}): {line}"))?;
         let mut found = Vec::new();
         strings(&frame["payload"], false, &mut found);
-        found.iter().try_for_each(|text| hidden(secret, "a frame", text))?;
+        found.iter().try_for_each(|text| hidden(forms, "a frame", text))?;
         let payload = &frame["payload"];
         if let (Some(id), Some(text)) = (payload["message_id"].as_str(), payload["text"].as_str())
             && frame["type"] == "run.progress"
@@ -343,27 +363,28 @@ fn frames_hide(secret: &str, stdout: &str) -> Checked {
             }
         }
     }
-    messages.iter().try_for_each(|(_, text)| hidden(secret, "a message", text))
+    messages.iter().try_for_each(|(_, text)| hidden(forms, "a message", text))
 }
 
-fn recording_hides(secret: &str, recording: &str) -> Checked {
+fn recording_hides(forms: &[String], recording: &str) -> Checked {
     let mut joined = String::new();
     for line in recording.lines() {
-        let moment: Value = serde_json::from_str(line).map_err(|e| format!("the recording has no JSON ({e}): {line}"))?;
+        let moment: Value =
+            serde_json::from_str(line).map_err(|e| format!("the recording has no JSON ({e}): {line}"))?;
         let mut found = Vec::new();
         strings(&moment, true, &mut found);
         for text in found.clone() {
-            hidden(secret, "a recording", &text)?;
+            hidden(forms, "a recording", &text)?;
             let Ok(inner) = serde_json::from_str::<Value>(&text) else { continue };
             let mut inside = Vec::new();
             strings(&inner, true, &mut inside);
-            inside.iter().try_for_each(|text| hidden(secret, "a recorded line", text))?;
+            inside.iter().try_for_each(|text| hidden(forms, "a recorded line", text))?;
             if is_piece(&text) {
                 pieces(&inner, &mut joined);
             }
         }
     }
-    hidden(secret, "a recording in pieces", &joined)
+    hidden(forms, "a recording in pieces", &joined)
 }
 
 /// Adds the pieces of messages in a line.
@@ -383,19 +404,20 @@ fn pieces(value: &Value, joined: &mut String) {
 }
 
 fn check(lines: &[String], secret: &str, screen: bool, look: Look, record: &Path) -> Checked {
+    let forms = &forms(secret);
     if screen {
         let out = play(TerminalFront::new(look, None, None), lines, secret, record);
-        hidden(secret, "stdout", &out.stdout)?;
-        hidden(secret, "stderr", &out.stderr)?;
-        return recording_hides(secret, &out.recording);
+        hidden(forms, "stdout", &out.stdout)?;
+        hidden(forms, "stderr", &out.stderr)?;
+        return recording_hides(forms, &out.recording);
     }
     let out = play(JsonLines::default(), lines, secret, record);
     if !out.stdout.contains("\"type\":\"run.started\"") {
         return Err("the run did not start".into());
     }
-    frames_hide(secret, &out.stdout)?;
-    hidden(secret, "stderr", &out.stderr)?;
-    recording_hides(secret, &out.recording)
+    frames_hide(forms, &out.stdout)?;
+    hidden(forms, "stderr", &out.stderr)?;
+    recording_hides(forms, &out.recording)
 }
 
 /// Lines that can be left out without the leak.

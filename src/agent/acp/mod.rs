@@ -24,7 +24,9 @@ use super::json::{Object, without_controls};
 use super::recent::Recent;
 use super::rpc::{self, Incoming};
 use super::text::FinalAnswer;
-use super::{AgentEvent, AskKey, Base, Driver, Launch, Line, Reply, Turn, TurnOver, ask_user, without_effect};
+use super::{
+    AgentEvent, AskKey, Base, Driver, Launch, Line, MessageKey, Reply, Turn, TurnOver, ask_user, without_effect,
+};
 use crate::failure::Failure;
 use crate::protocol::limits;
 use crate::protocol::outbound::{AgentExit, Capabilities, Usage};
@@ -60,7 +62,7 @@ pub struct Acp {
     /// The message that is being streamed.
     said: Option<Said>,
     /// The message that is being passed over, and the agent's own id of it.
-    passed: Option<(crate::agent::MessageKey, Option<String>)>,
+    passed: Option<(MessageKey, Option<String>)>,
     /// The number of messages.
     messages: u64,
     /// The last message of the turn.

@@ -139,7 +139,8 @@ impl Acp {
     /// messages in it to find a secret that is split between them.
     fn pass_over(&mut self, update: &Object<'_>, turn: &mut Turn) {
         let is_chunk = update.str("sessionUpdate").is_some_and(|kind| kind.ends_with("_chunk"));
-        let Some(piece) = update.object("content").and_then(|content| content.string("text")).filter(|_| is_chunk) else {
+        let Some(piece) = update.object("content").and_then(|content| content.string("text")).filter(|_| is_chunk)
+        else {
             return self.end_passed(turn);
         };
         let id = update.str("messageId").map(Cow::into_owned);
