@@ -121,7 +121,10 @@ impl Acp {
         match &*update.str("sessionUpdate")? {
             "agent_message_chunk" => return self.chunk(&update, false, turn),
             "agent_thought_chunk" => return self.chunk(&update, true, turn),
-            "user_message_chunk" => return Some(self.pass_over(&update, turn)),
+            "user_message_chunk" => {
+                self.pass_over(&update, turn);
+                return Some(());
+            }
             "tool_call" | "tool_call_update" => self.tool(&update, turn)?,
             "plan" => turn.events.push(plan(&update)?),
             "usage_update" => {
