@@ -56,3 +56,4 @@ mod unattended;
 mod untrusted;
 mod workflow_check;
 mod workflow_formats;
+mod workflow_project;

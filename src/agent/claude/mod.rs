@@ -25,13 +25,13 @@ use self::ask::ClaudeRequest;
 use self::errors::ApiError;
 use self::speech::Blocks;
 use self::tools::Calls;
-use super::json::{Object, Raw, without_controls};
+use super::json::{Index, Object, Raw, is_blank};
 use super::mcp;
 use super::{AgentEvent, AskKey, Base, Driver, Launch, Line, Program, Reply, Turn, TurnOver};
 use super::{ask_user, no_such_mode, without_effect};
 use crate::failure::{Code, Failure};
 use crate::protocol::limits;
-use crate::protocol::outbound::{AgentExit, Capabilities, Usage};
+use crate::protocol::outbound::{AgentExit, Capabilities, Text, Usage};
 use crate::protocol::request::Settings;
 use crate::protocol::words::{Level, QuestionKind};
 use std::collections::BTreeMap;
@@ -40,6 +40,7 @@ use std::collections::BTreeMap;
 #[derive(Debug)]
 pub struct Claude {
     base: Base,
+    index: Index,
     /// Claude's requests that wait for an answer. Several can be open at the same time.
     pending: BTreeMap<AskKey, ClaudeRequest>,
     /// The tool calls that are not over.
@@ -78,6 +79,7 @@ impl Claude {
     pub fn new(base: Base) -> Claude {
         Claude {
             base,
+            index: Index::default(),
             pending: BTreeMap::new(),
             calls: Calls::default(),
             speech: Blocks::default(),
@@ -130,8 +132,8 @@ impl Claude {
                 self.session_known = true;
                 turn.events.push(AgentEvent::Session {
                     id: Some(id),
-                    version: message.string("claude_code_version"),
-                    model: message.string("model"),
+                    version: message.string("claude_code_version").map(Text::from),
+                    model: message.string("model").map(Text::from),
                 });
                 let known: Vec<String> = message.array("agents").filter_map(Raw::string).collect();
                 if self.mode.as_ref().is_some_and(|mode| !known.is_empty() && !known.contains(mode)) {
@@ -147,7 +149,7 @@ impl Claude {
                 }
                 // Claude asks for the broken answer again, so the pieces of it are not valid any more.
                 self.speech.withdraw(turn);
-                turn.events.push(AgentEvent::Retrying { text: errors::retrying(message, status) });
+                turn.events.push(AgentEvent::Retrying { text: errors::retrying(message, status).into() });
             }
             "permission_denied" => self.calls.deny(message.string("tool_use_id")),
             _ => {}
@@ -204,15 +206,19 @@ impl Driver for Claude {
     }
 
     fn line(&mut self, line: Line<'_>, turn: &mut Turn) {
-        let Line::Text(text) = line else { return turn.events.push(AgentEvent::Unparsed) };
-        let text = without_controls(text);
-        if text.trim().is_empty() {
+        let Line::Text(mut text) = line else { return turn.events.push(AgentEvent::Unparsed) };
+        if is_blank(&text) {
             return;
         }
-        self.speech.begin_line(&text);
-        let Some(message) = Object::parse(&text) else { return turn.events.push(AgentEvent::Unparsed) };
-        self.message(&message, turn);
-        drop(message);
+        let mut index = std::mem::take(&mut self.index);
+        match index.read(&mut text) {
+            Some(message) => {
+                self.speech.begin_line(message.line());
+                self.message(&message, turn);
+            }
+            None => turn.events.push(AgentEvent::Unparsed),
+        }
+        self.index = index;
         self.speech.keep_line(text);
     }
 
@@ -246,7 +252,7 @@ impl Driver for Claude {
         turn.close_input = true;
     }
 
-    fn exited(&mut self, exit: AgentExit, alive: bool, stderr: &str) -> TurnOver {
+    fn exited(&mut self, exit: AgentExit, alive: bool, stderr: &Text) -> TurnOver {
         let said = self.api_error.take().and_then(|error| error.said);
         TurnOver::Failed(errors::exited(exit, alive, stderr).saying(said))
     }

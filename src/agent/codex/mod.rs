@@ -18,17 +18,16 @@ pub use self::native::NATIVE;
 
 use self::ask::CodexRequest;
 use self::items::{Items, Spot};
-use super::json::{Object, Raw, without_controls};
+use super::json::{Index, Object, Raw, is_blank};
 use super::rpc::{self, Incoming};
 use super::text::FinalAnswer;
 use super::{AgentEvent, AskKey, Base, Driver, Launch, Line, Reply, Turn, TurnOver, without_effect};
 use crate::failure::Failure;
 use crate::protocol::limited::Asks;
 use crate::protocol::limits;
-use crate::protocol::outbound::{AgentExit, Capabilities, Usage};
+use crate::protocol::outbound::{AgentExit, Capabilities, Text, Usage};
 use crate::protocol::request::Settings;
 use crate::protocol::words::{Level, QuestionKind, StopReason};
-use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -37,6 +36,7 @@ use std::path::Path;
 #[derive(Debug)]
 pub struct Codex {
     base: Base,
+    index: Index,
     settings: Option<Box<Settings>>,
     /// Our requests without a response yet.
     requests: BTreeMap<u64, &'static str>,
@@ -70,6 +70,7 @@ impl Codex {
     pub fn new(base: Base) -> Codex {
         Codex {
             base,
+            index: Index::default(),
             settings: None,
             requests: BTreeMap::new(),
             asked: 0,
@@ -176,8 +177,12 @@ impl Codex {
         self.thread = Some(id.clone());
         turn.events.push(AgentEvent::Session {
             id: Some(id),
-            version: self.version.take().or_else(|| thread.and_then(|thread| thread.string("cliVersion"))),
-            model: result.and_then(|result| result.string("model")),
+            version: self
+                .version
+                .take()
+                .or_else(|| thread.and_then(|thread| thread.string("cliVersion")))
+                .map(Text::from),
+            model: result.and_then(|result| result.string("model")).map(Text::from),
         });
         let prompt = self.settings.as_mut().map(|settings| std::mem::take(&mut settings.prompt)).unwrap_or_default();
         self.say(&prompt, turn);
@@ -260,7 +265,7 @@ impl Codex {
             return Some(());
         }
         self.items.withdraw(turn);
-        turn.events.push(AgentEvent::Retrying { text: errors::retrying(Some(&error)) });
+        turn.events.push(AgentEvent::Retrying { text: errors::retrying(Some(&error)).into() });
         Some(())
     }
 
@@ -366,7 +371,7 @@ impl Codex {
         let last = || texts().filter(|text| text.is_string()).last().and_then(Raw::string);
         let answer = self.items.answer.take().or_else(|| last().map(FinalAnswer::from)).unwrap_or_default();
         let wanted = self.settings.as_ref().is_some_and(|settings| settings.output_schema.is_some());
-        let structured = wanted.then(|| RawValue::from_string(answer.text.trim().to_owned()).ok()).flatten();
+        let structured = wanted.then(|| answer.json()).flatten();
         TurnOver::Completed { answer, structured, stop: StopReason::EndTurn }
     }
 
@@ -406,12 +411,12 @@ impl Driver for Codex {
     }
 
     fn line(&mut self, line: Line<'_>, turn: &mut Turn) {
-        let Line::Text(text) = line else { return turn.events.push(AgentEvent::Unparsed) };
-        let text = without_controls(text);
-        if text.trim().is_empty() {
+        let Line::Text(mut text) = line else { return turn.events.push(AgentEvent::Unparsed) };
+        if is_blank(&text) {
             return;
         }
-        match Object::parse(&text).as_ref().and_then(rpc::read) {
+        let mut index = std::mem::take(&mut self.index);
+        match index.read(&mut text).as_ref().and_then(rpc::read) {
             Some(Incoming::Request { id, method, params }) => self.served(id, &method, params.as_ref(), turn),
             Some(Incoming::Notification { method, params }) => {
                 if self.notification(&method, params.as_ref(), turn).is_none() {
@@ -425,6 +430,7 @@ impl Driver for Codex {
             }
             None => turn.events.push(AgentEvent::Unparsed),
         }
+        self.index = index;
     }
 
     fn answer(&mut self, key: &AskKey, replies: &[Reply], turn: &mut Turn) {
@@ -467,7 +473,7 @@ impl Driver for Codex {
         false
     }
 
-    fn exited(&mut self, exit: AgentExit, alive: bool, _stderr: &str) -> TurnOver {
+    fn exited(&mut self, exit: AgentExit, alive: bool, _stderr: &Text) -> TurnOver {
         TurnOver::Failed(errors::exited(exit, alive).saying(self.said.take()))
     }
 }
