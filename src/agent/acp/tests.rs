@@ -509,7 +509,7 @@ fn recordings_learn_the_pieces_of_messages_that_no_frame_shows() {
             pieces(json!({"sessionUpdate": kind, "messageId": "m", "content": {"type": "text", "text": text}}))
         };
         assert_eq!((chunk("hun"), chunk("ter2")), (("hun".into(), false), ("ter2".into(), false)));
-        assert_eq!(pieces(json!({"sessionUpdate": "available_commands_update"})), (String::new(), true));
+        assert_eq!(pieces(json!({"sessionUpdate": "available_commands_update"})), (Text::default(), true));
         assert!(keys.iter().all(|key| *key == keys[0]));
     }
 }

@@ -156,12 +156,12 @@ impl Acp {
             (MessageKey(self.messages), id)
         });
         let whole = *whole;
-        turn.events.push(AgentEvent::Partial { whole, piece, done: false });
+        turn.events.push(AgentEvent::Partial { whole, piece: piece.into(), done: false });
     }
 
     fn end_passed(&mut self, turn: &mut Turn) {
         if let Some((whole, _)) = self.passed.take() {
-            turn.events.push(AgentEvent::Partial { whole, piece: String::new(), done: true });
+            turn.events.push(AgentEvent::Partial { whole, piece: Text::default(), done: true });
         }
     }
 
