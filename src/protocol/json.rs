@@ -2,8 +2,8 @@
 //!
 //! serde_json's own error texts quote their input, so none of them leaves this module.
 
-use serde::Serialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -25,8 +25,8 @@ impl<'a> Fields<'a> {
             }
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
                 let mut pairs = Vec::new();
-                while let Some(pair) = map.next_entry::<String, &'de RawValue>()? {
-                    pairs.push(pair);
+                while let Some((Key(key), value)) = map.next_entry::<Key, &'de RawValue>()? {
+                    pairs.push((key, value));
                 }
                 Ok(pairs)
             }
@@ -50,6 +50,25 @@ impl<'a> Fields<'a> {
     /// All fields in order.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &'a RawValue)> {
         self.0.iter().map(|(key, value)| (key.as_str(), *value))
+    }
+}
+
+/// A key. One with half a surrogate pair is no text, and must be ignored like any unknown key: it reads as U+FFFD.
+struct Key(String);
+
+impl<'de> Deserialize<'de> for Key {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Key, D::Error> {
+        struct Bytes;
+        impl Visitor<'_> for Bytes {
+            type Value = Key;
+            fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+                out.write_str("a key")
+            }
+            fn visit_bytes<E>(self, bytes: &[u8]) -> Result<Key, E> {
+                Ok(Key(String::from_utf8_lossy(bytes).into_owned()))
+            }
+        }
+        deserializer.deserialize_bytes(Bytes)
     }
 }
 
@@ -95,14 +114,13 @@ pub fn deeper_than(text: &[u8], limit: usize) -> bool {
 /// U+2028 and U+2029 (line ends to some readers), and the bidirectional controls.
 struct SafeFormatter;
 
-fn unsafe_on_a_line(c: char) -> bool {
+pub(super) fn unsafe_on_a_line(c: char) -> bool {
     matches!(c, '\u{7f}'..='\u{9f}' | '\u{2028}' | '\u{2029}' | '\u{200e}' | '\u{200f}' | '\u{61c}'
         | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// Whether a byte stands for itself in a string of safe JSON. Everything that must be escaped begins with a control
 /// character, a quote, a backslash, or one of four bytes. Without a branch, so that a block of bytes is one computation.
-#[inline(always)]
 const fn is_plain(byte: u8) -> bool {
     (byte >= 0x20)
         & (byte != b'"')
@@ -113,34 +131,13 @@ const fn is_plain(byte: u8) -> bool {
         & (byte != 0xe2)
 }
 
-/// How many bytes are looked at together.
-const BLOCK: usize = 16;
-
-/// The length of the first part of a block that needs no escape.
-#[inline(always)]
-fn plain_in(block: &[u8; BLOCK]) -> usize {
-    let mut marks = [0; BLOCK];
-    for (mark, byte) in marks.iter_mut().zip(block) {
-        *mark = if is_plain(*byte) { 0 } else { 0xff };
-    }
-    u128::from_le_bytes(marks).trailing_zeros() as usize / 8
-}
-
 /// The length of the first part of a text that needs no escape, up to a character that may need one.
 fn plain_len(text: &str) -> usize {
-    let bytes = text.as_bytes();
-    let (blocks, rest) = bytes.as_chunks();
-    for (number, block) in blocks.iter().enumerate() {
-        let plain = plain_in(block);
-        if plain < BLOCK {
-            return number * BLOCK + plain;
-        }
-    }
-    match bytes.last_chunk() {
-        // The last block overlaps the one before it, which is plain.
-        Some(last) => bytes.len() - BLOCK + plain_in(last),
-        None => rest.iter().take_while(|byte| is_plain(**byte)).count(),
-    }
+    let (blocks, rest) = text.as_bytes().as_chunks::<16>();
+    let is_whole = |block: &&[u8; 16]| block.iter().fold(true, |plain, byte| plain & is_plain(*byte));
+    let whole = blocks.iter().take_while(is_whole).count();
+    let next = blocks.get(whole).map_or(rest, <[u8; 16]>::as_slice);
+    whole * 16 + next.iter().take_while(|byte| is_plain(**byte)).count()
 }
 
 /// Appends a text as a string of safe JSON.
