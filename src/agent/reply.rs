@@ -20,11 +20,11 @@ pub enum Reply {
 }
 
 /// Tells a model that nobody can answer.
-pub(super) const NO_USER: &str = "No user is present to answer. Use your best judgement and go on.";
+pub(super) const NO_USER: &str = "No user is present to answer. Use your best judgement and continue.";
 /// The same as the prompt of a further turn, where no call shows what it refers to.
-pub const NO_USER_PROMPT: &str = "No user is present to answer your questions. Use your best judgement and go on.";
+pub const NO_USER_PROMPT: &str = "No user is present to answer your questions. Use your best judgement and continue.";
 /// Tells a model that its question was declined.
-pub(super) const DECLINED: &str = "The user declined to answer. Go on without an answer.";
+pub(super) const DECLINED: &str = "The user declined to answer. Continue without an answer.";
 /// Tells a model that nobody will answer its question any more.
 pub(super) const WITHDRAWN: &str = "The question was withdrawn: the run is being ended.";
 

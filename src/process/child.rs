@@ -291,11 +291,11 @@ pub(crate) fn resolve(program: &Program, environment: &BTreeMap<OsString, OsStri
 
 /// The failure for an agent whose program was not found. `install`: how to install it.
 pub fn not_found(install: Option<&str>) -> Failure {
-    let hint = install.map_or_else(String::new, |install| format!(" To get it: {install}."));
+    let hint = install.map_or_else(String::new, |install| format!(" To install it: {install}."));
     Failure::new(
         Code::AgentNotFound,
         format!(
-            "The agent's program is not on the PATH: install it, or correct the PATH; `spektacular agents check` shows what is there.{hint}"
+            "The agent's program is not on the PATH: install it, or correct the PATH; `spektacular agents check` shows the installed agents.{hint}"
         ),
     )
 }

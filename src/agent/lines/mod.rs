@@ -136,12 +136,12 @@ impl LinesDriver {
                 if !self.matched.contains(&at) {
                     self.matched.push(at);
                     turn.events
-                        .push(AgentEvent::Note(format!("{place}, but what it finds cannot be a session's id").into()));
+                        .push(AgentEvent::Note(format!("{place}, but the match cannot be a session id").into()));
                 }
                 continue;
             }
             self.matched.push(at);
-            turn.events.push(AgentEvent::Note(format!("{place}: the session's id is known").into()));
+            turn.events.push(AgentEvent::Note(format!("{place}: found the session id").into()));
             self.seeks = false;
             if self.session.as_deref() != Some(id) {
                 self.session = Some(id.to_owned());
@@ -189,7 +189,7 @@ fn compiled(patterns: &[String]) -> Result<Vec<Regex>, Failure> {
     let one = |(at, pattern): (usize, &String)| {
         Regex::new(pattern).map_err(|_| {
             let message = format!(
-                "The agent's `session_patterns`: number {} is no regular expression that can be used: correct it.",
+                "The agent's `session_patterns`: number {} is not a usable regular expression: correct it.",
                 at + 1
             );
             Failure::new(Code::InvalidConfig, message)
@@ -318,7 +318,7 @@ impl Driver for LinesDriver {
             ),
             (Some(code), _) => (
                 Code::AgentError,
-                format!("The agent ended with exit code {code}: see what it said, or its stderr with --mirror-stderr."),
+                format!("The agent ended with exit code {code}: see its output, or its stderr with --mirror-stderr."),
             ),
             (None, _) => {
                 (Code::AgentExited, "The agent was ended by a signal: run it again, or by hand to see why.".into())
