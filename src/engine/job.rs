@@ -150,6 +150,11 @@ pub struct Report {
 }
 
 impl Report {
+    /// A text without the run's secrets.
+    pub fn redacted(&self, text: &str) -> String {
+        self.carried.redactor.redact(text).into_owned()
+    }
+
     /// The id of the agent's session.
     pub fn session_id(&self) -> Option<&str> {
         self.terminal.as_ref()?.session_id.as_deref()
