@@ -38,7 +38,7 @@ pub struct Job {
     pub mirror_stderr: bool,
     /// The source that frames name for a signal: a person at a terminal, or a signal.
     pub signal_source: CancelSource,
-    /// Whether this run only opens another one.
+    /// Whether this run ends before any agent starts, because later runs continue it.
     pub opens: bool,
     /// Bodies to emit first.
     pub first: Vec<Body>,

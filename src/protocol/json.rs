@@ -113,7 +113,7 @@ const fn is_plain(byte: u8) -> bool {
         & (byte != 0xe2)
 }
 
-/// How many bytes are looked at together.
+/// The number of bytes checked at once.
 const BLOCK: usize = 16;
 
 /// The length of the first part of a block that needs no escape.

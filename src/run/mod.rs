@@ -155,7 +155,7 @@ impl Run {
         self.stopping
     }
 
-    /// Whether the agent is being stopped before its own end. False for a run that has its result and is only hurried.
+    /// Whether the run stops the agent before its result. False for a run with a result that only ends sooner.
     pub fn is_stopping(&self) -> bool {
         matches!(&self.phase, Phase::Live(live) if live.is_stopping())
     }

@@ -16,7 +16,7 @@ use crate::support::{Frame, Outcome, Session};
 pub(crate) struct Rule {
     purpose: &'static str,
     about: &'static str,
-    /// The payload of run.input but for the question_id.
+    /// The payload of run.input without its question_id.
     input: Value,
 }
 

@@ -38,7 +38,7 @@ pub(crate) struct Reply {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Refusal {
     pub(crate) status: u16,
-    /// What the provider says of it.
+    /// The provider's error message.
     pub(crate) message: String,
     /// Seconds until the next try.
     pub(crate) retry_after: Option<u32>,

@@ -51,7 +51,7 @@ enum Anomaly {
     Blank,
     /// A line on stdin that is no message; the recording goes on.
     Malformed,
-    /// A message of an unknown type; the recording goes on.
+    /// A message of an unknown type; the recording continues.
     UnknownType,
 }
 
@@ -189,7 +189,7 @@ impl Trial<'_> {
         if exact { self.check_frames(&player.world.frames) } else { Ok(()) }
     }
 
-    /// Whether nobody is asked any more. A command that ends with 0 has ended its turn well, and its questions are asked.
+    /// Whether the run asks no more questions. A command with exit code 0 completed its turn, so its questions are asked.
     fn stops(&self) -> bool {
         let well = self.case.is_plain() && matches!(self.anomaly, Anomaly::Death { code: Some(0), .. });
         self.anomaly.stops() && !well

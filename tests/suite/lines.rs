@@ -138,7 +138,7 @@ fn both_processes_are_seen_against_the_first_state() {
     let mut session = two(first, "echo y >two.txt; echo z >>old.txt; rm gone.txt; echo ok").git().spawn();
     session.start(json!({}));
     session.until_status("running");
-    // Also what a command does while git still looks at the state from before.
+    // This includes changes that the command makes while git still takes the baseline.
     fs::write(session.log().path("go"), "").unwrap();
     let question = session.until("run.question");
     session.answer(&question, json!("A"));

@@ -172,7 +172,7 @@ fn codex_hears(line: &Value) -> Told {
     }
 }
 
-/// The kind of a tool call in ACP. What ACP has no word for, each agent says in its own way.
+/// The ACP kind of a tool call. Agents have their own names for categories that ACP lacks.
 fn kind(category: Category) -> &'static str {
     match category {
         Category::Agent | Category::Mcp | Category::Other => "other",
@@ -321,7 +321,7 @@ impl Talk {
         progress.filter(|payload| payload["kind"] == "question_resolved").collect()
     }
 
-    /// One request with its answer: `answer` if that is offered, else a denial.
+    /// Makes one request and answers it: with `answer` if that is offered, otherwise with a denial.
     fn request(&mut self, wish: Wish, answer: &str) -> Outcome {
         let question = self.asks(wish);
         if let Some(question) = &question {

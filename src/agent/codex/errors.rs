@@ -122,9 +122,7 @@ pub(super) fn refused(method: &str, error: Option<&rpc::Error>) -> Failure {
         "thread/resume" => {
             (Code::SessionNotFound, "Codex has no session with this id: check session_id, and CODEX_HOME.")
         }
-        "turn/start" => {
-            (Code::AgentError, "Codex refused the prompt: see detail.agent_message, or record the run.")
-        }
+        "turn/start" => (Code::AgentError, "Codex refused the prompt: see detail.agent_message, or record the run."),
         _ => (Code::AgentStartFailed, "Codex could not open a session: check its configuration, or update it."),
     };
     Failure::new(code, text).saying(error.and_then(rpc::Error::said))

@@ -135,8 +135,7 @@ impl LinesDriver {
                 // Once is enough: the pattern may match every line.
                 if !self.matched.contains(&at) {
                     self.matched.push(at);
-                    turn.events
-                        .push(AgentEvent::Note(format!("{place}, but the match cannot be a session id").into()));
+                    turn.events.push(AgentEvent::Note(format!("{place}, but the match cannot be a session id").into()));
                 }
                 continue;
             }

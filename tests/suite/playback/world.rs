@@ -269,7 +269,7 @@ impl World {
         self.take();
     }
 
-    /// Hands over a line of the agent's, and leaves what comes of it in the outbox.
+    /// Passes a line of the agent to the run. Leaves the frames in the outbox.
     pub(crate) fn hand(&mut self, line: &str) {
         self.conductor().line(line.to_owned());
     }
