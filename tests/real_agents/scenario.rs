@@ -26,7 +26,7 @@ pub(crate) struct Reply {
     pub(crate) think: Vec<String>,
     /// The pieces of the text.
     pub(crate) say: Vec<String>,
-    /// Silence for ever after the text; without a text not even a header comes.
+    /// Silence forever after the text; without a text not even a header comes.
     pub(crate) hang: bool,
     pub(crate) calls: Vec<Call>,
     /// Before each piece.

@@ -190,7 +190,7 @@ fn the_limit_of_the_run_goes_over_both_processes() {
     outcome.failed("timeout");
     let took = outcome.took();
     assert!(took > Duration::from_secs(2) && took < Duration::from_secs(4) + SLACK, "{took:?}");
-    // While nothing runs the clock of the run goes on.
+    // While nothing runs the clock of the run continues.
     let mut session = two("true", "echo never").spawn();
     session.start(json!({"timeout_s": 1}));
     session.until("run.question");

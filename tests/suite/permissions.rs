@@ -248,7 +248,7 @@ fn acp_hears(line: &Value) -> Told {
     }
 }
 
-/// A run whose turn goes on, and what became of each request.
+/// A run whose turn continues, and what became of each request.
 struct Talk {
     world: World,
     speaker: Speaker,
@@ -346,7 +346,7 @@ fn is_whole(category: Category) -> bool {
     !matches!(category, Category::Execute | Category::Mcp | Category::Other | Category::Mode)
 }
 
-/// What a request must come to under this word of the policy.
+/// The expected outcome of a request under this policy.
 fn expected(policy: &str, answer: &str) -> Outcome {
     let told = if answer == "deny" { Told::Denied } else { Told::Once };
     match policy {

@@ -170,7 +170,7 @@ impl World {
         self.conductor.machine()
     }
 
-    /// Time goes on, never back.
+    /// Time advances, never back.
     pub(crate) fn at(&mut self, at: Duration) {
         let machine = self.machine();
         machine.now = machine.now.max(at);
