@@ -57,6 +57,13 @@ pub(crate) struct Notebook {
     closes_early: bool,
 }
 
+impl Notebook {
+    /// A machine whose working directory this is.
+    pub(crate) fn at(cwd: &str) -> Notebook {
+        Notebook { cwd: cwd.into(), ..Notebook::default() }
+    }
+}
+
 impl Machine for Notebook {
     fn now(&self) -> Duration {
         self.now
@@ -155,7 +162,7 @@ impl World {
             guest_model: None,
             origins: Origins::default(),
         };
-        let machine = Notebook { cwd: cwd.into(), ..Notebook::default() };
+        let machine = Notebook::at(cwd);
         let conductor = Conductor::new(Job::new(layers), JsonLines::default(), machine, RANDOM, Ids::default());
         World { conductor, frames: Vec::new(), over }
     }
