@@ -35,7 +35,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 const TYPE: &str = "spektacular: type the prompt, and end it with Ctrl-D";
 const FETCH: &str = "spektacular: waiting for the prompt: bring the run to the foreground with fg";
 
-/// The silence in a log after which a line says that the run goes on. CI systems stop jobs after some minutes of it.
+/// The silence in a log after which a line says that the run continues. CI systems stop jobs after some minutes of it.
 const LOG_HEARTBEAT: Seconds = Seconds(60.0);
 
 /// Runs the command; returns the exit code.
