@@ -1,0 +1,3 @@
+//! Workflows: from an idea to verified code.
+
+mod implement;
