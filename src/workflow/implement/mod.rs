@@ -1,3 +1,4 @@
 //! `implement`: carries out a plan phase by phase, and counts a phase as passed only once its commands have passed.
 
 mod machine;
+mod protect;

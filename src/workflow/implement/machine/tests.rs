@@ -1,6 +1,4 @@
-use super::{
-    Attempt, Checked, Ending, Failing, Fault, Loop, Mark, Phase, Prompt, Standing, Step, Turn, Why, World,
-};
+use super::{Attempt, Checked, Ending, Failing, Fault, Loop, Mark, Phase, Prompt, Standing, Step, Turn, Why, World};
 use std::collections::{HashMap, VecDeque};
 
 /// A world that plays a script and writes down what it is asked for.
@@ -144,8 +142,17 @@ fn each_phase_gets_a_session_its_commands_and_one_write() {
     let (ending, all) = run(&phases, &mut world);
     assert_eq!(ending, Ok(Ending::Complete));
     let first = [
-        "P1 begins", "P1 InProgress 1", "P1 started 1", "P1 turn (new)", "P1 verifying 1", "P1 a: passed",
-        "P1 b: passed", "P1 Passed 1", "P1 passed 1", "P1 commit", "P1 ends",
+        "P1 begins",
+        "P1 InProgress 1",
+        "P1 started 1",
+        "P1 turn (new)",
+        "P1 verifying 1",
+        "P1 a: passed",
+        "P1 b: passed",
+        "P1 Passed 1",
+        "P1 passed 1",
+        "P1 commit",
+        "P1 ends",
     ];
     assert_eq!(world.log[..first.len()], first);
     assert!(all.progress.iter().all(|phase| phase.standing == Standing::Passed && phase.attempts == 1));
@@ -157,7 +164,15 @@ fn a_failure_goes_back_to_the_same_session_and_commands_stop_at_the_first_failur
     let mut world = Fake::default().with("b", &[false, true]);
     let (ending, all) = run(&phases, &mut world);
     assert_eq!(ending, Ok(Ending::Complete));
-    let seen = ["P1 turn (new)", "P1 a: passed", "P1 b: failed", "P1 turn (retry: b)", "P1 a: passed", "P1 b: passed", "P1 c: passed"];
+    let seen = [
+        "P1 turn (new)",
+        "P1 a: passed",
+        "P1 b: failed",
+        "P1 turn (retry: b)",
+        "P1 a: passed",
+        "P1 b: passed",
+        "P1 c: passed",
+    ];
     assert_eq!(world.turns_and_commands(), seen);
     assert_eq!(all.progress[0].attempts, 2);
     assert!(world.log.contains(&"P1 InProgress 2".to_owned()));
@@ -239,7 +254,10 @@ fn a_blocked_agent_ends_the_run_only_if_the_attempt_fails() {
     assert_eq!(all.progress[0].standing, Standing::Failed);
     let mut world = Fake::default().turning([blocked(false)]);
     let (ending, _) = run(&phases, &mut world);
-    assert_eq!(failure(&ending).map(|(_, why, fault)| (why, fault)), Some((&Why::Blocked("no key".into()), &Fault::Idle)));
+    assert_eq!(
+        failure(&ending).map(|(_, why, fault)| (why, fault)),
+        Some((&Why::Blocked("no key".into()), &Fault::Idle))
+    );
 }
 
 #[test]
@@ -250,8 +268,15 @@ fn manual_checks_come_after_the_commands_up_to_the_first_no() {
     let (ending, all) = run(&phases, &mut world);
     assert_eq!(ending, Ok(Ending::Complete));
     let seen = [
-        "P1 turn (new)", "P1 a: passed", "P1 manual x: Yes", "P1 manual y: No", "P1 turn (retry: manual y)",
-        "P1 a: passed", "P1 manual x: Unanswered", "P1 manual y: Yes", "P1 manual z: Unanswered",
+        "P1 turn (new)",
+        "P1 a: passed",
+        "P1 manual x: Yes",
+        "P1 manual y: No",
+        "P1 turn (retry: manual y)",
+        "P1 a: passed",
+        "P1 manual x: Unanswered",
+        "P1 manual y: Yes",
+        "P1 manual z: Unanswered",
     ];
     assert_eq!(world.turns_and_commands(), seen);
     assert_eq!(all.progress[0].unverified, ["x", "z"]);
@@ -284,9 +309,18 @@ fn a_phase_that_fails_in_the_final_check_is_reopened_with_new_attempts() {
     let (ending, all) = run(&phases, &mut world);
     assert_eq!(ending, Ok(Ending::Complete));
     let seen = [
-        "P1 turn (new)", "P1 a: passed", "P2 turn (new)", "P2 b: passed", "P1 a: failed",
-        "P1 turn (new, reopened by a)", "P1 a: failed", "P1 turn (retry: a)", "P1 a: failed", "P1 turn (retry: a)",
-        "P1 a: passed", "P2 b: passed",
+        "P1 turn (new)",
+        "P1 a: passed",
+        "P2 turn (new)",
+        "P2 b: passed",
+        "P1 a: failed",
+        "P1 turn (new, reopened by a)",
+        "P1 a: failed",
+        "P1 turn (retry: a)",
+        "P1 a: failed",
+        "P1 turn (retry: a)",
+        "P1 a: passed",
+        "P2 b: passed",
     ];
     assert_eq!(world.turns_and_commands(), seen);
     assert!(world.log.contains(&"P1 Reopened 1".to_owned()) && world.log.contains(&"P1 reopened 0".to_owned()));
@@ -299,8 +333,14 @@ fn a_phase_that_fails_twice_in_the_final_check_ends_the_run() {
     let mut world = Fake::default().with("a", &[false, true, false]).with("b", &[false]);
     // P1 is reopened, passes, then P2 is reopened, and its work breaks P1 again.
     let (ending, all) = run(&phases, &mut world);
-    assert_eq!(failure(&ending).map(|(at, why, _)| (at, why)), Some((Attempt { phase: 0, number: 0 }, &Why::Verification)));
-    assert_eq!(all.progress.iter().map(|phase| phase.standing).collect::<Vec<_>>(), [Standing::Failed, Standing::Passed]);
+    assert_eq!(
+        failure(&ending).map(|(at, why, _)| (at, why)),
+        Some((Attempt { phase: 0, number: 0 }, &Why::Verification))
+    );
+    assert_eq!(
+        all.progress.iter().map(|phase| phase.standing).collect::<Vec<_>>(),
+        [Standing::Failed, Standing::Passed]
+    );
     assert_eq!(world.log.iter().filter(|line| line.contains("Reopened")).count(), 3);
     assert_eq!(world.log.last().map(String::as_str), Some("P1 failed 0"));
 }
