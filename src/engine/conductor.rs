@@ -277,7 +277,7 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
             None => Moment::Exit(exit.code.unwrap_or_default()),
         });
         self.tape.settle(self.run.redactor(), true);
-        self.step(Event::Drained);
+        self.step(Event::Drained(exit));
     }
 
     /// The agent is gone. `files`: see [`Gone::files`].

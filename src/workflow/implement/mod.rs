@@ -1,4 +1,6 @@
 //! `implement`: carries out a plan phase by phase, and counts a phase as passed only once its commands have passed.
 
+mod command;
 mod machine;
 mod protect;
+mod question;
