@@ -13,7 +13,7 @@ pub use config::{ConfigAction, ConfigArgs};
 
 use crate::protocol::request::is_environment_name;
 use crate::suggest::{Name, Unknown, either, hint};
-use command::{Command, Flag, GivenFlag, Start, Wrong, store};
+use command::{Command, Flag, GivenFlag, Runnable, Wrong, store};
 use lexopt::Arg;
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
@@ -26,7 +26,7 @@ pub enum Request {
     /// Help.
     Help(Help),
     /// A command.
-    Start(Start),
+    Start(Runnable),
 }
 
 /// The help to show.

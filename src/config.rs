@@ -18,7 +18,7 @@ use crate::agent::registry::{Agents, Layers};
 use crate::cli::Output;
 use crate::failure::{Code, Failure};
 use crate::protocol::json::string;
-use crate::protocol::origins::{self, Origins};
+use crate::protocol::origins::{FieldOrigin, Origins};
 use crate::protocol::request::Options;
 use crate::protocol::unknown::UnknownNames;
 use crate::protocol::variables::INTERNAL;
@@ -33,7 +33,7 @@ use std::path::{Path, PathBuf};
 
 /// The origin of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Origin {
+pub enum ValueOrigin {
     /// The default.
     BuiltIn,
     /// The user's file.
@@ -44,23 +44,23 @@ pub enum Origin {
     Environment(String),
 }
 
-impl Origin {
+impl ValueOrigin {
     /// The origin in one word.
     pub fn word(&self) -> &'static str {
         match self {
-            Origin::BuiltIn => "built-in",
-            Origin::User(_) => "user",
-            Origin::Project(_) => "project",
-            Origin::Environment(_) => "environment",
+            ValueOrigin::BuiltIn => "built-in",
+            ValueOrigin::User(_) => "user",
+            ValueOrigin::Project(_) => "project",
+            ValueOrigin::Environment(_) => "environment",
         }
     }
 
     /// The file or the variable.
     pub fn place(&self) -> Option<String> {
         match self {
-            Origin::BuiltIn => None,
-            Origin::User(path) | Origin::Project(path) => Some(path.display().to_string()),
-            Origin::Environment(name) => Some(name.clone()),
+            ValueOrigin::BuiltIn => None,
+            ValueOrigin::User(path) | ValueOrigin::Project(path) => Some(path.display().to_string()),
+            ValueOrigin::Environment(name) => Some(name.clone()),
         }
     }
 }
@@ -71,19 +71,19 @@ pub struct Value {
     /// The JSON as written.
     pub raw: Box<RawValue>,
     /// The origin.
-    pub origin: Origin,
+    pub origin: ValueOrigin,
     /// The line in the file, from 1.
     pub line: Option<usize>,
 }
 
 impl Value {
     /// The origin as messages about run.start name it. `None`: the value is a default.
-    fn setter(&self) -> Option<origins::Origin> {
+    fn setter(&self) -> Option<FieldOrigin> {
         let place = self.origin.place()?;
         Some(match (&self.origin, self.line) {
-            (Origin::Environment(_), _) => origins::Origin::Variable(place),
-            (_, Some(line)) => origins::Origin::File(at(&place, line)),
-            (_, None) => origins::Origin::File(place),
+            (ValueOrigin::Environment(_), _) => FieldOrigin::Variable(place),
+            (_, Some(line)) => FieldOrigin::File(at(&place, line)),
+            (_, None) => FieldOrigin::File(place),
         })
     }
 }
@@ -128,7 +128,7 @@ pub fn load() -> Loaded {
         failure: None,
     };
     if let Some(path) = &places.user {
-        let read = files::read(path).map(|text| text.map(|text| read(&text, Origin::User(path.clone()), true)));
+        let read = files::read(path).map(|text| text.map(|text| read(&text, ValueOrigin::User(path.clone()), true)));
         loaded.config.user = loaded.take(read);
     }
     if let Some(path) = &places.project {
@@ -136,7 +136,7 @@ pub fn load() -> Loaded {
             // Trust in the target of a link belongs to another project.
             let trusted =
                 |text: &str| !files::is_linked(path) && trust::is_trusted(places.trusted.as_deref(), path, text);
-            text.map(|text| read(&text, Origin::Project(path.clone()), trusted(&text)))
+            text.map(|text| read(&text, ValueOrigin::Project(path.clone()), trusted(&text)))
         });
         loaded.config.project = loaded.take(read);
     }
@@ -200,7 +200,7 @@ impl Lines<'_> {
 }
 
 /// Reads a file's text, which is one JSON object.
-fn read(text: &str, origin: Origin, trusted: bool) -> Read {
+fn read(text: &str, origin: ValueOrigin, trusted: bool) -> Read {
     let mut read = Read::default();
     let mut untrusted: BTreeSet<String> = BTreeSet::new();
     let file = origin.place().unwrap_or_default();
@@ -275,7 +275,7 @@ fn environment(variables: impl Iterator<Item = (OsString, OsString)>) -> Read {
         let text = value.into_string().map_err(|_| "must be UTF-8".to_owned());
         match text.and_then(|text| key.typed(&text)) {
             Ok(raw) => {
-                let origin = Origin::Environment(name.into_owned());
+                let origin = ValueOrigin::Environment(name.into_owned());
                 read.layer.insert(key.name.into(), Value { raw, origin, line: None });
             }
             Err(why) => read.fail(format!("{name} {why}.")),
@@ -293,7 +293,7 @@ impl Config {
         let set = [&self.environment, &self.project, &self.user].into_iter().find_map(|layer| layer.get(name));
         let built_in = || {
             let raw = KEYS.iter().find(|key| key.name == name)?.built_in()?;
-            Some(Value { raw, origin: Origin::BuiltIn, line: None })
+            Some(Value { raw, origin: ValueOrigin::BuiltIn, line: None })
         };
         set.cloned().or_else(built_in)
     }

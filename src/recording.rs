@@ -151,7 +151,7 @@ fn plain_moment(fields: &Fields<'_>) -> Option<Moment> {
 
 /// A piece of a message in one recorded line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Piece {
+pub(crate) struct MessagePiece {
     /// The message.
     pub(crate) message: u64,
     /// The piece.
@@ -195,7 +195,7 @@ pub(crate) struct Recorder {
 struct Held {
     at: Duration,
     moment: Moment,
-    pieces: Vec<Piece>,
+    pieces: Vec<MessagePiece>,
 }
 
 impl Recorder {
@@ -223,7 +223,7 @@ impl Recorder {
     }
 
     /// Adds the pieces of messages in the agent's last line.
-    pub(crate) fn pieces(&mut self, pieces: &mut Vec<Piece>) {
+    pub(crate) fn pieces(&mut self, pieces: &mut Vec<MessagePiece>) {
         let last = self.held.iter_mut().rev().find(|held| matches!(held.moment, Moment::Agent(_)));
         if let Some(held) = last {
             for piece in pieces.iter() {

@@ -5,7 +5,7 @@ mod rules;
 
 use super::json::{Object, Raw};
 use super::reply::{DECLINED, NO_USER, Reply};
-use super::{Event, Turn};
+use super::{AgentEvent, Turn};
 use crate::protocol::question::{Answer, Ask, Choice, Choices, Kind};
 use crate::protocol::request::{McpServer, Settings};
 use crate::protocol::words::{Purpose, Warning};
@@ -74,7 +74,7 @@ pub(super) fn is_wanted(settings: &Settings) -> bool {
 pub(super) fn warn_if_taken(settings: &Settings, turn: &mut Turn) {
     if settings.interactive && is_taken(&settings.mcp_servers) {
         let text = "The model is not offered the tool ask_user: a server in `mcp_servers` has a name that begins with spektacular";
-        turn.events.push(Event::Warning(Warning::UnsupportedOption, text.into()));
+        turn.events.push(AgentEvent::Warning(Warning::UnsupportedOption, text.into()));
     }
 }
 

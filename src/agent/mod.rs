@@ -1,4 +1,5 @@
-//! Agents: the [`Driver`] trait, the neutral [`Event`]s into which each driver translates its dialect, and the registry.
+//! Agents: the [`Driver`] trait, the neutral [`AgentEvent`]s into which each driver translates its dialect, and the
+//! registry.
 //!
 //! A driver is pure: it takes a line from the agent and returns events and lines for the agent. It never sees a frame, a
 //! run id, a clock or a file, so a recording of an agent replays to the same bytes every time. It does not decide about
@@ -10,11 +11,11 @@
 //! |---|---|---|---|---|
 //! | `launch` | argv; the user line | argv; `initialize` | argv; `initialize` | argv; the prompt, end of input |
 //! | `line` | one stream-json object | JSON-RPC: the handshake goes on here | the same | a line of text |
-//! | `Event::Session` | `system/init` | `thread/start` answered | `session/new` answered | a configured pattern |
-//! | `Event::Ask` | `can_use_tool` | `requestApproval`, `requestUserInput`, elicitation | `request_permission`, elicitation | – |
+//! | `AgentEvent::Session` | `system/init` | `thread/start` answered | `session/new` answered | a configured pattern |
+//! | `AgentEvent::Ask` | `can_use_tool` | `requestApproval`, `requestUserInput`, elicitation | `request_permission`, elicitation | – |
 //! | `answer` | `control_response` | result by request id | the chosen option's id | – |
 //! | `follow_up` | a further user line | `turn/start` | `session/prompt` | a new process |
-//! | `Event::TurnOver` | `result` | `turn/completed` | the prompt's response | – |
+//! | `AgentEvent::TurnOver` | `result` | `turn/completed` | the prompt's response | – |
 //! | `listens` | yes | yes | yes | no: a stop begins with SIGTERM |
 //! | `interrupt` | `interrupt` | `turn/interrupt` | open permissions `cancelled`, `session/cancel` | – |
 //! | `finish` | `end_session`, end of input | clean up terminals, end of input | end of input | – |
@@ -158,7 +159,7 @@ impl From<&At> for Location {
 /// Something that an agent did or said, in the same terms for every agent. The keys (`message`, `call`, `parent`) are the
 /// driver's own names, unique in a run; frames never show them.
 #[derive(Clone, Debug)]
-pub enum Event {
+pub enum AgentEvent {
     /// The session is known.
     Session {
         /// Its id, for a later resume.
@@ -280,7 +281,7 @@ pub enum TurnOver {
 #[derive(Debug, Default)]
 pub struct Turn {
     /// The events, in order.
-    pub events: Vec<Event>,
+    pub events: Vec<AgentEvent>,
     /// Lines for the agent, each without its LF.
     pub send: Vec<String>,
     /// Whether its stdin ends after them.
@@ -345,7 +346,7 @@ fn without_effect(settings: &Settings, follows: &[&str], turn: &mut Turn) {
     for (field, given) in WISHES {
         if given(settings) && !follows.contains(&field) {
             let text = format!("`{field}` has no effect on this agent");
-            turn.events.push(Event::Warning(Warning::UnsupportedOption, text));
+            turn.events.push(AgentEvent::Warning(Warning::UnsupportedOption, text));
         }
     }
 }
@@ -358,6 +359,12 @@ pub trait Driver: Send {
     /// How to start the agent with these settings. Adds a warning to `turn` for each option that has no effect. Error: a
     /// setting that cannot work, such as a value too long for a command line.
     fn launch(&mut self, settings: &Settings, turn: &mut Turn) -> Result<Launch, Failure>;
+
+    /// Whether a process does the work. Without one, the launch is only checked, and what `launch` adds to its turn is
+    /// all that happens by itself: a question, or the end of the turn.
+    fn has_process(&self) -> bool {
+        true
+    }
 
     /// Handles one line of the agent's stdout.
     fn line(&mut self, line: Line<'_>, turn: &mut Turn);

@@ -160,7 +160,7 @@ pub struct Command {
 }
 
 /// Reads the flags and words of a command line.
-pub type ReadCommand = fn(Vec<GivenFlag>, Vec<OsString>) -> Result<Start, Wrong>;
+pub type ReadCommand = fn(Vec<GivenFlag>, Vec<OsString>) -> Result<Runnable, Wrong>;
 
 /// The texts of a command.
 #[derive(Debug)]
@@ -254,12 +254,12 @@ pub type Wrong = String;
 pub type Refuse = fn(&[OsString], Wrong) -> u8;
 
 /// A command that was read and can run.
-pub struct Start(Box<dyn FnOnce() -> u8>);
+pub struct Runnable(Box<dyn FnOnce() -> u8>);
 
-impl Start {
+impl Runnable {
     /// A command that runs `run`, which returns the exit code, with what `read` made of the command line.
-    pub fn new<T: 'static>(read: T, run: fn(T) -> u8) -> Start {
-        Start(Box::new(move || run(read)))
+    pub fn new<T: 'static>(read: T, run: fn(T) -> u8) -> Runnable {
+        Runnable(Box::new(move || run(read)))
     }
 
     /// Runs the command; returns the exit code.
@@ -268,9 +268,9 @@ impl Start {
     }
 }
 
-impl fmt::Debug for Start {
+impl fmt::Debug for Runnable {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str("Start")
+        out.write_str("Runnable")
     }
 }
 

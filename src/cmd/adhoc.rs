@@ -14,7 +14,7 @@ use crate::io::tty::Keyboard;
 use crate::json_lines::JsonLines;
 use crate::protocol::inbound::{Inbound, Message};
 use crate::protocol::limits;
-use crate::protocol::origins::Origin;
+use crate::protocol::origins::FieldOrigin;
 use crate::protocol::request::{Options, Payload, Seconds};
 use crate::protocol::typed;
 use crate::protocol::words::{Level, Source as CancelSource, Warning};
@@ -72,7 +72,7 @@ fn job(adhoc: Adhoc, loaded: Loaded, answers: Script) -> Job {
     let (mut layers, wrong) = config.layers();
     layers.above = adhoc.options.over(layers.above);
     for (field, flag) in adhoc.flags {
-        layers.origins.put(field, Origin::Flag(format!("--{flag}")));
+        layers.origins.put(field, FieldOrigin::Flag(format!("--{flag}")));
     }
     warnings.extend(wrong.into_iter().map(|text| (Warning::UnsupportedOption, text)));
     Job {
@@ -163,7 +163,7 @@ fn cli(mut adhoc: Adhoc, loaded: Loaded) -> u8 {
         progress: defaults.progress.or(Some(Level::Full)),
         ..Options::default()
     };
-    if prompt.reads_stdin() && stdin::kind() == stdin::Kind::Terminal {
+    if prompt.reads_stdin() && stdin::kind() == stdin::StdinKind::Terminal {
         diagnose(if stdin::is_in_background() { FETCH } else { TYPE });
     }
     let make = move || match prompt.read() {

@@ -3,7 +3,7 @@
 use super::{adhoc, agents, ask_server, complain_usage, config, export, manual, open, replay};
 use crate::cli::action::actions;
 use crate::cli::agents::ACTIONS as AGENTS_ACTIONS;
-use crate::cli::command::{Command, CommandText, Offers, ReadCommand, Start, Words, flags};
+use crate::cli::command::{Command, CommandText, Offers, ReadCommand, Runnable, Words, flags};
 use crate::cli::config::ACTIONS as CONFIG_ACTIONS;
 use crate::cli::flags::{ADHOC, AGENTS, CONFIG, EXPORT, FOREIGN, OPEN, REPLAY};
 use crate::cli::{self, no_words};
@@ -19,59 +19,59 @@ pub static COMMANDS: &[Command] = &[
         flags: &flags::<_, { ADHOC.len() }>(ADHOC),
         foreign: FOREIGN,
         refuse: |args, wrong| adhoc::refuse(cli::asked_output(args), Failure::new(Code::Usage, wrong)),
-        ..row("adhoc", &texts::ADHOC, |given, words| Ok(Start::new(cli::adhoc::read(given, words)?, adhoc::run)))
+        ..row("adhoc", &texts::ADHOC, |given, words| Ok(Runnable::new(cli::adhoc::read(given, words)?, adhoc::run)))
     },
     Command {
         words: Words::Actions(&actions::<_, { CONFIG_ACTIONS.len() }>(CONFIG_ACTIONS)),
         flags: &flags::<_, { CONFIG.len() }>(CONFIG),
         ..row("config", &texts::CONFIG, |given, words| {
-            Ok(Start::new(cli::config::read(given, words)?, |typed| config::run(&typed)))
+            Ok(Runnable::new(cli::config::read(given, words)?, |typed| config::run(&typed)))
         })
     },
     Command {
         words: Words::Actions(&actions::<_, { AGENTS_ACTIONS.len() }>(AGENTS_ACTIONS)),
         flags: &flags::<_, { AGENTS.len() }>(AGENTS),
         ..row("agents", &texts::AGENTS, |given, words| {
-            Ok(Start::new(cli::agents::agents(given, words)?, |typed| agents::run(&typed)))
+            Ok(Runnable::new(cli::agents::agents(given, words)?, |typed| agents::run(&typed)))
         })
     },
     Command {
         words: Words::Free("SESSION", Offers::Nothing),
         flags: &flags::<_, { EXPORT.len() }>(EXPORT),
         ..row("export", &texts::EXPORT, |given, words| {
-            Ok(Start::new(cli::agents::export(given, words)?, |typed| export::run(&typed)))
+            Ok(Runnable::new(cli::agents::export(given, words)?, |typed| export::run(&typed)))
         })
     },
     Command {
         words: Words::Free("[PROMPT...]", Offers::Nothing),
         flags: &flags::<_, { OPEN.len() }>(OPEN),
         ..row("open", &texts::OPEN, |given, words| {
-            Ok(Start::new(cli::agents::open(given, words)?, |typed| open::run(&typed)))
+            Ok(Runnable::new(cli::agents::open(given, words)?, |typed| open::run(&typed)))
         })
     },
     row("protocol", &texts::PROTOCOL, |_, words| {
-        Ok(Start::new(no_words("protocol", &words)?, |()| manual::protocol()))
+        Ok(Runnable::new(no_words("protocol", &words)?, |()| manual::protocol()))
     }),
     row("ask-server", &texts::ASK_SERVER, |_, words| {
-        Ok(Start::new(no_words("ask-server", &words)?, |()| ask_server::run()))
+        Ok(Runnable::new(no_words("ask-server", &words)?, |()| ask_server::run()))
     }),
     Command {
         words: Words::Free("FILE | --demo [-- ARGUMENTS...]", Offers::Files),
         flags: &flags::<_, { REPLAY.len() }>(REPLAY),
         ..row("replay", &texts::REPLAY, |given, words| {
-            Ok(Start::new(cli::replay(given, words)?, |typed| replay::run(&typed)))
+            Ok(Runnable::new(cli::replay(given, words)?, |typed| replay::run(&typed)))
         })
     },
     Command {
         words: Words::Free("bash | zsh | fish | elvish | powershell", Offers::Words(Shell::NAMES)),
         ..row("completions", &texts::COMPLETIONS, |_, words| {
-            Ok(Start::new(manual::shell(&words)?, manual::completions))
+            Ok(Runnable::new(manual::shell(&words)?, manual::completions))
         })
     },
-    row("man", &texts::MAN, |_, words| Ok(Start::new(no_words("man", &words)?, |()| manual::man()))),
+    row("man", &texts::MAN, |_, words| Ok(Runnable::new(no_words("man", &words)?, |()| manual::man()))),
     Command {
         words: Words::Free("[COMMAND]", Offers::Commands),
-        ..row("help", &texts::HELP, |_, words| Ok(Start::new(manual::explained(&words)?, manual::help)))
+        ..row("help", &texts::HELP, |_, words| Ok(Runnable::new(manual::explained(&words)?, manual::help)))
     },
 ];
 

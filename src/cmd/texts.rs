@@ -1,7 +1,7 @@
 //! Texts from files that the command line names: a prompt, a system prompt, answers, the JSON of a field.
 
 use crate::cli::Adhoc;
-use crate::io::stdin::{self, Kind, Problem, Wish};
+use crate::io::stdin::{self, StdinKind, StdinProblem, Wish};
 use crate::protocol::{limits, typed};
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
@@ -53,10 +53,10 @@ impl Prompt {
     }
 
     /// Adds piped input to the prompt, or makes it the whole prompt. Returns `None` without either.
-    pub(super) fn with_piped(prompt: Option<Prompt>, stdin: Kind) -> Option<Prompt> {
+    pub(super) fn with_piped(prompt: Option<Prompt>, stdin: StdinKind) -> Option<Prompt> {
         match (prompt, stdin) {
-            (Some(Prompt::Own(own)), Kind::Piped) => Some(Prompt::With(own, Wish::Offered, String::new())),
-            (None, Kind::Piped | Kind::Other) => Some(Prompt::Stdin(Wish::Offered)),
+            (Some(Prompt::Own(own)), StdinKind::Piped) => Some(Prompt::With(own, Wish::Offered, String::new())),
+            (None, StdinKind::Piped | StdinKind::Other) => Some(Prompt::Stdin(Wish::Offered)),
             (prompt, _) => prompt,
         }
     }
@@ -119,14 +119,14 @@ const NO_INPUT: &str = "add </dev/null if nothing is piped in, or a - to the pro
 /// The text on stdin, without trailing line ends. `remedy`: the advice if stdin stays silent.
 fn piped(wish: Wish, remedy: &str) -> Result<String, String> {
     stdin::read(wish, TEXT_BYTES).map(trimmed).map_err(|problem| match problem {
-        Problem::Silent => {
+        StdinProblem::Silent => {
             format!("stdin sent nothing for {} s: {remedy}.", stdin::LIMITS.first.as_secs())
         }
-        Problem::Endless => format!(
+        StdinProblem::Endless => format!(
             "stdin did not end within {} min: end it, or add a - to the prompt to wait for it.",
             stdin::LIMITS.whole.as_secs() / 60
         ),
-        Problem::Io(kind) => why("stdin", kind),
+        StdinProblem::Io(kind) => why("stdin", kind),
     })
 }
 

@@ -3,7 +3,7 @@
 use super::host::Host;
 use super::prepare;
 use crate::agent::registry::Layers;
-use crate::agent::{Event, Program, Turn};
+use crate::agent::{AgentEvent, Program, Turn};
 use crate::failure::Failure;
 use crate::process::child::{environment, resolve};
 use crate::process::tree::nonce;
@@ -79,9 +79,9 @@ pub fn plan(start: Options, layers: &Layers, warnings: &[(Warning, String)]) -> 
     })
 }
 
-fn warning(event: Event) -> Option<String> {
+fn warning(event: AgentEvent) -> Option<String> {
     match event {
-        Event::Warning(_, text) => Some(text),
+        AgentEvent::Warning(_, text) => Some(text),
         _ => None,
     }
 }

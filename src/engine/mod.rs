@@ -37,7 +37,7 @@ pub use relay::relay;
 
 use crate::failure::{Code, EXIT_UNDELIVERED, Failure};
 use crate::io::inbox::{Inbox, Source};
-use crate::io::output::{Output, diagnose};
+use crate::io::output::{StdoutWriter, diagnose};
 use crate::io::signals::{self, SignalChannels};
 use crate::io::tty::LineModes;
 use crate::process::tree::{self, Inherited};
@@ -57,7 +57,7 @@ pub struct Engine {
     signals: Option<SignalChannels>,
     /// The children that were there before this program started any.
     inherited: Inherited,
-    output: Output,
+    output: StdoutWriter,
     ids: Ids,
     random: String,
     /// The modes of terminals that carry JSON Lines, until the engine is dropped.
@@ -76,7 +76,7 @@ impl Engine {
             inbox: Inbox::new(source),
             signals,
             inherited: Inherited::find(),
-            output: Output::start(),
+            output: StdoutWriter::start(),
             ids: Ids::default(),
             random: nonce[..12.min(nonce.len())].to_owned(),
             modes,

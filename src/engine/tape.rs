@@ -2,7 +2,7 @@
 
 use super::debug_log::DebugLog;
 use crate::protocol::words::Action;
-use crate::recording::{self, Header, Moment, Piece, Recorder};
+use crate::recording::{self, Header, MessagePiece, Moment, Recorder};
 use crate::redact::Redactor;
 use std::fs::File;
 use std::io::{self, ErrorKind};
@@ -17,7 +17,7 @@ pub(super) struct Tape {
     /// The recording that was asked for: no work of the agent's.
     file: Option<PathBuf>,
     /// Pieces of messages in the line that is being dealt with.
-    pieces: Vec<Piece>,
+    pieces: Vec<MessagePiece>,
 }
 
 impl Tape {
@@ -65,7 +65,7 @@ impl Tape {
     }
 
     /// A piece of a message stood in the agent's line.
-    pub(super) fn piece(&mut self, piece: Piece) {
+    pub(super) fn piece(&mut self, piece: MessagePiece) {
         if self.is_on() {
             self.pieces.push(piece);
         }

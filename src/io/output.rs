@@ -47,7 +47,7 @@ pub(crate) enum Order {
 
 /// stdout and stderr, written by a thread of their own that runs as long as the process.
 #[derive(Debug)]
-pub(crate) struct Output {
+pub(crate) struct StdoutWriter {
     /// Orders for the writer. The channel holds none: a send completes when the writer is about to carry the order
     /// out.
     pub(crate) orders: Sender<Order>,
@@ -59,10 +59,10 @@ pub(crate) struct Output {
     pub(crate) lost: bool,
 }
 
-impl Output {
+impl StdoutWriter {
     /// Starts the writer and the watcher of stdout's far end. If the writer's thread cannot be started, stdout counts
     /// as lost.
-    pub(crate) fn start() -> Output {
+    pub(crate) fn start() -> StdoutWriter {
         let (orders, taken) = bounded(0);
         let (done, written) = bounded(2);
         let watcher = done.clone();
@@ -72,7 +72,7 @@ impl Output {
             let _ = watcher.send(Written::Lost);
         }
         watch_stdout(watcher);
-        Output { orders, written, progress, lost: false }
+        StdoutWriter { orders, written, progress, lost: false }
     }
 }
 

@@ -27,7 +27,7 @@ pub struct Limits {
 
 /// The kind of stdin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum StdinKind {
     /// A terminal: somebody types there.
     Terminal,
     /// A pipe or a regular file: somebody provided it for this program, or for whatever reads it first.
@@ -47,7 +47,7 @@ pub enum Wish {
 
 /// Why reading gave no text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Problem {
+pub enum StdinProblem {
     /// Nothing came within [`Limits::first`].
     Silent,
     /// stdin did not end within [`Limits::whole`].
@@ -57,15 +57,15 @@ pub enum Problem {
 }
 
 /// Determines the kind of stdin, without reading it.
-pub fn kind() -> Kind {
+pub fn kind() -> StdinKind {
     let stdin = io::stdin();
     if stdin.is_terminal() {
-        return Kind::Terminal;
+        return StdinKind::Terminal;
     }
     let file = stdin.as_fd().try_clone_to_owned().map(File::from).and_then(|file| file.metadata());
     match file.map(|meta| meta.file_type()) {
-        Ok(kind) if kind.is_fifo() || kind.is_file() => Kind::Piped,
-        Ok(_) | Err(_) => Kind::Other,
+        Ok(kind) if kind.is_fifo() || kind.is_file() => StdinKind::Piped,
+        Ok(_) | Err(_) => StdinKind::Other,
     }
 }
 
@@ -78,10 +78,10 @@ pub fn is_in_background() -> bool {
 /// Reads stdin to its end, or until it has given more than `bytes` bytes.
 ///
 /// # Errors
-/// See [`Problem`]. The time limits apply only to [`Wish::Offered`].
-pub fn read(wish: Wish, bytes: u64) -> Result<String, Problem> {
+/// See [`StdinProblem`]. The time limits apply only to [`Wish::Offered`].
+pub fn read(wish: Wish, bytes: u64) -> Result<String, StdinProblem> {
     let mut text = Vec::new();
-    let io = |error: io::Error| Problem::Io(error.kind());
+    let io = |error: io::Error| StdinProblem::Io(error.kind());
     match tty::stdin() {
         Some(terminal) => _ = Typed(Keys::always(terminal)).take(bytes + 1).read_to_end(&mut text).map_err(io)?,
         None => {
@@ -90,12 +90,12 @@ pub fn read(wish: Wish, bytes: u64) -> Result<String, Problem> {
         }
     }
     if text.len() as u64 > bytes {
-        return Err(Problem::Io(ErrorKind::FileTooLarge));
+        return Err(StdinProblem::Io(ErrorKind::FileTooLarge));
     }
-    String::from_utf8(text).map_err(|_| Problem::Io(ErrorKind::InvalidData))
+    String::from_utf8(text).map_err(|_| StdinProblem::Io(ErrorKind::InvalidData))
 }
 
-fn read_piped(mut stdin: File, limits: Option<Limits>, bytes: u64, text: &mut Vec<u8>) -> Result<(), Problem> {
+fn read_piped(mut stdin: File, limits: Option<Limits>, bytes: u64, text: &mut Vec<u8>) -> Result<(), StdinProblem> {
     let slice = Timespec::try_from(SLICE).ok();
     let mut waited = Duration::ZERO;
     let mut buffer = vec![0; 64 << 10];
@@ -104,8 +104,8 @@ fn read_piped(mut stdin: File, limits: Option<Limits>, bytes: u64, text: &mut Ve
         let ready = poll(&mut [PollFd::new(&stdin, PollFlags::IN)], slice.as_ref()).is_ok_and(|ready| ready > 0);
         waited += began.elapsed().min(SLICE);
         match limits {
-            Some(limits) if !ready && text.is_empty() && waited >= limits.first => return Err(Problem::Silent),
-            Some(limits) if waited >= limits.whole => return Err(Problem::Endless),
+            Some(limits) if !ready && text.is_empty() && waited >= limits.first => return Err(StdinProblem::Silent),
+            Some(limits) if waited >= limits.whole => return Err(StdinProblem::Endless),
             _ if !ready => continue,
             _ => {}
         }
@@ -114,7 +114,7 @@ fn read_piped(mut stdin: File, limits: Option<Limits>, bytes: u64, text: &mut Ve
             Ok(count) => text.extend_from_slice(&buffer[..count]),
             // Some hosts leave a pipe in non-blocking mode.
             Err(error) if matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::WouldBlock) => {}
-            Err(error) => return Err(Problem::Io(error.kind())),
+            Err(error) => return Err(StdinProblem::Io(error.kind())),
         }
     }
     Ok(())
@@ -139,14 +139,14 @@ impl Read for Typed {
 
 #[cfg(test)]
 mod tests {
-    use super::{Limits, Problem, read_piped};
+    use super::{Limits, StdinProblem, read_piped};
     use std::fs::File;
     use std::io::Write;
     use std::os::fd::OwnedFd;
     use std::time::Duration;
 
     /// Reads a pipe that holds `said` and stays open; the limits are in milliseconds.
-    fn open_pipe(said: &[u8], first: u64, whole: u64) -> (Result<(), Problem>, Vec<u8>) {
+    fn open_pipe(said: &[u8], first: u64, whole: u64) -> (Result<(), StdinProblem>, Vec<u8>) {
         let (reader, mut writer) = std::io::pipe().unwrap();
         writer.write_all(said).unwrap();
         let limits = Limits { first: Duration::from_millis(first), whole: Duration::from_millis(whole) };
@@ -157,8 +157,8 @@ mod tests {
 
     #[test]
     fn a_pipe_that_stays_open_ends_by_a_limit() {
-        assert_eq!(open_pipe(b"", 300, 10_000).0, Err(Problem::Silent));
-        assert_eq!(open_pipe(b"abc", 10_000, 300), (Err(Problem::Endless), b"abc".to_vec()));
+        assert_eq!(open_pipe(b"", 300, 10_000).0, Err(StdinProblem::Silent));
+        assert_eq!(open_pipe(b"abc", 10_000, 300), (Err(StdinProblem::Endless), b"abc".to_vec()));
         // The text is already too long, so nothing more is waited for.
         assert_eq!(open_pipe(b"abcde", 10_000, 10_000), (Ok(()), b"abcde".to_vec()));
     }

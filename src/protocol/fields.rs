@@ -12,6 +12,7 @@ use super::request::{
     metadata, names, non_empty, object, on_question_timeout, path, paths, permissions, positive, secrets, session_id,
     strings, zero_or_more,
 };
+use super::question::Judge;
 use super::words::{Level, OnQuestionTimeout};
 use Care::{Free, Guards, Trusted};
 use serde::Serialize;
@@ -19,6 +20,7 @@ use serde::ser::SerializeMap;
 use serde_json::value::{RawValue, to_raw_value};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// One field of run.start.
 #[derive(Clone, Copy, Debug)]
@@ -217,6 +219,8 @@ macro_rules! run_start {
             /// The server through which the model can ask, which the agent starts beside `mcp_servers`. Not a field of
             /// run.start.
             pub ask_server: Option<McpServer>,
+            /// Decides about requests for permission before `permissions` do. Not a field of run.start.
+            pub judge: Option<Arc<dyn Judge>>,
         }
 
         impl Options {
@@ -225,6 +229,7 @@ macro_rules! run_start {
                 Settings {
                     $($name: settle!($kind $(($($extra)*))?, self.$name, required.$name),)*
                     ask_server: None,
+                    judge: None,
                 }
             }
         }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 /// Where one field was set.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Origin {
+pub enum FieldOrigin {
     /// This flag, with its dashes.
     Flag(String),
     /// This variable of the environment.
@@ -16,11 +16,11 @@ pub enum Origin {
 
 /// The origins of the fields that flags, variables and files set. An absent field was set by run.start or not at all.
 #[derive(Clone, Debug, Default)]
-pub struct Origins(BTreeMap<&'static str, Origin>);
+pub struct Origins(BTreeMap<&'static str, FieldOrigin>);
 
 impl Origins {
     /// Records the origin of a field and replaces an earlier one.
-    pub fn put(&mut self, field: &'static str, origin: Origin) {
+    pub fn put(&mut self, field: &'static str, origin: FieldOrigin) {
         self.0.insert(field, origin);
     }
 
@@ -32,8 +32,8 @@ impl Origins {
     /// The subject of a sentence about a field: `--cwd`, or `run.start: `cwd``.
     pub fn subject(&self, field: &str) -> String {
         match self.0.get(field) {
-            Some(Origin::Flag(name) | Origin::Variable(name)) => name.clone(),
-            Some(Origin::File(place)) => format!("{field} in {place},"),
+            Some(FieldOrigin::Flag(name) | FieldOrigin::Variable(name)) => name.clone(),
+            Some(FieldOrigin::File(place)) => format!("{field} in {place},"),
             None => format!("run.start: `{field}`"),
         }
     }
@@ -41,21 +41,23 @@ impl Origins {
     /// The origin as a remark: ` (from --cwd)`. `None`: run.start set the field, or nothing did.
     pub fn remark(&self, field: &str) -> Option<String> {
         self.0.get(field).map(|origin| match origin {
-            Origin::Flag(place) | Origin::Variable(place) | Origin::File(place) => format!(" (from {place})"),
+            FieldOrigin::Flag(place) | FieldOrigin::Variable(place) | FieldOrigin::File(place) => {
+                format!(" (from {place})")
+            }
         })
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Options, Origin, Origins};
+    use super::{FieldOrigin, Options, Origins};
 
     #[test]
     fn a_message_goes_over_every_other_origin() {
         let mut origins = Origins::default();
-        origins.put("agent", Origin::Variable("SPEKTACULAR_AGENT".into()));
-        origins.put("agent", Origin::Flag("--agent".into()));
-        origins.put("cwd", Origin::File("/c.json, line 3".into()));
+        origins.put("agent", FieldOrigin::Variable("SPEKTACULAR_AGENT".into()));
+        origins.put("agent", FieldOrigin::Flag("--agent".into()));
+        origins.put("cwd", FieldOrigin::File("/c.json, line 3".into()));
         assert_eq!(origins.remark("agent").as_deref(), Some(" (from --agent)"));
         assert_eq!(origins.subject("cwd"), "cwd in /c.json, line 3,");
         let start = Options { cwd: Some("/".into()), ..Options::default() };

@@ -4,13 +4,14 @@
 use super::question::Ask;
 use super::request::{Seconds, Settings};
 use super::words::{
-    Action, Category, Level, PlanStatus, QuestionKind, Resolution, Source, Status, StopReason, ToolState, WaitingOn,
-    Warning,
+    Action, Category, Level, PhaseState, PlanStatus, QuestionKind, Resolution, Source, Status, StopReason, ToolState,
+    WaitingOn, Warning,
 };
 use crate::failure::Failure;
 use serde::Serialize;
 
 pub use super::text::{Json, Text};
+pub use super::workflow::{Breach, Kept, PhaseReport, WorkflowEnd, WorkflowStarted};
 
 /// Null where a value is not known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
@@ -57,6 +58,8 @@ pub struct Started {
     pub cwd: Text,
     /// What is shown of `agent_args`.
     pub agent_args: Vec<Text>,
+    /// Of a workflow's run.
+    pub workflow: Option<Box<WorkflowStarted>>,
     /// Whether something was cut.
     pub truncated: bool,
 }
@@ -132,8 +135,20 @@ pub enum About {
         state: ToolState,
         locations: Vec<Place>,
         output: Option<Text>,
+        /// Of a command of a workflow: the phase that it verifies.
+        phase: Option<String>,
     },
     Plan(Vec<PlanEntry>),
+    /// The agent's own list in a workflow, whose steps are the plan.
+    Todo(Vec<PlanEntry>),
+    Phase {
+        phase: String,
+        title: Text,
+        number: u64,
+        of: u64,
+        attempt: u64,
+        state: PhaseState,
+    },
     Usage(Usage),
 }
 
@@ -142,11 +157,12 @@ impl About {
     pub fn level(&self) -> Level {
         match self {
             About::Text { .. } | About::Tool { .. } | About::Plan(_) | About::Usage(_) => Level::Normal,
-            About::Reasoning { .. } => Level::Full,
+            About::Reasoning { .. } | About::Todo(_) => Level::Full,
             About::Status(_)
             | About::Session { .. }
             | About::Warning(_)
             | About::Resolved { .. }
+            | About::Phase { .. }
             | About::Heartbeat { .. } => Level::Minimal,
         }
     }
@@ -271,6 +287,8 @@ pub struct Terminal {
     pub completion_detected: bool,
     /// How the agent's process ended; null when there was none.
     pub agent_exit: Option<AgentExit>,
+    /// Of a workflow's run.
+    pub workflow: Option<Box<WorkflowEnd>>,
     /// Whether something was cut.
     pub truncated: bool,
 }

@@ -4,7 +4,7 @@
 //! A cut at a mask therefore never makes a new secret of the rest, and a second pass changes
 //! nothing.
 
-use super::tail::{Line, Tail};
+use super::tail::{LineTail, Tail};
 use super::view::{Class, MAX_BLANKS, MAX_SLASHES, Stop, View, is_quote, known};
 
 /// The maximum size of the first part. A longer one is other base64, such as an embedded source map.
@@ -249,7 +249,7 @@ fn authorization(view: View<'_>, gap: usize, at: usize) -> Result<Armed, Stop> {
     if matches!(view.at(start)?, b'=' | b':' | b'{' | b'[' | b'(') {
         return Err(Stop::No);
     }
-    let line = Line { quote, list, ..Line::default() };
+    let line = LineTail { quote, list, ..LineTail::default() };
     line.clone().element(view, start)?;
     Ok(Armed { at: start, end: start, tail: Some(Tail::Line(line)) })
 }
@@ -265,7 +265,7 @@ fn scheme(view: View<'_>, at: usize) -> Result<(usize, bool), Stop> {
             if Class::Blank.has(view.at(end)?) {
                 return Ok((view.blanks(end)?, LISTS.contains(&word)));
             }
-            if known(Line::default().element(view, end))?.is_none() {
+            if known(LineTail::default().element(view, end))?.is_none() {
                 return Err(Stop::No);
             }
         }

@@ -7,7 +7,7 @@ use super::view::{Class, MAX_SLASHES, Quote, Stop, View, is_quote};
 #[derive(Clone, Debug)]
 pub(super) enum Tail {
     Run(Class),
-    Line(Line),
+    Line(LineTail),
     Pem,
 }
 
@@ -51,7 +51,7 @@ fn pem_end(view: View<'_>, from: usize) -> Result<usize, usize> {
 
 /// The rest of a line or of a quoted text.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Line {
+pub(super) struct LineTail {
     /// The quote that opened the value.
     pub(super) quote: Option<Quote>,
     /// Whether the value is a list of `name="value"`.
@@ -61,7 +61,7 @@ pub(super) struct Line {
     pub(super) equals: bool,
 }
 
-impl Line {
+impl LineTail {
     /// The place after the next element. No: the value ends before it.
     pub(super) fn element(&mut self, view: View<'_>, at: usize) -> Result<usize, Stop> {
         let end = view.whole_run(at, Class::Backslash, 0, MAX_SLASHES)?;

@@ -55,7 +55,7 @@ impl Live {
         self.check_kept();
     }
 
-    fn happened(&mut self, event: agent::Event) {
+    fn happened(&mut self, event: agent::AgentEvent) {
         if self.status == Some(Status::Retrying) && is_work(&event) {
             self.status(Status::Running, "The agent works", None);
         }
@@ -64,59 +64,59 @@ impl Live {
             self.out.extend(said(&event));
         }
         match event {
-            agent::Event::Session { id, version, model } => self.session(id, version, model),
-            agent::Event::Text { message, piece, done, reasoning, parent } => {
+            agent::AgentEvent::Session { id, version, model } => self.session(id, version, model),
+            agent::AgentEvent::Text { message, piece, done, reasoning, parent } => {
                 let own = parent.is_none() && !reasoning;
                 let parent = parent.and_then(|parent| self.work.tools.id(&parent));
                 self.speak(|messages, rules, out| {
                     messages.piece(message, Piece { text: piece, done, reasoning, own, parent }, rules, out)
                 });
             }
-            agent::Event::Partial { .. } => {}
-            agent::Event::Withdrawn { message } => {
+            agent::AgentEvent::Partial { .. } => {}
+            agent::AgentEvent::Withdrawn { message } => {
                 if let Some(progress) = self.work.messages.withdraw(message) {
                     self.progress(progress, None);
                 }
             }
-            agent::Event::Tool { call, category, title, locations, parent } => {
+            agent::AgentEvent::Tool { call, category, title, locations, parent } => {
                 let places = places(&self.settings.cwd, &locations);
                 let title = title.map(|title| self.title(&title));
                 let seen = Described { category, title, places, parent: parent.as_deref() };
                 let begun = self.work.tools.begin(self.now, call, seen, self.room());
                 begun.into_iter().for_each(|progress| self.progress(progress, None));
             }
-            agent::Event::ToolOver { call, state, output } => {
+            agent::AgentEvent::ToolOver { call, state, output } => {
                 let full = self.settings.progress == Level::Full;
                 let output = output.as_deref().filter(|_| full);
                 let over = self.work.tools.end(&call, state, output, &self.redactor);
                 over.into_iter().for_each(|progress| self.progress(progress, None));
             }
-            agent::Event::Plan(entries) => self.plan(entries),
-            agent::Event::PlanText(text) => {
+            agent::AgentEvent::Plan(entries) => self.plan(entries),
+            agent::AgentEvent::PlanText(text) => {
                 let entries = plan_entries(&self.redactor.redact(&text));
                 self.plan(entries);
             }
-            agent::Event::Usage(more) => self.used(more),
-            agent::Event::Changed { path, action } => self.changed(&path, action),
-            agent::Event::Ask { key, asks } => {
+            agent::AgentEvent::Usage(more) => self.used(more),
+            agent::AgentEvent::Changed { path, action } => self.changed(&path, action),
+            agent::AgentEvent::Ask { key, asks } => {
                 self.questions.kept.add(&key);
                 self.open(Asker::Agent(key), asks);
             }
-            agent::Event::AskWithdrawn { key } => {
+            agent::AgentEvent::AskWithdrawn { key } => {
                 self.withdraw(Some(&Asker::Agent(key)));
                 self.running_again();
             }
-            agent::Event::Retrying { text } => {
+            agent::AgentEvent::Retrying { text } => {
                 self.status(Status::Retrying, "The agent tries again", None);
                 self.warn(Warning::AgentRetrying, &text, None);
             }
-            agent::Event::Warning(warning, text) => self.warn(warning, &text, None),
-            agent::Event::Unparsed => {
+            agent::AgentEvent::Warning(warning, text) => self.warn(warning, &text, None),
+            agent::AgentEvent::Unparsed => {
                 let text = "Part of the agent's output could not be read and was left out";
                 self.warn(Warning::AgentOutputUnparsed, text, None);
             }
-            agent::Event::Note(text) => self.out.push(Effect::Note(text)),
-            agent::Event::TurnOver(over) => self.turn_over(over),
+            agent::AgentEvent::Note(text) => self.out.push(Effect::Note(text)),
+            agent::AgentEvent::TurnOver(over) => self.turn_over(over),
         }
     }
 
@@ -188,8 +188,8 @@ fn plan_entries(text: &str) -> Entries {
 }
 
 /// Whether an event ends the status `retrying`.
-fn is_work(event: &agent::Event) -> bool {
-    use agent::Event;
+fn is_work(event: &agent::AgentEvent) -> bool {
+    use agent::AgentEvent as Event;
     match event {
         Event::Text { .. } | Event::Tool { .. } | Event::Ask { .. } | Event::Plan(_) | Event::PlanText(_) => true,
         Event::Session { .. }
@@ -208,8 +208,8 @@ fn is_work(event: &agent::Event) -> bool {
 }
 
 /// Whether an event shows that the agent went on after a declined question.
-fn goes_on(event: &agent::Event) -> bool {
-    use agent::Event;
+fn goes_on(event: &agent::AgentEvent) -> bool {
+    use agent::AgentEvent as Event;
     match event {
         Event::Text { .. }
         | Event::Tool { .. }
@@ -232,8 +232,8 @@ fn goes_on(event: &agent::Event) -> bool {
 }
 
 /// The piece of a message in an event. Only pieces can split a secret.
-fn said(event: &agent::Event) -> Option<Effect> {
-    use agent::Event;
+fn said(event: &agent::AgentEvent) -> Option<Effect> {
+    use agent::AgentEvent as Event;
     match event {
         Event::Text { message, piece, done, .. } | Event::Partial { whole: message, piece, done } => {
             Some(Effect::Said { message: *message, piece: piece.clone(), done: *done })

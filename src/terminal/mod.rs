@@ -209,9 +209,12 @@ impl TerminalFront {
                 let known: Vec<String> = known.collect();
                 Shown::lines(self.verbose(|| known.join(", ")))
             }
-            About::Reasoning { .. } | About::Resolved { .. } | About::Heartbeat { .. } | About::Usage(_) => {
-                Shown::default()
-            }
+            About::Reasoning { .. }
+            | About::Resolved { .. }
+            | About::Heartbeat { .. }
+            | About::Todo(_)
+            | About::Phase { .. }
+            | About::Usage(_) => Shown::default(),
         }
     }
 

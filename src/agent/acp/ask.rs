@@ -5,7 +5,7 @@ use super::updates::Call;
 use crate::agent::detail::{join, rest};
 use crate::agent::form::Form;
 use crate::agent::json::{Object, Raw};
-use crate::agent::{Event, Reply, Turn};
+use crate::agent::{AgentEvent, Reply, Turn};
 use crate::protocol::limited::{Asks, one};
 use crate::protocol::question::{Ask, Location, Subject};
 use crate::protocol::scope::Scope;
@@ -54,7 +54,7 @@ impl Acp {
             Ask::permission(subject, text, scope)
         } else {
             let why = "A permission can only be denied: the agent offers no way to allow it for one request alone";
-            turn.events.push(Event::Warning(Warning::UnsupportedOption, why.into()));
+            turn.events.push(AgentEvent::Warning(Warning::UnsupportedOption, why.into()));
             Ask::denial(subject, text)
         };
         Some((AcpRequest::Permission { call: id.into_owned(), once, reject }, one(ask)))

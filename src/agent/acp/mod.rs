@@ -24,7 +24,7 @@ use super::json::{Object, without_controls};
 use super::recent::Recent;
 use super::rpc::{self, Incoming};
 use super::text::FinalAnswer;
-use super::{AskKey, Base, Driver, Event, Launch, Line, Reply, Turn, TurnOver, ask_user, without_effect};
+use super::{AgentEvent, AskKey, Base, Driver, Launch, Line, Reply, Turn, TurnOver, ask_user, without_effect};
 use crate::failure::Failure;
 use crate::protocol::limits;
 use crate::protocol::outbound::{AgentExit, Capabilities, Usage};
@@ -124,7 +124,7 @@ impl Acp {
             Incoming::Response { .. } => {}
             Incoming::Notification { method, params } if method == "session/update" => {
                 if params.and_then(|params| self.update(&params, turn)).is_none() {
-                    turn.events.push(Event::Unparsed);
+                    turn.events.push(AgentEvent::Unparsed);
                 }
             }
             Incoming::Notification { .. } => {}
@@ -145,7 +145,7 @@ impl Acp {
         };
         let Some((pending, asks)) = read else {
             turn.send.push(rpc::error(id, rpc::METHOD_NOT_FOUND, "This client does not serve this request."));
-            turn.events.extend(served.then_some(Event::Unparsed));
+            turn.events.extend(served.then_some(AgentEvent::Unparsed));
             return;
         };
         if self.cancelling {
@@ -159,7 +159,7 @@ impl Acp {
         self.end_message(turn);
         let key = AskKey(id.to_owned());
         self.pending.insert(key.clone(), pending);
-        turn.events.push(Event::Ask { key, asks });
+        turn.events.push(AgentEvent::Ask { key, asks });
     }
 
     /// Withdraws the questions about this call, or all of them.
@@ -168,7 +168,7 @@ impl Acp {
             Some(call) => self.pending.take_of(call),
             None => self.pending.take_all().into_keys().collect(),
         };
-        turn.events.extend(gone.into_iter().map(|key| Event::AskWithdrawn { key }));
+        turn.events.extend(gone.into_iter().map(|key| AgentEvent::AskWithdrawn { key }));
     }
 
     fn arguments(&self, settings: &Settings) -> Result<Vec<String>, Failure> {
@@ -224,14 +224,14 @@ impl Driver for Acp {
     }
 
     fn line(&mut self, line: Line<'_>, turn: &mut Turn) {
-        let Line::Text(text) = line else { return turn.events.push(Event::Unparsed) };
+        let Line::Text(text) = line else { return turn.events.push(AgentEvent::Unparsed) };
         let text = without_controls(text);
         if text.trim().is_empty() {
             return;
         }
         match Object::parse(&text).as_ref().and_then(rpc::read) {
             Some(message) => self.message(message, turn),
-            None => turn.events.push(Event::Unparsed),
+            None => turn.events.push(AgentEvent::Unparsed),
         }
     }
 
@@ -239,7 +239,7 @@ impl Driver for Acp {
         let Some(pending) = self.pending.remove(key) else { return };
         if let (Some(message), Some(call)) = (pending.denial(replies), pending.call()) {
             // Some agents do not mention such a call again, others report that it failed.
-            turn.events.push(Event::ToolOver { call: call.to_owned(), state: ToolState::Denied, output: None });
+            turn.events.push(AgentEvent::ToolOver { call: call.to_owned(), state: ToolState::Denied, output: None });
             if let Some(known) = self.calls.get(call) {
                 self.denied.push((known.label(), message));
                 self.forget(call);
@@ -255,7 +255,7 @@ impl Driver for Acp {
     fn interrupt(&mut self, turn: &mut Turn) {
         if self.phase != Phase::Prompting {
             self.phase = Phase::Over;
-            turn.events.push(Event::TurnOver(TurnOver::Interrupted));
+            turn.events.push(AgentEvent::TurnOver(TurnOver::Interrupted));
             return;
         }
         self.cancelling = true;

@@ -5,7 +5,7 @@ use super::{Acp, errors};
 use crate::agent::json::Object;
 use crate::agent::rpc::{self, Error};
 use crate::agent::text::FinalAnswer;
-use crate::agent::{Event, Turn, TurnOver, no_such_mode};
+use crate::agent::{AgentEvent, Turn, TurnOver, no_such_mode};
 use crate::failure::Failure;
 use crate::protocol::outbound::Usage;
 use crate::protocol::request::{McpServer, Settings};
@@ -133,7 +133,7 @@ impl Acp {
 
     fn fail(&mut self, failure: Failure, turn: &mut Turn) {
         self.phase = Phase::Over;
-        turn.events.push(Event::TurnOver(TurnOver::Failed(failure)));
+        turn.events.push(AgentEvent::TurnOver(TurnOver::Failed(failure)));
     }
 
     fn initialized(&mut self, result: &Object<'_>, turn: &mut Turn) {
@@ -168,7 +168,7 @@ impl Acp {
             return self.fail(errors::version(self.profile), turn);
         }
         let offered = result.map(model_choice).unwrap_or_default();
-        turn.events.push(Event::Session {
+        turn.events.push(AgentEvent::Session {
             id: Some(self.session.clone()),
             version: self.version.clone(),
             model: self.start.model.clone().or(offered.current),
@@ -194,7 +194,7 @@ impl Acp {
         let Modes { set, names } = &self.start.modes;
         let Some(set) = set.clone() else {
             let text = "`mode` has no effect on this agent: its sessions offer no modes";
-            turn.events.push(Event::Warning(Warning::UnsupportedOption, text.into()));
+            turn.events.push(AgentEvent::Warning(Warning::UnsupportedOption, text.into()));
             return self.choose_model(turn);
         };
         if !names.is_empty() && !names.contains(&mode) {
@@ -249,7 +249,7 @@ impl Acp {
             true => TurnOver::Interrupted,
             false => errors::prompt(self.profile, error),
         };
-        turn.events.push(Event::TurnOver(over));
+        turn.events.push(AgentEvent::TurnOver(over));
     }
 
     fn end_turn(&mut self, turn: &mut Turn) {
@@ -268,14 +268,14 @@ impl Acp {
         }
         let stop = result.and_then(|result| result.str("stopReason")).unwrap_or_default();
         if self.cancelling || stop == "cancelled" {
-            turn.events.push(Event::TurnOver(TurnOver::Interrupted));
+            turn.events.push(AgentEvent::TurnOver(TurnOver::Interrupted));
             return;
         }
         let denied = std::mem::take(&mut self.denied);
         if stop == "end_turn" && self.profile.stops_when_denied && !denied.is_empty() {
             return self.go_on(&denied, turn);
         }
-        turn.events.push(Event::TurnOver(match &*stop {
+        turn.events.push(AgentEvent::TurnOver(match &*stop {
             "max_tokens" | "max_turn_requests" => TurnOver::Failed(errors::limit()),
             "refusal" => TurnOver::Failed(Failure::refused()),
             _ => TurnOver::Completed {
@@ -321,7 +321,7 @@ impl Acp {
             }
         }
         if self.used != Usage::default() {
-            turn.events.push(Event::Usage(self.used));
+            turn.events.push(AgentEvent::Usage(self.used));
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::Acp;
 use super::profile::{GEMINI, OPENCODE, Profile};
-use crate::agent::{AskKey, Base, Driver, Event, Line, Reply, Turn, TurnOver};
+use crate::agent::{AgentEvent, AskKey, Base, Driver, Line, Reply, Turn, TurnOver};
 use crate::failure::Code;
 use crate::protocol::question::{Answer, Kind, check};
 use crate::protocol::request::Options;
@@ -19,7 +19,7 @@ fn started(profile: &'static Profile, options: Options) -> Acp {
 }
 
 /// What the driver sends, and what it makes of a line.
-fn hear(driver: &mut Acp, line: &Value) -> (Vec<Value>, Vec<Event>) {
+fn hear(driver: &mut Acp, line: &Value) -> (Vec<Value>, Vec<AgentEvent>) {
     let mut turn = Turn::default();
     driver.line(Line::Text(line.to_string().into()), &mut turn);
     (sent(&turn), turn.events)
@@ -41,9 +41,9 @@ fn in_a_turn(profile: &'static Profile) -> Acp {
     driver
 }
 
-fn failure(events: &[Event]) -> Option<Code> {
+fn failure(events: &[AgentEvent]) -> Option<Code> {
     events.iter().find_map(|event| match event {
-        Event::TurnOver(TurnOver::Failed(failure)) => Some(failure.code),
+        AgentEvent::TurnOver(TurnOver::Failed(failure)) => Some(failure.code),
         _ => None,
     })
 }
@@ -75,7 +75,7 @@ fn a_session_is_resumed_as_the_agent_can() {
 }
 
 /// The lines that the driver sends, and its events, after a session that offers these modes.
-fn with_mode(profile: &'static Profile, offered: Value) -> (Acp, Vec<Value>, Vec<Event>) {
+fn with_mode(profile: &'static Profile, offered: Value) -> (Acp, Vec<Value>, Vec<AgentEvent>) {
     let wished = Options { mode: Some("plan".into()), model: Some("m".into()), ..Options::default() };
     let mut driver = started(profile, wished);
     hear(&mut driver, &initialized(&json!({})));
@@ -101,8 +101,8 @@ fn a_mode_is_set_before_the_model_as_the_session_offers_it() {
         assert_eq!(sent[0]["method"], "session/prompt");
     }
     // Not there, or refused: the message names those that are there, if their names can be shown.
-    let refused = |events: &[Event]| match events.last() {
-        Some(Event::TurnOver(TurnOver::Failed(failure))) => {
+    let refused = |events: &[AgentEvent]| match events.last() {
+        Some(AgentEvent::TurnOver(TurnOver::Failed(failure))) => {
             (failure.code, failure.message.clone(), failure.said.clone())
         }
         other => panic!("{other:?}"),
@@ -125,7 +125,8 @@ fn a_mode_is_set_before_the_model_as_the_session_offers_it() {
 fn a_mode_that_cannot_be_set_is_a_warning() {
     let (_, sent, events) = with_mode(&OPENCODE, json!({}));
     assert_eq!(sent[0]["method"], "session/set_model");
-    let warned = |event: &Event| matches!(event, Event::Warning(_, text) if text.contains("`mode` has no effect"));
+    let warned =
+        |event: &AgentEvent| matches!(event, AgentEvent::Warning(_, text) if text.contains("`mode` has no effect"));
     assert!(events.iter().any(warned), "{events:?}");
     // Gemini's modes would make it ask less than `permissions` says.
     let modes = json!({"modes": {"availableModes": [{"id": "plan"}]}});
@@ -142,7 +143,7 @@ fn a_form_is_asked_and_answered() {
         &json!({"jsonrpc": "2.0", "id": "e-1", "method": "elicitation/create",
             "params": {"mode": "form", "message": "How many?", "requestedSchema": schema}}),
     );
-    let Some(Event::Ask { key, asks }) = events.last() else { panic!("{events:?}") };
+    let Some(AgentEvent::Ask { key, asks }) = events.last() else { panic!("{events:?}") };
     assert_eq!((key.0.as_str(), asks.len(), asks[0].text.as_str()), ("\"e-1\"", 1, "How many?\nn"));
     let mut turn = Turn::default();
     driver.answer(key, &[Reply::Answer(Answer::Text("1.5".into()))], &mut turn);
@@ -158,7 +159,7 @@ fn a_number_without_bounds_takes_numbers_only_and_a_default_must_fit() {
     let params = json!({"mode": "form", "message": "How many?", "requestedSchema": schema});
     let (_, events) =
         hear(&mut driver, &json!({"jsonrpc": "2.0", "id": 9, "method": "elicitation/create", "params": params}));
-    let Some(Event::Ask { asks, .. }) = events.last() else { panic!("{events:?}") };
+    let Some(AgentEvent::Ask { asks, .. }) = events.last() else { panic!("{events:?}") };
     let by_header = |header: &str| asks.iter().find(|ask| ask.header == header).unwrap();
     let fits = |value: &Value| check(by_header("free"), &to_raw_value(value).unwrap(), None).is_ok();
     assert!(fits(&json!("-1.5")), "a number");
@@ -202,7 +203,7 @@ fn an_interrupt_answers_what_is_open_and_what_is_asked_after_it() {
     driver.answer(&AskKey("0".into()), &[Reply::Declined(None)], &mut turn);
     assert!(turn.send.is_empty(), "it is answered once");
     let (_, events) = hear(&mut driver, &json!({"jsonrpc": "2.0", "id": 3, "result": {"stopReason": "cancelled"}}));
-    assert!(matches!(events.last(), Some(Event::TurnOver(TurnOver::Interrupted))));
+    assert!(matches!(events.last(), Some(AgentEvent::TurnOver(TurnOver::Interrupted))));
 }
 
 #[test]
@@ -225,7 +226,7 @@ fn errors_and_limits_have_codes_of_ours() {
     for (line, code) in cases {
         let (_, events) = hear(&mut in_a_turn(&GEMINI), &line);
         assert_eq!(failure(&events), Some(code), "{line}");
-        let Some(Event::TurnOver(TurnOver::Failed(failure))) = events.last() else { panic!("{events:?}") };
+        let Some(AgentEvent::TurnOver(TurnOver::Failed(failure))) = events.last() else { panic!("{events:?}") };
         let words = line["error"]["message"].as_str().map(Text::from);
         assert_eq!(failure.said, words, "{line}");
         assert!(!failure.message.contains("something"), "the sentence is ours: {}", failure.message);
@@ -253,9 +254,9 @@ fn a_question_is_withdrawn_when_its_call_fails_and_when_the_turn_ends() {
         let line = json!({"jsonrpc": "2.0", "id": id, "method": "session/request_permission", "params": params});
         hear(&mut driver, &line);
     }
-    let withdrawn = |events: &[Event]| -> Vec<String> {
-        let key = |event: &Event| match event {
-            Event::AskWithdrawn { key } => Some(key.0.clone()),
+    let withdrawn = |events: &[AgentEvent]| -> Vec<String> {
+        let key = |event: &AgentEvent| match event {
+            AgentEvent::AskWithdrawn { key } => Some(key.0.clone()),
             _ => None,
         };
         events.iter().filter_map(key).collect()
@@ -297,7 +298,7 @@ fn only_our_own_tool_gets_leave_without_a_question() {
         ("mcp_spektacular_rm__1", "rm (spektacular MCP Server)", "other"),
     ] {
         let (sent, events) = hear(&mut asking(&GEMINI), &permission(id, title, kind));
-        assert!(sent.is_empty() && events.iter().any(|e| matches!(e, Event::Ask { .. })), "{id} {title} {kind}");
+        assert!(sent.is_empty() && events.iter().any(|e| matches!(e, AgentEvent::Ask { .. })), "{id} {title} {kind}");
     }
     let (sent, _) = hear(&mut in_a_turn(&GEMINI), &permission(id, title, "other"));
     assert!(sent.is_empty(), "it is not offered");
@@ -341,7 +342,7 @@ fn a_known_message_without_what_it_needs_is_told_and_others_are_not() {
         ask("elicitation/create", json!({"mode": "form"})),
     ] {
         let (_, events) = hear(&mut in_a_turn(&GEMINI), &line);
-        assert!(matches!(events[..], [Event::Unparsed]), "{line}: {events:?}");
+        assert!(matches!(events[..], [AgentEvent::Unparsed]), "{line}: {events:?}");
     }
     for line in [
         json!({"method": "later/versions", "params": [1]}),
@@ -365,9 +366,9 @@ fn a_long_title_is_told_whole_and_once_and_kept_until_its_call_is_over() {
         fields.as_object().unwrap().iter().for_each(|(name, value)| update[name] = value.clone());
         json!({"method": "session/update", "params": {"sessionId": "s", "update": update}})
     };
-    let told = |events: &[Event]| -> Vec<Option<String>> {
-        let title = |event: &Event| match event {
-            Event::Tool { title, .. } => Some(title.clone()),
+    let told = |events: &[AgentEvent]| -> Vec<Option<String>> {
+        let title = |event: &AgentEvent| match event {
+            AgentEvent::Tool { title, .. } => Some(title.clone()),
             _ => None,
         };
         events.iter().filter_map(title).collect()
@@ -391,7 +392,7 @@ fn a_long_title_is_told_whole_and_once_and_kept_until_its_call_is_over() {
 
     let mut driver = begun();
     let (_, events) = hear(&mut driver, &permission("c1", &long, "execute"));
-    let Some(Event::Ask { key, .. }) = events.last() else { panic!("no question") };
+    let Some(AgentEvent::Ask { key, .. }) = events.last() else { panic!("no question") };
     driver.answer(key, &[Reply::Denied(None)], &mut Turn::default());
     assert_eq!(kept(&driver), 0);
 
@@ -411,18 +412,18 @@ fn lists_have_a_limit() {
         json!({"jsonrpc": "2.0", "id": 0, "method": "elicitation/create", "params": params})
     };
     let (_, events) = hear(&mut in_a_turn(&GEMINI), &form(json!(["p0"])));
-    let [Event::Ask { asks, .. }] = &events[..] else { panic!("{events:?}") };
+    let [AgentEvent::Ask { asks, .. }] = &events[..] else { panic!("{events:?}") };
     assert_eq!((asks.len(), asks.dropped()), (100, 1));
     let Kind::Select { choices, .. } = &asks[0].kind else { panic!("{:?}", asks[0]) };
     assert_eq!(choices.warning("Q").as_deref(), Some("Dropped 500 options of Q: the limit is 1000"));
     // The user would fill in 100 fields, and the form would be declined for the last one.
     let (sent, events) = hear(&mut in_a_turn(&GEMINI), &form(json!(["p99"])));
-    assert!(sent[0]["error"].is_object() && matches!(events[..], [Event::Unparsed]), "{events:?}");
+    assert!(sent[0]["error"].is_object() && matches!(events[..], [AgentEvent::Unparsed]), "{events:?}");
     let entries = vec![json!({"content": "c", "status": "pending"}); 1001];
     let update = json!({"sessionId": "s", "update": {"sessionUpdate": "plan", "entries": entries}});
     let plan = json!({"jsonrpc": "2.0", "method": "session/update", "params": update});
     let (_, events) = hear(&mut in_a_turn(&GEMINI), &plan);
-    let [Event::Plan(entries)] = &events[..] else { panic!("{events:?}") };
+    let [AgentEvent::Plan(entries)] = &events[..] else { panic!("{events:?}") };
     assert_eq!((entries.len(), entries.dropped()), (1000, 1));
 }
 
@@ -458,7 +459,7 @@ fn a_permission_shows_every_field_of_its_input() {
         let params = json!({"sessionId": "s", "toolCall": about(call, ""), "options": options});
         let asked = json!({"jsonrpc": "2.0", "id": 7, "method": "session/request_permission", "params": params});
         let (_, events) = hear(&mut driver, &asked);
-        let Some(Event::Ask { asks, .. }) = events.last() else { panic!("{events:?}") };
+        let Some(AgentEvent::Ask { asks, .. }) = events.last() else { panic!("{events:?}") };
         asks[0].subject.as_ref().unwrap().detail.clone()
     };
     let shell = |input: Value| json!({"kind": "execute", "title": "npm test", "rawInput": input});

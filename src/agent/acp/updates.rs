@@ -4,7 +4,7 @@ use super::Acp;
 use super::ask::{Diff, PROSE};
 use super::session::Phase;
 use crate::agent::json::{Object, Raw};
-use crate::agent::{At, Event, MessageKey, Turn, title};
+use crate::agent::{AgentEvent, At, MessageKey, Turn, title};
 use crate::protocol::words::{Action, Category, PlanStatus, ToolState};
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -216,7 +216,7 @@ impl Acp {
         let Some(call) = self.calls.get_mut(id) else { return };
         let news = std::mem::take(&mut call.retitled) || !call.shown;
         call.shown = true;
-        turn.events.push(Event::Tool {
+        turn.events.push(AgentEvent::Tool {
             call: id.to_owned(),
             category: call.category(),
             title: news.then(|| call.title()),
@@ -282,7 +282,7 @@ impl Acp {
             let whole = raw.and_then(|raw| raw.string("output"));
             whole.or_else(|| (!texts.is_empty()).then(|| texts.join("\n")))
         });
-        turn.events.push(Event::ToolOver { call: id.to_owned(), state, output: output.flatten() });
+        turn.events.push(AgentEvent::ToolOver { call: id.to_owned(), state, output: output.flatten() });
         self.forget(id);
     }
 
@@ -294,8 +294,8 @@ impl Acp {
     }
 }
 
-fn speech(message: MessageKey, reasoning: bool, piece: String, done: bool) -> Event {
-    Event::Text { message, piece, done, reasoning, parent: None }
+fn speech(message: MessageKey, reasoning: bool, piece: String, done: bool) -> AgentEvent {
+    AgentEvent::Text { message, piece, done, reasoning, parent: None }
 }
 
 /// Gemini reports a mode change as a message from the model.
@@ -333,8 +333,10 @@ fn location(place: &Object<'_>, cwd: &Path) -> Option<At> {
 
 /// Reports the changed files: from diffs, or else from the tool's own output.
 fn changed(update: &Object<'_>, detail: Option<&Object<'_>>, category: Category, turn: &mut Turn) {
-    let diffs: Vec<Event> =
-        Diff::all(update).iter().map(|diff| Event::Changed { path: diff.path.clone(), action: diff.action }).collect();
+    let diffs: Vec<AgentEvent> = Diff::all(update)
+        .iter()
+        .map(|diff| AgentEvent::Changed { path: diff.path.clone(), action: diff.action })
+        .collect();
     if !diffs.is_empty() {
         return turn.events.extend(diffs);
     }
@@ -342,10 +344,10 @@ fn changed(update: &Object<'_>, detail: Option<&Object<'_>>, category: Category,
     let file = detail.object("filediff").and_then(|diff| diff.string("file"));
     let Some(path) = detail.string("filepath").or(file) else { return };
     let action = if detail.bool("exists") == Some(false) { Action::Created } else { Action::Modified };
-    turn.events.push(Event::Changed { path: PathBuf::from(path), action });
+    turn.events.push(AgentEvent::Changed { path: PathBuf::from(path), action });
 }
 
-fn plan(update: &Object<'_>) -> Option<Event> {
+fn plan(update: &Object<'_>) -> Option<AgentEvent> {
     let entry = |entry: Object<'_>| {
         let status = match entry.str("status").as_deref() {
             Some("in_progress") => PlanStatus::InProgress,
@@ -355,7 +357,7 @@ fn plan(update: &Object<'_>) -> Option<Event> {
         (entry.string("content").unwrap_or_default(), status)
     };
     update.list("entries")?;
-    Some(Event::Plan(update.objects("entries").map(entry).collect()))
+    Some(AgentEvent::Plan(update.objects("entries").map(entry).collect()))
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use super::control::{refuse_request, respond};
 use crate::agent::ask_user;
 use crate::agent::json::Object;
 use crate::agent::mcp::{self, Out};
-use crate::agent::{AskKey, Event, Reply, Turn};
+use crate::agent::{AgentEvent, AskKey, Reply, Turn};
 use serde_json::{Value, json};
 
 /// Claude's name for the tool.
@@ -35,13 +35,13 @@ impl Claude {
             Out::Ask(call, asks) => {
                 let key = AskKey(id);
                 self.asked.insert(key.clone(), call);
-                turn.events.push(Event::Ask { key, asks: asks.into_iter().collect() });
+                turn.events.push(AgentEvent::Ask { key, asks: asks.into_iter().collect() });
             }
             Out::Withdrawn(call) => {
                 turn.send.push(response(&id, &mcp::nothing()));
                 if let Some(key) = self.asked.iter().find(|(_, asked)| **asked == call).map(|(key, _)| key.clone()) {
                     self.asked.remove(&key);
-                    turn.events.push(Event::AskWithdrawn { key });
+                    turn.events.push(AgentEvent::AskWithdrawn { key });
                 }
             }
         }

@@ -3,7 +3,7 @@
 use super::tools::{self, CallKind};
 use super::{Claude, asking, errors};
 use crate::agent::json::Object;
-use crate::agent::{Event, Turn};
+use crate::agent::{AgentEvent, Turn};
 use crate::protocol::words::{Action, PlanStatus, ToolState};
 use std::path::PathBuf;
 
@@ -52,7 +52,7 @@ impl Claude {
             "ExitPlanMode" => self.plan = input.as_ref().and_then(|input| input.string("plan")),
             _ => {}
         }
-        turn.events.push(Event::Tool {
+        turn.events.push(AgentEvent::Tool {
             call,
             category: tools::category(&name),
             title: Some(tools::title(&name, input.as_ref())),
@@ -96,12 +96,12 @@ impl Claude {
             (false, false) => ToolState::Completed,
         };
         let output = self.outputs.then(|| tools::output(block)).flatten();
-        turn.events.push(Event::ToolOver { call, state, output });
+        turn.events.push(AgentEvent::ToolOver { call, state, output });
         Some(())
     }
 }
 
-fn plan(input: &Object<'_>) -> Event {
+fn plan(input: &Object<'_>) -> AgentEvent {
     let entry = |todo: Object<'_>| {
         let status = match todo.str("status").as_deref() {
             Some("in_progress") => PlanStatus::InProgress,
@@ -110,11 +110,11 @@ fn plan(input: &Object<'_>) -> Event {
         };
         (todo.string("content").unwrap_or_default(), status)
     };
-    Event::Plan(input.objects("todos").map(entry).collect())
+    AgentEvent::Plan(input.objects("todos").map(entry).collect())
 }
 
 /// The file that a call changed, as its result reports it.
-fn changed(kind: CallKind, line: &Object<'_>) -> Option<Event> {
+fn changed(kind: CallKind, line: &Object<'_>) -> Option<AgentEvent> {
     let fields: &[&str] = match kind {
         CallKind::File => &["filePath"],
         CallKind::Notebook => &["notebook_path", "filePath"],
@@ -123,5 +123,5 @@ fn changed(kind: CallKind, line: &Object<'_>) -> Option<Event> {
     let detail = line.object("tool_use_result")?;
     let path = fields.iter().find_map(|field| detail.string(field))?;
     let action = if detail.is("type", "create") { Action::Created } else { Action::Modified };
-    Some(Event::Changed { path: PathBuf::from(path), action })
+    Some(AgentEvent::Changed { path: PathBuf::from(path), action })
 }

@@ -2,7 +2,7 @@
 
 use super::{Claude, ask, asking};
 use crate::agent::json::Object;
-use crate::agent::{AskKey, Event, Reply, Turn};
+use crate::agent::{AgentEvent, AskKey, Reply, Turn};
 use crate::protocol::json::to_line;
 use serde_json::json;
 
@@ -43,14 +43,14 @@ impl Claude {
         }
         let key = AskKey(id);
         self.pending.insert(key.clone(), pending);
-        turn.events.push(Event::Ask { key, asks });
+        turn.events.push(AgentEvent::Ask { key, asks });
         Some(())
     }
 
     pub(super) fn control_cancel_request(&mut self, message: &Object<'_>, turn: &mut Turn) -> Option<()> {
         let key = AskKey(message.string("request_id")?);
         if self.pending.remove(&key).is_some() || self.forget_call(&key) {
-            turn.events.push(Event::AskWithdrawn { key });
+            turn.events.push(AgentEvent::AskWithdrawn { key });
         }
         Some(())
     }

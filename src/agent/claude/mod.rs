@@ -27,7 +27,7 @@ use self::speech::Blocks;
 use self::tools::Calls;
 use super::json::{Object, Raw, without_controls};
 use super::mcp;
-use super::{AskKey, Base, Driver, Event, Launch, Line, Program, Reply, Turn, TurnOver};
+use super::{AgentEvent, AskKey, Base, Driver, Launch, Line, Program, Reply, Turn, TurnOver};
 use super::{ask_user, no_such_mode, without_effect};
 use crate::failure::{Code, Failure};
 use crate::protocol::limits;
@@ -115,7 +115,7 @@ impl Claude {
             None => None,
         };
         if read.is_none() {
-            turn.events.push(Event::Unparsed);
+            turn.events.push(AgentEvent::Unparsed);
         }
     }
 
@@ -126,26 +126,26 @@ impl Claude {
             "init" if !self.session_known => {
                 let id = message.string("session_id").or_else(|| message.string("sessionId"))?;
                 self.session_known = true;
-                turn.events.push(Event::Session {
+                turn.events.push(AgentEvent::Session {
                     id: Some(id),
                     version: message.string("claude_code_version"),
                     model: message.string("model"),
                 });
                 let known: Vec<String> = message.array("agents").filter_map(Raw::string).collect();
                 if self.mode.as_ref().is_some_and(|mode| !known.is_empty() && !known.contains(mode)) {
-                    turn.events.push(Event::TurnOver(TurnOver::Failed(no_such_mode(known))));
+                    turn.events.push(AgentEvent::TurnOver(TurnOver::Failed(no_such_mode(known))));
                 }
             }
             "api_retry" => {
                 let status = message.count("error_status").and_then(|s| u16::try_from(s).ok());
                 // A refused key stays refused: ten retries of it take three minutes.
                 if matches!(status, Some(401 | 403)) {
-                    turn.events.push(Event::TurnOver(TurnOver::Failed(errors::auth(status))));
+                    turn.events.push(AgentEvent::TurnOver(TurnOver::Failed(errors::auth(status))));
                     return Some(());
                 }
                 // Claude asks for the broken answer again, so the pieces of it are not valid any more.
                 self.speech.withdraw(turn);
-                turn.events.push(Event::Retrying { text: errors::retrying(message, status) });
+                turn.events.push(AgentEvent::Retrying { text: errors::retrying(message, status) });
             }
             "permission_denied" => self.calls.deny(message.string("tool_use_id")),
             _ => {}
@@ -199,13 +199,13 @@ impl Driver for Claude {
     }
 
     fn line(&mut self, line: Line<'_>, turn: &mut Turn) {
-        let Line::Text(text) = line else { return turn.events.push(Event::Unparsed) };
+        let Line::Text(text) = line else { return turn.events.push(AgentEvent::Unparsed) };
         let text = without_controls(text);
         if text.trim().is_empty() {
             return;
         }
         self.speech.begin_line(&text);
-        let Some(message) = Object::parse(&text) else { return turn.events.push(Event::Unparsed) };
+        let Some(message) = Object::parse(&text) else { return turn.events.push(AgentEvent::Unparsed) };
         self.message(&message, turn);
         drop(message);
         self.speech.keep_line(text);

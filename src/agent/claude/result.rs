@@ -3,7 +3,7 @@
 use super::{Claude, errors, usage};
 use crate::agent::json::{Object, Raw};
 use crate::agent::text::{Chunks, FinalAnswer};
-use crate::agent::{Event, Turn, TurnOver};
+use crate::agent::{AgentEvent, Turn, TurnOver};
 use crate::protocol::outbound::Usage;
 use crate::protocol::words::StopReason;
 
@@ -17,14 +17,14 @@ impl Claude {
             (None, None) => message.raw("result").filter(|raw| raw.is_string()).map(|_| false)?,
         };
         self.speech.forget_streams();
-        turn.events.push(Event::Usage(self.usage(message)));
+        turn.events.push(AgentEvent::Usage(self.usage(message)));
         let over = if failed {
             let unknown_session = self.resuming && !self.session_known;
             errors::classify(message, self.api_error.take(), unknown_session)
         } else {
             self.completed(message)
         };
-        turn.events.push(Event::TurnOver(over));
+        turn.events.push(AgentEvent::TurnOver(over));
         Some(())
     }
 

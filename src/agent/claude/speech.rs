@@ -3,7 +3,7 @@
 
 use crate::agent::json::{Object, Raw};
 use crate::agent::text::{Chunks, Fingerprint, LONG};
-use crate::agent::{Event, MessageKey, Turn};
+use crate::agent::{AgentEvent, MessageKey, Turn};
 use std::borrow::Cow;
 use std::collections::{HashMap, VecDeque};
 
@@ -54,8 +54,8 @@ struct LongBlock {
     end: usize,
 }
 
-fn speech(message: MessageKey, parent: Option<&str>, reasoning: bool, piece: String, done: bool) -> Event {
-    Event::Text { message, piece, done, reasoning, parent: parent.map(str::to_owned) }
+fn speech(message: MessageKey, parent: Option<&str>, reasoning: bool, piece: String, done: bool) -> AgentEvent {
+    AgentEvent::Text { message, piece, done, reasoning, parent: parent.map(str::to_owned) }
 }
 
 /// Skips the streamed beginning of a block. `None`: the block does not begin with it.
@@ -78,7 +78,7 @@ impl Blocks {
         let speakers = std::iter::once(&mut self.main).chain(self.subagents.values_mut());
         let mut broken: Vec<MessageKey> = speakers.filter_map(|one| one.stream.take()).map(|one| one.key).collect();
         broken.sort_unstable();
-        turn.events.extend(broken.into_iter().map(|message| Event::Withdrawn { message }));
+        turn.events.extend(broken.into_iter().map(|message| AgentEvent::Withdrawn { message }));
     }
 
     /// Forgets everything that is being streamed.
@@ -128,7 +128,7 @@ impl Blocks {
                 match skip(&mut chunks, &stream.sent) {
                     Some(rest) => (stream.key, rest),
                     None => {
-                        turn.events.push(Event::Withdrawn { message: stream.key });
+                        turn.events.push(AgentEvent::Withdrawn { message: stream.key });
                         chunks = Chunks::new(whole.get());
                         (self.next_key(), String::new())
                     }
@@ -187,7 +187,7 @@ impl Blocks {
             }
             "content_block_stop" => {
                 let input = self.change(parent, |one, _| one.input.take());
-                let end = |whole| Event::Partial { whole, piece: String::new(), done: true };
+                let end = |whole| AgentEvent::Partial { whole, piece: String::new(), done: true };
                 turn.events.extend(input.map(end));
             }
             "message_stop" => self.change(parent, |one, _| one.message.clear()),
@@ -203,7 +203,7 @@ impl Blocks {
             "input_json_delta" => {
                 let piece = delta.string("partial_json")?;
                 let whole = self.change(parent, |one, blocks| *one.input.get_or_insert_with(|| next(blocks)));
-                turn.events.push(Event::Partial { whole, piece, done: false });
+                turn.events.push(AgentEvent::Partial { whole, piece, done: false });
                 return Some(());
             }
             _ => return Some(()),

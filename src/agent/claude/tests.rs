@@ -1,10 +1,10 @@
 //! Tests of the driver's state and of streamed pieces.
 
 use super::Claude;
-use crate::agent::{Base, Driver, Event, Line, Turn};
+use crate::agent::{AgentEvent, Base, Driver, Line, Turn};
 use serde_json::{Value, json};
 
-fn events(claude: &mut Claude, line: &Value) -> Vec<Event> {
+fn events(claude: &mut Claude, line: &Value) -> Vec<AgentEvent> {
     let mut turn = Turn::default();
     claude.line(Line::Text(line.to_string().into()), &mut turn);
     turn.events
@@ -44,7 +44,7 @@ fn nothing_is_kept_of_what_is_over() {
     for number in 0..50 {
         let parent = format!("parent_{number}");
         for line in round(number, None).iter().chain(&round(number, Some(&parent))) {
-            assert!(!events(&mut claude, line).iter().any(|event| matches!(event, Event::Unparsed)), "{line}");
+            assert!(!events(&mut claude, line).iter().any(|event| matches!(event, AgentEvent::Unparsed)), "{line}");
         }
         assert!(claude.calls.is_empty() && claude.speech.is_empty(), "{claude:?}");
     }
@@ -57,8 +57,8 @@ fn a_streamed_block_is_not_repeated_and_another_one_has_another_key() {
         .iter()
         .flat_map(|line| events(&mut claude, line))
         .filter_map(|event| match event {
-            Event::Text { message, piece, done, .. } => Some((message.0, piece, done)),
-            Event::Partial { whole, piece, done } => Some((whole.0, piece, done)),
+            AgentEvent::Text { message, piece, done, .. } => Some((message.0, piece, done)),
+            AgentEvent::Partial { whole, piece, done } => Some((whole.0, piece, done)),
             _ => None,
         })
         .collect();

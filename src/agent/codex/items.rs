@@ -3,7 +3,7 @@
 use crate::agent::json::Object;
 use crate::agent::recent::Recent;
 use crate::agent::text::{FinalAnswer, Fingerprint};
-use crate::agent::{At, Event, MessageKey, Turn, title};
+use crate::agent::{AgentEvent, At, MessageKey, Turn, title};
 use crate::protocol::words::{Action, Category, PlanStatus, ToolState};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -111,7 +111,7 @@ impl Items {
     /// Withdraws incomplete streams: Codex repeats them.
     pub(super) fn withdraw(&mut self, turn: &mut Turn) {
         let broken = std::mem::take(&mut self.streams);
-        turn.events.extend(broken.into_values().map(|stream| Event::Withdrawn { message: stream.message }));
+        turn.events.extend(broken.into_values().map(|stream| AgentEvent::Withdrawn { message: stream.message }));
     }
 
     /// How many items are remembered because they are open.
@@ -145,7 +145,7 @@ impl Items {
                 turn.events.push(speech(stream.message, new.to_owned(), true, thinking, spot));
             }
             _ => {
-                turn.events.push(Event::Withdrawn { message: stream.message });
+                turn.events.push(AgentEvent::Withdrawn { message: stream.message });
                 turn.events.push(speech(next(&mut self.messages), whole, true, thinking, spot));
             }
         }
@@ -158,7 +158,7 @@ impl Items {
         match &*kind {
             "agentMessage" if over => return self.message(key, spot, item, turn),
             "reasoning" if over => self.reasoning(&key, spot, item, turn),
-            "plan" if over => turn.events.push(Event::PlanText(item.string("text")?)),
+            "plan" if over => turn.events.push(AgentEvent::PlanText(item.string("text")?)),
             "dynamicToolCall" if item.is("tool", crate::agent::ask_user::TOOL) => {}
             _ => self.tool(key, &kind, spot, item, over, turn),
         }
@@ -183,7 +183,7 @@ impl Items {
             if is_new {
                 let Tool { category, title, locations } = tool;
                 let (call, parent) = (key.clone(), spot.parent.clone());
-                turn.events.push(Event::Tool { call, category, title: Some(title), locations, parent });
+                turn.events.push(AgentEvent::Tool { call, category, title: Some(title), locations, parent });
             }
         }
         for raw in item.array("receiverThreadIds") {
@@ -236,7 +236,7 @@ impl Items {
             _ => ToolState::Completed,
         };
         let output = self.outputs.then(|| output(kind, item)).flatten();
-        turn.events.push(Event::ToolOver { call: key, state, output });
+        turn.events.push(AgentEvent::ToolOver { call: key, state, output });
     }
 }
 
@@ -245,9 +245,9 @@ fn next(messages: &mut u64) -> MessageKey {
     MessageKey(*messages)
 }
 
-fn speech(message: MessageKey, piece: String, done: bool, reasoning: bool, spot: &Spot<'_>) -> Event {
+fn speech(message: MessageKey, piece: String, done: bool, reasoning: bool, spot: &Spot<'_>) -> AgentEvent {
     let parent = spot.parent.clone();
-    Event::Text { message, piece, done, reasoning, parent }
+    AgentEvent::Text { message, piece, done, reasoning, parent }
 }
 
 /// The parts of a reasoning item.
@@ -360,8 +360,8 @@ fn changed(change: &Object<'_>, turn: &mut Turn) {
         (Some("delete"), _) | (_, Some(_)) => Action::Deleted,
         _ => Action::Modified,
     };
-    turn.events.push(Event::Changed { path, action });
-    turn.events.extend(moved.map(|path| Event::Changed { path, action: Action::Created }));
+    turn.events.push(AgentEvent::Changed { path, action });
+    turn.events.extend(moved.map(|path| AgentEvent::Changed { path, action: Action::Created }));
 }
 
 /// A tool's output.
@@ -378,7 +378,7 @@ fn output(kind: &str, item: &Object<'_>) -> Option<String> {
 }
 
 /// Handles `turn/plan/updated`. `None`: a required field is missing.
-pub(super) fn plan(params: &Object<'_>) -> Option<Event> {
+pub(super) fn plan(params: &Object<'_>) -> Option<AgentEvent> {
     let entry = |step: Object<'_>| {
         let status = match step.str("status").as_deref() {
             Some("inProgress") => PlanStatus::InProgress,
@@ -388,5 +388,5 @@ pub(super) fn plan(params: &Object<'_>) -> Option<Event> {
         (step.string("step").unwrap_or_default(), status)
     };
     params.list("plan")?;
-    Some(Event::Plan(params.objects("plan").map(entry).collect()))
+    Some(AgentEvent::Plan(params.objects("plan").map(entry).collect()))
 }

@@ -21,7 +21,7 @@ use self::items::{Items, Spot};
 use super::json::{Object, Raw, without_controls};
 use super::rpc::{self, Incoming};
 use super::text::FinalAnswer;
-use super::{AskKey, Base, Driver, Event, Launch, Line, Reply, Turn, TurnOver, without_effect};
+use super::{AgentEvent, AskKey, Base, Driver, Launch, Line, Reply, Turn, TurnOver, without_effect};
 use crate::failure::Failure;
 use crate::protocol::limited::Asks;
 use crate::protocol::limits;
@@ -111,7 +111,7 @@ impl Codex {
     }
 
     fn fail(&mut self, failure: Failure, turn: &mut Turn) {
-        turn.events.push(Event::TurnOver(TurnOver::Failed(failure)));
+        turn.events.push(AgentEvent::TurnOver(TurnOver::Failed(failure)));
     }
 
     /// Handles a response to our request. Continues the handshake.
@@ -174,7 +174,7 @@ impl Codex {
             return self.fail(errors::refused("thread/start", None), turn);
         };
         self.thread = Some(id.clone());
-        turn.events.push(Event::Session {
+        turn.events.push(AgentEvent::Session {
             id: Some(id),
             version: self.version.take().or_else(|| thread.and_then(|thread| thread.string("cliVersion"))),
             model: result.and_then(|result| result.string("model")),
@@ -238,7 +238,7 @@ impl Codex {
             "serverRequest/resolved" => {
                 let key = AskKey(params?.raw("requestId")?.get().to_owned());
                 if self.pending.remove(&key).is_some() {
-                    turn.events.push(Event::AskWithdrawn { key });
+                    turn.events.push(AgentEvent::AskWithdrawn { key });
                 }
                 Some(())
             }
@@ -260,7 +260,7 @@ impl Codex {
             return Some(());
         }
         self.items.withdraw(turn);
-        turn.events.push(Event::Retrying { text: errors::retrying(Some(&error)) });
+        turn.events.push(AgentEvent::Retrying { text: errors::retrying(Some(&error)) });
         Some(())
     }
 
@@ -273,7 +273,7 @@ impl Codex {
 
     fn ask(&mut self, key: AskKey, spot: &Spot<'_>, pending: CodexRequest, asks: Asks, turn: &mut Turn) {
         self.pending.insert(key.clone(), (spot.turn.to_string(), pending));
-        turn.events.push(Event::Ask { key, asks });
+        turn.events.push(AgentEvent::Ask { key, asks });
     }
 
     fn served(&mut self, id: &str, method: &str, params: Option<&Object<'_>>, turn: &mut Turn) {
@@ -293,7 +293,7 @@ impl Codex {
             _ => {
                 let text = "This host does not serve this request.";
                 turn.send.push(rpc::error(id, rpc::METHOD_NOT_FOUND, text));
-                turn.events.extend(ask::is_known(method).then_some(Event::Unparsed));
+                turn.events.extend(ask::is_known(method).then_some(AgentEvent::Unparsed));
             }
         }
     }
@@ -321,7 +321,7 @@ impl Codex {
             cached_input_tokens: sum(self.used.cached_input_tokens, "cachedInputTokens"),
             cost_usd: None,
         };
-        turn.events.push(Event::Usage(self.used));
+        turn.events.push(AgentEvent::Usage(self.used));
         Some(())
     }
 
@@ -339,7 +339,7 @@ impl Codex {
             .partition(|(_, (of, pending))| *of == id && !matches!(pending, CodexRequest::Async(_)));
         self.pending = kept;
         let gone: BTreeMap<_, _> = gone;
-        turn.events.extend(gone.into_keys().map(|key| Event::AskWithdrawn { key }));
+        turn.events.extend(gone.into_keys().map(|key| AgentEvent::AskWithdrawn { key }));
         match done.str("status").as_deref() {
             Some("completed") => {
                 // A user message may have cut off one from the model.
@@ -349,7 +349,7 @@ impl Codex {
             }
             Some("interrupted") => {
                 self.items.forget_streams();
-                turn.events.push(Event::TurnOver(TurnOver::Interrupted));
+                turn.events.push(AgentEvent::TurnOver(TurnOver::Interrupted));
             }
             _ => {
                 self.items.withdraw(turn);
@@ -378,7 +378,7 @@ impl Codex {
             self.held = Some((id, over));
             return;
         }
-        turn.events.push(Event::TurnOver(over));
+        turn.events.push(AgentEvent::TurnOver(over));
     }
 }
 
@@ -406,7 +406,7 @@ impl Driver for Codex {
     }
 
     fn line(&mut self, line: Line<'_>, turn: &mut Turn) {
-        let Line::Text(text) = line else { return turn.events.push(Event::Unparsed) };
+        let Line::Text(text) = line else { return turn.events.push(AgentEvent::Unparsed) };
         let text = without_controls(text);
         if text.trim().is_empty() {
             return;
@@ -415,7 +415,7 @@ impl Driver for Codex {
             Some(Incoming::Request { id, method, params }) => self.served(id, &method, params.as_ref(), turn),
             Some(Incoming::Notification { method, params }) => {
                 if self.notification(&method, params.as_ref(), turn).is_none() {
-                    turn.events.push(Event::Unparsed);
+                    turn.events.push(AgentEvent::Unparsed);
                 }
             }
             Some(Incoming::Response { id, result }) => {
@@ -423,7 +423,7 @@ impl Driver for Codex {
                     self.response(method, result, turn);
                 }
             }
-            None => turn.events.push(Event::Unparsed),
+            None => turn.events.push(AgentEvent::Unparsed),
         }
     }
 
@@ -448,7 +448,7 @@ impl Driver for Codex {
         let starting = self.requests.values().any(|method| *method == START);
         if self.running.is_none() && !starting {
             // No turn is running, so none will end.
-            return turn.events.push(Event::TurnOver(TurnOver::Interrupted));
+            return turn.events.push(AgentEvent::TurnOver(TurnOver::Interrupted));
         }
         self.interrupt_turn(turn);
     }

@@ -1,7 +1,7 @@
 //! What no recording shows.
 
 use super::Codex;
-use crate::agent::{AskKey, Base, Driver, Event, Line, Reply, Turn, TurnOver};
+use crate::agent::{AgentEvent, AskKey, Base, Driver, Line, Reply, Turn, TurnOver};
 use crate::protocol::outbound::AgentExit;
 use crate::protocol::question::{Answer, Kind};
 use crate::protocol::request::Options;
@@ -34,9 +34,9 @@ const APPROVAL: &str = r#"{"id":0,"method":"item/commandExecution/requestApprova
 #[test]
 fn a_request_that_codex_resolves_itself_is_withdrawn() {
     let mut codex = running();
-    assert!(matches!(told(&mut codex, APPROVAL).events[..], [Event::Ask { .. }]));
+    assert!(matches!(told(&mut codex, APPROVAL).events[..], [AgentEvent::Ask { .. }]));
     let gone = r#"{"method":"serverRequest/resolved","params":{"threadId":"t","requestId":0}}"#;
-    assert!(matches!(told(&mut codex, gone).events[..], [Event::AskWithdrawn { .. }]));
+    assert!(matches!(told(&mut codex, gone).events[..], [AgentEvent::AskWithdrawn { .. }]));
     assert!(told(&mut codex, gone).events.is_empty());
 }
 
@@ -47,7 +47,7 @@ fn a_default_of_a_form_must_fit() {
         "low":{"type":"integer","minimum":1,"default":0},"half":{"type":"integer","default":1.5},"fine":{"type":"number","default":2.5},
         "none":{"type":"array","default":[],"items":{"type":"string","enum":["a"]}}}}}}"#;
     let events = told(&mut running(), form).events;
-    let [Event::Ask { asks, .. }] = &events[..] else { panic!("{events:?}") };
+    let [AgentEvent::Ask { asks, .. }] = &events[..] else { panic!("{events:?}") };
     let defaults: Vec<_> = asks.iter().map(|ask| ask.default.clone()).collect();
     assert_eq!(defaults, [None, None, Some(Answer::Text("2.5".into())), Some(Answer::Many(Vec::new()))]);
 }
@@ -77,7 +77,7 @@ fn lists_have_a_limit() {
         ),
     ] {
         let events = told(&mut running(), &line).events;
-        let [Event::Ask { asks, .. }] = &events[..] else { panic!("{events:?}") };
+        let [AgentEvent::Ask { asks, .. }] = &events[..] else { panic!("{events:?}") };
         assert_eq!((asks.len(), asks.dropped()), (100, 1));
         let Kind::Select { choices, .. } = &asks[0].kind else { panic!("{:?}", asks[0]) };
         assert_eq!(choices.warning("Q").as_deref(), Some("Dropped 500 options of Q: the limit is 1000"));
@@ -85,7 +85,7 @@ fn lists_have_a_limit() {
     let steps = vec![r#"{"step":"s","status":"pending"}"#; 1001].join(",");
     let plan = format!(r#"{{"method":"turn/plan/updated","params":{{"threadId":"t","turnId":"u","plan":[{steps}]}}}}"#);
     let events = told(&mut running(), &plan).events;
-    let [Event::Plan(entries)] = &events[..] else { panic!("{events:?}") };
+    let [AgentEvent::Plan(entries)] = &events[..] else { panic!("{events:?}") };
     assert_eq!((entries.len(), entries.dropped()), (1000, 1));
 }
 
@@ -95,7 +95,7 @@ fn the_end_of_a_turn_withdraws_its_requests() {
     told(&mut codex, APPROVAL);
     let over = r#"{"method":"turn/completed","params":{"threadId":"t","turn":{"id":"u","status":"completed"}}}"#;
     let events = told(&mut codex, over).events;
-    assert!(matches!(events[..], [Event::AskWithdrawn { .. }, Event::TurnOver(TurnOver::Completed { .. })]));
+    assert!(matches!(events[..], [AgentEvent::AskWithdrawn { .. }, AgentEvent::TurnOver(TurnOver::Completed { .. })]));
 }
 
 #[test]
@@ -109,7 +109,7 @@ fn the_end_of_a_turn_waits_for_an_open_question() {
     let mut codex = running();
     let asked = r#"{"method":"item/completed","params":{"threadId":"t","turnId":"u","item":{"type":"agentMessage",
         "id":"c","text":"?","delivery":"async","questions":[{"title":"Which?","options":null}]}}}"#;
-    let [Event::Ask { key, .. }] = &told(&mut codex, asked).events[..] else { panic!("no question") };
+    let [AgentEvent::Ask { key, .. }] = &told(&mut codex, asked).events[..] else { panic!("no question") };
     let key = AskKey(key.0.clone());
     let over = |turn: &str| {
         format!(
@@ -121,7 +121,7 @@ fn the_end_of_a_turn_waits_for_an_open_question() {
     codex.answer(&key, &[Reply::Answer(Answer::Text("this".into()))], &mut turn);
     assert!(turn.send[0].contains("turn/start"));
     assert!(told(&mut codex, r#"{"id":5,"result":{"turn":{"id":"v"}}}"#).events.is_empty());
-    assert!(matches!(told(&mut codex, &over("v")).events[..], [Event::TurnOver(TurnOver::Completed { .. })]));
+    assert!(matches!(told(&mut codex, &over("v")).events[..], [AgentEvent::TurnOver(TurnOver::Completed { .. })]));
 }
 
 #[test]
@@ -137,7 +137,7 @@ fn what_another_turn_used_does_not_count() {
     for (total, sum) in [(10, Some(5)), (10, None), (20, Some(10))] {
         let events = told(&mut codex, &usage("u", total)).events;
         let got = events.iter().find_map(|event| match event {
-            Event::Usage(usage) => usage.input_tokens,
+            AgentEvent::Usage(usage) => usage.input_tokens,
             _ => None,
         });
         assert_eq!(got, sum);
@@ -149,7 +149,7 @@ fn an_interrupt_before_any_turn_is_over_at_once() {
     let mut codex = Codex::new(Base::command("codex"));
     let mut turn = Turn::default();
     codex.interrupt(&mut turn);
-    assert!(matches!(turn.events[..], [Event::TurnOver(TurnOver::Interrupted)]));
+    assert!(matches!(turn.events[..], [AgentEvent::TurnOver(TurnOver::Interrupted)]));
 }
 
 #[test]
@@ -162,7 +162,7 @@ fn the_words_of_the_last_error_are_kept_for_an_end_without_a_result() {
     let mut codex = Codex::new(Base::command("codex"));
     codex.launch(&Options::default().resolve("x".into(), "codex".into(), "/w".into()), &mut Turn::default()).unwrap();
     let refused = told(&mut codex, r#"{"id":1,"error":{"code":-32600,"message":"No.","data":"Not here."}}"#);
-    let [Event::TurnOver(TurnOver::Failed(failure))] = &refused.events[..] else { panic!("{:?}", refused.events) };
+    let [AgentEvent::TurnOver(TurnOver::Failed(failure))] = &refused.events[..] else { panic!("{:?}", refused.events) };
     assert_eq!(failure.said, Some("No.\nNot here.".into()));
 }
 
@@ -196,7 +196,7 @@ fn a_known_message_without_what_it_needs_is_told_and_others_are_not() {
         format!(r#"{{"id":"r","method":"item/tool/requestUserInput","params":{{{own}}}}}"#),
     ] {
         let events = told(&mut running(), &line).events;
-        assert!(matches!(events[..], [Event::Unparsed]), "{line}: {events:?}");
+        assert!(matches!(events[..], [AgentEvent::Unparsed]), "{line}: {events:?}");
     }
     for line in [
         r#"{"method":"turn/started"}"#,
@@ -256,7 +256,7 @@ fn a_permission_shows_every_part_of_its_request() {
             r#"{{"id":0,"method":"item/{method}/requestApproval","params":{{"threadId":"t","turnId":"u","itemId":"c",{fields}}}}}"#
         );
         let events = told(&mut running(), &line).events;
-        let [Event::Ask { asks, .. }] = &events[..] else { panic!("{events:?}") };
+        let [AgentEvent::Ask { asks, .. }] = &events[..] else { panic!("{events:?}") };
         asks[0].subject.as_ref().unwrap().detail.clone()
     };
     let action = |command: &str| format!(r#""commandActions":[{{"type":"unknown","command":"{command}"}}]"#);

@@ -13,7 +13,7 @@ mod tests;
 
 use self::command::{MODEL, PROMPT, SESSION, Values};
 use super::text::FinalAnswer;
-use super::{AskKey, Base, Driver, Event, Launch, Line, MessageKey, Reply, Turn, TurnOver, without_effect};
+use super::{AgentEvent, AskKey, Base, Driver, Launch, Line, MessageKey, Reply, Turn, TurnOver, without_effect};
 use crate::clean::Cleaner;
 use crate::failure::{Code, Failure};
 use crate::protocol::limits::{COMPLETED_FACTOR, FRAME_BYTES, SESSION_ID_BYTES};
@@ -118,8 +118,8 @@ impl Lines {
         })
     }
 
-    fn session(&self) -> Event {
-        Event::Session { id: self.session.clone(), version: None, model: self.model.clone() }
+    fn session(&self) -> AgentEvent {
+        AgentEvent::Session { id: self.session.clone(), version: None, model: self.model.clone() }
     }
 
     /// Searches for the session's id. The first one in a turn counts.
@@ -135,12 +135,12 @@ impl Lines {
                 // Once is enough: the pattern may match every line.
                 if !self.matched.contains(&at) {
                     self.matched.push(at);
-                    turn.events.push(Event::Note(format!("{place}, but what it finds cannot be a session's id")));
+                    turn.events.push(AgentEvent::Note(format!("{place}, but what it finds cannot be a session's id")));
                 }
                 continue;
             }
             self.matched.push(at);
-            turn.events.push(Event::Note(format!("{place}: the session's id is known")));
+            turn.events.push(AgentEvent::Note(format!("{place}: the session's id is known")));
             self.seeks = false;
             if self.session.as_deref() != Some(id) {
                 self.session = Some(id.to_owned());
@@ -168,7 +168,7 @@ impl Lines {
             return;
         }
         self.answer.push(piece, self.answer_bytes);
-        turn.events.push(Event::Text {
+        turn.events.push(AgentEvent::Text {
             message: MessageKey(self.turns),
             piece: piece.to_owned(),
             done: false,
@@ -242,7 +242,7 @@ impl Driver for Lines {
     }
 
     fn line(&mut self, line: Line<'_>, turn: &mut Turn) {
-        let Line::Text(text) = line else { return turn.events.push(Event::Unparsed) };
+        let Line::Text(text) = line else { return turn.events.push(AgentEvent::Unparsed) };
         self.line = text.into_owned();
         self.sought += u64::from(self.seeks);
         // The final state of the line on a terminal: progress bars overwrite themselves.
@@ -279,7 +279,7 @@ impl Driver for Lines {
             Err(_) => {
                 let message = "The answers fit no command line of the agent's: keep them short and without NUL.";
                 let failure = Failure::new(Code::InvalidRequest, message);
-                turn.events.push(Event::TurnOver(TurnOver::Failed(failure)));
+                turn.events.push(AgentEvent::TurnOver(TurnOver::Failed(failure)));
             }
         }
     }
@@ -298,7 +298,7 @@ impl Driver for Lines {
         let missed = (0..self.patterns.len()).filter(|at| !self.matched.contains(at));
         turn.events.extend(missed.map(|at| {
             let text = format!("number {} of session_patterns matches in none of {} lines", at + 1, self.sought);
-            Event::Note(text)
+            AgentEvent::Note(text)
         }));
     }
 

@@ -1,7 +1,7 @@
 //! The driver, told lines by hand.
 
 use super::Lines;
-use crate::agent::{Base, Driver, Event, Launch, Line, Turn, TurnOver};
+use crate::agent::{AgentEvent, Base, Driver, Launch, Line, Turn, TurnOver};
 use crate::failure::Code;
 use crate::protocol::outbound::AgentExit;
 use crate::protocol::request::{Options, Settings};
@@ -24,8 +24,8 @@ fn launched(args: &[&str], patterns: &[&str], resume_args: &[&str], options: Opt
     let (mut lines, mut turn) = (driver(args, patterns, resume_args), Turn::default());
     let launch = lines.launch(&settings(options), &mut turn).unwrap();
     let warned = turn.events.into_iter().map(|event| match event {
-        Event::Warning(_, text) => text,
-        Event::Session { id, .. } => format!("session {}", id.unwrap_or_default()),
+        AgentEvent::Warning(_, text) => text,
+        AgentEvent::Session { id, .. } => format!("session {}", id.unwrap_or_default()),
         other => panic!("{other:?}"),
     });
     (lines, launch, warned.collect())
@@ -46,9 +46,9 @@ fn heard(lines: &mut Lines, all: &[&str]) -> (String, Vec<String>) {
             more = turn.more;
             for event in turn.events {
                 match event {
-                    Event::Text { piece, done: false, parent: None, .. } => text.push_str(&piece),
-                    Event::Session { id, .. } => sessions.push(id.unwrap()),
-                    Event::Note(_) => {}
+                    AgentEvent::Text { piece, done: false, parent: None, .. } => text.push_str(&piece),
+                    AgentEvent::Session { id, .. } => sessions.push(id.unwrap()),
+                    AgentEvent::Note(_) => {}
                     other => panic!("{other:?}"),
                 }
             }
@@ -114,7 +114,9 @@ fn what_fits_no_command_line_is_refused() {
         let mut turn = Turn::default();
         lines.follow_up(&prompt, &mut turn);
         assert!(turn.relaunch.is_none());
-        assert!(matches!(&turn.events[..], [Event::TurnOver(TurnOver::Failed(f))] if f.code == Code::InvalidRequest));
+        assert!(
+            matches!(&turn.events[..], [AgentEvent::TurnOver(TurnOver::Failed(f))] if f.code == Code::InvalidRequest)
+        );
     }
 }
 
@@ -150,7 +152,7 @@ fn a_long_line_comes_in_parts_and_is_cut_in_the_result() {
     }
     let mut turn = Turn::default();
     lines.line(Line::TooLong, &mut turn);
-    assert!(matches!(turn.events[..], [Event::Unparsed]));
+    assert!(matches!(turn.events[..], [AgentEvent::Unparsed]));
 }
 
 #[test]

@@ -10,7 +10,7 @@ use crate::protocol::outbound::Body;
 use crate::protocol::redacted::Redacted;
 use crate::protocol::request::Settings;
 use crate::protocol::words::Warning;
-use crate::recording::{Header, Moment, Piece};
+use crate::recording::{Header, MessagePiece, Moment};
 use crate::run::{Effect, Event, Origin};
 use std::path::PathBuf;
 
@@ -20,7 +20,9 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
             Effect::RunId(id) => self.door.run_id = id,
             Effect::FrameLimit(bytes) => self.door.frame_limit = bytes,
             Effect::Emit { body, reply_to, measure } => self.emit(body, reply_to.as_deref(), measure),
-            Effect::Said { message, piece, done } => self.tape.piece(Piece { message: message.0, text: piece, done }),
+            Effect::Said { message, piece, done } => {
+                self.tape.piece(MessagePiece { message: message.0, text: piece, done })
+            }
             Effect::Spawn(launch, settings) => self.to_spawn = Some((launch, settings)),
             Effect::ToAgent(line) => self.send(line),
             Effect::ToolReplies { call, replies } => self.machine.reply(call, &replies),
