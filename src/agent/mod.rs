@@ -408,11 +408,6 @@ pub trait Driver: Send {
     /// Handles the end of the agent's process, after its last line.
     fn drained(&mut self, _exit: AgentExit, _turn: &mut Turn) {}
 
-    /// Whether there is a process at all. If not, the run is what [`Driver::launch`] reports: it ends with a turn's end.
-    fn has_process(&self) -> bool {
-        true
-    }
-
     /// The end of a process without a result. `alive`: whether it wrote anything. `stderr`: the end of its stderr.
     fn exited(&mut self, exit: AgentExit, alive: bool, stderr: &str) -> TurnOver;
 

@@ -7,12 +7,12 @@
 
 use super::limits;
 use super::mcp_server::{McpServer, mcp_servers};
+use super::question::Judge;
 use super::request::{
     Permissions, Seconds, any_string, arguments, boolean, cost, count, environment, frame_bytes, layer, level,
     metadata, names, non_empty, object, on_question_timeout, path, paths, permissions, positive, secrets, session_id,
     strings, zero_or_more,
 };
-use super::question::Judge;
 use super::words::{Level, OnQuestionTimeout};
 use Care::{Free, Guards, Trusted};
 use serde::Serialize;

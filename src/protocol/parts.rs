@@ -112,8 +112,17 @@ pub(super) fn each(body: &mut Body, visit: Visit<'_>) {
 }
 
 fn started(body: &mut Started, visit: Visit<'_>) {
-    let Started { agent: _, display_name, settings, capabilities: _, metadata, cwd, agent_args, workflow, truncated: _ } =
-        body;
+    let Started {
+        agent: _,
+        display_name,
+        settings,
+        capabilities: _,
+        metadata,
+        cwd,
+        agent_args,
+        workflow,
+        truncated: _,
+    } = body;
     if let Some(workflow) = workflow {
         let WorkflowStarted { name: _, project, target, options } = &mut **workflow;
         text(Rank::Text, project, visit);
@@ -390,7 +399,8 @@ fn outcome(outcome: &mut Outcome, visit: Visit<'_>) {
                 phase,
             } = failure;
             if let Some(phase) = phase {
-                let PhaseFailure { phase: _, attempt: _, command, exit_code: _, timed_out: _, output_tail } = &mut **phase;
+                let PhaseFailure { phase: _, attempt: _, command, exit_code: _, timed_out: _, output_tail } =
+                    &mut **phase;
                 text(Rank::Output, output_tail, visit);
                 command.iter_mut().for_each(|command| text(Rank::Text, command, visit));
             }

@@ -391,7 +391,12 @@ impl Put for Detail<'_> {
         }
         let unsupported = failure.code == Code::UnsupportedVersion;
         let (said, stderr) = (&failure.agent_message, &failure.stderr_tail);
-        if failure.http_status.is_none() && said.is_none() && stderr.is_none() && !unsupported && failure.reason.is_none() {
+        if failure.http_status.is_none()
+            && said.is_none()
+            && stderr.is_none()
+            && !unsupported
+            && failure.reason.is_none()
+        {
             return out.extend_from_slice(b"null");
         }
         out.push(b'{');

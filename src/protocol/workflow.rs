@@ -94,16 +94,13 @@ pub const NAME_BYTES: usize = 50;
 /// Whether a text can be the name of a specification or a plan: `^[a-z0-9]([a-z0-9-]{0,48}[a-z0-9])?$`.
 pub fn is_name(text: &str) -> bool {
     let legal = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
-    (1..=NAME_BYTES).contains(&text.len())
-        && text.bytes().all(legal)
-        && !text.starts_with('-')
-        && !text.ends_with('-')
+    (1..=NAME_BYTES).contains(&text.len()) && text.bytes().all(legal) && !text.starts_with('-') && !text.ends_with('-')
 }
 
 fn name(raw: &RawValue) -> Read<String> {
-    string(raw).filter(|text| is_name(text)).ok_or(Some(
-        "1 to 50 lower-case letters, digits and dashes, with a letter or a digit at both ends",
-    ))
+    string(raw)
+        .filter(|text| is_name(text))
+        .ok_or(Some("1 to 50 lower-case letters, digits and dashes, with a letter or a digit at both ends"))
 }
 
 fn skill(raw: &RawValue) -> Read<String> {
@@ -115,7 +112,8 @@ fn skill(raw: &RawValue) -> Read<String> {
 }
 
 fn rules(raw: &RawValue) -> Read<Vec<String>> {
-    let fits = |text: &String| (1..=64).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_lowercase() || b == b'-');
+    let fits =
+        |text: &String| (1..=64).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_lowercase() || b == b'-');
     strings_where(raw, fits, "a list of names of rules")
 }
 

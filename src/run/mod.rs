@@ -24,8 +24,8 @@ mod unattended;
 mod work;
 
 pub use book::Answered;
-pub use granted::Granted;
 pub use event::{Effect, Event, Gone, Method, OnEof, Origin, ReadInput, Refusal, Start, Unseen};
+pub use granted::Granted;
 
 use crate::failure::{Code, Failure};
 use crate::protocol::inbound::is_run_id;
@@ -35,10 +35,10 @@ use crate::protocol::question::{Ask, Kind};
 use crate::protocol::words::{Source, Warning};
 use crate::redact::Redactor;
 use live::Live;
-use stop::Ending;
 use std::borrow::Cow;
 use std::path::PathBuf;
 use std::time::Duration;
+use stop::Ending;
 
 enum Phase {
     /// Before run.start. Warnings wait for run.started.
@@ -357,7 +357,7 @@ fn early(event: Event<'_>) -> Option<Held> {
         | Event::ToolAsk { .. }
         | Event::ToolAskWithdrawn { .. }
         | Event::More
-        | Event::Drained
+        | Event::Drained(_)
         | Event::Gone(_)
         | Event::Ignored(_)
         | Event::NotRead

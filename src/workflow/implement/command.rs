@@ -1,7 +1,7 @@
 //! A command of the plan as the driver of a part of the run: it has what an agent's process has, from the marker to the
 //! ladder that stops it. Its stdout and stderr come as one, in order; the last of both is kept, redacted.
 
-use crate::agent::{AskKey, Driver, Event, Launch, Line, Program, Reply, Turn, TurnOver, text::FinalAnswer};
+use crate::agent::{AgentEvent, AskKey, Driver, Launch, Line, Program, Reply, Turn, TurnOver, text::FinalAnswer};
 use crate::clean::Cleaner;
 use crate::failure::Failure;
 use crate::protocol::limits::TOOL_OUTPUT_BYTES;
@@ -80,7 +80,7 @@ impl Driver for Command {
     }
 
     fn launch(&mut self, _settings: &Settings, turn: &mut Turn) -> Result<Launch, Failure> {
-        turn.events.push(Event::Tool {
+        turn.events.push(AgentEvent::Tool {
             call: KEY.into(),
             category: Category::Execute,
             title: Some(self.text.clone()),
@@ -148,7 +148,11 @@ impl Driver for Command {
         self.cut();
         let state = if exit.code == Some(0) { ToolState::Completed } else { ToolState::Failed };
         let _ = self.output.try_send(self.tail.clone());
-        turn.events.push(Event::ToolOver { call: KEY.into(), state, output: Some(std::mem::take(&mut self.tail)) });
+        turn.events.push(AgentEvent::ToolOver {
+            call: KEY.into(),
+            state,
+            output: Some(std::mem::take(&mut self.tail)),
+        });
     }
 
     /// Every end by itself is one: its exit status is what was to be found out.
@@ -165,7 +169,7 @@ impl Driver for Command {
 #[cfg(test)]
 mod tests {
     use super::{Command, JOINED};
-    use crate::agent::{Driver, Event, Line, Program, Turn};
+    use crate::agent::{AgentEvent, Driver, Line, Program, Turn};
     use crate::protocol::limits::TOOL_OUTPUT_BYTES;
     use crate::protocol::outbound::AgentExit;
     use crate::protocol::request::{Options, Settings};
@@ -195,7 +199,7 @@ mod tests {
         }
         let mut turn = Turn::default();
         command.drained(exit, &mut turn);
-        let Some(Event::ToolOver { state, output, .. }) = turn.events.pop() else { panic!("no end") };
+        let Some(AgentEvent::ToolOver { state, output, .. }) = turn.events.pop() else { panic!("no end") };
         assert_eq!(receiver.try_recv().ok(), output);
         (state, output.unwrap())
     }

@@ -1,6 +1,7 @@
 //! The loop of `implement` as a plain function over a [`World`]: which phase comes next, when an attempt has failed,
 //! when the commands run, and how the run ends. Everything that touches a process, a file or a clock is the world's.
 
+use crate::protocol::words::{PhaseOutcome, PhaseState};
 use std::collections::HashSet;
 
 /// A phase of the plan, as the run found it.
@@ -16,24 +17,10 @@ pub(crate) struct Phase {
     pub(crate) begun: bool,
 }
 
-/// The state of a phase in the report.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Standing {
-    /// It was done before this run.
-    Done,
-    /// It passed in this run.
-    Passed,
-    /// Its last attempt failed, or the final check reopened it for good.
-    Failed,
-    /// It has not passed.
-    #[default]
-    Open,
-}
-
 /// What the loop knows of a phase at the end.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Progress {
-    pub(crate) standing: Standing,
+    pub(crate) state: PhaseOutcome,
     /// The attempts of this run.
     pub(crate) attempts: u32,
     /// The manual checks that nobody answered, of the last attempt.
@@ -49,29 +36,6 @@ pub(crate) enum Mark {
     Failed,
     /// Failed, with all boxes unticked.
     Reopened,
-}
-
-/// The `state` of a phase frame.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Step {
-    Started,
-    Verifying,
-    Failed,
-    Passed,
-    Reopened,
-}
-
-impl Step {
-    /// The protocol's word.
-    pub(crate) fn word(self) -> &'static str {
-        match self {
-            Step::Started => "started",
-            Step::Verifying => "verifying",
-            Step::Failed => "failed",
-            Step::Passed => "passed",
-            Step::Reopened => "reopened",
-        }
-    }
 }
 
 /// The end of a command that did not pass.
@@ -149,7 +113,7 @@ pub(crate) trait World {
     /// Writes the state line, and the boxes where the mark says so.
     fn mark(&mut self, at: Attempt, mark: Mark) -> Result<(), Self::Stop>;
     /// Tells the orchestrator.
-    fn tell(&mut self, at: Attempt, step: Step, why: Option<&Fault>);
+    fn tell(&mut self, at: Attempt, step: PhaseState, why: Option<&Fault>);
     /// Gives the agent a turn, and puts plan.md back after it.
     fn turn(&mut self, at: Attempt, prompt: Prompt<'_>) -> Result<Turn, Self::Stop>;
     /// The protected paths that differ from before the phase.
@@ -205,8 +169,8 @@ pub(crate) struct Loop<'p> {
 impl<'p> Loop<'p> {
     /// `attempts`: how often the agent may try a phase. `max_phases`: how many phases may pass.
     pub(crate) fn new(phases: &'p [Phase], attempts: u32, max_phases: Option<u64>) -> Loop<'p> {
-        let standing = |phase: &Phase| if phase.done { Standing::Done } else { Standing::Open };
-        let progress = phases.iter().map(|phase| Progress { standing: standing(phase), ..Progress::default() });
+        let state = |phase: &Phase| if phase.done { PhaseOutcome::Done } else { PhaseOutcome::Open };
+        let progress = phases.iter().map(|phase| Progress { state: state(phase), attempts: 0, unverified: Vec::new() });
         Loop {
             phases,
             attempts,
@@ -243,14 +207,14 @@ impl<'p> Loop<'p> {
     }
 
     fn first_open(&self) -> Option<usize> {
-        self.progress.iter().position(|phase| match phase.standing {
-            Standing::Open | Standing::Failed => true,
-            Standing::Done | Standing::Passed => false,
+        self.progress.iter().position(|phase| match phase.state {
+            PhaseOutcome::Open | PhaseOutcome::Failed => true,
+            PhaseOutcome::Done | PhaseOutcome::Passed => false,
         })
     }
 
     fn has_enough(&self) -> bool {
-        let passed = self.progress.iter().filter(|phase| phase.standing == Standing::Passed).count();
+        let passed = self.progress.iter().filter(|phase| phase.state == PhaseOutcome::Passed).count();
         self.max_phases.is_some_and(|most| passed as u64 >= most)
     }
 
@@ -264,9 +228,9 @@ impl<'p> Loop<'p> {
             number += 1;
             let at = Attempt { phase, number };
             self.progress[phase].attempts += 1;
-            self.progress[phase].standing = Standing::Open;
+            self.progress[phase].state = PhaseOutcome::Open;
             world.mark(at, Mark::InProgress)?;
-            world.tell(at, Step::Started, None);
+            world.tell(at, PhaseState::Started, None);
             let prompt = match &last {
                 None => Prompt::First { earlier, reopened: reopened.as_ref() },
                 Some(fault) => Prompt::Retry(fault),
@@ -277,8 +241,8 @@ impl<'p> Loop<'p> {
             let excused = earlier && number == 1;
             let Some(fault) = self.judge(at, turn.acted || excused, world)? else {
                 world.mark(at, Mark::Passed)?;
-                self.progress[phase].standing = Standing::Passed;
-                world.tell(at, Step::Passed, None);
+                self.progress[phase].state = PhaseOutcome::Passed;
+                world.tell(at, PhaseState::Passed, None);
                 world.commit(phase)?;
                 return Ok(PhaseEnd::Passed);
             };
@@ -289,12 +253,12 @@ impl<'p> Loop<'p> {
                 None => None,
             };
             if let Some(why) = why {
-                self.progress[phase].standing = Standing::Failed;
+                self.progress[phase].state = PhaseOutcome::Failed;
                 world.mark(at, Mark::Failed)?;
-                world.tell(at, Step::Failed, Some(&fault));
+                world.tell(at, PhaseState::Failed, Some(&fault));
                 return Ok(PhaseEnd::Failed(at, why, fault));
             }
-            world.tell(at, Step::Failed, Some(&fault));
+            world.tell(at, PhaseState::Failed, Some(&fault));
             last = Some(fault);
         }
     }
@@ -308,7 +272,7 @@ impl<'p> Loop<'p> {
         if !counts {
             return Ok(Some(Fault::Idle));
         }
-        world.tell(at, Step::Verifying, None);
+        world.tell(at, PhaseState::Verifying, None);
         let phase = &self.phases[at.phase];
         for command in &phase.commands {
             if let Some(failing) = world.command(at, command)? {
@@ -340,14 +304,14 @@ impl<'p> Loop<'p> {
                     self.passed.insert(command);
                     continue;
                 };
-                self.progress[index].standing = Standing::Failed;
+                self.progress[index].state = PhaseOutcome::Failed;
                 world.mark(Attempt { phase: index, number: self.progress[index].attempts }, Mark::Reopened)?;
                 let fault = Fault::Command(failing.clone());
                 if self.reopened[index].replace(failing).is_some() {
-                    world.tell(at, Step::Failed, Some(&fault));
+                    world.tell(at, PhaseState::Failed, Some(&fault));
                     return Ok(Some(Ending::Failed(at, Why::Verification, fault)));
                 }
-                world.tell(at, Step::Reopened, Some(&fault));
+                world.tell(at, PhaseState::Reopened, Some(&fault));
                 return Ok(None);
             }
         }

@@ -1,6 +1,6 @@
 //! A question of spektacular's own as the driver of a part of the run. It has no process: the run is the question.
 
-use crate::agent::{AskKey, Driver, Event, Launch, Line, Program, Reply, Turn, TurnOver, text::FinalAnswer};
+use crate::agent::{AgentEvent, AskKey, Driver, Launch, Line, Program, Reply, Turn, TurnOver, text::FinalAnswer};
 use crate::failure::Failure;
 use crate::protocol::limited::Asks;
 use crate::protocol::outbound::{AgentExit, Capabilities};
@@ -68,7 +68,7 @@ impl Driver for Question {
 
     fn launch(&mut self, _settings: &Settings, turn: &mut Turn) -> Result<Launch, Failure> {
         let asks: Asks = std::iter::once(self.ask.clone()).collect();
-        turn.events.push(Event::Ask { key: AskKey("question".into()), asks });
+        turn.events.push(AgentEvent::Ask { key: AskKey("question".into()), asks });
         Ok(Launch {
             program: Program::Myself,
             args: Vec::new(),
@@ -92,7 +92,7 @@ impl Driver for Question {
         if let Some(reply) = replies.first() {
             let _ = self.reply.try_send(reply.clone());
         }
-        turn.events.push(Event::TurnOver(over()));
+        turn.events.push(AgentEvent::TurnOver(over()));
     }
 
     fn takes_turns(&self) -> bool {
@@ -118,7 +118,7 @@ fn over() -> TurnOver {
 #[cfg(test)]
 mod tests {
     use super::{Question, checked, consent, manual};
-    use crate::agent::{AskKey, Driver, Event, Reply, Turn};
+    use crate::agent::{AgentEvent, AskKey, Driver, Reply, Turn};
     use crate::protocol::question::{ALLOW_ONCE, Answer, DENY};
     use crate::protocol::words::Category;
     use crossbeam_channel::bounded;
@@ -152,7 +152,7 @@ mod tests {
         let mut question = Question::new(manual("Is it friendly?"), sender);
         let mut turn = Turn::default();
         question.answer(&AskKey("question".into()), &[Reply::NoUser], &mut turn);
-        assert!(matches!(turn.events[..], [Event::TurnOver(_)]));
+        assert!(matches!(turn.events[..], [AgentEvent::TurnOver(_)]));
         assert_eq!(receiver.try_recv(), Ok(Reply::NoUser));
     }
 }

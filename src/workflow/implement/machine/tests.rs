@@ -1,4 +1,5 @@
-use super::{Attempt, Checked, Ending, Failing, Fault, Loop, Mark, Phase, Prompt, Standing, Step, Turn, Why, World};
+use super::{Attempt, Checked, Ending, Failing, Fault, Loop, Mark, Phase, Prompt, Turn, Why, World};
+use crate::protocol::words::{PhaseOutcome, PhaseState};
 use std::collections::{HashMap, VecDeque};
 
 /// A world that plays a script and writes down what it is asked for.
@@ -33,7 +34,7 @@ impl World for Fake {
         Ok(())
     }
 
-    fn tell(&mut self, at: Attempt, step: Step, _why: Option<&Fault>) {
+    fn tell(&mut self, at: Attempt, step: PhaseState, _why: Option<&Fault>) {
         self.log.push(format!("P{} {} {}", at.phase + 1, step.word(), at.number));
     }
 
@@ -155,7 +156,7 @@ fn each_phase_gets_a_session_its_commands_and_one_write() {
         "P1 ends",
     ];
     assert_eq!(world.log[..first.len()], first);
-    assert!(all.progress.iter().all(|phase| phase.standing == Standing::Passed && phase.attempts == 1));
+    assert!(all.progress.iter().all(|phase| phase.state == PhaseOutcome::Passed && phase.attempts == 1));
 }
 
 #[test]
@@ -186,8 +187,8 @@ fn after_the_last_attempt_the_phase_has_failed_and_no_later_phase_begins() {
     let (at, why, fault) = failure(&ending).unwrap();
     assert_eq!((at, why), (Attempt { phase: 0, number: 3 }, &Why::Verification));
     assert!(matches!(fault, Fault::Command(failing) if failing.command == "a"));
-    assert_eq!(all.progress[0].standing, Standing::Failed);
-    assert_eq!(all.progress[1].standing, Standing::Open);
+    assert_eq!(all.progress[0].state, PhaseOutcome::Failed);
+    assert_eq!(all.progress[1].state, PhaseOutcome::Open);
     assert_eq!(world.log.iter().filter(|line| line.starts_with("P2")).count(), 0);
     assert_eq!(&world.log[world.log.len() - 3..], ["P1 Failed 3", "P1 failed 3", "P1 ends"]);
 }
@@ -251,7 +252,7 @@ fn a_blocked_agent_ends_the_run_only_if_the_attempt_fails() {
     let mut world = Fake::default().turning([blocked(true)]).with("a", &[false]);
     let (ending, all) = run(&phases, &mut world);
     assert_eq!(failure(&ending).map(|(at, why, _)| (at.number, why)), Some((1, &Why::Blocked("no key".into()))));
-    assert_eq!(all.progress[0].standing, Standing::Failed);
+    assert_eq!(all.progress[0].state, PhaseOutcome::Failed);
     let mut world = Fake::default().turning([blocked(false)]);
     let (ending, _) = run(&phases, &mut world);
     assert_eq!(
@@ -298,7 +299,7 @@ fn a_plan_that_is_done_starts_no_agent() {
     let (ending, all) = run(&phases, &mut world);
     assert_eq!(ending, Ok(Ending::Complete));
     assert_eq!(world.log, ["P1 a: passed", "P2 b: passed"]);
-    assert!(all.progress.iter().all(|phase| phase.standing == Standing::Done && phase.attempts == 0));
+    assert!(all.progress.iter().all(|phase| phase.state == PhaseOutcome::Done && phase.attempts == 0));
 }
 
 #[test]
@@ -338,8 +339,8 @@ fn a_phase_that_fails_twice_in_the_final_check_ends_the_run() {
         Some((Attempt { phase: 0, number: 0 }, &Why::Verification))
     );
     assert_eq!(
-        all.progress.iter().map(|phase| phase.standing).collect::<Vec<_>>(),
-        [Standing::Failed, Standing::Passed]
+        all.progress.iter().map(|phase| phase.state).collect::<Vec<_>>(),
+        [PhaseOutcome::Failed, PhaseOutcome::Passed]
     );
     assert_eq!(world.log.iter().filter(|line| line.contains("Reopened")).count(), 3);
     assert_eq!(world.log.last().map(String::as_str), Some("P1 failed 0"));
@@ -352,7 +353,7 @@ fn max_phases_ends_well_before_the_next_phase() {
     let (ending, all) = run_with(&phases, (3, Some(1)), &mut world);
     assert_eq!(ending, Ok(Ending::Enough));
     assert_eq!(world.turns_and_commands(), ["P2 turn (new)", "P2 a: passed"]);
-    assert_eq!(all.progress[2].standing, Standing::Open);
+    assert_eq!(all.progress[2].state, PhaseOutcome::Open);
     // The last phase of the plan: then it is complete.
     let mut world = Fake::default();
     assert_eq!(run_with(&phases[..2], (3, Some(1)), &mut world).0, Ok(Ending::Complete));
@@ -364,7 +365,7 @@ fn a_phase_cut_short_stays_open() {
     let mut world = Fake { cut_at: Some(2), ..Fake::default() };
     let (ending, all) = run(&phases, &mut world);
     assert_eq!(ending, Err(()));
-    let standings: Vec<Standing> = all.progress.iter().map(|phase| phase.standing).collect();
-    assert_eq!(standings, [Standing::Passed, Standing::Open]);
+    let states: Vec<PhaseOutcome> = all.progress.iter().map(|phase| phase.state).collect();
+    assert_eq!(states, [PhaseOutcome::Passed, PhaseOutcome::Open]);
     assert_eq!(world.log.last().map(String::as_str), Some("P2 ends"));
 }
