@@ -24,6 +24,7 @@ mod unattended;
 mod work;
 
 pub use book::Answered;
+pub(crate) use markers::Fences;
 pub use event::{Effect, Event, Gone, Method, OnEof, Origin, ReadInput, Refusal, Start, Unseen};
 pub use granted::Granted;
 
