@@ -2,6 +2,7 @@
 
 mod blocked;
 mod command;
+mod commit;
 mod machine;
 mod observer;
 mod protect;
