@@ -35,7 +35,7 @@ impl Peer for JsonLines {
     }
 
     fn show(&mut self, outgoing: Outgoing<'_>, out: &mut Outbox) {
-        let Outgoing { body, reply_to, run_id, max_bytes, at } = outgoing;
+        let Outgoing { body, reply_to, run_id, max_bytes, at, in_advance: _ } = outgoing;
         let err = stderr_line(body).map(|line| format!("{line}\n").into_bytes()).unwrap_or_default();
         if let Some(mut frame) = self.stamper.stamp(at, run_id, reply_to, body) {
             out.line(|line| frame.write(max_bytes, line));
@@ -61,7 +61,17 @@ mod tests {
             let about = About::Status(Status::Running);
             let progress = Progress { text: "It runs".into(), parent_call_id: None, about, truncated: false };
             let mut body = Redacted::new(Body::Progress(Box::new(progress)), &Redactor::new());
-            peer.show(Outgoing { body: &mut body, reply_to: None, run_id: "r", max_bytes: 1000, at: UNIX_EPOCH }, out);
+            peer.show(
+                Outgoing {
+                    body: &mut body,
+                    reply_to: None,
+                    run_id: "r",
+                    max_bytes: 1000,
+                    at: UNIX_EPOCH,
+                    in_advance: None,
+                },
+                out,
+            );
         };
         (0..3).for_each(|_| show(&mut peer, &mut out));
         assert_eq!(out.pop().out.split(|byte| *byte == b'\n').count(), 4);

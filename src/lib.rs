@@ -76,4 +76,4 @@ pub mod redact;
 pub mod run;
 pub mod suggest;
 pub mod terminal;
-mod workflow;
+pub mod workflow;

@@ -134,7 +134,8 @@ pub const ADHOC: &[Row<Adhoc>] = &[
     .values(&["continue", "cancel"])
     .default("continue"),
     field("progress", "LEVEL", "how much progress to report").also(", but full with --output cli"),
-    field("heartbeat_s", "SECONDS", "seconds between heartbeats, 0 = off"),
+    field("heartbeat_s", "SECONDS", "seconds between signs of life while nothing happens, 0 = off")
+        .also(", but 60 with --output cli"),
     field("max_frame_bytes", "BYTES", "the largest frame"),
     field("output_schema", "JSON", "a JSON Schema for a structured result").more("@FILE reads the schema from a file."),
     field("completion_marker", "TEXT", "the text of the agent that sets completion_detected"),

@@ -28,6 +28,9 @@ use std::os::unix::fs::FileTypeExt;
 const TYPE: &str = "spektacular: type the prompt, and end it with Ctrl-D";
 const FETCH: &str = "spektacular: waiting for the prompt: bring the run to the foreground with fg";
 
+/// The silence in a log after which a line says that the run goes on. CI systems stop jobs after some minutes of it.
+const LOG_HEARTBEAT: Seconds = Seconds(60.0);
+
 /// Runs the command; returns the exit code.
 pub fn run(adhoc: Adhoc) -> u8 {
     let mut loaded = config::load();
@@ -76,15 +79,13 @@ fn job(adhoc: Adhoc, loaded: Loaded, answers: Script) -> Job {
     }
     warnings.extend(wrong.into_iter().map(|text| (Warning::UnsupportedOption, text)));
     Job {
-        begin: Begin::FromInput,
-        layers,
         warnings,
         answers,
         on_eof: if adhoc.cancel_on_eof { OnEof::Cancel } else { OnEof::Continue },
         record: adhoc.record,
         debug_log: config.debug_dir().map(|dir| DebugLog { dir, command: "adhoc" }),
         mirror_stderr: adhoc.mirror_stderr,
-        signal_source: CancelSource::Signal,
+        ..Job::new(layers)
     }
 }
 
@@ -161,6 +162,7 @@ fn cli(mut adhoc: Adhoc, loaded: Loaded) -> u8 {
         // A person may be away from the terminal, and wants text as it comes.
         question_timeout_s: defaults.question_timeout_s.or(Some(Seconds(limits::SECONDS))),
         progress: defaults.progress.or(Some(Level::Full)),
+        heartbeat_s: defaults.heartbeat_s.or(Some(LOG_HEARTBEAT)),
         ..Options::default()
     };
     if prompt.reads_stdin() && stdin::kind() == stdin::StdinKind::Terminal {

@@ -1,6 +1,7 @@
 //! Answers given in advance, on the command line or in a file. They become the same messages that an orchestrator
 //! sends.
 
+use super::peer::InAdvance;
 use crate::protocol::inbound::{Inbound, Message};
 use crate::protocol::json::Fields;
 use crate::protocol::outbound::Question;
@@ -101,11 +102,10 @@ impl Script {
         !self.due.is_empty()
     }
 
-    /// Looks for an answer to a question that is being asked.
-    pub(super) fn see(&mut self, question: &Question) {
+    /// Looks for an answer to a question that is being asked. Returns it as it may be shown, but for redaction.
+    pub(super) fn see(&mut self, question: &Question) -> Option<InAdvance> {
         // A repeated question has used its answer.
-        let planned = if question.attempt == 1 { self.take(question) } else { None };
-        let Some(planned) = planned else { return };
+        let planned = if question.attempt == 1 { self.take(question) } else { None }?;
         let input = match planned {
             Planned::Typed(text) => {
                 let given = typed(&question.ask, &text).map(Given::Value);
@@ -113,11 +113,17 @@ impl Script {
             }
             Planned::Payload(raw) => Input::parse(Some(&raw)),
         };
-        if let Some(input) = input {
-            let question_id = Some(question.question_id.clone());
-            let message = Message::Input(Input { question_id, ..input });
-            self.due.push_back(Inbound { id: None, run_id: None, message });
-        }
+        let input = input?;
+        let shown = match &input.given {
+            None | Some(Given::FromEnv(_) | Given::FromFile(_)) => InAdvance::Hidden,
+            Some(_) if question.ask.kind == Kind::Secret => InAdvance::Hidden,
+            Some(Given::Value(value)) => InAdvance::Value(value.get().to_owned()),
+            Some(Given::Declined) => InAdvance::Declined,
+        };
+        let question_id = Some(question.question_id.clone());
+        let message = Message::Input(Input { question_id, ..input });
+        self.due.push_back(Inbound { id: None, run_id: None, message });
+        Some(shown)
     }
 
     /// The keys that matched no question, in words: the names that may be shown, and the number of the others. `None`:

@@ -17,6 +17,7 @@ pub mod dry_run;
 mod host;
 mod job;
 mod machine;
+mod opening;
 mod outbox;
 mod peer;
 mod prepare;
@@ -28,10 +29,10 @@ mod tape;
 pub use answers::Script;
 pub use conductor::Conductor;
 pub use debug_log::DebugLog;
-pub use job::{Awaited, Begin, Job, Report};
+pub use job::{Awaited, Begin, Carried, Job, Next, Over, Report};
 pub use machine::{Departed, Machine};
 pub use outbox::Outbox;
-pub use peer::{Outgoing, Peer, Understood};
+pub use peer::{InAdvance, Outgoing, Peer, Understood};
 pub use prepare::{redactor_here, secrets_here};
 pub use relay::relay;
 
@@ -113,6 +114,14 @@ impl Engine {
                 conductor.refuse(failure);
                 None
             }
+            Begin::Next(next) => {
+                conductor.go_on(*next);
+                None
+            }
+            Begin::Over(over) => {
+                conductor.close(*over);
+                None
+            }
             Begin::Awaited(work) => Some(run_loop::start_of(work)),
         };
         let run_loop = RunLoop::new(self, conductor, awaited);
@@ -135,7 +144,10 @@ impl Engine {
             code: code.unwrap_or(EXIT_UNDELIVERED),
             terminal: ending.terminal.filter(|_| code.is_some()),
             signal: ending.signal,
-            unused_answers: ending.unused_answers,
+            unused_answers: ending.carried.answers.unused(),
+            late: ending.late,
+            worked: ending.worked,
+            carried: ending.carried,
         }
     }
 }

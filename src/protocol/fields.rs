@@ -221,6 +221,8 @@ macro_rules! run_start {
             pub ask_server: Option<McpServer>,
             /// Decides about requests for permission before `permissions` do. Not a field of run.start.
             pub judge: Option<Arc<dyn Judge>>,
+            /// Whether the run is a part of a workflow, which has a plan of its own. Not a field of run.start.
+            pub is_part: bool,
         }
 
         impl Options {
@@ -230,6 +232,7 @@ macro_rules! run_start {
                     $($name: settle!($kind $(($($extra)*))?, self.$name, required.$name),)*
                     ask_server: None,
                     judge: None,
+                    is_part: false,
                 }
             }
         }

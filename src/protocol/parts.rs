@@ -182,6 +182,7 @@ fn shown_settings(settings: &mut Settings, visit: Visit<'_>) {
         output_schema: _,
         ask_server: _,
         judge: _,
+        is_part: _,
     } = settings;
     for list in [Some(add_dirs), allowed_tools.as_mut(), disallowed_tools.as_mut()].into_iter().flatten() {
         list.iter_mut().for_each(|item| visit(Rank::List, Part::Text(item)));

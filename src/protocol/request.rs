@@ -13,6 +13,7 @@ use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 use std::collections::{BTreeMap, HashSet};
+use std::fmt;
 
 /// Why a payload could not be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -210,6 +211,21 @@ impl Permissions {
             Policy::Deny => 2,
         };
         categories.map(|category| self.of(category)).max_by_key(strictness).unwrap_or(Policy::Ask)
+    }
+}
+
+/// The form that `--permissions` takes.
+impl fmt::Display for Permissions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Permissions::All(policy) => f.write_str(policy.word()),
+            Permissions::ByCategory { named, rest } => {
+                for (category, policy) in named {
+                    write!(f, "{}={},", category.word(), policy.word())?;
+                }
+                write!(f, "*={}", rest.unwrap_or(Policy::Ask).word())
+            }
+        }
     }
 }
 

@@ -231,10 +231,6 @@ objects! {
             "duration_ms": it.duration_ms, "cost_usd": Own(&it.cost_usd), "files": it.files, "commit": it.commit,
             "unverified": it.unverified);
     }
-    PhaseFailure, it, map => {
-        entries!(map; "phase": it.phase, "attempt": it.attempt, "command": it.command,
-            "exit_code": Own(&it.exit_code), "timed_out": it.timed_out, "output_tail": it.output_tail);
-    }
     Progress, it, map => {
         let kind = match &it.about {
             About::Status(_) => "status",
@@ -386,9 +382,6 @@ struct Detail<'a>(&'a Failure);
 impl Put for Detail<'_> {
     fn put(&self, out: &mut Vec<u8>) {
         let failure = self.0;
-        if let Some(phase) = &failure.phase {
-            return phase.put(out);
-        }
         let unsupported = failure.code == Code::UnsupportedVersion;
         let (said, stderr) = (&failure.agent_message, &failure.stderr_tail);
         if failure.http_status.is_none()
@@ -396,6 +389,7 @@ impl Put for Detail<'_> {
             && stderr.is_none()
             && !unsupported
             && failure.reason.is_none()
+            && failure.phase.is_none()
         {
             return out.extend_from_slice(b"null");
         }
@@ -415,6 +409,12 @@ impl Put for Detail<'_> {
         }
         if let Some(text) = stderr {
             entries!(map; "stderr_tail": text);
+        }
+        if let Some(PhaseFailure { phase, attempt, command, exit_code, timed_out, output_tail }) =
+            failure.phase.as_deref()
+        {
+            entries!(map; "phase": phase, "attempt": attempt, "command": command, "exit_code": Own(exit_code),
+                "timed_out": timed_out, "output_tail": output_tail);
         }
         map.out.push(b'}');
     }

@@ -91,6 +91,21 @@ pub(super) struct End {
     pub(super) late: Option<Late>,
 }
 
+/// The body of run.started.
+fn started(display_name: String, settings: &Settings, driver: &dyn Driver) -> Started {
+    Started {
+        agent: settings.agent.clone(),
+        display_name,
+        settings: Box::new(settings.clone()),
+        capabilities: driver.capabilities(),
+        metadata: settings.metadata.clone().map(Json::from),
+        cwd: Text::from(settings.cwd.to_string_lossy().into_owned()),
+        agent_args: settings.agent_args.iter().map(|arg| Text::from(arg.as_str())).collect(),
+        workflow: None,
+        truncated: false,
+    }
+}
+
 impl Live {
     /// Begins the run. The first effect is run.started.
     pub(super) fn begin(
@@ -112,17 +127,7 @@ impl Live {
             }
         };
         settings.start_timeout_s = settings.start_timeout_s.or(launch.start_timeout);
-        let started = Started {
-            agent: settings.agent.clone(),
-            display_name,
-            settings: Box::new(settings.clone()),
-            capabilities: driver.capabilities(),
-            metadata: settings.metadata.clone().map(Json::from),
-            cwd: Text::from(settings.cwd.to_string_lossy().into_owned()),
-            agent_args: settings.agent_args.iter().map(|arg| Text::from(arg.as_str())).collect(),
-            workflow: None,
-            truncated: false,
-        };
+        let started = started(display_name, &settings, driver.as_ref());
         let mut live = Box::new(Live {
             now,
             out: Vec::new(),

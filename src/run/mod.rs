@@ -161,6 +161,11 @@ impl Run {
         matches!(&self.phase, Phase::Live(live) if live.is_stopping())
     }
 
+    /// Takes the redactor, before the start or after the end.
+    pub fn take_redactor(&mut self) -> Redactor {
+        std::mem::take(&mut self.redactor)
+    }
+
     /// Takes what was allowed for good, after the end.
     pub fn take_granted(&mut self) -> Granted {
         std::mem::take(&mut self.granted)
@@ -352,7 +357,8 @@ fn early(event: Event<'_>) -> Option<Held> {
         | Event::Refused(_)
         | Event::OutputLost => return None,
         // These come from an agent, or from a run that has one.
-        Event::Spawned
+        Event::Over(..)
+        | Event::Spawned
         | Event::SpawnFailed(_)
         | Event::Line(_)
         | Event::ToolAsk { .. }

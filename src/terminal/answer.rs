@@ -1,8 +1,10 @@
 //! Interprets a typed line as an answer. Pure: the run checks the answer again, and looks at paths.
 
+use crate::clean::one_line;
 use crate::protocol::outbound::Question;
 use crate::protocol::question::{ALLOW_ALWAYS, ALLOW_ONCE, Ask, Choice, DENY, Given, Kind, Validation, check};
 use crate::protocol::words::Purpose;
+use crate::suggest::nearest;
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 
@@ -108,6 +110,22 @@ fn one(all: &[Choice], allow_other: bool, text: &str) -> Result<String, String> 
         return at.and_then(|at| all.get(at)).map(|choice| choice.value.clone()).ok_or(range);
     }
     if allow_other && !text.is_empty() { Ok(text.to_owned()) } else { Err(range) }
+}
+
+/// The length of a label, in bytes, up to which no text is taken for a slip of it.
+const SHORT: usize = 3;
+
+/// The label of the option that a typed text resembles, where the question takes any text.
+pub(super) fn nearly(question: &Question, line: &str) -> Option<String> {
+    let Kind::Select { choices, multiple: false, allow_other: true } = &question.ask.kind else { return None };
+    let (all, text) = (choices.as_slice(), line.trim().to_lowercase());
+    if one(all, false, line.trim()).is_ok() {
+        return None;
+    }
+    let lower: Vec<String> = all.iter().map(|choice| choice.label.trim().to_lowercase()).collect();
+    // Short labels resemble too many words.
+    let near = nearest(&text, lower.iter().map(String::as_str).filter(|label| label.len() > SHORT))?;
+    lower.iter().position(|label| label == near).and_then(|at| all.get(at)).map(|choice| one_line(&choice.label))
 }
 
 /// Numbers and names separated by commas; numbers also by spaces.

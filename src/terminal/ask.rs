@@ -3,6 +3,7 @@
 use super::answer::{self, Meaning};
 use super::prompt;
 use super::screen::{Look, Shown};
+use crate::engine::InAdvance;
 use crate::io::inbox::RawLine;
 use crate::io::tty::{Hidden, Keyboard};
 use crate::protocol::inbound::{Inbound, Message};
@@ -20,6 +21,12 @@ const NO_LIMIT: Duration = Duration::from_secs(24 * 3600);
 pub(super) struct Asking {
     look: Look,
     waiting: VecDeque<Waiting>,
+    /// The lines of questions whose answers were given in advance, by id.
+    in_advance: HashMap<String, String>,
+    /// The option that was typed last, by its label.
+    chosen: Option<String>,
+    /// A text that is nearly an option, typed for the open question: typed again, it is meant.
+    doubted: Option<String>,
     /// Questions of each group so far.
     asked: HashMap<String, usize>,
     /// The time for an answer.
@@ -71,14 +78,21 @@ impl Asking {
         self.since.is_some()
     }
 
-    /// Takes a new or repeated question. Returns the text to show now.
-    pub(super) fn ask(&mut self, question: &Question, now: Instant) -> Shown {
+    /// Takes a new or repeated question. Returns the text to show now: none, if its answer was given in advance.
+    pub(super) fn ask(&mut self, question: &Question, in_advance: Option<&InAdvance>, now: Instant) -> Shown {
+        if let Some(answer) = in_advance {
+            *self.asked.entry(question.group_id.clone()).or_default() += 1;
+            self.in_advance.insert(question.question_id.clone(), prompt::in_advance(question, answer));
+            return Shown::default();
+        }
+        // An answer given in advance that does not fit leaves its place to the person.
+        let was_counted = self.in_advance.remove(&question.question_id).is_some();
         let until = limited(question.timeout_s.duration()).and_then(|left| now.checked_add(left));
         match self.waiting.iter().position(|waiting| waiting.question.question_id == question.question_id) {
             Some(at) => (self.waiting[at].question, self.waiting[at].until) = (question.clone(), until),
             None => {
                 let place = self.asked.entry(question.group_id.clone()).or_default();
-                *place += 1;
+                *place += usize::from(!was_counted);
                 self.waiting.push_back(Waiting { question: question.clone(), place: *place, until });
             }
         }
@@ -88,6 +102,9 @@ impl Asking {
 
     /// Takes the end of a question. Returns the text to show now.
     pub(super) fn resolved(&mut self, id: &str, resolution: Resolution, now: Instant) -> Shown {
+        if let Some(line) = self.in_advance.remove(id) {
+            return if resolution == Resolution::Answered { Shown::lines(line) } else { Shown::default() };
+        }
         let Some(at) = self.waiting.iter().position(|waiting| waiting.question.question_id == id) else {
             return Shown::default();
         };
@@ -101,12 +118,15 @@ impl Asking {
             return Shown::default();
         }
         self.hidden = None;
+        self.doubted = None;
+        let chosen = self.chosen.take().map(|label| format!("  {label}\n"));
         let why = match resolution {
-            Resolution::Timeout => "  (The time for this question is over.)\n",
-            Resolution::Withdrawn => "  (The agent does not wait for this answer any more.)\n",
-            // Nothing was typed at this prompt: another answer covers it, or it was given beforehand.
-            Resolution::Answered if self.since.is_some() => "  (Answered already.)\n",
-            _ => "",
+            Resolution::Timeout => "  (The time for this question is over.)\n".to_owned(),
+            Resolution::Withdrawn => "  (Question withdrawn.)\n".to_owned(),
+            // Nothing was typed at this prompt: the answer to another question covers it.
+            Resolution::Answered if self.since.is_some() => "  (Answered already.)\n".to_owned(),
+            Resolution::Answered => chosen.unwrap_or_default(),
+            Resolution::Declined | Resolution::Headless | Resolution::InputClosed | Resolution::Policy => String::new(),
         };
         let next = self.prompt(now);
         Shown { lines: format!("{why}{}", next.lines), ..next }
@@ -197,7 +217,14 @@ impl Asking {
         };
         let meaning = match line {
             RawLine::Whole(line) | RawLine::Unended(line) => {
-                answer::read(&first.question, &String::from_utf8_lossy(line), self.home.as_deref())
+                let line = String::from_utf8_lossy(line);
+                match answer::nearly(&first.question, &line).filter(|_| self.doubted.as_deref() != Some(line.trim())) {
+                    Some(label) => {
+                        self.doubted = Some(line.trim().to_owned());
+                        Meaning::Refused(format!("Did you mean {label}? Type its number, or the same text again."))
+                    }
+                    None => answer::read(&first.question, &line, self.home.as_deref()),
+                }
             }
             RawLine::CtrlD => Meaning::Answer(Given::Declined, None),
             RawLine::TooLong => return (Shown::default(), None),
@@ -207,6 +234,7 @@ impl Asking {
                 let input =
                     Input { question_id: Some(first.question.question_id.clone()), given: Some(given), message };
                 self.since = None;
+                self.chosen = prompt::chosen(&first.question, input.given.as_ref());
                 return (Shown::default(), Some(Inbound { id: None, run_id: None, message: Message::Input(input) }));
             }
             Meaning::Explain => prompt::help(&first.question),

@@ -7,6 +7,7 @@
 
 mod answer;
 mod ask;
+mod log;
 mod prompt;
 mod screen;
 mod speech;
@@ -17,7 +18,7 @@ mod work;
 pub use screen::{Detail, Look};
 
 use crate::clean::{one_line, whole};
-use crate::engine::{Outbox, Outgoing, Peer, Understood};
+use crate::engine::{InAdvance, Outbox, Outgoing, Peer, Understood};
 use crate::io::inbox::RawLine;
 use crate::io::output::Chunk;
 use crate::io::tty::{Keyboard, columns, is_in_front};
@@ -95,10 +96,10 @@ impl TerminalFront {
         };
     }
 
-    fn render(&mut self, body: &Body, now: Instant) -> Shown {
+    fn render(&mut self, body: &Body, in_advance: Option<&InAdvance>, now: Instant) -> Shown {
         match body {
             Body::Started(started) => self.started(started, now),
-            Body::Question(question) => self.asking.ask(question, now),
+            Body::Question(question) => self.asking.ask(question, in_advance, now),
             Body::Terminal(end) => self.terminal(end),
             Body::Progress(progress) => match &progress.about {
                 About::Resolved { question_id, resolution, permission, what, .. } => {
@@ -158,7 +159,7 @@ impl TerminalFront {
 
     fn started(&mut self, started: &Started, now: Instant) -> Shown {
         let name = one_line(&started.display_name);
-        let line = self.verbose(|| format!("agent: {name}, in {}", one_line(started.cwd.shown())));
+        let line = self.header(&name, started);
         self.forgets = started.capabilities.resume == Some(false);
         self.work.begin(name, now);
         self.asking.set_limit(started.settings.question_timeout_s.duration());
@@ -203,15 +204,16 @@ impl TerminalFront {
             }
             About::Status(_) => self.unseen(progress),
             About::Session { session_id, agent_version, model, .. } => {
-                let known =
-                    [("session", session_id.as_deref()), ("version", text(agent_version)), ("model", text(model))];
+                // The session's own line stands at the end.
+                let session = session_id.as_deref().filter(|_| self.look.detail == Detail::Verbose);
+                let known = [("session", session), ("version", text(agent_version)), ("model", text(model))];
                 let known = known.iter().filter_map(|(what, value)| Some(format!("{what} {}", one_line((*value)?))));
                 let known: Vec<String> = known.collect();
-                Shown::lines(self.verbose(|| known.join(", ")))
+                Shown::lines(if known.is_empty() { String::new() } else { self.logged(&known.join(", ")) })
             }
+            About::Heartbeat { idle_s, waiting_on } => Shown::lines(self.sign_of_life(*idle_s, *waiting_on)),
             About::Reasoning { .. }
             | About::Resolved { .. }
-            | About::Heartbeat { .. }
             | About::Todo(_)
             | About::Phase { .. }
             | About::Usage(_) => Shown::default(),
@@ -233,7 +235,11 @@ impl TerminalFront {
         let took = if took.as_secs() > 0 { format!(" ({})", span(took)) } else { String::new() };
         let room = self.width().saturating_sub(word.len() + took.len() + indent.len() + 1);
         let word = ink.map_or_else(|| word.to_owned(), |ink| self.look.paint(ink, word));
-        format!("{indent}{}{word}{took}\n{}", width::cut(title, room.max(8)), self.output(output))
+        let output = match (state, self.look.detail) {
+            (ToolState::Failed, Detail::Normal) => self.last_lines(output),
+            (..) => self.output(output),
+        };
+        format!("{indent}{}{word}{took}\n{output}", width::cut(title, room.max(8)))
     }
 
     fn output(&self, output: Option<&Text>) -> String {
@@ -272,7 +278,7 @@ impl TerminalFront {
         let quiet = self.look.detail == Detail::Quiet;
         let mut shown = Shown::default();
         for title in self.work.end().into_iter().filter(|_| self.look.live && !quiet) {
-            let _ = writeln!(shown.lines, "* {title}: stopped");
+            let _ = writeln!(shown.lines, "* {title}: cancelled");
         }
         self.asking.end();
         match &end.outcome {
@@ -301,7 +307,7 @@ impl TerminalFront {
             let sum = sum(Duration::from_millis(end.duration_ms), &end.usage);
             let _ = writeln!(shown.lines, "{}", self.look.paint(Ink::Dim, &format!("{how}{sum}")));
         }
-        if let Some(id) = end.session_id.as_ref().filter(|_| self.look.person && !quiet) {
+        if let Some(id) = end.session_id.as_ref().filter(|_| !quiet) {
             let how = if self.forgets { "" } else { ": go on with --continue" };
             let line = format!("session {}{how}", one_line(id));
             let _ = writeln!(shown.lines, "{}", self.look.paint(Ink::Dim, &line));
@@ -321,7 +327,7 @@ impl Peer for TerminalFront {
 
     fn show(&mut self, outgoing: Outgoing<'_>, out: &mut Outbox) {
         let now = Instant::now();
-        let shown = self.render(outgoing.body, now);
+        let shown = self.render(outgoing.body, outgoing.in_advance.as_ref(), now);
         out.push(self.place(shown, now));
     }
 
@@ -395,7 +401,10 @@ mod tests {
         let mut body = Redacted::new(Body::Progress(Box::new(progress)), &Redactor::new());
         let mut out = Outbox::default();
         let at = SystemTime::now();
-        front.show(Outgoing { body: &mut body, reply_to: None, run_id: "r", max_bytes: 0, at }, &mut out);
+        front.show(
+            Outgoing { body: &mut body, reply_to: None, run_id: "r", max_bytes: 0, at, in_advance: None },
+            &mut out,
+        );
         out.pop()
     }
 

@@ -4,10 +4,12 @@ use super::answer::{key, keys};
 use super::screen::{Ink, Look};
 use super::work::span;
 use crate::clean::{one_line, whole};
+use crate::engine::InAdvance;
 use crate::protocol::limits::BAD_ANSWERS;
 use crate::protocol::outbound::{Question, SubjectFrame};
-use crate::protocol::question::{ALLOW_ALWAYS, Answer, Choice, Kind, Validation};
+use crate::protocol::question::{ALLOW_ALWAYS, Answer, Choice, Given, Kind, Validation};
 use crate::protocol::words::{Category, PathType, Purpose};
+use serde_json::Value as Json;
 use std::fmt::Write;
 use std::time::Duration;
 
@@ -53,6 +55,47 @@ pub(super) fn question(question: &Question, place: usize, look: &Look) -> String
         }
     }
     out
+}
+
+/// The line about a question whose answer was given in advance.
+pub(super) fn in_advance(question: &Question, answer: &InAdvance) -> String {
+    let ask = &question.ask;
+    let header = one_line(&ask.header);
+    let name = match (header.as_str(), ask.purpose) {
+        ("", _) | (_, Purpose::Permission) => one_line(&ask.text),
+        (_, Purpose::Clarification | Purpose::Input) => format!("{header}:"),
+    };
+    let answer = match answer {
+        InAdvance::Value(value) => spoken(value, &ask.kind),
+        InAdvance::Hidden => "••••••".to_owned(),
+        InAdvance::Declined => "declined".to_owned(),
+    };
+    format!("{name} {answer} (--answer)\n")
+}
+
+/// The labels of the options that a typed answer means. `None`: the answer is not a choice, or allows or denies.
+pub(super) fn chosen(question: &Question, given: Option<&Given>) -> Option<String> {
+    match (&question.ask.kind, given) {
+        (Kind::Select { .. }, Some(Given::Value(value))) if question.ask.purpose != Purpose::Permission => {
+            Some(spoken(value.get(), &question.ask.kind))
+        }
+        _ => None,
+    }
+}
+
+/// A JSON value as a person reads it: labels in place of an option's values.
+fn spoken(value: &str, kind: &Kind) -> String {
+    let answer = match serde_json::from_str(value) {
+        Ok(Json::Bool(yes)) => Answer::Bool(yes),
+        Ok(Json::String(text)) => Answer::One(text),
+        Ok(Json::Array(all)) => {
+            Answer::Many(all.iter().map(|one| one.as_str().map_or_else(|| one.to_string(), str::to_owned)).collect())
+        }
+        Ok(Json::Null) => Answer::Null,
+        Ok(other @ (Json::Number(_) | Json::Object(_))) => Answer::Text(other.to_string()),
+        Err(_) => Answer::Text(value.to_owned()),
+    };
+    shown(&answer, kind)
 }
 
 /// The reason why an answer was refused.

@@ -65,16 +65,20 @@ impl Activity {
     /// The status line: elapsed time and current activity.
     pub(super) fn line(&self, now: Instant) -> Option<String> {
         let elapsed = span(now.saturating_duration_since(self.began?));
+        Some(format!("[{elapsed}] {}", self.activity()))
+    }
+
+    /// The agent's current activity, without the time.
+    pub(super) fn activity(&self) -> String {
         let name = &self.name;
-        let what = match (self.status, self.tools.last_key_value()) {
+        match (self.status, self.tools.last_key_value()) {
             (Some(Status::Cancelling), _) => format!("stopping {name}"),
             (Some(Status::Retrying), _) => format!("{name} tries again"),
             (_, Some((_, tool))) if self.tools.len() == 1 => tool.title.clone(),
             (_, Some((_, last))) => format!("{} tools, {}", self.tools.len(), last.title),
             (None | Some(Status::Starting), None) => format!("starting {name}"),
             (_, None) => format!("{name} works"),
-        };
-        Some(format!("[{elapsed}] {what}"))
+        }
     }
 
     /// When the status line changes next.

@@ -41,6 +41,7 @@ mod questions;
 mod readme;
 mod redact;
 mod reference;
+mod reference_workflow;
 mod request;
 mod requirements;
 mod secrets;

@@ -66,7 +66,7 @@ fn functions_are_short() {
 /// Only a reader of redacted bodies looks into a text; a run passes it on.
 #[test]
 fn only_readers_of_redacted_bodies_see_a_text() {
-    let readers = ["src/protocol/wire.rs", "src/terminal/"];
+    let readers = ["src/protocol/wire.rs", "src/terminal/", "src/workflow/"];
     let mut seen = 0;
     for (path, text) in rust_files("src") {
         let looks = code(&text).contains(".shown()");
@@ -98,7 +98,11 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("process", &["agent", "failure", "io", "protocol"]),
     ("engine", &["agent", "clean", "failure", "io", "process", "protocol", "recording", "redact", "run", "suggest"]),
     ("json_lines", &["engine", "io", "protocol"]),
-    ("terminal", &["clean", "engine", "failure", "io", "protocol"]),
+    (
+        "workflow",
+        &["agent", "clean", "config", "engine", "failure", "io", "process", "protocol", "redact", "run", "suggest"],
+    ),
+    ("terminal", &["clean", "engine", "failure", "io", "protocol", "suggest"]),
     ("help", &["cli"]),
     ("cli", &["agent", "protocol", "suggest"]),
     ("config", &["agent", "cli", "failure", "help", "protocol", "suggest"]),
@@ -120,6 +124,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "run",
             "suggest",
             "terminal",
+            "workflow",
         ],
     ),
 ];

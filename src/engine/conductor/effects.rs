@@ -3,7 +3,7 @@
 use super::Conductor;
 use crate::agent::{Launch, Program};
 use crate::engine::machine::Machine;
-use crate::engine::peer::{Outgoing, Peer};
+use crate::engine::peer::{InAdvance, Outgoing, Peer};
 use crate::failure::{Code, Failure};
 use crate::protocol::limits::KEPT_BYTES;
 use crate::protocol::outbound::Body;
@@ -57,7 +57,14 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
         self.machine.close_input();
     }
 
-    fn emit(&mut self, mut body: Body, reply_to: Option<&str>, measure: Option<PathBuf>) {
+    fn emit(&mut self, body: Body, reply_to: Option<&str>, measure: Option<PathBuf>) {
+        for body in std::mem::take(&mut self.first) {
+            self.emit_one(body, None, None);
+        }
+        self.emit_one(body, reply_to, measure);
+    }
+
+    fn emit_one(&mut self, mut body: Body, reply_to: Option<&str>, measure: Option<PathBuf>) {
         if self.door.finished {
             debug_assert!(false, "a body after the terminal one");
             return;
@@ -70,17 +77,21 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
             return;
         }
         let mut body = Redacted::new(body, self.run.redactor());
+        let mut in_advance = None;
         match &*body {
-            Body::Question(question) => self.answers.see(question),
+            Body::Question(question) => in_advance = self.answers.see(question),
             Body::Terminal(end) => {
                 self.door.terminal = Some((**end).clone());
                 self.door.finished = true;
             }
             Body::Started(_) | Body::Progress(_) | Body::Artifact(_) => {}
         }
+        if let Some(InAdvance::Value(value)) = &mut in_advance {
+            *value = self.run.redactor().redact(value).into_owned();
+        }
         let at = self.machine.date();
         let (run_id, max_bytes) = (&self.door.run_id, self.door.frame_limit);
-        let outgoing = Outgoing { body: &mut body, reply_to, run_id, max_bytes, at };
+        let outgoing = Outgoing { body: &mut body, reply_to, run_id, max_bytes, at, in_advance };
         self.peer.show(outgoing, &mut self.door.outbox);
     }
 
@@ -116,6 +127,7 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
         if let Err(failure) = self.machine.spawn(launch, settings, wants_stderr) {
             return self.step(Event::SpawnFailed(failure));
         }
+        self.spawned_at.get_or_insert_with(|| self.machine.now());
         let argv = self.argv(launch);
         if std::mem::replace(&mut self.spawned, true) {
             self.record(|| Moment::Spawn(argv));

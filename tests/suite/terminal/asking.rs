@@ -5,6 +5,7 @@ use serde_json::json;
 
 use super::codex::Codex;
 use crate::support::Case;
+use crate::support::agent::{Script, question};
 use crate::support::person::{CTRL_BACKSLASH, CTRL_C, CTRL_D, CTRL_Z, Person};
 
 const RUN: &[&str] = &["adhoc", "--agent", "codex", "go"];
@@ -220,6 +221,23 @@ fn what_is_piped_in_beside_a_prompt_leaves_questions_to_the_terminal() {
     assert_eq!(person.ends().0, 0);
     assert!(person.file("log/stdin").contains("go\\n\\n```stdin\\nthe diff\\n```"), "{}", person.file("log/stdin"));
     assert_eq!(said(&person), ["Green"]);
+}
+
+#[test]
+fn a_typed_choice_is_echoed_and_a_text_that_resembles_an_option_is_doubted_once() {
+    let ask = |text: &str| json!([question(text, false)]);
+    let script = Script::asks_user(ask("Which feature?"));
+    let mut person = Case::with(script).at_terminal(&["adhoc", "go"]);
+    person.answers("Which feature?", "2");
+    let (code, seen) = person.ends();
+    assert!(code == 0 && seen.contains("> 2\r\n  Search\r\n"), "{code}: {seen}");
+    for (second, chosen) in [("Serch", "Serch"), ("search", "Search")] {
+        let mut person = Case::with(Script::asks_user(ask("Which feature?"))).at_terminal(&["adhoc", "go"]);
+        person.answers("Which feature?", "Serch");
+        person.answers("! Did you mean Search? Type its number, or the same text again.", second);
+        let (code, seen) = person.ends();
+        assert!(code == 0 && seen.contains(&format!("\r\n  {chosen}\r\n")), "{code}: {seen}");
+    }
 }
 
 #[test]

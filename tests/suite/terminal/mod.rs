@@ -4,6 +4,7 @@
 mod asking;
 mod codex;
 mod jobs;
+mod log;
 mod showing;
 
 use crate::support::{Case, io, limit};

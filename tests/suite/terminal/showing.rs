@@ -131,9 +131,12 @@ fn quiet_is_the_final_text_and_verbose_is_everything() {
     let mut person = Case::with(script()).at_terminal(&["adhoc", "-v", "go"]);
     assert_eq!(person.ends().0, 0);
     let screen = person.screen().join("\n");
-    for line in
-        ["agent: Claude Code, in ", "session 5f0c1a52-", "  | Let me think.\n  | Twice.", "    a.txt\n    b.txt"]
-    {
+    for line in [
+        "agent Claude Code, permissions ask, in ",
+        "session 5f0c1a52-",
+        "  | Let me think.\n  | Twice.",
+        "    a.txt\n    b.txt",
+    ] {
         assert!(screen.contains(line), "{line}: {screen}");
     }
 

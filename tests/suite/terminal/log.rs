@@ -1,0 +1,72 @@
+//! The log of a run that nobody watches, as a CI system keeps it.
+
+use serde_json::json;
+
+use super::codex::Codex;
+use crate::support::Case;
+use crate::support::agent::{Script, bash, question, tool_result};
+
+/// stderr of a run without a terminal.
+fn logged(script: Script, args: &[&str]) -> String {
+    let done = Case::with(script).cli(args);
+    let log = String::from_utf8(done.stderr).unwrap();
+    assert_eq!(done.status.code(), Some(0), "{log}");
+    log
+}
+
+#[test]
+fn a_log_begins_with_the_circumstances_and_ends_with_the_session() {
+    let log = logged(Script::hello(), &["--permissions", "read=allow,*=deny", "go"]);
+    let lines: Vec<&str> = log.lines().collect();
+    assert!(lines[0].starts_with("agent Claude Code, permissions read=allow,*=deny, in /"), "{log}");
+    assert!(lines[1].starts_with("version ") && lines[1].contains(", model claude-"), "{log}");
+    assert!(lines.last().unwrap().starts_with("session 5f0c1a52-"), "{log}");
+    assert_eq!(logged(Script::hello(), &["--quiet", "go"]), "");
+}
+
+#[test]
+fn a_question_answered_in_advance_is_one_line_without_a_prompt() {
+    let script = || Script::asks_user(json!([question("Which features?", true)]));
+    let log = logged(script(), &["--answer", "Features=Auth,Export", "go"]);
+    assert!(log.contains("\nFeatures: Auth, Export (--answer)\n") && !log.contains("> "), "{log}");
+}
+
+#[test]
+fn an_answer_in_advance_that_does_not_fit_leaves_the_question_to_the_person() {
+    let codex = Codex::new().asks("confirm", "Sure?", json!({})).says("Thank you.");
+    let case = Case::new().program("codex", &codex);
+    let mut person = case.at_terminal(&["adhoc", "--agent", "codex", "--answer", "confirm=perhaps", "go"]);
+    person.answers("Sure?", "y");
+    let (code, seen) = person.ends();
+    assert!(code == 0 && !seen.contains("--answer"), "{code}: {seen}");
+}
+
+#[test]
+fn a_secret_given_in_advance_is_dots() {
+    let codex = Codex::new().asks("secret", "What key?", json!({})).says("Thank you.");
+    let case = Case::new().program("codex", &codex);
+    let done = case.cli(&["--agent", "codex", "--answer", "secret=tr0ub4dor&3", "go"]);
+    let log = String::from_utf8(done.stderr).unwrap();
+    assert!(log.contains("What key? •••••• (--answer)\n") && !log.contains("tr0ub4dor"), "{log}");
+}
+
+#[test]
+fn a_silent_run_reports_regularly_that_it_goes_on() {
+    let waits =
+        "until [ \"$(grep -c 'still running: Bash: cargo test (' \"$D/../stderr\")\" -ge 2 ]; do sleep 0.02; done";
+    let script =
+        Script::new().tool_use("c1", "Bash", &bash("cargo test")).sh(waits).tool_result("c1", "").done("Done.");
+    let case = Case::with(script).stdout_to("stdout").stderr_to("stderr");
+    let mut person = case.at_terminal(&["adhoc", "--heartbeat", "0.2", "go"]);
+    assert_eq!(person.ends().0, 0, "{}", person.file("stderr"));
+}
+
+#[test]
+fn a_failed_tool_shows_the_end_of_its_output() {
+    let mut failed = tool_result("c1", "Exit code 3\nfirst\n\nlast but one\nthe last\n", json!("Error"));
+    failed["message"]["content"][0]["is_error"] = json!(true);
+    let script = Script::new().tool_use("c1", "Bash", &bash("cargo test")).out(&failed).done("Done.");
+    let log = logged(script, &["go"]);
+    assert!(log.contains("* Bash: cargo test: failed\n    last but one\n    the last\n"), "{log}");
+    assert!(!log.contains("first"), "{log}");
+}
