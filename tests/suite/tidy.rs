@@ -103,6 +103,26 @@ const MAY_USE: &[(&str, &[&str])] = &[
         &["agent", "clean", "config", "engine", "failure", "io", "process", "protocol", "redact", "run", "suggest"],
     ),
     ("terminal", &["clean", "engine", "failure", "io", "protocol", "suggest"]),
+    (
+        "workflow",
+        &[
+            "agent",
+            "clean",
+            "cli",
+            "config",
+            "engine",
+            "failure",
+            "io",
+            "json_lines",
+            "process",
+            "protocol",
+            "recording",
+            "redact",
+            "run",
+            "suggest",
+            "terminal",
+        ],
+    ),
     ("help", &["cli"]),
     ("cli", &["agent", "protocol", "suggest"]),
     ("config", &["agent", "cli", "failure", "help", "protocol", "suggest"]),
@@ -128,6 +148,32 @@ const MAY_USE: &[(&str, &[&str])] = &[
         ],
     ),
 ];
+
+/// The parts of the workflows that know neither a run nor a file system.
+const PURE: &[&str] = &["markdown", "name", "plan", "refusal", "spec", "violation"];
+
+#[test]
+fn the_formats_of_workflows_are_pure() {
+    let mut seen = 0;
+    for (path, text) in rust_files("src/workflow") {
+        let inside = path.strip_prefix("src/workflow").unwrap();
+        let part = inside.components().next().unwrap().as_os_str().to_string_lossy().replace(".rs", "");
+        if !PURE.contains(&part.as_str()) {
+            continue;
+        }
+        seen += 1;
+        let code = code(&text);
+        for part in code.split("crate::").skip(1) {
+            let fine = ["clean::", "suggest::", "workflow::"].iter().any(|module| part.starts_with(module));
+            assert!(fine, "{} uses {}", path.display(), part.lines().next().unwrap());
+        }
+        for word in ["std::fs", "std::io", "std::env", "std::time", "project"] {
+            let used = code.lines().any(|line| line.starts_with("use ") && line.contains(word));
+            assert!(!used, "{} uses {word}", path.display());
+        }
+    }
+    assert!(seen >= PURE.len(), "the pure files have other names");
+}
 
 #[test]
 fn dependencies_point_one_way() {
