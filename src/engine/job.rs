@@ -113,6 +113,13 @@ pub struct Carried {
     pub(super) answers: Script,
 }
 
+impl Carried {
+    /// Knows every secret, also those that were answers.
+    pub fn redactor(&self) -> &Redactor {
+        &self.redactor
+    }
+}
+
 /// Makes a run.start.
 pub type Awaited = Box<dyn FnOnce() -> Result<Inbound, Failure> + Send>;
 

@@ -24,9 +24,9 @@ mod unattended;
 mod work;
 
 pub use book::Answered;
-pub(crate) use markers::Fences;
 pub use event::{Effect, Event, Gone, Method, OnEof, Origin, ReadInput, Refusal, Start, Unseen};
 pub use granted::Granted;
+pub(crate) use markers::Fences;
 
 use crate::failure::{Code, Failure};
 use crate::protocol::inbound::is_run_id;
