@@ -167,6 +167,12 @@ impl Failure {
         Failure { reason: Some(reason), ..Failure::new(Code::InvalidRequest, message) }
     }
 
+    /// A defect of this program.
+    pub fn of_our_own() -> Failure {
+        let message = "spektacular failed by a fault of its own: please report it, with a recording of the run.";
+        Failure::new(Code::InternalError, message)
+    }
+
     /// The model does not exist or may not be used. [`Failure::name_model`] adds its name.
     pub fn model_not_found() -> Failure {
         Failure::new(Code::ModelNotFound, model_not_found(""))

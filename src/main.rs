@@ -4,6 +4,7 @@
 use spektacular::cmd;
 use spektacular::process::{self, myself};
 use std::ffi::OsString;
+use std::panic::catch_unwind;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -14,5 +15,5 @@ fn main() -> ExitCode {
     if let Some(code) = process::run_helper(&args) {
         return ExitCode::from(u8::try_from(code).unwrap_or(1));
     }
-    ExitCode::from(cmd::run(args))
+    ExitCode::from(catch_unwind(|| cmd::run(args)).unwrap_or_else(|_| cmd::crashed()))
 }

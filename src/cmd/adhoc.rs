@@ -3,10 +3,12 @@
 use super::complain;
 use super::last::Last;
 use super::texts::{self, Prompt};
+use crate::agent::registry::{Agents, Layers};
 use crate::cli::{Adhoc, Output};
 use crate::config::{self, Config, Loaded};
 use crate::engine::{Begin, DebugLog, Engine, Job, Peer, Report, Script, UNDELIVERED, dry_run};
 use crate::failure::{Code, EXIT_UNDELIVERED, Failure};
+use crate::io::faults::point;
 use crate::io::inbox::Source;
 use crate::io::output::{diagnose, stdout_is_closed};
 use crate::io::stdin;
@@ -14,7 +16,7 @@ use crate::io::tty::Keyboard;
 use crate::json_lines::JsonLines;
 use crate::protocol::inbound::{Inbound, Message};
 use crate::protocol::limits;
-use crate::protocol::origins::FieldOrigin;
+use crate::protocol::origins::{FieldOrigin, Origins};
 use crate::protocol::request::{Options, Payload, Seconds};
 use crate::protocol::typed;
 use crate::protocol::words::{Level, Source as CancelSource, Warning};
@@ -23,6 +25,7 @@ use crate::terminal::{Detail, Look, TerminalFront};
 use std::io::IsTerminal;
 use std::os::fd::AsFd;
 use std::os::unix::fs::FileTypeExt;
+use std::panic::catch_unwind;
 
 /// Hints for a person who should type the prompt, in the foreground and in the background.
 const TYPE: &str = "spektacular: type the prompt, and end it with Ctrl-D";
@@ -33,13 +36,35 @@ const LOG_HEARTBEAT: Seconds = Seconds(60.0);
 
 /// Runs the command; returns the exit code.
 pub fn run(adhoc: Adhoc) -> u8 {
-    let mut loaded = config::load();
+    // First of all: a signal from now on ends the run in order. A dry run reads its prompt here and leaves the signals
+    // as they are.
+    let engine = (!adhoc.dry_run).then(|| Engine::start(Source::Nothing));
+    let Ok(mut loaded) = catch_unwind(load) else { return crashed(adhoc.output, engine) };
     let failure = loaded.failure.take();
     match (adhoc.output.unwrap_or_else(|| loaded.config.output()), failure) {
-        (Output::Json, Some(failure)) => refuse_with(adhoc, loaded, failure),
-        (Output::Json, None) => json(adhoc, loaded),
+        (Output::Json, Some(failure)) => refuse_with(adhoc, loaded, failure, engine),
+        (Output::Json, None) => json(adhoc, loaded, engine),
         (Output::Cli, Some(failure)) => complain(&failure),
-        (Output::Cli, None) => cli(adhoc, loaded),
+        (Output::Cli, None) => cli(adhoc, loaded, engine),
+    }
+}
+
+fn load() -> Loaded {
+    point("configuration");
+    config::load()
+}
+
+/// Reports a fault of our own in the configuration, which is not read again.
+fn crashed(output: Option<Output>, engine: Option<Engine>) -> u8 {
+    let layers = Layers {
+        agents: Agents::built_in(),
+        above: Options::default(),
+        below: Options::default(),
+        origins: Origins::default(),
+    };
+    match output {
+        Some(Output::Json) => refused(Job::new(layers), Failure::of_our_own(), &mut JsonLines::default(), engine),
+        Some(Output::Cli) | None => super::crashed(),
     }
 }
 
@@ -47,22 +72,29 @@ pub fn run(adhoc: Adhoc) -> u8 {
 pub fn refuse(output: Option<Output>, failure: Failure) -> u8 {
     let loaded = config::load();
     match output.unwrap_or_else(|| loaded.config.output()) {
-        Output::Json => refuse_with(Adhoc::default(), loaded, failure),
+        Output::Json => refuse_with(Adhoc::default(), loaded, failure, None),
         Output::Cli => complain(&failure),
     }
 }
 
-fn refuse_with(adhoc: Adhoc, loaded: Loaded, failure: Failure) -> u8 {
+fn refuse_with(adhoc: Adhoc, loaded: Loaded, failure: Failure, engine: Option<Engine>) -> u8 {
     if stdout_is_closed() {
         return undelivered();
     }
-    refused(job(adhoc, loaded, Script::default()), failure, &mut JsonLines::default())
+    refused(job(adhoc, loaded, Script::default()), failure, &mut JsonLines::default(), engine)
 }
 
 /// A run that consists of its failure.
-fn refused(job: Job, failure: Failure, peer: &mut dyn Peer) -> u8 {
+fn refused(job: Job, failure: Failure, peer: &mut dyn Peer, engine: Option<Engine>) -> u8 {
     let job = Job { begin: Begin::Refused(failure), record: None, debug_log: None, ..job };
-    Engine::start(Source::Nothing).run(job, peer).code
+    reading(engine, Source::Nothing).run(job, peer).code
+}
+
+/// The engine, which reads its input from `source`.
+fn reading(engine: Option<Engine>, source: Source) -> Engine {
+    let mut engine = engine.unwrap_or_else(|| Engine::start(Source::Nothing));
+    engine.read(source);
+    engine
 }
 
 fn undelivered() -> u8 {
@@ -89,13 +121,13 @@ fn job(adhoc: Adhoc, loaded: Loaded, answers: Script) -> Job {
     }
 }
 
-fn json(mut adhoc: Adhoc, loaded: Loaded) -> u8 {
+fn json(mut adhoc: Adhoc, loaded: Loaded, engine: Option<Engine>) -> u8 {
     if stdout_is_closed() {
         return undelivered();
     }
     let script = match look_up(&mut adhoc, &loaded.config) {
         Ok(script) => script,
-        Err(message) => return refuse_with(adhoc, loaded, Failure::new(Code::Usage, message)),
+        Err(message) => return refuse_with(adhoc, loaded, Failure::new(Code::Usage, message), engine),
     };
     let (prompt, read_messages, dry_run) = (Prompt::of(&adhoc), adhoc.read_messages, adhoc.dry_run);
     let mut job = job(adhoc, loaded, script);
@@ -110,11 +142,11 @@ fn json(mut adhoc: Adhoc, loaded: Loaded) -> u8 {
     if dry_run {
         return plan(make(prompt.unwrap_or_else(Prompt::stand_in)), job, Output::Json, &mut peer);
     }
-    let Some(prompt) = prompt else { return Engine::start(Source::Stdin).run(job, &mut peer).code };
+    let Some(prompt) = prompt else { return reading(engine, Source::Stdin).run(job, &mut peer).code };
     let source = if read_messages { Source::Stdin } else { Source::Nothing };
     job.begin = Begin::Awaited(Box::new(move || make(prompt).map(start)));
     let last = Last::of(&job.layers, Options::default()).filter(Last::has_folder);
-    let report = Engine::start(source).run(job, &mut peer);
+    let report = reading(engine, source).run(job, &mut peer);
     keep(last, &report);
     report.code
 }
@@ -123,7 +155,7 @@ fn json(mut adhoc: Adhoc, loaded: Loaded) -> u8 {
 fn plan(options: Result<Options, Failure>, job: Job, output: Output, peer: &mut dyn Peer) -> u8 {
     match options.and_then(|options| dry_run::plan(options, &job.layers, &job.warnings)) {
         Ok(plan) => super::plan::show(&plan, output),
-        Err(failure) => refused(job, failure, peer),
+        Err(failure) => refused(job, failure, peer, None),
     }
 }
 
@@ -131,7 +163,7 @@ fn start(options: Options) -> Inbound {
     Inbound { id: None, run_id: None, message: Message::Start(Box::new(Payload { options, ..Payload::default() })) }
 }
 
-fn cli(mut adhoc: Adhoc, loaded: Loaded) -> u8 {
+fn cli(mut adhoc: Adhoc, loaded: Loaded, engine: Option<Engine>) -> u8 {
     let dry_run = adhoc.dry_run;
     let prompt = match dry_run {
         true => Some(Prompt::of(&adhoc).unwrap_or_else(Prompt::stand_in)),
@@ -178,7 +210,7 @@ fn cli(mut adhoc: Adhoc, loaded: Loaded) -> u8 {
     // The engine handles signals while a slow writer fills the pipe.
     job.begin = Begin::Awaited(Box::new(move || make().map(start)));
     let last = Last::of(&job.layers, Options::default());
-    let report = Engine::start(source).run(job, &mut peer);
+    let report = reading(engine, source).run(job, &mut peer);
     if !keep(last, &report) {
         diagnose("spektacular: warning: the session could not be stored for --continue");
     }

@@ -40,6 +40,13 @@ pub fn run(args: Vec<OsString>) -> u8 {
     }
 }
 
+/// Reports a fault of our own on stderr; returns the exit code.
+pub fn crashed() -> u8 {
+    let failure = Failure::of_our_own();
+    diagnose(&format!("spektacular: {}: {}", failure.code.name(), failure.message));
+    failure.code.exit_code()
+}
+
 /// Reports an error in a command line on stderr; returns the exit code.
 fn complain_usage(_: &[OsString], wrong: Wrong) -> u8 {
     complain(&Failure::new(Code::Usage, wrong))

@@ -17,6 +17,7 @@ use super::tape::Tape;
 use crate::agent::registry::Layers;
 use crate::agent::{Launch, Line};
 use crate::failure::{Code, Failure};
+use crate::io::faults::point;
 use crate::io::inbox::RawLine;
 use crate::io::output::Chunk;
 use crate::protocol::inbound::{Inbound, Message, is_run_id};
@@ -133,6 +134,7 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
     /// Hands the run one event, and carries out what comes of it.
     pub fn step(&mut self, event: Event<'_>) {
         let taken = catch_unwind(AssertUnwindSafe(|| {
+            point("step");
             let mut effects = std::mem::take(&mut self.effects);
             self.run.step(self.machine.now(), event, &mut effects);
             effects.drain(..).for_each(|effect| self.carry_out(effect));

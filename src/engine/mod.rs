@@ -6,6 +6,9 @@
 //! nothing is taken from the agent while the outbox is full, and the send to the writer is one arm of the select, so that
 //! a stdout nobody reads never keeps a cancel from being served.
 //!
+//! A panic in any thread ends the run by `internal_error`: the loop hears of it, and a run whose loop panicked is ended
+//! without the loop.
+//!
 //! [`Engine::run`] can be called again and again. Between two runs, lines of stdin and signals wait for the next one.
 
 mod answers;
@@ -37,6 +40,7 @@ pub use prepare::{redactor_here, secrets_here};
 pub use relay::relay;
 
 use crate::failure::{Code, EXIT_UNDELIVERED, Failure};
+use crate::io::faults;
 use crate::io::inbox::{Inbox, Source};
 use crate::io::output::{StdoutWriter, diagnose};
 use crate::io::signals::{self, SignalChannels};
@@ -44,6 +48,7 @@ use crate::io::tty::LineModes;
 use crate::process::tree::{self, Inherited};
 use crate::run::{Ids, OnEof};
 use conductor::RunSummary;
+use crossbeam_channel::Receiver;
 use host::Host;
 use run_loop::RunLoop;
 
@@ -54,6 +59,8 @@ pub const UNDELIVERED: &str =
 /// What a process has once: its input, its signals, its output, and the numbers of the ids it gave out.
 pub struct Engine {
     inbox: Inbox,
+    /// Ready after a panic in any thread.
+    faults: Receiver<()>,
     /// `None`: the signals could not be registered. No run is begun then.
     signals: Option<SignalChannels>,
     /// The children that were there before this program started any.
@@ -69,21 +76,29 @@ impl Engine {
     /// Registers the signals, becomes the parent of orphans, and starts the writer. stdin is first read when a run
     /// listens. To be made once in a process.
     pub fn start(source: Source) -> Engine {
-        let modes = matches!(source, Source::Stdin).then(LineModes::default);
+        let faults = faults::listen();
         let signals = signals::listen().ok();
         tree::become_subreaper();
         let nonce = tree::nonce();
         let mut engine = Engine {
-            inbox: Inbox::new(source),
+            inbox: Inbox::new(Source::Nothing),
+            faults,
             signals,
             inherited: Inherited::find(),
             output: StdoutWriter::start(),
             ids: Ids::default(),
             random: nonce[..12.min(nonce.len())].to_owned(),
-            modes,
+            modes: None,
         };
-        engine.switch_modes();
+        engine.read(source);
         engine
+    }
+
+    /// Takes the input from `source`. Call this before the first run.
+    pub fn read(&mut self, source: Source) {
+        self.modes = matches!(source, Source::Stdin).then(LineModes::default);
+        self.inbox = Inbox::new(source);
+        self.switch_modes();
     }
 
     /// Switches the modes of terminals that carry JSON Lines, where that was not possible before.
@@ -99,33 +114,12 @@ impl Engine {
             job.on_eof = OnEof::Continue;
         }
         let begin = std::mem::replace(&mut job.begin, Begin::FromInput);
-        let mut conductor = Conductor::new(job, peer, Host::beside(&self.inherited), &self.random, self.ids);
+        let conductor = Conductor::new(job, peer, Host::beside(&self.inherited), &self.random, self.ids);
         let begin = match self.signals {
             Some(_) => begin,
             None => Begin::Refused(no_thread()),
         };
-        let awaited = match begin {
-            Begin::FromInput => None,
-            Begin::Ready(first) => {
-                conductor.inbound(*first);
-                None
-            }
-            Begin::Refused(failure) => {
-                conductor.refuse(failure);
-                None
-            }
-            Begin::Next(next) => {
-                conductor.go_on(*next);
-                None
-            }
-            Begin::Over(over) => {
-                conductor.close(*over);
-                None
-            }
-            Begin::Awaited(work) => Some(run_loop::start_of(work)),
-        };
-        let run_loop = RunLoop::new(self, conductor, awaited);
-        let (host, ending) = run_loop.carry();
+        let (host, ending) = RunLoop::new(self, conductor).carry(begin);
         host.dismiss();
         self.report(ending)
     }

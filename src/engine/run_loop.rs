@@ -3,12 +3,13 @@
 use super::ask_socket::AskEvent;
 use super::conductor::{Conductor, RunSummary};
 use super::host::{Host, Looked};
-use super::job::Awaited;
+use super::job::{Awaited, Begin};
 use super::machine::Departed;
 use super::peer::Peer;
 use super::{Engine, no_thread};
 use crate::agent::Line;
 use crate::failure::Failure;
+use crate::io::faults::point;
 use crate::io::inbox::Arrival;
 use crate::io::output::{Order, Written, write_now};
 use crate::io::signals::Signal;
@@ -22,6 +23,7 @@ use crate::protocol::words::Warning;
 use crate::run::{Event, Origin};
 use crossbeam_channel::{Receiver, Sender, at, bounded, never, select_biased};
 use std::convert::Infallible;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -58,12 +60,15 @@ enum Wake {
     Ready,
     /// The agent's output.
     Agent(AgentOutput),
-    /// A thread ended that must not end: a fault of our own.
+    /// A thread panicked, or ended that must not end: a fault of our own.
     Broken,
 }
 
+/// A fault of our own, after which the loop ends.
+struct Broken;
+
 /// Makes a run.start in a thread. The thread is never joined: it may wait for a pipe for ever.
-pub(super) fn start_of(work: Awaited) -> Receiver<Result<Inbound, Failure>> {
+fn start_of(work: Awaited) -> Receiver<Result<Inbound, Failure>> {
     let (start_in, start) = bounded(1);
     let failed = start_in.clone();
     let make = move || {
@@ -109,16 +114,12 @@ pub(super) struct RunLoop<'e, 'p> {
 }
 
 impl<'e, 'p> RunLoop<'e, 'p> {
-    pub(super) fn new(
-        engine: &'e mut Engine,
-        conductor: Conductor<&'p mut dyn Peer, Host>,
-        awaited: AwaitedStart,
-    ) -> Self {
+    pub(super) fn new(engine: &'e mut Engine, conductor: Conductor<&'p mut dyn Peer, Host>) -> Self {
         let lost = engine.output.lost;
         let mut run_loop = RunLoop {
             engine,
             conductor,
-            awaited,
+            awaited: None,
             input_ended: false,
             controls_in_row: 0,
             flushing: false,
@@ -136,25 +137,81 @@ impl<'e, 'p> RunLoop<'e, 'p> {
 
     /// Carries the run to its end. No `?` in here: every error is an event, so that draining, reaping and the terminal
     /// frame always happen.
-    pub(super) fn carry(mut self) -> (Host, RunSummary) {
-        loop {
-            self.conductor.spawn_if_due();
-            while let Some(text) = self.conductor.machine().next_trouble() {
-                self.conductor.step(Event::Warn(Origin::default(), Warning::Unguarded, text.into()));
+    pub(super) fn carry(mut self, begin: Begin) -> (Host, RunSummary) {
+        let carried = catch_unwind(AssertUnwindSafe(|| {
+            self.begin(begin);
+            while !self.is_over() {
+                self.turn()?;
             }
-            self.conductor.answer_in_advance();
-            self.listen();
-            if self.is_over() {
-                break;
-            }
-            self.conductor.flush_recording();
-            let wake = self.next();
-            self.conductor.machine().read_clocks();
-            self.handle(wake);
+            Ok::<(), Broken>(())
+        }));
+        if !matches!(carried, Ok(Ok(()))) {
+            self.give_up();
         }
         let (host, mut ending) = self.conductor.end();
         ending.lost |= !self.delivered;
         (host, ending)
+    }
+
+    fn begin(&mut self, begin: Begin) {
+        match begin {
+            Begin::FromInput => {}
+            Begin::Ready(first) => self.conductor.inbound(*first),
+            Begin::Refused(failure) => self.conductor.refuse(failure),
+            Begin::Next(next) => self.conductor.go_on(*next),
+            Begin::Over(over) => self.conductor.close(*over),
+            Begin::Awaited(work) => self.awaited = Some(start_of(work)),
+        }
+        self.prepare();
+    }
+
+    /// Waits once, and deals with whatever came.
+    fn turn(&mut self) -> Result<(), Broken> {
+        self.conductor.flush_recording();
+        let wake = self.next();
+        self.conductor.machine().read_clocks();
+        point("loop");
+        self.handle(wake)?;
+        self.prepare();
+        Ok(())
+    }
+
+    /// Does what is due without an event.
+    fn prepare(&mut self) {
+        self.conductor.spawn_if_due();
+        while let Some(text) = self.conductor.machine().next_trouble() {
+            self.conductor.step(Event::Warn(Origin::default(), Warning::Unguarded, text.into()));
+        }
+        self.conductor.answer_in_advance();
+        self.listen();
+    }
+
+    /// Ends the run after a fault of our own. The loop may have the fault, so the last frames go out without it.
+    fn give_up(&mut self) {
+        let _ = catch_unwind(AssertUnwindSafe(|| self.conductor.crash()));
+        self.conductor.finish();
+        self.delivered = self.deliver();
+    }
+
+    /// Hands over what waits, unless nobody takes any of it for a while.
+    fn deliver(&mut self) -> bool {
+        let output = &self.engine.output;
+        while !self.conductor.waiting().is_empty() {
+            let chunk = Order::Write(self.conductor.outbox().pop());
+            if output.orders.send_timeout(chunk, UNREAD_LIMIT).is_err() {
+                return false;
+            }
+        }
+        if self.conductor.is_lost() || output.orders.send_timeout(Order::Flush, UNREAD_LIMIT).is_err() {
+            return false;
+        }
+        loop {
+            match output.written.recv_timeout(UNREAD_LIMIT) {
+                Ok(Written::Flushed) => return true,
+                Ok(Written::Closed) => {}
+                Ok(Written::Lost) | Err(_) => return false,
+            }
+        }
     }
 
     fn is_over(&self) -> bool {
@@ -195,6 +252,7 @@ impl<'e, 'p> RunLoop<'e, 'p> {
         let sink = if to_write || to_flush { orders } else { &self.nowhere.0 };
         let mut order = || if to_write { Order::Write(self.conductor.outbox().pop()) } else { Order::Flush };
         let wake = select_biased! {
+            recv(self.engine.faults) -> _ => Wake::Broken,
             recv(signals) -> signal => signal.map_or(Wake::Broken, Wake::Signal),
             recv(timer) -> _ => Wake::Timer,
             recv(process) -> event => event.map_or(Wake::Broken, Wake::Process),
@@ -238,7 +296,7 @@ impl<'e, 'p> RunLoop<'e, 'p> {
         if closed { never() } else { self.engine.inbox.heard() }
     }
 
-    fn handle(&mut self, wake: Wake) {
+    fn handle(&mut self, wake: Wake) -> Result<(), Broken> {
         match wake {
             Wake::Signal(signal) => self.signal(signal),
             Wake::Children => self.conductor.machine().children_ended(),
@@ -285,8 +343,9 @@ impl<'e, 'p> RunLoop<'e, 'p> {
             }
             Wake::Ready => self.take_lines(),
             Wake::Agent(output) => self.agent(output),
-            Wake::Broken => self.conductor.crash(),
+            Wake::Broken => return Err(Broken),
         }
+        Ok(())
     }
 
     fn signal(&mut self, signal: Signal) {

@@ -1,6 +1,7 @@
 //! stdin: one thread, which runs as long as the process, pushes raw lines into a channel. The thread does not
 //! interpret them.
 
+use super::faults::point;
 use super::keys::{Keys, KeysReady};
 use super::lines::{Framed, LineReader};
 use super::{spawn_thread, tty};
@@ -104,6 +105,7 @@ fn read_stdin(heard: &Sender<Arrival>) {
         if heard.send(Arrival::Line(raw(framed), Instant::now())).is_err() {
             return;
         }
+        point("stdin line");
     }
     let _ = heard.send(Arrival::Closed);
 }

@@ -1,7 +1,8 @@
-//! Input and output of this process: the two output doors, bounded lines, stdin, terminal modes, signals.
+//! Input and output of this process: the two output doors, bounded lines, stdin, terminal modes, signals, faults.
 //!
 //! Nothing here depends on a run. Reader threads only move bytes into channels; the loop owns all state.
 
+pub(crate) mod faults;
 pub mod inbox;
 pub mod keys;
 pub mod lines;
@@ -19,5 +20,10 @@ use std::thread::Builder;
 /// # Errors
 /// The system's error, if no thread can be started.
 pub(crate) fn spawn_thread(name: &str, work: impl FnOnce() + Send + 'static) -> Result<()> {
+    let point = name.to_owned();
+    let work = move || {
+        faults::point(&point);
+        work();
+    };
     Builder::new().name(name.into()).spawn(work).map(drop)
 }

@@ -1,5 +1,6 @@
 //! The two output doors: stdout and stderr. Nothing else in the program writes to either.
 
+use super::faults::point;
 use super::lines::wait;
 use super::spawn_thread;
 use super::tty::takes_output;
@@ -114,6 +115,7 @@ fn carry_out(orders: &Receiver<Order>, done: &Sender<Written>, progress: &Atomic
             }
         }
         err.write(&chunk.err);
+        point("stdout chunk");
     }
 }
 

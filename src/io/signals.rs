@@ -1,5 +1,6 @@
 //! Signals as events: a dedicated thread turns them into messages in a channel.
 
+use super::faults::point;
 use super::spawn_thread;
 use crossbeam_channel::{Receiver, bounded};
 use signal_hook::consts::{
@@ -53,6 +54,7 @@ pub(crate) fn listen() -> io::Result<SignalChannels> {
     let (child_in, children) = bounded(1);
     spawn_thread("signals", move || {
         for number in signals.forever() {
+            point("signals signal");
             let signal = match number {
                 SIGCHLD => {
                     let _ = child_in.try_send(());

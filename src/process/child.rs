@@ -12,6 +12,7 @@ use super::reaper::Reaper;
 use super::tree::{MARKER, Swept, Tree, marker_value, wait_without_reaping};
 use crate::agent::{Launch, Program};
 use crate::failure::{Code, Failure};
+use crate::io::faults::point;
 use crate::io::lines::{Framed, LineReader};
 use crate::io::output::write_whole;
 use crate::io::spawn_thread;
@@ -136,6 +137,7 @@ impl AgentProcess {
                 let _ = process_in.send(ProcessEvent::Exited);
                 let (limit, reaper): (Duration, Option<Reaper>) = sweeps.recv().unwrap_or_default();
                 reaper.into_iter().for_each(Reaper::finish);
+                point("agent-exit sweep");
                 let _ = process_in.send(ProcessEvent::Swept(swept_tree.sweep(Some(pid), limit)));
                 // Either pipe may be full. The reader of stderr never waits for room, so stderr gets its sentinel
                 // first.
@@ -386,6 +388,7 @@ fn read_stdout(pipe: PipeReader, end: &[u8], data: &Sender<AgentOutput>, returne
         }
         let mut gathered = std::mem::take(&mut spare);
         let stopped = source.gather(&mut gathered);
+        point("agent-stdout line");
         let lines = gathered.into_lines();
         waiting += lines.size();
         if !lines.is_empty() && data.send(AgentOutput::Lines(lines)).is_err() {

@@ -14,6 +14,7 @@ pub use self::query::Incomplete;
 
 use self::query::{Blob, Content, Git, Seen, Status, in_time};
 use super::query::Until;
+use crate::io::spawn_thread;
 use crate::protocol::words::Action;
 use crossbeam_channel::{Receiver, Sender, bounded, never};
 use std::collections::BTreeMap;
@@ -24,7 +25,6 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// How far a file system's clock may lag behind ours.
@@ -229,7 +229,7 @@ impl Job {
             let _ = told_in.send(Told(work(&until)));
         };
         // If no thread starts, the sender is dropped, and `hear` treats that as an answer too.
-        let _ = thread::Builder::new().name(name.into()).spawn(work);
+        let _ = spawn_thread(name, work);
         Job { told, wanted: Some(wanted) }
     }
 }

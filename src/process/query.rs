@@ -8,6 +8,7 @@ use super::myself;
 use super::tree::{self, Inherited, MARKER, Signal, Tree, marker_value, wait_without_reaping};
 use crate::agent::{Base, Program};
 use crate::io::signals;
+use crate::io::spawn_thread;
 use crossbeam_channel::{Receiver, Sender, TryRecvError, at, bounded, never, select_biased};
 use std::convert::Infallible;
 use std::ffi::OsString;
@@ -16,7 +17,6 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
-use std::thread;
 use std::time::{Duration, Instant};
 
 /// How long the sweep of an agent's remaining processes may take.
@@ -137,7 +137,7 @@ fn read(pipe: PipeReader, bytes: u64, pid: u32) -> Receiver<Option<Vec<u8>>> {
         wait_without_reaping(pid);
         let _ = sender.send((whole && output.len() as u64 <= bytes).then_some(output));
     };
-    let _ = thread::Builder::new().name("output".into()).spawn(work);
+    let _ = spawn_thread("output", work);
     receiver
 }
 

@@ -12,7 +12,7 @@ use crate::failure::Failure;
 use serde::Serialize;
 
 pub use super::text::{Json, Text};
-pub use super::workflow::{Breach, Kept, PhaseReport, WorkflowEnd, WorkflowStarted};
+pub use super::workflow::{Breach, GaveWay, PhaseReport, WorkflowEnd, WorkflowStarted};
 
 /// Null where a value is not known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]

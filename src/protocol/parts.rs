@@ -2,7 +2,7 @@
 //! both use it, so neither can forget a field that the other knows.
 
 use super::outbound::{
-    About, Artifact, ArtifactRef, Body, Breach, Json, Kept, Left, Outcome, PhaseReport, Place, PlanEntry, Progress,
+    About, Artifact, ArtifactRef, Body, Breach, GaveWay, Json, Left, Outcome, PhaseReport, Place, PlanEntry, Progress,
     Question, Started, SubjectFrame, Tally, Terminal, Text, Unattended, WorkflowEnd, WorkflowStarted,
 };
 use super::question::{Answer, Ask, Choice, Choices, Kind, Validation};
@@ -317,7 +317,7 @@ fn workflow_end(end: &mut WorkflowEnd, visit: Visit<'_>) {
         text(Rank::List, told, visit);
     }
     visit(Rank::List, Part::List(violations));
-    for Kept { path, to } in kept.iter_mut() {
+    for GaveWay { path, to } in kept.iter_mut() {
         text(Rank::List, path, visit);
         text(Rank::List, to, visit);
     }

@@ -3,7 +3,7 @@
 use super::fields::ShownText;
 use super::json::{encode, put_number, put_string};
 use super::outbound::{
-    About, Artifact, ArtifactRef, Body, Breach, Json, Kept, Left, Outcome, PhaseReport, Place, PlanEntry, Progress,
+    About, Artifact, ArtifactRef, Body, Breach, GaveWay, Json, Left, Outcome, PhaseReport, Place, PlanEntry, Progress,
     Question, Started, SubjectFrame, Tally, Terminal, Text, WorkflowEnd, WorkflowStarted,
 };
 use super::question::Kind;
@@ -225,7 +225,7 @@ objects! {
             "violations": it.violations, "kept": it.kept, "phases": it.phases);
     }
     Breach, it, map => { entries!(map; "file": it.file, "line": it.line, "rule": it.rule, "text": it.text); }
-    Kept, it, map => { entries!(map; "path": it.path, "to": it.to); }
+    GaveWay, it, map => { entries!(map; "path": it.path, "to": it.to); }
     PhaseReport, it, map => {
         entries!(map; "id": it.id, "title": it.title, "state": it.state, "attempts": it.attempts,
             "duration_ms": it.duration_ms, "cost_usd": Own(&it.cost_usd), "files": it.files, "commit": it.commit,

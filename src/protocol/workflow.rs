@@ -199,7 +199,7 @@ pub struct WorkflowEnd {
     /// What a check found.
     pub violations: Vec<Breach>,
     /// The files that gave way.
-    pub kept: Vec<Kept>,
+    pub kept: Vec<GaveWay>,
     /// The report of the phases.
     pub phases: Vec<PhaseReport>,
 }
@@ -234,7 +234,7 @@ pub struct Breach {
 
 /// A file that gave way.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Kept {
+pub struct GaveWay {
     /// Where it was.
     pub path: Text,
     /// Where it is now.

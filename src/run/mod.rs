@@ -251,8 +251,7 @@ impl Run {
             return None;
         }
         self.phase = Phase::Ended;
-        let message = "spektacular failed by a fault of its own: please report it, with a recording of the run.";
-        Some(self.end(bare(Outcome::Failed(Failure::new(Code::InternalError, message))), None))
+        Some(self.end(bare(Outcome::Failed(Failure::of_our_own())), None))
     }
 
     /// The only place that emits a terminal body.

@@ -6,12 +6,12 @@
 //! | `markdown` | lines, fences, headings, list items |
 //! | `spec`, `plan` | the two formats: types, rules, edits that change no other byte |
 //! | `violation`, `refusal` | what a file breaks, and why a workflow does not begin |
-//! | `outer`, `joined`, `stop` | one run for the orchestrator, made of several of the engine's |
+//! | `outer`, `joined`, `stop` | one run for the orchestrator, made of several; its peer; what ends it early |
 //! | `implement` | phase by phase, each verified by its commands |
 //!
-//! The formats are pure: text in, types and violations out.
+//! The formats are pure: text in, types and violations out. A workflow is plain blocking code over [`outer::Outer`].
 
-mod implement;
+pub mod implement;
 mod joined;
 pub mod markdown;
 pub mod name;

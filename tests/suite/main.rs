@@ -33,6 +33,7 @@ mod limits;
 mod lines;
 mod oneshot;
 mod open;
+mod panics;
 mod permissions;
 mod piped;
 mod pressure;

@@ -5,7 +5,7 @@
 //! and matches name every field and variant: a new one does not compile before somebody has looked at the page.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
-use crate::reference_workflow::{about_phase, phase_failure, workflow_end, workflow_started};
+use crate::reference_workflow::{about_phase, about_resolved, phase_failure, workflow_end, workflow_started};
 use crate::support;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -165,16 +165,6 @@ fn place(line: Option<u64>) -> Place {
 fn subject() -> SubjectFrame {
     let locations = vec![place(Some(1))];
     SubjectFrame { category: Category::Edit, title: "t".into(), locations, detail: "d".into() }
-}
-
-fn about_resolved(permission: Option<(SubjectFrame, Option<String>)>) -> About {
-    About::Resolved {
-        question_id: "q_1".into(),
-        resolution: Resolution::Policy,
-        used_default: false,
-        permission,
-        what: "w".into(),
-    }
 }
 
 fn about_tool(line: Option<u64>, output: Option<&str>) -> About {

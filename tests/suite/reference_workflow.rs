@@ -1,8 +1,10 @@
-//! The workflow's parts of the bodies that the test of the reference compares with it.
+//! Parts of the bodies that the test of the reference compares with it: those of workflows, and a resolved question.
 
 use spektacular::failure::PhaseFailure;
-use spektacular::protocol::outbound::{About, ArtifactRef, Breach, Kept, PhaseReport, WorkflowEnd, WorkflowStarted};
-use spektacular::protocol::words::{Action, PhaseOutcome, PhaseState, WorkflowKind};
+use spektacular::protocol::outbound::{
+    About, ArtifactRef, Breach, GaveWay, PhaseReport, SubjectFrame, WorkflowEnd, WorkflowStarted,
+};
+use spektacular::protocol::words::{Action, PhaseOutcome, PhaseState, Resolution, WorkflowKind};
 use spektacular::protocol::workflow::WorkflowOptions;
 
 pub(crate) fn workflow_started() -> WorkflowStarted {
@@ -35,8 +37,18 @@ pub(crate) fn workflow_end() -> WorkflowEnd {
         target: Some("t".into()),
         tasks: Some(1),
         violations: vec![Breach { file: "f".into(), line: Some(1), rule: "r", text: "t".into() }],
-        kept: vec![Kept { path: "p".into(), to: "o".into() }],
+        kept: vec![GaveWay { path: "p".into(), to: "o".into() }],
         phases: vec![report],
         ..WorkflowEnd::unknown(WorkflowKind::Implement)
+    }
+}
+
+pub(crate) fn about_resolved(permission: Option<(SubjectFrame, Option<String>)>) -> About {
+    About::Resolved {
+        question_id: "q_1".into(),
+        resolution: Resolution::Policy,
+        used_default: false,
+        permission,
+        what: "w".into(),
     }
 }

@@ -1,0 +1,173 @@
+//! A panic of ours at any point: the run ends by `internal_error` with one terminal frame and with the agent's tree gone.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+use crate::support::agent::{Script, quote};
+use crate::support::machine::not_checked;
+use crate::support::{Case, Outcome, Session, read};
+use crate::tidy::{code, rust_files};
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::io::Write;
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
+/// Makes a debug build panic at the point that it names.
+const PANIC_AT: &str = "TEST_PANIC_AT";
+
+/// What a run must do to come to a point.
+#[derive(Clone, Copy, PartialEq)]
+enum Reached {
+    /// Nothing: each run with an agent comes there.
+    Always,
+    ByCancel,
+    /// The agent connects to the ask-server's socket.
+    ByAsking,
+    ByPromptFile,
+    /// The agent completes its work in a git repository.
+    ByCompletion,
+}
+
+/// Every point, except those of stdout's writer.
+const POINTS: &[(&str, Reached)] = &[
+    ("agent-exit", Reached::Always),
+    ("agent-exit sweep", Reached::ByCancel),
+    ("agent-stderr", Reached::Always),
+    ("agent-stdin", Reached::Always),
+    ("agent-stdout", Reached::Always),
+    ("agent-stdout line", Reached::Always),
+    ("ask", Reached::ByAsking),
+    ("ask-answers", Reached::ByAsking),
+    ("ask-peer", Reached::ByAsking),
+    ("configuration", Reached::Always),
+    ("git-baseline", Reached::Always),
+    ("git-compare", Reached::ByCompletion),
+    ("loop", Reached::Always),
+    ("output", Reached::Always),
+    ("reaper", Reached::Always),
+    ("signals", Reached::Always),
+    ("signals signal", Reached::Always),
+    ("start", Reached::ByPromptFile),
+    ("stdin", Reached::Always),
+    ("stdin line", Reached::Always),
+    ("stdout-watch", Reached::Always),
+    ("step", Reached::Always),
+];
+
+/// The points at which stdout is lost.
+const WRITER: &[&str] = &["stdout", "stdout chunk"];
+
+fn has_points(test: &str) -> bool {
+    if !cfg!(debug_assertions) {
+        not_checked(test, "only a debug build has points at which it can be made to panic");
+    }
+    cfg!(debug_assertions)
+}
+
+/// A run that panics at this point, with a tree that only a sweep ends: a tool that ignores SIGTERM in a session of its
+/// own.
+fn case(point: &str, reached: Reached) -> Case {
+    let tool = "setsid sh -c \"trap '' TERM; exec sleep 1000\" >/dev/null 2>&1 &\necho some noise >&2";
+    let script = Script::new().sh(tool).say("msg_1", "up");
+    let script = if reached == Reached::ByCompletion { script.done("up") } else { script.sh("listen") };
+    let case = Case::with(script).git().env(PANIC_AT, point);
+    match reached {
+        Reached::ByPromptFile => case.file("work/prompt", "hi").args(&["--prompt-file", "prompt"]),
+        Reached::ByAsking => {
+            let log = quote(&case.path("log").display().to_string());
+            case.program("opencode", &format!("#!/bin/sh\nD={log}\n{ACP}"))
+        }
+        Reached::Always | Reached::ByCancel | Reached::ByCompletion => case,
+    }
+}
+
+/// An ACP agent that notes how it is to start the ask-server.
+const ACP: &str = r#"
+recv() { IFS= read -r line || exit 0; }
+recv; printf '%s\n' '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1,"agentCapabilities":{}}}'
+recv; printf '%s\n' "$line" >"$D/new.part"; mv "$D/new.part" "$D/new"
+sleep 1000 & wait
+"#;
+
+fn connect(session: &Session) -> UnixStream {
+    let new = session.log().path("new");
+    session.wait_until("the session", || new.exists());
+    let new: Value = serde_json::from_str(&read(&new)).unwrap();
+    let address = new["params"]["mcpServers"][0]["env"][0]["value"].as_str().unwrap().to_owned();
+    let (nonce, path) = address.split_once(':').unwrap();
+    let mut stream = UnixStream::connect(path).unwrap();
+    // The other side may be gone already.
+    let _ = writeln!(stream, "{nonce}");
+    stream
+}
+
+fn carry(point: &str, reached: Reached) -> Outcome {
+    let mut session = case(point, reached).spawn();
+    let agent = if reached == Reached::ByAsking { "opencode" } else { "claude" };
+    if reached != Reached::ByPromptFile {
+        session.start(json!({"agent": agent}));
+    }
+    match reached {
+        Reached::Always | Reached::ByPromptFile | Reached::ByCompletion => {}
+        Reached::ByCancel => {
+            session.until_text("up");
+            session.cancel();
+        }
+        Reached::ByAsking if point == "ask" => {}
+        Reached::ByAsking => drop(connect(&session)),
+    }
+    session.finish_unchecked()
+}
+
+#[test]
+fn a_panic_at_any_point_ends_the_run_in_order() {
+    if !has_points("a_panic_at_any_point_ends_the_run_in_order") {
+        return;
+    }
+    for (point, reached) in POINTS {
+        let outcome = carry(point, *reached);
+        println!("{point}: {:?} in {:?}", outcome.exit_code, outcome.took());
+        let terminals = outcome.frames.iter().filter(|frame| frame.is_terminal()).count();
+        assert_eq!(terminals, 1, "{point}: {}", outcome.stdout);
+        outcome.failed("internal_error");
+        assert_eq!(outcome.exit_code, Some(70), "{point}");
+        assert!(outcome.left.is_empty(), "{point}: {:?}", outcome.left);
+        assert!(outcome.took() < Duration::from_secs(10), "{point}: {:?}", outcome.took());
+    }
+}
+
+#[test]
+fn a_panic_of_the_writer_of_stdout_ends_in_74_and_stops_the_agent() {
+    if !has_points("a_panic_of_the_writer_of_stdout_ends_in_74_and_stops_the_agent") {
+        return;
+    }
+    for point in WRITER {
+        let outcome = carry(point, Reached::Always);
+        assert_eq!(outcome.exit_code, Some(74), "{point}: {}", outcome.stdout);
+        assert!(outcome.left.is_empty(), "{point}: {:?}", outcome.left);
+        assert!(outcome.stderr.starts_with("spektacular: undelivered: "), "{point}: {}", outcome.stderr);
+    }
+}
+
+#[test]
+fn a_panic_of_another_command_says_so() {
+    if !has_points("a_panic_of_another_command_says_so") {
+        return;
+    }
+    let said = Case::new().env(PANIC_AT, "configuration").cli(&["hi"]);
+    let stderr = String::from_utf8(said.stderr).unwrap();
+    assert_eq!(said.status.code(), Some(70), "{stderr}");
+    assert!(stderr.starts_with("spektacular: internal_error: "), "{stderr}");
+}
+
+#[test]
+fn every_thread_and_every_point_has_a_row() {
+    let mut named = BTreeSet::new();
+    for (_, text) in rust_files("src") {
+        for call in ["spawn_thread(\"", "point(\"", "Job::start(\""] {
+            let names = code(&text).split(call).skip(1).filter_map(|rest| rest.split('"').next());
+            named.extend(names.map(str::to_owned));
+        }
+    }
+    let rows = POINTS.iter().map(|(point, _)| *point).chain(WRITER.iter().copied());
+    assert_eq!(named, rows.map(str::to_owned).collect());
+}
