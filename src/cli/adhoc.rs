@@ -1,12 +1,14 @@
 //! The command line of `adhoc`: flags become fields of run.start.
 
-use super::command::{Flag, FlagForm, GivenFlag, HasFields, Wrong, store};
-use super::flags::ADHOC;
+use super::command::{Flag, FlagForm, GivenFlag, HasFields, Row, Wrong, store};
+use super::flags::{ADHOC, IMPLEMENT};
 use super::{one_of, text, variable};
 use crate::protocol::fields::Field;
 use crate::protocol::json::string;
 use crate::protocol::request::Options;
 use crate::protocol::typed;
+use crate::protocol::words::WorkflowKind;
+use crate::protocol::workflow::WorkflowOptions;
 use crate::suggest::hint;
 use serde_json::value::{RawValue, to_raw_value};
 use std::collections::BTreeMap;
@@ -63,6 +65,10 @@ pub struct Adhoc {
     pub quiet: bool,
     /// `--verbose`.
     pub verbose: bool,
+    /// The workflow, if the command is one.
+    pub workflow: Option<WorkflowKind>,
+    /// The fields of the workflow.
+    pub workflow_options: WorkflowOptions,
     /// Defaults of run.start's fields.
     pub options: Options,
     /// The flags that set them, by field.
@@ -75,7 +81,12 @@ pub struct Adhoc {
 
 /// Reads its flags and words.
 pub fn read(given: Vec<GivenFlag>, words: Vec<OsString>) -> Result<Adhoc, Wrong> {
-    let mut adhoc: Adhoc = store(ADHOC, given)?;
+    of(ADHOC, given, words)
+}
+
+/// The same for a command with other flags.
+fn of(rows: &'static [Row<Adhoc>], given: Vec<GivenFlag>, words: Vec<OsString>) -> Result<Adhoc, Wrong> {
+    let mut adhoc: Adhoc = store(rows, given)?;
     for (name, (flag, list)) in std::mem::take(&mut adhoc.lists) {
         set(&mut adhoc.options, flag, name, &raw(&list)?)?;
     }
@@ -96,6 +107,15 @@ pub fn read(given: Vec<GivenFlag>, words: Vec<OsString>) -> Result<Adhoc, Wrong>
     }
     agrees(&adhoc)?;
     Ok(adhoc)
+}
+
+/// Reads the flags and words of `implement`.
+pub fn implement(given: Vec<GivenFlag>, words: Vec<OsString>) -> Result<Adhoc, Wrong> {
+    let adhoc = of(IMPLEMENT, given, words)?;
+    if adhoc.words.len() > 1 {
+        return Err("implement takes one PLAN: its name, or the path of its folder or file.".into());
+    }
+    Ok(Adhoc { workflow: Some(WorkflowKind::Implement), ..adhoc })
 }
 
 /// Rejects flags that contradict each other.
@@ -123,6 +143,14 @@ fn agrees(adhoc: &Adhoc) -> Result<(), Wrong> {
         (stdin && adhoc.read_messages, "stdin cannot hold both the prompt and the messages of --input jsonl."),
     ];
     wrong.into_iter().find(|(is_wrong, _)| *is_wrong).map_or(Ok(()), |(_, why)| Err(why.into()))
+}
+
+/// Stores a field of the workflow.
+pub(super) fn workflow_field(to: &mut Adhoc, flag: &Flag, name: &str, value: OsString) -> Result<(), Wrong> {
+    let typed = text(flag, value)?;
+    let number = RawValue::from_string(typed.clone()).ok().filter(|_| flag.value == FlagForm::Json);
+    let value = number.map_or_else(|| raw(&typed), Ok)?;
+    to.workflow_options.set(name, &value).map_err(|expected| format!("--{} must be {expected}.", flag.long))
 }
 
 fn raw(value: &impl serde::Serialize) -> Result<Box<RawValue>, Wrong> {

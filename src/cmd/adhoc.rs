@@ -3,10 +3,11 @@
 use super::complain;
 use super::last::Last;
 use super::texts::{self, Prompt};
+use super::workflow::{self, Asked};
 use crate::agent::registry::{Agents, Layers};
 use crate::cli::{Adhoc, Output};
 use crate::config::{self, Config, Loaded};
-use crate::engine::{Begin, DebugLog, Engine, Job, Peer, Report, Script, UNDELIVERED, dry_run};
+use crate::engine::{Begin, DebugLog, Engine, Job, Peer, Script, UNDELIVERED, dry_run};
 use crate::failure::{Code, EXIT_UNDELIVERED, Failure};
 use crate::io::faults::point;
 use crate::io::inbox::Source;
@@ -19,9 +20,10 @@ use crate::protocol::limits;
 use crate::protocol::origins::{FieldOrigin, Origins};
 use crate::protocol::request::{Options, Payload, Seconds};
 use crate::protocol::typed;
-use crate::protocol::words::{Level, Source as CancelSource, Warning};
+use crate::protocol::words::{Level, Source as CancelSource, Warning, WorkflowKind};
 use crate::run::OnEof;
 use crate::terminal::{Detail, Look, TerminalFront};
+use crate::workflow::outer::Ended;
 use std::io::IsTerminal;
 use std::os::fd::AsFd;
 use std::os::unix::fs::FileTypeExt;
@@ -63,16 +65,20 @@ fn crashed(output: Option<Output>, engine: Option<Engine>) -> u8 {
         origins: Origins::default(),
     };
     match output {
-        Some(Output::Json) => refused(Job::new(layers), Failure::of_our_own(), &mut JsonLines::default(), engine),
+        Some(Output::Json) => refused(Job::new(layers), None, Failure::of_our_own(), &mut JsonLines::default(), engine),
         Some(Output::Cli) | None => super::crashed(),
     }
 }
 
 /// Reports a run that cannot begin; an orchestrator gets a terminal frame. `output`: the choice on the command line.
-pub fn refuse(output: Option<Output>, failure: Failure) -> u8 {
+pub fn refuse(output: Option<Output>, workflow: Option<WorkflowKind>, failure: Failure) -> u8 {
     let loaded = config::load();
     match output.unwrap_or_else(|| loaded.config.output()) {
-        Output::Json => refuse_with(Adhoc::default(), loaded, failure, None),
+        Output::Json => {
+            let mut adhoc = Adhoc::default();
+            adhoc.workflow = workflow;
+            refuse_with(adhoc, loaded, failure, None)
+        }
         Output::Cli => complain(&failure),
     }
 }
@@ -81,13 +87,28 @@ fn refuse_with(adhoc: Adhoc, loaded: Loaded, failure: Failure, engine: Option<En
     if stdout_is_closed() {
         return undelivered();
     }
-    refused(job(adhoc, loaded, Script::default()), failure, &mut JsonLines::default(), engine)
+    let asked = asked(&adhoc, false);
+    refused(job(adhoc, loaded, Script::default()), asked, failure, &mut JsonLines::default(), engine)
 }
 
 /// A run that consists of its failure.
-fn refused(job: Job, failure: Failure, peer: &mut dyn Peer, engine: Option<Engine>) -> u8 {
+fn refused(job: Job, asked: Option<Asked>, failure: Failure, peer: &mut dyn Peer, engine: Option<Engine>) -> u8 {
     let job = Job { begin: Begin::Refused(failure), record: None, debug_log: None, ..job };
-    reading(engine, Source::Nothing).run(job, peer).code
+    carry(asked, reading(engine, Source::Nothing), job, peer).code
+}
+
+/// The workflow that the command line asks for. `named`: the command line names its file.
+fn asked(adhoc: &Adhoc, named: bool) -> Option<Asked> {
+    let from = std::env::current_dir().ok().filter(|_| named);
+    adhoc.workflow.map(|kind| Asked { kind, options: adhoc.workflow_options.clone(), from })
+}
+
+/// Carries out a run, or a workflow.
+fn carry(asked: Option<Asked>, mut engine: Engine, job: Job, peer: &mut dyn Peer) -> Ended {
+    match asked {
+        None => engine.run(job, peer).into(),
+        Some(asked) => workflow::run(asked, engine, job, peer),
+    }
 }
 
 /// The engine, which reads its input from `source`.
@@ -104,6 +125,7 @@ fn undelivered() -> u8 {
 
 fn job(adhoc: Adhoc, loaded: Loaded, answers: Script) -> Job {
     let Loaded { config, mut warnings, .. } = loaded;
+    let command = adhoc.workflow.map_or("adhoc", WorkflowKind::word);
     let (mut layers, wrong) = config.layers();
     layers.above = adhoc.options.over(layers.above);
     for (field, flag) in adhoc.flags {
@@ -115,7 +137,7 @@ fn job(adhoc: Adhoc, loaded: Loaded, answers: Script) -> Job {
         answers,
         on_eof: if adhoc.cancel_on_eof { OnEof::Cancel } else { OnEof::Continue },
         record: adhoc.record,
-        debug_log: config.debug_dir().map(|dir| DebugLog { dir, command: "adhoc" }),
+        debug_log: config.debug_dir().map(|dir| DebugLog { dir, command }),
         mirror_stderr: adhoc.mirror_stderr,
         ..Job::new(layers)
     }
@@ -130,6 +152,7 @@ fn json(mut adhoc: Adhoc, loaded: Loaded, engine: Option<Engine>) -> u8 {
         Err(message) => return refuse_with(adhoc, loaded, Failure::new(Code::Usage, message), engine),
     };
     let (prompt, read_messages, dry_run) = (Prompt::of(&adhoc), adhoc.read_messages, adhoc.dry_run);
+    let asked = asked(&adhoc, prompt.is_some());
     let mut job = job(adhoc, loaded, script);
     let mut peer = JsonLines::default();
     // Nobody can answer if stdin carries no messages.
@@ -140,22 +163,23 @@ fn json(mut adhoc: Adhoc, loaded: Loaded, engine: Option<Engine>) -> u8 {
         Err(message) => Err(Failure::new(Code::Usage, message)),
     };
     if dry_run {
-        return plan(make(prompt.unwrap_or_else(Prompt::stand_in)), job, Output::Json, &mut peer);
+        let options = make(prompt.unwrap_or_else(Prompt::stand_in));
+        return plan(options, asked, job, Output::Json, &mut peer);
     }
-    let Some(prompt) = prompt else { return reading(engine, Source::Stdin).run(job, &mut peer).code };
+    let Some(prompt) = prompt else { return carry(asked, reading(engine, Source::Stdin), job, &mut peer).code };
     let source = if read_messages { Source::Stdin } else { Source::Nothing };
     job.begin = Begin::Awaited(Box::new(move || make(prompt).map(start)));
-    let last = Last::of(&job.layers, Options::default()).filter(Last::has_folder);
-    let report = reading(engine, source).run(job, &mut peer);
-    keep(last, &report);
-    report.code
+    let last = Last::of(&job.layers, Options::default()).filter(|last| last.has_folder() && asked.is_none());
+    let ended = carry(asked, reading(engine, source), job, &mut peer);
+    keep(last, &ended);
+    ended.code
 }
 
 /// `--dry-run`: shows the process that the run would start. A run that would be refused is refused here too.
-fn plan(options: Result<Options, Failure>, job: Job, output: Output, peer: &mut dyn Peer) -> u8 {
+fn plan(options: Result<Options, Failure>, asked: Option<Asked>, job: Job, output: Output, peer: &mut dyn Peer) -> u8 {
     match options.and_then(|options| dry_run::plan(options, &job.layers, &job.warnings)) {
         Ok(plan) => super::plan::show(&plan, output),
-        Err(failure) => refused(job, failure, peer, None),
+        Err(failure) => refused(job, asked, failure, peer, None),
     }
 }
 
@@ -166,10 +190,11 @@ fn start(options: Options) -> Inbound {
 fn cli(mut adhoc: Adhoc, loaded: Loaded, engine: Option<Engine>) -> u8 {
     let dry_run = adhoc.dry_run;
     let prompt = match dry_run {
-        true => Some(Prompt::of(&adhoc).unwrap_or_else(Prompt::stand_in)),
-        false => Prompt::with_piped(Prompt::of(&adhoc), stdin::kind()),
+        true if adhoc.workflow.is_none() => Some(Prompt::of(&adhoc).unwrap_or_else(Prompt::stand_in)),
+        false if takes_input(&adhoc) => Prompt::with_piped(Prompt::of(&adhoc), stdin::kind()),
+        _ => Prompt::of(&adhoc),
     };
-    let prompt = prompt.ok_or_else(|| "Missing prompt: spektacular adhoc \"TASK\".".to_owned());
+    let prompt = prompt.ok_or_else(|| missing(&adhoc).to_owned());
     let ready = look_up(&mut adhoc, &loaded.config).and_then(|script| Ok((script, prompt?)));
     let (script, prompt) = match ready {
         Ok(ready) => ready,
@@ -183,6 +208,7 @@ fn cli(mut adhoc: Adhoc, loaded: Loaded, engine: Option<Engine>) -> u8 {
     let mut keyboard = keyboard(prompt.reads_stdin()).filter(|_| look.person);
     let typed = keyboard.as_mut().and_then(Keyboard::keys);
     let mut peer = TerminalFront::new(look, keyboard, std::env::var("HOME").ok());
+    let asked = asked(&adhoc, true);
     let mut job = job(adhoc, loaded, script);
     let (defaults, _) = job.layers.under(Options::default());
     let answered = typed.is_some() || !job.answers.is_empty();
@@ -205,22 +231,40 @@ fn cli(mut adhoc: Adhoc, loaded: Loaded, engine: Option<Engine>) -> u8 {
         Err(message) => Err(Failure::new(Code::Usage, message)),
     };
     if dry_run {
-        return plan(make(), job, Output::Cli, &mut peer);
+        return plan(make(), asked, job, Output::Cli, &mut peer);
     }
     // The engine handles signals while a slow writer fills the pipe.
     job.begin = Begin::Awaited(Box::new(move || make().map(start)));
-    let last = Last::of(&job.layers, Options::default());
-    let report = reading(engine, source).run(job, &mut peer);
-    if !keep(last, &report) {
+    let last = Last::of(&job.layers, Options::default()).filter(|_| asked.is_none());
+    let ended = carry(asked, reading(engine, source), job, &mut peer);
+    if !keep(last, &ended) {
         diagnose("spektacular: warning: the session could not be stored for --continue");
     }
-    if let Some(keys) = &report.unused_answers {
+    if let Some(keys) = &ended.unused_answers {
         let text = format!("No question matched {keys}. `spektacular help adhoc` explains the keys of --answer.");
         super::warn([text].iter());
     }
-    let Report { code, signal, .. } = report;
+    let Ended { code, signal, .. } = ended;
     // Shells expect this exit code after a signal.
     signal.and_then(|signal| u8::try_from(128 + signal).ok()).unwrap_or(code)
+}
+
+/// Whether piped input belongs to the prompt: a plan is named, not piped.
+fn takes_input(adhoc: &Adhoc) -> bool {
+    match adhoc.workflow {
+        None | Some(WorkflowKind::Spec) => true,
+        Some(WorkflowKind::Plan | WorkflowKind::Implement) => false,
+    }
+}
+
+/// The message about a missing prompt.
+fn missing(adhoc: &Adhoc) -> &'static str {
+    match adhoc.workflow {
+        None => "Missing prompt: spektacular adhoc \"TASK\".",
+        Some(WorkflowKind::Spec) => "Missing description: spektacular spec \"DESCRIPTION\".",
+        Some(WorkflowKind::Plan) => "Missing specification: spektacular plan SPEC.",
+        Some(WorkflowKind::Implement) => "Missing plan: spektacular implement PLAN.",
+    }
 }
 
 /// The properties of the terminal, if there is one.
@@ -274,6 +318,6 @@ fn look_up(adhoc: &mut Adhoc, config: &Config) -> Result<Script, String> {
 }
 
 /// Stores the session of a run for `--continue`. `false`: storing failed.
-fn keep(last: Option<Last>, report: &Report) -> bool {
-    last.zip(report.session_id()).is_none_or(|(last, id)| last.keep(id).is_ok())
+fn keep(last: Option<Last>, ended: &Ended) -> bool {
+    last.zip(ended.session_id.as_deref()).is_none_or(|(last, id)| last.keep(id).is_ok())
 }

@@ -14,6 +14,7 @@ mod plan;
 pub mod replay;
 mod table;
 mod texts;
+mod workflow;
 
 pub use table::COMMANDS;
 

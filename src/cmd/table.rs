@@ -5,11 +5,12 @@ use crate::cli::action::actions;
 use crate::cli::agents::ACTIONS as AGENTS_ACTIONS;
 use crate::cli::command::{Command, CommandText, Offers, ReadCommand, Runnable, Words, flags};
 use crate::cli::config::ACTIONS as CONFIG_ACTIONS;
-use crate::cli::flags::{ADHOC, AGENTS, CONFIG, EXPORT, FOREIGN, OPEN, REPLAY};
+use crate::cli::flags::{ADHOC, AGENTS, CONFIG, EXPORT, FOREIGN, IMPLEMENT, OPEN, REPLAY};
 use crate::cli::{self, no_words};
 use crate::failure::{Code, Failure};
 use crate::help::complete::Shell;
 use crate::help::texts;
+use crate::protocol::words::WorkflowKind;
 
 /// Every command.
 pub static COMMANDS: &[Command] = &[
@@ -18,8 +19,19 @@ pub static COMMANDS: &[Command] = &[
         words: Words::Free("[PROMPT... | -]", Offers::Nothing),
         flags: &flags::<_, { ADHOC.len() }>(ADHOC),
         foreign: FOREIGN,
-        refuse: |args, wrong| adhoc::refuse(cli::asked_output(args), Failure::new(Code::Usage, wrong)),
+        refuse: |args, wrong| adhoc::refuse(cli::asked_output(args), None, Failure::new(Code::Usage, wrong)),
         ..row("adhoc", &texts::ADHOC, |given, words| Ok(Runnable::new(cli::adhoc::read(given, words)?, adhoc::run)))
+    },
+    Command {
+        words: Words::Free("PLAN", Offers::Files),
+        flags: &flags::<_, { IMPLEMENT.len() }>(IMPLEMENT),
+        foreign: FOREIGN,
+        refuse: |args, wrong| {
+            adhoc::refuse(cli::asked_output(args), Some(WorkflowKind::Implement), Failure::new(Code::Usage, wrong))
+        },
+        ..row("implement", &texts::IMPLEMENT, |given, words| {
+            Ok(Runnable::new(cli::adhoc::implement(given, words)?, adhoc::run))
+        })
     },
     Command {
         words: Words::Actions(&actions::<_, { CONFIG_ACTIONS.len() }>(CONFIG_ACTIONS)),

@@ -19,7 +19,10 @@ const KEY: &str = "command";
 
 /// Runs a command.
 pub(crate) struct Command {
-    text: String,
+    /// The script, its `$0`, and its arguments.
+    args: Vec<String>,
+    /// What frames show. `None`: nothing.
+    title: Option<String>,
     /// The variables of the agent's entry.
     env: Vec<(String, String)>,
     redactor: Redactor,
@@ -38,7 +41,8 @@ impl Command {
     /// `redactor`: knows every secret of the run. `output` gets the last of the command's output.
     pub(crate) fn new(text: &str, env: Vec<(String, String)>, redactor: Redactor, output: Sender<String>) -> Command {
         Command {
-            text: text.to_owned(),
+            args: ["-c", JOINED, "sh", text].map(str::to_owned).into(),
+            title: Some(text.to_owned()),
             env,
             redactor,
             stream: Stream::default(),
@@ -48,6 +52,18 @@ impl Command {
             tail: String::new(),
             output,
         }
+    }
+
+    /// A script of spektacular's own, which no frame shows, with its arguments. The first one is where it runs.
+    pub(crate) fn hidden(
+        script: &str,
+        [folder, first, second]: [String; 3],
+        redactor: Redactor,
+        output: Sender<String>,
+    ) -> Command {
+        let script = format!("cd \"$1\" || exit\nshift\n{script}");
+        let args = vec!["-c".to_owned(), script, "sh".to_owned(), folder, first, second];
+        Command { args, title: None, ..Command::new("", Vec::new(), redactor, output) }
     }
 
     fn keep(&mut self, text: &str) {
@@ -80,16 +96,18 @@ impl Driver for Command {
     }
 
     fn launch(&mut self, _settings: &Settings, turn: &mut Turn) -> Result<Launch, Failure> {
-        turn.events.push(AgentEvent::Tool {
-            call: KEY.into(),
-            category: Category::Execute,
-            title: Some(self.text.clone()),
-            locations: Vec::new(),
-            parent: None,
-        });
+        if let Some(title) = self.title.clone() {
+            turn.events.push(AgentEvent::Tool {
+                call: KEY.into(),
+                category: Category::Execute,
+                title: Some(title),
+                locations: Vec::new(),
+                parent: None,
+            });
+        }
         Ok(Launch {
             program: Program::Command("/bin/sh".into()),
-            args: ["-c", JOINED, "sh", &self.text].map(str::to_owned).into(),
+            args: std::mem::take(&mut self.args),
             env: std::mem::take(&mut self.env),
             env_remove: Vec::new(),
             send: Vec::new(),

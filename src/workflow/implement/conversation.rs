@@ -5,7 +5,7 @@ use crate::agent::Driver;
 use crate::agent::registry::Dialect;
 use crate::failure::{Code, Failure};
 use crate::protocol::question::Judge;
-use crate::workflow::outer::{Answer, Outer, Session, Wrap};
+use crate::workflow::outer::{Outer, Session, SessionEnd, Wrap};
 use crate::workflow::stop::Stop;
 use crossbeam_channel::bounded;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ pub(super) struct Conversation {
 
 /// What came of a turn.
 pub(super) struct Said {
-    pub(super) answer: Answer,
+    pub(super) answer: SessionEnd,
     pub(super) acted: bool,
     pub(super) blocked: Option<String>,
 }

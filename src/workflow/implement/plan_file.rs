@@ -2,7 +2,7 @@
 
 use super::machine::Mark;
 use crate::failure::Code;
-use crate::protocol::outbound::{Kept, Text};
+use crate::protocol::outbound::{GaveWay, Text};
 use crate::workflow::plan::{PlanChange, State, StateLine, edited};
 use crate::workflow::project::{Entry, FILE_BYTES_MAX, FileProblem, LOCAL, Project, shown};
 use crate::workflow::stop::Stop;
@@ -26,8 +26,8 @@ pub(super) struct PutBack {
 }
 
 impl PutBack {
-    pub(super) fn into_protocol(self, file: &str) -> Option<Kept> {
-        self.to.map(|to| Kept { path: Text::from(file), to: Text::from(to) })
+    pub(super) fn into_protocol(self, file: &str) -> Option<GaveWay> {
+        self.to.map(|to| GaveWay { path: Text::from(file), to: Text::from(to) })
     }
 }
 
@@ -171,6 +171,9 @@ mod tests {
         fs::write(folder.path().join("mine"), "mine").unwrap();
         symlink("../../../mine", folder.path().join(PATH)).unwrap();
         assert!(plan.restore().unwrap().unwrap().to.is_some());
-        assert_eq!((read(folder.path()).as_str(), fs::read(folder.path().join("mine")).unwrap()), (PLAN, b"mine".to_vec()));
+        assert_eq!(
+            (read(folder.path()).as_str(), fs::read(folder.path().join("mine")).unwrap()),
+            (PLAN, b"mine".to_vec())
+        );
     }
 }

@@ -19,7 +19,9 @@ pub(super) fn phase(phase: &PlanPhase, earlier: bool, reopened: Option<&Failing>
         );
     }
     if let Some(failing) = reopened {
-        text.push_str("\n\n# Verification failed\n\nThis phase had passed. After later work its command failed again:\n\n");
+        text.push_str(
+            "\n\n# Verification failed\n\nThis phase had passed. After later work its command failed again:\n\n",
+        );
         text.push_str(&command(failing));
     }
     text

@@ -1,7 +1,7 @@
 //! Where the loop does its work: sessions, commands and questions as parts of the run, plan.md, the clock of a phase.
 
-use super::commit::{Commits, SCRIPT, list, message};
 use super::command::Command;
+use super::commit::{Commits, SCRIPT, list, message};
 use super::conversation::{Conversation, Said, Terms, Words};
 use super::judge::Guarded;
 use super::machine::{Attempt, Checked, Failing, Fault, Mark, Prompt, Turn, World};
