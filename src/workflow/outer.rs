@@ -153,7 +153,7 @@ impl From<Report> for Ended {
 }
 
 /// A run that was opened, with what its check found out. Error: it is over already.
-pub type Opening<'p, T> = Result<(Outer<'p>, T), Ended>;
+pub type OpenedRun<'p, T> = Result<(Outer<'p>, T), Ended>;
 
 impl<'p> Outer<'p> {
     /// Opens the run: takes the run.start, checks it, and emits run.started. `admit` checks the settings for the workflow,
@@ -164,7 +164,7 @@ impl<'p> Outer<'p> {
         peer: &'p mut dyn Peer,
         (kind, flags): (WorkflowKind, WorkflowOptions),
         admit: impl FnOnce(&mut Settings, &Agent, WorkflowOptions) -> Result<(T, WorkflowStarted), Failure> + 'p,
-    ) -> Opening<'p, T> {
+    ) -> OpenedRun<'p, T> {
         let found = Rc::new(RefCell::new(None));
         let kept = Rc::clone(&found);
         let admit = move |settings: &mut Settings, agent: &Agent, options: WorkflowOptions| {

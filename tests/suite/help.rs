@@ -80,6 +80,7 @@ fn every_page_of_the_reference_is_printed() {
     let pages = [
         ("config", include_str!("../../src/config/reference.md")),
         ("agents", include_str!("../../src/agent/reference.md")),
+        ("spec", include_str!("../../src/workflow/reference.md")),
     ];
     for (name, page) in pages {
         assert!(page.starts_with("# ") && page.ends_with('\n'), "{name}");

@@ -150,7 +150,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
 ];
 
 /// The parts of the workflows that know neither a run nor a file system.
-const PURE: &[&str] = &["markdown", "name", "plan", "refusal", "spec", "violation"];
+const PURE: &[&str] = &["markdown", "name", "plan", "spec", "violation"];
 
 #[test]
 fn the_formats_of_workflows_are_pure() {

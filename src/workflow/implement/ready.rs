@@ -11,6 +11,7 @@ use crate::failure::{Code, Failure};
 use crate::protocol::outbound::{Breach, Text, WorkflowStarted};
 use crate::protocol::question::Judge;
 use crate::protocol::request::Settings;
+use crate::protocol::words::RefusalReason as Reason;
 use crate::protocol::words::{Category, Policy, Warning, WorkflowKind};
 use crate::protocol::workflow::WorkflowOptions;
 use crate::workflow::check::{self, PlanCheck};
@@ -18,7 +19,6 @@ use crate::workflow::outer::{Outer, Step};
 use crate::workflow::plan::{Digest, WorkPlan, without_own_lines};
 use crate::workflow::project::{Argument, FILE_BYTES_MAX, PLAN_FILES, PlanPath, Project, shown};
 use crate::workflow::prompts::{self, PromptText};
-use crate::workflow::refusal::Reason;
 use crate::workflow::stop::Stop;
 use crate::workflow::template::PromptKind;
 use crate::workflow::violation::{Rule, Violation};
@@ -51,8 +51,8 @@ pub fn admit(
     let gone = |_| Failure::new(Code::InvalidRequest, "run.start: `cwd` must be the path of an existing directory.");
     let project = Project::around(&cwd).map_err(gone)?;
     let argument = Argument::parse("PLAN", OsStr::new(settings.prompt.trim_end_matches('\n')));
-    let argument = argument.map_err(|refusal| refusal.failure())?;
-    let path = project.plan(&argument, from.unwrap_or(&cwd)).map_err(|refusal| refusal.failure())?;
+    let argument = argument?;
+    let path = project.plan(&argument, from.unwrap_or(&cwd))?;
     settings.cwd = project.folder().to_owned();
     let shown = shown(&path.file);
     let started = WorkflowStarted {
@@ -116,7 +116,7 @@ impl Ready {
         let ignored = [Rule::Uncovered, Rule::UnknownRequirement];
         let check = PlanCheck { shown: &path.folder, whole: false, of: None, ignored: &ignored };
         let checked = check::plan(&project, &path, check);
-        let (plan, text, violations) = checked.map_err(|problem| problem.refusal(&shown).failure())?;
+        let (plan, text, violations) = checked.map_err(|problem| problem.refusal(&shown))?;
         if !violations.is_empty() {
             let count = match violations.len() {
                 1 => "a rule".to_owned(),
