@@ -121,7 +121,11 @@ pub struct Loaded {
 
 /// Reads the configuration of this process.
 pub fn load() -> Loaded {
-    let places = Places::of_process();
+    load_from(&Places::of_process(), std::env::vars_os())
+}
+
+/// Reads the configuration in these places, with these environment variables.
+pub fn load_from(places: &Places, variables: impl Iterator<Item = (OsString, OsString)>) -> Loaded {
     let mut loaded = Loaded {
         config: Config { folder: places.folder.clone(), ..Config::default() },
         warnings: Vec::new(),
@@ -147,7 +151,7 @@ pub fn load() -> Loaded {
         );
         loaded.warnings.push((Warning::UnsupportedOption, text));
     }
-    let read = environment(std::env::vars_os());
+    let read = environment(variables);
     loaded.config.environment = loaded.take(Ok(Some(read)));
     loaded
 }

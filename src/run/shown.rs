@@ -30,7 +30,7 @@ pub(super) fn shown(ask: &Ask, redactor: &Redactor) -> Ask {
         // Its options are the protocol's own words, and its texts are redacted with the frame.
         return shown;
     }
-    shown.text = clean(&ask.text);
+    shown.text = if ask.text.trim().is_empty() { WITHOUT_TEXT.to_owned() } else { clean(&ask.text) };
     shown.validation.note_unchecked();
     shown.validation.pattern = ask.validation.pattern.as_deref().map(clean);
     shown.header = clean(&ask.header).chars().take(crate::protocol::limits::HEADER_CHARS).collect();
@@ -60,6 +60,9 @@ pub(super) fn shown(ask: &Ask, redactor: &Redactor) -> Ask {
     }
     shown
 }
+
+/// The text of a question that has none.
+const WITHOUT_TEXT: &str = "The agent asks a question without a text.";
 
 /// The maximum length of an option's value or label, in bytes.
 const OPTION_BYTES: usize = 1024;

@@ -34,7 +34,7 @@ pub(super) struct Opened {
 
 /// A part of the whole run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum PartKind {
     /// Waits for run.start.
     Opening,
     /// A session of the agent.
@@ -62,7 +62,7 @@ pub(super) struct Joined<'p> {
     admit: Option<Admit<'p>>,
     admitted: Option<(Settings, Agent, WorkflowStarted)>,
     pub(super) opened: Option<Opened>,
-    pub(super) part: Part,
+    pub(super) part: PartKind,
     /// Files that are never reported, as frames show their paths. A folder ends with a slash.
     pub(super) hidden: Vec<String>,
     pub(super) seen: Seen,
@@ -91,7 +91,7 @@ impl<'p> Joined<'p> {
             admit: Some(admit),
             admitted: None,
             opened: None,
-            part: Part::Opening,
+            part: PartKind::Opening,
             hidden: Vec::new(),
             seen: Seen::default(),
             denied: 0,
@@ -106,7 +106,7 @@ impl<'p> Joined<'p> {
     }
 
     /// Begins a part.
-    pub(super) fn begin(&mut self, part: Part) {
+    pub(super) fn begin(&mut self, part: PartKind) {
         self.part = part;
         self.said = false;
         self.seen = Seen::default();
@@ -132,7 +132,7 @@ impl<'p> Joined<'p> {
     }
 
     fn ended(&mut self, outgoing: Outgoing<'_>, out: &mut Outbox) {
-        if self.part == Part::Closing {
+        if self.part == PartKind::Closing {
             return self.peer.show(outgoing, out);
         }
         if self.opened.is_none() {
@@ -159,7 +159,7 @@ impl<'p> Joined<'p> {
     /// The text of a result that no message showed.
     fn unsaid(&self, end: &Terminal) -> Option<Text> {
         let Outcome::Completed { text, .. } = &end.outcome else { return None };
-        let shows = self.level() >= Level::Normal && self.part == Part::Session && !self.said;
+        let shows = self.level() >= Level::Normal && self.part == PartKind::Session && !self.said;
         (shows && !text.is_blank()).then(|| text.clone())
     }
 
@@ -200,7 +200,7 @@ impl<'p> Joined<'p> {
             Some(folder) => path == folder || path.starts_with(hidden.as_str()),
             None => path == hidden,
         };
-        self.part != Part::Closing && self.hidden.iter().any(is)
+        self.part != PartKind::Closing && self.hidden.iter().any(is)
     }
 
     fn progress(&mut self, outgoing: Outgoing<'_>, out: &mut Outbox) {
@@ -215,7 +215,7 @@ impl<'p> Joined<'p> {
             }
             About::Warning(Warning::EmptyResult) => return,
             About::Warning(Warning::UnsupportedOption)
-                if !self.warned.insert(progress.text.shown().to_owned()) && self.part != Part::Opening =>
+                if !self.warned.insert(progress.text.shown().to_owned()) && self.part != PartKind::Opening =>
             {
                 return;
             }
@@ -225,7 +225,7 @@ impl<'p> Joined<'p> {
                 if *state == ToolState::Completed {
                     self.seen.completed.insert(*category);
                 }
-                if let Part::Step(Some(phase)) = &self.part {
+                if let PartKind::Step(Some(phase)) = &self.part {
                     let phase = phase.clone();
                     return self.change(outgoing, out, |body| mark(body, phase));
                 }

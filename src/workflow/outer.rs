@@ -1,7 +1,7 @@
 //! One run for the orchestrator, made of several runs of the engine: it is opened once, goes on in sessions of the agent
 //! and in steps without it, and is closed once. A workflow is plain blocking code over these calls.
 
-use super::joined::{Joined, Opened, Part, Seen};
+use super::joined::{Joined, Opened, PartKind, Seen};
 use super::stop::Stop;
 use crate::agent::Driver;
 use crate::agent::registry::{Agent, Layers};
@@ -219,13 +219,24 @@ impl<'p> Outer<'p> {
 
     /// The agent's last session, where it is known and can be resumed.
     pub fn resumable(&self) -> Option<&str> {
-        let can = self.agent.driver().capabilities().resume != Some(false);
-        self.last.session_id.as_deref().filter(|_| can)
+        self.session_id().filter(|_| self.can_resume())
     }
 
-    /// How many permissions were denied so far.
-    pub fn denied(&self) -> u64 {
-        self.peer.denied
+    /// Whether the agent can resume a session, as far as that is known.
+    pub fn can_resume(&self) -> bool {
+        self.agent.driver().capabilities().resume != Some(false)
+    }
+
+    /// The agent's last session, also one that did not end well.
+    pub fn session_id(&self) -> Option<&str> {
+        self.last.session_id.as_deref()
+    }
+
+    /// A sentence for the message of a failure: how many permissions were denied. Empty: none.
+    pub fn denials(&self) -> String {
+        let count = self.peer.denied;
+        let what = if count == 1 { "1 permission was".to_owned() } else { format!("{count} permissions were") };
+        if count == 0 { String::new() } else { format!(" {what} denied: allow them with --permissions or --yes.") }
     }
 
     /// What all sessions so far used.
@@ -292,7 +303,7 @@ impl<'p> Outer<'p> {
             debug_log: self.parts.debug_log.clone(),
             ..self.job()
         };
-        let (terminal, _) = self.part(Part::Session, job, settings, driver)?;
+        let (terminal, _) = self.part(PartKind::Session, job, settings, driver)?;
         self.last.session_id.clone_from(&terminal.session_id);
         self.last.exit = terminal.agent_exit;
         self.last.completion |= terminal.completion_detected;
@@ -324,7 +335,7 @@ impl<'p> Outer<'p> {
         };
         let limits_itself = self.limit(&mut settings, limit)?;
         let job = self.job();
-        let (terminal, took) = self.part(Part::Step(phase), job, settings, driver)?;
+        let (terminal, took) = self.part(PartKind::Step(phase), job, settings, driver)?;
         let timed_out = matches!(&terminal.outcome, Outcome::Failed(failure) if failure.code == Code::Timeout);
         match terminal.outcome {
             outcome @ Outcome::Cancelled { .. } => Err(Stop::of(outcome, false)),
@@ -347,7 +358,7 @@ impl<'p> Outer<'p> {
 
     fn part(
         &mut self,
-        part: Part,
+        part: PartKind,
         job: Job,
         settings: Settings,
         driver: Box<dyn Driver>,
@@ -423,7 +434,7 @@ impl<'p> Outer<'p> {
         let max_frame_bytes = self.settings.max_frame_bytes;
         let over = Over { run_id: self.run_id.clone(), max_frame_bytes, terminal };
         let job = Job { begin: Begin::Over(Box::new(over)), ..self.job() };
-        self.peer.begin(Part::Closing);
+        self.peer.begin(PartKind::Closing);
         let Report { code, signal, unused_answers, .. } = self.engine.run(job, &mut self.peer);
         Ended { code, signal: self.signal.or(signal), unused_answers, session_id }
     }

@@ -21,6 +21,9 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 /// The random part of every id in a simulated run.
 pub(crate) const RANDOM: &str = "golden";
 
+/// More parts than any line of a test has.
+const PARTS: usize = 1_000_000;
+
 /// What the run gave its agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Sent {
@@ -198,7 +201,8 @@ impl World {
 
     /// Takes what is to be written. A long line is taken in parts.
     fn take(&mut self) {
-        loop {
+        for parts in 0.. {
+            assert!(parts < PARTS, "a line comes in parts without end");
             while !self.conductor.outbox().is_empty() {
                 let chunk = self.conductor.outbox().pop();
                 if chunk.out.is_empty() {
