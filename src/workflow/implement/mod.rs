@@ -80,7 +80,7 @@ fn begin(outer: &mut Outer<'_>, target: Target, places: &Places) -> Result<Strin
         Ending::Complete => outer.end.complete = true,
         Ending::Enough => {}
         Ending::Failed(at, why, fault) => {
-            let failure = failed(&ready, at, why, &fault, outer.denied());
+            let failure = failed(&ready, at, why, &fault, &outer.denials());
             return Err(failure.into());
         }
     }
@@ -115,8 +115,8 @@ fn too_large(phase: &PlanPhase) -> Failure {
     Failure::refused_for(Reason::TooLarge, message)
 }
 
-/// The failure of a phase that did not pass. `denied`: how many permissions were denied.
-fn failed(ready: &Ready, at: Attempt, why: Why, fault: &Fault, denied: u64) -> Failure {
+/// The failure of a phase that did not pass. `denials`: a sentence about permissions that were denied.
+fn failed(ready: &Ready, at: Attempt, why: Why, fault: &Fault, denials: &str) -> Failure {
     let phase = &ready.plan.phases[at.phase];
     let (id, target) = (phase.id(), &ready.target);
     let what = match fault {
@@ -138,10 +138,7 @@ fn failed(ready: &Ready, at: Attempt, why: Why, fault: &Fault, denied: u64) -> F
         Why::Blocked(_) => (Code::Blocked, format!("The agent says that it cannot go on with {id}.")),
     };
     message.push_str(&format!(" Correct the work or {target}, and run the same command to go on."));
-    if denied > 0 {
-        let noun = if denied == 1 { "1 permission".to_owned() } else { format!("{denied} permissions") };
-        message.push_str(&format!(" In this run {noun} were denied: allow with --permissions or --yes."));
-    }
+    message.push_str(denials);
     let mut failure = Failure::new(code, message);
     if let Why::Blocked(reason) = why {
         failure.said = Some(Text::from(reason));
