@@ -8,7 +8,7 @@ pub mod config;
 pub mod flags;
 pub mod workflow;
 
-pub use adhoc::{Adhoc, Output};
+pub use adhoc::{Adhoc, Color, Output};
 pub use agents::{AgentsAction, AgentsArgs, Export, Open};
 pub use config::{ConfigAction, ConfigArgs};
 pub use workflow::{CheckArgs, InitArgs};

@@ -6,7 +6,7 @@ mod effects;
 
 use super::answers::Script;
 use super::ask_socket::AskOutcome;
-use super::job::{Carried, Job, Next, Over};
+use super::job::{Carried, Job, Next, Over, Prepared};
 use super::machine::{Departed, Machine};
 use super::opening::Opening;
 use super::outbox::Outbox;
@@ -79,9 +79,10 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
     /// A run that waits for its run.start. `random` makes ids unique across processes; `ids` were given out before.
     /// The job's `begin` is the caller's.
     pub fn new(job: Job, peer: P, machine: M, random: &str, ids: Ids) -> Conductor<P, M> {
-        let Job { layers, warnings, answers, on_eof, record, debug_log, mirror_stderr, signal_source, .. } = job;
+        let Job { layers, warnings, answers, on_eof, record, project, debug_log, mirror_stderr, signal_source, .. } =
+            job;
         let Job { opens, first, carried, .. } = job;
-        let (tape, opened) = Tape::open(record, debug_log);
+        let (tape, opened) = Tape::open(record, project.as_deref(), debug_log);
         let fresh = || Carried {
             redactor: prepare::redactor(&machine, peer.is_screen()),
             granted: Granted::default(),
@@ -122,7 +123,8 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
         if opened.is_err() {
             conductor.step(Event::Refused(Failure::new(
                 Code::Usage,
-                "--record: the file cannot be written: name one in a directory that you may write to.",
+                "--record: the file cannot be written: name a regular file in a directory that you may write to. Below the \
+                 project's directory it must not be a link.",
             )));
         }
         conductor
@@ -166,6 +168,16 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
         }
     }
 
+    /// The files that the command line names are read.
+    pub(super) fn prepared(&mut self, prepared: Prepared) {
+        let Prepared { above, answers, start } = prepared;
+        self.layers.above = above.over(std::mem::take(&mut self.layers.above));
+        self.answers = answers;
+        if let Some(start) = start {
+            self.inbound(start);
+        }
+    }
+
     /// A message, also one that came from elsewhere than the input.
     pub fn inbound(&mut self, inbound: Inbound) {
         if self.door.outbox.is_overfull() && self.is_noise(&inbound.message) {
@@ -202,6 +214,7 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
         let Payload { options, wrong, mut unknown, workflow } = payload;
         let origins = self.layers.origins.without(&options);
         let (options, agent) = self.layers.under(options);
+        let untrusted = self.layers.guest_warning(&options, agent);
         // Known before anything is checked: a refusal gives metadata back.
         let (redactor, short_secrets) = prepare::redactor_for(&options, agent, &self.machine, self.peer.is_screen());
         let metadata = options.metadata.clone().map(Json::from);
@@ -229,6 +242,9 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
             }
             Err(failure) => Err(Box::new(Refusal { failure, metadata, redactor: Some(redactor) })),
         };
+        if let Some(text) = untrusted {
+            self.step(Event::Warn(origin.clone(), Warning::UnsupportedOption, text));
+        }
         Event::Start(origin, start)
     }
 

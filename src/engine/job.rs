@@ -7,7 +7,7 @@ use crate::agent::registry::Layers;
 use crate::failure::Failure;
 use crate::protocol::inbound::Inbound;
 use crate::protocol::outbound::{Body, Terminal};
-use crate::protocol::request::Settings;
+use crate::protocol::request::{Options, Settings};
 use crate::protocol::words::{Source as CancelSource, Warning};
 use crate::redact::Redactor;
 use crate::run::{Granted, Late, OnEof};
@@ -30,6 +30,8 @@ pub struct Job {
     pub on_eof: OnEof,
     /// Where the dialogue with the agent is recorded.
     pub record: Option<PathBuf>,
+    /// The project's directory. Below it the recording follows no link, since it may come from a stranger.
+    pub project: Option<PathBuf>,
     /// Where each run is recorded by itself.
     pub debug_log: Option<DebugLog>,
     /// Whether the agent's stderr is copied to ours.
@@ -54,6 +56,7 @@ impl Job {
             answers: Script::default(),
             on_eof: OnEof::Continue,
             record: None,
+            project: None,
             debug_log: None,
             mirror_stderr: false,
             signal_source: CancelSource::Signal,
@@ -70,7 +73,7 @@ pub enum Begin {
     FromInput,
     /// It is there.
     Ready(Box<Inbound>),
-    /// A thread makes it, before stdin is read. Making it may take long, as with a prompt that comes by a pipe.
+    /// A thread reads files that the command line names, before stdin is read. A pipe among them may take long.
     Awaited(Awaited),
     /// The run cannot begin: a bad flag, a broken configuration.
     Refused(Failure),
@@ -120,8 +123,19 @@ impl Carried {
     }
 }
 
-/// Makes a run.start.
-pub type Awaited = Box<dyn FnOnce() -> Result<Inbound, Failure> + Send>;
+/// Reads the files that the command line names.
+pub type Awaited = Box<dyn FnOnce() -> Result<Box<Prepared>, Failure> + Send>;
+
+/// The content of files that the command line names.
+#[derive(Debug, Default)]
+pub struct Prepared {
+    /// Fields of run.start that override the job's layers.
+    pub above: Options,
+    /// Answers given in advance, instead of the job's.
+    pub answers: Script,
+    /// The run.start. `None`: it comes from the input.
+    pub start: Option<Inbound>,
+}
 
 /// What came of a run.
 #[derive(Debug)]

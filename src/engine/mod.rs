@@ -32,7 +32,7 @@ mod tape;
 pub use answers::Script;
 pub use conductor::Conductor;
 pub use debug_log::DebugLog;
-pub use job::{Awaited, Begin, Carried, Job, Next, Over, Report};
+pub use job::{Awaited, Begin, Carried, Job, Next, Over, Prepared, Report};
 pub use machine::{Departed, Machine};
 pub use outbox::Outbox;
 pub use peer::{InAdvance, Outgoing, Peer, Understood};

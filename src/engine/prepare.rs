@@ -3,12 +3,12 @@
 
 use super::host::Host;
 use super::machine::Machine;
-use crate::agent::Driver;
 use crate::agent::registry::{Agent, Agents};
+use crate::agent::{Driver, ask_user};
 use crate::failure::{Code, Failure};
 use crate::protocol::origins::Origins;
 use crate::protocol::question::{Given, PathFact};
-use crate::protocol::request::{Options, Problem, Settings};
+use crate::protocol::request::{McpServer, Options, Problem, Settings};
 use crate::redact::Redactor;
 use crate::run::{Answered, Granted, Start};
 use crate::suggest::hint;
@@ -39,7 +39,9 @@ pub(super) fn start(
     machine: &mut impl Machine,
 ) -> Start {
     let tool = driver.asks_by(&settings);
-    settings.ask_server = tool.and_then(|tool| machine.offer(tool));
+    settings.nonce = machine.nonce();
+    let name = ask_user::server_name(&settings);
+    settings.ask_server = tool.and_then(|tool| machine.offer(tool)).map(|server| McpServer { name, ..server });
     let asking_failed = tool.is_some() && settings.ask_server.is_none();
     Start { settings, driver, display_name, redactor, short_secrets, asking_failed, granted: Granted::default() }
 }

@@ -220,6 +220,8 @@ macro_rules! run_start {
             /// The server through which the model can ask, which the agent starts beside `mcp_servers`. Not a field of
             /// run.start.
             pub ask_server: Option<McpServer>,
+            /// Random text that nothing outside this run can know, for the name of that server. Not a field of run.start.
+            pub nonce: String,
             /// Decides about requests for permission before `permissions` do. Not a field of run.start.
             pub judge: Option<Arc<dyn Judge>>,
             /// Whether the run is a part of a workflow, which has a plan of its own. Not a field of run.start.
@@ -232,6 +234,7 @@ macro_rules! run_start {
                 Settings {
                     $($name: settle!($kind $(($($extra)*))?, self.$name, required.$name),)*
                     ask_server: None,
+                    nonce: String::new(),
                     judge: None,
                     is_part: false,
                 }

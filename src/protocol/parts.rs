@@ -181,6 +181,7 @@ fn shown_settings(settings: &mut Settings, visit: Visit<'_>) {
         secrets: _,
         output_schema: _,
         ask_server: _,
+        nonce: _,
         judge: _,
         is_part: _,
     } = settings;

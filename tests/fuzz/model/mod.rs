@@ -77,6 +77,7 @@ impl Pair {
             redactor: Redactor::new(),
             short_secrets: 0,
             asking_failed: false,
+            granted: spektacular::run::Granted::default(),
         };
         Event::Start(Origin::default(), Ok(Box::new(start)))
     }

@@ -148,8 +148,13 @@ pub(crate) struct World {
 impl World {
     /// A world at time zero. `over` goes before what run.start says.
     pub(crate) fn new(cwd: &str, over: Options, agents: Agents) -> World {
-        let layers =
-            Layers { agents, above: Options::default(), below: Options::default(), origins: Origins::default() };
+        let layers = Layers {
+            agents,
+            above: Options::default(),
+            below: Options::default(),
+            guest_model: None,
+            origins: Origins::default(),
+        };
         let machine = Notebook { cwd: cwd.into(), ..Notebook::default() };
         let conductor = Conductor::new(Job::new(layers), JsonLines::default(), machine, RANDOM, Ids::default());
         World { conductor, frames: Vec::new(), over }
