@@ -5,7 +5,7 @@ use crate::agent::Driver;
 use crate::agent::registry::Dialect;
 use crate::failure::{Code, Failure};
 use crate::protocol::question::Judge;
-use crate::workflow::outer::{Outer, Session, SessionEnd, Wrap};
+use crate::workflow::outer::{Outer, Session, Wrap};
 use crate::workflow::stop::Stop;
 use crossbeam_channel::bounded;
 use std::sync::Arc;
@@ -29,7 +29,6 @@ pub(super) struct Conversation {
 
 /// What came of a turn.
 pub(super) struct Said {
-    pub(super) answer: SessionEnd,
     pub(super) acted: bool,
     pub(super) blocked: Option<String>,
 }
@@ -87,7 +86,7 @@ impl Conversation {
         let answer = outer.session(session);
         let observed = over.try_recv().ok();
         let answer = answer?;
-        self.session_id = answer.session_id.clone().or(self.session_id.take());
+        self.session_id = answer.session_id.or(self.session_id.take());
         let (acted, blocked) = match observed {
             Some(Observation { acted, blocked, driver }) => {
                 self.driver = Some(driver);
@@ -95,7 +94,7 @@ impl Conversation {
             }
             None => (false, None),
         };
-        Ok(Said { answer, acted, blocked })
+        Ok(Said { acted, blocked })
     }
 }
 

@@ -119,13 +119,7 @@ fn too_large(phase: &PlanPhase) -> Failure {
 fn failed(ready: &Ready, at: Attempt, why: Why, fault: &Fault, denials: &str) -> Failure {
     let phase = &ready.plan.phases[at.phase];
     let (id, target) = (phase.id(), &ready.target);
-    let what = match fault {
-        Fault::Command(failing) if failing.timed_out => "its command took too long",
-        Fault::Command(_) => "its command fails",
-        Fault::Protected(_) => "protected files changed",
-        Fault::Idle => "the agent did nothing",
-        Fault::Manual(_) => "a manual check was answered with No",
-    };
+    let what = words(fault);
     let (code, mut message) = match &why {
         Why::Verification if at.number == 0 => {
             (Code::VerificationFailed, format!("{id} failed the final check twice: {what}."))
@@ -152,6 +146,17 @@ fn failed(ready: &Ready, at: Attempt, why: Why, fault: &Fault, denials: &str) ->
     }
     failure.phase = Some(Box::new(detail));
     failure
+}
+
+/// Why an attempt failed, as the end of a sentence.
+fn words(fault: &Fault) -> &'static str {
+    match fault {
+        Fault::Command(failing) if failing.timed_out => "its command took too long",
+        Fault::Command(_) => "its command fails",
+        Fault::Protected(_) => "protected files changed",
+        Fault::Idle => "the agent did nothing",
+        Fault::Manual(_) => "a manual check was answered with No",
+    }
 }
 
 /// A text on one line, cut to this many characters.

@@ -186,11 +186,15 @@ impl World for Site<'_, '_, '_> {
         Ok(())
     }
 
-    fn tell(&mut self, at: Attempt, state: PhaseState, _why: Option<&Fault>) {
+    fn tell(&mut self, at: Attempt, state: PhaseState, why: Option<&Fault>) {
         let (phase, of) = (self.phase(at.phase), self.ready.plan.phases.len());
         let number = at.phase + 1;
-        let again = if at.number > 1 { format!(", attempt {}", at.number) } else { String::new() };
-        let text = format!("Phase {number} of {of}: {}: {}{again}", phase.title, state.word());
+        let again = if at.number > 1 { format!("attempt {} ", at.number) } else { String::new() };
+        let why = why.map(|fault| format!(": {}", super::words(fault))).unwrap_or_default();
+        let text = match state {
+            PhaseState::Started if at.number <= 1 => format!("Phase {number} of {of}: {}", phase.title),
+            state => format!("Phase {number} of {of}: {again}{}{why}", state.word()),
+        };
         let about = About::Phase {
             phase: phase.id(),
             title: Text::from(phase.title.as_str()),
