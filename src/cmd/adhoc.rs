@@ -3,7 +3,7 @@
 use super::complain;
 use super::last::Last;
 use super::texts::{self, Prompt};
-use super::workflow::{self, Asked};
+use super::workflow::{self, AskedWorkflow};
 use crate::agent::registry::{Agents, Layers};
 use crate::cli::{Adhoc, Color, Output};
 use crate::config::{self, Config, Loaded};
@@ -94,19 +94,25 @@ fn refuse_with(adhoc: Adhoc, loaded: Loaded, failure: Failure, engine: Option<En
 }
 
 /// A run that consists of its failure.
-fn refused(job: Job, asked: Option<Asked>, failure: Failure, peer: &mut dyn Peer, engine: Option<Engine>) -> u8 {
+fn refused(
+    job: Job,
+    asked: Option<AskedWorkflow>,
+    failure: Failure,
+    peer: &mut dyn Peer,
+    engine: Option<Engine>,
+) -> u8 {
     let job = Job { begin: Begin::Refused(failure), record: None, debug_log: None, ..job };
     carry(asked, reading(engine, Source::Nothing), job, peer).code
 }
 
 /// The workflow that the command line asks for. `named`: the command line names its file.
-fn asked(adhoc: &Adhoc, named: bool) -> Option<Asked> {
+fn asked(adhoc: &Adhoc, named: bool) -> Option<AskedWorkflow> {
     let from = std::env::current_dir().ok().filter(|_| named);
-    adhoc.workflow.map(|kind| Asked { kind, options: adhoc.workflow_options.clone(), from })
+    adhoc.workflow.map(|kind| AskedWorkflow { kind, options: adhoc.workflow_options.clone(), from })
 }
 
 /// Carries out a run, or a workflow.
-fn carry(asked: Option<Asked>, mut engine: Engine, job: Job, peer: &mut dyn Peer) -> Ended {
+fn carry(asked: Option<AskedWorkflow>, mut engine: Engine, job: Job, peer: &mut dyn Peer) -> Ended {
     match asked {
         None => engine.run(job, peer).into(),
         Some(asked) => workflow::run(asked, engine, job, peer),
@@ -186,7 +192,7 @@ fn json(mut adhoc: Adhoc, loaded: Loaded, engine: Option<Engine>) -> u8 {
 /// `--dry-run`: shows the process that the run would start. A run that would be refused is refused here too.
 fn plan(
     prepared: Result<Box<Prepared>, Failure>,
-    asked: Option<Asked>,
+    asked: Option<AskedWorkflow>,
     mut job: Job,
     output: Output,
     peer: &mut dyn Peer,

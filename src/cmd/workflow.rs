@@ -12,7 +12,7 @@ use std::path::PathBuf;
 
 /// A workflow as the command line asks for it.
 #[derive(Clone, Debug)]
-pub(super) struct Asked {
+pub(super) struct AskedWorkflow {
     pub(super) kind: WorkflowKind,
     pub(super) options: WorkflowOptions,
     /// Where a relative path starts that the command line names. `None`: the path comes with run.start.
@@ -20,8 +20,8 @@ pub(super) struct Asked {
 }
 
 /// Carries out a workflow.
-pub(super) fn run(asked: Asked, engine: Engine, job: Job, peer: &mut dyn Peer) -> Ended {
-    let Asked { kind, options, from } = asked;
+pub(super) fn run(asked: AskedWorkflow, engine: Engine, job: Job, peer: &mut dyn Peer) -> Ended {
+    let AskedWorkflow { kind, options, from } = asked;
     let admit = move |settings: &mut Settings, _: &Agent, options| implement::admit(settings, options, from.as_deref());
     match Outer::open(engine, job, peer, (kind, options), admit) {
         Ok((outer, target)) => implement::carry(outer, target, &Places::of_process()),

@@ -106,6 +106,14 @@ impl Baseline {
         Baseline::take(cwd, SystemTime::now(), &Until::deadline(Instant::now() + limit), path, config)
     }
 
+    /// The files that changed since, by absolute path. Waits for git at most `limit`.
+    ///
+    /// # Errors
+    /// git failed, or was too slow.
+    pub fn changes(&self, limit: Duration) -> Result<Vec<(PathBuf, Action)>, Incomplete> {
+        self.compare(&Until::deadline(Instant::now() + limit))
+    }
+
     /// The root of the work tree.
     pub fn root(&self) -> &Path {
         self.git.root()

@@ -54,3 +54,5 @@ mod tidy_tests;
 mod unanswered;
 mod unattended;
 mod untrusted;
+mod workflow_implement;
+mod workflow_implement_ends;

@@ -18,6 +18,8 @@ const BINARY: &str = env!("CARGO_BIN_EXE_spektacular");
 pub(crate) struct Case {
     dir: TempDir,
     pub(super) marker: String,
+    /// The command that carries the run.
+    runs: &'static str,
     args: Vec<String>,
     pub(super) env: Vec<(String, String)>,
     pub(super) shell: Option<String>,
@@ -49,6 +51,7 @@ impl Case {
         Case {
             dir,
             marker,
+            runs: "adhoc",
             args: Vec::new(),
             env: Vec::new(),
             shell: None,
@@ -125,6 +128,12 @@ impl Case {
             assert!(git.status().expect("git").success(), "git {args:?}");
         }
         case
+    }
+
+    /// The run is one of this command.
+    pub(crate) fn runs(mut self, command: &'static str) -> Case {
+        self.runs = command;
+        self
     }
 
     pub(crate) fn args(mut self, args: &[&str]) -> Case {
@@ -214,7 +223,7 @@ impl Case {
             }
             None => self.command(BINARY),
         };
-        command.args(["adhoc", "--output", "json"]).args(&self.args);
+        command.args([self.runs, "--output", "json"]).args(&self.args);
         command
     }
 

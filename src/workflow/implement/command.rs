@@ -18,7 +18,7 @@ const CHUNK: usize = 64 << 10;
 const KEY: &str = "command";
 
 /// Runs a command.
-pub(crate) struct Command {
+pub(crate) struct VerifyStep {
     /// The script, its `$0`, and its arguments.
     args: Vec<String>,
     /// What frames show. `None`: nothing.
@@ -37,10 +37,15 @@ pub(crate) struct Command {
     output: Sender<String>,
 }
 
-impl Command {
+impl VerifyStep {
     /// `redactor`: knows every secret of the run. `output` gets the last of the command's output.
-    pub(crate) fn new(text: &str, env: Vec<(String, String)>, redactor: Redactor, output: Sender<String>) -> Command {
-        Command {
+    pub(crate) fn new(
+        text: &str,
+        env: Vec<(String, String)>,
+        redactor: Redactor,
+        output: Sender<String>,
+    ) -> VerifyStep {
+        VerifyStep {
             args: ["-c", JOINED, "sh", text].map(str::to_owned).into(),
             title: Some(text.to_owned()),
             env,
@@ -60,10 +65,10 @@ impl Command {
         [folder, first, second]: [String; 3],
         redactor: Redactor,
         output: Sender<String>,
-    ) -> Command {
+    ) -> VerifyStep {
         let script = format!("cd \"$1\" || exit\nshift\n{script}");
         let args = vec!["-c".to_owned(), script, "sh".to_owned(), folder, first, second];
-        Command { args, title: None, ..Command::new("", Vec::new(), redactor, output) }
+        VerifyStep { args, title: None, ..VerifyStep::new("", Vec::new(), redactor, output) }
     }
 
     fn keep(&mut self, text: &str) {
@@ -84,7 +89,7 @@ impl Command {
     }
 }
 
-impl Driver for Command {
+impl Driver for VerifyStep {
     fn capabilities(&self) -> Capabilities {
         Capabilities {
             questions: Vec::new(),
@@ -186,7 +191,7 @@ impl Driver for Command {
 
 #[cfg(test)]
 mod tests {
-    use super::{Command, JOINED};
+    use super::{JOINED, VerifyStep};
     use crate::agent::{AgentEvent, Driver, Line, Program, Turn};
     use crate::protocol::limits::TOOL_OUTPUT_BYTES;
     use crate::protocol::outbound::AgentExit;
@@ -207,7 +212,7 @@ mod tests {
         let mut redactor = Redactor::new();
         assert!(redactor.add(SECRET));
         let (sender, receiver) = bounded(1);
-        let mut command = Command::new("make", Vec::new(), redactor, sender);
+        let mut command = VerifyStep::new("make", Vec::new(), redactor, sender);
         for line in lines {
             let mut turn = Turn::default();
             command.line(Line::Text(line.into()), &mut turn);
@@ -228,7 +233,7 @@ mod tests {
     fn the_command_is_an_argument_of_its_own() {
         let (sender, _receiver) = bounded(1);
         let text = "echo \"$(date)\"; exit '3' # x";
-        let mut command = Command::new(text, Vec::new(), Redactor::new(), sender);
+        let mut command = VerifyStep::new(text, Vec::new(), Redactor::new(), sender);
         let launch = command.launch(&settings(), &mut Turn::default()).unwrap();
         assert_eq!(launch.program, Program::Command("/bin/sh".into()));
         assert_eq!(launch.args, ["-c", JOINED, "sh", text]);

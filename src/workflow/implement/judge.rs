@@ -73,14 +73,14 @@ mod tests {
         let paths = [".spektacular/plans/x/", "tests/", "Makefile"].map(str::to_owned).into();
         let guarded = Guarded { project: "/w/p".into(), paths };
         for (category, path, denied) in [
-            (Category::Edit, "tests/a.rs", true),
+            (Category::Edit, "tests/a", true),
             (Category::Delete, "/w/p/tests", true),
             (Category::Move, "src/../Makefile", true),
             (Category::Edit, "/w/p/.spektacular/plans/x/plan.md", true),
-            (Category::Edit, "src/a.rs", false),
-            (Category::Edit, "/w/tests/a.rs", false),
-            (Category::Read, "tests/a.rs", false),
-            (Category::Execute, "tests/a.rs", false),
+            (Category::Edit, "src/a", false),
+            (Category::Edit, "/w/tests/a", false),
+            (Category::Read, "tests/a", false),
+            (Category::Execute, "tests/a", false),
         ] {
             let locations = vec![Location { path: path.into(), line: None }];
             let subject = Subject { category, title: "t".into(), locations, detail: String::new() };

@@ -30,7 +30,6 @@ pub use ready::{Target, admit};
 
 use crate::config::Places;
 use crate::failure::{Code, Failure, PhaseFailure};
-use crate::process::git::Baseline;
 use crate::protocol::limits::STDERR_TAIL_BYTES;
 use crate::protocol::outbound::Text;
 use crate::protocol::words::PhaseOutcome;
@@ -41,10 +40,6 @@ use crate::workflow::stop::Stop;
 use machine::{Attempt, Ending, Fault, Loop, Phase, Why};
 use ready::Ready;
 use site::Site;
-use std::time::Duration;
-
-/// How long git may take to say whether there is a work tree.
-const GIT_LIMIT: Duration = Duration::from_secs(10);
 
 /// Carries out the plan, and ends the run.
 pub fn carry(mut outer: Outer<'_>, target: Target, places: &Places) -> Ended {
@@ -61,15 +56,15 @@ fn begin(outer: &mut Outer<'_>, target: Target, places: &Places) -> Result<Strin
     outer.end.tasks = Some(ready.plan.tasks() as u64);
     outer.hide(vec![format!("{}/", ready.path.folder.to_string_lossy()), ".spektacular/local/".into()]);
     let commits = ready.commits()?;
+    ready.ignore_local()?;
     ready.consentable(&settings)?;
     for (warning, text) in std::mem::take(&mut ready.warnings) {
         outer.warn(warning, text);
     }
-    let sees_files = matches!(Baseline::now(ready.project.folder(), GIT_LIMIT), Ok(Some(_)));
     let phases: Vec<Phase> = ready.plan.phases.iter().map(phase).collect();
     let attempts = u32::try_from(ready.attempts).unwrap_or(u32::MAX);
     let mut all = Loop::new(&phases, attempts, ready.max_phases);
-    let mut site = Site::new(outer, &ready, commits, sees_files);
+    let mut site = Site::new(outer, &ready, commits);
     site.tell_steps();
     let ending = ready.consent(site.outer).and_then(|()| all.run(&mut site));
     let reports = ready.plan.phases.iter().zip(&all.progress).zip(&site.accounts);

@@ -17,7 +17,7 @@ use crate::protocol::workflow::WorkflowOptions;
 use crate::workflow::check::{self, PlanCheck};
 use crate::workflow::outer::{Outer, Step};
 use crate::workflow::plan::{Digest, WorkPlan, without_own_lines};
-use crate::workflow::project::{Argument, FILE_BYTES_MAX, PLAN_FILES, PlanPath, Project, shown};
+use crate::workflow::project::{Argument, FILE_BYTES_MAX, LOCAL, PLAN_FILES, PlanPath, Project, shown};
 use crate::workflow::prompts::{self, PromptText};
 use crate::workflow::stop::Stop;
 use crate::workflow::template::PromptKind;
@@ -150,6 +150,12 @@ impl Ready {
             text,
             plan,
         })
+    }
+
+    /// Makes the folder of this machine's data, which git ignores.
+    pub(super) fn ignore_local(&self) -> Result<(), Failure> {
+        let made = self.project.create(&Path::new(LOCAL).join(".gitignore"), b"*\n");
+        made.map(drop).map_err(|problem| problem.refusal("The folder .spektacular/local"))
     }
 
     /// Looks at the work tree, where commits are wanted.

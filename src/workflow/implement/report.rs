@@ -2,6 +2,7 @@
 
 use super::machine::Progress;
 use crate::protocol::outbound::{ArtifactRef, PhaseReport, Text};
+use crate::protocol::words::Action;
 use crate::workflow::plan::PlanPhase;
 use std::time::Duration;
 
@@ -20,9 +21,13 @@ pub(super) struct Account {
 }
 
 impl Account {
-    /// Adds a changed file, once.
+    /// Adds a changed file, once. A file that the phase created is not modified too.
     pub(super) fn add(&mut self, file: &ArtifactRef) {
-        if self.files.len() < FILES && !self.files.contains(file) {
+        let covers = |known: &ArtifactRef| {
+            let same = known.action == file.action;
+            known.path == file.path && (same || (known.action, file.action) == (Action::Created, Action::Modified))
+        };
+        if self.files.len() < FILES && !self.files.iter().any(covers) {
             self.files.push(file.clone());
         }
     }

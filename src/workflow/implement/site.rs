@@ -1,6 +1,6 @@
 //! Where the loop does its work: sessions, commands and questions as parts of the run, plan.md, the clock of a phase.
 
-use super::command::Command;
+use super::command::VerifyStep;
 use super::commit::{Commits, SCRIPT, list, message};
 use super::conversation::{Conversation, Said, Terms, Words};
 use super::judge::Guarded;
@@ -18,14 +18,16 @@ use crate::protocol::outbound::{About, Outcome, Text};
 use crate::protocol::words::{PhaseState, PlanStatus, Warning};
 use crate::workflow::outer::{Outer, Step, StepEnd};
 use crate::workflow::plan::PlanPhase;
-use crate::workflow::project::LOCAL;
+use crate::workflow::project::{HOME, LOCAL};
 use crate::workflow::stop::Stop;
 use crossbeam_channel::bounded;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How many characters of a command a message shows.
+/// How long git may take to list the changes.
+const GIT_LIMIT: Duration = Duration::from_secs(5);
+/// How many characters of a manual check a warning shows.
 const SHOWN: usize = 80;
 
 /// The world of a real run.
@@ -36,8 +38,6 @@ pub(super) struct Site<'r, 'o, 'p> {
     pub(super) commits: Option<Commits>,
     /// The work tree after the last commit.
     pub(super) committed: Option<Arc<Baseline>>,
-    /// Whether git can tell which files changed.
-    pub(super) sees_files: bool,
     /// What is known of each phase for the report.
     pub(super) accounts: Vec<Account>,
     pub(super) steps: Vec<PlanStatus>,
@@ -49,7 +49,7 @@ pub(super) struct Site<'r, 'o, 'p> {
 }
 
 impl<'r, 'o, 'p> Site<'r, 'o, 'p> {
-    pub(super) fn new(outer: &'o mut Outer<'p>, ready: &'r Ready, commits: Option<Commits>, sees_files: bool) -> Self {
+    pub(super) fn new(outer: &'o mut Outer<'p>, ready: &'r Ready, commits: Option<Commits>) -> Self {
         let status = |phase: &PlanPhase| if phase.is_done() { PlanStatus::Completed } else { PlanStatus::Pending };
         Site {
             plan: PlanFile::new(ready.project.clone(), ready.path.file.clone(), ready.text.clone()),
@@ -59,7 +59,6 @@ impl<'r, 'o, 'p> Site<'r, 'o, 'p> {
             ready,
             commits,
             committed: None,
-            sees_files,
             conversation: Conversation::default(),
             protected: None,
             began: None,
@@ -128,22 +127,29 @@ impl<'r, 'o, 'p> Site<'r, 'o, 'p> {
         self.ready.prompts.implement(&phase)
     }
 
-    fn account(&mut self, index: usize, before: Option<f64>, said: &Result<Said, Stop>) {
+    /// Adds what a session cost and changed, also one that did not end well.
+    fn account(&mut self, index: usize, before: Option<f64>) {
         let after = self.outer.usage().cost_usd;
         let account = &mut self.accounts[index];
         if let Some(after) = after {
             account.cost_usd = Some(account.cost_usd.unwrap_or_default() + after - before.unwrap_or_default());
         }
-        // Also what a session changed that did not end well.
-        let _ = said;
         let files = self.outer.seen().files.iter().filter(|file| !is_own(file.path.shown()));
         files.for_each(|file| account.add(file));
     }
 
-    fn acted(&self, said: &Said) -> bool {
-        let changed = self.outer.seen().files.iter().any(|file| !is_own(file.path.shown()));
+    /// Whether the agent did something. `before`: the work tree before its turn, where git can tell. A fast agent may
+    /// change a file before the run's own baseline is taken, so that one alone does not do.
+    fn acted(&self, said: &Said, before: Option<&Baseline>) -> bool {
+        let reported = self.outer.seen().files.iter().any(|file| !is_own(file.path.shown()));
+        let changed = before.and_then(|before| before.changes(GIT_LIMIT).ok());
         let sees_tools = self.outer.agent().dialect != Dialect::Lines;
-        said.acted || changed || (!self.sees_files && !sees_tools)
+        let project = self.ready.project.folder();
+        let is_work = |path: &Path| !path.strip_prefix(project).is_ok_and(|path| path.starts_with(HOME));
+        match &changed {
+            Some(files) => said.acted || reported || files.iter().any(|(path, _)| is_work(path)),
+            None => said.acted || reported || !sees_tools,
+        }
     }
 }
 
@@ -221,6 +227,7 @@ impl World for Site<'_, '_, '_> {
         paths.push(self.ready.path.folder.to_string_lossy().into_owned());
         let judge = Guarded { project: self.ready.project.folder().to_owned(), paths };
         let terms = Terms { judge: Arc::new(judge), limit: self.left()? };
+        let tree = Baseline::now(self.ready.project.folder(), GIT_LIMIT).ok().flatten();
         let before = self.outer.usage().cost_usd;
         let mut conversation = std::mem::take(&mut self.conversation);
         let said = match prompt {
@@ -237,10 +244,11 @@ impl World for Site<'_, '_, '_> {
             }
         };
         self.conversation = conversation;
-        self.account(at.phase, before, &said);
+        self.account(at.phase, before);
         let said = said?;
+        let acted = self.acted(&said, tree.as_deref());
         self.restore()?;
-        Ok(Turn { acted: self.acted(&said), blocked: said.blocked })
+        Ok(Turn { acted, blocked: said.blocked })
     }
 
     fn differences(&mut self, _phase: usize) -> Result<Vec<String>, Stop> {
@@ -251,7 +259,7 @@ impl World for Site<'_, '_, '_> {
     fn command(&mut self, at: Attempt, command: &str) -> Result<Option<Failing>, Stop> {
         let (sender, output) = bounded(1);
         let env = self.outer.agent().base.env.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
-        let driver = Command::new(command, env, self.outer.redactor(), sender);
+        let driver = VerifyStep::new(command, env, self.outer.redactor(), sender);
         let phase = Some(self.phase(at.phase).id());
         let limit = Some(self.ready.verify_timeout);
         let end = self.step(Step { driver: Box::new(driver), limit, phase, judge: None })?;
@@ -322,7 +330,7 @@ impl Site<'_, '_, '_> {
         let at = self.ready.project.folder().join(&names).to_string_lossy().into_owned();
         let root = commits.root().to_string_lossy().into_owned();
         let (sender, output) = bounded(1);
-        let driver = Command::hidden(SCRIPT, [root, at, text], self.outer.redactor(), sender);
+        let driver = VerifyStep::hidden(SCRIPT, [root, at, text], self.outer.redactor(), sender);
         let end = self.step(Step { driver: Box::new(driver), limit: None, phase: None, judge: None })?;
         if end.exit.is_none_or(|exit| exit.code != Some(0)) {
             let mut failure = refused("see its words");
