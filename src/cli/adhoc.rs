@@ -1,7 +1,7 @@
 //! The command line of `adhoc`: flags become fields of run.start.
 
 use super::command::{Flag, FlagForm, GivenFlag, HasFields, Row, Wrong, store};
-use super::flags::{ADHOC, IMPLEMENT};
+use super::flags::ADHOC;
 use super::{one_of, text, variable};
 use crate::protocol::fields::Field;
 use crate::protocol::json::string;
@@ -84,10 +84,6 @@ pub struct Adhoc {
     pub quiet: bool,
     /// `--verbose`.
     pub verbose: bool,
-    /// The workflow, if the command is one.
-    pub workflow: Option<WorkflowKind>,
-    /// The fields of the workflow.
-    pub workflow_options: WorkflowOptions,
     /// `--color`.
     pub color: Color,
     /// `--plain`.
@@ -98,17 +94,29 @@ pub struct Adhoc {
     pub flags: BTreeMap<&'static str, &'static str>,
     /// The files that hold the rest of them, by field.
     pub files: BTreeMap<&'static str, PathBuf>,
+    /// The workflow to run instead of one task.
+    pub workflow: Option<WorkflowKind>,
+    /// Its own fields.
+    pub fields: WorkflowOptions,
     lists: BTreeMap<&'static str, (&'static Flag, Vec<String>)>,
     pairs: BTreeMap<&'static str, (&'static Flag, BTreeMap<String, String>)>,
 }
 
-/// Reads its flags and words.
+/// Reads the flags and words of `adhoc`.
 pub fn read(given: Vec<GivenFlag>, words: Vec<OsString>) -> Result<Adhoc, Wrong> {
-    of(ADHOC, given, words)
+    read_rows(ADHOC, given, words)
 }
 
-/// The same for a command with other flags.
-fn of(rows: &'static [Row<Adhoc>], given: Vec<GivenFlag>, words: Vec<OsString>) -> Result<Adhoc, Wrong> {
+/// Reads the flags and words of a workflow.
+pub fn read_workflow(
+    (kind, rows): (WorkflowKind, &'static [Row<Adhoc>]),
+    given: Vec<GivenFlag>,
+    words: Vec<OsString>,
+) -> Result<Adhoc, Wrong> {
+    Ok(Adhoc { workflow: Some(kind), ..read_rows(rows, given, words)? })
+}
+
+fn read_rows(rows: &'static [Row<Adhoc>], given: Vec<GivenFlag>, words: Vec<OsString>) -> Result<Adhoc, Wrong> {
     let mut adhoc: Adhoc = store(rows, given)?;
     for (name, (flag, list)) in std::mem::take(&mut adhoc.lists) {
         set(&mut adhoc.options, flag, name, &raw(&list)?)?;
@@ -130,15 +138,6 @@ fn of(rows: &'static [Row<Adhoc>], given: Vec<GivenFlag>, words: Vec<OsString>) 
     }
     agrees(&adhoc)?;
     Ok(adhoc)
-}
-
-/// Reads the flags and words of `implement`.
-pub fn implement(given: Vec<GivenFlag>, words: Vec<OsString>) -> Result<Adhoc, Wrong> {
-    let adhoc = of(IMPLEMENT, given, words)?;
-    if adhoc.words.len() > 1 {
-        return Err("implement takes one PLAN: its name, or the path of its folder or file.".into());
-    }
-    Ok(Adhoc { workflow: Some(WorkflowKind::Implement), ..adhoc })
 }
 
 /// Rejects flags that contradict each other.
@@ -166,14 +165,6 @@ fn agrees(adhoc: &Adhoc) -> Result<(), Wrong> {
         (stdin && adhoc.read_messages, "stdin cannot hold both the prompt and the messages of --input jsonl."),
     ];
     wrong.into_iter().find(|(is_wrong, _)| *is_wrong).map_or(Ok(()), |(_, why)| Err(why.into()))
-}
-
-/// Stores a field of the workflow.
-pub(super) fn workflow_field(to: &mut Adhoc, flag: &Flag, name: &str, value: OsString) -> Result<(), Wrong> {
-    let typed = text(flag, value)?;
-    let number = RawValue::from_string(typed.clone()).ok().filter(|_| flag.value == FlagForm::Json);
-    let value = number.map_or_else(|| raw(&typed), Ok)?;
-    to.workflow_options.set(name, &value).map_err(|expected| format!("--{} must be {expected}.", flag.long))
 }
 
 fn raw(value: &impl serde::Serialize) -> Result<Box<RawValue>, Wrong> {
@@ -220,6 +211,24 @@ fn set(options: &mut Options, flag: &Flag, name: &str, value: &RawValue) -> Resu
         let hint = hint(&string(value).unwrap_or_default(), flag.values.iter().copied());
         format!("--{} {}.{hint}", flag.long, typed::clause(name, &problem))
     })
+}
+
+/// Stores the value of a flag that sets a field of `workflow`.
+pub(super) fn workflow_field(to: &mut Adhoc, name: &str, flag: &Flag, value: OsString) -> Result<(), Wrong> {
+    let json = match flag.value {
+        FlagForm::Switch(_) => raw(&true)?,
+        FlagForm::Json => {
+            let typed = text(flag, value)?;
+            RawValue::from_string(typed.clone()).or_else(|_| raw(&typed))?
+        }
+        FlagForm::Item => {
+            let mut list = to.fields.ignore.take().unwrap_or_default();
+            list.push(text(flag, value)?);
+            raw(&list)?
+        }
+        FlagForm::Text | FlagForm::Words | FlagForm::Pair => raw(&text(flag, value)?)?,
+    };
+    to.fields.set(name, &json).map_err(|expected| format!("--{} must be {expected}.", flag.long))
 }
 
 /// The key and the value of `--answer`.

@@ -218,7 +218,7 @@ pub struct Row<T: 'static> {
 }
 
 impl<T> Clone for Row<T> {
-    fn clone(&self) -> Row<T> {
+    fn clone(&self) -> Self {
         *self
     }
 }
@@ -233,41 +233,12 @@ enum Set<T: 'static> {
 }
 
 impl<T> Clone for Set<T> {
-    fn clone(&self) -> Set<T> {
+    fn clone(&self) -> Self {
         *self
     }
 }
 
 impl<T> Copy for Set<T> {}
-
-/// The rows of a command that has those of another one but for some, behind its own.
-pub const fn rows<T, const N: usize>(own: &[Row<T>], other: &[Row<T>], without: &[&str]) -> [Row<T>; N] {
-    let (mut rows, mut at, mut from) = ([other[0]; N], 0, 0);
-    while at < own.len() {
-        rows[at] = own[at];
-        at += 1;
-    }
-    while from < other.len() {
-        if !has(without, other[from].flag.long) {
-            rows[at] = other[from];
-            at += 1;
-        }
-        from += 1;
-    }
-    assert!(at == N, "the number of rows");
-    rows
-}
-
-const fn has(names: &[&str], name: &str) -> bool {
-    let mut at = 0;
-    while at < names.len() {
-        if fields::equal(names[at].as_bytes(), name.as_bytes()) {
-            return true;
-        }
-        at += 1;
-    }
-    false
-}
 
 /// The flags of a command, from its rows.
 pub const fn flags<T, const N: usize>(rows: &[Row<T>]) -> [Flag; N] {

@@ -1,8 +1,8 @@
 //! The flags of every command, each with the function that stores its value.
 
-use super::adhoc::{Adhoc, Color, answer, workflow_field};
+use super::adhoc::{Adhoc, Color, answer};
 use super::agents::{AgentsArgs, Export, Open, filled};
-use super::command::{FlagForm, Row, SetOwn, field, own, own_switch, rows, switch};
+use super::command::{FlagForm, Row, SetOwn, field, own, own_switch, switch};
 use super::config::ConfigArgs;
 use super::workflow::{CheckArgs, InitArgs};
 use super::{Output, Replay, one_of, text, variable};
@@ -176,49 +176,6 @@ pub const FOREIGN: &[(&str, &str)] = &[
     ("permission-mode", "Use --permissions, or --mode for a mode of the agent's own."),
     ("print", "Leave it out: adhoc prints the answer and exits."),
     ("yolo", "Use --yes to allow every request."),
-];
-
-/// The flags of `implement`.
-pub const IMPLEMENT: &[Row<Adhoc>] =
-    &rows::<_, { IMPLEMENT_OWN.len() + ADHOC.len() - NOT_OF_WORKFLOWS.len() }>(IMPLEMENT_OWN, ADHOC, NOT_OF_WORKFLOWS);
-
-/// The flags of `adhoc` that no workflow has: a workflow makes its own sessions and prompts.
-const NOT_OF_WORKFLOWS: &[&str] = &["session", "continue", "raw-prompt", "output-schema"];
-
-const VERIFY_HELP: &str = "\
-Without it, you are asked for consent to the plan's commands before the first phase, unless --permissions allows execute.
-Read the commands first: they come from a file. `--dry-run` shows them.";
-
-const IMPLEMENT_OWN: &[Row<Adhoc>] = &[
-    own("attempts", "N", FlagForm::Json, "how often the agent may try a phase, 1 to 10", |to, flag, value| {
-        workflow_field(to, flag, "attempts", value)
-    })
-    .default("3")
-    .begins("The plan"),
-    own("max-phases", "N", FlagForm::Json, "stop after N phases have passed", |to, flag, value| {
-        workflow_field(to, flag, "max_phases", value)
-    }),
-    own(
-        "phase-timeout",
-        "SECONDS",
-        FlagForm::Json,
-        "limit for a phase with all its attempts and commands",
-        |to, flag, value| workflow_field(to, flag, "phase_timeout_s", value),
-    ),
-    own_switch("allow-verify", "consent to the plan's commands in advance", |to: &mut Adhoc| {
-        to.workflow_options.allow_verify = Some(true)
-    })
-    .more(VERIFY_HELP),
-    own("verify-timeout", "SECONDS", FlagForm::Json, "limit for each command of the plan", |to, flag, value| {
-        workflow_field(to, flag, "verify_timeout_s", value)
-    })
-    .default("600"),
-    own_switch("commit", "make a git commit for each phase that passes", |to: &mut Adhoc| {
-        to.workflow_options.commit = Some(true)
-    }),
-    own_switch("allow-dirty", "with --commit: although the work tree has changes, which stay out", |to: &mut Adhoc| {
-        to.workflow_options.allow_dirty = Some(true)
-    }),
 ];
 
 const fn output<T>(set: SetOwn<T>) -> Row<T> {

@@ -1,13 +1,13 @@
 //! `adhoc`: one task through one agent.
 
+use super::carrier::Carrier;
 use super::complain;
 use super::last::Last;
 use super::texts::{self, Prompt};
-use super::workflow::{self, AskedWorkflow};
 use crate::agent::registry::{Agents, Layers};
 use crate::cli::{Adhoc, Color, Output};
 use crate::config::{self, Config, Loaded};
-use crate::engine::{Begin, DebugLog, Engine, Job, Peer, Prepared, Script, UNDELIVERED, dry_run};
+use crate::engine::{Begin, DebugLog, Engine, Job, Peer, Prepared, Script, UNDELIVERED};
 use crate::failure::{Code, EXIT_UNDELIVERED, Failure};
 use crate::io::faults::point;
 use crate::io::inbox::Source;
@@ -42,7 +42,7 @@ pub fn run(adhoc: Adhoc) -> u8 {
     // First of all: a signal from now on ends the run in order. A dry run reads its prompt here and leaves the signals
     // as they are.
     let engine = (!adhoc.dry_run).then(|| Engine::start(Source::Nothing));
-    let Ok(mut loaded) = catch_unwind(load) else { return crashed(adhoc.output, engine) };
+    let Ok(mut loaded) = catch_unwind(load) else { return crashed(adhoc, engine) };
     let failure = loaded.failure.take();
     match (adhoc.output.unwrap_or_else(|| loaded.config.output()), failure) {
         (Output::Json, Some(failure)) => refuse_with(adhoc, loaded, failure, engine),
@@ -58,7 +58,7 @@ fn load() -> Loaded {
 }
 
 /// Reports a fault of our own in the configuration, which is not read again.
-fn crashed(output: Option<Output>, engine: Option<Engine>) -> u8 {
+fn crashed(mut adhoc: Adhoc, engine: Option<Engine>) -> u8 {
     let layers = Layers {
         agents: Agents::built_in(),
         above: Options::default(),
@@ -66,14 +66,17 @@ fn crashed(output: Option<Output>, engine: Option<Engine>) -> u8 {
         guest_model: None,
         origins: Origins::default(),
     };
-    match output {
-        Some(Output::Json) => refused(Job::new(layers), None, Failure::of_our_own(), &mut JsonLines::default(), engine),
+    match adhoc.output {
+        Some(Output::Json) => {
+            let carrier = Carrier::of(&mut adhoc, false);
+            refused(carrier, Job::new(layers), Failure::of_our_own(), &mut JsonLines::default(), engine)
+        }
         Some(Output::Cli) | None => super::crashed(),
     }
 }
 
 /// Reports a run that cannot begin; an orchestrator gets a terminal frame. `output`: the choice on the command line.
-pub fn refuse(output: Option<Output>, workflow: Option<WorkflowKind>, failure: Failure) -> u8 {
+pub fn refuse(workflow: Option<WorkflowKind>, output: Option<Output>, failure: Failure) -> u8 {
     let loaded = config::load();
     match output.unwrap_or_else(|| loaded.config.output()) {
         Output::Json => {
@@ -85,38 +88,18 @@ pub fn refuse(output: Option<Output>, workflow: Option<WorkflowKind>, failure: F
     }
 }
 
-fn refuse_with(adhoc: Adhoc, loaded: Loaded, failure: Failure, engine: Option<Engine>) -> u8 {
+fn refuse_with(mut adhoc: Adhoc, loaded: Loaded, failure: Failure, engine: Option<Engine>) -> u8 {
     if stdout_is_closed() {
         return undelivered();
     }
-    let asked = asked(&adhoc, false);
-    refused(job(adhoc, loaded), asked, failure, &mut JsonLines::default(), engine)
+    let carrier = Carrier::of(&mut adhoc, false);
+    refused(carrier, job(adhoc, loaded), failure, &mut JsonLines::default(), engine)
 }
 
 /// A run that consists of its failure.
-fn refused(
-    job: Job,
-    asked: Option<AskedWorkflow>,
-    failure: Failure,
-    peer: &mut dyn Peer,
-    engine: Option<Engine>,
-) -> u8 {
+fn refused(carrier: Carrier, job: Job, failure: Failure, peer: &mut dyn Peer, engine: Option<Engine>) -> u8 {
     let job = Job { begin: Begin::Refused(failure), record: None, debug_log: None, ..job };
-    carry(asked, reading(engine, Source::Nothing), job, peer).code
-}
-
-/// The workflow that the command line asks for. `named`: the command line names its file.
-fn asked(adhoc: &Adhoc, named: bool) -> Option<AskedWorkflow> {
-    let from = std::env::current_dir().ok().filter(|_| named);
-    adhoc.workflow.map(|kind| AskedWorkflow { kind, options: adhoc.workflow_options.clone(), from })
-}
-
-/// Carries out a run, or a workflow.
-fn carry(asked: Option<AskedWorkflow>, mut engine: Engine, job: Job, peer: &mut dyn Peer) -> Ended {
-    match asked {
-        None => engine.run(job, peer).into(),
-        Some(asked) => workflow::run(asked, engine, job, peer),
-    }
+    carrier.carry(reading(engine, Source::Nothing), job, peer).code
 }
 
 /// The engine, which reads its input from `source`.
@@ -133,7 +116,6 @@ fn undelivered() -> u8 {
 
 fn job(adhoc: Adhoc, loaded: Loaded) -> Job {
     let Loaded { config, mut warnings, .. } = loaded;
-    let command = adhoc.workflow.map_or("adhoc", WorkflowKind::word);
     let (mut layers, wrong) = config.layers();
     layers.above = adhoc.options.over(layers.above);
     for (field, flag) in adhoc.flags {
@@ -145,7 +127,11 @@ fn job(adhoc: Adhoc, loaded: Loaded) -> Job {
         answers: Script::default(),
         on_eof: if adhoc.cancel_on_eof { OnEof::Cancel } else { OnEof::Continue },
         record: adhoc.record,
-        debug_log: config.debug_dir().map(|dir| DebugLog { dir, project: config.folder().into(), command }),
+        debug_log: config.debug_dir().map(|dir| DebugLog {
+            dir,
+            project: config.folder().into(),
+            command: adhoc.workflow.map_or("adhoc", WorkflowKind::word),
+        }),
         project: Some(config.folder().into()),
         mirror_stderr: adhoc.mirror_stderr,
         ..Job::new(layers)
@@ -161,7 +147,7 @@ fn json(mut adhoc: Adhoc, loaded: Loaded, engine: Option<Engine>) -> u8 {
     }
     let (prompt, files, dry_run) = (Prompt::of(&adhoc), Named::take(&mut adhoc), adhoc.dry_run);
     let read_messages = adhoc.read_messages || prompt.is_none();
-    let asked = asked(&adhoc, prompt.is_some());
+    let carrier = Carrier::of(&mut adhoc, prompt.is_some());
     let mut job = job(adhoc, loaded);
     let mut peer = JsonLines::default();
     // Nobody can answer if stdin carries no messages.
@@ -173,10 +159,10 @@ fn json(mut adhoc: Adhoc, loaded: Loaded, engine: Option<Engine>) -> u8 {
     let make = move |prompt: Option<Prompt>| files.prepare(prompt, options);
     if dry_run {
         let prepared = make(Some(prompt.unwrap_or_else(Prompt::stand_in)));
-        return plan(prepared, asked, job, Output::Json, &mut peer);
+        return plan(carrier, prepared, job, Output::Json, &mut peer);
     }
-    let one_shot = prompt.is_some() && asked.is_none();
-    let last = Last::of(&job.layers, Options::default()).filter(|last| one_shot && last.has_folder());
+    let one_shot = prompt.is_some();
+    let last = carrier.last(&job).filter(|last| one_shot && last.has_folder());
     let source = if read_messages { Source::Stdin } else { Source::Nothing };
     if at_once {
         // The answers on the command line are all there is.
@@ -184,15 +170,15 @@ fn json(mut adhoc: Adhoc, loaded: Loaded, engine: Option<Engine>) -> u8 {
     } else {
         job.begin = Begin::Awaited(Box::new(move || make(prompt)));
     }
-    let ended = carry(asked, reading(engine, source), job, &mut peer);
+    let ended = carrier.carry(reading(engine, source), job, &mut peer);
     keep(last, &ended);
     ended.code
 }
 
 /// `--dry-run`: shows the process that the run would start. A run that would be refused is refused here too.
 fn plan(
+    carrier: Carrier,
     prepared: Result<Box<Prepared>, Failure>,
-    asked: Option<AskedWorkflow>,
     mut job: Job,
     output: Output,
     peer: &mut dyn Peer,
@@ -200,11 +186,11 @@ fn plan(
     let planned = prepared.and_then(|prepared| {
         let Prepared { above, start, .. } = *prepared;
         job.layers.above = above.over(std::mem::take(&mut job.layers.above));
-        dry_run::plan(start.map(options_of).unwrap_or_default(), &job.layers, &job.warnings)
+        carrier.plan(start.map(options_of).unwrap_or_default(), &job)
     });
     match planned {
-        Ok(plan) => super::plan::show(&plan, output),
-        Err(failure) => refused(job, asked, failure, peer, None),
+        Ok(plan) => plan.show(output),
+        Err(failure) => refused(carrier, job, failure, peer, None),
     }
 }
 
@@ -222,12 +208,8 @@ fn options_of(start: Inbound) -> Options {
 
 fn cli(mut adhoc: Adhoc, loaded: Loaded, engine: Option<Engine>) -> u8 {
     let dry_run = adhoc.dry_run;
-    let prompt = match dry_run {
-        true if adhoc.workflow.is_none() => Some(Prompt::of(&adhoc).unwrap_or_else(Prompt::stand_in)),
-        false if takes_input(&adhoc) => Prompt::with_piped(Prompt::of(&adhoc), stdin::kind()),
-        _ => Prompt::of(&adhoc),
-    };
-    let prompt = prompt.ok_or_else(|| missing(&adhoc).to_owned());
+    let carrier = Carrier::of(&mut adhoc, true);
+    let prompt = carrier.prompt(&adhoc);
     let prompt = match go_on(&mut adhoc, &loaded.config).and(prompt) {
         Ok(prompt) => prompt,
         Err(message) => return complain(&Failure::new(Code::Usage, message)),
@@ -241,7 +223,6 @@ fn cli(mut adhoc: Adhoc, loaded: Loaded, engine: Option<Engine>) -> u8 {
     let typed = keyboard.as_mut().and_then(Keyboard::keys);
     let mut peer = TerminalFront::new(look, keyboard, std::env::var("HOME").ok());
     let files = Named::take(&mut adhoc);
-    let asked = asked(&adhoc, true);
     let mut job = job(adhoc, loaded);
     let (defaults, _) = job.layers.under(Options::default());
     let wanted = defaults.interactive.unwrap_or(true);
@@ -261,12 +242,12 @@ fn cli(mut adhoc: Adhoc, loaded: Loaded, engine: Option<Engine>) -> u8 {
     let interactive = move |answered: bool| Options { interactive: Some(wanted && (person || answered)), ..options };
     let make = move || files.prepare(Some(prompt), interactive);
     if dry_run {
-        return plan(make(), asked, job, Output::Cli, &mut peer);
+        return plan(carrier, make(), job, Output::Cli, &mut peer);
     }
     // The engine handles signals while a slow writer fills the pipe.
     job.begin = Begin::Awaited(Box::new(make));
-    let last = Last::of(&job.layers, Options::default()).filter(|_| asked.is_none());
-    let ended = carry(asked, reading(engine, source), job, &mut peer);
+    let last = carrier.last(&job);
+    let ended = carrier.carry(reading(engine, source), job, &mut peer);
     if !keep(last, &ended) {
         diagnose("spektacular: warning: the session could not be stored for --continue");
     }
@@ -277,24 +258,6 @@ fn cli(mut adhoc: Adhoc, loaded: Loaded, engine: Option<Engine>) -> u8 {
     let Ended { code, signal, .. } = ended;
     // Shells expect this exit code after a signal.
     signal.and_then(|signal| u8::try_from(128 + signal).ok()).unwrap_or(code)
-}
-
-/// Whether piped input belongs to the prompt: a plan is named, not piped.
-fn takes_input(adhoc: &Adhoc) -> bool {
-    match adhoc.workflow {
-        None | Some(WorkflowKind::Spec) => true,
-        Some(WorkflowKind::Plan | WorkflowKind::Implement) => false,
-    }
-}
-
-/// The message about a missing prompt.
-fn missing(adhoc: &Adhoc) -> &'static str {
-    match adhoc.workflow {
-        None => "Missing prompt: spektacular adhoc \"TASK\".",
-        Some(WorkflowKind::Spec) => "Missing description: spektacular spec \"DESCRIPTION\".",
-        Some(WorkflowKind::Plan) => "Missing specification: spektacular plan SPEC.",
-        Some(WorkflowKind::Implement) => "Missing plan: spektacular implement PLAN.",
-    }
 }
 
 /// The properties of the terminal, if there is one.

@@ -3,15 +3,17 @@
 use super::{adhoc, agents, ask_server, complain_usage, config, export, init, manual, open, prompts, replay, validate};
 use crate::cli::action::actions;
 use crate::cli::agents::ACTIONS as AGENTS_ACTIONS;
-use crate::cli::command::{Command, CommandText, Offers, ReadCommand, Runnable, Words, flags};
+use crate::cli::authors::{IMPLEMENT, PLAN, SPEC};
+use crate::cli::command::{Command, CommandText, Offers, ReadCommand, Runnable, Words, Wrong, flags};
 use crate::cli::config::ACTIONS as CONFIG_ACTIONS;
-use crate::cli::flags::{ADHOC, AGENTS, CHECK, CONFIG, EXPORT, FOREIGN, IMPLEMENT, INIT, OPEN, REPLAY};
+use crate::cli::flags::{ADHOC, AGENTS, CHECK, CONFIG, EXPORT, FOREIGN, INIT, OPEN, REPLAY};
 use crate::cli::{self, no_words};
 use crate::failure::{Code, Failure};
 use crate::help::complete::Shell;
 use crate::help::texts;
 use crate::protocol::words::WorkflowKind;
 use crate::workflow::template::PromptKind;
+use std::ffi::OsString;
 
 /// Every command.
 pub static COMMANDS: &[Command] = &[
@@ -20,7 +22,7 @@ pub static COMMANDS: &[Command] = &[
         words: Words::Free("[PROMPT... | -]", Offers::Nothing),
         flags: &flags::<_, { ADHOC.len() }>(ADHOC),
         foreign: FOREIGN,
-        refuse: |args, wrong| adhoc::refuse(cli::asked_output(args), None, Failure::new(Code::Usage, wrong)),
+        refuse: |args, wrong| adhoc::refuse(None, cli::asked_output(args), Failure::new(Code::Usage, wrong)),
         ..row("adhoc", &texts::ADHOC, |given, words| Ok(Runnable::new(cli::adhoc::read(given, words)?, adhoc::run)))
     },
     Command {
@@ -32,22 +34,33 @@ pub static COMMANDS: &[Command] = &[
     Command {
         words: Words::Free("[DESCRIPTION... | -]", Offers::Nothing),
         below: SPEC_CHECK,
-        ..row("spec", &texts::SPEC, |_, _| Err("This version has only spektacular spec check FILE.".into()))
+        flags: &flags::<_, { SPEC.len() }>(SPEC),
+        foreign: FOREIGN,
+        refuse: |args, wrong| refuse_workflow(WorkflowKind::Spec, args, wrong),
+        ..row("spec", &texts::SPEC, |given, words| {
+            Ok(Runnable::new(cli::adhoc::read_workflow((WorkflowKind::Spec, SPEC), given, words)?, adhoc::run))
+        })
     },
     Command {
         words: Words::Free("SPEC", Offers::Nothing),
         below: PLAN_CHECK,
-        ..row("plan", &texts::PLAN, |_, _| Err("This version has only spektacular plan check PLAN.".into()))
+        flags: &flags::<_, { PLAN.len() }>(PLAN),
+        foreign: FOREIGN,
+        refuse: |args, wrong| refuse_workflow(WorkflowKind::Plan, args, wrong),
+        ..row("plan", &texts::PLAN, |given, words| {
+            Ok(Runnable::new(cli::adhoc::read_workflow((WorkflowKind::Plan, PLAN), given, words)?, adhoc::run))
+        })
     },
     Command {
         words: Words::Free("PLAN", Offers::Files),
         flags: &flags::<_, { IMPLEMENT.len() }>(IMPLEMENT),
         foreign: FOREIGN,
-        refuse: |args, wrong| {
-            adhoc::refuse(cli::asked_output(args), Some(WorkflowKind::Implement), Failure::new(Code::Usage, wrong))
-        },
+        refuse: |args, wrong| refuse_workflow(WorkflowKind::Implement, args, wrong),
         ..row("implement", &texts::IMPLEMENT, |given, words| {
-            Ok(Runnable::new(cli::adhoc::implement(given, words)?, adhoc::run))
+            Ok(Runnable::new(
+                cli::adhoc::read_workflow((WorkflowKind::Implement, IMPLEMENT), given, words)?,
+                adhoc::run,
+            ))
         })
     },
     Command {
@@ -107,6 +120,11 @@ pub static COMMANDS: &[Command] = &[
         ..row("help", &texts::HELP, |_, words| Ok(Runnable::new(manual::explained(&words)?, manual::help)))
     },
 ];
+
+/// Reports an error in the command line of a workflow.
+fn refuse_workflow(kind: WorkflowKind, args: &[OsString], wrong: Wrong) -> u8 {
+    adhoc::refuse(Some(kind), cli::asked_output(args), Failure::new(Code::Usage, wrong))
+}
 
 /// The commands under `spec`.
 static SPEC_CHECK: &[Command] = &[Command {

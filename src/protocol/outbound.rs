@@ -367,6 +367,16 @@ pub enum Body {
     Terminal(Box<Terminal>),
 }
 
+impl Outcome {
+    /// The file that a refused workflow is about, where it is known.
+    pub fn refused_target(&self) -> Option<Text> {
+        match self {
+            Outcome::Failed(failure) => failure.target.as_deref().cloned(),
+            Outcome::Completed { .. } | Outcome::Cancelled { .. } => None,
+        }
+    }
+}
+
 impl Body {
     /// The frame's `type`.
     pub fn kind(&self) -> &'static str {

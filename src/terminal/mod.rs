@@ -35,7 +35,7 @@ use speech::Speech;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::time::{Duration, Instant};
-use work::{Activity, span, sum};
+use work::{Activity, span, sum, title};
 
 /// How long the status line stays away after a text, because text through a pipe arrives a little later.
 const PAUSE: Duration = Duration::from_millis(200);
@@ -221,7 +221,8 @@ impl TerminalFront {
                 let (number, of, attempt, state) = (*number, *of, *attempt, *state);
                 Shown::lines(self.phase(&PhaseLine { title, number, of, attempt, state, text }))
             }
-            About::Tool { call_id, state, output, .. } => {
+            About::Tool { call_id, category, state, output, .. } => {
+                let line = title(*category, &line);
                 let took = self.work.tool(call_id, &line, *state, now);
                 Shown::lines(self.tool(&line, nested, *state, took, output.as_ref()))
             }
@@ -324,8 +325,13 @@ impl TerminalFront {
             let _ = writeln!(shown.lines, "* {title}: cancelled");
         }
         self.asking.end();
+        for breach in end.workflow.iter().flat_map(|workflow| &workflow.violations) {
+            let place = format!("{}:{}", breach.file.shown(), breach.line.unwrap_or_default());
+            let line = one_line(&format!("{place}: {}: {}", breach.rule, breach.text.shown()));
+            let _ = writeln!(shown.lines, "{line}");
+        }
         match &end.outcome {
-            // The line of the workflow is the last one, whatever its agent said.
+            // The line of a workflow is the last one, whatever its agent said.
             Outcome::Completed { text, .. } if end.workflow.is_some() => {
                 shown.text = self.speech.text("workflow", text.shown(), true, false);
             }
@@ -357,7 +363,7 @@ impl TerminalFront {
             let _ = writeln!(shown.lines, "{}", self.look.paint(Ink::Dim, &format!("{how}{sum}")));
         }
         if let Some(id) = end.session_id.as_ref().filter(|_| !quiet && !self.implements) {
-            let how = if self.forgets { "" } else { ": go on with --continue" };
+            let how = if self.forgets || end.workflow.is_some() { "" } else { ": go on with --continue" };
             let line = format!("session {}{how}", one_line(id));
             let _ = writeln!(shown.lines, "{}", self.look.paint(Ink::Dim, &line));
         }

@@ -78,17 +78,9 @@ impl TerminalFront {
         lines
     }
 
-    /// The violations that a check found, and what became of each phase.
+    /// What became of each phase.
     pub(super) fn report(&self, end: &WorkflowEnd) -> String {
-        let mut lines = String::new();
-        for breach in &end.violations {
-            let (file, line) = (one_line(breach.file.shown()), breach.line.unwrap_or_default());
-            let _ = writeln!(lines, "{file}:{line}: {}: {}", breach.rule, one_line(breach.text.shown()));
-        }
-        if self.look.detail > Detail::Quiet {
-            lines.push_str(&table(&end.phases, self.width()));
-        }
-        lines
+        if self.look.detail == Detail::Quiet { String::new() } else { table(&end.phases, self.width()) }
     }
 }
 

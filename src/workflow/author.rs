@@ -80,7 +80,7 @@ impl Author {
             outer.warn(*warning, text.as_str());
         }
         self.steps(outer, PlanStatus::InProgress, PlanStatus::Pending);
-        make_local(&self.project).map_err(|refusal| Stop::from(refusal.failure()))?;
+        make_local(&self.project).map_err(Stop::from)?;
         let prompt = self.begin(outer, check).map_err(unwritable)?;
         let finished = self.paths.snapshot(&self.project, &self.paths.finished);
         let draft = self.paths.snapshot(&self.project, &self.paths.draft);
@@ -157,7 +157,14 @@ impl Author {
             check: self.prompt.check.clone(),
         };
         let judge = Arc::new(judge);
-        let begin = |resume| Session { prompt: prompt.clone(), raw, resume, judge: Some(judge.clone()), limit: None };
+        let begin = |resume| Session {
+            prompt: prompt.clone(),
+            raw,
+            resume,
+            judge: Some(judge.clone()),
+            limit: None,
+            wrap: None,
+        };
         let resumed = known.is_some();
         let mut ended = outer.session(begin(known));
         if resumed && matches!(&ended, Err(Stop::Failed(failure)) if failure.code == Code::SessionNotFound) {
@@ -204,9 +211,6 @@ impl Author {
         project.rename(&paths.draft, &paths.finished)?;
         let after = paths.snapshot(project, &paths.finished);
         for ((path, before), after) in paths.files(&paths.finished).iter().zip(before).zip(after) {
-            if before == after {
-                continue;
-            }
             let action = if before.is_some() { Action::Modified } else { Action::Created };
             outer.emit(artifact(path, action, after.map(|bytes| bytes.len() as u64)));
         }
@@ -255,7 +259,7 @@ pub fn breach(violation: &Violation) -> Breach {
 /// The failure of a file of our own that cannot be written.
 pub fn unwritable(problem: FileProblem) -> Stop {
     let failure = match problem {
-        FileProblem::Outside => problem.refusal("A file of the workflow").failure(),
+        FileProblem::Outside => problem.refusal("A file of the workflow"),
         FileProblem::TooLarge | FileProblem::Io(_) => {
             let message = "A file below .spektacular cannot be written: free some space, and check its permissions.";
             Failure::new(Code::ResourceExhausted, message)

@@ -136,8 +136,12 @@ impl<'p> Joined<'p> {
             return self.peer.show(outgoing, out);
         }
         if self.opened.is_none() {
-            let mut end = WorkflowEnd::unknown(self.kind);
-            end.target = self.admitted.take().and_then(|(.., workflow)| workflow.target);
+            let known = match &**outgoing.body {
+                Body::Terminal(end) => end.outcome.refused_target(),
+                _ => None,
+            };
+            let admitted = self.admitted.take().and_then(|(.., workflow)| workflow.target);
+            let end = WorkflowEnd { target: known.or(admitted), ..WorkflowEnd::unknown(self.kind) };
             return self.change(outgoing, out, |body| {
                 if let Body::Terminal(terminal) = body {
                     terminal.workflow = Some(Box::new(end));
@@ -267,6 +271,7 @@ impl Peer for Joined<'_> {
         settings: &mut Settings,
         agent: &Agent,
         workflow: Option<&RawValue>,
+        said: &[&'static str],
         unknown: &mut UnknownNames,
     ) -> Result<(), Failure> {
         let Some(admit) = self.admit.take() else { return Ok(()) };
@@ -275,17 +280,15 @@ impl Peer for Joined<'_> {
         if let Some(wrong) = read.wrong {
             return Err(super::invalid(wrong));
         }
-        let refused = [
-            ("session_id", settings.session_id.is_some()),
-            ("output_schema", settings.output_schema.is_some()),
-            ("raw_prompt", settings.raw_prompt),
-        ];
-        if let Some((field, _)) = refused.into_iter().find(|(_, given)| *given) {
+        let refused = ["session_id", "output_schema", "raw_prompt"].into_iter().filter(|field| said.contains(field));
+        if let Some(field) = refused.into_iter().find(|field| *field != "raw_prompt" || settings.raw_prompt) {
             let message = format!(
                 "run.start: `{field}` does not go with a workflow, which makes its own sessions and prompts: leave it out."
             );
             return Err(super::invalid(message));
         }
+        // A configuration may set these for other runs.
+        (settings.session_id, settings.output_schema, settings.raw_prompt) = (None, None, false);
         let options = read.options.over(std::mem::take(&mut self.flags)).resolved();
         let workflow = admit(settings, agent, options)?;
         settings.is_part = true;

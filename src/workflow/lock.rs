@@ -1,7 +1,8 @@
 //! Locks: one workflow at a time works on a name. The lock of a process that is gone is free.
 
 use super::project::{LOCAL, Project};
-use super::refusal::{Reason, WorkflowRefusal};
+use crate::failure::Failure;
+use crate::protocol::words::RefusalReason;
 use rustix::fs::{FlockOperation, flock};
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt;
@@ -18,7 +19,7 @@ impl Lock {
     ///
     /// # Errors
     /// Another process has it, or the file cannot be made.
-    pub fn take(project: &Project, name: &str, what: &str) -> Result<Lock, WorkflowRefusal> {
+    pub fn take(project: &Project, name: &str, what: &str) -> Result<Lock, Failure> {
         make_local(project)?;
         let path = Path::new(LOCAL).join("locks").join(format!("{name}.lock"));
         let made = project.create(&path, b"").map_err(|problem| problem.refusal("The folder of locks"))?;
@@ -28,11 +29,12 @@ impl Lock {
             .write(true)
             .custom_flags(rustix::fs::OFlags::NOFOLLOW.bits().cast_signed())
             .open(project.folder().join(&path));
-        let cannot = |_| WorkflowRefusal::new(Reason::Outside, format!("{} must be a regular file.", path.display()));
+        let cannot =
+            |_| Failure::refused_for(RefusalReason::Outside, format!("{} must be a regular file.", path.display()));
         let file = file.map_err(cannot)?;
         flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|_| {
             let message = format!("Another workflow is at work on {what}: wait for its end, or stop it.");
-            WorkflowRefusal::new(Reason::Locked, message)
+            Failure::refused_for(RefusalReason::Locked, message)
         })?;
         Ok(Lock { _file: file })
     }
@@ -42,7 +44,7 @@ impl Lock {
 ///
 /// # Errors
 /// The folder cannot be made, or is a link.
-pub fn make_local(project: &Project) -> Result<(), WorkflowRefusal> {
+pub fn make_local(project: &Project) -> Result<(), Failure> {
     let ignore: PathBuf = Path::new(LOCAL).join(".gitignore");
     project.create(&ignore, b"*\n").map(drop).map_err(|problem| problem.refusal("The folder .spektacular/local"))
 }

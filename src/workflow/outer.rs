@@ -50,6 +50,8 @@ struct Parts {
     layers: Layers,
     on_eof: OnEof,
     record: Option<PathBuf>,
+    /// The project's directory, as recordings know it.
+    project: Option<PathBuf>,
     debug_log: Option<DebugLog>,
     mirror_stderr: bool,
     signal_source: Source,
@@ -177,6 +179,7 @@ impl<'p> Outer<'p> {
             layers: job.layers.clone(),
             on_eof: job.on_eof,
             record: job.record.clone(),
+            project: job.project.clone(),
             debug_log: job.debug_log.clone(),
             mirror_stderr: job.mirror_stderr,
             signal_source: job.signal_source,
@@ -348,6 +351,7 @@ impl<'p> Outer<'p> {
     fn job(&mut self) -> Job {
         Job {
             on_eof: self.parts.on_eof,
+            project: self.parts.project.clone(),
             mirror_stderr: self.parts.mirror_stderr,
             signal_source: self.parts.signal_source,
             first: std::mem::take(&mut self.first),

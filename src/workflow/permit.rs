@@ -19,7 +19,8 @@ impl Judge for DraftPermit {
     fn decide(&self, subject: &Subject, also: &[Category]) -> Option<Policy> {
         let all = |fits: &dyn Fn(&Path) -> bool| {
             let mut places = subject.locations.iter().map(|location| Path::new(&location.path));
-            !subject.locations.is_empty() && places.all(|path| real(&self.project, path).is_some_and(|path| fits(&path)))
+            !subject.locations.is_empty()
+                && places.all(|path| real(&self.project, path).is_some_and(|path| fits(&path)))
         };
         let allowed = match subject.category {
             Category::Read | Category::Search => all(&|path| path.starts_with(&self.project)),

@@ -56,3 +56,5 @@ mod unattended;
 mod untrusted;
 mod workflow_implement;
 mod workflow_implement_ends;
+mod workflow_plan;
+mod workflow_spec;

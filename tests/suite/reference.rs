@@ -286,6 +286,7 @@ fn failed(most: bool) -> Outcome {
         said: None,
         agent_message: most.then(|| "a".into()),
         stderr_tail: most.then(|| "s".into()),
+        target: None,
         reason: most.then_some(RefusalReason::Exists),
         phase: most.then(|| Box::new(phase_failure())),
     })

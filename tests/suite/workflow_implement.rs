@@ -28,7 +28,7 @@ pub(crate) fn project(plan: &str, agent: &str) -> Case {
     let entry =
         json!({"driver": "lines", "command": "sh", "args": ["-c", script], "resume_args": ["-c", script, "more"]});
     let config = json!({"agent": "cmd", "agents": {"cmd": entry}}).to_string();
-    let case = Case::new().runs("implement").file("home/.config/spektacular/config.json", &config);
+    let case = Case::new().subcommand("implement").file("home/.config/spektacular/config.json", &config);
     let notes = case.path("log").display().to_string();
     case.env("D", &notes).file(&format!("work/{PLAN}"), plan)
 }

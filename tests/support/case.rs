@@ -18,8 +18,7 @@ const BINARY: &str = env!("CARGO_BIN_EXE_spektacular");
 pub(crate) struct Case {
     dir: TempDir,
     pub(super) marker: String,
-    /// The command that carries the run.
-    runs: &'static str,
+    subcommand: &'static str,
     args: Vec<String>,
     pub(super) env: Vec<(String, String)>,
     pub(super) shell: Option<String>,
@@ -51,7 +50,7 @@ impl Case {
         Case {
             dir,
             marker,
-            runs: "adhoc",
+            subcommand: "adhoc",
             args: Vec::new(),
             env: Vec::new(),
             shell: None,
@@ -130,9 +129,9 @@ impl Case {
         case
     }
 
-    /// The run is one of this command.
-    pub(crate) fn runs(mut self, command: &'static str) -> Case {
-        self.runs = command;
+    /// Runs this command of the program instead of adhoc.
+    pub(crate) fn subcommand(mut self, name: &'static str) -> Case {
+        self.subcommand = name;
         self
     }
 
@@ -223,7 +222,7 @@ impl Case {
             }
             None => self.command(BINARY),
         };
-        command.args([self.runs, "--output", "json"]).args(&self.args);
+        command.args([self.subcommand, "--output", "json"]).args(&self.args);
         command
     }
 

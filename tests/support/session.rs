@@ -128,6 +128,10 @@ impl Session {
         self.child.id()
     }
 
+    pub(crate) fn case(&self) -> &Case {
+        &self.case
+    }
+
     pub(crate) fn log(&self) -> AgentLog {
         AgentLog::new(&self.case.path("log"))
     }

@@ -26,7 +26,7 @@ mod ready;
 mod report;
 mod site;
 
-pub use ready::{Target, admit};
+pub use ready::{Preview, Target, admit, preview};
 
 use crate::config::Places;
 use crate::failure::{Code, Failure, PhaseFailure};
@@ -49,6 +49,7 @@ pub fn carry(mut outer: Outer<'_>, target: Target, places: &Places) -> Ended {
 
 fn begin(outer: &mut Outer<'_>, target: Target, places: &Places) -> Result<String, Stop> {
     let settings = outer.settings().clone();
+    let _locks = target.lock()?;
     let mut ready = Ready::read(target, &settings, places).map_err(|unfit| {
         outer.end.violations = unfit.breaches();
         Stop::from(unfit.failure)
@@ -56,7 +57,6 @@ fn begin(outer: &mut Outer<'_>, target: Target, places: &Places) -> Result<Strin
     outer.end.tasks = Some(ready.plan.tasks() as u64);
     outer.hide(vec![format!("{}/", ready.path.folder.to_string_lossy()), ".spektacular/local/".into()]);
     let commits = ready.commits()?;
-    ready.ignore_local()?;
     ready.consentable(&settings)?;
     for (warning, text) in std::mem::take(&mut ready.warnings) {
         outer.warn(warning, text);

@@ -2,11 +2,11 @@
 
 use super::machine::Mark;
 use crate::failure::Code;
-use crate::protocol::outbound::{GaveWay, Text};
+use crate::protocol::outbound::GaveWay;
 use crate::workflow::plan::{PlanChange, State, StateLine, edited};
-use crate::workflow::project::{Entry, FILE_BYTES_MAX, FileProblem, LOCAL, Project, shown};
+use crate::workflow::project::{FILE_BYTES_MAX, FileProblem, Project, shown};
 use crate::workflow::stop::Stop;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use time::UtcDateTime;
 use time::macros::format_description;
 
@@ -22,13 +22,7 @@ pub(super) struct PlanFile {
 #[derive(Debug)]
 pub(super) struct PutBack {
     /// Where the changed one is. `None`: there was none.
-    pub(super) to: Option<String>,
-}
-
-impl PutBack {
-    pub(super) fn into_protocol(self, file: &str) -> Option<GaveWay> {
-        self.to.map(|to| GaveWay { path: Text::from(file), to: Text::from(to) })
-    }
+    pub(super) kept: Option<GaveWay>,
 }
 
 impl PlanFile {
@@ -43,27 +37,12 @@ impl PlanFile {
             return Ok(None);
         }
         let gone = matches!(self.project.entry(&self.path), Ok(None));
-        let to = if gone { None } else { Some(self.keep()?) };
-        self.write(&self.text)?;
-        Ok(Some(PutBack { to }))
-    }
-
-    /// Moves what is there out of the way. Returns where it is now.
-    fn keep(&self) -> Result<String, Stop> {
-        let inside = self.path.strip_prefix(".spektacular").unwrap_or(&self.path);
-        let stamp = now(format_description!("[year][month][day]T[hour][minute][second]Z"));
-        let mut number = 1;
-        let to = loop {
-            let folder = if number == 1 { stamp.clone() } else { format!("{stamp}-{number}") };
-            let folder = Path::new(LOCAL).join("old").join(folder);
-            match self.project.entry(&folder) {
-                Ok(None) => break folder.join(inside),
-                Ok(Some(Entry::File | Entry::Folder | Entry::Link | Entry::Other)) => number += 1,
-                Err(problem) => return Err(self.failed(problem)),
-            }
+        let kept = match gone {
+            true => None,
+            false => Some(self.project.give_way(&self.path).map_err(|problem| self.failed(problem))?),
         };
-        self.project.rename(&self.path, &to).map_err(|problem| self.failed(problem))?;
-        Ok(shown(&to))
+        self.write(&self.text)?;
+        Ok(Some(PutBack { kept }))
     }
 
     /// Sets the state line of a phase, and its boxes where the mark says so, in one write.
@@ -154,13 +133,13 @@ mod tests {
         assert!(plan.restore().unwrap().is_none());
         for (number, content) in ["- [x] T1.1 forged", "again"].into_iter().enumerate() {
             fs::write(folder.path().join(PATH), content).unwrap();
-            let to = plan.restore().unwrap().unwrap().to.unwrap();
+            let to = plan.restore().unwrap().unwrap().kept.unwrap().to.shown().to_owned();
             assert!(to.starts_with(".spektacular/local/old/") && to.ends_with("/plans/x/plan.md"), "{number}: {to}");
             assert_eq!(fs::read_to_string(folder.path().join(to)).unwrap(), content);
             assert_eq!(read(folder.path()), PLAN);
         }
         fs::remove_dir_all(folder.path().join(".spektacular/plans")).unwrap();
-        assert!(plan.restore().unwrap().unwrap().to.is_none());
+        assert!(plan.restore().unwrap().unwrap().kept.is_none());
         assert_eq!(read(folder.path()), PLAN);
     }
 
@@ -170,7 +149,7 @@ mod tests {
         fs::remove_file(folder.path().join(PATH)).unwrap();
         fs::write(folder.path().join("mine"), "mine").unwrap();
         symlink("../../../mine", folder.path().join(PATH)).unwrap();
-        assert!(plan.restore().unwrap().unwrap().to.is_some());
+        assert!(plan.restore().unwrap().unwrap().kept.is_some());
         assert_eq!(
             (read(folder.path()).as_str(), fs::read(folder.path().join("mine")).unwrap()),
             (PLAN, b"mine".to_vec())

@@ -4,7 +4,7 @@ use super::commit::{Commits, NoCommits};
 use super::conversation::Words;
 use super::protect::{Snapshot, TooLarge};
 use super::question::{Question, consent};
-use super::{judge, too_large};
+use super::{judge, prompt, too_large};
 use crate::agent::Reply;
 use crate::config::Places;
 use crate::failure::{Code, Failure};
@@ -15,9 +15,11 @@ use crate::protocol::words::RefusalReason as Reason;
 use crate::protocol::words::{Category, Policy, Warning, WorkflowKind};
 use crate::protocol::workflow::WorkflowOptions;
 use crate::workflow::check::{self, PlanCheck};
+use crate::workflow::lock::Lock;
+use crate::workflow::name::Slug;
 use crate::workflow::outer::{Outer, Step};
-use crate::workflow::plan::{Digest, WorkPlan, without_own_lines};
-use crate::workflow::project::{Argument, FILE_BYTES_MAX, LOCAL, PLAN_FILES, PlanPath, Project, shown};
+use crate::workflow::plan::{Digest, PlanPhase, WorkPlan, without_own_lines};
+use crate::workflow::project::{Argument, FILE_BYTES_MAX, PLAN_FILES, PlanPath, Project, shown};
 use crate::workflow::prompts::{self, PromptText};
 use crate::workflow::stop::Stop;
 use crate::workflow::template::PromptKind;
@@ -62,6 +64,46 @@ pub fn admit(
         options: options.clone(),
     };
     Ok((Target { project, path, shown, options }, started))
+}
+
+impl Target {
+    /// The locks: one workflow works on a name, and one `implement` in a project.
+    pub(super) fn lock(&self) -> Result<[Lock; 2], Failure> {
+        let name = Slug::of_file(self.path.folder.file_name().unwrap_or_default());
+        let project = Lock::take(&self.project, "_implement", "a plan of this project")?;
+        Ok([project, Lock::take(&self.project, name.as_str(), name.as_str())?])
+    }
+}
+
+/// What a dry run shows of the plan.
+pub struct Preview {
+    /// The plan as people see it.
+    pub target: String,
+    /// The phases.
+    pub plan: WorkPlan,
+    /// The prompt of the first open phase. Empty: there is none.
+    pub prompt: String,
+    /// Whether the prompt begins with one of the agent's own commands.
+    pub raw: bool,
+}
+
+/// Looks at a plan without touching anything. Refuses what a run would refuse, but for consent and locks.
+///
+/// # Errors
+/// What is wrong with the plan, its prompts or the work tree.
+pub fn preview(
+    settings: &mut Settings,
+    options: WorkflowOptions,
+    from: Option<&Path>,
+    places: &Places,
+) -> Result<Preview, Failure> {
+    let (target, _) = admit(settings, options, from)?;
+    let ready = Ready::read(target, settings, places).map_err(|unfit| unfit.failure)?;
+    ready.commits()?;
+    let first = |phase: &PlanPhase| ready.prompts.implement(&prompt::phase(phase, phase.state.is_some(), None));
+    let words = ready.plan.first_open().map(first);
+    let (prompt, raw) = words.map(|words| (words.text, words.raw)).unwrap_or_default();
+    Ok(Preview { target: ready.target, plan: ready.plan, prompt, raw })
 }
 
 /// A plan that can be carried out.
@@ -150,12 +192,6 @@ impl Ready {
             text,
             plan,
         })
-    }
-
-    /// Makes the folder of this machine's data, which git ignores.
-    pub(super) fn ignore_local(&self) -> Result<(), Failure> {
-        let made = self.project.create(&Path::new(LOCAL).join(".gitignore"), b"*\n");
-        made.map(drop).map_err(|problem| problem.refusal("The folder .spektacular/local"))
     }
 
     /// Looks at the work tree, where commits are wanted.

@@ -93,14 +93,17 @@ impl<'r, 'o, 'p> Site<'r, 'o, 'p> {
 
     /// Puts plan.md back as it was left, if somebody changed it.
     fn restore(&mut self) -> Result<(), Stop> {
-        let Some(kept) = self.plan.restore()? else { return Ok(()) };
+        let Some(back) = self.plan.restore()? else { return Ok(()) };
         let file = &self.ready.target;
-        let text = match &kept.to {
-            Some(to) => format!("{file} was changed and is put back: what was written there is in {to}"),
+        let text = match &back.kept {
+            Some(kept) => {
+                let to = kept.to.shown();
+                format!("{file} was changed and is put back: what was written there is in {to}")
+            }
             None => format!("{file} was removed and is put back"),
         };
         self.outer.warn(Warning::PlanChanged, text);
-        self.outer.end.kept.extend(kept.into_protocol(file));
+        self.outer.end.kept.extend(back.kept);
         Ok(())
     }
 

@@ -1,0 +1,120 @@
+//! The flags of the workflows: those of `adhoc`, without the ones that a workflow decides itself, and their own.
+
+use super::adhoc::{Adhoc, workflow_field};
+use super::command::{FlagForm, Row, own, own_switch};
+use super::flags::ADHOC;
+
+/// The flags of `adhoc` that no workflow has.
+const LEFT_OUT: [&str; 4] = ["session", "raw-prompt", "output-schema", "continue"];
+
+const fn force() -> Row<Adhoc> {
+    own_switch("force", "replace what is there; the old one is kept", |to: &mut Adhoc| to.fields.force = Some(true))
+        .more("It moves to .spektacular/local/old.")
+}
+
+const fn resume() -> Row<Adhoc> {
+    own_switch("continue", "go on with the draft, or with the finished file", |to: &mut Adhoc| {
+        to.fields.resume = Some(true);
+    })
+    .short('c')
+}
+
+const fn ignore() -> Row<Adhoc> {
+    own("ignore", "RULE", FlagForm::Item, "leave this rule out of the check", |to, flag, value| {
+        workflow_field(to, "ignore", flag, value)
+    })
+}
+
+const SPEC_OWN: [Row<Adhoc>; 5] = [
+    own("name", "NAME", FlagForm::Text, "the name of the specification", |to: &mut Adhoc, flag, value| {
+        workflow_field(to, "name", flag, value)
+    })
+    .more("Without it, the first line of the description makes the name.")
+    .begins("The specification"),
+    force(),
+    resume(),
+    own("skill", "NAME", FlagForm::Text, "begin the prompt with the agent's own command /NAME", |to, flag, value| {
+        workflow_field(to, "skill", flag, value)
+    }),
+    ignore(),
+];
+
+const PLAN_OWN: [Row<Adhoc>; 3] = [force().begins("The plan"), resume(), ignore()];
+
+/// The flags of `spec`.
+pub const SPEC: &[Row<Adhoc>] =
+    &joined::<{ SPEC_OWN.len() }, { SPEC_OWN.len() + ADHOC.len() - LEFT_OUT.len() }>(SPEC_OWN);
+/// The flags of `plan`.
+pub const PLAN: &[Row<Adhoc>] =
+    &joined::<{ PLAN_OWN.len() }, { PLAN_OWN.len() + ADHOC.len() - LEFT_OUT.len() }>(PLAN_OWN);
+
+/// The flags of `implement`.
+pub const IMPLEMENT: &[Row<Adhoc>] =
+    &joined::<{ IMPLEMENT_OWN.len() }, { IMPLEMENT_OWN.len() + ADHOC.len() - LEFT_OUT.len() }>(IMPLEMENT_OWN);
+
+const VERIFY_HELP: &str = "\
+Without it, you are asked for consent to the plan's commands before the first phase, unless --permissions allows execute.
+Read the commands first: they come from a file. --dry-run shows them.";
+
+const IMPLEMENT_OWN: [Row<Adhoc>; 7] = [
+    own("attempts", "N", FlagForm::Json, "how often the agent may try a phase, 1 to 10", |to, flag, value| {
+        workflow_field(to, "attempts", flag, value)
+    })
+    .default("3")
+    .begins("The plan"),
+    own("max-phases", "N", FlagForm::Json, "stop after N phases have passed", |to, flag, value| {
+        workflow_field(to, "max_phases", flag, value)
+    }),
+    own(
+        "phase-timeout",
+        "SECONDS",
+        FlagForm::Json,
+        "limit for a phase with all its attempts and commands",
+        |to, flag, value| workflow_field(to, "phase_timeout_s", flag, value),
+    ),
+    own_switch("allow-verify", "consent to the plan's commands in advance", |to: &mut Adhoc| {
+        to.fields.allow_verify = Some(true);
+    })
+    .more(VERIFY_HELP),
+    own("verify-timeout", "SECONDS", FlagForm::Json, "limit for each command of the plan", |to, flag, value| {
+        workflow_field(to, "verify_timeout_s", flag, value)
+    })
+    .default("600"),
+    own_switch("commit", "make a git commit for each phase that passes", |to: &mut Adhoc| {
+        to.fields.commit = Some(true);
+    }),
+    own_switch("allow-dirty", "with --commit: although the work tree has changes, which stay out", |to: &mut Adhoc| {
+        to.fields.allow_dirty = Some(true);
+    }),
+];
+
+/// The rows of a workflow's own flags, and the rows of `adhoc` that it has too.
+pub(super) const fn joined<const OWN: usize, const ALL: usize>(own: [Row<Adhoc>; OWN]) -> [Row<Adhoc>; ALL] {
+    let mut all = [own[0]; ALL];
+    let (mut at, mut to) = (0, 0);
+    while at < OWN {
+        all[to] = own[at];
+        (at, to) = (at + 1, to + 1);
+    }
+    at = 0;
+    while at < ADHOC.len() {
+        if !is_left_out(ADHOC[at].flag.long) {
+            all[to] = ADHOC[at];
+            to += 1;
+        }
+        at += 1;
+    }
+    assert!(to == ALL, "a flag to leave out does not exist");
+    all
+}
+
+const fn is_left_out(name: &str) -> bool {
+    let mut at = 0;
+    while at < LEFT_OUT.len() {
+        if crate::protocol::fields::equal(LEFT_OUT[at].as_bytes(), name.as_bytes()) {
+            return true;
+        }
+        at += 1;
+    }
+    false
+}
