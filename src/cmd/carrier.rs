@@ -15,7 +15,6 @@ use crate::protocol::json::{map_strings, to_line};
 use crate::protocol::request::{Options, Settings};
 use crate::protocol::words::WorkflowKind;
 use crate::protocol::workflow::WorkflowOptions;
-use crate::redact::Redactor;
 use crate::workflow::author::Author;
 use crate::workflow::implement::{self, Preview};
 use crate::workflow::outer::{Ended, Outer};
@@ -121,14 +120,13 @@ impl Carrier {
         };
         let around = self.surroundings(true);
         let fields = self.fields.clone().resolved();
-        let redactor = super::secrets_here();
         if kind == WorkflowKind::Implement {
             let mut found = None;
             let agent = dry_run::plan_with(options, &job.layers, &job.warnings, |settings| {
                 let seen = implement::preview(settings, fields, around.typed_in.as_deref(), &around.places)?;
                 settings.prompt.clone_from(&seen.prompt);
                 settings.raw_prompt = seen.raw;
-                found = Some(DryWorkflow::of_plan(&seen, &redactor));
+                found = Some(DryWorkflow::of_plan(&seen));
                 Ok(())
             })?;
             return Ok(DryRun { agent, workflow: found });
@@ -145,7 +143,7 @@ impl Carrier {
             Ok(())
         })?;
         let author = found.ok_or_else(|| Failure::new(Code::InternalError, "The dry run has no workflow."))?;
-        Ok(DryRun { agent, workflow: Some(DryWorkflow::of(kind, &author, &redactor)) })
+        Ok(DryRun { agent, workflow: Some(DryWorkflow::of(kind, &author)) })
     }
 }
 
@@ -165,7 +163,8 @@ struct DryWorkflow {
 }
 
 impl DryWorkflow {
-    fn of(kind: WorkflowKind, author: &Author, redactor: &Redactor) -> DryWorkflow {
+    fn of(kind: WorkflowKind, author: &Author) -> DryWorkflow {
+        let redactor = super::secrets_here();
         let target = crate::workflow::project::shown(&author.paths.target);
         DryWorkflow {
             kind,
@@ -176,7 +175,12 @@ impl DryWorkflow {
         }
     }
 
-    fn of_plan(seen: &Preview, redactor: &Redactor) -> DryWorkflow {
+    fn of_plan(seen: &Preview) -> DryWorkflow {
+        let redactor = super::secrets_here();
+        let redacted = |value: Value| {
+            let text = map_strings(&value.to_string(), &mut |text| redactor.redact(text).into_owned());
+            serde_json::from_str(&text).unwrap_or_default()
+        };
         let mut lines = String::new();
         for phase in &seen.plan.phases {
             let state = if phase.is_done() { "done" } else { "open" };
@@ -188,16 +192,10 @@ impl DryWorkflow {
             kind: WorkflowKind::Implement,
             target: seen.target.clone(),
             prompt: redactor.redact(&seen.prompt).into_owned(),
-            phases: phases.map(|phase| redacted(&phase, redactor)).collect(),
+            phases: phases.map(redacted).collect(),
             lines: redactor.redact(&lines).into_owned(),
         }
     }
-}
-
-/// A value without secrets in its texts.
-fn redacted(value: &Value, redactor: &Redactor) -> Value {
-    let text = map_strings(&value.to_string(), &mut |text| redactor.redact(text).into_owned());
-    serde_json::from_str(&text).unwrap_or_default()
 }
 
 impl DryRun {

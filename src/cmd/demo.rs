@@ -67,7 +67,7 @@ impl Role {
 pub(super) fn play(role: Role, next: &mut dyn FnMut() -> Option<String>) -> u8 {
     let mut actor = Actor { next, calls: 0, over: false };
     let init = json!({"type": "system", "subtype": "init", "session_id": SESSION, "model": "demo-model",
-        "tools": ["AskUserQuestion", "Write"], "permissionMode": "default", "claude_code_version": "demo"});
+        "tools": ["AskUserQuestion", "Write"], "permissionMode": "default"});
     actor.send(&init);
     let last = match role {
         Role::Spec(file) => actor.spec(&file),

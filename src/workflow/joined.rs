@@ -47,7 +47,7 @@ pub(super) enum PartKind {
 
 /// What the frames of a part say to the workflow.
 #[derive(Clone, Debug, Default)]
-pub struct Seen {
+pub struct PartSeen {
     /// The categories of the tools that were completed.
     pub completed: BTreeSet<Category>,
     /// The changed files that were reported, but for hidden ones.
@@ -65,7 +65,7 @@ pub(super) struct Joined<'p> {
     pub(super) part: PartKind,
     /// Files that are never reported, as frames show their paths. A folder ends with a slash.
     pub(super) hidden: Vec<String>,
-    pub(super) seen: Seen,
+    pub(super) seen: PartSeen,
     /// Permissions that were denied, in all parts.
     pub(super) denied: u64,
     /// The usage of the parts that are over.
@@ -93,7 +93,7 @@ impl<'p> Joined<'p> {
             opened: None,
             part: PartKind::Opening,
             hidden: Vec::new(),
-            seen: Seen::default(),
+            seen: PartSeen::default(),
             denied: 0,
             usage: Usage::default(),
             reported: HashSet::new(),
@@ -109,7 +109,7 @@ impl<'p> Joined<'p> {
     pub(super) fn begin(&mut self, part: PartKind) {
         self.part = part;
         self.said = false;
-        self.seen = Seen::default();
+        self.seen = PartSeen::default();
     }
 
     fn started(&mut self, outgoing: Outgoing<'_>, out: &mut Outbox) {

@@ -1,7 +1,7 @@
 //! One run for the orchestrator, made of several runs of the engine: it is opened once, goes on in sessions of the agent
 //! and in steps without it, and is closed once. A workflow is plain blocking code over these calls.
 
-use super::joined::{Joined, Opened, PartKind, Seen};
+use super::joined::{Joined, Opened, PartKind, PartSeen};
 use super::stop::Stop;
 use crate::agent::Driver;
 use crate::agent::registry::{Agent, Layers};
@@ -253,7 +253,7 @@ impl<'p> Outer<'p> {
     }
 
     /// What the frames of the last part said.
-    pub fn seen(&self) -> &Seen {
+    pub fn seen(&self) -> &PartSeen {
         &self.peer.seen
     }
 
