@@ -7,7 +7,6 @@ use crate::failure::{Code, EXIT_UNDELIVERED, Failure};
 use crate::io::output::{diagnose, print};
 use crate::protocol::json::{map_strings, to_line};
 use crate::protocol::words::RefusalReason;
-use crate::redact::Redactor;
 use crate::workflow::check::{self, Contents, PlanCheck};
 use crate::workflow::plan::{PlanPhase, Task};
 use crate::workflow::project::{Argument, Entry, FileProblem, PlanPath, Project, plan_folder, shown, spec_file};
@@ -53,6 +52,7 @@ fn all(typed: &CheckArgs, check: Check) -> u8 {
     // A directory that no longer exists has no files either.
     let cwd = std::env::current_dir().unwrap_or_default();
     let redactor = secrets_here();
+    let redact = |text: &str| redactor.redact(text).into_owned();
     let mut exit = 0;
     for file in &typed.files {
         let found = check(&cwd, file, &ignored);
@@ -63,12 +63,12 @@ fn all(typed: &CheckArgs, check: Check) -> u8 {
         });
         let name = shown(Path::new(file));
         if let Err(refusal) = &found {
-            let message = redactor.redact(&format!("{name}: {}", refusal.message)).into_owned();
+            let message = redact(&format!("{name}: {}", refusal.message));
             diagnose(&format!("spektacular: {}: {message}", Code::InvalidRequest.name()));
         }
         let text = match typed.output {
-            Output::Json => as_json(&name, &found, &redactor),
-            Output::Cli => found.as_ref().map(|found| in_words(found, &redactor)).unwrap_or_default(),
+            Output::Json => as_json(&name, &found, &redact),
+            Output::Cli => found.as_ref().map(|found| in_words(found, &redact)).unwrap_or_default(),
         };
         if !print(&text) {
             return EXIT_UNDELIVERED;
@@ -77,16 +77,16 @@ fn all(typed: &CheckArgs, check: Check) -> u8 {
     exit
 }
 
-fn in_words(found: &Findings, redactor: &Redactor) -> String {
+fn in_words(found: &Findings, redact: &dyn Fn(&str) -> String) -> String {
     let mut lines: Vec<String> = found.violations.iter().map(Violation::in_words).collect();
     if lines.is_empty() {
         let tasks = if found.tasks == 1 { "1 task".to_owned() } else { format!("{} tasks", found.tasks) };
         lines.push(format!("{}: valid, {tasks}", found.file));
     }
-    lines.iter().map(|line| one_line(&redactor.redact(line)) + "\n").collect()
+    lines.iter().map(|line| one_line(&redact(line)) + "\n").collect()
 }
 
-fn as_json(name: &str, found: &Result<Findings, Failure>, redactor: &Redactor) -> String {
+fn as_json(name: &str, found: &Result<Findings, Failure>, redact: &dyn Fn(&str) -> String) -> String {
     let mut line = match found {
         Ok(found) => {
             let violation = |v: &Violation| json!({"line": v.line, "rule": v.rule.name(), "text": v.text});
@@ -101,7 +101,7 @@ fn as_json(name: &str, found: &Result<Findings, Failure>, redactor: &Redactor) -
     if let Some(phases) = found.as_ref().ok().and_then(|found| found.phases.as_ref()) {
         line["phases"] = json!(phases);
     }
-    map_strings(&to_line(&line), &mut |text| redactor.redact(text).into_owned()) + "\n"
+    map_strings(&to_line(&line), &mut |text| redact(text)) + "\n"
 }
 
 fn spec(cwd: &Path, typed: &OsStr, ignored: &[Rule]) -> Result<Findings, Failure> {
@@ -156,7 +156,7 @@ pub(super) fn phase(phase: &PlanPhase) -> Value {
         "tasks": phase.tasks.iter().map(task).collect::<Vec<_>>(),
         "verify": phase.verify.iter().map(|command| &command.text).collect::<Vec<_>>(),
         "manual": phase.manual.iter().map(|manual| &manual.text).collect::<Vec<_>>(),
-        "protect": phase.protect.iter().map(|entry| entry.shown()).collect::<Vec<_>>(),
+        "protect": phase.protect.iter().map(|entry| entry.entry()).collect::<Vec<_>>(),
     })
 }
 

@@ -173,7 +173,7 @@ fn what_was_meant_is_suggested() {
         (&["-m", "x"], "-m must follow a command: spektacular adhoc -m."),
         (&["adhoc", "--yes=private", "x"], "--yes takes no value."),
         (&["fix the test"], "Unknown command. To run a task: spektacular adhoc \"TASK\"."),
-        (&[], "Missing command: adhoc, config, "),
+        (&[], "Missing command: adhoc, init, spec, plan, "),
         (&["adhoc", "--output", "jsn", "x"], "--output must be cli or json. Did you mean json?"),
         (
             &["adhoc", "--progress", "nromal", "x"],
@@ -381,7 +381,7 @@ fn fish_completes_commands_flags_and_values() {
         ("spektacular ad", &["adhoc\trun one task through a coding agent"]),
         ("spektacular run --permi", &["--permissions\task, allow, deny, or read=allow,edit=ask,*=deny"]),
         ("spektacular adhoc --output=j", &["--output=json\tcli for a person, json for a program"]),
-        ("spektacular config tr", &["trust\ttrust the project's file as it is now"]),
+        ("spektacular config tr", &["trust\ttrust the project's file and prompts as they are now"]),
         ("spektacular config get mod", &["model\tit's [a] model: one"]),
         ("spektacular config --output json set output ", &["cli", "json"]),
         ("spektacular agents check --all my", &["my-own"]),

@@ -132,9 +132,9 @@ pub(super) struct Unfit {
     pub(super) violations: Vec<Violation>,
 }
 
-impl From<Failure> for Unfit {
-    fn from(failure: Failure) -> Unfit {
-        Unfit { failure, violations: Vec::new() }
+impl From<Failure> for Box<Unfit> {
+    fn from(failure: Failure) -> Box<Unfit> {
+        Box::new(Unfit { failure, violations: Vec::new() })
     }
 }
 
@@ -152,7 +152,7 @@ impl Unfit {
 
 impl Ready {
     /// Reads and checks the plan and the prompts.
-    pub(super) fn read(target: Target, settings: &Settings, places: &Places) -> Result<Ready, Unfit> {
+    pub(super) fn read(target: Target, settings: &Settings, places: &Places) -> Result<Ready, Box<Unfit>> {
         let Target { project, path, shown, options } = target;
         // Coverage is a matter of the plan's making, not of the work.
         let ignored = [Rule::Uncovered, Rule::UnknownRequirement];
@@ -166,7 +166,8 @@ impl Ready {
             };
             let message =
                 format!("{shown} breaks {count} of the format: correct it; `spektacular plan check` shows where.");
-            return Err(Unfit { failure: Failure::refused_for(Reason::Invalid, message), violations });
+            let failure = Failure::refused_for(Reason::Invalid, message);
+            return Err(Box::new(Unfit { failure, violations }));
         }
         if let Some(phase) = plan.phases.iter().filter(|phase| !phase.is_done()).find(|phase| {
             let paths: Vec<String> = phase.protect.iter().map(|entry| entry.path.clone()).collect();
