@@ -83,7 +83,7 @@ const IMPLEMENT_OWN: [Row<Adhoc>; 7] = [
     own_switch("commit", "make a git commit for each phase that passes", |to: &mut Adhoc| {
         to.fields.commit = Some(true);
     }),
-    own_switch("allow-dirty", "with --commit: although the work tree has changes, which stay out", |to: &mut Adhoc| {
+    own_switch("allow-dirty", "with --commit: leave earlier changes out", |to: &mut Adhoc| {
         to.fields.allow_dirty = Some(true);
     }),
 ];

@@ -57,7 +57,7 @@ fn a_specification_is_found_by_name_or_path_and_must_be_there() {
     for (argument, reason) in [
         ("signup", "not_found"),
         ("docs/none.md", "not_found"),
-        ("/etc/hostname.md", "not_found"),
+        ("/etc/hostname.md", "outside"),
         ("No Name", "invalid"),
     ] {
         let outcome = run(case(PLAN), json!({"prompt": argument}));

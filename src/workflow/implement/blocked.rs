@@ -10,7 +10,7 @@ const LONGEST: usize = 4 << 10;
 
 /// Cuts the markers from one message that comes in pieces.
 #[derive(Debug, Default)]
-pub(super) struct Cutter {
+pub(super) struct BlockedCutter {
     /// Text that may begin a marker.
     held: String,
     /// How far the end of a marker has been looked for in it.
@@ -20,7 +20,7 @@ pub(super) struct Cutter {
     pub(super) reason: Option<String>,
 }
 
-impl Cutter {
+impl BlockedCutter {
     /// Returns the text that is certain by now, without markers.
     pub(super) fn push(&mut self, piece: &str) -> String {
         let mut text = std::mem::take(&mut self.held);
@@ -68,7 +68,7 @@ impl Cutter {
 
 /// A whole text without its markers, and the first reason.
 pub(super) fn cut(text: &str) -> (String, Option<String>) {
-    let mut cutter = Cutter::default();
+    let mut cutter = BlockedCutter::default();
     let mut rest = cutter.push(text);
     rest.push_str(&cutter.finish());
     (rest, cutter.reason)
@@ -76,7 +76,7 @@ pub(super) fn cut(text: &str) -> (String, Option<String>) {
 
 #[cfg(test)]
 mod tests {
-    use super::{Cutter, LONGEST, cut};
+    use super::{BlockedCutter, LONGEST, cut};
 
     const MARKER: &str = "<!--BLOCKED: the key\nis missing -->";
 
@@ -102,11 +102,11 @@ mod tests {
         let text = format!("é<{MARKER}y\n```\n{MARKER}\n```<!--BLOCKED:");
         let whole = cut(&text);
         for at in (0..=text.len()).filter(|at| text.is_char_boundary(*at)) {
-            let mut cutter = Cutter::default();
+            let mut cutter = BlockedCutter::default();
             let joined = [cutter.push(&text[..at]), cutter.push(&text[at..]), cutter.finish()].concat();
             assert_eq!((joined, cutter.reason), whole);
         }
-        let mut cutter = Cutter::default();
+        let mut cutter = BlockedCutter::default();
         let mut joined: String = text.chars().map(|c| cutter.push(c.encode_utf8(&mut [0; 4]))).collect();
         joined.push_str(&cutter.finish());
         assert_eq!((joined, cutter.reason), whole);

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 /// A prompt.
 #[derive(Clone, Debug)]
-pub(super) struct Words {
+pub(super) struct PromptWords {
     pub(super) text: String,
     /// Whether it begins with one of the agent's own commands.
     pub(super) raw: bool,
@@ -28,7 +28,7 @@ pub(super) struct Conversation {
 }
 
 /// What came of a turn.
-pub(super) struct Said {
+pub(super) struct TurnSaid {
     pub(super) acted: bool,
     pub(super) blocked: Option<String>,
 }
@@ -41,7 +41,7 @@ pub(super) struct Terms {
 
 impl Conversation {
     /// A new session.
-    pub(super) fn begin(&mut self, outer: &mut Outer<'_>, words: Words, terms: &Terms) -> Result<Said, Stop> {
+    pub(super) fn begin(&mut self, outer: &mut Outer<'_>, words: PromptWords, terms: &Terms) -> Result<TurnSaid, Stop> {
         *self = Conversation::default();
         self.turn(outer, words, terms, How::Begin)
     }
@@ -50,10 +50,10 @@ impl Conversation {
     pub(super) fn go_on(
         &mut self,
         outer: &mut Outer<'_>,
-        words: Words,
-        whole: impl FnOnce() -> Words,
+        words: PromptWords,
+        whole: impl FnOnce() -> PromptWords,
         terms: &Terms,
-    ) -> Result<Said, Stop> {
+    ) -> Result<TurnSaid, Stop> {
         let driver = self.driver.take().filter(|driver| driver.takes_turns());
         if let (Dialect::Lines, Some(driver)) = (outer.agent().dialect, driver) {
             return self.turn(outer, words, terms, How::Driver(driver));
@@ -68,7 +68,7 @@ impl Conversation {
         }
     }
 
-    fn turn(&mut self, outer: &mut Outer<'_>, words: Words, terms: &Terms, how: How) -> Result<Said, Stop> {
+    fn turn(&mut self, outer: &mut Outer<'_>, words: PromptWords, terms: &Terms, how: How) -> Result<TurnSaid, Stop> {
         let (sender, over) = bounded(1);
         let (resume, wrap): (Option<String>, Wrap) = match how {
             How::Begin => (None, Box::new(move |inner| Box::new(Observer::new(inner, sender)))),
@@ -94,7 +94,7 @@ impl Conversation {
             }
             None => (false, None),
         };
-        Ok(Said { acted, blocked })
+        Ok(TurnSaid { acted, blocked })
     }
 }
 

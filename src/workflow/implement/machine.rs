@@ -6,7 +6,7 @@ use std::collections::HashSet;
 
 /// A phase of the plan, as the run found it.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Phase {
+pub(crate) struct LoopPhase {
     /// The commands under `### Verify`, in order.
     pub(crate) commands: Vec<String>,
     /// The manual checks.
@@ -19,7 +19,7 @@ pub(crate) struct Phase {
 
 /// What the loop knows of a phase at the end.
 #[derive(Clone, Debug)]
-pub(crate) struct Progress {
+pub(crate) struct PhaseProgress {
     pub(crate) state: PhaseOutcome,
     /// The attempts of this run.
     pub(crate) attempts: u32,
@@ -65,7 +65,7 @@ pub(crate) enum Fault {
 
 /// The prompt of a session's turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Prompt<'a> {
+pub(crate) enum TurnPrompt<'a> {
     /// A new session, with the phase's prompt.
     First {
         /// Whether an earlier run began the phase.
@@ -79,7 +79,7 @@ pub(crate) enum Prompt<'a> {
 
 /// What came of a turn of the agent that ended well.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Turn {
+pub(crate) struct AgentTurn {
     /// Whether the agent did something, as far as that can be known.
     pub(crate) acted: bool,
     /// The agent's words where it says that it cannot go on.
@@ -88,7 +88,7 @@ pub(crate) struct Turn {
 
 /// The answer to a manual check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Checked {
+pub(crate) enum ManualAnswer {
     Yes,
     No,
     /// Declined, timed out, or nobody is there.
@@ -115,13 +115,13 @@ pub(crate) trait World {
     /// Tells the orchestrator.
     fn tell(&mut self, at: Attempt, step: PhaseState, why: Option<&Fault>);
     /// Gives the agent a turn, and puts plan.md back after it.
-    fn turn(&mut self, at: Attempt, prompt: Prompt<'_>) -> Result<Turn, Self::Stop>;
+    fn turn(&mut self, at: Attempt, prompt: TurnPrompt<'_>) -> Result<AgentTurn, Self::Stop>;
     /// The protected paths that differ from before the phase.
     fn differences(&mut self, phase: usize) -> Result<Vec<String>, Self::Stop>;
     /// Runs a command. `None`: it passed.
     fn command(&mut self, at: Attempt, command: &str) -> Result<Option<Failing>, Self::Stop>;
     /// Asks for a manual check.
-    fn manual(&mut self, at: Attempt, text: &str) -> Result<Checked, Self::Stop>;
+    fn manual(&mut self, at: Attempt, text: &str) -> Result<ManualAnswer, Self::Stop>;
     /// Commits a phase that has passed, if that is wanted.
     fn commit(&mut self, phase: usize) -> Result<(), Self::Stop>;
 }
@@ -139,7 +139,7 @@ pub(crate) enum Why {
 
 /// The end of the loop.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Ending {
+pub(crate) enum LoopEnd {
     /// Every command of the plan has passed on the final state.
     Complete,
     /// As many phases passed as were wanted.
@@ -156,10 +156,10 @@ enum PhaseEnd {
 
 /// The loop's memory. What it knows of the phases outlives an end by the world.
 pub(crate) struct Loop<'p> {
-    phases: &'p [Phase],
+    phases: &'p [LoopPhase],
     attempts: u32,
     max_phases: Option<u64>,
-    pub(crate) progress: Vec<Progress>,
+    pub(crate) progress: Vec<PhaseProgress>,
     /// Commands that have passed since the agent's last turn.
     passed: HashSet<&'p str>,
     /// The failures of phases that the final check reopened.
@@ -168,9 +168,10 @@ pub(crate) struct Loop<'p> {
 
 impl<'p> Loop<'p> {
     /// `attempts`: how often the agent may try a phase. `max_phases`: how many phases may pass.
-    pub(crate) fn new(phases: &'p [Phase], attempts: u32, max_phases: Option<u64>) -> Loop<'p> {
-        let state = |phase: &Phase| if phase.done { PhaseOutcome::Done } else { PhaseOutcome::Open };
-        let progress = phases.iter().map(|phase| Progress { state: state(phase), attempts: 0, unverified: Vec::new() });
+    pub(crate) fn new(phases: &'p [LoopPhase], attempts: u32, max_phases: Option<u64>) -> Loop<'p> {
+        let state = |phase: &LoopPhase| if phase.done { PhaseOutcome::Done } else { PhaseOutcome::Open };
+        let progress =
+            phases.iter().map(|phase| PhaseProgress { state: state(phase), attempts: 0, unverified: Vec::new() });
         Loop {
             phases,
             attempts,
@@ -185,7 +186,7 @@ impl<'p> Loop<'p> {
     ///
     /// # Errors
     /// The world's reason to stop.
-    pub(crate) fn run<W: World>(&mut self, world: &mut W) -> Result<Ending, W::Stop> {
+    pub(crate) fn run<W: World>(&mut self, world: &mut W) -> Result<LoopEnd, W::Stop> {
         loop {
             let Some(phase) = self.first_open() else {
                 match self.final_check(world)? {
@@ -194,14 +195,14 @@ impl<'p> Loop<'p> {
                 }
             };
             if self.has_enough() {
-                return Ok(Ending::Enough);
+                return Ok(LoopEnd::Enough);
             }
             world.begin(phase)?;
             let end = self.phase(phase, world);
             world.end(phase);
             match end? {
                 PhaseEnd::Passed => {}
-                PhaseEnd::Failed(at, why, fault) => return Ok(Ending::Failed(at, why, fault)),
+                PhaseEnd::Failed(at, why, fault) => return Ok(LoopEnd::Failed(at, why, fault)),
             }
         }
     }
@@ -232,8 +233,8 @@ impl<'p> Loop<'p> {
             world.mark(at, Mark::InProgress)?;
             world.tell(at, PhaseState::Started, None);
             let prompt = match &last {
-                None => Prompt::First { earlier, reopened: reopened.as_ref() },
-                Some(fault) => Prompt::Retry(fault),
+                None => TurnPrompt::First { earlier, reopened: reopened.as_ref() },
+                Some(fault) => TurnPrompt::Retry(fault),
             };
             self.passed.clear();
             let turn = world.turn(at, prompt)?;
@@ -283,9 +284,9 @@ impl<'p> Loop<'p> {
         let mut unverified = Vec::new();
         for text in &phase.manual {
             match world.manual(at, text)? {
-                Checked::Yes => {}
-                Checked::No => return Ok(Some(Fault::Manual(text.clone()))),
-                Checked::Unanswered => unverified.push(text.clone()),
+                ManualAnswer::Yes => {}
+                ManualAnswer::No => return Ok(Some(Fault::Manual(text.clone()))),
+                ManualAnswer::Unanswered => unverified.push(text.clone()),
             }
         }
         self.progress[at.phase].unverified = unverified;
@@ -293,7 +294,7 @@ impl<'p> Loop<'p> {
     }
 
     /// Runs every command that has not passed since the agent's last turn. `None`: a phase is open again.
-    fn final_check<W: World>(&mut self, world: &mut W) -> Result<Option<Ending>, W::Stop> {
+    fn final_check<W: World>(&mut self, world: &mut W) -> Result<Option<LoopEnd>, W::Stop> {
         for (index, phase) in self.phases.iter().enumerate() {
             let at = Attempt { phase: index, number: 0 };
             for command in &phase.commands {
@@ -309,13 +310,13 @@ impl<'p> Loop<'p> {
                 let fault = Fault::Command(failing.clone());
                 if self.reopened[index].replace(failing).is_some() {
                     world.tell(at, PhaseState::Failed, Some(&fault));
-                    return Ok(Some(Ending::Failed(at, Why::Verification, fault)));
+                    return Ok(Some(LoopEnd::Failed(at, Why::Verification, fault)));
                 }
                 world.tell(at, PhaseState::Reopened, Some(&fault));
                 return Ok(None);
             }
         }
-        Ok(Some(Ending::Complete))
+        Ok(Some(LoopEnd::Complete))
     }
 }
 

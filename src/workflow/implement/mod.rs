@@ -37,8 +37,8 @@ use crate::protocol::words::RefusalReason as Reason;
 use crate::workflow::outer::{Ended, Outer};
 use crate::workflow::plan::PlanPhase;
 use crate::workflow::stop::Stop;
-use machine::{Attempt, Ending, Fault, Loop, Phase, Why};
-use ready::Ready;
+use machine::{Attempt, Fault, Loop, LoopEnd, LoopPhase, Why};
+use ready::ReadyPlan;
 use site::Site;
 
 /// Carries out the plan, and ends the run.
@@ -50,7 +50,7 @@ pub fn carry(mut outer: Outer<'_>, target: Target, places: &Places) -> Ended {
 fn begin(outer: &mut Outer<'_>, target: Target, places: &Places) -> Result<String, Stop> {
     let settings = outer.settings().clone();
     let _locks = target.lock()?;
-    let mut ready = Ready::read(target, &settings, places).map_err(|unfit| {
+    let mut ready = ReadyPlan::read(target, &settings, places).map_err(|unfit| {
         outer.end.violations = unfit.breaches();
         Stop::from(unfit.failure)
     })?;
@@ -61,7 +61,7 @@ fn begin(outer: &mut Outer<'_>, target: Target, places: &Places) -> Result<Strin
     for (warning, text) in std::mem::take(&mut ready.warnings) {
         outer.warn(warning, text);
     }
-    let phases: Vec<Phase> = ready.plan.phases.iter().map(phase).collect();
+    let phases: Vec<LoopPhase> = ready.plan.phases.iter().map(phase).collect();
     let attempts = u32::try_from(ready.attempts).unwrap_or(u32::MAX);
     let mut all = Loop::new(&phases, attempts, ready.max_phases);
     let mut site = Site::new(outer, &ready, commits);
@@ -72,9 +72,9 @@ fn begin(outer: &mut Outer<'_>, target: Target, places: &Places) -> Result<Strin
     outer.end.phases = reports;
     let passed = all.progress.iter().filter(|phase| is_passed(phase.state)).count();
     match ending? {
-        Ending::Complete => outer.end.complete = true,
-        Ending::Enough => {}
-        Ending::Failed(at, why, fault) => {
+        LoopEnd::Complete => outer.end.complete = true,
+        LoopEnd::Enough => {}
+        LoopEnd::Failed(at, why, fault) => {
             let failure = failed(&ready, at, why, &fault, &outer.denials());
             return Err(failure.into());
         }
@@ -92,8 +92,8 @@ fn is_passed(state: PhaseOutcome) -> bool {
 }
 
 /// A phase as the loop sees it.
-fn phase(phase: &PlanPhase) -> Phase {
-    Phase {
+fn phase(phase: &PlanPhase) -> LoopPhase {
+    LoopPhase {
         commands: phase.verify.iter().map(|command| command.text.clone()).collect(),
         manual: phase.manual.iter().map(|check| check.text.clone()).collect(),
         done: phase.is_done(),
@@ -111,7 +111,7 @@ fn too_large(phase: &PlanPhase) -> Failure {
 }
 
 /// The failure of a phase that did not pass. `denials`: a sentence about permissions that were denied.
-fn failed(ready: &Ready, at: Attempt, why: Why, fault: &Fault, denials: &str) -> Failure {
+fn failed(ready: &ReadyPlan, at: Attempt, why: Why, fault: &Fault, denials: &str) -> Failure {
     let phase = &ready.plan.phases[at.phase];
     let (id, target) = (phase.id(), &ready.target);
     let what = words(fault);

@@ -1,7 +1,7 @@
 //! A driver around the agent's own one: cuts the marker of a blocked agent from its text, and notes whether the agent
 //! did something. When the part of the run is over, it hands both back, with the driver for a further turn.
 
-use super::blocked::{Cutter, cut};
+use super::blocked::{BlockedCutter, cut};
 use crate::agent::{AgentEvent, AskKey, Driver, Launch, Line, MessageKey, Reply, Turn, TurnOver, text::FinalAnswer};
 use crate::failure::Failure;
 use crate::protocol::outbound::{AgentExit, Capabilities};
@@ -26,7 +26,7 @@ pub(crate) struct Observer {
     inner: Option<Box<dyn Driver>>,
     /// Whether [`Driver::launch`] takes a further turn of the session that the driver had.
     goes_on: bool,
-    cutters: BTreeMap<MessageKey, Cutter>,
+    cutters: BTreeMap<MessageKey, BlockedCutter>,
     /// The tool calls that still run.
     calls: HashMap<String, Category>,
     acted: bool,

@@ -39,22 +39,22 @@ enum Held {
 }
 
 /// The content of the protected paths at one time.
-pub(crate) struct Snapshot {
+pub(crate) struct ProtectedState {
     entries: Vec<String>,
     held: BTreeMap<PathBuf, Held>,
     /// Random keys: nobody else can make two contents that look the same.
     keys: [RandomState; 2],
 }
 
-impl Snapshot {
+impl ProtectedState {
     /// Reads the paths, which are relative to the project's folder.
     ///
     /// # Errors
     /// They hold too much.
-    pub(crate) fn take(project: &Path, entries: &[String]) -> Result<Snapshot, TooLarge> {
+    pub(crate) fn take(project: &Path, entries: &[String]) -> Result<ProtectedState, TooLarge> {
         let keys = [RandomState::new(), RandomState::new()];
         let held = Walk::new(project, &keys).all(entries)?;
-        Ok(Snapshot { entries: entries.to_vec(), held, keys })
+        Ok(ProtectedState { entries: entries.to_vec(), held, keys })
     }
 
     /// The paths that are not as they were, in order, relative to the project's folder.
@@ -187,7 +187,7 @@ pub(crate) fn covers(entries: &[String], path: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{FILES, Snapshot, TooLarge, covers};
+    use super::{FILES, ProtectedState, TooLarge, covers};
     use std::fs::{self, File, FileTimes, OpenOptions, Permissions};
     use std::io::Write;
     use std::os::unix::fs::{PermissionsExt, symlink};
@@ -208,7 +208,7 @@ mod tests {
     fn after(change: impl FnOnce(&Path)) -> Vec<String> {
         let folder = project();
         let entries = ["tests/".to_owned(), "Makefile".to_owned(), "absent".to_owned()];
-        let before = Snapshot::take(folder.path(), &entries).unwrap();
+        let before = ProtectedState::take(folder.path(), &entries).unwrap();
         change(folder.path());
         before.differences(folder.path())
     }
@@ -257,7 +257,7 @@ mod tests {
         // A loop of links ends, and what a link leads to is not looked at.
         let folder = project();
         symlink("..", folder.path().join("tests/up")).unwrap();
-        let before = Snapshot::take(folder.path(), &["tests/".to_owned()]).unwrap();
+        let before = ProtectedState::take(folder.path(), &["tests/".to_owned()]).unwrap();
         fs::write(folder.path().join("free"), "changed").unwrap();
         assert_eq!(before.differences(folder.path()), [""; 0]);
     }
@@ -266,7 +266,7 @@ mod tests {
     fn the_whole_project_leaves_out_what_changes_by_itself() {
         let folder = project();
         fs::create_dir(folder.path().join(".spektacular")).unwrap();
-        let before = Snapshot::take(folder.path(), &["./".to_owned()]).unwrap();
+        let before = ProtectedState::take(folder.path(), &["./".to_owned()]).unwrap();
         fs::write(folder.path().join(".spektacular/plan.md"), "").unwrap();
         assert_eq!(before.differences(folder.path()), [""; 0]);
         fs::write(folder.path().join("free"), "changed").unwrap();
@@ -280,13 +280,13 @@ mod tests {
         fs::create_dir(&many).unwrap();
         (0..FILES).for_each(|n| drop(File::create(many.join(n.to_string())).unwrap()));
         let entries = ["many/".to_owned()];
-        let before = Snapshot::take(folder.path(), &entries).unwrap();
+        let before = ProtectedState::take(folder.path(), &entries).unwrap();
         File::create(many.join("one more")).unwrap();
         assert_eq!(before.differences(folder.path()), ["many/"]);
-        assert_eq!(Snapshot::take(folder.path(), &entries).err(), Some(TooLarge));
+        assert_eq!(ProtectedState::take(folder.path(), &entries).err(), Some(TooLarge));
         // A sparse file is not read.
         File::create(folder.path().join("large")).unwrap().set_len(65 << 20).unwrap();
-        assert_eq!(Snapshot::take(folder.path(), &["large".to_owned()]).err(), Some(TooLarge));
+        assert_eq!(ProtectedState::take(folder.path(), &["large".to_owned()]).err(), Some(TooLarge));
     }
 
     #[test]

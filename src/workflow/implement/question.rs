@@ -10,15 +10,15 @@ use crate::protocol::words::{Category, Purpose, QuestionKind, StopReason};
 use crossbeam_channel::Sender;
 
 /// Asks one question.
-pub(crate) struct Question {
+pub(crate) struct QuestionStep {
     ask: Ask,
     reply: Sender<Reply>,
 }
 
-impl Question {
+impl QuestionStep {
     /// `reply` gets the reply.
-    pub(crate) fn new(ask: Ask, reply: Sender<Reply>) -> Question {
-        Question { ask, reply }
+    pub(crate) fn new(ask: Ask, reply: Sender<Reply>) -> QuestionStep {
+        QuestionStep { ask, reply }
     }
 }
 
@@ -55,7 +55,7 @@ pub(crate) fn checked(reply: &Reply) -> Option<bool> {
     }
 }
 
-impl Driver for Question {
+impl Driver for QuestionStep {
     fn capabilities(&self) -> Capabilities {
         Capabilities {
             questions: vec![QuestionKind::Confirm, QuestionKind::Select],
@@ -117,7 +117,7 @@ fn over() -> TurnOver {
 
 #[cfg(test)]
 mod tests {
-    use super::{Question, checked, consent, manual};
+    use super::{QuestionStep, checked, consent, manual};
     use crate::agent::{AgentEvent, AskKey, Driver, Reply, Turn};
     use crate::protocol::question::{ALLOW_ONCE, Answer, DENY};
     use crate::protocol::words::Category;
@@ -149,7 +149,7 @@ mod tests {
     #[test]
     fn the_reply_ends_the_part_of_the_run() {
         let (sender, receiver) = bounded(1);
-        let mut question = Question::new(manual("Is it friendly?"), sender);
+        let mut question = QuestionStep::new(manual("Is it friendly?"), sender);
         let mut turn = Turn::default();
         question.answer(&AskKey("question".into()), &[Reply::NoUser], &mut turn);
         assert!(matches!(turn.events[..], [AgentEvent::TurnOver(_)]));

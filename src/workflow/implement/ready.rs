@@ -1,9 +1,9 @@
 //! What must hold before any agent starts: the plan, its prompts, git, consent.
 
 use super::commit::{Commits, NoCommits};
-use super::conversation::Words;
-use super::protect::{Snapshot, TooLarge};
-use super::question::{Question, consent};
+use super::conversation::PromptWords;
+use super::protect::{ProtectedState, TooLarge};
+use super::question::{QuestionStep, consent};
 use super::{judge, prompt, too_large};
 use crate::agent::Reply;
 use crate::config::Places;
@@ -98,7 +98,7 @@ pub fn preview(
     places: &Places,
 ) -> Result<Preview, Failure> {
     let (target, _) = admit(settings, options, from)?;
-    let ready = Ready::read(target, settings, places).map_err(|unfit| unfit.failure)?;
+    let ready = ReadyPlan::read(target, settings, places).map_err(|unfit| unfit.failure)?;
     ready.commits()?;
     let first = |phase: &PlanPhase| ready.prompts.implement(&prompt::phase(phase, phase.state.is_some(), None));
     let words = ready.plan.first_open().map(first);
@@ -107,7 +107,7 @@ pub fn preview(
 }
 
 /// A plan that can be carried out.
-pub(super) struct Ready {
+pub(super) struct ReadyPlan {
     pub(super) project: Project,
     pub(super) path: PlanPath,
     pub(super) target: String,
@@ -150,9 +150,9 @@ impl Unfit {
     }
 }
 
-impl Ready {
+impl ReadyPlan {
     /// Reads and checks the plan and the prompts.
-    pub(super) fn read(target: Target, settings: &Settings, places: &Places) -> Result<Ready, Box<Unfit>> {
+    pub(super) fn read(target: Target, settings: &Settings, places: &Places) -> Result<ReadyPlan, Box<Unfit>> {
         let Target { project, path, shown, options } = target;
         // Coverage is a matter of the plan's making, not of the work.
         let ignored = [Rule::Uncovered, Rule::UnknownRequirement];
@@ -171,13 +171,13 @@ impl Ready {
         }
         if let Some(phase) = plan.phases.iter().filter(|phase| !phase.is_done()).find(|phase| {
             let paths: Vec<String> = phase.protect.iter().map(|entry| entry.path.clone()).collect();
-            matches!(Snapshot::take(project.folder(), &paths), Err(TooLarge))
+            matches!(ProtectedState::take(project.folder(), &paths), Err(TooLarge))
         }) {
             return Err(too_large(phase).into());
         }
         let (prompts, mut warnings) = Prompts::load(&project, &path, &text, settings.interactive, places)?;
         warnings.extend(spec_changed(&project, &plan));
-        Ok(Ready {
+        Ok(ReadyPlan {
             prompts,
             warnings,
             attempts: options.attempts.unwrap_or(3),
@@ -246,7 +246,7 @@ impl Ready {
             .collect();
         let ask = consent(&self.target, commands.iter().map(|(id, text)| (id.as_str(), *text)));
         let (sender, reply) = bounded(1);
-        let driver = Box::new(Question::new(ask, sender));
+        let driver = Box::new(QuestionStep::new(ask, sender));
         let judge = self.allow_verify.then(|| Arc::new(judge::Consented) as Arc<dyn Judge>);
         outer.step(Step { driver, limit: None, phase: None, judge })?;
         match reply.try_recv() {
@@ -315,7 +315,7 @@ impl Prompts {
     }
 
     /// The prompt of a phase's first turn.
-    pub(super) fn implement(&self, phase: &str) -> Words {
+    pub(super) fn implement(&self, phase: &str) -> PromptWords {
         self.words(&self.implement, |name| match name {
             "phase" => Some(phase),
             "plan" => Some(self.plan.as_str()),
@@ -326,11 +326,11 @@ impl Prompts {
     }
 
     /// The prompt of a further turn.
-    pub(super) fn retry(&self, failure: &str) -> Words {
+    pub(super) fn retry(&self, failure: &str) -> PromptWords {
         self.words(&self.retry, |name| (name == "failure").then_some(failure))
     }
 
-    fn words<'v>(&'v self, prompt: &PromptText, own: impl Fn(&str) -> Option<&'v str>) -> Words {
+    fn words<'v>(&'v self, prompt: &PromptText, own: impl Fn(&str) -> Option<&'v str>) -> PromptWords {
         let text = prompt.expanded(|name| match name {
             "project" => Some(self.project.as_str()),
             "knowledge" => Some(self.knowledge.as_str()),
@@ -338,6 +338,6 @@ impl Prompts {
             "check" => Some(self.check.as_str()),
             name => own(name),
         });
-        Words { text, raw: prompt.is_raw() }
+        PromptWords { text, raw: prompt.is_raw() }
     }
 }

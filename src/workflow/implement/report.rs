@@ -1,6 +1,6 @@
 //! The report: what became of each phase.
 
-use super::machine::Progress;
+use super::machine::PhaseProgress;
 use crate::protocol::outbound::{ArtifactRef, PhaseReport, Text};
 use crate::protocol::words::Action;
 use crate::workflow::plan::PlanPhase;
@@ -34,7 +34,7 @@ impl Account {
 }
 
 /// The report of a phase.
-pub(super) fn report(phase: &PlanPhase, progress: &Progress, account: &Account) -> PhaseReport {
+pub(super) fn report(phase: &PlanPhase, progress: &PhaseProgress, account: &Account) -> PhaseReport {
     PhaseReport {
         id: phase.id(),
         title: Text::from(phase.title.as_str()),

@@ -2,13 +2,13 @@
 
 use super::command::VerifyStep;
 use super::commit::{Commits, SCRIPT, list, message};
-use super::conversation::{Conversation, Said, Terms, Words};
+use super::conversation::{Conversation, PromptWords, Terms, TurnSaid};
 use super::judge::Guarded;
-use super::machine::{Attempt, Checked, Failing, Fault, Mark, Prompt, Turn, World};
+use super::machine::{AgentTurn, Attempt, Failing, Fault, ManualAnswer, Mark, TurnPrompt, World};
 use super::plan_file::PlanFile;
-use super::protect::{Snapshot, TooLarge};
-use super::question::{Question, checked, manual};
-use super::ready::Ready;
+use super::protect::{ProtectedState, TooLarge};
+use super::question::{QuestionStep, checked, manual};
+use super::ready::ReadyPlan;
 use super::report::Account;
 use super::{prompt, too_large};
 use crate::agent::registry::Dialect;
@@ -33,7 +33,7 @@ const SHOWN: usize = 80;
 /// The world of a real run.
 pub(super) struct Site<'r, 'o, 'p> {
     pub(super) outer: &'o mut Outer<'p>,
-    pub(super) ready: &'r Ready,
+    pub(super) ready: &'r ReadyPlan,
     pub(super) plan: PlanFile,
     pub(super) commits: Option<Commits>,
     /// The work tree after the last commit.
@@ -43,13 +43,13 @@ pub(super) struct Site<'r, 'o, 'p> {
     pub(super) steps: Vec<PlanStatus>,
     conversation: Conversation,
     /// What the protected paths of the phase held before its first attempt.
-    protected: Option<Snapshot>,
+    protected: Option<ProtectedState>,
     /// When the phase began, by the clock of limits.
     began: Option<Duration>,
 }
 
 impl<'r, 'o, 'p> Site<'r, 'o, 'p> {
-    pub(super) fn new(outer: &'o mut Outer<'p>, ready: &'r Ready, commits: Option<Commits>) -> Self {
+    pub(super) fn new(outer: &'o mut Outer<'p>, ready: &'r ReadyPlan, commits: Option<Commits>) -> Self {
         let status = |phase: &PlanPhase| if phase.is_done() { PlanStatus::Completed } else { PlanStatus::Pending };
         Site {
             plan: PlanFile::new(ready.project.clone(), ready.path.file.clone(), ready.text.clone()),
@@ -125,7 +125,7 @@ impl<'r, 'o, 'p> Site<'r, 'o, 'p> {
     }
 
     /// The prompt that begins a phase.
-    fn first(&self, index: usize, earlier: bool, reopened: Option<&Failing>) -> Words {
+    fn first(&self, index: usize, earlier: bool, reopened: Option<&Failing>) -> PromptWords {
         let phase = prompt::phase(self.phase(index), earlier, reopened);
         self.ready.prompts.implement(&phase)
     }
@@ -143,7 +143,7 @@ impl<'r, 'o, 'p> Site<'r, 'o, 'p> {
 
     /// Whether the agent did something. `before`: the work tree before its turn, where git can tell. A fast agent may
     /// change a file before the run's own baseline is taken, so that one alone does not do.
-    fn acted(&self, said: &Said, before: Option<&Baseline>) -> bool {
+    fn acted(&self, said: &TurnSaid, before: Option<&Baseline>) -> bool {
         let reported = self.outer.seen().files.iter().any(|file| !is_own(file.path.shown()));
         let changed = before.and_then(|before| before.changes(GIT_LIMIT).ok());
         let sees_tools = self.outer.agent().dialect != Dialect::Lines;
@@ -177,7 +177,7 @@ impl World for Site<'_, '_, '_> {
 
     fn begin(&mut self, index: usize) -> Result<(), Stop> {
         self.began = Some(self.outer.elapsed());
-        let taken = Snapshot::take(self.ready.project.folder(), &self.guarded(index));
+        let taken = ProtectedState::take(self.ready.project.folder(), &self.guarded(index));
         self.protected = Some(taken.map_err(|TooLarge| Stop::from(too_large(self.phase(index))))?);
         Ok(())
     }
@@ -225,7 +225,7 @@ impl World for Site<'_, '_, '_> {
         }
     }
 
-    fn turn(&mut self, at: Attempt, prompt: Prompt<'_>) -> Result<Turn, Stop> {
+    fn turn(&mut self, at: Attempt, prompt: TurnPrompt<'_>) -> Result<AgentTurn, Stop> {
         let mut paths = self.guarded(at.phase);
         paths.push(self.ready.path.folder.to_string_lossy().into_owned());
         let judge = Guarded { project: self.ready.project.folder().to_owned(), paths };
@@ -234,15 +234,16 @@ impl World for Site<'_, '_, '_> {
         let before = self.outer.usage().cost_usd;
         let mut conversation = std::mem::take(&mut self.conversation);
         let said = match prompt {
-            Prompt::First { earlier, reopened } => {
+            TurnPrompt::First { earlier, reopened } => {
                 let words = self.first(at.phase, earlier, reopened);
                 conversation.begin(self.outer, words, &terms)
             }
-            Prompt::Retry(fault) => {
+            TurnPrompt::Retry(fault) => {
                 let of = u32::try_from(self.ready.attempts).unwrap_or(u32::MAX);
                 let words = self.ready.prompts.retry(&prompt::failure(at.number, of, fault));
                 let first = self.first(at.phase, false, None);
-                let whole = Words { text: format!("{}\n\n{}", first.text.trim_end(), words.text), raw: first.raw };
+                let whole =
+                    PromptWords { text: format!("{}\n\n{}", first.text.trim_end(), words.text), raw: first.raw };
                 conversation.go_on(self.outer, words, || whole, &terms)
             }
         };
@@ -251,7 +252,7 @@ impl World for Site<'_, '_, '_> {
         let said = said?;
         let acted = self.acted(&said, tree.as_deref());
         self.restore()?;
-        Ok(Turn { acted, blocked: said.blocked })
+        Ok(AgentTurn { acted, blocked: said.blocked })
     }
 
     fn differences(&mut self, _phase: usize) -> Result<Vec<String>, Stop> {
@@ -280,9 +281,9 @@ impl World for Site<'_, '_, '_> {
         }))
     }
 
-    fn manual(&mut self, at: Attempt, text: &str) -> Result<Checked, Stop> {
+    fn manual(&mut self, at: Attempt, text: &str) -> Result<ManualAnswer, Stop> {
         let (sender, reply) = bounded(1);
-        let driver = Box::new(Question::new(manual(text), sender));
+        let driver = Box::new(QuestionStep::new(manual(text), sender));
         self.step(Step { driver, limit: None, phase: None, judge: None })?;
         let answer = reply.try_recv().ok().and_then(|reply| checked(&reply));
         if answer.is_none() {
@@ -291,9 +292,9 @@ impl World for Site<'_, '_, '_> {
             self.outer.warn(Warning::Unverified, format!("{phase}: nobody checked by hand: {text}"));
         }
         Ok(match answer {
-            Some(true) => Checked::Yes,
-            Some(false) => Checked::No,
-            None => Checked::Unanswered,
+            Some(true) => ManualAnswer::Yes,
+            Some(false) => ManualAnswer::No,
+            None => ManualAnswer::Unanswered,
         })
     }
 

@@ -1,4 +1,6 @@
-use super::{Attempt, Checked, Ending, Failing, Fault, Loop, Mark, Phase, Prompt, Turn, Why, World};
+//! The rules of the loop, with a world that plays a script.
+
+use super::{AgentTurn, Attempt, Failing, Fault, Loop, LoopEnd, LoopPhase, ManualAnswer, Mark, TurnPrompt, Why, World};
 use crate::protocol::words::{PhaseOutcome, PhaseState};
 use std::collections::{HashMap, VecDeque};
 
@@ -7,11 +9,11 @@ use std::collections::{HashMap, VecDeque};
 struct Fake {
     log: Vec<String>,
     /// The turns of the agent. After the last one every turn does something.
-    turns: VecDeque<Turn>,
+    turns: VecDeque<AgentTurn>,
     /// The outcomes of each command: whether it passes. After the last one it passes.
     outcomes: HashMap<&'static str, VecDeque<bool>>,
     differences: VecDeque<Vec<String>>,
-    checks: VecDeque<Checked>,
+    checks: VecDeque<ManualAnswer>,
     /// The turn that ends the run, counted from 1.
     cut_at: Option<usize>,
     turned: usize,
@@ -38,24 +40,24 @@ impl World for Fake {
         self.log.push(format!("P{} {} {}", at.phase + 1, step.word(), at.number));
     }
 
-    fn turn(&mut self, at: Attempt, prompt: Prompt<'_>) -> Result<Turn, ()> {
+    fn turn(&mut self, at: Attempt, prompt: TurnPrompt<'_>) -> Result<AgentTurn, ()> {
         let prompt = match prompt {
-            Prompt::First { earlier: false, reopened: None } => "new".to_owned(),
-            Prompt::First { earlier: true, reopened: None } => "new, earlier".to_owned(),
-            Prompt::First { earlier, reopened: Some(failing) } => {
+            TurnPrompt::First { earlier: false, reopened: None } => "new".to_owned(),
+            TurnPrompt::First { earlier: true, reopened: None } => "new, earlier".to_owned(),
+            TurnPrompt::First { earlier, reopened: Some(failing) } => {
                 format!("new, {}reopened by {}", if earlier { "earlier, " } else { "" }, failing.command)
             }
-            Prompt::Retry(Fault::Command(failing)) => format!("retry: {}", failing.command),
-            Prompt::Retry(Fault::Protected(paths)) => format!("retry: protected {}", paths.join(" ")),
-            Prompt::Retry(Fault::Idle) => "retry: idle".to_owned(),
-            Prompt::Retry(Fault::Manual(text)) => format!("retry: manual {text}"),
+            TurnPrompt::Retry(Fault::Command(failing)) => format!("retry: {}", failing.command),
+            TurnPrompt::Retry(Fault::Protected(paths)) => format!("retry: protected {}", paths.join(" ")),
+            TurnPrompt::Retry(Fault::Idle) => "retry: idle".to_owned(),
+            TurnPrompt::Retry(Fault::Manual(text)) => format!("retry: manual {text}"),
         };
         self.log.push(format!("P{} turn ({prompt})", at.phase + 1));
         self.turned += 1;
         if self.cut_at == Some(self.turned) {
             return Err(());
         }
-        Ok(self.turns.pop_front().unwrap_or(Turn { acted: true, blocked: None }))
+        Ok(self.turns.pop_front().unwrap_or(AgentTurn { acted: true, blocked: None }))
     }
 
     fn differences(&mut self, _phase: usize) -> Result<Vec<String>, ()> {
@@ -69,8 +71,8 @@ impl World for Fake {
         Ok((!passes).then_some(failing))
     }
 
-    fn manual(&mut self, at: Attempt, text: &str) -> Result<Checked, ()> {
-        let checked = self.checks.pop_front().unwrap_or(Checked::Yes);
+    fn manual(&mut self, at: Attempt, text: &str) -> Result<ManualAnswer, ()> {
+        let checked = self.checks.pop_front().unwrap_or(ManualAnswer::Yes);
         self.log.push(format!("P{} manual {text}: {checked:?}", at.phase + 1));
         Ok(checked)
     }
@@ -87,7 +89,7 @@ impl Fake {
         self
     }
 
-    fn turning(mut self, turns: impl IntoIterator<Item = Turn>) -> Fake {
+    fn turning(mut self, turns: impl IntoIterator<Item = AgentTurn>) -> Fake {
         self.turns = turns.into_iter().collect();
         self
     }
@@ -99,40 +101,40 @@ impl Fake {
     }
 }
 
-const IDLE: Turn = Turn { acted: false, blocked: None };
-const ACTED: Turn = Turn { acted: true, blocked: None };
+const IDLE: AgentTurn = AgentTurn { acted: false, blocked: None };
+const ACTED: AgentTurn = AgentTurn { acted: true, blocked: None };
 
-fn blocked(acted: bool) -> Turn {
-    Turn { acted, blocked: Some("no key".into()) }
+fn blocked(acted: bool) -> AgentTurn {
+    AgentTurn { acted, blocked: Some("no key".into()) }
 }
 
-fn phase(commands: &[&str]) -> Phase {
-    Phase { commands: commands.iter().map(|command| (*command).to_owned()).collect(), ..Phase::default() }
+fn phase(commands: &[&str]) -> LoopPhase {
+    LoopPhase { commands: commands.iter().map(|command| (*command).to_owned()).collect(), ..LoopPhase::default() }
 }
 
-fn done(commands: &[&str]) -> Phase {
-    Phase { done: true, begun: true, ..phase(commands) }
+fn done(commands: &[&str]) -> LoopPhase {
+    LoopPhase { done: true, begun: true, ..phase(commands) }
 }
 
 /// Runs a plan with three attempts a phase.
-fn run<'p>(phases: &'p [Phase], world: &mut Fake) -> (Result<Ending, ()>, Loop<'p>) {
+fn run<'p>(phases: &'p [LoopPhase], world: &mut Fake) -> (Result<LoopEnd, ()>, Loop<'p>) {
     run_with(phases, (3, None), world)
 }
 
 fn run_with<'p>(
-    phases: &'p [Phase],
+    phases: &'p [LoopPhase],
     (attempts, max): (u32, Option<u64>),
     world: &mut Fake,
-) -> (Result<Ending, ()>, Loop<'p>) {
+) -> (Result<LoopEnd, ()>, Loop<'p>) {
     let mut all = Loop::new(phases, attempts, max);
     let ending = all.run(world);
     (ending, all)
 }
 
-fn failure(ending: &Result<Ending, ()>) -> Option<(Attempt, &Why, &Fault)> {
+fn failure(ending: &Result<LoopEnd, ()>) -> Option<(Attempt, &Why, &Fault)> {
     match ending {
-        Ok(Ending::Failed(at, why, fault)) => Some((*at, why, fault)),
-        Ok(Ending::Complete | Ending::Enough) | Err(()) => None,
+        Ok(LoopEnd::Failed(at, why, fault)) => Some((*at, why, fault)),
+        Ok(LoopEnd::Complete | LoopEnd::Enough) | Err(()) => None,
     }
 }
 
@@ -141,7 +143,7 @@ fn each_phase_gets_a_session_its_commands_and_one_write() {
     let phases = [phase(&["a", "b"]), phase(&["c"])];
     let mut world = Fake::default();
     let (ending, all) = run(&phases, &mut world);
-    assert_eq!(ending, Ok(Ending::Complete));
+    assert_eq!(ending, Ok(LoopEnd::Complete));
     let first = [
         "P1 begins",
         "P1 InProgress 1",
@@ -164,7 +166,7 @@ fn a_failure_goes_back_to_the_same_session_and_commands_stop_at_the_first_failur
     let phases = [phase(&["a", "b", "c"])];
     let mut world = Fake::default().with("b", &[false, true]);
     let (ending, all) = run(&phases, &mut world);
-    assert_eq!(ending, Ok(Ending::Complete));
+    assert_eq!(ending, Ok(LoopEnd::Complete));
     let seen = [
         "P1 turn (new)",
         "P1 a: passed",
@@ -224,10 +226,10 @@ fn two_idle_attempts_that_are_the_last_ones_are_no_progress() {
 
 #[test]
 fn the_commands_alone_decide_at_the_first_attempt_on_a_phase_that_an_earlier_run_began() {
-    let phases = [Phase { begun: true, ..phase(&["a"]) }];
+    let phases = [LoopPhase { begun: true, ..phase(&["a"]) }];
     let mut world = Fake::default().turning([IDLE]);
     let (ending, _) = run(&phases, &mut world);
-    assert_eq!(ending, Ok(Ending::Complete));
+    assert_eq!(ending, Ok(LoopEnd::Complete));
     assert_eq!(world.turns_and_commands(), ["P1 turn (new, earlier)", "P1 a: passed"]);
     // Only at the first attempt; and it was idle all the same.
     let mut world = Fake::default().turning([IDLE, IDLE]).with("a", &[false]);
@@ -240,7 +242,7 @@ fn a_changed_protected_path_fails_the_attempt_before_any_command() {
     let phases = [phase(&["a"])];
     let mut world = Fake { differences: [vec!["tests/a".to_owned()]].into(), ..Fake::default() };
     let (ending, _) = run(&phases, &mut world);
-    assert_eq!(ending, Ok(Ending::Complete));
+    assert_eq!(ending, Ok(LoopEnd::Complete));
     assert_eq!(world.turns_and_commands(), ["P1 turn (new)", "P1 turn (retry: protected tests/a)", "P1 a: passed"]);
 }
 
@@ -248,7 +250,7 @@ fn a_changed_protected_path_fails_the_attempt_before_any_command() {
 fn a_blocked_agent_ends_the_run_only_if_the_attempt_fails() {
     let phases = [phase(&["a"])];
     let mut world = Fake::default().turning([blocked(true)]);
-    assert_eq!(run(&phases, &mut world).0, Ok(Ending::Complete));
+    assert_eq!(run(&phases, &mut world).0, Ok(LoopEnd::Complete));
     let mut world = Fake::default().turning([blocked(true)]).with("a", &[false]);
     let (ending, all) = run(&phases, &mut world);
     assert_eq!(failure(&ending).map(|(at, why, _)| (at.number, why)), Some((1, &Why::Blocked("no key".into()))));
@@ -263,11 +265,12 @@ fn a_blocked_agent_ends_the_run_only_if_the_attempt_fails() {
 
 #[test]
 fn manual_checks_come_after_the_commands_up_to_the_first_no() {
-    let phases = [Phase { manual: vec!["x".into(), "y".into(), "z".into()], ..phase(&["a"]) }];
-    let answers = [Checked::Yes, Checked::No, Checked::Unanswered, Checked::Yes, Checked::Unanswered];
+    let phases = [LoopPhase { manual: vec!["x".into(), "y".into(), "z".into()], ..phase(&["a"]) }];
+    let answers =
+        [ManualAnswer::Yes, ManualAnswer::No, ManualAnswer::Unanswered, ManualAnswer::Yes, ManualAnswer::Unanswered];
     let mut world = Fake { checks: answers.into(), ..Fake::default() };
     let (ending, all) = run(&phases, &mut world);
-    assert_eq!(ending, Ok(Ending::Complete));
+    assert_eq!(ending, Ok(LoopEnd::Complete));
     let seen = [
         "P1 turn (new)",
         "P1 a: passed",
@@ -287,7 +290,7 @@ fn manual_checks_come_after_the_commands_up_to_the_first_no() {
 fn the_final_check_runs_what_has_not_passed_since_the_last_turn_and_each_text_once() {
     let phases = [done(&["a", "b"]), done(&["b", "c"]), phase(&["c", "d"])];
     let mut world = Fake::default();
-    assert_eq!(run(&phases, &mut world).0, Ok(Ending::Complete));
+    assert_eq!(run(&phases, &mut world).0, Ok(LoopEnd::Complete));
     let seen = ["P3 turn (new)", "P3 c: passed", "P3 d: passed", "P1 a: passed", "P1 b: passed"];
     assert_eq!(world.turns_and_commands(), seen);
 }
@@ -297,7 +300,7 @@ fn a_plan_that_is_done_starts_no_agent() {
     let phases = [done(&["a"]), done(&["b"])];
     let mut world = Fake::default();
     let (ending, all) = run(&phases, &mut world);
-    assert_eq!(ending, Ok(Ending::Complete));
+    assert_eq!(ending, Ok(LoopEnd::Complete));
     assert_eq!(world.log, ["P1 a: passed", "P2 b: passed"]);
     assert!(all.progress.iter().all(|phase| phase.state == PhaseOutcome::Done && phase.attempts == 0));
 }
@@ -308,7 +311,7 @@ fn a_phase_that_fails_in_the_final_check_is_reopened_with_new_attempts() {
     // P2's work breaks P1.
     let mut world = Fake::default().with("a", &[true, false, false, false, true]);
     let (ending, all) = run(&phases, &mut world);
-    assert_eq!(ending, Ok(Ending::Complete));
+    assert_eq!(ending, Ok(LoopEnd::Complete));
     let seen = [
         "P1 turn (new)",
         "P1 a: passed",
@@ -351,12 +354,12 @@ fn max_phases_ends_well_before_the_next_phase() {
     let phases = [done(&["x"]), phase(&["a"]), phase(&["b"])];
     let mut world = Fake::default();
     let (ending, all) = run_with(&phases, (3, Some(1)), &mut world);
-    assert_eq!(ending, Ok(Ending::Enough));
+    assert_eq!(ending, Ok(LoopEnd::Enough));
     assert_eq!(world.turns_and_commands(), ["P2 turn (new)", "P2 a: passed"]);
     assert_eq!(all.progress[2].state, PhaseOutcome::Open);
     // The last phase of the plan: then it is complete.
     let mut world = Fake::default();
-    assert_eq!(run_with(&phases[..2], (3, Some(1)), &mut world).0, Ok(Ending::Complete));
+    assert_eq!(run_with(&phases[..2], (3, Some(1)), &mut world).0, Ok(LoopEnd::Complete));
 }
 
 #[test]
