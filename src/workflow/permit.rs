@@ -18,14 +18,14 @@ pub struct DraftPermit {
 impl Judge for DraftPermit {
     fn decide(&self, subject: &Subject, also: &[Category]) -> Option<Policy> {
         let all = |fits: &dyn Fn(&Path) -> bool| {
-            let mut places = subject.locations.iter().map(|location| Path::new(&location.path));
+            let mut places = subject.locations.iter().map(|location| Path::new(location.path.unredacted()));
             !subject.locations.is_empty()
                 && places.all(|path| real(&self.project, path).is_some_and(|path| fits(&path)))
         };
         let allowed = match subject.category {
             Category::Read | Category::Search => all(&|path| path.starts_with(&self.project)),
             Category::Edit => all(&|path| path.starts_with(&self.draft)),
-            Category::Execute => subject.detail.trim() == self.check,
+            Category::Execute => subject.detail.unredacted().trim() == self.check,
             Category::Delete
             | Category::Move
             | Category::Fetch
@@ -62,7 +62,7 @@ pub(super) fn real(cwd: &Path, path: &Path) -> Option<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::DraftPermit;
-    use crate::protocol::question::{Judge, Location, Subject};
+    use crate::protocol::question::{Judge, Place, Subject};
     use crate::protocol::words::{Category, Policy};
     use std::os::unix::fs::symlink;
 
@@ -80,7 +80,7 @@ mod tests {
             project: project.clone(),
         };
         let decide = |category, paths: &[&str], detail: &str| {
-            let location = |path: &&str| Location { path: (*path).into(), line: None };
+            let location = |path: &&str| Place { path: (*path).into(), line: None };
             let locations = paths.iter().map(location).collect();
             permit.decide(&Subject { category, title: "t".into(), locations, detail: detail.into() }, &[])
         };
