@@ -121,6 +121,11 @@ impl Carried {
     pub fn redactor(&self) -> &Redactor {
         &self.redactor
     }
+
+    /// The same, where nothing comes after it.
+    pub fn into_redactor(self) -> Redactor {
+        self.redactor
+    }
 }
 
 /// Reads the files that the command line names.
@@ -157,6 +162,11 @@ pub struct Report {
 }
 
 impl Report {
+    /// A text without the run's secrets.
+    pub fn redacted(&self, text: &str) -> String {
+        self.carried.redactor.redact(text).into_owned()
+    }
+
     /// The id of the agent's session.
     pub fn session_id(&self) -> Option<&str> {
         self.terminal.as_ref()?.session_id.as_deref()

@@ -144,13 +144,21 @@ pub struct Ended {
     pub unused_answers: Option<String>,
     /// The agent's last session.
     pub session_id: Option<String>,
+    redactor: Redactor,
+}
+
+impl Ended {
+    /// A text without the run's secrets.
+    pub fn redacted(&self, text: &str) -> String {
+        self.redactor.redact(text).into_owned()
+    }
 }
 
 impl From<Report> for Ended {
     fn from(report: Report) -> Ended {
         let session_id = report.session_id().map(str::to_owned);
-        let Report { code, signal, unused_answers, .. } = report;
-        Ended { code, signal, unused_answers, session_id }
+        let Report { code, signal, unused_answers, carried, .. } = report;
+        Ended { code, signal, unused_answers, session_id, redactor: carried.into_redactor() }
     }
 }
 
@@ -431,7 +439,14 @@ impl<'p> Outer<'p> {
             Err(Stop::Failed(failure)) => Outcome::Failed(*failure),
             Err(Stop::Cancelled { reason, source }) => Outcome::Cancelled { reason, source },
             Err(Stop::Lost) => {
-                return Ended { code: EXIT_UNDELIVERED, signal: self.signal, unused_answers: None, session_id };
+                let redactor = Redactor::new();
+                return Ended {
+                    code: EXIT_UNDELIVERED,
+                    signal: self.signal,
+                    unused_answers: None,
+                    session_id,
+                    redactor,
+                };
             }
         };
         let terminal = self.terminal(outcome);
@@ -439,8 +454,9 @@ impl<'p> Outer<'p> {
         let over = Over { run_id: self.run_id.clone(), max_frame_bytes, terminal };
         let job = Job { begin: Begin::Over(Box::new(over)), ..self.job() };
         self.peer.begin(PartKind::Closing);
-        let Report { code, signal, unused_answers, .. } = self.engine.run(job, &mut self.peer);
-        Ended { code, signal: self.signal.or(signal), unused_answers, session_id }
+        let Report { code, signal, unused_answers, carried, .. } = self.engine.run(job, &mut self.peer);
+        let redactor = carried.into_redactor();
+        Ended { code, signal: self.signal.or(signal), unused_answers, session_id, redactor }
     }
 
     fn terminal(&mut self, outcome: Outcome) -> Terminal {

@@ -5,7 +5,7 @@ use crate::agent::{AgentEvent, AskKey, Driver, Launch, Line, Program, Reply, Tur
 use crate::clean::Cleaner;
 use crate::failure::Failure;
 use crate::protocol::limits::TOOL_OUTPUT_BYTES;
-use crate::protocol::outbound::{AgentExit, Capabilities};
+use crate::protocol::outbound::{AgentExit, Capabilities, Text};
 use crate::protocol::request::Settings;
 use crate::protocol::words::{Category, StopReason, ToolState};
 use crate::redact::{Redactor, Stream};
@@ -105,7 +105,7 @@ impl Driver for VerifyStep {
             turn.events.push(AgentEvent::Tool {
                 call: KEY.into(),
                 category: Category::Execute,
-                title: Some(title),
+                title: Some(Text::from(title)),
                 locations: Vec::new(),
                 parent: None,
             });
@@ -174,12 +174,12 @@ impl Driver for VerifyStep {
         turn.events.push(AgentEvent::ToolOver {
             call: KEY.into(),
             state,
-            output: Some(std::mem::take(&mut self.tail)),
+            output: Some(Text::from(std::mem::take(&mut self.tail))),
         });
     }
 
     /// Every end by itself is one: its exit status is what was to be found out.
-    fn exited(&mut self, _exit: AgentExit, _alive: bool, _stderr: &str) -> TurnOver {
+    fn exited(&mut self, _exit: AgentExit, _alive: bool, _stderr: &Text) -> TurnOver {
         let answer = FinalAnswer::from("The command is over.".to_owned());
         TurnOver::Completed { answer, structured: None, stop: StopReason::EndTurn }
     }
@@ -223,8 +223,9 @@ mod tests {
         let mut turn = Turn::default();
         command.drained(exit, &mut turn);
         let Some(AgentEvent::ToolOver { state, output, .. }) = turn.events.pop() else { panic!("no end") };
-        assert_eq!(receiver.try_recv().ok(), output);
-        (state, output.unwrap())
+        let output = output.unwrap().shown().to_owned();
+        assert_eq!(receiver.try_recv().ok(), Some(output.clone()));
+        (state, output)
     }
 
     const DONE: AgentExit = AgentExit { code: Some(0), signal: None };

@@ -32,11 +32,11 @@ impl Judge for Guarded {
             | Category::Mode
             | Category::Other => false,
         });
-        let guarded = |path: &String| {
+        let guarded = |path: &str| {
             let path = plain(&self.project.join(path));
             path.strip_prefix(&self.project).is_ok_and(|path| covers(&self.paths, path))
         };
-        let denies = edits && subject.locations.iter().any(|location| guarded(&location.path));
+        let denies = edits && subject.locations.iter().any(|location| guarded(location.path.unredacted()));
         denies.then_some(Policy::Deny)
     }
 }
@@ -65,7 +65,7 @@ fn plain(path: &Path) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::Guarded;
-    use crate::protocol::question::{Judge, Location, Subject};
+    use crate::protocol::question::{Judge, Place, Subject};
     use crate::protocol::words::{Category, Policy};
 
     #[test]
@@ -82,8 +82,8 @@ mod tests {
             (Category::Read, "tests/a", false),
             (Category::Execute, "tests/a", false),
         ] {
-            let locations = vec![Location { path: path.into(), line: None }];
-            let subject = Subject { category, title: "t".into(), locations, detail: String::new() };
+            let locations = vec![Place { path: path.into(), line: None }];
+            let subject = Subject { category, title: "t".into(), locations, detail: "".into() };
             assert_eq!(guarded.decide(&subject, &[]), denied.then_some(Policy::Deny), "{category:?} {path}");
         }
     }

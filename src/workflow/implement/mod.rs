@@ -130,7 +130,7 @@ fn failed(ready: &ReadyPlan, at: Attempt, why: Why, fault: &Fault, denials: &str
     message.push_str(denials);
     let mut failure = Failure::new(code, message);
     if let Why::Blocked(reason) = why {
-        failure.said = Some(Text::from(reason));
+        failure.agent_message = Some(Text::from(reason));
     }
     let mut detail = PhaseFailure { phase: id, attempt: at.number.into(), ..PhaseFailure::default() };
     if let Fault::Command(failing) = fault {

@@ -4,7 +4,7 @@
 use super::blocked::{BlockedCutter, cut};
 use crate::agent::{AgentEvent, AskKey, Driver, Launch, Line, MessageKey, Reply, Turn, TurnOver, text::FinalAnswer};
 use crate::failure::Failure;
-use crate::protocol::outbound::{AgentExit, Capabilities};
+use crate::protocol::outbound::{AgentExit, Capabilities, Text};
 use crate::protocol::request::Settings;
 use crate::protocol::words::{Category, ToolState};
 use crossbeam_channel::Sender;
@@ -70,12 +70,12 @@ impl Observer {
         match event {
             AgentEvent::Text { message, piece, done, reasoning: false, parent: None } => {
                 let cutter = self.cutters.entry(message).or_default();
-                let mut piece = cutter.push(&piece);
+                let mut piece = cutter.push(piece.unredacted());
                 if done {
                     piece.push_str(&cutter.finish());
                     self.hear(message);
                 }
-                AgentEvent::Text { message, piece, done, reasoning: false, parent: None }
+                AgentEvent::Text { message, piece: piece.into(), done, reasoning: false, parent: None }
             }
             AgentEvent::Withdrawn { message } => {
                 self.cutters.remove(&message);
@@ -117,7 +117,7 @@ impl Observer {
     fn end(&mut self, over: TurnOver) -> TurnOver {
         match over {
             TurnOver::Completed { mut answer, structured, stop } => {
-                let (text, reason) = cut(&answer.text);
+                let (text, reason) = cut(answer.clone().into_text().unredacted());
                 if reason.is_some() {
                     self.blocked = self.blocked.take().or(reason);
                     answer = FinalAnswer::from(text);
@@ -214,13 +214,14 @@ impl Driver for Observer {
             let piece = cutter.finish();
             if !piece.is_empty() {
                 let (done, reasoning, parent) = (false, false, None);
+                let piece = Text::from(piece);
                 turn.events.push(AgentEvent::Text { message, piece, done, reasoning, parent });
             }
         }
         self.observe(turn, |inner, turn| inner.drained(exit, turn));
     }
 
-    fn exited(&mut self, exit: AgentExit, alive: bool, stderr: &str) -> TurnOver {
+    fn exited(&mut self, exit: AgentExit, alive: bool, stderr: &Text) -> TurnOver {
         let over = self.inner.as_mut().map_or(TurnOver::Interrupted, |inner| inner.exited(exit, alive, stderr));
         self.end(over)
     }
@@ -233,7 +234,7 @@ impl Driver for Observer {
 #[cfg(test)]
 mod tests {
     use super::Observer;
-    use crate::agent::lines::Lines;
+    use crate::agent::lines::LinesDriver;
     use crate::agent::text::FinalAnswer;
     use crate::agent::{AgentEvent, Base, Driver, Line, MessageKey, Turn, TurnOver};
     use crate::protocol::outbound::AgentExit;
@@ -245,7 +246,7 @@ mod tests {
     fn observer(resume_args: &[&str]) -> (Observer, Receiver<super::Observation>) {
         let resume_args = resume_args.iter().map(|arg| (*arg).to_owned()).collect();
         let (sender, receiver) = bounded(1);
-        (Observer::new(Box::new(Lines::new(Base::command("x"), Vec::new(), resume_args)), sender), receiver)
+        (Observer::new(Box::new(LinesDriver::new(Base::command("x"), Vec::new(), resume_args)), sender), receiver)
     }
 
     fn text(key: u64, piece: &str, done: bool) -> AgentEvent {
@@ -254,7 +255,7 @@ mod tests {
 
     fn shown(events: &[AgentEvent]) -> String {
         let piece = |event: &AgentEvent| match event {
-            AgentEvent::Text { piece, .. } => piece.clone(),
+            AgentEvent::Text { piece, .. } => piece.shown().to_owned(),
             other => panic!("{other:?}"),
         };
         events.iter().map(piece).collect()
@@ -269,7 +270,7 @@ mod tests {
         let answer = FinalAnswer::from("I cannot.<!--BLOCKED: no key-->".to_owned());
         let done = TurnOver::Completed { answer, structured: None, stop: StopReason::EndTurn };
         let TurnOver::Completed { answer, .. } = observer.end(done) else { panic!("another end") };
-        assert!(answer.text == "I cannot." && !answer.is_cut());
+        assert!(!answer.is_cut() && answer.into_text().shown() == "I cannot.");
         drop(observer);
         assert_eq!(over.recv().unwrap().blocked.as_deref(), Some("no key"));
     }
@@ -311,7 +312,7 @@ mod tests {
         let (mut first, over) = observer(&["--continue", "{prompt}"]);
         first.launch(&settings("one"), &mut Turn::default()).unwrap();
         first.line(Line::Text("done".into()), &mut Turn::default());
-        first.exited(AgentExit { code: Some(0), signal: None }, true, "");
+        first.exited(AgentExit { code: Some(0), signal: None }, true, &"".into());
         drop(first);
         let driver = over.recv().unwrap().driver;
         assert!(driver.takes_turns());

@@ -3,8 +3,8 @@
 use crate::agent::{AgentEvent, AskKey, Driver, Launch, Line, Program, Reply, Turn, TurnOver, text::FinalAnswer};
 use crate::failure::Failure;
 use crate::protocol::limited::Asks;
-use crate::protocol::outbound::{AgentExit, Capabilities};
-use crate::protocol::question::{Answer, Ask, Kind, Location, Subject};
+use crate::protocol::outbound::{AgentExit, Capabilities, Text};
+use crate::protocol::question::{Answer, Ask, Kind, Place, Subject};
 use crate::protocol::request::Settings;
 use crate::protocol::words::{Category, Purpose, QuestionKind, StopReason};
 use crossbeam_channel::Sender;
@@ -33,8 +33,8 @@ pub(crate) fn consent<'a>(plan: &str, commands: impl IntoIterator<Item = (&'a st
     let commands = if count == 1 { "the command" } else { "the commands" };
     let title = format!("{commands} of {plan}");
     let text = format!("Run {title} to verify the work?");
-    let locations = vec![Location { path: plan.to_owned(), line: None }];
-    let subject = Subject { category: Category::Execute, title, locations, detail };
+    let locations = vec![Place { path: Text::from(plan), line: None }];
+    let subject = Subject { category: Category::Execute, title: title.into(), locations, detail: detail.into() };
     Ask { header: "Verification".into(), ..Ask::permission(subject, text, None) }
 }
 
@@ -105,7 +105,7 @@ impl Driver for QuestionStep {
 
     fn finish(&mut self, _turn: &mut Turn) {}
 
-    fn exited(&mut self, _exit: AgentExit, _alive: bool, _stderr: &str) -> TurnOver {
+    fn exited(&mut self, _exit: AgentExit, _alive: bool, _stderr: &Text) -> TurnOver {
         over()
     }
 }
@@ -127,9 +127,9 @@ mod tests {
     fn consent_names_every_command_with_its_phase() {
         let ask = consent(".spektacular/plans/x/plan.md", [("P1", "make"), ("P2", "test -s a")]);
         let subject = ask.subject.clone().unwrap();
-        assert_eq!((subject.category, subject.detail.as_str()), (Category::Execute, "P1: make\nP2: test -s a"));
-        assert_eq!(subject.locations[0].path, ".spektacular/plans/x/plan.md");
-        assert_eq!((ask.header.as_str(), &ask.default), ("Verification", &Some(Answer::One(DENY.into()))));
+        assert_eq!((subject.category, subject.detail.shown()), (Category::Execute, "P1: make\nP2: test -s a"));
+        assert_eq!(subject.locations[0].path.shown(), ".spektacular/plans/x/plan.md");
+        assert_eq!((ask.header.shown(), &ask.default), ("Verification", &Some(Answer::One(DENY.into()))));
         assert!(ask.offers(ALLOW_ONCE) && ask.offers(DENY) && !ask.offers("allow_always"));
     }
 

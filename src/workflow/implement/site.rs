@@ -338,7 +338,7 @@ impl Site<'_, '_, '_> {
         let end = self.step(Step { driver: Box::new(driver), limit: None, phase: None, judge: None })?;
         if end.exit.is_none_or(|exit| exit.code != Some(0)) {
             let mut failure = refused("see its words");
-            failure.agent_message = Some(prompt::last(&output.try_recv().unwrap_or_default(), 4 << 10).to_owned());
+            failure.agent_message = Some(prompt::last(&output.try_recv().unwrap_or_default(), 4 << 10).into());
             return Err(failure.into());
         }
         self.accounts[index].commit = commits.head();
