@@ -209,6 +209,9 @@ fn options_of(start: Inbound) -> Options {
 }
 
 fn cli(mut adhoc: Adhoc, loaded: Loaded, engine: Option<Engine>) -> u8 {
+    if stdout_is_closed() {
+        return undelivered();
+    }
     let dry_run = adhoc.dry_run;
     let carrier = Carrier::of(&mut adhoc, true);
     let prompt = carrier.prompt(&adhoc);

@@ -12,7 +12,7 @@ use crate::failure::Failure;
 use crate::io::faults::point;
 use crate::io::inbox::Arrival;
 use crate::io::output::{Order, Written, write_now};
-use crate::io::signals::Signal;
+use crate::io::signals::{Signal, die_of};
 use crate::io::spawn_thread;
 use crate::io::tty::LineModes;
 use crate::process::batch::Lines;
@@ -391,6 +391,12 @@ impl<'e, 'p> RunLoop<'e, 'p> {
                     write_now(&leave);
                     modes.iter_mut().for_each(LineModes::restore);
                 });
+            }
+            // The guard ends the agent's tree.
+            Signal::Fatal(number) => {
+                write_now(&self.conductor.leave());
+                self.engine.modes.iter_mut().for_each(LineModes::restore);
+                die_of(number);
             }
             Signal::Continued => {
                 self.engine.switch_modes();

@@ -19,6 +19,7 @@ mod config;
 mod configured;
 mod declined;
 mod dropped;
+mod escapes;
 mod export;
 mod faults;
 mod framing;
