@@ -144,7 +144,7 @@ pub struct Ended {
     pub unused_answers: Option<String>,
     /// The agent's last session.
     pub session_id: Option<String>,
-    redactor: Redactor,
+    redactor: Box<Redactor>,
 }
 
 impl Ended {
@@ -158,7 +158,7 @@ impl From<Report> for Ended {
     fn from(report: Report) -> Ended {
         let session_id = report.session_id().map(str::to_owned);
         let Report { code, signal, unused_answers, carried, .. } = report;
-        Ended { code, signal, unused_answers, session_id, redactor: carried.into_redactor() }
+        Ended { code, signal, unused_answers, session_id, redactor: Box::new(carried.into_redactor()) }
     }
 }
 
@@ -439,7 +439,7 @@ impl<'p> Outer<'p> {
             Err(Stop::Failed(failure)) => Outcome::Failed(*failure),
             Err(Stop::Cancelled { reason, source }) => Outcome::Cancelled { reason, source },
             Err(Stop::Lost) => {
-                let redactor = Redactor::new();
+                let redactor = Box::new(Redactor::new());
                 return Ended {
                     code: EXIT_UNDELIVERED,
                     signal: self.signal,
@@ -455,7 +455,7 @@ impl<'p> Outer<'p> {
         let job = Job { begin: Begin::Over(Box::new(over)), ..self.job() };
         self.peer.begin(PartKind::Closing);
         let Report { code, signal, unused_answers, carried, .. } = self.engine.run(job, &mut self.peer);
-        let redactor = carried.into_redactor();
+        let redactor = Box::new(carried.into_redactor());
         Ended { code, signal: self.signal.or(signal), unused_answers, session_id, redactor }
     }
 
