@@ -211,7 +211,7 @@ impl Failure {
 
     /// An error that fits no other code. `agent`: the agent's display name.
     pub fn reported(agent: &str, said: Option<String>) -> Failure {
-        let what = if said.is_some() { "see detail.agent_message" } else { "record the run to see what it did" };
+        let what = if said.is_some() { "see detail.agent_message" } else { "record the run to see why" };
         Failure::new(Code::AgentError, format!("{agent} reported an error: {what}.")).saying(said)
     }
 

@@ -35,7 +35,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 const TYPE: &str = "spektacular: type the prompt, and end it with Ctrl-D";
 const FETCH: &str = "spektacular: waiting for the prompt: bring the run to the foreground with fg";
 
-/// The silence in a log after which a line says that the run goes on. CI systems stop jobs after some minutes of it.
+/// The silence in a log after which a line says that the run continues. CI systems stop jobs after some minutes of it.
 const LOG_HEARTBEAT: Seconds = Seconds(60.0);
 
 /// Runs the command; returns the exit code.
@@ -378,6 +378,8 @@ fn tell_first_line(prepared: &Prepared, tell: &Sender<String>) {
 
 /// Stores the session of a run for `--continue` and `sessions`. `false`: storing failed.
 fn keep(last: Option<Last>, ended: &Ended, first_lines: &Receiver<String>) -> bool {
-    let words = ended.redacted(&first_lines.try_recv().unwrap_or_default());
-    last.zip(ended.session_id.as_deref()).is_none_or(|(last, id)| last.keep(&Stored::now(id, &words)).is_ok())
+    // A workflow keeps its sessions itself.
+    let Some(report) = &ended.report else { return true };
+    let words = report.redacted(&first_lines.try_recv().unwrap_or_default());
+    last.zip(report.session_id()).is_none_or(|(last, id)| last.keep(&Stored::now(id, &words)).is_ok())
 }

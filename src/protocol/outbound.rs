@@ -309,7 +309,7 @@ pub struct Terminal {
 /// How a run ended.
 #[derive(Clone, Debug)]
 pub enum Outcome {
-    /// The agent's result is there.
+    /// With the agent's result.
     Completed {
         /// The final answer.
         text: Text,

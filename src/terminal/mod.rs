@@ -202,7 +202,7 @@ impl TerminalFront {
             About::Text { .. } | About::Reasoning { .. } if nested => Shown::default(),
             About::Text { message_id, withdrawn: true, .. } => {
                 let text = self.speech.withdrawn(message_id);
-                Shown { text, ..Shown::lines("  (The agent takes back what it said last.)\n") }
+                Shown { text, ..Shown::lines("  (The agent withdrew its last message.)\n") }
             }
             About::Text { message_id, done, .. } => {
                 let text = self.speech.text(message_id, progress.text.shown(), *done, self.asking.is_open());

@@ -142,23 +142,14 @@ pub struct Ended {
     pub signal: Option<i32>,
     /// The keys of answers given in advance that fitted no question, as a list of words.
     pub unused_answers: Option<String>,
-    /// The agent's last session.
-    pub session_id: Option<String>,
-    redactor: Box<Redactor>,
-}
-
-impl Ended {
-    /// A text without the run's secrets.
-    pub fn redacted(&self, text: &str) -> String {
-        self.redactor.redact(text).into_owned()
-    }
+    /// The report of a run that is no workflow's.
+    pub report: Option<Box<Report>>,
 }
 
 impl From<Report> for Ended {
     fn from(report: Report) -> Ended {
-        let session_id = report.session_id().map(str::to_owned);
-        let Report { code, signal, unused_answers, carried, .. } = report;
-        Ended { code, signal, unused_answers, session_id, redactor: Box::new(carried.into_redactor()) }
+        let (code, signal, unused_answers) = (report.code, report.signal, report.unused_answers.clone());
+        Ended { code, signal, unused_answers, report: Some(Box::new(report)) }
     }
 }
 
@@ -427,7 +418,6 @@ impl<'p> Outer<'p> {
 
     /// Ends the run with its text, or with what stopped it.
     pub fn close(mut self, outcome: Result<String, Stop>) -> Ended {
-        let session_id = self.last.session_id.clone();
         let outcome = match outcome {
             Ok(text) => Outcome::Completed {
                 text: Text::from(text),
@@ -439,14 +429,7 @@ impl<'p> Outer<'p> {
             Err(Stop::Failed(failure)) => Outcome::Failed(*failure),
             Err(Stop::Cancelled { reason, source }) => Outcome::Cancelled { reason, source },
             Err(Stop::Lost) => {
-                let redactor = Box::new(Redactor::new());
-                return Ended {
-                    code: EXIT_UNDELIVERED,
-                    signal: self.signal,
-                    unused_answers: None,
-                    session_id,
-                    redactor,
-                };
+                return Ended { code: EXIT_UNDELIVERED, signal: self.signal, unused_answers: None, report: None };
             }
         };
         let terminal = self.terminal(outcome);
@@ -454,9 +437,8 @@ impl<'p> Outer<'p> {
         let over = Over { run_id: self.run_id.clone(), max_frame_bytes, terminal };
         let job = Job { begin: Begin::Over(Box::new(over)), ..self.job() };
         self.peer.begin(PartKind::Closing);
-        let Report { code, signal, unused_answers, carried, .. } = self.engine.run(job, &mut self.peer);
-        let redactor = Box::new(carried.into_redactor());
-        Ended { code, signal: self.signal.or(signal), unused_answers, session_id, redactor }
+        let Report { code, signal, unused_answers, .. } = self.engine.run(job, &mut self.peer);
+        Ended { code, signal: self.signal.or(signal), unused_answers, report: None }
     }
 
     fn terminal(&mut self, outcome: Outcome) -> Terminal {

@@ -178,7 +178,7 @@ fn about_tool(line: Option<u64>, output: Option<&str>) -> About {
     }
 }
 
-/// Every kind of progress: with as much, and with as little as can be in it.
+/// Every kind of progress: once with all fields, once with the required fields alone.
 fn abouts() -> Vec<(About, About)> {
     let message_id = || "m_1".to_owned();
     let same = |about: About| (about.clone(), about);
