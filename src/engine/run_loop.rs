@@ -201,19 +201,22 @@ impl<'e, 'p> RunLoop<'e, 'p> {
                 None => {}
             }
             let output = &mut self.engine.output;
+            output.watch(true);
             let chunk = output.order(|| Order::Write(self.conductor.outbox().pop()));
             if output.orders.send_timeout(chunk, UNREAD_LIMIT).is_err() {
                 return false;
             }
         }
-        let output = &self.engine.output;
+        let output = &mut self.engine.output;
         if self.conductor.is_lost() {
             return false;
         }
         if output.is_direct() {
             return true;
         }
-        if output.orders.send_timeout(Order::Flush, UNREAD_LIMIT).is_err() {
+        output.watch(true);
+        let flush = output.order(|| Order::Flush);
+        if output.orders.send_timeout(flush, UNREAD_LIMIT).is_err() {
             return false;
         }
         loop {
@@ -264,6 +267,7 @@ impl<'e, 'p> RunLoop<'e, 'p> {
         let (orders, written) = (output.orders.clone(), output.written.clone());
         let to_write = output.has_rest() || !self.conductor.waiting().is_empty();
         let to_flush = self.conductor.is_finished() && !self.flushing && !self.conductor.is_lost();
+        output.watch(to_write || to_flush);
         let sink = if to_write || to_flush { &orders } else { &self.nowhere.0 };
         let conductor = &mut self.conductor;
         let next = || if to_write { Order::Write(conductor.outbox().pop()) } else { Order::Flush };

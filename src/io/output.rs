@@ -67,22 +67,40 @@ pub(crate) struct StdoutWriter {
     rest: Option<(Chunk, usize)>,
     /// How many orders are not carried out.
     pending: Arc<AtomicUsize>,
+    /// What the writer and the watcher are started with.
+    writer: Option<(Receiver<Order>, Sender<Written>)>,
+    watcher: Option<Sender<Written>>,
 }
 
 impl StdoutWriter {
-    /// Starts the writer and the watcher of stdout's far end. If the writer's thread cannot be started, stdout counts
-    /// as lost.
-    pub(crate) fn start() -> StdoutWriter {
+    /// Starts nothing: neither thread is to delay the first frame.
+    pub(crate) fn new() -> StdoutWriter {
         let (orders, taken) = bounded(0);
         let (done, written) = bounded(2);
-        let watcher = done.clone();
-        let (progress, pending) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
-        let (count, left) = (Arc::clone(&progress), Arc::clone(&pending));
-        if spawn_thread("stdout", move || carry_out(&taken, &done, &count, &left)).is_err() {
-            let _ = watcher.send(Written::Lost);
+        StdoutWriter {
+            orders,
+            written,
+            progress: Arc::default(),
+            lost: false,
+            direct: Direct::open(),
+            rest: None,
+            pending: Arc::default(),
+            writer: Some((taken, done.clone())),
+            watcher: Some(done),
         }
-        watch_stdout(watcher);
-        StdoutWriter { orders, written, progress, lost: false, direct: Direct::open(), rest: None, pending }
+    }
+
+    /// Starts the watcher of stdout's far end, and the writer if it has something to do, unless they run. If the
+    /// writer's thread cannot be started, stdout counts as lost.
+    pub(crate) fn watch(&mut self, to_write: bool) {
+        if let Some((taken, done)) = self.writer.take_if(|_| to_write) {
+            let failed = done.clone();
+            let (progress, pending) = (Arc::clone(&self.progress), Arc::clone(&self.pending));
+            if spawn_thread("stdout", move || carry_out(&taken, &done, &progress, &pending)).is_err() {
+                let _ = failed.send(Written::Lost);
+            }
+        }
+        self.watcher.take().into_iter().for_each(watch_stdout);
     }
 
     /// Whether the writer has nothing to do and nothing to report.

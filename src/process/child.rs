@@ -207,9 +207,10 @@ impl AgentProcess {
         self.reaper.iter().for_each(Reaper::request);
     }
 
-    /// Whether a request to reap orphans would be taken now.
+    /// Whether orphans are reaped. The loop takes the end of every child, also while a look at the others still waits: an
+    /// end that stays in its channel would keep the next one from waking the loop.
     pub(crate) fn can_reap(&self) -> bool {
-        self.reaper.as_ref().is_some_and(Reaper::is_ready)
+        self.reaper.is_some()
     }
 
     /// Kills the whole tree and reaps the agent, on the calling thread. The sweep takes at most `limit`.
