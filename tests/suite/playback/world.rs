@@ -177,7 +177,7 @@ impl World {
         self.conductor.machine()
     }
 
-    /// Time goes on, never back.
+    /// Time advances, never back.
     pub(crate) fn at(&mut self, at: Duration) {
         let machine = self.machine();
         machine.now = machine.now.max(at);
@@ -276,7 +276,7 @@ impl World {
         self.take();
     }
 
-    /// Hands over a line of the agent's, and leaves what comes of it in the outbox.
+    /// Passes a line of the agent to the run. Leaves the frames in the outbox.
     pub(crate) fn hand(&mut self, line: &str) {
         self.conductor().line(line.to_owned());
     }
