@@ -3,7 +3,7 @@
 //! A sentinel marks the end of the output: once the agent has exited and every process that outlived it is gone (or
 //! the limit of the sweep has passed), we write a line with a nonce into our own clone of each pipe's write end.
 //! Pipes keep their order, so a reader that meets the sentinel has read everything before it. Waiting for end of file
-//! instead would wait for every process that still holds the pipe.
+//! instead would wait forevery process that still holds the pipe.
 
 use super::batch::{Gathered, Lines};
 use super::launch;
@@ -292,11 +292,11 @@ pub(crate) fn resolve(program: &Program, environment: &BTreeMap<OsString, OsStri
 
 /// The failure for an agent whose program was not found. `install`: how to install it.
 pub fn not_found(install: Option<&str>) -> Failure {
-    let hint = install.map_or_else(String::new, |install| format!(" To get it: {install}."));
+    let hint = install.map_or_else(String::new, |install| format!(" To install it: {install}."));
     Failure::new(
         Code::AgentNotFound,
         format!(
-            "The agent's program is not on the PATH: install it, or correct the PATH; `spektacular agents check` shows what is there.{hint}"
+            "The agent's program is not on the PATH: install it, or correct the PATH; `spektacular agents check` shows the installed agents.{hint}"
         ),
     )
 }

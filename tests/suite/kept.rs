@@ -1,4 +1,4 @@
-//! The budget for everything that is kept for an agent.
+//! The budget foreverything that is kept for an agent.
 
 use crate::playback::world::{World, killed};
 use serde_json::{Value, json};
