@@ -79,7 +79,7 @@ fn tools_not_allowed(agent: Agent) {
 }
 
 /// Waits until the clock shows another minute.
-fn another_minute() {
+pub(crate) fn another_minute() {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).expect("clock");
     // No event: nothing happens at the turn of a minute.
     std::thread::sleep(Duration::from_secs(61 - now.as_secs() % 60));

@@ -9,12 +9,16 @@ use serde_json::{Value, json};
 use crate::agents::Agent;
 use crate::client::{Client, Run, permission, rule, run};
 use crate::lab::Lab;
+use crate::sessions::another_minute;
 use crate::support::read;
 
 rows!(spec_headless spec_asks_by_tool spec_continued plan_headless);
 // Gemini CLI and OpenCode have no tool of their own for questions here.
 rows!(of spec_asks: claude Claude, codex Codex);
-rows!(implement_mended implement_never_passes implement_idle implement_killed);
+rows!(of spec_asks_nobody: claude Claude, codex Codex);
+rows!(implement_mended implement_never_passes implement_idle implement_ticks implement_blocked implement_killed);
+// The others resume at once, which spec_continued shows.
+rows!(of spec_resumed: gemini Gemini);
 
 const SPEC: &str = ".spektacular/specs/greeting.md";
 const PLAN: &str = ".spektacular/plans/greeting/plan.md";
@@ -81,22 +85,42 @@ fn asked(agent: Agent, scenario: &str) {
     assert!(results.iter().any(|result| result.contains("Ada") && !result.contains("Bob")), "{results:?}");
 }
 
+/// Headless, the question goes back to the agent, which writes the specification all the same.
+fn spec_asks_nobody(agent: Agent) {
+    let run = run(spec(agent, "spec_asks"), greeting(false), Vec::new());
+    is_specified(&run);
+    let results = run.stub().tool_results();
+    assert!(results.iter().any(|result| result.contains("No user is present")), "{results:?}");
+}
+
 /// A draft that breaks a rule fails the run. The next run continues it in the same session, or in a new one if the agent
 /// cannot resume that session yet.
 fn spec_continued(agent: Agent) {
+    let is_resumed = continued(agent, || ());
+    assert!(is_resumed || !agent.ways().resumes_at_once, "a new session");
+}
+
+/// An agent that cannot resume a session in the minute of its beginning resumes it in the next one.
+fn spec_resumed(agent: Agent) {
+    assert!(continued(agent, another_minute), "a new session");
+}
+
+/// Returns whether the session was resumed.
+fn continued(agent: Agent, wait: impl Fn()) -> bool {
     let first = run(spec(agent, "spec_broken"), greeting(false), Vec::new());
     let failed = first.outcome.failed("result_invalid");
     assert_eq!(failed["workflow"]["violations"][0]["rule"], "open-question");
     let session = failed["session_id"].clone();
+    wait();
     let payload = json!({"prompt": "Be brief", "workflow": {"name": "greeting", "continue": true}});
     let second = run(with(first.again(), "spec"), payload, permission("allow_once"));
     let completed = second.completed(&format!("{SPEC} created with 2 tasks"));
     let is_resumed = completed["session_id"] == session;
-    assert!(is_resumed || !agent.ways().resumes_at_once, "{completed}");
     assert_eq!(read(&first.outcome.case().work().join(SPEC)), GOOD_SPEC);
     let heard = second.stub().last_heard();
     assert!(heard.contains("# Continue") && heard.contains("5: open-question: "), "{heard}");
     assert_eq!(heard.contains("# Create a specification"), is_resumed, "{heard}");
+    is_resumed
 }
 
 fn plan_headless(agent: Agent) {
@@ -174,6 +198,25 @@ fn implement_idle(agent: Agent) {
     assert_eq!(states(&run), ["P1 started 1", "P1 failed 1", "P1 started 2", "P1 failed 2"]);
     assert!(run.tools().is_empty(), "a command ran");
     assert!(text(&run.outcome.case().work(), PLAN).contains("- [ ] T1.1"));
+}
+
+/// The agent ticks the boxes and makes the commands true, in plan.md, and does nothing else.
+fn implement_ticks(agent: Agent) {
+    let run = run(planned(agent, "implement_ticks"), implement(2), permission("allow_once"));
+    run.outcome.failed("no_progress");
+    assert!(run.questions().is_empty(), "an edit of the plan is denied without a question");
+    assert_eq!(run.tools(), [("edit", "denied"); 2]);
+    let plan = text(&run.outcome.case().work(), PLAN);
+    assert!(plan.contains("- [ ] T1.1") && plan.contains("test -s hello.txt"), "{plan}");
+}
+
+/// The marker of a blocked agent ends the run, and is cut from the text.
+fn implement_blocked(agent: Agent) {
+    let run = run(planned(agent, "implement_blocked"), implement(3), permission("allow_once"));
+    let failed = run.outcome.failed("blocked");
+    assert_eq!((&failed["detail"]["phase"], &failed["detail"]["attempt"]), (&json!("P1"), &json!(1)));
+    assert!(run.outcome.said().contains("The greeting is a secret."), "{}", run.outcome.said());
+    assert!(!run.outcome.said().contains("BLOC"), "{}", run.outcome.said());
 }
 
 /// After a kill in phase 2, no process is left, and the same command goes on with phase 2.
