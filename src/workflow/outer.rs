@@ -399,8 +399,11 @@ impl<'p> Outer<'p> {
         Ok(shorter)
     }
 
-    /// The money that is left, in US dollars.
-    fn money_left(&self) -> Result<Option<f64>, Stop> {
+    /// The money that is left, in US dollars. `None`: no limit.
+    ///
+    /// # Errors
+    /// Nothing is left.
+    pub(super) fn money_left(&self) -> Result<Option<f64>, Stop> {
         let spent = self.peer.usage.cost_usd.unwrap_or_default();
         match self.settings.max_cost_usd.map(|whole| whole - spent) {
             Some(left) if left <= 0.0 => {

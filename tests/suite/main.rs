@@ -60,6 +60,7 @@ mod workflow_demo;
 mod workflow_formats;
 mod workflow_implement;
 mod workflow_implement_ends;
+mod workflow_parts;
 mod workflow_plan;
 mod workflow_project;
 mod workflow_spec;
