@@ -8,6 +8,7 @@ use crate::support::{Case, Session, list, read, run};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use std::fs;
+use std::process::Stdio;
 
 const SPEC: &str = ".spektacular/specs/login.md";
 
@@ -91,6 +92,12 @@ fn the_limit_of_cost_is_for_all_sessions_together() {
     assert_eq!(states(&outcome).last().unwrap(), "P1 passed 1");
     assert_eq!(report(&outcome)[1]["attempts"], 0);
     assert!(!plan_of(&outcome).contains("in_progress"));
+    // The sum that Claude Code tells for a resumed session includes the session's earlier turns.
+    let sum = r#"T=$(cat "$D/sum" 2>/dev/null || echo 0); T=$((T + 25)); echo $T >"$D/sum""#;
+    let told = Script::bare().sh(sum).sh(&works().body().replace("0.25", r#"'"0.$T"'"#));
+    let outcome = run(claude(&one("false"), told), start(0.5));
+    assert_eq!(outcome.failed("limit_reached")["usage"]["cost_usd"], 0.5);
+    assert_eq!((outcome.log().prompts().len(), &report(&outcome)[0]["attempts"]), (2, &json!(2)));
     let outcome = run(claude(&text, works()), start(0.375));
     assert_eq!(outcome.completed()["usage"]["cost_usd"], 0.5);
     let argv = outcome.log().argv();
@@ -121,11 +128,14 @@ fn a_signal_stops_a_command_and_leaves_the_phase_open() {
 #[test]
 fn a_person_gets_the_exit_code_of_the_signal() {
     let case = endless();
-    let mut child = case.other("work", &["implement", "--allow-verify", "--quiet", "greeting"]).spawn().unwrap();
+    let mut command = case.other("work", &["implement", "--allow-verify", "--quiet", "greeting"]);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let began = case.work().join("began");
     assert!(crate::support::io::wait_for(case.limit, || began.exists()), "the command does not begin");
     kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
-    assert_eq!(child.wait().unwrap().code(), Some(143));
+    let did = child.wait_with_output().unwrap();
+    assert_eq!((did.status.code(), did.stdout), (Some(143), Vec::new()));
+    assert_eq!(String::from_utf8_lossy(&did.stderr), "spektacular: cancelled\n");
     assert_eq!(case.survivors(), [""; 0]);
 }
 
