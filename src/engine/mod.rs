@@ -115,8 +115,8 @@ impl Engine {
         let begin = std::mem::replace(&mut job.begin, Begin::FromInput);
         let conductor = Conductor::new(job, peer, Host::beside(&self.inherited), &self.random, self.ids);
         let begin = match self.signals {
-            Some(_) => begin,
-            None => Begin::Refused(no_thread()),
+            Some(_) if self.output.has_thread => begin,
+            Some(_) | None => Begin::Refused(no_thread()),
         };
         let (host, ending) = RunLoop::new(self, conductor).carry(begin);
         host.dismiss();

@@ -11,7 +11,7 @@ use crate::agent::Line;
 use crate::failure::Failure;
 use crate::io::faults::point;
 use crate::io::inbox::Arrival;
-use crate::io::output::{Order, Written, write_now};
+use crate::io::output::{Order, Written, write_here, write_now};
 use crate::io::signals::Signal;
 use crate::io::spawn_thread;
 use crate::io::tty::LineModes;
@@ -21,7 +21,7 @@ use crate::process::git::Told;
 use crate::protocol::inbound::Inbound;
 use crate::protocol::words::Warning;
 use crate::run::{Event, Origin};
-use crossbeam_channel::{Receiver, Sender, at, bounded, never, select_biased};
+use crossbeam_channel::{Receiver, Select, Sender, at, bounded, never, select_biased};
 use std::convert::Infallible;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering;
@@ -33,6 +33,8 @@ const CONTROLS_IN_ROW: u32 = 16;
 /// that the run comes to its end and the terminal frame can still be taken.
 const UNREAD_LIMIT: Duration = Duration::from_secs(1);
 const UNREAD_DROP: Duration = Duration::from_millis(500);
+/// A timer this late suggests that the process was stopped. Also the longest wait for the signal that confirms it.
+const LATE: Duration = Duration::from_millis(50);
 
 /// Everything that can wake the loop.
 enum Wake {
@@ -107,6 +109,8 @@ pub(super) struct RunLoop<'e, 'p> {
     /// Lines of the agent that were read and are not yet dealt with.
     lines: Lines,
     unread: Unread,
+    /// Whether this process was stopped before this wake-up.
+    stopped: bool,
     /// A channel that nothing ever takes from: its receiver is kept and never asked.
     nowhere: (Sender<Order>, Receiver<Order>),
     /// A channel that is always ready, because its sender is gone.
@@ -126,6 +130,7 @@ impl<'e, 'p> RunLoop<'e, 'p> {
             delivered: false,
             lines: Lines::default(),
             unread: Unread::default(),
+            stopped: false,
             nowhere: bounded(0),
             always: bounded(0).1,
         };
@@ -140,10 +145,13 @@ impl<'e, 'p> RunLoop<'e, 'p> {
     pub(super) fn carry(mut self, begin: Begin) -> (Host, RunSummary) {
         let carried = catch_unwind(AssertUnwindSafe(|| {
             self.begin(begin);
+            if !self.engine.output.has_thread {
+                return Err(Broken);
+            }
             while !self.is_over() {
                 self.turn()?;
             }
-            Ok::<(), Broken>(())
+            Ok(())
         }));
         if !matches!(carried, Ok(Ok(()))) {
             self.give_up();
@@ -167,7 +175,8 @@ impl<'e, 'p> RunLoop<'e, 'p> {
     fn turn(&mut self) -> Result<(), Broken> {
         self.conductor.flush_recording();
         let wake = self.next();
-        self.conductor.machine().read_clocks();
+        let stopped = self.stopped;
+        self.conductor.machine().read_clocks(stopped);
         point("loop");
         self.handle(wake)?;
         self.prepare();
@@ -184,7 +193,8 @@ impl<'e, 'p> RunLoop<'e, 'p> {
         self.listen();
     }
 
-    /// Ends the run after a fault of our own. The loop may have the fault, so the last frames go out without it.
+    /// Ends the run after a fault of our own, or where no thread writes. The loop may have the fault, so the last frames
+    /// go out without it.
     fn give_up(&mut self) {
         let _ = catch_unwind(AssertUnwindSafe(|| self.conductor.crash()));
         self.conductor.finish();
@@ -195,10 +205,17 @@ impl<'e, 'p> RunLoop<'e, 'p> {
     fn deliver(&mut self) -> bool {
         let output = &self.engine.output;
         while !self.conductor.waiting().is_empty() {
-            let chunk = Order::Write(self.conductor.outbox().pop());
-            if output.orders.send_timeout(chunk, UNREAD_LIMIT).is_err() {
+            let chunk = self.conductor.outbox().pop();
+            let taken = match output.has_thread {
+                true => output.orders.send_timeout(Order::Write(chunk), UNREAD_LIMIT).is_ok(),
+                false => write_here(&chunk),
+            };
+            if !taken {
                 return false;
             }
+        }
+        if !output.has_thread {
+            return true;
         }
         if self.conductor.is_lost() || output.orders.send_timeout(Order::Flush, UNREAD_LIMIT).is_err() {
             return false;
@@ -233,7 +250,8 @@ impl<'e, 'p> RunLoop<'e, 'p> {
     /// Waits for whatever comes first.
     fn next(&mut self) -> Wake {
         let leaving = self.unread_left(UNREAD_LIMIT).map(|_| Instant::now());
-        let timer = self.wake_at().map_or_else(never, at);
+        let due = self.wake_at();
+        let timer = due.map_or_else(never, at);
         let (ready, data) = self.data();
         let input = self.input(ready.is_some() || !data.is_empty());
         let ready = ready.unwrap_or_else(never);
@@ -265,6 +283,14 @@ impl<'e, 'p> RunLoop<'e, 'p> {
             recv(data) -> output => output.map_or(Wake::Broken, Wake::Agent),
         };
         self.flushing |= matches!(wake, Wake::Taken) && !to_write;
+        if matches!(wake, Wake::Timer) && due.is_some_and(|due| due.elapsed() > LATE) {
+            // The signal that ends a stop may take a moment longer than the timer.
+            let mut select = Select::new();
+            select.recv(&signals);
+            let _ = select.ready_timeout(LATE);
+        }
+        let heard = self.engine.signals.as_ref();
+        self.stopped = heard.is_some_and(|heard| heard.continued.swap(false, Ordering::Relaxed));
         self.count_unread(leaving);
         wake
     }
@@ -463,7 +489,7 @@ impl<'e, 'p> RunLoop<'e, 'p> {
 
     fn wake_at(&self) -> Option<Instant> {
         let host = self.conductor.host();
-        let run = self.conductor.run().next_deadline().map(|deadline| host.began + deadline);
+        let run = self.conductor.run().next_deadline().map(|deadline| host.at(deadline));
         let repaint = self.conductor.repaint_at();
         let limit = if self.unread.waited < UNREAD_DROP { UNREAD_DROP } else { UNREAD_LIMIT };
         let unread = self.unread_left(limit).map(|left| Instant::now() + left);
@@ -486,7 +512,8 @@ impl<'e, 'p> RunLoop<'e, 'p> {
             self.unread.waited = Duration::ZERO;
             return;
         }
-        let Some(began) = began else { return };
+        // Nobody reads while this process is stopped.
+        let Some(began) = began.filter(|_| !self.stopped) else { return };
         self.unread.waited += began.elapsed();
         if self.unread.waited >= UNREAD_DROP && !self.conductor.is_finished() {
             self.conductor.drop_progress();

@@ -58,22 +58,21 @@ pub(crate) struct StdoutWriter {
     pub(crate) progress: Arc<AtomicUsize>,
     /// Whether stdout is lost, which holds for all later runs too.
     pub(crate) lost: bool,
+    /// Whether the writer runs. If the machine has no thread left for it, [`write_here`] does its work.
+    pub(crate) has_thread: bool,
 }
 
 impl StdoutWriter {
-    /// Starts the writer and the watcher of stdout's far end. If the writer's thread cannot be started, stdout counts
-    /// as lost.
+    /// Starts the writer and the watcher of stdout's far end.
     pub(crate) fn start() -> StdoutWriter {
         let (orders, taken) = bounded(0);
         let (done, written) = bounded(2);
         let watcher = done.clone();
         let progress = Arc::new(AtomicUsize::new(0));
         let count = Arc::clone(&progress);
-        if spawn_thread("stdout", move || carry_out(&taken, &done, &count)).is_err() {
-            let _ = watcher.send(Written::Lost);
-        }
+        let has_thread = spawn_thread("stdout", move || carry_out(&taken, &done, &count)).is_ok();
         watch_stdout(watcher);
-        StdoutWriter { orders, written, progress, lost: false }
+        StdoutWriter { orders, written, progress, lost: false, has_thread }
     }
 }
 
@@ -117,6 +116,14 @@ fn carry_out(orders: &Receiver<Order>, done: &Sender<Written>, progress: &Atomic
         err.write(&chunk.err);
         point("stdout chunk");
     }
+}
+
+/// Writes a chunk on the calling thread. Returns whether stdout took it.
+pub(crate) fn write_here(chunk: &Chunk) -> bool {
+    write_now(&chunk.before);
+    let taken = print_bytes(&chunk.out);
+    write_now(&chunk.err);
+    taken
 }
 
 /// Watches the far end of stdout, which can also close while there is nothing to write.

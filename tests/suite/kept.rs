@@ -1,6 +1,9 @@
 //! The budget for everything that is kept for an agent.
+#![allow(clippy::expect_used)]
 
 use crate::playback::world::{World, killed};
+use crate::support::agent::{Script, quote};
+use crate::support::{self, Case, Session, procs};
 use serde_json::{Value, json};
 use spektacular::agent::registry::Agents;
 use spektacular::protocol::limits::KEPT_BYTES;
@@ -96,4 +99,58 @@ fn lines_that_the_agent_does_not_read_fail_the_run() {
     let first = world.question_ids()[0].clone();
     deny(&mut world, &first);
     assert_eq!(failure(world), "resource_exhausted");
+}
+
+/// The most memory that the program may hold while an agent does its worst, in KiB: the budget, and the copies of the
+/// line that it deals with.
+const PEAK_KIB: u64 = 160 << 10;
+
+/// A run of a real agent that prints this line `count` times, with the number in place of `@N` and so many letters in
+/// place of `@X`, and never reads its input. Returns the code with which the run fails, and the memory that it took.
+fn peak(line: &Value, count: usize, bytes: usize, payload: &Value) -> (String, u64) {
+    let line = line.to_string();
+    let (head, tail) = line.split_once("@X").expect("a place for the text");
+    let steps = format!(
+        "head -c {bytes} /dev/zero | tr '\\0' x >\"$D/text\"\nn=0\nwhile [ $n -lt {count} ]; do\nn=$((n + 1))\n\
+         printf %s {} | sed \"s/@N/$n/g\"; cat \"$D/text\"; printf %s {} | sed \"s/@N/$n/g\"; echo\n\
+         done\nnote printed\nwhile :; do sleep 1; done",
+        quote(head),
+        quote(tail)
+    );
+    let mut session = Case::with(Script::new().sh(&steps)).spawn();
+    session.start(payload.clone());
+    let mut peak = 0;
+    let ended = |session: &mut Session| session.next_frame().is_terminal();
+    while !ended(&mut session) {
+        peak = peak.max(procs::peak_kib(session.pid()));
+    }
+    let outcome = session.finish_unchecked();
+    (outcome.terminal().text("code").to_owned(), peak)
+}
+
+#[test]
+fn an_agent_cannot_make_the_program_hold_more_than_its_budget() {
+    let stream = |event: Value| json!({"type": "stream_event", "event": event, "parent_tool_use_id": "p@N"});
+    let tool = json!({"type": "tool_use", "id": "t@N", "name": "Read", "input": {"file_path": "/@X"}});
+    let rows = [
+        ("open tools", support::agent::assistant("m@N", tool), 100, 5 << 20),
+        ("open permissions", support::agent::can_use("r@N", "t@N", "Bash", &json!({"command": "@X"})), 40, 20 << 20),
+        (
+            "open messages",
+            stream(json!({"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "@X"}})),
+            100,
+            5 << 20,
+        ),
+    ];
+    for (what, line, count, bytes) in rows {
+        let (code, peak) = peak(&line, count, bytes, &json!({"timeout_s": 15}));
+        println!("{what}: {code}, {peak} KiB");
+        assert!(["resource_exhausted", "timeout"].contains(&code.as_str()), "{what}: {code}");
+        assert!(peak < PEAK_KIB, "{what}: {peak} KiB");
+    }
+    let line = support::agent::can_use("r@N", "t@N", "Bash", &json!({"command": "@X"}));
+    let (code, peak) = peak(&line, 100, 5 << 20, &json!({"timeout_s": 15, "permissions": "allow"}));
+    println!("replies that the agent does not read: {code}, {peak} KiB");
+    assert_eq!(code, "resource_exhausted");
+    assert!(peak < PEAK_KIB, "{peak} KiB");
 }

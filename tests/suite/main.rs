@@ -15,6 +15,7 @@ mod answers;
 mod ask_server;
 mod cancel;
 mod changes;
+mod clock;
 mod config;
 mod configured;
 mod declined;
