@@ -146,7 +146,8 @@ fn stays(c: char) -> bool {
         && !is_bidi_control(c)
 }
 
-fn is_bidi_control(c: char) -> bool {
+/// Whether a character changes the direction of the text after it.
+pub fn is_bidi_control(c: char) -> bool {
     matches!(c, '\u{200e}' | '\u{200f}' | '\u{61c}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 

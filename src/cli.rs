@@ -7,7 +7,7 @@ pub mod command;
 pub mod config;
 pub mod flags;
 
-pub use adhoc::{Adhoc, Output};
+pub use adhoc::{Adhoc, Color, Output};
 pub use agents::{AgentsAction, AgentsArgs, Export, Open};
 pub use config::{ConfigAction, ConfigArgs};
 

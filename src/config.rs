@@ -11,7 +11,7 @@ mod keys;
 mod trust;
 
 pub use crate::protocol::fields::Care;
-pub use files::Places;
+pub use files::{Places, is_work_tree};
 pub use keys::{KEYS, Key, known, of_one_run, typed};
 
 use crate::agent::registry::{Agents, Layers};
@@ -106,6 +106,8 @@ pub struct Config {
     project: Layer,
     environment: Layer,
     folder: PathBuf,
+    /// Whether the user trusts the project's file.
+    trusts_project: bool,
 }
 
 /// The result of reading a configuration.
@@ -121,7 +123,11 @@ pub struct Loaded {
 
 /// Reads the configuration of this process.
 pub fn load() -> Loaded {
-    let places = Places::of_process();
+    load_from(&Places::of_process(), std::env::vars_os())
+}
+
+/// Reads the configuration in these places, with these environment variables.
+pub fn load_from(places: &Places, variables: impl Iterator<Item = (OsString, OsString)>) -> Loaded {
     let mut loaded = Loaded {
         config: Config { folder: places.folder.clone(), ..Config::default() },
         warnings: Vec::new(),
@@ -132,13 +138,13 @@ pub fn load() -> Loaded {
         loaded.config.user = loaded.take(read);
     }
     if let Some(path) = &places.project {
-        let read = files::read(path).map(|text| {
-            // Trust in the target of a link belongs to another project.
-            let trusted =
-                |text: &str| !files::is_linked(path) && trust::is_trusted(places.trusted.as_deref(), path, text);
-            text.map(|text| read(&text, ValueOrigin::Project(path.clone()), trusted(&text)))
-        });
+        let text = files::read(path);
+        // Trust in the target of a link belongs to another project.
+        let trusted = |text: &str| !files::is_linked(path) && trust::is_trusted(places.trusted.as_deref(), path, text);
+        let trusted = text.as_ref().is_ok_and(|text| text.as_deref().is_some_and(trusted));
+        let read = text.map(|text| text.map(|text| read(&text, ValueOrigin::Project(path.clone()), trusted)));
         loaded.config.project = loaded.take(read);
+        loaded.config.trusts_project = trusted;
     }
     if let Some(path) = &places.old {
         let text = format!(
@@ -147,7 +153,7 @@ pub fn load() -> Loaded {
         );
         loaded.warnings.push((Warning::UnsupportedOption, text));
     }
-    let read = environment(std::env::vars_os());
+    let read = environment(variables);
     loaded.config.environment = loaded.take(Ok(Some(read)));
     loaded
 }
@@ -322,13 +328,22 @@ impl Config {
 
     /// The fields of run.start that the files set. The agent's own settings override them.
     pub fn below(&self) -> Options {
-        options(&self.project, Some(&self.folder)).over(options(&self.user, None))
+        let mut project = options(&self.project, Some(&self.folder));
+        project.model = project.model.filter(|_| self.trusts_project);
+        project.over(options(&self.user, None))
+    }
+
+    /// The model that the project's file sets without being trusted.
+    fn guest_model(&self) -> Option<String> {
+        let model = self.project.get("model").filter(|_| !self.trusts_project)?;
+        string(&model.raw)
     }
 
     /// The defaults for a run.start, and one sentence about each unusable agent.
     pub fn layers(&self) -> (Layers, Vec<String>) {
         let (agents, wrong) = self.agents();
-        (Layers { agents, above: self.above(), below: self.below(), origins: self.origins() }, wrong)
+        let (above, below) = (self.above(), self.below());
+        (Layers { agents, above, below, guest_model: self.guest_model(), origins: self.origins() }, wrong)
     }
 
     /// The origin of each field of run.start.
@@ -340,6 +355,11 @@ impl Config {
             }
         }
         origins
+    }
+
+    /// The project's directory.
+    pub fn folder(&self) -> &Path {
+        &self.folder
     }
 
     /// The directory of the debug log. A relative path starts at the project's directory. `None`: the log is off.
@@ -465,9 +485,11 @@ impl Places {
     }
 }
 
-/// The keys in the text of a project's file that need trust.
+/// The keys in the text of a project's file that need trust: `model` for the command line of a `lines` agent, and the
+/// others for every agent.
 fn needs_trust(text: &str) -> Vec<String> {
     let all = all(text);
-    let slots = all.iter().filter_map(|(name, _)| slot(name, "").ok()).filter(|slot| slot.care() != Care::Free);
+    let slots = all.iter().filter_map(|(name, _)| slot(name, "").ok());
+    let slots = slots.filter(|slot| slot.care() != Care::Free || slot.name() == "model");
     slots.map(|slot| slot.outermost().to_owned()).collect::<BTreeSet<_>>().into_iter().collect()
 }

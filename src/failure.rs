@@ -4,6 +4,7 @@
 //! agent's own error text has a field of its own, because it may contain addresses.
 
 use crate::protocol::text::Text;
+use crate::protocol::words::RefusalReason;
 
 macro_rules! codes {
     ($($(#[$doc:meta])* $variant:ident, $name:literal, $exit:literal, $retryable:literal;)*) => {
@@ -54,6 +55,16 @@ codes! {
     RateLimited, "rate_limited", 1, true;
     /// The provider could not be reached or had an internal error.
     ProviderUnavailable, "provider_unavailable", 1, true;
+    /// The agent left no file, or one that breaks a rule.
+    ResultInvalid, "result_invalid", 1, false;
+    /// A phase did not pass its verification.
+    VerificationFailed, "verification_failed", 1, false;
+    /// The agent did nothing in two attempts.
+    NoProgress, "no_progress", 1, false;
+    /// The agent says that it cannot go on.
+    Blocked, "blocked", 1, false;
+    /// git refused the commit of a phase.
+    CommitFailed, "commit_failed", 1, false;
     /// A bad command line.
     Usage, "usage", 2, false;
     /// An invalid configuration.
@@ -112,6 +123,27 @@ pub struct Failure {
     pub agent_message: Option<String>,
     /// The last lines of the agent's stderr, at most [`crate::protocol::limits::STDERR_TAIL_BYTES`].
     pub stderr_tail: Option<String>,
+    /// Why a workflow was refused.
+    pub reason: Option<RefusalReason>,
+    /// The phase of a workflow that did not pass.
+    pub phase: Option<Box<PhaseFailure>>,
+}
+
+/// How a phase failed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PhaseFailure {
+    /// Its id, such as `P1`.
+    pub phase: String,
+    /// The number of the last attempt.
+    pub attempt: u64,
+    /// The command that failed, if one did.
+    pub command: Option<Text>,
+    /// Its exit status. `None`: a signal or its time limit ended it, or it did not start.
+    pub exit_code: Option<i32>,
+    /// Whether its time limit ended it.
+    pub timed_out: bool,
+    /// The end of its output, at most [`crate::protocol::limits::STDERR_TAIL_BYTES`].
+    pub output_tail: Text,
 }
 
 impl Failure {
@@ -125,7 +157,14 @@ impl Failure {
             said: None,
             agent_message: None,
             stderr_tail: None,
+            reason: None,
+            phase: None,
         }
+    }
+
+    /// The refusal of a workflow before any agent starts.
+    pub fn refused_for(reason: RefusalReason, message: impl Into<String>) -> Failure {
+        Failure { reason: Some(reason), ..Failure::new(Code::InvalidRequest, message) }
     }
 
     /// A defect of this program.

@@ -24,6 +24,7 @@
 //! | [`json_lines`], [`terminal`] | the two peers of a run: an orchestrator, and a person |
 //! | [`io`] | stdin, the two output doors, terminal modes, signals |
 //! | [`process`] | the agent's process and its tree, the guard, git, queries to programs, the hand-over of the terminal |
+//! | [`workflow`] | specifications, plans and their checks; the prompts of workflows |
 //! | [`run`] | one run: a pure state machine; questions, policies, deadlines, the ladder that stops an agent |
 //! | [`agent`] | the [`agent::Driver`] trait, the dialects (any command too), the registry of agents, [`agent::native`] for each agent outside its dialect |
 //! | [`protocol`] | messages in, frames out; the fields of run.start, one row each; limits, words, questions and the check of answers |
@@ -76,3 +77,4 @@ pub mod redact;
 pub mod run;
 pub mod suggest;
 pub mod terminal;
+pub mod workflow;

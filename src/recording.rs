@@ -21,7 +21,7 @@ use crate::redact::Redactor;
 use serde_json::json;
 use serde_json::value::RawValue;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::Write;
 use std::time::Duration;
 
@@ -162,13 +162,6 @@ pub(crate) struct MessagePiece {
 
 /// The driver whose lines are plain text.
 const PLAIN: &str = "lines";
-/// Options that create a file readable by its owner alone, because the dialogue may be private.
-pub(crate) fn private() -> OpenOptions {
-    use std::os::unix::fs::OpenOptionsExt;
-    let mut options = File::options();
-    options.write(true).mode(0o600);
-    options
-}
 
 /// Bytes of finished lines at which they are written at once.
 const WRITE_BYTES: usize = 64 << 10;

@@ -13,11 +13,52 @@ use serde_json::{Map, Value, json};
 
 /// The tool's name.
 pub(crate) const TOOL: &str = "ask_user";
-/// The name of the MCP server that offers it.
-pub const SERVER: &str = "spektacular";
+/// The beginning of the name of the MCP server that offers it.
+const SERVER: &str = "spektacular";
+
+/// The name of the MCP server that offers it in one run. The random part keeps a server of the project's from taking the
+/// name, and with it the permission that our own tool has.
+pub(crate) fn server_name(settings: &Settings) -> String {
+    match settings.nonce.as_str() {
+        "" => SERVER.to_owned(),
+        nonce => format!("{SERVER}-{nonce}"),
+    }
+}
 
 /// The maximum number of questions in one call.
 const QUESTIONS: usize = 16;
+
+/// The name of that server in a text that configures it. `None`: there is none.
+pub(crate) fn named_server(text: &str) -> Option<&str> {
+    const DIGITS: usize = 12;
+    text.match_indices(SERVER).find_map(|(at, _)| {
+        // The socket's folder has such a name too, inside a path.
+        text[..at].ends_with('"').then_some(())?;
+        let end = at + SERVER.len() + 1 + DIGITS;
+        let name = text.get(at..end)?;
+        let digits = name[SERVER.len()..].strip_prefix('-')?;
+        digits.bytes().all(|byte| byte.is_ascii_hexdigit()).then_some(name)
+    })
+}
+
+/// A recorded line of an agent with this name of the server instead of the recorded one. Older recordings have a name
+/// without a random part.
+pub(crate) fn renamed(line: &str, recorded: Option<&str>, now: &str) -> String {
+    if let Some(recorded) = recorded {
+        return line.replace(recorded, now);
+    }
+    const PLACES: [(&str, &str); 6] = [
+        ("mcp__", "__"),
+        ("mcp_", "_"),
+        ("", "_ask_user"),
+        ("(", " MCP Server)"),
+        ("\"server_name\":\"", "\""),
+        ("\"name\":\"", "\""),
+    ];
+    PLACES.iter().fold(line.to_owned(), |line, (before, after)| {
+        line.replace(&format!("{before}{SERVER}{after}"), &format!("{before}{now}{after}"))
+    })
+}
 
 /// The description for the model.
 pub(crate) const DESCRIPTION: &str = "\

@@ -97,7 +97,7 @@ impl Server {
                     "protocolVersion": VERSIONS.iter().find(|version| **version == asked).unwrap_or(&VERSIONS[0]),
                     "capabilities": {"tools": {}},
                     // The tool's version, so that recordings do not depend on a release.
-                    "serverInfo": {"name": ask_user::SERVER, "version": "1"},
+                    "serverInfo": {"name": "spektacular", "version": "1"},
                 })
             }
             "ping" => json!({}),

@@ -360,6 +360,12 @@ pub trait Driver: Send {
     /// setting that cannot work, such as a value too long for a command line.
     fn launch(&mut self, settings: &Settings, turn: &mut Turn) -> Result<Launch, Failure>;
 
+    /// Whether a process does the work. Without one, the launch is only checked, and what `launch` adds to its turn is
+    /// all that happens by itself: a question, or the end of the turn.
+    fn has_process(&self) -> bool {
+        true
+    }
+
     /// Handles one line of the agent's stdout.
     fn line(&mut self, line: Line<'_>, turn: &mut Turn);
 

@@ -30,6 +30,25 @@ impl Output {
     }
 }
 
+/// When output is coloured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Color {
+    /// On a terminal, or as `NO_COLOR` and `FORCE_COLOR` say.
+    #[default]
+    Auto,
+    /// Also in a pipe or a file.
+    Always,
+    /// Nowhere.
+    Never,
+}
+
+impl Color {
+    /// Reads the value of `--color`.
+    pub fn read(flag: &Flag, value: &OsStr) -> Result<Color, Wrong> {
+        one_of(flag, value, &[("auto", Color::Auto), ("always", Color::Always), ("never", Color::Never)])
+    }
+}
+
 /// `adhoc`.
 #[derive(Debug, Default)]
 pub struct Adhoc {
@@ -63,6 +82,10 @@ pub struct Adhoc {
     pub quiet: bool,
     /// `--verbose`.
     pub verbose: bool,
+    /// `--color`.
+    pub color: Color,
+    /// `--plain`.
+    pub plain: bool,
     /// Defaults of run.start's fields.
     pub options: Options,
     /// The flags that set them, by field.

@@ -1,6 +1,6 @@
 //! The flags of every command, each with the function that stores its value.
 
-use super::adhoc::{Adhoc, answer};
+use super::adhoc::{Adhoc, Color, answer};
 use super::agents::{AgentsArgs, Export, Open, filled};
 use super::command::{FlagForm, Row, SetOwn, field, own, own_switch, switch};
 use super::config::ConfigArgs;
@@ -116,6 +116,15 @@ pub const ADHOC: &[Row<Adhoc>] = &[
         to.verbose = true
     })
     .short('v'),
+    own("color", "WHEN", FlagForm::Text, "with cli: when to use colours", |to: &mut Adhoc, flag, value| {
+        to.color = Color::read(flag, &value)?;
+        Ok(())
+    })
+    .values(&["auto", "always", "never"])
+    .default("auto")
+    .more("auto: on a terminal, unless NO_COLOR is set; also elsewhere if FORCE_COLOR is set."),
+    own_switch("plain", "with cli: print the agent's Markdown as it is", |to: &mut Adhoc| to.plain = true)
+        .more("Without it, a terminal shows headings and strong text bold, and wraps lines between words."),
     own(
         "input",
         "MODE",

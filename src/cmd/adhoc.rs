@@ -4,9 +4,9 @@ use super::complain;
 use super::last::Last;
 use super::texts::{self, Prompt};
 use crate::agent::registry::{Agents, Layers};
-use crate::cli::{Adhoc, Output};
+use crate::cli::{Adhoc, Color, Output};
 use crate::config::{self, Config, Loaded};
-use crate::engine::{Begin, DebugLog, Engine, Job, Peer, Report, Script, UNDELIVERED, dry_run};
+use crate::engine::{Begin, DebugLog, Engine, Job, Peer, Prepared, Report, Script, UNDELIVERED, dry_run};
 use crate::failure::{Code, EXIT_UNDELIVERED, Failure};
 use crate::io::faults::point;
 use crate::io::inbox::Source;
@@ -26,6 +26,7 @@ use std::io::IsTerminal;
 use std::os::fd::AsFd;
 use std::os::unix::fs::FileTypeExt;
 use std::panic::catch_unwind;
+use std::path::PathBuf;
 
 /// Hints for a person who should type the prompt, in the foreground and in the background.
 const TYPE: &str = "spektacular: type the prompt, and end it with Ctrl-D";
@@ -60,6 +61,7 @@ fn crashed(output: Option<Output>, engine: Option<Engine>) -> u8 {
         agents: Agents::built_in(),
         above: Options::default(),
         below: Options::default(),
+        guest_model: None,
         origins: Origins::default(),
     };
     match output {
@@ -81,7 +83,7 @@ fn refuse_with(adhoc: Adhoc, loaded: Loaded, failure: Failure, engine: Option<En
     if stdout_is_closed() {
         return undelivered();
     }
-    refused(job(adhoc, loaded, Script::default()), failure, &mut JsonLines::default(), engine)
+    refused(job(adhoc, loaded), failure, &mut JsonLines::default(), engine)
 }
 
 /// A run that consists of its failure.
@@ -102,7 +104,7 @@ fn undelivered() -> u8 {
     EXIT_UNDELIVERED
 }
 
-fn job(adhoc: Adhoc, loaded: Loaded, answers: Script) -> Job {
+fn job(adhoc: Adhoc, loaded: Loaded) -> Job {
     let Loaded { config, mut warnings, .. } = loaded;
     let (mut layers, wrong) = config.layers();
     layers.above = adhoc.options.over(layers.above);
@@ -111,15 +113,14 @@ fn job(adhoc: Adhoc, loaded: Loaded, answers: Script) -> Job {
     }
     warnings.extend(wrong.into_iter().map(|text| (Warning::UnsupportedOption, text)));
     Job {
-        begin: Begin::FromInput,
-        layers,
         warnings,
-        answers,
+        answers: Script::default(),
         on_eof: if adhoc.cancel_on_eof { OnEof::Cancel } else { OnEof::Continue },
         record: adhoc.record,
-        debug_log: config.debug_dir().map(|dir| DebugLog { dir, command: "adhoc" }),
+        debug_log: config.debug_dir().map(|dir| DebugLog { dir, project: config.folder().into(), command: "adhoc" }),
+        project: Some(config.folder().into()),
         mirror_stderr: adhoc.mirror_stderr,
-        signal_source: CancelSource::Signal,
+        ..Job::new(layers)
     }
 }
 
@@ -127,35 +128,45 @@ fn json(mut adhoc: Adhoc, loaded: Loaded, engine: Option<Engine>) -> u8 {
     if stdout_is_closed() {
         return undelivered();
     }
-    let script = match look_up(&mut adhoc, &loaded.config) {
-        Ok(script) => script,
-        Err(message) => return refuse_with(adhoc, loaded, Failure::new(Code::Usage, message), engine),
-    };
-    let (prompt, read_messages, dry_run) = (Prompt::of(&adhoc), adhoc.read_messages, adhoc.dry_run);
-    let mut job = job(adhoc, loaded, script);
+    if let Err(message) = go_on(&mut adhoc, &loaded.config) {
+        return refuse_with(adhoc, loaded, Failure::new(Code::Usage, message), engine);
+    }
+    let (prompt, files, dry_run) = (Prompt::of(&adhoc), Named::take(&mut adhoc), adhoc.dry_run);
+    let read_messages = adhoc.read_messages || prompt.is_none();
+    let mut job = job(adhoc, loaded);
     let mut peer = JsonLines::default();
     // Nobody can answer if stdin carries no messages.
-    let nobody = prompt.is_some() && !read_messages && job.answers.is_empty();
-    let interactive = nobody.then_some(false);
-    let make = move |prompt: Prompt| match prompt.read() {
-        Ok(text) => Ok(Options { prompt: Some(text), interactive, ..Options::default() }),
-        Err(message) => Err(Failure::new(Code::Usage, message)),
+    let options = move |answered: bool| {
+        let nobody = !read_messages && !answered;
+        Options { interactive: nobody.then_some(false), ..Options::default() }
     };
+    let at_once = prompt.is_none() && !files.any();
+    let make = move |prompt: Option<Prompt>| files.prepare(prompt, options);
     if dry_run {
-        return plan(make(prompt.unwrap_or_else(Prompt::stand_in)), job, Output::Json, &mut peer);
+        return plan(make(Some(prompt.unwrap_or_else(Prompt::stand_in))), job, Output::Json, &mut peer);
     }
-    let Some(prompt) = prompt else { return reading(engine, Source::Stdin).run(job, &mut peer).code };
+    let one_shot = prompt.is_some();
+    let last = Last::of(&job.layers, Options::default()).filter(|last| one_shot && last.has_folder());
     let source = if read_messages { Source::Stdin } else { Source::Nothing };
-    job.begin = Begin::Awaited(Box::new(move || make(prompt).map(start)));
-    let last = Last::of(&job.layers, Options::default()).filter(Last::has_folder);
+    if at_once {
+        // The answers on the command line are all there is.
+        job.answers = make(None).map(|prepared| prepared.answers).unwrap_or_default();
+    } else {
+        job.begin = Begin::Awaited(Box::new(move || make(prompt)));
+    }
     let report = reading(engine, source).run(job, &mut peer);
     keep(last, &report);
     report.code
 }
 
 /// `--dry-run`: shows the process that the run would start. A run that would be refused is refused here too.
-fn plan(options: Result<Options, Failure>, job: Job, output: Output, peer: &mut dyn Peer) -> u8 {
-    match options.and_then(|options| dry_run::plan(options, &job.layers, &job.warnings)) {
+fn plan(prepared: Result<Box<Prepared>, Failure>, mut job: Job, output: Output, peer: &mut dyn Peer) -> u8 {
+    let planned = prepared.and_then(|prepared| {
+        let Prepared { above, start, .. } = *prepared;
+        job.layers.above = above.over(std::mem::take(&mut job.layers.above));
+        dry_run::plan(start.map(options_of).unwrap_or_default(), &job.layers, &job.warnings)
+    });
+    match planned {
         Ok(plan) => super::plan::show(&plan, output),
         Err(failure) => refused(job, failure, peer, None),
     }
@@ -165,6 +176,14 @@ fn start(options: Options) -> Inbound {
     Inbound { id: None, run_id: None, message: Message::Start(Box::new(Payload { options, ..Payload::default() })) }
 }
 
+/// The fields of a run.start.
+fn options_of(start: Inbound) -> Options {
+    match start.message {
+        Message::Start(start) => start.options,
+        _ => Options::default(),
+    }
+}
+
 fn cli(mut adhoc: Adhoc, loaded: Loaded, engine: Option<Engine>) -> u8 {
     let dry_run = adhoc.dry_run;
     let prompt = match dry_run {
@@ -172,9 +191,8 @@ fn cli(mut adhoc: Adhoc, loaded: Loaded, engine: Option<Engine>) -> u8 {
         false => Prompt::with_piped(Prompt::of(&adhoc), stdin::kind()),
     };
     let prompt = prompt.ok_or_else(|| "Missing prompt: spektacular adhoc \"TASK\".".to_owned());
-    let ready = look_up(&mut adhoc, &loaded.config).and_then(|script| Ok((script, prompt?)));
-    let (script, prompt) = match ready {
-        Ok(ready) => ready,
+    let prompt = match go_on(&mut adhoc, &loaded.config).and(prompt) {
+        Ok(prompt) => prompt,
         Err(message) => return complain(&Failure::new(Code::Usage, message)),
     };
     let missing = super::default_is_missing(&loaded.config.layers().0, &adhoc.options);
@@ -185,14 +203,14 @@ fn cli(mut adhoc: Adhoc, loaded: Loaded, engine: Option<Engine>) -> u8 {
     let mut keyboard = keyboard(prompt.reads_stdin()).filter(|_| look.person);
     let typed = keyboard.as_mut().and_then(Keyboard::keys);
     let mut peer = TerminalFront::new(look, keyboard, std::env::var("HOME").ok());
-    let mut job = job(adhoc, loaded, script);
+    let files = Named::take(&mut adhoc);
+    let mut job = job(adhoc, loaded);
     let (defaults, _) = job.layers.under(Options::default());
-    let answered = typed.is_some() || !job.answers.is_empty();
-    let interactive = defaults.interactive.unwrap_or(true) && answered;
-    let source = typed.filter(|_| interactive).map_or(Source::Nothing, Source::Terminal);
+    let wanted = defaults.interactive.unwrap_or(true);
+    let person = typed.is_some();
+    let source = typed.filter(|_| wanted).map_or(Source::Nothing, Source::Terminal);
     job.signal_source = CancelSource::Terminal;
     let options = Options {
-        interactive: Some(interactive),
         // A person may be away from the terminal, and wants text as it comes.
         question_timeout_s: defaults.question_timeout_s.or(Some(Seconds(limits::SECONDS))),
         progress: defaults.progress.or(Some(Level::Full)),
@@ -202,15 +220,13 @@ fn cli(mut adhoc: Adhoc, loaded: Loaded, engine: Option<Engine>) -> u8 {
     if prompt.reads_stdin() && stdin::kind() == stdin::StdinKind::Terminal {
         diagnose(if stdin::is_in_background() { FETCH } else { TYPE });
     }
-    let make = move || match prompt.read() {
-        Ok(text) => Ok(Options { prompt: Some(text), ..options }),
-        Err(message) => Err(Failure::new(Code::Usage, message)),
-    };
+    let interactive = move |answered: bool| Options { interactive: Some(wanted && (person || answered)), ..options };
+    let make = move || files.prepare(Some(prompt), interactive);
     if dry_run {
         return plan(make(), job, Output::Cli, &mut peer);
     }
     // The engine handles signals while a slow writer fills the pipe.
-    job.begin = Begin::Awaited(Box::new(move || make().map(start)));
+    job.begin = Begin::Awaited(Box::new(make));
     let last = Last::of(&job.layers, Options::default());
     let report = reading(engine, source).run(job, &mut peer);
     if !keep(last, &report) {
@@ -235,8 +251,14 @@ fn look(adhoc: &Adhoc) -> Look {
         (false, true) => Detail::Verbose,
         (false, false) => Detail::Normal,
     };
-    let escapes = live && set("NO_COLOR").is_none();
-    Look { detail, person, live, escapes, shared: person && may_be_seen(&std::io::stdout()) }
+    let escapes = match adhoc.color {
+        Color::Always => true,
+        Color::Never => false,
+        Color::Auto if set("NO_COLOR").is_some() => false,
+        Color::Auto => live || set("FORCE_COLOR").is_some_and(|value| value != "0"),
+    };
+    let page = live && escapes && !adhoc.plain && std::io::stdout().is_terminal();
+    Look { detail, person, live, escapes, shared: person && may_be_seen(&std::io::stdout()), page }
 }
 
 /// Whether stdout may appear on a terminal: a pipe may lead there by `tee` or `head`.
@@ -251,28 +273,72 @@ fn keyboard(reads_stdin: bool) -> Option<Keyboard> {
     Keyboard::at_stdin().or_else(|| Keyboard::controlling().filter(|_| reads_stdin))
 }
 
-/// Reads the files that flags name, and the id of the last session. Returns the answers given in advance.
-fn look_up(adhoc: &mut Adhoc, config: &Config) -> Result<Script, String> {
-    if let Some(path) = &adhoc.system_prompt_file {
-        adhoc.options.system_prompt = Some(texts::file("--system-prompt-file", path)?);
-        adhoc.flags.insert("system_prompt", "system-prompt-file");
-    }
-    for (field, path) in std::mem::take(&mut adhoc.files) {
-        let flag = adhoc.flags.get(field).map(|flag| format!("--{flag}")).unwrap_or_default();
-        let value = texts::value(&flag, field, &path)?;
-        adhoc.options.set(field, &value).map_err(|problem| format!("{flag} {}.", typed::clause(field, &problem)))?;
-    }
+/// Looks up the id of the last session.
+fn go_on(adhoc: &mut Adhoc, config: &Config) -> Result<(), String> {
     if adhoc.go_on {
         let id = Last::of(&config.layers().0, adhoc.options.clone()).and_then(|last| last.id());
         let none = "--continue: the agent has no earlier session in this directory. Start one without --continue.";
         adhoc.options.session_id = Some(id.ok_or(none)?);
     }
-    let mut script = match &adhoc.answers_file {
-        Some(path) => Script::read(&texts::file("--answers", path)?).map_err(|why| format!("--answers: {why}"))?,
-        None => Script::default(),
-    };
-    script.add_typed(std::mem::take(&mut adhoc.answers));
-    Ok(script)
+    Ok(())
+}
+
+/// The files that flags name, apart from the prompt's, and the answers on the command line.
+struct Named {
+    system_prompt: Option<PathBuf>,
+    /// The files of other fields, with their flags.
+    fields: Vec<(&'static str, String, PathBuf)>,
+    answers_file: Option<PathBuf>,
+    answers: Vec<(String, String)>,
+}
+
+impl Named {
+    fn take(adhoc: &mut Adhoc) -> Named {
+        let system_prompt = adhoc.system_prompt_file.take();
+        if system_prompt.is_some() {
+            adhoc.flags.insert("system_prompt", "system-prompt-file");
+        }
+        let flag = |field: &str| adhoc.flags.get(field).map(|flag| format!("--{flag}")).unwrap_or_default();
+        let fields = std::mem::take(&mut adhoc.files);
+        Named {
+            system_prompt,
+            fields: fields.into_iter().map(|(field, path)| (field, flag(field), path)).collect(),
+            answers_file: adhoc.answers_file.take(),
+            answers: std::mem::take(&mut adhoc.answers),
+        }
+    }
+
+    /// Whether there is a file to read.
+    fn any(&self) -> bool {
+        self.system_prompt.is_some() || !self.fields.is_empty() || self.answers_file.is_some()
+    }
+
+    /// Reads all of them, and the prompt. `options`: the other fields of the run.start, by whether there are answers.
+    fn prepare(self, prompt: Option<Prompt>, options: impl FnOnce(bool) -> Options) -> Result<Box<Prepared>, Failure> {
+        let usage = |message: String| Failure::new(Code::Usage, message);
+        let (above, answers) = self.read().map_err(usage)?;
+        let answered = !answers.is_empty();
+        let text = prompt.map(Prompt::read).transpose().map_err(usage)?;
+        let start = text.map(|text| start(Options { prompt: Some(text), ..options(answered) }));
+        Ok(Box::new(Prepared { above, answers, start }))
+    }
+
+    fn read(self) -> Result<(Options, Script), String> {
+        let mut options = Options::default();
+        if let Some(path) = &self.system_prompt {
+            options.system_prompt = Some(texts::file("--system-prompt-file", path)?);
+        }
+        for (field, flag, path) in self.fields {
+            let value = texts::value(&flag, field, &path)?;
+            options.set(field, &value).map_err(|problem| format!("{flag} {}.", typed::clause(field, &problem)))?;
+        }
+        let mut script = match &self.answers_file {
+            Some(path) => Script::read(&texts::file("--answers", path)?).map_err(|why| format!("--answers: {why}"))?,
+            None => Script::default(),
+        };
+        script.add_typed(self.answers);
+        Ok((options, script))
+    }
 }
 
 /// Stores the session of a run for `--continue`. `false`: storing failed.

@@ -1,9 +1,12 @@
 //! The last session of each agent in a directory, for `--continue`: one small file per agent, in a folder that git ignores.
 
 use crate::agent::registry::Layers;
+use crate::io::files::OpenFolder;
 use crate::protocol::limits;
 use crate::protocol::request::Options;
-use std::fs::{self, File, OpenOptions};
+use rustix::fs::OFlags;
+use std::ffi::OsString;
+use std::fs::Metadata;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
@@ -13,6 +16,8 @@ const FOLDER: &str = ".spektacular";
 const LOCAL: &str = "local";
 /// The folder of session files in it.
 const SESSIONS: &str = "sessions";
+/// The way to the session files.
+const PARTS: [&str; 3] = [FOLDER, LOCAL, SESSIONS];
 
 /// The place of the last session of one agent in one directory.
 pub(super) struct Last {
@@ -33,12 +38,13 @@ impl Last {
 
     /// The id of the session.
     pub(super) fn id(&self) -> Option<String> {
-        let path = self.folder().join(&self.agent);
         let mut text = String::new();
-        path.symlink_metadata().ok().filter(fs::Metadata::is_file)?;
-        // A link could lead to another file, so it is not followed.
-        (path.canonicalize().ok()? == path).then_some(())?;
-        File::open(path).ok()?.take(limits::SESSION_ID_BYTES as u64 + 2).read_to_string(&mut text).ok()?;
+        let folder = PARTS
+            .iter()
+            .try_fold(OpenFolder::open(&self.cwd).ok()?, |folder, part| folder.inner(part.as_ref()).ok())?;
+        let file = folder.file(self.agent.as_ref(), OFlags::RDONLY, 0).ok()?;
+        file.metadata().ok().filter(Metadata::is_file)?;
+        file.take(limits::SESSION_ID_BYTES as u64 + 2).read_to_string(&mut text).ok()?;
         // The directory may come from a stranger: an id must not look like a flag or a path.
         let plain = |id: &&str| id.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'));
         let id = text.strip_suffix('\n').filter(plain).filter(|id| !id.is_empty() && !id.starts_with(['-', '.']));
@@ -55,34 +61,18 @@ impl Last {
     /// # Errors
     /// The file system's. A link is not followed, because the directory may come from a stranger.
     pub(super) fn keep(&self, id: &str) -> io::Result<()> {
-        let mut folder = self.cwd.clone();
-        for part in [FOLDER, LOCAL, SESSIONS] {
-            folder.push(part);
-            match fs::create_dir(&folder) {
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                made => made?,
-            }
-            if !folder.symlink_metadata()?.is_dir() {
-                return Err(io::ErrorKind::NotADirectory.into());
-            }
-        }
-        let ignore = self.cwd.join(FOLDER).join(LOCAL).join(".gitignore");
-        match File::create_new(ignore) {
-            Ok(mut file) => file.write_all(b"*\n")?,
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            Err(error) => return Err(error),
-        }
-        let new = folder.join(format!("{}.{}.new", self.agent, std::process::id()));
-        let written = OpenOptions::new().write(true).create_new(true).open(&new);
+        let local = OpenFolder::open(&self.cwd)?.enter(FOLDER.as_ref())?.enter(LOCAL.as_ref())?;
+        local.ignore()?;
+        let folder = local.enter(SESSIONS.as_ref())?;
+        let new = OsString::from(format!("{}.{}.new", self.agent, std::process::id()));
+        // A killed process with the same id may have left one.
+        folder.remove(&new);
+        let written = folder.create_new(&new, 0o666);
         let written = written.and_then(|mut file| file.write_all(format!("{id}\n").as_bytes()));
-        let kept = written.and_then(|()| fs::rename(&new, folder.join(&self.agent)));
+        let kept = written.and_then(|()| folder.rename(&new, self.agent.as_ref()));
         if kept.is_err() {
-            let _ = fs::remove_file(&new);
+            folder.remove(&new);
         }
         kept
-    }
-
-    fn folder(&self) -> PathBuf {
-        self.cwd.join(FOLDER).join(LOCAL).join(SESSIONS)
     }
 }

@@ -1,6 +1,7 @@
 //! `replay`: a process that plays the agent's side of a recording. At each recorded line of the host, it waits on stdin
 //! for a line of the same shape, and answers as the agent did. The demo agent is a replay of a built-in recording.
 
+use crate::agent::ask_user::{named_server, renamed};
 use crate::cli::Replay;
 use crate::io::output::{diagnose, print};
 use crate::io::signals::end_by;
@@ -46,6 +47,10 @@ struct Player {
     ids: Vec<(String, String)>,
     /// Ids of the host's unanswered JSON-RPC requests, verbatim: recorded → current.
     rpc_ids: Vec<(String, String)>,
+    /// The name of the server of our own tool, as the recording has it. `None`: it has none, or one of an older version.
+    recorded_server: Option<String>,
+    /// Its name now, once the host has said it.
+    server: Option<String>,
     /// Whether the host's last answer allowed the request.
     allowed: bool,
 }
@@ -68,6 +73,8 @@ impl Player {
             own_cwd,
             ids: Vec::new(),
             rpc_ids: Vec::new(),
+            recorded_server: recorded_server(&recording),
+            server: given(&replay.args).find_map(|arg| named_server(&arg).map(str::to_owned)),
             allowed: false,
         };
         let processes = recording.processes();
@@ -129,6 +136,7 @@ impl Player {
                 if let (Some((_, recorded, true)), Some((_, now, true))) = (rpc_id(wanted), rpc_id(&line)) {
                     self.rpc_ids.push((recorded.to_owned(), now.to_owned()));
                 }
+                self.server = self.server.take().or_else(|| named_server(&line).map(str::to_owned));
                 self.allowed = line.contains("\"behavior\":\"allow\"");
                 return Heard::Same;
             }
@@ -146,9 +154,12 @@ impl Player {
         }
     }
 
-    /// A recorded line with the current ids and working directory.
+    /// A recorded line with the current names, ids and working directory.
     fn translated(&self, line: &str) -> String {
-        let mut out = line.to_owned();
+        let mut out = match &self.server {
+            Some(now) => renamed(line, self.recorded_server.as_deref(), now),
+            None => line.to_owned(),
+        };
         for (recorded, now) in &self.ids {
             out = out.replace(&format!("\"{recorded}\""), &format!("\"{now}\""));
         }
@@ -177,6 +188,14 @@ impl Player {
             diagnose("replay: a file could not be written");
         }
     }
+}
+
+fn recorded_server(recording: &Recording) -> Option<String> {
+    let lines = recording.moments.iter().filter_map(|(_, moment)| match moment {
+        Moment::Host(line) => Some(line),
+        _ => None,
+    });
+    recording.header.argv.iter().chain(lines).find_map(|text| named_server(text)).map(str::to_owned)
 }
 
 fn given(args: &[OsString]) -> impl Iterator<Item = String> {

@@ -1,12 +1,12 @@
 //! Texts from files that the command line names: a prompt, a system prompt, answers, the JSON of a field.
 
 use crate::cli::Adhoc;
+use crate::io::files::read_text;
 use crate::io::stdin::{self, StdinKind, StdinProblem, Wish};
 use crate::protocol::{limits, typed};
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
-use std::fs::File;
-use std::io::{self, ErrorKind, Read};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// The maximum bytes of a text from a file or a pipe: the limit of an inbound line.
@@ -135,7 +135,10 @@ fn piped(wish: Wish, remedy: &str) -> Result<String, String> {
 /// # Errors
 /// One sentence, without the file's name.
 pub(super) fn file(flag: &str, path: &Path) -> Result<String, String> {
-    File::open(path).and_then(read).map_err(|error| why(flag, error.kind()))
+    read_text(path, TEXT_BYTES).map(trimmed).map_err(|error| match error.kind() {
+        ErrorKind::TimedOut => format!("{flag}: nobody writes to this pipe."),
+        kind => why(flag, kind),
+    })
 }
 
 /// The JSON in a file, for a field of run.start. `subject`: the flag or the key that names the file.
@@ -150,15 +153,6 @@ pub(super) fn value(subject: &str, field: &str, path: &Path) -> Result<Box<RawVa
         return Err(format!("{subject}: invalid JSON in the file, line {}, column {}.", error.line(), error.column()));
     }
     typed::value(field, text).map_err(|why| format!("{subject} {why}."))
-}
-
-fn read(from: impl Read) -> io::Result<String> {
-    let mut text = String::new();
-    from.take(TEXT_BYTES + 1).read_to_string(&mut text)?;
-    if text.len() as u64 > TEXT_BYTES {
-        return Err(ErrorKind::FileTooLarge.into());
-    }
-    Ok(trimmed(text))
 }
 
 fn trimmed(mut text: String) -> String {

@@ -42,9 +42,7 @@ impl Places {
     /// The project around a directory: the nearest directory with a file, up to the root of the git work tree. Outside
     /// a git work tree, only the directory itself counts.
     fn around(cwd: &Path) -> Places {
-        // As git does: `.git` is a file with a path, or a directory with a repository.
-        let is_root = |dir: &&Path| dir.join(".git").is_file() || dir.join(".git/HEAD").exists();
-        let root = cwd.ancestors().find(is_root);
+        let root = cwd.ancestors().find(|dir| is_work_tree(dir));
         let within = |dir: &&Path| root.map_or(*dir == cwd, |root| dir.starts_with(root));
         let file = |dir: &Path, name: &str| Some(dir.join(".spektacular").join(name)).filter(|file| file.exists());
         let mut old = None;
@@ -58,6 +56,12 @@ impl Places {
         let folder = root.unwrap_or(cwd).to_owned();
         Places { project: Some(folder.join(".spektacular/config.json")), folder, old, ..Places::default() }
     }
+}
+
+/// Whether a directory is the root of a git work tree, as git sees it: `.git` is a file with a path, or a directory with
+/// a repository.
+pub fn is_work_tree(dir: &Path) -> bool {
+    dir.join(".git").is_file() || dir.join(".git/HEAD").exists()
 }
 
 /// A failure about a file. `why` follows the file's name.

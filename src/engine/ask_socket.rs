@@ -5,7 +5,6 @@
 //! [`Server`] interprets them, and the loop owns all state.
 
 use crate::agent::Reply;
-use crate::agent::ask_user::SERVER;
 use crate::agent::mcp::{Out, RequestId, Server};
 use crate::io::lines::{Framed, LineReader};
 use crate::io::output::write_whole;
@@ -112,12 +111,12 @@ impl AskSocket {
         Ok(socket)
     }
 
-    /// How the agent is to start the ask-server. `None`: this program's own file is not known.
+    /// How the agent is to start the ask-server; the caller names it. `None`: this program's own file is not known.
     pub(crate) fn server(&self) -> Option<McpServer> {
         let command = myself::file()?.into_os_string().into_string().ok()?;
         let address = format!("{}:{}", self.nonce, self.folder.join(SOCKET).to_str()?);
         Some(McpServer {
-            name: SERVER.into(),
+            name: String::new(),
             command,
             args: vec![COMMAND.into()],
             env: BTreeMap::from([(ADDRESS.to_owned(), address)]),

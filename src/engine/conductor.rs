@@ -6,8 +6,9 @@ mod effects;
 
 use super::answers::Script;
 use super::ask_socket::AskOutcome;
-use super::job::Job;
+use super::job::{Carried, Job, Next, Over, Prepared};
 use super::machine::{Departed, Machine};
+use super::opening::Opening;
 use super::outbox::Outbox;
 use super::peer::Peer;
 use super::prepare;
@@ -21,15 +22,15 @@ use crate::io::inbox::RawLine;
 use crate::io::output::Chunk;
 use crate::protocol::inbound::{Inbound, Message, is_run_id};
 use crate::protocol::limits;
-use crate::protocol::outbound::{Json, Terminal};
+use crate::protocol::outbound::{Body, Json, Terminal};
 use crate::protocol::request::{Options, Payload, Settings};
 use crate::protocol::words::{Action, Source as CancelSource, Warning};
 use crate::recording::Moment;
-use crate::run::{Answered, Effect, Event, Gone, Ids, Origin, ReadInput, Refusal, Run, Unseen};
+use crate::run::{Answered, Effect, Event, Gone, Granted, Ids, Late, Origin, ReadInput, Refusal, Run, Unseen};
 use std::borrow::Cow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// A run with its peer, on its machine.
 pub struct Conductor<P, M> {
@@ -50,6 +51,14 @@ pub struct Conductor<P, M> {
     /// Whether an agent was started before.
     spawned: bool,
     signal: Option<i32>,
+    /// Bodies to emit before any other.
+    first: Vec<Body>,
+    /// Whether this run only opens another one.
+    opens: bool,
+    /// What is allowed already.
+    granted: Granted,
+    /// When the first process started.
+    spawned_at: Option<Duration>,
     /// Whether the agent does not read its stdin, and a line for it was dropped.
     stuck: bool,
 }
@@ -70,10 +79,18 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
     /// A run that waits for its run.start. `random` makes ids unique across processes; `ids` were given out before.
     /// The job's `begin` is the caller's.
     pub fn new(job: Job, peer: P, machine: M, random: &str, ids: Ids) -> Conductor<P, M> {
-        let Job { layers, warnings, answers, on_eof, record, debug_log, mirror_stderr, signal_source, begin: _ } = job;
-        let (tape, opened) = Tape::open(record, debug_log);
+        let Job { layers, warnings, answers, on_eof, record, project, debug_log, mirror_stderr, signal_source, .. } =
+            job;
+        let Job { opens, first, carried, .. } = job;
+        let (tape, opened) = Tape::open(record, project.as_deref(), debug_log);
+        let fresh = || Carried {
+            redactor: prepare::redactor(&machine, peer.is_screen()),
+            granted: Granted::default(),
+            answers,
+        };
+        let Carried { redactor, granted, answers } = carried.unwrap_or_else(fresh);
         let mut conductor = Conductor {
-            run: Run::new(random, ids, on_eof, prepare::redactor(&machine, peer.is_screen())),
+            run: Run::new(random, ids, on_eof, redactor),
             peer,
             machine,
             effects: Vec::new(),
@@ -94,6 +111,10 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
             to_spawn: None,
             spawned: false,
             signal: None,
+            first,
+            opens,
+            granted,
+            spawned_at: None,
             stuck: false,
         };
         for (warning, text) in warnings {
@@ -102,7 +123,8 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
         if opened.is_err() {
             conductor.step(Event::Refused(Failure::new(
                 Code::Usage,
-                "--record: the file cannot be written: name one in a directory that you may write to.",
+                "--record: the file cannot be written: name a regular file in a directory that you may write to. Below the \
+                 project's directory it must not be a link.",
             )));
         }
         conductor
@@ -146,6 +168,16 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
         }
     }
 
+    /// The files that the command line names are read.
+    pub(super) fn prepared(&mut self, prepared: Prepared) {
+        let Prepared { above, answers, start } = prepared;
+        self.layers.above = above.over(std::mem::take(&mut self.layers.above));
+        self.answers = answers;
+        if let Some(start) = start {
+            self.inbound(start);
+        }
+    }
+
     /// A message, also one that came from elsewhere than the input.
     pub fn inbound(&mut self, inbound: Inbound) {
         if self.door.outbox.is_overfull() && self.is_noise(&inbound.message) {
@@ -179,27 +211,58 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
 
     /// The run.start that counts, checked.
     fn start(&mut self, origin: Origin, payload: Payload) -> Event<'static> {
-        let Payload { options, wrong, unknown } = payload;
-        if let Some(text) = unknown.warning("field", " of run.start") {
-            self.step(Event::Warn(origin.clone(), Warning::UnknownField, text));
-        }
+        let Payload { options, wrong, mut unknown, workflow } = payload;
         let origins = self.layers.origins.without(&options);
         let (options, agent) = self.layers.under(options);
+        let untrusted = self.layers.guest_warning(&options, agent);
         // Known before anything is checked: a refusal gives metadata back.
         let (redactor, short_secrets) = prepare::redactor_for(&options, agent, &self.machine, self.peer.is_screen());
         let metadata = options.metadata.clone().map(Json::from);
         let bad_id = origin.run_id.as_ref().is_some_and(|id| !is_run_id(id));
-        let start = if bad_id {
+        let checked = if bad_id {
             let message = "run.start: `run_id` must match ^[A-Za-z0-9._:-]{1,128}$.";
             Err(Failure::new(Code::InvalidRequest, message))
         } else {
             prepare::settings(options, wrong, agent, (&self.layers.agents, &origins), &self.machine)
         };
-        let start = match start {
-            Ok(ready) => Ok(Box::new(ready.start(redactor, short_secrets, &mut self.machine))),
+        let admitted = checked.and_then(|mut ready| {
+            self.peer.admit(&mut ready.settings, &ready.agent, workflow.as_deref(), &mut unknown)?;
+            Ok(ready)
+        });
+        if let Some(text) = unknown.warning("field", " of run.start") {
+            self.step(Event::Warn(origin.clone(), Warning::UnknownField, text));
+        }
+        let start = match admitted {
+            Ok(ready) => {
+                let mut start = ready.start(redactor, short_secrets, &mut self.machine);
+                if self.opens {
+                    start.driver = Box::new(Opening(start.driver));
+                }
+                Ok(Box::new(start))
+            }
             Err(failure) => Err(Box::new(Refusal { failure, metadata, redactor: Some(redactor) })),
         };
+        if let Some(text) = untrusted {
+            self.step(Event::Warn(origin.clone(), Warning::UnsupportedOption, text));
+        }
         Event::Start(origin, start)
+    }
+
+    /// A further part of a run.
+    pub(super) fn go_on(&mut self, next: Next) {
+        let Next { run_id, settings, display_name, driver } = next;
+        let redactor = self.run.take_redactor();
+        let mut start = prepare::start((settings, display_name, driver), redactor, 0, &mut self.machine);
+        start.granted = std::mem::take(&mut self.granted);
+        let origin = Origin { id: None, run_id: Some(run_id) };
+        self.step(Event::Start(origin, Ok(Box::new(start))));
+    }
+
+    /// The end of a run of several parts.
+    pub(super) fn close(&mut self, over: Over) {
+        self.door.frame_limit = over.max_frame_bytes;
+        let origin = Origin { id: None, run_id: Some(over.run_id) };
+        self.step(Event::Over(origin, Box::new(over.terminal)));
     }
 
     /// Whether a message would only be answered by a warning. While stdout is not read there is no room for those.
@@ -416,7 +479,13 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
             terminal: self.door.terminal,
             lost: self.door.outbox.is_closed(),
             signal: self.signal,
-            unused_answers: self.answers.unused(),
+            late: self.run.late().cloned(),
+            worked: self.spawned_at.map(|at| self.machine.now().saturating_sub(at)),
+            carried: Carried {
+                redactor: self.run.take_redactor(),
+                granted: self.run.take_granted(),
+                answers: self.answers,
+            },
             incomplete_recording: self.tape.failed(),
         };
         (self.machine, ending)
@@ -430,6 +499,8 @@ pub(super) struct RunSummary {
     pub(super) terminal: Option<Terminal>,
     pub(super) lost: bool,
     pub(super) signal: Option<i32>,
-    pub(super) unused_answers: Option<String>,
+    pub(super) late: Option<Late>,
+    pub(super) worked: Option<Duration>,
+    pub(super) carried: Carried,
     pub(super) incomplete_recording: bool,
 }

@@ -1,9 +1,9 @@
 //! The debug log: a recording of each run, in a folder, named by date, agent and command.
 
-use crate::recording::private;
-use std::fs::{self, File};
-use std::io::{self, ErrorKind, Write};
-use std::path::{Path, PathBuf};
+use crate::io::files::OpenFolder;
+use std::fs::File;
+use std::io::{self, ErrorKind};
+use std::path::PathBuf;
 use std::time::SystemTime;
 use time::OffsetDateTime;
 use time::macros::format_description;
@@ -16,6 +16,8 @@ const TRIES: u32 = 1000;
 pub struct DebugLog {
     /// The folder. Created where it is missing.
     pub dir: PathBuf,
+    /// The project's directory. Below it no link is followed, since it may come from a stranger.
+    pub project: PathBuf,
     /// The command that runs the agent.
     pub command: &'static str,
 }
@@ -23,27 +25,20 @@ pub struct DebugLog {
 impl DebugLog {
     /// Opens the file of a run that begins now. The date is UTC.
     pub(super) fn open(&self, agent: &str, now: SystemTime) -> io::Result<File> {
-        make(&self.dir)?;
+        let folder = OpenFolder::create(&self.dir, Some(&self.project))?;
+        // Logs must not be committed, nor count as the agent's work.
+        folder.ignore()?;
         let date = OffsetDateTime::from(now)
             .format(format_description!("[year]-[month]-[day]_[hour][minute][second]"))
             .map_err(io::Error::other)?;
         let name = format!("{date}_{agent}_{}", self.command);
         for number in 1..=TRIES {
             let number = if number == 1 { String::new() } else { format!("-{number}") };
-            match private().create_new(true).open(self.dir.join(format!("{name}{number}.jsonl"))) {
+            match folder.create_new(format!("{name}{number}.jsonl").as_ref(), 0o600) {
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
                 done => return done,
             }
         }
         Err(ErrorKind::AlreadyExists.into())
-    }
-}
-
-/// Makes the folder, with a .gitignore: logs must not be committed, nor count as the agent's work.
-fn make(dir: &Path) -> io::Result<()> {
-    fs::create_dir_all(dir)?;
-    match File::options().write(true).create_new(true).open(dir.join(".gitignore")) {
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
-        made => made?.write_all(b"*\n"),
     }
 }

@@ -45,6 +45,7 @@ pub struct Plan {
 pub fn plan(start: Options, layers: &Layers, warnings: &[(Warning, String)]) -> Result<Plan, Failure> {
     let origins = layers.origins.without(&start);
     let (options, agent) = layers.under(start);
+    let untrusted = layers.guest_warning(&options, agent);
     let mut host = Host::new();
     let (redactor, _) = prepare::redactor_for(&options, agent, &host, false);
     let ready = prepare::settings(options, None, agent, (&layers.agents, &origins), &host)?;
@@ -74,6 +75,7 @@ pub fn plan(start: Options, layers: &Layers, warnings: &[(Warning, String)]) -> 
         warnings: warnings
             .iter()
             .map(|(_, text)| text.clone())
+            .chain(untrusted)
             .chain(turn.events.into_iter().filter_map(warning))
             .collect(),
     })

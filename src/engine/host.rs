@@ -5,6 +5,7 @@ use super::changes::{Waiting, Watch};
 use super::machine::{Departed, Machine};
 use crate::agent::{Launch, Reply};
 use crate::failure::Failure;
+use crate::io::files::open_regular;
 use crate::io::signals::stop_ourselves;
 use crate::process::batch::Lines;
 use crate::process::cgroup::ControlGroup;
@@ -26,6 +27,9 @@ const LEAK_LIMIT: Duration = Duration::from_secs(2);
 const LEAK_LIMIT_STOPPED: Duration = Duration::from_millis(500);
 /// The longest file that is read for a value, in bytes.
 const VALUE_BYTES: u64 = 1 << 20;
+
+/// How many random digits are in the name of the ask-server: agents limit the length of a tool's name.
+const NAME_DIGITS: usize = 12;
 
 /// Warnings about processes that may outlive the run.
 const NO_GUARD: &str = "The guard is not running: if spektacular is killed, the agent and its tools keep running";
@@ -336,16 +340,19 @@ impl Machine for Host {
         }
     }
 
-    /// Regular files only: anything else, a pipe above all, could keep us waiting.
     fn read(&self, path: &Path) -> Option<String> {
-        let meta = std::fs::metadata(path).ok().filter(|meta| meta.is_file() && meta.len() <= VALUE_BYTES)?;
         let mut text = String::new();
-        std::fs::File::open(path).ok()?.take(meta.len() + 1).read_to_string(&mut text).ok()?;
-        Some(text)
+        open_regular(path).ok()?.take(VALUE_BYTES + 1).read_to_string(&mut text).ok()?;
+        (text.len() as u64 <= VALUE_BYTES).then_some(text)
     }
 
     fn size(&self, path: &Path) -> Option<u64> {
         path.metadata().ok().filter(|meta| meta.is_file()).map(|meta| meta.len())
+    }
+
+    fn nonce(&self) -> String {
+        // The nonce of the tree would not do: the agent's processes have it in their environment.
+        tree::nonce().chars().take(NAME_DIGITS).collect()
     }
 
     fn offer(&mut self, tool: &'static str) -> Option<McpServer> {

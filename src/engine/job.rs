@@ -2,15 +2,21 @@
 
 use super::answers::Script;
 use super::debug_log::DebugLog;
+use crate::agent::Driver;
 use crate::agent::registry::Layers;
 use crate::failure::Failure;
 use crate::protocol::inbound::Inbound;
-use crate::protocol::outbound::Terminal;
+use crate::protocol::outbound::{Body, Terminal};
+use crate::protocol::request::{Options, Settings};
 use crate::protocol::words::{Source as CancelSource, Warning};
-use crate::run::OnEof;
+use crate::redact::Redactor;
+use crate::run::{Granted, Late, OnEof};
 use std::path::PathBuf;
+use std::time::Duration;
 
-/// One run, as it is asked for.
+/// One run, as it is asked for. A run may be a part of another one, which its peer makes of several: it is opened by a
+/// run of its own, which ends before any process starts, goes on in runs that begin with [`Begin::Next`], and is closed by
+/// one that begins with [`Begin::Over`].
 pub struct Job {
     /// Where run.start comes from.
     pub begin: Begin,
@@ -24,12 +30,20 @@ pub struct Job {
     pub on_eof: OnEof,
     /// Where the dialogue with the agent is recorded.
     pub record: Option<PathBuf>,
+    /// The project's directory. Below it the recording follows no link, since it may come from a stranger.
+    pub project: Option<PathBuf>,
     /// Where each run is recorded by itself.
     pub debug_log: Option<DebugLog>,
     /// Whether the agent's stderr is copied to ours.
     pub mirror_stderr: bool,
     /// Whom a signal counts as: a person at a terminal, or a signal.
     pub signal_source: CancelSource,
+    /// Whether this run only opens another one.
+    pub opens: bool,
+    /// Bodies to emit first.
+    pub first: Vec<Body>,
+    /// What the part before this one left. `None`: this is the first.
+    pub carried: Option<Carried>,
 }
 
 impl Job {
@@ -42,9 +56,13 @@ impl Job {
             answers: Script::default(),
             on_eof: OnEof::Continue,
             record: None,
+            project: None,
             debug_log: None,
             mirror_stderr: false,
             signal_source: CancelSource::Signal,
+            opens: false,
+            first: Vec::new(),
+            carried: None,
         }
     }
 }
@@ -55,14 +73,62 @@ pub enum Begin {
     FromInput,
     /// It is there.
     Ready(Box<Inbound>),
-    /// A thread makes it, before stdin is read. Making it may take long, as with a prompt that comes by a pipe.
+    /// A thread reads files that the command line names, before stdin is read. A pipe among them may take long.
     Awaited(Awaited),
     /// The run cannot begin: a bad flag, a broken configuration.
     Refused(Failure),
+    /// A further part of a run: everything is checked.
+    Next(Box<Next>),
+    /// The end of a run of several parts.
+    Over(Box<Over>),
 }
 
-/// Makes a run.start.
-pub type Awaited = Box<dyn FnOnce() -> Result<Inbound, Failure> + Send>;
+/// A further part of a run.
+pub struct Next {
+    /// The id of the whole run.
+    pub run_id: String,
+    /// What is asked for.
+    pub settings: Settings,
+    /// The agent's name for people.
+    pub display_name: String,
+    /// The agent's dialect, or a step without an agent.
+    pub driver: Box<dyn Driver>,
+}
+
+/// The end of a run of several parts.
+pub struct Over {
+    /// The id of the whole run.
+    pub run_id: String,
+    /// The limit of its frames, in bytes.
+    pub max_frame_bytes: usize,
+    /// How it ended.
+    pub terminal: Terminal,
+}
+
+/// What one part of a run hands to the next.
+#[derive(Debug)]
+pub struct Carried {
+    /// Knows every secret, also those that were answers.
+    pub(super) redactor: Redactor,
+    /// What was allowed for the rest of the run.
+    pub(super) granted: Granted,
+    /// The answers given in advance that are left.
+    pub(super) answers: Script,
+}
+
+/// Reads the files that the command line names.
+pub type Awaited = Box<dyn FnOnce() -> Result<Box<Prepared>, Failure> + Send>;
+
+/// The content of files that the command line names.
+#[derive(Debug, Default)]
+pub struct Prepared {
+    /// Fields of run.start that override the job's layers.
+    pub above: Options,
+    /// Answers given in advance, instead of the job's.
+    pub answers: Script,
+    /// The run.start. `None`: it comes from the input.
+    pub start: Option<Inbound>,
+}
 
 /// What came of a run.
 #[derive(Debug)]
@@ -75,6 +141,12 @@ pub struct Report {
     pub signal: Option<i32>,
     /// The keys of answers given in advance that fitted no question, as a list of words. `None`: all did.
     pub unused_answers: Option<String>,
+    /// A cancel that came after the run had its outcome.
+    pub late: Option<Late>,
+    /// The time since the first process started, by the clock of limits. `None`: no process started.
+    pub worked: Option<Duration>,
+    /// For a further part of the run.
+    pub carried: Carried,
 }
 
 impl Report {

@@ -37,6 +37,10 @@ pub trait Machine {
     fn read(&self, path: &Path) -> Option<String>;
     /// The size of a file, in bytes. `None`: it is not there.
     fn size(&self, path: &Path) -> Option<u64>;
+    /// Random text that nothing else can know. Empty: names without a random part are wanted.
+    fn nonce(&self) -> String {
+        String::new()
+    }
     /// Offers the agent's model this tool to ask with. `None`: that is not possible here.
     fn offer(&mut self, tool: &'static str) -> Option<McpServer>;
     /// Answers a call of the tool.

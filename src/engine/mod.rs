@@ -20,6 +20,7 @@ pub mod dry_run;
 mod host;
 mod job;
 mod machine;
+mod opening;
 mod outbox;
 mod peer;
 mod prepare;
@@ -31,7 +32,7 @@ mod tape;
 pub use answers::Script;
 pub use conductor::Conductor;
 pub use debug_log::DebugLog;
-pub use job::{Awaited, Begin, Job, Report};
+pub use job::{Awaited, Begin, Carried, Job, Next, Over, Prepared, Report};
 pub use machine::{Departed, Machine};
 pub use outbox::Outbox;
 pub use peer::{InAdvance, Outgoing, Peer, Understood};
@@ -137,7 +138,10 @@ impl Engine {
             code: code.unwrap_or(EXIT_UNDELIVERED),
             terminal: ending.terminal.filter(|_| code.is_some()),
             signal: ending.signal,
-            unused_answers: ending.unused_answers,
+            unused_answers: ending.carried.answers.unused(),
+            late: ending.late,
+            worked: ending.worked,
+            carried: ending.carried,
         }
     }
 }

@@ -1,10 +1,15 @@
 //! The other side of a run: whoever sees its frames and answers its questions.
 
 use super::outbox::Outbox;
+use crate::agent::registry::Agent;
+use crate::failure::Failure;
 use crate::io::inbox::RawLine;
 use crate::io::output::Chunk;
 use crate::protocol::inbound::Inbound;
 use crate::protocol::redacted::Redacted;
+use crate::protocol::request::Settings;
+use crate::protocol::unknown::UnknownNames;
+use serde_json::value::RawValue;
 use std::time::{Instant, SystemTime};
 
 /// A body on its way out.
@@ -49,6 +54,24 @@ pub struct Understood {
 pub trait Peer {
     /// Takes a line of input that was read at this time.
     fn hear(&mut self, line: &RawLine, at: Instant) -> Understood;
+
+    /// Takes a run.start that is valid as far as the protocol goes. `workflow`: its object of that name; `unknown`: its
+    /// fields to warn of. A peer that makes one run of several may change the settings, or refuse them.
+    ///
+    /// # Errors
+    /// What is wrong.
+    fn admit(
+        &mut self,
+        _settings: &mut Settings,
+        _agent: &Agent,
+        workflow: Option<&RawValue>,
+        unknown: &mut UnknownNames,
+    ) -> Result<(), Failure> {
+        if workflow.is_some() {
+            unknown.add("workflow", || None);
+        }
+        Ok(())
+    }
 
     /// Adds the bytes of a body to `out`, or none if the peer keeps it to itself.
     fn show(&mut self, outgoing: Outgoing<'_>, out: &mut Outbox);
@@ -106,6 +129,16 @@ pub trait Peer {
 impl<P: Peer + ?Sized> Peer for &mut P {
     fn hear(&mut self, line: &RawLine, at: Instant) -> Understood {
         (**self).hear(line, at)
+    }
+
+    fn admit(
+        &mut self,
+        settings: &mut Settings,
+        agent: &Agent,
+        workflow: Option<&RawValue>,
+        unknown: &mut UnknownNames,
+    ) -> Result<(), Failure> {
+        (**self).admit(settings, agent, workflow, unknown)
     }
 
     fn show(&mut self, outgoing: Outgoing<'_>, out: &mut Outbox) {

@@ -4,12 +4,13 @@
 use super::host::Host;
 use super::machine::Machine;
 use crate::agent::registry::{Agent, Agents};
+use crate::agent::{Driver, ask_user};
 use crate::failure::{Code, Failure};
 use crate::protocol::origins::Origins;
 use crate::protocol::question::{Given, PathFact};
-use crate::protocol::request::{Options, Problem, Settings};
+use crate::protocol::request::{McpServer, Options, Problem, Settings};
 use crate::redact::Redactor;
-use crate::run::{Answered, Start};
+use crate::run::{Answered, Granted, Start};
 use crate::suggest::hint;
 use serde_json::value::RawValue;
 use std::path::Path;
@@ -17,20 +18,32 @@ use std::path::Path;
 /// Settings, checked against the machine.
 pub(crate) struct Ready {
     pub(super) settings: Settings,
-    agent: Agent,
+    pub(super) agent: Agent,
 }
 
 impl Ready {
     /// The start of the run. Offers the agent's model a tool to ask with, where that is the way.
     pub(crate) fn start(self, redactor: Redactor, short_secrets: usize, machine: &mut impl Machine) -> Start {
-        let Ready { mut settings, agent } = self;
+        let Ready { settings, agent } = self;
         let driver = agent.driver();
-        let tool = driver.asks_by(&settings);
-        settings.ask_server = tool.and_then(|tool| machine.offer(tool));
-        let asking_failed = tool.is_some() && settings.ask_server.is_none();
         let display_name = agent.display_name;
-        Start { settings, driver, display_name, redactor, short_secrets, asking_failed }
+        start((settings, display_name, driver), redactor, short_secrets, machine)
     }
+}
+
+/// The start of a run with this driver.
+pub(super) fn start(
+    (mut settings, display_name, driver): (Settings, String, Box<dyn Driver>),
+    redactor: Redactor,
+    short_secrets: usize,
+    machine: &mut impl Machine,
+) -> Start {
+    let tool = driver.asks_by(&settings);
+    settings.nonce = machine.nonce();
+    let name = ask_user::server_name(&settings);
+    settings.ask_server = tool.and_then(|tool| machine.offer(tool)).map(|server| McpServer { name, ..server });
+    let asking_failed = tool.is_some() && settings.ask_server.is_none();
+    Start { settings, driver, display_name, redactor, short_secrets, asking_failed, granted: Granted::default() }
 }
 
 /// Checks a run.start, with its defaults, against the machine.

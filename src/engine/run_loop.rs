@@ -3,7 +3,7 @@
 use super::ask_socket::AskEvent;
 use super::conductor::{Conductor, RunSummary};
 use super::host::{Host, Looked};
-use super::job::{Awaited, Begin};
+use super::job::{Awaited, Begin, Prepared};
 use super::machine::Departed;
 use super::peer::Peer;
 use super::{Engine, no_thread};
@@ -18,7 +18,6 @@ use crate::io::tty::LineModes;
 use crate::process::batch::Lines;
 use crate::process::child::{AgentOutput, ProcessEvent};
 use crate::process::git::Told;
-use crate::protocol::inbound::Inbound;
 use crate::protocol::words::Warning;
 use crate::run::{Event, Origin};
 use crossbeam_channel::{Receiver, Select, Sender, at, bounded, never, select_biased};
@@ -50,8 +49,8 @@ enum Wake {
     Taken,
     /// How the writing went.
     Written(Written),
-    /// The run.start that was awaited.
-    Start(Result<Inbound, Failure>),
+    /// The files that the command line names.
+    Prepared(Result<Box<Prepared>, Failure>),
     /// A line of input, or its end.
     Input(Arrival),
     /// The agent's model, by the ask-server.
@@ -69,8 +68,8 @@ enum Wake {
 /// A fault of our own, after which the loop ends.
 struct Broken;
 
-/// Makes a run.start in a thread. The thread is never joined: it may wait for a pipe for ever.
-fn start_of(work: Awaited) -> Receiver<Result<Inbound, Failure>> {
+/// Reads files in a thread. The thread is never joined: it may wait for a pipe for ever.
+fn start_of(work: Awaited) -> Receiver<Result<Box<Prepared>, Failure>> {
     let (start_in, start) = bounded(1);
     let failed = start_in.clone();
     let make = move || {
@@ -82,8 +81,8 @@ fn start_of(work: Awaited) -> Receiver<Result<Inbound, Failure>> {
     start
 }
 
-/// A run.start that is being made. Nothing is read from stdin before it is there.
-type AwaitedStart = Option<Receiver<Result<Inbound, Failure>>>;
+/// Files that are being read. Nothing is read from stdin before they are.
+type AwaitedStart = Option<Receiver<Result<Box<Prepared>, Failure>>>;
 
 /// How long the writer has been waited for in vain. Only time in which the loop waits counts: while it works, it hands
 /// nothing to the writer.
@@ -166,6 +165,8 @@ impl<'e, 'p> RunLoop<'e, 'p> {
             Begin::FromInput => {}
             Begin::Ready(first) => self.conductor.inbound(*first),
             Begin::Refused(failure) => self.conductor.refuse(failure),
+            Begin::Next(next) => self.conductor.go_on(*next),
+            Begin::Over(over) => self.conductor.close(*over),
             Begin::Awaited(work) => self.awaited = Some(start_of(work)),
         }
         self.prepare();
@@ -274,7 +275,7 @@ impl<'e, 'p> RunLoop<'e, 'p> {
             recv(process) -> event => event.map_or(Wake::Broken, Wake::Process),
             send(sink, order()) -> _ => Wake::Taken,
             recv(written) -> done => Wake::Written(done.unwrap_or(Written::Lost)),
-            recv(awaited) -> start => start.map_or(Wake::Broken, Wake::Start),
+            recv(awaited) -> start => start.map_or(Wake::Broken, Wake::Prepared),
             recv(input) -> heard => Wake::Input(heard.unwrap_or(Arrival::Closed)),
             recv(children) -> ended => ended.map_or(Wake::Broken, |()| Wake::Children),
             recv(asks) -> event => event.map_or(Wake::Broken, Wake::Ask),
@@ -335,10 +336,10 @@ impl<'e, 'p> RunLoop<'e, 'p> {
             }
             Wake::Taken => {}
             Wake::Written(written) => self.written(written),
-            Wake::Start(start) => {
+            Wake::Prepared(prepared) => {
                 self.awaited = None;
-                match start {
-                    Ok(inbound) => self.conductor.inbound(inbound),
+                match prepared {
+                    Ok(prepared) => self.conductor.prepared(*prepared),
                     Err(failure) => self.conductor.refuse(failure),
                 }
             }

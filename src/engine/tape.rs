@@ -1,11 +1,12 @@
 //! What of a run is recorded, and where.
 
 use super::debug_log::DebugLog;
+use crate::io::files::create_private;
 use crate::protocol::words::Action;
-use crate::recording::{self, Header, MessagePiece, Moment, Recorder};
+use crate::recording::{Header, MessagePiece, Moment, Recorder};
 use crate::redact::Redactor;
 use std::fs::File;
-use std::io::{self, ErrorKind};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -25,8 +26,12 @@ impl Tape {
     ///
     /// # Errors
     /// The system's, where the file cannot be written.
-    pub(super) fn open(file: Option<PathBuf>, debug_log: Option<DebugLog>) -> (Tape, io::Result<()>) {
-        let opened = file.as_deref().map(open).transpose();
+    pub(super) fn open(
+        file: Option<PathBuf>,
+        project: Option<&Path>,
+        debug_log: Option<DebugLog>,
+    ) -> (Tape, io::Result<()>) {
+        let opened = file.as_deref().map(|file| create_private(file, project)).transpose();
         let mut tape = Tape { debug_log, file, ..Tape::default() };
         let opened = opened.map(|file| tape.record_into(file));
         (tape, opened)
@@ -95,13 +100,3 @@ impl Tape {
         files
     }
 }
-
-fn open(path: &Path) -> io::Result<File> {
-    // Opening a pipe would wait for somebody to read it.
-    if std::fs::metadata(path).is_ok_and(|meta| meta.file_type().is_fifo()) {
-        return Err(ErrorKind::InvalidInput.into());
-    }
-    recording::private().create(true).truncate(true).open(path)
-}
-
-use std::os::unix::fs::FileTypeExt;

@@ -3,6 +3,7 @@
 //! Nothing here depends on a run. Reader threads only move bytes into channels; the loop owns all state.
 
 pub(crate) mod faults;
+pub mod files;
 pub mod inbox;
 pub mod keys;
 pub mod lines;

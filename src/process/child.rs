@@ -9,7 +9,7 @@ use super::batch::{Gathered, Lines};
 use super::launch;
 use super::myself;
 use super::reaper::Reaper;
-use super::tree::{MARKER, Swept, Tree, marker_value, wait_without_reaping};
+use super::tree::{self, MARKER, Swept, Tree, marker_value, wait_without_reaping};
 use crate::agent::{Launch, Program};
 use crate::failure::{Code, Failure};
 use crate::io::faults::point;
@@ -77,8 +77,7 @@ pub(crate) struct AgentProcess {
 }
 
 impl AgentProcess {
-    /// Starts the agent in a session of its own. `nonce` marks its environment and the sentinel; `mirror`: also
-    /// send each line of stderr.
+    /// Starts the agent in a session of its own. `nonce` marks its environment; `mirror`: also send each line of stderr.
     ///
     /// # Errors
     /// Anything that keeps the agent from running, in words that say what to do.
@@ -102,7 +101,8 @@ impl AgentProcess {
             Ok(())
         };
         let child = spawn(|| launch::spawn(&program, tree.cgroup(), &our_err, prepare), &program, &settings.cwd)?;
-        AgentProcess::attach(child, tree, nonce, mirror, (out, our_out), (err, our_err))
+        // The sentinel has a nonce of its own: the agent's processes know that of their environment.
+        AgentProcess::attach(child, tree, &tree::nonce(), mirror, (out, our_out), (err, our_err))
     }
 
     fn attach(

@@ -7,6 +7,7 @@
 
 use super::limits;
 use super::mcp_server::{McpServer, mcp_servers};
+use super::question::Judge;
 use super::request::{
     Permissions, Seconds, any_string, arguments, boolean, cost, count, environment, frame_bytes, layer, level,
     metadata, names, non_empty, object, on_question_timeout, path, paths, permissions, positive, secrets, session_id,
@@ -19,6 +20,7 @@ use serde::ser::SerializeMap;
 use serde_json::value::{RawValue, to_raw_value};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// One field of run.start.
 #[derive(Clone, Copy, Debug)]
@@ -217,6 +219,12 @@ macro_rules! run_start {
             /// The server through which the model can ask, which the agent starts beside `mcp_servers`. Not a field of
             /// run.start.
             pub ask_server: Option<McpServer>,
+            /// Random text that nothing outside this run can know, for the name of that server. Not a field of run.start.
+            pub nonce: String,
+            /// Decides about requests for permission before `permissions` do. Not a field of run.start.
+            pub judge: Option<Arc<dyn Judge>>,
+            /// Whether the run is a part of a workflow, which has a plan of its own. Not a field of run.start.
+            pub is_part: bool,
         }
 
         impl Options {
@@ -225,6 +233,9 @@ macro_rules! run_start {
                 Settings {
                     $($name: settle!($kind $(($($extra)*))?, self.$name, required.$name),)*
                     ask_server: None,
+                    nonce: String::new(),
+                    judge: None,
+                    is_part: false,
                 }
             }
         }

@@ -21,3 +21,4 @@ pub mod unknown;
 pub mod variables;
 mod wire;
 pub mod words;
+pub mod workflow;

@@ -1,16 +1,18 @@
 //! The bodies of the seven outbound frames. The walk in [`super::parts`] finds every text in them, to redact it and to
 //! cut it where a frame would be too long. A body becomes JSON only as a [`super::redacted::Redacted`].
 
+use super::limits::LEFT_LISTED;
 use super::question::Ask;
 use super::request::{Seconds, Settings};
 use super::words::{
-    Action, Category, Level, PlanStatus, QuestionKind, Resolution, Source, Status, StopReason, ToolState, WaitingOn,
-    Warning,
+    Action, Category, Level, PhaseState, PlanStatus, QuestionKind, Resolution, Source, Status, StopReason, ToolState,
+    WaitingOn, Warning,
 };
 use crate::failure::Failure;
 use serde::Serialize;
 
 pub use super::text::{Json, Text};
+pub use super::workflow::{Breach, GaveWay, PhaseReport, WorkflowEnd, WorkflowStarted};
 
 /// Null where a value is not known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
@@ -23,6 +25,30 @@ pub struct Usage {
     pub cached_input_tokens: Option<u64>,
     /// In US dollars.
     pub cost_usd: Option<f64>,
+}
+
+impl Usage {
+    /// The usage of two runs. What is unknown of one of them counts as nothing.
+    pub fn plus(&self, other: &Usage) -> Usage {
+        fn add<T: std::ops::Add<Output = T>>(a: Option<T>, b: Option<T>) -> Option<T> {
+            match (a, b) {
+                (Some(a), Some(b)) => Some(a + b),
+                (one, other) => one.or(other),
+            }
+        }
+        Usage {
+            input_tokens: add(self.input_tokens, other.input_tokens),
+            output_tokens: add(self.output_tokens, other.output_tokens),
+            cached_input_tokens: add(self.cached_input_tokens, other.cached_input_tokens),
+            cost_usd: add(self.cost_usd, other.cost_usd),
+        }
+    }
+
+    /// The tokens, in one short line.
+    pub fn line(&self) -> String {
+        let count = |n: Option<u64>| n.map_or_else(|| "unknown".to_owned(), |n| n.to_string());
+        format!("{} tokens in, {} out", count(self.input_tokens), count(self.output_tokens))
+    }
 }
 
 /// What a driver can do; null while unknown.
@@ -57,6 +83,8 @@ pub struct Started {
     pub cwd: Text,
     /// What is shown of `agent_args`.
     pub agent_args: Vec<Text>,
+    /// Of a workflow's run.
+    pub workflow: Option<Box<WorkflowStarted>>,
     /// Whether something was cut.
     pub truncated: bool,
 }
@@ -132,8 +160,20 @@ pub enum About {
         state: ToolState,
         locations: Vec<Place>,
         output: Option<Text>,
+        /// Of a command of a workflow: the phase that it verifies.
+        phase: Option<String>,
     },
     Plan(Vec<PlanEntry>),
+    /// The agent's own list in a workflow, whose steps are the plan.
+    Todo(Vec<PlanEntry>),
+    Phase {
+        phase: String,
+        title: Text,
+        number: u64,
+        of: u64,
+        attempt: u64,
+        state: PhaseState,
+    },
     Usage(Usage),
 }
 
@@ -142,11 +182,12 @@ impl About {
     pub fn level(&self) -> Level {
         match self {
             About::Text { .. } | About::Tool { .. } | About::Plan(_) | About::Usage(_) => Level::Normal,
-            About::Reasoning { .. } => Level::Full,
+            About::Reasoning { .. } | About::Todo(_) => Level::Full,
             About::Status(_)
             | About::Session { .. }
             | About::Warning(_)
             | About::Resolved { .. }
+            | About::Phase { .. }
             | About::Heartbeat { .. } => Level::Minimal,
         }
     }
@@ -241,6 +282,17 @@ pub struct Unattended {
     pub unanswered: Tally,
 }
 
+impl Unattended {
+    /// Adds what was decided after it.
+    pub fn join(&mut self, later: Unattended) {
+        for (all, more) in [(&mut self.denied, later.denied), (&mut self.unanswered, later.unanswered)] {
+            all.count += more.count;
+            let room = LEFT_LISTED.saturating_sub(all.first.len());
+            all.first.extend(more.first.into_iter().take(room));
+        }
+    }
+}
+
 /// How the agent's process ended. A number each, or null.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct AgentExit {
@@ -271,6 +323,8 @@ pub struct Terminal {
     pub completion_detected: bool,
     /// How the agent's process ended; null when there was none.
     pub agent_exit: Option<AgentExit>,
+    /// Of a workflow's run.
+    pub workflow: Option<Box<WorkflowEnd>>,
     /// Whether something was cut.
     pub truncated: bool,
 }
@@ -332,6 +386,14 @@ impl Body {
     /// Whether this only says that nothing happened.
     pub fn is_heartbeat(&self) -> bool {
         matches!(self, Body::Progress(progress) if matches!(progress.about, About::Heartbeat { .. }))
+    }
+
+    /// The entry for an artifact in the list of a terminal frame.
+    pub fn artifact(&self) -> Option<ArtifactRef> {
+        match self {
+            Body::Artifact(artifact) => Some(ArtifactRef { path: artifact.path.clone(), action: artifact.action }),
+            Body::Started(_) | Body::Progress(_) | Body::Question(_) | Body::Terminal(_) => None,
+        }
     }
 
     /// Whether this is the last frame.

@@ -2,13 +2,13 @@
 //! both use it, so neither can forget a field that the other knows.
 
 use super::outbound::{
-    About, Artifact, ArtifactRef, Body, Json, Left, Outcome, Place, PlanEntry, Progress, Question, Started,
-    SubjectFrame, Tally, Terminal, Text, Unattended,
+    About, Artifact, ArtifactRef, Body, Breach, GaveWay, Json, Left, Outcome, PhaseReport, Place, PlanEntry, Progress,
+    Question, Started, SubjectFrame, Tally, Terminal, Text, Unattended, WorkflowEnd, WorkflowStarted,
 };
 use super::question::{Answer, Ask, Choice, Choices, Kind, Validation};
 use super::request::Settings;
 use super::words::Purpose;
-use crate::failure::Failure;
+use crate::failure::{Failure, PhaseFailure};
 use std::collections::HashSet;
 
 /// The order in which parts are cut where a frame is too long.
@@ -112,7 +112,24 @@ pub(super) fn each(body: &mut Body, visit: Visit<'_>) {
 }
 
 fn started(body: &mut Started, visit: Visit<'_>) {
-    let Started { agent: _, display_name, settings, capabilities: _, metadata, cwd, agent_args, truncated: _ } = body;
+    let Started {
+        agent: _,
+        display_name,
+        settings,
+        capabilities: _,
+        metadata,
+        cwd,
+        agent_args,
+        workflow,
+        truncated: _,
+    } = body;
+    if let Some(workflow) = workflow {
+        let WorkflowStarted { name: _, project, target, options } = &mut **workflow;
+        text(Rank::Text, project, visit);
+        target.iter_mut().for_each(|target| text(Rank::Text, target, visit));
+        // The options are checked words, names and numbers, but for the name of the agent's command.
+        options.skill.iter_mut().for_each(|skill| visit(Rank::Text, Part::Text(skill)));
+    }
     for argument in agent_args.iter_mut() {
         text(Rank::List, argument, visit);
     }
@@ -164,6 +181,9 @@ fn shown_settings(settings: &mut Settings, visit: Visit<'_>) {
         secrets: _,
         output_schema: _,
         ask_server: _,
+        nonce: _,
+        judge: _,
+        is_part: _,
     } = settings;
     for list in [Some(add_dirs), allowed_tools.as_mut(), disallowed_tools.as_mut()].into_iter().flatten() {
         list.iter_mut().for_each(|item| visit(Rank::List, Part::Text(item)));
@@ -271,8 +291,12 @@ fn terminal(body: &mut Terminal, visit: Visit<'_>) {
         unattended: Unattended { denied, unanswered },
         completion_detected: _,
         agent_exit: _,
+        workflow,
         truncated: _,
     } = body;
+    if let Some(end) = workflow {
+        workflow_end(end, visit);
+    }
     for ArtifactRef { path, action: _ } in artifacts.iter_mut() {
         text(Rank::List, path, visit);
     }
@@ -285,6 +309,42 @@ fn terminal(body: &mut Terminal, visit: Visit<'_>) {
     }
     outcome(end, visit);
     visit(Rank::Own, Part::Json(metadata));
+}
+
+fn workflow_end(end: &mut WorkflowEnd, visit: Visit<'_>) {
+    let WorkflowEnd { name: _, target, complete: _, tasks: _, violations, kept, phases } = end;
+    for Breach { file, line: _, rule: _, text: told } in violations.iter_mut() {
+        text(Rank::List, file, visit);
+        text(Rank::List, told, visit);
+    }
+    visit(Rank::List, Part::List(violations));
+    for GaveWay { path, to } in kept.iter_mut() {
+        text(Rank::List, path, visit);
+        text(Rank::List, to, visit);
+    }
+    visit(Rank::List, Part::List(kept));
+    for phase in phases.iter_mut() {
+        let PhaseReport {
+            id: _,
+            title,
+            state: _,
+            attempts: _,
+            duration_ms: _,
+            cost_usd: _,
+            files,
+            commit: _,
+            unverified,
+        } = phase;
+        for ArtifactRef { path, action: _ } in files.iter_mut() {
+            text(Rank::Output, path, visit);
+        }
+        visit(Rank::Output, Part::List(files));
+        unverified.iter_mut().for_each(|told| text(Rank::Output, told, visit));
+        visit(Rank::Output, Part::List(unverified));
+        text(Rank::Text, title, visit);
+    }
+    visit(Rank::List, Part::List(phases));
+    target.iter_mut().for_each(|target| text(Rank::Text, target, visit));
 }
 
 fn about(about: &mut About, visit: Visit<'_>) {
@@ -301,13 +361,14 @@ fn about(about: &mut About, visit: Visit<'_>) {
             }
             text(Rank::Text, what, visit);
         }
-        About::Tool { call_id: _, category: _, state: _, locations, output } => {
+        About::Tool { call_id: _, category: _, state: _, locations, output, phase: _ } => {
             if let Some(output) = output {
                 text(Rank::Output, output, visit);
             }
             places(locations, visit);
         }
-        About::Plan(entries) => {
+        About::Phase { phase: _, title, number: _, of: _, attempt: _, state: _ } => text(Rank::Text, title, visit),
+        About::Plan(entries) | About::Todo(entries) => {
             for PlanEntry { text: entry, status: _ } in entries.iter_mut() {
                 text(Rank::List, entry, visit);
             }
@@ -328,8 +389,23 @@ fn outcome(outcome: &mut Outcome, visit: Visit<'_>) {
         }
         Outcome::Failed(failure) => {
             // The run turns `said` into `agent_message`; no frame shows it.
-            let Failure { code: _, message, retryable: _, http_status: _, said: _, agent_message, stderr_tail } =
-                failure;
+            let Failure {
+                code: _,
+                message,
+                retryable: _,
+                http_status: _,
+                said: _,
+                agent_message,
+                stderr_tail,
+                reason: _,
+                phase,
+            } = failure;
+            if let Some(phase) = phase {
+                let PhaseFailure { phase: _, attempt: _, command, exit_code: _, timed_out: _, output_tail } =
+                    &mut **phase;
+                text(Rank::Output, output_tail, visit);
+                command.iter_mut().for_each(|command| text(Rank::Text, command, visit));
+            }
             for told in [agent_message, stderr_tail].into_iter().flatten() {
                 visit(Rank::Output, Part::Text(told));
             }

@@ -5,7 +5,7 @@ use super::limited::{Limited, unique};
 use super::limits::OPTIONS;
 use super::pattern::Pattern;
 use super::scope::Scope;
-use super::words::{Category, PathType, Purpose, QuestionKind};
+use super::words::{Category, PathType, Policy, Purpose, QuestionKind};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use std::collections::{HashMap, HashSet};
@@ -155,6 +155,12 @@ pub struct Subject {
     pub locations: Vec<Location>,
     /// What exactly is to be allowed: the command, the diff.
     pub detail: String,
+}
+
+/// Decides about requests for permission before the policy of the run does: a workflow knows what its own prompt needs.
+pub trait Judge: std::fmt::Debug + Send + Sync {
+    /// The decision. `also`: further categories of the request. `None`: the policy decides.
+    fn decide(&self, subject: &Subject, also: &[Category]) -> Option<Policy>;
 }
 
 /// A question of the agent's, before it has an id or a clock.

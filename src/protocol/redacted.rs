@@ -1,7 +1,7 @@
 //! A body whose texts are redacted. Only such a body can be shown or written.
 
 use super::json::{encoded_bytes, fitting};
-use super::outbound::{ArtifactRef, Body, Outcome, Usage};
+use super::outbound::{ArtifactRef, Body, Outcome};
 use super::parts::{Part, Rank, each};
 use crate::redact::Redactor;
 use std::borrow::Cow;
@@ -38,7 +38,7 @@ impl Redacted {
         let mut artifacts: Vec<ArtifactRef> = Vec::new();
         for before in earlier {
             if let Body::Terminal(before) = &before.0 {
-                end.usage = sum(&before.usage, &end.usage);
+                end.usage = before.usage.plus(&end.usage);
                 artifacts.extend_from_slice(&before.artifacts);
             }
         }
@@ -124,20 +124,4 @@ fn common_level(sizes: &[usize], excess: usize) -> usize {
         }
     }
     0
-}
-
-/// The usage of two runs. What is unknown of one of them counts as nothing.
-fn sum(a: &Usage, b: &Usage) -> Usage {
-    fn add<T: std::ops::Add<Output = T>>(a: Option<T>, b: Option<T>) -> Option<T> {
-        match (a, b) {
-            (Some(a), Some(b)) => Some(a + b),
-            (one, other) => one.or(other),
-        }
-    }
-    Usage {
-        input_tokens: add(a.input_tokens, b.input_tokens),
-        output_tokens: add(a.output_tokens, b.output_tokens),
-        cached_input_tokens: add(a.cached_input_tokens, b.cached_input_tokens),
-        cost_usd: add(a.cost_usd, b.cost_usd),
-    }
 }

@@ -7,6 +7,7 @@ use super::limits;
 pub use super::mcp_server::McpServer;
 use super::unknown::UnknownNames;
 use super::words::{Category, Level, OnQuestionTimeout, Policy};
+use super::workflow::WorkflowOptions;
 use crate::suggest::nearest;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
@@ -104,6 +105,8 @@ pub struct Payload {
     pub wrong: Option<Problem>,
     /// The fields that run.start does not have.
     pub unknown: UnknownNames,
+    /// The object `workflow`. Only a workflow knows it.
+    pub workflow: Option<Box<RawValue>>,
 }
 
 impl Options {
@@ -113,6 +116,13 @@ impl Options {
         let Some(fields) = payload.and_then(|raw| Fields::parse(raw.get())) else { return read };
         read.wrong = fields.repeats_one_of(Options::NAMES).then_some(Problem::Repeated);
         for (name, raw) in fields.iter() {
+            if name == "workflow" {
+                if is_repeated(raw) || read.workflow.is_some() {
+                    read.wrong = Some(Problem::Repeated);
+                }
+                read.workflow = Some(raw.to_owned()).filter(|raw| !is_null(raw));
+                continue;
+            }
             if !Options::NAMES.contains(&name) {
                 read.unknown.add(name, || nearest(name, Options::NAMES.iter().copied()).map(str::to_owned));
                 continue;
@@ -129,6 +139,11 @@ impl Options {
         }
         read
     }
+}
+
+/// Whether the object `workflow` has a field twice.
+fn is_repeated(raw: &RawValue) -> bool {
+    Fields::parse(raw.get()).is_some_and(|fields| fields.repeats_one_of(WorkflowOptions::NAMES))
 }
 
 /// A length of time in seconds: finite, not negative, at most a hundred years.
@@ -266,7 +281,7 @@ pub(super) fn list(raw: &RawValue) -> Option<Vec<&RawValue>> {
     serde_json::from_str(raw.get()).ok()
 }
 
-fn strings_where(raw: &RawValue, fits: fn(&String) -> bool, expected: &'static str) -> Read<Vec<String>> {
+pub(super) fn strings_where(raw: &RawValue, fits: fn(&String) -> bool, expected: &'static str) -> Read<Vec<String>> {
     let items = list(raw).ok_or(Some(expected))?;
     items.into_iter().map(|item| string(item).filter(fits).ok_or(Some(expected))).collect()
 }

@@ -28,6 +28,13 @@ impl UnknownNames {
         }
     }
 
+    /// Adds the names of another object.
+    pub fn append(&mut self, other: UnknownNames) {
+        let room = NAMED.saturating_sub(self.named.len());
+        self.more += other.more + other.named.len().saturating_sub(room);
+        self.named.extend(other.named.into_iter().take(room));
+    }
+
     /// The warning. `what`: the singular of what has these names. `None`: there are none.
     pub fn warning(&self, what: &str, of: &str) -> Option<String> {
         let count = match self.named.len() + self.more {

@@ -3,17 +3,18 @@
 use super::fields::ShownText;
 use super::json::{encode, put_number, put_string};
 use super::outbound::{
-    About, Artifact, ArtifactRef, Body, Json, Left, Outcome, Place, PlanEntry, Progress, Question, Started,
-    SubjectFrame, Tally, Terminal, Text,
+    About, Artifact, ArtifactRef, Body, Breach, GaveWay, Json, Left, Outcome, PhaseReport, Place, PlanEntry, Progress,
+    Question, Started, SubjectFrame, Tally, Terminal, Text, WorkflowEnd, WorkflowStarted,
 };
 use super::question::Kind;
 use super::redacted::Redacted;
 use super::request::Settings;
 use super::words::{
-    Action, Category, PlanStatus, Purpose, QuestionKind, Resolution, Source, Status, StopReason, ToolState, WaitingOn,
-    Warning,
+    Action, Category, PhaseOutcome, PhaseState, PlanStatus, Purpose, QuestionKind, RefusalReason, Resolution, Source,
+    Status, StopReason, ToolState, WaitingOn, Warning, WorkflowKind,
 };
-use crate::failure::{Code, Failure};
+use super::workflow::ShownOptions;
+use crate::failure::{Code, Failure, PhaseFailure};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
@@ -118,16 +119,20 @@ macro_rules! words {
 words!(
     Action,
     Category,
+    PhaseOutcome,
+    PhaseState,
     PlanStatus,
     Purpose,
     QuestionKind,
+    RefusalReason,
     Resolution,
     Source,
     Status,
     StopReason,
     ToolState,
     WaitingOn,
-    Warning
+    Warning,
+    WorkflowKind
 );
 
 macro_rules! entries {
@@ -206,7 +211,25 @@ objects! {
             "protocol": Own(&Protocol { v: "1", minor: 0, spektacular: env!("CARGO_PKG_VERSION") }),
             "capabilities": Own(&it.capabilities));
         map.metadata(&it.metadata);
+        if let Some(workflow) = &it.workflow {
+            entries!(map; "workflow": **workflow);
+        }
         map.truncated(it.truncated);
+    }
+    WorkflowStarted, it, map => {
+        entries!(map; "name": it.name, "project": it.project, "target": it.target,
+            "options": Own(&ShownOptions(it.name, &it.options)));
+    }
+    WorkflowEnd, it, map => {
+        entries!(map; "name": it.name, "target": it.target, "complete": it.complete, "tasks": it.tasks,
+            "violations": it.violations, "kept": it.kept, "phases": it.phases);
+    }
+    Breach, it, map => { entries!(map; "file": it.file, "line": it.line, "rule": it.rule, "text": it.text); }
+    GaveWay, it, map => { entries!(map; "path": it.path, "to": it.to); }
+    PhaseReport, it, map => {
+        entries!(map; "id": it.id, "title": it.title, "state": it.state, "attempts": it.attempts,
+            "duration_ms": it.duration_ms, "cost_usd": Own(&it.cost_usd), "files": it.files, "commit": it.commit,
+            "unverified": it.unverified);
     }
     Progress, it, map => {
         let kind = match &it.about {
@@ -219,6 +242,8 @@ objects! {
             About::Reasoning { .. } => "reasoning",
             About::Tool { .. } => "tool",
             About::Plan(_) => "plan",
+            About::Todo(_) => "todo",
+            About::Phase { .. } => "phase",
             About::Usage(_) => "usage",
         };
         entries!(map; "kind": kind, "text": it.text);
@@ -264,6 +289,9 @@ objects! {
             "duration_ms": it.duration_ms);
         map.metadata(&it.metadata);
         entries!(map; "completion_detected": it.completion_detected, "agent_exit": Own(&it.agent_exit));
+        if let Some(workflow) = &it.workflow {
+            entries!(map; "workflow": **workflow);
+        }
         map.truncated(it.truncated);
     }
 }
@@ -289,13 +317,18 @@ impl About {
                     entries!(map; "withdrawn": true);
                 }
             }
-            About::Tool { call_id, category, state, locations, output } => {
+            About::Tool { call_id, category, state, locations, output, phase } => {
                 entries!(map; "call_id": call_id, "category": category, "state": state, "locations": locations);
+                if let Some(phase) = phase {
+                    entries!(map; "phase": phase);
+                }
                 if let Some(output) = output {
                     entries!(map; "output": output);
                 }
             }
-            About::Plan(entries) => entries!(map; "entries": entries),
+            About::Plan(entries) | About::Todo(entries) => entries!(map; "entries": entries),
+            About::Phase { phase, title, number, of, attempt, state } => entries!(map;
+                "phase": phase, "title": title, "number": number, "of": of, "attempt": attempt, "state": state),
             About::Usage(usage) => entries!(map; "usage": Own(usage)),
         }
     }
@@ -351,11 +384,20 @@ impl Put for Detail<'_> {
         let failure = self.0;
         let unsupported = failure.code == Code::UnsupportedVersion;
         let (said, stderr) = (&failure.agent_message, &failure.stderr_tail);
-        if failure.http_status.is_none() && said.is_none() && stderr.is_none() && !unsupported {
+        if failure.http_status.is_none()
+            && said.is_none()
+            && stderr.is_none()
+            && !unsupported
+            && failure.reason.is_none()
+            && failure.phase.is_none()
+        {
             return out.extend_from_slice(b"null");
         }
         out.push(b'{');
         let mut map = Object { out, empty: true };
+        if let Some(reason) = failure.reason {
+            entries!(map; "reason": reason);
+        }
         if let Some(status) = &failure.http_status {
             entries!(map; "http_status": Own(status));
         }
@@ -367,6 +409,12 @@ impl Put for Detail<'_> {
         }
         if let Some(text) = stderr {
             entries!(map; "stderr_tail": text);
+        }
+        if let Some(PhaseFailure { phase, attempt, command, exit_code, timed_out, output_tail }) =
+            failure.phase.as_deref()
+        {
+            entries!(map; "phase": phase, "attempt": attempt, "command": command, "exit_code": Own(exit_code),
+                "timed_out": timed_out, "output_tail": output_tail);
         }
         map.out.push(b'}');
     }

@@ -77,7 +77,22 @@ words! {
         UnsupportedOption = "unsupported_option", ShortSecret = "short_secret",
         AgentOutputUnparsed = "agent_output_unparsed", AgentRetrying = "agent_retrying",
         ArtifactsIncomplete = "artifacts_incomplete", EmptyResult = "empty_result", LeakedProcess = "leaked_process",
-        Unguarded = "unguarded",
+        Unguarded = "unguarded", PlanChanged = "plan_changed", SpecChanged = "spec_changed",
+        SpecViolations = "spec_violations", Unverified = "unverified", UnexpectedChange = "unexpected_change",
+        UntrustedPrompt = "untrusted_prompt", NotCommitted = "not_committed",
+    }
+    /// A workflow.
+    WorkflowKind { Spec = "spec", Plan = "plan", Implement = "implement" }
+    /// The state of a phase in progress.
+    PhaseState {
+        Started = "started", Verifying = "verifying", Failed = "failed", Passed = "passed", Reopened = "reopened",
+    }
+    /// The state of a phase in the report of a workflow.
+    PhaseOutcome { Done = "done", Passed = "passed", Failed = "failed", Open = "open" }
+    /// The reason why a workflow was refused.
+    RefusalReason {
+        Exists = "exists", NotFound = "not_found", Outside = "outside", Invalid = "invalid", TooLarge = "too_large",
+        Locked = "locked", Dirty = "dirty", NoGit = "no_git", Consent = "consent",
     }
     /// The kinds of question.
     QuestionKind {

@@ -31,7 +31,7 @@ pub(crate) struct Book {
     deadlines: BTreeSet<(Duration, u64)>,
     /// Those that have none.
     done: BTreeSet<u64>,
-    granted: Granted,
+    pub(super) granted: Granted,
 }
 
 /// Who asked a group of questions.
@@ -135,7 +135,7 @@ pub enum Answered {
 
 impl Book {
     /// `prefix` makes the ids unique across processes. `questions` and `groups` count those of earlier runs.
-    pub(crate) fn new(prefix: &str, questions: u64, groups: u64) -> Book {
+    pub(crate) fn new(prefix: &str, questions: u64, groups: u64, granted: Granted) -> Book {
         Book {
             prefix: prefix.to_owned(),
             questions,
@@ -144,7 +144,7 @@ impl Book {
             askers: BTreeSet::new(),
             deadlines: BTreeSet::new(),
             done: BTreeSet::new(),
-            granted: Granted::default(),
+            granted,
         }
     }
 
@@ -240,7 +240,9 @@ impl Book {
             let subject = member.ask.subject.as_ref().filter(|_| member.ask.purpose == Purpose::Permission);
             let categories =
                 |subject: &Subject| std::iter::once(subject.category).chain(member.ask.also.iter().copied());
-            let decided = match subject.map(|subject| settings.permissions.strictest(categories(subject))) {
+            let own = subject.and_then(|subject| settings.judge.as_ref()?.decide(subject, &member.ask.also));
+            let policy = subject.map(|subject| settings.permissions.strictest(categories(subject)));
+            let decided = match own.or(policy) {
                 Some(Policy::Allow) if member.ask.offers(ALLOW_ONCE) => Some(Reply::Allowed),
                 Some(Policy::Allow | Policy::Deny) => Some(denied()),
                 Some(Policy::Ask) if self.granted.covers(member.ask.scope.as_ref()) => Some(Reply::Allowed),

@@ -125,7 +125,9 @@ impl Live {
             self.warn(Warning::AgentOutputUnparsed, &text, None);
         }
         let entry = |(text, status)| PlanEntry { text: Text::from(text), status };
-        self.tell(About::Plan(entries.into_iter().map(entry).collect()), "The plan changed", None);
+        let entries = entries.into_iter().map(entry).collect();
+        let about = if self.settings.is_part { About::Todo(entries) } else { About::Plan(entries) };
+        self.tell(about, "The plan changed", None);
     }
 
     fn session(&mut self, id: Option<String>, version: Option<String>, model: Option<String>) {
@@ -164,10 +166,7 @@ impl Live {
 
     fn used(&mut self, usage: Usage) {
         self.work.usage = usage;
-        let count = |n: Option<u64>| n.map_or_else(|| "unknown".to_owned(), |n| n.to_string());
-        let text =
-            format!("{} tokens in, {} out", count(self.work.usage.input_tokens), count(self.work.usage.output_tokens));
-        self.tell(About::Usage(self.work.usage), text, None);
+        self.tell(About::Usage(self.work.usage), self.work.usage.line(), None);
     }
 
     pub(super) fn changed(&mut self, path: &Path, action: Action) {

@@ -159,6 +159,7 @@ impl Live {
             unattended: std::mem::take(&mut self.questions.unattended),
             completion_detected: self.work.completion,
             agent_exit: self.agent.exit,
+            workflow: None,
             truncated,
         }
     }

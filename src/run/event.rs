@@ -1,9 +1,9 @@
 //! The events that a run takes and the effects that it asks for.
 
-use super::Answered;
+use super::{Answered, Granted};
 use crate::agent::{Driver, Launch, Line, MessageKey, Reply};
 use crate::failure::Failure;
-use crate::protocol::outbound::{AgentExit, Body, Json};
+use crate::protocol::outbound::{AgentExit, Body, Json, Terminal};
 use crate::protocol::question::Ask;
 use crate::protocol::request::Settings;
 use crate::protocol::words::{Action, Source, Warning};
@@ -24,6 +24,8 @@ pub struct Start {
     pub short_secrets: usize,
     /// Whether the model should have a tool to ask with, but none could be offered.
     pub asking_failed: bool,
+    /// What was allowed for good by the runs before, of which this one is a part.
+    pub granted: Granted,
 }
 
 /// A run.start that cannot be carried out.
@@ -69,6 +71,8 @@ pub enum Event<'a> {
     UnknownType(Origin),
     /// stdin ended.
     InputEnded,
+    /// The run is over: it only has to say so.
+    Over(Origin, Box<Terminal>),
     /// The run cannot go on: a bad flag, a broken configuration, an agent that does not read.
     Refused(Failure),
     /// stdout is closed: no further frame can be delivered.

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 /// The scopes that are allowed for the rest of the run.
 #[derive(Debug, Default)]
-pub(crate) struct Granted(BTreeSet<Scope>);
+pub struct Granted(BTreeSet<Scope>);
 
 impl Granted {
     /// Remembers a scope, unless [`REMEMBERED`] scopes are remembered already: later ones are asked for again.

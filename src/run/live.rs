@@ -9,7 +9,7 @@ use super::orchestrator::UNKNOWN_TYPE;
 use super::process::ProcessState;
 use super::stop::Ending;
 use super::work::{Artifacts, Tools};
-use super::{Effect, Event, Ids, OnEof, Refusal, Start};
+use super::{Effect, Event, Ids, Late, OnEof, Refusal, Start};
 use crate::agent::{Driver, Turn};
 use crate::failure::{Code, Failure};
 use crate::protocol::outbound::{AgentExit, Body, Json, Outcome, Started, Text, Unattended, Usage};
@@ -87,6 +87,23 @@ pub(super) struct End {
     pub(super) ending: Option<Ending>,
     /// How many signals, or requests of a person, asked for the end.
     pub(super) signals: u32,
+    /// A cancel after the outcome was decided.
+    pub(super) late: Option<Late>,
+}
+
+/// The body of run.started.
+fn started(display_name: String, settings: &Settings, driver: &dyn Driver) -> Started {
+    Started {
+        agent: settings.agent.clone(),
+        display_name,
+        settings: Box::new(settings.clone()),
+        capabilities: driver.capabilities(),
+        metadata: settings.metadata.clone().map(Json::from),
+        cwd: Text::from(settings.cwd.to_string_lossy().into_owned()),
+        agent_args: settings.agent_args.iter().map(|arg| Text::from(arg.as_str())).collect(),
+        workflow: None,
+        truncated: false,
+    }
 }
 
 impl Live {
@@ -99,7 +116,8 @@ impl Live {
         reply_to: Option<String>,
         start: Start,
     ) -> Result<Box<Live>, Box<Refusal>> {
-        let Start { mut settings, display_name, mut driver, redactor, short_secrets, asking_failed } = start;
+        let Start { mut settings, display_name, mut driver, redactor, short_secrets, asking_failed, granted } = start;
+        let has_process = driver.has_process();
         let mut turn = Turn::default();
         let launch = match driver.launch(&settings, &mut turn) {
             Ok(launch) => launch,
@@ -109,16 +127,7 @@ impl Live {
             }
         };
         settings.start_timeout_s = settings.start_timeout_s.or(launch.start_timeout);
-        let started = Started {
-            agent: settings.agent.clone(),
-            display_name,
-            settings: Box::new(settings.clone()),
-            capabilities: driver.capabilities(),
-            metadata: settings.metadata.clone().map(Json::from),
-            cwd: Text::from(settings.cwd.to_string_lossy().into_owned()),
-            agent_args: settings.agent_args.iter().map(|arg| Text::from(arg.as_str())).collect(),
-            truncated: false,
-        };
+        let started = started(display_name, &settings, driver.as_ref());
         let mut live = Box::new(Live {
             now,
             out: Vec::new(),
@@ -139,7 +148,7 @@ impl Live {
                 model: None,
             },
             questions: Questions {
-                book: Book::new(random, ids.questions, ids.groups),
+                book: Book::new(random, ids.questions, ids.groups, granted),
                 unattended: Unattended::default(),
                 marked: Marked::default(),
                 kept: Kept::default(),
@@ -156,9 +165,15 @@ impl Live {
             let text = "The model is not offered the tool ask_user: no socket could be made for temporary files";
             live.warn(Warning::UnsupportedOption, text, None);
         }
-        live.turn(turn);
-        live.status(Status::Starting, "The agent is being started", None);
-        live.start(Box::new(launch));
+        if has_process {
+            live.turn(turn);
+            live.status(Status::Starting, "The agent is being started", None);
+            live.start(Box::new(launch));
+        } else {
+            live.agent.process = ProcessState::Gone;
+            live.clocks.run = live.settings.timeout_s.map(|limit| now + limit.duration());
+            live.turn(turn);
+        }
         Ok(live)
     }
 
@@ -176,6 +191,11 @@ impl Live {
     /// Takes one event. Returns the end once the run is over.
     pub(super) fn step(&mut self, event: Event<'_>) -> Option<Ending> {
         self.take(event);
+        self.over()
+    }
+
+    /// The end, once the run is over.
+    pub(super) fn over(&mut self) -> Option<Ending> {
         let over = self.end.ending.is_some() && self.agent.process == ProcessState::Gone;
         over.then(|| self.conclude()).flatten()
     }
@@ -204,6 +224,8 @@ impl Live {
             Event::Unsupported(origin) => self.unsupported(origin.id),
             Event::UnknownType(origin) => self.warn(Warning::UnknownType, UNKNOWN_TYPE, origin.id),
             Event::InputEnded => self.input_ended(),
+            // Only a run that has not begun is over by order.
+            Event::Over(..) => {}
             Event::Refused(failure) => self.stop(Outcome::Failed(failure), None),
             Event::OutputLost => {
                 let failure = Failure::new(Code::InternalError, "stdout is closed: nothing can be delivered.");

@@ -25,6 +25,7 @@ mod work;
 
 pub use book::Answered;
 pub use event::{Effect, Event, Gone, Method, OnEof, Origin, ReadInput, Refusal, Start, Unseen};
+pub use granted::Granted;
 
 use crate::failure::{Code, Failure};
 use crate::protocol::inbound::is_run_id;
@@ -37,6 +38,7 @@ use live::Live;
 use std::borrow::Cow;
 use std::path::PathBuf;
 use std::time::Duration;
+use stop::Ending;
 
 enum Phase {
     /// Before run.start. Warnings wait for run.started.
@@ -71,6 +73,17 @@ pub struct Run {
     exit_code: Option<u8>,
     stopping: Option<Duration>,
     ids: Ids,
+    granted: Granted,
+    late: Option<Late>,
+}
+
+/// A cancel that came when the outcome was decided.
+#[derive(Clone, Debug)]
+pub struct Late {
+    /// Why, as the one who cancels says.
+    pub reason: Option<String>,
+    /// Who cancels.
+    pub source: Source,
 }
 
 /// The counters of the ids. A process hands them from run to run, so that every id is unique.
@@ -100,6 +113,8 @@ impl Run {
             exit_code: None,
             stopping: None,
             ids,
+            granted: Granted::default(),
+            late: None,
         }
     }
 
@@ -143,6 +158,21 @@ impl Run {
     /// Whether the agent is being stopped before its own end. False for a run that has its result and is only hurried.
     pub fn is_stopping(&self) -> bool {
         matches!(&self.phase, Phase::Live(live) if live.is_stopping())
+    }
+
+    /// Takes the redactor, before the start or after the end.
+    pub fn take_redactor(&mut self) -> Redactor {
+        std::mem::take(&mut self.redactor)
+    }
+
+    /// Takes what was allowed for good, after the end.
+    pub fn take_granted(&mut self) -> Granted {
+        std::mem::take(&mut self.granted)
+    }
+
+    /// A cancel that came too late for this run. A run that goes on after it is another.
+    pub fn late(&self) -> Option<&Late> {
+        self.late.as_ref()
     }
 
     /// Whether this question is open.
@@ -190,21 +220,27 @@ impl Run {
                 std::mem::swap(&mut live.out, effects);
                 let end = live.step(event);
                 std::mem::swap(&mut live.out, effects);
-                match end {
-                    Some(ending) => {
-                        if ending.stopped {
-                            self.stopping.get_or_insert(now);
-                        }
-                        self.ids = live.ids();
-                        let terminal = live.terminal(ending.outcome);
-                        self.redactor = std::mem::take(&mut live.redactor);
-                        effects.push(self.end(terminal, None));
-                    }
-                    None => self.phase = Phase::Live(live),
-                }
+                self.go_on(now, live, end, effects);
             }
             Phase::Ended => {}
         }
+    }
+
+    /// Goes on with the agent, or ends.
+    fn go_on(&mut self, now: Duration, mut live: Box<Live>, end: Option<Ending>, effects: &mut Vec<Effect>) {
+        let Some(ending) = end else {
+            self.phase = Phase::Live(live);
+            return;
+        };
+        if ending.stopped {
+            self.stopping.get_or_insert(now);
+        }
+        self.ids = live.ids();
+        self.late = live.end.late.take();
+        self.granted = std::mem::take(&mut live.questions.book.granted);
+        let terminal = live.terminal(ending.outcome);
+        self.redactor = std::mem::take(&mut live.redactor);
+        effects.push(self.end(terminal, None));
     }
 
     /// Ends a run whose own code failed. Everything else about it is lost.
@@ -239,6 +275,11 @@ impl Run {
             }
             Event::Cancel(origin, reason, source) => {
                 (origin, Outcome::Cancelled { reason: reason.map(Text::from), source })
+            }
+            Event::Over(origin, terminal) => {
+                effects.push(Effect::RunId(self.run_id(&origin)));
+                effects.push(self.end(*terminal, None));
+                return;
             }
             Event::Malformed(origin) => (origin, Outcome::Failed(malformed())),
             Event::Unsupported(origin) => (origin, Outcome::Failed(orchestrator::unsupported())),
@@ -284,8 +325,9 @@ impl Run {
                 let held = held.into_iter().map(|held| progress_warning(held.warning, &held.line(), held.reply_to));
                 effects.extend(live.out.drain(..1));
                 effects.extend(held);
+                let end = live.over();
                 effects.append(&mut live.out);
-                self.phase = Phase::Live(live);
+                self.go_on(now, live, end, effects);
             }
             Err(refusal) => {
                 let Refusal { failure, metadata, redactor } = *refusal;
@@ -313,7 +355,8 @@ fn early(event: Event<'_>) -> Option<Held> {
         | Event::Refused(_)
         | Event::OutputLost => return None,
         // These come from an agent, or from a run that has one.
-        Event::Spawned
+        Event::Over(..)
+        | Event::Spawned
         | Event::SpawnFailed(_)
         | Event::Line(_)
         | Event::ToolAsk { .. }
@@ -353,6 +396,7 @@ fn bare(outcome: Outcome) -> Terminal {
         unattended: Unattended::default(),
         completion_detected: false,
         agent_exit: None,
+        workflow: None,
         truncated: false,
     }
 }

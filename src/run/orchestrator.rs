@@ -2,7 +2,7 @@
 
 use super::book::{Absence, Answered, Taken};
 use super::live::Live;
-use super::{Effect, OnEof, Origin, ReadInput};
+use super::{Effect, Late, OnEof, Origin, ReadInput};
 use crate::failure::{Code, Failure};
 use crate::protocol::limits::SECRET_BYTES;
 use crate::protocol::outbound::{Outcome, Text};
@@ -59,6 +59,9 @@ impl Live {
 
     pub(super) fn cancel(&mut self, reply_to: Option<String>, reason: Option<String>, source: Source) {
         self.out.push(Effect::Hurry);
+        if self.end.ending.as_ref().is_some_and(|ending| !ending.stopped) {
+            self.end.late.get_or_insert_with(|| Late { reason: reason.clone(), source });
+        }
         if self.end.signals > 1 {
             return self.kill(source);
         }

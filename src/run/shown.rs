@@ -12,12 +12,19 @@ pub(super) fn both(mut ask: Ask, redactor: &Redactor, frame_bytes: usize) -> (As
     if ask.purpose == Purpose::Permission
         && let (Some(kept), Some(subject)) = (&mut ask.subject, &mut copy.subject)
     {
-        (ask.text, kept.detail) = (String::new(), String::new());
-        if subject.detail.len() > frame_bytes {
-            // Redacted before it is cut: half a secret would not be found any more.
-            let clean = redactor.redact(&subject.detail);
-            subject.detail = clean[..clean.floor_char_boundary(frame_bytes)].to_owned();
+        (ask.text, kept.detail, kept.title) = (String::new(), String::new(), String::new());
+        // Redacted before it is cut: half a secret would not be found any more.
+        let cut = |text: &str, bytes: usize| -> Option<String> {
+            let clean = (text.len() > bytes).then(|| redactor.redact(text))?;
+            Some(clean[..clean.floor_char_boundary(bytes)].to_owned())
+        };
+        if let Some(title) = cut(&subject.title, frame_bytes) {
+            copy.text = copy.text.replace(&subject.title, &title);
+            subject.title = title;
         }
+        // The text of a permission contains its title.
+        copy.text = cut(&copy.text, 2 * frame_bytes).unwrap_or(copy.text);
+        subject.detail = cut(&subject.detail, frame_bytes).unwrap_or_else(|| std::mem::take(&mut subject.detail));
     }
     (ask, copy)
 }
@@ -30,7 +37,7 @@ pub(super) fn shown(ask: &Ask, redactor: &Redactor) -> Ask {
         // Its options are the protocol's own words, and its texts are redacted with the frame.
         return shown;
     }
-    shown.text = clean(&ask.text);
+    shown.text = if ask.text.trim().is_empty() { WITHOUT_TEXT.to_owned() } else { clean(&ask.text) };
     shown.validation.note_unchecked();
     shown.validation.pattern = ask.validation.pattern.as_deref().map(clean);
     shown.header = clean(&ask.header).chars().take(crate::protocol::limits::HEADER_CHARS).collect();
@@ -60,6 +67,9 @@ pub(super) fn shown(ask: &Ask, redactor: &Redactor) -> Ask {
     }
     shown
 }
+
+/// The text of a question that has none.
+const WITHOUT_TEXT: &str = "The agent asks a question without a text.";
 
 /// The maximum length of an option's value or label, in bytes.
 const OPTION_BYTES: usize = 1024;

@@ -186,7 +186,7 @@ impl Call {
 
     fn into_progress(self, state: ToolState, output: Option<Text>, truncated: bool) -> Progress {
         let Call { number, category, title, places: locations, parent, kept: _, cut } = self;
-        let about = About::Tool { call_id: call_id(number), category, state, locations, output };
+        let about = About::Tool { call_id: call_id(number), category, state, locations, output, phase: None };
         Progress { text: Text::from(title), parent_call_id: parent, about, truncated: truncated || cut }
     }
 }

@@ -8,6 +8,7 @@
 mod answer;
 mod ask;
 mod log;
+mod page;
 mod prompt;
 mod screen;
 mod speech;
@@ -26,6 +27,7 @@ use crate::protocol::outbound::{About, Artifact, Body, Outcome, PlanEntry, Progr
 use crate::protocol::question::DENY;
 use crate::protocol::words::{Action, PlanStatus, Resolution, ToolState, Warning};
 use ask::Asking;
+use page::Page;
 use screen::{Ink, Screen, Shown};
 use speech::Speech;
 use std::collections::BTreeMap;
@@ -36,12 +38,18 @@ use work::{Activity, span, sum};
 /// How long the status line stays away after a text, because text through a pipe arrives a little later.
 const PAUSE: Duration = Duration::from_millis(200);
 
+/// The pause within a line of text after which the status shows below it.
+const PATIENCE: Duration = Duration::from_secs(3);
+
 /// Renders frames for a person.
 #[derive(Debug, Default)]
 pub struct TerminalFront {
     look: Look,
     screen: Screen,
     speech: Speech,
+    page: Page,
+    /// When the last text was shown.
+    spoke: Option<Instant>,
     work: Activity,
     asking: Asking,
     plan: Vec<PlanEntry>,
@@ -69,6 +77,9 @@ impl TerminalFront {
     /// Places output on the terminal, with the waiting prompt or the status line below it.
     fn place(&mut self, mut shown: Shown, now: Instant) -> Chunk {
         let speaks = self.look.shared && !shown.text.is_empty();
+        if speaks {
+            self.spoke = Some(now);
+        }
         if (speaks || !shown.lines.is_empty()) && shown.prompt.is_empty() && self.asking.is_open() {
             shown.prompt = self.asking.mark(now).prompt;
         }
@@ -78,7 +89,11 @@ impl TerminalFront {
             self.wake_at = self.wake_at.map(|at| at.max(now + PAUSE));
         } else if self.look.live && self.look.detail > Detail::Quiet && !self.asking.is_open() && is_in_front() {
             // From the background the line would overwrite the shell's input line.
-            status = self.work.line(now);
+            let pauses = self.spoke.is_none_or(|spoke| now.saturating_duration_since(spoke) >= PATIENCE);
+            status = self.work.line(now).filter(|_| pauses || !self.screen.is_within_text());
+        }
+        if !shown.lines.is_empty() || !shown.prompt.is_empty() {
+            self.page.interrupted();
         }
         self.screen.place(shown, status, self.width())
     }
@@ -186,7 +201,7 @@ impl TerminalFront {
             }
             About::Text { message_id, done, .. } => {
                 let text = self.speech.text(message_id, progress.text.shown(), *done, self.asking.is_open());
-                Shown { text, ..Shown::default() }
+                Shown { text: self.laid_out(text, *done), ..Shown::default() }
             }
             About::Reasoning { message_id, done, withdrawn: false } if self.look.detail == Detail::Verbose => {
                 let text = self.speech.thought(message_id, progress.text.shown(), *done);
@@ -212,7 +227,11 @@ impl TerminalFront {
                 Shown::lines(if known.is_empty() { String::new() } else { self.logged(&known.join(", ")) })
             }
             About::Heartbeat { idle_s, waiting_on } => Shown::lines(self.sign_of_life(*idle_s, *waiting_on)),
-            About::Reasoning { .. } | About::Resolved { .. } | About::Usage(_) => Shown::default(),
+            About::Reasoning { .. }
+            | About::Resolved { .. }
+            | About::Todo(_)
+            | About::Phase { .. }
+            | About::Usage(_) => Shown::default(),
         }
     }
 
@@ -261,6 +280,18 @@ impl TerminalFront {
         lines
     }
 
+    /// The agent's text, laid out where this terminal shows it.
+    fn laid_out(&mut self, text: String, done: bool) -> String {
+        if !self.look.page {
+            return text;
+        }
+        let out = self.page.push(&text, self.width());
+        if done {
+            self.page.end();
+        }
+        out
+    }
+
     fn artifact(&self, artifact: &Artifact) -> String {
         let (ink, sign) = match artifact.action {
             Action::Created => (Ink::Green, "+"),
@@ -281,7 +312,8 @@ impl TerminalFront {
             // An agent without streaming has its text in the result alone.
             Outcome::Completed { text, structured_output, text_cut, .. } if !self.speech.said => {
                 let json = structured_output.as_ref().filter(|_| text.is_blank()).map(|json| json.shown().get());
-                shown.text = self.speech.text("result", json.unwrap_or(text.shown()), true, false);
+                let text = self.speech.text("result", json.unwrap_or(text.shown()), true, false);
+                shown.text = if json.is_some() { text } else { self.laid_out(text, true) };
                 if *text_cut {
                     shown.lines.push_str("spektacular: warning: this is not the whole text: it is too long\n");
                 }
@@ -407,7 +439,7 @@ mod tests {
     #[test]
     fn the_status_line_waits_until_a_text_was_seen() {
         for shared in [true, false] {
-            let look = Look { detail: Detail::Normal, person: true, live: true, escapes: true, shared };
+            let look = Look { detail: Detail::Normal, person: true, live: true, escapes: true, shared, page: false };
             let mut front = TerminalFront::new(look, None, None);
             front.work.begin("Agent".into(), Instant::now());
             assert!(String::from_utf8(front.woken().err).unwrap().contains("[0s] starting Agent"));

@@ -29,6 +29,8 @@ pub struct Look {
     pub escapes: bool,
     /// Whether stdout may appear on the same terminal.
     pub shared: bool,
+    /// Whether the agent's Markdown is laid out for this terminal.
+    pub page: bool,
 }
 
 /// Colours of our own text. An agent's text is never coloured.
@@ -91,11 +93,13 @@ enum Line {
 pub(super) struct Screen {
     look: Look,
     line: Line,
+    /// The status line below an unfinished line of text, while the cursor stands at the end of that.
+    below: Option<String>,
 }
 
 impl Screen {
     pub(super) fn new(look: Look) -> Screen {
-        Screen { look, line: Line::Nothing }
+        Screen { look, ..Screen::default() }
     }
 
     /// A person pressed Enter. Returns the bytes that clear the status line, if the cursor stood there.
@@ -117,7 +121,10 @@ impl Screen {
         let on_screen = self.look.shared && !shown.text.is_empty();
         let more = !shown.lines.is_empty() || !shown.prompt.is_empty();
         let goes_on = on_screen && self.line == Line::Text;
-        let before = if goes_on || !(on_screen || more) && same { String::new() } else { self.clear(width) };
+        if same && !on_screen && !more {
+            return Chunk { out: shown.text.into_bytes(), ..self.place_below(status) };
+        }
+        let before = if goes_on { self.clear_below() } else { self.clear(width) };
         let mut err = shown.lines;
         if on_screen {
             let open = !shown.text.ends_with('\n');
@@ -138,11 +145,33 @@ impl Screen {
         Chunk { before: before.into_bytes(), out: shown.text.into_bytes(), err: err.into_bytes() }
     }
 
+    /// Whether a line of the agent's text is unfinished.
+    pub(super) fn is_within_text(&self) -> bool {
+        self.line == Line::Text
+    }
+
+    /// Shows the status below an unfinished line of text, and leaves the cursor where that goes on.
+    fn place_below(&mut self, status: Option<String>) -> Chunk {
+        let status =
+            status.filter(|status| self.line == Line::Text && self.look.escapes && self.below.as_ref() != Some(status));
+        let Some(status) = status else { return Chunk::default() };
+        // Index and up make sure of a line below: at the bottom of the screen, the text scrolls first.
+        let err = format!("\u{1b}D\u{1b}[A\u{1b}7\r\n{}\u{1b}[K\u{1b}8", self.look.paint(Ink::Dim, &status));
+        self.below = Some(status);
+        Chunk { err: err.into_bytes(), ..Chunk::default() }
+    }
+
+    /// Takes that status away.
+    fn clear_below(&mut self) -> String {
+        self.below.take().map(|_| "\u{1b}7\r\n\u{1b}[K\u{1b}8".to_owned()).unwrap_or_default()
+    }
+
     /// Moves the cursor to the beginning of an empty line.
     pub(super) fn clear(&mut self, width: usize) -> String {
+        let below = self.clear_below();
         match std::mem::take(&mut self.line) {
             Line::Nothing => String::new(),
-            Line::Text | Line::Prompt => "\n".into(),
+            Line::Text | Line::Prompt => below + "\n",
             // A terminal that became narrower has wrapped the line.
             Line::Status(_, columns) if self.look.escapes => match columns.saturating_sub(1) / width.max(1) {
                 0 => "\r\u{1b}[K".into(),
@@ -157,7 +186,8 @@ impl Screen {
 mod tests {
     use super::{Detail, Look, Screen, Shown};
 
-    const LOOK: Look = Look { detail: Detail::Normal, person: true, live: true, escapes: false, shared: true };
+    const LOOK: Look =
+        Look { detail: Detail::Normal, person: true, live: true, escapes: false, shared: true, page: false };
 
     fn seen(screen: &mut Screen, text: &str, lines: &str, prompt: &str, status: Option<&str>) -> String {
         let shown = Shown { text: text.into(), lines: lines.into(), prompt: prompt.into() };

@@ -36,7 +36,8 @@ fn job(begin: Begin) -> Job {
     let permissions = Some(Permissions::All(Policy::Allow));
     // Text is seen while the agent still speaks.
     let above = Options { permissions, progress: Some(Level::Full), ..Options::default() };
-    let layers = Layers { agents: agents(), above, below: Options::default(), origins: Origins::default() };
+    let layers =
+        Layers { agents: agents(), above, below: Options::default(), guest_model: None, origins: Origins::default() };
     Job { begin, ..Job::new(layers) }
 }
 

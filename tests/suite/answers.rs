@@ -211,6 +211,7 @@ impl Case {
             redactor,
             short_secrets: 0,
             asking_failed: false,
+            granted: Default::default(),
         };
         let run = Run::new("t", Ids::default(), OnEof::Continue, Redactor::new());
         let mut case = Case { run, heard, frames: Vec::new(), stamper: Stamper::default() };

@@ -500,7 +500,7 @@ fn a_file_of_ones_own_making_is_trusted() {
     ok(&case, &["set", "permissions", "deny"]);
     assert_eq!(ok(&case, &["get", "permissions"]), "deny\n");
     // One that held nothing dangerous so far is as good as new.
-    let case = Case::new().file(PROJECT, r#"{"model":"m"}"#);
+    let case = Case::new().file(PROJECT, r#"{"effort":"high"}"#);
     ok(&case, &["set", "permissions", "deny"]);
     assert_eq!(ok(&case, &["get", "permissions"]), "deny\n");
     let nothing = config(&Case::new(), &["trust"]);

@@ -61,7 +61,7 @@ fn the_prompt_is_all_of_stdin() {
 
 #[test]
 fn the_prompt_is_an_argument_and_stdin_is_empty() {
-    let entry = json!({"command": "sh", "args": ["-c", "cat; printf '<%s>' \"$1\"", "sh", "{prompt}"]});
+    let entry = json!({"command": "sh", "args": ["-c", "cat; printf '<%s>' \"$1\"", "--", "{prompt}"]});
     let outcome = run(command(entry.clone()), json!({"prompt": "--help\n'x' $HOME"}));
     assert_eq!(outcome.completed()["text"], "<--help\n'x' $HOME>");
     for prompt in ["x".repeat(131_072), "a\0b".into()] {

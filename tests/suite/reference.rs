@@ -5,6 +5,7 @@
 //! and matches name every field and variant: a new one does not compile before somebody has looked at the page.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+use crate::reference_workflow::{about_phase, about_resolved, phase_failure, workflow_end, workflow_started};
 use crate::support;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -29,8 +30,8 @@ use spektacular::protocol::question::{Answer, Ask, Choice, Choices, Given, Input
 use spektacular::protocol::redacted::Redacted;
 use spektacular::protocol::request::{DEFAULT_START_TIMEOUT, McpServer, Options, Payload, Seconds};
 use spektacular::protocol::words::{
-    Action, Category, Level, OnQuestionTimeout, PathType, PlanStatus, Purpose, QuestionKind, Resolution, Source,
-    Status, StopReason, ToolState, WaitingOn, Warning,
+    Action, Category, Level, OnQuestionTimeout, PathType, PlanStatus, Purpose, QuestionKind, RefusalReason, Resolution,
+    Source, Status, StopReason, ToolState, WaitingOn, Warning,
 };
 use spektacular::redact::Redactor;
 
@@ -147,6 +148,7 @@ fn started(most: bool) -> Body {
         capabilities: capabilities(most),
         cwd: "/home/me".into(),
         agent_args: vec!["a".into()],
+        workflow: most.then(|| Box::new(workflow_started())),
         truncated: most,
     }))
 }
@@ -165,16 +167,6 @@ fn subject() -> SubjectFrame {
     SubjectFrame { category: Category::Edit, title: "t".into(), locations, detail: "d".into() }
 }
 
-fn about_resolved(permission: Option<(SubjectFrame, Option<String>)>) -> About {
-    About::Resolved {
-        question_id: "q_1".into(),
-        resolution: Resolution::Policy,
-        used_default: false,
-        permission,
-        what: "w".into(),
-    }
-}
-
 fn about_tool(line: Option<u64>, output: Option<&str>) -> About {
     About::Tool {
         call_id: "c_1".into(),
@@ -182,6 +174,7 @@ fn about_tool(line: Option<u64>, output: Option<&str>) -> About {
         state: ToolState::Completed,
         locations: vec![place(line)],
         output: output.map(Into::into),
+        phase: output.map(|_| "P1".into()),
     }
 }
 
@@ -207,13 +200,15 @@ fn abouts() -> Vec<(About, About)> {
         (reasoning(true), reasoning(false)),
         (about_tool(Some(1), Some("o")), about_tool(None, None)),
         same(About::Plan(vec![PlanEntry { text: "t".into(), status: PlanStatus::Pending }])),
+        same(About::Todo(vec![PlanEntry { text: "t".into(), status: PlanStatus::Pending }])),
+        same(about_phase()),
         (About::Usage(usage(true)), About::Usage(usage(false))),
     ];
     // No wildcard: a new kind must be added above too.
     all.iter().for_each(|(most, _)| match most {
         About::Status(_) | About::Session { .. } | About::Warning(_) | About::Resolved { .. } => {}
         About::Heartbeat { .. } | About::Text { .. } | About::Reasoning { .. } | About::Tool { .. } => {}
-        About::Plan(_) | About::Usage(_) => {}
+        About::Plan(_) | About::Todo(_) | About::Phase { .. } | About::Usage(_) => {}
     });
     all
 }
@@ -267,6 +262,7 @@ fn terminal(outcome: Outcome, most: bool) -> Body {
         unattended: Unattended { denied: tally(), unanswered: tally() },
         completion_detected: false,
         agent_exit,
+        workflow: most.then(|| Box::new(workflow_end())),
         truncated: most,
     }))
 }
@@ -290,6 +286,8 @@ fn failed(most: bool) -> Outcome {
         said: None,
         agent_message: most.then(|| "a".into()),
         stderr_tail: most.then(|| "s".into()),
+        reason: most.then_some(RefusalReason::Exists),
+        phase: most.then(|| Box::new(phase_failure())),
     })
 }
 
@@ -582,6 +580,7 @@ fn every_key_of_every_frame_is_named_where_it_belongs() {
         for (at, keys) in most {
             // Shared objects are told about once.
             let text = match at.rsplit('.').next().unwrap() {
+                _ if at.starts_with("payload.workflow") => section("Workflows"),
                 "" => section("Envelope"),
                 "subject" => home("run.question"),
                 "capabilities" => home("run.started"),

@@ -66,7 +66,7 @@ fn functions_are_short() {
 /// Only a reader of redacted bodies looks into a text; a run passes it on.
 #[test]
 fn only_readers_of_redacted_bodies_see_a_text() {
-    let readers = ["src/protocol/wire.rs", "src/terminal/"];
+    let readers = ["src/protocol/wire.rs", "src/terminal/", "src/workflow/"];
     let mut seen = 0;
     for (path, text) in rust_files("src") {
         let looks = code(&text).contains(".shown()");
@@ -98,7 +98,31 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("process", &["agent", "failure", "io", "protocol"]),
     ("engine", &["agent", "clean", "failure", "io", "process", "protocol", "recording", "redact", "run", "suggest"]),
     ("json_lines", &["engine", "io", "protocol"]),
+    (
+        "workflow",
+        &["agent", "clean", "config", "engine", "failure", "io", "process", "protocol", "redact", "run", "suggest"],
+    ),
     ("terminal", &["clean", "engine", "failure", "io", "protocol", "suggest"]),
+    (
+        "workflow",
+        &[
+            "agent",
+            "clean",
+            "cli",
+            "config",
+            "engine",
+            "failure",
+            "io",
+            "json_lines",
+            "process",
+            "protocol",
+            "recording",
+            "redact",
+            "run",
+            "suggest",
+            "terminal",
+        ],
+    ),
     ("help", &["cli"]),
     ("cli", &["agent", "protocol", "suggest"]),
     ("config", &["agent", "cli", "failure", "help", "protocol", "suggest"]),
@@ -120,9 +144,36 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "run",
             "suggest",
             "terminal",
+            "workflow",
         ],
     ),
 ];
+
+/// The parts of the workflows that know neither a run nor a file system.
+const PURE: &[&str] = &["markdown", "name", "plan", "spec", "violation"];
+
+#[test]
+fn the_formats_of_workflows_are_pure() {
+    let mut seen = 0;
+    for (path, text) in rust_files("src/workflow") {
+        let inside = path.strip_prefix("src/workflow").unwrap();
+        let part = inside.components().next().unwrap().as_os_str().to_string_lossy().replace(".rs", "");
+        if !PURE.contains(&part.as_str()) {
+            continue;
+        }
+        seen += 1;
+        let code = code(&text);
+        for part in code.split("crate::").skip(1) {
+            let fine = ["clean::", "suggest::", "workflow::"].iter().any(|module| part.starts_with(module));
+            assert!(fine, "{} uses {}", path.display(), part.lines().next().unwrap());
+        }
+        for word in ["std::fs", "std::io", "std::env", "std::time", "project"] {
+            let used = code.lines().any(|line| line.starts_with("use ") && line.contains(word));
+            assert!(!used, "{} uses {word}", path.display());
+        }
+    }
+    assert!(seen >= PURE.len(), "the pure files have other names");
+}
 
 #[test]
 fn dependencies_point_one_way() {

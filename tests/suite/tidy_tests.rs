@@ -6,7 +6,7 @@ use std::fs;
 
 /// The targets of `cargo test` and `cargo bench`. A suite that changes its own process or its allocator needs one of its
 /// own, and so do the real agents, which need a feature. Everything else is a module of `suite`.
-const TARGETS: &[&str] = &["bench", "counts", "engine", "real_agents", "suite", "tree"];
+const TARGETS: &[&str] = &["bench", "counts", "engine", "fuzz", "real_agents", "suite", "tree"];
 
 #[test]
 fn tests_are_one_binary() {
@@ -23,7 +23,8 @@ fn tests_are_one_binary() {
 fn helpers_are_compiled_once_per_binary() {
     for (path, text) in rust_files("tests") {
         let declares = text.lines().any(|line| ["mod support;", "mod playback;"].contains(&line));
-        let is_main = ["tests/suite/main.rs", "tests/real_agents/main.rs"].iter().any(|main| path.ends_with(main));
+        let mains = ["tests/suite/main.rs", "tests/real_agents/main.rs", "tests/fuzz/main.rs"];
+        let is_main = mains.iter().any(|main| path.ends_with(main));
         assert!(is_main || !declares, "{}: write `use crate::support`", path.display());
     }
 }

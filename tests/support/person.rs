@@ -242,6 +242,7 @@ impl Screen {
                 self.rows[self.row].truncate(self.column);
                 self.rows.truncate(self.row + 1);
             }
+            'D' => self.down(),
             'A' => self.row = self.row.saturating_sub(number),
             '7' => self.kept = (self.row, self.column),
             '8' => (self.row, self.column) = self.kept,

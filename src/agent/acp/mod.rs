@@ -82,6 +82,8 @@ pub struct Acp {
     raw_prompt: bool,
     /// Whether the model is offered our tool to ask the user.
     offers_asking: bool,
+    /// The name of that tool's server.
+    ask_server: String,
 }
 
 impl Acp {
@@ -114,6 +116,7 @@ impl Acp {
             uncounted: false,
             raw_prompt: false,
             offers_asking: false,
+            ask_server: String::new(),
         }
     }
 
@@ -215,11 +218,13 @@ impl Driver for Acp {
         self.outputs = settings.progress == Level::Full;
         self.raw_prompt = settings.raw_prompt;
         self.offers_asking = settings.ask_server.is_some();
+        self.ask_server = ask_user::server_name(settings);
         ask_user::warn_if_taken(settings, turn);
         let mut first = Turn::default();
         self.initialize(&mut first);
         let asking = self.profile.asking_env.iter().filter(|_| self.offers_asking);
-        let env = self.profile.env.iter().chain(asking).map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        let env = self.profile.env.iter().chain(asking);
+        let env = env.map(|(name, value)| ((*name).to_owned(), value.replace(profile::SERVER, &self.ask_server)));
         Ok(Launch { send: first.send, ..self.base.launch("acp", args, env.collect()) })
     }
 

@@ -31,7 +31,7 @@ pub struct Profile {
     pub(super) ask_tool: &'static str,
     /// How to recognise a call of our own tool. `None`: unknown, so that such a call needs permission like any other.
     pub(super) own_call: Option<OwnCall>,
-    /// Variables to add to its environment if our tool is offered.
+    /// Variables to add to its environment if our tool is offered, with [`SERVER`] for the server's name.
     pub(super) asking_env: &'static [(&'static str, &'static str)],
     /// Whether it exits at the end of its input even if it has MCP servers.
     pub(super) leaves_servers: bool,
@@ -42,19 +42,23 @@ pub struct Profile {
 }
 
 /// How to recognise a call of our own tool. The agents join a server's and a tool's name, so a tool of another server
-/// could have the same name. Therefore no other server's name may begin with ours, and title and id must both match.
+/// could have the same name. Therefore our server's name has a random part, and title and id must both match.
 #[derive(Debug)]
 pub(super) struct OwnCall {
-    /// Its title.
+    /// Its title, with [`SERVER`] for the server's name.
     pub(super) title: &'static str,
-    /// The prefix of its id.
+    /// The prefix of its id, in the same way.
     pub(super) id: &'static str,
 }
 
+/// The place of our server's name in a text of a profile.
+pub(super) const SERVER: &str = "{server}";
+
 impl OwnCall {
     /// Whether this is such a call, by the first message about it. The agents' own tools have other kinds.
-    pub(super) fn fits(&self, id: &str, title: Option<&str>, kind: Option<&str>) -> bool {
-        title == Some(self.title) && id.starts_with(self.id) && matches!(kind, None | Some("other"))
+    pub(super) fn fits(&self, server: &str, id: &str, title: Option<&str>, kind: Option<&str>) -> bool {
+        let named = |text: &str| text.replace(SERVER, server);
+        title == Some(&named(self.title)) && id.starts_with(&named(self.id)) && matches!(kind, None | Some("other"))
     }
 }
 
@@ -89,7 +93,7 @@ pub static GEMINI: Profile = Profile {
     stops_when_denied: false,
     // It hides every tool named ask_user because it has one of its own, which it does not offer over ACP.
     ask_tool: "ask_the_user",
-    own_call: Some(OwnCall { title: "ask_the_user (spektacular MCP Server)", id: "mcp_spektacular_ask_the_user__" }),
+    own_call: Some(OwnCall { title: "ask_the_user ({server} MCP Server)", id: "mcp_{server}_ask_the_user__" }),
     asking_env: &[],
     leaves_servers: false,
     counts_turns: true,
@@ -110,11 +114,11 @@ pub static OPENCODE: Profile = Profile {
     titles_are_commands: false,
     stops_when_denied: true,
     ask_tool: ask_user::TOOL,
-    own_call: Some(OwnCall { title: "spektacular_ask_user", id: "" }),
+    own_call: Some(OwnCall { title: "{server}_ask_user", id: "" }),
     // The same as above, but our tool needs no permission.
     asking_env: &[(
         "OPENCODE_PERMISSION",
-        r#"{"*":"ask","bash":"ask","edit":"ask","webfetch":"ask","task":"ask","external_directory":"ask","spektacular_ask_user":"allow"}"#,
+        r#"{"*":"ask","bash":"ask","edit":"ask","webfetch":"ask","task":"ask","external_directory":"ask","{server}_ask_user":"allow"}"#,
     )],
     leaves_servers: true,
     counts_turns: false,

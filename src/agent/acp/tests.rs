@@ -273,6 +273,7 @@ fn a_question_is_withdrawn_when_its_call_fails_and_when_the_turn_ends() {
 fn asking(profile: &'static Profile) -> Acp {
     let mut driver = in_a_turn(profile);
     driver.offers_asking = true;
+    driver.ask_server = "spektacular-1a2b".into();
     driver
 }
 
@@ -285,7 +286,7 @@ fn permission(id: &str, title: &str, kind: &str) -> Value {
 
 #[test]
 fn only_our_own_tool_gets_leave_without_a_question() {
-    let (id, title) = ("mcp_spektacular_ask_the_user__1", "ask_the_user (spektacular MCP Server)");
+    let (id, title) = ("mcp_spektacular-1a2b_ask_the_user__1", "ask_the_user (spektacular-1a2b MCP Server)");
     let (sent, events) = hear(&mut asking(&GEMINI), &permission(id, title, "other"));
     assert_eq!(sent[0]["result"]["outcome"], json!({"outcome": "selected", "optionId": "yes"}));
     assert!(events.is_empty(), "{events:?}");
@@ -294,8 +295,10 @@ fn only_our_own_tool_gets_leave_without_a_question() {
         ("run_shell_command__1", title, "execute"),
         (id, title, "execute"),
         ("mcp_other_ask_the_user__1", "ask_the_user (other MCP Server)", "other"),
-        (id, "the_user (spektacular_ask MCP Server)", "other"),
-        ("mcp_spektacular_rm__1", "rm (spektacular MCP Server)", "other"),
+        (id, "the_user (spektacular-1a2b_ask MCP Server)", "other"),
+        ("mcp_spektacular-1a2b_rm__1", "rm (spektacular-1a2b MCP Server)", "other"),
+        // A server of the project's, which cannot know the random part.
+        ("mcp_spektacular_ask_the_user__1", "ask_the_user (spektacular MCP Server)", "other"),
     ] {
         let (sent, events) = hear(&mut asking(&GEMINI), &permission(id, title, kind));
         assert!(sent.is_empty() && events.iter().any(|e| matches!(e, AgentEvent::Ask { .. })), "{id} {title} {kind}");
@@ -304,7 +307,7 @@ fn only_our_own_tool_gets_leave_without_a_question() {
     assert!(sent.is_empty(), "it is not offered");
     let mut late = asking(&OPENCODE);
     hear(&mut late, &permission("c1", "bash", "other"));
-    let (sent, events) = hear(&mut late, &permission("c1", "spektacular_ask_user", "other"));
+    let (sent, events) = hear(&mut late, &permission("c1", "spektacular-1a2b_ask_user", "other"));
     assert!(sent.is_empty() && !events.is_empty(), "a later title may be the model's own words");
 }
 
@@ -313,7 +316,7 @@ fn a_call_of_our_own_tool_is_told_of_by_its_questions_alone() {
     let mut driver = asking(&OPENCODE);
     for status in ["pending", "in_progress", "completed"] {
         let content = json!([{"type": "content", "content": {"type": "text", "text": "1234"}}]);
-        let update = json!({"sessionUpdate": "tool_call_update", "toolCallId": "c1", "title": "spektacular_ask_user",
+        let update = json!({"sessionUpdate": "tool_call_update", "toolCallId": "c1", "title": "spektacular-1a2b_ask_user",
             "kind": "other", "status": status, "content": content});
         let line =
             json!({"jsonrpc": "2.0", "method": "session/update", "params": {"sessionId": "s", "update": update}});

@@ -182,7 +182,8 @@ impl Acp {
         let (cwd, servers) = (&self.cwd, &self.start.server_names);
         // Only the first title counts: a later one may be in the model's own words.
         let own = self.profile.own_call.as_ref().filter(|_| first && self.offers_asking);
-        let own = own.is_some_and(|own| own.fits(&id, title.as_deref(), about.str("kind").as_deref()));
+        let own =
+            own.is_some_and(|own| own.fits(&self.ask_server, &id, title.as_deref(), about.str("kind").as_deref()));
         if first {
             self.calls.insert(id.clone().into_owned(), Call::default());
         }

@@ -7,27 +7,47 @@ use crate::agent::ask_user;
 use crate::agent::json::Object;
 use crate::agent::mcp::{self, Out};
 use crate::agent::{AgentEvent, AskKey, Reply, Turn};
+use crate::protocol::request::Settings;
 use serde_json::{Value, json};
 
-/// Claude's name for the tool.
-pub(super) const TOOL: &str = "mcp__spektacular__ask_user";
-
-/// The server's entry in Claude's MCP configuration.
-pub(super) fn config() -> (String, Value) {
-    // Otherwise the model has to search for the tool first.
-    (ask_user::SERVER.into(), json!({"type": "sdk", "name": ask_user::SERVER, "alwaysLoad": true}))
+/// The names under which the model is offered the tool. Empty: it is not offered.
+#[derive(Debug, Default)]
+pub(super) struct Names {
+    /// The server's.
+    server: String,
+    /// Claude's name for the tool.
+    tool: String,
 }
 
-/// Whether this asks permission for our own tool. Older versions do not name the server.
-pub(super) fn is_own(request: &Object<'_>) -> bool {
-    request.is("tool_name", TOOL) && request.object("mcp_server").is_none_or(|server| server.is("source", "sdk"))
+impl Names {
+    pub(super) fn of(settings: &Settings) -> Names {
+        let server = ask_user::server_name(settings);
+        Names { tool: format!("mcp__{server}__{}", ask_user::TOOL), server }
+    }
+
+    /// The server's entry in Claude's MCP configuration.
+    pub(super) fn config(&self) -> (String, Value) {
+        // Otherwise the model has to search for the tool first.
+        (self.server.clone(), json!({"type": "sdk", "name": self.server, "alwaysLoad": true}))
+    }
+
+    /// Whether this is our tool.
+    pub(super) fn is_tool(&self, name: &str) -> bool {
+        !name.is_empty() && self.tool == name
+    }
+
+    /// Whether this asks permission for our own tool. Older versions do not name the server.
+    pub(super) fn asks_for_own(&self, request: &Object<'_>) -> bool {
+        let from_us = || request.object("mcp_server").is_none_or(|server| server.is("source", "sdk"));
+        request.str("tool_name").is_some_and(|name| self.is_tool(&name)) && from_us()
+    }
 }
 
 impl Claude {
     /// A message for our server.
     pub(super) fn mcp_message(&mut self, id: String, request: &Object<'_>, turn: &mut Turn) {
         let message =
-            request.raw("message").filter(|_| self.offers_asking && request.is("server_name", ask_user::SERVER));
+            request.raw("message").filter(|_| self.offers_asking && request.is("server_name", &self.names.server));
         let Some(message) = message else { return turn.send.push(refuse_request(&id)) };
         match self.server.message(message.get()) {
             Out::Send(reply) => turn.send.push(response(&id, &reply)),

@@ -1,7 +1,7 @@
 //! The content of messages: what the model says, the tools that it calls, and their results.
 
 use super::tools::{self, CallKind};
-use super::{Claude, asking, errors};
+use super::{Claude, errors};
 use crate::agent::json::Object;
 use crate::agent::{AgentEvent, Turn};
 use crate::protocol::words::{Action, PlanStatus, ToolState};
@@ -39,11 +39,12 @@ impl Claude {
 
     fn tool_use(&mut self, block: &Object<'_>, parent: Option<&str>, turn: &mut Turn) -> Option<()> {
         let (call, name) = (block.string("id")?, block.str("name")?);
-        self.calls.begin(&call, &name);
+        self.calls.begin(&call, &name, self.names.is_tool(&name));
         let input = block.object("input");
         match &*name {
             // These come as questions and as the result of the run.
-            "AskUserQuestion" | "StructuredOutput" | asking::TOOL => return Some(()),
+            "AskUserQuestion" | "StructuredOutput" => return Some(()),
+            name if self.names.is_tool(name) => return Some(()),
             "TodoWrite" => {
                 turn.events.extend(input.as_ref().map(plan));
                 return Some(());

@@ -1,6 +1,6 @@
 //! Control requests in both directions, and the lines that we send.
 
-use super::{Claude, ask, asking};
+use super::{Claude, ask};
 use crate::agent::json::Object;
 use crate::agent::{AgentEvent, AskKey, Reply, Turn};
 use crate::protocol::json::to_line;
@@ -37,7 +37,7 @@ impl Claude {
             turn.send.push(refuse_request(&id));
             return None;
         };
-        if self.offers_asking && asking::is_own(request) {
+        if self.names.asks_for_own(request) {
             turn.send.push(respond(&id, &pending.respond(&[Reply::Allowed]).0));
             return Some(());
         }

@@ -66,6 +66,7 @@ pub struct Claude {
     requests: u64,
     /// Whether the model is offered our tool to ask with.
     offers_asking: bool,
+    names: asking::Names,
     /// The server of that tool.
     server: mcp::Server,
     /// Calls of that tool that wait for an answer, by the control request that brought them.
@@ -91,6 +92,7 @@ impl Claude {
             used: Usage::default(),
             requests: 0,
             offers_asking: false,
+            names: asking::Names::default(),
             server: mcp::Server::new(ask_user::TOOL),
             asked: BTreeMap::new(),
         }
@@ -184,12 +186,15 @@ impl Driver for Claude {
             self.mode.clone_from(&settings.mode);
             ask_user::warn_if_taken(settings, turn);
             self.offers_asking = ask_user::is_wanted(settings);
+            if self.offers_asking {
+                self.names = asking::Names::of(settings);
+            }
         }
         self.resuming = settings.session_id.is_some();
         self.answer_bytes = settings.max_frame_bytes.saturating_mul(limits::COMPLETED_FACTOR);
         self.outputs = settings.progress == Level::Full;
         self.raw_prompt = settings.raw_prompt;
-        let server = self.offers_asking.then(asking::config);
+        let server = self.offers_asking.then(|| self.names.config());
         let args = launch::arguments(settings, settings.progress == Level::Full, server)?;
         Ok(Launch {
             env_remove: vec!["CLAUDECODE".into()],

@@ -1,6 +1,5 @@
 //! Claude Code's tools: which calls are open, and their categories, titles and details in the protocol's terms.
 
-use super::asking;
 use crate::agent::At;
 use crate::agent::detail::with_rest;
 use crate::agent::json::Object;
@@ -32,7 +31,7 @@ pub(super) enum CallKind {
 impl CallKind {
     fn of(tool: &str) -> CallKind {
         match tool {
-            "AskUserQuestion" | "StructuredOutput" | "TodoWrite" | asking::TOOL => CallKind::Hidden,
+            "AskUserQuestion" | "StructuredOutput" | "TodoWrite" => CallKind::Hidden,
             "Write" | "Edit" | "MultiEdit" => CallKind::File,
             "NotebookEdit" => CallKind::Notebook,
             _ => CallKind::Other,
@@ -41,8 +40,9 @@ impl CallKind {
 }
 
 impl Calls {
-    pub(super) fn begin(&mut self, call: &str, tool: &str) {
-        match CallKind::of(tool) {
+    /// `is_own`: whether it is our own tool, which is shown as its questions.
+    pub(super) fn begin(&mut self, call: &str, tool: &str, is_own: bool) {
+        match if is_own { CallKind::Hidden } else { CallKind::of(tool) } {
             CallKind::Other if self.special.is_empty() => {}
             // An id that is used again names another call.
             CallKind::Other => drop(self.special.remove(call)),

@@ -1,7 +1,7 @@
 //! The arguments of a command, with their placeholders replaced.
 
 use crate::agent::fitting;
-use crate::failure::Failure;
+use crate::failure::{Code, Failure};
 
 /// The placeholder for the prompt.
 pub(super) const PROMPT: &str = "{prompt}";
@@ -26,19 +26,42 @@ pub(super) fn names(args: &[String], word: &str) -> bool {
 }
 
 /// The arguments with these values. Without a model, drops the argument for it and a flag right before it that has no
-/// other value. Error: an argument that does not fit a command line.
+/// other value. Error: an argument that does not fit a command line, or a value that would pass for a flag.
 pub(super) fn arguments(template: &[String], values: &Values<'_>) -> Result<Vec<String>, Failure> {
     let nameless = |arg: &String| arg.contains(MODEL) && values.model.is_none();
     let mut rest = template.iter().peekable();
     let mut out = Vec::new();
+    let mut flags_end = false;
     while let Some(arg) = rest.next() {
         let flag = arg.starts_with('-') && rest.peek().is_some_and(|next| *next == MODEL && nameless(next));
-        if !(flag || nameless(arg)) {
-            let field = if arg.contains(PROMPT) { "prompt" } else { "model" };
-            out.push(fitting(field, filled(arg, values))?);
+        if flag || nameless(arg) {
+            continue;
         }
+        flags_end |= arg == "--";
+        let word = filled(arg, values);
+        if is_flag(&word) && !arg.starts_with('-') && !flags_end {
+            return Err(flag_like(arg));
+        }
+        let field = if arg.contains(PROMPT) { "prompt" } else { "model" };
+        out.push(fitting(field, word)?);
     }
     Ok(out)
+}
+
+/// Whether a command would take a word for a flag. A list of Markdown begins with `- `, which is none.
+fn is_flag(word: &str) -> bool {
+    word.strip_prefix('-').is_some_and(|rest| !rest.starts_with(char::is_whitespace))
+}
+
+/// The failure for a value at the beginning of this argument that begins with `-`: the command would take it for a flag.
+fn flag_like(arg: &str) -> Failure {
+    let message = if arg.starts_with(PROMPT) {
+        "run.start: `prompt` begins with `-`, so the agent's command would take it for a flag. Put `--` before {prompt} \
+         in its arguments, or leave {prompt} out to pass the prompt on stdin."
+    } else {
+        "run.start: `model` must not begin with `-`: the agent's command would take it for a flag."
+    };
+    Failure::new(Code::InvalidRequest, message)
 }
 
 /// One pass, so that placeholders inside values stay as they are.

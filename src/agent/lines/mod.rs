@@ -4,8 +4,8 @@
 //! message, complete when the process ends, because question markers and secrets may span lines. A further turn is a
 //! new process with `resume_args`.
 //!
-//! The prompt is passed verbatim. An agent that takes it as a separate argument (`["-p", "{prompt}"]`) may mistake a
-//! prompt that begins with `-` for a flag; `--prompt={prompt}`, or `--` before the prompt, prevents that.
+//! The prompt is passed verbatim. A value that begins an argument must not begin with `-`, because the command would take
+//! it for a flag, unless `--` stands before it.
 
 mod command;
 #[cfg(test)]
@@ -277,7 +277,7 @@ impl Driver for Lines {
         match self.turn(&self.resume_args.clone(), prompt) {
             Ok(launch) => turn.relaunch = Some(Box::new(launch)),
             Err(_) => {
-                let message = "The answers fit no command line of the agent's: keep them short and without NUL.";
+                let message = "The answers do not fit the agent's command line: keep them short, without NUL, and do not begin with `-`.";
                 let failure = Failure::new(Code::InvalidRequest, message);
                 turn.events.push(AgentEvent::TurnOver(TurnOver::Failed(failure)));
             }

@@ -57,7 +57,14 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
         self.machine.close_input();
     }
 
-    fn emit(&mut self, mut body: Body, reply_to: Option<&str>, measure: Option<PathBuf>) {
+    fn emit(&mut self, body: Body, reply_to: Option<&str>, measure: Option<PathBuf>) {
+        for body in std::mem::take(&mut self.first) {
+            self.emit_one(body, None, None);
+        }
+        self.emit_one(body, reply_to, measure);
+    }
+
+    fn emit_one(&mut self, mut body: Body, reply_to: Option<&str>, measure: Option<PathBuf>) {
         if self.door.finished {
             debug_assert!(false, "a body after the terminal one");
             return;
@@ -120,6 +127,7 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
         if let Err(failure) = self.machine.spawn(launch, settings, wants_stderr) {
             return self.step(Event::SpawnFailed(failure));
         }
+        self.spawned_at.get_or_insert_with(|| self.machine.now());
         let argv = self.argv(launch);
         if std::mem::replace(&mut self.spawned, true) {
             self.record(|| Moment::Spawn(argv));

@@ -93,12 +93,7 @@ impl Case {
 
     /// The built-in agents, and those of the configuration.
     pub(crate) fn agents(&self) -> Agents {
-        let mut agents = Agents::built_in();
-        let config: Value = serde_json::from_str(&self.config().unwrap_or("{}".into())).expect("config.json is JSON");
-        for (name, entry) in config["agents"].as_object().into_iter().flatten() {
-            agents.put(configured(name, entry));
-        }
-        agents
+        agents_of(&serde_json::from_str(&self.config().unwrap_or("{}".into())).expect("config.json is JSON"))
     }
 
     /// Whether its agent is a command whose lines are text.
@@ -110,6 +105,15 @@ impl Case {
     pub(crate) fn expected(&self) -> String {
         std::fs::read_to_string(self.expected_path()).unwrap_or_default()
     }
+}
+
+/// The built-in agents, and those of a configuration.
+pub(crate) fn agents_of(config: &Value) -> Agents {
+    let mut agents = Agents::built_in();
+    for (name, entry) in config["agents"].as_object().into_iter().flatten() {
+        agents.put(configured(name, entry));
+    }
+    agents
 }
 
 /// What a configuration makes of this entry.

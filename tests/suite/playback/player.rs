@@ -22,7 +22,7 @@ pub(crate) enum Obeys {
 pub(crate) struct Player<'a> {
     pub(crate) world: World,
     case: &'a Case,
-    script: VecDeque<&'a Directive>,
+    pub(crate) script: VecDeque<&'a Directive>,
     /// Frames that an await has seen.
     seen: usize,
     stderr: String,

@@ -21,6 +21,9 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 /// The random part of every id in a simulated run.
 pub(crate) const RANDOM: &str = "golden";
 
+/// More parts than any line of a test has.
+const PARTS: usize = 1_000_000;
+
 /// What the run gave its agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Sent {
@@ -145,8 +148,13 @@ pub(crate) struct World {
 impl World {
     /// A world at time zero. `over` goes before what run.start says.
     pub(crate) fn new(cwd: &str, over: Options, agents: Agents) -> World {
-        let layers =
-            Layers { agents, above: Options::default(), below: Options::default(), origins: Origins::default() };
+        let layers = Layers {
+            agents,
+            above: Options::default(),
+            below: Options::default(),
+            guest_model: None,
+            origins: Origins::default(),
+        };
         let machine = Notebook { cwd: cwd.into(), ..Notebook::default() };
         let conductor = Conductor::new(Job::new(layers), JsonLines::default(), machine, RANDOM, Ids::default());
         World { conductor, frames: Vec::new(), over }
@@ -198,7 +206,8 @@ impl World {
 
     /// Takes what is to be written. A long line is taken in parts.
     fn take(&mut self) {
-        loop {
+        for parts in 0.. {
+            assert!(parts < PARTS, "a line comes in parts without end");
             while !self.conductor.outbox().is_empty() {
                 let chunk = self.conductor.outbox().pop();
                 if chunk.out.is_empty() {

@@ -254,6 +254,62 @@ fn a_stopped_run_has_no_status_line_and_one_that_goes_on_has_it_again() {
 }
 
 #[test]
+fn a_pause_within_a_line_shows_the_status_below_it() {
+    let said = Script::new().say_pieces("m1", &["The first half, ", "the second half."]).done("Done.").body();
+    let second = |line: &&str| line.contains("text_delta") && line.contains("the second");
+    let lines = said.lines().flat_map(|line| second(&line).then_some(WAITS).into_iter().chain([line]));
+    let script = Script::bare().sh(&lines.collect::<Vec<_>>().join("\n"));
+    let mut person = Case::with(script).at_terminal(RUN);
+    person.waits_for("The first half,");
+    person.waits_for("s] Claude Code works");
+    person.waits_for("\u{1b}8");
+    let screen = person.screen();
+    assert!(screen[0] == "The first half," && screen[1].ends_with("s] Claude Code works"), "{screen:?}");
+    lets_it_go_on(&person);
+    assert_eq!(person.ends().0, 0);
+    let screen = person.screen();
+    assert!(screen[0].starts_with("The first half, the second half."), "{screen:?}");
+    assert!(!screen.concat().contains("s] "), "{screen:?}");
+}
+
+#[test]
+fn markdown_is_laid_out_on_a_terminal_and_nowhere_else() {
+    let text = "# The plan\n\nRun **all** the tests with `cargo test`, and then wait for their end.\n";
+    let script = || Script::new().say("m1", text).done(text);
+    let mut person = Case::with(script()).columns(40).at_terminal(RUN);
+    let (code, seen) = person.ends();
+    assert_eq!(code, 0, "{seen}");
+    let expected = ["The plan", "", "Run all the tests with cargo test, and", "then wait for their end."];
+    assert_eq!(person.screen()[..4], expected);
+    assert!(seen.contains("\u{1b}[1mThe plan\u{1b}[22m") && seen.contains("\u{1b}[36mcargo"), "{seen:?}");
+
+    let mut person = Case::with(script()).at_terminal(&["adhoc", "--plain", "go"]);
+    assert!(person.ends().1.contains("# The plan\r\n\r\nRun **all** the tests with `cargo test`"));
+    let mut person = Case::with(script()).stdout_to("stdout").at_terminal(RUN);
+    assert_eq!((person.ends().0, person.file("stdout").as_str()), (0, text));
+}
+
+#[test]
+fn colours_are_a_choice() {
+    let failed = || Script::new().sh("RC=3; leave");
+    let log = |case: Case, args: &[&str]| String::from_utf8(case.cli(args).stderr).unwrap();
+    for (case, args, coloured) in [
+        (Case::with(failed()), &["go"][..], false),
+        (Case::with(failed()), &["--color", "always", "go"], true),
+        (Case::with(failed()).env("FORCE_COLOR", "1"), &["go"], true),
+        (Case::with(failed()).env("FORCE_COLOR", "0"), &["go"], false),
+        (Case::with(failed()).env("FORCE_COLOR", "1").env("NO_COLOR", "1"), &["go"], false),
+        (Case::with(failed()).env("FORCE_COLOR", "1"), &["--color", "never", "go"], false),
+    ] {
+        let log = log(case, args);
+        assert_eq!(log.contains("\u{1b}[31mspektacular: agent_exited"), coloured, "{args:?}: {log:?}");
+    }
+    let mut person = Case::with(failed()).at_terminal(&["adhoc", "--color", "never", "go"]);
+    let seen = person.ends().1;
+    assert!(seen.contains("agent_exited") && !seen.contains("\u{1b}["), "{seen:?}");
+}
+
+#[test]
 fn errors_speak_of_flags() {
     for (args, told) in [
         (&["adhoc", "--cwd", "/nowhere/at/all", "go"][..], "--cwd must be the path of an existing directory."),

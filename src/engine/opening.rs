@@ -1,0 +1,54 @@
+//! The driver of a run that only opens another one: the agent's own driver checks the settings, and nothing starts.
+
+use crate::agent::text::FinalAnswer;
+use crate::agent::{AgentEvent, AskKey, Driver, Launch, Line, Reply, Turn, TurnOver};
+use crate::failure::Failure;
+use crate::protocol::outbound::{AgentExit, Capabilities};
+use crate::protocol::request::Settings;
+use crate::protocol::words::StopReason;
+
+/// Speaks for an agent that is not started.
+pub(super) struct Opening(pub(super) Box<dyn Driver>);
+
+/// The outcome of a run that only opens another one. Its text is never shown.
+fn opened() -> TurnOver {
+    TurnOver::Completed {
+        answer: FinalAnswer::from("The run is open.".to_owned()),
+        structured: None,
+        stop: StopReason::EndTurn,
+    }
+}
+
+impl Driver for Opening {
+    fn capabilities(&self) -> Capabilities {
+        self.0.capabilities()
+    }
+
+    fn launch(&mut self, settings: &Settings, turn: &mut Turn) -> Result<Launch, Failure> {
+        let launch = self.0.launch(settings, turn)?;
+        turn.events.push(AgentEvent::TurnOver(opened()));
+        Ok(launch)
+    }
+
+    fn has_process(&self) -> bool {
+        false
+    }
+
+    fn asks_by(&self, settings: &Settings) -> Option<&'static str> {
+        self.0.asks_by(settings)
+    }
+
+    fn line(&mut self, _line: Line<'_>, _turn: &mut Turn) {}
+
+    fn answer(&mut self, _key: &AskKey, _replies: &[Reply], _turn: &mut Turn) {}
+
+    fn follow_up(&mut self, _prompt: &str, _turn: &mut Turn) {}
+
+    fn interrupt(&mut self, _turn: &mut Turn) {}
+
+    fn finish(&mut self, _turn: &mut Turn) {}
+
+    fn exited(&mut self, _exit: AgentExit, _alive: bool, _stderr: &str) -> TurnOver {
+        opened()
+    }
+}

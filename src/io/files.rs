@@ -1,0 +1,195 @@
+//! Files opened with care: regular files only, and files of ours in a directory that may come from a stranger.
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fs::{CWD, Mode, OFlags, mkdirat, openat};
+use rustix::io::Errno;
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, ErrorKind, IsTerminal, Read};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::FileTypeExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// Opens a regular file for reading. Anything else is refused without a wait: opening a pipe would wait for its writer.
+///
+/// # Errors
+/// The system's; `InvalidInput` if it is not a regular file.
+pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let file = File::from(openat(CWD, path, flags, Mode::empty())?);
+    if file.metadata()?.is_file() { Ok(file) } else { Err(ErrorKind::InvalidInput.into()) }
+}
+
+/// Reads a text of at most this many bytes from a file or a pipe. Waits as long as the pipe has a writer.
+///
+/// # Errors
+/// The system's; `TimedOut` if nobody opens the pipe for writing within [`WRITER_LIMIT`]; `FileTooLarge`; `InvalidData` if
+/// it is not UTF-8.
+pub(crate) fn read_text(path: &Path, bytes: u64) -> io::Result<String> {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let mut file = File::from(openat(CWD, path, flags, Mode::empty())?);
+    let is_pipe = file.metadata()?.file_type().is_fifo();
+    let began = Instant::now();
+    // Once a writer was there, an end of the input is the end.
+    let mut met = !is_pipe;
+    let mut text = Vec::new();
+    let mut buffer = vec![0; 64 << 10];
+    while text.len() as u64 <= bytes {
+        match file.read(&mut buffer) {
+            Ok(0) if met => {
+                return String::from_utf8(text).map_err(|_| ErrorKind::InvalidData.into());
+            }
+            Ok(0) if began.elapsed() >= WRITER_LIMIT => return Err(ErrorKind::TimedOut.into()),
+            // Without a writer a poll may return at once, again and again.
+            Ok(0) => std::thread::sleep(LOOK_AGAIN),
+            Ok(count) => {
+                met = true;
+                text.extend_from_slice(&buffer[..count]);
+            }
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                met = true;
+                // A signal ends the wait early, and the next read starts it again.
+                let _ = poll(&mut [PollFd::new(&file, PollFlags::IN)], None);
+            }
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Err(ErrorKind::FileTooLarge.into())
+}
+
+/// How long a pipe without a writer is waited for, and how often it is looked at.
+const WRITER_LIMIT: Duration = Duration::from_secs(5);
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
+
+/// A directory that is open. Files in it are opened without following a link.
+#[derive(Debug)]
+pub(crate) struct OpenFolder(OwnedFd);
+
+const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+
+impl OpenFolder {
+    /// Opens a directory by a path whose links are followed.
+    ///
+    /// # Errors
+    /// The system's.
+    pub(crate) fn open(path: &Path) -> io::Result<OpenFolder> {
+        Ok(OpenFolder(openat(CWD, path, DIRECTORY, Mode::empty())?))
+    }
+
+    /// Opens a directory, and creates it where it is missing. Follows links on the way to the project, and none below it.
+    ///
+    /// # Errors
+    /// The system's; below the project `ELOOP` or `ENOTDIR` for a link.
+    pub(crate) fn create(path: &Path, project: Option<&Path>) -> io::Result<OpenFolder> {
+        let Some((root, rest)) = project.and_then(|project| below(path, project)) else {
+            std::fs::create_dir_all(path)?;
+            return OpenFolder::open(path);
+        };
+        rest.components().try_fold(OpenFolder::open(&root)?, |folder, part| folder.enter(part.as_os_str()))
+    }
+
+    /// Opens a directory in this one, and creates it where it is missing. A link is not followed.
+    ///
+    /// # Errors
+    /// The system's.
+    pub(crate) fn enter(&self, name: &OsStr) -> io::Result<OpenFolder> {
+        match mkdirat(&self.0, name, Mode::from_raw_mode(0o777)) {
+            Ok(()) | Err(Errno::EXIST) => {}
+            Err(error) => return Err(error.into()),
+        }
+        self.inner(name)
+    }
+
+    /// Opens a directory in this one. A link is not followed.
+    ///
+    /// # Errors
+    /// The system's.
+    pub(crate) fn inner(&self, name: &OsStr) -> io::Result<OpenFolder> {
+        Ok(OpenFolder(openat(&self.0, name, DIRECTORY | OFlags::NOFOLLOW, Mode::empty())?))
+    }
+
+    /// Opens a file in this directory; a link is not followed, and nothing is waited for.
+    ///
+    /// # Errors
+    /// The system's.
+    pub(crate) fn file(&self, name: &OsStr, flags: OFlags, mode: u32) -> io::Result<File> {
+        let flags = flags | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        Ok(File::from(openat(&self.0, name, flags, Mode::from_raw_mode(mode))?))
+    }
+
+    /// Creates a file for writing. Fails if the name is taken, also by a link.
+    ///
+    /// # Errors
+    /// The system's.
+    pub(crate) fn create_new(&self, name: &OsStr, mode: u32) -> io::Result<File> {
+        self.file(name, OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL, mode)
+    }
+
+    /// Tells git to ignore everything in this directory.
+    ///
+    /// # Errors
+    /// The system's.
+    pub(crate) fn ignore(&self) -> io::Result<()> {
+        match self.create_new(OsStr::new(".gitignore"), 0o666) {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
+            made => io::Write::write_all(&mut made?, b"*\n"),
+        }
+    }
+
+    /// Gives a file in this directory another name there.
+    ///
+    /// # Errors
+    /// The system's.
+    pub(crate) fn rename(&self, old: &OsStr, new: &OsStr) -> io::Result<()> {
+        Ok(rustix::fs::renameat(&self.0, old, &self.0, new)?)
+    }
+
+    /// Removes a file in this directory.
+    pub(crate) fn remove(&self, name: &OsStr) {
+        let _ = rustix::fs::unlinkat(&self.0, name, rustix::fs::AtFlags::empty());
+    }
+}
+
+/// Opens a file for writing, empty, readable by its owner alone. Follows links on the way to the project, and none below
+/// it. A pipe or a terminal is refused: nobody might read it.
+///
+/// # Errors
+/// The system's; `InvalidInput` for a file that could block.
+pub(crate) fn create_private(path: &Path, project: Option<&Path>) -> io::Result<File> {
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC;
+    let file = match project.and_then(|project| below(path, project)) {
+        Some((root, rest)) => {
+            let name = rest.file_name().ok_or(ErrorKind::InvalidInput)?;
+            let mut parts = rest.parent().unwrap_or(Path::new("")).components();
+            let folder = parts.try_fold(OpenFolder::open(&root)?, |folder, part| folder.inner(part.as_os_str()))?;
+            folder.file(name, flags, 0o600)?
+        }
+        None => {
+            let flags = flags | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+            File::from(openat(CWD, path, flags, Mode::from_raw_mode(0o600))?)
+        }
+    };
+    let kind = file.metadata()?.file_type();
+    let takes_all = kind.is_file() || (kind.is_char_device() && !file.is_terminal());
+    if takes_all { Ok(file) } else { Err(ErrorKind::InvalidInput.into()) }
+}
+
+/// Splits a path at the point where it enters the project: the directory there, and what follows. `None`: it does not lead
+/// into the project. A link before that point is the user's own.
+fn below(path: &Path, project: &Path) -> Option<(PathBuf, PathBuf)> {
+    let project = project.canonicalize().ok()?;
+    let path = std::path::absolute(path).ok()?;
+    let mut inside = None;
+    let mut root = PathBuf::new();
+    let mut parts = path.components();
+    for part in parts.by_ref() {
+        root.push(part);
+        if root.canonicalize().is_ok_and(|real| real.starts_with(&project)) {
+            inside = Some(parts.as_path().to_owned());
+            break;
+        }
+    }
+    inside.map(|rest| (root, rest))
+}

@@ -1,0 +1,291 @@
+//! The protocol's part of workflows: the object `workflow` of run.start, of run.started and of the terminal frames.
+
+use super::json::{Fields, number, string};
+use super::outbound::{ArtifactRef, Text};
+use super::request::{Read, Seconds, boolean, positive, strings_where};
+use super::unknown::UnknownNames;
+use super::words::{PhaseOutcome, WorkflowKind};
+use crate::suggest::nearest;
+use WorkflowKind::{Implement, Plan, Spec};
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
+use serde_json::value::RawValue;
+
+/// Defines the fields of `workflow`: `FIELD, NAME: TYPE = READER, DEFAULT, WORKFLOWS;`.
+macro_rules! fields {
+    ($($(#[$doc:meta])* $field:ident, $name:literal: $type:ty = $read:path, $default:expr, $of:expr;)*) => {
+        /// One layer of the fields of `workflow`. `None`: this layer does not set the field.
+        #[derive(Clone, Debug, Default, PartialEq)]
+        pub struct WorkflowOptions { $($(#[$doc])* pub $field: Option<$type>,)* }
+
+        impl WorkflowOptions {
+            /// The names of all fields.
+            pub const NAMES: &'static [&'static str] = &[$($name),*];
+
+            /// Whether a workflow has the field with this name.
+            pub fn has(kind: WorkflowKind, name: &str) -> bool {
+                let of: &[WorkflowKind] = match name {
+                    $($name => &$of,)*
+                    _ => &[],
+                };
+                of.contains(&kind)
+            }
+
+            /// Reads one field by its name; unknown names are ignored. Error: what the value must be.
+            pub fn set(&mut self, name: &str, raw: &RawValue) -> Result<(), &'static str> {
+                match name {
+                    $($name => self.$field = Some($read(raw).map_err(|expected| expected.unwrap_or("an object"))?),)*
+                    _ => {}
+                }
+                Ok(())
+            }
+
+            /// This layer, with the fields of `base` that it does not set.
+            pub fn over(self, base: WorkflowOptions) -> WorkflowOptions {
+                WorkflowOptions { $($field: self.$field.or(base.$field),)* }
+            }
+
+            /// This layer over the defaults.
+            pub fn resolved(self) -> WorkflowOptions {
+                self.over(WorkflowOptions { $($field: $default,)* })
+            }
+
+            /// Writes the fields of a workflow.
+            fn write<M: SerializeMap>(&self, kind: WorkflowKind, map: &mut M) -> Result<(), M::Error> {
+                $(if Self::has(kind, $name) {
+                    map.serialize_entry($name, &self.$field)?;
+                })*
+                Ok(())
+            }
+        }
+    };
+}
+
+fields! {
+    /// The name of a specification.
+    name, "name": String = name, None, [Spec];
+    /// Whether a finished file is replaced.
+    force, "force": bool = boolean, Some(false), [Spec, Plan];
+    /// Whether an earlier draft is continued.
+    resume, "continue": bool = boolean, Some(false), [Spec, Plan];
+    /// The agent's own command that begins the prompt.
+    skill, "skill": String = skill, None, [Spec];
+    /// Rules that the check leaves out.
+    ignore, "ignore": Vec<String> = rules, Some(Vec::new()), [Spec, Plan];
+    /// How often the agent may try a phase.
+    attempts, "attempts": u64 = attempts, Some(3), [Implement];
+    /// How many phases may pass in this run.
+    max_phases, "max_phases": u64 = super::request::count, None, [Implement];
+    /// The limit of one phase with all its attempts and commands.
+    phase_timeout_s, "phase_timeout_s": Seconds = positive, None, [Implement];
+    /// Consent in advance to the plan's commands.
+    allow_verify, "allow_verify": bool = boolean, Some(false), [Implement];
+    /// The limit of each command.
+    verify_timeout_s, "verify_timeout_s": Seconds = positive, Some(Seconds(600.0)), [Implement];
+    /// Whether each phase that passes becomes a commit.
+    commit, "commit": bool = boolean, Some(false), [Implement];
+    /// Whether commits are made although the work tree has changes.
+    allow_dirty, "allow_dirty": bool = boolean, Some(false), [Implement];
+}
+
+/// The longest name of a specification or a plan, in bytes.
+pub const NAME_BYTES: usize = 50;
+
+/// Whether a text can be the name of a specification or a plan: `^[a-z0-9]([a-z0-9-]{0,48}[a-z0-9])?$`.
+pub fn is_name(text: &str) -> bool {
+    let legal = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
+    (1..=NAME_BYTES).contains(&text.len()) && text.bytes().all(legal) && !text.starts_with('-') && !text.ends_with('-')
+}
+
+fn name(raw: &RawValue) -> Read<String> {
+    string(raw)
+        .filter(|text| is_name(text))
+        .ok_or(Some("1 to 50 lower-case letters, digits and dashes, with a letter or a digit at both ends"))
+}
+
+fn skill(raw: &RawValue) -> Read<String> {
+    let legal = |b: u8| b.is_ascii_alphanumeric() || b":_-".contains(&b);
+    let fits = |text: &String| {
+        text.bytes().next().is_some_and(|b| b.is_ascii_alphanumeric()) && text.len() <= 256 && text.bytes().all(legal)
+    };
+    string(raw).filter(fits).ok_or(Some("a command of the agent's, without its slash: letters, digits, `:`, `_`, `-`"))
+}
+
+fn rules(raw: &RawValue) -> Read<Vec<String>> {
+    let fits =
+        |text: &String| (1..=64).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_lowercase() || b == b'-');
+    strings_where(raw, fits, "a list of names of rules")
+}
+
+fn attempts(raw: &RawValue) -> Read<u64> {
+    let fits = |n: &f64| n.fract() == 0.0 && (1.0..=10.0).contains(n);
+    number(raw).filter(fits).map(|n| n as u64).ok_or(Some("a whole number from 1 to 10"))
+}
+
+/// The object `workflow` of a run.start, read for one workflow.
+#[derive(Debug, Default)]
+pub struct WorkflowFields {
+    /// The valid fields.
+    pub options: WorkflowOptions,
+    /// The message about the first invalid field.
+    pub wrong: Option<String>,
+    /// The fields that this workflow does not have.
+    pub unknown: UnknownNames,
+}
+
+impl WorkflowFields {
+    /// Reads the object. A `null` field counts as absent.
+    pub fn read(kind: WorkflowKind, raw: Option<&RawValue>) -> WorkflowFields {
+        let mut read = WorkflowFields::default();
+        let Some(raw) = raw else { return read };
+        let Some(fields) = Fields::parse(raw.get()) else {
+            read.wrong = Some("run.start: `workflow` must be an object.".into());
+            return read;
+        };
+        let own = |name: &&&str| WorkflowOptions::has(kind, name);
+        for (name, raw) in fields.iter() {
+            if !WorkflowOptions::has(kind, name) {
+                read.unknown.add(&format!("workflow.{name}"), || {
+                    nearest(name, WorkflowOptions::NAMES.iter().filter(own).copied()).map(str::to_owned)
+                });
+                continue;
+            }
+            if raw.get() == "null" {
+                continue;
+            }
+            if let Err(expected) = read.options.set(name, raw) {
+                read.wrong.get_or_insert_with(|| format!("run.start: `workflow.{name}` must be {expected}."));
+            }
+        }
+        read
+    }
+}
+
+/// `workflow` in run.started.
+#[derive(Clone, Debug)]
+pub struct WorkflowStarted {
+    /// Which one.
+    pub name: WorkflowKind,
+    /// The project's folder, absolute.
+    pub project: Text,
+    /// The file that is made or worked on.
+    pub target: Option<Text>,
+    /// The fields, resolved.
+    pub options: WorkflowOptions,
+}
+
+/// The fields of a workflow as run.started shows them.
+pub(super) struct ShownOptions<'a>(pub(super) WorkflowKind, pub(super) &'a WorkflowOptions);
+
+impl Serialize for ShownOptions<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        self.1.write(self.0, &mut map)?;
+        map.end()
+    }
+}
+
+/// `workflow` in a terminal frame.
+#[derive(Clone, Debug)]
+pub struct WorkflowEnd {
+    /// Which one.
+    pub name: WorkflowKind,
+    /// The file. `None`: it was not known yet.
+    pub target: Option<Text>,
+    /// Whether everything is done and checked.
+    pub complete: bool,
+    /// The number of tasks. `None`: no file was checked.
+    pub tasks: Option<u64>,
+    /// What a check found.
+    pub violations: Vec<Breach>,
+    /// The files that gave way.
+    pub kept: Vec<GaveWay>,
+    /// The report of the phases.
+    pub phases: Vec<PhaseReport>,
+}
+
+impl WorkflowEnd {
+    /// The end of a workflow of which nothing is known.
+    pub fn unknown(name: WorkflowKind) -> WorkflowEnd {
+        WorkflowEnd {
+            name,
+            target: None,
+            complete: false,
+            tasks: None,
+            violations: Vec::new(),
+            kept: Vec::new(),
+            phases: Vec::new(),
+        }
+    }
+}
+
+/// A rule that a file breaks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Breach {
+    /// The file.
+    pub file: Text,
+    /// The line, from 1.
+    pub line: Option<u64>,
+    /// The rule's name.
+    pub rule: &'static str,
+    /// What to do.
+    pub text: Text,
+}
+
+/// A file that gave way.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GaveWay {
+    /// Where it was.
+    pub path: Text,
+    /// Where it is now.
+    pub to: Text,
+}
+
+/// A phase in the report of a workflow.
+#[derive(Clone, Debug)]
+pub struct PhaseReport {
+    /// Its id, such as `P1`.
+    pub id: String,
+    /// Its title.
+    pub title: Text,
+    /// How far it is.
+    pub state: PhaseOutcome,
+    /// The number of attempts in this run.
+    pub attempts: u64,
+    /// The time that it took in this run.
+    pub duration_ms: u64,
+    /// What its sessions cost in this run, in US dollars. `None`: unknown.
+    pub cost_usd: Option<f64>,
+    /// The files that changed.
+    pub files: Vec<ArtifactRef>,
+    /// The id of its commit.
+    pub commit: Option<String>,
+    /// The manual checks that nobody confirmed.
+    pub unverified: Vec<Text>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{WorkflowFields, WorkflowKind, is_name};
+    use serde_json::value::to_raw_value;
+
+    #[test]
+    fn a_name_has_letters_digits_and_inner_dashes() {
+        for (text, fits) in [("a", true), ("a-1", true), ("", false), ("-a", false), ("a-", false), ("A", false)] {
+            assert_eq!(is_name(text), fits, "{text}");
+        }
+        assert!(is_name(&"a".repeat(50)) && !is_name(&"a".repeat(51)));
+    }
+
+    #[test]
+    fn a_field_of_another_workflow_is_ignored_and_a_wrong_one_is_named() {
+        let raw = to_raw_value(&serde_json::json!({"attempts": 99, "force": "yes", "name": null})).unwrap();
+        let read = WorkflowFields::read(WorkflowKind::Spec, Some(&raw));
+        assert_eq!(read.wrong.as_deref(), Some("run.start: `workflow.force` must be true or false."));
+        let warning = read.unknown.warning("field", " of run.start");
+        assert_eq!(warning.as_deref(), Some("Ignored an unknown field of run.start: workflow.attempts"));
+        let read = WorkflowFields::read(WorkflowKind::Implement, Some(&raw));
+        assert_eq!(read.wrong.as_deref(), Some("run.start: `workflow.attempts` must be a whole number from 1 to 10."));
+        assert_eq!(read.options.resolved().attempts, Some(3));
+    }
+}

@@ -1,0 +1,345 @@
+//! The peer that makes one run of several: one run.started, one terminal frame, and between them the frames of every
+//! part. It also notes what a workflow must know of its parts.
+
+use crate::agent::registry::Agent;
+use crate::engine::{Outbox, Outgoing, Peer, Understood};
+use crate::failure::Failure;
+use crate::io::inbox::RawLine;
+use crate::io::output::Chunk;
+use crate::protocol::limits::ARTIFACTS;
+use crate::protocol::outbound::{
+    About, ArtifactRef, Body, Outcome, Progress, Terminal, Text, Usage, WorkflowEnd, WorkflowStarted,
+};
+use crate::protocol::question::DENY;
+use crate::protocol::redacted::Redacted;
+use crate::protocol::request::Settings;
+use crate::protocol::unknown::UnknownNames;
+use crate::protocol::words::{Action, Category, Level, Status, ToolState, Warning, WorkflowKind};
+use crate::protocol::workflow::{WorkflowFields, WorkflowOptions};
+use crate::redact::Redactor;
+use serde_json::value::RawValue;
+use std::collections::{BTreeSet, HashSet};
+use std::time::Instant;
+
+/// Checks a run.start for a workflow, and may change its settings.
+pub(super) type Admit<'p> =
+    Box<dyn FnOnce(&mut Settings, &Agent, WorkflowOptions) -> Result<WorkflowStarted, Failure> + 'p>;
+
+/// What is known of a run that was opened.
+pub(super) struct Opened {
+    pub(super) run_id: String,
+    pub(super) settings: Settings,
+    pub(super) agent: Agent,
+}
+
+/// A part of the whole run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Part {
+    /// Waits for run.start.
+    Opening,
+    /// A session of the agent.
+    Session,
+    /// A step without the agent, perhaps for a phase.
+    Step(Option<String>),
+    /// The terminal frame.
+    Closing,
+}
+
+/// What the frames of a part say to the workflow.
+#[derive(Clone, Debug, Default)]
+pub struct Seen {
+    /// The categories of the tools that were completed.
+    pub completed: BTreeSet<Category>,
+    /// The changed files that were reported, but for hidden ones.
+    pub files: Vec<ArtifactRef>,
+}
+
+pub(super) struct Joined<'p> {
+    peer: &'p mut dyn Peer,
+    kind: WorkflowKind,
+    /// The fields of the command line.
+    flags: WorkflowOptions,
+    admit: Option<Admit<'p>>,
+    admitted: Option<(Settings, Agent, WorkflowStarted)>,
+    pub(super) opened: Option<Opened>,
+    pub(super) part: Part,
+    /// Files that are never reported, as frames show their paths. A folder ends with a slash.
+    pub(super) hidden: Vec<String>,
+    pub(super) seen: Seen,
+    /// Permissions that were denied, in all parts.
+    pub(super) denied: u64,
+    /// The usage of the parts that are over.
+    pub(super) usage: Usage,
+    /// Every change that was reported, and the first of them for the terminal frame.
+    reported: HashSet<(String, Action)>,
+    pub(super) artifacts: Vec<ArtifactRef>,
+    /// Warnings of unsupported options: every session repeats them.
+    warned: HashSet<String>,
+    status: Option<Status>,
+    /// Whether this part showed a text of the agent's.
+    said: bool,
+    /// Messages that this peer made of results.
+    results: u64,
+}
+
+impl<'p> Joined<'p> {
+    pub(super) fn new(peer: &'p mut dyn Peer, kind: WorkflowKind, flags: WorkflowOptions, admit: Admit<'p>) -> Self {
+        Joined {
+            peer,
+            kind,
+            flags,
+            admit: Some(admit),
+            admitted: None,
+            opened: None,
+            part: Part::Opening,
+            hidden: Vec::new(),
+            seen: Seen::default(),
+            denied: 0,
+            usage: Usage::default(),
+            reported: HashSet::new(),
+            artifacts: Vec::new(),
+            warned: HashSet::new(),
+            status: None,
+            said: false,
+            results: 0,
+        }
+    }
+
+    /// Begins a part.
+    pub(super) fn begin(&mut self, part: Part) {
+        self.part = part;
+        self.said = false;
+        self.seen = Seen::default();
+    }
+
+    fn started(&mut self, outgoing: Outgoing<'_>, out: &mut Outbox) {
+        let Some((settings, agent, workflow)) = self.admitted.take() else { return };
+        self.opened = Some(Opened { run_id: outgoing.run_id.to_owned(), settings, agent });
+        self.change(outgoing, out, |body| {
+            if let Body::Started(started) = body {
+                started.workflow = Some(Box::new(workflow));
+            }
+        });
+    }
+
+    /// Shows a changed body.
+    fn change(&mut self, outgoing: Outgoing<'_>, out: &mut Outbox, change: impl FnOnce(&mut Body)) {
+        let mut body = (**outgoing.body).clone();
+        change(&mut body);
+        // Its own texts are redacted already, and those that were added come from its redacted frames or from here.
+        let mut body = Redacted::new(body, &Redactor::new());
+        self.peer.show(Outgoing { body: &mut body, ..outgoing }, out);
+    }
+
+    fn ended(&mut self, outgoing: Outgoing<'_>, out: &mut Outbox) {
+        if self.part == Part::Closing {
+            return self.peer.show(outgoing, out);
+        }
+        if self.opened.is_none() {
+            let mut end = WorkflowEnd::unknown(self.kind);
+            end.target = self.admitted.take().and_then(|(.., workflow)| workflow.target);
+            return self.change(outgoing, out, |body| {
+                if let Body::Terminal(terminal) = body {
+                    terminal.workflow = Some(Box::new(end));
+                }
+            });
+        }
+        let Body::Terminal(end) = &**outgoing.body else { return };
+        self.usage = self.usage.plus(&end.usage);
+        if let Some(text) = self.unsaid(end) {
+            // An agent without messages has its text in the result alone.
+            self.results += 1;
+            let about = About::Text { message_id: format!("m_result_{}", self.results), done: true, withdrawn: false };
+            let progress = Progress { text, parent_call_id: None, about, truncated: false };
+            let mut body = Redacted::new(Body::Progress(Box::new(progress)), &Redactor::new());
+            self.peer.show(Outgoing { body: &mut body, ..outgoing }, out);
+        }
+    }
+
+    /// The text of a result that no message showed.
+    fn unsaid(&self, end: &Terminal) -> Option<Text> {
+        let Outcome::Completed { text, .. } = &end.outcome else { return None };
+        let shows = self.level() >= Level::Normal && self.part == Part::Session && !self.said;
+        (shows && !text.is_blank()).then(|| text.clone())
+    }
+
+    fn level(&self) -> Level {
+        self.opened.as_ref().map_or(Level::Normal, |opened| opened.settings.progress)
+    }
+
+    fn artifact(&mut self, outgoing: Outgoing<'_>, out: &mut Outbox) {
+        let Body::Artifact(artifact) = &**outgoing.body else { return };
+        let (path, action) = (artifact.path.shown().to_owned(), artifact.action);
+        if self.hides(&path) || !self.reported.insert((path.clone(), action)) {
+            return;
+        }
+        let file = ArtifactRef { path: Text::from(path), action };
+        self.seen.files.push(file.clone());
+        if self.artifacts.len() < ARTIFACTS {
+            self.artifacts.push(file);
+        }
+        let id = format!("a_{}", self.reported.len());
+        self.change(outgoing, out, |body| {
+            if let Body::Artifact(artifact) = body {
+                artifact.artifact_id = id;
+            }
+        });
+    }
+
+    /// Whether more changes were reported than the terminal frame lists.
+    pub(super) fn has_more_artifacts(&self) -> bool {
+        self.reported.len() > self.artifacts.len()
+    }
+
+    fn hides(&self, path: &str) -> bool {
+        let is = |hidden: &String| match hidden.strip_suffix('/') {
+            Some(folder) => path == folder || path.starts_with(hidden.as_str()),
+            None => path == hidden,
+        };
+        self.part != Part::Closing && self.hidden.iter().any(is)
+    }
+
+    fn progress(&mut self, outgoing: Outgoing<'_>, out: &mut Outbox) {
+        let Body::Progress(progress) = &**outgoing.body else { return };
+        match &progress.about {
+            About::Status(status) => {
+                let again = self.status == Some(*status) || (*status == Status::Starting && self.status.is_some());
+                if again {
+                    return;
+                }
+                self.status = Some(*status);
+            }
+            About::Warning(Warning::EmptyResult) => return,
+            About::Warning(Warning::UnsupportedOption)
+                if !self.warned.insert(progress.text.shown().to_owned()) && self.part != Part::Opening =>
+            {
+                return;
+            }
+            About::Resolved { permission: Some((_, Some(value))), .. } if value == DENY => self.denied += 1,
+            About::Text { .. } => self.said = true,
+            About::Tool { state, category, .. } => {
+                if *state == ToolState::Completed {
+                    self.seen.completed.insert(*category);
+                }
+                if let Part::Step(Some(phase)) = &self.part {
+                    let phase = phase.clone();
+                    return self.change(outgoing, out, |body| mark(body, phase));
+                }
+            }
+            About::Usage(usage) => {
+                let all = self.usage.plus(usage);
+                return self.change(outgoing, out, |body| {
+                    if let Body::Progress(progress) = body {
+                        progress.text = Text::from(all.line());
+                        progress.about = About::Usage(all);
+                    }
+                });
+            }
+            About::Warning(_)
+            | About::Resolved { .. }
+            | About::Session { .. }
+            | About::Heartbeat { .. }
+            | About::Reasoning { .. }
+            | About::Plan(_)
+            | About::Todo(_)
+            | About::Phase { .. } => {}
+        }
+        self.peer.show(outgoing, out);
+    }
+}
+
+/// Names the phase of a command.
+fn mark(body: &mut Body, id: String) {
+    if let Body::Progress(progress) = body
+        && let About::Tool { phase, .. } = &mut progress.about
+    {
+        *phase = Some(id);
+    }
+}
+
+impl Peer for Joined<'_> {
+    fn admit(
+        &mut self,
+        settings: &mut Settings,
+        agent: &Agent,
+        workflow: Option<&RawValue>,
+        unknown: &mut UnknownNames,
+    ) -> Result<(), Failure> {
+        let Some(admit) = self.admit.take() else { return Ok(()) };
+        let read = WorkflowFields::read(self.kind, workflow);
+        unknown.append(read.unknown);
+        if let Some(wrong) = read.wrong {
+            return Err(super::invalid(wrong));
+        }
+        let refused = [
+            ("session_id", settings.session_id.is_some()),
+            ("output_schema", settings.output_schema.is_some()),
+            ("raw_prompt", settings.raw_prompt),
+        ];
+        if let Some((field, _)) = refused.into_iter().find(|(_, given)| *given) {
+            let message = format!(
+                "run.start: `{field}` does not go with a workflow, which makes its own sessions and prompts: leave it out."
+            );
+            return Err(super::invalid(message));
+        }
+        let options = read.options.over(std::mem::take(&mut self.flags)).resolved();
+        let workflow = admit(settings, agent, options)?;
+        settings.is_part = true;
+        self.admitted = Some((settings.clone(), agent.clone(), workflow));
+        Ok(())
+    }
+
+    fn show(&mut self, outgoing: Outgoing<'_>, out: &mut Outbox) {
+        match &**outgoing.body {
+            Body::Started(_) => self.started(outgoing, out),
+            Body::Terminal(_) => self.ended(outgoing, out),
+            Body::Artifact(_) => self.artifact(outgoing, out),
+            Body::Progress(_) => self.progress(outgoing, out),
+            Body::Question(_) => self.peer.show(outgoing, out),
+        }
+    }
+
+    fn hear(&mut self, line: &RawLine, at: Instant) -> Understood {
+        self.peer.hear(line, at)
+    }
+
+    fn dropped(&mut self, frames: u64) {
+        self.peer.dropped(frames);
+    }
+
+    fn is_screen(&self) -> bool {
+        self.peer.is_screen()
+    }
+
+    fn note(&mut self, line: &str) -> Chunk {
+        self.peer.note(line)
+    }
+
+    fn debug(&mut self, line: &str) -> Chunk {
+        self.peer.debug(line)
+    }
+
+    fn pressed(&mut self) -> Chunk {
+        self.peer.pressed()
+    }
+
+    fn wake_at(&self) -> Option<Instant> {
+        self.peer.wake_at()
+    }
+
+    fn woken(&mut self) -> Chunk {
+        self.peer.woken()
+    }
+
+    fn leave(&mut self) -> Vec<u8> {
+        self.peer.leave()
+    }
+
+    fn back(&mut self) -> Chunk {
+        self.peer.back()
+    }
+
+    fn fetched(&mut self) -> Chunk {
+        self.peer.fetched()
+    }
+}

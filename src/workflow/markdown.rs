@@ -1,0 +1,244 @@
+//! The lines of a Markdown file, as far as the two formats need it: fences, headings and list items. One pass, in
+//! linear time. A line keeps its place in the text, so that an edit can change it alone.
+
+use super::violation::{Rule, Violations};
+use crate::clean::is_bidi_control;
+use std::borrow::Cow;
+use std::ops::Range;
+
+/// A line of a text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TextLine<'a> {
+    /// Its number, from 1.
+    pub number: usize,
+    /// The line without trailing blanks and without its end.
+    pub text: &'a str,
+    /// Its place in the text, with its end. The first line does not include a BOM.
+    pub at: Range<usize>,
+    /// Whether the line is outside of fences, opens or closes one, or is inside of one.
+    pub place: FencePlace<'a>,
+}
+
+/// Where a line is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FencePlace<'a> {
+    /// Outside of every fence.
+    Outside,
+    /// It opens a fence with this info string.
+    Opens(&'a str),
+    /// Inside of a fence.
+    Inside,
+    /// It closes a fence.
+    Closes,
+}
+
+/// A heading of the form `## Text`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Heading<'a> {
+    /// 1 to 6.
+    pub level: usize,
+    /// Its text, without blanks and a closing row of `#`. May be empty.
+    pub text: &'a str,
+}
+
+/// A fence that is open.
+#[derive(Clone, Copy)]
+struct Fence {
+    with: u8,
+    length: usize,
+    opened: usize,
+}
+
+/// The lines of a text. Adds violations of the rules about characters and fences, which hold for every line.
+pub fn lines<'a>(text: &'a str, found: &mut Violations) -> Vec<TextLine<'a>> {
+    let mut lines = Vec::new();
+    let mut at = text.len() - text.strip_prefix('\u{feff}').unwrap_or(text).len();
+    let mut fence: Option<Fence> = None;
+    for whole in text[at..].split_inclusive('\n') {
+        let number = lines.len() + 1;
+        let line = whole.strip_suffix('\n').unwrap_or(whole);
+        let line = line.strip_suffix('\r').unwrap_or(line);
+        if line.chars().any(is_control) {
+            found.at(number, Rule::ControlCharacter, "Remove the control characters from this line.");
+        }
+        let line = line.trim_end_matches([' ', '\t']);
+        let place = match fence {
+            None => match opening(line) {
+                Some((with, length, info)) => {
+                    fence = Some(Fence { with, length, opened: number });
+                    FencePlace::Opens(info)
+                }
+                None => FencePlace::Outside,
+            },
+            Some(open) if closes(open, line) => {
+                fence = None;
+                FencePlace::Closes
+            }
+            Some(_) => FencePlace::Inside,
+        };
+        lines.push(TextLine { number, text: line, at: at..at + whole.len(), place });
+        at += whole.len();
+    }
+    if let Some(open) = fence {
+        found.at(
+            open.opened,
+            Rule::UnclosedFence,
+            "Close this fence with a line of at least as many of its characters.",
+        );
+    }
+    lines
+}
+
+/// The text of a file. Adds a violation for each line that is not UTF-8.
+pub fn decoded<'a>(bytes: &'a [u8], found: &mut Violations) -> Cow<'a, str> {
+    let text = String::from_utf8_lossy(bytes);
+    if matches!(text, Cow::Owned(_)) {
+        for (at, line) in bytes.split(|byte| *byte == b'\n').enumerate() {
+            if str::from_utf8(line).is_err() {
+                found.at(at + 1, Rule::NotUtf8, "Save the file as UTF-8.");
+            }
+        }
+    }
+    text
+}
+
+/// Whether a character may be in no file of ours.
+fn is_control(c: char) -> bool {
+    match c {
+        '\t' | '\r' => false,
+        '\0'..='\u{1f}' | '\u{7f}'..='\u{9f}' | '\u{2028}' | '\u{2029}' => true,
+        c => is_bidi_control(c),
+    }
+}
+
+/// The line after at most three blanks.
+fn unindented(line: &str) -> Option<&str> {
+    let text = line.trim_start_matches(' ');
+    (line.len() - text.len() <= 3).then_some(text)
+}
+
+/// The length of the row of a character at the beginning of a line.
+fn row(line: &str, of: u8) -> usize {
+    line.bytes().take_while(|byte| *byte == of).count()
+}
+
+/// The fence that a line opens: its character, its length and its info string.
+fn opening(line: &str) -> Option<(u8, usize, &str)> {
+    let line = unindented(line)?;
+    let with = *line.as_bytes().first().filter(|byte| matches!(byte, b'`' | b'~'))?;
+    let length = row(line, with);
+    let info = line[length..].trim_matches([' ', '\t']);
+    (length >= 3 && (with == b'~' || !info.contains('`'))).then_some((with, length, info))
+}
+
+fn closes(open: Fence, line: &str) -> bool {
+    unindented(line).is_some_and(|line| row(line, open.with) == line.len() && line.len() >= open.length)
+}
+
+impl<'a> TextLine<'a> {
+    /// Whether the line is outside of every fence and opens none.
+    pub fn is_outside(&self) -> bool {
+        self.place == FencePlace::Outside
+    }
+
+    /// The heading that the line is.
+    pub fn heading(&self) -> Option<Heading<'a>> {
+        let line = Some(self.text).filter(|_| self.is_outside()).and_then(unindented)?;
+        let level = row(line, b'#');
+        let rest = &line[level..];
+        if !(1..=6).contains(&level) || !(rest.is_empty() || rest.starts_with([' ', '\t'])) {
+            return None;
+        }
+        let text = rest.trim_matches([' ', '\t']);
+        let open = text.trim_end_matches('#');
+        // A row of `#` closes a heading only after a blank.
+        let closed = open.is_empty() || open.ends_with([' ', '\t']);
+        Some(Heading { level, text: if closed { open.trim_end_matches([' ', '\t']) } else { text } })
+    }
+
+    /// What follows the marker of the list item that the line is.
+    pub fn item(&self) -> Option<&'a str> {
+        Some(self.text).filter(|_| self.is_outside()).and_then(item)
+    }
+}
+
+/// What follows the marker of a list item: `-`, `*`, `+`, `1.` or `1)`, after any blanks and before at least one.
+fn item(line: &str) -> Option<&str> {
+    let line = line.trim_start();
+    let digits = line.bytes().take_while(u8::is_ascii_digit).count();
+    let marker = line[digits..].chars().next()?;
+    let is_marker = if digits == 0 { matches!(marker, '-' | '*' | '+') } else { matches!(marker, '.' | ')') };
+    let rest = line[digits..].get(1..).filter(|_| is_marker)?;
+    let text = rest.trim_start();
+    (text.len() < rest.len()).then_some(text)
+}
+
+/// The text of a list item, without a box, an id and an opening backtick.
+pub fn item_text(item: &str) -> &str {
+    let item = without_box(item).unwrap_or(item);
+    let item = without_id(item).unwrap_or(item);
+    item.strip_prefix('`').unwrap_or(item)
+}
+
+fn without_box(item: &str) -> Option<&str> {
+    let rest = ["[ ]", "[x]", "[X]"].iter().find_map(|open| item.strip_prefix(open))?;
+    let text = rest.trim_start();
+    (text.len() < rest.len()).then_some(text)
+}
+
+/// What follows an id of a requirement (`R1: `) or of a task (`T1.1 `).
+fn without_id(item: &str) -> Option<&str> {
+    let of_task = || task_id(item).map(|(_, _, rest)| rest);
+    let rest = requirement_id(item).map(|(_, rest)| rest).or_else(of_task)?;
+    rest.strip_prefix(' ').map(str::trim_start)
+}
+
+/// A number of an id, from 1. A number beyond the largest possible counts as that.
+fn number(text: &str) -> Option<(u64, &str)> {
+    let length = text.bytes().take_while(u8::is_ascii_digit).count();
+    if length == 0 || text.starts_with('0') {
+        return None;
+    }
+    let (digits, rest) = text.split_at(length);
+    Some((digits.parse().unwrap_or(u64::MAX), rest))
+}
+
+/// The number of the id of a requirement, without its colon, and what follows it.
+pub(super) fn requirement(text: &str) -> Option<(u64, &str)> {
+    number(text.strip_prefix('R')?)
+}
+
+/// The number of the id of a requirement, and what follows its colon.
+pub(super) fn requirement_id(text: &str) -> Option<(u64, &str)> {
+    let (id, rest) = requirement(text)?;
+    Some((id, rest.strip_prefix(':')?))
+}
+
+/// The two numbers of the id of a task, and what follows it.
+pub(super) fn task_id(text: &str) -> Option<(u64, u64, &str)> {
+    let (phase, rest) = number(text.strip_prefix('T')?)?;
+    let (task, rest) = number(rest.strip_prefix('.')?)?;
+    Some((phase, task, rest))
+}
+
+/// Whether a heading ends what a heading of level 2 began.
+pub fn ends_section(heading: &Heading<'_>) -> bool {
+    heading.level <= 2
+}
+
+/// Checks that the first line that is not blank is the only title. Returns the title and its index in the lines.
+pub fn title<'a>(lines: &[TextLine<'a>], found: &mut Violations) -> Option<(&'a str, usize)> {
+    const FIRST: &str = "Begin the file with a title: # TITLE.";
+    let mut titles = lines.iter().enumerate().filter_map(|(at, line)| Some((line.heading()?, at, line.number)));
+    let mut titles = titles.by_ref().filter(|(heading, ..)| heading.level == 1);
+    let first = titles.next();
+    match (lines.iter().position(|line| !line.text.trim().is_empty()), first) {
+        (None, _) => found.absent(Rule::Title, FIRST),
+        (Some(at), Some((heading, title, _))) if title == at && !heading.text.is_empty() => {}
+        (Some(at), _) => found.at(lines[at].number, Rule::Title, FIRST),
+    }
+    for (_, _, number) in titles {
+        found.at(number, Rule::Title, "Make this a heading of a lower level: the file has one title.");
+    }
+    first.map(|(heading, at, _)| (heading.text, at))
+}

@@ -1,0 +1,29 @@
+//! Workflows: a specification from an idea, a plan from a specification, and code that the plan's own commands verify.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `project`, `name` | the project's folder, the paths in it, safe reading and writing |
+//! | `markdown` | lines, fences, headings, list items |
+//! | `spec`, `plan` | the two formats: types, rules, edits that change no other byte |
+//! | `violation`, `refusal` | what a file breaks, and why a workflow does not begin |
+//! | `outer`, `joined`, `stop` | one run for the orchestrator, made of several; its peer; what ends it early |
+//!
+//! The formats are pure: text in, types and violations out. A workflow is plain blocking code over [`outer::Outer`].
+
+mod joined;
+pub mod markdown;
+pub mod name;
+pub mod outer;
+pub mod plan;
+pub mod project;
+pub mod refusal;
+pub mod spec;
+pub mod stop;
+pub mod violation;
+
+use crate::failure::{Code, Failure};
+
+/// The refusal of a field.
+fn invalid(message: String) -> Failure {
+    Failure::new(Code::InvalidRequest, message)
+}

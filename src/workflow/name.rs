@@ -1,0 +1,135 @@
+//! The name of a specification or a plan, which is also the name of its file or folder.
+
+use std::ffi::OsStr;
+use std::fmt;
+
+/// The longest name, in bytes.
+const LONGEST: usize = 50;
+/// The shortest name that a cut at a `-` may leave, in bytes.
+const LEAST: usize = 20;
+/// The name where nothing of a text can be used.
+const FALLBACK: &str = "spec";
+
+/// A name: 1 to 50 lower-case ASCII letters, digits and `-`, without a `-` at either end.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Slug(String);
+
+impl Slug {
+    /// The name, if the text is one.
+    pub fn parse(text: &str) -> Option<Slug> {
+        let fits = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
+        let good = (1..=LONGEST).contains(&text.len())
+            && text.bytes().all(fits)
+            && !text.starts_with('-')
+            && !text.ends_with('-');
+        good.then(|| Slug(text.to_owned()))
+    }
+
+    /// The name made from the first line of a description that is not blank.
+    pub fn of_description(description: &str) -> Slug {
+        Slug::made(description.lines().find(|line| !line.trim().is_empty()).unwrap_or_default())
+    }
+
+    /// The name made from the name of a Markdown file.
+    pub fn of_file(file: &OsStr) -> Slug {
+        let text = file.to_string_lossy();
+        Slug::made(text.strip_suffix(".md").unwrap_or(&text))
+    }
+
+    fn made(text: &str) -> Slug {
+        let mut name = String::new();
+        for c in text.chars() {
+            if c.is_ascii_alphanumeric() {
+                name.push(c.to_ascii_lowercase());
+            } else if !name.is_empty() && !name.ends_with('-') {
+                name.push('-');
+            }
+            // One byte more than a name may have tells whether it has to be cut; a `-` at the end does not count.
+            if name.len() > LONGEST && !name.ends_with('-') {
+                name.truncate(LONGEST);
+                if let Some(at) = name.rfind('-').filter(|at| *at >= LEAST) {
+                    name.truncate(at);
+                }
+                break;
+            }
+        }
+        let name = name.trim_end_matches('-');
+        Slug(if name.is_empty() { FALLBACK.to_owned() } else { name.to_owned() })
+    }
+
+    /// The name as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Slug {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Slug;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_name_is_made_of_the_first_line_that_is_not_blank() {
+        let long = "a".repeat(60);
+        for (description, name) in [
+            ("Add a login page", "add-a-login-page"),
+            ("\n \t\n  Über-Login: v2!\nmore", "ber-login-v2"),
+            ("日本語", "spec"),
+            ("", "spec"),
+            ("---", "spec"),
+            ("a  --  b", "a-b"),
+            (&long, &long[..50]),
+            // Cut to 50, then to before the last `-`.
+            (
+                "the quick brown fox jumps over the lazy dog and then some",
+                "the-quick-brown-fox-jumps-over-the-lazy-dog-and",
+            ),
+            // Exactly 50 characters stay, also with something after them that leaves no trace.
+            (
+                "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa-bbbbbbbbb!",
+                "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa-bbbbbbbbb",
+            ),
+            ("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa-bbbbbbbbb c", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"),
+        ] {
+            assert_eq!(Slug::of_description(description).as_str(), name, "{description:?}");
+        }
+        // A `-` that would leave fewer than 20 characters does not count.
+        let early = format!("{}-{}", "a".repeat(19), "b".repeat(60));
+        assert_eq!(Slug::of_description(&early).as_str(), &early[..50]);
+        let enough = format!("{}-{}", "a".repeat(20), "b".repeat(60));
+        assert_eq!(Slug::of_description(&enough).as_str(), "a".repeat(20));
+    }
+
+    #[test]
+    fn a_plan_is_named_after_the_file_of_its_specification() {
+        for (file, name) in
+            [("login.md", "login"), ("My Spec.md", "my-spec"), ("x.draft.md", "x-draft"), (".md", "spec")]
+        {
+            assert_eq!(Slug::of_file(file.as_ref()).as_str(), name, "{file}");
+        }
+    }
+
+    #[test]
+    fn only_names_are_names() {
+        for good in ["a", "0", "a-b", "a--b", &"x".repeat(50)] {
+            assert!(Slug::parse(good).is_some(), "{good}");
+        }
+        for bad in ["", "-", "-a", "a-", "A", "a b", "a/b", "a.b", "ä", "a\n", &"x".repeat(51)] {
+            assert!(Slug::parse(bad).is_none(), "{bad:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_is_described_the_name_is_one(description in "\\PC{0,80}|(.|\n){0,200}|[a-z -]{0,200}") {
+            let name = Slug::of_description(&description);
+            prop_assert_eq!(Slug::parse(name.as_str()), Some(name));
+        }
+    }
+}

@@ -1,0 +1,468 @@
+//! One run for the orchestrator, made of several runs of the engine: it is opened once, goes on in sessions of the agent
+//! and in steps without it, and is closed once. A workflow is plain blocking code over these calls.
+
+use super::joined::{Joined, Opened, Part, Seen};
+use super::stop::Stop;
+use crate::agent::Driver;
+use crate::agent::registry::{Agent, Layers};
+use crate::engine::{Begin, Carried, DebugLog, Engine, Job, Next, Over, Peer, Report};
+use crate::failure::{Code, EXIT_UNDELIVERED, Failure};
+use crate::protocol::outbound::{
+    About, AgentExit, Body, Outcome, PlanEntry, Progress, Terminal, Text, Unattended, WorkflowEnd, WorkflowStarted,
+};
+use crate::protocol::question::Judge;
+use crate::protocol::request::{Seconds, Settings};
+use crate::protocol::words::{PlanStatus, Source, StopReason, Warning, WorkflowKind};
+use crate::protocol::workflow::WorkflowOptions;
+use crate::run::OnEof;
+use std::cell::RefCell;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// A workflow's run.
+pub struct Outer<'p> {
+    engine: Engine,
+    peer: Joined<'p>,
+    parts: Parts,
+    run_id: String,
+    settings: Settings,
+    agent: Agent,
+    carried: Option<Carried>,
+    /// Bodies that the next part emits first.
+    first: Vec<Body>,
+    spent: Spent,
+    /// The number of sessions so far.
+    sessions: u32,
+    last: Last,
+    signal: Option<i32>,
+    /// A cancel that came after a part had its outcome.
+    late: Option<Stop>,
+    /// The object `workflow` of the terminal frame.
+    pub end: WorkflowEnd,
+}
+
+/// What all parts have in common.
+struct Parts {
+    layers: Layers,
+    on_eof: OnEof,
+    record: Option<PathBuf>,
+    debug_log: Option<DebugLog>,
+    mirror_stderr: bool,
+    signal_source: Source,
+}
+
+/// The time and the money that the run has used.
+struct Spent {
+    /// The time of the run, up to `since`.
+    clock: Duration,
+    /// The same, from the first process on. `None`: none has started.
+    worked: Option<Duration>,
+    /// When the last part ended.
+    since: Instant,
+}
+
+/// What the terminal frame says of the sessions.
+#[derive(Default)]
+struct Last {
+    session_id: Option<String>,
+    exit: Option<AgentExit>,
+    completion: bool,
+    unattended: Unattended,
+}
+
+/// A session of the agent.
+pub struct Session {
+    /// The prompt.
+    pub prompt: String,
+    /// Whether the agent may take it as one of its own commands.
+    pub raw: bool,
+    /// The session to resume.
+    pub resume: Option<String>,
+    /// Decides about the permissions that the prompt needs.
+    pub judge: Option<Arc<dyn Judge>>,
+    /// The longest time that it may take. The run's own limit holds too.
+    pub limit: Option<Duration>,
+}
+
+/// A session that ended well.
+#[derive(Debug)]
+pub struct SessionEnd {
+    /// The final text, redacted.
+    pub text: String,
+    /// Why the model stopped.
+    pub stop_reason: StopReason,
+    /// The agent's session.
+    pub session_id: Option<String>,
+    /// What it cost, in US dollars.
+    pub cost_usd: Option<f64>,
+}
+
+/// A step without the agent.
+pub struct Step {
+    /// Its dialect. See [`Driver::has_process`].
+    pub driver: Box<dyn Driver>,
+    /// The longest time that it may take. The run's own limit holds too.
+    pub limit: Option<Duration>,
+    /// The phase that it belongs to.
+    pub phase: Option<String>,
+}
+
+/// A step that ended, well or not.
+#[derive(Debug)]
+pub struct StepEnd {
+    /// How.
+    pub outcome: Outcome,
+    /// How its process ended.
+    pub exit: Option<AgentExit>,
+    /// Whether its own limit was over.
+    pub timed_out: bool,
+    /// The time that it took.
+    pub took: Duration,
+}
+
+/// The end of a workflow, for the process.
+#[derive(Debug)]
+pub struct Ended {
+    /// The exit code of the protocol's table.
+    pub code: u8,
+    /// The first signal.
+    pub signal: Option<i32>,
+    /// The keys of answers given in advance that fitted no question, as a list of words.
+    pub unused_answers: Option<String>,
+    /// The agent's last session.
+    pub session_id: Option<String>,
+}
+
+impl From<Report> for Ended {
+    fn from(report: Report) -> Ended {
+        let session_id = report.session_id().map(str::to_owned);
+        let Report { code, signal, unused_answers, .. } = report;
+        Ended { code, signal, unused_answers, session_id }
+    }
+}
+
+/// A run that was opened, with what its check found out. Error: it is over already.
+pub type OpenedRun<'p, T> = Result<(Outer<'p>, T), Ended>;
+
+impl<'p> Outer<'p> {
+    /// Opens the run: takes the run.start, checks it, and emits run.started. `admit` checks the settings for the workflow,
+    /// may change them, and says what run.started shows. It touches nothing: what the driver refuses comes after it.
+    pub fn open<T: 'p>(
+        mut engine: Engine,
+        job: Job,
+        peer: &'p mut dyn Peer,
+        (kind, flags): (WorkflowKind, WorkflowOptions),
+        admit: impl FnOnce(&mut Settings, &Agent, WorkflowOptions) -> Result<(T, WorkflowStarted), Failure> + 'p,
+    ) -> OpenedRun<'p, T> {
+        let found = Rc::new(RefCell::new(None));
+        let kept = Rc::clone(&found);
+        let admit = move |settings: &mut Settings, agent: &Agent, options: WorkflowOptions| {
+            let (it, workflow) = admit(settings, agent, options)?;
+            *kept.borrow_mut() = Some((it, workflow.target.clone()));
+            Ok(workflow)
+        };
+        let mut peer = Joined::new(peer, kind, flags, Box::new(admit));
+        let parts = Parts {
+            layers: job.layers.clone(),
+            on_eof: job.on_eof,
+            record: job.record.clone(),
+            debug_log: job.debug_log.clone(),
+            mirror_stderr: job.mirror_stderr,
+            signal_source: job.signal_source,
+        };
+        let report = engine.run(Job { opens: true, debug_log: None, ..job }, &mut peer);
+        let opened = peer.opened.take().zip(found.take());
+        let Some((Opened { run_id, settings, agent }, (it, target))) = opened.filter(|_| report.terminal.is_some())
+        else {
+            return Err(report.into());
+        };
+        peer.opened = Some(Opened { run_id: run_id.clone(), settings: settings.clone(), agent: agent.clone() });
+        let outer = Outer {
+            engine,
+            peer,
+            parts,
+            run_id,
+            settings,
+            agent,
+            carried: Some(report.carried),
+            first: Vec::new(),
+            spent: Spent { clock: Duration::ZERO, worked: None, since: Instant::now() },
+            sessions: 0,
+            last: Last::default(),
+            signal: report.signal,
+            late: report.late.map(Stop::from),
+            end: WorkflowEnd { target, ..WorkflowEnd::unknown(kind) },
+        };
+        Ok((outer, it))
+    }
+
+    /// The settings of the run. `prompt` is the description, the specification or the plan.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// The agent.
+    pub fn agent(&self) -> &Agent {
+        &self.agent
+    }
+
+    /// The agent's last session, where it is known and can be resumed.
+    pub fn resumable(&self) -> Option<&str> {
+        let can = self.agent.driver().capabilities().resume != Some(false);
+        self.last.session_id.as_deref().filter(|_| can)
+    }
+
+    /// How many permissions were denied so far.
+    pub fn denied(&self) -> u64 {
+        self.peer.denied
+    }
+
+    /// What the frames of the last part said.
+    pub fn seen(&self) -> &Seen {
+        &self.peer.seen
+    }
+
+    /// Files that run.artifact never reports, as frames show their paths. A folder ends with a slash.
+    pub fn hide(&mut self, paths: Vec<String>) {
+        self.peer.hidden = paths;
+    }
+
+    /// Emits a progress frame, if the level of the run has its kind, before anything that the next part emits.
+    pub fn tell(&mut self, about: About, text: impl Into<Text>) {
+        if self.settings.progress >= about.level() {
+            let progress = Progress { text: text.into(), parent_call_id: None, about, truncated: false };
+            self.first.push(Body::Progress(Box::new(progress)));
+        }
+    }
+
+    /// Emits a warning.
+    pub fn warn(&mut self, warning: Warning, text: impl Into<Text>) {
+        self.tell(About::Warning(warning), text);
+    }
+
+    /// Emits the workflow's own steps.
+    pub fn plan(&mut self, steps: impl IntoIterator<Item = (String, PlanStatus)>) {
+        let entries = steps.into_iter().map(|(text, status)| PlanEntry { text: Text::from(text), status });
+        self.tell(About::Plan(entries.collect()), "The plan changed");
+    }
+
+    /// Emits any other body, such as an artifact.
+    pub fn emit(&mut self, body: Body) {
+        self.first.push(body);
+    }
+
+    /// Runs a session of the agent.
+    ///
+    /// # Errors
+    /// It did not end well, or the run is over.
+    pub fn session(&mut self, session: Session) -> Result<SessionEnd, Stop> {
+        let Session { prompt, raw, resume, judge, limit } = session;
+        let mut settings = Settings { prompt, raw_prompt: raw, session_id: resume, judge, ..self.settings.clone() };
+        settings.max_cost_usd = self.money_left()?;
+        let limits_itself = self.limit(&mut settings, limit)?;
+        let driver = self.agent.driver();
+        self.sessions += 1;
+        let job = Job {
+            record: self.parts.record.as_deref().map(|path| numbered(path, self.sessions)),
+            debug_log: self.parts.debug_log.clone(),
+            ..self.job()
+        };
+        let (terminal, _) = self.part(Part::Session, job, settings, driver)?;
+        self.last.session_id.clone_from(&terminal.session_id);
+        self.last.exit = terminal.agent_exit;
+        self.last.completion |= terminal.completion_detected;
+        let Terminal { outcome, session_id, usage, .. } = terminal;
+        match outcome {
+            Outcome::Completed { text, stop_reason, .. } => {
+                let text = text.shown().to_owned();
+                Ok(SessionEnd { text, stop_reason, session_id, cost_usd: usage.cost_usd })
+            }
+            outcome => Err(Stop::of(outcome, limits_itself)),
+        }
+    }
+
+    /// Runs a step without the agent.
+    ///
+    /// # Errors
+    /// The run is over. A step that fails is no error.
+    pub fn step(&mut self, step: Step) -> Result<StepEnd, Stop> {
+        let Step { driver, limit, phase } = step;
+        let mut settings = Settings {
+            session_id: None,
+            judge: None,
+            start_timeout_s: None,
+            idle_timeout_s: Seconds(0.0),
+            question_markers: false,
+            ..self.settings.clone()
+        };
+        let limits_itself = self.limit(&mut settings, limit)?;
+        let job = self.job();
+        let (terminal, took) = self.part(Part::Step(phase), job, settings, driver)?;
+        let timed_out = matches!(&terminal.outcome, Outcome::Failed(failure) if failure.code == Code::Timeout);
+        match terminal.outcome {
+            outcome @ Outcome::Cancelled { .. } => Err(Stop::of(outcome, false)),
+            Outcome::Failed(failure) if timed_out && !limits_itself => Err(Stop::Failed(Box::new(failure))),
+            outcome => Ok(StepEnd { outcome, exit: terminal.agent_exit, timed_out, took }),
+        }
+    }
+
+    /// The job of the next part, which says what waits to be said.
+    fn job(&mut self) -> Job {
+        Job {
+            on_eof: self.parts.on_eof,
+            mirror_stderr: self.parts.mirror_stderr,
+            signal_source: self.parts.signal_source,
+            first: std::mem::take(&mut self.first),
+            carried: self.carried.take(),
+            ..Job::new(self.parts.layers.clone())
+        }
+    }
+
+    fn part(
+        &mut self,
+        part: Part,
+        job: Job,
+        settings: Settings,
+        driver: Box<dyn Driver>,
+    ) -> Result<(Terminal, Duration), Stop> {
+        if let Some(stop) = self.late.take() {
+            (self.first, self.carried) = (job.first, job.carried);
+            return Err(stop);
+        }
+        let next =
+            Next { run_id: self.run_id.clone(), settings, display_name: self.agent.display_name.clone(), driver };
+        self.peer.begin(part);
+        let began = Instant::now();
+        let report = self.engine.run(Job { begin: Begin::Next(Box::new(next)), ..job }, &mut self.peer);
+        self.signal = self.signal.or(report.signal);
+        self.late = report.late.map(Stop::from);
+        self.carried = Some(report.carried);
+        let Some(mut terminal) = report.terminal else { return Err(Stop::Lost) };
+        let took = Duration::from_millis(terminal.duration_ms);
+        self.spent.add(began, took, report.worked);
+        self.last.unattended.join(std::mem::take(&mut terminal.unattended));
+        Ok((terminal, took))
+    }
+
+    /// Sets the time that is left. Returns whether `limit` is the shorter one.
+    fn limit(&self, settings: &mut Settings, limit: Option<Duration>) -> Result<bool, Stop> {
+        let worked = self.spent.worked();
+        let left = self.settings.timeout_s.map(|whole| whole.duration().saturating_sub(worked.unwrap_or_default()));
+        if left == Some(Duration::ZERO) {
+            let message = "The run took longer than timeout_s: raise it or split the task.";
+            return Err(Stop::failed(Code::Timeout, message));
+        }
+        let shorter = limit.is_some_and(|limit| left.is_none_or(|left| limit < left));
+        let left = if shorter { limit } else { left };
+        settings.timeout_s = left.map(|left| Seconds(left.as_secs_f64()));
+        Ok(shorter)
+    }
+
+    /// The money that is left, in US dollars.
+    fn money_left(&self) -> Result<Option<f64>, Stop> {
+        let spent = self.peer.usage.cost_usd.unwrap_or_default();
+        match self.settings.max_cost_usd.map(|whole| whole - spent) {
+            Some(left) if left <= 0.0 => {
+                let message = "The run has used max_cost_usd: raise it, and go on with the same command.";
+                Err(Stop::failed(Code::LimitReached, message))
+            }
+            left => Ok(left),
+        }
+    }
+
+    /// The time that the run has used so far.
+    pub fn elapsed(&self) -> Duration {
+        self.spent.clock + self.spent.since.elapsed()
+    }
+
+    /// Ends the run with its text, or with what stopped it.
+    pub fn close(mut self, outcome: Result<String, Stop>) -> Ended {
+        let session_id = self.last.session_id.clone();
+        let outcome = match outcome {
+            Ok(text) => Outcome::Completed {
+                text: Text::from(text),
+                message_id: None,
+                text_cut: false,
+                structured_output: None,
+                stop_reason: StopReason::EndTurn,
+            },
+            Err(Stop::Failed(failure)) => Outcome::Failed(*failure),
+            Err(Stop::Cancelled { reason, source }) => Outcome::Cancelled { reason, source },
+            Err(Stop::Lost) => {
+                return Ended { code: EXIT_UNDELIVERED, signal: self.signal, unused_answers: None, session_id };
+            }
+        };
+        let terminal = self.terminal(outcome);
+        let max_frame_bytes = self.settings.max_frame_bytes;
+        let over = Over { run_id: self.run_id.clone(), max_frame_bytes, terminal };
+        let job = Job { begin: Begin::Over(Box::new(over)), ..self.job() };
+        self.peer.begin(Part::Closing);
+        let Report { code, signal, unused_answers, .. } = self.engine.run(job, &mut self.peer);
+        Ended { code, signal: self.signal.or(signal), unused_answers, session_id }
+    }
+
+    fn terminal(&mut self, outcome: Outcome) -> Terminal {
+        let mut artifacts = self.peer.artifacts.clone();
+        artifacts.extend(self.first.iter().filter_map(Body::artifact));
+        Terminal {
+            outcome,
+            session_id: self.last.session_id.take(),
+            artifacts,
+            usage: self.peer.usage,
+            duration_ms: u64::try_from(self.elapsed().as_millis()).unwrap_or(u64::MAX),
+            metadata: self.settings.metadata.take().map(Into::into),
+            unattended: std::mem::take(&mut self.last.unattended),
+            completion_detected: self.last.completion,
+            agent_exit: self.last.exit,
+            workflow: Some(Box::new(self.end.clone())),
+            truncated: self.peer.has_more_artifacts(),
+        }
+    }
+}
+
+impl Spent {
+    /// Adds a part that began then and took so long by the clock of limits. `worked`: the time since its first process.
+    fn add(&mut self, began: Instant, took: Duration, worked: Option<Duration>) {
+        let gap = began.saturating_duration_since(self.since);
+        self.clock += gap + took;
+        self.worked = match self.worked {
+            Some(before) => Some(before + gap + took),
+            None => worked,
+        };
+        self.since = Instant::now();
+    }
+
+    fn worked(&self) -> Option<Duration> {
+        self.worked.map(|worked| worked + self.since.elapsed())
+    }
+}
+
+/// The recording of a session: the second one's name gets `-2` before the extension, and so on.
+fn numbered(path: &Path, session: u32) -> PathBuf {
+    if session <= 1 {
+        return path.to_owned();
+    }
+    let mut name = path.file_stem().unwrap_or_default().to_owned();
+    name.push(format!("-{session}"));
+    if let Some(extension) = path.extension() {
+        name.push(".");
+        name.push(extension);
+    }
+    path.with_file_name(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::numbered;
+    use std::path::Path;
+
+    #[test]
+    fn the_recording_of_a_later_session_has_its_number_before_the_extension() {
+        for (session, name) in [(1, "/a/run.jsonl"), (2, "/a/run-2.jsonl"), (13, "/a/run-13.jsonl")] {
+            assert_eq!(numbered(Path::new("/a/run.jsonl"), session), Path::new(name));
+        }
+        assert_eq!(numbered(Path::new("run"), 2), Path::new("run-2"));
+    }
+}

@@ -1,0 +1,61 @@
+//! The format of a plan: its phases with their tasks, commands and protected paths, and how far the work is.
+//!
+//! plan.md is the only record of the work. [`read`] never fails: what it cannot use is a violation.
+
+mod digest;
+mod edit;
+mod own;
+mod phase;
+mod rules;
+mod verify;
+
+pub use digest::Digest;
+pub use edit::{PlanChange, edited, without_own_lines};
+pub use own::{State, StateLine};
+pub use phase::{Manual, PlanPhase, Protected, Task, VerifyCommand};
+pub use rules::{Checked, read};
+
+/// The most phases of a plan.
+pub const PHASES_MAX: usize = 99;
+/// The most tasks of a phase.
+pub const TASKS_MAX: usize = 99;
+/// The most commands of a phase.
+pub const COMMANDS_MAX: usize = 20;
+/// The most protected entries of a phase.
+pub const PROTECTED_MAX: usize = 50;
+/// The longest command, in bytes.
+pub const COMMAND_BYTES_MAX: usize = 4096;
+
+/// A plan, as far as it could be read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct WorkPlan {
+    /// The title. Empty: there is none.
+    pub title: String,
+    /// The path of the specification, from the line `Spec: PATH`.
+    pub spec: Option<SpecLine>,
+    /// The digest that the specification had when the plan was made.
+    pub digest: Option<Digest>,
+    /// The phases, in order.
+    pub phases: Vec<PlanPhase>,
+}
+
+/// The line that names the specification.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SpecLine {
+    /// The path, relative to the project's folder.
+    pub path: String,
+    /// The line, from 1.
+    pub line: usize,
+}
+
+impl WorkPlan {
+    /// The number of tasks of all phases.
+    pub fn tasks(&self) -> usize {
+        self.phases.iter().map(|phase| phase.tasks.len()).sum()
+    }
+
+    /// The first phase that is not done.
+    pub fn first_open(&self) -> Option<&PlanPhase> {
+        self.phases.iter().find(|phase| !phase.is_done())
+    }
+}

@@ -1,0 +1,131 @@
+//! The lines in a plan that only this program writes: the state of a phase, and the digest of the specification.
+
+use super::Digest;
+use crate::workflow::markdown::TextLine;
+use std::fmt;
+
+/// The beginning of such a line.
+pub(super) const OPEN: &str = "<!-- spektacular:";
+const CLOSE: &str = " -->";
+/// The longest time in a state line, in bytes.
+const TIME_BYTES_MAX: usize = 40;
+
+/// The state of a phase as plan.md records it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// An attempt has begun.
+    InProgress,
+    /// Its commands have passed.
+    Passed,
+    /// Its attempts have failed, or the final check reopened it.
+    Failed,
+}
+
+impl State {
+    /// Every state.
+    pub const ALL: [State; 3] = [State::InProgress, State::Passed, State::Failed];
+
+    /// The word for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            State::InProgress => "in_progress",
+            State::Passed => "passed",
+            State::Failed => "failed",
+        }
+    }
+}
+
+/// The state line of a phase.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StateLine {
+    /// The state.
+    pub state: State,
+    /// The number of attempts so far.
+    pub attempts: u32,
+    /// The time, such as `2026-02-20T10:00:00.000Z`.
+    pub at: String,
+}
+
+impl StateLine {
+    pub(super) fn parse(line: &str) -> Option<StateLine> {
+        let [state, attempts, at] = words(line)?[..] else { return None };
+        let state = State::ALL.into_iter().find(|known| known.word() == state)?;
+        let attempts =
+            attempts.strip_prefix("attempts=").filter(|number| number.bytes().all(|b| b.is_ascii_digit()))?;
+        let at = at.strip_prefix("at=")?;
+        let fits = |b: u8| b.is_ascii_digit() || matches!(b, b'T' | b'Z' | b':' | b'.' | b'+' | b'-');
+        let is_time = (1..=TIME_BYTES_MAX).contains(&at.len()) && at.bytes().all(fits);
+        Some(StateLine { state, attempts: attempts.parse().ok()?, at: is_time.then(|| at.to_owned())? })
+    }
+}
+
+impl fmt::Display for StateLine {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{OPEN} {} attempts={} at={}{CLOSE}", self.state.word(), self.attempts, self.at)
+    }
+}
+
+/// The digest in a line of this program.
+pub(super) fn digest(line: &str) -> Option<Digest> {
+    let [spec] = words(line)?[..] else { return None };
+    Digest::parse(spec.strip_prefix("spec=")?)
+}
+
+/// The line for a digest.
+pub(super) fn digest_line(digest: &Digest) -> String {
+    format!("{OPEN} spec={digest}{CLOSE}")
+}
+
+fn words(line: &str) -> Option<Vec<&str>> {
+    let inside = line.strip_prefix(OPEN)?.strip_suffix(CLOSE)?.strip_prefix(' ')?;
+    Some(inside.split(' ').collect())
+}
+
+/// Whether a line is one of this program's, wherever it stands.
+pub(super) fn is_own(line: &TextLine<'_>) -> bool {
+    line.is_outside() && line.text.starts_with(OPEN)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{State, StateLine, digest, digest_line};
+    use crate::workflow::plan::Digest;
+
+    #[test]
+    fn a_state_line_reads_as_it_was_written() {
+        for state in State::ALL {
+            let line = StateLine { state, attempts: 2, at: "2026-02-20T10:00:00.000Z".into() };
+            assert_eq!(StateLine::parse(&line.to_string()), Some(line));
+        }
+        let text = "<!-- spektacular: in_progress attempts=1 at=2026-02-20T10:00:00Z -->";
+        assert_eq!(StateLine::parse(text).unwrap().to_string(), text);
+    }
+
+    #[test]
+    fn other_lines_are_no_state_lines() {
+        for text in [
+            "<!-- spektacular: done attempts=1 at=2026 -->",
+            "<!-- spektacular: passed attempts=+1 at=2026 -->",
+            "<!-- spektacular: passed attempts= at=2026 -->",
+            "<!-- spektacular: passed attempts=99999999999 at=2026 -->",
+            "<!-- spektacular: passed attempts=1 at= -->",
+            "<!-- spektacular: passed attempts=1 at=now -->",
+            "<!-- spektacular: passed attempts=1 -->",
+            "<!-- spektacular: passed attempts=1 at=2026 --> x",
+            "<!-- spektacular:passed attempts=1 at=2026 -->",
+            "<!-- spektacular:  passed attempts=1 at=2026 -->",
+            " <!-- spektacular: passed attempts=1 at=2026 -->",
+            "<!-- spektacular: -->",
+            "<!-- spektacular:",
+        ] {
+            assert_eq!(StateLine::parse(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_digest_line_reads_as_it_was_written() {
+        let known = Digest::of(b"x");
+        assert_eq!(digest(&digest_line(&known)), Some(known));
+        assert_eq!(digest("<!-- spektacular: spec=123 -->"), None);
+    }
+}

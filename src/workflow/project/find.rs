@@ -1,0 +1,155 @@
+//! Finds the project around a folder, and the file that an argument names.
+
+use super::Project;
+use super::folder::{Entry, FileProblem};
+use super::paths::{HOME, PLAN_FILES, plan_folder, spec_file};
+use crate::config::is_work_tree;
+use crate::workflow::name::Slug;
+use crate::workflow::refusal::{Reason, WorkflowRefusal};
+use std::ffi::OsStr;
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+
+/// An argument SPEC or PLAN.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Argument {
+    /// A path: it has a `/` in it or ends in `.md`.
+    Path(PathBuf),
+    /// A name.
+    Name(Slug),
+}
+
+/// Where a plan is, relative to the project's folder.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlanPath {
+    /// Its folder.
+    pub folder: PathBuf,
+    /// Its plan.md.
+    pub file: PathBuf,
+}
+
+impl Argument {
+    /// Reads an argument. `what`: SPEC or PLAN.
+    ///
+    /// # Errors
+    /// It is neither a path nor a name.
+    pub fn parse(what: &str, text: &OsStr) -> Result<Argument, WorkflowRefusal> {
+        let bytes = text.as_encoded_bytes();
+        if bytes.contains(&b'/') || bytes.ends_with(b".md") {
+            return Ok(Argument::Path(text.into()));
+        }
+        let name = text.to_str().and_then(Slug::parse).map(Argument::Name);
+        name.ok_or_else(|| {
+            let message = format!(
+                "{what} must be a path with a `/` or `.md` in it, or a name of up to 50 lower-case letters, digits and `-`."
+            );
+            WorkflowRefusal::new(Reason::Invalid, message)
+        })
+    }
+}
+
+impl PlanPath {
+    /// The plan in this folder.
+    pub fn in_folder(folder: PathBuf) -> PlanPath {
+        PlanPath { file: folder.join(PLAN_FILES[0]), folder }
+    }
+
+    /// The plan that a path names: its folder, or the file itself, which ends in `.md`.
+    pub fn of(path: PathBuf) -> PlanPath {
+        if path.extension().is_some_and(|ending| ending == "md") {
+            let folder = path.parent().map(Path::to_owned).unwrap_or_default();
+            return PlanPath { folder, file: path };
+        }
+        PlanPath::in_folder(path)
+    }
+}
+
+impl Project {
+    /// The project around a folder: the nearest one that has a `.spektacular`, up to the root of the git work tree;
+    /// else that root; outside of git the folder itself.
+    ///
+    /// # Errors
+    /// The folder does not exist.
+    pub fn around(cwd: &Path) -> io::Result<Project> {
+        let cwd = cwd.canonicalize()?;
+        let root = cwd.ancestors().find(|folder| is_work_tree(folder));
+        let within = |folder: &&Path| root.is_some_and(|root| folder.starts_with(root));
+        let home = |folder: &&Path| folder.join(HOME).symlink_metadata().is_ok();
+        let folder = cwd.ancestors().take_while(within).find(home).or(root).unwrap_or(&cwd).to_owned();
+        Ok(Project { folder })
+    }
+
+    /// The specification that an argument names, relative to the project's folder. `from`: where relative paths start.
+    ///
+    /// # Errors
+    /// It does not exist, or lies outside of the project.
+    pub fn spec(&self, argument: &Argument, from: &Path) -> Result<PathBuf, WorkflowRefusal> {
+        match argument {
+            Argument::Path(path) => self.inside("SPEC", path, from),
+            Argument::Name(name) => {
+                let path = spec_file(name);
+                self.must_be_file(&path, || format!("The specification {name}")).map(|()| path)
+            }
+        }
+    }
+
+    /// The plan that an argument names.
+    ///
+    /// # Errors
+    /// It does not exist, or lies outside of the project.
+    pub fn plan(&self, argument: &Argument, from: &Path) -> Result<PlanPath, WorkflowRefusal> {
+        let (plan, what) = match argument {
+            Argument::Path(path) => (PlanPath::of(self.inside("PLAN", path, from)?), "The plan.md of PLAN".to_owned()),
+            Argument::Name(name) => (PlanPath::in_folder(plan_folder(name)), format!("The plan {name}")),
+        };
+        self.must_be_file(&plan.file, || what).map(|()| plan)
+    }
+
+    /// A path of a user's that must exist, relative to the project's folder and without links. `what`: the argument.
+    ///
+    /// # Errors
+    /// It does not exist, or lies outside of the project.
+    pub fn inside(&self, what: &str, path: &Path, from: &Path) -> Result<PathBuf, WorkflowRefusal> {
+        let outside = || {
+            let message = format!(
+                "{what} must lie in the project's folder, and neither the file nor a folder from {HOME} down may be a link."
+            );
+            WorkflowRefusal::new(Reason::Outside, message)
+        };
+        let path = from.join(path);
+        let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return Err(outside()) };
+        if has_link(&path) {
+            return Err(outside());
+        }
+        let missing = |_| WorkflowRefusal::new(Reason::NotFound, format!("{what} names nothing that exists."));
+        let folder = folder.canonicalize().map_err(missing)?;
+        folder.join(name).symlink_metadata().map_err(missing)?;
+        let inside = folder.strip_prefix(&self.folder).map_err(|_| outside())?;
+        Ok(inside.join(name))
+    }
+
+    fn must_be_file(&self, path: &Path, what: impl FnOnce() -> String) -> Result<(), WorkflowRefusal> {
+        let problem = match self.entry(path) {
+            Ok(Some(Entry::File)) => return Ok(()),
+            Ok(Some(Entry::Folder | Entry::Link | Entry::Other)) => FileProblem::Outside,
+            Ok(None) => FileProblem::Io(ErrorKind::NotFound),
+            Err(problem) => problem,
+        };
+        Err(problem.refusal(&what()))
+    }
+}
+
+/// Whether the last part of a path, or one from `.spektacular` down, is a link.
+fn has_link(path: &Path) -> bool {
+    let mut prefix = PathBuf::new();
+    let (mut home, mut last) = (false, false);
+    for part in path.components() {
+        prefix.push(part);
+        home |= part.as_os_str() == HOME;
+        last = prefix.symlink_metadata().is_ok_and(|meta| meta.is_symlink());
+        if home && last {
+            return true;
+        }
+    }
+    last
+}

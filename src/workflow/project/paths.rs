@@ -1,0 +1,48 @@
+//! The paths in a project, relative to its folder.
+
+use crate::clean::one_line;
+use crate::workflow::name::Slug;
+use std::path::{Path, PathBuf};
+
+/// The folder of this program in a project.
+pub const HOME: &str = ".spektacular";
+/// The project's configuration.
+pub const CONFIG: &str = ".spektacular/config.json";
+/// The specifications.
+pub const SPECS: &str = ".spektacular/specs";
+/// The plans, a folder each.
+pub const PLANS: &str = ".spektacular/plans";
+/// Texts in place of the built-in prompts.
+pub const PROMPTS: &str = ".spektacular/prompts";
+/// What agents should know.
+pub const KNOWLEDGE: &str = ".spektacular/knowledge";
+/// What belongs to this machine alone: sessions, locks, what gave way.
+pub const LOCAL: &str = ".spektacular/local";
+
+/// The files of a plan. The first one is the plan itself.
+pub const PLAN_FILES: [&str; 3] = ["plan.md", "research.md", "context.md"];
+
+/// The finished specification of this name.
+pub fn spec_file(name: &Slug) -> PathBuf {
+    format!("{SPECS}/{name}.md").into()
+}
+
+/// The draft of the specification of this name.
+pub fn spec_draft(name: &Slug) -> PathBuf {
+    format!("{SPECS}/{name}.draft.md").into()
+}
+
+/// The folder of the finished plan of this name.
+pub fn plan_folder(name: &Slug) -> PathBuf {
+    format!("{PLANS}/{name}").into()
+}
+
+/// The folder of the draft of the plan of this name.
+pub fn plan_draft(name: &Slug) -> PathBuf {
+    format!("{PLANS}/{name}.draft").into()
+}
+
+/// A path as messages and frames show it: on one line, without escape sequences. Secrets are not yet redacted.
+pub fn shown(path: &Path) -> String {
+    one_line(&path.to_string_lossy())
+}

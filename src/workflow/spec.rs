@@ -1,0 +1,183 @@
+//! The format of a specification: its parts, and the rules that it must keep.
+
+mod wording;
+
+use super::markdown::{FencePlace, Heading, TextLine, decoded, ends_section, lines, requirement_id, title};
+use super::violation::{Rule, Violation, Violations};
+
+/// The largest Markdown file, in bytes.
+pub const FILE_BYTES_MAX: u64 = 256 << 10;
+
+/// A specification, as far as it could be read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Spec {
+    /// The title. Empty: there is none.
+    pub title: String,
+    /// The tasks, in order.
+    pub tasks: Vec<Requirement>,
+}
+
+/// A task of a specification, which is a requirement to a plan.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Requirement {
+    /// The number of its id `R1`.
+    pub id: Option<u64>,
+    /// Its text, without the id.
+    pub text: String,
+    /// Whether its box is ticked.
+    pub done: bool,
+    /// Its line, from 1.
+    pub line: usize,
+}
+
+impl Spec {
+    /// The ids of the tasks, if they have ids.
+    pub fn ids(&self) -> Option<Vec<u64>> {
+        self.tasks.first()?.id?;
+        Some(self.tasks.iter().filter_map(|task| task.id).collect())
+    }
+}
+
+/// Reads a specification. `file`: its name in violations. The result has the violations of all rules but the ignored
+/// ones.
+pub fn check(file: &str, bytes: &[u8], ignored: &[Rule]) -> (Spec, Vec<Violation>) {
+    let mut found = Violations::default();
+    let spec = read(bytes, &mut found);
+    (spec, found.sorted(file, ignored))
+}
+
+/// The sections that must be there.
+const SECTIONS: [(&str, &str, &str); 3] = [
+    ("Overview", "Add the section `## Overview`.", "Write something under `## Overview`."),
+    ("Requirements", "Add the section `## Requirements`.", "Write something under `## Requirements`."),
+    (
+        "Acceptance Criteria",
+        "Add the section `## Acceptance Criteria`.",
+        "Write something under `## Acceptance Criteria`.",
+    ),
+];
+const REQUIREMENTS: &str = SECTIONS[1].0;
+/// The section that may have code.
+const TECHNICAL: &str = "Technical Approach";
+
+/// A section: its heading of level 2, and the lines to the next heading of level 1 or 2.
+struct Section<'l, 'a> {
+    name: &'a str,
+    heading: &'l TextLine<'a>,
+    lines: &'l [TextLine<'a>],
+}
+
+fn read(bytes: &[u8], found: &mut Violations) -> Spec {
+    if bytes.len() as u64 > FILE_BYTES_MAX {
+        found.absent(Rule::TooLarge, "Shorten the file to at most 256 KiB.");
+        return Spec::default();
+    }
+    let text = decoded(bytes, found);
+    let lines = lines(&text, found);
+    let title = title(&lines, found).map(|(title, _)| title.to_owned()).unwrap_or_default();
+    let sections = sections(&lines);
+    for (name, missing, empty) in SECTIONS {
+        let mut with_name = sections.iter().filter(|section| section.name == name);
+        match with_name.next() {
+            None => found.absent(Rule::Section, missing),
+            Some(section) if section.lines.iter().all(|line| line.text.trim().is_empty()) => {
+                found.at(section.heading.number, Rule::Section, empty);
+            }
+            Some(_) => {}
+        }
+        for section in with_name {
+            found.at(section.heading.number, Rule::Section, "Join this section with the earlier one of the same name.");
+        }
+    }
+    let tasks = tasks(&sections, found);
+    fences(&lines, &sections, found);
+    for line in &lines {
+        wording::check(line, found);
+    }
+    Spec { title, tasks }
+}
+
+fn sections<'l, 'a>(lines: &'l [TextLine<'a>]) -> Vec<Section<'l, 'a>> {
+    let headings = lines.iter().enumerate().filter_map(|(at, line)| Some((at, line.heading()?)));
+    let ends: Vec<(usize, Heading<'a>)> = headings.filter(|(_, heading)| ends_section(heading)).collect();
+    let section = |(at, (from, heading)): (usize, &(usize, Heading<'a>))| {
+        let to = ends.get(at + 1).map_or(lines.len(), |(next, _)| *next);
+        (heading.level == 2).then(|| Section {
+            name: heading.text,
+            heading: &lines[*from],
+            lines: &lines[from + 1..to],
+        })
+    };
+    ends.iter().enumerate().filter_map(section).collect()
+}
+
+/// The tasks under the requirements.
+fn tasks(sections: &[Section<'_, '_>], found: &mut Violations) -> Vec<Requirement> {
+    const NO_TASKS: &str = "Write each requirement as `- [ ] R1: TEXT`.";
+    let mut tasks: Vec<Requirement> = Vec::new();
+    let mut highest = 0;
+    let (mut heading, mut with_ids) = (None, None);
+    for section in sections.iter().filter(|section| section.name == REQUIREMENTS) {
+        heading = heading.or(Some(section.heading.number));
+        for line in section.lines {
+            let unindented = !line.text.starts_with(char::is_whitespace);
+            let Some(_) = line.item().filter(|_| unindented) else { continue };
+            let Some(task) = task(line) else {
+                found.at(line.number, Rule::NotATask, "Write this requirement as `- [ ] TEXT`, or indent it.");
+                continue;
+            };
+            match (with_ids, task.id) {
+                (Some(true), None) => found.at(line.number, Rule::TaskId, "Add an id: the first task has one."),
+                (Some(false), Some(_)) => {
+                    found.at(line.number, Rule::TaskId, "Remove the id, or add one to every task.");
+                }
+                (_, Some(id)) if id <= highest => {
+                    found.at(line.number, Rule::TaskId, "Number the tasks in ascending order.");
+                }
+                _ => {}
+            }
+            with_ids = with_ids.or(Some(task.id.is_some()));
+            highest = highest.max(task.id.unwrap_or_default());
+            tasks.push(task);
+        }
+    }
+    match (tasks.is_empty(), heading) {
+        (true, Some(heading)) => found.at(heading, Rule::NoTasks, NO_TASKS),
+        (true, None) => found.absent(Rule::NoTasks, NO_TASKS),
+        (false, _) => {}
+    }
+    tasks
+}
+
+/// The task that a line is: `- [ ] TEXT` or `- [ ] R1: TEXT`.
+fn task(line: &TextLine<'_>) -> Option<Requirement> {
+    let (done, text) = match line.text.split_at_checked("- [ ] ".len())? {
+        ("- [ ] ", text) => (false, text),
+        ("- [x] " | "- [X] ", text) => (true, text),
+        _ => return None,
+    };
+    if text.starts_with(char::is_whitespace) {
+        return None;
+    }
+    let id = requirement_id(text).and_then(|(id, rest)| Some((id, rest.strip_prefix(' ')?)));
+    let (id, text) = id.map_or((None, text), |(id, text)| (Some(id), text.trim_start()));
+    Some(Requirement { id, text: text.to_owned(), done, line: line.number })
+}
+
+/// Fences outside of the section for code need a word above them that calls them an example.
+fn fences(lines: &[TextLine<'_>], sections: &[Section<'_, '_>], found: &mut Violations) {
+    const ABOVE: usize = 3;
+    let mut technical = sections.iter().filter(|section| section.name == TECHNICAL).peekable();
+    for (at, line) in lines.iter().enumerate() {
+        let FencePlace::Opens(_) = line.place else { continue };
+        let ends = |section: &Section<'_, '_>| section.lines.last().map_or(0, |line| line.number);
+        while technical.next_if(|section| ends(section) < line.number).is_some() {}
+        let is_technical = technical.peek().is_some_and(|section| section.heading.number < line.number);
+        let is_example =
+            || lines[at.saturating_sub(ABOVE)..at].iter().any(|line| wording::is_about_an_example(line.text));
+        if !is_technical && !is_example() {
+            let text = "Move this code to `## Technical Approach`, or call it an example in the line above.";
+            found.at(line.number, Rule::CodeFence, text);
+        }
+    }
+}

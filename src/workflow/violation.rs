@@ -1,0 +1,160 @@
+//! Violations: a rule, the line that breaks it, and what to do. No text of a violation quotes the file.
+
+use crate::suggest::Unknown;
+use serde::Serialize;
+use std::borrow::Cow;
+
+/// The maximum number of violations that are reported at once.
+pub const VIOLATIONS_MAX: usize = 100;
+
+macro_rules! rules {
+    ($($(#[$doc:meta])* $variant:ident, $name:literal;)*) => {
+        /// A rule of the two formats.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum Rule { $($(#[$doc])* $variant,)* }
+
+        impl Rule {
+            /// Every rule. Violations in one line come in this order.
+            pub const ALL: &'static [Rule] = &[$(Rule::$variant,)*];
+
+            /// The name.
+            pub fn name(self) -> &'static str {
+                match self { $(Rule::$variant => $name,)* }
+            }
+        }
+    };
+}
+
+rules! {
+    /// A file is not there.
+    MissingFile, "missing-file";
+    /// A file or a part of it is larger than its limit.
+    TooLarge, "too-large";
+    /// A line is not UTF-8.
+    NotUtf8, "not-utf8";
+    /// A line has a control character.
+    ControlCharacter, "control-character";
+    /// The first line is no title, or there is a second title.
+    Title, "title";
+    /// A fence has no end.
+    UnclosedFence, "unclosed-fence";
+    /// A section is missing, empty or there twice.
+    Section, "section";
+    /// A plan without phases.
+    NoPhases, "no-phases";
+    /// No task.
+    NoTasks, "no-tasks";
+    /// A phase without a command.
+    NoVerify, "no-verify";
+    /// A heading that begins with the word Phase and is no phase's.
+    PhaseHeading, "phase-heading";
+    /// The number of a phase does not ascend.
+    PhaseOrder, "phase-order";
+    /// A list item that should be a task.
+    NotATask, "not-a-task";
+    /// An id that is missing, does not fit or does not ascend.
+    TaskId, "task-id";
+    /// A task that is in no phase.
+    OutsidePhase, "outside-phase";
+    /// A section Verify that is not as it must be.
+    Verify, "verify";
+    /// A command that is too long or continues in the next line.
+    Command, "command";
+    /// A path that cannot be protected.
+    Protect, "protect";
+    /// A task or the heading of a phase inside a fence.
+    InFence, "in-fence";
+    /// A line that only this program may write.
+    StateLine, "state-line";
+    /// The line that names the specification.
+    SpecLine, "spec-line";
+    /// A requirement that no task names.
+    Uncovered, "uncovered";
+    /// A requirement that the specification does not have.
+    UnknownRequirement, "unknown-requirement";
+    /// A file with a line number.
+    LineReference, "line-reference";
+    /// A shell command as a list item.
+    ShellCommand, "shell-command";
+    /// An instruction as a list item.
+    Instruction, "instruction";
+    /// A heading about the solution.
+    SolutionHeading, "solution-heading";
+    /// Code outside of the section for it.
+    CodeFence, "code-fence";
+    /// A question that is still open.
+    OpenQuestion, "open-question";
+}
+
+impl Rule {
+    /// The rule with this name, if `--ignore` may name it.
+    ///
+    /// # Errors
+    /// One sentence about the name.
+    pub fn ignored(name: &str) -> Result<Rule, String> {
+        let may = |rule: &&Rule| !matches!(rule, Rule::MissingFile | Rule::TooLarge);
+        let found = Rule::ALL.iter().find(|rule| rule.name() == name);
+        match found {
+            Some(rule) if may(&rule) => Ok(*rule),
+            Some(rule) => Err(format!("The rule {} cannot be ignored: nothing could be checked then.", rule.name())),
+            None => {
+                let known = Rule::ALL.iter().filter(may).map(|rule| rule.name());
+                Err(Unknown { what: "rule", typed: name, ..Unknown::default() }
+                    .message(known, "`spektacular help spec` and `spektacular help plan` list the rules."))
+            }
+        }
+    }
+}
+
+impl Serialize for Rule {
+    fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(self.name())
+    }
+}
+
+/// A violation of a rule.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Violation {
+    /// The file, as messages name it.
+    pub file: String,
+    /// The line, from 1. `None`: something is missing altogether, or too large.
+    pub line: Option<usize>,
+    /// The rule.
+    pub rule: Rule,
+    /// What to do. Quotes nothing of the file.
+    pub text: Cow<'static, str>,
+}
+
+impl Violation {
+    /// The violation as a line of text: `FILE:LINE: RULE: TEXT`, with line 0 for none.
+    pub fn in_words(&self) -> String {
+        format!("{}:{}: {}: {}", self.file, self.line.unwrap_or_default(), self.rule.name(), self.text)
+    }
+}
+
+/// The violations found in one file so far.
+#[derive(Debug, Default)]
+pub struct Violations(Vec<(Option<usize>, Rule, Cow<'static, str>)>);
+
+impl Violations {
+    /// Adds a violation in a line, from 1.
+    pub fn at(&mut self, line: usize, rule: Rule, text: &'static str) {
+        self.0.push((Some(line), rule, text.into()));
+    }
+
+    /// Adds a violation that has no line.
+    pub fn absent(&mut self, rule: Rule, text: impl Into<Cow<'static, str>>) {
+        self.0.push((None, rule, text.into()));
+    }
+
+    /// The violations in the order of lines, at most [`VIOLATIONS_MAX`], without those of ignored rules. `file`: the
+    /// file as messages name it.
+    pub fn sorted(mut self, file: &str, ignored: &[Rule]) -> Vec<Violation> {
+        self.0.retain(|(_, rule, _)| !ignored.contains(rule));
+        // Stable: several violations of one rule without a line stay in their order.
+        self.0.sort_by_key(|(line, rule, _)| (*line, *rule));
+        self.0.truncate(VIOLATIONS_MAX);
+        let full = |(line, rule, text)| Violation { file: file.to_owned(), line, rule, text };
+        self.0.into_iter().map(full).collect()
+    }
+}

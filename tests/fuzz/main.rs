@@ -1,0 +1,26 @@
+//! Fuzzing on stable Rust, in this process and from a seed, and the model of a run.
+//!
+//! `cargo test --test fuzz` runs a short round of every target, always the same one. For an hour of new inputs:
+//!
+//! ```text
+//! FUZZ_SECONDS=3600 cargo test --test fuzz -- --nocapture
+//! ```
+//!
+//! A failure prints the target, the seed, and the input as small as it gets, and says how to keep that in the corpus.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)] // helpers outside of #[test] functions
+
+mod drivers;
+mod input;
+mod json;
+mod model;
+mod mutate;
+#[expect(dead_code, reason = "the suite uses the rest")]
+#[path = "../suite/playback/mod.rs"]
+mod playback;
+mod rng;
+mod round;
+mod stage;
+#[expect(dead_code, reason = "the suite uses the rest")]
+#[path = "../support/mod.rs"]
+mod support;
+mod texts;

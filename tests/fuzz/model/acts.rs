@@ -1,0 +1,162 @@
+//! What can happen to a run of the model, and what can be seen of it.
+
+use super::super::rng::Rng;
+use super::puppet::Said;
+use std::time::Duration;
+
+/// A sort of question.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Asked {
+    Permission,
+    /// With a default.
+    Default,
+    /// An answer is not required.
+    Optional,
+    /// Required, without a default.
+    Required,
+}
+
+/// The agent's manners.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Lives {
+    pub(crate) listens: bool,
+    pub(crate) leaves: bool,
+}
+
+/// What a run is started with.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rules {
+    pub(crate) lives: Lives,
+    pub(crate) interactive: bool,
+    /// `on_question_timeout` is `continue`.
+    pub(crate) continues: bool,
+    /// `--on-eof cancel`.
+    pub(crate) eof_cancels: bool,
+    /// `permissions`: ask, allow or deny.
+    pub(crate) policy: u8,
+    pub(crate) timeout: Option<Duration>,
+}
+
+pub(crate) const START_TIMEOUT: Duration = Duration::from_secs(60);
+pub(crate) const IDLE_TIMEOUT: Duration = Duration::from_secs(90);
+pub(crate) const TOOL_TIMEOUT: Duration = Duration::from_secs(200);
+pub(crate) const QUESTION_TIMEOUT: Duration = Duration::from_secs(50);
+
+impl Rules {
+    pub(crate) fn random(rng: &mut Rng) -> Rules {
+        Rules {
+            lives: Lives { listens: !rng.once_in(3), leaves: !rng.once_in(3) },
+            interactive: !rng.once_in(4),
+            continues: rng.once_in(2),
+            eof_cancels: rng.once_in(4),
+            policy: if rng.once_in(2) { 0 } else { 1 + rng.below(2) as u8 },
+            timeout: rng.once_in(2).then(|| Duration::from_secs(70 + rng.below(200) as u64)),
+        }
+    }
+}
+
+/// How a question is answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Answer {
+    /// With its first option: "allow once" for a permission.
+    Good,
+    /// With "allow always".
+    Always,
+    Bad,
+    Declined,
+}
+
+/// Something that happens. What does not fit the moment is left out.
+#[derive(Clone, Debug)]
+pub(crate) enum Act {
+    Start,
+    Spawned,
+    SpawnFailed,
+    Said(Said),
+    ToolAsk(u64, Vec<Asked>),
+    ToolWithdrawn(u64),
+    /// An answer to the question with this number, counted from the last.
+    Input(usize, Answer),
+    Cancel,
+    Signal,
+    InputEnded,
+    OutputLost,
+    Unsupported,
+    Malformed,
+    UnknownType,
+    NotRead,
+    Refused,
+    Drained,
+    Gone,
+    /// Time goes on to the next deadline.
+    Due,
+    /// Time goes on by so many milliseconds.
+    Later(u64),
+}
+
+impl Act {
+    pub(crate) fn random(rng: &mut Rng) -> Act {
+        let asks = |rng: &mut Rng| {
+            let sorts = [Asked::Permission, Asked::Permission, Asked::Default, Asked::Optional, Asked::Required];
+            (0..1 + rng.below(3)).map(|_| *rng.pick(&sorts)).collect::<Vec<_>>()
+        };
+        let key = |rng: &mut Rng| rng.below(4) as u64;
+        match rng.below(42) {
+            0..=8 => Act::Said(Said::Ask(key(rng), asks(rng))),
+            9 => Act::Said(Said::Withdraw(key(rng))),
+            10 | 11 => Act::Said(Said::Text),
+            12 => Act::Said(Said::Marker),
+            13 => Act::Said(Said::Tool(key(rng))),
+            14 => Act::Said(Said::ToolOver(key(rng))),
+            15 => Act::Said(Said::Result),
+            16 => Act::Said(if rng.once_in(2) { Said::Failure } else { Said::Interrupted }),
+            17 => Act::Said(Said::Garbage),
+            18 => Act::ToolAsk(key(rng), asks(rng)),
+            19 => Act::ToolWithdrawn(key(rng)),
+            20..=28 => {
+                let answers = [Answer::Good, Answer::Good, Answer::Bad, Answer::Bad, Answer::Declined, Answer::Always];
+                Act::Input(rng.below(5), *rng.pick(&answers))
+            }
+            29 => Act::Cancel,
+            30 => Act::Signal,
+            31 => Act::InputEnded,
+            32 => rng.pick(&[Act::OutputLost, Act::Unsupported, Act::Refused]).clone(),
+            33 => rng.pick(&[Act::Malformed, Act::UnknownType, Act::NotRead]).clone(),
+            34 => Act::Gone,
+            35 => Act::Drained,
+            36 => Act::Start,
+            37 => Act::Later(rng.next() % 40_000),
+            _ => Act::Due,
+        }
+    }
+
+    /// Acts that begin with those that every run needs, mostly in order.
+    pub(crate) fn sequence(rng: &mut Rng) -> Vec<Act> {
+        let early = |rng: &mut Rng| rng.once_in(12).then(|| Act::random(rng));
+        let mut acts: Vec<Act> = early(rng).into_iter().chain([Act::Start]).collect();
+        acts.extend(early(rng));
+        acts.push(if rng.once_in(30) { Act::SpawnFailed } else { Act::Spawned });
+        let length = 2 + rng.below(16);
+        acts.extend((0..length).map(|_| Act::random(rng)));
+        acts
+    }
+}
+
+/// What a run does, as far as the model tells it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Seen {
+    Started,
+    /// A question: its number and its attempt.
+    Asked(u64, u32),
+    Resolved(u64, &'static str),
+    /// A line for the agent.
+    Sent(String),
+    InputClosed,
+    Terminate,
+    Kill,
+    ToolReplies(u64),
+    ToolWithdrawn(u64),
+    Spawn,
+    /// The type of the terminal frame, or its failure code, and the exit code.
+    Terminal(&'static str, u8),
+}

@@ -1,0 +1,282 @@
+//! A run against a model of its lifecycle: whatever happens to it in whatever order, it does what the protocol says.
+
+mod acts;
+mod puppet;
+mod reference;
+
+use super::rng::Rng;
+use super::round::settings;
+use acts::{Act, Answer, IDLE_TIMEOUT, QUESTION_TIMEOUT, Rules, START_TIMEOUT, Seen, TOOL_TIMEOUT};
+use puppet::{Puppet, Said};
+use reference::Reference;
+use serde_json::value::RawValue;
+use spektacular::agent::Line;
+use spektacular::failure::{Code, Failure};
+use spektacular::protocol::outbound::{About, AgentExit, Body, Outcome};
+use spektacular::protocol::request::{Options, Permissions, Seconds};
+use spektacular::protocol::words::{OnQuestionTimeout, Policy, Source};
+use spektacular::redact::Redactor;
+use spektacular::run::{Answered, Effect, Event, Gone, Ids, Method, OnEof, Origin, ReadInput, Run, Start};
+use std::sync::mpsc::{Sender, channel};
+use std::time::Duration;
+
+/// A run with its model.
+struct Pair {
+    run: Run,
+    model: Reference,
+    rules: Rules,
+    say: Sender<Said>,
+    /// The driver of the run that is to be started.
+    puppet: Option<Puppet>,
+    effects: Vec<Effect>,
+    terminal: bool,
+}
+
+fn seconds(time: Duration) -> Option<Seconds> {
+    Some(Seconds(time.as_secs_f64()))
+}
+
+impl Pair {
+    fn new(rules: Rules) -> Pair {
+        let (say, next) = channel();
+        let on_eof = if rules.eof_cancels { OnEof::Cancel } else { OnEof::Continue };
+        Pair {
+            run: Run::new("m", Ids::default(), on_eof, Redactor::new()),
+            model: Reference::new(rules),
+            rules,
+            say,
+            puppet: Some(Puppet::new(rules.lives, next)),
+            effects: Vec::new(),
+            terminal: false,
+        }
+    }
+
+    fn start(&mut self) -> Event<'static> {
+        let Some(puppet) = self.puppet.take() else {
+            let failure = Failure::new(Code::InvalidRequest, "A second run.start.");
+            return Event::Start(Origin::default(), Err(spektacular::run::Refusal::new(failure)));
+        };
+        let policy = [Policy::Ask, Policy::Allow, Policy::Deny][usize::from(self.rules.policy)];
+        let continues = if self.rules.continues { OnQuestionTimeout::Continue } else { OnQuestionTimeout::Fail };
+        let options = Options {
+            interactive: Some(self.rules.interactive),
+            permissions: Some(Permissions::All(policy)),
+            on_question_timeout: Some(continues),
+            question_timeout_s: seconds(QUESTION_TIMEOUT),
+            start_timeout_s: seconds(START_TIMEOUT),
+            idle_timeout_s: seconds(IDLE_TIMEOUT),
+            tool_timeout_s: seconds(TOOL_TIMEOUT),
+            timeout_s: self.rules.timeout.and_then(seconds),
+            heartbeat_s: seconds(Duration::ZERO),
+            ..Options::default()
+        };
+        let start = Start {
+            settings: options.resolve("Go".into(), "puppet".into(), "/w".into()),
+            display_name: "Puppet".into(),
+            driver: Box::new(puppet),
+            redactor: Redactor::new(),
+            short_secrets: 0,
+            asking_failed: false,
+            granted: spektacular::run::Granted::default(),
+        };
+        Event::Start(Origin::default(), Ok(Box::new(start)))
+    }
+
+    fn input(&self, back: usize, answer: Answer) -> Event<'static> {
+        let number = self.model.asked.checked_sub(back as u64);
+        let question_id = number.map(|number| format!("q_m_{number}"));
+        // Every option list here has a first option; "always" is one of a permission alone.
+        let value = match answer {
+            Answer::Good => "1",
+            Answer::Always => "\"allow_always\"",
+            Answer::Bad | Answer::Declined => "{}",
+        };
+        let value = RawValue::from_string(value.into()).expect("JSON");
+        let answered = if answer == Answer::Declined { Answered::Declined } else { Answered::Value(value, None) };
+        Event::Input(Origin::default(), ReadInput { question_id, answered: Some(answered), message: None })
+    }
+
+    fn event(&mut self, act: &Act) -> Event<'static> {
+        let origin = Origin::default();
+        match act {
+            Act::Start => self.start(),
+            Act::Spawned => Event::Spawned,
+            Act::SpawnFailed => Event::SpawnFailed(Failure::new(Code::AgentNotFound, "There is none.")),
+            Act::Said(said) => {
+                self.say.send(said.clone()).expect("the puppet listens");
+                Event::Line(Line::Text("line".into()))
+            }
+            Act::ToolAsk(call, asks) => {
+                Event::ToolAsk { call: *call, asks: asks.iter().copied().map(puppet::ask).collect() }
+            }
+            Act::ToolWithdrawn(call) => Event::ToolAskWithdrawn { call: *call },
+            Act::Input(back, answer) => self.input(*back, *answer),
+            Act::Cancel => Event::Cancel(origin, None, Source::Orchestrator),
+            Act::Signal => Event::Cancel(origin, None, Source::Signal),
+            Act::InputEnded => Event::InputEnded,
+            Act::OutputLost => Event::OutputLost,
+            Act::Unsupported => Event::Unsupported(origin),
+            Act::Malformed => Event::Malformed(origin),
+            Act::UnknownType => Event::UnknownType(origin),
+            Act::NotRead => Event::NotRead,
+            Act::Refused => Event::Refused(Failure::new(Code::ResourceExhausted, "It is full.")),
+            Act::Drained => Event::Drained,
+            Act::Gone => {
+                let exit = AgentExit { code: Some(0), signal: None };
+                Event::Gone(Gone { exit, leaked: false, stderr_tail: String::new(), files: Ok(Vec::new()) })
+            }
+            Act::Due | Act::Later(_) => Event::Tick,
+        }
+    }
+
+    /// Lets an act happen to both, and compares what they do.
+    fn act(&mut self, act: &Act) -> Result<(), String> {
+        if !self.model.fits(act) {
+            return Ok(());
+        }
+        match act {
+            Act::Due => match self.model.due() {
+                Some(due) => self.model.now = self.model.now.max(due),
+                None => return Ok(()),
+            },
+            Act::Later(ms) => self.model.now += Duration::from_millis(*ms),
+            // No two events share a time of zero with the start.
+            _ => self.model.now += Duration::from_millis(1),
+        }
+        let event = self.event(act);
+        self.run.step(self.model.now, event, &mut self.effects);
+        let expected = self.model.take(act);
+        let mut seen = Vec::with_capacity(expected.len());
+        for effect in self.effects.drain(..) {
+            if self.terminal && matches!(effect, Effect::Emit { .. }) {
+                return Err(format!("{act:?}: a frame after the terminal frame"));
+            }
+            self.terminal |= matches!(&effect, Effect::Emit { body: Body::Terminal(_), .. });
+            seen.extend(told(effect));
+        }
+        if seen != expected {
+            return Err(format!("{act:?}: the run does {seen:?}, and the protocol says {expected:?}"));
+        }
+        if self.run.next_deadline() != self.model.due() {
+            let (run, model) = (self.run.next_deadline(), self.model.due());
+            return Err(format!("{act:?}: the run waits for {run:?}, and the protocol says {model:?}"));
+        }
+        let code = self.terminal.then(|| {
+            seen.iter().find_map(|one| match one {
+                Seen::Terminal(_, code) => Some(*code),
+                _ => None,
+            })
+        });
+        if let Some(Some(code)) = code
+            && self.run.exit_code() != Some(code)
+        {
+            return Err(format!("{act:?}: the exit code is {:?}", self.run.exit_code()));
+        }
+        Ok(())
+    }
+}
+
+/// What the model tells of an effect.
+fn told(effect: Effect) -> Option<Seen> {
+    let number = |id: &str| id.rsplit('_').next().and_then(|text| text.parse().ok()).expect("a question's id");
+    Some(match effect {
+        Effect::Emit { body, .. } => match body {
+            Body::Started(_) => Seen::Started,
+            Body::Question(question) => Seen::Asked(number(&question.question_id), question.attempt),
+            Body::Progress(progress) => match &progress.about {
+                About::Resolved { question_id, resolution, .. } => {
+                    let words = ["answered", "declined", "timeout", "input_closed", "headless", "policy", "withdrawn"];
+                    let word = resolution.word();
+                    Seen::Resolved(number(question_id), words.into_iter().find(|known| *known == word)?)
+                }
+                _ => return None,
+            },
+            Body::Artifact(_) => return None,
+            Body::Terminal(terminal) => match &terminal.outcome {
+                Outcome::Completed { .. } => Seen::Terminal("run.completed", 0),
+                Outcome::Cancelled { .. } => Seen::Terminal("run.cancelled", 0),
+                Outcome::Failed(failure) => Seen::Terminal(failure.code.name(), failure.code.exit_code()),
+            },
+        },
+        Effect::Spawn(..) => Seen::Spawn,
+        Effect::ToAgent(line) => Seen::Sent(line),
+        Effect::ToolReplies { call, .. } => Seen::ToolReplies(call),
+        Effect::ToolWithdrawn { call } => Seen::ToolWithdrawn(call),
+        Effect::CloseAgentInput => Seen::InputClosed,
+        Effect::Stop(Method::Terminate) => Seen::Terminate,
+        Effect::Stop(Method::Kill) => Seen::Kill,
+        Effect::RunId(_)
+        | Effect::FrameLimit(_)
+        | Effect::Said { .. }
+        | Effect::Hurry
+        | Effect::Diagnose(_)
+        | Effect::Note(_) => return None,
+    })
+}
+
+/// Plays acts, and then whatever brings the run to its end: time alone must do that once the agent obeys the kill.
+fn play(rules: Rules, acts: &[Act]) -> Result<(), String> {
+    let mut pair = Pair::new(rules);
+    for act in acts {
+        pair.act(act)?;
+    }
+    pair.act(&Act::Spawned)?;
+    pair.act(&Act::Cancel)?;
+    for _ in 0..8 {
+        pair.act(&Act::Due)?;
+    }
+    pair.act(&Act::Gone)?;
+    if !pair.terminal || !pair.model.is_over() {
+        return Err("the run does not end".into());
+    }
+    // After the end nothing has an effect.
+    for act in [Act::Cancel, Act::Signal, Act::InputEnded, Act::Unsupported, Act::Later(1_000_000)] {
+        pair.act(&act)?;
+    }
+    Ok(())
+}
+
+/// Removes acts as long as the rest fails too.
+fn smallest(rules: Rules, mut acts: Vec<Act>) -> Vec<Act> {
+    let mut at = 0;
+    while at < acts.len() {
+        let mut fewer = acts.clone();
+        fewer.remove(at);
+        if play(rules, &fewer).is_err() {
+            (acts, at) = (fewer, 0);
+        } else {
+            at += 1;
+        }
+    }
+    acts
+}
+
+/// Runs of a short round and of a long one.
+const RUNS: (u64, u64) = (20_000, 100_000);
+
+/// Checks half of the runs, so that two tests use two processors.
+fn half(first: u64) {
+    let (seed, seconds) = settings();
+    let runs = if seconds.is_some() { RUNS.1 } else { RUNS.0 };
+    println!("model: {} runs, FUZZ_SEED={seed}", runs / 2);
+    for number in (first..runs).step_by(2) {
+        let mut rng = Rng::new(seed.wrapping_add(number));
+        let rules = Rules::random(&mut rng);
+        let acts = Act::sequence(&mut rng);
+        if play(rules, &acts).is_err() {
+            let acts = smallest(rules, acts);
+            let why = play(rules, &acts).err().unwrap_or_default();
+            panic!("run {number} of FUZZ_SEED={seed}, {rules:?}\n{acts:#?}\n{why}");
+        }
+    }
+}
+
+#[test]
+fn a_run_does_what_the_protocol_says_in_even_runs() {
+    half(0);
+}
+
+#[test]
+fn a_run_does_what_the_protocol_says_in_odd_runs() {
+    half(1);
+}

@@ -1,0 +1,156 @@
+//! An agent whose lines say at once what its driver is to report.
+
+use super::acts::{Asked, Lives};
+use spektacular::agent::{
+    AgentEvent as Event, AskKey, Driver, Launch, Line, MessageKey, Program, Reply, Turn, TurnOver, text::FinalAnswer,
+};
+use spektacular::failure::{Code, Failure};
+use spektacular::protocol::outbound::{AgentExit, Capabilities};
+use spektacular::protocol::question::{Answer, Ask, Choice, Choices, Kind, Subject};
+use spektacular::protocol::request::Settings;
+use spektacular::protocol::scope::Scope;
+use spektacular::protocol::words::{Category, Purpose, StopReason, ToolState};
+
+/// A line of the puppet's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Said {
+    Text,
+    /// A question marker.
+    Marker,
+    /// A tool call begins, or ends.
+    Tool(u64),
+    ToolOver(u64),
+    /// Asks a group of questions. A number tells the groups apart.
+    Ask(u64, Vec<Asked>),
+    Withdraw(u64),
+    Result,
+    Failure,
+    Interrupted,
+    Garbage,
+}
+
+pub(crate) struct Puppet {
+    pub(crate) lives: Lives,
+    /// The next line means this.
+    pub(crate) next: std::sync::mpsc::Receiver<Said>,
+    messages: u64,
+}
+
+const MARKER: &str = "<!--QUESTION:{\"questions\":[{\"question\":\"Q\",\"options\":[{\"label\":\"a\"}]}]}-->";
+
+impl Puppet {
+    pub(crate) fn new(lives: Lives, next: std::sync::mpsc::Receiver<Said>) -> Puppet {
+        Puppet { lives, next, messages: 0 }
+    }
+
+    fn text(&mut self, text: &str) -> Event {
+        self.messages += 1;
+        let message = MessageKey(self.messages);
+        Event::Text { message, piece: text.into(), done: true, reasoning: false, parent: None }
+    }
+}
+
+/// A question of this sort.
+pub(crate) fn ask(asked: Asked) -> Ask {
+    let choice = |name: &str| Choice { value: name.into(), label: name.into(), description: None };
+    let select = || Kind::Select {
+        choices: Choices::new([choice("a"), choice("b")]).expect("two options"),
+        multiple: false,
+        allow_other: false,
+    };
+    match asked {
+        Asked::Permission => {
+            let subject = Subject {
+                category: Category::Edit,
+                title: "Edit".into(),
+                locations: Vec::new(),
+                detail: String::new(),
+            };
+            Ask::permission(subject, "Edit?", Scope::of(Category::Edit, None, None))
+        }
+        Asked::Default => {
+            Ask { default: Some(Answer::One("a".into())), ..Ask::new(Purpose::Clarification, select(), "H", "Which?") }
+        }
+        Asked::Optional => Ask { required: false, ..Ask::new(Purpose::Input, select(), "H", "Perhaps?") },
+        Asked::Required => Ask::new(Purpose::Input, select(), "H", "Which?"),
+    }
+}
+
+impl Driver for Puppet {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities { questions: Vec::new(), resume: None, deltas: None, structured_output: None, usage: None }
+    }
+
+    fn launch(&mut self, _: &Settings, _: &mut Turn) -> Result<Launch, Failure> {
+        Ok(Launch {
+            program: Program::Command("puppet".into()),
+            args: Vec::new(),
+            env: Vec::new(),
+            env_remove: Vec::new(),
+            send: Vec::new(),
+            close_input: false,
+            start_timeout: None,
+            driver: "puppet",
+            install: None,
+        })
+    }
+
+    fn line(&mut self, _: Line<'_>, turn: &mut Turn) {
+        let event = match self.next.try_recv().expect("a line has a meaning") {
+            Said::Text => self.text("text"),
+            Said::Marker => self.text(MARKER),
+            Said::Tool(call) => Event::Tool {
+                call: call.to_string(),
+                category: Category::Execute,
+                title: None,
+                locations: Vec::new(),
+                parent: None,
+            },
+            Said::ToolOver(call) => {
+                Event::ToolOver { call: call.to_string(), state: ToolState::Completed, output: None }
+            }
+            Said::Ask(key, asks) => {
+                Event::Ask { key: AskKey(key.to_string()), asks: asks.into_iter().map(ask).collect() }
+            }
+            Said::Withdraw(key) => Event::AskWithdrawn { key: AskKey(key.to_string()) },
+            Said::Result => Event::TurnOver(TurnOver::Completed {
+                answer: FinalAnswer::from("done".to_owned()),
+                structured: None,
+                stop: StopReason::EndTurn,
+            }),
+            Said::Failure => Event::TurnOver(TurnOver::Failed(Failure::new(Code::RateLimited, "Later."))),
+            Said::Interrupted => Event::TurnOver(TurnOver::Interrupted),
+            Said::Garbage => Event::Unparsed,
+        };
+        turn.events.push(event);
+    }
+
+    fn answer(&mut self, key: &AskKey, replies: &[Reply], turn: &mut Turn) {
+        turn.send.push(format!("answer {} {}", key.0, replies.len()));
+    }
+
+    fn follow_up(&mut self, _: &str, turn: &mut Turn) {
+        turn.send.push("follow up".into());
+    }
+
+    fn listens(&self) -> bool {
+        self.lives.listens
+    }
+
+    fn leaves(&self) -> bool {
+        self.lives.leaves
+    }
+
+    fn interrupt(&mut self, turn: &mut Turn) {
+        turn.send.push("interrupt".into());
+    }
+
+    fn finish(&mut self, turn: &mut Turn) {
+        turn.send.push("finish".into());
+        turn.close_input = true;
+    }
+
+    fn exited(&mut self, _: AgentExit, _: bool, _: &str) -> TurnOver {
+        TurnOver::Failed(Failure::new(Code::AgentExited, "It ended."))
+    }
+}

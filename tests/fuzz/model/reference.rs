@@ -1,0 +1,537 @@
+//! The lifecycle of a run as the protocol tells it, without texts, agents and frames.
+
+use super::acts::{Act, Answer, Asked, IDLE_TIMEOUT, QUESTION_TIMEOUT, Rules, START_TIMEOUT, Seen, TOOL_TIMEOUT};
+use super::puppet::Said;
+use std::collections::{BTreeSet, VecDeque};
+use std::time::Duration;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Process {
+    Due,
+    Running,
+    Drained,
+    Gone,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Rung {
+    Interrupted,
+    Leaving,
+    Terminated,
+    Killed,
+}
+
+/// Who asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Asker {
+    Agent(u64),
+    Tool(u64),
+    Markers,
+}
+
+#[derive(Clone, Debug)]
+struct Question {
+    number: u64,
+    sort: Asked,
+    attempts: u32,
+    open: bool,
+    /// Resolved by a refusal, though an answer was required.
+    missed: bool,
+}
+
+#[derive(Clone, Debug)]
+struct Group {
+    asker: Asker,
+    questions: Vec<Question>,
+    deadline: Duration,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Decided {
+    outcome: &'static str,
+    rung: Rung,
+    due: Option<Duration>,
+}
+
+/// The state of a run.
+#[derive(Clone, Debug)]
+pub(crate) struct Reference {
+    rules: Rules,
+    pub(crate) now: Duration,
+    started: bool,
+    ended: bool,
+    process: Process,
+    groups: VecDeque<Group>,
+    pub(crate) asked: u64,
+    always: bool,
+    input_closed: bool,
+    signals: u32,
+    decided: Option<Decided>,
+    /// An answer that was required was refused, and the agent has done nothing since.
+    refused: bool,
+    markers: usize,
+    turns: u32,
+    active: Duration,
+    /// Every tool call so far, and those that run.
+    calls: BTreeSet<u64>,
+    tools: Vec<(u64, Duration)>,
+    run_due: Option<Duration>,
+    start_due: Option<Duration>,
+    seen: Vec<Seen>,
+}
+
+/// The exit code of an outcome.
+fn exit_code(outcome: &str) -> u8 {
+    match outcome {
+        "run.completed" | "run.cancelled" => 0,
+        "agent_error" | "agent_exited" | "limit_reached" | "rate_limited" => 1,
+        "invalid_request" => 2,
+        "unsupported_version" | "invalid_message" | "no_start" => 3,
+        "agent_not_found" => 4,
+        "timeout" | "idle_timeout" | "start_timeout" | "question_timeout" => 5,
+        "input_closed" | "question_declined" => 6,
+        "internal_error" | "resource_exhausted" => 70,
+        other => panic!("the model does not know {other}"),
+    }
+}
+
+impl Reference {
+    pub(crate) fn new(rules: Rules) -> Reference {
+        Reference {
+            rules,
+            now: Duration::ZERO,
+            started: false,
+            ended: false,
+            process: Process::Due,
+            groups: VecDeque::new(),
+            asked: 0,
+            always: false,
+            input_closed: false,
+            signals: 0,
+            decided: None,
+            refused: false,
+            markers: 0,
+            turns: 0,
+            active: Duration::ZERO,
+            calls: BTreeSet::new(),
+            tools: Vec::new(),
+            run_due: None,
+            start_due: None,
+            seen: Vec::new(),
+        }
+    }
+
+    pub(crate) fn is_over(&self) -> bool {
+        self.ended
+    }
+
+    pub(crate) fn is_running(&self) -> bool {
+        self.started && !self.ended && self.process == Process::Running
+    }
+
+    /// Whether the act can happen now: a process that does not run says nothing, and does not end.
+    pub(crate) fn fits(&self, act: &Act) -> bool {
+        let started = self.started && !self.ended;
+        match act {
+            Act::Spawned | Act::SpawnFailed => started && self.process == Process::Due,
+            Act::Said(_) | Act::ToolAsk(..) | Act::ToolWithdrawn(_) => self.is_running(),
+            Act::NotRead | Act::Drained => self.is_running(),
+            Act::Gone => started && matches!(self.process, Process::Running | Process::Drained),
+            Act::Refused | Act::Due => started,
+            // Without stdout nothing is told of a run that has not begun.
+            Act::OutputLost => self.started,
+            _ => true,
+        }
+    }
+
+    /// What is seen of the act.
+    pub(crate) fn take(&mut self, act: &Act) -> Vec<Seen> {
+        if !self.ended {
+            if self.started {
+                self.live(act)
+            } else {
+                self.waiting(act)
+            }
+            if self.started
+                && !self.ended
+                && self.process == Process::Gone
+                && let Some(decided) = self.decided
+            {
+                self.end(decided.outcome);
+            }
+        }
+        std::mem::take(&mut self.seen)
+    }
+
+    fn end(&mut self, outcome: &'static str) {
+        self.ended = true;
+        self.seen.push(Seen::Terminal(outcome, exit_code(outcome)));
+    }
+
+    fn waiting(&mut self, act: &Act) {
+        match act {
+            Act::Start => {
+                self.started = true;
+                self.active = self.now;
+                self.seen.extend([Seen::Started, Seen::Spawn]);
+            }
+            Act::Cancel | Act::Signal => self.end("run.cancelled"),
+            Act::Malformed => self.end("invalid_message"),
+            Act::Unsupported => self.end("unsupported_version"),
+            Act::InputEnded => self.end("no_start"),
+            _ => {}
+        }
+    }
+
+    fn live(&mut self, act: &Act) {
+        match act {
+            Act::Spawned => {
+                self.process = Process::Running;
+                self.active = self.now;
+                self.run_due = self.rules.timeout.map(|timeout| self.now + timeout);
+                self.start_due = Some(self.now + START_TIMEOUT);
+            }
+            Act::SpawnFailed => {
+                self.process = Process::Gone;
+                self.decide("agent_not_found");
+            }
+            Act::Said(said) => self.said(said),
+            Act::ToolAsk(call, asks) => {
+                self.active = self.now;
+                self.open(Asker::Tool(*call), asks);
+            }
+            Act::ToolWithdrawn(call) => {
+                self.active = self.now;
+                self.withdraw(Some(Asker::Tool(*call)));
+            }
+            Act::Input(back, answer) => self.input(*back, *answer),
+            Act::Cancel => self.cancel(),
+            Act::Signal => {
+                self.signals += 1;
+                if self.signals > 1 {
+                    self.kill();
+                } else {
+                    self.cancel();
+                }
+            }
+            Act::InputEnded if !self.input_closed => {
+                self.input_closed = true;
+                if self.rules.eof_cancels { self.cancel() } else { self.nobody("input_closed") }
+            }
+            Act::OutputLost => self.stop("internal_error"),
+            Act::Refused => self.stop("resource_exhausted"),
+            Act::Unsupported => match &mut self.decided {
+                Some(decided) if decided.outcome == "run.completed" => decided.outcome = "unsupported_version",
+                _ => self.stop("unsupported_version"),
+            },
+            Act::NotRead => {
+                self.active = self.now;
+                self.start_due = None;
+            }
+            Act::Drained => self.drained(),
+            Act::Gone => {
+                self.drained();
+                self.process = Process::Gone;
+                self.decide(if self.refused { "question_declined" } else { "agent_exited" });
+            }
+            Act::Due | Act::Later(_) => self.tick(),
+            Act::Start | Act::Malformed | Act::UnknownType | Act::InputEnded => {}
+        }
+    }
+
+    fn said(&mut self, said: &Said) {
+        self.active = self.now;
+        self.start_due = None;
+        match said {
+            Said::Text | Said::Marker => {
+                self.refused = false;
+                self.markers += usize::from(*said == Said::Marker);
+            }
+            Said::Tool(call) => {
+                self.refused = false;
+                if self.calls.insert(*call) {
+                    self.tools.push((*call, self.now));
+                }
+            }
+            Said::ToolOver(call) => self.tools.retain(|(running, _)| running != call),
+            Said::Ask(key, asks) => {
+                self.refused = false;
+                self.open(Asker::Agent(*key), asks);
+            }
+            Said::Withdraw(key) => self.withdraw(Some(Asker::Agent(*key))),
+            Said::Result => self.turn_over(true, "run.completed"),
+            Said::Failure => self.turn_over(false, "rate_limited"),
+            Said::Interrupted => {
+                self.turn_over(false, if self.refused { "question_declined" } else { "agent_error" });
+            }
+            Said::Garbage => {}
+        }
+    }
+
+    /// The end of a turn: the run's end, the reply to an interrupt, or the time for the questions of markers.
+    fn turn_over(&mut self, well: bool, outcome: &'static str) {
+        if let Some(decided) = self.decided {
+            if decided.rung == Rung::Interrupted {
+                self.climb();
+            }
+            return;
+        }
+        if well {
+            let asks = std::mem::take(&mut self.markers);
+            if asks > 0 && (self.rules.interactive || self.turns == 0) {
+                self.turns += 1;
+                if self.turns > 20 {
+                    self.after_result("limit_reached");
+                } else {
+                    self.open(Asker::Markers, &vec![Asked::Required; asks]);
+                }
+                return;
+            }
+        }
+        self.withdraw(None);
+        self.after_result(outcome);
+    }
+
+    fn after_result(&mut self, outcome: &'static str) {
+        let due = if self.rules.lives.leaves { self.now + Duration::from_secs(2) } else { self.now };
+        self.decided = Some(Decided { outcome, rung: Rung::Leaving, due: Some(due) });
+        self.seen.extend([Seen::Sent("finish".into()), Seen::InputClosed]);
+    }
+
+    fn decide(&mut self, outcome: &'static str) {
+        self.decided.get_or_insert(Decided { outcome, rung: Rung::Leaving, due: None });
+    }
+
+    fn open(&mut self, asker: Asker, asks: &[Asked]) {
+        if self.decided.is_some() {
+            return self.reply(asker, asks.len());
+        }
+        let mut group = Group { asker, questions: Vec::new(), deadline: self.now + QUESTION_TIMEOUT };
+        for sort in asks {
+            self.asked += 1;
+            let mut question = Question { number: self.asked, sort: *sort, attempts: 1, open: true, missed: false };
+            let by_policy = *sort == Asked::Permission && (self.rules.policy != 0 || self.always);
+            if by_policy || !self.rules.interactive {
+                question.open = false;
+                let how = if by_policy { "policy" } else { "headless" };
+                self.seen.push(Seen::Resolved(question.number, how));
+            }
+            group.questions.push(question);
+        }
+        let waiting: Vec<u64> = group.questions.iter().filter(|q| q.open).map(|q| q.number).collect();
+        self.groups.push_back(group);
+        if waiting.len() < asks.len() {
+            self.active = self.now;
+        }
+        self.complete();
+        self.seen.extend(waiting.into_iter().map(|number| Seen::Asked(number, 1)));
+    }
+
+    fn reply(&mut self, asker: Asker, count: usize) {
+        self.seen.push(match asker {
+            Asker::Agent(key) => Seen::Sent(format!("answer {key} {count}")),
+            Asker::Tool(call) => Seen::ToolReplies(call),
+            Asker::Markers => Seen::Sent("follow up".into()),
+        });
+    }
+
+    /// Gives the askers of complete groups their replies.
+    fn complete(&mut self) {
+        let (done, rest): (VecDeque<Group>, VecDeque<Group>) =
+            std::mem::take(&mut self.groups).into_iter().partition(|group| group.questions.iter().all(|q| !q.open));
+        self.groups = rest;
+        for group in done {
+            self.refused = group.questions.iter().any(|question| question.missed);
+            self.reply(group.asker, group.questions.len());
+        }
+    }
+
+    fn waits(&self) -> bool {
+        !self.groups.is_empty()
+    }
+
+    fn withdraw(&mut self, asker: Option<Asker>) {
+        let (gone, rest): (VecDeque<Group>, VecDeque<Group>) = std::mem::take(&mut self.groups)
+            .into_iter()
+            .partition(|group| asker.is_none_or(|asker| asker == group.asker));
+        self.groups = rest;
+        for group in &gone {
+            if let Asker::Tool(call) = group.asker {
+                self.seen.push(Seen::ToolWithdrawn(call));
+            }
+        }
+        for question in gone.iter().flat_map(|group| &group.questions).filter(|question| question.open) {
+            self.seen.push(Seen::Resolved(question.number, "withdrawn"));
+            self.active = self.now;
+        }
+    }
+
+    fn input(&mut self, back: usize, answer: Answer) {
+        let Some(number) = self.asked.checked_sub(back as u64) else { return };
+        let found = self.groups.iter_mut().find_map(|group| {
+            let at = group.questions.iter().position(|question| question.number == number && question.open)?;
+            Some((group, at))
+        });
+        let Some((group, at)) = found else { return };
+        // A question from a marker takes any text.
+        let other = group.asker == Asker::Markers;
+        let question = &mut group.questions[at];
+        let always = answer == Answer::Always && question.sort == Asked::Permission;
+        let how = match answer {
+            Answer::Good => "answered",
+            Answer::Always if always || other => "answered",
+            Answer::Declined => "declined",
+            Answer::Bad | Answer::Always => {
+                if question.attempts < 5 {
+                    question.attempts += 1;
+                    self.seen.push(Seen::Asked(number, question.attempts));
+                    return;
+                }
+                "declined"
+            }
+        };
+        question.open = false;
+        question.missed = how == "declined" && question.sort == Asked::Required;
+        group.deadline = self.now + QUESTION_TIMEOUT;
+        self.seen.push(Seen::Resolved(number, how));
+        if always {
+            self.always = true;
+            let all = self.groups.iter_mut().flat_map(|group| &mut group.questions);
+            for question in all.filter(|question| question.open && question.sort == Asked::Permission) {
+                question.open = false;
+                self.seen.push(Seen::Resolved(question.number, "answered"));
+            }
+        }
+        self.active = self.now;
+        self.complete();
+    }
+
+    /// Nobody answers: stdin ended, or time ran out.
+    fn nobody(&mut self, how: &'static str) {
+        let (mut fails, mut some) = (false, false);
+        // The groups whose clocks run out first come first.
+        let mut order: Vec<usize> = (0..self.groups.len()).collect();
+        order.retain(|at| how == "input_closed" || self.groups[*at].deadline <= self.now);
+        // In the order in which they were asked.
+        for at in order {
+            for question in self.groups[at].questions.iter_mut().filter(|question| question.open) {
+                question.open = false;
+                some = true;
+                if question.sort == Asked::Required {
+                    question.missed = true;
+                    fails |= how == "input_closed" || !self.rules.continues;
+                }
+                self.seen.push(Seen::Resolved(question.number, how));
+            }
+        }
+        if fails {
+            return self.stop(if how == "timeout" { "question_timeout" } else { "input_closed" });
+        }
+        if some {
+            self.active = self.now;
+            self.complete();
+        }
+    }
+
+    fn cancel(&mut self) {
+        if self.decided.is_some() { self.climb() } else { self.stop("run.cancelled") }
+    }
+
+    fn stop(&mut self, outcome: &'static str) {
+        if self.decided.is_some() {
+            return;
+        }
+        let due = Some(self.now + Duration::from_millis(700));
+        self.decided = Some(Decided { outcome, rung: Rung::Interrupted, due });
+        self.withdraw(None);
+        self.seen.push(Seen::Sent("interrupt".into()));
+        if !self.rules.lives.listens {
+            self.climb();
+            self.climb();
+        }
+    }
+
+    fn kill(&mut self) {
+        if self.decided.is_none() {
+            self.stop("run.cancelled");
+        }
+        if let Some(decided) = &mut self.decided {
+            (decided.rung, decided.due) = (Rung::Killed, None);
+        }
+        self.seen.push(Seen::Kill);
+    }
+
+    /// The next rung of the ladder.
+    fn climb(&mut self) {
+        let Some(decided) = &mut self.decided else { return };
+        let later = Some(self.now + Duration::from_millis(700));
+        match decided.rung {
+            Rung::Interrupted => {
+                decided.rung = Rung::Leaving;
+                decided.due = if self.rules.lives.leaves { later } else { Some(self.now) };
+                self.seen.extend([Seen::Sent("finish".into()), Seen::InputClosed]);
+            }
+            Rung::Leaving => {
+                (decided.rung, decided.due) = (Rung::Terminated, later);
+                self.seen.push(Seen::Terminate);
+            }
+            Rung::Terminated | Rung::Killed => {
+                (decided.rung, decided.due) = (Rung::Killed, None);
+                self.seen.push(Seen::Kill);
+            }
+        }
+    }
+
+    fn drained(&mut self) {
+        if self.process == Process::Running {
+            self.process = Process::Drained;
+            self.tools.clear();
+            self.withdraw(None);
+        }
+    }
+
+    fn idle_due(&self) -> Option<Duration> {
+        let held = self.tools.last().map_or(Duration::ZERO, |(_, since)| *since + TOOL_TIMEOUT);
+        (!self.waits() && !self.active.is_zero()).then(|| self.active.max(held) + IDLE_TIMEOUT)
+    }
+
+    fn question_due(&self) -> Option<Duration> {
+        let first = self.groups.iter().map(|group| group.deadline).min();
+        if self.input_closed { first.map(|_| Duration::ZERO) } else { first }
+    }
+
+    /// When time matters next.
+    pub(crate) fn due(&self) -> Option<Duration> {
+        if !self.started || self.ended || matches!(self.process, Process::Drained) {
+            return None;
+        }
+        match self.decided {
+            Some(decided) => decided.due,
+            None => {
+                let all = [self.run_due, self.start_due, self.idle_due(), self.question_due()];
+                all.into_iter().flatten().min()
+            }
+        }
+    }
+
+    fn tick(&mut self) {
+        let passed = |due: Option<Duration>| due.is_some_and(|due| due <= self.now);
+        if self.process == Process::Drained {
+            return;
+        }
+        if let Some(decided) = self.decided {
+            if passed(decided.due) {
+                self.climb();
+            }
+            return;
+        }
+        let late = [(self.run_due, "timeout"), (self.start_due, "start_timeout"), (self.idle_due(), "idle_timeout")];
+        let first = late.into_iter().filter(|(due, _)| passed(*due)).min_by_key(|(due, _)| *due);
+        if let Some((_, code)) = first {
+            return self.stop(code);
+        }
+        if passed(self.question_due()) {
+            self.nobody(if self.input_closed { "input_closed" } else { "timeout" });
+        }
+    }
+}

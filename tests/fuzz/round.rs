@@ -1,0 +1,210 @@
+//! A round of one target: its corpus, then inputs made from it at random, each held to the target's properties. A
+//! failure is made as small as can be and told with all that repeats it.
+//!
+//! Without a variable a round is short and always the same. `FUZZ_SECONDS` is the time of all targets together, and
+//! `FUZZ_SEED` the seed of a long round, which is otherwise taken from the clock.
+
+use super::input::{self, Input};
+use super::mutate::{Pump, mutate};
+use super::rng::Rng;
+use allocation_counter::measure;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// The seed of a short round.
+const SEED: u64 = 1;
+/// The number of targets, which share the time of a long round.
+const TARGETS: u32 = 11;
+/// One input in so many is also grown, to see how its cost grows.
+const GROWN: usize = 50;
+/// The bytes that an input is grown by first.
+const GROWTH: usize = 16 << 10;
+/// How much more twice the growth may cost.
+const LIMIT: u64 = 3;
+/// How often the smaller forms of a failing input are tried.
+const TRIES: usize = 3000;
+
+pub(crate) type Checked = Result<(), String>;
+
+/// What is fuzzed.
+pub(crate) struct Target {
+    /// The name of its folder in the corpus.
+    pub(crate) name: &'static str,
+    /// Random inputs in a short round.
+    pub(crate) cases: u64,
+    /// Inputs beside the corpus.
+    pub(crate) seeds: fn() -> Vec<Input>,
+    /// Whole lines to insert.
+    pub(crate) words: &'static [&'static str],
+    /// The properties. What it does at random depends on the input alone.
+    pub(crate) check: fn(&Input) -> Checked,
+    /// Whether the first line tells how to read the others, and is left as it is.
+    pub(crate) headed: bool,
+}
+
+/// Where an input came from.
+#[derive(Clone, Copy)]
+struct Case {
+    seed: u64,
+    number: u64,
+}
+
+/// The seed of a round, and the seconds of a long one.
+pub(crate) fn settings() -> (u64, Option<u64>) {
+    let seconds = number("FUZZ_SECONDS");
+    let clock = || SystemTime::now().duration_since(UNIX_EPOCH).map_or(SEED, |time| time.as_nanos() as u64);
+    let seed = number("FUZZ_SEED").unwrap_or_else(|| if seconds.is_some() { clock() } else { SEED });
+    (seed, seconds)
+}
+
+fn number(name: &str) -> Option<u64> {
+    let text = std::env::var(name).ok()?;
+    Some(text.parse().unwrap_or_else(|_| panic!("{name} must be a whole number")))
+}
+
+impl Target {
+    /// Runs a round, and fails with the first failing input.
+    pub(crate) fn round(&self) {
+        let (seed, seconds) = settings();
+        let began = Instant::now();
+        let time = seconds.map(|seconds| Duration::from_secs(seconds) / TARGETS);
+        let mut inputs = Vec::new();
+        for (name, input) in input::corpus(self.name) {
+            if let Err(why) = self.holds(&input) {
+                panic!("testdata/corpus/{}/{name}: {why}", self.name);
+            }
+            inputs.push(input);
+        }
+        inputs.extend((self.seeds)());
+        assert!(inputs.iter().any(|input| !input.is_empty()), "{} has nothing to begin with", self.name);
+        println!("{}: {} inputs, FUZZ_SEED={seed}", self.name, inputs.len());
+        let (mut number, mut grown) = (0, 0);
+        while time.map_or(number < self.cases, |time| began.elapsed() < time) {
+            let case = Case { seed, number };
+            number += 1;
+            let mut rng = self.rng(case);
+            let input = self.mutated(&inputs, &mut rng);
+            self.keep(&input);
+            if let Err(why) = self.holds(&input) {
+                self.fail(case, &input, &why);
+            }
+            if rng.once_in(GROWN) {
+                grown += 1;
+                let original = rng.pick(&inputs).clone();
+                let pump = Pump::of(&original, usize::from(self.headed), &mut rng);
+                if let Err(why) = self.grows_linearly(&original, &pump) {
+                    self.fail(case, &pump.grown(&original, GROWTH), &why);
+                }
+            }
+        }
+        let spent = began.elapsed().as_secs_f64();
+        println!("{}: {number} cases, {grown} grown, {:.0} a second", self.name, number as f64 / spent);
+    }
+
+    fn rng(&self, case: Case) -> Rng {
+        let mut rng = Rng::of(self.name.as_bytes());
+        Rng::new(rng.next() ^ Rng::new(case.seed).next().wrapping_add(case.number))
+    }
+
+    fn mutated(&self, inputs: &[Input], rng: &mut Rng) -> Input {
+        let mut input = rng.pick(inputs).clone();
+        let head: Input = input.drain(..usize::from(self.headed && !input.is_empty())).collect();
+        head.into_iter().chain(mutate(&input, inputs, self.words, rng)).collect()
+    }
+
+    /// The properties, of which the first is that nothing panics.
+    fn holds(&self, input: &Input) -> Checked {
+        catch_unwind(AssertUnwindSafe(|| (self.check)(input))).unwrap_or_else(|panic| {
+            let text = panic.downcast_ref::<String>().cloned();
+            let text = text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
+            Err(format!("panic: {}", text.unwrap_or_default()))
+        })
+    }
+
+    /// Compares what inputs of twice and four times the growth cost. An input may cross one limit, where its cost
+    /// jumps, but not two in a row.
+    fn grows_linearly(&self, input: &Input, pump: &Pump) -> Checked {
+        let mut costs = Vec::new();
+        for times in [1, 2, 4] {
+            let grown = pump.grown(input, GROWTH * times);
+            self.keep(&grown);
+            let mut held = Ok(());
+            let counted = measure(|| held = self.holds(&grown));
+            held?;
+            costs.push(counted.count_total * 64 + counted.bytes_total);
+        }
+        let steep = costs.windows(2).all(|pair| pair[1] > pair[0] * LIMIT);
+        if steep { Err(format!("its cost grows faster than its size: {costs:?} for {pump:?}")) } else { Ok(()) }
+    }
+
+    fn file(&self, what: &str) -> PathBuf {
+        PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("fuzz-{what}-{}", self.name))
+    }
+
+    /// Keeps an input that may abort this process or never end.
+    fn keep(&self, input: &Input) {
+        std::fs::write(self.file("last"), input::bytes(input)).expect("a file for the last input");
+    }
+
+    fn fail(&self, case: Case, input: &Input, why: &str) -> ! {
+        let (small, why) = self.smaller(input, why.to_owned());
+        let file = self.file("found");
+        let mut bytes = input::bytes(&small);
+        bytes.push(b'\n');
+        std::fs::write(&file, bytes).expect("a file for the input");
+        let shown: String = input::text(&small).chars().take(4000).collect();
+        panic!(
+            "{why}\ntarget {}, FUZZ_SEED={}, case {}, as small as it gets:\n{shown}\nKeep it once it is mended: \
+             cp {} testdata/corpus/{}/NAME",
+            self.name,
+            case.seed,
+            case.number,
+            file.display(),
+            self.name
+        );
+    }
+
+    /// A smaller input that fails too, and how: without some of its lines, then without parts of lines.
+    fn smaller(&self, input: &Input, why: String) -> (Input, String) {
+        let hook = std::panic::take_hook();
+        std::panic::set_hook(Box::new(|_| {}));
+        let (mut best, mut why, mut tries) = (input.clone(), why, 0);
+        let mut improve = |best: &mut Input, smaller: Input, why: &mut String| {
+            tries += 1;
+            let failed = (tries <= TRIES).then(|| self.holds(&smaller).err()).flatten();
+            failed.is_some_and(|reason| {
+                (*best, *why) = (smaller, reason);
+                true
+            })
+        };
+        let mut size = best.len().div_ceil(2);
+        while size > 0 {
+            let mut at = usize::from(self.headed);
+            while at < best.len() {
+                let mut smaller = best.clone();
+                smaller.drain(at..(at + size).min(best.len()));
+                if !improve(&mut best, smaller, &mut why) {
+                    at += size;
+                }
+            }
+            size /= 2;
+        }
+        for line in usize::from(self.headed)..best.len() {
+            let mut size = best[line].len() / 2;
+            while size > 0 {
+                let mut at = 0;
+                while at < best[line].len() {
+                    let mut smaller = best.clone();
+                    smaller[line].drain(at..(at + size).min(best[line].len()));
+                    if !improve(&mut best, smaller, &mut why) {
+                        at += size;
+                    }
+                }
+                size /= 2;
+            }
+        }
+        std::panic::set_hook(hook);
+        (best, why)
+    }
+}

@@ -1,0 +1,54 @@
+//! Parts of the bodies that the test of the reference compares with it: those of workflows, and a resolved question.
+
+use spektacular::failure::PhaseFailure;
+use spektacular::protocol::outbound::{
+    About, ArtifactRef, Breach, GaveWay, PhaseReport, SubjectFrame, WorkflowEnd, WorkflowStarted,
+};
+use spektacular::protocol::words::{Action, PhaseOutcome, PhaseState, Resolution, WorkflowKind};
+use spektacular::protocol::workflow::WorkflowOptions;
+
+pub(crate) fn workflow_started() -> WorkflowStarted {
+    let options = WorkflowOptions::default().resolved();
+    WorkflowStarted { name: WorkflowKind::Implement, project: "/p".into(), target: Some("t".into()), options }
+}
+
+pub(crate) fn phase_failure() -> PhaseFailure {
+    PhaseFailure { exit_code: Some(1), command: Some("c".into()), ..PhaseFailure::default() }
+}
+
+pub(crate) fn about_phase() -> About {
+    let (phase, title, state) = ("P1".into(), "t".into(), PhaseState::Started);
+    About::Phase { phase, title, number: 1, of: 1, attempt: 1, state }
+}
+
+pub(crate) fn workflow_end() -> WorkflowEnd {
+    let report = PhaseReport {
+        id: "P1".into(),
+        title: "t".into(),
+        state: PhaseOutcome::Passed,
+        attempts: 1,
+        duration_ms: 1,
+        cost_usd: Some(0.5),
+        files: vec![ArtifactRef { path: "p".into(), action: Action::Created }],
+        commit: Some("c".into()),
+        unverified: vec!["u".into()],
+    };
+    WorkflowEnd {
+        target: Some("t".into()),
+        tasks: Some(1),
+        violations: vec![Breach { file: "f".into(), line: Some(1), rule: "r", text: "t".into() }],
+        kept: vec![GaveWay { path: "p".into(), to: "o".into() }],
+        phases: vec![report],
+        ..WorkflowEnd::unknown(WorkflowKind::Implement)
+    }
+}
+
+pub(crate) fn about_resolved(permission: Option<(SubjectFrame, Option<String>)>) -> About {
+    About::Resolved {
+        question_id: "q_1".into(),
+        resolution: Resolution::Policy,
+        used_default: false,
+        permission,
+        what: "w".into(),
+    }
+}
