@@ -83,12 +83,7 @@ impl Guard {
     }
 }
 
-fn spawn(
-    program: &Path,
-    nonce: &str,
-    cgroup: Option<&ControlGroup>,
-    folder: Option<&Path>,
-) -> io::Result<Guard> {
+fn spawn(program: &Path, nonce: &str, cgroup: Option<&ControlGroup>, folder: Option<&Path>) -> io::Result<Guard> {
     let mut child = Command::new(program)
         .arg(GUARD_ARGUMENT)
         .env(GUARD, nonce)
