@@ -6,10 +6,12 @@ pub mod agents;
 pub mod command;
 pub mod config;
 pub mod flags;
+pub mod workflow;
 
 pub use adhoc::{Adhoc, Color, Output};
 pub use agents::{AgentsAction, AgentsArgs, Export, Open};
 pub use config::{ConfigAction, ConfigArgs};
+pub use workflow::{CheckArgs, InitArgs};
 
 use crate::protocol::request::is_environment_name;
 use crate::suggest::{Name, Unknown, either, hint};
@@ -58,7 +60,8 @@ type Commands = &'static [Command];
 
 /// Reads a command line, without the program's name.
 pub fn parse(commands: Commands, args: impl IntoIterator<Item = OsString>) -> Result<Request, Wrong> {
-    let mut parser = lexopt::Parser::from_args(args);
+    let args: Vec<OsString> = args.into_iter().collect();
+    let mut parser = lexopt::Parser::from_args(args.iter().cloned());
     let first = parser.next().map_err(|error| unparsed(&error, ""))?;
     match first {
         None => Err(format!("Missing command: {}. See `spektacular help`.", either(&names(commands)))),
@@ -67,7 +70,15 @@ pub fn parse(commands: Commands, args: impl IntoIterator<Item = OsString>) -> Re
             true => Ok(Request::Version),
             false => Err("--version takes no arguments.".into()),
         },
-        Some(Arg::Value(name)) => of_command(find(commands, &name)?, parser),
+        Some(Arg::Value(name)) => {
+            let command = find(commands, &name)?;
+            let Some(below) = args.get(1).and_then(|word| command.under(word)) else {
+                return of_command(command, parser);
+            };
+            // The word is a value, because no name begins with a dash.
+            let _ = parser.next();
+            of_command(below, parser)
+        }
         Some(Arg::Long(name)) => Err(too_early(commands, name, "--")),
         Some(Arg::Short(letter)) => Err(too_early(commands, letter.encode_utf8(&mut [0; 4]), "-")),
     }
@@ -118,9 +129,11 @@ fn unparsed(error: &lexopt::Error, command: &str) -> Wrong {
     }
 }
 
-/// The command that the first argument names, if any.
+/// The command that the first arguments name, if any.
 pub fn named(commands: Commands, args: &[OsString]) -> Option<&'static Command> {
-    args.first().and_then(|first| commands.iter().find(|command| command.is_named(&first.to_string_lossy())))
+    let first = args.first()?.to_string_lossy();
+    let command = commands.iter().find(|command| command.is_named(&first))?;
+    args.get(1).and_then(|word| command.under(word)).or(Some(command))
 }
 
 fn find(commands: Commands, name: &OsStr) -> Result<&'static Command, Wrong> {
@@ -135,10 +148,12 @@ fn find(commands: Commands, name: &OsStr) -> Result<&'static Command, Wrong> {
 
 /// The help that `help` or `--help` asks for with these words.
 pub fn explained(commands: Commands, words: &[OsString]) -> Result<Help, Wrong> {
+    let too_many = || "Too many words: help explains one command, as in spektacular help adhoc.".to_owned();
     match words {
         [] => Ok(Help::Overview),
         [name] => find(commands, name).map(Help::Long),
-        _ => Err("Too many words: help explains one command, as in spektacular help adhoc.".into()),
+        [name, word] => find(commands, name)?.under(word).map(Help::Long).ok_or_else(too_many),
+        _ => Err(too_many()),
     }
 }
 

@@ -468,20 +468,31 @@ impl Places {
         }
     }
 
-    /// Trusts the current text of the project's file. Returns its keys that need trust.
+    /// Whether the user trusts a file of a project with this text.
+    pub fn is_trusted(&self, file: &Path, text: &str) -> bool {
+        trust::is_trusted(self.trusted.as_deref(), file, text)
+    }
+
+    /// Trusts a file of a project with this text.
     ///
     /// # Errors
-    /// The file does not exist or cannot be read, or trust cannot be stored.
-    pub fn trust(&self) -> Result<Vec<String>, Failure> {
+    /// Trust cannot be stored.
+    pub fn trust_text(&self, file: &Path, text: &str) -> Result<(), Failure> {
+        self.file(Which::User)?;
+        self.trusted.as_ref().map_or(Ok(()), |store| trust::trust(store, file, text))
+    }
+
+    /// Trusts the current text of the project's file. Returns its keys that need trust. `None`: there is no file.
+    ///
+    /// # Errors
+    /// The file cannot be read, or trust cannot be stored.
+    pub fn trust(&self) -> Result<Option<Vec<String>>, Failure> {
         self.file(Which::User)?;
         let path = self.file(Which::Project)?;
         files::not_linked(path)?;
-        let text = files::read(path)?
-            .ok_or_else(|| Failure::new(Code::InvalidConfig, "The project has no configuration file to trust."))?;
-        if let Some(store) = &self.trusted {
-            trust::trust(store, path, &text)?;
-        }
-        Ok(needs_trust(&text))
+        let Some(text) = files::read(path)? else { return Ok(None) };
+        self.trust_text(path, &text)?;
+        Ok(Some(needs_trust(&text)))
     }
 }
 

@@ -5,7 +5,7 @@ use crate::agent::registry::DEFAULT;
 use crate::protocol::fields::{self, Fallback, Field, Shape};
 use crate::protocol::words::Policy;
 use serde_json::Value as Json;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fmt;
 
 /// The form of a flag's value.
@@ -153,6 +153,8 @@ pub struct Command {
     pub flags: &'static [Flag],
     /// Flags of similar programs, each with the sentence that names ours.
     pub foreign: &'static [(&'static str, &'static str)],
+    /// Commands under it, whose names are its own name and a word: `spec check`.
+    pub below: &'static [Command],
     /// Reads the flags and words of a command line.
     pub read: ReadCommand,
     /// Reports an error in its command line.
@@ -283,6 +285,28 @@ impl Command {
     /// Its flags and the one for help.
     pub fn all_flags(&self) -> impl Iterator<Item = &Flag> {
         self.flags.iter().chain([&HELP])
+    }
+
+    /// Its flags, those of the commands under it that it lacks, and the one for help.
+    pub fn flags_here(&self) -> Vec<&Flag> {
+        let mut flags: Vec<&Flag> = self.flags.iter().collect();
+        for flag in self.below.iter().flat_map(|command| command.flags) {
+            if flags.iter().all(|known| known.long != flag.long) {
+                flags.push(flag);
+            }
+        }
+        flags.push(&HELP);
+        flags
+    }
+
+    /// The command under it that a word names.
+    pub fn under(&self, word: &OsStr) -> Option<&'static Command> {
+        self.below.iter().find(|command| word == command.last_word())
+    }
+
+    /// The last word of its name: `check` of `spec check`.
+    pub fn last_word(&self) -> &'static str {
+        self.name.rsplit(' ').next().unwrap_or(self.name)
     }
 }
 

@@ -4,6 +4,7 @@ use super::adhoc::{Adhoc, Color, answer};
 use super::agents::{AgentsArgs, Export, Open, filled};
 use super::command::{FlagForm, Row, SetOwn, field, own, own_switch, switch};
 use super::config::ConfigArgs;
+use super::workflow::{CheckArgs, InitArgs};
 use super::{Output, Replay, one_of, text, variable};
 use crate::agent::registry::DEFAULT;
 
@@ -266,6 +267,30 @@ pub const CONFIG: &[Row<ConfigArgs>] = &[
     json(|to| to.json = true),
 ];
 
+/// The flags of `spec check` and `plan check`.
+pub const CHECK: &[Row<CheckArgs>] = &[
+    own("ignore", "RULE", FlagForm::Item, "leave this rule out of the check", |to: &mut CheckArgs, flag, value| {
+        to.ignored.push(text(flag, value)?);
+        Ok(())
+    })
+    .begins("The check"),
+    output(|to, flag, value| {
+        to.output = Output::read(flag, &value)?;
+        Ok(())
+    }),
+    json(|to| to.output = Output::Json),
+];
+
+/// The flags of `init`.
+pub const INIT: &[Row<InitArgs>] = &[
+    output(|to: &mut InitArgs, flag, value| {
+        to.output = Output::read(flag, &value)?;
+        Ok(())
+    })
+    .begins("Output"),
+    json(|to| to.output = Output::Json),
+];
+
 /// The flags of `replay`.
 pub const REPLAY: &[Row<Replay>] = &[
     own_switch("strict", "fail if the host deviates from the recording", |to: &mut Replay| to.strict = true)
@@ -276,7 +301,7 @@ pub const REPLAY: &[Row<Replay>] = &[
 #[cfg(test)]
 mod tests {
     use super::super::command::{GivenFlag, Row, store};
-    use super::{ADHOC, AGENTS, CONFIG, EXPORT, OPEN, REPLAY};
+    use super::{ADHOC, AGENTS, CHECK, CONFIG, EXPORT, INIT, OPEN, REPLAY};
     use std::fmt::Debug;
 
     /// Each flag with a value other than the default changes the result.
@@ -300,6 +325,8 @@ mod tests {
         every_flag_is_stored(OPEN);
         every_flag_is_stored(CONFIG);
         every_flag_is_stored(REPLAY);
+        every_flag_is_stored(CHECK);
+        every_flag_is_stored(INIT);
         assert!(ADHOC.iter().any(|row| row.flag.field.is_some_and(|field| field.name == "cwd")));
     }
 }

@@ -9,8 +9,11 @@ use crate::failure::{Code, Failure};
 use crate::io::output::{deliver, diagnose};
 use crate::protocol::json::{map_strings, string, to_line};
 use crate::protocol::typed;
+use crate::workflow::project::Project;
+use crate::workflow::prompts::of_project_to_trust;
 use serde_json::json;
 use serde_json::value::RawValue;
+use std::path::PathBuf;
 
 /// The exit code of `get` and `unset` for a key without a value.
 const NOTHING: u8 = 1;
@@ -30,7 +33,7 @@ pub fn run(config: &ConfigArgs) -> u8 {
             false => nothing(&format!("{name} is not set in {}.", shown(&places, which))),
         }),
         ConfigAction::Path => path(&places, which, config.json),
-        ConfigAction::Trust => places.trust().map(|keys| trusted(&places, &keys, config.json)),
+        ConfigAction::Trust => trust(&places).map(|trusted| trusted.told(&places, config.json)),
     };
     done.unwrap_or_else(|failure| complain(&failure))
 }
@@ -163,11 +166,43 @@ fn written(places: &Places, which: Which, json: bool) -> u8 {
     0
 }
 
-fn trusted(places: &Places, keys: &[String], json: bool) -> u8 {
-    let file = shown(places, Which::Project);
-    if json {
-        return print(&to_line(&json!({"file": file, "keys": keys})));
+/// The files that were trusted.
+struct Trusted {
+    /// The keys of the configuration file that needed it. `None`: there is no such file.
+    keys: Option<Vec<String>>,
+    prompts: Vec<String>,
+}
+
+/// Trusts the current text of the project's configuration file and of its prompts.
+fn trust(places: &Places) -> Result<Trusted, Failure> {
+    let found = std::env::current_dir().and_then(|cwd| Project::around(&cwd));
+    let prompts = found.map(|project| of_project_to_trust(&project)).unwrap_or_default();
+    let keys = places.trust()?;
+    if keys.is_none() && prompts.is_empty() {
+        let message = "The project has no configuration file to trust, and no prompts.";
+        return Err(Failure::new(Code::InvalidConfig, message));
     }
-    let keys = if keys.is_empty() { "no key in it needs that".into() } else { format!("with {}", keys.join(", ")) };
-    print(&format!("Trusted the current text of {file}: {keys}"))
+    for (file, text) in &prompts {
+        places.trust_text(file, text)?;
+    }
+    let shown = |(file, _): &(PathBuf, String)| file.display().to_string();
+    Ok(Trusted { keys, prompts: prompts.iter().map(shown).collect() })
+}
+
+impl Trusted {
+    /// Reports it; returns the exit code.
+    fn told(&self, places: &Places, json: bool) -> u8 {
+        let Trusted { keys, prompts } = self;
+        let file = keys.as_ref().map(|_| shown(places, Which::Project));
+        if json {
+            let keys = keys.as_deref().unwrap_or_default();
+            return print(&to_line(&json!({"file": file, "keys": keys, "prompts": prompts})));
+        }
+        let config = file.map(|file| {
+            let keys = keys.as_ref().filter(|keys| !keys.is_empty()).map(|keys| format!("with {}", keys.join(", ")));
+            format!("{file}: {}", keys.unwrap_or("no key in it needs that".into()))
+        });
+        let lines = config.iter().chain(prompts).map(|file| format!("Trusted the current text of {file}"));
+        print(&lines.collect::<Vec<_>>().join("\n"))
+    }
 }

@@ -7,13 +7,16 @@ pub mod ask_server;
 mod check;
 pub mod config;
 pub mod export;
+pub mod init;
 mod last;
 pub mod manual;
 pub mod open;
 mod plan;
+pub mod prompts;
 pub mod replay;
 mod table;
 mod texts;
+pub mod validate;
 
 pub use table::COMMANDS;
 

@@ -1,15 +1,16 @@
 //! Every command: its flags, its texts, its reader and its main function.
 
-use super::{adhoc, agents, ask_server, complain_usage, config, export, manual, open, replay};
+use super::{adhoc, agents, ask_server, complain_usage, config, export, init, manual, open, prompts, replay, validate};
 use crate::cli::action::actions;
 use crate::cli::agents::ACTIONS as AGENTS_ACTIONS;
 use crate::cli::command::{Command, CommandText, Offers, ReadCommand, Runnable, Words, flags};
 use crate::cli::config::ACTIONS as CONFIG_ACTIONS;
-use crate::cli::flags::{ADHOC, AGENTS, CONFIG, EXPORT, FOREIGN, OPEN, REPLAY};
+use crate::cli::flags::{ADHOC, AGENTS, CHECK, CONFIG, EXPORT, FOREIGN, INIT, OPEN, REPLAY};
 use crate::cli::{self, no_words};
 use crate::failure::{Code, Failure};
 use crate::help::complete::Shell;
 use crate::help::texts;
+use crate::workflow::template::PromptKind;
 
 /// Every command.
 pub static COMMANDS: &[Command] = &[
@@ -20,6 +21,26 @@ pub static COMMANDS: &[Command] = &[
         foreign: FOREIGN,
         refuse: |args, wrong| adhoc::refuse(cli::asked_output(args), Failure::new(Code::Usage, wrong)),
         ..row("adhoc", &texts::ADHOC, |given, words| Ok(Runnable::new(cli::adhoc::read(given, words)?, adhoc::run)))
+    },
+    Command {
+        flags: &flags::<_, { INIT.len() }>(INIT),
+        ..row("init", &texts::INIT, |given, words| {
+            Ok(Runnable::new(cli::workflow::init(given, &words)?, |typed| init::run(&typed)))
+        })
+    },
+    Command {
+        words: Words::Free("[DESCRIPTION... | -]", Offers::Nothing),
+        below: SPEC_CHECK,
+        ..row("spec", &texts::SPEC, |_, _| Err("This version has only spektacular spec check FILE.".into()))
+    },
+    Command {
+        words: Words::Free("SPEC", Offers::Nothing),
+        below: PLAN_CHECK,
+        ..row("plan", &texts::PLAN, |_, _| Err("This version has only spektacular plan check PLAN.".into()))
+    },
+    Command {
+        words: Words::Free("[NAME]", Offers::Words(PromptKind::NAMES)),
+        ..row("prompts", &texts::PROMPTS, |_, words| Ok(Runnable::new(prompts::named(&words)?, prompts::run)))
     },
     Command {
         words: Words::Actions(&actions::<_, { CONFIG_ACTIONS.len() }>(CONFIG_ACTIONS)),
@@ -75,8 +96,26 @@ pub static COMMANDS: &[Command] = &[
     },
 ];
 
+/// The commands under `spec`.
+static SPEC_CHECK: &[Command] = &[Command {
+    words: Words::Free("FILE...", Offers::Files),
+    flags: &flags::<_, { CHECK.len() }>(CHECK),
+    ..row("spec check", &texts::SPEC_CHECK, |given, words| {
+        Ok(Runnable::new(cli::workflow::check("FILE", given, words)?, |typed| validate::specs(&typed)))
+    })
+}];
+
+/// The commands under `plan`.
+static PLAN_CHECK: &[Command] = &[Command {
+    words: Words::Free("PLAN...", Offers::Files),
+    flags: &flags::<_, { CHECK.len() }>(CHECK),
+    ..row("plan check", &texts::PLAN_CHECK, |given, words| {
+        Ok(Runnable::new(cli::workflow::check("PLAN", given, words)?, |typed| validate::plans(&typed)))
+    })
+}];
+
 /// A command without words and flags of its own, which reports its errors on stderr.
 const fn row(name: &'static str, text: &'static CommandText, read: ReadCommand) -> Command {
     let words = Words::Free("", Offers::Nothing);
-    Command { name, other_names: &[], text, words, flags: &[], foreign: &[], read, refuse: complain_usage }
+    Command { name, other_names: &[], text, words, flags: &[], foreign: &[], below: &[], read, refuse: complain_usage }
 }

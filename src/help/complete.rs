@@ -125,7 +125,14 @@ impl Table<'_> {
     fn places(&self, command: &Command) -> Vec<(String, Offered)> {
         let name = command.name;
         let actions = match command.words {
-            Words::Free(_, offers) => return vec![(name.to_owned(), self.offered(offers))],
+            Words::Free(_, offers) if command.below.is_empty() => return vec![(name.to_owned(), self.offered(offers))],
+            Words::Free(..) => {
+                let word =
+                    |below: &Command| Candidate { word: below.last_word().into(), about: below.text.about.into() };
+                let words = Offered::Words(command.below.iter().map(word).collect());
+                let below = command.below.iter().flat_map(|below| self.places(below));
+                return std::iter::once((name.to_owned(), words)).chain(below).collect();
+            }
             Words::Actions(actions) => actions,
         };
         let names = actions.iter().map(|action| Candidate { word: action.name.into(), about: action.about.into() });
@@ -146,7 +153,7 @@ impl Table<'_> {
 
     /// Every spelling of every flag of a command that a value follows, with the offers for the value.
     fn values(&self, command: &Command) -> Vec<(String, Offered)> {
-        let flags = command.all_flags().filter(|flag| flag.takes_value());
+        let flags = command.flags_here().into_iter().filter(|flag| flag.takes_value());
         let others = |flag: &Flag| flag.other_names.iter().map(|name| format!("--{name}")).collect::<Vec<_>>();
         let spelled =
             flags.flat_map(|flag| spellings(flag).chain(others(flag)).map(|spelling| (spelling, flag.offers())));

@@ -12,14 +12,15 @@ pub fn page(commands: &[Command], version: &str, exits: &[(String, String)]) -> 
     out.push_str(
         ".SH NAME\nspektacular \\- run a coding agent, and answer its questions, through one interface\n.SH SYNOPSIS\n",
     );
-    for command in commands {
+    let all = || commands.iter().flat_map(|command| std::iter::once(command).chain(command.below));
+    for command in all() {
         let _ = writeln!(out, "{}\n.br", text(&command.synopsis()));
     }
     out.push_str(
         ".SH DESCRIPTION\nspektacular runs a coding agent for a person at a terminal, or for an orchestrator over JSON Lines.\n",
     );
     out.push_str("It drives every agent in the same way.\n.SH COMMANDS\n");
-    for command in commands {
+    for command in all() {
         describe(&mut out, command);
     }
     for title in ["Layers", "Files", "Environment"] {
@@ -35,6 +36,7 @@ pub fn page(commands: &[Command], version: &str, exits: &[(String, String)]) -> 
         ("spektacular protocol", "the reference of the protocol"),
         ("spektacular help config", "the reference of the configuration"),
         ("spektacular help agents", "the reference of the agents"),
+        ("spektacular help spec", "the reference of the workflows"),
     ] {
         let _ = writeln!(out, ".TP\n.B {}\n{}", text(line), text(what));
     }

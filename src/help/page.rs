@@ -19,6 +19,9 @@ pub fn overview(commands: &[Command]) -> String {
 impl Command {
     fn head(&self) -> String {
         let mut out = format!("{}\n\nUsage: {}\n", self.text.about, self.synopsis());
+        for below in self.below {
+            let _ = writeln!(out, "       {}", below.synopsis());
+        }
         if !self.other_names.is_empty() {
             let _ = writeln!(out, "Other names: {}", self.other_names.join(", "));
         }
@@ -62,6 +65,9 @@ impl Command {
         if !more.is_empty() {
             let _ = write!(out, "\n{more}\n");
         }
+        for below in self.below {
+            let _ = writeln!(out, "`spektacular help {}` explains the check.", below.name);
+        }
         out += &self.actions();
         if !examples.is_empty() {
             out.push_str("\nExamples:\n");
@@ -77,11 +83,7 @@ impl Command {
             }
         }
         if !page.is_empty() {
-            let _ = write!(
-                out,
-                "
-{page}"
-            );
+            let _ = write!(out, "\n{page}");
         }
         out
     }

@@ -35,6 +35,77 @@ Flags override the configuration, and a run.start overrides both. `spektacular c
     page: "",
 };
 
+/// `init`.
+pub const INIT: CommandText = CommandText {
+    about: "make the folder .spektacular of a project",
+    more: "\
+It holds specifications, plans, prompts, what agents should know, and the project's configuration.
+The project's folder is the nearest one with a .spektacular, up to the root of the git work tree; else that root.
+Outside a git work tree, it is the current directory. Existing files stay as they are.",
+    examples: &[("spektacular init", "make what is missing, and list it")],
+    page: "",
+};
+
+/// `spec`.
+pub const SPEC: CommandText = CommandText {
+    about: "write a specification",
+    more: "",
+    examples: &[("spektacular spec check login", "check .spektacular/specs/login.md")],
+    page: include_str!("../workflow/reference.md"),
+};
+
+/// `spec check`.
+pub const SPEC_CHECK: CommandText = CommandText {
+    about: "check specifications",
+    more: "\
+FILE is a path with a / in it or .md at its end, else the name of a specification.
+Each violation is a line FILE:LINE: RULE: TEXT, with line 0 for what is missing or too large.
+The exit code is 0, or 1 with violations, or 2 if a file cannot be read. `spektacular help spec` explains the rules.",
+    examples: &[
+        ("spektacular spec check login", "check .spektacular/specs/login.md"),
+        ("spektacular spec check --output json docs/login.md", "check any file, for a program"),
+        ("spektacular spec check --ignore line-reference login", "leave a rule out"),
+    ],
+    page: "",
+};
+
+/// `plan`.
+pub const PLAN: CommandText = CommandText {
+    about: "write a plan for a specification",
+    more: "`spektacular help spec` explains the format.",
+    examples: &[("spektacular plan check login", "check the files in .spektacular/plans/login")],
+    page: "",
+};
+
+/// `plan check`.
+pub const PLAN_CHECK: CommandText = CommandText {
+    about: "check plans",
+    more: "\
+PLAN is a path with a / in it or .md at its end, else the name of a plan.
+A folder is checked with research.md and context.md, which must be there; a path of plan.md is checked alone.
+Each violation is a line FILE:LINE: RULE: TEXT, with line 0 for what is missing or too large.
+The exit code is 0, or 1 with violations, or 2 if a plan cannot be read. `spektacular help spec` explains the rules.",
+    examples: &[
+        ("spektacular plan check login", "check the files in .spektacular/plans/login"),
+        ("spektacular plan check --output json login", "also list its phases, for a program"),
+    ],
+    page: "",
+};
+
+/// `prompts`.
+pub const PROMPTS: CommandText = CommandText {
+    about: "list or print the prompts of spec, plan and implement",
+    more: "\
+prompts/NAME.md beside the user's config.json replaces a built-in prompt.
+.spektacular/prompts/NAME.md goes before that, once `spektacular config trust` has trusted it.
+The list shows for each prompt whether it is built-in, or the user's, or the project's.",
+    examples: &[
+        ("spektacular prompts", "list the prompts"),
+        ("spektacular prompts spec > .spektacular/prompts/spec.md", "begin a prompt of the project's own"),
+    ],
+    page: "",
+};
+
 /// `config`.
 pub const CONFIG: CommandText = CommandText {
     about: "show or change the configuration",

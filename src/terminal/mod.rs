@@ -33,7 +33,7 @@ use speech::Speech;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::time::{Duration, Instant};
-use work::{Activity, span, sum};
+use work::{Activity, span, sum, title};
 
 /// How long the status line stays away after a text, because text through a pipe arrives a little later.
 const PAUSE: Duration = Duration::from_millis(200);
@@ -207,7 +207,8 @@ impl TerminalFront {
                 let text = self.speech.thought(message_id, progress.text.shown(), *done);
                 Shown::lines(text.lines().map(|line| self.verbose(|| format!("  | {line}"))).collect::<String>())
             }
-            About::Tool { call_id, state, output, .. } => {
+            About::Tool { call_id, category, state, output, .. } => {
+                let line = title(*category, &line);
                 let took = self.work.tool(call_id, &line, *state, now);
                 Shown::lines(self.tool(&line, nested, *state, took, output.as_ref()))
             }

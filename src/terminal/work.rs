@@ -1,9 +1,12 @@
 //! The agent's current activity for the status line; times, counts and costs for people.
 
 use crate::protocol::outbound::Usage;
-use crate::protocol::words::{Status, ToolState};
+use crate::protocol::words::{Category, Status, ToolState};
 use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, Instant};
+
+/// How Gemini CLI begins the title of a call that writes a file.
+const WRITING: &str = "Writing to ";
 
 /// The agent's activity.
 #[derive(Debug, Default)]
@@ -89,6 +92,30 @@ impl Activity {
     }
 }
 
+/// A call's title for people, which is the same for every agent: `Run cargo test`, `Write one.txt`. Agents title a call by
+/// its tool and its subject, by the subject alone, or in their own words.
+pub(super) fn title(category: Category, text: &str) -> String {
+    let tool_and_subject = text.split_once(": ").filter(|(tool, _)| tool.bytes().all(|b| b.is_ascii_alphabetic()));
+    let (tool, subject) = tool_and_subject.unwrap_or(("", text));
+    let writes = tool.eq_ignore_ascii_case("write") || text.starts_with(WRITING);
+    let verb = match category {
+        Category::Execute => "Run",
+        Category::Read => "Read",
+        Category::Edit if writes => "Write",
+        Category::Edit => "Edit",
+        Category::Delete => "Delete",
+        Category::Move => "Move",
+        Category::Search => "Search",
+        Category::Fetch => "Fetch",
+        Category::Think | Category::Agent | Category::Mcp | Category::Mode | Category::Other => return text.to_owned(),
+    };
+    let subject = subject.strip_prefix(WRITING).unwrap_or(subject);
+    if subject.eq_ignore_ascii_case(verb) || tool.is_empty() && subject.starts_with(verb) {
+        return subject.to_owned();
+    }
+    format!("{verb} {subject}")
+}
+
 /// A duration for people, such as 1m 5s.
 pub(super) fn span(time: Duration) -> String {
     let seconds = time.as_secs();
@@ -120,9 +147,33 @@ fn grouped(count: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{span, sum};
+    use super::{span, sum, title};
     use crate::protocol::outbound::Usage;
+    use crate::protocol::words::Category;
     use std::time::Duration;
+
+    #[test]
+    fn titles_are_alike_for_every_agent() {
+        for (category, told, shown) in [
+            (Category::Execute, "Bash: cargo test", "Run cargo test"),
+            (Category::Execute, "Shell: cargo test", "Run cargo test"),
+            (Category::Execute, "cargo test", "Run cargo test"),
+            (Category::Execute, "echo a: b", "Run echo a: b"),
+            (Category::Execute, "bash", "Run bash"),
+            (Category::Edit, "Write: one.txt", "Write one.txt"),
+            (Category::Edit, "write: one.txt", "Write one.txt"),
+            (Category::Edit, "Writing to one.txt", "Write one.txt"),
+            (Category::Edit, "Edit: one.txt", "Edit one.txt"),
+            (Category::Edit, "MultiEdit: one.txt", "Edit one.txt"),
+            (Category::Read, "Read: README.md", "Read README.md"),
+            (Category::Read, "Read", "Read"),
+            (Category::Read, "README.md", "Read README.md"),
+            (Category::Fetch, "Web search: rust", "Fetch Web search: rust"),
+            (Category::Mcp, "deploy: form", "deploy: form"),
+        ] {
+            assert_eq!(title(category, told), shown);
+        }
+    }
 
     #[test]
     fn times_counts_and_costs_are_short() {

@@ -5,20 +5,26 @@
 //! | `project`, `name` | the project's folder, the paths in it, safe reading and writing |
 //! | `markdown` | lines, fences, headings, list items |
 //! | `spec`, `plan` | the two formats: types, rules, edits that change no other byte |
-//! | `violation`, `refusal` | what a file breaks, and why a workflow does not begin |
+//! | `check` | checks of the files of a project |
+//! | `template`, `prompts` | prompts with placeholders, and which text of one is in force |
+//! | `init` | the folders of a project |
+//! | `violation` | what a file breaks |
 //! | `outer`, `joined`, `stop` | one run for the orchestrator, made of several; its peer; what ends it early |
 //!
 //! The formats are pure: text in, types and violations out. A workflow is plain blocking code over [`outer::Outer`].
 
+pub mod check;
+pub mod init;
 mod joined;
 pub mod markdown;
 pub mod name;
 pub mod outer;
 pub mod plan;
 pub mod project;
-pub mod refusal;
+pub mod prompts;
 pub mod spec;
 pub mod stop;
+pub mod template;
 pub mod violation;
 
 use crate::failure::{Code, Failure};

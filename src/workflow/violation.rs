@@ -1,7 +1,6 @@
 //! Violations: a rule, the line that breaks it, and what to do. No text of a violation quotes the file.
 
 use crate::suggest::Unknown;
-use serde::Serialize;
 use std::borrow::Cow;
 
 /// The maximum number of violations that are reported at once.
@@ -100,20 +99,14 @@ impl Rule {
             None => {
                 let known = Rule::ALL.iter().filter(may).map(|rule| rule.name());
                 Err(Unknown { what: "rule", typed: name, ..Unknown::default() }
-                    .message(known, "`spektacular help spec` and `spektacular help plan` list the rules."))
+                    .message(known, "`spektacular help spec` lists the rules."))
             }
         }
     }
 }
 
-impl Serialize for Rule {
-    fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        to.serialize_str(self.name())
-    }
-}
-
 /// A violation of a rule.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
     /// The file, as messages name it.
     pub file: String,

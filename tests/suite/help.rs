@@ -80,6 +80,7 @@ fn every_page_of_the_reference_is_printed() {
     let pages = [
         ("config", include_str!("../../src/config/reference.md")),
         ("agents", include_str!("../../src/agent/reference.md")),
+        ("spec", include_str!("../../src/workflow/reference.md")),
     ];
     for (name, page) in pages {
         assert!(page.starts_with("# ") && page.ends_with('\n'), "{name}");
@@ -172,7 +173,7 @@ fn what_was_meant_is_suggested() {
         (&["-m", "x"], "-m must follow a command: spektacular adhoc -m."),
         (&["adhoc", "--yes=private", "x"], "--yes takes no value."),
         (&["fix the test"], "Unknown command. To run a task: spektacular adhoc \"TASK\"."),
-        (&[], "Missing command: adhoc, config, "),
+        (&[], "Missing command: adhoc, init, spec, plan, "),
         (&["adhoc", "--output", "jsn", "x"], "--output must be cli or json. Did you mean json?"),
         (
             &["adhoc", "--progress", "nromal", "x"],

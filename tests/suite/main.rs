@@ -55,3 +55,5 @@ mod tidy_tests;
 mod unanswered;
 mod unattended;
 mod untrusted;
+mod workflow_check;
+mod workflow_formats;

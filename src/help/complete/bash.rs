@@ -15,7 +15,7 @@ pub(super) fn script(table: &Table<'_>) -> String {
                 let _ = writeln!(places, "            '{path}') {} ;;", offer(&offered));
             }
         }
-        let spelled: Vec<String> = command.all_flags().flat_map(spellings).collect();
+        let spelled: Vec<String> = command.flags_here().into_iter().flat_map(spellings).collect();
         let _ = writeln!(flags, "            {}) words='{}' ;;", command.name, spelled.join(" "));
     }
     let commands: Vec<String> = table.names().into_iter().map(|candidate| candidate.word).collect();

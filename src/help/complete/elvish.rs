@@ -15,7 +15,7 @@ pub(super) fn script(table: &Table<'_>) -> String {
     };
     for command in table.commands {
         let _ = write!(flags, "    &{}=[", command.name);
-        for flag in command.all_flags() {
+        for flag in command.flags_here() {
             let about = quoted(flag.help, "''");
             spellings(flag).for_each(|spelling| _ = write!(flags, "\n        [{spelling} {about}]"));
         }

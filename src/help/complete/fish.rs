@@ -25,7 +25,7 @@ pub(super) fn script(table: &Table<'_>) -> String {
                 line(&format!("__spektacular_at {path}"), &what);
             }
         }
-        for flag in command.all_flags() {
+        for flag in command.flags_here() {
             let short = flag.short.map(|letter| format!("-s {letter} ")).unwrap_or_default();
             let value = match (flag.takes_value(), table.offered(flag.offers())) {
                 (false, _) => String::new(),

@@ -7,7 +7,7 @@ pub(super) fn script(table: &Table<'_>) -> String {
     let (mut cases, mut places) = (String::new(), String::new());
     for command in table.commands {
         let _ = writeln!(cases, "    {})\n        _arguments -C -s -S \\", command.name);
-        for flag in command.all_flags() {
+        for flag in command.flags_here() {
             let value = match flag.takes_value() {
                 true => format!(":{}:{}", plain(flag.metavar), action(&table.offered(flag.offers()))),
                 false => String::new(),

@@ -91,7 +91,7 @@ impl Task {
 
 impl Protected {
     /// The entry as the plan shows it: a folder ends in `/`.
-    pub fn shown(&self) -> String {
+    pub fn entry(&self) -> String {
         format!("{}{}", self.path, if self.folder { "/" } else { "" })
     }
 }

@@ -4,8 +4,9 @@ use super::Project;
 use super::folder::{Entry, FileProblem};
 use super::paths::{HOME, PLAN_FILES, plan_folder, spec_file};
 use crate::config::is_work_tree;
+use crate::failure::Failure;
+use crate::protocol::words::RefusalReason;
 use crate::workflow::name::Slug;
-use crate::workflow::refusal::{Reason, WorkflowRefusal};
 use std::ffi::OsStr;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
@@ -33,7 +34,7 @@ impl Argument {
     ///
     /// # Errors
     /// It is neither a path nor a name.
-    pub fn parse(what: &str, text: &OsStr) -> Result<Argument, WorkflowRefusal> {
+    pub fn parse(what: &str, text: &OsStr) -> Result<Argument, Failure> {
         let bytes = text.as_encoded_bytes();
         if bytes.contains(&b'/') || bytes.ends_with(b".md") {
             return Ok(Argument::Path(text.into()));
@@ -43,7 +44,7 @@ impl Argument {
             let message = format!(
                 "{what} must be a path with a `/` or `.md` in it, or a name of up to 50 lower-case letters, digits and `-`."
             );
-            WorkflowRefusal::new(Reason::Invalid, message)
+            Failure::refused_for(RefusalReason::Invalid, message)
         })
     }
 }
@@ -83,7 +84,7 @@ impl Project {
     ///
     /// # Errors
     /// It does not exist, or lies outside of the project.
-    pub fn spec(&self, argument: &Argument, from: &Path) -> Result<PathBuf, WorkflowRefusal> {
+    pub fn spec(&self, argument: &Argument, from: &Path) -> Result<PathBuf, Failure> {
         match argument {
             Argument::Path(path) => self.inside("SPEC", path, from),
             Argument::Name(name) => {
@@ -97,7 +98,7 @@ impl Project {
     ///
     /// # Errors
     /// It does not exist, or lies outside of the project.
-    pub fn plan(&self, argument: &Argument, from: &Path) -> Result<PlanPath, WorkflowRefusal> {
+    pub fn plan(&self, argument: &Argument, from: &Path) -> Result<PlanPath, Failure> {
         let (plan, what) = match argument {
             Argument::Path(path) => (PlanPath::of(self.inside("PLAN", path, from)?), "The plan.md of PLAN".to_owned()),
             Argument::Name(name) => (PlanPath::in_folder(plan_folder(name)), format!("The plan {name}")),
@@ -109,26 +110,26 @@ impl Project {
     ///
     /// # Errors
     /// It does not exist, or lies outside of the project.
-    pub fn inside(&self, what: &str, path: &Path, from: &Path) -> Result<PathBuf, WorkflowRefusal> {
+    pub fn inside(&self, what: &str, path: &Path, from: &Path) -> Result<PathBuf, Failure> {
         let outside = || {
             let message = format!(
                 "{what} must lie in the project's folder, and neither the file nor a folder from {HOME} down may be a link."
             );
-            WorkflowRefusal::new(Reason::Outside, message)
+            Failure::refused_for(RefusalReason::Outside, message)
         };
         let path = from.join(path);
         let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return Err(outside()) };
         if has_link(&path) {
             return Err(outside());
         }
-        let missing = |_| WorkflowRefusal::new(Reason::NotFound, format!("{what} names nothing that exists."));
+        let missing = |_| Failure::refused_for(RefusalReason::NotFound, format!("{what} names nothing that exists."));
         let folder = folder.canonicalize().map_err(missing)?;
         folder.join(name).symlink_metadata().map_err(missing)?;
         let inside = folder.strip_prefix(&self.folder).map_err(|_| outside())?;
         Ok(inside.join(name))
     }
 
-    fn must_be_file(&self, path: &Path, what: impl FnOnce() -> String) -> Result<(), WorkflowRefusal> {
+    fn must_be_file(&self, path: &Path, what: impl FnOnce() -> String) -> Result<(), Failure> {
         let problem = match self.entry(path) {
             Ok(Some(Entry::File)) => return Ok(()),
             Ok(Some(Entry::Folder | Entry::Link | Entry::Other)) => FileProblem::Outside,

@@ -1,7 +1,8 @@
 //! Files below the project's folder. Every function walks from the open folder and follows no link.
 
 use super::Project;
-use crate::workflow::refusal::{Reason, WorkflowRefusal};
+use crate::failure::Failure;
+use crate::protocol::words::RefusalReason;
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, fstat, mkdirat, openat, renameat, statat, unlinkat};
 use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};
@@ -37,22 +38,22 @@ pub enum FileProblem {
 
 impl FileProblem {
     /// The refusal of a workflow that needs the file. `what`: the file, as the subject of a sentence.
-    pub fn refusal(self, what: &str) -> WorkflowRefusal {
+    pub fn refusal(self, what: &str) -> Failure {
         match self {
-            FileProblem::Outside => WorkflowRefusal::new(
-                Reason::Outside,
+            FileProblem::Outside => Failure::refused_for(
+                RefusalReason::Outside,
                 format!(
                     "{what} must be a regular file or folder of the project, and no folder on the way to it a link."
                 ),
             ),
             FileProblem::TooLarge => {
-                WorkflowRefusal::new(Reason::TooLarge, format!("{what} is too large. Shorten it."))
+                Failure::refused_for(RefusalReason::TooLarge, format!("{what} is too large. Shorten it."))
             }
             FileProblem::Io(ErrorKind::NotFound) => {
-                WorkflowRefusal::new(Reason::NotFound, format!("{what} does not exist."))
+                Failure::refused_for(RefusalReason::NotFound, format!("{what} does not exist."))
             }
             FileProblem::Io(_) => {
-                WorkflowRefusal::new(Reason::NotFound, format!("{what} cannot be read. Check its permissions."))
+                Failure::refused_for(RefusalReason::NotFound, format!("{what} cannot be read. Check its permissions."))
             }
         }
     }

@@ -53,7 +53,7 @@ fn a_secret_given_in_advance_is_dots() {
 #[test]
 fn a_silent_run_reports_regularly_that_it_goes_on() {
     let waits =
-        "until [ \"$(grep -c 'still running: Bash: cargo test (' \"$D/../stderr\")\" -ge 2 ]; do sleep 0.02; done";
+        "until [ \"$(grep -c 'still running: Run cargo test (' \"$D/../stderr\")\" -ge 2 ]; do sleep 0.02; done";
     let script =
         Script::new().tool_use("c1", "Bash", &bash("cargo test")).sh(waits).tool_result("c1", "").done("Done.");
     let case = Case::with(script).stdout_to("stdout").stderr_to("stderr");
@@ -67,6 +67,6 @@ fn a_failed_tool_shows_the_end_of_its_output() {
     failed["message"]["content"][0]["is_error"] = json!(true);
     let script = Script::new().tool_use("c1", "Bash", &bash("cargo test")).out(&failed).done("Done.");
     let log = logged(script, &["go"]);
-    assert!(log.contains("* Bash: cargo test: failed\n    last but one\n    the last\n"), "{log}");
+    assert!(log.contains("* Run cargo test: failed\n    last but one\n    the last\n"), "{log}");
     assert!(!log.contains("first"), "{log}");
 }

@@ -38,19 +38,19 @@ fn working() -> Script {
 fn a_run_is_told_in_short_lines_and_its_status_line_leaves_no_trace() {
     for columns in [80, 40] {
         let mut person = Case::with(working()).columns(columns).at_terminal(RUN);
-        person.waits_for("s] Bash: cargo test");
+        person.waits_for("s] Run cargo test");
         person.waits_for("[1s]");
         lets_it_go_on(&person);
         let (code, seen) = person.ends();
         assert_eq!(code, 0, "{seen}");
         let screen = person.screen();
-        let tool = screen.iter().find(|row| row.starts_with("* Bash: cargo test: done")).expect("the tool's line");
+        let tool = screen.iter().find(|row| row.starts_with("* Run cargo test: done")).expect("the tool's line");
         let expected = [
             "I shall look at it.",
             "  [>] Read the code",
             "  [ ] Change it",
             "  [ ] Run the tests",
-            "* Read: /home/user/project/a.txt: done",
+            "* Read /home/user/project/a.txt: done",
             "  [x] Read the code",
             "  [>] Change it",
             tool,
@@ -90,33 +90,33 @@ fn the_agent_cannot_reach_the_terminal_of_the_person() {
 fn no_escape_sequence_goes_where_it_is_not_wanted() {
     for (name, value) in [("NO_COLOR", "1"), ("TERM", "dumb"), ("TERM", "")] {
         let mut person = Case::with(working()).env(name, value).at_terminal(RUN);
-        person.waits_for(if name == "NO_COLOR" { "s] Bash: cargo test" } else { "* Bash: cargo test" });
+        person.waits_for(if name == "NO_COLOR" { "s] Run cargo test" } else { "* Run cargo test" });
         lets_it_go_on(&person);
         let (code, seen) = person.ends();
         assert_eq!(code, 0);
         assert!(!seen.contains('\u{1b}'), "{name}={value}: {seen:?}");
         let screen = person.screen().join("\n");
         assert!(screen.contains("It is done: all tests pass.\ndone after"), "{screen}");
-        assert!(!screen.contains("] Bash"), "{screen}");
+        assert!(!screen.contains("s] Run"), "{screen}");
     }
 }
 
 #[test]
 fn stdout_has_the_agents_text_alone() {
     let mut person = Case::with(working()).stdout_to("stdout").at_terminal(RUN);
-    person.waits_for("s] Bash: cargo test");
+    person.waits_for("s] Run cargo test");
     lets_it_go_on(&person);
     assert_eq!(person.ends().0, 0);
     assert_eq!(person.file("stdout"), "I shall look at it.\nIt is done: all tests pass.\n");
     let screen = person.screen();
-    assert!(screen.iter().any(|row| row.starts_with("* Bash: cargo test: done")), "{screen:?}");
+    assert!(screen.iter().any(|row| row.starts_with("* Run cargo test: done")), "{screen:?}");
     assert!(!screen.concat().contains("I shall"), "{screen:?}");
 
     let mut person = Case::with(working()).stdout_to("stdout").stderr_to("stderr").at_terminal(RUN);
     lets_it_go_on(&person);
     assert_eq!(person.ends(), (0, String::new()));
     let told = person.file("stderr");
-    assert!(told.contains("* Bash: cargo test\n") && !told.contains(['\u{1b}', '\r']), "{told:?}");
+    assert!(told.contains("* Run cargo test\n") && !told.contains(['\u{1b}', '\r']), "{told:?}");
 }
 
 #[test]
@@ -186,7 +186,7 @@ fn no_sequence_of_the_agents_reaches_the_screen() {
     let (code, seen) = person.ends();
     assert_eq!(code, 0);
     let screen = person.screen().join("\n");
-    assert!(screen.contains("abcd\ne f\n") && screen.contains("* Bash: echo red <U+202E>x: done"), "{screen}");
+    assert!(screen.contains("abcd\ne f\n") && screen.contains("* Run echo red <U+202E>x: done"), "{screen}");
     for foreign in ["\u{1b}]", "\u{1b}[2J", "\u{1b}P", "\u{7}", "\u{9b}"] {
         assert!(!seen.contains(foreign), "{seen:?}");
     }
@@ -197,7 +197,7 @@ fn a_terminal_that_becomes_narrow_keeps_no_piece_of_the_status_line() {
     let command = "a-command --with many --long flags --that fill --a whole --line of the terminal";
     let script = Script::new().tool_use("c1", "Bash", &bash(command)).sh(WAITS).tool_result("c1", "").done("Done.");
     let mut person = Case::with(script).at_terminal(RUN);
-    person.waits_for("s] Bash: a-command");
+    person.waits_for("s] Run a-command");
     person.resizes(30);
     // 79 columns are three rows of 30: it goes up to the first of them.
     person.waits_for("\r\u{1b}[2A\u{1b}[J");
@@ -217,12 +217,12 @@ fn wide_characters_do_not_wrap_the_status_line() {
     let command = "echo 漢字かな交じり文の長い長い長い長い長い長い長い長い題名";
     let script = Script::new().tool_use("c1", "Bash", &bash(command)).sh(WAITS).tool_result("c1", "").done("Done.");
     let mut person = Case::with(script).columns(40).at_terminal(RUN);
-    person.waits_for("s] Bash: echo 漢字");
+    person.waits_for("s] Run echo 漢字");
     person.waits_for("[1s]");
     lets_it_go_on(&person);
     assert_eq!(person.ends().0, 0);
     let screen = person.screen();
-    assert!(screen[0].starts_with("* Bash: echo 漢字") && screen[0].contains("…: done"), "{screen:?}");
+    assert!(screen[0].starts_with("* Run echo 漢字") && screen[0].contains("…: done"), "{screen:?}");
     assert!(screen[1..].iter().all(|row| !row.contains('漢') && !row.contains("s] ")), "{screen:?}");
 }
 
@@ -230,7 +230,7 @@ fn wide_characters_do_not_wrap_the_status_line() {
 fn a_key_pressed_during_the_run_leaves_no_piece_of_the_status_line() {
     let script = Script::new().tool_use("c1", "Bash", &bash("sleep")).sh(WAITS).tool_result("c1", "").done("Done.");
     let mut person = Case::with(script).at_terminal(RUN);
-    person.waits_for("s] Bash: sleep");
+    person.waits_for("s] Run sleep");
     person.types("\n");
     person.waits_for("\u{1b}[A\r\u{1b}[J");
     lets_it_go_on(&person);
@@ -242,13 +242,13 @@ fn a_key_pressed_during_the_run_leaves_no_piece_of_the_status_line() {
 fn a_stopped_run_has_no_status_line_and_one_that_goes_on_has_it_again() {
     let script = Script::new().tool_use("c1", "Bash", &bash("sleep")).sh(WAITS).tool_result("c1", "").done("Done.");
     let mut person = Case::with(script).at_terminal(RUN);
-    person.waits_for("s] Bash: sleep");
+    person.waits_for("s] Run sleep");
     person.signals(Signal::TSTP);
     person.sees_it_stopped();
     person.waits_for("\r\u{1b}[K");
     assert_eq!(person.screen(), Vec::<String>::new());
     person.signals(Signal::CONT);
-    person.waits_for("s] Bash: sleep");
+    person.waits_for("s] Run sleep");
     lets_it_go_on(&person);
     assert_eq!(person.ends().0, 0);
 }

@@ -1,0 +1,38 @@
+//! The command lines of `init`, `spec check`, `plan check` and `prompts`.
+
+use super::command::{GivenFlag, Wrong, store};
+use super::flags::{CHECK, INIT};
+use super::{Output, no_words};
+use std::ffi::OsString;
+
+/// `spec check` and `plan check`.
+#[derive(Debug, Default)]
+pub struct CheckArgs {
+    /// Paths or names. At least one.
+    pub files: Vec<OsString>,
+    /// `--ignore`: names of rules.
+    pub ignored: Vec<String>,
+    /// `--output`.
+    pub output: Output,
+}
+
+/// `init`.
+#[derive(Debug, Default)]
+pub struct InitArgs {
+    /// `--output`.
+    pub output: Output,
+}
+
+/// Reads the flags and words of a check. `what`: the words in its help.
+pub fn check(what: &str, given: Vec<GivenFlag>, words: Vec<OsString>) -> Result<CheckArgs, Wrong> {
+    if words.is_empty() {
+        return Err(format!("Missing {what}: a path with a / or .md in it, or a name."));
+    }
+    Ok(CheckArgs { files: words, ..store(CHECK, given)? })
+}
+
+/// Reads the flags of `init`.
+pub fn init(given: Vec<GivenFlag>, words: &[OsString]) -> Result<InitArgs, Wrong> {
+    no_words("init", words)?;
+    store(INIT, given)
+}

@@ -1,0 +1,44 @@
+//! `init`: the folder `.spektacular` of a project.
+
+use super::complain;
+use crate::cli::{InitArgs, Output};
+use crate::failure::{Code, Failure};
+use crate::io::output::deliver;
+use crate::protocol::json::to_line;
+use crate::workflow::init::{Initialized, init};
+use crate::workflow::project::{Project, shown};
+use serde_json::json;
+
+/// Runs the command; returns the exit code.
+pub fn run(typed: &InitArgs) -> u8 {
+    let found = std::env::current_dir().and_then(|cwd| Project::around(&cwd));
+    let project = found.map_err(|_| {
+        let message = "The current directory no longer exists. Change to another one.";
+        Failure::new(Code::InvalidRequest, message)
+    });
+    let done = project.and_then(|project| {
+        let made = init(&project)?;
+        Ok((project, made))
+    });
+    match done {
+        Ok((project, made)) => deliver(&told(&project, &made, typed.output)),
+        Err(failure) => complain(&failure),
+    }
+}
+
+fn told(project: &Project, made: &Initialized, output: Output) -> String {
+    let with = |created: bool| made.files.iter().filter(move |file| file.1 == created).map(|file| file.0);
+    match output {
+        Output::Json => {
+            let project = shown(project.folder());
+            let (created, kept): (Vec<_>, Vec<_>) = (with(true).collect(), with(false).collect());
+            to_line(&json!({"project": project, "created": created, "kept": kept})) + "\n"
+        }
+        Output::Cli => {
+            let line =
+                |(path, created): &(&str, bool)| format!("{} {path}\n", if *created { "created" } else { "kept" });
+            let files: String = made.files.iter().map(line).collect();
+            files + "Next: describe what you want with `spektacular spec \"DESCRIPTION\"`.\n"
+        }
+    }
+}

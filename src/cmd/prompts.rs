@@ -1,0 +1,56 @@
+//! `prompts`: the prompts of the workflows, and where each comes from.
+
+use super::{complain, warn};
+use crate::cli::command::Wrong;
+use crate::config::Places;
+use crate::failure::{Code, Failure};
+use crate::io::output::deliver;
+use crate::suggest::Unknown;
+use crate::workflow::project::Project;
+use crate::workflow::prompts::PromptText;
+use crate::workflow::template::PromptKind;
+use std::ffi::OsString;
+
+/// The prompt that the word after `prompts` names.
+pub fn named(words: &[OsString]) -> Result<Option<PromptKind>, Wrong> {
+    match words {
+        [] => Ok(None),
+        [name] => {
+            let name = name.to_string_lossy();
+            let unknown = Unknown { what: "prompt", typed: &name, ..Unknown::default() };
+            let known = || PromptKind::NAMES.iter().copied();
+            let all = format!("The prompts are {}.", PromptKind::NAMES.join(", "));
+            PromptKind::parse(&name).map(Some).ok_or_else(|| unknown.message(known(), &all))
+        }
+        _ => Err("Too many words: prompts prints one prompt, as in spektacular prompts spec.".into()),
+    }
+}
+
+/// Runs the command; returns the exit code.
+pub fn run(kind: Option<PromptKind>) -> u8 {
+    match kind.map_or_else(list, print) {
+        Ok(text) => deliver(&text),
+        Err(failure) => complain(&failure),
+    }
+}
+
+fn list() -> Result<String, Failure> {
+    let texts: Vec<PromptText> = PromptKind::ALL.into_iter().map(in_force).collect::<Result<_, _>>()?;
+    let width = PromptKind::NAMES.iter().map(|name| name.len()).max().unwrap_or_default();
+    Ok(texts.iter().map(|text| format!("{:<width$}  {}\n", text.kind.name(), text.source.word())).collect())
+}
+
+fn print(kind: PromptKind) -> Result<String, Failure> {
+    in_force(kind).map(|prompt| prompt.text)
+}
+
+/// The text in force; a warning about another one goes to stderr.
+fn in_force(kind: PromptKind) -> Result<PromptText, Failure> {
+    let cwd = std::env::current_dir().and_then(|cwd| Project::around(&cwd));
+    let project = cwd.map_err(|_| {
+        Failure::new(Code::InvalidConfig, "The current directory no longer exists. Change to another one.")
+    })?;
+    let prompt = PromptText::load(kind, &project, &Places::of_process())?;
+    warn(prompt.warning.iter());
+    Ok(prompt)
+}

@@ -1,0 +1,182 @@
+//! `spec check` and `plan check`: the violations in files, without an agent.
+
+use super::{complain, secrets_here};
+use crate::clean::one_line;
+use crate::cli::{CheckArgs, Output};
+use crate::failure::{Code, EXIT_UNDELIVERED, Failure};
+use crate::io::output::{diagnose, print};
+use crate::protocol::json::{map_strings, to_line};
+use crate::protocol::words::RefusalReason;
+use crate::workflow::check::{self, Contents, PlanCheck};
+use crate::workflow::plan::{PlanPhase, Task};
+use crate::workflow::project::{Argument, Entry, FileProblem, PlanPath, Project, plan_folder, shown, spec_file};
+use crate::workflow::violation::{Rule, Violation};
+use serde_json::{Value, json};
+use std::ffi::OsStr;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// The exit code with violations.
+const VIOLATED: u8 = 1;
+/// The exit code if a file cannot be read.
+const UNREADABLE: u8 = 2;
+
+/// The findings for one argument.
+struct Findings {
+    /// The file as messages name it.
+    file: String,
+    tasks: usize,
+    violations: Vec<Violation>,
+    /// Of a plan.
+    phases: Option<Vec<Value>>,
+}
+
+/// Runs `spec check`; returns the exit code.
+pub fn specs(typed: &CheckArgs) -> u8 {
+    all(typed, spec)
+}
+
+/// Runs `plan check`; returns the exit code.
+pub fn plans(typed: &CheckArgs) -> u8 {
+    all(typed, plan)
+}
+
+type Check = fn(&Path, &OsStr, &[Rule]) -> Result<Findings, Failure>;
+
+fn all(typed: &CheckArgs, check: Check) -> u8 {
+    let ignored: Result<Vec<Rule>, String> = typed.ignored.iter().map(|name| Rule::ignored(name)).collect();
+    let ignored = match ignored {
+        Ok(ignored) => ignored,
+        Err(why) => return complain(&Failure::new(Code::Usage, format!("--ignore: {why}"))),
+    };
+    // A directory that no longer exists has no files either.
+    let cwd = std::env::current_dir().unwrap_or_default();
+    let redactor = secrets_here();
+    let redact = |text: &str| redactor.redact(text).into_owned();
+    let mut exit = 0;
+    for file in &typed.files {
+        let found = check(&cwd, file, &ignored);
+        exit = exit.max(match &found {
+            Ok(found) if found.violations.is_empty() => 0,
+            Ok(_) => VIOLATED,
+            Err(_) => UNREADABLE,
+        });
+        let name = shown(Path::new(file));
+        if let Err(refusal) = &found {
+            let message = redact(&format!("{name}: {}", refusal.message));
+            diagnose(&format!("spektacular: {}: {message}", Code::InvalidRequest.name()));
+        }
+        let text = match typed.output {
+            Output::Json => as_json(&name, &found, &redact),
+            Output::Cli => found.as_ref().map(|found| in_words(found, &redact)).unwrap_or_default(),
+        };
+        if !print(&text) {
+            return EXIT_UNDELIVERED;
+        }
+    }
+    exit
+}
+
+fn in_words(found: &Findings, redact: &dyn Fn(&str) -> String) -> String {
+    let mut lines: Vec<String> = found.violations.iter().map(Violation::in_words).collect();
+    if lines.is_empty() {
+        let tasks = if found.tasks == 1 { "1 task".to_owned() } else { format!("{} tasks", found.tasks) };
+        lines.push(format!("{}: valid, {tasks}", found.file));
+    }
+    lines.iter().map(|line| one_line(&redact(line)) + "\n").collect()
+}
+
+fn as_json(name: &str, found: &Result<Findings, Failure>, redact: &dyn Fn(&str) -> String) -> String {
+    let mut line = match found {
+        Ok(found) => {
+            let violation = |v: &Violation| json!({"line": v.line, "rule": v.rule.name(), "text": v.text});
+            let violations: Vec<Value> = found.violations.iter().map(violation).collect();
+            json!({"file": found.file, "valid": violations.is_empty(), "tasks": found.tasks, "violations": violations})
+        }
+        Err(refusal) => {
+            let error = json!({"reason": refusal.reason.map(RefusalReason::word), "message": refusal.message});
+            json!({"file": name, "valid": false, "tasks": null, "violations": [], "error": error})
+        }
+    };
+    if let Some(phases) = found.as_ref().ok().and_then(|found| found.phases.as_ref()) {
+        line["phases"] = json!(phases);
+    }
+    map_strings(&to_line(&line), &mut |text| redact(text)) + "\n"
+}
+
+fn spec(cwd: &Path, typed: &OsStr, ignored: &[Rule]) -> Result<Findings, Failure> {
+    let (project, path, file) = match Argument::parse("FILE", typed)? {
+        Argument::Path(path) => {
+            let (project, inside) = located("FILE", cwd, &path)?;
+            (project, inside, path)
+        }
+        Argument::Name(name) => (around(cwd)?, spec_file(&name), spec_file(&name)),
+    };
+    let contents = match project.markdown(&path) {
+        Ok(Contents::Missing) => Err(FileProblem::Io(io::ErrorKind::NotFound)),
+        contents => contents,
+    };
+    let contents = contents.map_err(|problem| problem.refusal("FILE"))?;
+    let file = shown(&file);
+    let (spec, violations) = check::spec(&file, &contents, ignored);
+    Ok(Findings { file, tasks: spec.tasks.len(), violations, phases: None })
+}
+
+fn plan(cwd: &Path, typed: &OsStr, ignored: &[Rule]) -> Result<Findings, Failure> {
+    let (project, inside, named) = match Argument::parse("PLAN", typed)? {
+        Argument::Path(named) => {
+            let (project, inside) = located("PLAN", cwd, &named)?;
+            (project, inside, named)
+        }
+        Argument::Name(name) => (around(cwd)?, plan_folder(&name), plan_folder(&name)),
+    };
+    let (path, named) = (PlanPath::of(inside.clone()), PlanPath::of(named));
+    // A path of plan.md is that file alone; a folder is all that belongs to a plan.
+    let whole = path.folder == inside;
+    let wanted = if whole { Entry::Folder } else { Entry::File };
+    match project.entry(&inside) {
+        Ok(Some(entry)) if entry == wanted => {}
+        Ok(None) => return Err(FileProblem::Io(io::ErrorKind::NotFound).refusal("PLAN")),
+        Ok(Some(_)) => return Err(FileProblem::Outside.refusal("PLAN")),
+        Err(problem) => return Err(problem.refusal("PLAN")),
+    }
+    let request = PlanCheck { shown: &named.folder, whole, of: None, ignored };
+    let (plan, _, violations) = check::plan(&project, &path, request).map_err(|problem| problem.refusal("PLAN"))?;
+    let phases = Some(plan.phases.iter().map(phase).collect());
+    Ok(Findings { file: shown(&named.file), tasks: plan.tasks(), violations, phases })
+}
+
+/// A phase as JSON shows it.
+fn phase(phase: &PlanPhase) -> Value {
+    let task = |task: &Task| json!({"id": task.id(), "text": task.text, "done": task.done});
+    json!({
+        "id": phase.id(),
+        "title": phase.title,
+        "state": if phase.is_done() { "done" } else { "open" },
+        "tasks": phase.tasks.iter().map(task).collect::<Vec<_>>(),
+        "verify": phase.verify.iter().map(|command| &command.text).collect::<Vec<_>>(),
+        "manual": phase.manual.iter().map(|manual| &manual.text).collect::<Vec<_>>(),
+        "protect": phase.protect.iter().map(|entry| entry.entry()).collect::<Vec<_>>(),
+    })
+}
+
+/// The project around the current directory.
+fn around(cwd: &Path) -> Result<Project, Failure> {
+    let gone = |_| Failure::refused_for(RefusalReason::NotFound, "The current directory no longer exists.");
+    Project::around(cwd).map_err(gone)
+}
+
+/// The file that a path names, and its project. A check reads any file that the user names: one outside of the project
+/// around the current directory belongs to the project around its own folder.
+fn located(what: &str, cwd: &Path, path: &Path) -> Result<(Project, PathBuf), Failure> {
+    let project = around(cwd)?;
+    match project.inside(what, path, cwd) {
+        Ok(inside) => Ok((project, inside)),
+        Err(refusal) => {
+            let folder = cwd.join(path);
+            let own = folder.parent().and_then(|folder| Project::around(folder).ok()).ok_or_else(|| refusal.clone())?;
+            let inside = own.inside(what, path, cwd)?;
+            Ok((own, inside))
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! Checks of files in a project.
+
+use super::plan::{self, WorkPlan};
+use super::project::{FILE_BYTES_MAX, FileProblem, PLAN_FILES, PlanPath, Project, shown};
+use super::spec::{self, Spec};
+use super::violation::{Rule, VIOLATIONS_MAX, Violation, Violations};
+use std::path::Path;
+
+/// The bytes of a Markdown file, if it can be checked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Contents {
+    /// There is no such file.
+    Missing,
+    /// It is too large to be read.
+    TooLarge,
+    /// Its bytes.
+    Bytes(Vec<u8>),
+}
+
+impl Project {
+    /// The contents of a Markdown file.
+    ///
+    /// # Errors
+    /// It is a link or no regular file, or cannot be read.
+    pub fn markdown(&self, path: &Path) -> Result<Contents, FileProblem> {
+        match self.read(path, FILE_BYTES_MAX) {
+            Ok(Some(bytes)) => Ok(Contents::Bytes(bytes)),
+            Ok(None) => Ok(Contents::Missing),
+            Err(FileProblem::TooLarge) => Ok(Contents::TooLarge),
+            Err(problem @ (FileProblem::Outside | FileProblem::Io(_))) => Err(problem),
+        }
+    }
+}
+
+/// Checks a specification. `file`: its name in violations.
+pub fn spec(file: &str, contents: &Contents, ignored: &[Rule]) -> (Spec, Vec<Violation>) {
+    match contents {
+        Contents::Bytes(bytes) => spec::check(file, bytes, ignored),
+        Contents::Missing | Contents::TooLarge => (Spec::default(), absent(file, contents)),
+    }
+}
+
+/// What a check of a plan covers.
+#[derive(Clone, Copy, Debug)]
+pub struct PlanCheck<'a> {
+    /// The plan's folder as violations name it.
+    pub shown: &'a Path,
+    /// Whether research.md and context.md must be there.
+    pub whole: bool,
+    /// The specification that the plan must name, relative to the project's folder; only in a workflow.
+    pub of: Option<&'a Path>,
+    /// Rules to leave out.
+    pub ignored: &'a [Rule],
+}
+
+/// Checks a plan. Returns it with its text, and the violations.
+///
+/// # Errors
+/// plan.md is a link or no regular file, or cannot be read.
+pub fn plan(
+    project: &Project,
+    path: &PlanPath,
+    check: PlanCheck<'_>,
+) -> Result<(WorkPlan, String, Vec<Violation>), FileProblem> {
+    let name = path.file.file_name().unwrap_or_default();
+    let file = shown(&check.shown.join(name));
+    let (plan, text, mut violations) = match project.markdown(&path.file)? {
+        Contents::Bytes(bytes) => {
+            let mut checked = plan::read(&bytes);
+            if let Some(of) = check.of {
+                checked.names(&of.to_string_lossy());
+            }
+            if let Some(spec) = spec_of(project, &checked.plan) {
+                checked.covers(&spec);
+            }
+            let text = std::mem::take(&mut checked.text);
+            let (plan, violations) = checked.violations(&file, check.ignored);
+            (plan, text, violations)
+        }
+        contents => (WorkPlan::default(), String::new(), absent(&file, &contents)),
+    };
+    for name in PLAN_FILES.iter().skip(1).filter(|_| check.whole) {
+        // A file that has become a link counts as missing.
+        let contents = project.markdown(&path.folder.join(name)).unwrap_or(Contents::Missing);
+        let mut found = Violations::default();
+        if let Contents::Bytes(bytes) = &contents {
+            super::markdown::decoded(bytes, &mut found);
+        }
+        let file = shown(&check.shown.join(name));
+        violations.extend(found.sorted(&file, check.ignored).into_iter().chain(absent(&file, &contents)));
+    }
+    violations.truncate(VIOLATIONS_MAX);
+    Ok((plan, text, violations))
+}
+
+/// The specification that a plan names, if it can be read.
+fn spec_of(project: &Project, plan: &WorkPlan) -> Option<Spec> {
+    let path = Path::new(&plan.spec.as_ref()?.path);
+    let path = project.inside("Spec", path, project.folder()).ok()?;
+    let Contents::Bytes(bytes) = project.markdown(&path).ok()? else { return None };
+    Some(spec::check("", &bytes, &[]).0)
+}
+
+/// The violation of a file that cannot be checked.
+fn absent(file: &str, contents: &Contents) -> Vec<Violation> {
+    let mut found = Violations::default();
+    match contents {
+        Contents::Missing => found.absent(Rule::MissingFile, "Write this file as a regular file."),
+        Contents::TooLarge => found.absent(Rule::TooLarge, "Shorten the file to at most 256 KiB."),
+        Contents::Bytes(_) => {}
+    }
+    found.sorted(file, &[])
+}

@@ -1,0 +1,173 @@
+//! The text of each prompt in force: the project's, if it is trusted; else the user's; else the built-in one. And the
+//! values that every prompt may have.
+
+use super::project::{Entry, FILE_BYTES_MAX, FileProblem, KNOWLEDGE, PROMPTS, Project, shown};
+use super::template::{PromptKind, expanded};
+use crate::config::Places;
+use crate::failure::{Code, Failure};
+use std::fs::File;
+use std::io::{ErrorKind, Read};
+use std::path::{Path, PathBuf};
+
+/// The most files of the knowledge folder that a prompt names.
+const KNOWLEDGE_FILES_MAX: usize = 100;
+/// The most entries of one folder to look at.
+const ENTRIES_MAX: usize = 1000;
+/// How deep the folders of the knowledge may be.
+const DEPTH_MAX: usize = 8;
+
+/// Where the text of a prompt comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PromptSource {
+    /// This program.
+    BuiltIn,
+    /// The user's folder.
+    User,
+    /// The project's folder.
+    Project,
+}
+
+impl PromptSource {
+    /// The word for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            PromptSource::BuiltIn => "built-in",
+            PromptSource::User => "user",
+            PromptSource::Project => "project",
+        }
+    }
+}
+
+/// A prompt in force.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PromptText {
+    /// The prompt.
+    pub kind: PromptKind,
+    /// Its text, not expanded.
+    pub text: String,
+    /// Where it comes from.
+    pub source: PromptSource,
+    /// The message of the warning `untrusted_prompt`, if the project has a text that does not count.
+    pub warning: Option<String>,
+}
+
+impl PromptText {
+    /// The prompt in force.
+    ///
+    /// # Errors
+    /// The user's file is there and cannot be used.
+    pub fn load(kind: PromptKind, project: &Project, places: &Places) -> Result<PromptText, Failure> {
+        let own = PromptText { kind, text: kind.built_in().to_owned(), source: PromptSource::BuiltIn, warning: None };
+        let warning = match of_project(kind, project) {
+            Ok(None) => None,
+            Ok(Some(text)) if places.is_trusted(&project.folder().join(file_of(kind)), &text) => {
+                return Ok(PromptText { text, source: PromptSource::Project, ..own });
+            }
+            Ok(Some(_)) => Some("is not trusted. Read it, then run `spektacular config trust`"),
+            Err(_) => Some("is no regular file of at most 256 KiB of UTF-8, so it cannot be trusted"),
+        };
+        let warning = warning.map(|why| format!("{} is ignored: it {why}.", shown(&file_of(kind))));
+        let user = of_user(kind, places)?.map(|text| (text, PromptSource::User));
+        let (text, source) = user.unwrap_or((own.text, PromptSource::BuiltIn));
+        Ok(PromptText { kind, text, source, warning })
+    }
+
+    /// Checks the placeholders.
+    ///
+    /// # Errors
+    /// One is unknown or missing.
+    pub fn checked(self) -> Result<PromptText, Failure> {
+        self.kind.check(&self.text).map_err(|why| Failure::new(Code::InvalidConfig, why))?;
+        Ok(self)
+    }
+
+    /// Whether the agent gets it as it is: it begins with the agent's own command.
+    pub fn is_raw(&self) -> bool {
+        self.text.starts_with('/')
+    }
+
+    /// The prompt with its values.
+    pub fn expanded<'v>(&self, value: impl Fn(&str) -> Option<&'v str>) -> String {
+        expanded(&self.text, value)
+    }
+}
+
+/// The file of the project for a prompt, relative to its folder.
+fn file_of(kind: PromptKind) -> PathBuf {
+    Path::new(PROMPTS).join(format!("{}.md", kind.name()))
+}
+
+fn of_project(kind: PromptKind, project: &Project) -> Result<Option<String>, FileProblem> {
+    let bytes = project.read(&file_of(kind), FILE_BYTES_MAX)?;
+    bytes.map(|bytes| String::from_utf8(bytes).map_err(|_| FileProblem::Io(ErrorKind::InvalidData))).transpose()
+}
+
+fn of_user(kind: PromptKind, places: &Places) -> Result<Option<String>, Failure> {
+    let Some(folder) = places.user.as_deref().and_then(Path::parent) else { return Ok(None) };
+    let path = folder.join("prompts").join(format!("{}.md", kind.name()));
+    let unusable = || {
+        let message = format!("{} must be a readable file of at most 256 KiB of UTF-8.", shown(&path));
+        Failure::new(Code::InvalidConfig, message)
+    };
+    match path.metadata() {
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return Ok(None),
+        Ok(meta) if meta.is_file() && meta.len() <= FILE_BYTES_MAX => {}
+        Ok(_) | Err(_) => return Err(unusable()),
+    }
+    let mut text = String::new();
+    let read = File::open(&path).and_then(|file| file.take(FILE_BYTES_MAX).read_to_string(&mut text));
+    read.map_err(|_| unusable())?;
+    Ok(Some(text))
+}
+
+/// The prompts of a project that are there and can be trusted: their files, with their texts.
+pub fn of_project_to_trust(project: &Project) -> Vec<(PathBuf, String)> {
+    let file = |kind| Some((project.folder().join(file_of(kind)), of_project(kind, project).ok()??));
+    PromptKind::ALL.into_iter().filter_map(file).collect()
+}
+
+/// The value of `{{user}}`.
+pub fn user(is_present: bool) -> &'static str {
+    if is_present { USER } else { NO_USER }
+}
+
+const USER: &str = r#"## Interview
+
+Ask the user what the code does not tell: the goal, the scope, the cases at the edge, what counts as done.
+Use your question tool if you have one. Otherwise end your turn with a marker outside code fences; the answers come as the next turn:
+
+<!--QUESTION:{"questions":[{"question":"Where are sessions stored?","header":"Storage","options":[{"label":"Database"},{"label":"Memory"}]}]}-->
+
+Ask only what matters, and questions that belong together at once. Where an answer is declined or asking fails, infer it, and write it down as an assumption."#;
+
+const NO_USER: &str = "\
+No user is present: analyze the codebase to infer the requirements.
+Ask nothing. Write assumptions under `## Assumptions`.";
+
+impl Project {
+    /// The value of `{{knowledge}}`: the folder, and the files in it.
+    pub fn knowledge(&self) -> String {
+        let mut files = Vec::new();
+        self.collect(Path::new(KNOWLEDGE), DEPTH_MAX, &mut files);
+        let lines: String = files.iter().map(|file| format!("\n- {file}")).collect();
+        match files.is_empty() {
+            true => format!("What is known about this project is in `{KNOWLEDGE}/`. It is empty so far."),
+            false => {
+                format!("What is known about this project is in `{KNOWLEDGE}/`. Read what bears on the task:{lines}")
+            }
+        }
+    }
+
+    /// Collects the files in a folder and those below it, up to the limit.
+    fn collect(&self, folder: &Path, depth: usize, files: &mut Vec<String>) {
+        for (name, kind) in self.list(folder, ENTRIES_MAX).unwrap_or_default() {
+            let path = folder.join(name);
+            match kind {
+                _ if files.len() == KNOWLEDGE_FILES_MAX => return,
+                Entry::File => files.push(shown(&path)),
+                Entry::Folder if depth > 0 => self.collect(&path, depth - 1, files),
+                Entry::Folder | Entry::Link | Entry::Other => {}
+            }
+        }
+    }
+}
