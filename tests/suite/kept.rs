@@ -148,7 +148,6 @@ fn peak(hostile: &Hostile, count: usize, bytes: usize) -> u64 {
         peak = peak.max(procs::peak_kib(session.pid()));
     }
     let outcome = session.finish_unchecked();
-    println!("{}: {peak} KiB, {}", hostile.what, outcome.terminal().kind());
     match hostile.exhausts {
         true => drop(outcome.failed("resource_exhausted").clone()),
         false => drop(outcome.completed().clone()),
