@@ -1,39 +1,55 @@
 //! Reads an agent's JSON leniently: ignores unknown fields, treats wrong types as absent, repairs broken characters.
 //!
-//! [`Object::parse`] checks a text once, as a whole. Everything below it is a slice of the same text, known to be valid
-//! and never copied: a field costs nothing until it is asked for.
+//! [`Index::read`] walks over a line once, checks it, and notes where each value is. Everything below the line is a slice
+//! of it, known to be valid and never copied. [`Object::parse`] only checks a text; its values are looked for when they
+//! are asked for.
 
+mod index;
 mod scan;
 
+pub use self::index::Index;
 pub(super) use self::scan::unescape;
 
+use self::index::{Node, Span};
 use self::scan::JsonScan;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 
 /// A valid JSON value, verbatim.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Raw<'a>(&'a str);
+#[derive(Clone, Copy, Debug)]
+pub struct Raw<'a> {
+    line: &'a str,
+    place: Span,
+    /// What the index has below this value. `None`: it has nothing.
+    below: Option<&'a [Node]>,
+    /// Whether it may be a string with escapes, or an object with such a key.
+    escapes: bool,
+}
 
 impl<'a> Raw<'a> {
     /// The JSON text.
     pub fn get(self) -> &'a str {
-        self.0
+        self.place.of(self.line)
     }
 
     /// The same for serde.
     pub fn value(self) -> &'a RawValue {
-        serde_json::from_str(self.0).unwrap_or(RawValue::NULL)
+        serde_json::from_str(self.get()).unwrap_or(RawValue::NULL)
+    }
+
+    fn first(self) -> Option<u8> {
+        self.line.as_bytes().get(self.place.from as usize).copied()
     }
 
     /// Whether it is a string.
     pub fn is_string(self) -> bool {
-        self.0.starts_with('"')
+        self.first() == Some(b'"')
     }
 
     /// A string's text. Half a surrogate pair becomes U+FFFD. Borrowed unless it has escapes.
     pub fn str(self) -> Option<Cow<'a, str>> {
-        self.0.strip_prefix('"')?.strip_suffix('"').map(unescape)
+        let inner = self.is_string().then(|| self.place.inside().of(self.line))?;
+        Some(if self.escapes { unescape(inner) } else { Cow::Borrowed(inner) })
     }
 
     /// A string's text, owned.
@@ -43,143 +59,151 @@ impl<'a> Raw<'a> {
 
     /// The object that it is.
     pub fn object(self) -> Option<Object<'a>> {
-        Object::index(self.0, 0, |scan| {
-            scan.skip();
-            Some(())
-        })
+        let object = (self.first() == Some(b'{')).then_some(Object(self))?;
+        // Half a surrogate pair becomes U+FFFD, so two such keys would look alike: refuse them.
+        let is_whole = |key: Span| serde_json::from_str::<String>(key.outside().of(self.line)).is_ok();
+        let broken = self.escapes && object.children().any(|child| child.key_escapes && !is_whole(child.key));
+        (!broken).then_some(object)
     }
 
     /// The elements of the array that it is.
     pub fn elements(self) -> Option<Elements<'a>> {
-        self.0.starts_with('[').then(|| Elements { text: self.0, scan: JsonScan::new(self.0, 1) })
+        (self.first() == Some(b'[')).then(|| Elements(Children::new(self, false)))
     }
 }
 
 /// The elements of an array.
 #[derive(Clone, Debug)]
-pub struct Elements<'a> {
-    text: &'a str,
-    scan: JsonScan<'a>,
-}
+pub struct Elements<'a>(Children<'a>);
 
 impl<'a> Iterator for Elements<'a> {
     type Item = Raw<'a>;
 
     fn next(&mut self) -> Option<Raw<'a>> {
-        self.scan.blanks();
-        self.scan.pass(b',');
-        self.scan.blanks();
-        if matches!(self.scan.peek(), None | Some(b']')) {
+        self.0.next().map(|child| child.value)
+    }
+}
+
+/// The fields of an object or the elements of an array, from the index, or by a walk over the text.
+#[derive(Clone, Debug)]
+struct Children<'a> {
+    line: &'a str,
+    /// The part of the index that is left.
+    nodes: Option<&'a [Node]>,
+    /// The place in the text, for a walk.
+    at: usize,
+    object: bool,
+}
+
+/// A field, or an element, which has no key.
+#[derive(Clone, Copy, Debug)]
+struct Child<'a> {
+    /// The key without its quotes.
+    key: Span,
+    key_escapes: bool,
+    value: Raw<'a>,
+}
+
+impl<'a> Children<'a> {
+    fn new(parent: Raw<'a>, object: bool) -> Children<'a> {
+        Children { line: parent.line, nodes: parent.below, at: parent.place.from as usize + 1, object }
+    }
+
+    /// The next child, by a walk over text that is known to be valid.
+    #[cold]
+    fn walk(&mut self) -> Option<Child<'a>> {
+        let mut scan = JsonScan::new(self.line, self.at);
+        scan.blanks();
+        scan.pass(b',');
+        scan.blanks();
+        if matches!(scan.peek(), None | Some(b']' | b'}')) {
             return None;
         }
-        let from = self.scan.at;
-        self.scan.skip();
-        self.text.get(from..self.scan.at).map(Raw)
+        let mut key = Span::default();
+        if self.object {
+            key = scan.skipped().inside();
+            scan.blanks();
+            scan.pass(b':');
+            scan.blanks();
+        }
+        let place = scan.skipped();
+        self.at = scan.at;
+        let key_escapes = key.of(self.line).contains('\\');
+        Some(Child { key, key_escapes, value: Raw { line: self.line, place, below: None, escapes: true } })
+    }
+}
+
+impl<'a> Iterator for Children<'a> {
+    type Item = Child<'a>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Child<'a>> {
+        let Some(nodes) = self.nodes else { return self.walk() };
+        let (node, rest) = nodes.split_first()?;
+        let (below, rest) = rest.split_at_checked(node.below())?;
+        self.nodes = Some(rest);
+        let value = Raw { line: self.line, place: node.value, below: Some(below), escapes: node.escapes() };
+        Some(Child { key: node.key, key_escapes: node.key_escapes(), value })
     }
 }
 
 /// One JSON object from an agent.
-#[derive(Clone, Debug)]
-pub struct Object<'a> {
-    text: &'a str,
-    /// The first fields. Most objects have no more, and take no allocation.
-    few: [Field; FEW],
-    count: usize,
-    more: Vec<Field>,
-    /// Whether a key has escapes.
-    escapes: bool,
-}
-
-const FEW: usize = 8;
-
-/// Where a field is: its key without quotes, and its value. Byte offsets; no line reaches 4 GiB.
-#[derive(Clone, Copy, Debug, Default)]
-struct Field {
-    key: (u32, u32),
-    value: (u32, u32),
-}
+#[derive(Clone, Copy, Debug)]
+pub struct Object<'a>(Raw<'a>);
 
 impl<'a> Object<'a> {
     /// Reads a text as one object.
     pub fn parse(text: &'a str) -> Option<Object<'a>> {
         u32::try_from(text.len()).ok()?;
-        let mut begin = JsonScan::new(text, 0);
-        begin.blanks();
-        Object::index(text, begin.at, |scan| scan.value())
-    }
-
-    /// Finds the fields of the object at `at`. `pass` passes one value; white space may follow the object.
-    fn index(text: &'a str, at: usize, mut pass: impl FnMut(&mut JsonScan<'a>) -> Option<()>) -> Option<Object<'a>> {
-        let mut scan = JsonScan::new(text, at);
-        let mut object = Object { text, few: Default::default(), count: 0, more: Vec::new(), escapes: false };
-        if !scan.pass(b'{') {
-            return None;
-        }
+        let mut scan = JsonScan::new(text, 0);
         scan.blanks();
-        if !scan.pass(b'}') {
-            loop {
-                scan.blanks();
-                if !scan.pass(b'"') {
-                    return None;
-                }
-                let key = scan.at;
-                let escapes = scan.string()?;
-                let key_end = scan.at - 1;
-                if escapes {
-                    // Half a surrogate pair becomes U+FFFD, so two such keys would look alike: refuse them.
-                    serde_json::from_str::<String>(text.get(key - 1..scan.at)?).ok()?;
-                    object.escapes = true;
-                }
-                scan.blanks();
-                if !scan.pass(b':') {
-                    return None;
-                }
-                scan.blanks();
-                let value = scan.at;
-                pass(&mut scan)?;
-                object.push(Field { key: (key as u32, key_end as u32), value: (value as u32, scan.at as u32) });
-                scan.blanks();
-                if !scan.pass(b',') {
-                    break;
-                }
-            }
-            if !scan.pass(b'}') {
-                return None;
-            }
-        }
+        let from = scan.at;
+        scan.value()?;
+        let place = Span::new(from, scan.at);
         scan.blanks();
-        scan.peek().is_none().then_some(object)
+        let raw = scan.peek().is_none().then_some(Raw { line: text, place, below: None, escapes: true })?;
+        raw.object()
     }
 
-    fn push(&mut self, field: Field) {
-        match self.few.get_mut(self.count) {
-            Some(place) => *place = field,
-            None => self.more.push(field),
-        }
-        self.count += 1;
+    /// The line that it is part of.
+    pub fn line(&self) -> &'a str {
+        self.0.line
     }
 
-    fn fields(&self) -> impl DoubleEndedIterator<Item = &Field> {
-        self.few[..self.count.min(FEW)].iter().chain(&self.more)
-    }
-
-    fn slice(&self, (from, to): (u32, u32)) -> &'a str {
-        self.text.get(from as usize..to as usize).unwrap_or_default()
+    fn children(&self) -> Children<'a> {
+        Children::new(self.0, true)
     }
 
     /// A field, verbatim; null counts as absent. Of fields with the same key the last counts.
     pub fn raw(&self, name: &str) -> Option<Raw<'a>> {
-        let is_named = |field: &&Field| match self.escapes {
-            false => self.text.as_bytes().get(field.key.0 as usize..field.key.1 as usize) == Some(name.as_bytes()),
-            true => unescape(self.slice(field.key)) == name,
+        let Raw { line, below: Some(nodes), escapes: false, .. } = self.0 else { return self.walked(name) };
+        let (mut at, mut found) = (0, None);
+        while let Some(node) = nodes.get(at) {
+            if node.key.is(line, name) {
+                found = Some(at);
+            }
+            at += 1 + node.below();
+        }
+        let value = Children { line, nodes: nodes.get(found?..), at: 0, object: true }.next()?.value;
+        (value.first() != Some(b'n')).then_some(value)
+    }
+
+    /// The same for an object without an index, or with keys that have escapes.
+    #[cold]
+    fn walked(&self, name: &str) -> Option<Raw<'a>> {
+        let line = self.0.line;
+        let is_named = |child: &Child<'a>| match child.key_escapes {
+            false => child.key.is(line, name),
+            true => unescape(child.key.of(line)) == name,
         };
-        let field = self.fields().rev().find(is_named)?;
-        Some(Raw(self.slice(field.value))).filter(|raw| raw.0 != "null")
+        let value = self.children().filter(is_named).last()?.value;
+        (value.first() != Some(b'n')).then_some(value)
     }
 
     /// All fields in order, verbatim.
-    pub fn iter(&self) -> impl Iterator<Item = (Cow<'a, str>, Raw<'a>)> {
-        self.fields().map(|field| (unescape(self.slice(field.key)), Raw(self.slice(field.value))))
+    pub fn iter(&self) -> impl Iterator<Item = (Cow<'a, str>, Raw<'a>)> + use<'a> {
+        let line = self.0.line;
+        self.children().map(move |child| (unescape(child.key.of(line)), child.value))
     }
 
     /// All fields except these, verbatim, as a text to compare objects by.
@@ -231,12 +255,12 @@ impl<'a> Object<'a> {
 
     /// A field that is a finite number.
     pub fn number(&self, name: &str) -> Option<f64> {
-        self.raw(name).and_then(|raw| serde_json::from_str(raw.0).ok()).filter(|number: &f64| number.is_finite())
+        self.raw(name).and_then(|raw| serde_json::from_str(raw.get()).ok()).filter(|number: &f64| number.is_finite())
     }
 
     /// A field that is true or false.
     pub fn bool(&self, name: &str) -> Option<bool> {
-        match self.raw(name)?.0 {
+        match self.raw(name)?.get() {
             "true" => Some(true),
             "false" => Some(false),
             _ => None,
@@ -244,8 +268,14 @@ impl<'a> Object<'a> {
     }
 }
 
+/// Whether a line has white space and control characters alone.
+pub(super) fn is_blank(line: &str) -> bool {
+    let blank = |c: char| c <= ' ' || c.is_whitespace();
+    line.trim_start_matches('\u{feff}').trim_start_matches(blank).is_empty()
+}
+
 /// Replaces raw control characters, which JSON forbids in strings, with blanks. Copies only if there are any.
-pub fn without_controls(line: Cow<'_, str>) -> Cow<'_, str> {
+fn without_controls(line: Cow<'_, str>) -> Cow<'_, str> {
     // In blocks and without an early end, so that the compiler compares many bytes at once.
     let has_controls = |block: &[u8]| block.iter().fold(false, |found, byte| found | (*byte < 0x20));
     if !line.as_bytes().chunks(64).any(has_controls) && !line.starts_with('\u{feff}') {

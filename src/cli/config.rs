@@ -44,7 +44,7 @@ pub const ACTIONS: &[ActionRow<ConfigAction>] = &[
     one("unset", "remove a value from a file", &[KEY], ConfigAction::Unset),
     bare("list", "print every value and its origin, without secrets", || ConfigAction::List),
     bare("path", "print the path of the project's file", || ConfigAction::Path),
-    bare("trust", "trust the project's file as it is now", || ConfigAction::Trust),
+    bare("trust", "trust the project's file and prompts as they are now", || ConfigAction::Trust),
 ];
 
 /// Reads its flags and words.

@@ -82,7 +82,7 @@ pub fn man() -> u8 {
 /// The meaning of each exit code, as README.md has it.
 const EXITS: &[(u8, &str)] = &[
     (0, "the run completed or was cancelled"),
-    (1, "the agent or its provider failed"),
+    (1, "the agent or its provider failed, or a workflow did not reach its end"),
     (2, "the request, the command line or the configuration is wrong"),
     (3, "the orchestrator violated the protocol"),
     (4, "the agent could not start, or is not logged in"),

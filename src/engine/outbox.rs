@@ -21,6 +21,8 @@ pub struct Outbox {
     closed: bool,
     /// Whether frames other than the terminal one are dropped.
     terminal_only: bool,
+    /// The memory of a chunk that was written.
+    spare: Vec<u8>,
 }
 
 /// A chunk, and how many frames it holds.
@@ -38,7 +40,9 @@ impl Outbox {
             return;
         }
         if self.waiting.back().is_none_or(|last| !last.chunk.err.is_empty()) {
-            let chunk = Chunk { out: Vec::with_capacity(CHUNK_BYTES), ..Chunk::default() };
+            let mut out = std::mem::take(&mut self.spare);
+            out.reserve(CHUNK_BYTES);
+            let chunk = Chunk { out, ..Chunk::default() };
             self.waiting.push_back(Waiting { chunk, frames: 0, lines: 0 });
         }
         if let Some(last) = self.waiting.back_mut() {
@@ -74,6 +78,13 @@ impl Outbox {
         self.bytes -= chunk.size();
         self.frames -= frames;
         chunk
+    }
+
+    /// Takes the memory of a chunk that was written, for the next one.
+    pub(super) fn reuse(&mut self, mut memory: Vec<u8>) {
+        memory.clear();
+        memory.shrink_to(2 * CHUNK_BYTES);
+        self.spare = memory;
     }
 
     /// Drops what waits, and from now on every frame that is not terminal. Returns how many lines for stdout it dropped.

@@ -204,21 +204,31 @@ impl<'e, 'p> RunLoop<'e, 'p> {
 
     /// Hands over what waits, unless nobody takes any of it for a while.
     fn deliver(&mut self) -> bool {
-        let output = &self.engine.output;
-        while !self.conductor.waiting().is_empty() {
-            let chunk = self.conductor.outbox().pop();
-            let taken = match output.has_thread {
-                true => output.orders.send_timeout(Order::Write(chunk), UNREAD_LIMIT).is_ok(),
-                false => write_here(&chunk),
-            };
-            if !taken {
+        if !self.engine.output.has_thread {
+            let mut chunks =
+                std::iter::from_fn(|| Some(self.conductor.outbox().pop()).filter(|chunk| chunk.size() > 0));
+            return chunks.all(|chunk| write_here(&chunk));
+        }
+        while self.engine.output.has_rest() || !self.conductor.waiting().is_empty() {
+            match self.write() {
+                Some(Wake::Written(_)) => return false,
+                Some(_) => continue,
+                None => {}
+            }
+            let output = &mut self.engine.output;
+            let chunk = output.order(|| Order::Write(self.conductor.outbox().pop()));
+            if output.orders.send_timeout(chunk, UNREAD_LIMIT).is_err() {
                 return false;
             }
         }
-        if !output.has_thread {
+        let output = &self.engine.output;
+        if self.conductor.is_lost() {
+            return false;
+        }
+        if output.is_direct() {
             return true;
         }
-        if self.conductor.is_lost() || output.orders.send_timeout(Order::Flush, UNREAD_LIMIT).is_err() {
+        if output.orders.send_timeout(Order::Flush, UNREAD_LIMIT).is_err() {
             return false;
         }
         loop {
@@ -250,6 +260,9 @@ impl<'e, 'p> RunLoop<'e, 'p> {
 
     /// Waits for whatever comes first.
     fn next(&mut self) -> Wake {
+        if let Some(wake) = self.write() {
+            return wake;
+        }
         let leaving = self.unread_left(UNREAD_LIMIT).map(|_| Instant::now());
         let due = self.wake_at();
         let timer = due.map_or_else(never, at);
@@ -263,17 +276,19 @@ impl<'e, 'p> RunLoop<'e, 'p> {
         let reaps = self.conductor.machine().can_reap();
         let children = heard.filter(|_| reaps).map_or_else(never, |heard| heard.children.clone());
         let (process, git) = (self.conductor.host().process(), self.conductor.host().git());
-        let (orders, written) = (&self.engine.output.orders, &self.engine.output.written);
-        let to_write = !self.conductor.waiting().is_empty();
+        let output = &mut self.engine.output;
+        let (orders, written) = (output.orders.clone(), output.written.clone());
+        let to_write = output.has_rest() || !self.conductor.waiting().is_empty();
         let to_flush = self.conductor.is_finished() && !self.flushing && !self.conductor.is_lost();
-        let sink = if to_write || to_flush { orders } else { &self.nowhere.0 };
-        let mut order = || if to_write { Order::Write(self.conductor.outbox().pop()) } else { Order::Flush };
+        let sink = if to_write || to_flush { &orders } else { &self.nowhere.0 };
+        let conductor = &mut self.conductor;
+        let next = || if to_write { Order::Write(conductor.outbox().pop()) } else { Order::Flush };
         let wake = select_biased! {
             recv(self.engine.faults) -> _ => Wake::Broken,
             recv(signals) -> signal => signal.map_or(Wake::Broken, Wake::Signal),
             recv(timer) -> _ => Wake::Timer,
             recv(process) -> event => event.map_or(Wake::Broken, Wake::Process),
-            send(sink, order()) -> _ => Wake::Taken,
+            send(sink, output.order(next)) -> _ => Wake::Taken,
             recv(written) -> done => Wake::Written(done.unwrap_or(Written::Lost)),
             recv(awaited) -> start => start.map_or(Wake::Broken, Wake::Prepared),
             recv(input) -> heard => Wake::Input(heard.unwrap_or(Arrival::Closed)),
@@ -294,6 +309,23 @@ impl<'e, 'p> RunLoop<'e, 'p> {
         self.stopped = heard.is_some_and(|heard| heard.continued.swap(false, Ordering::Relaxed));
         self.count_unread(leaving);
         wake
+    }
+
+    /// Writes what stdout takes at once, unless the writer is at work. `None`: there is nothing to write, or only the
+    /// writer can.
+    fn write(&mut self) -> Option<Wake> {
+        let output = &mut self.engine.output;
+        if !output.is_direct() {
+            return None;
+        }
+        if !self.conductor.waiting().is_empty() {
+            let written = output.write(self.conductor.outbox().pop());
+            let Ok(memory) = written else { return Some(Wake::Written(Written::Lost)) };
+            self.conductor.outbox().reuse(memory);
+            return Some(Wake::Taken);
+        }
+        let over = self.conductor.is_finished() && !self.flushing && !self.conductor.is_lost();
+        over.then_some(Wake::Written(Written::Flushed))
     }
 
     /// The agent's output, while there is room for what comes of it: what was read already, or the channel.

@@ -8,8 +8,12 @@ use crate::clean::one_line;
 use crate::failure::EXIT_UNDELIVERED;
 use crossbeam_channel::{Receiver, Sender, bounded};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::OFlags;
+use rustix::net::{SendFlags, send};
+use std::fs::File;
 use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -46,7 +50,7 @@ pub(crate) enum Order {
     Flush,
 }
 
-/// stdout and stderr, written by a thread of their own that runs as long as the process.
+/// stdout and stderr. A thread of their own writes what would wait; it runs as long as the process.
 #[derive(Debug)]
 pub(crate) struct StdoutWriter {
     /// Orders for the writer. The channel holds none: a send completes when the writer is about to carry the order
@@ -60,6 +64,11 @@ pub(crate) struct StdoutWriter {
     pub(crate) lost: bool,
     /// Whether the writer runs. If the machine has no thread left for it, [`write_here`] does its work.
     pub(crate) has_thread: bool,
+    direct: Direct,
+    /// What stdout did not take at once, and how much of it is written. It is the next order.
+    rest: Option<(Chunk, usize)>,
+    /// How many orders are not carried out.
+    pending: Arc<AtomicUsize>,
 }
 
 impl StdoutWriter {
@@ -68,11 +77,88 @@ impl StdoutWriter {
         let (orders, taken) = bounded(0);
         let (done, written) = bounded(2);
         let watcher = done.clone();
-        let progress = Arc::new(AtomicUsize::new(0));
-        let count = Arc::clone(&progress);
-        let has_thread = spawn_thread("stdout", move || carry_out(&taken, &done, &count)).is_ok();
+        let (progress, pending) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+        let (count, left) = (Arc::clone(&progress), Arc::clone(&pending));
+        let has_thread = spawn_thread("stdout", move || carry_out(&taken, &done, &count, &left)).is_ok();
         watch_stdout(watcher);
-        StdoutWriter { orders, written, progress, lost: false, has_thread }
+        StdoutWriter { orders, written, progress, lost: false, has_thread, direct: Direct::open(), rest: None, pending }
+    }
+
+    /// Whether the writer has nothing to do and nothing to report.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.rest.is_none() && self.pending.load(Ordering::Acquire) == 0 && self.written.is_empty()
+    }
+
+    /// Whether stdout can be written without waiting. Always false where only the writer can write.
+    pub(crate) fn is_direct(&self) -> bool {
+        !matches!(self.direct, Direct::No) && self.is_idle()
+    }
+
+    /// Writes what stdout takes at once. The rest becomes the next order. Returns the chunk's memory.
+    ///
+    /// # Errors
+    /// stdout is lost.
+    pub(crate) fn write(&mut self, chunk: Chunk) -> io::Result<Vec<u8>> {
+        let mut at = 0;
+        if chunk.before.is_empty() && !chunk.out.is_empty() {
+            match self.direct.write(&chunk.out) {
+                Ok(count) => at = count,
+                Err(error) if matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::WouldBlock) => {}
+                Err(error) => return Err(error),
+            }
+            self.progress.fetch_add(usize::from(at > 0), Ordering::Relaxed);
+        }
+        if at < chunk.out.len() || !chunk.before.is_empty() || !chunk.err.is_empty() {
+            self.rest = Some((chunk, at));
+            return Ok(Vec::new());
+        }
+        Ok(chunk.out)
+    }
+
+    /// Whether an order waits for the writer.
+    pub(crate) fn has_rest(&self) -> bool {
+        self.rest.is_some()
+    }
+
+    /// The order that the writer takes now: the rest of what stdout did not take at once, or else `next`.
+    pub(crate) fn order(&mut self, next: impl FnOnce() -> Order) -> Order {
+        self.pending.fetch_add(1, Ordering::Relaxed);
+        let Some((mut chunk, written)) = self.rest.take() else { return next() };
+        chunk.out.drain(..written);
+        Order::Write(chunk)
+    }
+}
+
+/// A way to stdout that never waits. The terminals and files that have none are left to the writer.
+#[derive(Debug)]
+enum Direct {
+    /// A pipe, opened anew: whoever else has it keeps their mode.
+    Pipe(File),
+    Socket,
+    No,
+}
+
+impl Direct {
+    fn open() -> Direct {
+        const STDOUT: &str = "/proc/self/fd/1";
+        let Ok(kind) = std::fs::metadata(STDOUT).map(|meta| meta.file_type()) else { return Direct::No };
+        if kind.is_socket() {
+            return Direct::Socket;
+        }
+        let mut options = File::options();
+        options.write(true).custom_flags(OFlags::NONBLOCK.bits() as i32);
+        match kind.is_fifo().then(|| options.open(STDOUT)) {
+            Some(Ok(pipe)) => Direct::Pipe(pipe),
+            Some(Err(_)) | None => Direct::No,
+        }
+    }
+
+    fn write(&self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Direct::Pipe(pipe) => Ok(rustix::io::write(pipe, bytes)?),
+            Direct::Socket => Ok(send(io::stdout(), bytes, SendFlags::DONTWAIT | SendFlags::NOSIGNAL)?),
+            Direct::No => Err(ErrorKind::WouldBlock.into()),
+        }
     }
 }
 
@@ -84,17 +170,18 @@ impl Chunk {
 }
 
 /// Carries out orders until their channel ends. Once stdout is lost, output for it is discarded.
-fn carry_out(orders: &Receiver<Order>, done: &Sender<Written>, progress: &AtomicUsize) {
+fn carry_out(orders: &Receiver<Order>, done: &Sender<Written>, progress: &AtomicUsize, pending: &AtomicUsize) {
     let (mut out, mut err) = (stdout(), Stderr::new(stderr()));
     let on_terminal = io::stdout().is_terminal();
     let mut lost = false;
     for order in orders {
         let chunk = match order {
             Order::Write(chunk) => chunk,
-            Order::Flush if lost => continue,
             Order::Flush => {
-                let _ = done.send(Written::Flushed);
-                continue;
+                if !lost {
+                    let _ = done.send(Written::Flushed);
+                }
+                Chunk::default()
             }
         };
         err.write(&chunk.before);
@@ -115,6 +202,7 @@ fn carry_out(orders: &Receiver<Order>, done: &Sender<Written>, progress: &Atomic
         }
         err.write(&chunk.err);
         point("stdout chunk");
+        pending.fetch_sub(1, Ordering::Release);
     }
 }
 

@@ -381,7 +381,7 @@ fn fish_completes_commands_flags_and_values() {
         ("spektacular ad", &["adhoc\trun one task through a coding agent"]),
         ("spektacular run --permi", &["--permissions\task, allow, deny, or read=allow,edit=ask,*=deny"]),
         ("spektacular adhoc --output=j", &["--output=json\tcli for a person, json for a program"]),
-        ("spektacular config tr", &["trust\ttrust the project's file as it is now"]),
+        ("spektacular config tr", &["trust\ttrust the project's file and prompts as they are now"]),
         ("spektacular config get mod", &["model\tit's [a] model: one"]),
         ("spektacular config --output json set output ", &["cli", "json"]),
         ("spektacular agents check --all my", &["my-own"]),

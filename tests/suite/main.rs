@@ -57,3 +57,4 @@ mod unattended;
 mod untrusted;
 mod workflow_check;
 mod workflow_formats;
+mod workflow_project;

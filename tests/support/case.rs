@@ -10,8 +10,8 @@ use std::time::Duration;
 use tempfile::TempDir;
 
 use super::agent::Script;
-use super::io::Gate;
-use super::{MARKER, limit};
+use super::io::{self, Gate};
+use super::{MARKER, SLACK, limit, procs};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_spektacular");
 
@@ -223,6 +223,17 @@ impl Case {
         let mut command = self.command(BINARY);
         command.args(args).current_dir(self.path(folder)).stdin(Stdio::null());
         command
+    }
+
+    /// The processes that carry the case's marker, with their command lines.
+    pub(crate) fn processes(&self) -> Vec<(i32, String)> {
+        procs::marked(&self.marker)
+    }
+
+    /// What still carries the marker a second after the end.
+    pub(crate) fn survivors(&self) -> Vec<String> {
+        io::wait_for(Duration::from_secs(1) + SLACK, || self.processes().is_empty());
+        self.processes().into_iter().map(|(pid, line)| format!("{pid} {line}")).collect()
     }
 
     /// Runs it for a person, without a terminal and with nothing on stdin, to its end.

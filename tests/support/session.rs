@@ -2,14 +2,14 @@
 
 use std::process::Child;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use super::agent::AgentLog;
 use super::io::{self, Gate, Line, LineReader, StdinWriter};
-use super::{Case, Frame, Outcome, RUN, SLACK, procs};
+use super::{Case, Frame, Outcome, RUN, procs};
 
 impl Case {
     #[track_caller]
@@ -243,7 +243,7 @@ impl Session {
         let (exit_code, signal) = self.wait_exit();
         let ended = Instant::now();
         self.wait_until("stderr to end", || self.stderr.is_done());
-        let left = self.survivors();
+        let left = self.case.survivors();
         self.quiet = true;
         Outcome {
             frames: std::mem::take(&mut self.frames),
@@ -259,13 +259,7 @@ impl Session {
 
     /// The processes that carry the case's marker, with their command lines.
     pub(crate) fn processes(&self) -> Vec<(i32, String)> {
-        procs::marked(&self.case.marker)
-    }
-
-    /// What still carries the marker a second after the end.
-    fn survivors(&self) -> Vec<String> {
-        io::wait_for(Duration::from_secs(1) + SLACK, || self.processes().is_empty());
-        self.processes().into_iter().map(|(pid, line)| format!("{pid} {line}")).collect()
+        self.case.processes()
     }
 
     #[track_caller]

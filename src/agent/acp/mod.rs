@@ -20,7 +20,7 @@ use self::open_requests::OpenRequests;
 use self::profile::Profile;
 use self::session::{Phase, SessionSetup};
 use self::updates::{Call, Said};
-use super::json::{Object, without_controls};
+use super::json::{Index, Object, is_blank};
 use super::recent::Recent;
 use super::rpc::{self, Incoming};
 use super::text::FinalAnswer;
@@ -38,6 +38,7 @@ use std::path::PathBuf;
 #[derive(Debug)]
 pub struct Acp {
     base: Base,
+    index: Index,
     profile: &'static Profile,
     phase: Phase,
     /// The parameters for opening the session.
@@ -91,6 +92,7 @@ impl Acp {
     pub fn new(base: Base, profile: &'static Profile) -> Acp {
         Acp {
             base,
+            index: Index::default(),
             profile,
             phase: Phase::Initializing,
             start: SessionSetup::default(),
@@ -229,15 +231,16 @@ impl Driver for Acp {
     }
 
     fn line(&mut self, line: Line<'_>, turn: &mut Turn) {
-        let Line::Text(text) = line else { return turn.events.push(AgentEvent::Unparsed) };
-        let text = without_controls(text);
-        if text.trim().is_empty() {
+        let Line::Text(mut text) = line else { return turn.events.push(AgentEvent::Unparsed) };
+        if is_blank(&text) {
             return;
         }
-        match Object::parse(&text).as_ref().and_then(rpc::read) {
+        let mut index = std::mem::take(&mut self.index);
+        match index.read(&mut text).as_ref().and_then(rpc::read) {
             Some(message) => self.message(message, turn),
             None => turn.events.push(AgentEvent::Unparsed),
         }
+        self.index = index;
     }
 
     fn answer(&mut self, key: &AskKey, replies: &[Reply], turn: &mut Turn) {

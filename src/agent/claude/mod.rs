@@ -25,7 +25,7 @@ use self::ask::ClaudeRequest;
 use self::errors::ApiError;
 use self::speech::Blocks;
 use self::tools::Calls;
-use super::json::{Object, Raw, without_controls};
+use super::json::{Index, Object, Raw, is_blank};
 use super::mcp;
 use super::{AgentEvent, AskKey, Base, Driver, Launch, Line, Program, Reply, Turn, TurnOver};
 use super::{ask_user, no_such_mode, without_effect};
@@ -40,6 +40,7 @@ use std::collections::BTreeMap;
 #[derive(Debug)]
 pub struct Claude {
     base: Base,
+    index: Index,
     /// Claude's requests that wait for an answer. Several can be open at the same time.
     pending: BTreeMap<AskKey, ClaudeRequest>,
     /// The tool calls that are not over.
@@ -78,6 +79,7 @@ impl Claude {
     pub fn new(base: Base) -> Claude {
         Claude {
             base,
+            index: Index::default(),
             pending: BTreeMap::new(),
             calls: Calls::default(),
             speech: Blocks::default(),
@@ -204,15 +206,19 @@ impl Driver for Claude {
     }
 
     fn line(&mut self, line: Line<'_>, turn: &mut Turn) {
-        let Line::Text(text) = line else { return turn.events.push(AgentEvent::Unparsed) };
-        let text = without_controls(text);
-        if text.trim().is_empty() {
+        let Line::Text(mut text) = line else { return turn.events.push(AgentEvent::Unparsed) };
+        if is_blank(&text) {
             return;
         }
-        self.speech.begin_line(&text);
-        let Some(message) = Object::parse(&text) else { return turn.events.push(AgentEvent::Unparsed) };
-        self.message(&message, turn);
-        drop(message);
+        let mut index = std::mem::take(&mut self.index);
+        match index.read(&mut text) {
+            Some(message) => {
+                self.speech.begin_line(message.line());
+                self.message(&message, turn);
+            }
+            None => turn.events.push(AgentEvent::Unparsed),
+        }
+        self.index = index;
         self.speech.keep_line(text);
     }
 

@@ -18,7 +18,7 @@ pub use self::native::NATIVE;
 
 use self::ask::CodexRequest;
 use self::items::{Items, Spot};
-use super::json::{Object, Raw, without_controls};
+use super::json::{Index, Object, Raw, is_blank};
 use super::rpc::{self, Incoming};
 use super::text::FinalAnswer;
 use super::{AgentEvent, AskKey, Base, Driver, Launch, Line, Reply, Turn, TurnOver, without_effect};
@@ -37,6 +37,7 @@ use std::path::Path;
 #[derive(Debug)]
 pub struct Codex {
     base: Base,
+    index: Index,
     settings: Option<Box<Settings>>,
     /// Our requests without a response yet.
     requests: BTreeMap<u64, &'static str>,
@@ -70,6 +71,7 @@ impl Codex {
     pub fn new(base: Base) -> Codex {
         Codex {
             base,
+            index: Index::default(),
             settings: None,
             requests: BTreeMap::new(),
             asked: 0,
@@ -406,12 +408,12 @@ impl Driver for Codex {
     }
 
     fn line(&mut self, line: Line<'_>, turn: &mut Turn) {
-        let Line::Text(text) = line else { return turn.events.push(AgentEvent::Unparsed) };
-        let text = without_controls(text);
-        if text.trim().is_empty() {
+        let Line::Text(mut text) = line else { return turn.events.push(AgentEvent::Unparsed) };
+        if is_blank(&text) {
             return;
         }
-        match Object::parse(&text).as_ref().and_then(rpc::read) {
+        let mut index = std::mem::take(&mut self.index);
+        match index.read(&mut text).as_ref().and_then(rpc::read) {
             Some(Incoming::Request { id, method, params }) => self.served(id, &method, params.as_ref(), turn),
             Some(Incoming::Notification { method, params }) => {
                 if self.notification(&method, params.as_ref(), turn).is_none() {
@@ -425,6 +427,7 @@ impl Driver for Codex {
             }
             None => turn.events.push(AgentEvent::Unparsed),
         }
+        self.index = index;
     }
 
     fn answer(&mut self, key: &AskKey, replies: &[Reply], turn: &mut Turn) {

@@ -1,35 +1,50 @@
-//! Walks over JSON without building anything: checks it once, and then skips what is known to be valid. Never recurses,
-//! so that no depth overflows the stack.
+//! Walks over JSON: checks it, or skips what is known to be valid. Never recurses, so that no depth overflows the stack.
 
+use super::index::Span;
 use std::borrow::Cow;
+
+/// Takes the parts of a value that is being checked, in the order of the text.
+pub(super) trait Sink {
+    /// A value that is no object and no array. The place of a string includes its quotes.
+    fn leaf(&mut self, key: FieldKey, place: Span, escapes: bool);
+    /// The beginning of an object or an array. `None` ends the walk.
+    fn open(&mut self, key: FieldKey, object: bool, at: usize) -> Option<()>;
+    /// The end of the innermost open object or array. Returns whether the value around it is an object; `None`: there is
+    /// no value around it.
+    fn close(&mut self, end: usize) -> Option<bool>;
+}
+
+/// The key of a field, without its quotes. The elements of an array have any key.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct FieldKey {
+    pub(super) place: Span,
+    pub(super) escapes: bool,
+}
 
 /// A position in a JSON text.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct JsonScan<'a> {
     bytes: &'a [u8],
     pub(super) at: usize,
-}
-
-const ONES: u64 = u64::from_ne_bytes([1; 8]);
-const HIGHS: u64 = ONES << 7;
-
-/// A word whose lowest set bit is in the lowest byte of `word` that is zero. Zero: no byte is.
-const fn zeros(word: u64) -> u64 {
-    word.wrapping_sub(ONES) & !word & HIGHS
-}
-
-const fn equals(word: u64, byte: u8) -> u64 {
-    zeros(word ^ (ONES * byte as u64))
-}
-
-/// Marks the lowest byte below 0x20 in the same way.
-const fn controls(word: u64) -> u64 {
-    word.wrapping_sub(ONES * 0x20) & !word & HIGHS
+    /// Whether only blanks are white space.
+    strict: bool,
 }
 
 impl<'a> JsonScan<'a> {
     pub(super) fn new(text: &'a str, at: usize) -> JsonScan<'a> {
-        JsonScan { bytes: text.as_bytes(), at }
+        JsonScan { bytes: text.as_bytes(), at, strict: false }
+    }
+
+    /// A scan from the beginning that refuses control characters also between values.
+    pub(super) fn strict(text: &'a str) -> JsonScan<'a> {
+        JsonScan { bytes: text.as_bytes(), at: 0, strict: true }
+    }
+
+    /// Passes white space up to the end of the text. `None`: something else follows.
+    pub(super) fn end(mut self) -> Option<()> {
+        self.strict = false;
+        self.blanks();
+        self.peek().is_none().then_some(())
     }
 
     pub(super) fn peek(&self) -> Option<u8> {
@@ -45,176 +60,76 @@ impl<'a> JsonScan<'a> {
 
     /// Passes white space.
     pub(super) fn blanks(&mut self) {
-        while let Some(b' ' | b'\t' | b'\r' | b'\n') = self.peek() {
-            self.at += 1;
-        }
-    }
-
-    /// Checks a string, after its opening quote, and passes its closing one. Returns whether it has escapes.
-    pub(super) fn string(&mut self) -> Option<bool> {
-        let mut escapes = false;
-        loop {
-            self.run(
-                |word| equals(word, b'"') | equals(word, b'\\') | controls(word),
-                |b| matches!(b, b'"' | b'\\' | 0..0x20),
-            );
-            match self.peek()? {
-                b'"' => {
-                    self.at += 1;
-                    return Some(escapes);
-                }
-                b'\\' => {
-                    escapes = true;
-                    self.at += 1;
-                    self.escape()?;
-                }
-                _ => return None,
-            }
-        }
-    }
-
-    fn escape(&mut self) -> Option<()> {
-        let kind = self.peek()?;
-        self.at += 1;
-        match kind {
-            b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => Some(()),
-            b'u' => {
-                let digits = self.bytes.get(self.at..self.at + 4)?;
-                self.at += 4;
-                digits.iter().all(u8::is_ascii_hexdigit).then_some(())
-            }
-            _ => None,
-        }
-    }
-
-    /// Passes a valid string, after its opening quote.
-    pub(super) fn skip_string(&mut self) {
-        loop {
-            self.run(|word| equals(word, b'"') | equals(word, b'\\'), |b| matches!(b, b'"' | b'\\'));
-            match self.peek() {
-                Some(b'\\') => self.at += 2,
-                Some(_) => {
-                    self.at += 1;
-                    return;
-                }
-                None => return,
-            }
-        }
-    }
-
-    /// Passes the bytes before the first one that `marks` marks in a word, and that `is_end` accepts.
-    fn run(&mut self, marks: impl Fn(u64) -> u64, is_end: impl Fn(u8) -> bool) {
-        let rest = self.bytes.get(self.at..).unwrap_or_default();
-        let (words, tail) = rest.as_chunks::<8>();
-        for (number, word) in words.iter().enumerate() {
-            let found = marks(u64::from_le_bytes(*word));
-            if found != 0 {
-                self.at += number * 8 + found.trailing_zeros() as usize / 8;
-                return;
-            }
-        }
-        self.at += words.len() * 8 + tail.iter().position(|byte| is_end(*byte)).unwrap_or(tail.len());
+        self.at = after_blanks(self.bytes, self.at, self.strict);
     }
 
     /// Checks a value of any kind, and passes it.
     pub(super) fn value(&mut self) -> Option<()> {
-        let mut open = Nesting::default();
+        self.walk(&mut Nesting::default())
+    }
+
+    /// Checks a value of any kind, and hands its parts to a sink in which nothing is open. Positions are held in local
+    /// variables, which is what makes this fast.
+    pub(super) fn walk(&mut self, sink: &mut impl Sink) -> Option<()> {
+        let (bytes, strict) = (self.bytes, self.strict);
+        // `inside`: whether the innermost open value is an object.
+        let (mut at, mut key, mut inside) = (self.at, FieldKey::default(), None);
         loop {
-            self.blanks();
-            let first = self.peek()?;
-            self.at += 1;
-            match first {
-                b'"' => drop(self.string()?),
-                b'{' => {
-                    self.blanks();
-                    if !self.pass(b'}') {
-                        self.key()?;
-                        open.push(true);
+            at = after_blanks(bytes, at, strict);
+            let from = at;
+            match *bytes.get(at)? {
+                b'"' => {
+                    let (end, escapes) = after_string(bytes, at + 1)?;
+                    at = end;
+                    sink.leaf(key, Span::new(from, at), escapes);
+                }
+                first @ (b'{' | b'[') => {
+                    let object = first == b'{';
+                    sink.open(key, object, from)?;
+                    inside = Some(object);
+                    at = after_blanks(bytes, at + 1, strict);
+                    if bytes.get(at) != Some(&end_of(object)) {
+                        if object {
+                            (at, key) = after_key(bytes, at, strict)?;
+                        }
                         continue;
                     }
+                    at += 1;
+                    inside = sink.close(at);
                 }
-                b'[' => {
-                    self.blanks();
-                    if !self.pass(b']') {
-                        open.push(false);
-                        continue;
-                    }
+                first => {
+                    at = after_word(bytes, at, first)?;
+                    sink.leaf(key, Span::new(from, at), false);
                 }
-                b't' => self.word(b"rue")?,
-                b'f' => self.word(b"alse")?,
-                b'n' => self.word(b"ull")?,
-                b'-' | b'0'..=b'9' => self.number(first)?,
-                _ => return None,
             }
             // After a value: the next one, or the end of what holds it.
             loop {
-                let Some(in_object) = open.innermost() else { return Some(()) };
-                self.blanks();
-                let next = self.peek()?;
-                self.at += 1;
-                match (next, in_object) {
-                    (b',', true) => {
-                        self.blanks();
-                        self.key()?;
-                        break;
+                let Some(object) = inside else {
+                    self.at = at;
+                    return Some(());
+                };
+                at = after_blanks(bytes, at, strict);
+                let next = *bytes.get(at)?;
+                at += 1;
+                if next == b',' {
+                    if object {
+                        (at, key) = after_key(bytes, at, strict)?;
                     }
-                    (b',', false) => break,
-                    (b'}', true) | (b']', false) => open.pop(),
-                    _ => return None,
+                    break;
                 }
+                if next != end_of(object) {
+                    return None;
+                }
+                inside = sink.close(at);
             }
         }
     }
 
-    /// Checks a key with its colon, and passes them.
-    fn key(&mut self) -> Option<()> {
-        if !self.pass(b'"') {
-            return None;
-        }
-        self.string()?;
-        self.blanks();
-        self.pass(b':').then_some(())
-    }
-
-    fn word(&mut self, rest: &[u8]) -> Option<()> {
-        let fits = self.bytes.get(self.at..)?.starts_with(rest);
-        self.at += rest.len();
-        fits.then_some(())
-    }
-
-    /// Checks a number after its first byte.
-    fn number(&mut self, first: u8) -> Option<()> {
-        match first {
-            b'-' if self.pass(b'0') => {}
-            b'-' => self.digits()?,
-            b'0' => {}
-            _ => drop(self.digits()),
-        }
-        if self.pass(b'.') {
-            self.digits()?;
-        }
-        if self.pass(b'e') || self.pass(b'E') {
-            let _ = self.pass(b'+') || self.pass(b'-');
-            self.digits()?;
-        }
-        Some(())
-    }
-
-    fn digits(&mut self) -> Option<()> {
+    /// Passes a valid value. Returns its place.
+    pub(super) fn skipped(&mut self) -> Span {
         let from = self.at;
-        while self.peek().is_some_and(|byte| byte.is_ascii_digit()) {
-            self.at += 1;
-        }
-        (self.at > from).then_some(())
-    }
-
-    /// Passes a valid value.
-    pub(super) fn skip(&mut self) {
         match self.peek() {
-            Some(b'"') => {
-                self.at += 1;
-                self.skip_string();
-            }
+            Some(b'"') => self.skip_string(),
             Some(b'{' | b'[') => self.skip_nested(),
             _ => {
                 while self.peek().is_some_and(|byte| !matches!(byte, b',' | b'}' | b']' | b' ' | b'\t' | b'\r' | b'\n'))
@@ -223,14 +138,22 @@ impl<'a> JsonScan<'a> {
                 }
             }
         }
+        Span::new(from, self.at)
+    }
+
+    fn skip_string(&mut self) {
+        self.at = after_string(self.bytes, self.at + 1).map_or(self.bytes.len(), |(end, _)| end);
     }
 
     fn skip_nested(&mut self) {
         let mut depth = 0usize;
         while let Some(byte) = self.peek() {
+            if byte == b'"' {
+                self.skip_string();
+                continue;
+            }
             self.at += 1;
             match byte {
-                b'"' => self.skip_string(),
                 b'{' | b'[' => depth += 1,
                 b'}' | b']' => {
                     depth -= 1;
@@ -244,6 +167,120 @@ impl<'a> JsonScan<'a> {
     }
 }
 
+fn end_of(object: bool) -> u8 {
+    if object { b'}' } else { b']' }
+}
+
+#[inline(always)]
+fn after_blanks(bytes: &[u8], mut at: usize, strict: bool) -> usize {
+    while let Some(byte) = bytes.get(at).filter(|byte| **byte <= b' ') {
+        match byte {
+            b' ' => {}
+            b'\t' | b'\r' | b'\n' if !strict => {}
+            _ => break,
+        }
+        at += 1;
+    }
+    at
+}
+
+/// Checks a key with its colon. Returns the place after them.
+#[inline(always)]
+fn after_key(bytes: &[u8], at: usize, strict: bool) -> Option<(usize, FieldKey)> {
+    let from = after_blanks(bytes, at, strict) + 1;
+    if bytes.get(from - 1) != Some(&b'"') {
+        return None;
+    }
+    let (end, escapes) = after_string(bytes, from)?;
+    let at = after_blanks(bytes, end, strict);
+    (bytes.get(at) == Some(&b':')).then_some((at + 1, FieldKey { place: Span::new(from, end - 1), escapes }))
+}
+
+/// Checks a string from the place after its opening quote. Returns the place after its closing one, and whether it has
+/// escapes.
+#[inline(always)]
+fn after_string(bytes: &[u8], at: usize) -> Option<(usize, bool)> {
+    let at = after_plain(bytes, at);
+    match bytes.get(at) {
+        Some(b'"') => Some((at + 1, false)),
+        _ => after_escapes(bytes, at).map(|at| (at, true)),
+    }
+}
+
+/// The rest of a string from its first escape on.
+fn after_escapes(bytes: &[u8], mut at: usize) -> Option<usize> {
+    loop {
+        match bytes.get(at)? {
+            b'"' => return Some(at + 1),
+            b'\\' => {}
+            _ => return None,
+        }
+        at += match bytes.get(at + 1)? {
+            b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => 2,
+            b'u' if bytes.get(at + 2..at + 6)?.iter().all(u8::is_ascii_hexdigit) => 6,
+            _ => return None,
+        };
+        at = after_plain(bytes, at);
+    }
+}
+
+/// The place of the first quote, backslash or control character.
+#[inline(always)]
+fn after_plain(bytes: &[u8], mut at: usize) -> usize {
+    while let Some(block) = bytes.get(at..).and_then(<[u8]>::first_chunk) {
+        let plain = plain(block);
+        at += plain;
+        if plain < BLOCK {
+            return at;
+        }
+    }
+    let rest = bytes.get(at..).unwrap_or_default();
+    at + rest.iter().position(|byte| matches!(byte, b'"' | b'\\' | 0..0x20)).unwrap_or(rest.len())
+}
+
+/// How many bytes are looked at together.
+const BLOCK: usize = 16;
+
+/// How many bytes come before the first quote, backslash or control character. Without a branch per byte, so that the
+/// compiler compares all bytes at once.
+#[inline(always)]
+fn plain(block: &[u8; BLOCK]) -> usize {
+    let mut marks = [0; BLOCK];
+    for (mark, byte) in marks.iter_mut().zip(block) {
+        *mark = if (*byte == b'"') | (*byte == b'\\') | (*byte < 0x20) { 0xff } else { 0 };
+    }
+    u128::from_le_bytes(marks).trailing_zeros() as usize / 8
+}
+
+/// Checks `true`, `false`, `null` or a number that begins with this byte. Returns the place after it.
+fn after_word(bytes: &[u8], at: usize, first: u8) -> Option<usize> {
+    let word: &[u8] = match first {
+        b't' => b"true",
+        b'f' => b"false",
+        b'n' => b"null",
+        _ => return after_number(bytes, at),
+    };
+    bytes.get(at..)?.starts_with(word).then_some(at + word.len())
+}
+
+fn after_number(bytes: &[u8], mut at: usize) -> Option<usize> {
+    at += usize::from(bytes.get(at) == Some(&b'-'));
+    at = if bytes.get(at) == Some(&b'0') { at + 1 } else { after_digits(bytes, at)? };
+    if bytes.get(at) == Some(&b'.') {
+        at = after_digits(bytes, at + 1)?;
+    }
+    if matches!(bytes.get(at), Some(b'e' | b'E')) {
+        let signed = matches!(bytes.get(at + 1), Some(b'+' | b'-'));
+        at = after_digits(bytes, at + 1 + usize::from(signed))?;
+    }
+    Some(at)
+}
+
+fn after_digits(bytes: &[u8], at: usize) -> Option<usize> {
+    let digits = bytes.get(at..)?.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    (digits > 0).then_some(at + digits)
+}
+
 /// The objects and arrays around a position, one bit each. 64 levels take no allocation.
 #[derive(Default)]
 struct Nesting {
@@ -254,25 +291,24 @@ struct Nesting {
     far: Vec<u64>,
 }
 
-impl Nesting {
-    fn push(&mut self, object: bool) {
+impl Sink for Nesting {
+    fn leaf(&mut self, _: FieldKey, _: Span, _: bool) {}
+
+    fn open(&mut self, _: FieldKey, object: bool, _: usize) -> Option<()> {
         if self.depth > 0 && self.depth.is_multiple_of(64) {
             self.far.push(self.near);
         }
         self.near = self.near << 1 | u64::from(object);
         self.depth += 1;
+        Some(())
     }
 
-    fn pop(&mut self) {
+    fn close(&mut self, _: usize) -> Option<bool> {
         self.near >>= 1;
         self.depth = self.depth.saturating_sub(1);
         if self.depth > 0 && self.depth.is_multiple_of(64) {
             self.near = self.far.pop().unwrap_or_default();
         }
-    }
-
-    /// Whether the innermost level is an object; `None` at the top level.
-    fn innermost(&self) -> Option<bool> {
         (self.depth > 0).then_some(self.near & 1 == 1)
     }
 }
@@ -319,8 +355,8 @@ fn escaped(text: &str) -> (char, usize) {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::{JsonScan, unescape};
+pub(super) mod tests {
+    use super::{JsonScan, after_string, unescape};
     use proptest::prelude::*;
     use serde_json::value::RawValue;
 
@@ -332,7 +368,7 @@ mod tests {
     }
 
     /// Texts that are JSON, or nearly.
-    fn nearly_json() -> impl Strategy<Value = String> {
+    pub(in crate::agent::json) fn nearly_json() -> impl Strategy<Value = String> {
         let tokens = prop::sample::select(vec![
             "{",
             "}",
@@ -364,7 +400,7 @@ mod tests {
     }
 
     /// Valid JSON of every shape.
-    fn json() -> impl Strategy<Value = String> {
+    pub(in crate::agent::json) fn json() -> impl Strategy<Value = String> {
         let leaf = prop::sample::select(vec!["0", "-1.5e-7", "true", "null", "\"\"", "\"]}\\\"\\\\\"", "{}", "[ ]"]);
         leaf.prop_map(str::to_owned).prop_recursive(5, 40, 4, |inner| {
             let fields = prop::collection::vec(inner.clone(), 1..4)
@@ -388,15 +424,14 @@ mod tests {
             let line = format!("{text} ,]");
             let (mut checked, mut skipped) = (JsonScan::new(&line, 0), JsonScan::new(&line, 0));
             prop_assert!(checked.value().is_some());
-            skipped.skip();
+            skipped.skipped();
             prop_assert_eq!((skipped.at, checked.at), (text.len(), text.len()), "{}", text);
         }
 
         #[test]
         fn a_text_comes_back(text in "[ -~é\u{1f600}\n\u{1}\"\\\\]{0,40}") {
             let literal = serde_json::to_string(&text).unwrap();
-            let mut scan = JsonScan::new(&literal, 1);
-            prop_assert!(scan.string().is_some() && scan.at == literal.len());
+            prop_assert_eq!(after_string(literal.as_bytes(), 1).map(|(end, _)| end), Some(literal.len()));
             prop_assert_eq!(unescape(&literal[1..literal.len() - 1]), text);
         }
     }

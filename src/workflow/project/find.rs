@@ -124,8 +124,8 @@ impl Project {
         }
         let missing = |_| Failure::refused_for(RefusalReason::NotFound, format!("{what} names nothing that exists."));
         let folder = folder.canonicalize().map_err(missing)?;
-        folder.join(name).symlink_metadata().map_err(missing)?;
         let inside = folder.strip_prefix(&self.folder).map_err(|_| outside())?;
+        folder.join(name).symlink_metadata().map_err(missing)?;
         Ok(inside.join(name))
     }
 

@@ -1,0 +1,227 @@
+//! Where the values of a line are: found in one walk, in memory that is used again for the next line.
+
+use super::scan::{FieldKey, JsonScan, Sink};
+use super::{Object, Raw, without_controls};
+use std::borrow::Cow;
+
+/// The most values that are noted. A line with more is rare, and is walked over again for each field that is read.
+const VALUES: usize = 1 << 17;
+/// The most values whose memory is kept for the next line.
+const KEPT: usize = 1 << 12;
+
+/// A part of a line, in bytes.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Span {
+    pub(super) from: u32,
+    pub(super) to: u32,
+}
+
+impl Span {
+    /// No line reaches 4 GiB.
+    pub(super) fn new(from: usize, to: usize) -> Span {
+        Span { from: from as u32, to: to as u32 }
+    }
+
+    pub(super) fn of(self, line: &str) -> &str {
+        line.get(self.from as usize..self.to as usize).unwrap_or_default()
+    }
+
+    /// Whether the text there is this one.
+    #[inline]
+    pub(super) fn is(self, line: &str, text: &str) -> bool {
+        // Most keys differ in length or in the first bytes: faster than a call.
+        let is_same = |bytes: &[u8]| bytes.iter().zip(text.as_bytes()).all(|(a, b)| a == b);
+        (self.to - self.from) as usize == text.len()
+            && line.as_bytes().get(self.from as usize..self.to as usize).is_some_and(is_same)
+    }
+
+    /// A string without its quotes.
+    pub(super) fn inside(self) -> Span {
+        Span { from: self.from + 1, to: (self.from + 1).max(self.to.saturating_sub(1)) }
+    }
+
+    /// A string with its quotes, given without them.
+    pub(super) fn outside(self) -> Span {
+        Span { from: self.from.saturating_sub(1), to: self.to + 1 }
+    }
+}
+
+/// A field of an object, or an element of an array. What is below its value follows it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Node {
+    /// The key without its quotes. An element has the key of whatever came before.
+    pub(super) key: Span,
+    pub(super) value: Span,
+    /// How many nodes are below the value, and the marks. While the value is open: the node that it is below.
+    below: u32,
+}
+
+/// The key has escapes.
+const KEY_ESCAPES: u32 = 1 << 31;
+/// The value is a string with escapes, or an object with such a key.
+const ESCAPES: u32 = 1 << 30;
+/// The value is an open object.
+const OBJECT: u32 = 1 << 29;
+const COUNT: u32 = OBJECT - 1;
+
+impl Node {
+    pub(super) fn below(&self) -> usize {
+        (self.below & COUNT) as usize
+    }
+
+    pub(super) fn key_escapes(&self) -> bool {
+        self.below & KEY_ESCAPES != 0
+    }
+
+    pub(super) fn escapes(&self) -> bool {
+        self.below & ESCAPES != 0
+    }
+}
+
+/// The values of one line. The first node is the line's whole value.
+#[derive(Debug, Default)]
+pub struct Index {
+    nodes: Vec<Node>,
+    /// The innermost open value.
+    open: u32,
+}
+
+impl Index {
+    /// Reads a line as one object. Raw control characters, which JSON forbids in strings, become blanks; only a line
+    /// that has any is copied.
+    pub fn read<'a>(&'a mut self, line: &'a mut Cow<'_, str>) -> Option<Object<'a>> {
+        if self.walk(line).is_none() {
+            *line = without_controls(std::mem::take(line));
+            return Object::parse(line);
+        }
+        let (first, below) = self.nodes.split_first()?;
+        Raw { line, place: first.value, below: Some(below), escapes: first.escapes() }.object()
+    }
+
+    fn walk(&mut self, line: &str) -> Option<()> {
+        self.nodes.clear();
+        if self.nodes.capacity() > KEPT {
+            self.nodes = Vec::new();
+        }
+        self.open = COUNT;
+        u32::try_from(line.len()).ok()?;
+        let mut scan = JsonScan::strict(line);
+        scan.walk(self)?;
+        scan.end()
+    }
+
+    #[inline(always)]
+    fn push(&mut self, key: FieldKey, value: Span, below: u32) {
+        let mark = if key.escapes { self.escaped_key() } else { 0 };
+        self.nodes.push(Node { key: key.place, value, below: below | mark });
+    }
+
+    #[cold]
+    fn escaped_key(&mut self) -> u32 {
+        if let Some(object) = self.nodes.get_mut(self.open as usize) {
+            object.below |= ESCAPES;
+        }
+        KEY_ESCAPES
+    }
+}
+
+impl Sink for Index {
+    #[inline(always)]
+    fn leaf(&mut self, key: FieldKey, place: Span, escapes: bool) {
+        self.push(key, place, if escapes { ESCAPES } else { 0 });
+    }
+
+    #[inline(always)]
+    fn open(&mut self, key: FieldKey, object: bool, at: usize) -> Option<()> {
+        let number = self.nodes.len();
+        self.push(key, Span::new(at, at), self.open | if object { OBJECT } else { 0 });
+        self.open = number as u32;
+        (number < VALUES).then_some(())
+    }
+
+    #[inline(always)]
+    fn close(&mut self, end: usize) -> Option<bool> {
+        let (open, count) = (self.open as usize, self.nodes.len());
+        let node = self.nodes.get_mut(open)?;
+        node.value.to = end as u32;
+        self.open = node.below & COUNT;
+        node.below = node.below & (KEY_ESCAPES | ESCAPES) | (count - open - 1) as u32;
+        self.nodes.get(self.open as usize).map(|node| node.below & OBJECT != 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Index, KEPT, VALUES};
+    use crate::agent::json::scan::tests::{json, nearly_json};
+    use crate::agent::json::{Object, Raw};
+    use proptest::prelude::*;
+    use serde_json::Value;
+    use std::borrow::Cow;
+
+    /// The value as the readers of fields and elements see it. Of fields with the same key the last counts.
+    fn value(raw: Raw<'_>) -> Value {
+        if let Some(object) = raw.object() {
+            return object.iter().map(|(key, raw)| (key.into_owned(), value(raw))).collect();
+        }
+        if let Some(elements) = raw.elements() {
+            return elements.map(value).collect();
+        }
+        raw.str().map_or_else(|| serde_json::from_str(raw.get()).unwrap(), |text| text.into_owned().into())
+    }
+
+    fn of(object: Object<'_>) -> Value {
+        value(object.0)
+    }
+
+    proptest! {
+        #[test]
+        fn a_line_reads_as_serde_reads_it(text in json()) {
+            let line = format!(" {{\"k\":{text} , \"\\u006b2\":[{text}],\"k3\":{{\"é\\n\":{text}}}}} ");
+            let wanted: Value = serde_json::from_str(&line).unwrap();
+            prop_assert_eq!(of(Object::parse(&line).unwrap()), wanted.clone(), "{}", line);
+            let (mut index, mut read) = (Index::default(), Cow::Borrowed(&*line));
+            let object = index.read(&mut read).unwrap();
+            prop_assert_eq!(of(object), wanted.clone(), "{}", line);
+            for name in ["k", "k2", "k3"] {
+                prop_assert_eq!(object.raw(name).map(value).unwrap_or_default(), wanted[name].clone(), "{}", line);
+            }
+        }
+
+        #[test]
+        fn the_index_refuses_what_the_scan_refuses(text in nearly_json()) {
+            let line = format!("{{\"k\":{text}}}");
+            let clean = line.replace('\t', " ");
+            let read = Index::default().read(&mut Cow::Borrowed(&line)).map(of);
+            prop_assert_eq!(read, Object::parse(&clean).map(of), "{}", line);
+        }
+    }
+
+    #[test]
+    fn control_characters_become_blanks_also_between_values() {
+        let mut index = Index::default();
+        for (line, value) in
+            [("{\"a\":[1,\t2]}\r", "[1, 2]"), ("\u{feff}{\"a\":\"x\ty\"}", "\"x y\""), ("{\"a\":[1,2]} \r", "[1,2]")]
+        {
+            let mut line = Cow::Borrowed(line);
+            assert_eq!(index.read(&mut line).unwrap().raw("a").unwrap().get(), value);
+        }
+        assert!(index.read(&mut Cow::Borrowed("{\"\\ud800\":1}")).is_none());
+        assert!(index.read(&mut Cow::Borrowed("{\"a\":{\"\\ud800\":1}}")).unwrap().object("a").is_none());
+    }
+
+    #[test]
+    fn a_line_with_too_many_values_is_read_without_an_index() {
+        let mut index = Index::default();
+        for (count, indexed) in [(VALUES - 3, true), (VALUES + 1, false)] {
+            let line = format!("{{\"a\":[{}0],\"b\":{{\"c\":1}}}}", "[],".repeat(count - 1));
+            let mut line = Cow::Borrowed(&*line);
+            let object = index.read(&mut line).unwrap();
+            assert_eq!(object.0.below.is_some(), indexed);
+            assert_eq!(object.list("a").unwrap().count(), count);
+            assert_eq!(object.object("b").unwrap().count("c"), Some(1));
+        }
+        assert!(index.read(&mut Cow::Borrowed("{}")).is_some());
+        assert!(index.nodes.capacity() <= KEPT);
+    }
+}
