@@ -117,12 +117,10 @@ pub struct Failure {
     pub retryable: bool,
     /// The provider's HTTP status, if the agent reports it.
     pub http_status: Option<u16>,
-    /// The agent's own words about it, unredacted. The run turns them into `agent_message`.
-    pub said: Option<Text>,
-    /// The agent's own words, clean and redacted, at most [`crate::protocol::limits::AGENT_MESSAGE_BYTES`].
-    pub agent_message: Option<String>,
+    /// The agent's own words about it. The run cuts them to [`crate::protocol::limits::AGENT_MESSAGE_BYTES`].
+    pub agent_message: Option<Text>,
     /// The last lines of the agent's stderr, at most [`crate::protocol::limits::STDERR_TAIL_BYTES`].
-    pub stderr_tail: Option<String>,
+    pub stderr_tail: Option<Text>,
     /// Why a workflow was refused.
     pub reason: Option<RefusalReason>,
     /// The phase of a workflow that did not pass.
@@ -154,7 +152,6 @@ impl Failure {
             message: message.into(),
             retryable: code.retryable(),
             http_status: None,
-            said: None,
             agent_message: None,
             stderr_tail: None,
             reason: None,
@@ -230,7 +227,7 @@ impl Failure {
 
     /// The same failure with the agent's own words.
     pub fn saying(mut self, said: Option<String>) -> Failure {
-        self.said = said.map(Text::from);
+        self.agent_message = said.map(Text::from);
         self
     }
 }

@@ -18,7 +18,7 @@
 //! | module | contents |
 //! |---|---|
 //! | [`cli`], [`help`] | argv → a command; help, completions and the manual page from the same rows |
-//! | [`cmd`] | the commands, one row each in `cmd::COMMANDS`: `adhoc`, `agents`, `ask-server`, `config`, `export`, `open`, `replay`, `completions`, `man` |
+//! | [`cmd`] | the commands, one row each in `cmd::COMMANDS`: `adhoc`, `agents`, `ask-server`, `config`, `sessions`, `export`, `open`, `replay`, `completions`, `man` |
 //! | [`config`] | the layers of the configuration, its keys, its files, and which of them are trusted |
 //! | [`engine`] | run after run in one process: the loop, the conductor of a run, the peers' trait, preparation, dry run |
 //! | [`json_lines`], [`terminal`] | the two peers of a run: an orchestrator, and a person |

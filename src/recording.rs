@@ -17,6 +17,7 @@
 use crate::protocol::json::{
     Fields, encode, map_keys_and_strings, map_strings, number, put_number, put_string, string,
 };
+use crate::protocol::text::Text;
 use crate::redact::Redactor;
 use serde_json::json;
 use serde_json::value::RawValue;
@@ -155,7 +156,7 @@ pub(crate) struct MessagePiece {
     /// The message.
     pub(crate) message: u64,
     /// The piece.
-    pub(crate) text: String,
+    pub(crate) text: Text,
     /// Whether this is the last piece.
     pub(crate) done: bool,
 }
@@ -313,8 +314,8 @@ fn blank_split_secrets(held: &mut [Held], redactor: &Redactor, cut: &BTreeSet<u6
     let mut messages: BTreeMap<u64, (String, String)> = BTreeMap::new();
     for piece in held.iter().flat_map(|held| &held.pieces) {
         let (joined, alone) = messages.entry(piece.message).or_default();
-        joined.push_str(&piece.text);
-        alone.push_str(&redactor.redact_uncleaned(&piece.text));
+        joined.push_str(piece.text.unredacted());
+        alone.push_str(&redactor.redact_uncleaned(piece.text.unredacted()));
     }
     for (message, (joined, alone)) in messages {
         let whole = redactor.redact_uncleaned(&joined);
@@ -331,7 +332,7 @@ fn blank_split_secrets(held: &mut [Held], redactor: &Redactor, cut: &BTreeSet<u6
             }
             for piece in pieces {
                 let text = left.take().unwrap_or_default();
-                *line = map_strings(line, &mut |old| if old == piece.text { text.clone() } else { old.to_owned() });
+                *line = map_strings(line, &mut |old| if piece.text == old { text.clone() } else { old.to_owned() });
             }
         }
     }

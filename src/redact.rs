@@ -23,7 +23,7 @@ use std::fmt;
 
 use filter::Filter;
 use scan::Scan;
-use view::{Stop, View};
+use view::{NoMatch, View};
 
 pub use stream::Stream;
 
@@ -41,7 +41,12 @@ pub struct Redactor {
     forms: Vec<Box<str>>,
     /// Whether texts are cleaned for a terminal before they are searched.
     cleans: bool,
+    generation: Generation,
 }
+
+/// The number of times that a redactor learned of secrets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Generation(u32);
 
 impl Default for Redactor {
     fn default() -> Self {
@@ -60,7 +65,7 @@ impl Redactor {
     pub fn new() -> Self {
         let mut filter = Filter::default();
         shapes::beginnings().for_each(|beginning| filter.add(beginning));
-        Self { filter, forms: Vec::new(), cleans: false }
+        Self { filter, forms: Vec::new(), cleans: false, generation: Generation::default() }
     }
 
     /// Registers all forms of a value, and of its lines when it has several.
@@ -88,7 +93,13 @@ impl Redactor {
         }
         self.forms.sort_unstable();
         self.forms.dedup();
+        self.generation.0 += 1;
         refused
+    }
+
+    /// How often it learned of secrets. A text that went through a redactor is clean until this changes.
+    pub fn generation(&self) -> Generation {
+        self.generation
     }
 
     /// Registers the values of the environment variables whose name marks them as secret.
@@ -112,6 +123,7 @@ impl Redactor {
     /// secret that escape sequences split.
     pub fn clean_first(&mut self) {
         self.cleans = true;
+        self.generation.0 += 1;
     }
 
     /// The text with every secret masked; borrowed if it has none.
@@ -140,11 +152,11 @@ impl Redactor {
     }
 
     /// The end of the longest form that begins here.
-    fn form_at(&self, view: View<'_>, at: usize) -> Result<usize, Stop> {
+    fn form_at(&self, view: View<'_>, at: usize) -> Result<usize, NoMatch> {
         let rest = &view.bytes[at..];
         let mut before = self.forms.partition_point(|form| form.as_bytes() <= rest);
         if view.open && self.forms.get(before).is_some_and(|form| form.as_bytes().starts_with(rest)) {
-            return Err(Stop::More);
+            return Err(NoMatch::More);
         }
         // The forms that begin the text sort before it, the longest last. If the form just before the text is none of
         // them, it shares a beginning with the text, and no form before it shares a longer one.
@@ -160,6 +172,6 @@ impl Redactor {
             common = &common[..same];
             before = self.forms[..before].partition_point(|form| form.as_bytes() <= common);
         }
-        Err(Stop::No)
+        Err(NoMatch::No)
     }
 }

@@ -159,7 +159,7 @@ fn ask(from: &Object<'_>) -> Result<Ask, String> {
     let validation = rules::read(from, &kind)?;
     let required = from.bool("required") != Some(false);
     let header = from.string("header").unwrap_or_default();
-    let ask = Ask { required, validation, ..Ask::new(purpose, kind, &header, question) };
+    let ask = Ask { required, validation, ..Ask::new(purpose, kind, header, question) };
     rules::with_default(ask, from)
 }
 
@@ -167,15 +167,10 @@ fn ask(from: &Object<'_>) -> Result<Ask, String> {
 pub(super) fn choices(question: &Object<'_>) -> Option<Choices> {
     let one = |raw: Raw<'_>| {
         if let Some(label) = raw.string() {
-            return Some(Choice { value: label.clone(), label, description: None });
+            return Some(Choice::labelled(label, None));
         }
         let option = raw.object()?;
-        let label = option.string("label")?;
-        Some(Choice {
-            value: label.clone(),
-            label,
-            description: option.string("description").filter(|d| !d.is_empty()),
-        })
+        Some(Choice::labelled(option.string("label")?, option.string("description")))
     };
     Choices::new(question.array("options").filter_map(one))
 }
@@ -185,7 +180,7 @@ pub(crate) fn result(asks: &[Ask], replies: &[Reply]) -> String {
     let entry = |(ask, reply): (&Ask, &Reply)| {
         let (status, more) = match reply {
             Reply::Answer(Answer::Null) => ("left_open", None),
-            Reply::Answer(answer) => ("answered", Some(("answer", json!(answer)))),
+            Reply::Answer(answer) => ("answered", Some(("answer", answer.unredacted()))),
             Reply::Allowed => ("answered", Some(("answer", json!(true)))),
             Reply::NoUser => ("no_user", Some(("note", json!(NO_USER)))),
             Reply::Declined(said) | Reply::Denied(said) => {
@@ -193,7 +188,7 @@ pub(crate) fn result(asks: &[Ask], replies: &[Reply]) -> String {
             }
         };
         let mut entry = Map::new();
-        entry.insert("question".into(), json!(ask.text));
+        entry.insert("question".into(), json!(ask.text.unredacted()));
         entry.insert("status".into(), json!(status));
         entry.extend(more.map(|(name, value)| (name.to_owned(), value)));
         Value::Object(entry)

@@ -5,9 +5,10 @@ use super::Reply;
 use super::json::{Object, Raw};
 use crate::protocol::limited::Asks;
 use crate::protocol::question::{Answer, Ask, Choice, Choices, Kind, Validation, check};
+use crate::protocol::text::Text;
 use crate::protocol::words::Purpose;
 use serde_json::value::to_raw_value;
-use serde_json::{Map, Number, Value, json};
+use serde_json::{Map, Number, Value};
 use std::collections::HashSet;
 
 /// A form that waits for its answers.
@@ -78,7 +79,7 @@ impl Field {
         let (kind, validation) = answers(property)?;
         let is_number = is_number(property);
         let required = self.required;
-        let ask = Ask { required, validation, ..Ask::new(Purpose::Input, kind, &label, text) };
+        let ask = Ask { required, validation, ..Ask::new(Purpose::Input, kind, label, text) };
         // A default that breaks the schema's own rules is dropped: it would be given where nobody answers.
         let default = property.raw("default").and_then(|raw| match is_number {
             true => check(&ask, &to_raw_value(&number(raw.get())?.to_string()).ok()?, None).ok(),
@@ -90,8 +91,8 @@ impl Field {
     /// An answer as the form's JSON value. `None`: the form wants a number, and this is none.
     fn value(&self, answer: &Answer) -> Option<Value> {
         match answer {
-            Answer::Text(text) if self.is_number => number(text).map(Value::Number),
-            other => Some(json!(other)),
+            Answer::Text(text) if self.is_number => number(text.unredacted()).map(Value::Number),
+            other => Some(other.unredacted()),
         }
     }
 }
@@ -116,14 +117,14 @@ fn answers(property: &Object<'_>) -> Option<(Kind, Validation)> {
             let integer = property.is("type", "integer").then_some(true);
             // Without a bound, only this rule makes the answer a number.
             let free = min.is_none() && max.is_none() && integer.is_none();
-            let pattern = free.then(|| NUMBER.to_owned());
+            let pattern = free.then(|| NUMBER.into());
             Some((Kind::Text, Validation { min, max, integer, pattern, ..none }))
         }
         _ => Some(match choices(property) {
             Some(choices) => (Kind::Select { choices, multiple: false, allow_other: false }, none),
             None => {
                 let (min_length, max_length) = (property.count("minLength"), property.count("maxLength"));
-                let pattern = property.string("pattern");
+                let pattern = property.string("pattern").map(Text::from);
                 (Kind::Text, Validation { min_length, max_length, pattern, ..none })
             }
         }),
@@ -135,13 +136,14 @@ fn choices(schema: &Object<'_>) -> Option<Choices> {
     let titled = |option: Object<'_>| {
         let value = option.string("const")?;
         let label = option.string("title").unwrap_or_else(|| value.clone());
-        Some(Choice { value, label, description: option.string("description") })
+        let description = option.string("description").map(Text::from);
+        Some(Choice { value: value.into(), label: label.into(), description })
     };
     let titles: Vec<Option<String>> = schema.array("enumNames").map(Raw::string).collect();
     let plain = schema.array("enum").enumerate().filter_map(|(at, raw)| {
         let value = raw.string()?;
         let label = titles.get(at).cloned().flatten().unwrap_or_else(|| value.clone());
-        Some(Choice { value, label, description: None })
+        Some(Choice { value: value.into(), label: label.into(), description: None })
     });
     Choices::new(["oneOf", "anyOf"].iter().flat_map(|name| schema.objects(name)).filter_map(titled).chain(plain))
 }
@@ -194,7 +196,10 @@ mod tests {
         let (db, port, tags, name) = (by_header("db"), by_header("Port"), by_header("tags"), by_header("name"));
         assert_eq!((db.required, port.required, tags.required, name.required), (true, true, false, false));
         let Kind::Select { choices, multiple: false, .. } = &db.kind else { panic!("{db:?}") };
-        assert_eq!((choices.as_slice()[1].value.as_str(), choices.as_slice()[1].label.as_str()), ("lite", "SQLite"));
+        assert_eq!(
+            (choices.as_slice()[1].value.unredacted(), choices.as_slice()[1].label.unredacted()),
+            ("lite", "SQLite")
+        );
         assert_eq!(port.text, "Set it up.\nPort: Where it listens");
         assert_eq!(port.default, Some(Answer::Text("80".into())));
         assert_eq!((port.validation.min, port.validation.integer), (Some(1.0), Some(true)));
@@ -206,7 +211,7 @@ mod tests {
     #[test]
     fn the_content_holds_the_answers_by_name() {
         let (form, asks) = setup();
-        let answer = |ask: &Ask| match ask.header.as_str() {
+        let answer = |ask: &Ask| match ask.header.unredacted() {
             "db" => Reply::Answer(Answer::One("lite".into())),
             "Port" => Reply::Answer(Answer::Text(" 5432 ".into())),
             "on" => Reply::Answer(Answer::Bool(false)),

@@ -47,14 +47,11 @@ pub use self::reply::{NO_USER_PROMPT, Reply};
 use crate::failure::{Code, Failure};
 use crate::protocol::limited::{Asks, Entries};
 use crate::protocol::limits::ARGUMENT_BYTES;
-use crate::protocol::outbound::{AgentExit, Capabilities, Usage};
-use crate::protocol::question::Location;
+use crate::protocol::outbound::{AgentExit, Capabilities, Json, Place, Text, Usage};
 use crate::protocol::request::{DEFAULT_START_TIMEOUT, Seconds, Settings};
 use crate::protocol::words::{Action, Category, StopReason, ToolState, Warning};
-use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 /// What to start.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -141,21 +138,6 @@ pub struct MessageKey(pub u64);
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct AskKey(pub String);
 
-/// A place in a file that a tool works on, as the agent names it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct At {
-    /// Absolute, or relative to the working directory.
-    pub path: PathBuf,
-    /// From 1.
-    pub line: Option<u64>,
-}
-
-impl From<&At> for Location {
-    fn from(at: &At) -> Location {
-        Location { path: at.path.to_string_lossy().into_owned(), line: at.line }
-    }
-}
-
 /// Something that an agent did or said, in the same terms for every agent. The keys (`message`, `call`, `parent`) are the
 /// driver's own names, unique in a run; frames never show them.
 #[derive(Clone, Debug)]
@@ -165,16 +147,16 @@ pub enum AgentEvent {
         /// Its id, for a later resume.
         id: Option<String>,
         /// The agent's version.
-        version: Option<String>,
+        version: Option<Text>,
         /// The model in use.
-        model: Option<String>,
+        model: Option<Text>,
     },
     /// A piece of the agent's text or thoughts.
     Text {
         /// The message it belongs to.
         message: MessageKey,
         /// The piece.
-        piece: String,
+        piece: Text,
         /// Whether the message is complete now.
         done: bool,
         /// Whether it is a thought. The same for all pieces of a message.
@@ -188,7 +170,7 @@ pub enum AgentEvent {
         /// The whole it belongs to. No message has the same key.
         whole: MessageKey,
         /// The piece.
-        piece: String,
+        piece: Text,
         /// Whether it was the last.
         done: bool,
     },
@@ -204,9 +186,9 @@ pub enum AgentEvent {
         /// The kind of tool.
         category: Category,
         /// The whole title, of which the first line is shown. `None`: unchanged.
-        title: Option<String>,
+        title: Option<Text>,
         /// The files it works on.
-        locations: Vec<At>,
+        locations: Vec<Place>,
         /// The tool call whose sub-agent makes it.
         parent: Option<String>,
     },
@@ -217,18 +199,18 @@ pub enum AgentEvent {
         /// How it ended.
         state: ToolState,
         /// Its output.
-        output: Option<String>,
+        output: Option<Text>,
     },
     /// The whole plan of the agent.
     Plan(Entries),
     /// The agent's plan as one text: one entry per line, and headings.
-    PlanText(String),
+    PlanText(Text),
     /// The usage of the whole run so far.
     Usage(Usage),
     /// The agent reports that it changed a file.
     Changed {
         /// The file, as the agent names it.
-        path: PathBuf,
+        path: Text,
         /// The change.
         action: Action,
     },
@@ -247,14 +229,14 @@ pub enum AgentEvent {
     /// The agent tries again.
     Retrying {
         /// A line for people, in our own words.
-        text: String,
+        text: Text,
     },
     /// A warning for the orchestrator.
-    Warning(Warning, String),
+    Warning(Warning, Text),
     /// A line could not be read, or only in part.
     Unparsed,
     /// A diagnostic in our own words, for recordings and verbose output.
-    Note(String),
+    Note(Text),
     /// The agent's turn ended.
     TurnOver(TurnOver),
 }
@@ -267,7 +249,7 @@ pub enum TurnOver {
         /// The final answer.
         answer: text::FinalAnswer,
         /// The structured result.
-        structured: Option<Box<RawValue>>,
+        structured: Option<Json>,
         /// Why the model stopped.
         stop: StopReason,
     },
@@ -346,7 +328,7 @@ fn without_effect(settings: &Settings, follows: &[&str], turn: &mut Turn) {
     for (field, given) in WISHES {
         if given(settings) && !follows.contains(&field) {
             let text = format!("`{field}` has no effect on this agent");
-            turn.events.push(AgentEvent::Warning(Warning::UnsupportedOption, text));
+            turn.events.push(AgentEvent::Warning(Warning::UnsupportedOption, text.into()));
         }
     }
 }
@@ -409,7 +391,7 @@ pub trait Driver: Send {
     fn drained(&mut self, _turn: &mut Turn) {}
 
     /// The end of a process without a result. `alive`: whether it wrote anything. `stderr`: the end of its stderr.
-    fn exited(&mut self, exit: AgentExit, alive: bool, stderr: &str) -> TurnOver;
+    fn exited(&mut self, exit: AgentExit, alive: bool, stderr: &Text) -> TurnOver;
 
     /// Whether the agent's stderr may be shown. Some agents write prompts and keys to it.
     fn stderr_is_fit(&self) -> bool {

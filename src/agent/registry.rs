@@ -331,7 +331,7 @@ impl Agent {
             Dialect::Codex => Box::new(codex::Codex::new(base)),
             Dialect::Acp => Box::new(acp::Acp::new(base, profile::of(&self.base.program, &self.name))),
             Dialect::Lines => {
-                Box::new(lines::Lines::new(base, self.session_patterns.clone(), self.resume_args.clone()))
+                Box::new(lines::LinesDriver::new(base, self.session_patterns.clone(), self.resume_args.clone()))
             }
         }
     }

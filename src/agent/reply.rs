@@ -2,6 +2,7 @@
 //! no answer.
 
 use crate::protocol::question::Answer;
+use crate::protocol::text::Text;
 
 /// How one question was resolved, for the driver to tell its agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,8 +32,8 @@ impl Reply {
     /// The reply in words, for an agent that takes a text where it asked.
     pub fn spoken(&self) -> String {
         match self {
-            Reply::Answer(Answer::One(text) | Answer::Text(text)) => text.clone(),
-            Reply::Answer(Answer::Many(texts)) => texts.join(", "),
+            Reply::Answer(Answer::One(text) | Answer::Text(text)) => text.unredacted().to_owned(),
+            Reply::Answer(Answer::Many(texts)) => texts.iter().map(Text::unredacted).collect::<Vec<_>>().join(", "),
             Reply::Answer(Answer::Bool(true)) | Reply::Allowed => "yes".into(),
             Reply::Answer(Answer::Bool(false)) => "no".into(),
             Reply::Answer(Answer::Null) => "(no answer)".into(),

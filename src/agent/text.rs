@@ -2,6 +2,8 @@
 //! text at once.
 
 use super::json::unescape;
+use crate::protocol::text::{Json, Text};
+use serde_json::value::RawValue;
 use std::hash::{DefaultHasher, Hasher};
 
 /// A JSON string literal with more bytes is decoded in chunks.
@@ -125,7 +127,7 @@ impl PartialEq for Fingerprint {
 #[derive(Clone, Debug, Default)]
 pub struct FinalAnswer {
     /// The text, or its beginning.
-    pub text: String,
+    text: String,
     /// The fingerprint of the whole text.
     pub print: Fingerprint,
 }
@@ -156,7 +158,17 @@ impl FinalAnswer {
         self.text.push_str(&piece[..piece.floor_char_boundary(room)]);
     }
 
-    /// Whether `text` is incomplete.
+    /// The text, or its beginning.
+    pub fn into_text(self) -> Text {
+        self.text.into()
+    }
+
+    /// The text as JSON. `None`: it is none.
+    pub(super) fn json(&self) -> Option<Json> {
+        RawValue::from_string(self.text.trim().to_owned()).ok().map(Json::from)
+    }
+
+    /// Whether the text is incomplete.
     pub fn is_cut(&self) -> bool {
         self.text.len() < self.print.bytes()
     }

@@ -3,8 +3,8 @@
 use super::action::{ActionRow, Word, act, bare, maybe};
 use super::adhoc::option;
 use super::command::{Flag, GivenFlag, HasFields, Offers, Wrong, store};
-use super::flags::{AGENTS, EXPORT, OPEN};
-use super::{Output, text};
+use super::flags::{AGENTS, EXPORT, OPEN, SESSIONS};
+use super::{Output, no_words, text};
 use crate::protocol::fields::Field;
 use crate::protocol::request::Options;
 use std::collections::BTreeMap;
@@ -20,6 +20,21 @@ pub struct AgentsArgs {
     pub output: Output,
     /// `--all`: whether to show each unavailable agent.
     pub all: bool,
+}
+
+/// `sessions`.
+#[derive(Debug, Default)]
+pub struct SessionsArgs {
+    /// `--cwd`.
+    pub cwd: Option<PathBuf>,
+    /// `--output`.
+    pub output: Output,
+}
+
+/// Reads the command line of `sessions`.
+pub fn sessions(given: Vec<GivenFlag>, words: Vec<OsString>) -> Result<SessionsArgs, Wrong> {
+    no_words("sessions", &words)?;
+    store(SESSIONS, given)
 }
 
 /// The actions of `agents`.

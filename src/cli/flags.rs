@@ -1,7 +1,7 @@
 //! The flags of every command, each with the function that stores its value.
 
 use super::adhoc::{Adhoc, Color, answer};
-use super::agents::{AgentsArgs, Export, Open, filled};
+use super::agents::{AgentsArgs, Export, Open, SessionsArgs, filled};
 use super::command::{FlagForm, Row, SetOwn, field, own, own_switch, switch};
 use super::config::ConfigArgs;
 use super::workflow::{CheckArgs, InitArgs};
@@ -33,7 +33,7 @@ The file holds {\"KEY\": ANSWER}, with the keys of --answer, which takes precede
 ANSWER is a value, {\"declined\":true}, {\"value_from\":{\"env\":\"NAME\"}} or {\"value_from\":{\"file\":\"PATH\"}}.";
 
 const CONTINUE_HELP: &str = "\
-Each run with a prompt on the command line stores its session in .spektacular/local, which git ignores.
+Each run with a prompt on the command line stores its session: in .spektacular/local, which git ignores, or without a .spektacular in the user's state folder.
 With --output json, it does so only if .spektacular exists.";
 
 /// The flags of `adhoc`.
@@ -197,6 +197,21 @@ pub const AGENTS: &[Row<AgentsArgs>] = &[
         to.all = true
     })
     .begins("Output"),
+    output(|to, flag, value| {
+        to.output = Output::read(flag, &value)?;
+        Ok(())
+    }),
+    json(|to| to.output = Output::Json),
+];
+
+/// The flags of `sessions`.
+pub const SESSIONS: &[Row<SessionsArgs>] = &[
+    own("cwd", "DIR", FlagForm::Text, "the directory of the sessions", |to: &mut SessionsArgs, _, value| {
+        to.cwd = Some(value.into());
+        Ok(())
+    })
+    .short('C')
+    .begins("The list"),
     output(|to, flag, value| {
         to.output = Output::read(flag, &value)?;
         Ok(())

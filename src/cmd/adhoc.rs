@@ -1,7 +1,7 @@
 //! `adhoc`: one task through one agent.
 
 use super::complain;
-use super::last::Last;
+use super::last::{Last, Stored};
 use super::texts::{self, Prompt};
 use crate::agent::registry::{Agents, Layers};
 use crate::cli::{Adhoc, Color, Output};
@@ -27,6 +27,7 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::FileTypeExt;
 use std::panic::catch_unwind;
 use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, Sender, channel};
 
 /// Hints for a person who should type the prompt, in the foreground and in the background.
 const TYPE: &str = "spektacular: type the prompt, and end it with Ctrl-D";
@@ -146,16 +147,17 @@ fn json(mut adhoc: Adhoc, loaded: Loaded, engine: Option<Engine>) -> u8 {
         return plan(make(Some(prompt.unwrap_or_else(Prompt::stand_in))), job, Output::Json, &mut peer);
     }
     let one_shot = prompt.is_some();
+    let (tell, first_lines) = channel();
     let last = Last::of(&job.layers, Options::default()).filter(|last| one_shot && last.has_folder());
     let source = if read_messages { Source::Stdin } else { Source::Nothing };
     if at_once {
         // The answers on the command line are all there is.
         job.answers = make(None).map(|prepared| prepared.answers).unwrap_or_default();
     } else {
-        job.begin = Begin::Awaited(Box::new(move || make(prompt)));
+        job.begin = Begin::Awaited(Box::new(move || make(prompt).inspect(|prepared| tell_first_line(prepared, &tell))));
     }
     let report = reading(engine, source).run(job, &mut peer);
-    keep(last, &report);
+    keep(last, &report, &first_lines);
     report.code
 }
 
@@ -226,10 +228,11 @@ fn cli(mut adhoc: Adhoc, loaded: Loaded, engine: Option<Engine>) -> u8 {
         return plan(make(), job, Output::Cli, &mut peer);
     }
     // The engine handles signals while a slow writer fills the pipe.
-    job.begin = Begin::Awaited(Box::new(make));
+    let (tell, first_lines) = channel();
+    job.begin = Begin::Awaited(Box::new(move || make().inspect(|prepared| tell_first_line(prepared, &tell))));
     let last = Last::of(&job.layers, Options::default());
     let report = reading(engine, source).run(job, &mut peer);
-    if !keep(last, &report) {
+    if !keep(last, &report, &first_lines) {
         diagnose("spektacular: warning: the session could not be stored for --continue");
     }
     if let Some(keys) = &report.unused_answers {
@@ -341,7 +344,18 @@ impl Named {
     }
 }
 
-/// Stores the session of a run for `--continue`. `false`: storing failed.
-fn keep(last: Option<Last>, report: &Report) -> bool {
-    last.zip(report.session_id()).is_none_or(|(last, id)| last.keep(id).is_ok())
+/// Tells the first line of the prompt that a run begins with.
+fn tell_first_line(prepared: &Prepared, tell: &Sender<String>) {
+    if let Some(Inbound { message: Message::Start(start), .. }) = &prepared.start {
+        let prompt = start.options.prompt.as_deref().unwrap_or_default();
+        let line = prompt.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+        // Nobody listens where the run did not begin.
+        let _ = tell.send(line.to_owned());
+    }
+}
+
+/// Stores the session of a run for `--continue` and `sessions`. `false`: storing failed.
+fn keep(last: Option<Last>, report: &Report, first_lines: &Receiver<String>) -> bool {
+    let words = report.redacted(&first_lines.try_recv().unwrap_or_default());
+    last.zip(report.session_id()).is_none_or(|(last, id)| last.keep(&Stored::now(id, &words)).is_ok())
 }

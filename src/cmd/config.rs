@@ -33,7 +33,7 @@ pub fn run(config: &ConfigArgs) -> u8 {
             false => nothing(&format!("{name} is not set in {}.", shown(&places, which))),
         }),
         ConfigAction::Path => path(&places, which, config.json),
-        ConfigAction::Trust => trust(&places).map(|trusted| trusted.told(&places, config.json)),
+        ConfigAction::Trust => trust(&places).map(|trusted| trusted.report(&places, config.json)),
     };
     done.unwrap_or_else(|failure| complain(&failure))
 }
@@ -191,7 +191,7 @@ fn trust(places: &Places) -> Result<Trusted, Failure> {
 
 impl Trusted {
     /// Reports it; returns the exit code.
-    fn told(&self, places: &Places, json: bool) -> u8 {
+    fn report(&self, places: &Places, json: bool) -> u8 {
         let Trusted { keys, prompts } = self;
         let file = keys.as_ref().map(|_| shown(places, Which::Project));
         if json {

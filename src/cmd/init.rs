@@ -21,12 +21,12 @@ pub fn run(typed: &InitArgs) -> u8 {
         Ok((project, made))
     });
     match done {
-        Ok((project, made)) => deliver(&told(&project, &made, typed.output)),
+        Ok((project, made)) => deliver(&report(&project, &made, typed.output)),
         Err(failure) => complain(&failure),
     }
 }
 
-fn told(project: &Project, made: &Initialized, output: Output) -> String {
+fn report(project: &Project, made: &Initialized, output: Output) -> String {
     let with = |created: bool| made.files.iter().filter(move |file| file.1 == created).map(|file| file.0);
     match output {
         Output::Json => {

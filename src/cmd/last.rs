@@ -1,23 +1,68 @@
-//! The last session of each agent in a directory, for `--continue`: one small file per agent, in a folder that git ignores.
+//! The last sessions of each agent in a directory, for `--continue` and `sessions`: one small file per agent. A directory
+//! with a `.spektacular` has them there, where git ignores them; those of other directories are in the user's state
+//! folder, so that a run leaves nothing in a directory that is no project.
 
 use crate::agent::registry::Layers;
+use crate::clean::one_line;
 use crate::io::files::OpenFolder;
 use crate::protocol::limits;
 use crate::protocol::request::Options;
 use rustix::fs::OFlags;
 use std::ffi::OsString;
-use std::fs::Metadata;
+use std::fs::{DirBuilder, Metadata};
 use std::io::{self, Read, Write};
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Component, Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The folder of a project.
 const FOLDER: &str = ".spektacular";
 /// The subfolder for data of this machine.
 const LOCAL: &str = "local";
-/// The folder of session files in it.
+/// The folder of session files in it, and in the user's state folder.
 const SESSIONS: &str = "sessions";
-/// The way to the session files.
-const PARTS: [&str; 3] = [FOLDER, LOCAL, SESSIONS];
+/// The maximum number of sessions in a file. Older ones are dropped.
+const KEPT: usize = 20;
+/// The maximum length of a session's first words, in characters.
+const WORDS: usize = 60;
+/// The maximum size of a file, in bytes.
+const FILE_BYTES: u64 = (KEPT * (limits::SESSION_ID_BYTES + 4 * WORDS + 32)) as u64;
+
+/// A session of an agent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Stored {
+    /// The agent's id of it.
+    pub(super) id: String,
+    /// When its last run ended, in seconds since 1970. 0: unknown.
+    pub(super) at: u64,
+    /// The first words of that run's prompt, redacted. May be empty.
+    pub(super) words: String,
+}
+
+impl Stored {
+    /// A session whose run ends now. `words`: redacted.
+    pub(super) fn now(id: &str, words: &str) -> Stored {
+        let at = SystemTime::now().duration_since(UNIX_EPOCH).map(|since| since.as_secs()).unwrap_or_default();
+        let words = one_line(words).replace('\t', " ").trim().chars().take(WORDS).collect();
+        Stored { id: id.to_owned(), at, words }
+    }
+
+    /// A line of a file: the id, and after tabs the time and the words. `None`: it is not such a line.
+    fn read(line: &str) -> Option<Stored> {
+        let mut parts = line.splitn(3, '\t');
+        // The directory may come from a stranger: an id must not look like a flag or a path.
+        let plain = |id: &&str| id.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'));
+        let fits = |id: &&str| (1..=limits::SESSION_ID_BYTES).contains(&id.len()) && !id.starts_with(['-', '.']);
+        let id = parts.next().filter(plain).filter(fits)?.to_owned();
+        let at = parts.next().and_then(|at| at.parse().ok()).unwrap_or_default();
+        let words = one_line(parts.next().unwrap_or_default()).chars().take(WORDS).collect();
+        Some(Stored { id, at, words })
+    }
+
+    fn line(&self) -> String {
+        format!("{}\t{}\t{}\n", self.id, self.at, self.words)
+    }
+}
 
 /// The place of the last session of one agent in one directory.
 pub(super) struct Last {
@@ -36,43 +81,95 @@ impl Last {
         plain.then(|| Last { cwd, agent: agent.name.clone() })
     }
 
-    /// The id of the session.
+    /// The id of the last session.
     pub(super) fn id(&self) -> Option<String> {
-        let mut text = String::new();
-        let folder = PARTS
-            .iter()
-            .try_fold(OpenFolder::open(&self.cwd).ok()?, |folder, part| folder.inner(part.as_ref()).ok())?;
+        self.all().into_iter().next().map(|stored| stored.id)
+    }
+
+    /// The sessions, the newest first.
+    pub(super) fn all(&self) -> Vec<Stored> {
+        self.text().map(|text| text.lines().map_while(Stored::read).take(KEPT).collect()).unwrap_or_default()
+    }
+
+    fn text(&self) -> Option<String> {
+        let (root, parts) = self.place()?;
+        let mut folder = OpenFolder::open(&root).ok()?;
+        for part in &parts {
+            folder = folder.inner(part).ok()?;
+        }
         let file = folder.file(self.agent.as_ref(), OFlags::RDONLY, 0).ok()?;
         file.metadata().ok().filter(Metadata::is_file)?;
-        file.take(limits::SESSION_ID_BYTES as u64 + 2).read_to_string(&mut text).ok()?;
-        // The directory may come from a stranger: an id must not look like a flag or a path.
-        let plain = |id: &&str| id.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'));
-        let id = text.strip_suffix('\n').filter(plain).filter(|id| !id.is_empty() && !id.starts_with(['-', '.']));
-        id.map(str::to_owned)
+        let mut text = String::new();
+        file.take(FILE_BYTES).read_to_string(&mut text).ok()?;
+        Some(text)
     }
 
-    /// Whether the directory has the project's folder.
+    /// The folder with the agents' files: an existing directory, and the way from there. `None`: there is no place.
+    fn place(&self) -> Option<(PathBuf, Vec<OsString>)> {
+        if self.has_folder() {
+            return Some((self.cwd.clone(), [FOLDER, LOCAL, SESSIONS].map(OsString::from).to_vec()));
+        }
+        let names = self.cwd.components().filter_map(|part| match part {
+            Component::Normal(name) => Some(name.to_owned()),
+            Component::Prefix(_) | Component::RootDir | Component::CurDir | Component::ParentDir => None,
+        });
+        Some((state()?, ["spektacular", SESSIONS].map(OsString::from).into_iter().chain(names).collect()))
+    }
+
+    /// Whether the directory has the project's folder, or something in its place.
     pub(super) fn has_folder(&self) -> bool {
-        self.cwd.join(FOLDER).is_dir()
+        self.cwd.join(FOLDER).symlink_metadata().is_ok()
     }
 
-    /// Stores the id of a session atomically.
+    /// Stores a session atomically, before the earlier ones. Stores nothing where there is no place for it.
     ///
     /// # Errors
     /// The file system's. A link is not followed, because the directory may come from a stranger.
-    pub(super) fn keep(&self, id: &str) -> io::Result<()> {
-        let local = OpenFolder::open(&self.cwd)?.enter(FOLDER.as_ref())?.enter(LOCAL.as_ref())?;
-        local.ignore()?;
-        let folder = local.enter(SESSIONS.as_ref())?;
+    pub(super) fn keep(&self, stored: &Stored) -> io::Result<()> {
+        let Some((root, parts)) = self.place() else { return Ok(()) };
+        // Others may not read the words of a prompt.
+        let existing = |made: io::Result<()>| made.or_else(|error| if root.is_dir() { Ok(()) } else { Err(error) });
+        existing(DirBuilder::new().recursive(true).mode(0o700).create(&root))?;
+        let mut folder = OpenFolder::open(&root)?;
+        for part in &parts {
+            folder = folder.enter(part)?;
+            if part == LOCAL {
+                folder.ignore()?;
+            }
+        }
+        let earlier = self.all().into_iter().filter(|other| other.id != stored.id);
+        let lines: String = std::iter::once(stored.clone()).chain(earlier).take(KEPT).map(|one| one.line()).collect();
         let new = OsString::from(format!("{}.{}.new", self.agent, std::process::id()));
         // A killed process with the same id may have left one.
         folder.remove(&new);
-        let written = folder.create_new(&new, 0o666);
-        let written = written.and_then(|mut file| file.write_all(format!("{id}\n").as_bytes()));
+        let written = folder.create_new(&new, 0o600).and_then(|mut file| file.write_all(lines.as_bytes()));
         let kept = written.and_then(|()| folder.rename(&new, self.agent.as_ref()));
         if kept.is_err() {
             folder.remove(&new);
         }
         kept
+    }
+}
+
+/// The user's state folder. `None`: the environment names none.
+fn state() -> Option<PathBuf> {
+    let absolute = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    absolute("XDG_STATE_HOME").or_else(|| Some(absolute("HOME")?.join(".local/state")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Stored;
+
+    #[test]
+    fn a_line_is_an_id_a_time_and_words() {
+        let stored = Stored::now("a-1", " fix\tthe \u{1b}[31mtest\nand more");
+        assert_eq!(Stored::read(stored.line().trim_end_matches('\n')), Some(stored.clone()));
+        assert!(stored.words.starts_with("fix the test"), "{stored:?}");
+        let old = Stored { id: "a".into(), at: 0, words: String::new() };
+        assert_eq!(Stored::read("a"), Some(old), "a file of an earlier version");
+        for line in ["", "\t1\tx", "--yes\t1\tx", "../x", "a b", &"x".repeat(2000)] {
+            assert_eq!(Stored::read(line), None, "{line:?}");
+        }
     }
 }

@@ -14,6 +14,7 @@ pub mod open;
 mod plan;
 pub mod prompts;
 pub mod replay;
+pub mod sessions;
 mod table;
 mod texts;
 pub mod validate;

@@ -1,11 +1,13 @@
 //! Every command: its flags, its texts, its reader and its main function.
 
-use super::{adhoc, agents, ask_server, complain_usage, config, export, init, manual, open, prompts, replay, validate};
+use super::{
+    adhoc, agents, ask_server, complain_usage, config, export, init, manual, open, prompts, replay, sessions, validate,
+};
 use crate::cli::action::actions;
 use crate::cli::agents::ACTIONS as AGENTS_ACTIONS;
 use crate::cli::command::{Command, CommandText, Offers, ReadCommand, Runnable, Words, flags};
 use crate::cli::config::ACTIONS as CONFIG_ACTIONS;
-use crate::cli::flags::{ADHOC, AGENTS, CHECK, CONFIG, EXPORT, FOREIGN, INIT, OPEN, REPLAY};
+use crate::cli::flags::{ADHOC, AGENTS, CHECK, CONFIG, EXPORT, FOREIGN, INIT, OPEN, REPLAY, SESSIONS};
 use crate::cli::{self, no_words};
 use crate::failure::{Code, Failure};
 use crate::help::complete::Shell;
@@ -54,6 +56,12 @@ pub static COMMANDS: &[Command] = &[
         flags: &flags::<_, { AGENTS.len() }>(AGENTS),
         ..row("agents", &texts::AGENTS, |given, words| {
             Ok(Runnable::new(cli::agents::agents(given, words)?, |typed| agents::run(&typed)))
+        })
+    },
+    Command {
+        flags: &flags::<_, { SESSIONS.len() }>(SESSIONS),
+        ..row("sessions", &texts::SESSIONS, |given, words| {
+            Ok(Runnable::new(cli::agents::sessions(given, words)?, |typed| sessions::run(&typed)))
         })
     },
     Command {

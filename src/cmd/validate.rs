@@ -89,8 +89,7 @@ fn in_words(found: &Findings, redact: &dyn Fn(&str) -> String) -> String {
 fn as_json(name: &str, found: &Result<Findings, Failure>, redact: &dyn Fn(&str) -> String) -> String {
     let mut line = match found {
         Ok(found) => {
-            let violation = |v: &Violation| json!({"line": v.line, "rule": v.rule.name(), "text": v.text});
-            let violations: Vec<Value> = found.violations.iter().map(violation).collect();
+            let violations: Vec<Value> = found.violations.iter().map(|of| violation(of, &found.file)).collect();
             json!({"file": found.file, "valid": violations.is_empty(), "tasks": found.tasks, "violations": violations})
         }
         Err(refusal) => {
@@ -102,6 +101,15 @@ fn as_json(name: &str, found: &Result<Findings, Failure>, redact: &dyn Fn(&str) 
         line["phases"] = json!(phases);
     }
     map_strings(&to_line(&line), &mut |text| redact(text)) + "\n"
+}
+
+/// A violation as JSON shows it. One in another file of a plan names that file.
+fn violation(violation: &Violation, file: &str) -> Value {
+    let mut shown = json!({"line": violation.line, "rule": violation.rule.name(), "text": violation.text});
+    if violation.file != file {
+        shown["file"] = json!(violation.file);
+    }
+    shown
 }
 
 fn spec(cwd: &Path, typed: &OsStr, ignored: &[Rule]) -> Result<Findings, Failure> {

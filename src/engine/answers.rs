@@ -155,7 +155,13 @@ impl Script {
         let keys: &[&str] = match permission {
             // The agent may choose a permission's words: an answer meant for another question must not allow anything.
             true => &[&question.question_id, ask.purpose.word()],
-            false => &[&question.question_id, &ask.header, &ask.text, ask.kind.word().word(), ask.purpose.word()],
+            false => &[
+                &question.question_id,
+                ask.header.shown(),
+                ask.text.shown(),
+                ask.kind.word().word(),
+                ask.purpose.word(),
+            ],
         };
         let mut keys = keys.iter().map(|key| name(key)).filter(|key| !key.is_empty());
         let found = keys.find(|key| self.answers.contains_key(key))?;

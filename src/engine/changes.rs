@@ -36,9 +36,9 @@ pub(super) struct Watch {
 
 /// The step that waits for git.
 pub(super) enum Waiting {
-    /// The sweep of processes that outlived the agent: it could take git for one of them.
+    /// Sweeping the processes that outlived the agent: git could be taken for one of them.
     Sweep,
-    /// The news for the run that the agent is gone.
+    /// Reporting to the run that the agent is gone.
     Run(Departed),
 }
 
@@ -53,17 +53,17 @@ impl Watch {
         self.git = Some(Baseline::begin(cwd, BASELINE_LIMIT));
     }
 
-    /// Ready when git has something to say.
+    /// Ready when git has an answer.
     pub(super) fn told(&self) -> Receiver<Told> {
         self.git.as_ref().map_or_else(never, Pending::told)
     }
 
-    /// When the wait for git is over.
+    /// When the wait for git ends.
     pub(super) fn due(&self) -> Option<Instant> {
         self.until
     }
 
-    /// Somebody wants the end now. A run that is being stopped reports no changes; a run that has its result still may.
+    /// Shortens the limit, because the run must end now. A stopped run reports no changes; a run with a result still may.
     pub(super) fn hurry(&mut self, stopping: bool) {
         if stopping {
             return self.give_up();
@@ -72,18 +72,18 @@ impl Watch {
         self.until = self.until.map(|until| until.min(Instant::now() + HURRIED));
     }
 
-    /// The agent's process ended: the limit begins.
+    /// Starts the limit, because the agent's process ended.
     pub(super) fn exited(&mut self) {
         self.left = if self.hurried { HURRIED } else { LIMIT };
     }
 
-    /// The changes, where they are known without git. `None`: git was asked for them.
+    /// The changes, if they are known without git. `None`: git was asked for them.
     pub(super) fn compare(&mut self, stopped: bool) -> Option<Changes> {
         let git = self.git.as_mut().filter(|_| !stopped);
         git.map_or(Some(Changes::NotARepository), |git| git.compare(self.left))
     }
 
-    /// Takes git's answer, or the news that none will come. Returns the changes, if those were asked for.
+    /// Takes git's answer or its failure. Returns the changes, if those were asked for.
     pub(super) fn hear(&mut self, told: Option<Told>) -> Option<Changes> {
         self.git.as_mut().and_then(|git| git.hear(told))
     }
@@ -106,7 +106,7 @@ impl Watch {
         self.until = self.until.map(|_| Instant::now());
     }
 
-    /// Whether a git of ours may still run. Reaps one that was given up.
+    /// Whether a git of ours may still run. Reaps one that we gave up on.
     pub(super) fn is_busy(&mut self) -> bool {
         let Some(git) = &mut self.git else { return false };
         if git.is_given_up() {
@@ -126,7 +126,7 @@ impl Watch {
         self.until = Instant::now().checked_add(self.left);
     }
 
-    /// The step that waited, once it may go on.
+    /// The step that waited for git, once it may continue.
     pub(super) fn waited(&mut self) -> Option<Waiting> {
         let until = self.until.take()?;
         self.left = until.saturating_duration_since(Instant::now());

@@ -1,6 +1,6 @@
-//! One run in its surroundings: what comes to it becomes an event of [`Run`], and what the run wants is carried out on
-//! the peer and the [`Machine`]. No thread, no channel, no waiting: whoever owns a conductor calls it when something
-//! happens, and takes what there is to write.
+//! Connects a [`Run`] with its peer and its [`Machine`]: input becomes events of the run, and the conductor carries out
+//! the run's effects. It has no thread and no channel and never waits: its owner calls it when something happens, and
+//! takes the bytes to write.
 
 mod effects;
 
@@ -37,7 +37,7 @@ pub struct Conductor<P, M> {
     run: Run,
     peer: P,
     machine: M,
-    /// Empty between two events: kept for its memory.
+    /// Empty between two events. Kept to reuse its memory.
     effects: Vec<Effect>,
     answers: Script,
     layers: Layers,
@@ -46,9 +46,9 @@ pub struct Conductor<P, M> {
     stderr: stderr::StderrLines,
     mirror_stderr: bool,
     signal_source: CancelSource,
-    /// The agent that is to be started once run.started is on its way.
+    /// The agent to start once run.started is queued.
     to_spawn: Option<(Box<Launch>, Box<Settings>)>,
-    /// Whether an agent was started before.
+    /// Whether this run has started an agent before.
     spawned: bool,
     signal: Option<i32>,
     /// Bodies to emit before any other.
@@ -63,21 +63,21 @@ pub struct Conductor<P, M> {
     stuck: bool,
 }
 
-/// The way out to the peer.
+/// The frames on their way to the peer.
 struct Door {
     outbox: Outbox,
     run_id: String,
     frame_limit: usize,
-    /// Messages that were ignored because stdout is not read.
+    /// Messages ignored because nobody reads stdout.
     ignored: u64,
-    /// Whether the terminal body is out, or never will be.
+    /// Whether the terminal body was emitted, or can no longer be.
     finished: bool,
     terminal: Option<Terminal>,
 }
 
 impl<P: Peer, M: Machine> Conductor<P, M> {
-    /// A run that waits for its run.start. `random` makes ids unique across processes; `ids` were given out before.
-    /// The job's `begin` is the caller's.
+    /// A run that waits for its run.start. `random` makes ids unique across processes; `ids` are those used by earlier
+    /// runs. The caller handles the job's `begin`.
     pub fn new(job: Job, peer: P, machine: M, random: &str, ids: Ids) -> Conductor<P, M> {
         let Job { layers, warnings, answers, on_eof, record, project, debug_log, mirror_stderr, signal_source, .. } =
             job;
@@ -131,9 +131,9 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
     }
 }
 
-/// What came.
+/// Input to the run.
 impl<P: Peer, M: Machine> Conductor<P, M> {
-    /// Hands the run one event, and carries out what comes of it.
+    /// Passes one event to the run and carries out its effects.
     pub fn step(&mut self, event: Event<'_>) {
         let taken = catch_unwind(AssertUnwindSafe(|| {
             point("step");
@@ -151,7 +151,7 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
         }
     }
 
-    /// Ends a run whose own code failed: what it started is ended first.
+    /// Ends a run after a fault in our own code. Stops the agent first.
     pub(super) fn crash(&mut self) {
         self.machine.abort();
         let end = self.run.crashed(self.machine.now());
@@ -159,7 +159,7 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
         self.door.finished = true;
     }
 
-    /// A line of input.
+    /// Handles a line of input.
     pub fn hear(&mut self, line: &RawLine, at: Instant) {
         let understood = self.peer.hear(line, at);
         self.door.outbox.push(understood.chunk);
@@ -168,7 +168,7 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
         }
     }
 
-    /// The files that the command line names are read.
+    /// Takes the contents of the files that the command line names.
     pub(super) fn prepared(&mut self, prepared: Prepared) {
         let Prepared { above, answers, start } = prepared;
         self.layers.above = above.over(std::mem::take(&mut self.layers.above));
@@ -178,7 +178,7 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
         }
     }
 
-    /// A message, also one that came from elsewhere than the input.
+    /// Handles a message, from the input or from elsewhere.
     pub fn inbound(&mut self, inbound: Inbound) {
         if self.door.outbox.is_overfull() && self.is_noise(&inbound.message) {
             self.door.ignored += 1;
@@ -209,13 +209,13 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
         self.step(event);
     }
 
-    /// The run.start that counts, checked.
+    /// Checks the first run.start.
     fn start(&mut self, origin: Origin, payload: Payload) -> Event<'static> {
         let Payload { options, wrong, mut unknown, workflow } = payload;
         let origins = self.layers.origins.without(&options);
         let (options, agent) = self.layers.under(options);
         let untrusted = self.layers.guest_warning(&options, agent);
-        // Known before anything is checked: a refusal gives metadata back.
+        // Read before the checks: a refusal returns the metadata.
         let (redactor, short_secrets) = prepare::redactor_for(&options, agent, &self.machine, self.peer.is_screen());
         let metadata = options.metadata.clone().map(Json::from);
         let bad_id = origin.run_id.as_ref().is_some_and(|id| !is_run_id(id));
@@ -248,7 +248,7 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
         Event::Start(origin, start)
     }
 
-    /// A further part of a run.
+    /// Begins a further part of a run.
     pub(super) fn go_on(&mut self, next: Next) {
         let Next { run_id, settings, display_name, driver } = next;
         let redactor = self.run.take_redactor();
@@ -258,14 +258,15 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
         self.step(Event::Start(origin, Ok(Box::new(start))));
     }
 
-    /// The end of a run of several parts.
+    /// Ends a run of several parts.
     pub(super) fn close(&mut self, over: Over) {
         self.door.frame_limit = over.max_frame_bytes;
         let origin = Origin { id: None, run_id: Some(over.run_id) };
         self.step(Event::Over(origin, Box::new(over.terminal)));
     }
 
-    /// Whether a message would only be answered by a warning. While stdout is not read there is no room for those.
+    /// Whether the only reply to this message would be a warning. There is no room for warnings while nobody reads
+    /// stdout.
     fn is_noise(&self, message: &Message) -> bool {
         match message {
             Message::Malformed | Message::UnknownType => true,
@@ -275,7 +276,7 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
         }
     }
 
-    /// A run that cannot even begin. Of the flags there is still something to give back and to hide.
+    /// Fails a run that cannot begin. Its flags may still name metadata to return and secrets to hide.
     pub fn refuse(&mut self, failure: Failure) {
         let (options, _) = self.layers.under(Options::default());
         let metadata = options.metadata.clone().map(Json::from);
@@ -283,13 +284,13 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
         self.step(Event::Start(Origin::default(), Err(Box::new(Refusal { failure, metadata, redactor }))));
     }
 
-    /// A signal asks for the end.
+    /// Handles a signal that ends the run.
     pub fn signalled(&mut self, signal: i32) {
         self.signal.get_or_insert(signal);
         self.step(Event::Cancel(Origin::default(), None, self.signal_source));
     }
 
-    /// A line of the agent's stdout. Owned where it may be kept without a copy.
+    /// Handles a line of the agent's stdout. An owned line can be kept without a copy.
     pub fn line<'a>(&mut self, line: impl Into<Cow<'a, str>>) {
         let line = line.into();
         self.record(|| Moment::Agent(line.to_string()));
@@ -297,19 +298,19 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
         self.settle();
     }
 
-    /// The next part of a line that was too long to be taken at once.
+    /// Continues with a line that is too long to handle at once.
     pub fn more(&mut self) {
         self.step(Event::More);
         self.settle();
     }
 
-    /// A line of the agent's stderr.
+    /// Handles a line of the agent's stderr.
     pub fn stderr_line(&mut self, line: &str) {
         let clean = self.stderr.push(self.run.redactor(), line);
         self.said_on_stderr(clean);
     }
 
-    /// The agent's stderr is at its end.
+    /// Handles the end of the agent's stderr.
     pub(super) fn stderr_ended(&mut self) {
         let rest = self.stderr.finish(self.run.redactor());
         self.said_on_stderr(rest);
@@ -326,7 +327,7 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
         self.settle();
     }
 
-    /// The agent's model asks, or waits no longer.
+    /// Handles a question from the agent's model, or its withdrawal.
     pub(super) fn asked(&mut self, outcome: AskOutcome) {
         self.step(match outcome {
             AskOutcome::Asked(call, asks) => Event::ToolAsk { call, asks },
@@ -334,7 +335,7 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
         });
     }
 
-    /// Nothing more comes of the agent. The files that it changed may still be looked for.
+    /// Handles the end of the agent's output. The search for changed files may still run.
     pub fn drained(&mut self, departed: &Departed) {
         let exit = departed.exit;
         self.record(|| match exit.signal {
@@ -345,15 +346,15 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
         self.step(Event::Drained);
     }
 
-    /// The agent is gone. `files`: see [`Gone::files`].
+    /// Handles the exit of the agent's last process. `files`: see [`Gone::files`].
     pub fn gone(&mut self, departed: Departed, files: Result<Vec<(PathBuf, Action)>, Unseen>) {
         let Departed { exit, leaked, stderr } = departed;
         let stderr_tail = stderr::tail(&stderr, self.run.redactor());
         let files = files.map(|files| self.tape.without_own(files));
-        self.step(Event::Gone(Gone { exit, leaked, stderr_tail, files }));
+        self.step(Event::Gone(Gone { exit, leaked, stderr_tail: stderr_tail.into(), files }));
     }
 
-    /// Time has passed.
+    /// Handles a deadline.
     pub fn tick(&mut self) {
         self.step(Event::Tick);
         if self.door.outbox.is_empty() && self.peer.wake_at().is_some_and(|at| at <= Instant::now()) {
@@ -361,54 +362,54 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
         }
     }
 
-    /// What is new on a terminal, also because it has another size.
+    /// Shows the peer's changes, also after a resize of the terminal.
     pub(super) fn repaint(&mut self) {
         let chunk = self.peer.woken();
         self.door.outbox.push(chunk);
     }
 
-    /// Somebody pressed Enter while nothing was asked.
+    /// Handles Enter at a terminal without an open question.
     pub(super) fn pressed(&mut self) {
         let chunk = self.peer.pressed();
         self.door.outbox.push(chunk);
     }
 
-    /// The terminal is ours again.
+    /// Handles the return of the terminal to this process.
     pub(super) fn fetched(&mut self) {
         let chunk = self.peer.fetched();
         self.door.outbox.push(chunk);
     }
 
-    /// This process goes on after a stop.
+    /// Handles the continuation of this process after a stop.
     pub(super) fn continued(&mut self) {
         let chunk = self.peer.back();
         self.door.outbox.push(chunk);
     }
 
-    /// Nobody takes what waits, and the run must come to its end: only the terminal frame is still offered.
+    /// Drops all waiting frames but the terminal one: nobody reads them, and the run must end.
     pub(super) fn drop_progress(&mut self) {
         let dropped = self.door.outbox.drop_progress();
         self.peer.dropped(dropped);
     }
 
-    /// Nothing can be delivered any more.
+    /// Handles the loss of stdout: no frame can be delivered any more.
     pub fn output_lost(&mut self) {
         let err = self.peer.leave();
         self.door.outbox.close(Chunk { err, ..Chunk::default() });
         self.step(Event::OutputLost);
     }
 
-    /// Writes what is finished of the recording, before the loop waits.
+    /// Writes the finished part of the recording, before the loop waits.
     pub(super) fn flush_recording(&mut self) {
         self.tape.flush();
     }
 
-    /// Whether [`Conductor::answer_in_advance`] has something to hand over.
+    /// Whether [`Conductor::answer_in_advance`] has an answer to pass on.
     pub(super) fn has_answers(&self) -> bool {
         self.answers.is_due()
     }
 
-    /// Hands over the answers that were given in advance and whose questions were asked now.
+    /// Passes on the answers given in advance to the questions asked so far.
     pub fn answer_in_advance(&mut self) {
         while let Some(answer) = self.answers.next() {
             self.inbound(answer);
@@ -416,9 +417,9 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
     }
 }
 
-/// What the owner must know.
+/// State for the owner.
 impl<P: Peer, M: Machine> Conductor<P, M> {
-    /// The run itself.
+    /// The run.
     pub fn run(&self) -> &Run {
         &self.run
     }
@@ -432,12 +433,12 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
         &self.machine
     }
 
-    /// The agent that [`Conductor::spawn_if_due`] is to start.
+    /// The agent that [`Conductor::spawn_if_due`] starts next.
     pub fn due(&self) -> Option<&Launch> {
         self.to_spawn.as_ref().map(|(launch, _)| &**launch)
     }
 
-    /// Whether the terminal body is out, or never will be.
+    /// Whether the terminal body was emitted, or can no longer be.
     pub fn is_finished(&self) -> bool {
         self.door.finished
     }
@@ -446,12 +447,12 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
         self.door.finished = true;
     }
 
-    /// Whether nothing can be delivered any more.
+    /// Whether no frame can be delivered any more.
     pub(super) fn is_lost(&self) -> bool {
         self.door.outbox.is_closed()
     }
 
-    /// What waits to be written.
+    /// The bytes that wait to be written.
     pub fn outbox(&mut self) -> &mut Outbox {
         &mut self.door.outbox
     }
@@ -460,17 +461,17 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
         &self.door.outbox
     }
 
-    /// When the peer has something new to show. While something waits to be written, it would only wait behind that.
+    /// When the peer next has something to show. `None` while other bytes wait: it would only queue behind them.
     pub(super) fn repaint_at(&self) -> Option<Instant> {
         self.peer.wake_at().filter(|_| self.door.outbox.is_empty())
     }
 
-    /// Bytes for stderr before this process stops.
+    /// The bytes to write to stderr before this process stops.
     pub(super) fn leave(&mut self) -> Vec<u8> {
         self.peer.leave()
     }
 
-    /// The end: the machine, and what is known of the run. Completes the recording.
+    /// Completes the recording. Returns the machine and the result of the run.
     pub(super) fn end(mut self) -> (M, RunSummary) {
         self.tape.settle(self.run.redactor(), true);
         let ending = RunSummary {
@@ -492,7 +493,7 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
     }
 }
 
-/// What is known of a run at its end.
+/// The result of a run.
 pub(super) struct RunSummary {
     pub(super) code: Option<u8>,
     pub(super) ids: Ids,

@@ -8,13 +8,13 @@ use std::time::SystemTime;
 use time::OffsetDateTime;
 use time::macros::format_description;
 
-/// How many runs that begin in the same second get a name.
+/// The maximum number of runs that begin in the same second.
 const TRIES: u32 = 1000;
 
-/// The folder in which every run leaves a recording.
+/// The folder with a recording of every run.
 #[derive(Clone, Debug)]
 pub struct DebugLog {
-    /// The folder. Created where it is missing.
+    /// The folder. Created if it is missing.
     pub dir: PathBuf,
     /// The project's directory. Below it no link is followed, since it may come from a stranger.
     pub project: PathBuf,
@@ -23,7 +23,7 @@ pub struct DebugLog {
 }
 
 impl DebugLog {
-    /// Opens the file of a run that begins now. The date is UTC.
+    /// Opens the file of a new run. The date is UTC.
     pub(super) fn open(&self, agent: &str, now: SystemTime) -> io::Result<File> {
         let folder = OpenFolder::create(&self.dir, Some(&self.project))?;
         // Logs must not be committed, nor count as the agent's work.

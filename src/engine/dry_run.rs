@@ -8,6 +8,7 @@ use crate::failure::Failure;
 use crate::process::child::{environment, resolve};
 use crate::process::tree::nonce;
 use crate::protocol::request::Options;
+use crate::protocol::text::Text;
 use crate::protocol::words::Warning;
 use crate::redact::Redactor;
 use std::collections::BTreeMap;
@@ -76,12 +77,12 @@ pub fn plan(start: Options, layers: &Layers, warnings: &[(Warning, String)]) -> 
             .iter()
             .map(|(_, text)| text.clone())
             .chain(untrusted)
-            .chain(turn.events.into_iter().filter_map(warning))
+            .chain(turn.events.into_iter().filter_map(warning).map(|text| text.into_redacted(&redactor)))
             .collect(),
     })
 }
 
-fn warning(event: AgentEvent) -> Option<String> {
+fn warning(event: AgentEvent) -> Option<Text> {
     match event {
         AgentEvent::Warning(_, text) => Some(text),
         _ => None,

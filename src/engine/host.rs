@@ -22,10 +22,10 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
-/// How long the sweep of what outlived the agent may take after an end by itself, and after a stop.
+/// How long the sweep of processes that outlived the agent may take, after its own end and after a stop.
 const LEAK_LIMIT: Duration = Duration::from_secs(2);
 const LEAK_LIMIT_STOPPED: Duration = Duration::from_millis(500);
-/// The longest file that is read for a value, in bytes.
+/// The maximum size of a file with a value, in bytes.
 const VALUE_BYTES: u64 = 1 << 20;
 
 /// How many random digits are in the name of the ask-server: agents limit the length of a tool's name.
@@ -41,10 +41,10 @@ pub(crate) struct Host {
     began: Instant,
     /// How long this process was stopped meanwhile. The run's clock stands still then.
     stopped: Duration,
-    /// What marks the processes of this run.
+    /// The mark of this run's processes.
     nonce: String,
     agent: Option<AgentProcess>,
-    /// Where the agent's model asks, if it is offered that.
+    /// The socket for questions of the agent's model, if it is offered the tool.
     asking: Option<AskSocket>,
     guard: Option<Guard>,
     /// Holds the agent's processes.
@@ -54,13 +54,13 @@ pub(crate) struct Host {
     troubles: Vec<&'static str>,
     end: AgentEnd,
     swept_at: Option<Instant>,
-    /// What git is asked about this run.
+    /// The queries to git for this run.
     watch: Watch,
-    /// The time of this wake-up, since the run began and as a date. Everything in one wake-up happens at one time.
+    /// The time of this wake-up, since the run began and as a date. All events of a wake-up have the same time.
     now: (Duration, SystemTime),
 }
 
-/// The agent's end has parts that come in any order.
+/// The parts of the agent's end, which arrive in any order.
 #[derive(Default)]
 struct AgentEnd {
     swept: Option<Swept>,
@@ -68,7 +68,7 @@ struct AgentEnd {
     stderr: Option<String>,
 }
 
-/// The agent's end, and the files that changed meanwhile.
+/// The agent's end, and the changed files.
 pub(super) type Looked = (Departed, Result<Vec<(PathBuf, Action)>, Unseen>);
 
 impl Host {
@@ -90,38 +90,38 @@ impl Host {
         }
     }
 
-    /// A machine that has these children from before.
+    /// A machine for a process that has these children already.
     pub(super) fn beside(inherited: &Inherited) -> Host {
         Host { inherited: inherited.clone(), ..Host::new() }
     }
 
-    /// Whether a process of the agent's is there.
+    /// Whether a process of the agent exists.
     pub(super) fn has_agent(&self) -> bool {
         self.agent.is_some()
     }
 
-    /// When the agent's tree was gone. `None`: it is still there, or there never was one.
+    /// When the agent's tree was gone. `None`: it still exists, or never did.
     pub(super) fn swept_at(&self) -> Option<Instant> {
         self.swept_at
     }
 
-    /// The agent's output; never ready once it is read to the end.
+    /// The channel of the agent's output; never ready after its end.
     pub(super) fn output(&self) -> Receiver<AgentOutput> {
         let drained = self.end.stdout && self.end.stderr.is_some();
         self.agent.as_ref().filter(|_| !drained).map_or_else(never, |agent| agent.data.clone())
     }
 
-    /// Whether a line of the agent's waits to be read.
+    /// Whether output of the agent waits.
     pub(super) fn has_output(&self) -> bool {
         self.agent.as_ref().is_some_and(|agent| !agent.data.is_empty())
     }
 
-    /// What the agent's process does; never ready once its tree is gone.
+    /// The channel of the process's events; never ready once its tree is gone.
     pub(super) fn process(&self) -> Receiver<ProcessEvent> {
         self.agent.as_ref().filter(|_| self.end.swept.is_none()).map_or_else(never, |agent| agent.process.clone())
     }
 
-    /// What comes over the socket of the ask-server.
+    /// The channel of the ask-server's events.
     pub(super) fn asks(&self) -> Receiver<AskEvent> {
         self.asking.as_ref().map_or_else(never, |socket| socket.heard.clone())
     }
@@ -131,7 +131,7 @@ impl Host {
         self.asking.as_mut()
     }
 
-    /// When callers of the tool must next hear that they are waited for.
+    /// When to send the next progress to the tool's callers.
     pub(super) fn progress_at(&self) -> Option<Instant> {
         self.asking.as_ref().and_then(AskSocket::progress_at)
     }
@@ -151,14 +151,14 @@ impl Host {
         self.began + self.stopped + time
     }
 
-    /// The agent's lines are dealt with: the reader may read that much more.
+    /// Lets the reader read more: the agent's lines are handled.
     pub(super) fn taken(&mut self, lines: Lines) {
         if let Some(agent) = &self.agent {
             agent.taken(lines);
         }
     }
 
-    /// The agent's own process ended: what outlived it is swept, but no git of ours with it.
+    /// Handles the exit of the agent's own process: sweeps what outlived it, but not a git of ours.
     pub(super) fn exited(&mut self, stopped: bool) {
         self.watch.exited();
         if stopped {
@@ -193,14 +193,14 @@ impl Host {
         self.departed()
     }
 
-    /// Once every part of the agent's end is there.
+    /// The agent's end, once all of its parts arrived.
     fn departed(&mut self) -> Option<Departed> {
         let AgentEnd { swept: Some(swept), stdout: true, stderr: Some(tail) } = &self.end else { return None };
         let mut agent = self.agent.take()?;
         Some(Departed { exit: agent.reap(), leaked: swept.killed > 0, stderr: tail.clone() })
     }
 
-    /// What git says of the changes. `None`: the agent's end waits for that.
+    /// The changed files. `None`: the agent's end waits for git.
     pub(super) fn look(&mut self, departed: Departed, stopped: bool) -> Option<Looked> {
         match self.watch.compare(stopped) {
             Some(changes) => Some(self.looked(departed, changes, stopped)),
@@ -220,12 +220,12 @@ impl Host {
         self.watch.told()
     }
 
-    /// When git has been waited for long enough.
+    /// When the wait for git ends.
     pub(super) fn tires_at(&self) -> Option<Instant> {
         self.watch.due()
     }
 
-    /// git said something, or never will.
+    /// Handles git's answer, or its failure.
     pub(super) fn git_told(&mut self, told: Option<Told>, stopped: bool) -> Option<Looked> {
         let changes = self.watch.hear(told);
         match self.watch.waited() {
@@ -239,7 +239,7 @@ impl Host {
         None
     }
 
-    /// Gives git up, if it has been waited for long enough.
+    /// Gives up on git once the wait is over.
     pub(super) fn tire_of_git(&mut self, stopped: bool) -> Option<Looked> {
         if self.watch.due().is_none_or(|due| due > Instant::now()) {
             return None;
@@ -260,7 +260,7 @@ impl Host {
         !self.watch.is_busy() && self.agent.as_ref().is_some_and(AgentProcess::can_reap)
     }
 
-    /// A child ended: an orphan, which would stay a zombie to the end of the run, or the guard.
+    /// Handles the end of a child: an orphan, which would stay a zombie until the run ends, or the guard.
     pub(super) fn children_ended(&mut self) {
         if let Some(agent) = &self.agent {
             agent.reap_orphans();
@@ -276,7 +276,7 @@ impl Host {
         self.troubles.pop()
     }
 
-    /// Ctrl-Z: the agent stops with us, and goes on with us.
+    /// Ctrl-Z: stops and continues the agent together with this process.
     pub(super) fn suspend(&mut self, leave: impl FnOnce()) {
         self.signal(Signal::STOP);
         leave();
@@ -287,7 +287,7 @@ impl Host {
     }
 
     fn signal(&mut self, signal: Signal) {
-        // To stop a git of ours for a while does no harm.
+        // Stopping a git of ours for a while does no harm.
         let spares_git = !matches!(signal, Signal::STOP | Signal::CONT) && self.watch.is_busy();
         match &self.agent {
             Some(agent) if spares_git => agent.signal_marked(signal),
@@ -296,7 +296,7 @@ impl Host {
         }
     }
 
-    /// The run is over. Only where its terminal frame could not be delivered can anything be left.
+    /// Cleans up after the run. Something is left only if its terminal frame could not be delivered.
     pub(super) fn dismiss(mut self) {
         self.watch.end();
         if let Some(agent) = &self.agent {
@@ -371,13 +371,13 @@ impl Machine for Host {
     fn spawn(&mut self, launch: &Launch, settings: &Settings, stderr: bool) -> Result<(), Failure> {
         let first = self.watch.is_idle();
         if first {
-            // First of all: the time of a file is coarse, and what the agent changes must be newer than this.
+            // First, because file times are coarse, and the agent's changes must be newer than this.
             self.watch.begin(&settings.cwd);
         }
         let mut tree = Tree::before_spawn(self.nonce.clone()).beside(&self.inherited);
         if first {
             self.cgroup = ControlGroup::create(&self.nonce);
-            // Without a guard the run goes on: it only matters if this process is killed.
+            // The run continues without a guard, which matters only if this process is killed.
             let folder = self.asking.as_ref().map(AskSocket::folder);
             self.guard = Guard::start(&self.nonce, self.cgroup.as_ref(), folder).ok();
             match (tree::sees_processes(), &self.guard) {

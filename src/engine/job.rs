@@ -1,4 +1,4 @@
-//! One run as it is asked for, and what came of it.
+//! The request for a run, and its result.
 
 use super::answers::Script;
 use super::debug_log::DebugLog;
@@ -14,29 +14,29 @@ use crate::run::{Granted, Late, OnEof};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// One run, as it is asked for. A run may be a part of another one, which its peer makes of several: it is opened by a
+/// The request for a run. A run may be a part of another one, which its peer makes of several: it is opened by a
 /// run of its own, which ends before any process starts, goes on in runs that begin with [`Begin::Next`], and is closed by
 /// one that begins with [`Begin::Over`].
 pub struct Job {
-    /// Where run.start comes from.
+    /// The source of run.start.
     pub begin: Begin,
-    /// The values of fields that run.start leaves out.
+    /// The values of the fields that run.start omits.
     pub layers: Layers,
-    /// What the configuration brought up; told as warnings of the run.
+    /// Warnings about the configuration. The run emits them.
     pub warnings: Vec<(Warning, String)>,
-    /// Answers that were given before the questions came.
+    /// Answers given in advance.
     pub answers: Script,
-    /// What the end of stdin does, where stdin is read.
+    /// The consequence of the end of stdin, if stdin is read.
     pub on_eof: OnEof,
-    /// Where the dialogue with the agent is recorded.
+    /// The file for a recording of the dialogue with the agent.
     pub record: Option<PathBuf>,
     /// The project's directory. Below it the recording follows no link, since it may come from a stranger.
     pub project: Option<PathBuf>,
-    /// Where each run is recorded by itself.
+    /// The folder with a recording of each run.
     pub debug_log: Option<DebugLog>,
     /// Whether the agent's stderr is copied to ours.
     pub mirror_stderr: bool,
-    /// Whom a signal counts as: a person at a terminal, or a signal.
+    /// The source that frames name for a signal: a person at a terminal, or a signal.
     pub signal_source: CancelSource,
     /// Whether this run only opens another one.
     pub opens: bool,
@@ -47,7 +47,7 @@ pub struct Job {
 }
 
 impl Job {
-    /// A run that starts from its input, with built-in defaults for everything else.
+    /// A run whose run.start comes from its input, with built-in defaults for everything else.
     pub fn new(layers: Layers) -> Job {
         Job {
             begin: Begin::FromInput,
@@ -71,11 +71,11 @@ impl Job {
 pub enum Begin {
     /// From the input, like all other messages.
     FromInput,
-    /// It is there.
+    /// This one.
     Ready(Box<Inbound>),
     /// A thread reads files that the command line names, before stdin is read. A pipe among them may take long.
     Awaited(Awaited),
-    /// The run cannot begin: a bad flag, a broken configuration.
+    /// None: the run cannot begin, because of a bad flag or a broken configuration.
     Refused(Failure),
     /// A further part of a run: everything is checked.
     Next(Box<Next>),
@@ -130,16 +130,16 @@ pub struct Prepared {
     pub start: Option<Inbound>,
 }
 
-/// What came of a run.
+/// The result of a run.
 #[derive(Debug)]
 pub struct Report {
-    /// The exit code of the protocol's table.
+    /// The exit code.
     pub code: u8,
     /// The terminal body, redacted. `None`: no frame could be delivered.
     pub terminal: Option<Terminal>,
     /// The first signal that cancelled the run.
     pub signal: Option<i32>,
-    /// The keys of answers given in advance that fitted no question, as a list of words. `None`: all did.
+    /// The keys of answers given in advance that matched no question, in words. `None`: every key matched.
     pub unused_answers: Option<String>,
     /// A cancel that came after the run had its outcome.
     pub late: Option<Late>,
@@ -150,7 +150,12 @@ pub struct Report {
 }
 
 impl Report {
-    /// The agent's session, if there was one.
+    /// A text without the run's secrets.
+    pub fn redacted(&self, text: &str) -> String {
+        self.carried.redactor.redact(text).into_owned()
+    }
+
+    /// The id of the agent's session.
     pub fn session_id(&self) -> Option<&str> {
         self.terminal.as_ref()?.session_id.as_deref()
     }

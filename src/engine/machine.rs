@@ -1,4 +1,4 @@
-//! The machine as a run uses it. The real one is [`super::host::Host`]; tests have one without processes and clocks.
+//! The machine that a run uses. The real one is [`super::host::Host`]; tests use one without processes and clocks.
 
 use crate::agent::{Launch, Reply};
 use crate::failure::Failure;
@@ -9,29 +9,29 @@ use crate::run::Method;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// The agent is gone: its whole process tree, and its output was read to the end.
+/// The end of the agent: its process tree is gone and its output is read to the end.
 #[derive(Clone, Debug)]
 pub struct Departed {
     /// How the agent's own process ended.
     pub exit: AgentExit,
-    /// Whether something of it outlived it and was stopped.
+    /// Whether one of its processes outlived it and was stopped.
     pub leaked: bool,
-    /// The last of its stderr, as it was.
+    /// The end of its stderr, unredacted.
     pub stderr: String,
 }
 
-/// Everything outside a run that the run looks at or acts on.
+/// Everything outside a run that the run reads or acts on.
 pub trait Machine {
     /// The time since the run began. It never goes back.
     fn now(&self) -> Duration;
-    /// The date, for frames.
+    /// The current date.
     fn date(&self) -> SystemTime;
     /// The environment variables of this process that are text.
     fn variables(&self) -> Vec<(String, String)>;
-    /// The directory that `cwd` names, absolute and without links; without a name this process's own. `None`: there is
-    /// no such directory.
+    /// The directory that `cwd` names, absolute and without links. Without a name: this process's own. `None`: it does
+    /// not exist.
     fn directory(&self, cwd: Option<&Path>) -> Option<PathBuf>;
-    /// What a path leads to.
+    /// The kind of file at a path.
     fn look(&self, path: &Path) -> PathFact;
     /// The text of a regular file. `None`: it cannot be read, or is too long.
     fn read(&self, path: &Path) -> Option<String>;
@@ -41,7 +41,7 @@ pub trait Machine {
     fn nonce(&self) -> String {
         String::new()
     }
-    /// Offers the agent's model this tool to ask with. `None`: that is not possible here.
+    /// Offers the agent's model this tool to ask with. `None`: impossible on this machine.
     fn offer(&mut self, tool: &'static str) -> Option<McpServer>;
     /// Answers a call of the tool.
     fn reply(&mut self, call: u64, replies: &[Reply]);
@@ -50,11 +50,11 @@ pub trait Machine {
     /// Starts the agent. `stderr`: somebody wants the lines of its stderr.
     ///
     /// # Errors
-    /// Everything that keeps the agent from running, in words that say what to do.
+    /// The reason why the agent cannot run, and what to do about it.
     fn spawn(&mut self, launch: &Launch, settings: &Settings, stderr: bool) -> Result<(), Failure>;
     /// Queues a line for the agent's stdin.
     fn send(&mut self, line: String);
-    /// How many bytes of that queue are not written yet.
+    /// The number of bytes in that queue.
     fn unsent(&self) -> usize {
         0
     }
@@ -62,8 +62,8 @@ pub trait Machine {
     fn close_input(&mut self);
     /// Stops the agent's whole process tree.
     fn stop(&mut self, method: Method);
-    /// The end is wanted now: nothing more is to be looked for. `stopping`: the run is ended at somebody's wish.
+    /// Ends the search for changed files, because the run must end now. `stopping`: somebody asked for the end.
     fn hurry(&mut self, stopping: bool);
-    /// Ends the agent's whole process tree here and now, after a fault of our own.
+    /// Kills the agent's whole process tree at once, after a fault in our own code.
     fn abort(&mut self);
 }

@@ -1,8 +1,8 @@
-//! The engine: what a process has once, and the loop that carries a run.
+//! The engine: the state that a process has once, and the loop that drives a run.
 //!
 //! A reader thread per pipe pushes batches of lines, a signal thread pushes signals, a writer thread takes chunks of
-//! frames. The loop waits for all of them in one select, control before data, hands what came to the [`Conductor`], and
-//! waits again. A batch is small enough that a control which comes meanwhile is served in time. Two gates bound memory:
+//! frames. The loop waits for all of them in one select, control before data, passes each event to the [`Conductor`], and
+//! waits again. A batch is small enough that a control event that arrives meanwhile is served in time. Two gates bound memory:
 //! nothing is taken from the agent while the outbox is full, and the send to the writer is one arm of the select, so that
 //! a stdout nobody reads never keeps a cancel from being served.
 //!
@@ -53,29 +53,28 @@ use crossbeam_channel::Receiver;
 use host::Host;
 use run_loop::RunLoop;
 
-/// What stderr says where no frame can be delivered.
-pub const UNDELIVERED: &str =
-    "spektacular: undelivered: stdout was closed or is not read: how the run ended could not be told there";
+/// The line on stderr if no frame can be delivered.
+pub const UNDELIVERED: &str = "spektacular: undelivered: stdout closed early or unread; run stopped";
 
-/// What a process has once: its input, its signals, its output, and the numbers of the ids it gave out.
+/// The state that a process has once: its input, its signals, its output, and the counters of its ids.
 pub struct Engine {
     inbox: Inbox,
     /// Ready after a panic in any thread.
     faults: Receiver<()>,
-    /// `None`: the signals could not be registered. No run is begun then.
+    /// `None`: the signals could not be registered, so no run can begin.
     signals: Option<SignalChannels>,
-    /// The children that were there before this program started any.
+    /// The children that existed before this program started any.
     inherited: Inherited,
     output: StdoutWriter,
     ids: Ids,
     random: String,
-    /// The modes of terminals that carry JSON Lines, until the engine is dropped.
+    /// Changes the modes of terminals that carry JSON Lines, until the engine is dropped.
     modes: Option<LineModes>,
 }
 
 impl Engine {
     /// Registers the signals, becomes the parent of orphans, and starts the writer. stdin is first read when a run
-    /// listens. To be made once in a process.
+    /// listens. Call it once per process.
     pub fn start(source: Source) -> Engine {
         let faults = faults::listen();
         let signals = signals::listen().ok();
@@ -102,16 +101,15 @@ impl Engine {
         self.switch_modes();
     }
 
-    /// Switches the modes of terminals that carry JSON Lines, where that was not possible before.
+    /// Changes the modes of terminals that carry JSON Lines, if that was impossible before.
     fn switch_modes(&mut self) {
         self.modes.iter_mut().for_each(LineModes::switch);
     }
 
-    /// Carries one run to its end. Everything that goes wrong is a body for the peer, or the exit code 74 where none
-    /// can be delivered.
+    /// Drives one run to its end. Every failure becomes a body for the peer, or exit code 74 if none can be delivered.
     pub fn run(&mut self, mut job: Job, peer: &mut dyn Peer) -> Report {
         if self.inbox.closed {
-            // Nobody is there from the beginning: nobody chose that.
+            // stdin was closed from the beginning, which nobody chose.
             job.on_eof = OnEof::Continue;
         }
         let begin = std::mem::replace(&mut job.begin, Begin::FromInput);

@@ -3,7 +3,7 @@
 use crate::agent::text::FinalAnswer;
 use crate::agent::{AgentEvent, AskKey, Driver, Launch, Line, Reply, Turn, TurnOver};
 use crate::failure::Failure;
-use crate::protocol::outbound::{AgentExit, Capabilities};
+use crate::protocol::outbound::{AgentExit, Capabilities, Text};
 use crate::protocol::request::Settings;
 use crate::protocol::words::StopReason;
 
@@ -48,7 +48,7 @@ impl Driver for Opening {
 
     fn finish(&mut self, _turn: &mut Turn) {}
 
-    fn exited(&mut self, _exit: AgentExit, _alive: bool, _stderr: &str) -> TurnOver {
+    fn exited(&mut self, _exit: AgentExit, _alive: bool, _stderr: &Text) -> TurnOver {
         opened()
     }
 }

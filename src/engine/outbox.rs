@@ -4,15 +4,14 @@ use crate::io::output::Chunk;
 use crate::protocol::outbound::Body;
 use std::collections::VecDeque;
 
-/// Queued frames, and their bytes, at which the engine stops reading the agent.
+/// The number and size of queued frames at which the engine stops reading the agent.
 const FULL: (usize, usize) = (32, 256 << 10);
-/// Queued frames, and their bytes, at which a message that would only cause a warning is counted instead.
+/// The number and size of queued frames at which a message whose only reply is a warning is counted instead.
 const OVERFULL: (usize, usize) = (256, 8 << 20);
-/// Memory that a new chunk begins with: enough for a batch of small frames.
+/// The initial capacity of a chunk: enough for a batch of small frames.
 const CHUNK_BYTES: usize = 8 << 10;
 
-/// Frames in order. Those that wait together share a chunk, and so a write, as long as stdout and stderr keep their
-/// order.
+/// Frames in order. Waiting frames share a chunk, and so a write, as long as stdout and stderr keep their order.
 #[derive(Default)]
 pub struct Outbox {
     waiting: VecDeque<Waiting>,
@@ -25,7 +24,7 @@ pub struct Outbox {
     spare: Vec<u8>,
 }
 
-/// A chunk, and how many frames it holds.
+/// A chunk and the number of its frames.
 struct Waiting {
     chunk: Chunk,
     frames: usize,
@@ -34,7 +33,7 @@ struct Waiting {
 }
 
 impl Outbox {
-    /// Adds a line for stdout at the end: `write` appends it.
+    /// Adds a line for stdout. `write` appends the line to a buffer.
     pub fn line(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
         if self.closed {
             return;
@@ -72,7 +71,7 @@ impl Outbox {
         }
     }
 
-    /// The first chunk; an empty one where there is none.
+    /// The first chunk, or an empty one.
     pub fn pop(&mut self) -> Chunk {
         let Some(Waiting { chunk, frames, .. }) = self.waiting.pop_front() else { return Chunk::default() };
         self.bytes -= chunk.size();
@@ -87,7 +86,7 @@ impl Outbox {
         self.spare = memory;
     }
 
-    /// Drops what waits, and from now on every frame that is not terminal. Returns how many lines for stdout it dropped.
+    /// Drops the queue, and from now on every frame but the terminal one. Returns the number of dropped lines for stdout.
     pub fn drop_progress(&mut self) -> u64 {
         let lines = self.waiting.iter().map(|waiting| waiting.lines).sum();
         *self = Outbox { terminal_only: true, ..Outbox::default() };
@@ -99,29 +98,29 @@ impl Outbox {
         self.terminal_only && !body.is_terminal()
     }
 
-    /// Throws all chunks away, and those that are still to come. Only `last` is still to be written.
+    /// Drops all chunks, now and later, except `last`.
     pub fn close(&mut self, last: Chunk) {
         *self = Outbox::default();
         self.push(last);
         self.closed = true;
     }
 
-    /// Whether nothing can be delivered any more.
+    /// Whether no frame can be delivered any more.
     pub fn is_closed(&self) -> bool {
         self.closed
     }
 
-    /// Whether nothing waits.
+    /// Whether the queue is empty.
     pub fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }
 
-    /// Whether so much waits that the agent is no longer read.
+    /// Whether the queue is so long that the engine stops reading the agent.
     pub fn is_full(&self) -> bool {
         self.frames >= FULL.0 || self.bytes >= FULL.1
     }
 
-    /// Whether so much waits that a message which only a warning answers is counted instead.
+    /// Whether the queue is so long that a message whose only reply is a warning is counted instead.
     pub fn is_overfull(&self) -> bool {
         self.frames >= OVERFULL.0 || self.bytes >= OVERFULL.1
     }

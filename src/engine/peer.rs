@@ -15,7 +15,7 @@ use std::time::{Instant, SystemTime};
 /// A body on its way out.
 #[derive(Debug)]
 pub struct Outgoing<'a> {
-    /// What it says. A peer may cut it, or join several runs into one.
+    /// Its content. A peer may cut it, or join several runs into one.
     pub body: &'a mut Redacted,
     /// The id of the message that caused it.
     pub reply_to: Option<&'a str>,
@@ -40,17 +40,17 @@ pub enum InAdvance {
     Declined,
 }
 
-/// What a peer made of a line of input.
+/// A peer's interpretation of a line of input.
 #[derive(Debug, Default)]
 pub struct Understood {
-    /// What to show at once.
+    /// The bytes to show at once.
     pub chunk: Chunk,
-    /// The messages it means, in order.
+    /// The messages in it, in order.
     pub messages: Vec<Inbound>,
 }
 
-/// Both directions of one conversation: raw input becomes messages, bodies become bytes. Only a terminal needs the
-/// methods that have a default.
+/// Both directions of a conversation: turns raw input into messages, and bodies into bytes. Only a terminal overrides
+/// the methods with a default.
 pub trait Peer {
     /// Takes a line of input that was read at this time.
     fn hear(&mut self, line: &RawLine, at: Instant) -> Understood;
@@ -73,54 +73,53 @@ pub trait Peer {
         Ok(())
     }
 
-    /// Adds the bytes of a body to `out`, or none if the peer keeps it to itself.
+    /// Adds the bytes of a body to `out`, or none if the peer does not show it.
     fn show(&mut self, outgoing: Outgoing<'_>, out: &mut Outbox);
 
-    /// The last frames were dropped before anybody saw them. Their numbers are free again.
+    /// Handles the loss of the last frames, which nobody saw. Their sequence numbers are free again.
     fn dropped(&mut self, _frames: u64) {}
 
-    /// Whether the bytes go to a person's screen, cleaned of escape sequences.
+    /// Whether the bytes go to a person's screen, without the agent's escape sequences.
     fn is_screen(&self) -> bool {
         false
     }
 
-    /// A whole line for stderr that is no frame, without its LF.
+    /// The bytes of a diagnostic line for stderr. `line` has no LF.
     fn note(&mut self, line: &str) -> Chunk {
         Chunk { err: format!("{line}\n").into_bytes(), ..Chunk::default() }
     }
 
-    /// The same, but only for a peer that wants to see everything.
+    /// The same for a verbose peer. Other peers show nothing.
     fn debug(&mut self, _line: &str) -> Chunk {
         Chunk::default()
     }
 
-    /// Somebody pressed Enter while nothing was asked: the cursor has moved.
+    /// Handles Enter without an open question: the cursor has moved.
     fn pressed(&mut self) -> Chunk {
         Chunk::default()
     }
 
-    /// When the peer has something new to show although nothing happens.
+    /// When the peer next has something to show without an event.
     fn wake_at(&self) -> Option<Instant> {
         None
     }
 
-    /// What is new, once that time has come or the terminal has another size.
+    /// The bytes to show at that time, or after a resize of the terminal.
     fn woken(&mut self) -> Chunk {
         Chunk::default()
     }
 
-    /// Clears what must not stay on a terminal, because this process stops now or can show nothing more: bytes for
-    /// stderr.
+    /// The bytes for stderr that clear the status line and the prompt, because this process stops or shows nothing more.
     fn leave(&mut self) -> Vec<u8> {
         Vec::new()
     }
 
-    /// Shows it again after the process was stopped, by Ctrl-Z or otherwise.
+    /// Shows them again after this process was stopped, by Ctrl-Z or otherwise.
     fn back(&mut self) -> Chunk {
         Chunk::default()
     }
 
-    /// A shell brought the process to the foreground, perhaps without a stop before: shows what waited for that.
+    /// Handles the return of the process to the foreground, perhaps without a stop: shows what waited for it.
     fn fetched(&mut self) -> Chunk {
         Chunk::default()
     }

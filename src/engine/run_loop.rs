@@ -1,4 +1,6 @@
-//! The loop: everything that can wake it, and what it does then.
+//! The loop: the events that wake it, and their handling.
+
+mod farewell;
 
 use super::ask_socket::AskEvent;
 use super::conductor::{Conductor, RunSummary};
@@ -11,7 +13,7 @@ use crate::agent::Line;
 use crate::failure::Failure;
 use crate::io::faults::point;
 use crate::io::inbox::Arrival;
-use crate::io::output::{Order, Written, write_here, write_now};
+use crate::io::output::{Order, Written, write_now};
 use crate::io::signals::Signal;
 use crate::io::spawn_thread;
 use crate::io::tty::LineModes;
@@ -26,10 +28,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-/// Messages that are taken in a row while lines of the agent wait.
+/// The number of messages handled in a row while lines of the agent wait.
 const CONTROLS_IN_ROW: u32 = 16;
-/// How long an orchestrator that takes nothing is waited for after a stop, and when progress is dropped meanwhile, so
-/// that the run comes to its end and the terminal frame can still be taken.
+/// How long to wait, after a stop, for an orchestrator that does not read, and when to drop progress meanwhile, so that
+/// the run ends and the terminal frame can still be delivered.
 const UNREAD_LIMIT: Duration = Duration::from_secs(1);
 const UNREAD_DROP: Duration = Duration::from_millis(500);
 /// A timer this late suggests that the process was stopped. Also the longest wait for the signal that confirms it.
@@ -41,34 +43,34 @@ enum Wake {
     Signal(Signal),
     /// A child of this process ended.
     Children,
-    /// A deadline is there.
+    /// A deadline passed.
     Timer,
     /// The agent's process ended, or its tree is gone.
     Process(ProcessEvent),
-    /// The writer took what was offered.
+    /// The writer took a chunk.
     Taken,
-    /// How the writing went.
+    /// The writer's progress.
     Written(Written),
     /// The files that the command line names.
     Prepared(Result<Box<Prepared>, Failure>),
     /// A line of input, or its end.
     Input(Arrival),
-    /// The agent's model, by the ask-server.
+    /// An event of the ask-server.
     Ask(AskEvent),
-    /// git knows which files changed, or never will.
+    /// git's list of changed files, or its failure.
     Git(Option<Told>),
-    /// There is room for what comes of the agent's lines that were read, or of the next part of a long line.
+    /// The outbox has room again, so the loop continues with lines already read or with a long line.
     Ready,
     /// The agent's output.
     Agent(AgentOutput),
-    /// A thread panicked, or ended that must not end: a fault of our own.
+    /// A thread panicked, or ended that must not end: a fault in our own code.
     Broken,
 }
 
-/// A fault of our own, after which the loop ends.
+/// A fault in our own code, after which the loop ends.
 struct Broken;
 
-/// Reads files in a thread. The thread is never joined: it may wait for a pipe for ever.
+/// Reads files in a thread. The thread is never joined: it may wait for a pipe forever.
 fn start_of(work: Awaited) -> Receiver<Result<Box<Prepared>, Failure>> {
     let (start_in, start) = bounded(1);
     let failed = start_in.clone();
@@ -81,15 +83,15 @@ fn start_of(work: Awaited) -> Receiver<Result<Box<Prepared>, Failure>> {
     start
 }
 
-/// Files that are being read. Nothing is read from stdin before they are.
+/// Files that a thread reads. The loop does not read stdin before they arrive.
 type AwaitedStart = Option<Receiver<Result<Box<Prepared>, Failure>>>;
 
-/// How long the writer has been waited for in vain. Only time in which the loop waits counts: while it works, it hands
+/// How long the loop has waited for the writer in vain. Only the loop's own waits count: while the loop works, it offers
 /// nothing to the writer.
 #[derive(Default)]
 struct Unread {
     waited: Duration,
-    /// The writer's progress when it was last seen to move.
+    /// The writer's last known progress.
     progress: usize,
 }
 
@@ -98,19 +100,19 @@ pub(super) struct RunLoop<'e, 'p> {
     engine: &'e mut Engine,
     conductor: Conductor<&'p mut dyn Peer, Host>,
     awaited: AwaitedStart,
-    /// Whether the run knows that no more input comes.
+    /// Whether the run knows that the input has ended.
     input_ended: bool,
     controls_in_row: u32,
-    /// Whether the writer was asked to say when everything is written.
+    /// Whether the writer was asked to report when everything is written.
     flushing: bool,
-    /// Whether everything was written after the end.
+    /// Whether everything was written after the run's end.
     delivered: bool,
-    /// Lines of the agent that were read and are not yet dealt with.
+    /// Lines of the agent that were read but not handled yet.
     lines: Lines,
     unread: Unread,
     /// Whether this process was stopped before this wake-up.
     stopped: bool,
-    /// A channel that nothing ever takes from: its receiver is kept and never asked.
+    /// A channel that is never ready: its receiver is kept and never read.
     nowhere: (Sender<Order>, Receiver<Order>),
     /// A channel that is always ready, because its sender is gone.
     always: Receiver<Infallible>,
@@ -139,7 +141,7 @@ impl<'e, 'p> RunLoop<'e, 'p> {
         run_loop
     }
 
-    /// Carries the run to its end. No `?` in here: every error is an event, so that draining, reaping and the terminal
+    /// Drives the run to its end. No `?` in here: every error is an event, so that draining, reaping and the terminal
     /// frame always happen.
     pub(super) fn carry(mut self, begin: Begin) -> (Host, RunSummary) {
         let carried = catch_unwind(AssertUnwindSafe(|| {
@@ -194,58 +196,12 @@ impl<'e, 'p> RunLoop<'e, 'p> {
         self.listen();
     }
 
-    /// Ends the run after a fault of our own, or where no thread writes. The loop may have the fault, so the last frames
-    /// go out without it.
-    fn give_up(&mut self) {
-        let _ = catch_unwind(AssertUnwindSafe(|| self.conductor.crash()));
-        self.conductor.finish();
-        self.delivered = self.deliver();
-    }
-
-    /// Hands over what waits, unless nobody takes any of it for a while.
-    fn deliver(&mut self) -> bool {
-        if !self.engine.output.has_thread {
-            let mut chunks =
-                std::iter::from_fn(|| Some(self.conductor.outbox().pop()).filter(|chunk| chunk.size() > 0));
-            return chunks.all(|chunk| write_here(&chunk));
-        }
-        while self.engine.output.has_rest() || !self.conductor.waiting().is_empty() {
-            match self.write() {
-                Some(Wake::Written(_)) => return false,
-                Some(_) => continue,
-                None => {}
-            }
-            let output = &mut self.engine.output;
-            let chunk = output.order(|| Order::Write(self.conductor.outbox().pop()));
-            if output.orders.send_timeout(chunk, UNREAD_LIMIT).is_err() {
-                return false;
-            }
-        }
-        let output = &self.engine.output;
-        if self.conductor.is_lost() {
-            return false;
-        }
-        if output.is_direct() {
-            return true;
-        }
-        if output.orders.send_timeout(Order::Flush, UNREAD_LIMIT).is_err() {
-            return false;
-        }
-        loop {
-            match output.written.recv_timeout(UNREAD_LIMIT) {
-                Ok(Written::Flushed) => return true,
-                Ok(Written::Closed) => {}
-                Ok(Written::Lost) | Err(_) => return false,
-            }
-        }
-    }
-
     fn is_over(&self) -> bool {
         let lost = self.conductor.is_lost() && self.conductor.is_finished();
         self.delivered || lost || self.unread_left(UNREAD_LIMIT) == Some(Duration::ZERO)
     }
 
-    /// Lets stdin be read, once the run has its start. The end of stdin holds for every run that comes after it.
+    /// Starts to read stdin once the run has its run.start. The end of stdin applies to every later run too.
     fn listen(&mut self) {
         if self.awaited.is_some() || self.conductor.is_finished() {
             return;
@@ -258,7 +214,7 @@ impl<'e, 'p> RunLoop<'e, 'p> {
         }
     }
 
-    /// Waits for whatever comes first.
+    /// Waits for the next event.
     fn next(&mut self) -> Wake {
         if let Some(wake) = self.write() {
             return wake;
@@ -311,8 +267,8 @@ impl<'e, 'p> RunLoop<'e, 'p> {
         wake
     }
 
-    /// Writes what stdout takes at once, unless the writer is at work. `None`: there is nothing to write, or only the
-    /// writer can.
+    /// Writes as much as stdout takes at once, unless the writer thread is at work. `None`: nothing waits, or only the
+    /// writer thread can write it.
     fn write(&mut self) -> Option<Wake> {
         let output = &mut self.engine.output;
         if !output.is_direct() {
@@ -328,10 +284,10 @@ impl<'e, 'p> RunLoop<'e, 'p> {
         over.then_some(Wake::Written(Written::Flushed))
     }
 
-    /// The agent's output, while there is room for what comes of it: what was read already, or the channel.
+    /// The source of the agent's output while the outbox has room: the lines already read, or the channel.
     fn data(&self) -> (Option<Receiver<Infallible>>, Receiver<AgentOutput>) {
         let waiting = self.conductor.waiting();
-        // A flood of messages fills the outbox with answers to them: that must not shut the agent out.
+        // A flood of messages fills the outbox with replies, which must not keep the agent waiting forever.
         let flooded = self.controls_in_row >= CONTROLS_IN_ROW && !self.conductor.run().has_more();
         let full = if flooded { waiting.is_overfull() } else { waiting.is_full() };
         let in_hand = self.conductor.run().has_more() || !self.lines.is_empty();
@@ -342,8 +298,8 @@ impl<'e, 'p> RunLoop<'e, 'p> {
         }
     }
 
-    /// The input. Messages go before the agent's lines, but a flood of them must not keep these away for ever. Whatever
-    /// comes after the terminal body is for the next run. `data`: whether the agent's output waits.
+    /// The source of input. Messages go before the agent's lines, but a flood of them must not delay those forever. Input
+    /// after the terminal body belongs to the next run. `data`: whether output of the agent waits.
     fn input(&mut self, data: bool) -> Receiver<Arrival> {
         let flooded = self.controls_in_row >= CONTROLS_IN_ROW && data;
         if flooded {
@@ -447,8 +403,8 @@ impl<'e, 'p> RunLoop<'e, 'p> {
         }
     }
 
-    /// Takes lines of the batch, one at least, until there is no room for what comes of the next. A batch is small, so
-    /// whatever else waits is served soon enough after it.
+    /// Handles lines of the batch, at least one, until the outbox is full. A batch is small, so other events do not wait
+    /// long.
     fn take_lines(&mut self) {
         while let Some(line) = self.lines.next() {
             self.conductor.line(line);
@@ -460,7 +416,7 @@ impl<'e, 'p> RunLoop<'e, 'p> {
         self.lines_taken();
     }
 
-    /// Once a batch is taken as a whole, more may be read.
+    /// Lets the reader read more once a whole batch is handled.
     fn lines_taken(&mut self) {
         if self.lines.size() > 0 && self.lines.is_empty() && !self.conductor.run().has_more() {
             let lines = std::mem::take(&mut self.lines);
@@ -468,7 +424,7 @@ impl<'e, 'p> RunLoop<'e, 'p> {
         }
     }
 
-    /// Once every part of the agent's end is there, the run learns of it.
+    /// Reports the agent's end to the run once all parts of it arrived.
     fn gone(&mut self, departed: Option<Departed>) {
         let Some(departed) = departed else { return };
         self.conductor.drained(&departed);
@@ -477,7 +433,7 @@ impl<'e, 'p> RunLoop<'e, 'p> {
         self.looked(looked);
     }
 
-    /// Once it is known which files changed, the run learns that the agent is gone.
+    /// Reports to the run that the agent is gone, once the changed files are known.
     fn looked(&mut self, looked: Option<Looked>) {
         if let Some((departed, files)) = looked {
             self.conductor.gone(departed, files);
@@ -491,7 +447,7 @@ impl<'e, 'p> RunLoop<'e, 'p> {
     fn timer(&mut self) {
         let has_output = !self.lines.is_empty() || self.conductor.host().has_output();
         if self.conductor.waiting().is_full() && has_output {
-            // It is not the agent that is silent: nobody listens.
+            // Not the agent is silent, but nobody reads.
             self.conductor.step(Event::NotRead);
         }
         if let Some(socket) = self.conductor.machine().asking() {
@@ -507,7 +463,7 @@ impl<'e, 'p> RunLoop<'e, 'p> {
         match written {
             Written::Flushed => self.delivered = true,
             Written::Lost | Written::Closed if self.conductor.is_lost() => {}
-            // Whoever leaves after the last frame has what there is; if not, the writer says so.
+            // An orchestrator that leaves after the last frame has everything; otherwise the writer reports a loss.
             Written::Closed if self.conductor.is_finished() && self.conductor.waiting().is_empty() => {}
             Written::Lost | Written::Closed => self.output_lost(),
         }
@@ -530,7 +486,7 @@ impl<'e, 'p> RunLoop<'e, 'p> {
         times.into_iter().flatten().min()
     }
 
-    /// After a stop, and once the agent's tree is gone, how much longer an orchestrator that takes nothing is waited for.
+    /// How much longer to wait, after a stop and the agent's end, for an orchestrator that does not read.
     fn unread_left(&self, limit: Duration) -> Option<Duration> {
         let host = self.conductor.host();
         let stopped = self.conductor.run().stopping().is_some() && (!host.has_agent() || host.swept_at().is_some());
@@ -538,7 +494,7 @@ impl<'e, 'p> RunLoop<'e, 'p> {
         (stopped && undelivered).then(|| limit.saturating_sub(self.unread.waited))
     }
 
-    /// Counts the time of a wait that began then, unless the writer moved meanwhile.
+    /// Adds the duration of a wait that began at this time, unless the writer made progress meanwhile.
     fn count_unread(&mut self, began: Option<Instant>) {
         let progress = self.engine.output.progress.load(Ordering::Relaxed);
         if std::mem::replace(&mut self.unread.progress, progress) != progress {

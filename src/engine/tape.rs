@@ -69,21 +69,21 @@ impl Tape {
         }
     }
 
-    /// A piece of a message stood in the agent's line.
+    /// Adds a piece of a message in the agent's last line.
     pub(super) fn piece(&mut self, piece: MessagePiece) {
         if self.is_on() {
             self.pieces.push(piece);
         }
     }
 
-    /// Writes what may be written, once an event is dealt with or at the end.
+    /// Writes the finished lines, after an event or at the end.
     pub(super) fn settle(&mut self, redactor: &Redactor, end: bool) {
         let Some(recorder) = &mut self.recorder else { return };
         recorder.pieces(&mut self.pieces);
         recorder.settle(redactor, end);
     }
 
-    /// Writes what is finished to the files: once the loop waits, not line by line.
+    /// Writes finished lines to the files. Called when the loop waits, not line by line.
     pub(super) fn flush(&mut self) {
         self.recorder.iter_mut().for_each(Recorder::flush);
     }
@@ -93,7 +93,7 @@ impl Tape {
         self.recorder.as_ref().is_some_and(Recorder::failed)
     }
 
-    /// Leaves out the recording itself, which is no work of the agent's.
+    /// Drops the recording itself, which is not the agent's work.
     pub(super) fn without_own(&self, mut files: Vec<(PathBuf, Action)>) -> Vec<(PathBuf, Action)> {
         let own = self.file.as_ref().and_then(|path| path.canonicalize().ok());
         files.retain(|(path, _)| Some(path) != own.as_ref());

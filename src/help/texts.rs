@@ -136,6 +136,19 @@ pub const AGENTS: CommandText = CommandText {
     page: include_str!("../agent/reference.md"),
 };
 
+/// `sessions`.
+pub const SESSIONS: CommandText = CommandText {
+    about: "list the last sessions in this directory",
+    more: "\
+Each line has the session's id, its agent, its age, and the first words of the last prompt, redacted.
+The list holds the sessions that adhoc stored for --continue, the newest first, at most 20 of each agent.",
+    examples: &[
+        ("spektacular sessions", "list them"),
+        ("spektacular adhoc --resume ID \"now write a test for it\"", "continue one of them"),
+    ],
+    page: "",
+};
+
 /// `export`.
 pub const EXPORT: CommandText = CommandText {
     about: "print a session in the agent's own format",

@@ -12,7 +12,7 @@ mod query;
 
 pub use self::query::Incomplete;
 
-use self::query::{Blob, Content, Git, Seen, Status, in_time};
+use self::query::{Blob, Content, FileState, Git, Status, in_time};
 use super::query::Until;
 use crate::io::spawn_thread;
 use crate::protocol::words::Action;
@@ -141,7 +141,7 @@ impl Baseline {
 
     /// What happened to one file, if anything. `moved`: the file in the old and the new HEAD, if HEAD moved and the
     /// file differs between them.
-    fn action(&self, name: &[u8], seen: Option<&Seen>, moved: Option<&[Option<Blob>; 2]>) -> Option<Action> {
+    fn action(&self, name: &[u8], seen: Option<&FileState>, moved: Option<&[Option<Blob>; 2]>) -> Option<Action> {
         let now = self.git.look(name, seen);
         if let Some(before) = self.dirty.get(name) {
             return match (before, now.as_ref().map(State::of)) {

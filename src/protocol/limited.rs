@@ -1,7 +1,8 @@
 //! A list with a limit that counts the elements it dropped, and the removal of duplicates in linear time.
 
+use super::limits;
+use super::outbound::PlanEntry;
 use super::question::Ask;
-use super::{limits, words::PlanStatus};
 use std::collections::HashSet;
 use std::hash::Hash;
 use std::ops::Deref;
@@ -9,7 +10,7 @@ use std::ops::Deref;
 /// The questions of one request.
 pub type Asks = Limited<Ask, { limits::QUESTIONS }>;
 /// The entries of a plan.
-pub type Entries = Limited<(String, PlanStatus), { limits::PLAN_ENTRIES }>;
+pub type Entries = Limited<PlanEntry, { limits::PLAN_ENTRIES }>;
 
 /// The first `LIMIT` elements of a list, and how many followed them.
 #[derive(Clone, Debug, PartialEq, Eq)]

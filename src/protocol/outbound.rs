@@ -2,7 +2,7 @@
 //! cut it where a frame would be too long. A body becomes JSON only as a [`super::redacted::Redacted`].
 
 use super::limits::LEFT_LISTED;
-use super::question::Ask;
+use super::question::{Ask, Subject};
 use super::request::{Seconds, Settings};
 use super::words::{
     Action, Category, Level, PhaseState, PlanStatus, QuestionKind, Resolution, Source, Status, StopReason, ToolState,
@@ -11,6 +11,7 @@ use super::words::{
 use crate::failure::Failure;
 use serde::Serialize;
 
+pub use super::question::Place;
 pub use super::text::{Json, Text};
 pub use super::workflow::{Breach, GaveWay, PhaseReport, WorkflowEnd, WorkflowStarted};
 
@@ -72,7 +73,7 @@ pub struct Started {
     /// The agent's name, as in the request.
     pub agent: String,
     /// The agent's name for people.
-    pub display_name: String,
+    pub display_name: Text,
     /// What was asked for, with defaults.
     pub settings: Box<Settings>,
     /// What the driver can do.
@@ -96,15 +97,6 @@ pub struct PlanEntry {
     pub text: Text,
     /// How far it is.
     pub status: PlanStatus,
-}
-
-/// A place in a file, as a frame shows it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
-    /// Relative to the working directory where it is inside, else absolute.
-    pub path: Text,
-    /// From 1.
-    pub line: Option<u64>,
 }
 
 /// run.progress: its kind with that kind's own fields, and what all kinds have.
@@ -136,7 +128,7 @@ pub enum About {
         question_id: String,
         resolution: Resolution,
         used_default: bool,
-        permission: Option<(SubjectFrame, Option<String>)>,
+        permission: Option<(Subject, Option<&'static str>)>,
         /// What was asked, in one short line. The frame has it in its text.
         what: Text,
     },
@@ -193,19 +185,6 @@ impl About {
     }
 }
 
-/// The subject of a permission, as a frame shows it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SubjectFrame {
-    /// What kind of tool it is.
-    pub category: Category,
-    /// A short title.
-    pub title: Text,
-    /// The files it is about.
-    pub locations: Vec<Place>,
-    /// What exactly is to be allowed.
-    pub detail: Text,
-}
-
 /// run.question.
 #[derive(Clone, Debug)]
 pub struct Question {
@@ -223,8 +202,6 @@ pub struct Question {
     pub attempt: u32,
     /// What was wrong with the last answer.
     pub error: Option<Text>,
-    /// The subject, with texts of its own to cut.
-    pub subject: Option<SubjectFrame>,
     /// Whether something was cut.
     pub truncated: bool,
 }

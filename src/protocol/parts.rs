@@ -3,9 +3,9 @@
 
 use super::outbound::{
     About, Artifact, ArtifactRef, Body, Breach, GaveWay, Json, Left, Outcome, PhaseReport, Place, PlanEntry, Progress,
-    Question, Started, SubjectFrame, Tally, Terminal, Text, Unattended, WorkflowEnd, WorkflowStarted,
+    Question, Started, Tally, Terminal, Text, Unattended, WorkflowEnd, WorkflowStarted,
 };
-use super::question::{Answer, Ask, Choice, Choices, Kind, Validation};
+use super::question::{Answer, Ask, Choice, Choices, Kind, Subject, Validation};
 use super::request::Settings;
 use super::words::Purpose;
 use crate::failure::{Failure, PhaseFailure};
@@ -57,34 +57,36 @@ impl Cut for Choices {
 }
 
 /// One part of a body.
-pub enum Part<'a> {
+pub enum BodyPart<'a> {
     /// Free text.
-    Text(&'a mut String),
+    Text(&'a mut Text),
+    /// A setting or a sentence of our own, which may contain a secret too.
+    Own(&'a mut String),
     /// Text that has a use only as a whole: it is kept or dropped.
-    Whole(&'a mut Option<String>),
+    Whole(&'a mut Option<Text>),
     /// An answer that the orchestrator may give back. It is never cut.
-    Answer(&'a mut String),
+    Answer(&'a mut Text),
     /// A list; the texts in it come as parts of their own.
     List(&'a mut dyn Cut),
     /// Somebody's JSON, which can only be kept or dropped.
     Json(&'a mut Option<Json>),
 }
 
-type Visit<'v> = &'v mut dyn FnMut(Rank, Part<'_>);
+type Visit<'v> = &'v mut dyn FnMut(Rank, BodyPart<'_>);
 
 fn text(rank: Rank, text: &mut Text, visit: Visit<'_>) {
-    visit(rank, Part::Text(text.inner()));
+    visit(rank, BodyPart::Text(text));
 }
 
 fn places(places: &mut Vec<Place>, visit: Visit<'_>) {
     for Place { path, line: _ } in places.iter_mut() {
         text(Rank::List, path, visit);
     }
-    visit(Rank::List, Part::List(places));
+    visit(Rank::List, BodyPart::List(places));
 }
 
-fn subject(subject: &mut SubjectFrame, visit: Visit<'_>) {
-    let SubjectFrame { category: _, title, locations, detail } = subject;
+fn subject(subject: &mut Subject, visit: Visit<'_>) {
+    let Subject { category: _, title, locations, detail } = subject;
     text(Rank::Output, detail, visit);
     text(Rank::Text, title, visit);
     places(locations, visit);
@@ -128,16 +130,16 @@ fn started(body: &mut Started, visit: Visit<'_>) {
         text(Rank::Text, project, visit);
         target.iter_mut().for_each(|target| text(Rank::Text, target, visit));
         // The options are checked words, names and numbers, but for the name of the agent's command.
-        options.skill.iter_mut().for_each(|skill| visit(Rank::Text, Part::Text(skill)));
+        options.skill.iter_mut().for_each(|skill| visit(Rank::Text, BodyPart::Own(skill)));
     }
     for argument in agent_args.iter_mut() {
         text(Rank::List, argument, visit);
     }
-    visit(Rank::List, Part::List(agent_args));
+    visit(Rank::List, BodyPart::List(agent_args));
     shown_settings(settings, visit);
     text(Rank::Text, cwd, visit);
-    visit(Rank::Text, Part::Text(display_name));
-    visit(Rank::Own, Part::Json(metadata));
+    text(Rank::Text, display_name, visit);
+    visit(Rank::Own, BodyPart::Json(metadata));
 }
 
 fn shown_settings(settings: &mut Settings, visit: Visit<'_>) {
@@ -186,36 +188,27 @@ fn shown_settings(settings: &mut Settings, visit: Visit<'_>) {
         is_part: _,
     } = settings;
     for list in [Some(add_dirs), allowed_tools.as_mut(), disallowed_tools.as_mut()].into_iter().flatten() {
-        list.iter_mut().for_each(|item| visit(Rank::List, Part::Text(item)));
-        visit(Rank::List, Part::List(list));
+        list.iter_mut().for_each(|item| visit(Rank::List, BodyPart::Own(item)));
+        visit(Rank::List, BodyPart::List(list));
     }
     for item in [model, effort, mode].into_iter().flatten() {
-        visit(Rank::Text, Part::Text(item));
+        visit(Rank::Text, BodyPart::Own(item));
     }
     if let Some(names) = env_allow {
-        visit(Rank::List, Part::List(names));
+        visit(Rank::List, BodyPart::List(names));
     }
-    visit(Rank::Text, Part::Text(completion_marker));
+    visit(Rank::Text, BodyPart::Own(completion_marker));
 }
 
 fn question(body: &mut Question, visit: Visit<'_>) {
-    let Question {
-        question_id: _,
-        group_id: _,
-        group_size: _,
-        ask,
-        timeout_s: _,
-        attempt: _,
-        error,
-        subject: shown,
-        truncated: _,
-    } = body;
+    let Question { question_id: _, group_id: _, group_size: _, ask, timeout_s: _, attempt: _, error, truncated: _ } =
+        body;
+    // No frame shows `scope` and `also`.
+    let Ask { purpose, kind, header, text: asked, default, validation, required: _, subject: shown, scope: _, also: _ } =
+        ask;
     if let Some(shown) = shown {
         subject(shown, visit);
     }
-    // The frame shows `subject` by the body's own copy, and neither `scope` nor `also`.
-    let Ask { purpose, kind, header, text: asked, default, validation, required: _, subject: _, scope: _, also: _ } =
-        ask;
     // The options of a permission, and so its default, are the protocol's own words, and short.
     if *purpose != Purpose::Permission {
         answers(kind, default, visit);
@@ -224,8 +217,8 @@ fn question(body: &mut Question, visit: Visit<'_>) {
     if let Some(error) = error {
         text(Rank::Text, error, visit);
     }
-    visit(Rank::Text, Part::Text(header));
-    visit(Rank::Text, Part::Text(asked));
+    text(Rank::Text, header, visit);
+    text(Rank::Text, asked, visit);
 }
 
 /// The options of a question and its default.
@@ -233,31 +226,31 @@ fn answers(kind: &mut Kind, default: &mut Option<Answer>, visit: Visit<'_>) {
     let options: &[Choice] = match kind {
         Kind::Select { choices, multiple: _, allow_other: _ } => {
             for Choice { value, label, description } in choices.iter_mut() {
-                visit(Rank::List, Part::Answer(value));
-                visit(Rank::List, Part::Answer(label));
+                visit(Rank::List, BodyPart::Answer(value));
+                visit(Rank::List, BodyPart::Answer(label));
                 if let Some(description) = description {
-                    visit(Rank::Output, Part::Text(description));
+                    text(Rank::Output, description, visit);
                 }
             }
-            visit(Rank::List, Part::List(choices));
+            visit(Rank::List, BodyPart::List(choices));
             choices.as_slice()
         }
         Kind::Confirm | Kind::Text | Kind::Secret | Kind::FilePath => &[],
     };
-    let named: HashSet<&str> = match default {
-        Some(Answer::One(_) | Answer::Many(_)) => options.iter().map(|choice| choice.value.as_str()).collect(),
+    let named: HashSet<&Text> = match default {
+        Some(Answer::One(_) | Answer::Many(_)) => options.iter().map(|choice| &choice.value).collect(),
         Some(Answer::Bool(_) | Answer::Text(_) | Answer::Null) | None => HashSet::new(),
     };
     // A default that names an option must go on naming it.
-    fn part<'a>(named: &HashSet<&str>, value: &'a mut String) -> Part<'a> {
-        if named.contains(value.as_str()) { Part::Answer(value) } else { Part::Text(value) }
+    fn part<'a>(named: &HashSet<&Text>, value: &'a mut Text) -> BodyPart<'a> {
+        if named.contains(&*value) { BodyPart::Answer(value) } else { BodyPart::Text(value) }
     }
     match default {
         Some(Answer::One(value)) => visit(Rank::Text, part(&named, value)),
-        Some(Answer::Text(text)) => visit(Rank::Text, Part::Text(text)),
+        Some(Answer::Text(free)) => text(Rank::Text, free, visit),
         Some(Answer::Many(values)) => {
             values.iter_mut().for_each(|value| visit(Rank::List, part(&named, value)));
-            visit(Rank::List, Part::List(values));
+            visit(Rank::List, BodyPart::List(values));
         }
         Some(Answer::Bool(_) | Answer::Null) | None => {}
     }
@@ -277,7 +270,7 @@ fn rules(rules: &mut Validation, visit: Visit<'_>) {
         must_exist: _,
         path_type: _,
     } = rules;
-    visit(Rank::Output, Part::Whole(pattern));
+    visit(Rank::Output, BodyPart::Whole(pattern));
 }
 
 fn terminal(body: &mut Terminal, visit: Visit<'_>) {
@@ -300,15 +293,15 @@ fn terminal(body: &mut Terminal, visit: Visit<'_>) {
     for ArtifactRef { path, action: _ } in artifacts.iter_mut() {
         text(Rank::List, path, visit);
     }
-    visit(Rank::List, Part::List(artifacts));
+    visit(Rank::List, BodyPart::List(artifacts));
     for Tally { count: _, first } in [denied, unanswered] {
         for Left { category: _, text: asked } in first.iter_mut() {
             text(Rank::List, asked, visit);
         }
-        visit(Rank::List, Part::List(first));
+        visit(Rank::List, BodyPart::List(first));
     }
     outcome(end, visit);
-    visit(Rank::Own, Part::Json(metadata));
+    visit(Rank::Own, BodyPart::Json(metadata));
 }
 
 fn workflow_end(end: &mut WorkflowEnd, visit: Visit<'_>) {
@@ -317,12 +310,12 @@ fn workflow_end(end: &mut WorkflowEnd, visit: Visit<'_>) {
         text(Rank::List, file, visit);
         text(Rank::List, told, visit);
     }
-    visit(Rank::List, Part::List(violations));
+    visit(Rank::List, BodyPart::List(violations));
     for GaveWay { path, to } in kept.iter_mut() {
         text(Rank::List, path, visit);
         text(Rank::List, to, visit);
     }
-    visit(Rank::List, Part::List(kept));
+    visit(Rank::List, BodyPart::List(kept));
     for phase in phases.iter_mut() {
         let PhaseReport {
             id: _,
@@ -338,12 +331,12 @@ fn workflow_end(end: &mut WorkflowEnd, visit: Visit<'_>) {
         for ArtifactRef { path, action: _ } in files.iter_mut() {
             text(Rank::Output, path, visit);
         }
-        visit(Rank::Output, Part::List(files));
+        visit(Rank::Output, BodyPart::List(files));
         unverified.iter_mut().for_each(|told| text(Rank::Output, told, visit));
-        visit(Rank::Output, Part::List(unverified));
+        visit(Rank::Output, BodyPart::List(unverified));
         text(Rank::Text, title, visit);
     }
-    visit(Rank::List, Part::List(phases));
+    visit(Rank::List, BodyPart::List(phases));
     target.iter_mut().for_each(|target| text(Rank::Text, target, visit));
 }
 
@@ -355,8 +348,7 @@ fn about(about: &mut About, visit: Visit<'_>) {
             }
         }
         About::Resolved { question_id: _, resolution: _, used_default: _, permission, what } => {
-            // The value is one of the protocol's own options.
-            if let Some((shown, _value)) = permission {
+            if let Some((shown, _option)) = permission {
                 subject(shown, visit);
             }
             text(Rank::Text, what, visit);
@@ -372,7 +364,7 @@ fn about(about: &mut About, visit: Visit<'_>) {
             for PlanEntry { text: entry, status: _ } in entries.iter_mut() {
                 text(Rank::List, entry, visit);
             }
-            visit(Rank::List, Part::List(entries));
+            visit(Rank::List, BodyPart::List(entries));
         }
         About::Status(_) | About::Warning(_) | About::Usage(_) => {}
         About::Heartbeat { idle_s: _, waiting_on: _ } => {}
@@ -384,17 +376,15 @@ fn about(about: &mut About, visit: Visit<'_>) {
 fn outcome(outcome: &mut Outcome, visit: Visit<'_>) {
     match outcome {
         Outcome::Completed { text: answer, message_id: _, text_cut: _, structured_output, stop_reason: _ } => {
-            visit(Rank::Output, Part::Json(structured_output));
+            visit(Rank::Output, BodyPart::Json(structured_output));
             text(Rank::Text, answer, visit);
         }
         Outcome::Failed(failure) => {
-            // The run turns `said` into `agent_message`; no frame shows it.
             let Failure {
                 code: _,
                 message,
                 retryable: _,
                 http_status: _,
-                said: _,
                 agent_message,
                 stderr_tail,
                 reason: _,
@@ -407,9 +397,9 @@ fn outcome(outcome: &mut Outcome, visit: Visit<'_>) {
                 command.iter_mut().for_each(|command| text(Rank::Text, command, visit));
             }
             for told in [agent_message, stderr_tail].into_iter().flatten() {
-                visit(Rank::Output, Part::Text(told));
+                text(Rank::Output, told, visit);
             }
-            visit(Rank::Text, Part::Text(message));
+            visit(Rank::Text, BodyPart::Own(message));
         }
         Outcome::Cancelled { reason, source: _ } => {
             if let Some(reason) = reason {

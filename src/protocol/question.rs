@@ -5,21 +5,30 @@ use super::limited::{Limited, unique};
 use super::limits::OPTIONS;
 use super::pattern::Pattern;
 use super::scope::Scope;
+use super::text::Text;
 use super::words::{Category, PathType, Policy, Purpose, QuestionKind};
-use serde::Serialize;
+use serde_json::Value;
 use serde_json::value::RawValue;
 use std::collections::{HashMap, HashSet};
 
 /// One thing that may be chosen.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Choice {
     /// What an answer names, unique in its question.
-    pub value: String,
+    pub value: Text,
     /// What a person reads, unique in its question.
-    pub label: String,
+    pub label: Text,
     /// More about it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub description: Option<String>,
+    pub description: Option<Text>,
+}
+
+impl Choice {
+    /// An option whose label is its value. An empty description is none.
+    pub fn labelled(label: String, description: Option<String>) -> Choice {
+        let label = Text::from(label);
+        let description = description.filter(|text| !text.is_empty()).map(Text::from);
+        Choice { value: label.clone(), label, description }
+    }
 }
 
 /// The options of a select: at least one, with unique values and labels.
@@ -30,7 +39,7 @@ impl Choices {
     /// Keeps the first of those that share a value or a label. `None`: nothing is left.
     pub fn new(all: impl IntoIterator<Item = Choice>) -> Option<Choices> {
         let all: Vec<Choice> = all.into_iter().collect();
-        let new = unique(&all, |choice| (choice.value.as_str(), choice.label.as_str()));
+        let new = unique(&all, |choice| (&choice.value, &choice.label));
         let kept: Limited<Choice, OPTIONS> =
             all.into_iter().zip(new).filter_map(|(one, new)| new.then_some(one)).collect();
         (!kept.is_empty()).then_some(Choices(kept))
@@ -98,63 +107,51 @@ impl Kind {
 }
 
 /// What an answer must fulfil beyond its kind. Only what applies is set.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq)]
 #[expect(missing_docs, reason = "the names are those of JSON Schema")]
 pub struct Validation {
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub min_length: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub max_length: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub pattern: Option<String>,
+    pub pattern: Option<Text>,
     /// False: the pattern is too large, or of a dialect that we cannot evaluate.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub pattern_checked: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub min: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub max: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub integer: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub min_selected: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub max_selected: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub must_exist: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub path_type: Option<PathType>,
 }
 
 impl Validation {
     /// Notes whether the pattern is one that is not checked.
     pub(crate) fn note_unchecked(&mut self) {
-        let unchecked = self.pattern.as_deref().is_some_and(|pattern| Pattern::new(pattern).is_none());
+        let unchecked = self.pattern.as_ref().is_some_and(|pattern| Pattern::new(pattern.unredacted()).is_none());
         self.pattern_checked = unchecked.then_some(false);
     }
 }
 
 /// A place in a file.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Location {
-    /// Relative to the working directory where it is inside, else absolute.
-    pub path: String,
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// As the agent names it. In a frame relative to the working directory if it is inside, otherwise absolute.
+    pub path: Text,
     /// From 1.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<u64>,
 }
 
-/// What a permission is asked for.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+/// The subject of a permission.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Subject {
     /// What kind of tool it is.
     pub category: Category,
-    /// The title, whole. Its first line is shown.
-    pub title: String,
+    /// The title. A frame has its first line.
+    pub title: Text,
     /// The files it is about.
-    pub locations: Vec<Location>,
-    /// What exactly is to be allowed: the command, the diff.
-    pub detail: String,
+    pub locations: Vec<Place>,
+    /// The exact action to allow: the command, the diff.
+    pub detail: Text,
 }
 
 /// Decides about requests for permission before the policy of the run does: a workflow knows what its own prompt needs.
@@ -171,9 +168,9 @@ pub struct Ask {
     /// What kind of answer is wanted.
     pub kind: Kind,
     /// A short title. Cut to [`crate::protocol::limits::HEADER_CHARS`] characters where it is shown.
-    pub header: String,
+    pub header: Text,
     /// The question.
-    pub text: String,
+    pub text: Text,
     /// What is taken when nobody answers.
     pub default: Option<Answer>,
     /// What an answer must fulfil.
@@ -190,11 +187,11 @@ pub struct Ask {
 
 impl Ask {
     /// A required question without default or validation.
-    pub fn new(purpose: Purpose, kind: Kind, header: &str, text: impl Into<String>) -> Ask {
+    pub fn new(purpose: Purpose, kind: Kind, header: impl Into<Text>, text: impl Into<Text>) -> Ask {
         Ask {
             purpose,
             kind,
-            header: header.to_owned(),
+            header: header.into(),
             text: text.into(),
             default: None,
             validation: Validation::default(),
@@ -206,7 +203,7 @@ impl Ask {
     }
 
     /// A permission: the same shape from every agent. `scope`: what "always" covers.
-    pub fn permission(subject: Subject, text: impl Into<String>, scope: Option<Scope>) -> Ask {
+    pub fn permission(subject: Subject, text: impl Into<Text>, scope: Option<Scope>) -> Ask {
         let once = option(ALLOW_ONCE, "Allow once", None);
         let always = scope.as_ref().map(|scope| option(ALLOW_ALWAYS, scope.label(), Some(scope.description())));
         let all = std::iter::once(once).chain(always).chain([option(DENY, "Deny", None)]);
@@ -215,11 +212,11 @@ impl Ask {
     }
 
     /// A permission that cannot be given, only denied: the agent offers no way to allow it that ends with this request.
-    pub fn denial(subject: Subject, text: impl Into<String>) -> Ask {
+    pub fn denial(subject: Subject, text: impl Into<Text>) -> Ask {
         Ask::deniable(subject, text, Choices([option(DENY, "Deny", None)].into_iter().collect()))
     }
 
-    fn deniable(subject: Subject, text: impl Into<String>, choices: Choices) -> Ask {
+    fn deniable(subject: Subject, text: impl Into<Text>, choices: Choices) -> Ask {
         let kind = Kind::Select { choices, multiple: false, allow_other: false };
         Ask {
             default: Some(Answer::One(DENY.into())),
@@ -235,7 +232,7 @@ impl Ask {
 }
 
 fn option(value: &str, label: &str, description: Option<&str>) -> Choice {
-    Choice { value: value.into(), label: label.into(), description: description.map(str::to_owned) }
+    Choice { value: value.into(), label: label.into(), description: description.map(Text::from) }
 }
 
 /// The permission option that allows this one use.
@@ -246,19 +243,30 @@ pub const ALLOW_ALWAYS: &str = "allow_always";
 pub const DENY: &str = "deny";
 
 /// An answer that fits its question.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(untagged)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
     /// To a confirm.
     Bool(bool),
     /// To a select: an option's value, or the free text.
-    One(String),
+    One(Text),
     /// To a select with several values.
-    Many(Vec<String>),
+    Many(Vec<Text>),
     /// To a text, secret or file_path.
-    Text(String),
+    Text(Text),
     /// Nothing: only where the question is not required.
     Null,
+}
+
+impl Answer {
+    /// The answer as JSON, with its secrets: for the agent, or as a redacted question has it.
+    pub fn unredacted(&self) -> Value {
+        match self {
+            Answer::Bool(answer) => Value::Bool(*answer),
+            Answer::One(text) | Answer::Text(text) => text.unredacted().into(),
+            Answer::Many(texts) => texts.iter().map(Text::unredacted).collect(),
+            Answer::Null => Value::Null,
+        }
+    }
 }
 
 /// What the file system says of a path that was answered.
@@ -292,13 +300,13 @@ pub fn check(ask: &Ask, value: &RawValue, path: Option<PathFact>) -> Result<Answ
         Kind::Text | Kind::Secret => {
             let text = string(value).ok_or("Answer with a string.")?;
             text_fits(&text, rules)?;
-            Ok(Answer::Text(text))
+            Ok(Answer::Text(text.into()))
         }
         Kind::FilePath => {
             let text = string(value).filter(|s| !s.is_empty() && !s.contains('\0')).ok_or("Answer with a path.")?;
             text_fits(&text, rules)?;
             path_fits(path, rules)?;
-            Ok(Answer::Text(text))
+            Ok(Answer::Text(text.into()))
         }
     }
 }
@@ -325,9 +333,9 @@ impl<'a> Named<'a> {
         let all = choices.as_slice();
         let mut by_label = HashMap::new();
         for choice in all {
-            by_label.entry(choice.label.trim().to_lowercase()).or_insert(choice);
+            by_label.entry(choice.label.unredacted().trim().to_lowercase()).or_insert(choice);
         }
-        Named { all, by_value: all.iter().map(|choice| (choice.value.as_str(), choice)).collect(), by_label }
+        Named { all, by_value: all.iter().map(|choice| (choice.value.unredacted(), choice)).collect(), by_label }
     }
 
     fn number(&self, n: f64) -> Option<&'a Choice> {
@@ -343,7 +351,7 @@ impl<'a> Named<'a> {
 }
 
 /// An option's value, else its label in any case, else its number from 1, else the free text.
-fn choose(named: &Named<'_>, allow_other: bool, value: &RawValue) -> Result<String, BadAnswer> {
+fn choose(named: &Named<'_>, allow_other: bool, value: &RawValue) -> Result<Text, BadAnswer> {
     let text = string(value);
     let found = match &text {
         None => number(value).and_then(|n| named.number(n)),
@@ -351,7 +359,7 @@ fn choose(named: &Named<'_>, allow_other: bool, value: &RawValue) -> Result<Stri
     };
     match (found, text) {
         (Some(choice), _) => Ok(choice.value.clone()),
-        (None, Some(text)) if allow_other && !text.trim().is_empty() => Ok(text),
+        (None, Some(text)) if allow_other && !text.trim().is_empty() => Ok(text.into()),
         _ if allow_other => Err("Answer with an option's value, label or number, or with a text.".into()),
         _ => Err("Answer with an option's value, label or number.".into()),
     }
@@ -392,7 +400,12 @@ fn text_fits(text: &str, rules: &Validation) -> Result<(), BadAnswer> {
         return Err(format!("The answer may have at most {most} characters."));
     }
     // The asker checks a pattern that we cannot evaluate.
-    if rules.pattern.as_deref().and_then(Pattern::new).is_some_and(|pattern| !pattern.allows(text)) {
+    if rules
+        .pattern
+        .as_ref()
+        .and_then(|pattern| Pattern::new(pattern.unredacted()))
+        .is_some_and(|pattern| !pattern.allows(text))
+    {
         return Err("The answer does not have the wanted form.".into());
     }
     if rules.min.is_none() && rules.max.is_none() && rules.integer != Some(true) {

@@ -1,8 +1,8 @@
 //! A body whose texts are redacted. Only such a body can be shown or written.
 
 use super::json::{encoded_bytes, fitting};
-use super::outbound::{ArtifactRef, Body, Outcome};
-use super::parts::{Part, Rank, each};
+use super::outbound::{ArtifactRef, Body, Outcome, Text};
+use super::parts::{BodyPart, Rank, each};
 use crate::redact::Redactor;
 use std::borrow::Cow;
 use std::ops::Deref;
@@ -23,10 +23,11 @@ impl Redacted {
             }
         };
         each(&mut body, &mut |_, part| match part {
-            Part::Text(text) | Part::Answer(text) => clean(text),
-            Part::Whole(text) => text.iter_mut().for_each(clean),
-            Part::Json(Some(json)) => json.map(&mut |text| redactor.redact(text).into_owned()),
-            Part::Json(None) | Part::List(_) => {}
+            BodyPart::Text(text) | BodyPart::Answer(text) => text.redact(redactor),
+            BodyPart::Own(text) => clean(text),
+            BodyPart::Whole(text) => text.iter_mut().for_each(|text| text.redact(redactor)),
+            BodyPart::Json(Some(json)) => json.map(&mut |text| redactor.redact(text).into_owned()),
+            BodyPart::Json(None) | BodyPart::List(_) => {}
         });
         Redacted(body)
     }
@@ -55,11 +56,12 @@ impl Redacted {
         let (mut texts, mut whole, mut elements) = (Vec::new(), 0, 0);
         each(&mut self.0, &mut |r, part| match part {
             _ if r != rank => {}
-            Part::Text(text) => texts.push(encoded_bytes(text)),
-            Part::Whole(text) => whole = whole.max(text.as_ref().map_or(0, String::len)),
-            Part::Json(json) => whole = whole.max(json.as_ref().map_or(0, super::text::Json::size)),
-            Part::List(list) => elements = elements.max(list.count()),
-            Part::Answer(_) => {}
+            BodyPart::Text(text) => texts.push(encoded_bytes(text.shown())),
+            BodyPart::Own(text) => texts.push(encoded_bytes(text)),
+            BodyPart::Whole(text) => whole = whole.max(text.as_ref().map_or(0, Text::size)),
+            BodyPart::Json(json) => whole = whole.max(json.as_ref().map_or(0, super::text::Json::size)),
+            BodyPart::List(list) => elements = elements.max(list.count()),
+            BodyPart::Answer(_) => {}
         });
         texts.sort_unstable();
         let longest = texts.last().copied().unwrap_or_default();
@@ -77,12 +79,19 @@ impl Redacted {
         }
         each(&mut self.0, &mut |r, part| match part {
             _ if r != rank => {}
-            Part::Text(text) => text.truncate(fitting(text, level)),
-            Part::Whole(text) if drop_whole && text.as_ref().is_some_and(|text| text.len() == whole) => *text = None,
-            Part::Json(json) if drop_whole && json.as_ref().is_some_and(|json| json.size() == whole) => *json = None,
+            BodyPart::Text(text) => text.truncate(fitting(text.shown(), level)),
+            BodyPart::Own(text) => text.truncate(fitting(text, level)),
+            BodyPart::Whole(text) if drop_whole && text.as_ref().is_some_and(|text| text.size() == whole) => {
+                *text = None
+            }
+            BodyPart::Json(json) if drop_whole && json.as_ref().is_some_and(|json| json.size() == whole) => {
+                *json = None
+            }
             // Some elements at a time: how long they are is not known.
-            Part::List(list) if drop_elements && list.count() == elements => list.cut(elements - elements.div_ceil(8)),
-            Part::Whole(_) | Part::Json(_) | Part::List(_) | Part::Answer(_) => {}
+            BodyPart::List(list) if drop_elements && list.count() == elements => {
+                list.cut(elements - elements.div_ceil(8))
+            }
+            BodyPart::Whole(_) | BodyPart::Json(_) | BodyPart::List(_) | BodyPart::Answer(_) => {}
         });
         self.mark_truncated(rank);
         true

@@ -2,57 +2,136 @@
 //! formatted or serialized: a frame can, once its texts are redacted.
 
 use super::json::map_strings;
-use crate::redact::Redactor;
+use crate::redact::{Generation, Redactor, Stream};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::fmt;
+use std::hash::{Hash, Hasher};
 
-/// Free text.
-#[derive(Clone, Default, PartialEq, Eq, Hash)]
-pub struct Text(String);
+/// Free text, from where it is decoded to where it is redacted.
+#[derive(Clone, Default)]
+pub struct Text {
+    text: String,
+    /// The generation of the redactor that the text went through. It need not go through the same one again.
+    clean: Option<Generation>,
+}
 
 impl Text {
+    /// A text that `redactor` returned, or a part of one.
+    pub fn clean(text: String, redactor: &Redactor) -> Text {
+        Text::clean_since(text, redactor.generation())
+    }
+
+    /// A text whose parts a redactor returned since this generation.
+    pub fn clean_since(text: String, since: Generation) -> Text {
+        Text { text, clean: Some(since) }
+    }
+
     /// The text as a reader of a redacted body shows it.
     pub fn shown(&self) -> &str {
-        &self.0
+        &self.text
+    }
+
+    /// The text with its secrets: to match it, to find the file that it names, or to return it to the agent.
+    pub fn unredacted(&self) -> &str {
+        &self.text
     }
 
     /// The text without the secrets that a redactor knows.
     pub fn redacted(&self, redactor: &Redactor) -> Cow<'_, str> {
-        redactor.redact(&self.0)
+        if self.is_clean(redactor) { Cow::Borrowed(&self.text) } else { redactor.redact(&self.text) }
     }
 
-    /// Whether it is empty or has white space alone.
+    /// The same, without a copy of a text that has none.
+    pub fn into_redacted(mut self, redactor: &Redactor) -> String {
+        self.redact(redactor);
+        self.text
+    }
+
+    /// The part of a text in pieces that is certain to have no secret, once this piece follows.
+    pub fn through<'a>(&'a self, stream: &mut Stream, redactor: &Redactor) -> Cow<'a, str> {
+        stream.push(redactor, &self.text)
+    }
+
+    /// Takes the secrets out of the text.
+    pub(super) fn redact(&mut self, redactor: &Redactor) {
+        if let Cow::Owned(clean) = self.redacted(redactor) {
+            self.text = clean;
+        }
+        self.clean = Some(redactor.generation());
+    }
+
+    fn is_clean(&self, redactor: &Redactor) -> bool {
+        self.clean == Some(redactor.generation())
+    }
+
+    /// Whether the text contains a marker.
+    pub fn contains(&self, marker: &str) -> bool {
+        self.text.contains(marker)
+    }
+
+    /// Whether it is empty.
+    pub fn is_empty(&self) -> bool {
+        self.text.is_empty()
+    }
+
+    /// Whether it is empty or white space.
     pub fn is_blank(&self) -> bool {
-        self.0.trim().is_empty()
+        self.text.trim().is_empty()
     }
 
     /// Its length in bytes.
     pub fn size(&self) -> usize {
-        self.0.len()
+        self.text.len()
     }
 
-    /// The text for the walk, which redacts and cuts it.
-    pub(super) fn inner(&mut self) -> &mut String {
-        &mut self.0
+    /// Cuts a redacted text.
+    pub(super) fn truncate(&mut self, bytes: usize) {
+        self.text.truncate(bytes);
+    }
+}
+
+impl PartialEq for Text {
+    fn eq(&self, other: &Text) -> bool {
+        self.text == other.text
+    }
+}
+
+impl Eq for Text {}
+
+impl PartialEq<&str> for Text {
+    fn eq(&self, other: &&str) -> bool {
+        self.text == *other
+    }
+}
+
+impl Hash for Text {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.text.hash(state);
     }
 }
 
 impl From<String> for Text {
     fn from(text: String) -> Text {
-        Text(text)
+        Text { text, clean: None }
     }
 }
 
 impl From<&str> for Text {
     fn from(text: &str) -> Text {
-        Text(text.to_owned())
+        Text::from(text.to_owned())
+    }
+}
+
+impl From<Cow<'_, str>> for Text {
+    fn from(text: Cow<'_, str>) -> Text {
+        Text::from(text.into_owned())
     }
 }
 
 impl fmt::Debug for Text {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Text({} bytes)", self.0.len())
+        write!(f, "Text({} bytes)", self.text.len())
     }
 }
 
@@ -94,7 +173,8 @@ impl fmt::Debug for Json {
 #[cfg(test)]
 mod tests {
     use super::{Json, Text};
-    use crate::protocol::outbound::{Body, Place, SubjectFrame};
+    use crate::protocol::outbound::Body;
+    use crate::protocol::question::{Answer, Ask, Place, Subject};
     use serde::Serialize;
     use std::fmt::Display;
     use std::ops::Deref;
@@ -117,7 +197,9 @@ mod tests {
     const _: fn(&Text) -> bool = <Text as Not<_>>::holds;
     const _: fn(&Json) -> bool = <Json as Not<_>>::holds;
     const _: fn(&Place) -> bool = <Place as Not<_>>::holds;
-    const _: fn(&SubjectFrame) -> bool = <SubjectFrame as Not<_>>::holds;
+    const _: fn(&Subject) -> bool = <Subject as Not<_>>::holds;
+    const _: fn(&Ask) -> bool = <Ask as Not<_>>::holds;
+    const _: fn(&Answer) -> bool = <Answer as Not<_>>::holds;
     const _: fn(&Body) -> bool = <Body as Not<_>>::holds;
 
     #[test]

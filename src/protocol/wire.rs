@@ -4,14 +4,14 @@ use super::fields::ShownText;
 use super::json::{encode, put_number, put_string};
 use super::outbound::{
     About, Artifact, ArtifactRef, Body, Breach, GaveWay, Json, Left, Outcome, PhaseReport, Place, PlanEntry, Progress,
-    Question, Started, SubjectFrame, Tally, Terminal, Text, WorkflowEnd, WorkflowStarted,
+    Question, Started, Tally, Terminal, Text, WorkflowEnd, WorkflowStarted,
 };
-use super::question::Kind;
+use super::question::{Answer, Choice, Kind, Subject, Validation};
 use super::redacted::Redacted;
 use super::request::Settings;
 use super::words::{
-    Action, Category, PhaseOutcome, PhaseState, PlanStatus, Purpose, QuestionKind, RefusalReason, Resolution, Source,
-    Status, StopReason, ToolState, WaitingOn, Warning, WorkflowKind,
+    Action, Category, PathType, PhaseOutcome, PhaseState, PlanStatus, Purpose, QuestionKind, RefusalReason, Resolution,
+    Source, Status, StopReason, ToolState, WaitingOn, Warning, WorkflowKind,
 };
 use super::workflow::ShownOptions;
 use crate::failure::{Code, Failure, PhaseFailure};
@@ -73,6 +73,12 @@ impl Put for u64 {
     }
 }
 
+impl Put for f64 {
+    fn put(&self, out: &mut Vec<u8>) {
+        encode(self, out);
+    }
+}
+
 impl<T: Put> Put for Option<T> {
     fn put(&self, out: &mut Vec<u8>) {
         match self {
@@ -82,7 +88,30 @@ impl<T: Put> Put for Option<T> {
     }
 }
 
+impl<T: Put + ?Sized> Put for &T {
+    fn put(&self, out: &mut Vec<u8>) {
+        (**self).put(out);
+    }
+}
+
 impl<T: Put> Put for Vec<T> {
+    fn put(&self, out: &mut Vec<u8>) {
+        self.as_slice().put(out);
+    }
+}
+
+impl Put for Answer {
+    fn put(&self, out: &mut Vec<u8>) {
+        match self {
+            Answer::Bool(answer) => answer.put(out),
+            Answer::One(text) | Answer::Text(text) => text.put(out),
+            Answer::Many(texts) => texts.put(out),
+            Answer::Null => out.extend_from_slice(b"null"),
+        }
+    }
+}
+
+impl<T: Put> Put for [T] {
     fn put(&self, out: &mut Vec<u8>) {
         out.push(b'[');
         for (at, it) in self.iter().enumerate() {
@@ -119,6 +148,7 @@ macro_rules! words {
 words!(
     Action,
     Category,
+    PathType,
     PhaseOutcome,
     PhaseState,
     PlanStatus,
@@ -140,6 +170,14 @@ macro_rules! entries {
         {$( $value.put($map.key(concat!(",\"", $key, "\":"))); )*}
     };
 }
+
+/// Entries for the values that are known.
+macro_rules! known {
+    ($map:ident; $($key:literal: $value:expr),* $(,)?) => {
+        {$( if let Some(value) = &$value { entries!($map; $key: value); } )*}
+    };
+}
+
 /// An object that is being written.
 struct Object<'o> {
     out: &'o mut Vec<u8>,
@@ -189,12 +227,20 @@ objects! {
     PlanEntry, it, map => { entries!(map; "text": it.text, "status": it.status); }
     Place, it, map => {
         entries!(map; "path": it.path);
-        if let Some(line) = it.line {
-            entries!(map; "line": line);
-        }
+        known!(map; "line": it.line);
     }
-    SubjectFrame, it, map => {
+    Subject, it, map => {
         entries!(map; "category": it.category, "title": it.title, "locations": it.locations, "detail": it.detail);
+    }
+    Choice, it, map => {
+        entries!(map; "value": it.value, "label": it.label);
+        known!(map; "description": it.description);
+    }
+    Validation, it, map => {
+        known!(map; "min_length": it.min_length, "max_length": it.max_length, "pattern": it.pattern,
+            "pattern_checked": it.pattern_checked, "min": it.min, "max": it.max, "integer": it.integer,
+            "min_selected": it.min_selected, "max_selected": it.max_selected, "must_exist": it.must_exist,
+            "path_type": it.path_type);
     }
     Artifact, it, map => {
         entries!(map; "artifact_id": it.artifact_id, "path": it.path, "action": it.action, "kind": it.kind,
@@ -206,7 +252,7 @@ objects! {
     Tally, it, map => { entries!(map; "count": it.count, "first": it.first); }
     Started, it, map => {
         entries!(map;
-            "agent": Own(&Agent { name: &it.agent, display_name: &it.display_name, version: None }),
+            "agent": Own(&Agent { name: &it.agent, display_name: it.display_name.shown(), version: None }),
             "config": Own(&Config(&it.settings, ShownText { cwd: Wire(&it.cwd), agent_args: Wire(&it.agent_args) })),
             "protocol": Own(&Protocol { v: "1", minor: 0, spektacular: env!("CARGO_PKG_VERSION") }),
             "capabilities": Own(&it.capabilities));
@@ -248,9 +294,7 @@ objects! {
         };
         entries!(map; "kind": kind, "text": it.text);
         it.about.put_fields(&mut map);
-        if let Some(parent) = &it.parent_call_id {
-            entries!(map; "parent_call_id": parent);
-        }
+        known!(map; "parent_call_id": it.parent_call_id);
         map.truncated(it.truncated);
     }
     Question, it, map => {
@@ -259,19 +303,12 @@ objects! {
             "question_id": it.question_id, "group_id": it.group_id, "group_size": Own(&it.group_size),
             "purpose": ask.purpose, "kind": ask.kind.word(), "header": ask.header, "text": ask.text);
         if let Kind::Select { choices, multiple, allow_other } = &ask.kind {
-            entries!(map; "options": Own(&choices.as_slice()), "multiple": multiple, "allow_other": allow_other);
+            entries!(map; "options": choices.as_slice(), "multiple": multiple, "allow_other": allow_other);
         }
-        if let Some(default) = &ask.default {
-            entries!(map; "default": Own(default));
-        }
-        entries!(map; "validation": Own(&ask.validation), "required": ask.required, "timeout_s": Own(&it.timeout_s),
+        known!(map; "default": ask.default);
+        entries!(map; "validation": ask.validation, "required": ask.required, "timeout_s": Own(&it.timeout_s),
             "attempt": Own(&it.attempt));
-        if let Some(error) = &it.error {
-            entries!(map; "error": error);
-        }
-        if let Some(subject) = &it.subject {
-            entries!(map; "subject": subject);
-        }
+        known!(map; "error": it.error, "subject": ask.subject);
         map.truncated(it.truncated);
     }
     Terminal, it, map => {
@@ -319,12 +356,7 @@ impl About {
             }
             About::Tool { call_id, category, state, locations, output, phase } => {
                 entries!(map; "call_id": call_id, "category": category, "state": state, "locations": locations);
-                if let Some(phase) = phase {
-                    entries!(map; "phase": phase);
-                }
-                if let Some(output) = output {
-                    entries!(map; "output": output);
-                }
+                known!(map; "phase": phase, "output": output);
             }
             About::Plan(entries) | About::Todo(entries) => entries!(map; "entries": entries),
             About::Phase { phase, title, number, of, attempt, state } => entries!(map;
@@ -395,21 +427,11 @@ impl Put for Detail<'_> {
         }
         out.push(b'{');
         let mut map = Object { out, empty: true };
-        if let Some(reason) = failure.reason {
-            entries!(map; "reason": reason);
-        }
-        if let Some(status) = &failure.http_status {
-            entries!(map; "http_status": Own(status));
-        }
+        known!(map; "reason": failure.reason, "http_status": failure.http_status.map(u64::from));
         if unsupported {
             entries!(map; "supported": Own(&["1"]));
         }
-        if let Some(text) = said {
-            entries!(map; "agent_message": text);
-        }
-        if let Some(text) = stderr {
-            entries!(map; "stderr_tail": text);
-        }
+        known!(map; "agent_message": said, "stderr_tail": stderr);
         if let Some(PhaseFailure { phase, attempt, command, exit_code, timed_out, output_tail }) =
             failure.phase.as_deref()
         {

@@ -2,7 +2,7 @@
 
 use super::shapes::{self, Armed};
 use super::tail::Tail;
-use super::view::{Stop, View, is_word, known};
+use super::view::{NoMatch, View, is_word, known};
 use super::{MASK, Redactor};
 
 /// A part of the text between masks. No form or token crosses a mask.
@@ -160,15 +160,15 @@ impl Redactor {
                     return Pause::Masked;
                 }
                 Ok(Step::Arm(armed)) => scan.armed = Some(armed),
-                Err(Stop::More) => return Pause::Hold,
-                Err(Stop::No) => {}
+                Err(NoMatch::More) => return Pause::Hold,
+                Err(NoMatch::No) => {}
             }
             scan.at += 1;
         }
         Pause::End
     }
 
-    fn step(&self, view: View<'_>, scan: &Scan<'_>) -> Result<Step, Stop> {
+    fn step(&self, view: View<'_>, scan: &Scan<'_>) -> Result<Step, NoMatch> {
         let at = scan.at;
         let form = known(self.form_at(view, at))?;
         if let Some(armed) = scan.armed.as_ref().filter(|armed| armed.at == at) {
@@ -186,12 +186,12 @@ impl Redactor {
             return Ok(Step::Mask(Growth::new(end, None, form)));
         }
         if scan.armed.is_some() {
-            return Err(Stop::No);
+            return Err(NoMatch::No);
         }
         shapes::armed(view, scan.gap, at).map(Step::Arm)
     }
 
-    fn shape_at(&self, view: View<'_>, gap: usize, at: usize) -> Result<(usize, Option<Tail>), Stop> {
+    fn shape_at(&self, view: View<'_>, gap: usize, at: usize) -> Result<(usize, Option<Tail>), NoMatch> {
         let found = shapes::direct(view, gap, at)?;
         // A form also ends the word, because it becomes a mask.
         if found.exact && known(view.at(found.end))?.is_some_and(is_word) {

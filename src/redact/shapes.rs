@@ -5,7 +5,7 @@
 //! nothing.
 
 use super::tail::{LineTail, Tail};
-use super::view::{Class, MAX_BLANKS, MAX_SLASHES, Stop, View, is_quote, known};
+use super::view::{Class, MAX_BLANKS, MAX_SLASHES, NoMatch, View, is_quote, known};
 
 /// The maximum size of the first part. A longer one is other base64, such as an embedded source map.
 const MAX_JWT_HEADER: usize = 4 * 1024;
@@ -95,19 +95,19 @@ pub(super) fn beginnings() -> impl Iterator<Item = [u8; 3]> {
 }
 
 /// A shape that starts at `at`. `gap`: the end of the last mask.
-pub(super) fn direct(view: View<'_>, gap: usize, at: usize) -> Result<Found, Stop> {
+pub(super) fn direct(view: View<'_>, gap: usize, at: usize) -> Result<Found, NoMatch> {
     match view.at(at)? {
         b'-' => pem(view, at),
         b'e' => jwt(view, gap, at),
         // The beginnings of `armed`.
-        b'a' | b'b' | b'B' | b':' => Err(Stop::No),
+        b'a' | b'b' | b'B' | b':' => Err(NoMatch::No),
         first => {
-            let mut stop = Stop::No;
+            let mut stop = NoMatch::No;
             for prefix in PREFIXES.iter().filter(|prefix| prefix.text[0] == first) {
                 match one_prefix(view, gap, at, prefix) {
                     Ok(found) => return Ok(found),
-                    Err(Stop::More) => stop = Stop::More,
-                    Err(Stop::No) => {}
+                    Err(NoMatch::More) => stop = NoMatch::More,
+                    Err(NoMatch::No) => {}
                 }
             }
             Err(stop)
@@ -116,19 +116,19 @@ pub(super) fn direct(view: View<'_>, gap: usize, at: usize) -> Result<Found, Sto
 }
 
 /// A shape whose secret follows after `at`.
-pub(super) fn armed(view: View<'_>, gap: usize, at: usize) -> Result<Armed, Stop> {
+pub(super) fn armed(view: View<'_>, gap: usize, at: usize) -> Result<Armed, NoMatch> {
     match view.at(at)? {
         b'a' | b'A' => authorization(view, gap, at),
         b'b' | b'B' => bearer(view, gap, at),
         b':' => userinfo(view, at),
-        _ => Err(Stop::No),
+        _ => Err(NoMatch::No),
     }
 }
 
-fn one_prefix(view: View<'_>, gap: usize, at: usize, prefix: &Prefix) -> Result<Found, Stop> {
+fn one_prefix(view: View<'_>, gap: usize, at: usize, prefix: &Prefix) -> Result<Found, NoMatch> {
     let start = view.literal(at, prefix.text);
-    if start == Err(Stop::No) || in_word(&view.bytes[gap..at], prefix.not_after) {
-        return Err(Stop::No);
+    if start == Err(NoMatch::No) || in_word(&view.bytes[gap..at], prefix.not_after) {
+        return Err(NoMatch::No);
     }
     Ok(Found {
         end: view.at_least(start?, prefix.class, prefix.min)?,
@@ -137,14 +137,14 @@ fn one_prefix(view: View<'_>, gap: usize, at: usize, prefix: &Prefix) -> Result<
     })
 }
 
-fn jwt(view: View<'_>, gap: usize, at: usize) -> Result<Found, Stop> {
-    let part = |at: usize, max: usize| -> Result<usize, Stop> {
+fn jwt(view: View<'_>, gap: usize, at: usize) -> Result<Found, NoMatch> {
+    let part = |at: usize, max: usize| -> Result<usize, NoMatch> {
         view.literal(at, b"eyJ")?;
         let end = view.whole_run(at, Class::Token, MIN_JWT_PART, max)?;
         view.literal(end, b".")
     };
     if in_word(&view.bytes[gap..at], b"_-") {
-        return Err(Stop::No);
+        return Err(NoMatch::No);
     }
     let payload = part(at, MAX_JWT_HEADER)?;
     let signature = part(payload, MAX_JWT_PAYLOAD)?;
@@ -157,36 +157,36 @@ fn jwt(view: View<'_>, gap: usize, at: usize) -> Result<Found, Stop> {
 
 /// The first line of a private key and a character that can continue it. Code that only names the
 /// line has a quote there.
-pub(super) fn pem(view: View<'_>, at: usize) -> Result<Found, Stop> {
+pub(super) fn pem(view: View<'_>, at: usize) -> Result<Found, NoMatch> {
     let end = pem_line(view, at, b"-----BEGIN ")?;
     let next = view.at(end)?;
     if !(next.is_ascii_alphanumeric() || next.is_ascii_whitespace() || matches!(next, b'\\' | b'%')) {
-        return Err(Stop::No);
+        return Err(NoMatch::No);
     }
     Ok(Found { end, tail: Some(Tail::Pem), exact: false })
 }
 
-pub(super) fn pem_line(view: View<'_>, at: usize, start: &[u8]) -> Result<usize, Stop> {
+pub(super) fn pem_line(view: View<'_>, at: usize, start: &[u8]) -> Result<usize, NoMatch> {
     let label = view.literal(at, start)?;
     let end = view.whole_run(label, Class::Label, 0, MAX_PEM_LABEL)?;
     let text = &view.bytes[label..end];
     if !text.ends_with(b"PRIVATE KEY") && !text.ends_with(b"PRIVATE KEY BLOCK") {
-        return Err(Stop::No);
+        return Err(NoMatch::No);
     }
     view.literal(end, b"-----")
 }
 
-fn bearer(view: View<'_>, gap: usize, at: usize) -> Result<Armed, Stop> {
+fn bearer(view: View<'_>, gap: usize, at: usize) -> Result<Armed, NoMatch> {
     let end = view.any_case(at, b"bearer");
-    if end == Err(Stop::No) || in_word(&view.bytes[gap..at], b"") {
-        return Err(Stop::No);
+    if end == Err(NoMatch::No) || in_word(&view.bytes[gap..at], b"") {
+        return Err(NoMatch::No);
     }
     let token = view.whole_run(end?, Class::Blank, 1, MAX_BLANKS)?;
     Ok(Armed { at: token, end: view.at_least(token, Class::Bearer, MIN_BEARER)?, tail: Some(Tail::Run(Class::Bearer)) })
 }
 
 /// `user:password@` behind `://`, up to the last `@` before the host's end.
-fn userinfo(view: View<'_>, at: usize) -> Result<Armed, Stop> {
+fn userinfo(view: View<'_>, at: usize) -> Result<Armed, NoMatch> {
     let mut start = at + 1;
     for _ in 0..2 {
         // JSON may escape the slash.
@@ -207,7 +207,7 @@ fn userinfo(view: View<'_>, at: usize) -> Result<Armed, Stop> {
             _ => {}
         }
     }
-    let end = found.ok_or(Stop::No)?;
+    let end = found.ok_or(NoMatch::No)?;
     Ok(Armed { at: start, end, tail: None })
 }
 
@@ -227,10 +227,10 @@ const SCHEMES: [&[u8]; 10] = [
 /// The schemes with a list of `name="value"`.
 const LISTS: [&[u8]; 4] = [b"digest", b"oauth", b"signature", b"hawk"];
 
-fn authorization(view: View<'_>, gap: usize, at: usize) -> Result<Armed, Stop> {
+fn authorization(view: View<'_>, gap: usize, at: usize) -> Result<Armed, NoMatch> {
     let end = view.any_case(at, b"authorization");
-    if end == Err(Stop::No) || in_word(&view.bytes[gap..at], b"") {
-        return Err(Stop::No);
+    if end == Err(NoMatch::No) || in_word(&view.bytes[gap..at], b"") {
+        return Err(NoMatch::No);
     }
     let (end, name_quote) = view.quote(end?)?;
     let mut next = view.blanks(end)?;
@@ -238,16 +238,16 @@ fn authorization(view: View<'_>, gap: usize, at: usize) -> Result<Armed, Stop> {
         b':' => next += 1,
         b'=' if view.at(next + 1)? == b'>' => next += 2,
         b'=' => next += 1,
-        _ => return Err(Stop::No),
+        _ => return Err(NoMatch::No),
     }
     let (start, quote) = view.quote(view.blanks(next)?)?;
     // A quoted name is a key of JSON, whose value must stay as it is unless it is a string.
     if name_quote.is_some() && quote.is_none() {
-        return Err(Stop::No);
+        return Err(NoMatch::No);
     }
     let (start, list) = scheme(view, start)?;
     if matches!(view.at(start)?, b'=' | b':' | b'{' | b'[' | b'(') {
-        return Err(Stop::No);
+        return Err(NoMatch::No);
     }
     let line = LineTail { quote, list, ..LineTail::default() };
     line.clone().element(view, start)?;
@@ -255,7 +255,7 @@ fn authorization(view: View<'_>, gap: usize, at: usize) -> Result<Armed, Stop> {
 }
 
 /// The place after the scheme, if there is one. A scheme alone, or its beginning, is not a credential.
-fn scheme(view: View<'_>, at: usize) -> Result<(usize, bool), Stop> {
+fn scheme(view: View<'_>, at: usize) -> Result<(usize, bool), NoMatch> {
     let rest = view.bytes.get(at..).unwrap_or_default();
     for word in SCHEMES {
         if rest.len() <= word.len() && word[..rest.len()].eq_ignore_ascii_case(rest) {
@@ -266,7 +266,7 @@ fn scheme(view: View<'_>, at: usize) -> Result<(usize, bool), Stop> {
                 return Ok((view.blanks(end)?, LISTS.contains(&word)));
             }
             if known(LineTail::default().element(view, end))?.is_none() {
-                return Err(Stop::No);
+                return Err(NoMatch::No);
             }
         }
     }

@@ -1,7 +1,7 @@
 //! The rest of a shape after its certain part.
 
 use super::shapes::pem_line;
-use super::view::{Class, MAX_SLASHES, Quote, Stop, View, is_quote};
+use super::view::{Class, MAX_SLASHES, NoMatch, Quote, View, is_quote};
 
 /// The rest of a shape after its certain part.
 #[derive(Clone, Debug)]
@@ -19,7 +19,7 @@ impl Tail {
             let next = match self {
                 Tail::Run(class) => match view.at(at) {
                     Ok(byte) if class.has(byte) => Ok(at + 1),
-                    Ok(_) => Err(Stop::No),
+                    Ok(_) => Err(NoMatch::No),
                     Err(stop) => Err(stop),
                 },
                 Tail::Line(line) => line.element(view, at),
@@ -27,8 +27,8 @@ impl Tail {
             };
             match next {
                 Ok(next) => at = next,
-                Err(Stop::No) => return Ok(at),
-                Err(Stop::More) => return Err(at),
+                Err(NoMatch::No) => return Ok(at),
+                Err(NoMatch::More) => return Err(at),
             }
         }
     }
@@ -40,8 +40,8 @@ fn pem_end(view: View<'_>, from: usize) -> Result<usize, usize> {
         at += n;
         match pem_line(view, at, b"-----END ") {
             Ok(end) => return Ok(end),
-            Err(Stop::More) => return Err(at),
-            Err(Stop::No) => at += 1,
+            Err(NoMatch::More) => return Err(at),
+            Err(NoMatch::No) => at += 1,
         }
     }
     // A cut key reaches to the end of the text.
@@ -63,22 +63,22 @@ pub(super) struct LineTail {
 
 impl LineTail {
     /// The place after the next element. No: the value ends before it.
-    pub(super) fn element(&mut self, view: View<'_>, at: usize) -> Result<usize, Stop> {
+    pub(super) fn element(&mut self, view: View<'_>, at: usize) -> Result<usize, NoMatch> {
         let end = view.whole_run(at, Class::Backslash, 0, MAX_SLASHES)?;
         let slashes = end - at;
         let byte = view.at(end)?;
         match byte {
-            b'\n' | b'\r' => return Err(Stop::No),
-            b'<' if self.quote.is_none() => return Err(Stop::No),
+            b'\n' | b'\r' => return Err(NoMatch::No),
+            b'<' if self.quote.is_none() => return Err(NoMatch::No),
             mark if is_quote(mark) => self.at_quote(Quote { mark, slashes })?,
             // An escaped line end or quote ends the value. Other escapes belong to it.
-            b'n' | b'r' if slashes > 0 => return Err(Stop::No),
+            b'n' | b'r' if slashes > 0 => return Err(NoMatch::No),
             b'u' if slashes > 0 => {
                 let rest = &view.bytes[end + 1..];
                 let code = &rest[..rest.len().min(4)];
                 let ends: [&[u8]; 5] = [b"000a", b"000d", b"0022", b"0027", b"003c"];
                 if ends.iter().any(|hex| hex[..code.len()].eq_ignore_ascii_case(code)) {
-                    return Err(if code.len() == 4 { Stop::No } else { view.ran_out() });
+                    return Err(if code.len() == 4 { NoMatch::No } else { view.ran_out() });
                 }
             }
             _ => {}
@@ -87,18 +87,18 @@ impl LineTail {
         Ok(end + 1)
     }
 
-    fn at_quote(&mut self, here: Quote) -> Result<(), Stop> {
+    fn at_quote(&mut self, here: Quote) -> Result<(), NoMatch> {
         let closes = |open: Quote| open.mark == here.mark && here.slashes <= open.slashes;
         if self.inner == Some(here) {
             self.inner = None;
         } else if self.quote.is_some_and(closes) || self.inner.is_some_and(closes) {
-            return Err(Stop::No);
+            return Err(NoMatch::No);
         } else if self.inner.is_some() {
             // Another quote inside an entry.
         } else if self.list && self.equals {
             self.inner = Some(here);
         } else if self.quote.is_none() {
-            return Err(Stop::No);
+            return Err(NoMatch::No);
         }
         Ok(())
     }

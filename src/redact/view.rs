@@ -1,8 +1,8 @@
 //! A text that may continue, and classes of its characters.
 
-/// The reason for no match.
+/// Why a text does not match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stop {
+pub(super) enum NoMatch {
     /// Certain: no further text can change it.
     No,
     /// Uncertain: further text decides.
@@ -10,11 +10,11 @@ pub(super) enum Stop {
 }
 
 /// Turns a certain mismatch into `None`, and passes on an uncertain one.
-pub(super) fn known<T>(result: Result<T, Stop>) -> Result<Option<T>, Stop> {
+pub(super) fn known<T>(result: Result<T, NoMatch>) -> Result<Option<T>, NoMatch> {
     match result {
         Ok(found) => Ok(Some(found)),
-        Err(Stop::No) => Ok(None),
-        Err(Stop::More) => Err(Stop::More),
+        Err(NoMatch::No) => Ok(None),
+        Err(NoMatch::More) => Err(NoMatch::More),
     }
 }
 
@@ -27,29 +27,29 @@ pub(super) struct View<'a> {
 
 impl View<'_> {
     /// The reason when the bytes run out.
-    pub(super) fn ran_out(self) -> Stop {
-        if self.open { Stop::More } else { Stop::No }
+    pub(super) fn ran_out(self) -> NoMatch {
+        if self.open { NoMatch::More } else { NoMatch::No }
     }
 
-    pub(super) fn at(self, at: usize) -> Result<u8, Stop> {
+    pub(super) fn at(self, at: usize) -> Result<u8, NoMatch> {
         self.bytes.get(at).copied().ok_or(self.ran_out())
     }
 
     /// Ok: the place after the literal.
-    pub(super) fn literal(self, at: usize, literal: &[u8]) -> Result<usize, Stop> {
+    pub(super) fn literal(self, at: usize, literal: &[u8]) -> Result<usize, NoMatch> {
         self.compare(at, literal, u8::eq)
     }
 
-    pub(super) fn any_case(self, at: usize, literal: &[u8]) -> Result<usize, Stop> {
+    pub(super) fn any_case(self, at: usize, literal: &[u8]) -> Result<usize, NoMatch> {
         self.compare(at, literal, u8::eq_ignore_ascii_case)
     }
 
     /// Compares byte by byte, because nearly all comparisons fail within three bytes.
     #[inline]
-    fn compare(self, at: usize, literal: &[u8], equal: impl Fn(&u8, &u8) -> bool) -> Result<usize, Stop> {
+    fn compare(self, at: usize, literal: &[u8], equal: impl Fn(&u8, &u8) -> bool) -> Result<usize, NoMatch> {
         let rest = self.bytes.get(at..).unwrap_or_default();
         if !rest.iter().zip(literal).all(|(a, b)| equal(a, b)) {
-            Err(Stop::No)
+            Err(NoMatch::No)
         } else if rest.len() < literal.len() {
             Err(self.ran_out())
         } else {
@@ -58,36 +58,36 @@ impl View<'_> {
     }
 
     /// The place after the first `min` bytes of a run of a class.
-    pub(super) fn at_least(self, at: usize, class: Class, min: usize) -> Result<usize, Stop> {
+    pub(super) fn at_least(self, at: usize, class: Class, min: usize) -> Result<usize, NoMatch> {
         for n in at..at + min {
             if !class.has(self.at(n)?) {
-                return Err(Stop::No);
+                return Err(NoMatch::No);
             }
         }
         Ok(at + min)
     }
 
     /// The end of a run of `min` to `max` bytes of a class.
-    pub(super) fn whole_run(self, at: usize, class: Class, min: usize, max: usize) -> Result<usize, Stop> {
+    pub(super) fn whole_run(self, at: usize, class: Class, min: usize, max: usize) -> Result<usize, NoMatch> {
         let mut end = at;
         while class.has(self.at(end)?) {
             end += 1;
             if end - at > max {
-                return Err(Stop::No);
+                return Err(NoMatch::No);
             }
         }
         if end - at < min {
-            return Err(Stop::No);
+            return Err(NoMatch::No);
         }
         Ok(end)
     }
 
-    pub(super) fn blanks(self, at: usize) -> Result<usize, Stop> {
+    pub(super) fn blanks(self, at: usize) -> Result<usize, NoMatch> {
         self.whole_run(at, Class::Blank, 0, MAX_BLANKS)
     }
 
     /// The place after an optional quote, with any number of backslashes.
-    pub(super) fn quote(self, at: usize) -> Result<(usize, Option<Quote>), Stop> {
+    pub(super) fn quote(self, at: usize) -> Result<(usize, Option<Quote>), NoMatch> {
         let end = self.whole_run(at, Class::Backslash, 0, MAX_SLASHES)?;
         let mark = self.at(end)?;
         if is_quote(mark) {
@@ -96,7 +96,7 @@ impl View<'_> {
         } else if end == at {
             Ok((at, None))
         } else {
-            Err(Stop::No)
+            Err(NoMatch::No)
         }
     }
 }

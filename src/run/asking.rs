@@ -3,15 +3,14 @@
 use super::Effect;
 use super::book::{Absence, Asker, Completed, Resolved};
 use super::live::Live;
-use super::work::relative;
+use super::work::places;
 use crate::agent::{Reply, Turn};
 use crate::failure::{Code, Failure};
 use crate::protocol::limited::Asks;
-use crate::protocol::outbound::{About, Body, Outcome, Place, Question, SubjectFrame, Text};
-use crate::protocol::question::{Ask, Kind, Location, Subject};
+use crate::protocol::outbound::{About, Body, Outcome, Question, Text};
+use crate::protocol::question::{Ask, Kind, Subject};
 use crate::protocol::request::Seconds;
 use crate::protocol::words::{Category, Status, Warning};
-use std::path::Path;
 
 impl Live {
     pub(super) fn open(&mut self, asker: Asker, asks: Asks) {
@@ -42,7 +41,7 @@ impl Live {
         let questions = asks.warning("question", "questions", "one request");
         let warnings: Vec<String> = questions.into_iter().chain(asks.iter().filter_map(options)).collect();
         for text in warnings {
-            self.warn(Warning::AgentOutputUnparsed, &text, None);
+            self.warn(Warning::AgentOutputUnparsed, text, None);
         }
     }
 
@@ -55,10 +54,12 @@ impl Live {
         let mut ask = member.shown.clone();
         // The text of a permission contains its title, except for a plan.
         if let Some(subject) = ask.subject.as_ref().filter(|subject| subject.category != Category::Mode) {
-            let title = Some(subject.title.as_str()).filter(|title| !title.is_empty());
-            let text = title.map(|title| ask.text.replace(title, &self.title(title)));
-            ask.text = self.short(text.as_ref().unwrap_or(&ask.text));
+            let (text, title) = (ask.text.redacted(&self.redactor), subject.title.redacted(&self.redactor));
+            let title = Some(title).filter(|title| !title.is_empty());
+            let text = title.map_or(text.clone(), |title| text.replace(&*title, &self.title(&subject.title)).into());
+            ask.text = self.cut(&text).into();
         }
+        ask.subject = ask.subject.as_ref().map(|subject| self.subject(subject));
         let question = Question {
             question_id: member.id.clone(),
             group_id: group.id.clone(),
@@ -66,23 +67,18 @@ impl Live {
             timeout_s: Seconds(left.as_millis() as f64 / 1000.0),
             attempt: member.attempt,
             error: error.map(Text::from),
-            subject: ask.subject.as_ref().map(|subject| self.subject(subject)),
             ask,
             truncated: false,
         };
         self.emit(Body::Question(Box::new(question)), reply_to);
     }
 
-    fn subject(&self, subject: &Subject) -> SubjectFrame {
-        let place = |location: &Location| Place {
-            path: Text::from(relative(&self.settings.cwd, Path::new(&location.path))),
-            line: location.line,
-        };
-        SubjectFrame {
-            category: subject.category,
-            title: Text::from(self.title(&subject.title)),
-            locations: subject.locations.iter().map(place).collect(),
-            detail: Text::from(subject.detail.clone()),
+    /// A permission's subject as frames show it.
+    fn subject(&self, subject: &Subject) -> Subject {
+        Subject {
+            title: self.title(&subject.title).into(),
+            locations: places(&self.settings.cwd, &subject.locations),
+            ..subject.clone()
         }
     }
 

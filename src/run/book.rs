@@ -11,6 +11,7 @@ use crate::protocol::question::{
     ALLOW_ALWAYS, ALLOW_ONCE, Answer, Ask, BadAnswer, DENY, Kind, PathFact, Subject, check,
 };
 use crate::protocol::request::Settings;
+use crate::protocol::text::Text;
 use crate::protocol::words::{OnQuestionTimeout, Policy, Purpose, Resolution};
 use crate::redact::Redactor;
 use serde_json::value::RawValue;
@@ -76,7 +77,7 @@ pub(crate) struct Resolved {
     /// The question as a frame showed it.
     pub(crate) ask: Ask,
     /// The chosen option of a permission.
-    pub(crate) value: Option<String>,
+    pub(crate) value: Option<&'static str>,
 }
 
 /// A group whose questions are all resolved.
@@ -298,7 +299,7 @@ impl Book {
             }
         };
         let always = match &checked {
-            Ok(Some(Answer::One(value))) if value == ALLOW_ALWAYS => member.ask.scope.clone(),
+            Ok(Some(Answer::One(value))) if *value == ALLOW_ALWAYS => member.ask.scope.clone(),
             _ => None,
         };
         let resolved = match checked {
@@ -396,9 +397,8 @@ impl Member {
 
     fn resolve(&mut self, reply: Reply, resolution: Resolution, used_default: bool) -> Resolved {
         let value = match &reply {
-            Reply::Answer(Answer::One(value)) => Some(value.clone()),
-            Reply::Allowed => Some(ALLOW_ONCE.to_owned()),
-            Reply::Denied(_) => Some(DENY.to_owned()),
+            Reply::Allowed => Some(ALLOW_ONCE),
+            Reply::Denied(_) => Some(DENY),
             Reply::Answer(_) | Reply::Declined(_) | Reply::NoUser => None,
         };
         self.reply = Some(reply);
@@ -408,7 +408,7 @@ impl Member {
     /// Resolves with "always". The agent learns only that this request is allowed.
     fn allow_always(&mut self) -> Resolved {
         let resolved = self.resolve(Reply::Allowed, Resolution::Answered, false);
-        Resolved { value: Some(ALLOW_ALWAYS.to_owned()), ..resolved }
+        Resolved { value: Some(ALLOW_ALWAYS), ..resolved }
     }
 
     /// The reply for an answer to the question as it was shown.
@@ -421,7 +421,7 @@ impl Member {
         else {
             return Reply::Answer(answer);
         };
-        let original = |value: String| {
+        let original = |value: Text| {
             let at = shown.as_slice().iter().position(|choice| choice.value == value);
             at.and_then(|at| asked.as_slice().get(at)).map_or(value, |choice| choice.value.clone())
         };

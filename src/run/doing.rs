@@ -5,7 +5,7 @@ use super::book::Asker;
 use super::frames::effect;
 use super::live::Live;
 use super::messages::{Marks, Messages, Piece, Rules};
-use super::work::{Described, absolute, places, relative};
+use super::work::{Described, absolute, path, places, relative};
 use crate::agent::{self, Turn};
 use crate::protocol::limited::Entries;
 use crate::protocol::limits::SESSION_ID_BYTES;
@@ -80,24 +80,24 @@ impl Live {
             }
             agent::AgentEvent::Tool { call, category, title, locations, parent } => {
                 let places = places(&self.settings.cwd, &locations);
-                let title = title.map(|title| self.title(&title));
+                let title = title.map(|title| Text::from(self.title(&title)));
                 let seen = Described { category, title, places, parent: parent.as_deref() };
                 let begun = self.work.tools.begin(self.now, call, seen, self.room());
                 begun.into_iter().for_each(|progress| self.progress(progress, None));
             }
             agent::AgentEvent::ToolOver { call, state, output } => {
                 let full = self.settings.progress == Level::Full;
-                let output = output.as_deref().filter(|_| full);
+                let output = output.filter(|_| full);
                 let over = self.work.tools.end(&call, state, output, &self.redactor);
                 over.into_iter().for_each(|progress| self.progress(progress, None));
             }
             agent::AgentEvent::Plan(entries) => self.plan(entries),
             agent::AgentEvent::PlanText(text) => {
-                let entries = plan_entries(&self.redactor.redact(&text));
+                let entries = plan_entries(&text.redacted(&self.redactor));
                 self.plan(entries);
             }
             agent::AgentEvent::Usage(more) => self.used(more),
-            agent::AgentEvent::Changed { path, action } => self.changed(&path, action),
+            agent::AgentEvent::Changed { path: text, action } => self.changed(path(&text), action),
             agent::AgentEvent::Ask { key, asks } => {
                 self.questions.kept.add(&key);
                 self.open(Asker::Agent(key), asks);
@@ -108,37 +108,36 @@ impl Live {
             }
             agent::AgentEvent::Retrying { text } => {
                 self.status(Status::Retrying, "The agent tries again", None);
-                self.warn(Warning::AgentRetrying, &text, None);
+                self.warn(Warning::AgentRetrying, text, None);
             }
-            agent::AgentEvent::Warning(warning, text) => self.warn(warning, &text, None),
+            agent::AgentEvent::Warning(warning, text) => self.warn(warning, text, None),
             agent::AgentEvent::Unparsed => {
                 let text = "Part of the agent's output could not be read and was left out";
                 self.warn(Warning::AgentOutputUnparsed, text, None);
             }
-            agent::AgentEvent::Note(text) => self.out.push(Effect::Note(text)),
+            agent::AgentEvent::Note(text) => self.out.push(Effect::Note(text.into_redacted(&self.redactor))),
             agent::AgentEvent::TurnOver(over) => self.turn_over(over),
         }
     }
 
     fn plan(&mut self, entries: Entries) {
         if let Some(text) = entries.warning("entry", "entries", "the plan") {
-            self.warn(Warning::AgentOutputUnparsed, &text, None);
+            self.warn(Warning::AgentOutputUnparsed, text, None);
         }
-        let entry = |(text, status)| PlanEntry { text: Text::from(text), status };
-        let entries = entries.into_iter().map(entry).collect();
+        let entries = entries.into_iter().collect();
         let about = if self.settings.is_part { About::Todo(entries) } else { About::Plan(entries) };
         self.tell(about, "The plan changed", None);
     }
 
-    fn session(&mut self, id: Option<String>, version: Option<String>, model: Option<String>) {
+    fn session(&mut self, id: Option<String>, version: Option<Text>, model: Option<Text>) {
         // A longer id does not fit a frame, so nobody could send it back.
         let id = id.filter(|id| id.len() <= SESSION_ID_BYTES);
         self.work.session_id.clone_from(&id);
         self.work.model.clone_from(&model);
         let about = About::Session {
             session_id: id,
-            agent_version: version.map(Text::from),
-            model: model.map(Text::from),
+            agent_version: version,
+            model,
             capabilities: Some(self.agent.driver.capabilities()),
         };
         self.tell(about, "The agent's session is open", None);
@@ -173,8 +172,7 @@ impl Live {
         let shown = relative(&self.settings.cwd, path);
         let Some(artifact_id) = self.work.artifacts.add(&shown, action) else { return };
         self.clocks.frame = self.now;
-        let artifact =
-            Artifact { artifact_id, path: Text::from(shown), action, kind: "file", size_bytes: None, truncated: false };
+        let artifact = Artifact { artifact_id, path: shown, action, kind: "file", size_bytes: None, truncated: false };
         let measure = (action != Action::Deleted).then(|| absolute(&self.settings.cwd, path));
         self.out.push(Effect::Emit { body: Body::Artifact(Box::new(artifact)), reply_to: None, measure });
     }
@@ -183,7 +181,9 @@ impl Live {
 /// The entries of a plan in one text: its lines without headings.
 fn plan_entries(text: &str) -> Entries {
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
-    lines.map(|line| (line.trim_start_matches(['-', '*', ' ']).to_owned(), PlanStatus::Pending)).collect()
+    let entry =
+        |line: &str| PlanEntry { text: line.trim_start_matches(['-', '*', ' ']).into(), status: PlanStatus::Pending };
+    lines.map(entry).collect()
 }
 
 /// Whether an event ends the status `retrying`.
@@ -237,7 +237,7 @@ fn said(event: &agent::AgentEvent) -> Option<Effect> {
         Event::Text { message, piece, done, .. } | Event::Partial { whole: message, piece, done } => {
             Some(Effect::Said { message: *message, piece: piece.clone(), done: *done })
         }
-        Event::Withdrawn { message } => Some(Effect::Said { message: *message, piece: String::new(), done: true }),
+        Event::Withdrawn { message } => Some(Effect::Said { message: *message, piece: Text::default(), done: true }),
         Event::Session { .. }
         | Event::Tool { .. }
         | Event::ToolOver { .. }

@@ -47,24 +47,17 @@ impl Live {
         match over {
             TurnOver::Completed { answer, structured, stop } => {
                 // Usually the result repeats the last message. Without messages only the result has the marker.
-                self.work.completion |= answer.text.contains(&self.settings.completion_marker);
                 let shown = self.settings.progress != Level::Minimal;
                 let message_id = self.work.messages.id_of(&answer.print).filter(|_| shown);
-                let text_cut = answer.is_cut();
+                let (text_cut, text) = (answer.is_cut(), answer.into_text());
+                self.work.completion |= text.contains(&self.settings.completion_marker);
                 let text = match self.settings.question_markers && self.agent.driver.takes_turns() {
-                    true => without_markers(answer.text),
-                    false => answer.text,
+                    true => without_markers(text),
+                    false => text,
                 };
                 // A cut text may end with a part of a secret: drop the uncertain end.
-                let text = if text_cut { Stream::default().push(&self.redactor, &text).into_owned() } else { text };
-                let structured_output = structured.map(Json::from);
-                Outcome::Completed {
-                    message_id,
-                    text: Text::from(text),
-                    text_cut,
-                    structured_output,
-                    stop_reason: stop,
-                }
+                let text = if text_cut { text.through(&mut Stream::default(), &self.redactor).into() } else { text };
+                Outcome::Completed { message_id, text, text_cut, structured_output: structured, stop_reason: stop }
             }
             TurnOver::Failed(failure) => Outcome::Failed(failure),
             TurnOver::Interrupted if self.questions.declined => Outcome::Failed(could_not_go_on()),
@@ -166,19 +159,20 @@ impl Live {
 
     /// Adds the model's name and the agent's words to a failure. Returns whether the words were cut.
     fn explain(&self, failure: &mut Failure) -> bool {
-        if let Some(model) = self.settings.model.as_ref().or(self.work.model.as_ref()) {
+        let reported = self.work.model.as_ref().map(|model| model.redacted(&self.redactor));
+        if let Some(model) = self.settings.model.as_deref().or(reported.as_deref()) {
             failure.name_model(model);
         }
-        let Some(said) = failure.said.take() else { return false };
+        let Some(said) = failure.agent_message.take() else { return false };
         let mut words = said.redacted(&self.redactor).trim().to_owned();
         let cut = words.len() > AGENT_MESSAGE_BYTES;
         words.truncate(words.floor_char_boundary(AGENT_MESSAGE_BYTES));
-        failure.agent_message = (!words.is_empty()).then_some(words);
+        failure.agent_message = (!words.is_empty()).then(|| words.into());
         cut
     }
 }
 
-fn without_markers(text: String) -> String {
+fn without_markers(text: Text) -> Text {
     match cut(&text, &mut Asks::default()) {
         Cow::Owned(rest) => rest,
         Cow::Borrowed(_) => text,

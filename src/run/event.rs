@@ -3,7 +3,7 @@
 use super::{Answered, Granted};
 use crate::agent::{Driver, Launch, Line, MessageKey, Reply};
 use crate::failure::Failure;
-use crate::protocol::outbound::{AgentExit, Body, Json, Terminal};
+use crate::protocol::outbound::{AgentExit, Body, Json, Terminal, Text};
 use crate::protocol::question::Ask;
 use crate::protocol::request::Settings;
 use crate::protocol::words::{Action, Source, Warning};
@@ -119,7 +119,7 @@ pub struct Gone {
     /// Whether one of its processes outlived it and was stopped.
     pub leaked: bool,
     /// The end of its stderr.
-    pub stderr_tail: String,
+    pub stderr_tail: Text,
     /// The files that changed during the run, also those that the agent reported.
     pub files: Result<Vec<(PathBuf, Action)>, Unseen>,
 }
@@ -166,7 +166,7 @@ pub enum Effect {
         /// The message.
         message: MessageKey,
         /// The piece.
-        piece: String,
+        piece: Text,
         /// Whether the message is complete.
         done: bool,
     },

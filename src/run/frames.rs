@@ -24,7 +24,7 @@ impl Live {
         self.progress(Progress { text: text.into(), parent_call_id: None, about, truncated: false }, reply_to);
     }
 
-    pub(super) fn warn(&mut self, warning: Warning, text: &str, reply_to: Option<String>) {
+    pub(super) fn warn(&mut self, warning: Warning, text: impl Into<Text>, reply_to: Option<String>) {
         self.tell(About::Warning(warning), text, reply_to);
     }
 
@@ -35,19 +35,15 @@ impl Live {
         }
     }
 
-    /// A short text: redacted, with relative paths, and cut.
-    pub(super) fn short(&self, text: &str) -> String {
-        self.cut(&self.redactor.redact(text))
-    }
-
-    /// A short text of the first line that is not blank.
-    pub(super) fn title(&self, text: &str) -> String {
-        let clean = self.redactor.redact(text);
+    /// The first line that is not blank: redacted, with relative paths, and cut.
+    pub(super) fn title(&self, text: &Text) -> String {
+        let clean = text.redacted(&self.redactor);
         let line = clean.split('\n').map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
         self.cut(&line.replace('\r', " "))
     }
 
-    fn cut(&self, text: &str) -> String {
+    /// A redacted text with relative paths, and cut.
+    pub(super) fn cut(&self, text: &str) -> String {
         let mut short = shorten(text, &self.settings.cwd.to_string_lossy());
         if let Some((cut, _)) = short.char_indices().nth(TITLE_CHARS) {
             short.truncate(cut);

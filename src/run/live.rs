@@ -65,7 +65,7 @@ pub(super) struct Work {
     pub(super) usage: Usage,
     pub(super) session_id: Option<String>,
     /// The model that the agent reports.
-    pub(super) model: Option<String>,
+    pub(super) model: Option<Text>,
 }
 
 /// The questions of the run.
@@ -95,7 +95,7 @@ pub(super) struct End {
 fn started(display_name: String, settings: &Settings, driver: &dyn Driver) -> Started {
     Started {
         agent: settings.agent.clone(),
-        display_name,
+        display_name: display_name.into(),
         settings: Box::new(settings.clone()),
         capabilities: driver.capabilities(),
         metadata: settings.metadata.clone().map(Json::from),
@@ -249,9 +249,9 @@ impl Live {
             }
             Event::Ignored(count) => {
                 let text = format!("{count} messages were ignored while stdout was not read");
-                self.warn(Warning::MalformedMessage, &text, None);
+                self.warn(Warning::MalformedMessage, text, None);
             }
-            Event::Warn(origin, warning, text) => self.warn(warning, &text, origin.id),
+            Event::Warn(origin, warning, text) => self.warn(warning, text, origin.id),
             Event::NotRead => {
                 self.clocks.active = self.now;
                 self.clocks.start = None;

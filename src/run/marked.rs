@@ -8,7 +8,7 @@ use crate::agent::{Reply, Turn};
 use crate::failure::{Code, Failure};
 use crate::protocol::limited::Asks;
 use crate::protocol::limits::MARKER_TURNS;
-use crate::protocol::outbound::Outcome;
+use crate::protocol::outbound::{Outcome, Text};
 use crate::protocol::words::Warning;
 
 /// The question markers in the agent's text.
@@ -17,7 +17,7 @@ pub(super) struct Marked {
     /// The questions of this turn.
     pub(super) asks: Asks,
     /// The texts of the questions that are open.
-    texts: Vec<String>,
+    texts: Vec<Text>,
     /// The number of further turns.
     turns: u32,
 }

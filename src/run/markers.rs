@@ -5,6 +5,7 @@ use crate::agent::json::{Object, Raw};
 use crate::agent::{NO_USER_PROMPT, Reply};
 use crate::protocol::limited::Asks;
 use crate::protocol::question::{Ask, Choice, Choices, Kind};
+use crate::protocol::text::Text;
 use crate::protocol::words::Purpose;
 use std::borrow::Cow;
 
@@ -25,10 +26,11 @@ pub(super) struct Cutter {
 
 impl Cutter {
     /// Returns the text without markers. Their questions go to `asks`. `done` ends the message.
-    pub(super) fn push<'a>(&mut self, piece: &'a str, done: bool, asks: &mut Asks) -> Cow<'a, str> {
+    pub(super) fn push<'a>(&mut self, text: &'a Text, done: bool, asks: &mut Asks) -> Cow<'a, Text> {
+        let piece = text.unredacted();
         if self.held.is_empty() && !piece.contains('<') {
             self.fences.see(piece);
-            return Cow::Borrowed(piece);
+            return Cow::Borrowed(text);
         }
         let mut out = String::with_capacity(piece.len());
         let mut rest = piece;
@@ -46,7 +48,7 @@ impl Cutter {
         if done {
             out.push_str(self.held());
         }
-        Cow::Owned(out)
+        Cow::Owned(out.into())
     }
 
     /// The size of the held text, in bytes.
@@ -154,7 +156,7 @@ impl Fences {
 }
 
 /// A whole text without its markers; their questions go to `asks`.
-pub(super) fn cut<'a>(text: &'a str, asks: &mut Asks) -> Cow<'a, str> {
+pub(super) fn cut<'a>(text: &'a Text, asks: &mut Asks) -> Cow<'a, Text> {
     if text.contains(BEGIN) { Cutter::default().push(text, true, asks) } else { Cow::Borrowed(text) }
 }
 
@@ -200,17 +202,18 @@ fn question(question: &Object<'_>) -> Option<Ask> {
     let choice = |raw: Raw<'_>| {
         let option = raw.object()?;
         let label = option.string("label")?;
-        Some(Choice { value: label.clone(), label, description: option.string("description") })
+        let description = option.string("description").map(Text::from);
+        Some(Choice { description, ..Choice::labelled(label, None) })
     };
     let options: Vec<Choice> = question.array("options").map(choice).collect::<Option<_>>()?;
     let multiple = question.bool("multiple") == Some(true);
     let kind =
         Choices::new(options).map_or(Kind::Text, |choices| Kind::Select { choices, multiple, allow_other: true });
-    Some(Ask::new(Purpose::Clarification, kind, &question.string("header").unwrap_or_default(), text))
+    Some(Ask::new(Purpose::Clarification, kind, question.string("header").unwrap_or_default(), text))
 }
 
 /// The answers as the prompt of a further turn.
-pub(super) fn prompt(texts: &[String], replies: &[Reply]) -> String {
+pub(super) fn prompt(texts: &[Text], replies: &[Reply]) -> String {
     if replies.iter().all(|reply| *reply == Reply::NoUser) {
         return NO_USER_PROMPT.into();
     }
@@ -220,13 +223,17 @@ pub(super) fn prompt(texts: &[String], replies: &[Reply]) -> String {
     };
     match (texts, replies) {
         ([_], [reply @ Reply::Answer(_)]) => answer(reply),
-        _ => texts.iter().zip(replies).map(|(text, reply)| format!("{text}\n{}\n", answer(reply))).collect::<String>(),
+        _ => texts
+            .iter()
+            .zip(replies)
+            .map(|(text, reply)| format!("{}\n{}\n", text.unredacted(), answer(reply)))
+            .collect::<String>(),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Asks, Cutter, Finder, cut};
+    use super::{Asks, Cutter, Finder, Text, cut};
 
     const MARKER: &str = "<!--QUESTION:{\"questions\":[{\"question\":\"Which?\",\"options\":[{\"label\":\"A\"}]}]}-->";
 
@@ -241,18 +248,21 @@ mod tests {
             (format!("~~~~\n~~~\n{MARKER}\n~~~~~\n{MARKER}"), format!("~~~~\n~~~\n{MARKER}\n~~~~~\n")),
             (format!("<!--QUESTION:<!--QUESTION:{MARKER}"), "<!--QUESTION:<!--QUESTION:".into()),
         ] {
-            assert_eq!(cut(&text, &mut Asks::default()), left);
+            assert_eq!(*cut(&text.into(), &mut Asks::default()), left.as_str());
         }
     }
 
     #[test]
     fn every_split_gives_the_same() {
         let text = format!("x{MARKER}y\n```\n{MARKER}\n```");
-        let whole = cut(&text, &mut Asks::default());
+        let whole = Text::from(text.as_str());
+        let whole = cut(&whole, &mut Asks::default());
         for cut in 0..=text.len() {
             let (mut cutter, mut asks) = (Cutter::default(), Asks::default());
-            let joined = cutter.push(&text[..cut], false, &mut asks) + cutter.push(&text[cut..], true, &mut asks);
-            assert_eq!((&joined, asks.len()), (&whole, 1));
+            let (first, second) = (text[..cut].into(), text[cut..].into());
+            let (first, second) = (cutter.push(&first, false, &mut asks), cutter.push(&second, true, &mut asks));
+            let joined = [first.unredacted(), second.unredacted()].concat();
+            assert_eq!((joined.as_str(), asks.len()), (whole.unredacted(), 1));
         }
     }
 
@@ -276,7 +286,8 @@ mod tests {
         for before in
             ["<!--QUESTION:".repeat(3), "<!--QUESTION:".repeat(20_000), format!("<!--QUESTION:{}", "x".repeat(70_000))]
         {
-            assert_eq!(cut(&format!("{before}{MARKER} after"), &mut Asks::default()), format!("{before} after"));
+            let text = format!("{before}{MARKER} after").into();
+            assert_eq!(*cut(&text, &mut Asks::default()), format!("{before} after").as_str());
         }
     }
 }

@@ -8,7 +8,7 @@ use crate::protocol::json::{encoded_bytes, fitting};
 use crate::protocol::limited::Asks;
 use crate::protocol::outbound::{About, Progress, Text};
 use crate::protocol::words::Level;
-use crate::redact::{Redactor, Stream};
+use crate::redact::{Generation, Redactor, Stream};
 use std::borrow::Cow;
 use std::collections::HashMap;
 
@@ -39,6 +39,8 @@ struct Message {
     stream: Stream,
     /// Redacted text that waits until the message is complete or a frame is full.
     waiting: String,
+    /// The redactor's generation when the first of it was redacted.
+    since: Generation,
     /// The length of `waiting` as JSON, in bytes.
     waiting_bytes: usize,
     /// The fingerprint of the agent's own text.
@@ -68,7 +70,7 @@ struct Heard {
 
 /// One piece of a message from a driver.
 pub(super) struct Piece {
-    pub(super) text: String,
+    pub(super) text: Text,
     pub(super) done: bool,
     pub(super) reasoning: bool,
     /// Whether the agent itself speaks to its user: false for thoughts and for sub-agents.
@@ -166,7 +168,7 @@ impl Messages {
         let head = Head { number: self.count, reasoning: piece.reasoning, parent: piece.parent };
         let (mut text, mut found) = (piece.text, Marks::default());
         if piece.own {
-            self.last = Some((self.count, Fingerprint::of(&text)));
+            self.last = Some((self.count, Fingerprint::of(text.unredacted())));
             found.completion = text.contains(rules.completion_marker);
             if rules.question_markers
                 && let Cow::Owned(rest) = cut(&text, &mut found.asks)
@@ -176,11 +178,9 @@ impl Messages {
             }
         }
         if rules.want(piece.reasoning) {
-            if let Cow::Owned(clean) = rules.redactor.redact(&text) {
-                text = clean;
-            }
+            let text = text.into_redacted(rules.redactor);
             let bytes = if text.len() <= rules.budget() / ESCAPED { text.len() } else { encoded_bytes(&text) };
-            head.emit(text, bytes, true, rules.budget(), out);
+            head.emit(text, bytes, true, rules.redactor.generation(), rules.budget(), out);
         }
         found
     }
@@ -194,7 +194,7 @@ impl Messages {
     /// Takes a message back. Returns the progress that says so, if a piece was emitted.
     pub(super) fn withdraw(&mut self, key: MessageKey) -> Option<Progress> {
         let message = self.take(key)?;
-        message.emitted.then(|| message.head.progress(String::new(), true, true))
+        message.emitted.then(|| message.head.progress(Text::default(), true, true))
     }
 
     /// Ends the unfinished messages in the order of their beginning.
@@ -204,7 +204,7 @@ impl Messages {
         self.kept = 0;
         let mut all = Marks::default();
         for mut message in open {
-            message.push("", true, rules, out);
+            message.push(&Text::default(), true, rules, out);
             let found = self.close(message);
             all.asks.append(found.asks);
             all.completion |= found.completion;
@@ -229,6 +229,7 @@ impl Message {
             heard: first.own.then(Heard::default),
             stream: Stream::default(),
             waiting: String::new(),
+            since: Generation::default(),
             waiting_bytes: 0,
             print: Fingerprint::default(),
             emitted: false,
@@ -241,11 +242,11 @@ impl Message {
         self.waiting.len() + self.stream.held() + markers
     }
 
-    fn push(&mut self, said: &str, done: bool, rules: &Rules<'_>, out: &mut dyn FnMut(Progress)) {
-        self.print.push(said);
+    fn push(&mut self, said: &Text, done: bool, rules: &Rules<'_>, out: &mut dyn FnMut(Progress)) {
+        self.print.push(said.unredacted());
         let mut text = Cow::Borrowed(said);
         if let Some(heard) = &mut self.heard {
-            heard.finder.push(rules.completion_marker, said);
+            heard.finder.push(rules.completion_marker, said.unredacted());
             if rules.question_markers {
                 let rest = heard.cutter.push(said, done, &mut heard.asks);
                 text = if rules.cuts_markers { rest } else { text };
@@ -254,7 +255,10 @@ impl Message {
         if !rules.want(self.head.reasoning) {
             return;
         }
-        let clean = self.stream.push(rules.redactor, &text);
+        if self.waiting.is_empty() {
+            self.since = rules.redactor.generation();
+        }
+        let clean = text.through(&mut self.stream, rules.redactor);
         self.waiting_bytes += encoded_bytes(&clean);
         self.waiting.push_str(&clean);
         if done {
@@ -274,10 +278,10 @@ impl Message {
         self.waiting_bytes = encoded_bytes(&rest);
         self.waiting = rest;
         let emitted = !text.is_empty();
-        self.head.emit(text, bytes, done, budget, out);
+        self.head.emit(text, bytes, done, self.since, budget, out);
         // A complete message needs a last piece, even an empty one.
         if done && !emitted && self.emitted {
-            out(self.head.progress(String::new(), true, false));
+            out(self.head.progress(Text::default(), true, false));
         }
         self.emitted |= emitted;
     }
@@ -285,27 +289,37 @@ impl Message {
 
 impl Head {
     /// Emits a text that has `bytes` bytes as JSON, in as many pieces as needed. `done`: the last one ends the message.
-    fn emit(&self, text: String, bytes: usize, done: bool, budget: usize, out: &mut dyn FnMut(Progress)) {
+    /// `since`: the redactor's generation when the text was redacted.
+    fn emit(
+        &self,
+        text: String,
+        bytes: usize,
+        done: bool,
+        since: Generation,
+        budget: usize,
+        out: &mut dyn FnMut(Progress),
+    ) {
         if text.is_empty() {
             return;
         }
         if bytes <= budget {
-            return out(self.progress(text, done, false));
+            return out(self.progress(Text::clean_since(text, since), done, false));
         }
         let mut parts = split(&text, budget).peekable();
         while let Some(part) = parts.next() {
-            out(self.progress(part.to_owned(), done && parts.peek().is_none(), false));
+            let part = Text::clean_since(part.to_owned(), since);
+            out(self.progress(part, done && parts.peek().is_none(), false));
         }
     }
 
-    fn progress(&self, text: String, done: bool, withdrawn: bool) -> Progress {
+    fn progress(&self, text: Text, done: bool, withdrawn: bool) -> Progress {
         let message_id = id(self.number);
         let about = if self.reasoning {
             About::Reasoning { message_id, done, withdrawn }
         } else {
             About::Text { message_id, done, withdrawn }
         };
-        Progress { text: Text::from(text), parent_call_id: self.parent.clone(), about, truncated: false }
+        Progress { text, parent_call_id: self.parent.clone(), about, truncated: false }
     }
 }
 

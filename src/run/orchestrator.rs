@@ -99,7 +99,10 @@ fn is_secret(kind: &Kind, answered: &Answered) -> bool {
         (Kind::Secret, _) => true,
         (Kind::Select { choices, .. }, Answered::Kept(raw, _)) => {
             let text = crate::protocol::json::string(raw).unwrap_or_default();
-            !choices.as_slice().iter().any(|choice| choice.value == text || choice.label.eq_ignore_ascii_case(&text))
+            !choices
+                .as_slice()
+                .iter()
+                .any(|choice| choice.value == text.as_str() || choice.label.unredacted().eq_ignore_ascii_case(&text))
         }
         (Kind::Text | Kind::FilePath, Answered::Kept(..)) => true,
         (Kind::Confirm, Answered::Kept(..))

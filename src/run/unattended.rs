@@ -15,7 +15,7 @@ impl Unattended {
             Resolution::Answered | Resolution::Declined | Resolution::Policy | Resolution::Withdrawn => return,
         }
         match &resolved.ask.subject {
-            Some(subject) if resolved.value.as_deref() == Some(DENY) => self.denied.add(subject.category.word(), text),
+            Some(subject) if resolved.value == Some(DENY) => self.denied.add(subject.category.word(), text),
             Some(_) => {}
             None => self.unanswered.add(resolved.ask.kind.word().word(), text),
         }

@@ -1,6 +1,5 @@
 //! Tool calls and changed files. Ids of the agent become ids of the protocol, paths become relative.
 
-use crate::agent::At;
 use crate::protocol::limits::{ARTIFACTS, TOOL_OUTPUT_BYTES};
 use crate::protocol::outbound::{About, ArtifactRef, Place, Progress, Text};
 use crate::protocol::words::{Action, Category, ToolState};
@@ -26,7 +25,7 @@ pub(super) struct Tools {
 /// An agent's description of a call.
 pub(super) struct Described<'a> {
     pub(super) category: Category,
-    pub(super) title: Option<String>,
+    pub(super) title: Option<Text>,
     pub(super) places: Vec<Place>,
     /// The agent's key of the call whose sub-agent makes this one.
     pub(super) parent: Option<&'a str>,
@@ -37,7 +36,7 @@ pub(super) struct Described<'a> {
 struct Call {
     number: u64,
     category: Category,
-    title: String,
+    title: Text,
     places: Vec<Place>,
     parent: Option<String>,
     /// The size of the call, in bytes.
@@ -121,7 +120,7 @@ impl Tools {
         &mut self,
         key: &str,
         state: ToolState,
-        output: Option<&str>,
+        output: Option<Text>,
         redactor: &Redactor,
     ) -> Option<Progress> {
         let call = self.running.remove(key)?;
@@ -129,12 +128,10 @@ impl Tools {
         self.began.remove(&call.number);
         self.over.add(key, call.number);
         // Redact before the cut: half a secret cannot be found.
-        let mut output = output.map(|text| redactor.redact(text));
-        let truncated = output.as_ref().is_some_and(|text| text.len() > TOOL_OUTPUT_BYTES);
-        if truncated {
-            output = output.map(|text| text[..text.floor_char_boundary(TOOL_OUTPUT_BYTES)].to_owned().into());
-        }
-        Some(call.into_progress(state, output.map(|text| Text::from(text.into_owned())), truncated))
+        let mut output = output.map(|text| text.into_redacted(redactor));
+        let long = output.as_mut().filter(|text| text.len() > TOOL_OUTPUT_BYTES);
+        let truncated = long.map(|text| text.truncate(text.floor_char_boundary(TOOL_OUTPUT_BYTES))).is_some();
+        Some(call.into_progress(state, output.map(|text| Text::clean(text, redactor)), truncated))
     }
 
     /// Ends all running calls as failed, in the order of their beginning.
@@ -173,7 +170,7 @@ fn call_id(number: u64) -> String {
 impl Call {
     /// Drops the places for which there is no room.
     fn fit(&mut self, key: &str, room: usize) {
-        self.kept = ENTRY_BYTES + key.len() + self.title.len();
+        self.kept = ENTRY_BYTES + key.len() + self.title.size();
         let all = self.places.len();
         self.places.retain(|place| {
             let more = self.kept + size_of::<Place>() + place.path.size();
@@ -187,22 +184,27 @@ impl Call {
     fn into_progress(self, state: ToolState, output: Option<Text>, truncated: bool) -> Progress {
         let Call { number, category, title, places: locations, parent, kept: _, cut } = self;
         let about = About::Tool { call_id: call_id(number), category, state, locations, output, phase: None };
-        Progress { text: Text::from(title), parent_call_id: parent, about, truncated: truncated || cut }
+        Progress { text: title, parent_call_id: parent, about, truncated: truncated || cut }
     }
 }
 
 /// The places of a call, relative to the working directory.
-pub(super) fn places(cwd: &Path, locations: &[At]) -> Vec<Place> {
-    locations.iter().map(|at| Place { path: Text::from(relative(cwd, &at.path)), line: at.line }).collect()
+pub(super) fn places(cwd: &Path, locations: &[Place]) -> Vec<Place> {
+    locations.iter().map(|at| Place { path: relative(cwd, path(&at.path)), line: at.line }).collect()
+}
+
+/// A path from an agent.
+pub(super) fn path(text: &Text) -> &Path {
+    Path::new(text.unredacted())
 }
 
 /// A path as frames show it: relative inside the working directory, otherwise absolute.
-pub(super) fn relative(cwd: &Path, path: &Path) -> String {
+pub(super) fn relative(cwd: &Path, path: &Path) -> Text {
     let absolute = absolute(cwd, path);
     match absolute.strip_prefix(cwd) {
         Ok(inside) if inside.as_os_str().is_empty() => ".".into(),
-        Ok(inside) => inside.to_string_lossy().into_owned(),
-        Err(_) => absolute.to_string_lossy().into_owned(),
+        Ok(inside) => inside.to_string_lossy().into(),
+        Err(_) => absolute.to_string_lossy().into(),
     }
 }
 
@@ -250,19 +252,19 @@ impl Artifacts {
     }
 
     /// Adds a change and returns its id. `None`: it was reported before.
-    pub(super) fn add(&mut self, path: &str, action: Action) -> Option<String> {
+    pub(super) fn add(&mut self, path: &Text, action: Action) -> Option<String> {
         if !self.seen.insert(self.hasher.hash_one((path, action))) {
             return None;
         }
         self.count += 1;
-        if self.list.len() < ARTIFACTS && path.len() <= PATH_BYTES {
-            self.list.push(ArtifactRef { path: path.into(), action });
+        if self.list.len() < ARTIFACTS && path.size() <= PATH_BYTES {
+            self.list.push(ArtifactRef { path: path.clone(), action });
         }
         Some(format!("a_{}", self.count))
     }
 
     /// Whether a change was reported. A file is not reported as both created and modified.
-    pub(super) fn covers(&self, path: &str, action: Action) -> bool {
+    pub(super) fn covers(&self, path: &Text, action: Action) -> bool {
         let reported = |action| self.seen.contains(&self.hasher.hash_one((path, action)));
         match action {
             Action::Deleted => reported(Action::Deleted),

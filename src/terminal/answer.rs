@@ -26,7 +26,7 @@ pub(super) fn read(question: &Question, line: &str, home: Option<&str>) -> Meani
         return Meaning::Explain;
     }
     let read = match (&ask.kind, text, &ask.default) {
-        (_, "", Some(default)) => raw(default),
+        (_, "", Some(default)) => raw(&default.unredacted()),
         (Kind::Text | Kind::Secret | Kind::FilePath, "", None) if !ask.required => raw(&()),
         (Kind::Confirm, "", None) if !ask.required => raw(&()),
         (Kind::Select { multiple: false, .. }, "", None) if !ask.required => raw(&()),
@@ -75,14 +75,16 @@ fn permission(all: &[Choice], text: &str) -> Meaning {
         _ => (one(all, false, text).unwrap_or_default(), None),
     };
     match raw(&value) {
-        Ok(raw) if all.iter().any(|choice| choice.value == value) => Meaning::Answer(Given::Value(raw), message),
+        Ok(raw) if all.iter().any(|choice| choice.value == value.as_str()) => {
+            Meaning::Answer(Given::Value(raw), message)
+        }
         _ => Meaning::Refused(format!("Answer {}.", keys(all))),
     }
 }
 
 /// The keys of a permission's options, as a person reads them: `y, a or n`.
 pub(super) fn keys(all: &[Choice]) -> String {
-    let keys: Vec<&str> = all.iter().filter_map(|choice| key(&choice.value)).collect();
+    let keys: Vec<&str> = all.iter().filter_map(|choice| key(choice.value.shown())).collect();
     match keys.split_last() {
         Some((last, rest)) if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),
         _ => keys.concat(),
@@ -97,8 +99,8 @@ pub(super) fn key(value: &str) -> Option<&'static str> {
 /// The value of an option by its name or number, or a free text.
 fn one(all: &[Choice], allow_other: bool, text: &str) -> Result<String, String> {
     let same = |name: &str| name.trim().to_lowercase() == text.to_lowercase();
-    if let Some(choice) = all.iter().find(|c| c.value == text).or_else(|| all.iter().find(|c| same(&c.label))) {
-        return Ok(choice.value.clone());
+    if let Some(choice) = all.iter().find(|c| c.value == text).or_else(|| all.iter().find(|c| same(c.label.shown()))) {
+        return Ok(choice.value.shown().to_owned());
     }
     let range = format!("Answer with a number from 1 to {}.", all.len());
     if text.contains(',') && text.bytes().all(|b| b.is_ascii_digit() || b == b',' || b == b' ') {
@@ -107,7 +109,7 @@ fn one(all: &[Choice], allow_other: bool, text: &str) -> Result<String, String> 
     if !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit()) {
         // A number outside the list is a slip, never a free text.
         let at = text.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
-        return at.and_then(|at| all.get(at)).map(|choice| choice.value.clone()).ok_or(range);
+        return at.and_then(|at| all.get(at)).map(|choice| choice.value.shown().to_owned()).ok_or(range);
     }
     if allow_other && !text.is_empty() { Ok(text.to_owned()) } else { Err(range) }
 }
@@ -122,10 +124,10 @@ pub(super) fn nearly(question: &Question, line: &str) -> Option<String> {
     if one(all, false, line.trim()).is_ok() {
         return None;
     }
-    let lower: Vec<String> = all.iter().map(|choice| choice.label.trim().to_lowercase()).collect();
+    let lower: Vec<String> = all.iter().map(|choice| choice.label.shown().trim().to_lowercase()).collect();
     // Short labels resemble too many words.
     let near = nearest(&text, lower.iter().map(String::as_str).filter(|label| label.len() > SHORT))?;
-    lower.iter().position(|label| label == near).and_then(|at| all.get(at)).map(|choice| one_line(&choice.label))
+    lower.iter().position(|label| label == near).and_then(|at| all.get(at)).map(|choice| one_line(choice.label.shown()))
 }
 
 /// Numbers and names separated by commas; numbers also by spaces.
@@ -162,6 +164,7 @@ mod tests {
     use crate::protocol::question::{Answer, Ask, Choice, Choices, Given, Kind, Subject, Validation};
     use crate::protocol::request::Seconds;
     use crate::protocol::scope::Scope;
+    use crate::protocol::text::Text;
     use crate::protocol::words::{Category, Purpose};
 
     fn question(ask: Ask) -> Question {
@@ -173,13 +176,13 @@ mod tests {
             timeout_s: Seconds(1.0),
             attempt: 1,
             error: None,
-            subject: None,
             truncated: false,
         }
     }
 
     fn select(multiple: bool, allow_other: bool) -> Ask {
-        let option = |label: &str| Choice { value: label.to_lowercase(), label: label.into(), description: None };
+        let option =
+            |label: &str| Choice { value: label.to_lowercase().into(), label: label.into(), description: None };
         let choices = Choices::new(["Red", "Green", "Blue"].map(option)).unwrap();
         Ask::new(Purpose::Clarification, Kind::Select { choices, multiple, allow_other }, "", "Which?")
     }
@@ -240,7 +243,7 @@ mod tests {
     #[test]
     fn a_permission_has_keys_and_a_denial_may_say_why() {
         let subject =
-            Subject { category: Category::Execute, title: "x".into(), locations: Vec::new(), detail: String::new() };
+            Subject { category: Category::Execute, title: "x".into(), locations: Vec::new(), detail: Text::default() };
         let scope = Scope::of(Category::Execute, None, Some("x"));
         let (ask, never) =
             (Ask::permission(subject.clone(), "Allow?", scope), Ask::permission(subject, "Allow?", None));

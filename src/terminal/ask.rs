@@ -117,6 +117,10 @@ impl Asking {
         if at > 0 {
             return Shown::default();
         }
+        if resolution == Resolution::Withdrawn {
+            // The rest of the group is withdrawn next: it must not show before that.
+            self.waiting.retain(|other| Some(&other.question.group_id) != over.as_ref());
+        }
         self.hidden = None;
         self.doubted = None;
         let chosen = self.chosen.take().map(|label| format!("  {label}\n"));

@@ -173,7 +173,7 @@ impl TerminalFront {
     }
 
     fn started(&mut self, started: &Started, now: Instant) -> Shown {
-        let name = one_line(&started.display_name);
+        let name = one_line(started.display_name.shown());
         let line = self.header(&name, started);
         self.forgets = started.capabilities.resume == Some(false);
         self.work.begin(name, now);
@@ -324,7 +324,7 @@ impl TerminalFront {
                 let text = format!("spektacular: {}: {}", failure.code.name(), one_line(&words::failure(failure)));
                 let _ = writeln!(shown.lines, "{}", self.look.paint(Ink::Red, &text));
                 for told in [&failure.agent_message, &failure.stderr_tail].into_iter().flatten() {
-                    let _ = whole(told).lines().try_for_each(|line| writeln!(shown.lines, "  {line}"));
+                    let _ = whole(told.shown()).lines().try_for_each(|line| writeln!(shown.lines, "  {line}"));
                 }
             }
             Outcome::Cancelled { .. } => shown.lines.push_str("spektacular: cancelled\n"),

@@ -6,8 +6,8 @@ use super::work::span;
 use crate::clean::{one_line, whole};
 use crate::engine::InAdvance;
 use crate::protocol::limits::BAD_ANSWERS;
-use crate::protocol::outbound::{Question, SubjectFrame};
-use crate::protocol::question::{ALLOW_ALWAYS, Answer, Choice, Given, Kind, Validation};
+use crate::protocol::outbound::{Question, Text};
+use crate::protocol::question::{ALLOW_ALWAYS, Answer, Choice, Given, Kind, Subject, Validation};
 use crate::protocol::words::{Category, PathType, Purpose};
 use serde_json::Value as Json;
 use std::fmt::Write;
@@ -33,23 +33,25 @@ pub(super) fn question(question: &Question, place: usize, look: &Look) -> String
         out.push_str(&refusal(&format!("{}{last}", one_line(why.shown())), look));
     }
     // A permission's text needs no header.
-    let header = Some(one_line(&ask.header)).filter(|header| !header.is_empty() && ask.purpose != Purpose::Permission);
+    let header =
+        Some(one_line(ask.header.shown())).filter(|header| !header.is_empty() && ask.purpose != Purpose::Permission);
     let header = header.map(|header| format!("[{header}] ")).unwrap_or_default();
     let of = if question.group_size > 1 { format!(" ({place} of {})", question.group_size) } else { String::new() };
-    let text = whole(&ask.text);
+    let text = whole(ask.text.shown());
     let _ = writeln!(out, "{}", look.paint(Ink::Bold, &format!("? {header}{}{of}", text.trim_end())));
-    if let Some(subject) = &question.subject {
+    if let Some(subject) = &ask.subject {
         out.push_str(&what_exactly(subject, &text, look));
     }
     if let Kind::Select { choices, .. } = &ask.kind {
         for (at, choice) in choices.as_slice().iter().enumerate() {
-            match (ask.purpose, key(&choice.value)) {
+            match (ask.purpose, key(choice.value.shown())) {
                 (Purpose::Permission, Some(key)) => {
-                    let _ = writeln!(out, "  {key}  {}", one_line(&choice.label));
+                    let _ = writeln!(out, "  {key}  {}", one_line(choice.label.shown()));
                 }
                 _ => {
-                    let more = choice.description.as_deref().map(|d| format!(" - {}", one_line(d))).unwrap_or_default();
-                    let _ = writeln!(out, "  {}. {}{more}", at + 1, one_line(&choice.label));
+                    let more =
+                        choice.description.as_ref().map(|d| format!(" - {}", one_line(d.shown()))).unwrap_or_default();
+                    let _ = writeln!(out, "  {}. {}{more}", at + 1, one_line(choice.label.shown()));
                 }
             }
         }
@@ -60,9 +62,9 @@ pub(super) fn question(question: &Question, place: usize, look: &Look) -> String
 /// The line about a question whose answer was given in advance.
 pub(super) fn in_advance(question: &Question, answer: &InAdvance) -> String {
     let ask = &question.ask;
-    let header = one_line(&ask.header);
+    let header = one_line(ask.header.shown());
     let name = match (header.as_str(), ask.purpose) {
-        ("", _) | (_, Purpose::Permission) => one_line(&ask.text),
+        ("", _) | (_, Purpose::Permission) => one_line(ask.text.shown()),
         (_, Purpose::Clarification | Purpose::Input) => format!("{header}:"),
     };
     let answer = match answer {
@@ -87,13 +89,13 @@ pub(super) fn chosen(question: &Question, given: Option<&Given>) -> Option<Strin
 fn spoken(value: &str, kind: &Kind) -> String {
     let answer = match serde_json::from_str(value) {
         Ok(Json::Bool(yes)) => Answer::Bool(yes),
-        Ok(Json::String(text)) => Answer::One(text),
-        Ok(Json::Array(all)) => {
-            Answer::Many(all.iter().map(|one| one.as_str().map_or_else(|| one.to_string(), str::to_owned)).collect())
-        }
+        Ok(Json::String(text)) => Answer::One(text.into()),
+        Ok(Json::Array(all)) => Answer::Many(
+            all.iter().map(|one| one.as_str().map_or_else(|| one.to_string(), str::to_owned).into()).collect(),
+        ),
         Ok(Json::Null) => Answer::Null,
-        Ok(other @ (Json::Number(_) | Json::Object(_))) => Answer::Text(other.to_string()),
-        Err(_) => Answer::Text(value.to_owned()),
+        Ok(other @ (Json::Number(_) | Json::Object(_))) => Answer::Text(other.to_string().into()),
+        Err(_) => Answer::Text(value.into()),
     };
     shown(&answer, kind)
 }
@@ -104,7 +106,7 @@ pub(super) fn refusal(why: &str, look: &Look) -> String {
 }
 
 /// The places and the detail of the permission, each unless the question repeats it.
-fn what_exactly(subject: &SubjectFrame, text: &str, look: &Look) -> String {
+fn what_exactly(subject: &Subject, text: &str, look: &Look) -> String {
     let detail = whole(subject.detail.shown());
     let detail = if detail.trim() == text.trim() { "" } else { &*detail };
     let mut out = String::new();
@@ -190,10 +192,10 @@ fn enter(question: &Question) -> Option<String> {
 }
 
 fn shown(default: &Answer, kind: &Kind) -> String {
-    let label = |value: &String| {
+    let label = |value: &Text| {
         let all: &[Choice] = if let Kind::Select { choices, .. } = kind { choices.as_slice() } else { &[] };
         let found = all.iter().find(|choice| choice.value == *value);
-        one_line(found.map_or(value, |choice| &choice.label))
+        one_line(found.map_or(value, |choice| &choice.label).shown())
     };
     match default {
         Answer::Bool(true) => "yes".into(),
@@ -232,7 +234,7 @@ pub(super) fn help(question: &Question) -> String {
 fn allowing(all: &[Choice]) -> Vec<String> {
     let mut lines = vec!["y, yes or allow: this one time.".to_owned()];
     if let Some(always) = all.iter().find(|choice| choice.value == ALLOW_ALWAYS) {
-        let reach = always.description.as_deref().unwrap_or(&always.label);
+        let reach = always.description.as_ref().unwrap_or(&always.label).shown();
         lines.push(format!("a or always: {}", one_line(reach)));
     }
     lines.push("n, no or deny: not at all. Words behind it tell the agent why: n use the other file.".into());
@@ -256,7 +258,7 @@ fn rules(rules: &Validation) -> Vec<String> {
         rules.max.map(|most| format!("It may be at most {most}.")),
         rules.min_length.map(|least| format!("It needs at least {least} characters.")),
         rules.max_length.map(|most| format!("It may have at most {most} characters.")),
-        rules.pattern.as_ref().map(|pattern| format!("It must fit the pattern {}", one_line(pattern))),
+        rules.pattern.as_ref().map(|pattern| format!("It must fit the pattern {}", one_line(pattern.shown()))),
         rules.min_selected.map(|least| format!("Choose at least {least}.")),
         rules.max_selected.map(|most| format!("Choose at most {most}.")),
         path.map(str::to_owned),

@@ -40,7 +40,7 @@ pub fn spec(file: &str, contents: &Contents, ignored: &[Rule]) -> (Spec, Vec<Vio
     }
 }
 
-/// What a check of a plan covers.
+/// The scope of the check of a plan.
 #[derive(Clone, Copy, Debug)]
 pub struct PlanCheck<'a> {
     /// The plan's folder as violations name it.
@@ -105,7 +105,11 @@ fn spec_of(project: &Project, plan: &WorkPlan) -> Option<Spec> {
 fn absent(file: &str, contents: &Contents) -> Vec<Violation> {
     let mut found = Violations::default();
     match contents {
-        Contents::Missing => found.absent(Rule::MissingFile, "Write this file as a regular file."),
+        Contents::Missing => {
+            let of_plan = PLAN_FILES.iter().find(|name| Path::new(file).ends_with(name));
+            let name = of_plan.map_or("the specification", |name| name);
+            found.absent(Rule::MissingFile, format!("Write {name} as a regular file."));
+        }
         Contents::TooLarge => found.absent(Rule::TooLarge, "Shorten the file to at most 256 KiB."),
         Contents::Bytes(_) => {}
     }

@@ -55,7 +55,8 @@ pub fn init(project: &Project) -> Result<Initialized, Failure> {
 /// Whether a file is missing. Error: it, or a folder on the way to it, is a link or of the wrong kind.
 fn is_missing(project: &Project, path: &str) -> Result<bool, Failure> {
     let refused = |path: &Path, wanted: &str| {
-        let message = format!("{} must be a {wanted} and no link. Nothing was made.", path.display());
+        let message =
+            format!("{} must be a {wanted}, not a link or anything else. Nothing was created.", path.display());
         Failure::refused_for(RefusalReason::Outside, message)
     };
     let mut folders: Vec<PathBuf> = Path::new(path).ancestors().skip(1).map(Path::to_owned).collect();

@@ -215,7 +215,7 @@ impl<'p> Joined<'p> {
             {
                 return;
             }
-            About::Resolved { permission: Some((_, Some(value))), .. } if value == DENY => self.denied += 1,
+            About::Resolved { permission: Some((_, Some(value))), .. } if *value == DENY => self.denied += 1,
             About::Text { .. } => self.said = true,
             About::Tool { state, category, .. } => {
                 if *state == ToolState::Completed {

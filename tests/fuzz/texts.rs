@@ -14,6 +14,7 @@ use spektacular::protocol::question::{
     Answer, Ask, Choice, Choices, Input as Given, Kind, PathFact, Validation, check,
 };
 use spektacular::protocol::request::Options;
+use spektacular::protocol::text::Text;
 use spektacular::protocol::words::{Level, Purpose};
 use spektacular::recording::Recording;
 use spektacular::redact::{MASK, Redactor, Stream};
@@ -168,7 +169,8 @@ fn ask(text: &str) -> Ask {
     let from: Value = serde_json::from_str(text).unwrap_or_default();
     let label = |option: &Value| option.as_str().map(str::to_owned);
     let options = from["options"].as_array().into_iter().flatten().filter_map(label);
-    let choices = Choices::new(options.map(|label| Choice { value: label.to_lowercase(), label, description: None }));
+    let choice = |label: String| Choice { value: label.to_lowercase().into(), label: label.into(), description: None };
+    let choices = Choices::new(options.map(choice));
     let kind = match (from["kind"].as_str(), choices) {
         (Some("confirm"), _) => Kind::Confirm,
         (Some("secret"), _) => Kind::Secret,
@@ -181,7 +183,7 @@ fn ask(text: &str) -> Ask {
     let validation = Validation {
         min_length: from["min_length"].as_u64(),
         max_length: from["max_length"].as_u64(),
-        pattern: from["pattern"].as_str().map(str::to_owned),
+        pattern: from["pattern"].as_str().map(Into::into),
         min: from["min"].as_f64(),
         max: from["max"].as_f64(),
         integer: from["integer"].as_bool(),
@@ -197,7 +199,7 @@ fn ask(text: &str) -> Ask {
 /// Whether an accepted answer is one that the question allows.
 fn allowed(ask: &Ask, answer: &Answer) -> bool {
     let rules = &ask.validation;
-    let one = |value: &String| match &ask.kind {
+    let one = |value: &Text| match &ask.kind {
         Kind::Select { choices, allow_other, .. } => {
             *allow_other || choices.as_slice().iter().any(|choice| choice.value == *value)
         }
@@ -209,7 +211,7 @@ fn allowed(ask: &Ask, answer: &Answer) -> bool {
         Answer::One(value) => one(value),
         Answer::Many(values) => {
             let count = values.len() as u64;
-            let mut distinct = values.clone();
+            let mut distinct: Vec<&str> = values.iter().map(Text::unredacted).collect();
             distinct.sort();
             distinct.dedup();
             let least = rules.min_selected.unwrap_or(u64::from(ask.required));
@@ -218,7 +220,7 @@ fn allowed(ask: &Ask, answer: &Answer) -> bool {
                 && (least..=rules.max_selected.unwrap_or(u64::MAX)).contains(&count)
         }
         Answer::Text(text) => {
-            let length = text.chars().count() as u64;
+            let length = text.unredacted().chars().count() as u64;
             (rules.min_length.unwrap_or(0)..=rules.max_length.unwrap_or(u64::MAX)).contains(&length)
         }
     }

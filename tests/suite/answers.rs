@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use spektacular::agent::{AgentEvent, AskKey, Driver, Launch, Line, Program, Reply, Turn, TurnOver};
 use spektacular::failure::{Code, Failure};
 use spektacular::protocol::frame::Stamper;
-use spektacular::protocol::outbound::{AgentExit, Capabilities};
+use spektacular::protocol::outbound::{AgentExit, Capabilities, Text};
 use spektacular::protocol::question::{Answer, Ask, Choice, Choices, Kind, PathFact, Subject, Validation, check};
 use spektacular::protocol::redacted::Redacted;
 use spektacular::protocol::request::{Options, Payload, Settings};
@@ -42,7 +42,7 @@ fn one(text: &str) -> Option<Answer> {
 }
 
 fn many(texts: &[&str]) -> Option<Answer> {
-    Some(Answer::Many(texts.iter().map(|t| (*t).to_owned()).collect()))
+    Some(Answer::Many(texts.iter().map(|t| (*t).into()).collect()))
 }
 
 fn text(text: &str) -> Option<Answer> {
@@ -176,7 +176,7 @@ impl Driver for Asker {
     fn interrupt(&mut self, _: &mut Turn) {}
     fn finish(&mut self, _: &mut Turn) {}
 
-    fn exited(&mut self, _: AgentExit, _: bool, _: &str) -> TurnOver {
+    fn exited(&mut self, _: AgentExit, _: bool, _: &Text) -> TurnOver {
         TurnOver::Failed(Failure::new(Code::AgentExited, "gone"))
     }
 }
@@ -254,7 +254,7 @@ impl Case {
         self.run.stopping()?;
         let exit = AgentExit { code: Some(0), signal: None };
         let files = Ok(Vec::new());
-        let gone = spektacular::run::Gone { exit, leaked: false, stderr_tail: String::new(), files };
+        let gone = spektacular::run::Gone { exit, leaked: false, stderr_tail: Text::default(), files };
         self.step(2, Event::Gone(gone));
         Some(self.frames.last().unwrap()["payload"]["code"].as_str().unwrap().to_owned())
     }
@@ -388,7 +388,7 @@ const HIDDEN: &str = "hunter2-Zq7731";
 fn secret_select(multiple: bool, allow_other: bool) -> Kind {
     let choice = |value: &str| {
         let label = format!("Label {value}");
-        Choice { value: value.into(), label, description: Some(format!("About {value}")) }
+        Choice { value: value.into(), label: label.into(), description: Some(format!("About {value}").into()) }
     };
     let choices = Choices::new([choice("plain"), choice(HIDDEN), choice(&format!("{HIDDEN}!"))]).unwrap();
     Kind::Select { choices, multiple, allow_other }
@@ -397,9 +397,9 @@ fn secret_select(multiple: bool, allow_other: bool) -> Kind {
 #[test]
 fn no_text_of_a_question_shows_a_secret() {
     let said = format!("a {HIDDEN} b");
-    let pattern = Some(format!("^{HIDDEN}$"));
+    let pattern = Some(format!("^{HIDDEN}$").into());
     let asks = [
-        Ask::new(Purpose::Input, secret_select(false, false), &said, &*said),
+        Ask::new(Purpose::Input, secret_select(false, false), &*said, &*said),
         Ask { default: one(HIDDEN), ..ask(secret_select(false, false)) },
         Ask { default: many(&["plain", HIDDEN]), ..ask(secret_select(true, false)) },
         // The default is no option but free text.
@@ -446,14 +446,14 @@ fn a_question_that_is_asked_again_hides_what_became_a_secret_meanwhile() {
     assert_eq!(values, ["plain", "option_2", "option_3"]);
     case.answer(2, Answered::Value(raw(&json!("option_3")), None));
     let replies = case.heard.try_recv().unwrap();
-    assert_eq!(replies[1], Reply::Answer(Answer::One(format!("{HIDDEN}!"))));
+    assert_eq!(replies[1], Reply::Answer(Answer::One(format!("{HIDDEN}!").into())));
 }
 
 #[test]
 fn a_question_with_a_long_pattern_or_default_fits_its_frame() {
     let long = "x".repeat(2 * FRAME_BYTES);
-    let pattern = Validation { pattern: Some(long.clone()), ..Validation::default() };
-    let many_values = Some(Answer::Many((0..FRAME_BYTES / 4).map(|at| at.to_string()).collect()));
+    let pattern = Validation { pattern: Some(long.as_str().into()), ..Validation::default() };
+    let many_values = Some(Answer::Many((0..FRAME_BYTES / 4).map(|at| at.to_string().into()).collect()));
     for (ask, long_part) in [
         (ruled(Kind::Text, pattern), "pattern"),
         (Ask { default: one(&long), ..ask(select(false, true)) }, "default"),
@@ -504,7 +504,7 @@ fn a_default_shows_nothing_that_its_option_hides() {
         let named = if multiple { json!(["option_1"]) } else { json!("option_1") };
         assert_eq!(question["default"], named, "{question}");
     }
-    let text = Ask { default: Some(Answer::Text(format!("as {HIDDEN}"))), ..ask(Kind::Text) };
+    let text = Ask { default: Some(Answer::Text(format!("as {HIDDEN}").into())), ..ask(Kind::Text) };
     let case = Case::hiding(vec![text], &json!({}), &[HIDDEN]);
     assert_eq!(case.questions()[0]["default"], "as [redacted]");
 }

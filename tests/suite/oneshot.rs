@@ -441,6 +441,26 @@ fn the_last_session_goes_on_and_leaves_no_trace_in_git() {
 }
 
 #[test]
+fn the_last_sessions_are_listed_with_their_first_words() {
+    let secret = "tr0ub4dor-tr0ub4dor";
+    let case = Case::with(Script::hello());
+    let prompt = format!("\n  Fix the test with {secret} \u{1b}[31mnow\nand more");
+    assert_eq!(case.cli(&["--secret", secret, "--prompt", &prompt]).status.code(), Some(0));
+    assert!(!case.path("work/.spektacular").exists(), "a folder that is no project has a trace of the run");
+    let listed = case.run(&["sessions"]);
+    assert_eq!((listed.code, listed.err.as_str()), (Some(0), ""));
+    let words: Vec<&str> = listed.out.split_whitespace().collect();
+    assert_eq!(words[..2], [SESSION, "claude"], "{}", listed.out);
+    assert_eq!(words[3..].join(" "), "Fix the test with [redacted] now", "{}", listed.out);
+    // A run that continues it takes its place.
+    assert_eq!(case.cli(&["--continue", "two"]).status.code(), Some(0));
+    let json = case.run(&["sessions", "--output", "json"]).json(0);
+    let all = json["sessions"].as_array().unwrap();
+    assert_eq!((all.len(), &all[0]["session_id"], &all[0]["prompt"]), (1, &json!(SESSION), &json!("two")));
+    assert_eq!(case.other("home", &["sessions"]).output().unwrap().stdout, b"");
+}
+
+#[test]
 fn for_an_orchestrator_a_session_is_kept_only_where_the_folder_is() {
     let first = run(Script::hello(), &[]);
     first.completed();
@@ -451,7 +471,7 @@ fn for_an_orchestrator_a_session_is_kept_only_where_the_folder_is() {
     let outcome = case.spawn().finish();
     outcome.completed();
     let kept = outcome.case().path("work/.spektacular/local/sessions/claude");
-    assert_eq!(fs::read_to_string(kept).unwrap(), format!("{SESSION}\n"));
+    assert!(fs::read_to_string(kept).unwrap().starts_with(&format!("{SESSION}\t")));
 
     // What an orchestrator begins itself it can resume itself.
     let mut session = Case::with(Script::hello()).spawn();

@@ -70,8 +70,8 @@ fn the_session_at_the_top_is_a_real_one() {
     let block = block("console");
     let (line, wanted) = block.strip_prefix("$ spektacular ").unwrap().split_once('\n').unwrap();
     let (checkout, folder) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let done = command(PROGRAM, &checkout).args(words(line.strip_suffix(" 2>/dev/null").unwrap(), &folder)).output();
-    let done = done.unwrap();
+    let words = words(line.strip_suffix(" 2>/dev/null").unwrap(), &folder);
+    let done = command(PROGRAM, &checkout).env("HOME", folder.path()).args(words).output().unwrap();
     assert_eq!(text(&done.stdout), wanted);
     assert!(done.status.success());
     assert!(fs::read_to_string(folder.path().join("hello.md")).unwrap().contains("demo agent"));
@@ -91,7 +91,7 @@ fn the_first_command_leaves_nothing_in_the_checkout() {
     let section = section("Quick start for a person");
     let line = section.lines().find_map(|line| line.trim().strip_prefix("cargo run --release -- ")).unwrap();
     let (checkout, folder) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let done = command(PROGRAM, &checkout).args(words(line, &folder)).output().unwrap();
+    let done = command(PROGRAM, &checkout).env("HOME", folder.path()).args(words(line, &folder)).output().unwrap();
     assert!(done.status.success(), "{}", text(&done.stderr));
     assert_eq!(fs::read_dir(checkout.path()).unwrap().count(), 0);
 }

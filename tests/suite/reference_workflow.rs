@@ -1,9 +1,8 @@
 //! Parts of the bodies that the test of the reference compares with it: those of workflows, and a resolved question.
 
 use spektacular::failure::PhaseFailure;
-use spektacular::protocol::outbound::{
-    About, ArtifactRef, Breach, GaveWay, PhaseReport, SubjectFrame, WorkflowEnd, WorkflowStarted,
-};
+use spektacular::protocol::outbound::{About, ArtifactRef, Breach, GaveWay, PhaseReport, WorkflowEnd, WorkflowStarted};
+use spektacular::protocol::question::Subject;
 use spektacular::protocol::words::{Action, PhaseOutcome, PhaseState, Resolution, WorkflowKind};
 use spektacular::protocol::workflow::WorkflowOptions;
 
@@ -43,7 +42,7 @@ pub(crate) fn workflow_end() -> WorkflowEnd {
     }
 }
 
-pub(crate) fn about_resolved(permission: Option<(SubjectFrame, Option<String>)>) -> About {
+pub(crate) fn about_resolved(permission: Option<(Subject, Option<&'static str>)>) -> About {
     About::Resolved {
         question_id: "q_1".into(),
         resolution: Resolution::Policy,

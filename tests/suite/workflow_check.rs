@@ -192,7 +192,7 @@ fn init_makes_nothing_where_a_path_is_a_link_or_of_the_wrong_kind() {
 }
 
 #[test]
-fn a_valid_specification_is_told_with_its_tasks() {
+fn a_valid_specification_is_reported_with_its_tasks() {
     let place = Place::new();
     place.write(".spektacular/specs/greeting.md", SPEC);
     place.write("one.md", SPEC.replace("- [ ] R2: It is friendly.\n", ""));
@@ -205,7 +205,7 @@ fn a_valid_specification_is_told_with_its_tasks() {
 }
 
 #[test]
-fn violations_are_told_by_file_line_and_rule() {
+fn violations_are_reported_by_file_line_and_rule() {
     let place = Place::new();
     place.write(
         "a.md",
@@ -311,6 +311,14 @@ fn a_plan_is_checked_as_a_whole_or_by_its_file_alone() {
         assert_eq!(said.code, 1, "{}", said.out);
         assert!(said.out.starts_with(&format!("{folder}/context.md:0: missing-file: ")), "{}", said.out);
     }
+    let said = place.run(&["plan", "check", "--json", "greeting"]);
+    let missing = json!({
+        "file": format!("{folder}/context.md"),
+        "line": null,
+        "rule": "missing-file",
+        "text": "Write context.md as a regular file.",
+    });
+    assert_eq!(lines(&said.out)[0]["violations"], json!([missing]));
     place.write(".spektacular/plans/greeting/context.md", "x");
     let said = place.run(&["plan", "check", "--output=json", "greeting"]);
     assert_eq!((said.code, said.err.as_str()), (0, ""));

@@ -95,7 +95,7 @@ fn good_specifications_break_no_rule() {
 }
 
 #[test]
-fn every_rule_of_a_specification_is_told_at_its_line() {
+fn every_rule_of_a_specification_is_reported_at_its_line() {
     use Rule::{
         CodeFence, ControlCharacter, Instruction, LineReference, NoTasks, NotATask, OpenQuestion, Section,
         ShellCommand, SolutionHeading, TaskId, Title, UnclosedFence,
@@ -157,7 +157,7 @@ fn every_rule_of_a_specification_is_told_at_its_line() {
 }
 
 #[test]
-fn bytes_that_are_no_text_are_told() {
+fn invalid_utf8_is_reported_by_line() {
     let mut bytes = SPEC.as_bytes().to_vec();
     bytes[SPEC.find("everybody").unwrap()] = 0xff;
     assert_eq!(pairs(&spec::check("", &bytes, &[]).1), [(Rule::NotUtf8, Some(5))]);
@@ -206,7 +206,7 @@ fn good_plans_break_no_rule() {
 }
 
 #[test]
-fn every_rule_of_a_plan_is_told_at_its_line() {
+fn every_rule_of_a_plan_is_reported_at_its_line() {
     use Rule::{
         Command, ControlCharacter, InFence, NoPhases, NoTasks, NoVerify, NotATask, OutsidePhase, PhaseHeading,
         PhaseOrder, Protect, StateLine, TaskId, Title, TooLarge, UnclosedFence, Verify,
@@ -290,7 +290,7 @@ fn every_rule_of_a_plan_is_told_at_its_line() {
 }
 
 #[test]
-fn a_plan_is_held_against_its_specification() {
+fn a_plan_is_compared_with_its_specification() {
     let with_ids = |ids: &[u64]| {
         let tasks: String = ids.iter().map(|id| format!("- [ ] R{id}: x\n")).collect();
         let text = format!("# S\n## Overview\nx\n## Requirements\n{tasks}## Acceptance Criteria\nx\n");
@@ -400,7 +400,7 @@ fn the_prompts_have_the_lines_that_agents_and_programs_look_for() {
 }
 
 #[test]
-fn at_most_a_hundred_violations_are_told_in_the_order_of_lines() {
+fn at_most_a_hundred_violations_are_reported_in_the_order_of_lines() {
     let text = format!("{SPEC}{}", "TBD at line 1\n".repeat(200));
     let (_, violations) = spec::check("", text.as_bytes(), &[]);
     assert_eq!(violations.len(), VIOLATIONS_MAX);

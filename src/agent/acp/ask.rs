@@ -7,11 +7,12 @@ use crate::agent::form::Form;
 use crate::agent::json::{Object, Raw};
 use crate::agent::{AgentEvent, Reply, Turn};
 use crate::protocol::limited::{Asks, one};
-use crate::protocol::question::{Ask, Location, Subject};
+use crate::protocol::question::{Ask, Subject};
 use crate::protocol::scope::Scope;
+use crate::protocol::text::Text;
 use crate::protocol::words::{Action, Category, Warning};
 use serde_json::{Value, json};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// A request from the agent that waits for its answer.
 #[derive(Debug)]
@@ -37,17 +38,17 @@ impl Acp {
             self.show(&id, turn);
         }
         let call = self.calls.get(&*id)?;
-        let locations = call.locations().iter();
+        let title = call.title();
+        let text = format!("Allow {title}?");
         let subject = Subject {
             category: call.category(),
-            title: call.title(),
-            locations: locations.map(Location::from).collect(),
-            detail: self.detail(&about, &earlier.unwrap_or_default(), call),
+            title: title.into(),
+            locations: call.locations().to_vec(),
+            detail: self.detail(&about, &earlier.unwrap_or_default(), call).into(),
         };
         let of_kind =
             |kind: &str| params.objects("options").find(|o| o.is("kind", kind)).and_then(|o| o.string("optionId"));
         let (once, reject) = (of_kind("allow_once"), of_kind("reject_once"));
-        let text = format!("Allow {}?", subject.title);
         let ask = if once.is_some() {
             let identity = self.identity(&about, before, call);
             let scope = Scope::of(subject.category, self.tool_name(&id, call), identity.as_deref());
@@ -80,7 +81,8 @@ impl Acp {
             (Shown::Input, _) => true,
             (Shown::Fields(_), None) => false,
             (Shown::Fields(names), Some(value)) => {
-                let is_place = || call.locations().iter().any(|at| at.path == Path::new(&*value));
+                let is_place =
+                    || call.locations().iter().any(|at| Path::new(at.path.unredacted()) == Path::new(&*value));
                 // Every other directory is worth a line.
                 let is_usual = || matches!(name, "cwd" | "workdir") && Path::new(&*value) == self.cwd;
                 name == PROSE[0] || names.contains(&name) || value == text || is_place() || is_usual()
@@ -154,7 +156,7 @@ fn texts<'a>(about: &Object<'a>) -> impl Iterator<Item = String> + use<'a> {
 /// A change to a file.
 #[derive(Debug)]
 pub(super) struct Diff<'a> {
-    pub(super) path: PathBuf,
+    pub(super) path: Text,
     pub(super) action: Action,
     old: Option<Raw<'a>>,
     new: Option<Raw<'a>>,
@@ -175,7 +177,7 @@ impl<'a> Diff<'a> {
             _ if old.is_none_or(|old| old.get() == "\"\"") => Action::Created,
             _ => Action::Modified,
         };
-        Some(Diff { path: PathBuf::from(part.string("path")?), action, old, new: part.raw("newText") })
+        Some(Diff { path: part.string("path")?.into(), action, old, new: part.raw("newText") })
     }
 
     /// The removed and the added lines, without the equal lines before and after.

@@ -27,7 +27,7 @@ use super::text::FinalAnswer;
 use super::{AgentEvent, AskKey, Base, Driver, Launch, Line, Reply, Turn, TurnOver, ask_user, without_effect};
 use crate::failure::Failure;
 use crate::protocol::limits;
-use crate::protocol::outbound::{AgentExit, Capabilities, Usage};
+use crate::protocol::outbound::{AgentExit, Capabilities, Text, Usage};
 use crate::protocol::request::Settings;
 use crate::protocol::words::{Level, QuestionKind, ToolState};
 use serde_json::json;
@@ -286,7 +286,7 @@ impl Driver for Acp {
         ask_user::is_wanted(settings).then_some(self.profile.ask_tool)
     }
 
-    fn exited(&mut self, _exit: AgentExit, alive: bool, _stderr: &str) -> TurnOver {
+    fn exited(&mut self, _exit: AgentExit, alive: bool, _stderr: &Text) -> TurnOver {
         TurnOver::Failed(errors::exited(self.profile, alive))
     }
 

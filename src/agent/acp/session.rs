@@ -7,7 +7,7 @@ use crate::agent::rpc::{self, Error};
 use crate::agent::text::FinalAnswer;
 use crate::agent::{AgentEvent, Turn, TurnOver, no_such_mode};
 use crate::failure::Failure;
-use crate::protocol::outbound::Usage;
+use crate::protocol::outbound::{Text, Usage};
 use crate::protocol::request::{McpServer, Settings};
 use crate::protocol::words::{StopReason, Warning};
 use serde_json::{Value, json};
@@ -170,8 +170,8 @@ impl Acp {
         let offered = result.map(model_choice).unwrap_or_default();
         turn.events.push(AgentEvent::Session {
             id: Some(self.session.clone()),
-            version: self.version.clone(),
-            model: self.start.model.clone().or(offered.current),
+            version: self.version.clone().map(Text::from),
+            model: self.start.model.clone().or(offered.current).map(Text::from),
         });
         self.start.set_model = offered.method;
         self.start.modes = result.map(Modes::of).unwrap_or_default();

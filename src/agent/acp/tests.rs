@@ -103,7 +103,7 @@ fn a_mode_is_set_before_the_model_as_the_session_offers_it() {
     // Not there, or refused: the message names those that are there, if their names can be shown.
     let refused = |events: &[AgentEvent]| match events.last() {
         Some(AgentEvent::TurnOver(TurnOver::Failed(failure))) => {
-            (failure.code, failure.message.clone(), failure.said.clone())
+            (failure.code, failure.message.clone(), failure.agent_message.clone())
         }
         other => panic!("{other:?}"),
     };
@@ -144,7 +144,7 @@ fn a_form_is_asked_and_answered() {
             "params": {"mode": "form", "message": "How many?", "requestedSchema": schema}}),
     );
     let Some(AgentEvent::Ask { key, asks }) = events.last() else { panic!("{events:?}") };
-    assert_eq!((key.0.as_str(), asks.len(), asks[0].text.as_str()), ("\"e-1\"", 1, "How many?\nn"));
+    assert_eq!((key.0.as_str(), asks.len(), asks[0].text.unredacted()), ("\"e-1\"", 1, "How many?\nn"));
     let mut turn = Turn::default();
     driver.answer(key, &[Reply::Answer(Answer::Text("1.5".into()))], &mut turn);
     let wanted = json!({"jsonrpc": "2.0", "id": "e-1", "result": {"action": "accept", "content": {"n": 1.5}}});
@@ -228,7 +228,7 @@ fn errors_and_limits_have_codes_of_ours() {
         assert_eq!(failure(&events), Some(code), "{line}");
         let Some(AgentEvent::TurnOver(TurnOver::Failed(failure))) = events.last() else { panic!("{events:?}") };
         let words = line["error"]["message"].as_str().map(Text::from);
-        assert_eq!(failure.said, words, "{line}");
+        assert_eq!(failure.agent_message, words, "{line}");
         assert!(!failure.message.contains("something"), "the sentence is ours: {}", failure.message);
     }
 }
@@ -369,7 +369,7 @@ fn a_long_title_is_told_whole_and_once_and_kept_until_its_call_is_over() {
         fields.as_object().unwrap().iter().for_each(|(name, value)| update[name] = value.clone());
         json!({"method": "session/update", "params": {"sessionId": "s", "update": update}})
     };
-    let told = |events: &[AgentEvent]| -> Vec<Option<String>> {
+    let told = |events: &[AgentEvent]| -> Vec<Option<Text>> {
         let title = |event: &AgentEvent| match event {
             AgentEvent::Tool { title, .. } => Some(title.clone()),
             _ => None,
@@ -380,7 +380,7 @@ fn a_long_title_is_told_whole_and_once_and_kept_until_its_call_is_over() {
         let mut driver = in_a_turn(&GEMINI);
         let (_, events) =
             hear(&mut driver, &update(json!({"title": long, "kind": "execute", "status": "in_progress"})));
-        assert_eq!(told(&events), [Some(long.clone())]);
+        assert_eq!(told(&events), [Some(long.as_str().into())]);
         let places = json!({"locations": [{"path": "/p/a"}]});
         let (_, events) = hear(&mut driver, &update(places));
         assert_eq!(told(&events), [None], "to tell of it each time would cost too much");

@@ -4,10 +4,11 @@ use super::Acp;
 use super::ask::{Diff, PROSE};
 use super::session::Phase;
 use crate::agent::json::{Object, Raw};
-use crate::agent::{AgentEvent, At, MessageKey, Turn, title};
+use crate::agent::{AgentEvent, MessageKey, Turn, title};
+use crate::protocol::outbound::{Place, PlanEntry, Text};
 use crate::protocol::words::{Action, Category, PlanStatus, ToolState};
 use std::borrow::Cow;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// A message that is being streamed.
 #[derive(Debug)]
@@ -26,7 +27,7 @@ pub(super) struct Call {
     /// The agent's whole title. For a shell command, the command.
     text: String,
     category: Option<Category>,
-    locations: Vec<At>,
+    locations: Vec<Place>,
     /// Its input, verbatim, if short and not empty.
     input: String,
     /// Whether the call was reported.
@@ -46,7 +47,7 @@ impl Call {
     /// The tool, if named, and the subject of the call.
     pub(super) fn title(&self) -> String {
         let text = self.text.trim();
-        let place = self.locations.first().map(|at| at.path.to_string_lossy().into_owned());
+        let place = self.locations.first().map(|at| at.path.unredacted().to_owned());
         match (&self.name, place) {
             (Some(name), Some(place)) if text == name || text.ends_with(place.trim_start_matches('/')) => {
                 format!("{name}: {place}")
@@ -77,7 +78,7 @@ impl Call {
         self.category.unwrap_or(Category::Other)
     }
 
-    pub(super) fn locations(&self) -> &[At] {
+    pub(super) fn locations(&self) -> &[Place] {
         &self.locations
     }
 
@@ -162,14 +163,14 @@ impl Acp {
         if !thought {
             self.answer.push(&text, self.answer_bytes);
         }
-        turn.events.push(speech(message, thought, text.into_owned(), false));
+        turn.events.push(speech(message, thought, text.into(), false));
         Some(())
     }
 
     /// Ends the current message, because something else follows.
     pub(super) fn end_message(&mut self, turn: &mut Turn) {
         if let Some(said) = self.said.take() {
-            turn.events.push(speech(said.key, said.thought, String::new(), true));
+            turn.events.push(speech(said.key, said.thought, Text::default(), true));
         }
     }
 
@@ -199,7 +200,7 @@ impl Acp {
         if let Some(kind) = about.str("kind") {
             call.category = Some(category(&kind, &id, call.name.as_deref(), servers));
         }
-        let places: Vec<At> = about.objects("locations").filter_map(|place| location(&place, cwd)).collect();
+        let places: Vec<Place> = about.objects("locations").filter_map(|place| location(&place, cwd)).collect();
         if !places.is_empty() {
             call.locations = places;
             // The title may include the location. Reporting a long title repeatedly costs too much.
@@ -220,7 +221,7 @@ impl Acp {
         turn.events.push(AgentEvent::Tool {
             call: id.to_owned(),
             category: call.category(),
-            title: news.then(|| call.title()),
+            title: news.then(|| call.title().into()),
             locations: call.locations.clone(),
             parent: None,
         });
@@ -281,7 +282,7 @@ impl Acp {
             let texts: Vec<String> =
                 update.objects("content").filter_map(|part| part.object("content")?.string("text")).collect();
             let whole = raw.and_then(|raw| raw.string("output"));
-            whole.or_else(|| (!texts.is_empty()).then(|| texts.join("\n")))
+            whole.or_else(|| (!texts.is_empty()).then(|| texts.join("\n"))).map(Text::from)
         });
         turn.events.push(AgentEvent::ToolOver { call: id.to_owned(), state, output: output.flatten() });
         self.forget(id);
@@ -295,7 +296,7 @@ impl Acp {
     }
 }
 
-fn speech(message: MessageKey, reasoning: bool, piece: String, done: bool) -> AgentEvent {
+fn speech(message: MessageKey, reasoning: bool, piece: Text, done: bool) -> AgentEvent {
     AgentEvent::Text { message, piece, done, reasoning, parent: None }
 }
 
@@ -327,9 +328,9 @@ fn category(kind: &str, id: &str, name: Option<&str>, servers: &[String]) -> Cat
 }
 
 /// A location in a file. The working directory does not count.
-fn location(place: &Object<'_>, cwd: &Path) -> Option<At> {
-    let path = place.string("path").filter(|path| !path.is_empty()).map(PathBuf::from).filter(|path| path != cwd)?;
-    Some(At { path, line: place.count("line").filter(|line| *line > 0) })
+fn location(place: &Object<'_>, cwd: &Path) -> Option<Place> {
+    let path = place.string("path").filter(|path| !path.is_empty() && Path::new(path) != cwd)?;
+    Some(Place { path: path.into(), line: place.count("line").filter(|line| *line > 0) })
 }
 
 /// Reports the changed files: from diffs, or else from the tool's own output.
@@ -345,7 +346,7 @@ fn changed(update: &Object<'_>, detail: Option<&Object<'_>>, category: Category,
     let file = detail.object("filediff").and_then(|diff| diff.string("file"));
     let Some(path) = detail.string("filepath").or(file) else { return };
     let action = if detail.bool("exists") == Some(false) { Action::Created } else { Action::Modified };
-    turn.events.push(AgentEvent::Changed { path: PathBuf::from(path), action });
+    turn.events.push(AgentEvent::Changed { path: path.into(), action });
 }
 
 fn plan(update: &Object<'_>) -> Option<AgentEvent> {
@@ -355,7 +356,7 @@ fn plan(update: &Object<'_>) -> Option<AgentEvent> {
             Some("completed") => PlanStatus::Completed,
             _ => PlanStatus::Pending,
         };
-        (entry.string("content").unwrap_or_default(), status)
+        PlanEntry { text: entry.string("content").unwrap_or_default().into(), status }
     };
     update.list("entries")?;
     Some(AgentEvent::Plan(update.objects("entries").map(entry).collect()))

@@ -5,6 +5,7 @@
 
 use crate::agent::json::Object;
 use crate::protocol::question::{Ask, Kind, Validation, check};
+use crate::protocol::text::Text;
 use crate::protocol::words::PathType;
 use regex_lite::Regex;
 use serde_json::{Value, json};
@@ -121,7 +122,8 @@ impl Given<'_> {
         rules.min_length = self.count("min_length")?;
         rules.max_length = self.count("max_length")?;
         let pattern = self.0.string("pattern").filter(|pattern| Regex::new(pattern).is_ok());
-        rules.pattern = self.one("pattern", pattern, "a regular expression without look-around or back-references")?;
+        let pattern = self.one("pattern", pattern, "a regular expression without look-around or back-references")?;
+        rules.pattern = pattern.map(Text::from);
         Ok(())
     }
 }

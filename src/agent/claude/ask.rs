@@ -8,7 +8,7 @@ use crate::agent::json::Object;
 use crate::agent::reply::{DECLINED, NO_USER, Reply};
 use crate::protocol::json::to_line;
 use crate::protocol::limited::{Asks, one};
-use crate::protocol::question::{Ask, Choice, Choices, Kind, Location, Subject};
+use crate::protocol::question::{Ask, Choice, Choices, Kind, Subject};
 use crate::protocol::scope::Scope;
 use crate::protocol::words::Purpose;
 use serde_json::value::RawValue;
@@ -46,40 +46,34 @@ pub(super) fn read(request: &Object<'_>, known_plan: Option<String>) -> Option<(
     let plan = name == "ExitPlanMode";
     // The model's description of a call does not change the call.
     let scope = Scope::of(tools::category(&name), Some(&name), Some(&input.without(&["description", "timeout"])));
-    let locations = tools::locations(Some(&input));
+    let title = tools::title(&name, Some(&input));
+    let detail = if plan {
+        let text = input.string("plan").or(known_plan).unwrap_or_default();
+        with_rest(&text, &input, &["plan", "planFilePath"])
+    } else {
+        tools::detail(&name, &input, raw.get())
+    };
+    let text = match (plan, detail.is_empty()) {
+        (true, false) => detail.clone(),
+        (true, true) => "The agent wants to leave plan mode and carry out its plan.".into(),
+        (false, _) => format!("Allow {title}?"),
+    };
     let subject = Subject {
         category: tools::category(&name),
-        title: tools::title(&name, Some(&input)),
-        locations: locations.iter().map(Location::from).collect(),
-        detail: if plan {
-            let text = input.string("plan").or(known_plan).unwrap_or_default();
-            with_rest(&text, &input, &["plan", "planFilePath"])
-        } else {
-            tools::detail(&name, &input, raw.get())
-        },
-    };
-    let text = match (plan, subject.detail.is_empty()) {
-        (true, false) => subject.detail.clone(),
-        (true, true) => "The agent wants to leave plan mode and carry out its plan.".into(),
-        (false, _) => format!("Allow {}?", subject.title),
+        title: title.into(),
+        locations: tools::locations(Some(&input)),
+        detail: detail.into(),
     };
     Some((pending(What::Permission), one(Ask::permission(subject, text, scope))))
 }
 
 fn question(question: &Object<'_>) -> Ask {
-    let choice = |option: Object<'_>| {
-        let label = option.string("label")?;
-        Some(Choice {
-            value: label.clone(),
-            label,
-            description: option.string("description").filter(|d| !d.is_empty()),
-        })
-    };
+    let choice = |option: Object<'_>| Some(Choice::labelled(option.string("label")?, option.string("description")));
     let choices = Choices::new(question.objects("options").filter_map(choice));
     let multiple = question.bool("multiSelect") == Some(true);
     let kind = choices.map_or(Kind::Text, |choices| Kind::Select { choices, multiple, allow_other: true });
     let header = question.string("header").unwrap_or_default();
-    Ask::new(Purpose::Clarification, kind, &header, question.string("question").unwrap_or_default())
+    Ask::new(Purpose::Clarification, kind, header, question.string("question").unwrap_or_default())
 }
 
 impl ClaudeRequest {

@@ -4,8 +4,8 @@ use super::tools::{self, CallKind};
 use super::{Claude, errors};
 use crate::agent::json::Object;
 use crate::agent::{AgentEvent, Turn};
+use crate::protocol::outbound::PlanEntry;
 use crate::protocol::words::{Action, PlanStatus, ToolState};
-use std::path::PathBuf;
 
 impl Claude {
     pub(super) fn assistant(&mut self, line: &Object<'_>, turn: &mut Turn) -> Option<()> {
@@ -56,7 +56,7 @@ impl Claude {
         turn.events.push(AgentEvent::Tool {
             call,
             category: tools::category(&name),
-            title: Some(tools::title(&name, input.as_ref())),
+            title: Some(tools::title(&name, input.as_ref()).into()),
             locations: tools::locations(input.as_ref()),
             parent: parent.map(str::to_owned),
         });
@@ -109,7 +109,7 @@ fn plan(input: &Object<'_>) -> AgentEvent {
             Some("completed") => PlanStatus::Completed,
             _ => PlanStatus::Pending,
         };
-        (todo.string("content").unwrap_or_default(), status)
+        PlanEntry { text: todo.string("content").unwrap_or_default().into(), status }
     };
     AgentEvent::Plan(input.objects("todos").map(entry).collect())
 }
@@ -124,5 +124,5 @@ fn changed(kind: CallKind, line: &Object<'_>) -> Option<AgentEvent> {
     let detail = line.object("tool_use_result")?;
     let path = fields.iter().find_map(|field| detail.string(field))?;
     let action = if detail.is("type", "create") { Action::Created } else { Action::Modified };
-    Some(AgentEvent::Changed { path: PathBuf::from(path), action })
+    Some(AgentEvent::Changed { path: path.into(), action })
 }

@@ -3,7 +3,7 @@
 use crate::agent::json::{Object, Raw};
 use crate::agent::{TurnOver, said};
 use crate::failure::{Code, Failure};
-use crate::protocol::outbound::AgentExit;
+use crate::protocol::outbound::{AgentExit, Text};
 
 /// An invalid key or a missing login.
 pub(super) fn auth(status: Option<u16>) -> Failure {
@@ -104,7 +104,7 @@ fn by_status(status: Option<u16>, text: &str) -> Option<Failure> {
 }
 
 /// The failure for an exit without a result.
-pub(super) fn exited(exit: AgentExit, alive: bool, stderr: &str) -> Failure {
+pub(super) fn exited(exit: AgentExit, alive: bool, stderr: &Text) -> Failure {
     if alive || exit.signal.is_some() {
         let message = "Claude Code ended without a result: run it again, or record the run to see what it did.";
         return Failure::new(Code::AgentExited, message);

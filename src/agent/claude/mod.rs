@@ -31,7 +31,7 @@ use super::{AgentEvent, AskKey, Base, Driver, Launch, Line, Program, Reply, Turn
 use super::{ask_user, no_such_mode, without_effect};
 use crate::failure::{Code, Failure};
 use crate::protocol::limits;
-use crate::protocol::outbound::{AgentExit, Capabilities, Usage};
+use crate::protocol::outbound::{AgentExit, Capabilities, Text, Usage};
 use crate::protocol::request::Settings;
 use crate::protocol::words::{Level, QuestionKind};
 use std::collections::BTreeMap;
@@ -132,8 +132,8 @@ impl Claude {
                 self.session_known = true;
                 turn.events.push(AgentEvent::Session {
                     id: Some(id),
-                    version: message.string("claude_code_version"),
-                    model: message.string("model"),
+                    version: message.string("claude_code_version").map(Text::from),
+                    model: message.string("model").map(Text::from),
                 });
                 let known: Vec<String> = message.array("agents").filter_map(Raw::string).collect();
                 if self.mode.as_ref().is_some_and(|mode| !known.is_empty() && !known.contains(mode)) {
@@ -149,7 +149,7 @@ impl Claude {
                 }
                 // Claude asks for the broken answer again, so the pieces of it are not valid any more.
                 self.speech.withdraw(turn);
-                turn.events.push(AgentEvent::Retrying { text: errors::retrying(message, status) });
+                turn.events.push(AgentEvent::Retrying { text: errors::retrying(message, status).into() });
             }
             "permission_denied" => self.calls.deny(message.string("tool_use_id")),
             _ => {}
@@ -252,7 +252,7 @@ impl Driver for Claude {
         turn.close_input = true;
     }
 
-    fn exited(&mut self, exit: AgentExit, alive: bool, stderr: &str) -> TurnOver {
+    fn exited(&mut self, exit: AgentExit, alive: bool, stderr: &Text) -> TurnOver {
         let said = self.api_error.take().and_then(|error| error.said);
         TurnOver::Failed(errors::exited(exit, alive, stderr).saying(said))
     }

@@ -43,7 +43,7 @@ impl Claude {
         let structured = result.raw("structured_output");
         TurnOver::Completed {
             answer: result.raw("result").map(answer).unwrap_or_default(),
-            structured: structured.map(|raw| raw.value().to_owned()),
+            structured: structured.map(|raw| raw.value().to_owned().into()),
             stop: match result.str("stop_reason").as_deref() {
                 None | Some("end_turn") => StopReason::EndTurn,
                 // For the API, a structured result is a tool call.

@@ -4,6 +4,7 @@
 use crate::agent::json::{Object, Raw};
 use crate::agent::text::{Chunks, Fingerprint, LONG};
 use crate::agent::{AgentEvent, MessageKey, Turn};
+use crate::protocol::text::Text;
 use std::borrow::Cow;
 use std::collections::{HashMap, VecDeque};
 
@@ -55,7 +56,7 @@ struct LongBlock {
 }
 
 fn speech(message: MessageKey, parent: Option<&str>, reasoning: bool, piece: String, done: bool) -> AgentEvent {
-    AgentEvent::Text { message, piece, done, reasoning, parent: parent.map(str::to_owned) }
+    AgentEvent::Text { message, piece: piece.into(), done, reasoning, parent: parent.map(str::to_owned) }
 }
 
 /// Skips the streamed beginning of a block. `None`: the block does not begin with it.
@@ -187,7 +188,7 @@ impl Blocks {
             }
             "content_block_stop" => {
                 let input = self.change(parent, |one, _| one.input.take());
-                let end = |whole| AgentEvent::Partial { whole, piece: String::new(), done: true };
+                let end = |whole| AgentEvent::Partial { whole, piece: Text::default(), done: true };
                 turn.events.extend(input.map(end));
             }
             "message_stop" => self.change(parent, |one, _| one.message.clear()),
@@ -203,7 +204,7 @@ impl Blocks {
             "input_json_delta" => {
                 let piece = delta.string("partial_json")?;
                 let whole = self.change(parent, |one, blocks| *one.input.get_or_insert_with(|| next(blocks)));
-                turn.events.push(AgentEvent::Partial { whole, piece, done: false });
+                turn.events.push(AgentEvent::Partial { whole, piece: piece.into(), done: false });
                 return Some(());
             }
             _ => return Some(()),

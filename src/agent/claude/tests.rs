@@ -2,6 +2,7 @@
 
 use super::Claude;
 use crate::agent::{AgentEvent, Base, Driver, Line, Turn};
+use crate::protocol::text::Text;
 use serde_json::{Value, json};
 
 fn events(claude: &mut Claude, line: &Value) -> Vec<AgentEvent> {
@@ -53,7 +54,7 @@ fn nothing_is_kept_of_what_is_over() {
 #[test]
 fn a_streamed_block_is_not_repeated_and_another_one_has_another_key() {
     let mut claude = Claude::new(Base::command("claude"));
-    let said: Vec<(u64, String, bool)> = round(1, None)
+    let said: Vec<(u64, Text, bool)> = round(1, None)
         .iter()
         .flat_map(|line| events(&mut claude, line))
         .filter_map(|event| match event {
@@ -64,5 +65,5 @@ fn a_streamed_block_is_not_repeated_and_another_one_has_another_key() {
         .collect();
     let expected =
         [(1, "Hel", false), (1, "lo", false), (1, "", true), (2, "{}", false), (2, "", true), (3, "Bye", true)];
-    assert_eq!(said, expected.map(|(key, piece, done)| (key, piece.to_owned(), done)));
+    assert_eq!(said, expected.map(|(key, piece, done)| (key, piece.into(), done)));
 }

@@ -1,11 +1,11 @@
 //! Claude Code's tools: which calls are open, and their categories, titles and details in the protocol's terms.
 
-use crate::agent::At;
 use crate::agent::detail::with_rest;
 use crate::agent::json::Object;
+use crate::protocol::question::Place;
+use crate::protocol::text::Text;
 use crate::protocol::words::Category;
 use std::collections::{HashMap, HashSet};
-use std::path::PathBuf;
 
 /// The tool calls that are not over. Keeps only what their results need.
 #[derive(Debug, Default)]
@@ -91,11 +91,11 @@ pub(super) fn title(name: &str, input: Option<&Object<'_>>) -> String {
 }
 
 /// The file that a call works on.
-pub(super) fn locations(input: Option<&Object<'_>>) -> Vec<At> {
+pub(super) fn locations(input: Option<&Object<'_>>) -> Vec<Place> {
     let Some(input) = input else { return Vec::new() };
     let path = ["file_path", "notebook_path", "path"].iter().find_map(|name| input.string(name));
     let line = || input.count("offset").filter(|line| *line > 0);
-    path.map(|path| At { path: PathBuf::from(path), line: line() }).into_iter().collect()
+    path.map(|path| Place { path: path.into(), line: line() }).into_iter().collect()
 }
 
 /// The exact action: the command or the change to the file, and the other fields of the input, or else the whole input.
@@ -120,13 +120,13 @@ pub(super) fn detail(name: &str, input: &Object<'_>, raw: &str) -> String {
 }
 
 /// A tool's output: a string, or the texts in its content blocks.
-pub(super) fn output(block: &Object<'_>) -> Option<String> {
+pub(super) fn output(block: &Object<'_>) -> Option<Text> {
     let content = block.raw("content")?;
     if content.is_string() {
-        return content.string();
+        return content.string().map(Text::from);
     }
     let texts: Vec<String> = block.objects("content").filter_map(|part| part.string("text")).collect();
-    (!texts.is_empty()).then(|| texts.join("\n"))
+    (!texts.is_empty()).then(|| texts.join("\n").into())
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use crate::agent::json::{Object, Raw};
 use crate::agent::{Reply, title};
 use crate::protocol::json::to_line;
 use crate::protocol::limited::{Asks, one};
-use crate::protocol::question::{Answer, Ask, Choice, Choices, Kind, Location, Subject};
+use crate::protocol::question::{Answer, Ask, Choice, Choices, Kind, Subject};
 use crate::protocol::scope::Scope;
 use crate::protocol::words::{Category, Purpose};
 use serde_json::{Map, Value, json};
@@ -79,7 +79,7 @@ pub(super) fn asynchronous(item: &Object<'_>) -> Option<(CodexRequest, Asks)> {
     let titles = item.objects("questions").map(|question| question.string("title").unwrap_or_default()).collect();
     let ask = |question: Object<'_>| {
         let labels = question.array("options").filter_map(Raw::string);
-        let choices = Choices::new(labels.map(|label| Choice { value: label.clone(), label, description: None }));
+        let choices = Choices::new(labels.map(|label| Choice::labelled(label, None)));
         let kind = choices.map_or(Kind::Text, |choices| Kind::Select { choices, multiple: false, allow_other: true });
         Ask::new(Purpose::Clarification, kind, "", question.string("title").unwrap_or_default())
     };
@@ -115,7 +115,11 @@ fn command_approval(params: &Object<'_>, cwd: &Path) -> Ask {
     let text = with_reason(params.string("reason"), &title);
     let call = params.without(&REQUEST);
     let scope = Scope::of(category, None, Some(&call).filter(|_| !action.is_empty()).map(String::as_str));
-    Ask::permission(Subject { category, title, locations: Vec::new(), detail }, text, scope)
+    Ask::permission(
+        Subject { category, title: title.into(), locations: Vec::new(), detail: detail.into() },
+        text,
+        scope,
+    )
 }
 
 /// The command without its shell wrapper, if the rest is the wrapper alone. Codex leaves out parts of a script that it
@@ -140,11 +144,11 @@ fn patch_approval(params: &Object<'_>, spot: &Spot<'_>, items: &Items) -> Ask {
         Some(patch) => (patch.category, patch.also, patch.title, patch.locations, patch.diff),
         None => (Category::Edit, Vec::new(), "Edit files".to_owned(), Vec::new(), String::new()),
     };
-    let locations = locations.iter().map(Location::from).collect();
     let is_shown = |name: &str| name == "reason" || REQUEST.contains(&name);
     let detail = join(&detail, rest(params, is_shown));
     let text = with_reason(params.string("reason"), &title);
-    Ask { also, ..Ask::permission(Subject { category, title, locations, detail }, text, scope) }
+    let subject = Subject { category, title: title.into(), locations, detail: detail.into() };
+    Ask { also, ..Ask::permission(subject, text, scope) }
 }
 
 fn user_input(question: &Object<'_>) -> Ask {
@@ -154,7 +158,7 @@ fn user_input(question: &Object<'_>) -> Ask {
         None => Kind::Text,
     };
     let header = question.string("header").unwrap_or_default();
-    Ask::new(Purpose::Clarification, kind, &header, question.string("question").unwrap_or_default())
+    Ask::new(Purpose::Clarification, kind, header, question.string("question").unwrap_or_default())
 }
 
 fn elicitation(params: &Object<'_>) -> (CodexRequest, Asks) {
@@ -165,9 +169,9 @@ fn elicitation(params: &Object<'_>) -> (CodexRequest, Asks) {
         let tool = call.string("tool_name").unwrap_or_default();
         let subject = Subject {
             category: Category::Mcp,
-            title: title(&server, &tool),
+            title: title(&server, &tool).into(),
             locations: Vec::new(),
-            detail: call.raw("tool_params").map(|raw| raw.get().to_owned()).unwrap_or_default(),
+            detail: call.raw("tool_params").map(|raw| raw.get().into()).unwrap_or_default(),
         };
         let named = !server.is_empty() && !tool.is_empty();
         let name = named.then(|| to_line(&[&server, &tool]));
@@ -181,7 +185,7 @@ fn elicitation(params: &Object<'_>) -> (CodexRequest, Asks) {
         Some(url) => format!("{message}\n{url}"),
         None => message,
     };
-    (CodexRequest::Consent, one(Ask::new(Purpose::Input, Kind::Confirm, &server, text)))
+    (CodexRequest::Consent, one(Ask::new(Purpose::Input, Kind::Confirm, server, text)))
 }
 
 impl CodexRequest {

@@ -3,11 +3,11 @@
 use crate::agent::json::Object;
 use crate::agent::recent::Recent;
 use crate::agent::text::{FinalAnswer, Fingerprint};
-use crate::agent::{AgentEvent, At, MessageKey, Turn, title};
+use crate::agent::{AgentEvent, MessageKey, Turn, title};
+use crate::protocol::outbound::{Place, PlanEntry, Text};
 use crate::protocol::words::{Action, Category, PlanStatus, ToolState};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::path::PathBuf;
 
 /// The turn and sub-agent of an item. Item ids are unique only within a turn.
 #[derive(Clone, Debug)]
@@ -39,7 +39,7 @@ pub(super) struct Patch {
     /// Its further categories.
     pub(super) also: Vec<Category>,
     pub(super) title: String,
-    pub(super) locations: Vec<At>,
+    pub(super) locations: Vec<Place>,
     pub(super) diff: String,
 }
 
@@ -158,7 +158,7 @@ impl Items {
         match &*kind {
             "agentMessage" if over => return self.message(key, spot, item, turn),
             "reasoning" if over => self.reasoning(&key, spot, item, turn),
-            "plan" if over => turn.events.push(AgentEvent::PlanText(item.string("text")?)),
+            "plan" if over => turn.events.push(AgentEvent::PlanText(item.string("text")?.into())),
             "dynamicToolCall" if item.is("tool", crate::agent::ask_user::TOOL) => {}
             _ => self.tool(key, &kind, spot, item, over, turn),
         }
@@ -183,7 +183,7 @@ impl Items {
             if is_new {
                 let Tool { category, title, locations } = tool;
                 let (call, parent) = (key.clone(), spot.parent.clone());
-                turn.events.push(AgentEvent::Tool { call, category, title: Some(title), locations, parent });
+                turn.events.push(AgentEvent::Tool { call, category, title: Some(title.into()), locations, parent });
             }
         }
         for raw in item.array("receiverThreadIds") {
@@ -247,7 +247,7 @@ fn next(messages: &mut u64) -> MessageKey {
 
 fn speech(message: MessageKey, piece: String, done: bool, reasoning: bool, spot: &Spot<'_>) -> AgentEvent {
     let parent = spot.parent.clone();
-    AgentEvent::Text { message, piece, done, reasoning, parent }
+    AgentEvent::Text { message, piece: piece.into(), done, reasoning, parent }
 }
 
 /// The parts of a reasoning item.
@@ -262,7 +262,7 @@ fn part_key(item: &str, part: &str, at: u64) -> String {
 struct Tool {
     category: Category,
     title: String,
-    locations: Vec<At>,
+    locations: Vec<Place>,
 }
 
 fn tool(kind: &str, item: &Object<'_>) -> Option<Tool> {
@@ -295,8 +295,8 @@ fn tool(kind: &str, item: &Object<'_>) -> Option<Tool> {
     Some(Tool { category, title, locations })
 }
 
-fn at(path: String) -> Option<At> {
-    (!path.is_empty()).then(|| At { path: PathBuf::from(path), line: None })
+fn at(path: String) -> Option<Place> {
+    (!path.is_empty()).then(|| Place { path: path.into(), line: None })
 }
 
 /// A command without its shell wrapper.
@@ -322,14 +322,14 @@ fn patch_categories(item: &Object<'_>) -> (Category, Vec<Category>) {
     (there.next().unwrap_or(Category::Edit), there.collect())
 }
 
-fn patch_title(category: Category, locations: &[At]) -> String {
+fn patch_title(category: Category, locations: &[Place]) -> String {
     let verb = match category {
         Category::Delete => "Delete",
         Category::Move => "Move",
         _ => "Edit",
     };
     match locations {
-        [one] => title(verb, &one.path.to_string_lossy()),
+        [one] => title(verb, one.path.unredacted()),
         more => format!("Edit {} files", more.len()),
     }
 }
@@ -352,9 +352,9 @@ fn diff(item: &Object<'_>) -> String {
 }
 
 fn changed(change: &Object<'_>, turn: &mut Turn) {
-    let Some(path) = change.string("path").map(PathBuf::from) else { return };
+    let Some(path) = change.string("path").map(Text::from) else { return };
     let kind = change.object("kind");
-    let moved = kind.as_ref().and_then(|kind| kind.string("move_path")).map(PathBuf::from);
+    let moved = kind.as_ref().and_then(|kind| kind.string("move_path")).map(Text::from);
     let action = match (kind.and_then(|kind| kind.str("type")).as_deref(), &moved) {
         (Some("add"), _) => Action::Created,
         (Some("delete"), _) | (_, Some(_)) => Action::Deleted,
@@ -365,13 +365,13 @@ fn changed(change: &Object<'_>, turn: &mut Turn) {
 }
 
 /// A tool's output.
-fn output(kind: &str, item: &Object<'_>) -> Option<String> {
+fn output(kind: &str, item: &Object<'_>) -> Option<Text> {
     match kind {
-        "commandExecution" => item.string("aggregatedOutput"),
+        "commandExecution" => item.string("aggregatedOutput").map(Text::from),
         "mcpToolCall" => {
             let result = item.object("result")?;
             let texts: Vec<String> = result.objects("content").filter_map(|part| part.string("text")).collect();
-            (!texts.is_empty()).then(|| texts.join("\n"))
+            (!texts.is_empty()).then(|| texts.join("\n").into())
         }
         _ => None,
     }
@@ -385,7 +385,7 @@ pub(super) fn plan(params: &Object<'_>) -> Option<AgentEvent> {
             Some("completed") => PlanStatus::Completed,
             _ => PlanStatus::Pending,
         };
-        (step.string("step").unwrap_or_default(), status)
+        PlanEntry { text: step.string("step").unwrap_or_default().into(), status }
     };
     params.list("plan")?;
     Some(AgentEvent::Plan(params.objects("plan").map(entry).collect()))

@@ -25,10 +25,9 @@ use super::{AgentEvent, AskKey, Base, Driver, Launch, Line, Reply, Turn, TurnOve
 use crate::failure::Failure;
 use crate::protocol::limited::Asks;
 use crate::protocol::limits;
-use crate::protocol::outbound::{AgentExit, Capabilities, Usage};
+use crate::protocol::outbound::{AgentExit, Capabilities, Text, Usage};
 use crate::protocol::request::Settings;
 use crate::protocol::words::{Level, QuestionKind, StopReason};
-use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -178,8 +177,12 @@ impl Codex {
         self.thread = Some(id.clone());
         turn.events.push(AgentEvent::Session {
             id: Some(id),
-            version: self.version.take().or_else(|| thread.and_then(|thread| thread.string("cliVersion"))),
-            model: result.and_then(|result| result.string("model")),
+            version: self
+                .version
+                .take()
+                .or_else(|| thread.and_then(|thread| thread.string("cliVersion")))
+                .map(Text::from),
+            model: result.and_then(|result| result.string("model")).map(Text::from),
         });
         let prompt = self.settings.as_mut().map(|settings| std::mem::take(&mut settings.prompt)).unwrap_or_default();
         self.say(&prompt, turn);
@@ -262,7 +265,7 @@ impl Codex {
             return Some(());
         }
         self.items.withdraw(turn);
-        turn.events.push(AgentEvent::Retrying { text: errors::retrying(Some(&error)) });
+        turn.events.push(AgentEvent::Retrying { text: errors::retrying(Some(&error)).into() });
         Some(())
     }
 
@@ -368,7 +371,7 @@ impl Codex {
         let last = || texts().filter(|text| text.is_string()).last().and_then(Raw::string);
         let answer = self.items.answer.take().or_else(|| last().map(FinalAnswer::from)).unwrap_or_default();
         let wanted = self.settings.as_ref().is_some_and(|settings| settings.output_schema.is_some());
-        let structured = wanted.then(|| RawValue::from_string(answer.text.trim().to_owned()).ok()).flatten();
+        let structured = wanted.then(|| answer.json()).flatten();
         TurnOver::Completed { answer, structured, stop: StopReason::EndTurn }
     }
 
@@ -470,7 +473,7 @@ impl Driver for Codex {
         false
     }
 
-    fn exited(&mut self, exit: AgentExit, alive: bool, _stderr: &str) -> TurnOver {
+    fn exited(&mut self, exit: AgentExit, alive: bool, _stderr: &Text) -> TurnOver {
         TurnOver::Failed(errors::exited(exit, alive).saying(self.said.take()))
     }
 }

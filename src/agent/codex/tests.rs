@@ -5,6 +5,7 @@ use crate::agent::{AgentEvent, AskKey, Base, Driver, Line, Reply, Turn, TurnOver
 use crate::protocol::outbound::AgentExit;
 use crate::protocol::question::{Answer, Kind};
 use crate::protocol::request::Options;
+use crate::protocol::text::Text;
 
 fn told(codex: &mut Codex, line: &str) -> Turn {
     let mut turn = Turn::default();
@@ -156,14 +157,17 @@ fn an_interrupt_before_any_turn_is_over_at_once() {
 fn the_words_of_the_last_error_are_kept_for_an_end_without_a_result() {
     let mut codex = running();
     told(&mut codex, r#"{"method":"error","params":{"threadId":"t","error":{"message":"No."},"willRetry":false}}"#);
-    let TurnOver::Failed(failure) = codex.exited(AgentExit { code: Some(0), signal: None }, true, "") else { panic!() };
-    assert_eq!(failure.said, Some("No.".into()));
+    let TurnOver::Failed(failure) = codex.exited(AgentExit { code: Some(0), signal: None }, true, &Text::default())
+    else {
+        panic!()
+    };
+    assert_eq!(failure.agent_message, Some("No.".into()));
 
     let mut codex = Codex::new(Base::command("codex"));
     codex.launch(&Options::default().resolve("x".into(), "codex".into(), "/w".into()), &mut Turn::default()).unwrap();
     let refused = told(&mut codex, r#"{"id":1,"error":{"code":-32600,"message":"No.","data":"Not here."}}"#);
     let [AgentEvent::TurnOver(TurnOver::Failed(failure))] = &refused.events[..] else { panic!("{:?}", refused.events) };
-    assert_eq!(failure.said, Some("No.\nNot here.".into()));
+    assert_eq!(failure.agent_message, Some("No.\nNot here.".into()));
 }
 
 #[test]
@@ -171,7 +175,9 @@ fn stderr_is_not_shown() {
     let mut codex = Codex::new(Base::command("codex"));
     assert!(!codex.stderr_is_fit());
     let exit = AgentExit { code: Some(1), signal: None };
-    let TurnOver::Failed(failure) = codex.exited(exit, false, "sk-piece-of-a-key") else { panic!("no failure") };
+    let TurnOver::Failed(failure) = codex.exited(exit, false, &"sk-piece-of-a-key".into()) else {
+        panic!("no failure")
+    };
     assert!(!failure.message.contains("sk-piece"));
 }
 

@@ -17,7 +17,7 @@ use super::{AgentEvent, AskKey, Base, Driver, Launch, Line, MessageKey, Reply, T
 use crate::clean::Cleaner;
 use crate::failure::{Code, Failure};
 use crate::protocol::limits::{COMPLETED_FACTOR, FRAME_BYTES, SESSION_ID_BYTES};
-use crate::protocol::outbound::{AgentExit, Capabilities};
+use crate::protocol::outbound::{AgentExit, Capabilities, Text};
 use crate::protocol::request::Settings;
 use crate::protocol::words::{QuestionKind, StopReason};
 use regex_lite::Regex;
@@ -29,7 +29,7 @@ const BLANK: usize = 64 << 10;
 
 /// The driver for any command.
 #[derive(Debug)]
-pub struct Lines {
+pub struct LinesDriver {
     base: Base,
     args: Vec<String>,
     resume_args: Vec<String>,
@@ -49,7 +49,7 @@ pub struct Lines {
     blank: String,
     /// Whether to search this turn for its session's id.
     seeks: bool,
-    /// Lines of this turn searched for the id.
+    /// The number of lines of this turn searched for the id.
     sought: u64,
     /// The indexes of the patterns that matched in this turn, to note each once.
     matched: Vec<usize>,
@@ -61,13 +61,13 @@ pub struct Lines {
     at: usize,
 }
 
-impl Lines {
+impl LinesDriver {
     /// A driver for the command that `base` starts. `session_patterns`: regular expressions that find the session's
     /// id in their first group, or else in the whole match. `resume_args`: the arguments for a further turn; without
     /// them, sessions end with their process.
-    pub fn new(mut base: Base, session_patterns: Vec<String>, resume_args: Vec<String>) -> Lines {
+    pub fn new(mut base: Base, session_patterns: Vec<String>, resume_args: Vec<String>) -> LinesDriver {
         let args = std::mem::take(&mut base.args);
-        Lines {
+        LinesDriver {
             base,
             args,
             resume_args,
@@ -119,7 +119,7 @@ impl Lines {
     }
 
     fn session(&self) -> AgentEvent {
-        AgentEvent::Session { id: self.session.clone(), version: None, model: self.model.clone() }
+        AgentEvent::Session { id: self.session.clone(), version: None, model: self.model.clone().map(Text::from) }
     }
 
     /// Searches for the session's id. The first one in a turn counts.
@@ -135,12 +135,13 @@ impl Lines {
                 // Once is enough: the pattern may match every line.
                 if !self.matched.contains(&at) {
                     self.matched.push(at);
-                    turn.events.push(AgentEvent::Note(format!("{place}, but what it finds cannot be a session's id")));
+                    turn.events
+                        .push(AgentEvent::Note(format!("{place}, but what it finds cannot be a session's id").into()));
                 }
                 continue;
             }
             self.matched.push(at);
-            turn.events.push(AgentEvent::Note(format!("{place}: the session's id is known")));
+            turn.events.push(AgentEvent::Note(format!("{place}: the session's id is known").into()));
             self.seeks = false;
             if self.session.as_deref() != Some(id) {
                 self.session = Some(id.to_owned());
@@ -170,7 +171,7 @@ impl Lines {
         self.answer.push(piece, self.answer_bytes);
         turn.events.push(AgentEvent::Text {
             message: MessageKey(self.turns),
-            piece: piece.to_owned(),
+            piece: piece.into(),
             done: false,
             reasoning: false,
             parent: None,
@@ -197,7 +198,7 @@ fn compiled(patterns: &[String]) -> Result<Vec<Regex>, Failure> {
     patterns.iter().enumerate().map(one).collect()
 }
 
-impl Driver for Lines {
+impl Driver for LinesDriver {
     fn capabilities(&self) -> Capabilities {
         let asks = !self.resume_args.is_empty();
         Capabilities {
@@ -298,11 +299,11 @@ impl Driver for Lines {
         let missed = (0..self.patterns.len()).filter(|at| !self.matched.contains(at));
         turn.events.extend(missed.map(|at| {
             let text = format!("number {} of session_patterns matches in none of {} lines", at + 1, self.sought);
-            AgentEvent::Note(text)
+            AgentEvent::Note(text.into())
         }));
     }
 
-    fn exited(&mut self, exit: AgentExit, alive: bool, _stderr: &str) -> TurnOver {
+    fn exited(&mut self, exit: AgentExit, alive: bool, _stderr: &Text) -> TurnOver {
         self.running = false;
         let (code, message) = match (exit.code, exit.signal) {
             (Some(0), _) => {

@@ -1,10 +1,11 @@
 //! The driver, told lines by hand.
 
-use super::Lines;
+use super::LinesDriver;
 use crate::agent::{AgentEvent, Base, Driver, Launch, Line, Turn, TurnOver};
 use crate::failure::Code;
 use crate::protocol::outbound::AgentExit;
 use crate::protocol::request::{Options, Settings};
+use crate::protocol::text::Text;
 
 fn strings(all: &[&str]) -> Vec<String> {
     all.iter().map(|text| (*text).to_owned()).collect()
@@ -14,17 +15,22 @@ fn settings(options: Options) -> Settings {
     options.resolve("do it".into(), "x".into(), "/w".into())
 }
 
-fn driver(args: &[&str], patterns: &[&str], resume_args: &[&str]) -> Lines {
+fn driver(args: &[&str], patterns: &[&str], resume_args: &[&str]) -> LinesDriver {
     let base = Base { args: strings(args), ..Base::command("x") };
-    Lines::new(base, strings(patterns), strings(resume_args))
+    LinesDriver::new(base, strings(patterns), strings(resume_args))
 }
 
 /// A driver that was launched, and how.
-fn launched(args: &[&str], patterns: &[&str], resume_args: &[&str], options: Options) -> (Lines, Launch, Vec<String>) {
+fn launched(
+    args: &[&str],
+    patterns: &[&str],
+    resume_args: &[&str],
+    options: Options,
+) -> (LinesDriver, Launch, Vec<String>) {
     let (mut lines, mut turn) = (driver(args, patterns, resume_args), Turn::default());
     let launch = lines.launch(&settings(options), &mut turn).unwrap();
     let warned = turn.events.into_iter().map(|event| match event {
-        AgentEvent::Warning(_, text) => text,
+        AgentEvent::Warning(_, text) => text.unredacted().to_owned(),
         AgentEvent::Session { id, .. } => format!("session {}", id.unwrap_or_default()),
         other => panic!("{other:?}"),
     });
@@ -32,7 +38,7 @@ fn launched(args: &[&str], patterns: &[&str], resume_args: &[&str], options: Opt
 }
 
 /// What these lines come to: the text, and the sessions that were told.
-fn heard(lines: &mut Lines, all: &[&str]) -> (String, Vec<String>) {
+fn heard(lines: &mut LinesDriver, all: &[&str]) -> (String, Vec<String>) {
     let (mut text, mut sessions) = (String::new(), Vec::new());
     for line in all {
         let mut more = true;
@@ -46,7 +52,7 @@ fn heard(lines: &mut Lines, all: &[&str]) -> (String, Vec<String>) {
             more = turn.more;
             for event in turn.events {
                 match event {
-                    AgentEvent::Text { piece, done: false, parent: None, .. } => text.push_str(&piece),
+                    AgentEvent::Text { piece, done: false, parent: None, .. } => text.push_str(piece.unredacted()),
                     AgentEvent::Session { id, .. } => sessions.push(id.unwrap()),
                     AgentEvent::Note(_) => {}
                     other => panic!("{other:?}"),
@@ -61,9 +67,9 @@ fn exit(code: i32) -> AgentExit {
     AgentExit { code: Some(code), signal: None }
 }
 
-fn over(lines: &mut Lines, exit: AgentExit) -> Result<String, Code> {
-    match lines.exited(exit, true, "") {
-        TurnOver::Completed { answer, .. } => Ok(answer.text),
+fn over(lines: &mut LinesDriver, exit: AgentExit) -> Result<String, Code> {
+    match lines.exited(exit, true, &Text::default()) {
+        TurnOver::Completed { answer, .. } => Ok(answer.into_text().unredacted().to_owned()),
         TurnOver::Failed(failure) => Err(failure.code),
         TurnOver::Interrupted => panic!("nobody interrupts"),
     }
@@ -142,11 +148,12 @@ fn a_long_line_comes_in_parts_and_is_cut_in_the_result() {
     let long = "é".repeat(200_000) + "\u{1b}[1m end";
     let (text, _) = heard(&mut lines, &["first", &long]);
     assert_eq!(text, format!("first\n{} end", "é".repeat(200_000)));
-    match lines.exited(exit(0), true, "") {
+    match lines.exited(exit(0), true, &Text::default()) {
         TurnOver::Completed { answer, .. } => {
-            assert!(answer.is_cut() && answer.text.len() <= 16 * (16 << 10));
-            assert!(text.starts_with(&answer.text));
             assert_eq!(answer.print, crate::agent::text::Fingerprint::of(&text));
+            assert!(answer.is_cut());
+            let answer = answer.into_text();
+            assert!(answer.size() <= 16 * (16 << 10) && text.starts_with(answer.unredacted()));
         }
         other => panic!("{other:?}"),
     }

@@ -1,4 +1,4 @@
-//! What a run wants done, done: frames, the agent's process, its stdin, its signals.
+//! Carries out the effects of a run: frames, the agent's process, its stdin, its signals.
 
 use super::Conductor;
 use crate::agent::{Launch, Program};
@@ -72,7 +72,7 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
         if let (Body::Artifact(artifact), Some(path)) = (&mut body, measure) {
             artifact.size_bytes = self.machine.size(&path);
         }
-        // Somebody who does not read needs no sign of life.
+        // Nobody reads, so nobody needs a heartbeat.
         if self.door.outbox.drops(&body) || (self.door.outbox.is_overfull() && body.is_heartbeat()) {
             return;
         }
@@ -95,7 +95,7 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
         self.peer.show(outgoing, &mut self.door.outbox);
     }
 
-    /// Starts the agent, if one is wanted: run.started goes out first, and does not wait for a process to start.
+    /// Starts the agent if one is due. run.started goes out first and does not wait for the process.
     pub fn spawn_if_due(&mut self) {
         if self.to_spawn.is_none() {
             return;
@@ -106,7 +106,7 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
         }
         let Some((launch, settings)) = self.to_spawn.take() else { return };
         if stopping || self.is_lost() {
-            // There is nothing to stop: the run ends as it was decided.
+            // No process to stop: the run ends with its outcome.
             let message = "The run was stopped before the agent was started.";
             return self.step(Event::SpawnFailed(Failure::new(Code::InternalError, message)));
         }
@@ -114,7 +114,7 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
     }
 
     fn spawn(&mut self, launch: &Launch, settings: &Settings) {
-        // Before the state of the work tree is taken: the log is no work of the agent's.
+        // Before git takes the baseline: the log is not the agent's work.
         if self.tape.open_debug_log(&settings.agent, self.machine.date()).is_err() {
             let text = "The run has no debug log: correct `debug.log_dir`, or make it a folder that you may write to";
             self.step(Event::Warn(Origin::default(), Warning::UnsupportedOption, text.into()));
@@ -142,7 +142,7 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
         }
     }
 
-    /// The command line, as it may be seen.
+    /// The command line, redacted.
     fn argv(&self, launch: &Launch) -> Vec<String> {
         let program = match &launch.program {
             Program::Command(name) => name.clone(),
@@ -156,7 +156,7 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
         self.tape.moment(self.machine.now(), moment);
     }
 
-    /// Once an event is dealt with, what came of it belongs into the recording.
+    /// Records the effects of an event once it is handled.
     pub(super) fn settle(&mut self) {
         self.tape.settle(self.run.redactor(), false);
     }

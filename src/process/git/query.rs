@@ -82,7 +82,7 @@ pub(super) enum Content {
 
 /// A file listed in git's status.
 #[derive(Debug)]
-pub(super) struct Seen {
+pub(super) struct FileState {
     pub(super) in_head: Option<Blob>,
     pub(super) content: Content,
     pub(super) deleted: bool,
@@ -91,7 +91,7 @@ pub(super) struct Seen {
 /// HEAD's commit, and the files that differ from HEAD.
 pub(super) struct Status {
     pub(super) head: Option<String>,
-    pub(super) files: BTreeMap<Vec<u8>, Seen>,
+    pub(super) files: BTreeMap<Vec<u8>, FileState>,
 }
 
 impl Git {
@@ -203,7 +203,7 @@ impl Git {
 
     /// The file on disk; `None` for a folder. A file that git reports as deleted may still seem to exist, behind a
     /// link that replaced a folder, so git's word counts.
-    pub(super) fn look(&self, name: &[u8], seen: Option<&Seen>) -> Option<Metadata> {
+    pub(super) fn look(&self, name: &[u8], seen: Option<&FileState>) -> Option<Metadata> {
         let deleted = seen.is_some_and(|seen| seen.deleted);
         let metadata = if deleted { None } else { fs::symlink_metadata(self.absolute(name)).ok() };
         metadata.filter(|metadata| !metadata.is_dir())
@@ -261,7 +261,7 @@ fn parse_status(output: &[u8]) -> Option<Status> {
         let (name, seen) = match record.first()? {
             b'#' => continue,
             b'?' => {
-                let seen = Seen { in_head: None, content: Content::Unknown, deleted: false };
+                let seen = FileState { in_head: None, content: Content::Unknown, deleted: false };
                 (record.get(2..)?, seen)
             }
             b'1' => {
@@ -271,12 +271,12 @@ fn parse_status(output: &[u8]) -> Option<Status> {
                     (b'M' | b'T', Some(index)) => Content::IsNot(index),
                     _ => Content::Unknown,
                 };
-                (name, Seen { in_head: blob(in_head, head), content, deleted: states.get(1) == Some(&b'D') })
+                (name, FileState { in_head: blob(in_head, head), content, deleted: states.get(1) == Some(&b'D') })
             }
             b'u' => {
                 // The second of the three sides is HEAD's.
                 let [_, _, _, _, mode, _, _, _, id, _, name] = fields(11)[..] else { return None };
-                (name, Seen { in_head: blob(mode, id), content: Content::Unknown, deleted: false })
+                (name, FileState { in_head: blob(mode, id), content: Content::Unknown, deleted: false })
             }
             _ => return None,
         };

@@ -5,7 +5,7 @@ use crate::workflow::markdown::TextLine;
 use std::fmt;
 
 /// The beginning of such a line.
-pub(super) const OPEN: &str = "<!-- spektacular:";
+const OPEN: &str = "<!-- spektacular:";
 const CLOSE: &str = " -->";
 /// The longest time in a state line, in bytes.
 const TIME_BYTES_MAX: usize = 40;
@@ -81,7 +81,7 @@ fn words(line: &str) -> Option<Vec<&str>> {
     Some(inside.split(' ').collect())
 }
 
-/// Whether a line is one of this program's, wherever it stands.
+/// Whether a line begins like one of this program's, wherever it is.
 pub(super) fn is_own(line: &TextLine<'_>) -> bool {
     line.is_outside() && line.text.starts_with(OPEN)
 }

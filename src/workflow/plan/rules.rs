@@ -1,6 +1,6 @@
 //! Reads a plan, and checks every rule of its format on the way.
 
-use super::own::{OPEN, StateLine, digest, is_own};
+use super::own::{StateLine, digest, is_own};
 use super::phase::{PlanPhase, Task};
 use super::{PHASES_MAX, SpecLine, TASKS_MAX, WorkPlan, verify};
 use crate::workflow::markdown::{
@@ -89,7 +89,7 @@ impl Checked {
     }
 }
 
-/// Where a phase stands.
+/// The place of a phase.
 struct At {
     number: u16,
     title: String,
@@ -226,7 +226,7 @@ fn served(text: &str) -> Vec<u64> {
     inside.and_then(|(_, ids)| ids.split(',').map(id).collect()).unwrap_or_default()
 }
 
-/// Checks that each line of this program's stands where it belongs.
+/// Checks that each of spektacular's own lines is where it belongs.
 fn own_lines(
     lines: &[TextLine<'_>],
     digest: Option<&TextLine<'_>>,
@@ -238,7 +238,6 @@ fn own_lines(
     let good: BTreeSet<usize> =
         states.map(|(place, _)| lines[place.lines.start].number + 1).chain(digest.map(|line| line.number)).collect();
     for line in lines.iter().filter(|line| is_own(line) && !good.contains(&line.number)) {
-        debug_assert!(line.text.starts_with(OPEN));
         found.at(line.number, Rule::StateLine, "Remove this line: only spektacular writes such lines.");
     }
 }

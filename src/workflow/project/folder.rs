@@ -12,7 +12,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Component, Path};
 
-/// The kind of what a path names.
+/// The kind of an entry in a folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Entry {
     /// A regular file.
@@ -43,7 +43,7 @@ impl FileProblem {
             FileProblem::Outside => Failure::refused_for(
                 RefusalReason::Outside,
                 format!(
-                    "{what} must be a regular file or folder of the project, and no folder on the way to it a link."
+                    "{what} must be a regular file or folder of the project, and must not be reached through a link."
                 ),
             ),
             FileProblem::TooLarge => {
@@ -73,12 +73,12 @@ struct Place {
 }
 
 impl Project {
-    /// What a path names. `None`: nothing.
+    /// The kind of entry that a path names. `None`: there is none.
     pub fn entry(&self, path: &Path) -> Result<Option<Entry>, FileProblem> {
         Ok(self.place(path)?.and_then(|place| place.entry()))
     }
 
-    /// The bytes of a regular file of at most `limit` bytes. `None`: there is nothing of this name.
+    /// The bytes of a regular file of at most `limit` bytes. `None`: there is no entry of this name.
     pub fn read(&self, path: &Path, limit: u64) -> Result<Option<Vec<u8>>, FileProblem> {
         let Some(place) = self.place(path)? else { return Ok(None) };
         // A pipe must not block the open.
@@ -151,7 +151,7 @@ impl Project {
         self.place_for(&path.join("_")).map(drop)
     }
 
-    /// The names in a folder, sorted, at most `limit`. Nothing: it is empty or missing.
+    /// The entries of a folder, sorted, at most `limit`. Empty if the folder is missing.
     pub fn list(&self, path: &Path, limit: usize) -> Result<Vec<(OsString, Entry)>, FileProblem> {
         let Some(place) = self.place(&path.join("_"))? else { return Ok(Vec::new()) };
         let entries = rustix::fs::Dir::read_from(&place.folder).map_err(io)?;

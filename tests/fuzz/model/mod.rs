@@ -123,7 +123,7 @@ impl Pair {
             Act::Drained => Event::Drained,
             Act::Gone => {
                 let exit = AgentExit { code: Some(0), signal: None };
-                Event::Gone(Gone { exit, leaked: false, stderr_tail: String::new(), files: Ok(Vec::new()) })
+                Event::Gone(Gone { exit, leaked: false, stderr_tail: "".into(), files: Ok(Vec::new()) })
             }
             Act::Due | Act::Later(_) => Event::Tick,
         }

@@ -5,7 +5,7 @@ use spektacular::agent::{
     AgentEvent as Event, AskKey, Driver, Launch, Line, MessageKey, Program, Reply, Turn, TurnOver, text::FinalAnswer,
 };
 use spektacular::failure::{Code, Failure};
-use spektacular::protocol::outbound::{AgentExit, Capabilities};
+use spektacular::protocol::outbound::{AgentExit, Capabilities, Text};
 use spektacular::protocol::question::{Answer, Ask, Choice, Choices, Kind, Subject};
 use spektacular::protocol::request::Settings;
 use spektacular::protocol::scope::Scope;
@@ -60,12 +60,8 @@ pub(crate) fn ask(asked: Asked) -> Ask {
     };
     match asked {
         Asked::Permission => {
-            let subject = Subject {
-                category: Category::Edit,
-                title: "Edit".into(),
-                locations: Vec::new(),
-                detail: String::new(),
-            };
+            let subject =
+                Subject { category: Category::Edit, title: "Edit".into(), locations: Vec::new(), detail: "".into() };
             Ask::permission(subject, "Edit?", Scope::of(Category::Edit, None, None))
         }
         Asked::Default => {
@@ -150,7 +146,7 @@ impl Driver for Puppet {
         turn.close_input = true;
     }
 
-    fn exited(&mut self, _: AgentExit, _: bool, _: &str) -> TurnOver {
+    fn exited(&mut self, _: AgentExit, _: bool, _: &Text) -> TurnOver {
         TurnOver::Failed(Failure::new(Code::AgentExited, "It ended."))
     }
 }

@@ -133,6 +133,20 @@ fn ctrl_d_declines_one_question_and_ctrl_c_cancels_the_run() {
 }
 
 #[test]
+fn ctrl_c_shows_no_question_that_nobody_saw() {
+    let question = |id: &str| json!({"id": id, "header": "Head", "question": format!("The {id}?"), "isSecret": false});
+    let together = json!([question("first"), question("second"), question("third")]);
+    let mut person = at(Codex::new().asks_together(together).says("Done.")).at_terminal(RUN);
+    person.waits_for("The first? (1 of 3)");
+    person.waits_for("> ");
+    person.types(CTRL_C);
+    person.waits_for("spektacular: cancelled");
+    let (code, seen) = person.ends();
+    assert_eq!(code, 130);
+    assert!(seen.contains("(Question withdrawn.)") && !seen.contains("The second?"), "{seen}");
+}
+
+#[test]
 fn after_ctrl_z_the_prompt_comes_again_and_the_echo_is_back_meanwhile() {
     let codex = Codex::new().asks("secret", "What key?", json!({})).says("Done.");
     let mut person = at(codex).at_terminal(RUN);

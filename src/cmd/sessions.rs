@@ -1,0 +1,70 @@
+//! `sessions`: the last sessions in a directory, the newest first.
+
+use super::last::{Last, Stored};
+use super::{complain, configured};
+use crate::cli::{Output, SessionsArgs};
+use crate::failure::{EXIT_UNDELIVERED, Failure};
+use crate::io::output::print;
+use crate::protocol::json::to_line;
+use crate::protocol::request::Options;
+use serde_json::{Value, json};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Runs the command; returns the exit code.
+pub fn run(typed: &SessionsArgs) -> u8 {
+    match text(typed) {
+        Ok(text) if print(&text) => 0,
+        Ok(_) => EXIT_UNDELIVERED,
+        Err(failure) => complain(&failure),
+    }
+}
+
+fn text(typed: &SessionsArgs) -> Result<String, Failure> {
+    let layers = configured()?;
+    let cwd = typed.cwd.as_ref().map(|path| path.to_string_lossy().into_owned());
+    let mut found: Vec<(&str, Stored)> = Vec::new();
+    for agent in layers.agents.iter() {
+        let options = Options { agent: Some(agent.name.clone()), cwd: cwd.clone(), ..Options::default() };
+        let stored = Last::of(&layers, options).map(|last| last.all()).unwrap_or_default();
+        found.extend(stored.into_iter().map(|stored| (agent.name.as_str(), stored)));
+    }
+    found.sort_by_key(|(_, stored)| std::cmp::Reverse(stored.at));
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map(|since| since.as_secs()).unwrap_or_default();
+    Ok(match typed.output {
+        Output::Json => to_line(&json!({"sessions": found.iter().map(entry).collect::<Vec<_>>()})) + "\n",
+        Output::Cli => found.iter().map(|(agent, stored)| line(agent, stored, now)).collect(),
+    })
+}
+
+fn entry((agent, stored): &(&str, Stored)) -> Value {
+    let Stored { id, at, words } = stored;
+    json!({"agent": agent, "session_id": id, "at": (*at > 0).then_some(at), "prompt": words})
+}
+
+fn line(agent: &str, stored: &Stored, now: u64) -> String {
+    let Stored { id, at, words } = stored;
+    format!("{id}  {agent}  {}  {words}", age(now.saturating_sub(*at), *at)).trim_end().to_owned() + "\n"
+}
+
+/// The time since then, in its largest unit.
+fn age(seconds: u64, at: u64) -> String {
+    match seconds {
+        _ if at == 0 => "-".into(),
+        0..60 => format!("{seconds}s"),
+        60..3600 => format!("{}m", seconds / 60),
+        3600..86_400 => format!("{}h", seconds / 3600),
+        _ => format!("{}d", seconds / 86_400),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::age;
+
+    #[test]
+    fn an_age_has_one_unit() {
+        let ages = [(5, "5s"), (65, "1m"), (7300, "2h"), (200_000, "2d")];
+        assert_eq!(ages.map(|(seconds, _)| age(seconds, 1)), ages.map(|(_, shown)| shown));
+        assert_eq!(age(5, 0), "-");
+    }
+}

@@ -1,0 +1,53 @@
+//! The end of a run whose loop cannot go on.
+
+use super::{RunLoop, UNREAD_LIMIT, Wake};
+use crate::io::output::{Order, Written, write_here};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+impl RunLoop<'_, '_> {
+    /// Ends the run after a fault of our own, or where no thread writes. The loop may have the fault, so the last frames
+    /// go out without it.
+    pub(super) fn give_up(&mut self) {
+        let _ = catch_unwind(AssertUnwindSafe(|| self.conductor.crash()));
+        self.conductor.finish();
+        self.delivered = self.deliver();
+    }
+
+    /// Hands over what waits, unless nobody takes any of it for a while.
+    fn deliver(&mut self) -> bool {
+        if !self.engine.output.has_thread {
+            let mut chunks =
+                std::iter::from_fn(|| Some(self.conductor.outbox().pop()).filter(|chunk| chunk.size() > 0));
+            return chunks.all(|chunk| write_here(&chunk));
+        }
+        while self.engine.output.has_rest() || !self.conductor.waiting().is_empty() {
+            match self.write() {
+                Some(Wake::Written(_)) => return false,
+                Some(_) => continue,
+                None => {}
+            }
+            let output = &mut self.engine.output;
+            let chunk = output.order(|| Order::Write(self.conductor.outbox().pop()));
+            if output.orders.send_timeout(chunk, UNREAD_LIMIT).is_err() {
+                return false;
+            }
+        }
+        let output = &self.engine.output;
+        if self.conductor.is_lost() {
+            return false;
+        }
+        if output.is_direct() {
+            return true;
+        }
+        if output.orders.send_timeout(Order::Flush, UNREAD_LIMIT).is_err() {
+            return false;
+        }
+        loop {
+            match output.written.recv_timeout(UNREAD_LIMIT) {
+                Ok(Written::Flushed) => return true,
+                Ok(Written::Closed) => {}
+                Ok(Written::Lost) | Err(_) => return false,
+            }
+        }
+    }
+}
