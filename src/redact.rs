@@ -11,6 +11,7 @@
 mod filter;
 mod forms;
 mod names;
+pub(crate) use names::is_secret as is_secret_name;
 mod scan;
 mod shapes;
 mod stream;

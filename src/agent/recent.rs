@@ -1,6 +1,7 @@
-//! Remembers which tool calls finished last, so that a late message about one is not taken for a new call. Its size does
-//! not grow with the run.
+//! What is remembered of an agent's calls, in a size that does not grow with the run: which finished last, so that a late
+//! message about one is not taken for a new call, and facts about those that came last.
 
+use std::collections::{HashMap, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// The number of calls that are remembered.
@@ -31,7 +32,58 @@ impl Recent {
     }
 }
 
-fn hash(key: &str) -> u64 {
+/// The number of keys that a [`RecentMap`] holds.
+const KEYS: usize = 1024;
+
+/// Values by key, of the keys that came last: an agent may never end what it begins.
+#[derive(Debug)]
+pub(super) struct RecentMap<V> {
+    values: HashMap<u64, V>,
+    /// The keys, oldest first.
+    order: VecDeque<u64>,
+}
+
+impl<V> Default for RecentMap<V> {
+    fn default() -> RecentMap<V> {
+        RecentMap { values: HashMap::new(), order: VecDeque::new() }
+    }
+}
+
+impl<V> RecentMap<V> {
+    /// Sets a value. Forgets the oldest key if there are too many.
+    pub(super) fn insert(&mut self, key: &str, value: V) {
+        let key = hash(key);
+        if self.values.insert(key, value).is_none() {
+            self.order.push_back(key);
+        }
+        if self.order.len() > KEYS {
+            let oldest = self.order.pop_front();
+            oldest.map(|oldest| self.values.remove(&oldest));
+        }
+    }
+
+    pub(super) fn get(&self, key: &str) -> Option<&V> {
+        if self.values.is_empty() { None } else { self.values.get(&hash(key)) }
+    }
+
+    pub(super) fn remove(&mut self, key: &str) -> Option<V> {
+        if self.values.is_empty() {
+            return None;
+        }
+        let key = hash(key);
+        let value = self.values.remove(&key)?;
+        self.order.retain(|known| *known != key);
+        Some(value)
+    }
+
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        self.values.len()
+    }
+}
+
+/// A number that stands for a text in a comparison.
+pub(super) fn hash(key: &str) -> u64 {
     let mut hasher = DefaultHasher::new();
     key.hash(&mut hasher);
     hasher.finish()
@@ -39,7 +91,7 @@ fn hash(key: &str) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{CALLS, Recent};
+    use super::{CALLS, KEYS, Recent, RecentMap};
 
     #[test]
     fn only_the_last_calls_are_remembered() {
@@ -48,5 +100,21 @@ mod tests {
         assert_eq!(recent.hashes.len(), CALLS);
         assert!((2 * CALLS..3 * CALLS).all(|call| recent.contains(&call.to_string())));
         assert!(!(0..2 * CALLS).any(|call| recent.contains(&call.to_string())));
+    }
+
+    #[test]
+    fn a_map_holds_the_last_keys() {
+        let mut map = RecentMap::default();
+        for key in 0..3 * KEYS {
+            map.insert(&key.to_string(), key);
+            map.insert(&key.to_string(), key + 1);
+        }
+        assert_eq!((map.len(), map.order.len()), (KEYS, KEYS));
+        assert_eq!(map.get(&(3 * KEYS - 1).to_string()), Some(&(3 * KEYS)));
+        assert_eq!(map.get("0"), None);
+        for key in 0..3 * KEYS {
+            map.remove(&key.to_string());
+        }
+        assert_eq!((map.len(), map.order.len()), (0, 0));
     }
 }

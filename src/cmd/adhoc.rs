@@ -187,6 +187,9 @@ fn options_of(start: Inbound) -> Options {
 }
 
 fn cli(mut adhoc: Adhoc, loaded: Loaded, engine: Option<Engine>) -> u8 {
+    if stdout_is_closed() {
+        return undelivered();
+    }
     let dry_run = adhoc.dry_run;
     let prompt = match dry_run {
         true => Some(Prompt::of(&adhoc).unwrap_or_else(Prompt::stand_in)),

@@ -5,6 +5,7 @@ use super::{complain, configured, named};
 use crate::agent::Program;
 use crate::agent::native;
 use crate::agent::registry::{Agent, Layers};
+use crate::clean::one_line;
 use crate::cli::{AgentsAction, AgentsArgs, Output};
 use crate::engine::redactor_here;
 use crate::failure::{Code, EXIT_UNDELIVERED, Failure};
@@ -88,7 +89,7 @@ fn entry(agent: &Agent) -> Value {
 
 fn row(agent: &Agent) -> [String; 4] {
     let names = std::iter::once(&agent.name).chain(&agent.aliases).cloned().collect::<Vec<_>>().join(", ");
-    [names, agent.display_name.clone(), agent.dialect.name().into(), command(agent).join(" ")]
+    [names, one_line(&agent.display_name), agent.dialect.name().into(), one_line(&command(agent).join(" "))]
 }
 
 /// Lines with columns as wide as their longest word.
@@ -137,6 +138,6 @@ fn for_people(agent: &Agent, check: &Check) -> String {
             lines.push(("commands", std::iter::once("adhoc").chain(can).collect::<Vec<_>>().join(", ")));
         }
     }
-    let lines: String = lines.iter().map(|(label, text)| format!("  {label:<10} {text}\n")).collect();
-    format!("{} ({})\n{lines}", agent.name, agent.display_name)
+    let lines: String = lines.iter().map(|(label, text)| format!("  {label:<10} {}\n", one_line(text))).collect();
+    format!("{} ({})\n{lines}", agent.name, one_line(&agent.display_name))
 }

@@ -1,7 +1,7 @@
 //! `config`: shows and changes the configuration.
 
 use super::{complain, texts, warn};
-use crate::clean::whole;
+use crate::clean::{one_line, whole};
 use crate::cli::{ConfigAction, ConfigArgs};
 use crate::config::{self, Config, Places, Value, Which};
 use crate::engine::redactor_here;
@@ -149,7 +149,7 @@ fn path(places: &Places, which: Which, json: bool) -> Result<u8, Failure> {
         let shown = |which| places.file(which).ok().map(|path| path.display().to_string());
         return Ok(print(&to_line(&json!({"user": shown(Which::User), "project": shown(Which::Project)}))));
     }
-    Ok(print(&path))
+    Ok(print(&one_line(&path)))
 }
 
 /// The path of a file that was read or written.
@@ -202,7 +202,7 @@ impl Trusted {
             let keys = keys.as_ref().filter(|keys| !keys.is_empty()).map(|keys| format!("with {}", keys.join(", ")));
             format!("{file}: {}", keys.unwrap_or("no key in it needs that".into()))
         });
-        let lines = config.iter().chain(prompts).map(|file| format!("Trusted the current text of {file}"));
+        let lines = config.iter().chain(prompts).map(|file| one_line(&format!("Trusted the current text of {file}")));
         print(&lines.collect::<Vec<_>>().join("\n"))
     }
 }

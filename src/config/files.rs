@@ -124,32 +124,48 @@ pub(super) fn change(
 ) -> Result<(), Failure> {
     let denied = |_| unusable(path, " cannot be written: check the permissions of its folder");
     // The target of a link is changed, not the link.
-    let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let target = match path.canonicalize() {
+        Ok(target) => target,
+        Err(_) if path.is_symlink() => {
+            return Err(unusable(path, " is a link that leads to no file: remove it, or create its target"));
+        }
+        Err(_) => path.to_owned(),
+    };
     let folder = target.parent().unwrap_or(Path::new("/"));
     fs::create_dir_all(folder).map_err(denied)?;
     let lock = File::open(folder).map_err(denied)?;
     // Some file systems have no locks. There, the later of two simultaneous changes wins.
-    let _ = lock.lock();
+    let alone = lock.lock().is_ok();
     let old = read(&target)?;
     let new = change(old.as_deref())?;
     parse(new.as_bytes()).map_err(|_| unusable(path, " would be broken by this change: edit it by hand"))?;
+    if !fits(&new) {
+        return Err(unusable(path, " would be longer than 4 MiB with this change, and could not be read"));
+    }
     let kept = fs::metadata(&target).ok().map(|meta| meta.permissions());
-    replace(&target, folder, mode, kept, &new).map_err(denied)
+    let name = target.file_name().unwrap_or_default().to_string_lossy();
+    // One name for all under the lock, so that the next change removes what a killed one left.
+    let by = if alone { String::new() } else { format!(".{}", std::process::id()) };
+    let temporary = folder.join(format!(".{name}{by}.tmp"));
+    replace(&target, &temporary, mode, kept, &new).map_err(denied)
 }
 
-fn replace(target: &Path, folder: &Path, mode: u32, kept: Option<Permissions>, text: &str) -> io::Result<()> {
-    let name = target.file_name().unwrap_or_default().to_string_lossy();
-    let temporary = folder.join(format!(".{name}.{}.tmp", std::process::id()));
-    // An existing file was left by a killed process with the same id.
-    let _ = fs::remove_file(&temporary);
-    let written = File::options().write(true).create_new(true).mode(mode).open(&temporary).and_then(|mut file| {
+/// Whether a text is short enough to be read again.
+pub(super) fn fits(text: &str) -> bool {
+    text.len() as u64 <= FILE_BYTES
+}
+
+fn replace(target: &Path, temporary: &Path, mode: u32, kept: Option<Permissions>, text: &str) -> io::Result<()> {
+    // A killed process may have left one.
+    let _ = fs::remove_file(temporary);
+    let written = File::options().write(true).create_new(true).mode(mode).open(temporary).and_then(|mut file| {
         file.write_all(text.as_bytes())?;
         kept.map_or(Ok(()), |kept| file.set_permissions(kept))?;
         file.sync_all()?;
-        fs::rename(&temporary, target)
+        fs::rename(temporary, target)
     });
     if written.is_err() {
-        let _ = fs::remove_file(&temporary);
+        let _ = fs::remove_file(temporary);
     }
     written
 }

@@ -14,7 +14,7 @@ use crate::failure::Failure;
 use crate::io::faults::point;
 use crate::io::inbox::Arrival;
 use crate::io::output::{Order, Written, write_now};
-use crate::io::signals::Signal;
+use crate::io::signals::{Signal, die_of};
 use crate::io::spawn_thread;
 use crate::io::tty::LineModes;
 use crate::process::batch::Lines;
@@ -34,8 +34,10 @@ const CONTROLS_IN_ROW: u32 = 16;
 /// the run ends and the terminal frame can still be delivered.
 const UNREAD_LIMIT: Duration = Duration::from_secs(1);
 const UNREAD_DROP: Duration = Duration::from_millis(500);
-/// A timer this late suggests that the process was stopped. Also the longest wait for the signal that confirms it.
-const LATE: Duration = Duration::from_millis(50);
+/// A timer this late suggests that the process was stopped.
+const LATE: Duration = Duration::from_millis(200);
+/// The longest wait for the signal that confirms it.
+const CONTINUED: Duration = Duration::from_millis(500);
 
 /// Everything that can wake the loop.
 enum Wake {
@@ -259,7 +261,7 @@ impl<'e, 'p> RunLoop<'e, 'p> {
             // The signal that ends a stop may take a moment longer than the timer.
             let mut select = Select::new();
             select.recv(&signals);
-            let _ = select.ready_timeout(LATE);
+            let _ = select.ready_timeout(CONTINUED);
         }
         let heard = self.engine.signals.as_ref();
         self.stopped = heard.is_some_and(|heard| heard.continued.swap(false, Ordering::Relaxed));
@@ -371,6 +373,12 @@ impl<'e, 'p> RunLoop<'e, 'p> {
                     write_now(&leave);
                     modes.iter_mut().for_each(LineModes::restore);
                 });
+            }
+            // The guard ends the agent's tree.
+            Signal::Fatal(number) => {
+                write_now(&self.conductor.leave());
+                self.engine.modes.iter_mut().for_each(LineModes::restore);
+                die_of(number);
             }
             Signal::Continued => {
                 self.engine.switch_modes();

@@ -8,12 +8,12 @@ use crate::clean::one_line;
 use crate::failure::EXIT_UNDELIVERED;
 use crossbeam_channel::{Receiver, Sender, bounded};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::OFlags;
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl, fstat};
 use rustix::net::{SendFlags, send};
 use std::fs::File;
 use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -226,12 +226,41 @@ fn watch_stdout(closed: Sender<Written>) {
 }
 
 /// Whether stdout was closed when the process started. In that case std opens /dev/null for reading and writing in
-/// its place before `main`, and every write succeeds.
+/// its place before `main`, and every write succeeds. Somebody may have opened it so on purpose; then somebody else often
+/// holds the same open file.
 pub fn stdout_is_closed() -> bool {
-    let null = std::fs::read_link("/proc/self/fd/1").is_ok_and(|target| target.as_os_str() == "/dev/null");
-    let info = std::fs::read_to_string("/proc/self/fdinfo/1").unwrap_or_default();
-    let flags = info.lines().find_map(|line| line.strip_prefix("flags:")).map(str::trim);
-    null && flags.is_some_and(|flags| flags.ends_with('2'))
+    let stdout = io::stdout();
+    let Ok(flags) = fcntl_getfl(&stdout) else { return true };
+    let null = std::fs::metadata("/dev/null").map(|null| null.rdev());
+    let is_null = fstat(&stdout).is_ok_and(|stat| null.is_ok_and(|null| stat.st_rdev == null));
+    is_null && flags & OFlags::RWMODE == OFlags::RDWR && !is_shared(&stdout, flags)
+}
+
+/// Whether stdin, stderr or a descriptor of the parent's is the same open file as this one: whether a flag of the open file
+/// shows there too.
+fn is_shared(file: &io::Stdout, flags: OFlags) -> bool {
+    let before = flags_elsewhere();
+    let _ = fcntl_setfl(file, flags ^ OFlags::APPEND);
+    let after = flags_elsewhere();
+    let _ = fcntl_setfl(file, flags);
+    before != after
+}
+
+/// The flags of stdin, of stderr, and of each descriptor of the parent process as the system tells them.
+fn flags_elsewhere() -> (Vec<u32>, Vec<String>) {
+    let own = [fcntl_getfl(io::stdin()), fcntl_getfl(io::stderr())];
+    let own = own.into_iter().flatten().map(|flags| flags.bits()).collect();
+    let parent = rustix::process::getppid().map_or(0, |parent| parent.as_raw_nonzero().get());
+    let entries = std::fs::read_dir(format!("/proc/{parent}/fdinfo")).into_iter().flatten().flatten();
+    let mut lines: Vec<String> = entries
+        .filter_map(|entry| {
+            let info = std::fs::read_to_string(entry.path()).ok()?;
+            let flags = info.lines().find(|line| line.starts_with("flags:"))?;
+            Some(format!("{} {flags}", entry.file_name().to_string_lossy()))
+        })
+        .collect();
+    lines.sort_unstable();
+    (own, lines)
 }
 
 /// How long to wait before checking again whether a terminal takes output from the background.

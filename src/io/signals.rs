@@ -4,7 +4,8 @@ use super::faults::point;
 use super::spawn_thread;
 use crossbeam_channel::{Receiver, bounded};
 use signal_hook::consts::{
-    SIGCHLD, SIGCONT, SIGHUP, SIGINT, SIGKILL, SIGTERM, SIGTSTP, SIGTTIN, SIGTTOU, SIGWINCH, SIGXFSZ,
+    SIGALRM, SIGCHLD, SIGCONT, SIGHUP, SIGINT, SIGKILL, SIGPROF, SIGQUIT, SIGTERM, SIGTSTP, SIGTTIN, SIGTTOU, SIGUSR1,
+    SIGUSR2, SIGVTALRM, SIGWINCH, SIGXFSZ,
 };
 use signal_hook::iterator::Signals;
 use std::sync::Arc;
@@ -22,7 +23,13 @@ pub(crate) enum Signal {
     Continued,
     /// SIGWINCH: the terminal's size changed.
     Resized,
+    /// A signal that ends this process at once, by number: its terminals must be given back first.
+    Fatal(i32),
 }
+
+/// The signals that end a process by default, apart from requests to end, from faults of the process itself, and from
+/// those that nothing can handle.
+const FATAL: [i32; 6] = [SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF];
 
 /// The signals of this process.
 #[derive(Debug)]
@@ -46,7 +53,7 @@ pub(crate) fn listen() -> io::Result<SignalChannels> {
     let is_free = |signal: &i32| is_free(ignored, *signal);
     let continued = Arc::new(AtomicBool::new(false));
     signal_hook::flag::register(SIGCONT, Arc::clone(&continued))?;
-    let wanted = [SIGINT, SIGTERM, SIGHUP, SIGTSTP].into_iter().filter(is_free);
+    let wanted = [SIGINT, SIGTERM, SIGHUP, SIGTSTP].into_iter().chain(FATAL).filter(is_free);
     let mut signals = Signals::new(wanted.chain([SIGCHLD, SIGCONT, SIGWINCH]))?;
     // The terminal sends these two to the whole group, even if it was another process of a pipeline that read the
     // terminal from the background. An empty handler suffices, and unlike an ignored signal it is not inherited.
@@ -67,6 +74,7 @@ pub(crate) fn listen() -> io::Result<SignalChannels> {
                 SIGTSTP => Signal::Suspend,
                 SIGCONT => Signal::Continued,
                 SIGWINCH => Signal::Resized,
+                fatal if FATAL.contains(&fatal) => Signal::Fatal(fatal),
                 stop => Signal::Stop(stop),
             };
             if signal_in.send(signal).is_err() {
@@ -108,6 +116,11 @@ fn is_free(ignored: u64, signal: i32) -> bool {
 /// Stops this process as Ctrl-Z would have; returns when it continues.
 pub(crate) fn stop_ourselves() {
     let _ = signal_hook::low_level::emulate_default_handler(SIGTSTP);
+}
+
+/// Ends this process as this signal does by default.
+pub(crate) fn die_of(signal: i32) {
+    let _ = signal_hook::low_level::emulate_default_handler(signal);
 }
 
 /// Ends this process the way this signal would. For SIGTERM and SIGKILL it waits for the signal that a host sends.

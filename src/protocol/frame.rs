@@ -1,6 +1,6 @@
 //! A redacted body → one line: stamped, within the frame limit.
 
-use super::json::{put_number, put_string};
+use super::json::{put_number, put_string, unsafe_on_a_line};
 use super::limits;
 use super::outbound::{Body, Outcome};
 use super::parts::Rank;
@@ -136,7 +136,12 @@ pub fn stderr_line(body: &Redacted) -> Option<String> {
     let Outcome::Failed(failure) = &end.outcome else { return None };
     let mut line = String::new();
     write!(line, "spektacular: {}: {}", failure.code.name(), failure.message).ok()?;
-    Some(line.replace(['\n', '\r'], " "))
+    // A folder's name may hold escapes. Replaced and not removed, so that nothing redacted before comes together.
+    Some(line.chars().map(|c| if matches!(c, '\n' | '\r') { ' ' } else { visible(c) }).collect())
+}
+
+fn visible(c: char) -> char {
+    if c.is_control() || unsafe_on_a_line(c) { char::REPLACEMENT_CHARACTER } else { c }
 }
 
 #[cfg(test)]

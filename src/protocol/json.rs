@@ -2,8 +2,8 @@
 //!
 //! serde_json's own error texts quote their input, so none of them leaves this module.
 
-use serde::Serialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -25,8 +25,8 @@ impl<'a> Fields<'a> {
             }
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
                 let mut pairs = Vec::new();
-                while let Some(pair) = map.next_entry::<String, &'de RawValue>()? {
-                    pairs.push(pair);
+                while let Some((Key(key), value)) = map.next_entry::<Key, &'de RawValue>()? {
+                    pairs.push((key, value));
                 }
                 Ok(pairs)
             }
@@ -50,6 +50,25 @@ impl<'a> Fields<'a> {
     /// All fields in order.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &'a RawValue)> {
         self.0.iter().map(|(key, value)| (key.as_str(), *value))
+    }
+}
+
+/// A key. One with half a surrogate pair is no text, and must be ignored like any unknown key: it reads as U+FFFD.
+struct Key(String);
+
+impl<'de> Deserialize<'de> for Key {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Key, D::Error> {
+        struct Bytes;
+        impl Visitor<'_> for Bytes {
+            type Value = Key;
+            fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+                out.write_str("a key")
+            }
+            fn visit_bytes<E>(self, bytes: &[u8]) -> Result<Key, E> {
+                Ok(Key(String::from_utf8_lossy(bytes).into_owned()))
+            }
+        }
+        deserializer.deserialize_bytes(Bytes)
     }
 }
 
@@ -95,7 +114,7 @@ pub fn deeper_than(text: &[u8], limit: usize) -> bool {
 /// U+2028 and U+2029 (line ends to some readers), and the bidirectional controls.
 struct SafeFormatter;
 
-fn unsafe_on_a_line(c: char) -> bool {
+pub(super) fn unsafe_on_a_line(c: char) -> bool {
     matches!(c, '\u{7f}'..='\u{9f}' | '\u{2028}' | '\u{2029}' | '\u{200e}' | '\u{200f}' | '\u{61c}'
         | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }

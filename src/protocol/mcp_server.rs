@@ -1,7 +1,7 @@
 //! The MCP servers for an agent to start, in the format of run.start and in that of other programs.
 
 use super::json::{Fields, to_line};
-use super::request::{Problem, Read, arguments, environment, is_null, list, non_empty};
+use super::request::{Problem, Read, arguments, environment, is_null, list, non_empty, secrets_fit};
 use crate::suggest::Name;
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -26,7 +26,8 @@ pub struct McpServer {
 
 /// The value of the field.
 pub(super) fn mcp_servers(raw: &RawValue) -> Read<Vec<McpServer>> {
-    let expected = Some("a list of {name, command, args, env}");
+    let expected =
+        Some("a list of {name, command, args, env} whose secrets have together at most 256 KiB and 1000 lines");
     let one = |raw: &RawValue| {
         let fields = Fields::parse(raw.get()).ok_or(expected)?;
         if fields.repeats_one_of(&["name", "command", "args", "env"]) {
@@ -41,7 +42,8 @@ pub(super) fn mcp_servers(raw: &RawValue) -> Read<Vec<McpServer>> {
             env: optional("env").map_or(Ok(BTreeMap::new()), |raw| environment(raw).map_err(|_| expected))?,
         })
     };
-    list(raw).ok_or(expected)?.into_iter().map(one).collect()
+    let all: Vec<McpServer> = list(raw).ok_or(expected)?.into_iter().map(one).collect::<Result<_, _>>()?;
+    if secrets_fit(all.iter().flat_map(|server| &server.env)) { Ok(all) } else { Err(expected) }
 }
 
 /// The servers in `{"mcpServers":{NAME:{"command":…}}}` as a list. `None`: the text is not such an object. Error: the

@@ -10,7 +10,7 @@ mod mcp_server;
 pub mod origins;
 pub mod outbound;
 pub mod parts;
-mod pattern;
+pub(crate) mod pattern;
 pub mod question;
 pub mod redacted;
 pub mod request;

@@ -10,7 +10,8 @@ const COMPILED_BYTES: (usize, usize) = (1 << 10, 64 << 10);
 const PRODUCT: usize = 128 << 20;
 
 /// A pattern that can be checked.
-pub(super) struct Pattern {
+#[derive(Debug)]
+pub(crate) struct Pattern {
     regex: Regex,
     /// The longest answer that it is checked for, in bytes.
     longest: usize,
@@ -18,7 +19,7 @@ pub(super) struct Pattern {
 
 impl Pattern {
     /// Compiles a pattern. `None`: it is of a dialect that we cannot evaluate, or too large.
-    pub(super) fn new(pattern: &str) -> Option<Pattern> {
+    pub(crate) fn new(pattern: &str) -> Option<Pattern> {
         if pattern.len() > PATTERN_BYTES {
             return None;
         }
@@ -27,6 +28,13 @@ impl Pattern {
             let regex = RegexBuilder::new(pattern).size_limit(size).build().ok()?;
             Some(Pattern { regex, longest: PRODUCT / size })
         })
+    }
+
+    /// What it finds in a text, or in its beginning where that is too long: the first group, else the whole match.
+    pub(crate) fn find<'t>(&self, text: &'t str) -> Option<&'t str> {
+        let text = &text[..text.floor_char_boundary(self.longest)];
+        let found = self.regex.captures(text)?;
+        found.get(1).or(found.get(0)).map(|found| found.as_str())
     }
 
     /// Whether a text matches, or is too long to tell.

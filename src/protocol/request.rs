@@ -8,6 +8,7 @@ pub use super::mcp_server::McpServer;
 use super::unknown::UnknownNames;
 use super::words::{Category, Level, OnQuestionTimeout, Policy};
 use super::workflow::WorkflowOptions;
+use crate::redact::is_secret_name;
 use crate::suggest::nearest;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
@@ -381,7 +382,10 @@ pub fn is_environment_name(name: &str) -> bool {
 }
 
 pub(crate) fn environment(raw: &RawValue) -> Read<BTreeMap<String, String>> {
-    let expected = Some("an object of strings whose names are [A-Za-z_][A-Za-z0-9_]* and which fit an environment");
+    let expected = Some(
+        "an object of strings whose names are [A-Za-z_][A-Za-z0-9_]* and which fit an environment; those with the names of \
+         secrets have together at most 256 KiB and 1000 lines",
+    );
     let fields = Fields::parse(raw.get()).ok_or(expected)?;
     let mut out = BTreeMap::new();
     for (name, value) in fields.iter() {
@@ -393,7 +397,18 @@ pub(crate) fn environment(raw: &RawValue) -> Read<BTreeMap<String, String>> {
         }
         out.insert(name.to_owned(), value);
     }
-    Ok(out)
+    if secrets_fit(&out) { Ok(out) } else { Err(expected) }
+}
+
+/// Whether the values of variables that are secrets, by their names, are few enough to be searched for.
+pub(super) fn secrets_fit<'a>(variables: impl IntoIterator<Item = (&'a String, &'a String)>) -> bool {
+    let secret = variables.into_iter().filter(|(name, _)| is_secret_name(name));
+    let (mut bytes, mut lines) = (0, 0);
+    for (_, value) in secret {
+        bytes += value.len();
+        lines += value.lines().count();
+    }
+    bytes <= SECRETS_BYTES && lines <= SECRET_LINES
 }
 
 pub(super) fn names(raw: &RawValue) -> Read<Vec<String>> {

@@ -1,7 +1,7 @@
 //! Text and JSON of the outside world: from an agent, an orchestrator or a person. Neither type can be printed,
 //! formatted or serialized: a frame can, once its texts are redacted.
 
-use super::json::map_strings;
+use super::json::{deeper_than, map_strings};
 use crate::redact::{Generation, Redactor, Stream};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
@@ -138,6 +138,13 @@ impl fmt::Debug for Text {
 /// Somebody's JSON. A frame has it as it was written, except for its strings.
 #[derive(Clone)]
 pub struct Json(Box<RawValue>);
+
+impl Json {
+    /// Whether its objects and arrays nest deeper than this.
+    pub fn is_deeper_than(&self, levels: usize) -> bool {
+        deeper_than(self.0.get().as_bytes(), levels)
+    }
+}
 
 impl Json {
     /// The JSON as a reader of a redacted body shows it.

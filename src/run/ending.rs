@@ -7,7 +7,7 @@ use super::{Effect, Method};
 use crate::agent::{Turn, TurnOver};
 use crate::failure::{Code, Failure};
 use crate::protocol::limited::Asks;
-use crate::protocol::limits::AGENT_MESSAGE_BYTES;
+use crate::protocol::limits::{AGENT_MESSAGE_BYTES, DEPTH};
 use crate::protocol::outbound::{Json, Outcome, Terminal, Text};
 use crate::protocol::words::{Level, Source, Status, Warning};
 use crate::redact::Stream;
@@ -138,7 +138,10 @@ impl Live {
         let (artifacts, list_cut) = self.work.artifacts.list();
         let truncated = list_cut
             | match &mut outcome {
-                Outcome::Completed { text_cut, .. } => *text_cut,
+                Outcome::Completed { text_cut, structured_output, .. } => {
+                    // Common parsers give up on deep nesting, and would lose the whole frame.
+                    *text_cut | structured_output.take_if(|json| json.is_deeper_than(DEPTH)).is_some()
+                }
                 Outcome::Failed(failure) => self.explain(failure),
                 Outcome::Cancelled { .. } => false,
             };

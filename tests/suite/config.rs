@@ -557,3 +557,53 @@ fn the_page_names_a_successor_only_where_there_is_one() {
         assert!(spektacular::config::known(row[1]).is_ok(), "{} is said to be {}, which is no key", row[0], row[1]);
     }
 }
+
+#[test]
+fn nothing_is_written_that_could_not_be_read() {
+    let long = "m".repeat(100_000);
+    let text = json!({"own": "x".repeat((4 << 20) - 50_000)}).to_string();
+    let case = Case::new().file(USER, &text);
+    let done = config(&case, &["set", "--global", "model", &long]);
+    assert!(
+        done.code == 2 && done.err.contains("would be longer than 4 MiB"),
+        "{}",
+        &done.err[..200.min(done.err.len())]
+    );
+    assert_eq!(fs::read_to_string(case.path(USER)).unwrap(), text);
+}
+
+#[test]
+fn a_full_list_of_trusted_files_makes_room_and_loses_no_trust() {
+    let store = "home/.config/spektacular/trusted.json";
+    let case = Case::new().file(PROJECT, r#"{"permissions":"deny"}"#).file("kept.json", "{}");
+    let kept = case.path("kept.json").display().to_string();
+    let list = json!({ kept: "{}", "/gone.json": "x".repeat((4 << 20) - 100) }).to_string();
+    let case = case.file(store, &list);
+    let done = config(&case, &["trust"]);
+    assert_eq!(done.code, 0, "{}", done.err);
+    assert_eq!(ok(&case, &["get", "permissions"]), "deny\n");
+    let list: Value = serde_json::from_str(&fs::read_to_string(case.path(store)).unwrap()).unwrap();
+    assert!(list["/gone.json"].is_null() && list[case.path("kept.json").to_str().unwrap()] == "{}");
+}
+
+#[test]
+fn a_link_that_leads_nowhere_stays_a_link() {
+    let case = Case::new().file("home/.config/spektacular/x", "").link(USER, "home/dotfiles.json");
+    let done = config(&case, &["set", "--global", "model", "m"]);
+    assert!(done.code == 2 && done.err.contains("is a link that leads to no file"), "{}", done.err);
+    assert!(case.path(USER).is_symlink() && !case.path("home/dotfiles.json").exists());
+}
+
+#[test]
+fn what_a_killed_change_left_is_removed_by_the_next() {
+    let case = Case::new().file(USER, "{}");
+    let binary = env!("CARGO_BIN_EXE_spektacular");
+    let mut killed = case.command("/bin/sh");
+    killed.args(["-c", "ulimit -f 0; exec \"$@\" >/dev/null", "sh", binary, "config", "set", "--global", "model", "m"]);
+    assert!(!killed.status().unwrap().success());
+    assert_eq!(fs::read_to_string(case.path(USER)).unwrap(), "{}");
+    ok(&case, &["set", "--global", "model", "m"]);
+    let left: Vec<_> =
+        fs::read_dir(case.path("home/.config/spektacular")).unwrap().map(|e| e.unwrap().file_name()).collect();
+    assert_eq!(left, ["config.json"]);
+}

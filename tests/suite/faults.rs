@@ -3,10 +3,12 @@
 
 use crate::support;
 
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use support::agent::{MODEL, SESSION, Script, bash, error_result, init, quote, success, text};
+use support::machine::not_checked;
 use support::{Case, Outcome, SLACK, Session, io, procs, run};
 
 /// Prints this many texts of 10 KB, counting in `$D/count`; for ever when it is zero.
@@ -142,17 +144,38 @@ fn descriptors_that_are_closed_at_the_start_are_noticed() {
     assert_eq!(outcome.exit_code, Some(74));
 }
 
-/// For a person as for an orchestrator, except that a stdout which nobody ever opened is as good as /dev/null to a person.
 #[test]
 fn a_stdout_that_takes_nothing_is_74_for_a_person_too() {
     let undelivered = "spektacular: undelivered: ";
-    for (shell, code) in [("exec \"$@\" >/dev/full", 74), ("exec \"$@\" >&-", 0)] {
+    for (shell, code) in [("exec \"$@\" >/dev/full", 74), ("exec \"$@\" >&-", 74), ("exec \"$@\" >/dev/null", 0)] {
         let said = Case::with(Script::hello()).shell(shell).cli(&["--yes", "hi"]);
         let stderr = String::from_utf8(said.stderr).unwrap();
         assert_eq!(said.status.code(), Some(code), "{shell}: {stderr}");
         let lines = stderr.lines().filter(|line| line.starts_with(undelivered)).count();
         assert_eq!(lines, usize::from(code == 74), "{shell}: {stderr}");
     }
+}
+
+#[test]
+fn a_stdout_that_was_opened_for_reading_too_is_not_closed() {
+    // Hosts that discard several streams open /dev/null once. A shell keeps what it opened for itself.
+    for shell in ["exec \"$@\" 1<>/dev/null 2>&1", "exec 1<>/dev/null; \"$@\"; exit $?"] {
+        let mut session = Case::with(Script::hello()).shell(shell).spawn();
+        session.start(json!({}));
+        assert_eq!(session.finish_unchecked().exit_code, Some(0), "{shell}");
+    }
+}
+
+#[test]
+fn a_closed_stdout_is_noticed_without_proc() {
+    if !Command::new("unshare").args(["-m", "true"]).status().is_ok_and(|status| status.success()) {
+        return not_checked("a_closed_stdout_is_noticed_without_proc", "unshare cannot make a mount namespace here");
+    }
+    let shell = "exec unshare -m sh -c 'mount -t tmpfs none /proc && exec \"$@\" >&-' sh \"$@\"";
+    let mut session = Case::with(Script::hello()).shell(shell).spawn();
+    session.start(json!({}));
+    let outcome = session.finish_unchecked();
+    assert_eq!(outcome.exit_code, Some(74), "{}", outcome.stderr);
 }
 
 #[test]

@@ -86,3 +86,48 @@ kill -0 "$(cat "$D/inner-child")" 2>/dev/null || note "inner child gone""#;
     assert!(outcome.log().noted("inner child gone"), "the inner run left a process behind");
     assert_eq!(outcome.warnings("leaked_process").len(), 1, "the outer run ended the outer agent's child");
 }
+
+#[test]
+fn a_structured_result_that_nests_too_deep_is_null_and_truncated() {
+    for (depth, whole) in [(120, true), (129, false), (5000, false)] {
+        let nested = format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+        let result = success("done").to_string().replacen('{', &format!("{{\"structured_output\":{nested},"), 1);
+        let case = Case::with(Script::new().raw(&result).sh("listen"));
+        let outcome = run(case, json!({"output_schema": {"type": "array"}}));
+        let end = outcome.completed();
+        assert_eq!(end["structured_output"].is_null(), !whole, "{depth}");
+        assert_eq!(end["truncated"] == true, !whole, "{depth}");
+    }
+}
+
+#[test]
+fn every_part_of_a_question_gives_way_to_the_limit_of_a_frame() {
+    let long = "p".repeat(40_000);
+    for property in [
+        json!({"type": "string", "pattern": long}),
+        json!({"type": "string", "default": long}),
+        json!({"type": "string", "title": long, "description": long}),
+        json!({"type": "string", "enum": [long, "b"], "default": long}),
+    ] {
+        let schema = json!({"type": "object", "properties": {"field": property}});
+        let ask = json!({"jsonrpc": "2.0", "id": 7, "method": "elicitation/create",
+            "params": {"mode": "form", "message": "Fill in", "requestedSchema": schema}});
+        let result =
+            |id: u64, result: serde_json::Value| json!({"jsonrpc": "2.0", "id": id, "result": result}).to_string();
+        let agent = format!(
+            "#!/bin/sh\nread -r l; echo {}\nread -r l; echo {}\nread -r l; echo {}\nread -r l; echo {}\ncat >/dev/null\n",
+            quote(&result(1, json!({"protocolVersion": 1, "agentCapabilities": {}}))),
+            quote(&result(2, json!({"sessionId": "s"}))),
+            quote(&ask.to_string()),
+            quote(&result(3, json!({"stopReason": "end_turn"}))),
+        );
+        let mut session = Case::new().program("opencode", &agent).spawn();
+        session.start(json!({"agent": "opencode", "max_frame_bytes": 16_384}));
+        let question = session.until("run.question");
+        let id = question.payload()["question_id"].clone();
+        session.send("run.input", json!({"question_id": id, "declined": true}));
+        let outcome = session.finish();
+        outcome.completed();
+        assert!(outcome.frames.iter().all(|frame| frame.raw.len() < 16_384), "a frame is above its limit");
+    }
+}

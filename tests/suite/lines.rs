@@ -312,3 +312,15 @@ fn a_secret_over_two_lines_is_not_recorded() {
         assert!(said.concat().contains("[redacted]"), "{level}: {said:?}");
     }
 }
+
+#[test]
+fn a_pattern_of_a_session_has_limits() {
+    let entry = |pattern: &str| json!({"command": "sh", "args": ["-c", "echo id=s-1"], "session_patterns": [pattern]});
+    for large in ["^(?:a?){100000}b$", "(?:(?:a{1000}){1000}){1000}"] {
+        let outcome = run(command(entry(large)), json!({}));
+        let message = outcome.failed("invalid_config")["message"].as_str().unwrap().to_owned();
+        assert!(message.contains("`session_patterns`: number 1") && message.contains("too large"), "{message}");
+    }
+    let outcome = run(command(entry("id=(.*)")), json!({}));
+    assert_eq!(outcome.completed()["session_id"], "s-1");
+}

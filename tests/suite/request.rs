@@ -424,3 +424,35 @@ fn servers_by_name_are_for_what_a_person_types() {
     let message = outcome.failed("invalid_request")["message"].as_str().unwrap().to_owned();
     assert!(message.contains("`mcp_servers` must be a list"), "{message}");
 }
+
+#[test]
+fn a_key_that_is_no_text_is_ignored_like_any_unknown_one() {
+    let mut session = Case::with(Script::asks_bash()).spawn();
+    let start =
+        r#"{"v":"1","\ud800":1,"id":"start","type":"run.start","run_id":"run-under-test","\udfff\ud800":{"\ud800":1},"#;
+    session.send_line(&format!(r#"{start}"payload":{{"prompt":"go","\ud800":[],"metadata":{{"\udc00":1}}}}}}"#));
+    let question = session.until("run.question");
+    let id = question["payload"]["question_id"].as_str().unwrap().to_owned();
+    session.send_line(&format!(
+        r#"{{"v":"1","type":"run.input","\ud800x":0,"payload":{{"question_id":"{id}","value":"deny","\ud8":1}}}}"#
+    ));
+    session.until_warning("malformed_message");
+    session.send_line(&format!(
+        r#"{{"v":"1","type":"run.input","\ud800x":0,"payload":{{"question_id":"{id}","value":"deny","\ud800":1}}}}"#
+    ));
+    session.finish().completed();
+}
+
+#[test]
+fn the_secrets_of_a_servers_environment_have_a_limit() {
+    let many: Map<String, Value> =
+        (0..40).map(|n| (format!("KEY_{n}"), json!(format!("{n}-{}", "abcdefghi\n".repeat(30))))).collect();
+    let server = |n: usize| json!({"name": format!("s{n}"), "command": "x", "env": many});
+    for (field, value) in [("mcp_servers", json!([server(1), server(2)])), ("env", json!(many))] {
+        let outcome = run(Case::with(Script::hello()), json!({field: value}));
+        let message = outcome.failed("invalid_request")["message"].as_str().unwrap().to_owned();
+        assert!(message.contains(field) && message.contains("1000 lines"), "{message}");
+    }
+    let plain: Map<String, Value> = (0..40).map(|n| (format!("V_{n}"), json!("a\n".repeat(300)))).collect();
+    run(Case::with(Script::hello()), json!({ "env": plain })).completed();
+}

@@ -2,18 +2,18 @@
 
 use crate::agent::detail::with_rest;
 use crate::agent::json::Object;
+use crate::agent::recent::RecentMap;
 use crate::protocol::question::Place;
 use crate::protocol::text::Text;
 use crate::protocol::words::Category;
-use std::collections::{HashMap, HashSet};
 
-/// The tool calls that are not over. Keeps only what their results need.
+/// The tool calls that are not over. Keeps only what their results need, of the calls that came last.
 #[derive(Debug, Default)]
 pub(super) struct Calls {
     /// The calls of tools whose results are handled in a special way, by their ids.
-    special: HashMap<String, CallKind>,
+    special: RecentMap<CallKind>,
     /// The calls that were denied: their results are not failures of the tool.
-    denied: HashSet<String>,
+    denied: RecentMap<()>,
 }
 
 /// How the result of a call is handled.
@@ -43,26 +43,26 @@ impl Calls {
     /// `is_own`: whether it is our own tool, which is shown as its questions.
     pub(super) fn begin(&mut self, call: &str, tool: &str, is_own: bool) {
         match if is_own { CallKind::Hidden } else { CallKind::of(tool) } {
-            CallKind::Other if self.special.is_empty() => {}
             // An id that is used again names another call.
             CallKind::Other => drop(self.special.remove(call)),
-            kind => drop(self.special.insert(call.to_owned(), kind)),
+            kind => self.special.insert(call, kind),
         }
     }
 
     pub(super) fn deny(&mut self, call: Option<String>) {
-        self.denied.extend(call);
+        if let Some(call) = call {
+            self.denied.insert(&call, ());
+        }
     }
 
     /// Forgets a call. Returns how its result is handled, and whether it was denied.
     pub(super) fn end(&mut self, call: &str) -> (CallKind, bool) {
-        let kind = if self.special.is_empty() { None } else { self.special.remove(call) };
-        (kind.unwrap_or(CallKind::Other), !self.denied.is_empty() && self.denied.remove(call))
+        (self.special.remove(call).unwrap_or(CallKind::Other), self.denied.remove(call).is_some())
     }
 
     #[cfg(test)]
-    pub(super) fn is_empty(&self) -> bool {
-        self.special.is_empty() && self.denied.is_empty()
+    pub(super) fn len(&self) -> usize {
+        self.special.len() + self.denied.len()
     }
 }
 

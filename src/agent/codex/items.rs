@@ -1,7 +1,7 @@
 //! The items of a turn: messages, reasoning and tool calls.
 
 use crate::agent::json::Object;
-use crate::agent::recent::Recent;
+use crate::agent::recent::{Recent, RecentMap};
 use crate::agent::text::{FinalAnswer, Fingerprint};
 use crate::agent::{AgentEvent, MessageKey, Turn, title};
 use crate::protocol::outbound::{Place, PlanEntry, Text};
@@ -61,7 +61,7 @@ pub(super) struct Items {
     streams: BTreeMap<String, StreamedItem>,
     patches: HashMap<String, Patch>,
     /// The call that started each sub-agent, by the sub-agent's thread.
-    children: HashMap<String, String>,
+    children: RecentMap<String>,
     /// The open tool calls that were reported.
     begun: HashSet<String>,
     finished: Recent,
@@ -187,7 +187,9 @@ impl Items {
             }
         }
         for raw in item.array("receiverThreadIds") {
-            self.children.extend(raw.string().map(|thread| (thread, key.clone())));
+            if let Some(thread) = raw.string() {
+                self.children.insert(&thread, key.clone());
+            }
         }
         if over {
             self.begun.remove(&key);

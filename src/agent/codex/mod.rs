@@ -19,6 +19,7 @@ pub use self::native::NATIVE;
 use self::ask::CodexRequest;
 use self::items::{Items, Spot};
 use super::json::{Index, Object, Raw, is_blank};
+use super::recent::{RecentMap, hash};
 use super::rpc::{self, Incoming};
 use super::text::FinalAnswer;
 use super::{AgentEvent, AskKey, Base, Driver, Launch, Line, Reply, Turn, TurnOver, without_effect};
@@ -29,7 +30,7 @@ use crate::protocol::outbound::{AgentExit, Capabilities, Text, Usage};
 use crate::protocol::request::Settings;
 use crate::protocol::words::{Level, QuestionKind, StopReason};
 use serde_json::{Value, json};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::path::Path;
 
 /// The driver for Codex.
@@ -54,8 +55,8 @@ pub struct Codex {
     held: Option<(String, TurnOver)>,
     /// The usage of this run so far.
     used: Usage,
-    /// The last total of each thread, because Codex repeats them.
-    totals: HashMap<String, String>,
+    /// The last total of each thread, hashed, because Codex repeats them.
+    totals: RecentMap<u64>,
     /// The last error message, for an exit without a result.
     said: Option<String>,
     /// Whether the agent was told to stop or leave.
@@ -81,7 +82,7 @@ impl Codex {
             items: Items::default(),
             held: None,
             used: Usage::default(),
-            totals: HashMap::new(),
+            totals: RecentMap::default(),
             said: None,
             leaving: false,
         }
@@ -312,10 +313,11 @@ impl Codex {
             return Some(());
         }
         let thread = params.str("threadId").unwrap_or_default();
-        if self.totals.get(&*thread).is_some_and(|old| old == total.get()) {
+        let new = hash(total.get());
+        if self.totals.get(&thread) == Some(&new) {
             return Some(());
         }
-        self.totals.insert(thread.into_owned(), total.get().to_owned());
+        self.totals.insert(&thread, new);
         let sum = |old: Option<u64>, name: &str| match (old, last.count(name)) {
             (Some(old), Some(more)) => Some(old.saturating_add(more)),
             (old, more) => old.or(more),

@@ -18,9 +18,9 @@ use crate::clean::Cleaner;
 use crate::failure::{Code, Failure};
 use crate::protocol::limits::{COMPLETED_FACTOR, FRAME_BYTES, SESSION_ID_BYTES};
 use crate::protocol::outbound::{AgentExit, Capabilities, Text};
+use crate::protocol::pattern::Pattern;
 use crate::protocol::request::Settings;
 use crate::protocol::words::{QuestionKind, StopReason};
-use regex_lite::Regex;
 
 /// The maximum part of a line handled at once, in bytes. Session ids are searched within one part.
 const CHUNK: usize = 64 << 10;
@@ -34,7 +34,7 @@ pub struct LinesDriver {
     args: Vec<String>,
     resume_args: Vec<String>,
     session_patterns: Vec<String>,
-    patterns: Vec<Regex>,
+    patterns: Vec<Pattern>,
     model: Option<String>,
     cwd: String,
     agent_args: Vec<String>,
@@ -128,8 +128,7 @@ impl LinesDriver {
             return;
         }
         for (at, pattern) in self.patterns.iter().enumerate() {
-            let found = pattern.captures(text).and_then(|found| found.get(1).or(found.get(0)));
-            let Some(id) = found.map(|found| found.as_str()) else { continue };
+            let Some(id) = pattern.find(text) else { continue };
             let place = format!("number {} of session_patterns matches in line {}", at + 1, self.sought);
             if !is_id(id) {
                 // Once is enough: the pattern may match every line.
@@ -185,11 +184,11 @@ fn is_id(text: &str) -> bool {
 }
 
 /// Compiles the patterns.
-fn compiled(patterns: &[String]) -> Result<Vec<Regex>, Failure> {
+fn compiled(patterns: &[String]) -> Result<Vec<Pattern>, Failure> {
     let one = |(at, pattern): (usize, &String)| {
-        Regex::new(pattern).map_err(|_| {
+        Pattern::new(pattern).ok_or_else(|| {
             let message = format!(
-                "The agent's `session_patterns`: number {} is no regular expression that can be used: correct it.",
+                "The agent's `session_patterns`: number {} is not a regular expression, or is too large: correct it.",
                 at + 1
             );
             Failure::new(Code::InvalidConfig, message)

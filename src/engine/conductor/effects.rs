@@ -2,6 +2,7 @@
 
 use super::Conductor;
 use crate::agent::{Launch, Program};
+use crate::clean::one_line;
 use crate::engine::machine::Machine;
 use crate::engine::peer::{InAdvance, Outgoing, Peer};
 use crate::failure::{Code, Failure};
@@ -36,7 +37,8 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
                 self.record(|| Moment::Note(text));
             }
             Effect::Diagnose(text) => {
-                let clean = self.run.redactor().redact(&text).into_owned();
+                // A folder's name may hold escapes.
+                let clean = self.run.redactor().redact(&one_line(&text)).into_owned();
                 let chunk = self.peer.note(&format!("spektacular: {clean}"));
                 self.door.outbox.push(chunk);
             }

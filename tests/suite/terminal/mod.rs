@@ -5,6 +5,7 @@ mod asking;
 mod codex;
 mod jobs;
 mod log;
+mod modes;
 mod showing;
 
 use crate::support::{Case, io, limit};
