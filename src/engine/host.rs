@@ -41,6 +41,8 @@ pub(crate) struct Host {
     began: Instant,
     /// How long this process was stopped meanwhile. The run's clock stands still then.
     stopped: Duration,
+    /// Whether it was stopped before the clocks were read last.
+    was_stopped: bool,
     /// The mark of this run's processes.
     nonce: String,
     agent: Option<AgentProcess>,
@@ -76,6 +78,7 @@ impl Host {
         Host {
             began: Instant::now(),
             stopped: Duration::ZERO,
+            was_stopped: false,
             nonce: tree::nonce(),
             agent: None,
             asking: None,
@@ -138,9 +141,11 @@ impl Host {
 
     /// Reads the clocks, after the loop has waited or a process was started. `stopped`: this process was stopped since
     /// they were read last. Nobody knows for how long, so the run's clock stands still for the whole time.
-    pub(super) fn read_clocks(&mut self, stopped: bool) {
+    pub(super) fn read_clocks(&mut self, stopped: impl FnOnce() -> bool) {
         let passed = self.began.elapsed();
-        if stopped {
+        let stopped = stopped();
+        // A stop right after the clock was read shows only in the next reading.
+        if std::mem::replace(&mut self.was_stopped, stopped) || stopped {
             self.stopped = passed.saturating_sub(self.now.0);
         }
         self.now = (passed.saturating_sub(self.stopped), SystemTime::now());
@@ -280,9 +285,9 @@ impl Host {
     pub(super) fn suspend(&mut self, leave: impl FnOnce()) {
         self.signal(Signal::STOP);
         leave();
-        self.read_clocks(false);
+        self.read_clocks(|| false);
         stop_ourselves();
-        self.read_clocks(true);
+        self.read_clocks(|| true);
         self.signal(Signal::CONT);
     }
 
@@ -396,7 +401,7 @@ impl Machine for Host {
             guard.leader(agent.pid());
         }
         self.agent = Some(agent);
-        self.read_clocks(false);
+        self.read_clocks(|| false);
         Ok(())
     }
 

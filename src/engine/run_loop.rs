@@ -180,7 +180,8 @@ impl<'e, 'p> RunLoop<'e, 'p> {
     fn turn(&mut self) -> Result<(), Broken> {
         self.conductor.flush_recording();
         let wake = self.next();
-        let stopped = self.stopped;
+        let heard = self.engine.signals.as_ref();
+        let stopped = || heard.is_some_and(|heard| heard.continued.swap(false, Ordering::Relaxed));
         self.conductor.machine().read_clocks(stopped);
         point("loop");
         self.handle(wake)?;
@@ -264,7 +265,7 @@ impl<'e, 'p> RunLoop<'e, 'p> {
             let _ = select.ready_timeout(CONTINUED);
         }
         let heard = self.engine.signals.as_ref();
-        self.stopped = heard.is_some_and(|heard| heard.continued.swap(false, Ordering::Relaxed));
+        self.stopped = heard.is_some_and(|heard| heard.continued.load(Ordering::Relaxed));
         self.count_unread(leaving);
         wake
     }

@@ -96,7 +96,7 @@ const FAULTS: &[(&str, &[&str])] = &[
         ],
     ),
     ("a flood on stderr", &["a_flood_on_stderr_blocks_nothing_and_its_tail_is_short"]),
-    ("orphans of a program that is PID 1", &["as_pid_1_the_program_reaps_a_thousand_orphans_and_hears_a_signal"]),
+    ("orphans of a program that is PID 1", &["as_pid_1"]),
     ("a panic", &["a_panic_at_any_point_ends_the_run_in_order"]),
     (
         "a secret in pieces, encoded or escaped",

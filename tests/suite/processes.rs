@@ -327,22 +327,6 @@ fn the_agent_can_read_neither_our_environment_nor_a_core_dump() {
 }
 
 #[test]
-fn as_pid_1_the_program_reaps_a_thousand_orphans_and_hears_a_signal() {
-    let unshare = ["-pf", "--mount-proc", "--kill-child"];
-    if !Command::new("unshare").args(unshare).arg("true").status().is_ok_and(|status| status.success()) {
-        let name = "as_pid_1_the_program_reaps_a_thousand_orphans_and_hears_a_signal";
-        return not_checked(name, "unshare cannot make a PID namespace here");
-    }
-    let orphans = "n=0; while [ $n -lt 1000 ]; do (: &); n=$((n + 1)); done\n\
-                   while cat /proc/[0-9]*/stat 2>/dev/null | grep -q ') Z '; do sleep 0.05; done";
-    let script = Script::new().sh(orphans).say("msg_1", "reaped").sh("kill -TERM 1\nlisten");
-    let case = Case::with(script).shell(&format!("exec unshare {} \"$@\"", unshare.join(" ")));
-    let outcome = run(case, json!({}));
-    assert_eq!(outcome.cancelled()["source"], "signal");
-    assert_eq!(outcome.said(), "reaped");
-}
-
-#[test]
 fn a_machine_without_processes_or_memory_ends_the_run_in_order() {
     let name = "a_machine_without_processes_or_memory_ends_the_run_in_order";
     // Each with a user of its own: the limit counts all processes of a user.
