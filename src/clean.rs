@@ -174,6 +174,12 @@ pub fn one_line(text: &str) -> String {
     out
 }
 
+/// A word, quoted for a shell.
+pub fn shell_word(word: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "-_=./:,@%+".contains(c);
+    if !word.is_empty() && word.chars().all(plain) { word.into() } else { format!("'{}'", word.replace('\'', r"'\''")) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::{Cleaner, safe, whole};

@@ -3,6 +3,7 @@
 pub mod action;
 pub mod adhoc;
 pub mod agents;
+pub mod authors;
 pub mod command;
 pub mod config;
 pub mod flags;

@@ -123,6 +123,8 @@ pub struct Failure {
     pub stderr_tail: Option<Text>,
     /// Why a workflow was refused.
     pub reason: Option<RefusalReason>,
+    /// The file that a refused workflow is about.
+    pub target: Option<Box<Text>>,
     /// The phase of a workflow that did not pass.
     pub phase: Option<Box<PhaseFailure>>,
 }
@@ -155,6 +157,7 @@ impl Failure {
             agent_message: None,
             stderr_tail: None,
             reason: None,
+            target: None,
             phase: None,
         }
     }
@@ -168,6 +171,12 @@ impl Failure {
     pub fn of_our_own() -> Failure {
         let message = "spektacular failed by a fault of its own: please report it, with a recording of the run.";
         Failure::new(Code::InternalError, message)
+    }
+
+    /// The same failure, of a workflow that is about this file.
+    pub fn about(mut self, target: impl Into<Text>) -> Failure {
+        self.target = Some(Box::new(target.into()));
+        self
     }
 
     /// The model does not exist or may not be used. [`Failure::name_model`] adds its name.
@@ -202,7 +211,7 @@ impl Failure {
 
     /// An error that fits no other code. `agent`: the agent's display name.
     pub fn reported(agent: &str, said: Option<String>) -> Failure {
-        let what = if said.is_some() { "see detail.agent_message" } else { "record the run to see what it did" };
+        let what = if said.is_some() { "see detail.agent_message" } else { "record the run to see why" };
         Failure::new(Code::AgentError, format!("{agent} reported an error: {what}.")).saying(said)
     }
 

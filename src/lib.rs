@@ -9,7 +9,7 @@
 //!          exit, git │                  │     neutral events and lines out)     │
 //! ask-server ────────┘                  └──────────────────┬───────────────────┘
 //!                                                          ▼ effects
-//!   Emit → redact → Peer (json_lines or terminal) → outbox → chunks → writer thread
+//!   Emit → redact → Peer (json_lines or terminal) → outbox → stdout, or the writer thread
 //!   Spawn, ToAgent, Stop → Machine (the host: a process tree, git, the guard)
 //! ```
 //!
@@ -51,7 +51,7 @@
 //!   and no descriptor behind.
 //! - Nothing is read without a limit, and only the agent waits for an orchestrator that does not read.
 //! - Nothing waits for a batch to fill: a batch holds the lines that one read brought, 32 at most, and a chunk the frames
-//!   that were ready when the writer took it.
+//!   that were ready when it was written.
 //! - No error text holds a value that somebody typed.
 //!
 //! # Absent on purpose

@@ -1,5 +1,5 @@
 //! The tool `ask_user`, with which a model asks the user: its description and schema, the questions in a call, and the
-//! result for the model. The same for every agent.
+//! result for the model. The same forevery agent.
 
 mod rules;
 
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said_to_the_model() {
+    fn mistakes_are_reported_to_the_model() {
         let question = json!({"question": "Q", "kind": "text"});
         for (input, word) in [
             (json!({}), "`question`"),
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn the_result_tells_each_question_apart() {
+    fn the_result_has_an_entry_per_question() {
         let input = json!({"questions": [{"question": "A", "kind": "text"}, {"question": "B", "kind": "confirm"},
             {"question": "C", "kind": "text"}, {"question": "D", "kind": "text", "required": false}]});
         let asks = read(Object::parse(&input.to_string()).as_ref()).unwrap();

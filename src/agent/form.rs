@@ -88,7 +88,7 @@ impl Field {
         Some((Field { is_number, ..self }, Ask { default, ..ask }))
     }
 
-    /// An answer as the form's JSON value. `None`: the form wants a number, and this is none.
+    /// An answer as the form's JSON value. `None`: the form wants a number, and the answer is not one.
     fn value(&self, answer: &Answer) -> Option<Value> {
         match answer {
             Answer::Text(text) if self.is_number => number(text.unredacted()).map(Value::Number),
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn the_content_holds_the_answers_by_name() {
+    fn the_content_maps_names_to_answers() {
         let (form, asks) = setup();
         let answer = |ask: &Ask| match ask.header.unredacted() {
             "db" => Reply::Answer(Answer::One("lite".into())),
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn an_optional_form_is_declined_only_as_a_whole() {
+    fn a_form_of_optional_fields_is_declined_if_all_are_declined() {
         let (form, _) = read(&json!({"properties": {"a": {"type": "string"}, "b": {"type": "string"}}})).unwrap();
         let left_open = [Reply::Answer(Answer::Null), Reply::Declined(None)];
         assert_eq!(form.content(&left_open).map(Value::Object), Some(json!({})));
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_without_bounds_takes_numbers_only() {
+    fn a_number_without_bounds_accepts_only_numbers() {
         let ask = one(json!({"type": "number"}));
         let fits = |text: &str| check(&ask, &to_raw_value(text).unwrap(), None).is_ok();
         assert!(fits("-1.5") && fits(" 7 ") && !fits("abc") && !fits(""));
@@ -260,14 +260,14 @@ mod tests {
     }
 
     #[test]
-    fn a_form_that_no_question_can_ask_for_is_not_read() {
+    fn unsupported_forms_are_refused() {
         for properties in [json!({}), json!({"p": 1}), json!({"p": {"type": "array", "items": {"type": "string"}}})] {
             assert!(read(&json!({"properties": properties})).is_none(), "{properties}");
         }
     }
 
     #[test]
-    fn numbers_keep_their_digits() {
+    fn whole_numbers_stay_whole() {
         for (text, wanted) in
             [("9223372036854775807", "9223372036854775807"), ("3.0", "3"), ("1e3", "1000"), ("0.25", "0.25")]
         {

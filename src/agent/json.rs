@@ -165,7 +165,7 @@ impl<'a> Object<'a> {
         raw.object()
     }
 
-    /// The line that it is part of.
+    /// The whole line that contains the value.
     pub fn line(&self) -> &'a str {
         self.0.line
     }

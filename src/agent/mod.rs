@@ -10,7 +10,7 @@
 //! | | Claude Code | Codex app-server | ACP agents | plain commands |
 //! |---|---|---|---|---|
 //! | `launch` | argv; the user line | argv; `initialize` | argv; `initialize` | argv; the prompt, end of input |
-//! | `line` | one stream-json object | JSON-RPC: the handshake goes on here | the same | a line of text |
+//! | `line` | one stream-json object | JSON-RPC: the handshake continues here | the same | a line of text |
 //! | `AgentEvent::Session` | `system/init` | `thread/start` answered | `session/new` answered | a configured pattern |
 //! | `AgentEvent::Ask` | `can_use_tool` | `requestApproval`, `requestUserInput`, elicitation | `request_permission`, elicitation | – |
 //! | `answer` | `control_response` | result by request id | the chosen option's id | – |
@@ -138,7 +138,7 @@ pub struct MessageKey(pub u64);
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct AskKey(pub String);
 
-/// Something that an agent did or said, in the same terms for every agent. The keys (`message`, `call`, `parent`) are the
+/// Something that an agent did or said, in the same terms forevery agent. The keys (`message`, `call`, `parent`) are the
 /// driver's own names, unique in a run; frames never show them.
 #[derive(Clone, Debug)]
 pub enum AgentEvent {

@@ -58,7 +58,7 @@ impl Folder {
 pub struct Login {
     /// Each sign, its meaning, and the reason in words.
     pub signs: &'static [(Sign, LoggedIn, &'static str)],
-    /// The meaning and the reason if no sign is there.
+    /// The meaning and the reason if no sign is found.
     pub otherwise: (LoggedIn, &'static str),
 }
 

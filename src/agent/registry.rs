@@ -126,7 +126,7 @@ static BUILT_IN: &[BuiltIn] = &[
         display_name: "Demo",
         dialect: Dialect::Claude,
         args: &["replay", "--demo", "--"],
-        install: "it is built in",
+        install: "built in",
         ..ACP
     },
     BuiltIn {

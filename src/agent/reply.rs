@@ -19,12 +19,12 @@ pub enum Reply {
     NoUser,
 }
 
-/// Tells a model that nobody can answer.
-pub(super) const NO_USER: &str = "No user is present to answer. Use your best judgement and go on.";
-/// The same as the prompt of a further turn, where no call shows what it refers to.
-pub const NO_USER_PROMPT: &str = "No user is present to answer your questions. Use your best judgement and go on.";
+/// Tells a model that no user can answer.
+pub(super) const NO_USER: &str = "No user is present to answer. Use your best judgement and continue.";
+/// The same sentence as the prompt of a further turn, which needs to name the questions.
+pub const NO_USER_PROMPT: &str = "No user is present to answer your questions. Use your best judgement and continue.";
 /// Tells a model that its question was declined.
-pub(super) const DECLINED: &str = "The user declined to answer. Go on without an answer.";
+pub(super) const DECLINED: &str = "The user declined to answer. Continue without an answer.";
 /// Tells a model that nobody will answer its question any more.
 pub(super) const WITHDRAWN: &str = "The question was withdrawn: the run is being ended.";
 

@@ -1,5 +1,4 @@
-//! An agent's own error messages. Drivers pass them on whole and without escape sequences; the run redacts and then cuts
-//! them.
+//! Extracts an agent's own error messages, whole and without escape sequences. The run redacts and then cuts them.
 
 use super::json::Object;
 use crate::clean::whole;
@@ -44,7 +43,7 @@ mod tests {
     use super::{error, errors};
 
     #[test]
-    fn the_message_of_a_providers_answer_is_taken() {
+    fn nested_error_messages_are_unwrapped() {
         let google = r#"{"error":{"code":400,"message":"{\"error\":{\"message\":\"Too \\\"large\\\".\"}}"}}"#;
         for (text, words) in [
             (" A plain sentence.\n", "A plain sentence."),
@@ -60,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn repeated_texts_are_left_out() {
+    fn repeated_messages_are_dropped() {
         assert_eq!(errors(["Broken: no route.", "", "no route.", "Later."]), error("Broken: no route.\nLater."));
         assert_eq!(errors(["", " "]), None);
     }

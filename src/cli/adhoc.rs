@@ -1,12 +1,14 @@
 //! The command line of `adhoc`: flags become fields of run.start.
 
-use super::command::{Flag, FlagForm, GivenFlag, HasFields, Wrong, store};
+use super::command::{Flag, FlagForm, GivenFlag, HasFields, Row, Wrong, store};
 use super::flags::ADHOC;
 use super::{one_of, text, variable};
 use crate::protocol::fields::Field;
 use crate::protocol::json::string;
 use crate::protocol::request::Options;
 use crate::protocol::typed;
+use crate::protocol::words::WorkflowKind;
+use crate::protocol::workflow::WorkflowOptions;
 use crate::suggest::hint;
 use serde_json::value::{RawValue, to_raw_value};
 use std::collections::BTreeMap;
@@ -92,13 +94,30 @@ pub struct Adhoc {
     pub flags: BTreeMap<&'static str, &'static str>,
     /// The files that hold the rest of them, by field.
     pub files: BTreeMap<&'static str, PathBuf>,
+    /// The workflow to run instead of one task.
+    pub workflow: Option<WorkflowKind>,
+    /// Its own fields.
+    pub fields: WorkflowOptions,
     lists: BTreeMap<&'static str, (&'static Flag, Vec<String>)>,
     pairs: BTreeMap<&'static str, (&'static Flag, BTreeMap<String, String>)>,
 }
 
-/// Reads its flags and words.
+/// Reads the flags and words of `adhoc`.
 pub fn read(given: Vec<GivenFlag>, words: Vec<OsString>) -> Result<Adhoc, Wrong> {
-    let mut adhoc: Adhoc = store(ADHOC, given)?;
+    read_rows(ADHOC, given, words)
+}
+
+/// Reads the flags and words of a workflow.
+pub fn read_workflow(
+    (kind, rows): (WorkflowKind, &'static [Row<Adhoc>]),
+    given: Vec<GivenFlag>,
+    words: Vec<OsString>,
+) -> Result<Adhoc, Wrong> {
+    Ok(Adhoc { workflow: Some(kind), ..read_rows(rows, given, words)? })
+}
+
+fn read_rows(rows: &'static [Row<Adhoc>], given: Vec<GivenFlag>, words: Vec<OsString>) -> Result<Adhoc, Wrong> {
+    let mut adhoc: Adhoc = store(rows, given)?;
     for (name, (flag, list)) in std::mem::take(&mut adhoc.lists) {
         set(&mut adhoc.options, flag, name, &raw(&list)?)?;
     }
@@ -192,6 +211,24 @@ fn set(options: &mut Options, flag: &Flag, name: &str, value: &RawValue) -> Resu
         let hint = hint(&string(value).unwrap_or_default(), flag.values.iter().copied());
         format!("--{} {}.{hint}", flag.long, typed::clause(name, &problem))
     })
+}
+
+/// Stores the value of a flag that sets a field of `workflow`.
+pub(super) fn workflow_field(to: &mut Adhoc, name: &str, flag: &Flag, value: OsString) -> Result<(), Wrong> {
+    let json = match flag.value {
+        FlagForm::Switch(_) => raw(&true)?,
+        FlagForm::Json => {
+            let typed = text(flag, value)?;
+            RawValue::from_string(typed.clone()).or_else(|_| raw(&typed))?
+        }
+        FlagForm::Item => {
+            let mut list = to.fields.ignore.take().unwrap_or_default();
+            list.push(text(flag, value)?);
+            raw(&list)?
+        }
+        FlagForm::Text | FlagForm::Words | FlagForm::Pair => raw(&text(flag, value)?)?,
+    };
+    to.fields.set(name, &json).map_err(|expected| format!("--{} must be {expected}.", flag.long))
 }
 
 /// The key and the value of `--answer`.

@@ -217,12 +217,28 @@ pub struct Row<T: 'static> {
     set: Set<T>,
 }
 
+impl<T> Clone for Row<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Row<T> {}
+
 #[derive(Debug)]
 enum Set<T: 'static> {
     Switch(fn(&mut T)),
     Own(SetOwn<T>),
     Field(&'static Field, SetField<T>),
 }
+
+impl<T> Clone for Set<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Set<T> {}
 
 /// The flags of a command, from its rows.
 pub const fn flags<T, const N: usize>(rows: &[Row<T>]) -> [Flag; N] {

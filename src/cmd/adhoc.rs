@@ -1,12 +1,13 @@
 //! `adhoc`: one task through one agent.
 
+use super::carrier::Carrier;
 use super::complain;
 use super::last::{Last, Stored};
 use super::texts::{self, Prompt};
 use crate::agent::registry::{Agents, Layers};
 use crate::cli::{Adhoc, Color, Output};
 use crate::config::{self, Config, Loaded};
-use crate::engine::{Begin, DebugLog, Engine, Job, Peer, Prepared, Report, Script, UNDELIVERED, dry_run};
+use crate::engine::{Begin, DebugLog, Engine, Job, Peer, Prepared, Script, UNDELIVERED};
 use crate::failure::{Code, EXIT_UNDELIVERED, Failure};
 use crate::io::faults::point;
 use crate::io::inbox::Source;
@@ -19,9 +20,10 @@ use crate::protocol::limits;
 use crate::protocol::origins::{FieldOrigin, Origins};
 use crate::protocol::request::{Options, Payload, Seconds};
 use crate::protocol::typed;
-use crate::protocol::words::{Level, Source as CancelSource, Warning};
+use crate::protocol::words::{Level, Source as CancelSource, Warning, WorkflowKind};
 use crate::run::OnEof;
 use crate::terminal::{Detail, Look, TerminalFront};
+use crate::workflow::outer::Ended;
 use std::io::IsTerminal;
 use std::os::fd::AsFd;
 use std::os::unix::fs::FileTypeExt;
@@ -33,7 +35,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 const TYPE: &str = "spektacular: type the prompt, and end it with Ctrl-D";
 const FETCH: &str = "spektacular: waiting for the prompt: bring the run to the foreground with fg";
 
-/// The silence in a log after which a line says that the run goes on. CI systems stop jobs after some minutes of it.
+/// The silence in a log after which a line says that the run continues. CI systems stop jobs after some minutes of it.
 const LOG_HEARTBEAT: Seconds = Seconds(60.0);
 
 /// Runs the command; returns the exit code.
@@ -41,7 +43,7 @@ pub fn run(adhoc: Adhoc) -> u8 {
     // First of all: a signal from now on ends the run in order. A dry run reads its prompt here and leaves the signals
     // as they are.
     let engine = (!adhoc.dry_run).then(|| Engine::start(Source::Nothing));
-    let Ok(mut loaded) = catch_unwind(load) else { return crashed(adhoc.output, engine) };
+    let Ok(mut loaded) = catch_unwind(load) else { return crashed(adhoc, engine) };
     let failure = loaded.failure.take();
     match (adhoc.output.unwrap_or_else(|| loaded.config.output()), failure) {
         (Output::Json, Some(failure)) => refuse_with(adhoc, loaded, failure, engine),
@@ -57,7 +59,7 @@ fn load() -> Loaded {
 }
 
 /// Reports a fault of our own in the configuration, which is not read again.
-fn crashed(output: Option<Output>, engine: Option<Engine>) -> u8 {
+fn crashed(mut adhoc: Adhoc, engine: Option<Engine>) -> u8 {
     let layers = Layers {
         agents: Agents::built_in(),
         above: Options::default(),
@@ -65,32 +67,40 @@ fn crashed(output: Option<Output>, engine: Option<Engine>) -> u8 {
         guest_model: None,
         origins: Origins::default(),
     };
-    match output {
-        Some(Output::Json) => refused(Job::new(layers), Failure::of_our_own(), &mut JsonLines::default(), engine),
+    match adhoc.output {
+        Some(Output::Json) => {
+            let carrier = Carrier::of(&mut adhoc, false);
+            refused(carrier, Job::new(layers), Failure::of_our_own(), &mut JsonLines::default(), engine)
+        }
         Some(Output::Cli) | None => super::crashed(),
     }
 }
 
 /// Reports a run that cannot begin; an orchestrator gets a terminal frame. `output`: the choice on the command line.
-pub fn refuse(output: Option<Output>, failure: Failure) -> u8 {
+pub fn refuse(workflow: Option<WorkflowKind>, output: Option<Output>, failure: Failure) -> u8 {
     let loaded = config::load();
     match output.unwrap_or_else(|| loaded.config.output()) {
-        Output::Json => refuse_with(Adhoc::default(), loaded, failure, None),
+        Output::Json => {
+            let mut adhoc = Adhoc::default();
+            adhoc.workflow = workflow;
+            refuse_with(adhoc, loaded, failure, None)
+        }
         Output::Cli => complain(&failure),
     }
 }
 
-fn refuse_with(adhoc: Adhoc, loaded: Loaded, failure: Failure, engine: Option<Engine>) -> u8 {
+fn refuse_with(mut adhoc: Adhoc, loaded: Loaded, failure: Failure, engine: Option<Engine>) -> u8 {
     if stdout_is_closed() {
         return undelivered();
     }
-    refused(job(adhoc, loaded), failure, &mut JsonLines::default(), engine)
+    let carrier = Carrier::of(&mut adhoc, false);
+    refused(carrier, job(adhoc, loaded), failure, &mut JsonLines::default(), engine)
 }
 
 /// A run that consists of its failure.
-fn refused(job: Job, failure: Failure, peer: &mut dyn Peer, engine: Option<Engine>) -> u8 {
+fn refused(carrier: Carrier, job: Job, failure: Failure, peer: &mut dyn Peer, engine: Option<Engine>) -> u8 {
     let job = Job { begin: Begin::Refused(failure), record: None, debug_log: None, ..job };
-    reading(engine, Source::Nothing).run(job, peer).code
+    carrier.carry(reading(engine, Source::Nothing), job, peer).code
 }
 
 /// The engine, which reads its input from `source`.
@@ -118,7 +128,11 @@ fn job(adhoc: Adhoc, loaded: Loaded) -> Job {
         answers: Script::default(),
         on_eof: if adhoc.cancel_on_eof { OnEof::Cancel } else { OnEof::Continue },
         record: adhoc.record,
-        debug_log: config.debug_dir().map(|dir| DebugLog { dir, project: config.folder().into(), command: "adhoc" }),
+        debug_log: config.debug_dir().map(|dir| DebugLog {
+            dir,
+            project: config.folder().into(),
+            command: adhoc.workflow.map_or("adhoc", WorkflowKind::word),
+        }),
         project: Some(config.folder().into()),
         mirror_stderr: adhoc.mirror_stderr,
         ..Job::new(layers)
@@ -134,6 +148,7 @@ fn json(mut adhoc: Adhoc, loaded: Loaded, engine: Option<Engine>) -> u8 {
     }
     let (prompt, files, dry_run) = (Prompt::of(&adhoc), Named::take(&mut adhoc), adhoc.dry_run);
     let read_messages = adhoc.read_messages || prompt.is_none();
+    let carrier = Carrier::of(&mut adhoc, prompt.is_some());
     let mut job = job(adhoc, loaded);
     let mut peer = JsonLines::default();
     // Nobody can answer if stdin carries no messages.
@@ -144,11 +159,12 @@ fn json(mut adhoc: Adhoc, loaded: Loaded, engine: Option<Engine>) -> u8 {
     let at_once = prompt.is_none() && !files.any();
     let make = move |prompt: Option<Prompt>| files.prepare(prompt, options);
     if dry_run {
-        return plan(make(Some(prompt.unwrap_or_else(Prompt::stand_in))), job, Output::Json, &mut peer);
+        let prepared = make(Some(prompt.unwrap_or_else(Prompt::stand_in)));
+        return plan(carrier, prepared, job, Output::Json, &mut peer);
     }
     let one_shot = prompt.is_some();
     let (tell, first_lines) = channel();
-    let last = Last::of(&job.layers, Options::default()).filter(|last| one_shot && last.has_folder());
+    let last = carrier.last(&job).filter(|last| one_shot && last.has_folder());
     let source = if read_messages { Source::Stdin } else { Source::Nothing };
     if at_once {
         // The answers on the command line are all there is.
@@ -156,21 +172,27 @@ fn json(mut adhoc: Adhoc, loaded: Loaded, engine: Option<Engine>) -> u8 {
     } else {
         job.begin = Begin::Awaited(Box::new(move || make(prompt).inspect(|prepared| tell_first_line(prepared, &tell))));
     }
-    let report = reading(engine, source).run(job, &mut peer);
-    keep(last, &report, &first_lines);
-    report.code
+    let ended = carrier.carry(reading(engine, source), job, &mut peer);
+    keep(last, &ended, &first_lines);
+    ended.code
 }
 
 /// `--dry-run`: shows the process that the run would start. A run that would be refused is refused here too.
-fn plan(prepared: Result<Box<Prepared>, Failure>, mut job: Job, output: Output, peer: &mut dyn Peer) -> u8 {
+fn plan(
+    carrier: Carrier,
+    prepared: Result<Box<Prepared>, Failure>,
+    mut job: Job,
+    output: Output,
+    peer: &mut dyn Peer,
+) -> u8 {
     let planned = prepared.and_then(|prepared| {
         let Prepared { above, start, .. } = *prepared;
         job.layers.above = above.over(std::mem::take(&mut job.layers.above));
-        dry_run::plan(start.map(options_of).unwrap_or_default(), &job.layers, &job.warnings)
+        carrier.plan(start.map(options_of).unwrap_or_default(), &job)
     });
     match planned {
-        Ok(plan) => super::plan::show(&plan, output),
-        Err(failure) => refused(job, failure, peer, None),
+        Ok(plan) => plan.show(output),
+        Err(failure) => refused(carrier, job, failure, peer, None),
     }
 }
 
@@ -191,11 +213,8 @@ fn cli(mut adhoc: Adhoc, loaded: Loaded, engine: Option<Engine>) -> u8 {
         return undelivered();
     }
     let dry_run = adhoc.dry_run;
-    let prompt = match dry_run {
-        true => Some(Prompt::of(&adhoc).unwrap_or_else(Prompt::stand_in)),
-        false => Prompt::with_piped(Prompt::of(&adhoc), stdin::kind()),
-    };
-    let prompt = prompt.ok_or_else(|| "Missing prompt: spektacular adhoc \"TASK\".".to_owned());
+    let carrier = Carrier::of(&mut adhoc, true);
+    let prompt = carrier.prompt(&adhoc);
     let prompt = match go_on(&mut adhoc, &loaded.config).and(prompt) {
         Ok(prompt) => prompt,
         Err(message) => return complain(&Failure::new(Code::Usage, message)),
@@ -228,21 +247,21 @@ fn cli(mut adhoc: Adhoc, loaded: Loaded, engine: Option<Engine>) -> u8 {
     let interactive = move |answered: bool| Options { interactive: Some(wanted && (person || answered)), ..options };
     let make = move || files.prepare(Some(prompt), interactive);
     if dry_run {
-        return plan(make(), job, Output::Cli, &mut peer);
+        return plan(carrier, make(), job, Output::Cli, &mut peer);
     }
     // The engine handles signals while a slow writer fills the pipe.
     let (tell, first_lines) = channel();
     job.begin = Begin::Awaited(Box::new(move || make().inspect(|prepared| tell_first_line(prepared, &tell))));
-    let last = Last::of(&job.layers, Options::default());
-    let report = reading(engine, source).run(job, &mut peer);
-    if !keep(last, &report, &first_lines) {
+    let last = carrier.last(&job);
+    let ended = carrier.carry(reading(engine, source), job, &mut peer);
+    if !keep(last, &ended, &first_lines) {
         diagnose("spektacular: warning: the session could not be stored for --continue");
     }
-    if let Some(keys) = &report.unused_answers {
+    if let Some(keys) = &ended.unused_answers {
         let text = format!("No question matched {keys}. `spektacular help adhoc` explains the keys of --answer.");
         super::warn([text].iter());
     }
-    let Report { code, signal, .. } = report;
+    let Ended { code, signal, .. } = ended;
     // Shells expect this exit code after a signal.
     signal.and_then(|signal| u8::try_from(128 + signal).ok()).unwrap_or(code)
 }
@@ -358,7 +377,9 @@ fn tell_first_line(prepared: &Prepared, tell: &Sender<String>) {
 }
 
 /// Stores the session of a run for `--continue` and `sessions`. `false`: storing failed.
-fn keep(last: Option<Last>, report: &Report, first_lines: &Receiver<String>) -> bool {
+fn keep(last: Option<Last>, ended: &Ended, first_lines: &Receiver<String>) -> bool {
+    // A workflow keeps its sessions itself.
+    let Some(report) = &ended.report else { return true };
     let words = report.redacted(&first_lines.try_recv().unwrap_or_default());
     last.zip(report.session_id()).is_none_or(|(last, id)| last.keep(&Stored::now(id, &words)).is_ok())
 }

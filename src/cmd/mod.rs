@@ -4,8 +4,10 @@
 pub mod adhoc;
 pub mod agents;
 pub mod ask_server;
+mod carrier;
 mod check;
 pub mod config;
+mod demo;
 pub mod export;
 pub mod init;
 mod last;

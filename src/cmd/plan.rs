@@ -1,16 +1,25 @@
 //! Output of `adhoc --dry-run`, as text or as one JSON object.
 
+use crate::clean::shell_word;
 use crate::cli::Output;
 use crate::engine::dry_run::Plan;
 use crate::failure::EXIT_UNDELIVERED;
 use crate::io::output::print;
 use crate::protocol::json::to_line;
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// Prints the plan; returns the exit code.
 pub(super) fn show(plan: &Plan, output: Output) -> u8 {
     let text = match output {
-        Output::Json => to_line(&json!({
+        Output::Json => to_line(&object(plan)),
+        Output::Cli => for_people(plan),
+    };
+    if print(&format!("{text}\n")) { 0 } else { EXIT_UNDELIVERED }
+}
+
+/// The plan as JSON.
+pub(super) fn object(plan: &Plan) -> Value {
+    json!({
             "agent": plan.agent,
             "driver": plan.driver,
             "command": plan.command,
@@ -19,15 +28,13 @@ pub(super) fn show(plan: &Plan, output: Output) -> u8 {
             "env_set": plan.env_set,
             "env_removed": plan.env_removed,
             "warnings": plan.warnings,
-        })),
-        Output::Cli => for_people(plan),
-    };
-    if print(&format!("{text}\n")) { 0 } else { EXIT_UNDELIVERED }
+    })
 }
 
-fn for_people(plan: &Plan) -> String {
+/// The plan as text, without a line end.
+pub(super) fn for_people(plan: &Plan) -> String {
     let path = plan.path.as_ref().map_or("not found".into(), |path| path.to_string_lossy());
-    let words: Vec<String> = plan.command.iter().map(|word| quoted(word)).collect();
+    let words: Vec<String> = plan.command.iter().map(|word| shell_word(word)).collect();
     let mut lines = vec![
         format!("agent        {} ({})", plan.agent, plan.driver),
         format!("program      {path}"),
@@ -45,10 +52,4 @@ fn in_words(set: &[String], removed: &[String]) -> String {
     let parts = parts.iter().filter(|(_, names)| !names.is_empty());
     let parts: Vec<String> = parts.map(|(verb, names)| format!("{verb} {}", names.join(" "))).collect();
     if parts.is_empty() { "unchanged".into() } else { parts.join("; ") }
-}
-
-/// A word, quoted for a shell.
-fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_alphanumeric() || "-_=./:,@%+".contains(c);
-    if !word.is_empty() && word.chars().all(plain) { word.into() } else { format!("'{}'", word.replace('\'', r"'\''")) }
 }

@@ -1,6 +1,7 @@
 //! `replay`: a process that plays the agent's side of a recording. At each recorded line of the host, it waits on stdin
 //! for a line of the same shape, and answers as the agent did. The demo agent is a replay of a built-in recording.
 
+use super::demo::{self, Role};
 use crate::agent::ask_user::{named_server, renamed};
 use crate::cli::Replay;
 use crate::io::output::{diagnose, print};
@@ -87,7 +88,15 @@ impl Player {
 
     fn play(mut self) -> u8 {
         let mut host = std::io::stdin().lock().lines();
-        let mut next = || host.next().and_then(Result::ok);
+        let mut first = None;
+        if self.makes_files {
+            first = host.next().and_then(Result::ok);
+            let role = first.as_deref().and_then(said).and_then(|prompt| Role::of(&prompt));
+            if let Some(role) = role {
+                return demo::play(role, &mut || host.next().and_then(Result::ok));
+            }
+        }
+        let mut next = || first.take().or_else(|| host.next().and_then(Result::ok));
         while let Some(moment) = self.moments.pop_front() {
             match moment {
                 Moment::Agent(line) => {
@@ -200,6 +209,12 @@ fn recorded_server(recording: &Recording) -> Option<String> {
 
 fn given(args: &[OsString]) -> impl Iterator<Item = String> {
     args.iter().map(|arg| arg.to_string_lossy().into_owned())
+}
+
+/// The text of a line with which the host begins a turn.
+fn said(line: &str) -> Option<String> {
+    let message = Fields::parse(line)?.get("message")?.to_owned();
+    Fields::parse(message.get())?.get("content").and_then(string)
 }
 
 /// The shape of a line: its type or method, its subtype, and the id that it answers.

@@ -5,14 +5,17 @@ use super::{
 };
 use crate::cli::action::actions;
 use crate::cli::agents::ACTIONS as AGENTS_ACTIONS;
-use crate::cli::command::{Command, CommandText, Offers, ReadCommand, Runnable, Words, flags};
+use crate::cli::authors::{PLAN, SPEC};
+use crate::cli::command::{Command, CommandText, Offers, ReadCommand, Runnable, Words, Wrong, flags};
 use crate::cli::config::ACTIONS as CONFIG_ACTIONS;
 use crate::cli::flags::{ADHOC, AGENTS, CHECK, CONFIG, EXPORT, FOREIGN, INIT, OPEN, REPLAY, SESSIONS};
 use crate::cli::{self, no_words};
 use crate::failure::{Code, Failure};
 use crate::help::complete::Shell;
 use crate::help::texts;
+use crate::protocol::words::WorkflowKind;
 use crate::workflow::template::PromptKind;
+use std::ffi::OsString;
 
 /// Every command.
 pub static COMMANDS: &[Command] = &[
@@ -21,7 +24,7 @@ pub static COMMANDS: &[Command] = &[
         words: Words::Free("[PROMPT... | -]", Offers::Nothing),
         flags: &flags::<_, { ADHOC.len() }>(ADHOC),
         foreign: FOREIGN,
-        refuse: |args, wrong| adhoc::refuse(cli::asked_output(args), Failure::new(Code::Usage, wrong)),
+        refuse: |args, wrong| adhoc::refuse(None, cli::asked_output(args), Failure::new(Code::Usage, wrong)),
         ..row("adhoc", &texts::ADHOC, |given, words| Ok(Runnable::new(cli::adhoc::read(given, words)?, adhoc::run)))
     },
     Command {
@@ -33,12 +36,22 @@ pub static COMMANDS: &[Command] = &[
     Command {
         words: Words::Free("[DESCRIPTION... | -]", Offers::Nothing),
         below: SPEC_CHECK,
-        ..row("spec", &texts::SPEC, |_, _| Err("This version has only spektacular spec check FILE.".into()))
+        flags: &flags::<_, { SPEC.len() }>(SPEC),
+        foreign: FOREIGN,
+        refuse: |args, wrong| refuse_workflow(WorkflowKind::Spec, args, wrong),
+        ..row("spec", &texts::SPEC, |given, words| {
+            Ok(Runnable::new(cli::adhoc::read_workflow((WorkflowKind::Spec, SPEC), given, words)?, adhoc::run))
+        })
     },
     Command {
         words: Words::Free("SPEC", Offers::Nothing),
         below: PLAN_CHECK,
-        ..row("plan", &texts::PLAN, |_, _| Err("This version has only spektacular plan check PLAN.".into()))
+        flags: &flags::<_, { PLAN.len() }>(PLAN),
+        foreign: FOREIGN,
+        refuse: |args, wrong| refuse_workflow(WorkflowKind::Plan, args, wrong),
+        ..row("plan", &texts::PLAN, |given, words| {
+            Ok(Runnable::new(cli::adhoc::read_workflow((WorkflowKind::Plan, PLAN), given, words)?, adhoc::run))
+        })
     },
     Command {
         words: Words::Free("[NAME]", Offers::Words(PromptKind::NAMES)),
@@ -103,6 +116,11 @@ pub static COMMANDS: &[Command] = &[
         ..row("help", &texts::HELP, |_, words| Ok(Runnable::new(manual::explained(&words)?, manual::help)))
     },
 ];
+
+/// Reports an error in the command line of a workflow.
+fn refuse_workflow(kind: WorkflowKind, args: &[OsString], wrong: Wrong) -> u8 {
+    adhoc::refuse(Some(kind), cli::asked_output(args), Failure::new(Code::Usage, wrong))
+}
 
 /// The commands under `spec`.
 static SPEC_CHECK: &[Command] = &[Command {

@@ -18,6 +18,8 @@ pub(super) enum Prompt {
     Own(Own),
     /// stdin, read to its end.
     Stdin(Wish),
+    /// Nothing: a draft goes on as it is.
+    Nothing,
     /// stdin between two texts of the command line.
     With(Own, Wish, String),
 }
@@ -63,7 +65,7 @@ impl Prompt {
 
     /// Whether reading the prompt reads stdin.
     pub(super) fn reads_stdin(&self) -> bool {
-        !matches!(self, Prompt::Own(_))
+        matches!(self, Prompt::Stdin(_) | Prompt::With(..))
     }
 
     /// Reads the prompt. May wait for the writer of a pipe.
@@ -72,6 +74,7 @@ impl Prompt {
     /// One sentence for the user.
     pub(super) fn read(self) -> Result<String, String> {
         let text = match self {
+            Prompt::Nothing => return Ok(" ".into()),
             Prompt::Own(own) => own.read()?,
             Prompt::Stdin(wish) => piped(wish, NO_PROMPT)?,
             Prompt::With(own, wish, after) => {

@@ -212,6 +212,7 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
     /// Checks the first run.start.
     fn start(&mut self, origin: Origin, payload: Payload) -> Event<'static> {
         let Payload { options, wrong, mut unknown, workflow } = payload;
+        let said: Vec<&'static str> = Options::NAMES.iter().copied().filter(|name| options.says(name)).collect();
         let origins = self.layers.origins.without(&options);
         let (options, agent) = self.layers.under(options);
         let untrusted = self.layers.guest_warning(&options, agent);
@@ -226,7 +227,7 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
             prepare::settings(options, wrong, agent, (&self.layers.agents, &origins), &self.machine)
         };
         let admitted = checked.and_then(|mut ready| {
-            self.peer.admit(&mut ready.settings, &ready.agent, workflow.as_deref(), &mut unknown)?;
+            self.peer.admit(&mut ready.settings, &ready.agent, workflow.as_deref(), &said, &mut unknown)?;
             Ok(ready)
         });
         if let Some(text) = unknown.warning("field", " of run.start") {

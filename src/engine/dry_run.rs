@@ -7,7 +7,7 @@ use crate::agent::{AgentEvent, Program, Turn};
 use crate::failure::Failure;
 use crate::process::child::{environment, resolve};
 use crate::process::tree::nonce;
-use crate::protocol::request::Options;
+use crate::protocol::request::{Options, Settings};
 use crate::protocol::text::Text;
 use crate::protocol::words::Warning;
 use crate::redact::Redactor;
@@ -44,12 +44,26 @@ pub struct Plan {
 /// # Errors
 /// Those of a run.start that cannot be carried out.
 pub fn plan(start: Options, layers: &Layers, warnings: &[(Warning, String)]) -> Result<Plan, Failure> {
+    plan_with(start, layers, warnings, |_| Ok(()))
+}
+
+/// The same with changed settings.
+///
+/// # Errors
+/// Those of the change, too.
+pub fn plan_with(
+    start: Options,
+    layers: &Layers,
+    warnings: &[(Warning, String)],
+    change: impl FnOnce(&mut Settings) -> Result<(), Failure>,
+) -> Result<Plan, Failure> {
     let origins = layers.origins.without(&start);
     let (options, agent) = layers.under(start);
     let untrusted = layers.guest_warning(&options, agent);
     let mut host = Host::new();
     let (redactor, _) = prepare::redactor_for(&options, agent, &host, false);
-    let ready = prepare::settings(options, None, agent, (&layers.agents, &origins), &host)?;
+    let mut ready = prepare::settings(options, None, agent, (&layers.agents, &origins), &host)?;
+    change(&mut ready.settings)?;
     let mut start = ready.start(Redactor::new(), 0, &mut host);
     let settings = start.settings.clone();
     let mut turn = Turn::default();

@@ -15,7 +15,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 /// The request for a run. A run may be a part of another one, which its peer makes of several: it is opened by a
-/// run of its own, which ends before any process starts, goes on in runs that begin with [`Begin::Next`], and is closed by
+/// run of its own, which ends before any process starts, continues in runs that begin with [`Begin::Next`], and is closed by
 /// one that begins with [`Begin::Over`].
 pub struct Job {
     /// The source of run.start.
@@ -38,7 +38,7 @@ pub struct Job {
     pub mirror_stderr: bool,
     /// The source that frames name for a signal: a person at a terminal, or a signal.
     pub signal_source: CancelSource,
-    /// Whether this run only opens another one.
+    /// Whether this run ends before any agent starts, because later runs continue it.
     pub opens: bool,
     /// Bodies to emit first.
     pub first: Vec<Body>,
@@ -47,7 +47,7 @@ pub struct Job {
 }
 
 impl Job {
-    /// A run whose run.start comes from its input, with built-in defaults for everything else.
+    /// A run whose run.start comes from its input, with built-in defaults foreverything else.
     pub fn new(layers: Layers) -> Job {
         Job {
             begin: Begin::FromInput,

@@ -1,8 +1,9 @@
 //! The engine: the state that a process has once, and the loop that drives a run.
 //!
-//! A reader thread per pipe pushes batches of lines, a signal thread pushes signals, a writer thread takes chunks of
-//! frames. The loop waits for all of them in one select, control before data, passes each event to the [`Conductor`], and
-//! waits again. A batch is small enough that a control event that arrives meanwhile is served in time. Two gates bound memory:
+//! A reader thread per pipe pushes batches of lines, a signal thread pushes signals. The loop waits for all of them in one
+//! select, control before data, passes each event to the [`Conductor`], writes the frames, and waits again. A batch is small
+//! enough that a control event that arrives meanwhile is served in time. The loop never waits for stdout: what a pipe or socket
+//! does not take at once, and everything for a terminal or a file, goes to a writer thread. Two gates bound memory:
 //! nothing is taken from the agent while the outbox is full, and the send to the writer is one arm of the select, so that
 //! a stdout nobody reads never keeps a cancel from being served.
 //!
@@ -73,8 +74,8 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// Registers the signals, becomes the parent of orphans, and starts the writer. stdin is first read when a run
-    /// listens. Call it once per process.
+    /// Registers the signals and becomes the parent of orphans. stdin is first read when a run listens. Call it once
+    /// per process.
     pub fn start(source: Source) -> Engine {
         let faults = faults::listen();
         let signals = signals::listen().ok();
@@ -85,7 +86,7 @@ impl Engine {
             faults,
             signals,
             inherited: Inherited::find(),
-            output: StdoutWriter::start(),
+            output: StdoutWriter::new(),
             ids: Ids::default(),
             random: nonce[..12.min(nonce.len())].to_owned(),
             modes: None,
@@ -116,8 +117,8 @@ impl Engine {
         let conductor = Conductor::new(job, peer, Host::beside(&self.inherited), &self.random, self.ids);
         let begin = match self.signals {
             _ if !myself::has_room() => Begin::Refused(no_room()),
-            Some(_) if self.output.has_thread => begin,
-            Some(_) | None => Begin::Refused(no_thread()),
+            Some(_) => begin,
+            None => Begin::Refused(no_thread()),
         };
         let (host, ending) = RunLoop::new(self, conductor).carry(begin);
         host.dismiss();

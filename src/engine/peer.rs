@@ -55,8 +55,8 @@ pub trait Peer {
     /// Takes a line of input that was read at this time.
     fn hear(&mut self, line: &RawLine, at: Instant) -> Understood;
 
-    /// Takes a run.start that is valid as far as the protocol goes. `workflow`: its object of that name; `unknown`: its
-    /// fields to warn of. A peer that makes one run of several may change the settings, or refuse them.
+    /// Takes a run.start that is valid as far as the protocol goes. `workflow`: its object of that name; `said`: the
+    /// other fields that it sets; `unknown`: its fields to warn of. A peer that makes one run of several may change the settings, or refuse them.
     ///
     /// # Errors
     /// What is wrong.
@@ -65,6 +65,7 @@ pub trait Peer {
         _settings: &mut Settings,
         _agent: &Agent,
         workflow: Option<&RawValue>,
+        _said: &[&'static str],
         unknown: &mut UnknownNames,
     ) -> Result<(), Failure> {
         if workflow.is_some() {
@@ -135,9 +136,10 @@ impl<P: Peer + ?Sized> Peer for &mut P {
         settings: &mut Settings,
         agent: &Agent,
         workflow: Option<&RawValue>,
+        said: &[&'static str],
         unknown: &mut UnknownNames,
     ) -> Result<(), Failure> {
-        (**self).admit(settings, agent, workflow, unknown)
+        (**self).admit(settings, agent, workflow, said, unknown)
     }
 
     fn show(&mut self, outgoing: Outgoing<'_>, out: &mut Outbox) {

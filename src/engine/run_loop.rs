@@ -148,11 +148,11 @@ impl<'e, 'p> RunLoop<'e, 'p> {
     pub(super) fn carry(mut self, begin: Begin) -> (Host, RunSummary) {
         let carried = catch_unwind(AssertUnwindSafe(|| {
             self.begin(begin);
-            if !self.engine.output.has_thread {
-                return Err(Broken);
-            }
             while !self.is_over() {
                 self.turn()?;
+                if !self.engine.output.has_thread {
+                    return Err(Broken);
+                }
             }
             Ok(())
         }));
@@ -239,6 +239,7 @@ impl<'e, 'p> RunLoop<'e, 'p> {
         let (orders, written) = (output.orders.clone(), output.written.clone());
         let to_write = output.has_rest() || !self.conductor.waiting().is_empty();
         let to_flush = self.conductor.is_finished() && !self.flushing && !self.conductor.is_lost();
+        output.watch(to_write || to_flush);
         let sink = if to_write || to_flush { &orders } else { &self.nowhere.0 };
         let conductor = &mut self.conductor;
         let next = || if to_write { Order::Write(conductor.outbox().pop()) } else { Order::Flush };

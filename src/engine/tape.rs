@@ -44,7 +44,7 @@ impl Tape {
     /// Opens the debug log, if one is wanted and not open yet.
     ///
     /// # Errors
-    /// The system's. The run goes on without it.
+    /// The system's. The run continues without it.
     pub(super) fn open_debug_log(&mut self, agent: &str, now: SystemTime) -> io::Result<()> {
         let Some(log) = self.debug_log.take() else { return Ok(()) };
         let file = log.open(agent, now)?;

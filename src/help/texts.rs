@@ -49,8 +49,19 @@ Outside a git work tree, it is the current directory. Existing files stay as the
 /// `spec`.
 pub const SPEC: CommandText = CommandText {
     about: "write a specification",
-    more: "",
-    examples: &[("spektacular spec check login", "check .spektacular/specs/login.md")],
+    more: "\
+The agent asks what it needs to know and writes a draft. spektacular checks the draft, and only then it becomes
+.spektacular/specs/NAME.md. A draft that breaks a rule stays: correct it with --continue.
+In this project, the agent may read, search, edit the draft and run the check command without being asked.",
+    examples: &[
+        (
+            "spektacular spec \"Log in with a code sent by mail\"",
+            "write .spektacular/specs/log-in-with-a-code-sent-by-mail.md",
+        ),
+        ("spektacular spec --name login - <idea.txt", "describe it in a file, and choose the name"),
+        ("spektacular spec --name login --continue \"Codes expire\"", "go on with it"),
+        ("spektacular spec check login", "check .spektacular/specs/login.md"),
+    ],
     page: include_str!("../workflow/reference.md"),
 };
 
@@ -72,8 +83,15 @@ The exit code is 0, or 1 with violations, or 2 if a file cannot be read. `spekta
 /// `plan`.
 pub const PLAN: CommandText = CommandText {
     about: "write a plan for a specification",
-    more: "`spektacular help spec` explains the format.",
-    examples: &[("spektacular plan check login", "check the files in .spektacular/plans/login")],
+    more: "\
+SPEC is a path with a / in it or .md at its end, else the name of a specification.
+The agent writes plan.md, research.md and context.md as a draft; once they pass their check, they become the plan.
+`spektacular help spec` explains the format.",
+    examples: &[
+        ("spektacular plan login", "plan .spektacular/specs/login.md, into .spektacular/plans/login"),
+        ("spektacular plan --continue login", "go on with a plan that broke a rule"),
+        ("spektacular plan check login", "check the files in .spektacular/plans/login"),
+    ],
     page: "",
 };
 

@@ -1,4 +1,4 @@
-//! Faults of our own: a panic in any thread becomes an event for the loop, which would otherwise wait for ever for a
+//! Faults of our own: a panic in any thread becomes an event for the loop, which would otherwise wait forever for a
 //! thread that is gone.
 
 use crossbeam_channel::{Receiver, bounded};

@@ -55,7 +55,7 @@ pub(crate) enum Arrival {
 #[derive(Debug)]
 pub(crate) struct Inbox {
     state: State,
-    /// Whether the end of input was heard. It holds for every later run too.
+    /// Whether the input has ended, also forevery later run.
     pub(crate) closed: bool,
 }
 

@@ -95,17 +95,11 @@ impl<R: Read + AsFd> LineReader<R> {
 
 /// The length of the first line, with its LF.
 fn first_line(bytes: &[u8]) -> Option<usize> {
-    const BLOCK: usize = 16;
-    let (blocks, rest) = bytes.as_chunks::<BLOCK>();
-    for (number, block) in blocks.iter().enumerate() {
-        // Without a branch per byte, so that a block is one computation.
-        let marks = block.map(|byte| if byte == b'\n' { 0xff } else { 0 });
-        let before = u128::from_le_bytes(marks).trailing_zeros() as usize / 8;
-        if before < BLOCK {
-            return Some(number * BLOCK + before + 1);
-        }
-    }
-    rest.iter().position(|byte| *byte == b'\n').map(|at| bytes.len() - rest.len() + at + 1)
+    let (blocks, _) = bytes.as_chunks::<32>();
+    // Without a branch per byte, so that a block is one computation.
+    let without = |block: &&[u8; 32]| !block.iter().fold(false, |found, byte| found | (*byte == b'\n'));
+    let start = 32 * blocks.iter().take_while(without).count();
+    bytes[start..].iter().position(|byte| *byte == b'\n').map(|at| start + at + 1)
 }
 
 /// Waits until a descriptor is ready for `what`, or broken. Retries after a signal.

@@ -62,26 +62,45 @@ pub(crate) struct StdoutWriter {
     pub(crate) progress: Arc<AtomicUsize>,
     /// Whether stdout is lost, which holds for all later runs too.
     pub(crate) lost: bool,
-    /// Whether the writer runs. If the machine has no thread left for it, [`write_here`] does its work.
+    /// Whether the writer runs, or can. If the machine has no thread left for it, [`write_here`] does its work.
     pub(crate) has_thread: bool,
     direct: Direct,
     /// What stdout did not take at once, and how much of it is written. It is the next order.
     rest: Option<(Chunk, usize)>,
     /// How many orders are not carried out.
     pending: Arc<AtomicUsize>,
+    /// What the writer and the watcher are started with.
+    writer: Option<(Receiver<Order>, Sender<Written>)>,
+    watcher: Option<Sender<Written>>,
 }
 
 impl StdoutWriter {
-    /// Starts the writer and the watcher of stdout's far end.
-    pub(crate) fn start() -> StdoutWriter {
+    /// Starts nothing: neither thread is to delay the first frame.
+    pub(crate) fn new() -> StdoutWriter {
         let (orders, taken) = bounded(0);
         let (done, written) = bounded(2);
-        let watcher = done.clone();
-        let (progress, pending) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
-        let (count, left) = (Arc::clone(&progress), Arc::clone(&pending));
-        let has_thread = spawn_thread("stdout", move || carry_out(&taken, &done, &count, &left)).is_ok();
-        watch_stdout(watcher);
-        StdoutWriter { orders, written, progress, lost: false, has_thread, direct: Direct::open(), rest: None, pending }
+        StdoutWriter {
+            orders,
+            written,
+            progress: Arc::default(),
+            lost: false,
+            has_thread: true,
+            direct: Direct::open(),
+            rest: None,
+            pending: Arc::default(),
+            writer: Some((taken, done.clone())),
+            watcher: Some(done),
+        }
+    }
+
+    /// Starts the watcher of stdout's far end, and the writer if it has something to do, unless they run.
+    pub(crate) fn watch(&mut self, to_write: bool) {
+        if let Some((taken, done)) = self.writer.take_if(|_| to_write) {
+            let (progress, pending) = (Arc::clone(&self.progress), Arc::clone(&self.pending));
+            let work = move || carry_out(&taken, &done, &progress, &pending);
+            self.has_thread = spawn_thread("stdout", work).is_ok();
+        }
+        self.watcher.take().into_iter().for_each(watch_stdout);
     }
 
     /// Whether the writer has nothing to do and nothing to report.

@@ -3,7 +3,7 @@
 //! A sentinel marks the end of the output: once the agent has exited and every process that outlived it is gone (or
 //! the limit of the sweep has passed), we write a line with a nonce into our own clone of each pipe's write end.
 //! Pipes keep their order, so a reader that meets the sentinel has read everything before it. Waiting for end of file
-//! instead would wait for every process that still holds the pipe.
+//! instead would wait forevery process that still holds the pipe.
 
 use super::batch::{Gathered, Lines};
 use super::launch;
@@ -207,9 +207,10 @@ impl AgentProcess {
         self.reaper.iter().for_each(Reaper::request);
     }
 
-    /// Whether a request to reap orphans would be taken now.
+    /// Whether orphans are reaped. The loop takes the end of every child, also while a look at the others still waits: an
+    /// end that stays in its channel would keep the next one from waking the loop.
     pub(crate) fn can_reap(&self) -> bool {
-        self.reaper.as_ref().is_some_and(Reaper::is_ready)
+        self.reaper.is_some()
     }
 
     /// Kills the whole tree and reaps the agent, on the calling thread. The sweep takes at most `limit`.
@@ -291,11 +292,11 @@ pub(crate) fn resolve(program: &Program, environment: &BTreeMap<OsString, OsStri
 
 /// The failure for an agent whose program was not found. `install`: how to install it.
 pub fn not_found(install: Option<&str>) -> Failure {
-    let hint = install.map_or_else(String::new, |install| format!(" To get it: {install}."));
+    let hint = install.map_or_else(String::new, |install| format!(" To install it: {install}."));
     Failure::new(
         Code::AgentNotFound,
         format!(
-            "The agent's program is not on the PATH: install it, or correct the PATH; `spektacular agents check` shows what is there.{hint}"
+            "The agent's program is not on the PATH: install it, or correct the PATH; `spektacular agents check` shows the installed agents.{hint}"
         ),
     )
 }

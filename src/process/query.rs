@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 /// How long the sweep of an agent's remaining processes may take.
 const SWEEP_LIMIT: Duration = Duration::from_millis(500);
 
-/// What happens to the program's stderr.
+/// The destination of the program's stderr.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Errors {
     /// Discarded.

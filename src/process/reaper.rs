@@ -41,12 +41,7 @@ impl Reaper {
         Ok(Reaper { requests, ended, _stop: stop })
     }
 
-    /// Whether a request would be taken now.
-    pub(super) fn is_ready(&self) -> bool {
-        !self.requests.is_full()
-    }
-
-    /// Asks for a look; never blocks.
+    /// Asks for a look, unless one that has not begun will do; never blocks.
     pub(super) fn request(&self) {
         let _ = self.requests.try_send(());
     }

@@ -109,7 +109,7 @@ pub const fn find(name: &str) -> Option<&'static Field> {
 }
 
 /// `a == b`, as a constant expression.
-const fn equal(a: &[u8], b: &[u8]) -> bool {
+pub(crate) const fn equal(a: &[u8], b: &[u8]) -> bool {
     let mut at = 0;
     while at < a.len() && at < b.len() && a[at] == b[at] {
         at += 1;

@@ -130,7 +130,7 @@ impl Body {
     }
 }
 
-/// The one line that stderr has after a failed run in JSON mode.
+/// The line for stderr after a failed run in JSON mode.
 pub fn stderr_line(body: &Redacted) -> Option<String> {
     let Body::Terminal(end) = &**body else { return None };
     let Outcome::Failed(failure) = &end.outcome else { return None };

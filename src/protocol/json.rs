@@ -121,7 +121,6 @@ pub(super) fn unsafe_on_a_line(c: char) -> bool {
 
 /// Whether a byte stands for itself in a string of safe JSON. Everything that must be escaped begins with a control
 /// character, a quote, a backslash, or one of four bytes. Without a branch, so that a block of bytes is one computation.
-#[inline(always)]
 const fn is_plain(byte: u8) -> bool {
     (byte >= 0x20)
         & (byte != b'"')
@@ -132,34 +131,13 @@ const fn is_plain(byte: u8) -> bool {
         & (byte != 0xe2)
 }
 
-/// How many bytes are looked at together.
-const BLOCK: usize = 16;
-
-/// The length of the first part of a block that needs no escape.
-#[inline(always)]
-fn plain_in(block: &[u8; BLOCK]) -> usize {
-    let mut marks = [0; BLOCK];
-    for (mark, byte) in marks.iter_mut().zip(block) {
-        *mark = if is_plain(*byte) { 0 } else { 0xff };
-    }
-    u128::from_le_bytes(marks).trailing_zeros() as usize / 8
-}
-
 /// The length of the first part of a text that needs no escape, up to a character that may need one.
 fn plain_len(text: &str) -> usize {
-    let bytes = text.as_bytes();
-    let (blocks, rest) = bytes.as_chunks();
-    for (number, block) in blocks.iter().enumerate() {
-        let plain = plain_in(block);
-        if plain < BLOCK {
-            return number * BLOCK + plain;
-        }
-    }
-    match bytes.last_chunk() {
-        // The last block overlaps the one before it, which is plain.
-        Some(last) => bytes.len() - BLOCK + plain_in(last),
-        None => rest.iter().take_while(|byte| is_plain(**byte)).count(),
-    }
+    let (blocks, rest) = text.as_bytes().as_chunks::<16>();
+    let is_whole = |block: &&[u8; 16]| block.iter().fold(true, |plain, byte| plain & is_plain(*byte));
+    let whole = blocks.iter().take_while(is_whole).count();
+    let next = blocks.get(whole).map_or(rest, <[u8; 16]>::as_slice);
+    whole * 16 + next.iter().take_while(|byte| is_plain(**byte)).count()
 }
 
 /// Appends a text as a string of safe JSON.

@@ -309,7 +309,7 @@ pub struct Terminal {
 /// How a run ended.
 #[derive(Clone, Debug)]
 pub enum Outcome {
-    /// The agent's result is there.
+    /// With the agent's result.
     Completed {
         /// The final answer.
         text: Text,
@@ -342,6 +342,16 @@ pub enum Body {
     Question(Box<Question>),
     Artifact(Box<Artifact>),
     Terminal(Box<Terminal>),
+}
+
+impl Outcome {
+    /// The file that a refused workflow is about, where it is known.
+    pub fn refused_target(&self) -> Option<Text> {
+        match self {
+            Outcome::Failed(failure) => failure.target.as_deref().cloned(),
+            Outcome::Completed { .. } | Outcome::Cancelled { .. } => None,
+        }
+    }
 }
 
 impl Body {

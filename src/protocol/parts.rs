@@ -388,8 +388,11 @@ fn outcome(outcome: &mut Outcome, visit: Visit<'_>) {
                 agent_message,
                 stderr_tail,
                 reason: _,
+                target,
                 phase,
             } = failure;
+            // `workflow` shows it.
+            target.iter_mut().for_each(|target| text(Rank::Text, target, visit));
             if let Some(phase) = phase {
                 let PhaseFailure { phase: _, attempt: _, command, exit_code: _, timed_out: _, output_tail } =
                     &mut **phase;

@@ -269,10 +269,10 @@ impl Answer {
     }
 }
 
-/// What the file system says of a path that was answered.
+/// The kind of file at a path in an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PathFact {
-    /// Nothing is there.
+    /// The path does not exist.
     Missing,
     /// A file, or anything that is no directory.
     File,
@@ -426,7 +426,7 @@ fn text_fits(text: &str, rules: &Validation) -> Result<(), BadAnswer> {
 
 fn path_fits(path: Option<PathFact>, rules: &Validation) -> Result<(), BadAnswer> {
     match (path, rules.must_exist, rules.path_type) {
-        (Some(PathFact::Missing), Some(true), _) => Err("There is nothing at this path.".into()),
+        (Some(PathFact::Missing), Some(true), _) => Err("This path does not exist.".into()),
         (Some(PathFact::Directory), _, Some(PathType::File)) => Err("Answer with a file, not a directory.".into()),
         (Some(PathFact::File), _, Some(PathType::Directory)) => Err("Answer with a directory, not a file.".into()),
         _ => Ok(()),

@@ -22,8 +22,10 @@ impl UnknownNames {
         if self.named.iter().any(|(named, _)| named == name) {
             return;
         }
-        match Name::of_field(name).filter(|_| self.named.len() < NAMED) {
-            Some(shown) => self.named.push((shown.to_string(), meant())),
+        // The dot of `workflow.NAME` is not typed.
+        let typed = name.strip_prefix("workflow.").unwrap_or(name);
+        match Name::of_field(typed).filter(|_| self.named.len() < NAMED) {
+            Some(_) => self.named.push((name.to_owned(), meant())),
             None => self.more += 1,
         }
     }

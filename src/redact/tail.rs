@@ -12,7 +12,7 @@ pub(super) enum Tail {
 }
 
 impl Tail {
-    /// The end of the tail. Err: the tail goes on; the place to resume from.
+    /// The end of the tail. Err: the tail continues; the place to resume from.
     pub(super) fn end(&mut self, view: View<'_>, from: usize) -> Result<usize, usize> {
         let mut at = from;
         loop {

@@ -15,7 +15,7 @@ use crate::protocol::words::{Category, Status, Warning};
 impl Live {
     pub(super) fn open(&mut self, asker: Asker, asks: Asks) {
         if self.end.ending.is_some() || asks.is_empty() {
-            // Nobody is asked during the end of a run, and the agent must not wait for an answer.
+            // A run that is ending asks no questions, and the agent must not wait for an answer.
             return self.reply(&asker, vec![Reply::Declined(None); asks.len()]);
         }
         self.warn_of_dropped(&asks);

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 
 /// A run.start that can be carried out.
 pub struct Start {
-    /// What is asked for.
+    /// The settings of run.start.
     pub settings: Settings,
     /// The agent's name for people.
     pub display_name: String,
@@ -210,7 +210,7 @@ pub enum Method {
 /// The consequence of the end of stdin after run.start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnEof {
-    /// The run goes on.
+    /// The run continues.
     #[default]
     Continue,
     /// The run is cancelled.

@@ -103,7 +103,7 @@ pub struct Ids {
 
 impl Run {
     /// A run that waits for its run.start. `random`: lower-case letters and digits that make ids unique across
-    /// processes. `ids`: the counters of the run before. `redactor`: for everything before run.start.
+    /// processes. `ids`: the counters of the run before. `redactor`: foreverything before run.start.
     pub fn new(random: &str, ids: Ids, on_eof: OnEof, redactor: Redactor) -> Run {
         Run {
             phase: Phase::Waiting(Vec::new()),
@@ -155,7 +155,7 @@ impl Run {
         self.stopping
     }
 
-    /// Whether the agent is being stopped before its own end. False for a run that has its result and is only hurried.
+    /// Whether the run stops the agent before its result. False for a run with a result that only ends sooner.
     pub fn is_stopping(&self) -> bool {
         matches!(&self.phase, Phase::Live(live) if live.is_stopping())
     }
@@ -170,7 +170,7 @@ impl Run {
         std::mem::take(&mut self.granted)
     }
 
-    /// A cancel that came too late for this run. A run that goes on after it is another.
+    /// A cancel that came too late for this run. A run that continues after it is another.
     pub fn late(&self) -> Option<&Late> {
         self.late.as_ref()
     }

@@ -45,7 +45,7 @@ impl Live {
         }
     }
 
-    /// The agent's process is gone and its output is read.
+    /// Handles the end of the agent's process and of its output.
     pub(super) fn drained(&mut self) {
         if matches!(self.agent.process, ProcessState::Drained | ProcessState::Gone) {
             return;
@@ -59,7 +59,7 @@ impl Live {
         self.withdraw(None);
     }
 
-    /// The agent's process is gone. This ends the run, unless its turn asked something.
+    /// Handles the end of the search for changed files. This ends the run, unless the agent's turn asked a question.
     pub(super) fn gone(&mut self, gone: Gone) {
         if self.agent.process == ProcessState::Gone {
             return;

@@ -1,4 +1,4 @@
-//! Interprets a typed line as an answer. Pure: the run checks the answer again, and looks at paths.
+//! Interprets a typed line as an answer. Pure: the run checks the answer again, and checks paths.
 
 use crate::clean::one_line;
 use crate::protocol::outbound::Question;
@@ -31,7 +31,7 @@ pub(super) fn read(question: &Question, line: &str, home: Option<&str>) -> Meani
         (Kind::Confirm, "", None) if !ask.required => raw(&()),
         (Kind::Select { multiple: false, .. }, "", None) if !ask.required => raw(&()),
         (Kind::Confirm, ..) => raw(&text),
-        // Enter alone is not meant as an empty text.
+        // Enter alone does not mean an empty text.
         (Kind::Text | Kind::Secret, "", None) => Err("An answer is required. Ctrl-D declines to give one.".into()),
         (Kind::Text | Kind::Secret, ..) => raw(&line),
         (Kind::FilePath, ..) => raw(&at_home(text, home)),
@@ -114,10 +114,10 @@ fn one(all: &[Choice], allow_other: bool, text: &str) -> Result<String, String> 
     if allow_other && !text.is_empty() { Ok(text.to_owned()) } else { Err(range) }
 }
 
-/// The length of a label, in bytes, up to which no text is taken for a slip of it.
+/// The maximum length of a label, in bytes, that has no similar texts.
 const SHORT: usize = 3;
 
-/// The label of the option that a typed text resembles, where the question takes any text.
+/// The label of the option that a typed text resembles, if the question accepts any text.
 pub(super) fn nearly(question: &Question, line: &str) -> Option<String> {
     let Kind::Select { choices, multiple: false, allow_other: true } = &question.ask.kind else { return None };
     let (all, text) = (choices.as_slice(), line.trim().to_lowercase());
@@ -125,7 +125,7 @@ pub(super) fn nearly(question: &Question, line: &str) -> Option<String> {
         return None;
     }
     let lower: Vec<String> = all.iter().map(|choice| choice.label.shown().trim().to_lowercase()).collect();
-    // Short labels resemble too many words.
+    // Too many words resemble a short label.
     let near = nearest(&text, lower.iter().map(String::as_str).filter(|label| label.len() > SHORT))?;
     lower.iter().position(|label| label == near).and_then(|at| all.get(at)).map(|choice| one_line(choice.label.shown()))
 }

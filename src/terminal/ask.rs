@@ -1,4 +1,4 @@
-//! The questions that wait for a person. They are asked one at a time.
+//! The queue of questions for a person. It asks one at a time.
 
 use super::answer::{self, Meaning};
 use super::prompt;
@@ -27,9 +27,9 @@ pub(super) struct Asking {
     chosen: Option<String>,
     /// A text that is nearly an option, typed for the open question: typed again, it is meant.
     doubted: Option<String>,
-    /// Questions of each group so far.
+    /// The number of questions in each group so far.
     asked: HashMap<String, usize>,
-    /// The time for an answer.
+    /// The time limit for an answer.
     limit: Option<Duration>,
     /// When the prompt appeared: input typed before that does not answer it. `None`: there is no prompt, or the run has
     /// not resolved the answer yet.
@@ -39,7 +39,7 @@ pub(super) struct Asking {
     away: bool,
     /// Whether the person was told to use `fg`.
     told: bool,
-    /// The hidden echo, while a secret is asked for.
+    /// Keeps the echo off during a secret question.
     hidden: Option<Hidden>,
     home: Option<String>,
 }
@@ -47,7 +47,7 @@ pub(super) struct Asking {
 #[derive(Debug)]
 struct Waiting {
     question: Question,
-    /// Which of its group it is, from 1.
+    /// Its number in its group, from 1.
     place: usize,
     until: Option<Instant>,
 }
@@ -73,7 +73,7 @@ impl Asking {
         self.limit = limited(limit);
     }
 
-    /// Whether an answer is awaited.
+    /// Whether a question waits for an answer.
     pub(super) fn is_open(&self) -> bool {
         self.since.is_some()
     }
@@ -85,7 +85,7 @@ impl Asking {
             self.in_advance.insert(question.question_id.clone(), prompt::in_advance(question, answer));
             return Shown::default();
         }
-        // An answer given in advance that does not fit leaves its place to the person.
+        // If an answer given in advance does not fit, the person answers.
         let was_counted = self.in_advance.remove(&question.question_id).is_some();
         let until = limited(question.timeout_s.duration()).and_then(|left| now.checked_add(left));
         match self.waiting.iter().position(|waiting| waiting.question.question_id == question.question_id) {
@@ -125,7 +125,7 @@ impl Asking {
         self.doubted = None;
         let chosen = self.chosen.take().map(|label| format!("  {label}\n"));
         let why = match resolution {
-            Resolution::Timeout => "  (The time for this question is over.)\n".to_owned(),
+            Resolution::Timeout => "  (The time to answer is over.)\n".to_owned(),
             Resolution::Withdrawn => "  (Question withdrawn.)\n".to_owned(),
             // Nothing was typed at this prompt: the answer to another question covers it.
             Resolution::Answered if self.since.is_some() => "  (Answered already.)\n".to_owned(),
@@ -158,7 +158,7 @@ impl Asking {
             self.hidden = if secret { self.hidden.take().or_else(|| keyboard.hide()) } else { None };
         }
         if secret && self.hidden.is_none() {
-            lines.push_str(&prompt::refusal("What you type can be seen: this terminal cannot hide it.", &self.look));
+            lines.push_str(&prompt::refusal("This terminal cannot hide what you type.", &self.look));
         }
         self.since = Some(Instant::now());
         self.listen(true);
@@ -177,19 +177,19 @@ impl Asking {
         let until = self.waiting.front().filter(|_| self.look.live && self.look.escapes)?.until?;
         let left = until.saturating_duration_since(now);
         let next = if left > prompt::NEAR { prompt::NEAR.as_secs() } else { prompt::seconds(left).saturating_sub(1) };
-        // Just past each second, so that the new number shows. At zero the run itself speaks.
+        // Just after each full second, to show the new number. At zero the run reports the timeout.
         let at = until.checked_sub(Duration::from_secs(next))? + Duration::from_millis(1);
         (next > 0).then_some(at)
     }
 
-    /// The time left, once it is short.
+    /// The time left, if it is short.
     pub(super) fn countdown(&self, now: Instant) -> Option<String> {
         let counts = self.is_open() && self.look.live && self.look.escapes;
         let left = self.waiting.front().filter(|_| counts)?.left(now)?;
         (left <= prompt::NEAR).then(|| prompt::countdown(left))
     }
 
-    /// Ends all asking.
+    /// Drops all questions.
     pub(super) fn end(&mut self) {
         self.waiting.clear();
         self.since = None;

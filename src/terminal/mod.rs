@@ -197,7 +197,7 @@ impl TerminalFront {
             About::Text { .. } | About::Reasoning { .. } if nested => Shown::default(),
             About::Text { message_id, withdrawn: true, .. } => {
                 let text = self.speech.withdrawn(message_id);
-                Shown { text, ..Shown::lines("  (The agent takes back what it said last.)\n") }
+                Shown { text, ..Shown::lines("  (The agent withdrew its last message.)\n") }
             }
             About::Text { message_id, done, .. } => {
                 let text = self.speech.text(message_id, progress.text.shown(), *done, self.asking.is_open());
@@ -309,9 +309,16 @@ impl TerminalFront {
             let _ = writeln!(shown.lines, "* {title}: cancelled");
         }
         self.asking.end();
+        for breach in end.workflow.iter().flat_map(|workflow| &workflow.violations) {
+            let place = format!("{}:{}", breach.file.shown(), breach.line.unwrap_or_default());
+            let line = one_line(&format!("{place}: {}: {}", breach.rule, breach.text.shown()));
+            let _ = writeln!(shown.lines, "{line}");
+        }
         match &end.outcome {
-            // An agent without streaming has its text in the result alone.
-            Outcome::Completed { text, structured_output, text_cut, .. } if !self.speech.said => {
+            // An agent without streaming has its text in the result alone; the text of a workflow is its own.
+            Outcome::Completed { text, structured_output, text_cut, .. }
+                if !self.speech.said || end.workflow.is_some() =>
+            {
                 let json = structured_output.as_ref().filter(|_| text.is_blank()).map(|json| json.shown().get());
                 let text = self.speech.text("result", json.unwrap_or(text.shown()), true, false);
                 shown.text = if json.is_some() { text } else { self.laid_out(text, true) };
@@ -337,7 +344,7 @@ impl TerminalFront {
             let _ = writeln!(shown.lines, "{}", self.look.paint(Ink::Dim, &format!("{how}{sum}")));
         }
         if let Some(id) = end.session_id.as_ref().filter(|_| !quiet) {
-            let how = if self.forgets { "" } else { ": go on with --continue" };
+            let how = if self.forgets || end.workflow.is_some() { "" } else { ": go on with --continue" };
             let line = format!("session {}{how}", one_line(id));
             let _ = writeln!(shown.lines, "{}", self.look.paint(Ink::Dim, &line));
         }

@@ -62,7 +62,7 @@ impl Page {
         out
     }
 
-    /// Lines of our own stand below: the text goes on in a new line.
+    /// Lines of our own stand below: the text continues in a new line.
     pub(super) fn interrupted(&mut self) {
         (self.column, self.blanks) = (0, 0);
     }

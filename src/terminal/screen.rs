@@ -150,7 +150,7 @@ impl Screen {
         self.line == Line::Text
     }
 
-    /// Shows the status below an unfinished line of text, and leaves the cursor where that goes on.
+    /// Shows the status below an unfinished line of text, and leaves the cursor where that continues.
     fn place_below(&mut self, status: Option<String>) -> Chunk {
         let status =
             status.filter(|status| self.line == Line::Text && self.look.escapes && self.below.as_ref() != Some(status));

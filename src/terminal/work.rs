@@ -35,7 +35,7 @@ impl Activity {
         (self.began, self.name) = (Some(now), name);
     }
 
-    /// Whether the run goes on.
+    /// Whether the run continues.
     pub(super) fn goes_on(&self) -> bool {
         self.began.is_some()
     }
@@ -92,7 +92,7 @@ impl Activity {
     }
 }
 
-/// A call's title for people, which is the same for every agent: `Run cargo test`, `Write one.txt`. Agents title a call by
+/// A call's title for people, which is the same forevery agent: `Run cargo test`, `Write one.txt`. Agents title a call by
 /// its tool and its subject, by the subject alone, or in their own words.
 pub(super) fn title(category: Category, text: &str) -> String {
     let tool_and_subject = text.split_once(": ").filter(|(tool, _)| tool.bytes().all(|b| b.is_ascii_alphabetic()));

@@ -34,7 +34,7 @@ pub(super) struct Opened {
 
 /// A part of the whole run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum PartKind {
     /// Waits for run.start.
     Opening,
     /// A session of the agent.
@@ -47,7 +47,7 @@ pub(super) enum Part {
 
 /// What the frames of a part say to the workflow.
 #[derive(Clone, Debug, Default)]
-pub struct Seen {
+pub struct PartSeen {
     /// The categories of the tools that were completed.
     pub completed: BTreeSet<Category>,
     /// The changed files that were reported, but for hidden ones.
@@ -62,10 +62,10 @@ pub(super) struct Joined<'p> {
     admit: Option<Admit<'p>>,
     admitted: Option<(Settings, Agent, WorkflowStarted)>,
     pub(super) opened: Option<Opened>,
-    pub(super) part: Part,
+    pub(super) part: PartKind,
     /// Files that are never reported, as frames show their paths. A folder ends with a slash.
     pub(super) hidden: Vec<String>,
-    pub(super) seen: Seen,
+    pub(super) seen: PartSeen,
     /// Permissions that were denied, in all parts.
     pub(super) denied: u64,
     /// The usage of the parts that are over.
@@ -91,9 +91,9 @@ impl<'p> Joined<'p> {
             admit: Some(admit),
             admitted: None,
             opened: None,
-            part: Part::Opening,
+            part: PartKind::Opening,
             hidden: Vec::new(),
-            seen: Seen::default(),
+            seen: PartSeen::default(),
             denied: 0,
             usage: Usage::default(),
             reported: HashSet::new(),
@@ -106,10 +106,10 @@ impl<'p> Joined<'p> {
     }
 
     /// Begins a part.
-    pub(super) fn begin(&mut self, part: Part) {
+    pub(super) fn begin(&mut self, part: PartKind) {
         self.part = part;
         self.said = false;
-        self.seen = Seen::default();
+        self.seen = PartSeen::default();
     }
 
     fn started(&mut self, outgoing: Outgoing<'_>, out: &mut Outbox) {
@@ -132,12 +132,16 @@ impl<'p> Joined<'p> {
     }
 
     fn ended(&mut self, outgoing: Outgoing<'_>, out: &mut Outbox) {
-        if self.part == Part::Closing {
+        if self.part == PartKind::Closing {
             return self.peer.show(outgoing, out);
         }
         if self.opened.is_none() {
-            let mut end = WorkflowEnd::unknown(self.kind);
-            end.target = self.admitted.take().and_then(|(.., workflow)| workflow.target);
+            let known = match &**outgoing.body {
+                Body::Terminal(end) => end.outcome.refused_target(),
+                _ => None,
+            };
+            let admitted = self.admitted.take().and_then(|(.., workflow)| workflow.target);
+            let end = WorkflowEnd { target: known.or(admitted), ..WorkflowEnd::unknown(self.kind) };
             return self.change(outgoing, out, |body| {
                 if let Body::Terminal(terminal) = body {
                     terminal.workflow = Some(Box::new(end));
@@ -159,7 +163,7 @@ impl<'p> Joined<'p> {
     /// The text of a result that no message showed.
     fn unsaid(&self, end: &Terminal) -> Option<Text> {
         let Outcome::Completed { text, .. } = &end.outcome else { return None };
-        let shows = self.level() >= Level::Normal && self.part == Part::Session && !self.said;
+        let shows = self.level() >= Level::Normal && self.part == PartKind::Session && !self.said;
         (shows && !text.is_blank()).then(|| text.clone())
     }
 
@@ -196,7 +200,7 @@ impl<'p> Joined<'p> {
             Some(folder) => path == folder || path.starts_with(hidden.as_str()),
             None => path == hidden,
         };
-        self.part != Part::Closing && self.hidden.iter().any(is)
+        self.part != PartKind::Closing && self.hidden.iter().any(is)
     }
 
     fn progress(&mut self, outgoing: Outgoing<'_>, out: &mut Outbox) {
@@ -211,7 +215,7 @@ impl<'p> Joined<'p> {
             }
             About::Warning(Warning::EmptyResult) => return,
             About::Warning(Warning::UnsupportedOption)
-                if !self.warned.insert(progress.text.shown().to_owned()) && self.part != Part::Opening =>
+                if !self.warned.insert(progress.text.shown().to_owned()) && self.part != PartKind::Opening =>
             {
                 return;
             }
@@ -221,7 +225,7 @@ impl<'p> Joined<'p> {
                 if *state == ToolState::Completed {
                     self.seen.completed.insert(*category);
                 }
-                if let Part::Step(Some(phase)) = &self.part {
+                if let PartKind::Step(Some(phase)) = &self.part {
                     let phase = phase.clone();
                     return self.change(outgoing, out, |body| mark(body, phase));
                 }
@@ -263,6 +267,7 @@ impl Peer for Joined<'_> {
         settings: &mut Settings,
         agent: &Agent,
         workflow: Option<&RawValue>,
+        said: &[&'static str],
         unknown: &mut UnknownNames,
     ) -> Result<(), Failure> {
         let Some(admit) = self.admit.take() else { return Ok(()) };
@@ -271,17 +276,15 @@ impl Peer for Joined<'_> {
         if let Some(wrong) = read.wrong {
             return Err(super::invalid(wrong));
         }
-        let refused = [
-            ("session_id", settings.session_id.is_some()),
-            ("output_schema", settings.output_schema.is_some()),
-            ("raw_prompt", settings.raw_prompt),
-        ];
-        if let Some((field, _)) = refused.into_iter().find(|(_, given)| *given) {
+        let refused = ["session_id", "output_schema", "raw_prompt"].into_iter().filter(|field| said.contains(field));
+        if let Some(field) = refused.into_iter().find(|field| *field != "raw_prompt" || settings.raw_prompt) {
             let message = format!(
                 "run.start: `{field}` does not go with a workflow, which makes its own sessions and prompts: leave it out."
             );
             return Err(super::invalid(message));
         }
+        // A configuration may set these for other runs.
+        (settings.session_id, settings.output_schema, settings.raw_prompt) = (None, None, false);
         let options = read.options.over(std::mem::take(&mut self.flags)).resolved();
         let workflow = admit(settings, agent, options)?;
         settings.is_part = true;

@@ -1,7 +1,7 @@
 //! One run for the orchestrator, made of several runs of the engine: it is opened once, goes on in sessions of the agent
 //! and in steps without it, and is closed once. A workflow is plain blocking code over these calls.
 
-use super::joined::{Joined, Opened, Part, Seen};
+use super::joined::{Joined, Opened, PartKind, PartSeen};
 use super::stop::Stop;
 use crate::agent::Driver;
 use crate::agent::registry::{Agent, Layers};
@@ -48,6 +48,8 @@ struct Parts {
     layers: Layers,
     on_eof: OnEof,
     record: Option<PathBuf>,
+    /// The project's directory, as recordings know it.
+    project: Option<PathBuf>,
     debug_log: Option<DebugLog>,
     mirror_stderr: bool,
     signal_source: Source,
@@ -131,15 +133,14 @@ pub struct Ended {
     pub signal: Option<i32>,
     /// The keys of answers given in advance that fitted no question, as a list of words.
     pub unused_answers: Option<String>,
-    /// The agent's last session.
-    pub session_id: Option<String>,
+    /// The report of a run that is no workflow's.
+    pub report: Option<Box<Report>>,
 }
 
 impl From<Report> for Ended {
     fn from(report: Report) -> Ended {
-        let session_id = report.session_id().map(str::to_owned);
-        let Report { code, signal, unused_answers, .. } = report;
-        Ended { code, signal, unused_answers, session_id }
+        let (code, signal, unused_answers) = (report.code, report.signal, report.unused_answers.clone());
+        Ended { code, signal, unused_answers, report: Some(Box::new(report)) }
     }
 }
 
@@ -168,6 +169,7 @@ impl<'p> Outer<'p> {
             layers: job.layers.clone(),
             on_eof: job.on_eof,
             record: job.record.clone(),
+            project: job.project.clone(),
             debug_log: job.debug_log.clone(),
             mirror_stderr: job.mirror_stderr,
             signal_source: job.signal_source,
@@ -210,17 +212,28 @@ impl<'p> Outer<'p> {
 
     /// The agent's last session, where it is known and can be resumed.
     pub fn resumable(&self) -> Option<&str> {
-        let can = self.agent.driver().capabilities().resume != Some(false);
-        self.last.session_id.as_deref().filter(|_| can)
+        self.session_id().filter(|_| self.can_resume())
     }
 
-    /// How many permissions were denied so far.
-    pub fn denied(&self) -> u64 {
-        self.peer.denied
+    /// Whether the agent can resume a session, as far as that is known.
+    pub fn can_resume(&self) -> bool {
+        self.agent.driver().capabilities().resume != Some(false)
+    }
+
+    /// The agent's last session, also one that did not end well.
+    pub fn session_id(&self) -> Option<&str> {
+        self.last.session_id.as_deref()
+    }
+
+    /// A sentence for the message of a failure: how many permissions were denied. Empty: none.
+    pub fn denials(&self) -> String {
+        let count = self.peer.denied;
+        let what = if count == 1 { "1 permission was".to_owned() } else { format!("{count} permissions were") };
+        if count == 0 { String::new() } else { format!(" {what} denied: allow them with --permissions or --yes.") }
     }
 
     /// What the frames of the last part said.
-    pub fn seen(&self) -> &Seen {
+    pub fn seen(&self) -> &PartSeen {
         &self.peer.seen
     }
 
@@ -269,7 +282,7 @@ impl<'p> Outer<'p> {
             debug_log: self.parts.debug_log.clone(),
             ..self.job()
         };
-        let (terminal, _) = self.part(Part::Session, job, settings, driver)?;
+        let (terminal, _) = self.part(PartKind::Session, job, settings, driver)?;
         self.last.session_id.clone_from(&terminal.session_id);
         self.last.exit = terminal.agent_exit;
         self.last.completion |= terminal.completion_detected;
@@ -299,7 +312,7 @@ impl<'p> Outer<'p> {
         };
         let limits_itself = self.limit(&mut settings, limit)?;
         let job = self.job();
-        let (terminal, took) = self.part(Part::Step(phase), job, settings, driver)?;
+        let (terminal, took) = self.part(PartKind::Step(phase), job, settings, driver)?;
         let timed_out = matches!(&terminal.outcome, Outcome::Failed(failure) if failure.code == Code::Timeout);
         match terminal.outcome {
             outcome @ Outcome::Cancelled { .. } => Err(Stop::of(outcome, false)),
@@ -312,6 +325,7 @@ impl<'p> Outer<'p> {
     fn job(&mut self) -> Job {
         Job {
             on_eof: self.parts.on_eof,
+            project: self.parts.project.clone(),
             mirror_stderr: self.parts.mirror_stderr,
             signal_source: self.parts.signal_source,
             first: std::mem::take(&mut self.first),
@@ -322,7 +336,7 @@ impl<'p> Outer<'p> {
 
     fn part(
         &mut self,
-        part: Part,
+        part: PartKind,
         job: Job,
         settings: Settings,
         driver: Box<dyn Driver>,
@@ -379,7 +393,6 @@ impl<'p> Outer<'p> {
 
     /// Ends the run with its text, or with what stopped it.
     pub fn close(mut self, outcome: Result<String, Stop>) -> Ended {
-        let session_id = self.last.session_id.clone();
         let outcome = match outcome {
             Ok(text) => Outcome::Completed {
                 text: Text::from(text),
@@ -391,16 +404,16 @@ impl<'p> Outer<'p> {
             Err(Stop::Failed(failure)) => Outcome::Failed(*failure),
             Err(Stop::Cancelled { reason, source }) => Outcome::Cancelled { reason, source },
             Err(Stop::Lost) => {
-                return Ended { code: EXIT_UNDELIVERED, signal: self.signal, unused_answers: None, session_id };
+                return Ended { code: EXIT_UNDELIVERED, signal: self.signal, unused_answers: None, report: None };
             }
         };
         let terminal = self.terminal(outcome);
         let max_frame_bytes = self.settings.max_frame_bytes;
         let over = Over { run_id: self.run_id.clone(), max_frame_bytes, terminal };
         let job = Job { begin: Begin::Over(Box::new(over)), ..self.job() };
-        self.peer.begin(Part::Closing);
+        self.peer.begin(PartKind::Closing);
         let Report { code, signal, unused_answers, .. } = self.engine.run(job, &mut self.peer);
-        Ended { code, signal: self.signal.or(signal), unused_answers, session_id }
+        Ended { code, signal: self.signal.or(signal), unused_answers, report: None }
     }
 
     fn terminal(&mut self, outcome: Outcome) -> Terminal {

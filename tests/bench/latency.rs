@@ -1,7 +1,7 @@
 //! The time from a cause to its effect, in a run that is otherwise idle.
 
 use crate::beside::Hello;
-use crate::measured::{median, program};
+use crate::measured::{median, peak_of, program};
 use crate::scripted::Scripted;
 use crate::table::Table;
 use crate::workload::{Dialect, Events};
@@ -62,18 +62,18 @@ fn first_line(command: &mut Command, input: &str) -> f64 {
 }
 
 /// A run whose agent only holds its pipes: the benchmark writes and reads at their far ends.
-struct Live {
+pub(crate) struct Live {
     child: Child,
     stdin: ChildStdin,
     frames: BufReader<ChildStdout>,
-    agent_out: File,
+    pub(crate) agent_out: File,
     agent_in: BufReader<File>,
     /// The agent's folder.
     _agent: Scripted,
 }
 
 impl Live {
-    fn start() -> Live {
+    pub(crate) fn start() -> Live {
         let agent = Scripted::holding();
         let mut command = agent.command(program());
         command.args(["adhoc", "--output", "json"]).stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -87,6 +87,15 @@ impl Live {
         let agent_out = File::options().append(true).open(format!("/proc/{id}/fd/1")).unwrap();
         let agent_in = BufReader::new(File::open(format!("/proc/{id}/fd/0")).unwrap());
         Live { child, stdin, frames, agent_out, agent_in, _agent: agent }
+    }
+
+    /// The most memory that it had, in KiB. Ends the run.
+    pub(crate) fn peak(mut self) -> f64 {
+        let peak = peak_of(&format!("/proc/{}/status", self.child.id())).unwrap();
+        // Its guard ends the agent.
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+        peak
     }
 
     /// From a line of the agent's to the frame.

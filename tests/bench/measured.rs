@@ -73,7 +73,7 @@ fn ended(child: &mut Child, began: Instant) -> (f64, f64) {
 }
 
 /// The peak memory of a process that still runs.
-fn peak_of(status: &str) -> Option<f64> {
+pub(crate) fn peak_of(status: &str) -> Option<f64> {
     let text = fs::read_to_string(status).ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     line.trim().strip_suffix(" kB")?.trim().parse().ok()

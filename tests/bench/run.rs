@@ -7,6 +7,7 @@
 mod beside;
 mod latency;
 mod measured;
+mod memory;
 mod scripted;
 mod stream;
 mod table;
@@ -28,6 +29,7 @@ fn main() {
     let (table, quick) = (Table { json: has("--json") }, has("--quick"));
     stream::measure(&table, quick);
     latency::measure(&table, quick);
+    memory::measure(&table);
     let size = std::fs::metadata(program()).unwrap().len();
     table.heading("size", &["bytes", "MiB"]);
     table.row("the program", &[size as f64, size as f64 / f64::from(1 << 20)]);

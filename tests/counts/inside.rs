@@ -1,4 +1,4 @@
-//! A run inside this process, of which allocations are counted.
+//! Runs the engine inside this process and counts its allocations.
 
 use crate::workload::{Dialect, Step};
 use crate::world::{Sent, World};

@@ -19,6 +19,7 @@ mod mutate;
 mod playback;
 mod rng;
 mod round;
+mod secrets;
 mod stage;
 #[expect(dead_code, reason = "the suite uses the rest")]
 #[path = "../support/mod.rs"]

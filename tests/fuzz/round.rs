@@ -15,7 +15,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 /// The seed of a short round.
 const SEED: u64 = 1;
 /// The number of targets, which share the time of a long round.
-const TARGETS: u32 = 11;
+const TARGETS: u32 = 12;
 /// One input in so many is also grown, to see how its cost grows.
 const GROWN: usize = 50;
 /// The bytes that an input is grown by first.

@@ -41,7 +41,7 @@ impl Agent {
         }
     }
 
-    /// What a user's installation puts on PATH: the native program, or the script that starts it.
+    /// The program on the PATH of a user's installation: native, or a script that starts it.
     pub(crate) fn program(self) -> PathBuf {
         match self {
             Agent::Claude => program(&format!("@anthropic-ai/claude-code-linux-{}", arch()), "claude"),

@@ -16,7 +16,7 @@ use crate::support::{Frame, Outcome, Session};
 pub(crate) struct Rule {
     purpose: &'static str,
     about: &'static str,
-    /// The payload of run.input but for the question_id.
+    /// The payload of run.input without its question_id.
     input: Value,
 }
 
@@ -40,7 +40,7 @@ pub(crate) fn declined(purpose: &'static str) -> Vec<Rule> {
     vec![Rule { purpose, about: "", input: json!({"declined": true}) }]
 }
 
-/// A run while it goes on.
+/// A run while it continues.
 pub(crate) struct Client {
     pub(crate) session: Session,
     rules: Vec<Rule>,
@@ -98,7 +98,7 @@ impl Client {
         self.session.send("run.input", input);
     }
 
-    /// Answers questions until the run is over, and checks what holds for every run.
+    /// Answers questions until the run is over, and checks what holds forevery run.
     pub(crate) fn finish(mut self) -> Run {
         self.until("the last frame", Frame::is_terminal);
         let run = Run { outcome: self.session.finish(), agent: self.agent, model: self.model };

@@ -26,7 +26,7 @@ pub(crate) struct Reply {
     pub(crate) think: Vec<String>,
     /// The pieces of the text.
     pub(crate) say: Vec<String>,
-    /// Silence for ever after the text; without a text not even a header comes.
+    /// Silence forever after the text; without a text not even a header comes.
     pub(crate) hang: bool,
     pub(crate) calls: Vec<Call>,
     /// Before each piece.
@@ -38,7 +38,7 @@ pub(crate) struct Reply {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Refusal {
     pub(crate) status: u16,
-    /// What the provider says of it.
+    /// The provider's error message.
     pub(crate) message: String,
     /// Seconds until the next try.
     pub(crate) retry_after: Option<u32>,

@@ -104,7 +104,7 @@ fn timeout_in_a_tool(agent: Agent) {
 fn kill_in_a_tool(agent: Agent) {
     let work = AtWork::start(agent, json!({}));
     work.client.session.signal(Signal::KILL);
-    // This waits for a second, and a little, until the last process is gone.
+    // Waits a little more than a second until the last process is gone.
     let run = work.client.finish_killed();
     assert_eq!(run.outcome.signal, Some(Signal::KILL.as_raw()));
     assert!(run.outcome.left.is_empty(), "left: {:?}", run.outcome.left);

@@ -89,7 +89,7 @@ const GEMINI: Ways = Ways {
 const OPENCODE: Ways = Ways {
     another_model: "stub/other-model",
     cached: false,
-    // Those of the last request only.
+    // The counts are those of the last request only.
     counts_all: false,
     output: Output::Tail,
     tells_retries: false,

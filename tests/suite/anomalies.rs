@@ -1,5 +1,5 @@
 //! Every recording of a real agent again, with something going wrong before each of its moments. Each run is driven
-//! to its end in simulated time; what holds for every run holds here too, and the outcome is what the protocol says.
+//! to its end in simulated time; what holds forevery run holds here too, and the outcome is what the protocol says.
 
 #![expect(clippy::print_stderr, reason = "each test says how many runs it made")]
 
@@ -23,7 +23,7 @@ use std::time::Instant;
 enum Anomaly {
     /// A cancel; the agent says nothing more.
     Cancel(Obeys),
-    /// A cancel; the agent goes on with its recorded lines.
+    /// A cancel; the agent continues with its recorded lines.
     CancelIgnored,
     /// The agent ends, with this code or by this signal.
     Death { code: Option<i32>, signal: Option<i32> },
@@ -41,17 +41,17 @@ enum Anomaly {
     OtherVersion,
     /// The agent cannot be started.
     SpawnFails,
-    /// stdin ends; the recording goes on.
+    /// stdin ends; the recording continues.
     InputEnds,
-    /// A line of the agent's that is no message; the recording goes on.
+    /// A line of the agent's that is no message; the recording continues.
     Garbage,
-    /// A line of the agent's that is too long; the recording goes on.
+    /// A line of the agent's that is too long; the recording continues.
     TooLong,
-    /// A blank line of the agent's; the recording goes on.
+    /// A blank line of the agent's; the recording continues.
     Blank,
-    /// A line on stdin that is no message; the recording goes on.
+    /// A line on stdin that is no message; the recording continues.
     Malformed,
-    /// A message of an unknown type; the recording goes on.
+    /// A message of an unknown type; the recording continues.
     UnknownType,
 }
 
@@ -189,7 +189,7 @@ impl Trial<'_> {
         if exact { self.check_frames(&player.world.frames) } else { Ok(()) }
     }
 
-    /// Whether nobody is asked any more. A command that ends with 0 has ended its turn well, and its questions are asked.
+    /// Whether the run asks no more questions. A command with exit code 0 completed its turn, so its questions are asked.
     fn stops(&self) -> bool {
         let well = self.case.is_plain() && matches!(self.anomaly, Anomaly::Death { code: Some(0), .. });
         self.anomaly.stops() && !well

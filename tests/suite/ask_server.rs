@@ -373,7 +373,7 @@ fn only_who_knows_the_nonce_is_heard() {
         let _ = stream.write_all(b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n");
         assert_eq!(end(stream), b"", "{first:?} was let in");
     }
-    // Who says nothing takes no place for ever, and who comes when all are taken is sent away.
+    // Who says nothing takes no place forever, and who comes when all are taken is sent away.
     let silent: Vec<UnixStream> = (0..8).map(|_| UnixStream::connect(&path).unwrap()).collect();
     let mut ninth = UnixStream::connect(&path).unwrap();
     let _ = ninth.write_all(format!("{nonce}\n{{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}}\n").as_bytes());

@@ -104,7 +104,7 @@ fn after_a_cancel_no_question_is_asked() {
 
 #[test]
 fn a_cancel_after_the_result_only_hurries_the_end() {
-    // The wait for the session's end is the proof that the result was read.
+    // The session's end proves that the result was read.
     let script = Script::new()
         .say("msg_1", "ok")
         .sh("leave() { note told_to_go; trap '' TERM; while :; do sleep 1; done; }")

@@ -11,7 +11,7 @@ use support::agent::{MODEL, SESSION, Script, bash, error_result, init, quote, su
 use support::machine::not_checked;
 use support::{Case, Outcome, SLACK, Session, io, procs, run};
 
-/// Prints this many texts of 10 KB, counting in `$D/count`; for ever when it is zero.
+/// Prints this many texts of 10 KB, counting in `$D/count`; forever when it is zero.
 fn flood(count: usize) -> Script {
     flood_of(count, 10_000)
 }
@@ -528,7 +528,7 @@ fn waiting_costs_no_processor_time() {
     assert_idle(&session, "stdout is blocked");
 }
 
-/// What the agent says about an error of its provider's, and how it ends.
+/// The agent's report of a provider error, and its exit.
 fn provider_error(class: &str, fields: Value) -> Script {
     let mut message = text("msg_1", fields["result"].as_str().unwrap_or(""));
     message["error"] = json!(class);

@@ -105,7 +105,7 @@ const KEYS: &str = "\
     state status stderr_tail stop_reason structured_output subject supported text timeout_s title tool_timeout_s \
     truncated ts type unanswered usage used_default v validation value version waiting_on withdrawn";
 
-/// An orchestrator that knows the protocol, and nothing about any agent, knows every key.
+/// Every key in the frames is one of the protocol, whichever the agent.
 #[test]
 fn frames_hold_only_keys_of_the_protocol() {
     let mut seen = BTreeSet::new();

@@ -256,7 +256,7 @@ fn every_flag_is_in_every_script_and_in_the_manual_page() {
     }
 }
 
-/// Runs a program on a text, if the machine has it. What it says of it.
+/// The output of a program that checks a text. `None`: the machine lacks the program.
 fn checked_by(program: &str, args: &[&str], text: &str) -> Option<Output> {
     let child = Command::new(program)
         .args(args)

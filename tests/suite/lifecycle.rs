@@ -303,9 +303,9 @@ fn the_session_is_told_as_soon_as_it_is_known() {
     assert_eq!(sessions[0].text("model"), MODEL);
 }
 
-/// Before the agent says anything, and also where there is none.
+/// The status `starting` comes before the agent writes anything.
 #[test]
-fn the_start_of_the_agent_is_told() {
+fn the_start_of_the_agent_is_reported() {
     let mut session = Case::with(Script::bare().sh("while recv; do control; done")).spawn();
     session.start(json!({"progress": "minimal"}));
     session.until_status("starting");

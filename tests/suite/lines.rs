@@ -138,7 +138,7 @@ fn both_processes_are_seen_against_the_first_state() {
     let mut session = two(first, "echo y >two.txt; echo z >>old.txt; rm gone.txt; echo ok").git().spawn();
     session.start(json!({}));
     session.until_status("running");
-    // Also what a command does while git still looks at the state from before.
+    // This includes changes that the command makes while git still takes the baseline.
     fs::write(session.log().path("go"), "").unwrap();
     let question = session.until("run.question");
     session.answer(&question, json!("A"));
@@ -190,7 +190,7 @@ fn the_limit_of_the_run_goes_over_both_processes() {
     outcome.failed("timeout");
     let took = outcome.took();
     assert!(took > Duration::from_secs(2) && took < Duration::from_secs(4) + SLACK, "{took:?}");
-    // While nothing runs the clock of the run goes on.
+    // While nothing runs the clock of the run continues.
     let mut session = two("true", "echo never").spawn();
     session.start(json!({"timeout_s": 1}));
     session.until("run.question");

@@ -60,4 +60,6 @@ mod unattended;
 mod untrusted;
 mod workflow_check;
 mod workflow_formats;
+mod workflow_plan;
 mod workflow_project;
+mod workflow_spec;

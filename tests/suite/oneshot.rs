@@ -1,4 +1,4 @@
-//! Runs that a command line begins: scripted answers, the last session, prompts in files, policies in pairs.
+//! Runs from a command line: answers given in advance, the last session, prompts in files, several policies.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use crate::support;

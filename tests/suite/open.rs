@@ -97,7 +97,7 @@ fn ctrl_z_gives_the_terminal_to_the_shell_and_fg_gives_it_back() {
         person.waits_for("Stopped");
         person.waits_for("prompt> ");
         person.types("fg\n");
-        // The shell names what goes on.
+        // The shell names what continues.
         person.waits_for("open");
         person.types(&format!("line {round}\n"));
         person.waits_for(&format!("got line {round}."));

@@ -172,7 +172,7 @@ fn codex_hears(line: &Value) -> Told {
     }
 }
 
-/// The kind of a tool call in ACP. What ACP has no word for, each agent says in its own way.
+/// The ACP kind of a tool call. Agents have their own names for categories that ACP lacks.
 fn kind(category: Category) -> &'static str {
     match category {
         Category::Agent | Category::Mcp | Category::Other => "other",
@@ -248,7 +248,7 @@ fn acp_hears(line: &Value) -> Told {
     }
 }
 
-/// A run whose turn goes on, and what became of each request.
+/// A run whose turn continues, and what became of each request.
 struct Talk {
     world: World,
     speaker: Speaker,
@@ -321,7 +321,7 @@ impl Talk {
         progress.filter(|payload| payload["kind"] == "question_resolved").collect()
     }
 
-    /// One request with its answer: `answer` if that is offered, else a denial.
+    /// Makes one request and answers it: with `answer` if that is offered, otherwise with a denial.
     fn request(&mut self, wish: Wish, answer: &str) -> Outcome {
         let question = self.asks(wish);
         if let Some(question) = &question {
@@ -346,7 +346,7 @@ fn is_whole(category: Category) -> bool {
     !matches!(category, Category::Execute | Category::Mcp | Category::Other | Category::Mode)
 }
 
-/// What a request must come to under this word of the policy.
+/// The expected outcome of a request under this policy.
 fn expected(policy: &str, answer: &str) -> Outcome {
     let told = if answer == "deny" { Told::Denied } else { Told::Once };
     match policy {

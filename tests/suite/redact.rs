@@ -455,7 +455,7 @@ fn ordinary_text_stays() {
     ] {
         stays(&redactor, text);
     }
-    // Base64 of a big JSON object is no JWT, however it goes on.
+    // Base64 of a big JSON object is no JWT, however it continues.
     stays(&redactor, &format!("eyJ{}.eyJ{A36}.{A36}", "A".repeat(5000)));
 }
 

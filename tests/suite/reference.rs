@@ -178,7 +178,7 @@ fn about_tool(line: Option<u64>, output: Option<&str>) -> About {
     }
 }
 
-/// Every kind of progress: with as much, and with as little as can be in it.
+/// Every kind of progress: once with all fields, once with the required fields alone.
 fn abouts() -> Vec<(About, About)> {
     let message_id = || "m_1".to_owned();
     let same = |about: About| (about.clone(), about);
@@ -285,6 +285,7 @@ fn failed(most: bool) -> Outcome {
         http_status: most.then_some(429),
         agent_message: most.then(|| "a".into()),
         stderr_tail: most.then(|| "s".into()),
+        target: None,
         reason: most.then_some(RefusalReason::Exists),
         phase: most.then(|| Box::new(phase_failure())),
     })

@@ -18,6 +18,7 @@ const BINARY: &str = env!("CARGO_BIN_EXE_spektacular");
 pub(crate) struct Case {
     dir: TempDir,
     pub(super) marker: String,
+    subcommand: &'static str,
     args: Vec<String>,
     pub(super) env: Vec<(String, String)>,
     pub(super) shell: Option<String>,
@@ -49,6 +50,7 @@ impl Case {
         Case {
             dir,
             marker,
+            subcommand: "adhoc",
             args: Vec::new(),
             env: Vec::new(),
             shell: None,
@@ -125,6 +127,12 @@ impl Case {
             assert!(git.status().expect("git").success(), "git {args:?}");
         }
         case
+    }
+
+    /// Runs this command of the program instead of adhoc.
+    pub(crate) fn subcommand(mut self, name: &'static str) -> Case {
+        self.subcommand = name;
+        self
     }
 
     pub(crate) fn args(mut self, args: &[&str]) -> Case {
@@ -214,7 +222,7 @@ impl Case {
             }
             None => self.command(BINARY),
         };
-        command.args(["adhoc", "--output", "json"]).args(&self.args);
+        command.args([self.subcommand, "--output", "json"]).args(&self.args);
         command
     }
 

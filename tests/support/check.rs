@@ -64,6 +64,11 @@ fn exit_of(code: &str) -> Option<i32> {
         | "context_exceeded"
         | "limit_reached"
         | "refused"
+        | "result_invalid"
+        | "verification_failed"
+        | "no_progress"
+        | "blocked"
+        | "commit_failed"
         | "rate_limited"
         | "provider_unavailable" => 1,
         "usage" | "invalid_config" | "invalid_request" => 2,

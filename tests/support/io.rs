@@ -36,7 +36,7 @@ impl Gate {
     }
 }
 
-/// A line of the program's, and when it came.
+/// A line of the program's output, and its time.
 pub(crate) struct Line {
     pub(crate) bytes: Vec<u8>,
     pub(crate) complete: bool,

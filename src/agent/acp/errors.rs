@@ -115,10 +115,9 @@ pub(super) fn denied_too_often() -> Failure {
 /// The failure for an exit without a result.
 pub(super) fn exited(profile: &Profile, alive: bool) -> Failure {
     if alive {
-        let message =
-            format!("{} ended without a result: run it again, or record the run to see what it did.", profile.name);
+        let message = format!("{} exited without a result: run it again, or record the run to see why.", profile.name);
         return Failure::new(Code::AgentExited, message);
     }
-    let message = format!("{} ended before it said anything: run it by hand to see why.", profile.name);
+    let message = format!("{} exited without output: run it by hand to see why.", profile.name);
     Failure::new(Code::AgentStartFailed, message)
 }

@@ -24,7 +24,9 @@ use super::json::{Index, Object, is_blank};
 use super::recent::Recent;
 use super::rpc::{self, Incoming};
 use super::text::FinalAnswer;
-use super::{AgentEvent, AskKey, Base, Driver, Launch, Line, Reply, Turn, TurnOver, ask_user, without_effect};
+use super::{
+    AgentEvent, AskKey, Base, Driver, Launch, Line, MessageKey, Reply, Turn, TurnOver, ask_user, without_effect,
+};
 use crate::failure::Failure;
 use crate::protocol::limits;
 use crate::protocol::outbound::{AgentExit, Capabilities, Text, Usage};
@@ -60,6 +62,8 @@ pub struct Acp {
     finished: Recent,
     /// The message that is being streamed.
     said: Option<Said>,
+    /// The message that is being passed over, and the agent's own id of it.
+    passed: Option<(MessageKey, Option<String>)>,
     /// The number of messages.
     messages: u64,
     /// The last message of the turn.
@@ -106,6 +110,7 @@ impl Acp {
             calls: HashMap::new(),
             finished: Recent::default(),
             said: None,
+            passed: None,
             messages: 0,
             answer: FinalAnswer::default(),
             answer_bytes: limits::FRAME_BYTES,

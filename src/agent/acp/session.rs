@@ -294,10 +294,10 @@ impl Acp {
         }
         let mut text = String::new();
         for (title, message) in denied {
-            text.push_str(&format!("The user denied the permission for: {title}\n"));
+            text.push_str(&format!("The user denied permission for: {title}\n"));
             text.extend(message.iter().map(|message| format!("The user says: {message}\n")));
         }
-        text.push_str("Do not try it again. Go on with the task without it.");
+        text.push_str("Do not try it again. Continue the task without it.");
         self.prompt(&text, turn);
     }
 

@@ -490,3 +490,26 @@ fn a_permission_shows_every_field_of_its_input() {
         assert_eq!(detail(profile, json!({"rawInput": earlier, "kind": call["kind"]}), call), wanted);
     }
 }
+
+/// A secret may be split between the pieces, which stand in a recording although no frame shows them.
+#[test]
+fn recordings_learn_the_pieces_of_messages_that_no_frame_shows() {
+    for (session, kind) in [("of a sub-agent", "agent_message_chunk"), ("s", "user_message_chunk")] {
+        let mut driver = in_a_turn(&OPENCODE);
+        let mut keys = Vec::new();
+        let mut pieces = |update: Value| {
+            let params = json!({"sessionId": session, "update": update});
+            let (_, events) =
+                hear(&mut driver, &json!({"jsonrpc": "2.0", "method": "session/update", "params": params}));
+            let [AgentEvent::Partial { whole, piece, done }] = &events[..] else { panic!("{events:?}") };
+            keys.push(*whole);
+            (piece.clone(), *done)
+        };
+        let mut chunk = |text: &str| {
+            pieces(json!({"sessionUpdate": kind, "messageId": "m", "content": {"type": "text", "text": text}}))
+        };
+        assert_eq!((chunk("hun"), chunk("ter2")), (("hun".into(), false), ("ter2".into(), false)));
+        assert_eq!(pieces(json!({"sessionUpdate": "available_commands_update"})), (Text::default(), true));
+        assert!(keys.iter().all(|key| *key == keys[0]));
+    }
+}

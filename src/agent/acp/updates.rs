@@ -104,23 +104,28 @@ impl Call {
 impl Acp {
     /// Handles a `session/update`. `None`: a required field is missing.
     pub(super) fn update(&mut self, params: &Object<'_>, turn: &mut Turn) -> Option<()> {
-        match self.phase {
-            Phase::Prompting => {}
+        let shown = match self.phase {
+            Phase::Prompting => true,
             Phase::Replaying(_) => {
                 self.phase = Phase::Replaying(true);
-                return Some(());
+                false
             }
             // Messages before our prompt are a replay.
-            _ => return Some(()),
-        }
+            _ => false,
+        };
         // A sub-agent may have its own session.
-        if params.str("sessionId").is_some_and(|id| id != self.session) {
+        if !shown || params.str("sessionId").is_some_and(|id| id != self.session) {
+            params.object("update").iter().for_each(|update| self.pass_over(update, turn));
             return Some(());
         }
         let update = params.object("update")?;
         match &*update.str("sessionUpdate")? {
-            "agent_message_chunk" => self.chunk(&update, false, turn)?,
-            "agent_thought_chunk" => self.chunk(&update, true, turn)?,
+            "agent_message_chunk" => return self.chunk(&update, false, turn),
+            "agent_thought_chunk" => return self.chunk(&update, true, turn),
+            "user_message_chunk" => {
+                self.pass_over(&update, turn);
+                return Some(());
+            }
             "tool_call" | "tool_call_update" => self.tool(&update, turn)?,
             "plan" => turn.events.push(plan(&update)?),
             "usage_update" => {
@@ -130,7 +135,34 @@ impl Acp {
             }
             _ => {}
         }
+        self.end_passed(turn);
         Some(())
+    }
+
+    /// Passes over a part of a replay, of a sub-agent's session or of the user's message. Recordings need the pieces of
+    /// messages in it to find a secret that is split between them.
+    fn pass_over(&mut self, update: &Object<'_>, turn: &mut Turn) {
+        let is_chunk = update.str("sessionUpdate").is_some_and(|kind| kind.ends_with("_chunk"));
+        let Some(piece) = update.object("content").and_then(|content| content.string("text")).filter(|_| is_chunk)
+        else {
+            return self.end_passed(turn);
+        };
+        let id = update.str("messageId").map(Cow::into_owned);
+        if self.passed.as_ref().is_some_and(|(_, passed)| *passed != id) {
+            self.end_passed(turn);
+        }
+        let (whole, _) = self.passed.get_or_insert_with(|| {
+            self.messages += 1;
+            (MessageKey(self.messages), id)
+        });
+        let whole = *whole;
+        turn.events.push(AgentEvent::Partial { whole, piece: piece.into(), done: false });
+    }
+
+    fn end_passed(&mut self, turn: &mut Turn) {
+        if let Some((whole, _)) = self.passed.take() {
+            turn.events.push(AgentEvent::Partial { whole, piece: Text::default(), done: true });
+        }
     }
 
     fn chunk(&mut self, update: &Object<'_>, thought: bool, turn: &mut Turn) -> Option<()> {

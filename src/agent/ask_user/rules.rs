@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn every_rule_is_taken_and_checks_answers() {
+    fn every_rule_is_read_and_applied() {
         let (number, word) = (json!({"min": 1, "max": 3, "integer": true}), json!({"min_length": 2, "max_length": 3}));
         let path = json!({"must_exist": true, "path_type": "directory"});
         for (kind, rules, good, bad) in [
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn what_means_nothing_for_a_kind_is_left_out() {
+    fn rules_for_another_kind_are_ignored() {
         let all = json!({"min_length": 9, "max_length": 1, "pattern": "(", "min": 2, "max": 1, "integer": 7,
             "min_selected": 3, "max_selected": 0, "must_exist": "x", "path_type": "socket"});
         for kind in ["confirm", "select"] {
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn what_contradicts_itself_is_said_to_the_model() {
+    fn contradictions_are_reported_to_the_model() {
         for (kind, rules, word) in [
             ("text", json!("short"), "`validation`"),
             ("text", json!({"min": 2, "max": 1}), "`min` must not be greater than `max`"),
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn a_default_fits_its_question_or_is_said_to_the_model() {
+    fn a_default_that_does_not_fit_is_reported_to_the_model() {
         let text = |default: &str, validation: Value| {
             ask(json!({"question": "Q", "kind": "text", "default": default, "validation": validation}))
         };

@@ -19,7 +19,7 @@ use serde_json::{Map, Value, json};
 pub(super) struct ClaudeRequest {
     /// The tool call that waits for it.
     call: Option<String>,
-    /// The tool's input. Always goes back: 2.1.197 fails without it.
+    /// The tool's input. Every response returns it: 2.1.197 fails without it.
     input: Box<RawValue>,
     what: What,
 }
@@ -77,8 +77,8 @@ fn question(question: &Object<'_>) -> Ask {
 }
 
 impl ClaudeRequest {
-    /// The response as JSON, and the call that it denies. The input goes back verbatim, so that exactly the approved
-    /// call runs.
+    /// The response as JSON, and the call that it denies. Returns the input verbatim, so that exactly the approved call
+    /// runs.
     pub(super) fn respond(self, replies: &[Reply]) -> (String, Option<String>) {
         let allow = |input: &str| format!("{{\"behavior\":\"allow\",\"updatedInput\":{input}}}");
         let input = self.input.get();

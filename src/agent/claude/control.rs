@@ -15,7 +15,7 @@ impl Claude {
         turn.send.push(to_line(&line));
     }
 
-    /// Handles a control request of Claude's. Answers also one that cannot be read: Claude would wait for ever.
+    /// Handles a control request of Claude's. Answers also one that cannot be read: Claude would wait forever.
     pub(super) fn control_request(&mut self, line: &Object<'_>, turn: &mut Turn) -> Option<()> {
         let id = line.string("request_id")?;
         let request = line.object("request");

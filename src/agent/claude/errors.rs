@@ -1,4 +1,4 @@
-//! Maps Claude Code's failures to our codes, by its messages and never by its exit code.
+//! Maps Claude Code's error messages to our codes. Ignores its exit code, which says nothing about the cause.
 
 use crate::agent::json::{Object, Raw};
 use crate::agent::{TurnOver, said};
@@ -17,7 +17,7 @@ pub(super) fn retrying(message: &Object<'_>, status: Option<u16>) -> String {
     let why = match status {
         Some(429) => "the rate limit",
         Some(529) => "an overloaded provider",
-        Some(_) => "an error of the provider",
+        Some(_) => "a provider error",
         None => "a failed connection",
     };
     let attempt = message.count("attempt").unwrap_or(1);
@@ -62,7 +62,7 @@ pub(super) fn classify(result: &Object<'_>, api_error: Option<ApiError>, unknown
         return TurnOver::Failed(Failure::new(Code::SessionNotFound, message).saying(said));
     }
     let limit =
-        |field: &str| Failure::new(Code::LimitReached, format!("The run used up {field}: raise it or split the task."));
+        |field: &str| Failure::new(Code::LimitReached, format!("The run reached {field}: raise it or split the task."));
     let failure = match (subtype.as_str(), reason.as_str(), class.as_deref()) {
         ("error_max_turns", ..) => limit("max_turns"),
         ("error_max_budget_usd", ..) => limit("max_cost_usd"),
@@ -74,7 +74,7 @@ pub(super) fn classify(result: &Object<'_>, api_error: Option<ApiError>, unknown
     TurnOver::Failed(failure.with_status(status).saying(said))
 }
 
-/// `None`: no code applies.
+/// The failure for an HTTP status or an error text. `None`: neither is known.
 fn by_status(status: Option<u16>, text: &str) -> Option<Failure> {
     let begins = |prefixes: &[&str]| prefixes.iter().any(|p| text.starts_with(p));
     Some(match status {
@@ -106,7 +106,7 @@ fn by_status(status: Option<u16>, text: &str) -> Option<Failure> {
 /// The failure for an exit without a result.
 pub(super) fn exited(exit: AgentExit, alive: bool, stderr: &Text) -> Failure {
     if alive || exit.signal.is_some() {
-        let message = "Claude Code ended without a result: run it again, or record the run to see what it did.";
+        let message = "Claude Code exited without a result: run it again, or record the run to see why.";
         return Failure::new(Code::AgentExited, message);
     }
     let message = match exit.code {
@@ -114,13 +114,13 @@ pub(super) fn exited(exit: AgentExit, alive: bool, stderr: &Text) -> Failure {
         Some(0) => {
             return Failure::new(
                 Code::AgentExited,
-                "Claude Code ended at once and said nothing: check its installation.",
+                "Claude Code exited at once without output: check its installation.",
             );
         }
         _ if stderr.contains("unknown option") => {
-            "Claude Code does not know one of its options: update it, or check agent_args."
+            "Claude Code refused an unknown option: update it, or check agent_args."
         }
-        _ => "Claude Code ended before it said anything: see detail.stderr_tail, or run `claude` by hand.",
+        _ => "Claude Code exited without output: see detail.stderr_tail, or run `claude` by hand.",
     };
     Failure::new(Code::AgentStartFailed, message)
 }

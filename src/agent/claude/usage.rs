@@ -1,4 +1,4 @@
-//! Token usage of Claude Code. A result reports it for one turn and for the whole process.
+//! Claude Code's token usage. A result reports it for one turn and for the whole process.
 
 use crate::agent::json::Object;
 use crate::protocol::outbound::Usage;
@@ -33,6 +33,7 @@ pub(super) fn of_process(result: &Object<'_>) -> Option<Usage> {
     total.input_tokens.is_some().then_some(total)
 }
 
+/// Adds counts. An unknown count is ignored.
 pub(super) fn add(total: &mut Usage, more: Usage) {
     let sum = |a: Option<u64>, b: Option<u64>| match (a, b) {
         (Some(a), Some(b)) => Some(a.saturating_add(b)),

@@ -1,4 +1,4 @@
-//! Maps Codex's failures to our codes, by `codexErrorInfo` and never by its exit code.
+//! Maps Codex's errors to our codes, by `codexErrorInfo`. Ignores its exit code, which says nothing about the cause.
 
 use crate::agent::json::{Object, Raw};
 use crate::agent::{rpc, said};
@@ -58,7 +58,7 @@ pub(super) fn failed(error: Option<&Object<'_>>) -> Failure {
     failure.with_status(reported.status).saying(reported.said())
 }
 
-/// `None`: no code applies.
+/// The failure for an error class or an HTTP status. `None`: neither is known.
 fn by_class(Reported { class, status, message, .. }: &Reported) -> Option<Failure> {
     let begins = |prefix: &str| message.starts_with(prefix);
     Some(match (class.as_str(), *status) {
@@ -104,7 +104,7 @@ pub(super) fn retrying(error: Option<&Object<'_>>) -> String {
     let why = match (class.as_str(), status) {
         ("rateLimitExceeded", _) | (_, Some(429)) => "the rate limit",
         ("serverOverloaded", _) => "an overloaded provider",
-        ("internalServerError", _) | (_, Some(_)) => "an error of the provider",
+        ("internalServerError", _) | (_, Some(_)) => "a provider error",
         _ => "a broken connection",
     };
     // "Reconnecting... 1/2": keeps only the numbers.
@@ -122,9 +122,7 @@ pub(super) fn refused(method: &str, error: Option<&rpc::Error>) -> Failure {
         "thread/resume" => {
             (Code::SessionNotFound, "Codex has no session with this id: check session_id, and CODEX_HOME.")
         }
-        "turn/start" => {
-            (Code::AgentError, "Codex did not take the prompt: see detail.agent_message, or record the run.")
-        }
+        "turn/start" => (Code::AgentError, "Codex refused the prompt: see detail.agent_message, or record the run."),
         _ => (Code::AgentStartFailed, "Codex could not open a session: check its configuration, or update it."),
     };
     Failure::new(code, text).saying(error.and_then(rpc::Error::said))
@@ -133,12 +131,12 @@ pub(super) fn refused(method: &str, error: Option<&rpc::Error>) -> Failure {
 /// The failure for an exit without a result.
 pub(super) fn exited(exit: AgentExit, alive: bool) -> Failure {
     if alive {
-        let message = "Codex ended without a result: run it again, or record the run to see what it did.";
+        let message = "Codex exited without a result: run it again, or record the run to see why.";
         return Failure::new(Code::AgentExited, message);
     }
     let message = match exit.code {
         Some(126 | 127) => "Codex could not be run: check that its program and its interpreter are installed.",
-        _ => "Codex ended before it said anything: run `codex app-server` by hand, or check agent_args.",
+        _ => "Codex exited without output: run `codex app-server` by hand, or check agent_args.",
     };
     Failure::new(Code::AgentStartFailed, message)
 }
@@ -172,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn the_words_of_an_error_are_kept() {
+    fn the_agents_error_message_is_kept() {
         let raw = r#"{"message":"{\"error\":{\"message\":\"Too large.\",\"type\":\"invalid_request_error\"}}"}"#;
         let failure = failed(Object::parse(raw).as_ref());
         assert_eq!((failure.code, failure.agent_message), (Code::AgentError, Some("Too large.".into())));
@@ -185,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn a_retry_shows_its_numbers_and_nothing_else() {
+    fn a_retry_warning_shows_only_its_numbers() {
         let error = r#"{"message":"Reconnecting... 1/2","codexErrorInfo":{"responseStreamDisconnected":{}}}"#;
         assert_eq!(retrying(Object::parse(error).as_ref()), "Retrying after a broken connection: attempt 1 of 2");
     }

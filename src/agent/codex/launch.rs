@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 /// `-c features.X=false` instead of `--disable X`: for an unknown feature the first only warns, the second is fatal.
 const CONFIG: [&str; 8] = [
     "features.plugins=false",
-    // Otherwise Codex retries a missing network for ever.
+    // Otherwise Codex retries a missing network forever.
     "features.unbounded_connection_retries=false",
     // Snapshots hold exported keys, readable by everyone.
     "features.shell_snapshot=false",

@@ -377,7 +377,7 @@ impl Codex {
         TurnOver::Completed { answer, structured, stop: StopReason::EndTurn }
     }
 
-    /// A turn ended well. The run goes on while an answer is open or Codex has not taken it up.
+    /// A turn ended well. The run continues while an answer is open or Codex has not taken it up.
     fn end(&mut self, id: String, over: TurnOver, turn: &mut Turn) {
         let asks = self.pending.values().any(|(_, pending)| matches!(pending, CodexRequest::Async(_)));
         let unheard = self.requests.values().any(|method| *method == START);

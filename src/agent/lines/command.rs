@@ -48,7 +48,7 @@ pub(super) fn arguments(template: &[String], values: &Values<'_>) -> Result<Vec<
     Ok(out)
 }
 
-/// Whether a command would take a word for a flag. A list of Markdown begins with `- `, which is none.
+/// Whether a command would take a word for a flag. The `- ` of a Markdown list is not a flag.
 fn is_flag(word: &str) -> bool {
     word.strip_prefix('-').is_some_and(|rest| !rest.starts_with(char::is_whitespace))
 }
@@ -64,7 +64,7 @@ fn flag_like(arg: &str) -> Failure {
     Failure::new(Code::InvalidRequest, message)
 }
 
-/// One pass, so that placeholders inside values stay as they are.
+/// Replaces the placeholders in one pass, so that those inside values stay.
 fn filled(arg: &str, values: &Values<'_>) -> String {
     let known =
         [(PROMPT, Some(values.prompt)), (SESSION, values.session), (MODEL, values.model), (CWD, Some(values.cwd))];

@@ -134,13 +134,12 @@ impl LinesDriver {
                 // Once is enough: the pattern may match every line.
                 if !self.matched.contains(&at) {
                     self.matched.push(at);
-                    turn.events
-                        .push(AgentEvent::Note(format!("{place}, but what it finds cannot be a session's id").into()));
+                    turn.events.push(AgentEvent::Note(format!("{place}, but the match cannot be a session id").into()));
                 }
                 continue;
             }
             self.matched.push(at);
-            turn.events.push(AgentEvent::Note(format!("{place}: the session's id is known").into()));
+            turn.events.push(AgentEvent::Note(format!("{place}: found the session id").into()));
             self.seeks = false;
             if self.session.as_deref() != Some(id) {
                 self.session = Some(id.to_owned());
@@ -317,7 +316,7 @@ impl Driver for LinesDriver {
             ),
             (Some(code), _) => (
                 Code::AgentError,
-                format!("The agent ended with exit code {code}: see what it said, or its stderr with --mirror-stderr."),
+                format!("The agent ended with exit code {code}: see its output, or its stderr with --mirror-stderr."),
             ),
             (None, _) => {
                 (Code::AgentExited, "The agent was ended by a signal: run it again, or by hand to see why.".into())

@@ -1,4 +1,4 @@
-//! The driver, told lines by hand.
+//! Tests of the driver with lines written by hand.
 
 use super::LinesDriver;
 use crate::agent::{AgentEvent, Base, Driver, Launch, Line, Turn, TurnOver};
@@ -20,7 +20,7 @@ fn driver(args: &[&str], patterns: &[&str], resume_args: &[&str]) -> LinesDriver
     LinesDriver::new(base, strings(patterns), strings(resume_args))
 }
 
-/// A driver that was launched, and how.
+/// A launched driver, its launch, and its warnings.
 fn launched(
     args: &[&str],
     patterns: &[&str],
@@ -37,7 +37,7 @@ fn launched(
     (lines, launch, warned.collect())
 }
 
-/// What these lines come to: the text, and the sessions that were told.
+/// The text and the sessions in these lines.
 fn heard(lines: &mut LinesDriver, all: &[&str]) -> (String, Vec<String>) {
     let (mut text, mut sessions) = (String::new(), Vec::new());
     for line in all {
@@ -89,7 +89,7 @@ fn the_prompt_is_stdin_or_an_argument() {
 }
 
 #[test]
-fn what_a_value_holds_is_not_replaced() {
+fn placeholders_inside_values_are_not_replaced() {
     let mut lines = driver(&["{prompt}", "{model}"], &[], &[]);
     let options = Options { model: Some("{cwd}".into()), agent_args: Some(strings(&["{cwd}"])), ..Options::default() };
     let settings = Settings { prompt: "{model} {session}".into(), ..settings(options) };
@@ -98,7 +98,7 @@ fn what_a_value_holds_is_not_replaced() {
 }
 
 #[test]
-fn without_a_model_its_arguments_are_left_out() {
+fn arguments_for_a_missing_model_are_dropped() {
     let args = ["-m", "{model}", "--model={model}", "-x", "{prompt}"];
     assert_eq!(launched(&args, &[], &[], Options::default()).1.args, ["-x", "do it"]);
     let model = Options { model: Some("big".into()), ..Options::default() };
@@ -109,7 +109,7 @@ fn without_a_model_its_arguments_are_left_out() {
 }
 
 #[test]
-fn what_fits_no_command_line_is_refused() {
+fn values_that_do_not_fit_a_command_line_are_refused() {
     for prompt in ["x".repeat(131_072), "a\0b".into()] {
         let settings = Settings { prompt: prompt.clone(), ..settings(Options::default()) };
         let failure = driver(&["{prompt}"], &[], &[]).launch(&settings, &mut Turn::default()).unwrap_err();
@@ -127,7 +127,7 @@ fn what_fits_no_command_line_is_refused() {
 }
 
 #[test]
-fn text_is_what_a_terminal_would_show_in_the_end() {
+fn overwritten_text_is_dropped() {
     for (said, text) in [
         (&["one", "two"][..], "one\ntwo"),
         (&["", "  ", "  one  ", "", "\ttwo ", "", " "], "one  \n\n\ttwo"),
@@ -163,7 +163,7 @@ fn a_long_line_comes_in_parts_and_is_cut_in_the_result() {
 }
 
 #[test]
-fn endless_blanks_are_not_held() {
+fn blank_text_is_held_only_up_to_a_limit() {
     let mut lines = launched(&[], &[], &[], Options::default()).0;
     let blank = " ".repeat(1000);
     let text = heard(&mut lines, &vec![blank.as_str(); 200]).0 + &heard(&mut lines, &["a"]).0;
@@ -173,7 +173,7 @@ fn endless_blanks_are_not_held() {
 }
 
 #[test]
-fn the_exit_decides() {
+fn the_exit_code_decides_the_outcome() {
     for (exit, wanted) in [
         (exit(0), Ok("said".to_owned())),
         (exit(3), Err(Code::AgentError)),
@@ -197,7 +197,7 @@ fn a_session_is_found_by_its_patterns() {
         let mut lines = launched(&[], &patterns, &[], Options::default()).0;
         assert_eq!(heard(&mut lines, said).1, found, "{said:?}");
     }
-    // What is no id of a session: a flag.
+    // A flag is not a session id.
     let mut lines = launched(&[], &["id=(.*)"], &[], Options::default()).0;
     assert_eq!(heard(&mut lines, &["id=--yolo", "id=", "id=ok"]).1, ["ok"]);
     let failure = driver(&[], &["fine", "("], &[]).launch(&settings(Options::default()), &mut Turn::default());
@@ -207,7 +207,7 @@ fn a_session_is_found_by_its_patterns() {
 }
 
 #[test]
-fn a_session_goes_on_by_its_own_command_line() {
+fn a_session_is_resumed_by_its_own_command_line() {
     let resume = ["-r", "{session}", "{prompt}"];
     let given = |id: &str| Options { session_id: Some(id.into()), ..Options::default() };
     let (_, launch, told) = launched(&["run"], &[], &resume, given("s1"));
@@ -220,7 +220,7 @@ fn a_session_goes_on_by_its_own_command_line() {
 }
 
 #[test]
-fn a_further_turn_is_a_further_process() {
+fn a_further_turn_starts_another_process() {
     let (mut lines, ..) = launched(&["run"], &["id=(.*)"], &["-r", "{session}", "{prompt}"], Options::default());
     assert!(lines.takes_turns());
     heard(&mut lines, &["id=one", "?"]);
@@ -228,7 +228,7 @@ fn a_further_turn_is_a_further_process() {
     let mut turn = Turn::default();
     lines.follow_up("- yes", &mut turn);
     assert_eq!(turn.relaunch.unwrap().args, ["-r", "one", "- yes"]);
-    // The same id again is no news; another one is.
+    // Only another id is reported again.
     assert_eq!(heard(&mut lines, &["id=one", "good"]), ("id=one\ngood".into(), Vec::new()));
     assert_eq!(over(&mut lines, exit(0)), Ok("id=one\ngood".into()));
     lines.follow_up("more", &mut Turn::default());
@@ -236,7 +236,7 @@ fn a_further_turn_is_a_further_process() {
 }
 
 #[test]
-fn whether_there_are_further_turns() {
+fn further_turns_need_a_way_to_resume() {
     // Resume arguments, patterns, a line; while it runs, and after it.
     for (resume, patterns, said, running, after) in [
         (&[][..], &["id=(.*)"][..], "id=a", false, false),

@@ -15,11 +15,6 @@ impl RunLoop<'_, '_> {
 
     /// Hands over what waits, unless nobody takes any of it for a while.
     fn deliver(&mut self) -> bool {
-        if !self.engine.output.has_thread {
-            let mut chunks =
-                std::iter::from_fn(|| Some(self.conductor.outbox().pop()).filter(|chunk| chunk.size() > 0));
-            return chunks.all(|chunk| write_here(&chunk));
-        }
         while self.engine.output.has_rest() || !self.conductor.waiting().is_empty() {
             match self.write() {
                 Some(Wake::Written(_)) => return false,
@@ -27,19 +22,26 @@ impl RunLoop<'_, '_> {
                 None => {}
             }
             let output = &mut self.engine.output;
-            let chunk = output.order(|| Order::Write(self.conductor.outbox().pop()));
-            if output.orders.send_timeout(chunk, UNREAD_LIMIT).is_err() {
+            output.watch(true);
+            let order = output.order(|| Order::Write(self.conductor.outbox().pop()));
+            let taken = match order {
+                Order::Write(chunk) if !output.has_thread => write_here(&chunk),
+                order => output.orders.send_timeout(order, UNREAD_LIMIT).is_ok(),
+            };
+            if !taken {
                 return false;
             }
         }
-        let output = &self.engine.output;
+        let output = &mut self.engine.output;
         if self.conductor.is_lost() {
             return false;
         }
-        if output.is_direct() {
+        if output.is_direct() || !output.has_thread {
             return true;
         }
-        if output.orders.send_timeout(Order::Flush, UNREAD_LIMIT).is_err() {
+        output.watch(true);
+        let flush = output.order(|| Order::Flush);
+        if output.orders.send_timeout(flush, UNREAD_LIMIT).is_err() {
             return false;
         }
         loop {

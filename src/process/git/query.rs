@@ -72,7 +72,7 @@ pub(super) struct Git {
 /// Mode and object id of a blob, as git prints them.
 pub(super) type Blob = (Vec<u8>, Vec<u8>);
 
-/// What git says about the content on disk.
+/// git's knowledge of the content on disk.
 #[derive(Debug)]
 pub(super) enum Content {
     Is(Blob),

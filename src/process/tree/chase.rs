@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 /// How many looks in a row at our own children must meet nobody before the chase ends. One can miss a child that
 /// starts or ends meanwhile.
 const QUIET_LOOKS: u32 = 3;
-/// How long the chase of another's children goes on without meeting one: each is seen only once it has forked.
+/// How long the chase of another's children continues without meeting one: each is seen only once it has forked.
 const QUIET: Duration = Duration::from_millis(10);
 /// Most new pids that one look checks. More than that are left to the look at all processes.
 const NEW_PIDS_MAX: usize = 256;

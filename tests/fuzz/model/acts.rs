@@ -88,9 +88,9 @@ pub(crate) enum Act {
     Refused,
     Drained,
     Gone,
-    /// Time goes on to the next deadline.
+    /// Time advances to the next deadline.
     Due,
-    /// Time goes on by so many milliseconds.
+    /// Time advances by so many milliseconds.
     Later(u64),
 }
 

@@ -14,7 +14,7 @@ use crate::support::list;
 
 /// What a request is about.
 pub(crate) enum Asked {
-    /// The agent goes on with its work. Whether it wants the answer as a stream.
+    /// The agent continues with its work. Whether it wants the answer as a stream.
     Conversation { stream: bool },
     /// Something beside it: a title, a summary, a check.
     Aside { stream: bool, answer: String },
@@ -50,7 +50,7 @@ pub(crate) enum Step {
     Pause,
     /// An event as it is written.
     Event(String),
-    /// Silence for ever.
+    /// Silence forever.
     Hang,
 }
 

@@ -172,7 +172,7 @@ impl<'a> Player<'a> {
         self.script.truncate(keep);
     }
 
-    /// The agent goes on with its recorded lines, whatever the run says to it. It does obey SIGKILL.
+    /// The agent continues with its recorded lines, whatever the run says to it. It does obey SIGKILL.
     pub(crate) fn agent_goes_on(&mut self, from: usize) {
         for (at, moment) in &self.case.recording.moments[from..] {
             self.world.tick_until(*at);
@@ -195,7 +195,7 @@ impl<'a> Player<'a> {
         self.agent_is_silent(Obeys::Kill);
     }
 
-    /// The agent says nothing more. Time goes on until the run is over.
+    /// The agent says nothing more. Time advances until the run is over.
     pub(crate) fn agent_is_silent(&mut self, obeys: Obeys) {
         for _ in 0..10_000 {
             if self.world.is_over() {

@@ -57,6 +57,13 @@ pub(crate) struct Notebook {
     closes_early: bool,
 }
 
+impl Notebook {
+    /// A machine whose working directory this is.
+    pub(crate) fn at(cwd: &str) -> Notebook {
+        Notebook { cwd: cwd.into(), ..Notebook::default() }
+    }
+}
+
 impl Machine for Notebook {
     fn now(&self) -> Duration {
         self.now
@@ -155,7 +162,7 @@ impl World {
             guest_model: None,
             origins: Origins::default(),
         };
-        let machine = Notebook { cwd: cwd.into(), ..Notebook::default() };
+        let machine = Notebook::at(cwd);
         let conductor = Conductor::new(Job::new(layers), JsonLines::default(), machine, RANDOM, Ids::default());
         World { conductor, frames: Vec::new(), over }
     }
@@ -170,7 +177,7 @@ impl World {
         self.conductor.machine()
     }
 
-    /// Time goes on, never back.
+    /// Time advances, never back.
     pub(crate) fn at(&mut self, at: Duration) {
         let machine = self.machine();
         machine.now = machine.now.max(at);
@@ -269,7 +276,7 @@ impl World {
         self.take();
     }
 
-    /// Hands over a line of the agent's, and leaves what comes of it in the outbox.
+    /// Passes a line of the agent to the run. Leaves the frames in the outbox.
     pub(crate) fn hand(&mut self, line: &str) {
         self.conductor().line(line.to_owned());
     }

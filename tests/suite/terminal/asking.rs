@@ -25,7 +25,7 @@ fn answers(person: &Person) -> Vec<String> {
     lines.map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap()["result"].to_string()).collect()
 }
 
-/// What the agent's model was told of each question: the answer, else what became of it.
+/// The reply to each question as the agent's model sees it.
 fn said(person: &Person) -> Vec<String> {
     let text = |answer: &String| {
         let value: serde_json::Value = serde_json::from_str(answer).unwrap();

@@ -1,0 +1,80 @@
+//! The flags of the workflows: those of `adhoc`, without the ones that a workflow decides itself, and their own.
+
+use super::adhoc::{Adhoc, workflow_field};
+use super::command::{FlagForm, Row, own, own_switch};
+use super::flags::ADHOC;
+
+/// The flags of `adhoc` that no workflow has.
+const LEFT_OUT: [&str; 4] = ["session", "raw-prompt", "output-schema", "continue"];
+
+const fn force() -> Row<Adhoc> {
+    own_switch("force", "replace what is there; the old one is kept", |to: &mut Adhoc| to.fields.force = Some(true))
+        .more("It moves to .spektacular/local/old.")
+}
+
+const fn resume() -> Row<Adhoc> {
+    own_switch("continue", "go on with the draft, or with the finished file", |to: &mut Adhoc| {
+        to.fields.resume = Some(true);
+    })
+    .short('c')
+}
+
+const fn ignore() -> Row<Adhoc> {
+    own("ignore", "RULE", FlagForm::Item, "leave this rule out of the check", |to, flag, value| {
+        workflow_field(to, "ignore", flag, value)
+    })
+}
+
+const SPEC_OWN: [Row<Adhoc>; 5] = [
+    own("name", "NAME", FlagForm::Text, "the name of the specification", |to: &mut Adhoc, flag, value| {
+        workflow_field(to, "name", flag, value)
+    })
+    .more("Without it, the first line of the description makes the name.")
+    .begins("The specification"),
+    force(),
+    resume(),
+    own("skill", "NAME", FlagForm::Text, "begin the prompt with the agent's own command /NAME", |to, flag, value| {
+        workflow_field(to, "skill", flag, value)
+    }),
+    ignore(),
+];
+
+const PLAN_OWN: [Row<Adhoc>; 3] = [force().begins("The plan"), resume(), ignore()];
+
+/// The flags of `spec`.
+pub const SPEC: &[Row<Adhoc>] =
+    &joined::<{ SPEC_OWN.len() }, { SPEC_OWN.len() + ADHOC.len() - LEFT_OUT.len() }>(SPEC_OWN);
+/// The flags of `plan`.
+pub const PLAN: &[Row<Adhoc>] =
+    &joined::<{ PLAN_OWN.len() }, { PLAN_OWN.len() + ADHOC.len() - LEFT_OUT.len() }>(PLAN_OWN);
+
+/// The rows of a workflow's own flags, and the rows of `adhoc` that it has too.
+pub(super) const fn joined<const OWN: usize, const ALL: usize>(own: [Row<Adhoc>; OWN]) -> [Row<Adhoc>; ALL] {
+    let mut all = [own[0]; ALL];
+    let (mut at, mut to) = (0, 0);
+    while at < OWN {
+        all[to] = own[at];
+        (at, to) = (at + 1, to + 1);
+    }
+    at = 0;
+    while at < ADHOC.len() {
+        if !is_left_out(ADHOC[at].flag.long) {
+            all[to] = ADHOC[at];
+            to += 1;
+        }
+        at += 1;
+    }
+    assert!(to == ALL, "a flag to leave out does not exist");
+    all
+}
+
+const fn is_left_out(name: &str) -> bool {
+    let mut at = 0;
+    while at < LEFT_OUT.len() {
+        if crate::protocol::fields::equal(LEFT_OUT[at].as_bytes(), name.as_bytes()) {
+            return true;
+        }
+        at += 1;
+    }
+    false
+}

@@ -1,0 +1,175 @@
+//! What carries a run of `adhoc` or of a workflow: the engine alone, or a workflow over it.
+
+use super::last::Last;
+use super::plan;
+use super::texts::Prompt;
+use crate::cli::{Adhoc, Output};
+use crate::config::Places;
+use crate::engine::dry_run::{self, Plan};
+use crate::engine::{Engine, Job, Peer};
+use crate::failure::{Code, EXIT_UNDELIVERED, Failure};
+use crate::io::output::print;
+use crate::io::stdin;
+use crate::protocol::json::to_line;
+use crate::protocol::request::{Options, Settings};
+use crate::protocol::words::WorkflowKind;
+use crate::protocol::workflow::WorkflowOptions;
+use crate::workflow::author::Author;
+use crate::workflow::outer::{Ended, Outer};
+use crate::workflow::spec_run::Surroundings;
+use crate::workflow::{plan_run, spec_run};
+use serde_json::{Value, json};
+
+/// Carries a run.
+pub(super) struct Carrier {
+    workflow: Option<WorkflowKind>,
+    fields: WorkflowOptions,
+    /// Whether the prompt comes from the command line.
+    typed: bool,
+}
+
+impl Carrier {
+    /// The carrier that a command line asks for.
+    pub(super) fn of(adhoc: &mut Adhoc, typed: bool) -> Carrier {
+        Carrier { workflow: adhoc.workflow, fields: std::mem::take(&mut adhoc.fields), typed }
+    }
+
+    /// The prompt for a person's run.
+    ///
+    /// # Errors
+    /// It is missing.
+    pub(super) fn prompt(&self, adhoc: &Adhoc) -> Result<Prompt, String> {
+        let typed = Prompt::of(adhoc);
+        let resumes = self.fields.resume == Some(true);
+        let found = match self.workflow {
+            Some(WorkflowKind::Spec) if resumes && typed.is_none() => Some(Prompt::Nothing),
+            // These name a file: what is piped in is nothing to them.
+            Some(WorkflowKind::Plan | WorkflowKind::Implement) => typed,
+            Some(WorkflowKind::Spec) | None if adhoc.dry_run => Some(typed.unwrap_or_else(Prompt::stand_in)),
+            Some(WorkflowKind::Spec) | None => Prompt::with_piped(typed, stdin::kind()),
+        };
+        let missing = match self.workflow {
+            None => "Missing prompt: spektacular adhoc \"TASK\".",
+            Some(WorkflowKind::Spec) => "Missing description: spektacular spec \"DESCRIPTION\".",
+            Some(WorkflowKind::Plan) => "Missing SPEC: spektacular plan SPEC.",
+            Some(WorkflowKind::Implement) => "Missing PLAN: spektacular implement PLAN.",
+        };
+        found.ok_or_else(|| missing.to_owned())
+    }
+
+    /// The place of the session for `adhoc --continue`. Workflows keep their sessions themselves.
+    pub(super) fn last(&self, job: &Job) -> Option<Last> {
+        Last::of(&job.layers, Options::default()).filter(|_| self.workflow.is_none())
+    }
+
+    fn surroundings(&self, dry: bool) -> Surroundings {
+        let typed_in = self.typed.then(|| std::env::current_dir().unwrap_or_default());
+        Surroundings { typed_in, places: Places::of_process(), dry }
+    }
+
+    /// Carries the run to its end.
+    pub(super) fn carry(self, mut engine: Engine, job: Job, peer: &mut dyn Peer) -> Ended {
+        let Some(kind) = self.workflow else { return engine.run(job, peer).into() };
+        let around = self.surroundings(false);
+        let flags = (kind, self.fields);
+        match kind {
+            WorkflowKind::Spec => {
+                let admit = |settings: &mut Settings, _: &_, options| spec_run::admit(settings, options, &around);
+                match Outer::open(engine, job, peer, flags, admit) {
+                    Ok((mut outer, author)) => {
+                        let text = author.write(&mut outer, &spec_run::check);
+                        outer.close(text)
+                    }
+                    Err(ended) => ended,
+                }
+            }
+            WorkflowKind::Plan | WorkflowKind::Implement => {
+                let admit = |settings: &mut Settings, _: &_, options| {
+                    let (author, spec, started) = plan_run::admit(settings, options, &around)?;
+                    Ok(((author, spec), started))
+                };
+                match Outer::open(engine, job, peer, flags, admit) {
+                    Ok((mut outer, (author, spec))) => {
+                        let text = author.write(&mut outer, &|author| plan_run::check(author, &spec));
+                        outer.close(text)
+                    }
+                    Err(ended) => ended,
+                }
+            }
+        }
+    }
+
+    /// What a run would start.
+    ///
+    /// # Errors
+    /// Those of a run that would be refused.
+    pub(super) fn plan(&self, options: Options, job: &Job) -> Result<DryRun, Failure> {
+        let Some(kind) = self.workflow else {
+            let plan = dry_run::plan(options, &job.layers, &job.warnings)?;
+            return Ok(DryRun { agent: plan, workflow: None });
+        };
+        let around = self.surroundings(true);
+        let fields = self.fields.clone().resolved();
+        let mut found: Option<Author> = None;
+        let agent = dry_run::plan_with(options, &job.layers, &job.warnings, |settings| {
+            let author = match kind {
+                WorkflowKind::Spec => spec_run::admit(settings, fields, &around)?.0,
+                WorkflowKind::Plan | WorkflowKind::Implement => plan_run::admit(settings, fields, &around)?.0,
+            };
+            settings.prompt.clone_from(&author.prompt.text);
+            settings.raw_prompt = author.prompt.raw;
+            found = Some(author);
+            Ok(())
+        })?;
+        let author = found.ok_or_else(|| Failure::new(Code::InternalError, "The dry run has no workflow."))?;
+        Ok(DryRun { agent, workflow: Some(DryWorkflow::of(kind, &author)) })
+    }
+}
+
+/// What a run would start, to be shown.
+pub(super) struct DryRun {
+    agent: Plan,
+    workflow: Option<DryWorkflow>,
+}
+
+struct DryWorkflow {
+    kind: WorkflowKind,
+    target: String,
+    prompt: String,
+    phases: Vec<Value>,
+}
+
+impl DryWorkflow {
+    fn of(kind: WorkflowKind, author: &Author) -> DryWorkflow {
+        let redactor = super::secrets_here();
+        let target = crate::workflow::project::shown(&author.paths.target);
+        DryWorkflow { kind, target, prompt: redactor.redact(&author.prompt.text).into_owned(), phases: Vec::new() }
+    }
+}
+
+impl DryRun {
+    /// Prints it; returns the exit code.
+    pub(super) fn show(&self, output: Output) -> u8 {
+        let Some(DryWorkflow { kind, target, prompt, phases }) = &self.workflow else {
+            return plan::show(&self.agent, output);
+        };
+        let text = match output {
+            Output::Json => to_line(&json!({
+                "workflow": kind.word(),
+                "target": target,
+                "agent": plan::object(&self.agent),
+                "prompt": prompt,
+                "phases": phases,
+            })),
+            Output::Cli => {
+                let prompt = crate::clean::whole(prompt);
+                format!(
+                    "workflow     {}\ntarget       {target}\n{}\n\n{prompt}",
+                    kind.word(),
+                    plan::for_people(&self.agent)
+                )
+            }
+        };
+        if print(&format!("{}\n", text.trim_end())) { 0 } else { EXIT_UNDELIVERED }
+    }
+}

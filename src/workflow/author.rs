@@ -1,0 +1,262 @@
+//! `spec` and `plan`: one session of the agent that writes a draft, the check, and the rename.
+
+use super::draft::{DraftPaths, Snapshot};
+use super::last_session::LastSession;
+use super::lock::{Lock, make_local};
+use super::name::Slug;
+use super::outer::{Outer, Session};
+use super::permit::DraftPermit;
+use super::project::{Entry, FileProblem, Project, shown};
+use super::prompts::PromptText;
+use super::stop::Stop;
+use super::violation::{Rule, Violation};
+use crate::failure::{Code, Failure};
+use crate::protocol::outbound::{Artifact, Body, Breach, Text};
+use crate::protocol::words::{Action, PlanStatus, Warning, WorkflowKind};
+use std::path::Path;
+use std::sync::Arc;
+
+/// What a workflow that writes a draft is about.
+pub struct Author {
+    /// Which one.
+    pub kind: WorkflowKind,
+    /// The project.
+    pub project: Project,
+    /// The name.
+    pub name: Slug,
+    /// Its files.
+    pub paths: DraftPaths,
+    /// Whether the draft goes on.
+    pub resumes: bool,
+    /// The rules that the check leaves out.
+    pub ignored: Vec<Rule>,
+    /// The prompt.
+    pub prompt: AuthorPrompt,
+    /// Warnings about the input.
+    pub warnings: Vec<(Warning, String)>,
+    /// Held until the end of the process.
+    pub lock: Option<Lock>,
+}
+
+/// The prompt of a session that writes a draft.
+pub struct AuthorPrompt {
+    /// For a new draft.
+    pub text: String,
+    /// Whether the agent takes it as its own command.
+    pub raw: bool,
+    /// For a draft that goes on.
+    pub resume: PromptText,
+    /// The words of the user for a draft that goes on.
+    pub words: String,
+    /// The value of `{{user}}`.
+    pub user: &'static str,
+    /// The check command.
+    pub check: String,
+}
+
+/// A checked draft.
+pub struct CheckedDraft {
+    /// What it breaks.
+    pub violations: Vec<Violation>,
+    /// The number of its tasks.
+    pub tasks: usize,
+    /// The sentence `created with` ends in it.
+    pub counts: String,
+    /// A file to be written once more before the draft takes its place: its bytes.
+    pub rewritten: Option<(std::path::PathBuf, Vec<u8>)>,
+}
+
+/// Checks the draft of a workflow. The path is that of the draft.
+pub type CheckDraft<'c> = &'c dyn Fn(&Author) -> Result<CheckedDraft, FileProblem>;
+
+impl Author {
+    /// Carries the workflow to its end. Returns the text of run.completed.
+    ///
+    /// # Errors
+    /// What stopped it.
+    pub fn write(&self, outer: &mut Outer<'_>, check: CheckDraft<'_>) -> Result<String, Stop> {
+        outer.hide(self.paths.hidden());
+        for (warning, text) in &self.warnings {
+            outer.warn(*warning, text.as_str());
+        }
+        self.steps(outer, PlanStatus::InProgress, PlanStatus::Pending);
+        make_local(&self.project).map_err(Stop::from)?;
+        let prompt = self.begin(outer, check).map_err(unwritable)?;
+        let finished = self.paths.snapshot(&self.project, &self.paths.finished);
+        let draft = self.paths.snapshot(&self.project, &self.paths.draft);
+        self.session(outer, prompt)?;
+        self.steps(outer, PlanStatus::Completed, PlanStatus::InProgress);
+        self.put_back(outer, &finished, &draft).map_err(unwritable)?;
+        let checked = check(self).map_err(unwritable)?;
+        outer.end.tasks = Some(checked.tasks as u64);
+        if !outer.seen().files.is_empty() {
+            let text = "Files beside the draft were changed: see the artifacts of this run.";
+            outer.warn(Warning::UnexpectedChange, text);
+        }
+        if !checked.violations.is_empty() {
+            outer.end.violations = checked.violations.iter().map(breach).collect();
+            return Err(self.invalid(outer, &checked));
+        }
+        self.finish(outer, &checked).map_err(unwritable)?;
+        self.steps(outer, PlanStatus::Completed, PlanStatus::Completed);
+        outer.end.complete = true;
+        Ok(format!("{} created with {}", shown(&self.paths.target), checked.counts))
+    }
+
+    /// The workflow's own steps.
+    fn steps(&self, outer: &mut Outer<'_>, writing: PlanStatus, checking: PlanStatus) {
+        let what = self.what();
+        outer.plan([(format!("Write the {what}"), writing), (format!("Check the {what}"), checking)]);
+    }
+
+    fn what(&self) -> &'static str {
+        match self.kind {
+            WorkflowKind::Spec => "specification",
+            WorkflowKind::Plan | WorkflowKind::Implement => "plan",
+        }
+    }
+
+    /// Prepares the draft. Returns the prompt.
+    fn begin(&self, outer: &mut Outer<'_>, check: CheckDraft<'_>) -> Result<(String, bool), FileProblem> {
+        let DraftPaths { draft, finished, .. } = &self.paths;
+        if !self.resumes {
+            outer.end.kept.extend(self.paths.give_way(&self.project, draft)?);
+            return Ok((self.prompt.text.clone(), self.prompt.raw));
+        }
+        if !self.paths.is_there(&self.project, draft)? {
+            // A link in the draft's place.
+            outer.end.kept.extend(self.paths.give_way(&self.project, draft)?);
+            let copy = self.paths.snapshot(&self.project, finished);
+            self.paths.restore(&self.project, draft, &copy)?;
+        }
+        let violations = check(self)?.violations;
+        let line = |v: &Violation| format!("{}: {}: {}\n", v.line.unwrap_or_default(), v.rule.name(), v.text);
+        let violations: String = violations.iter().map(line).collect();
+        let (folder, knowledge) = (self.project.folder().to_string_lossy(), self.project.knowledge());
+        let file = shown(draft);
+        let text = self.prompt.resume.expanded(|name| match name {
+            "project" => Some(&folder),
+            "knowledge" => Some(&knowledge),
+            "user" => Some(self.prompt.user),
+            "check" => Some(&self.prompt.check),
+            "file" => Some(&file),
+            "violations" => Some(violations.trim_end()),
+            "words" => Some(&self.prompt.words),
+            _ => None,
+        });
+        Ok((text, self.prompt.resume.is_raw()))
+    }
+
+    /// Runs the session; the last one of this name and agent, where it can be resumed.
+    fn session(&self, outer: &mut Outer<'_>, (prompt, raw): (String, bool)) -> Result<(), Stop> {
+        let place = LastSession::of(self.kind, &self.name, &outer.agent().name);
+        let known = place.as_ref().filter(|_| self.resumes && outer.can_resume()).and_then(|p| p.id(&self.project));
+        let judge = DraftPermit {
+            project: self.project.folder().to_owned(),
+            draft: self.project.folder().join(&self.paths.draft),
+            check: self.prompt.check.clone(),
+        };
+        let judge = Arc::new(judge);
+        let begin = |resume| Session { prompt: prompt.clone(), raw, resume, judge: Some(judge.clone()), limit: None };
+        let resumed = known.is_some();
+        let mut ended = outer.session(begin(known));
+        if resumed && matches!(&ended, Err(Stop::Failed(failure)) if failure.code == Code::SessionNotFound) {
+            ended = outer.session(begin(None));
+        }
+        if let (Some(place), Some(id)) = (&place, outer.session_id()) {
+            place.keep(&self.project, id);
+        }
+        ended.map(drop)
+    }
+
+    /// Takes what the agent wrote into the finished file for the draft, and puts the finished file back.
+    fn put_back(&self, outer: &mut Outer<'_>, finished: &Snapshot, draft: &Snapshot) -> Result<(), FileProblem> {
+        let (project, paths) = (&self.project, &self.paths);
+        if paths.snapshot(project, &paths.finished) == *finished {
+            return Ok(());
+        }
+        let untouched = paths.snapshot(project, &paths.draft) == *draft;
+        if untouched {
+            outer.end.kept.extend(paths.give_way(project, &paths.draft)?);
+            if project.entry(&paths.finished)?.is_some() {
+                project.rename(&paths.finished, &paths.draft)?;
+            }
+        } else {
+            outer.end.kept.extend(paths.give_way(project, &paths.finished)?);
+        }
+        paths.restore(project, &paths.finished, finished)?;
+        let text = format!("The agent changed {}; the file was put back.", shown(&paths.target));
+        outer.warn(Warning::UnexpectedChange, text);
+        Ok(())
+    }
+
+    /// Lets the draft take its place.
+    fn finish(&self, outer: &mut Outer<'_>, checked: &CheckedDraft) -> Result<(), FileProblem> {
+        let (project, paths) = (&self.project, &self.paths);
+        if let Some((path, bytes)) = &checked.rewritten {
+            project.write(path, bytes)?;
+        }
+        let before = paths.snapshot(project, &paths.finished);
+        if project.entry(&paths.finished)? == Some(Entry::Link) {
+            return Err(FileProblem::Outside);
+        }
+        outer.end.kept.extend(paths.give_way(project, &paths.finished)?);
+        project.rename(&paths.draft, &paths.finished)?;
+        let after = paths.snapshot(project, &paths.finished);
+        for ((path, before), after) in paths.files(&paths.finished).iter().zip(before).zip(after) {
+            let action = if before.is_some() { Action::Modified } else { Action::Created };
+            outer.emit(artifact(path, action, after.map(|bytes| bytes.len() as u64)));
+        }
+        Ok(())
+    }
+
+    /// The failure of a draft that breaks a rule.
+    fn invalid(&self, outer: &Outer<'_>, checked: &CheckedDraft) -> Stop {
+        let count = checked.violations.len();
+        let draft = shown(&self.paths.draft);
+        let missing = checked.violations.iter().all(|violation| violation.rule == Rule::MissingFile);
+        let what = match (missing, count) {
+            (true, 1) => format!("The agent did not write {}", checked.violations[0].file),
+            (_, 1) => format!("{draft} breaks a rule"),
+            (_, count) => format!("{draft} breaks {count} rules"),
+        };
+        let mut message = format!("{what}: correct it, or let the agent go on with --continue.");
+        message += &outer.denials();
+        Stop::failed(Code::ResultInvalid, message)
+    }
+}
+
+fn artifact(path: &Path, action: Action, size_bytes: Option<u64>) -> Body {
+    let path = Text::from(shown(path));
+    // The peer of the run numbers them.
+    Body::Artifact(Box::new(Artifact {
+        artifact_id: String::new(),
+        path,
+        action,
+        kind: "file",
+        size_bytes,
+        truncated: false,
+    }))
+}
+
+/// A violation as frames show it.
+pub fn breach(violation: &Violation) -> Breach {
+    Breach {
+        file: Text::from(violation.file.as_str()),
+        line: violation.line.map(|line| line as u64),
+        rule: violation.rule.name(),
+        text: Text::from(violation.text.to_string()),
+    }
+}
+
+/// The failure of a file of our own that cannot be written.
+pub fn unwritable(problem: FileProblem) -> Stop {
+    let failure = match problem {
+        FileProblem::Outside => problem.refusal("A file of the workflow"),
+        FileProblem::TooLarge | FileProblem::Io(_) => {
+            let message = "A file below .spektacular cannot be written: free some space, and check its permissions.";
+            Failure::new(Code::ResourceExhausted, message)
+        }
+    };
+    failure.into()
+}

@@ -1,0 +1,88 @@
+//! A draft and the finished file that it is to become: a specification's file, or a plan's folder.
+
+use super::name::Slug;
+use super::project::{
+    Entry, FILE_BYTES_MAX, FileProblem, PLAN_FILES, Project, plan_draft, plan_folder, spec_draft, spec_file,
+};
+use crate::protocol::outbound::GaveWay;
+use std::path::{Path, PathBuf};
+
+/// The paths of a draft, relative to the project's folder.
+#[derive(Clone, Debug)]
+pub struct DraftPaths {
+    /// The draft.
+    pub draft: PathBuf,
+    /// The finished file or folder.
+    pub finished: PathBuf,
+    /// The file that the workflow makes.
+    pub target: PathBuf,
+    /// The files of a folder. Empty: it is one file.
+    files: &'static [&'static str],
+}
+
+/// The bytes of each file. `None`: it is not there.
+pub type Snapshot = Vec<Option<Vec<u8>>>;
+
+impl DraftPaths {
+    /// Those of a specification.
+    pub fn spec(name: &Slug) -> DraftPaths {
+        let finished = spec_file(name);
+        DraftPaths { draft: spec_draft(name), target: finished.clone(), finished, files: &[] }
+    }
+
+    /// Those of a plan.
+    pub fn plan(name: &Slug) -> DraftPaths {
+        let finished = plan_folder(name);
+        DraftPaths { draft: plan_draft(name), target: finished.join(PLAN_FILES[0]), finished, files: &PLAN_FILES }
+    }
+
+    /// The files of the draft or of the finished one.
+    pub fn files(&self, base: &Path) -> Vec<PathBuf> {
+        match self.files {
+            [] => vec![base.to_owned()],
+            names => names.iter().map(|name| base.join(name)).collect(),
+        }
+    }
+
+    /// What the workflow's own files are called in frames: they are no artifacts of the agent's.
+    pub fn hidden(&self) -> Vec<String> {
+        let slash = if self.files.is_empty() { "" } else { "/" };
+        [&self.draft, &self.finished].map(|path| format!("{}{slash}", path.to_string_lossy())).to_vec()
+    }
+
+    /// Whether something that can be used is there. A link counts as missing.
+    ///
+    /// # Errors
+    /// A folder on the way is a link.
+    pub fn is_there(&self, project: &Project, base: &Path) -> Result<bool, FileProblem> {
+        let wanted = if self.files.is_empty() { Entry::File } else { Entry::Folder };
+        Ok(project.entry(base)? == Some(wanted))
+    }
+
+    /// What is there now. Links, and files that cannot be read, count as missing.
+    pub fn snapshot(&self, project: &Project, base: &Path) -> Snapshot {
+        let read = |path: PathBuf| project.read(&path, FILE_BYTES_MAX).ok().flatten();
+        self.files(base).into_iter().map(read).collect()
+    }
+
+    /// Moves what is at a path out of the way, whatever it is.
+    ///
+    /// # Errors
+    /// The file system's.
+    pub fn give_way(&self, project: &Project, base: &Path) -> Result<Option<GaveWay>, FileProblem> {
+        project.entry(base)?.map(|_| project.give_way(base)).transpose()
+    }
+
+    /// Writes the files of a snapshot.
+    ///
+    /// # Errors
+    /// The file system's.
+    pub fn restore(&self, project: &Project, base: &Path, snapshot: &Snapshot) -> Result<(), FileProblem> {
+        for (path, bytes) in self.files(base).iter().zip(snapshot) {
+            if let Some(bytes) = bytes {
+                project.write(path, bytes)?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,35 @@
+//! The last session of each agent for each name, for `--continue`.
+
+use super::name::Slug;
+use super::project::{LOCAL, Project};
+use crate::protocol::limits::SESSION_ID_BYTES;
+use crate::protocol::words::WorkflowKind;
+use std::path::{Path, PathBuf};
+
+/// The place of a session's id.
+#[derive(Clone, Debug)]
+pub struct LastSession(PathBuf);
+
+impl LastSession {
+    /// The place for a name and an agent. `None`: the agent's name cannot be a part of a file's.
+    pub fn of(kind: WorkflowKind, name: &Slug, agent: &str) -> Option<LastSession> {
+        let plain = agent.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'));
+        let file = format!("{}.{name}.{agent}", kind.word());
+        plain.then(|| LastSession(Path::new(LOCAL).join("sessions").join(file)))
+    }
+
+    /// The id.
+    pub fn id(&self, project: &Project) -> Option<String> {
+        let bytes = project.read(&self.0, SESSION_ID_BYTES as u64 + 1).ok()??;
+        let text = String::from_utf8(bytes).ok()?;
+        let id = text.strip_suffix('\n')?;
+        // The folder may come from a stranger: an id must not look like a flag or a path.
+        let plain = id.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'));
+        (plain && !id.is_empty() && !id.starts_with(['-', '.'])).then(|| id.to_owned())
+    }
+
+    /// Stores the id. Without it, the next run begins a new session.
+    pub fn keep(&self, project: &Project, id: &str) {
+        let _ = project.write(&self.0, format!("{id}\n").as_bytes());
+    }
+}

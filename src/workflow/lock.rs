@@ -1,0 +1,50 @@
+//! Locks: one workflow at a time works on a name. The lock of a process that is gone is free.
+
+use super::project::{LOCAL, Project};
+use crate::failure::Failure;
+use crate::protocol::words::RefusalReason;
+use rustix::fs::{FlockOperation, flock};
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+/// A lock, held until it is dropped or the process ends.
+#[derive(Debug)]
+pub struct Lock {
+    _file: File,
+}
+
+impl Lock {
+    /// Takes the lock with this name. `what`: what is locked, for the message.
+    ///
+    /// # Errors
+    /// Another process has it, or the file cannot be made.
+    pub fn take(project: &Project, name: &str, what: &str) -> Result<Lock, Failure> {
+        make_local(project)?;
+        let path = Path::new(LOCAL).join("locks").join(format!("{name}.lock"));
+        let made = project.create(&path, b"").map_err(|problem| problem.refusal("The folder of locks"))?;
+        let _ = made;
+        // The folders were walked without following a link; the file itself must be none either.
+        let file = OpenOptions::new()
+            .write(true)
+            .custom_flags(rustix::fs::OFlags::NOFOLLOW.bits().cast_signed())
+            .open(project.folder().join(&path));
+        let cannot =
+            |_| Failure::refused_for(RefusalReason::Outside, format!("{} must be a regular file.", path.display()));
+        let file = file.map_err(cannot)?;
+        flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|_| {
+            let message = format!("Another workflow is at work on {what}: wait for its end, or stop it.");
+            Failure::refused_for(RefusalReason::Locked, message)
+        })?;
+        Ok(Lock { _file: file })
+    }
+}
+
+/// Makes the folder of this machine's data, which git ignores.
+///
+/// # Errors
+/// The folder cannot be made, or is a link.
+pub fn make_local(project: &Project) -> Result<(), Failure> {
+    let ignore: PathBuf = Path::new(LOCAL).join(".gitignore");
+    project.create(&ignore, b"*\n").map(drop).map_err(|problem| problem.refusal("The folder .spektacular/local"))
+}

@@ -1,0 +1,104 @@
+//! The permissions that the prompts of spec and plan need: they are answered by policy, without a question.
+
+use crate::protocol::question::{Judge, Subject};
+use crate::protocol::words::{Category, Policy};
+use std::path::{Component, Path, PathBuf};
+
+/// Allows reading and searching inside the project, edits of the draft, and the check command.
+#[derive(Debug)]
+pub struct DraftPermit {
+    /// The project's folder: absolute, without links.
+    pub project: PathBuf,
+    /// The draft, a file or a folder, absolute.
+    pub draft: PathBuf,
+    /// The check command.
+    pub check: String,
+}
+
+impl Judge for DraftPermit {
+    fn decide(&self, subject: &Subject, also: &[Category]) -> Option<Policy> {
+        let all = |fits: &dyn Fn(&Path) -> bool| {
+            let mut places = subject.locations.iter().map(|location| Path::new(location.path.unredacted()));
+            !subject.locations.is_empty()
+                && places.all(|path| real(&self.project, path).is_some_and(|path| fits(&path)))
+        };
+        let allowed = match subject.category {
+            Category::Read | Category::Search => all(&|path| path.starts_with(&self.project)),
+            Category::Edit => all(&|path| path.starts_with(&self.draft)),
+            Category::Execute => subject.detail.unredacted().trim() == self.check,
+            Category::Delete
+            | Category::Move
+            | Category::Fetch
+            | Category::Think
+            | Category::Agent
+            | Category::Mcp
+            | Category::Mode
+            | Category::Other => false,
+        };
+        (allowed && also.is_empty()).then_some(Policy::Allow)
+    }
+}
+
+/// Where a path leads once all links are resolved. What does not exist yet stands below the last folder that does.
+/// `None`: it cannot be told.
+pub(super) fn real(cwd: &Path, path: &Path) -> Option<PathBuf> {
+    let path = cwd.join(path);
+    let mut rest: Vec<&std::ffi::OsStr> = Vec::new();
+    let mut at = path.as_path();
+    loop {
+        match at.canonicalize() {
+            Ok(found) => return Some(rest.iter().rev().fold(found, |path, name| path.join(name))),
+            // A link that leads nowhere would be written through.
+            Err(_) if at.symlink_metadata().is_ok() => return None,
+            Err(_) => match at.components().next_back()? {
+                Component::Normal(name) => rest.push(name),
+                Component::CurDir | Component::ParentDir | Component::RootDir | Component::Prefix(_) => return None,
+            },
+        }
+        at = at.parent()?;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::DraftPermit;
+    use crate::protocol::question::{Judge, Place, Subject};
+    use crate::protocol::words::{Category, Policy};
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn only_what_the_prompt_needs_is_allowed() {
+        let folder = std::env::temp_dir().join(format!("spektacular-permit-{}", std::process::id()));
+        let project = folder.join("project");
+        std::fs::create_dir_all(project.join("specs")).unwrap();
+        let project = project.canonicalize().unwrap();
+        symlink("/", project.join("root")).unwrap();
+        symlink("/nowhere", project.join("specs/gone.md")).unwrap();
+        let permit = DraftPermit {
+            draft: project.join("specs/a.draft.md"),
+            check: "spek spec check specs/a.draft.md".into(),
+            project: project.clone(),
+        };
+        let decide = |category, paths: &[&str], detail: &str| {
+            let location = |path: &&str| Place { path: (*path).into(), line: None };
+            let locations = paths.iter().map(location).collect();
+            permit.decide(&Subject { category, title: "t".into(), locations, detail: detail.into() }, &[])
+        };
+        for (category, paths, detail, allowed) in [
+            (Category::Read, &["specs/x"][..], "", true),
+            (Category::Read, &["specs/../../x"], "", false),
+            (Category::Read, &["root/etc/passwd"], "", false),
+            (Category::Read, &["a", "/etc/passwd"], "", false),
+            (Category::Read, &[], "", false),
+            (Category::Edit, &["specs/a.draft.md"], "", true),
+            (Category::Edit, &["specs/a.md"], "", false),
+            (Category::Edit, &["specs/gone.md"], "", false),
+            (Category::Delete, &["specs/a.draft.md"], "", false),
+            (Category::Execute, &[], "spek spec check specs/a.draft.md", true),
+            (Category::Execute, &[], "spek spec check specs/a.draft.md; rm x", false),
+        ] {
+            assert_eq!(decide(category, paths, detail) == Some(Policy::Allow), allowed, "{category:?} {paths:?}");
+        }
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+}

@@ -1,0 +1,105 @@
+//! `plan`: from a specification to a plan.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+use serde_json::{Value, json};
+
+use crate::support::agent::Script;
+use crate::support::{Case, list, read, run};
+use crate::workflow_spec::{GOOD, write};
+
+const SPEC: &str = ".spektacular/specs/login.md";
+const FOLDER: &str = ".spektacular/plans/login";
+const PLAN: &str = "# Plan: Login\nSpec: .spektacular/specs/login.md\n\n## Phase 1: All of it\n\n\
+    - [ ] T1.1 Send codes (R1, R2)\n\n### Verify\n\n```sh\ntrue\n```\n";
+
+fn case(plan: &str) -> Case {
+    let script = Script::new()
+        .sh(&write(&format!("{FOLDER}.draft/plan.md"), plan))
+        .sh(&write(&format!("{FOLDER}.draft/research.md"), "# R\n"))
+        .sh(&write(&format!("{FOLDER}.draft/context.md"), "# C\n"))
+        .done("Done");
+    Case::with(script).subcommand("plan").file(&format!("work/{SPEC}"), GOOD)
+}
+
+#[test]
+fn three_files_that_pass_their_check_become_the_plan() {
+    let outcome = run(case(PLAN), json!({"prompt": "login"}));
+    let completed = outcome.completed();
+    assert_eq!(completed["text"], format!("{FOLDER}/plan.md created with 1 phase and 1 task"));
+    assert_eq!(completed["workflow"]["target"], format!("{FOLDER}/plan.md"));
+    let made: Vec<&str> = outcome.of_type("run.artifact").iter().map(|f| f.text("path")).collect();
+    assert_eq!(made, ["plan.md", "research.md", "context.md"].map(|name| format!("{FOLDER}/{name}")));
+    let plan = read(&outcome.case().path("work").join(FOLDER).join("plan.md"));
+    let own = plan.lines().nth(1).unwrap();
+    assert!(own.starts_with("<!-- spektacular: spec=") && own.ends_with(" -->"), "{plan}");
+    assert_eq!(plan.replace(&format!("{own}\n"), ""), PLAN);
+    let prompt = outcome.log().prompts()[0].clone();
+    assert!(prompt.trim_end().ends_with(&format!("# Specification to Plan\n\n{}", GOOD.trim_end())), "{prompt}");
+    for line in [format!("Folder: {FOLDER}.draft"), "## Format".into(), "## Review".into(), "## Interview".into()] {
+        assert!(prompt.lines().any(|own| own == line), "no line {line}: {prompt}");
+    }
+    assert!(prompt.contains(".spektacular/knowledge/") && prompt.contains(SPEC), "{prompt}");
+    assert!(prompt.lines().any(|line| line.ends_with(&format!(" plan check {FOLDER}.draft"))), "{prompt}");
+}
+
+#[test]
+fn a_plan_that_does_not_cover_its_specification_stays_a_draft() {
+    let outcome = run(case(&PLAN.replace(", R2", "")), json!({"prompt": SPEC}));
+    outcome.failed("result_invalid");
+    let workflow = &outcome.terminal().payload()["workflow"];
+    assert_eq!(workflow["violations"][0]["rule"], "uncovered", "{workflow}");
+    assert!(outcome.case().path("work").join(format!("{FOLDER}.draft/plan.md")).exists());
+    assert!(!outcome.case().path("work").join(FOLDER).exists());
+}
+
+#[test]
+fn a_specification_is_found_by_name_or_path_and_must_be_there() {
+    for (argument, reason) in [
+        ("signup", "not_found"),
+        ("docs/none.md", "not_found"),
+        ("/etc/hostname.md", "outside"),
+        ("No Name", "invalid"),
+    ] {
+        let outcome = run(case(PLAN), json!({"prompt": argument}));
+        assert_eq!(outcome.failed("invalid_request")["detail"]["reason"], reason, "{argument}");
+        assert_eq!(outcome.terminal().payload()["workflow"]["target"], Value::Null);
+    }
+    let outside = case(PLAN).file("home/spec.md", GOOD);
+    let path = outside.path("home/spec.md").display().to_string();
+    let outcome = run(outside, json!({"prompt": path}));
+    assert_eq!(outcome.failed("invalid_request")["detail"]["reason"], "outside");
+}
+
+#[test]
+fn the_plans_of_a_project_are_replaced_as_a_whole() {
+    let again =
+        || case(PLAN).file(&format!("work/{FOLDER}/plan.md"), "# Old\n").file(&format!("work/{FOLDER}/x.md"), "");
+    let outcome = run(again(), json!({"prompt": "login"}));
+    assert_eq!(outcome.failed("invalid_request")["detail"]["reason"], "exists");
+    let outcome = run(again(), json!({"prompt": "login", "workflow": {"force": true}}));
+    outcome.completed();
+    let kept = list(&outcome.terminal().payload()["workflow"]["kept"]);
+    assert_eq!((kept.len(), &kept[0]["path"]), (1, &json!(FOLDER)));
+    let old = outcome.case().path("work").join(kept[0]["to"].as_str().unwrap());
+    assert_eq!(read(&old.join("plan.md")), "# Old\n");
+    assert!(old.join("x.md").exists());
+}
+
+#[test]
+fn a_specification_with_violations_is_only_warned_of() {
+    let bad = GOOD.replace("People log in.", "TBD");
+    let outcome = run(case(PLAN).file(&format!("work/{SPEC}"), &bad), json!({"prompt": "login"}));
+    outcome.completed();
+    assert_eq!(outcome.warnings("spec_violations").len(), 1);
+}
+
+#[test]
+fn the_demo_agent_plans_its_own_specification_and_any_other() {
+    let case = Case::new();
+    assert_eq!(case.run(&["spec", "--agent", "demo", "--headless", "Greet"]).code, Some(0));
+    let did = case.run(&["plan", "--agent", "demo", "greet"]);
+    assert_eq!(did.code, Some(0), "{did:?}");
+    assert!(did.out.ends_with(".spektacular/plans/greet/plan.md created with 2 phases and 2 tasks\n"), "{did:?}");
+    let case = Case::new().file("work/login.md", GOOD);
+    assert_eq!(case.run(&["plan", "--agent", "demo", "login.md"]).code, Some(0));
+}

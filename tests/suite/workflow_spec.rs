@@ -1,0 +1,358 @@
+//! `spec` as an orchestrator and a person see it: frames, refusals, drafts, going on, permissions, cancels.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::support::agent::{AgentLog, Script, quote};
+use crate::support::{Case, Outcome, Session, list, read, run};
+
+const DRAFT: &str = ".spektacular/specs/login.draft.md";
+const TARGET: &str = ".spektacular/specs/login.md";
+pub(crate) const GOOD: &str = "# Login\n\n## Overview\n\nPeople log in.\n\n## Requirements\n\n- [ ] R1: A code is sent.\n\
+    - [ ] R2: The code works once.\n\n## Acceptance Criteria\n\n- A code logs in.\n";
+/// An open question in line 5.
+const BAD: &str = "# Login\n\n## Overview\n\nTBD\n\n## Requirements\n\n- [ ] R1: A code is sent.\n\n\
+    ## Acceptance Criteria\n\n- A code logs in.\n";
+
+/// A fake agent that writes a file and is done.
+pub(crate) fn writes(path: &str, text: &str) -> Script {
+    Script::new().sh(&write(path, text)).done("Done")
+}
+
+pub(crate) fn write(path: &str, text: &str) -> String {
+    format!("mkdir -p \"$(dirname {path})\"; printf '%s' {} > {path}", quote(text))
+}
+
+fn spec(script: Script) -> Case {
+    Case::with(script).subcommand("spec")
+}
+
+fn login(workflow: Value) -> Value {
+    let mut fields = json!({"name": "login"});
+    fields.as_object_mut().unwrap().extend(workflow.as_object().unwrap().clone());
+    json!({"prompt": "Log in", "workflow": fields})
+}
+
+/// What the terminal frame says of the workflow; every key is there.
+fn told(outcome: &Outcome) -> &Value {
+    let workflow = &outcome.terminal().payload()["workflow"];
+    let keys: Vec<&str> = workflow.as_object().expect("workflow").keys().map(String::as_str).collect();
+    for key in ["name", "target", "complete", "tasks", "violations", "kept", "phases"] {
+        assert!(keys.contains(&key), "{key}: {workflow}");
+    }
+    workflow
+}
+
+fn refused(outcome: &Outcome, reason: &str) {
+    let failed = outcome.failed("invalid_request");
+    assert_eq!(failed["detail"]["reason"], reason, "{failed}");
+    assert!(!outcome.log().ran(), "the agent was started");
+    told(outcome);
+}
+
+#[test]
+fn a_draft_that_passes_its_check_becomes_the_specification() {
+    let outcome = run(spec(writes(DRAFT, GOOD)), login(json!({})));
+    let started = outcome.frames[0].payload();
+    assert_eq!(started["workflow"]["name"], "spec");
+    assert_eq!(started["workflow"]["target"], TARGET);
+    assert_eq!(started["workflow"]["project"], started["config"]["cwd"]);
+    assert_eq!(
+        started["workflow"]["options"],
+        json!({"name": "login", "force": false, "continue": false, "skill": null, "ignore": []})
+    );
+    let completed = outcome.completed();
+    assert_eq!(completed["text"], format!("{TARGET} created with 2 tasks"));
+    assert_eq!(completed["artifacts"], json!([{"path": TARGET, "action": "created"}]));
+    let workflow = told(&outcome);
+    assert_eq!((&workflow["complete"], &workflow["tasks"]), (&json!(true), &json!(2)));
+    assert_eq!(read(&outcome.case().path("work").join(TARGET)), GOOD);
+    assert!(!outcome.case().path("work").join(DRAFT).exists());
+    assert_eq!(outcome.of_type("run.started").len(), 1);
+    let artifacts = outcome.of_type("run.artifact");
+    assert_eq!(artifacts.len(), 1);
+    assert_eq!(artifacts[0].payload()["artifact_id"], "a_1");
+    let plans: Vec<Vec<&Value>> = outcome
+        .progress("plan")
+        .iter()
+        .map(|plan| list(&plan.payload()["entries"]).iter().map(|entry| &entry["status"]).collect())
+        .collect();
+    assert_eq!(
+        plans,
+        [["in_progress", "pending"], ["completed", "in_progress"], ["completed", "completed"]].map(|p| p.to_vec())
+    );
+}
+
+#[test]
+fn the_prompt_names_what_the_contract_says_each_in_a_line() {
+    let mut session = spec(writes(DRAFT, GOOD)).spawn();
+    session.start(json!({"prompt": "Log in\nby mail", "workflow": {"name": "login"}}));
+    let outcome = session.finish();
+    let prompt = outcome.log().prompts()[0].clone();
+    let lines: Vec<&str> = prompt.lines().collect();
+    for line in ["# Create a specification", "Description: Log in", "by mail", "## Format", "## Review", "## Interview"]
+    {
+        assert!(lines.contains(&line), "no line {line}: {prompt}");
+    }
+    assert!(lines.contains(&format!("File: {DRAFT}").as_str()), "{prompt}");
+    let check = format!(" spec check {DRAFT}");
+    assert!(lines.iter().any(|line| line.starts_with('/') && line.ends_with(&check)), "{prompt}");
+    let headless = run(
+        spec(writes(DRAFT, GOOD)),
+        json!({"prompt": "Log in", "interactive": false, "workflow": {"name": "login"}}),
+    );
+    let prompt = headless.log().prompts()[0].clone();
+    assert!(prompt.lines().any(|line| line == "No user is present: analyze the codebase to infer the requirements."));
+    assert!(!prompt.contains("## Interview") && prompt.contains("`## Assumptions`"), "{prompt}");
+}
+
+#[test]
+fn a_skill_is_a_thin_prompt_passed_raw() {
+    let outcome = run(spec(writes(DRAFT, GOOD)), login(json!({"skill": "spec:new", "name": "login"})));
+    outcome.completed();
+    assert_eq!(outcome.log().prompts()[0], format!("/spec:new\n\nDescription: Log in\nFile: {DRAFT}\n"));
+}
+
+#[test]
+fn a_draft_that_breaks_a_rule_stays_and_is_gone_on_with() {
+    let outcome = run(spec(writes(DRAFT, BAD)), login(json!({})));
+    let message = outcome.failed("result_invalid")["message"].as_str().unwrap().to_owned();
+    assert!(message.contains(DRAFT) && message.contains("--continue"), "{message}");
+    let workflow = told(&outcome);
+    let violation = &workflow["violations"][0];
+    assert_eq!((&violation["file"], &violation["line"]), (&json!(DRAFT), &json!(5)));
+    assert_eq!(violation["rule"], "open-question");
+    assert_eq!(workflow["complete"], false);
+}
+
+#[test]
+fn a_draft_goes_on_in_the_last_session_with_its_violations() {
+    let case = Case::with(writes(DRAFT, BAD));
+    assert_eq!(case.run(&["spec", "--name", "login", "Log in"]).code, Some(1));
+    let case = case.agent(writes(DRAFT, GOOD));
+    let did = case.run(&["spec", "--continue", "Be", "brief"]);
+    assert_eq!(did.code, Some(0), "{did:?}");
+    let log = AgentLog::new(&case.path("log"));
+    let prompt = log.prompts().pop().unwrap();
+    assert!(prompt.starts_with("# Continue\n"), "{prompt}");
+    assert!(prompt.contains(DRAFT) && prompt.trim_end().ends_with("Be brief"), "{prompt}");
+    assert!(prompt.lines().any(|line| line.starts_with("5: open-question: ")), "{prompt}");
+    assert!(log.argv().iter().any(|arg| arg.starts_with("--resume=")), "{:?}", log.argv());
+}
+
+#[test]
+fn an_ignored_rule_is_left_out() {
+    run(spec(writes(DRAFT, BAD)), login(json!({"ignore": ["open-question"]}))).completed();
+    let outcome = run(spec(writes(DRAFT, BAD)), login(json!({"ignore": ["open-questions"]})));
+    let failed = outcome.failed("invalid_request");
+    assert!(failed["message"].as_str().unwrap().contains("workflow.ignore"), "{failed}");
+}
+
+#[test]
+fn a_missing_draft_is_an_invalid_result() {
+    let outcome = run(spec(Script::hello()), login(json!({})));
+    outcome.failed("result_invalid");
+    assert_eq!(told(&outcome)["violations"][0]["rule"], "missing-file");
+    assert_eq!(told(&outcome)["violations"][0]["line"], Value::Null);
+}
+
+#[test]
+fn a_finished_file_is_replaced_only_by_force_and_kept() {
+    let case = || spec(writes(DRAFT, GOOD)).file(&format!("work/{TARGET}"), "# Old\n");
+    let outcome = run(case(), login(json!({})));
+    refused(&outcome, "exists");
+    let message = outcome.failed("invalid_request")["message"].as_str().unwrap().to_owned();
+    assert!([TARGET, "--force", "--name"].iter().all(|word| message.contains(word)), "{message}");
+    assert_eq!(told(&outcome)["target"], TARGET);
+    let outcome = run(case(), login(json!({"force": true})));
+    outcome.completed();
+    let kept = &told(&outcome)["kept"][0];
+    assert_eq!(kept["path"], TARGET);
+    let to = kept["to"].as_str().unwrap();
+    assert!(to.starts_with(".spektacular/local/old/") && to.ends_with("/specs/login.md"), "{to}");
+    assert_eq!(read(&outcome.case().path("work").join(to)), "# Old\n");
+}
+
+#[test]
+fn an_earlier_draft_gives_way_and_a_changed_finished_file_is_put_back() {
+    let case =
+        spec(writes(TARGET, GOOD)).file(&format!("work/{TARGET}"), "# Old\n").file(&format!("work/{DRAFT}"), "x");
+    let outcome = run(case, login(json!({"force": true})));
+    outcome.completed();
+    let kept: Vec<&str> = list(&told(&outcome)["kept"]).iter().map(|kept| kept["path"].as_str().unwrap()).collect();
+    assert_eq!(kept, [DRAFT, TARGET]);
+    let old = told(&outcome)["kept"][1]["to"].as_str().unwrap().to_owned();
+    assert_eq!(read(&outcome.case().path("work").join(old)), "# Old\n");
+    assert_eq!(read(&outcome.case().path("work").join(TARGET)), GOOD);
+}
+
+#[test]
+fn what_goes_on_must_be_there() {
+    refused(&run(spec(Script::hello()), login(json!({"continue": true}))), "not_found");
+    let outcome = run(spec(Script::hello()), json!({"prompt": "x", "workflow": {"continue": true}}));
+    refused(&outcome, "not_found");
+    // The finished file is where a draft begins that is not there.
+    let case = spec(Script::hello()).file(&format!("work/{TARGET}"), GOOD);
+    run(case, login(json!({"continue": true}))).completed();
+}
+
+#[test]
+fn a_link_is_never_written_through() {
+    let case = spec(Script::hello()).link("work/.spektacular", "../tmp");
+    let outcome = run(case, login(json!({})));
+    refused(&outcome, "outside");
+    assert_eq!(fs::read_dir(outcome.case().path("tmp")).unwrap().count(), 0);
+    let script = Script::new().sh(&format!("mkdir -p .spektacular/specs; ln -s /etc/passwd {DRAFT}")).done("Done");
+    let outcome = run(spec(script), login(json!({})));
+    outcome.failed("result_invalid");
+    assert_eq!(told(&outcome)["violations"][0]["rule"], "missing-file");
+}
+
+#[test]
+fn a_workflow_makes_its_own_sessions_and_prompts() {
+    for field in [json!({"session_id": "s"}), json!({"output_schema": {}}), json!({"raw_prompt": true})] {
+        let mut start = login(json!({}));
+        start.as_object_mut().unwrap().extend(field.as_object().unwrap().clone());
+        let outcome = run(spec(Script::hello()), start);
+        let message = outcome.failed("invalid_request")["message"].as_str().unwrap().to_owned();
+        assert!(message.contains(field.as_object().unwrap().keys().next().unwrap()), "{message}");
+        told(&outcome);
+    }
+    let outcome = run(spec(Script::hello()), login(json!({"name": "No name"})));
+    assert!(outcome.failed("invalid_request")["message"].as_str().unwrap().contains("`workflow.name`"));
+    let outcome = run(spec(writes(DRAFT, GOOD)), login(json!({"attempts": 99})));
+    outcome.completed();
+    assert_eq!(outcome.warnings("unknown_field").len(), 1);
+}
+
+#[test]
+fn a_description_has_a_limit() {
+    let long = "x".repeat((128 << 10) + 1);
+    refused(&run(spec(Script::hello()), json!({"prompt": long, "workflow": {"name": "login"}})), "too_large");
+}
+
+#[test]
+fn what_the_prompt_needs_is_allowed_and_nothing_else() {
+    let edit = |path: &str| json!({"file_path": path, "content": "x"});
+    let script = Script::new()
+        .ask("req-1", "toolu_1", "Write", edit(DRAFT))
+        .tool_result("toolu_1", "ok")
+        .ask("req-2", "toolu_2", "Write", edit("src/main.rs"))
+        .tool_result("toolu_2", "no")
+        .ask("req-3", "toolu_3", "Read", json!({"file_path": "README.md"}))
+        .tool_result("toolu_3", "ok")
+        .ask("req-4", "toolu_4", "Read", json!({"file_path": "/etc/hostname"}))
+        .tool_result("toolu_4", "no")
+        .ask("req-5", "toolu_5", "Bash", json!({"command": "rm -r /"}))
+        .tool_result("toolu_5", "no")
+        .sh(&write(DRAFT, BAD))
+        .done("Done");
+    let mut start = login(json!({}));
+    start["interactive"] = json!(false);
+    let outcome = run(spec(script), start);
+    let values: Vec<&Value> = outcome.progress("question_resolved").iter().map(|f| &f.payload()["value"]).collect();
+    assert_eq!(values, ["allow_once", "deny", "allow_once", "deny", "deny"]);
+    assert_eq!(outcome.resolutions(), ["policy", "headless", "policy", "headless", "headless"]);
+    let message = outcome.failed("result_invalid")["message"].as_str().unwrap().to_owned();
+    assert!(["3 permissions", "--permissions", "--yes"].iter().all(|word| message.contains(word)), "{message}");
+}
+
+#[test]
+fn the_agents_own_list_is_a_todo_at_level_full_only() {
+    let todo = json!({"todos": [{"content": "a", "status": "pending", "activeForm": "a"}]});
+    for (level, count) in [("full", 1), ("normal", 0)] {
+        let script = Script::new().tool("toolu_1", "TodoWrite", &todo, "ok").sh(&write(DRAFT, GOOD)).done("Done");
+        let mut start = login(json!({}));
+        start["progress"] = json!(level);
+        let outcome = run(spec(script), start);
+        outcome.completed();
+        assert_eq!(outcome.progress("todo").len(), count, "{level}");
+        assert_eq!(outcome.progress("plan").len(), 3, "{level}");
+    }
+}
+
+#[test]
+fn files_beside_the_draft_are_warned_of() {
+    let script = Script::new().sh(&write(DRAFT, GOOD)).sh("echo x > other.txt").done("Done");
+    let outcome = run(spec(script).git(), login(json!({})));
+    outcome.completed();
+    assert_eq!(outcome.warnings("unexpected_change").len(), 1);
+    let paths: Vec<&str> = outcome.of_type("run.artifact").iter().map(|f| f.text("path")).collect();
+    assert_eq!(paths, ["other.txt", TARGET]);
+}
+
+fn asking() -> Session {
+    let mut session = spec(Script::asks_bash()).spawn();
+    session.start(login(json!({})));
+    session.until("run.question");
+    session
+}
+
+#[test]
+fn a_cancel_ends_the_one_run_and_the_name_is_locked_until_then() {
+    let mut session = asking();
+    let second = session.case().run(&["spec", "--output", "json", "--headless", "--name", "login", "Log in"]).json(2);
+    assert_eq!(second["payload"]["detail"]["reason"], "locked", "{second}");
+    assert_eq!(second["payload"]["workflow"]["target"], TARGET);
+    session.cancel();
+    let outcome = session.finish();
+    outcome.cancelled();
+    assert_eq!(told(&outcome)["complete"], false);
+    assert_eq!(told(&outcome)["tasks"], Value::Null);
+}
+
+#[test]
+fn an_agents_failure_ends_the_workflow_with_its_code() {
+    let script = Script::new().sh(&write(DRAFT, GOOD)).sh("exit 3");
+    let outcome = run(spec(script), login(json!({})));
+    outcome.failed("agent_exited");
+    assert_eq!(read(&outcome.case().path("work").join(DRAFT)), GOOD);
+    assert!(!outcome.case().path("work").join(TARGET).exists());
+}
+
+#[test]
+fn a_person_sees_the_line_at_the_end_and_violations_on_stderr() {
+    let case = Case::with(writes(DRAFT, GOOD));
+    let did = case.run(&["spec", "--name", "login", "--quiet", "Log in"]);
+    assert_eq!((did.code, did.out.as_str()), (Some(0), format!("{TARGET} created with 2 tasks\n").as_str()), "{did:?}");
+    let did = Case::with(writes(DRAFT, GOOD)).run(&["spec", "--name", "login", "Log in"]);
+    assert_eq!(did.out, format!("Done\n{TARGET} created with 2 tasks\n"), "{did:?}");
+    let did = Case::with(writes(DRAFT, BAD)).run(&["spec", "--name", "login", "Log in"]);
+    assert_eq!(did.code, Some(1));
+    assert!(did.err.lines().any(|line| line.starts_with(&format!("{DRAFT}:5: open-question: "))), "{did:?}");
+}
+
+#[test]
+fn a_dry_run_shows_the_prompt_and_touches_nothing() {
+    let case = Case::with(Script::hello());
+    let before = case.listing();
+    let shown = case.run(&["spec", "--dry-run", "--output", "json", "--name", "login", "Log in"]).json(0);
+    assert_eq!((&shown["workflow"], &shown["target"]), (&json!("spec"), &json!(TARGET)));
+    assert_eq!(shown["agent"]["agent"], "claude");
+    assert!(shown["prompt"].as_str().unwrap().starts_with("# Create a specification\n"));
+    assert_eq!(shown["phases"], json!([]));
+    assert_eq!(case.listing(), before);
+}
+
+#[test]
+fn each_recording_is_named_after_the_workflow() {
+    let case = Case::with(writes(DRAFT, GOOD)).env("SPEKTACULAR_DEBUG_ENABLED", "true");
+    assert_eq!(case.run(&["spec", "--name", "login", "Log in"]).code, Some(0));
+    let logs: Vec<String> = case.listing().iter().map(|path| path.display().to_string()).collect();
+    assert!(logs.iter().any(|path| path.ends_with("_claude_spec.jsonl")), "{logs:?}");
+}
+
+#[test]
+fn the_demo_agent_writes_a_specification_in_any_folder() {
+    let case = Case::new();
+    let did = case.run(&["spec", "--agent", "demo", "--headless", "Greet the reader"]);
+    assert_eq!(did.code, Some(0), "{did:?}");
+    assert!(did.out.ends_with("\n.spektacular/specs/greet-the-reader.md created with 3 tasks\n"), "{did:?}");
+    let mut session = Case::new().subcommand("spec").args(&["--agent", "demo"]).spawn();
+    session.start(json!({"prompt": "Greet the reader"}));
+    let question = session.until("run.question");
+    session.answer(&question, json!("Warm"));
+    session.finish().completed();
+}
