@@ -35,6 +35,7 @@ pub const MASK: &str = "[redacted]";
 ///
 /// A second pass changes nothing. Of overlapping matches the leftmost counts, and of those the
 /// longest.
+#[derive(Clone)]
 pub struct Redactor {
     /// Where a form or a shape may begin.
     filter: Filter,

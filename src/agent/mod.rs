@@ -388,7 +388,7 @@ pub trait Driver: Send {
     }
 
     /// Handles the end of the agent's process, after its last line.
-    fn drained(&mut self, _turn: &mut Turn) {}
+    fn drained(&mut self, _exit: AgentExit, _turn: &mut Turn) {}
 
     /// The end of a process without a result. `alive`: whether it wrote anything. `stderr`: the end of its stderr.
     fn exited(&mut self, exit: AgentExit, alive: bool, stderr: &Text) -> TurnOver;

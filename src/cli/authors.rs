@@ -48,6 +48,46 @@ pub const SPEC: &[Row<Adhoc>] =
 pub const PLAN: &[Row<Adhoc>] =
     &joined::<{ PLAN_OWN.len() }, { PLAN_OWN.len() + ADHOC.len() - LEFT_OUT.len() }>(PLAN_OWN);
 
+/// The flags of `implement`.
+pub const IMPLEMENT: &[Row<Adhoc>] =
+    &joined::<{ IMPLEMENT_OWN.len() }, { IMPLEMENT_OWN.len() + ADHOC.len() - LEFT_OUT.len() }>(IMPLEMENT_OWN);
+
+const VERIFY_HELP: &str = "\
+Without it, you are asked for consent to the plan's commands before the first phase, unless --permissions allows execute.
+Read the commands first: they come from a file. --dry-run shows them.";
+
+const IMPLEMENT_OWN: [Row<Adhoc>; 7] = [
+    own("attempts", "N", FlagForm::Json, "how often the agent may try a phase, 1 to 10", |to, flag, value| {
+        workflow_field(to, "attempts", flag, value)
+    })
+    .default("3")
+    .begins("The plan"),
+    own("max-phases", "N", FlagForm::Json, "stop after N phases have passed", |to, flag, value| {
+        workflow_field(to, "max_phases", flag, value)
+    }),
+    own(
+        "phase-timeout",
+        "SECONDS",
+        FlagForm::Json,
+        "limit for a phase with all its attempts and commands",
+        |to, flag, value| workflow_field(to, "phase_timeout_s", flag, value),
+    ),
+    own_switch("allow-verify", "consent to the plan's commands in advance", |to: &mut Adhoc| {
+        to.fields.allow_verify = Some(true);
+    })
+    .more(VERIFY_HELP),
+    own("verify-timeout", "SECONDS", FlagForm::Json, "limit for each command of the plan", |to, flag, value| {
+        workflow_field(to, "verify_timeout_s", flag, value)
+    })
+    .default("600"),
+    own_switch("commit", "make a git commit for each phase that passes", |to: &mut Adhoc| {
+        to.fields.commit = Some(true);
+    }),
+    own_switch("allow-dirty", "with --commit: leave earlier changes out", |to: &mut Adhoc| {
+        to.fields.allow_dirty = Some(true);
+    }),
+];
+
 /// The rows of a workflow's own flags, and the rows of `adhoc` that it has too.
 pub(super) const fn joined<const OWN: usize, const ALL: usize>(own: [Row<Adhoc>; OWN]) -> [Row<Adhoc>; ALL] {
     let mut all = [own[0]; ALL];

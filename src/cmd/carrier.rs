@@ -3,6 +3,7 @@
 use super::last::Last;
 use super::plan;
 use super::texts::Prompt;
+use super::validate;
 use crate::cli::{Adhoc, Output};
 use crate::config::Places;
 use crate::engine::dry_run::{self, Plan};
@@ -10,11 +11,12 @@ use crate::engine::{Engine, Job, Peer};
 use crate::failure::{Code, EXIT_UNDELIVERED, Failure};
 use crate::io::output::print;
 use crate::io::stdin;
-use crate::protocol::json::to_line;
+use crate::protocol::json::{map_strings, to_line};
 use crate::protocol::request::{Options, Settings};
 use crate::protocol::words::WorkflowKind;
 use crate::protocol::workflow::WorkflowOptions;
 use crate::workflow::author::Author;
+use crate::workflow::implement::{self, Preview};
 use crate::workflow::outer::{Ended, Outer};
 use crate::workflow::spec_run::Surroundings;
 use crate::workflow::{plan_run, spec_run};
@@ -83,7 +85,15 @@ impl Carrier {
                     Err(ended) => ended,
                 }
             }
-            WorkflowKind::Plan | WorkflowKind::Implement => {
+            WorkflowKind::Implement => {
+                let from = around.typed_in.as_deref();
+                let admit = |settings: &mut Settings, _: &_, options| implement::admit(settings, options, from);
+                match Outer::open(engine, job, peer, flags, admit) {
+                    Ok((outer, target)) => implement::carry(outer, target, &around.places),
+                    Err(ended) => ended,
+                }
+            }
+            WorkflowKind::Plan => {
                 let admit = |settings: &mut Settings, _: &_, options| {
                     let (author, spec, started) = plan_run::admit(settings, options, &around)?;
                     Ok(((author, spec), started))
@@ -110,6 +120,17 @@ impl Carrier {
         };
         let around = self.surroundings(true);
         let fields = self.fields.clone().resolved();
+        if kind == WorkflowKind::Implement {
+            let mut found = None;
+            let agent = dry_run::plan_with(options, &job.layers, &job.warnings, |settings| {
+                let seen = implement::preview(settings, fields, around.typed_in.as_deref(), &around.places)?;
+                settings.prompt.clone_from(&seen.prompt);
+                settings.raw_prompt = seen.raw;
+                found = Some(DryWorkflow::of_plan(&seen));
+                Ok(())
+            })?;
+            return Ok(DryRun { agent, workflow: found });
+        }
         let mut found: Option<Author> = None;
         let agent = dry_run::plan_with(options, &job.layers, &job.warnings, |settings| {
             let author = match kind {
@@ -137,20 +158,50 @@ struct DryWorkflow {
     target: String,
     prompt: String,
     phases: Vec<Value>,
+    /// The same phases for a person.
+    lines: String,
 }
 
 impl DryWorkflow {
     fn of(kind: WorkflowKind, author: &Author) -> DryWorkflow {
         let redactor = super::secrets_here();
         let target = crate::workflow::project::shown(&author.paths.target);
-        DryWorkflow { kind, target, prompt: redactor.redact(&author.prompt.text).into_owned(), phases: Vec::new() }
+        DryWorkflow {
+            kind,
+            target,
+            prompt: redactor.redact(&author.prompt.text).into_owned(),
+            phases: Vec::new(),
+            lines: String::new(),
+        }
+    }
+
+    fn of_plan(seen: &Preview) -> DryWorkflow {
+        let redactor = super::secrets_here();
+        let redacted = |value: Value| {
+            let text = map_strings(&value.to_string(), &mut |text| redactor.redact(text).into_owned());
+            serde_json::from_str(&text).unwrap_or_default()
+        };
+        let mut lines = String::new();
+        for phase in &seen.plan.phases {
+            let state = if phase.is_done() { "done" } else { "open" };
+            lines.push_str(&format!("phase        {} ({state}): {}\n", phase.id(), phase.title));
+            phase.verify.iter().for_each(|command| lines.push_str(&format!("             {}\n", command.text)));
+        }
+        let phases = seen.plan.phases.iter().map(validate::phase);
+        DryWorkflow {
+            kind: WorkflowKind::Implement,
+            target: seen.target.clone(),
+            prompt: redactor.redact(&seen.prompt).into_owned(),
+            phases: phases.map(redacted).collect(),
+            lines: redactor.redact(&lines).into_owned(),
+        }
     }
 }
 
 impl DryRun {
     /// Prints it; returns the exit code.
     pub(super) fn show(&self, output: Output) -> u8 {
-        let Some(DryWorkflow { kind, target, prompt, phases }) = &self.workflow else {
+        let Some(DryWorkflow { kind, target, prompt, phases, lines }) = &self.workflow else {
             return plan::show(&self.agent, output);
         };
         let text = match output {
@@ -162,9 +213,9 @@ impl DryRun {
                 "phases": phases,
             })),
             Output::Cli => {
-                let prompt = crate::clean::whole(prompt);
+                let (prompt, lines) = (crate::clean::whole(prompt), crate::clean::whole(lines));
                 format!(
-                    "workflow     {}\ntarget       {target}\n{}\n\n{prompt}",
+                    "workflow     {}\ntarget       {target}\n{}\n{lines}\n{prompt}",
                     kind.word(),
                     plan::for_people(&self.agent)
                 )

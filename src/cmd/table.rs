@@ -5,7 +5,7 @@ use super::{
 };
 use crate::cli::action::actions;
 use crate::cli::agents::ACTIONS as AGENTS_ACTIONS;
-use crate::cli::authors::{PLAN, SPEC};
+use crate::cli::authors::{IMPLEMENT, PLAN, SPEC};
 use crate::cli::command::{Command, CommandText, Offers, ReadCommand, Runnable, Words, Wrong, flags};
 use crate::cli::config::ACTIONS as CONFIG_ACTIONS;
 use crate::cli::flags::{ADHOC, AGENTS, CHECK, CONFIG, EXPORT, FOREIGN, INIT, OPEN, REPLAY, SESSIONS};
@@ -51,6 +51,18 @@ pub static COMMANDS: &[Command] = &[
         refuse: |args, wrong| refuse_workflow(WorkflowKind::Plan, args, wrong),
         ..row("plan", &texts::PLAN, |given, words| {
             Ok(Runnable::new(cli::adhoc::read_workflow((WorkflowKind::Plan, PLAN), given, words)?, adhoc::run))
+        })
+    },
+    Command {
+        words: Words::Free("PLAN", Offers::Files),
+        flags: &flags::<_, { IMPLEMENT.len() }>(IMPLEMENT),
+        foreign: FOREIGN,
+        refuse: |args, wrong| refuse_workflow(WorkflowKind::Implement, args, wrong),
+        ..row("implement", &texts::IMPLEMENT, |given, words| {
+            Ok(Runnable::new(
+                cli::adhoc::read_workflow((WorkflowKind::Implement, IMPLEMENT), given, words)?,
+                adhoc::run,
+            ))
         })
     },
     Command {

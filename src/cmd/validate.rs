@@ -155,7 +155,7 @@ fn plan(cwd: &Path, typed: &OsStr, ignored: &[Rule]) -> Result<Findings, Failure
 }
 
 /// A phase as JSON shows it.
-fn phase(phase: &PlanPhase) -> Value {
+pub(super) fn phase(phase: &PlanPhase) -> Value {
     let task = |task: &Task| json!({"id": task.id(), "text": task.text, "done": task.done});
     json!({
         "id": phase.id(),

@@ -344,7 +344,7 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
             None => Moment::Exit(exit.code.unwrap_or_default()),
         });
         self.tape.settle(self.run.redactor(), true);
-        self.step(Event::Drained);
+        self.step(Event::Drained(exit));
     }
 
     /// Handles the exit of the agent's last process. `files`: see [`Gone::files`].

@@ -116,6 +116,13 @@ pub struct Carried {
     pub(super) answers: Script,
 }
 
+impl Carried {
+    /// Knows every secret, also those that were answers.
+    pub fn redactor(&self) -> &Redactor {
+        &self.redactor
+    }
+}
+
 /// Reads the files that the command line names.
 pub type Awaited = Box<dyn FnOnce() -> Result<Box<Prepared>, Failure> + Send>;
 

@@ -110,6 +110,24 @@ The exit code is 0, or 1 with violations, or 2 if a plan cannot be read. `spekta
     page: "",
 };
 
+/// `implement`.
+pub const IMPLEMENT: CommandText = CommandText {
+    about: "carry out a plan, and run its commands to verify each phase",
+    more: "\
+PLAN is a plan's name, or the path of its folder or of its plan.md.
+The agent works on one phase after the other. A phase has passed once spektacular itself has run its commands and they
+have passed. If one fails, the same session gets its output, and tries again. At the end every command passes once more
+on the final state. plan.md records how far the work is: the same command goes on at the first open phase, also after a
+failure, a cancel or a kill.",
+    examples: &[
+        ("spektacular implement greeting", "carry out .spektacular/plans/greeting/plan.md"),
+        ("spektacular implement --dry-run greeting", "show the phases, their commands and the first prompt"),
+        ("spektacular implement --yes --headless greeting", "allow everything, and ask nothing"),
+        ("spektacular implement --commit --max-phases 1 greeting", "commit the next phase, and stop"),
+    ],
+    page: "",
+};
+
 /// `prompts`.
 pub const PROMPTS: CommandText = CommandText {
     about: "list or print the prompts of spec, plan and implement",

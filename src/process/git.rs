@@ -19,8 +19,9 @@ use crate::protocol::words::Action;
 use crossbeam_channel::{Receiver, Sender, bounded, never};
 use std::collections::BTreeMap;
 use std::convert::Infallible;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::Metadata;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -91,9 +92,52 @@ impl Baseline {
     /// agent's: absolute and without symbolic links, or the paths found do not compare with the agent's. `limit`: the
     /// time that git may take.
     pub fn begin(cwd: &Path, limit: Duration) -> Pending {
-        let set = |name| std::env::var_os(name).filter(|value| !value.is_empty());
-        let home = || set("HOME").map(|home| Path::new(&home).join(".config").into_os_string());
-        Baseline::begin_with(cwd, limit, set("PATH").unwrap_or_default(), set("XDG_CONFIG_HOME").or_else(home))
+        let (path, config) = surroundings();
+        Baseline::begin_with(cwd, limit, path, config)
+    }
+
+    /// Takes the baseline of the work tree around `cwd`, and waits for git at most `limit`. `None`: there is no work
+    /// tree, or no git.
+    ///
+    /// # Errors
+    /// git failed, or was too slow.
+    pub fn now(cwd: &Path, limit: Duration) -> Result<Option<Arc<Baseline>>, Incomplete> {
+        let (path, config) = surroundings();
+        Baseline::take(cwd, SystemTime::now(), &Until::deadline(Instant::now() + limit), path, config)
+    }
+
+    /// The files that changed since, by absolute path. Waits for git at most `limit`.
+    ///
+    /// # Errors
+    /// git failed, or was too slow.
+    pub fn changes(&self, limit: Duration) -> Result<Vec<(PathBuf, Action)>, Incomplete> {
+        self.compare(&Until::deadline(Instant::now() + limit))
+    }
+
+    /// The root of the work tree.
+    pub fn root(&self) -> &Path {
+        self.git.root()
+    }
+
+    /// The commit of HEAD. `None`: there is none yet.
+    pub fn head(&self) -> Option<&str> {
+        self.head.as_deref()
+    }
+
+    /// The changed and untracked files, relative to the root.
+    pub fn changed(&self) -> impl Iterator<Item = &Path> {
+        self.dirty.keys().map(|name| Path::new(OsStr::from_bytes(name)))
+    }
+
+    /// Whether git reports this file as changed. `path`: relative to the root.
+    pub fn has(&self, path: &Path) -> bool {
+        self.dirty.contains_key(path.as_os_str().as_bytes())
+    }
+
+    /// Whether a file is not as it was at another time.
+    pub fn differs(&self, then: &Baseline, path: &Path) -> bool {
+        let of = |tree: &Baseline| tree.dirty.get(path.as_os_str().as_bytes()).copied();
+        of(self) != of(then)
     }
 
     /// Like [`Baseline::begin`], with the PATH on which to find git and the folder that holds the user's ignore file.
@@ -180,6 +224,13 @@ impl Baseline {
     fn was_touched(&self, now: &Metadata) -> bool {
         since(now, self.begun - CLOCK_SLACK)
     }
+}
+
+/// The PATH on which to find git, and the folder that holds the user's ignore file.
+fn surroundings() -> (OsString, Option<OsString>) {
+    let set = |name| std::env::var_os(name).filter(|value| !value.is_empty());
+    let home = || set("HOME").map(|home| Path::new(&home).join(".config").into_os_string());
+    (set("PATH").unwrap_or_default(), set("XDG_CONFIG_HOME").or_else(home))
 }
 
 impl Job {

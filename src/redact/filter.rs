@@ -2,6 +2,7 @@
 
 /// Knows the first bytes of all forms and shapes. Two bytes rule out nearly every place in a text, and the third byte
 /// nearly all others, so that the cost hardly depends on the number of secrets.
+#[derive(Clone)]
 pub(super) struct Filter {
     firsts: [bool; 256],
     /// One bit for each pair of bytes.

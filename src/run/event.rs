@@ -98,7 +98,7 @@ pub enum Event<'a> {
     /// There is room for the next part of a long line.
     More,
     /// The agent's process tree is gone and its output is read to the end. The search for changed files still runs.
-    Drained,
+    Drained(AgentExit),
     /// The search for changed files is over too.
     Gone(Gone),
     /// This many messages were ignored because nobody reads stdout.

@@ -256,7 +256,7 @@ impl Live {
                 self.clocks.active = self.now;
                 self.clocks.start = None;
             }
-            Event::Drained => self.drained(),
+            Event::Drained(exit) => self.drained(exit),
             Event::Gone(gone) => self.gone(gone),
             Event::Tick => self.tick(),
         }

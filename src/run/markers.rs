@@ -111,7 +111,7 @@ impl Cutter {
 
 /// The code fences of a text that comes in pieces.
 #[derive(Debug, Default)]
-struct Fences {
+pub(crate) struct Fences {
     /// The beginning of the current line.
     line: String,
     /// The sign and the length of the open fence.
@@ -122,11 +122,11 @@ impl Fences {
     /// How much of a line can matter, in bytes.
     const LINE_BYTES: usize = 80;
 
-    fn open(&self) -> bool {
+    pub(crate) fn open(&self) -> bool {
         self.fence.is_some()
     }
 
-    fn see(&mut self, text: &str) {
+    pub(crate) fn see(&mut self, text: &str) {
         let mut lines = text.split('\n');
         self.add(lines.next().unwrap_or_default());
         for line in lines {

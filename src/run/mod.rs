@@ -26,6 +26,7 @@ mod work;
 pub use book::Answered;
 pub use event::{Effect, Event, Gone, Method, OnEof, Origin, ReadInput, Refusal, Start, Unseen};
 pub use granted::Granted;
+pub(crate) use markers::Fences;
 
 use crate::failure::{Code, Failure};
 use crate::protocol::inbound::is_run_id;
@@ -362,7 +363,7 @@ fn early(event: Event<'_>) -> Option<Held> {
         | Event::ToolAsk { .. }
         | Event::ToolAskWithdrawn { .. }
         | Event::More
-        | Event::Drained
+        | Event::Drained(_)
         | Event::Gone(_)
         | Event::Ignored(_)
         | Event::NotRead

@@ -8,7 +8,7 @@ use super::work::relative;
 use super::{Effect, Gone, Unseen};
 use crate::agent::{Launch, Turn, TurnOver};
 use crate::failure::{Code, Failure};
-use crate::protocol::outbound::Outcome;
+use crate::protocol::outbound::{AgentExit, Outcome};
 use crate::protocol::words::{Action, Warning};
 use std::path::PathBuf;
 
@@ -46,13 +46,13 @@ impl Live {
     }
 
     /// Handles the end of the agent's process and of its output.
-    pub(super) fn drained(&mut self) {
+    pub(super) fn drained(&mut self, exit: AgentExit) {
         if matches!(self.agent.process, ProcessState::Drained | ProcessState::Gone) {
             return;
         }
         self.agent.process = ProcessState::Drained;
         let mut turn = Turn::default();
-        self.agent.driver.drained(&mut turn);
+        self.agent.driver.drained(exit, &mut turn);
         self.turn(turn);
         self.speak(Messages::finish);
         self.work.tools.fail().for_each(|progress| self.progress(progress, None));
@@ -64,7 +64,7 @@ impl Live {
         if self.agent.process == ProcessState::Gone {
             return;
         }
-        self.drained();
+        self.drained(gone.exit);
         self.agent.process = ProcessState::Gone;
         self.agent.exit = Some(gone.exit);
         self.unreported(gone.files);

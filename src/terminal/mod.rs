@@ -9,6 +9,7 @@ mod answer;
 mod ask;
 mod log;
 mod page;
+mod phases;
 mod prompt;
 mod screen;
 mod speech;
@@ -25,9 +26,10 @@ use crate::io::output::Chunk;
 use crate::io::tty::{Keyboard, columns, is_in_front};
 use crate::protocol::outbound::{About, Artifact, Body, Outcome, PlanEntry, Progress, Started, Terminal, Text};
 use crate::protocol::question::DENY;
-use crate::protocol::words::{Action, PlanStatus, Resolution, ToolState, Warning};
+use crate::protocol::words::{Action, PlanStatus, Resolution, ToolState, Warning, WorkflowKind};
 use ask::Asking;
 use page::Page;
+use phases::PhaseLine;
 use screen::{Ink, Screen, Shown};
 use speech::Speech;
 use std::collections::BTreeMap;
@@ -60,6 +62,8 @@ pub struct TerminalFront {
     absent: &'static str,
     /// Whether the agent cannot go on with a session.
     forgets: bool,
+    /// Whether the run carries out a plan.
+    implements: bool,
 }
 
 impl TerminalFront {
@@ -176,6 +180,7 @@ impl TerminalFront {
         let name = one_line(started.display_name.shown());
         let line = self.header(&name, started);
         self.forgets = started.capabilities.resume == Some(false);
+        self.implements = started.workflow.as_ref().is_some_and(|it| it.name == WorkflowKind::Implement);
         self.work.begin(name, now);
         self.asking.set_limit(started.settings.question_timeout_s.duration());
         Shown::lines(line)
@@ -207,12 +212,27 @@ impl TerminalFront {
                 let text = self.speech.thought(message_id, progress.text.shown(), *done);
                 Shown::lines(text.lines().map(|line| self.verbose(|| format!("  | {line}"))).collect::<String>())
             }
+            About::Tool { call_id, state, output, phase: Some(_), .. } => {
+                let took = self.work.tool(call_id, &line, *state, now);
+                Shown::lines(self.command(&line, *state, took, output.as_ref()))
+            }
+            About::Phase { phase: _, title, number, of, attempt, state } => {
+                let (title, text) = (title.shown(), line.as_str());
+                let (number, of, attempt, state) = (*number, *of, *attempt, *state);
+                Shown::lines(self.phase(&PhaseLine { title, number, of, attempt, state, text }))
+            }
             About::Tool { call_id, category, state, output, .. } => {
                 let line = title(*category, &line);
                 let took = self.work.tool(call_id, &line, *state, now);
                 Shown::lines(self.tool(&line, nested, *state, took, output.as_ref()))
             }
-            About::Plan(entries) => Shown::lines(self.plan(entries)),
+            // The phases have lines of their own.
+            About::Plan(_) if self.implements => Shown::default(),
+            About::Plan(entries) | About::Todo(entries) => Shown::lines(self.plan(entries)),
+            About::Usage(usage) => {
+                self.work.cost(usage.cost_usd);
+                Shown::default()
+            }
             About::Warning(Warning::EmptyResult) => Shown::default(),
             About::Warning(_) => {
                 let text = format!("spektacular: warning: {}", words::sentence(&line));
@@ -228,11 +248,7 @@ impl TerminalFront {
                 Shown::lines(if known.is_empty() { String::new() } else { self.logged(&known.join(", ")) })
             }
             About::Heartbeat { idle_s, waiting_on } => Shown::lines(self.sign_of_life(*idle_s, *waiting_on)),
-            About::Reasoning { .. }
-            | About::Resolved { .. }
-            | About::Todo(_)
-            | About::Phase { .. }
-            | About::Usage(_) => Shown::default(),
+            About::Reasoning { .. } | About::Resolved { .. } => Shown::default(),
         }
     }
 
@@ -315,10 +331,12 @@ impl TerminalFront {
             let _ = writeln!(shown.lines, "{line}");
         }
         match &end.outcome {
-            // An agent without streaming has its text in the result alone; the text of a workflow is its own.
-            Outcome::Completed { text, structured_output, text_cut, .. }
-                if !self.speech.said || end.workflow.is_some() =>
-            {
+            // The line of a workflow is the last one, whatever its agent said.
+            Outcome::Completed { text, .. } if end.workflow.is_some() => {
+                shown.text = self.speech.text("workflow", text.shown(), true, false);
+            }
+            // An agent without streaming has its text in the result alone.
+            Outcome::Completed { text, structured_output, text_cut, .. } if !self.speech.said => {
                 let json = structured_output.as_ref().filter(|_| text.is_blank()).map(|json| json.shown().get());
                 let text = self.speech.text("result", json.unwrap_or(text.shown()), true, false);
                 shown.text = if json.is_some() { text } else { self.laid_out(text, true) };
@@ -337,13 +355,14 @@ impl TerminalFront {
             Outcome::Cancelled { .. } => shown.lines.push_str("spektacular: cancelled\n"),
         }
         shown.lines.push_str(&self.denials());
+        shown.lines.push_str(&end.workflow.as_ref().map(|workflow| self.report(workflow)).unwrap_or_default());
         // A run without an agent has no duration worth showing.
         if !quiet && (end.duration_ms > 0 || end.agent_exit.is_some()) {
             let how = if matches!(end.outcome, Outcome::Completed { .. }) { "done " } else { "ended " };
             let sum = sum(Duration::from_millis(end.duration_ms), &end.usage);
             let _ = writeln!(shown.lines, "{}", self.look.paint(Ink::Dim, &format!("{how}{sum}")));
         }
-        if let Some(id) = end.session_id.as_ref().filter(|_| !quiet) {
+        if let Some(id) = end.session_id.as_ref().filter(|_| !quiet && !self.implements) {
             let how = if self.forgets || end.workflow.is_some() { "" } else { ": go on with --continue" };
             let line = format!("session {}{how}", one_line(id));
             let _ = writeln!(shown.lines, "{}", self.look.paint(Ink::Dim, &line));

@@ -20,6 +20,10 @@ pub(super) struct Activity {
     places: HashMap<String, u64>,
     /// The number of tools that ever began.
     count: u64,
+    /// The phase of a plan that is worked on.
+    phase: Option<String>,
+    /// The cost so far, in US dollars, of a run that has phases.
+    cost: Option<f64>,
 }
 
 /// A running tool.
@@ -47,6 +51,16 @@ impl Activity {
         std::mem::take(&mut self.tools).into_values().map(|tool| tool.title).collect()
     }
 
+    /// The phase of a plan that is worked on now.
+    pub(super) fn in_phase(&mut self, phase: Option<String>) {
+        self.phase = phase;
+    }
+
+    /// The cost so far.
+    pub(super) fn cost(&mut self, cost: Option<f64>) {
+        self.cost = cost;
+    }
+
     pub(super) fn status(&mut self, status: Status) {
         self.status = Some(status);
     }
@@ -68,7 +82,12 @@ impl Activity {
     /// The status line: elapsed time and current activity.
     pub(super) fn line(&self, now: Instant) -> Option<String> {
         let elapsed = span(now.saturating_duration_since(self.began?));
-        Some(format!("[{elapsed}] {}", self.activity()))
+        let activity = self.activity();
+        Some(match (&self.phase, self.cost) {
+            (None, _) => format!("[{elapsed}] {activity}"),
+            (Some(phase), None) => format!("[{elapsed}] {phase}: {activity}"),
+            (Some(phase), Some(cost)) => format!("[{elapsed}, ${cost:.2}] {phase}: {activity}"),
+        })
     }
 
     /// The agent's current activity, without the time.

@@ -157,7 +157,14 @@ impl Author {
             check: self.prompt.check.clone(),
         };
         let judge = Arc::new(judge);
-        let begin = |resume| Session { prompt: prompt.clone(), raw, resume, judge: Some(judge.clone()), limit: None };
+        let begin = |resume| Session {
+            prompt: prompt.clone(),
+            raw,
+            resume,
+            judge: Some(judge.clone()),
+            limit: None,
+            wrap: None,
+        };
         let resumed = known.is_some();
         let mut ended = outer.session(begin(known));
         if resumed && matches!(&ended, Err(Stop::Failed(failure)) if failure.code == Code::SessionNotFound) {

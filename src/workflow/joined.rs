@@ -174,11 +174,15 @@ impl<'p> Joined<'p> {
     fn artifact(&mut self, outgoing: Outgoing<'_>, out: &mut Outbox) {
         let Body::Artifact(artifact) = &**outgoing.body else { return };
         let (path, action) = (artifact.path.shown().to_owned(), artifact.action);
-        if self.hides(&path) || !self.reported.insert((path.clone(), action)) {
+        if self.hides(&path) {
             return;
         }
-        let file = ArtifactRef { path: Text::from(path), action };
+        let file = ArtifactRef { path: Text::from(path.clone()), action };
+        // A part that changes a file again has done something, though it is not reported again.
         self.seen.files.push(file.clone());
+        if !self.reported.insert((path, action)) {
+            return;
+        }
         if self.artifacts.len() < ARTIFACTS {
             self.artifacts.push(file);
         }

@@ -12,12 +12,14 @@
 //! | `author`, `spec_run`, `plan_run` | the workflows that write a draft |
 //! | `draft`, `old`, `lock`, `last_session`, `permit` | their files, what gave way, locks, sessions to go on with, permissions |
 //! | `outer`, `joined`, `stop` | one run for the orchestrator, made of several; its peer; what ends it early |
+//! | `implement` | phase by phase, each verified by its commands |
 //!
 //! The formats are pure: text in, types and violations out. A workflow is plain blocking code over [`outer::Outer`].
 
 pub mod author;
 pub mod check;
 pub mod draft;
+pub mod implement;
 pub mod init;
 mod joined;
 pub mod last_session;

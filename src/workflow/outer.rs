@@ -8,12 +8,14 @@ use crate::agent::registry::{Agent, Layers};
 use crate::engine::{Begin, Carried, DebugLog, Engine, Job, Next, Over, Peer, Report};
 use crate::failure::{Code, EXIT_UNDELIVERED, Failure};
 use crate::protocol::outbound::{
-    About, AgentExit, Body, Outcome, PlanEntry, Progress, Terminal, Text, Unattended, WorkflowEnd, WorkflowStarted,
+    About, AgentExit, Body, Outcome, PlanEntry, Progress, Terminal, Text, Unattended, Usage, WorkflowEnd,
+    WorkflowStarted,
 };
 use crate::protocol::question::Judge;
 use crate::protocol::request::{Seconds, Settings};
-use crate::protocol::words::{PlanStatus, Source, StopReason, Warning, WorkflowKind};
+use crate::protocol::words::{OnQuestionTimeout, PlanStatus, Source, StopReason, Warning, WorkflowKind};
 use crate::protocol::workflow::WorkflowOptions;
+use crate::redact::Redactor;
 use crate::run::OnEof;
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
@@ -86,7 +88,12 @@ pub struct Session {
     pub judge: Option<Arc<dyn Judge>>,
     /// The longest time that it may take. The run's own limit holds too.
     pub limit: Option<Duration>,
+    /// Puts a driver around the agent's own one, or in its place.
+    pub wrap: Option<Wrap>,
 }
+
+/// Makes a driver of another one.
+pub type Wrap = Box<dyn FnOnce(Box<dyn Driver>) -> Box<dyn Driver>>;
 
 /// A session that ended well.
 #[derive(Debug)]
@@ -109,6 +116,8 @@ pub struct Step {
     pub limit: Option<Duration>,
     /// The phase that it belongs to.
     pub phase: Option<String>,
+    /// Decides about its own question.
+    pub judge: Option<Arc<dyn Judge>>,
 }
 
 /// A step that ended, well or not.
@@ -232,6 +241,16 @@ impl<'p> Outer<'p> {
         if count == 0 { String::new() } else { format!(" {what} denied: allow them with --permissions or --yes.") }
     }
 
+    /// What all sessions so far used.
+    pub fn usage(&self) -> Usage {
+        self.peer.usage
+    }
+
+    /// Knows every secret of the run so far.
+    pub fn redactor(&self) -> Redactor {
+        self.carried.as_ref().map(|carried| carried.redactor().clone()).unwrap_or_default()
+    }
+
     /// What the frames of the last part said.
     pub fn seen(&self) -> &PartSeen {
         &self.peer.seen
@@ -271,11 +290,15 @@ impl<'p> Outer<'p> {
     /// # Errors
     /// It did not end well, or the run is over.
     pub fn session(&mut self, session: Session) -> Result<SessionEnd, Stop> {
-        let Session { prompt, raw, resume, judge, limit } = session;
+        let Session { prompt, raw, resume, judge, limit, wrap } = session;
         let mut settings = Settings { prompt, raw_prompt: raw, session_id: resume, judge, ..self.settings.clone() };
         settings.max_cost_usd = self.money_left()?;
         let limits_itself = self.limit(&mut settings, limit)?;
         let driver = self.agent.driver();
+        let driver = match wrap {
+            Some(wrap) => wrap(driver),
+            None => driver,
+        };
         self.sessions += 1;
         let job = Job {
             record: self.parts.record.as_deref().map(|path| numbered(path, self.sessions)),
@@ -301,10 +324,12 @@ impl<'p> Outer<'p> {
     /// # Errors
     /// The run is over. A step that fails is no error.
     pub fn step(&mut self, step: Step) -> Result<StepEnd, Stop> {
-        let Step { driver, limit, phase } = step;
+        let Step { driver, limit, phase, judge } = step;
         let mut settings = Settings {
             session_id: None,
-            judge: None,
+            judge,
+            // Nobody answers a question of a step: that is for the workflow to judge.
+            on_question_timeout: OnQuestionTimeout::Continue,
             start_timeout_s: None,
             idle_timeout_s: Seconds(0.0),
             question_markers: false,

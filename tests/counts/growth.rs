@@ -29,6 +29,9 @@ const KINDS: &[Kind] = &[
     Kind { name: "open questions", first: 100, make: |n| say((0..n).map(permission).collect()) },
     Kind { name: "open tools", first: 500, make: |n| say(open_tools(n)) },
     Kind { name: "secrets", first: 100, make: |n| (secrets(n), CLAUDE.script(&CLAUDE.lines(Events::Mix, 30))) },
+    Kind { name: "unknown fields of run.start", first: 500, make: |n| (fields(n), CLAUDE.script(&plan(1))) },
+    Kind { name: "variables of run.start", first: 500, make: |n| (variables(n), CLAUDE.script(&plan(1))) },
+    Kind { name: "changed files", first: 300, make: |n| say((0..n).map(written).collect()) },
     Kind { name: "entries of a plan", first: limits::PLAN_ENTRIES / 4, make: |n| say(plan(n).repeat(20)) },
 ];
 
@@ -65,6 +68,24 @@ fn question(questions: usize, options: usize) -> String {
 fn permission(number: usize) -> String {
     format!(
         r#"{{"type":"control_request","request_id":"r{number}","request":{{"subtype":"can_use_tool","tool_name":"Bash","input":{{"command":"touch {number}"}},"tool_use_id":"c{number}"}}}}
+"#
+    )
+}
+
+fn fields(count: usize) -> String {
+    (0..count).map(|number| format!(",\"permissionz{number}\":{number}")).collect()
+}
+
+fn variables(count: usize) -> String {
+    let all: Vec<String> = (0..count).map(|number| format!("\"NAME_{number}\":\"value {number}\"")).collect();
+    format!(",\"env\":{{{}}}", all.join(","))
+}
+
+/// A file that the agent writes.
+fn written(number: usize) -> String {
+    format!(
+        r#"{{"type":"assistant","message":{{"id":"m{number}","role":"assistant","content":[{{"type":"tool_use","id":"c{number}","name":"Write","input":{{"file_path":"/home/user/project/{number}.txt","content":"x"}}}}]}},"parent_tool_use_id":null,"session_id":"s"}}
+{{"type":"user","message":{{"role":"user","content":[{{"tool_use_id":"c{number}","type":"tool_result","content":"ok"}}]}},"parent_tool_use_id":null,"session_id":"s"}}
 "#
     )
 }

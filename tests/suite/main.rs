@@ -60,6 +60,8 @@ mod unattended;
 mod untrusted;
 mod workflow_check;
 mod workflow_formats;
+mod workflow_implement;
+mod workflow_implement_ends;
 mod workflow_plan;
 mod workflow_project;
 mod workflow_spec;

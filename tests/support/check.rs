@@ -64,13 +64,13 @@ fn exit_of(code: &str) -> Option<i32> {
         | "context_exceeded"
         | "limit_reached"
         | "refused"
+        | "rate_limited"
+        | "provider_unavailable"
         | "result_invalid"
         | "verification_failed"
         | "no_progress"
         | "blocked"
-        | "commit_failed"
-        | "rate_limited"
-        | "provider_unavailable" => 1,
+        | "commit_failed" => 1,
         "usage" | "invalid_config" | "invalid_request" => 2,
         "unsupported_version" | "invalid_message" | "no_start" => 3,
         "agent_not_found" | "agent_start_failed" | "auth_required" => 4,

@@ -293,7 +293,7 @@ impl Driver for LinesDriver {
     /// A command exits by itself.
     fn finish(&mut self, _turn: &mut Turn) {}
 
-    fn drained(&mut self, turn: &mut Turn) {
+    fn drained(&mut self, _exit: AgentExit, turn: &mut Turn) {
         let missed = (0..self.patterns.len()).filter(|at| !self.matched.contains(at));
         turn.events.extend(missed.map(|at| {
             let text = format!("number {} of session_patterns matches in none of {} lines", at + 1, self.sought);

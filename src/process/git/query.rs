@@ -197,6 +197,10 @@ impl Git {
         }
     }
 
+    pub(super) fn root(&self) -> &Path {
+        &self.root
+    }
+
     pub(super) fn absolute(&self, name: &[u8]) -> PathBuf {
         self.root.join(OsStr::from_bytes(name))
     }

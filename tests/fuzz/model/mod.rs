@@ -120,7 +120,7 @@ impl Pair {
             Act::UnknownType => Event::UnknownType(origin),
             Act::NotRead => Event::NotRead,
             Act::Refused => Event::Refused(Failure::new(Code::ResourceExhausted, "It is full.")),
-            Act::Drained => Event::Drained,
+            Act::Drained => Event::Drained(AgentExit { code: Some(0), signal: None }),
             Act::Gone => {
                 let exit = AgentExit { code: Some(0), signal: None };
                 Event::Gone(Gone { exit, leaked: false, stderr_tail: "".into(), files: Ok(Vec::new()) })

@@ -1,0 +1,173 @@
+//! The phases of a plan for a person: where one begins, the commands that verify it, and the table at the end.
+
+use super::TerminalFront;
+use super::screen::{Detail, Ink};
+use super::width;
+use super::work::span;
+use crate::clean::{one_line, whole};
+use crate::protocol::outbound::{PhaseReport, Text, WorkflowEnd};
+use crate::protocol::words::{PhaseOutcome, PhaseState, ToolState};
+use std::fmt::Write;
+use std::time::Duration;
+
+/// How many lines of a failed command's output are shown.
+const LINES: usize = 10;
+/// The columns of a line of that output, where it is no terminal.
+const COLUMNS: usize = 200;
+
+/// A phase, as a frame tells it.
+pub(super) struct PhaseLine<'a> {
+    pub(super) title: &'a str,
+    pub(super) number: u64,
+    pub(super) of: u64,
+    pub(super) attempt: u64,
+    pub(super) state: PhaseState,
+    /// The frame's line.
+    pub(super) text: &'a str,
+}
+
+impl TerminalFront {
+    /// The line where a phase begins, and those about its attempts.
+    pub(super) fn phase(&mut self, phase: &PhaseLine<'_>) -> String {
+        let PhaseLine { number, of, attempt, .. } = phase;
+        let title = one_line(phase.title);
+        let line = match phase.state {
+            PhaseState::Started if *attempt <= 1 => {
+                self.work.in_phase(Some(format!("Phase {number} of {of}")));
+                let heading = width::cut(&format!("Phase {number} of {of}: {title}"), self.width());
+                self.look.paint(Ink::Bold, &heading)
+            }
+            PhaseState::Started => self.look.paint(Ink::Bold, &format!("Phase {number}, attempt {attempt}")),
+            PhaseState::Verifying => return String::new(),
+            PhaseState::Failed => {
+                let line = width::cut(&format!("  {}", one_line(phase.text)), self.width());
+                self.look.paint(Ink::Red, &line)
+            }
+            PhaseState::Passed => {
+                self.work.in_phase(None);
+                self.look.paint(Ink::Green, &format!("Phase {number} passed"))
+            }
+            PhaseState::Reopened => {
+                let line = width::cut(&format!("Phase {number} is open again: {title}"), self.width());
+                self.look.paint(Ink::Yellow, &line)
+            }
+        };
+        line + "\n"
+    }
+
+    /// The line of a command that verifies a phase, with the last lines of its output if it failed.
+    pub(super) fn command(&self, title: &str, state: ToolState, took: Duration, output: Option<&Text>) -> String {
+        let (ink, word) = match state {
+            ToolState::Started => return String::new(),
+            ToolState::Completed => (Ink::Green, "passed"),
+            ToolState::Failed | ToolState::Denied => (Ink::Red, "failed"),
+        };
+        let end = format!(" ({})", time(took));
+        let room = self.width().saturating_sub(word.len() + end.len() + 5).max(8);
+        let mut lines = format!("  {} {}{end}\n", self.look.paint(ink, word), width::cut(title, room));
+        if self.look.detail == Detail::Verbose {
+            lines.push_str(&self.output(output));
+        } else if state == ToolState::Failed {
+            let text = output.map(|text| whole(text.shown()));
+            let all: Vec<&str> = text.iter().flat_map(|text| text.lines()).collect();
+            for line in &all[all.len().saturating_sub(LINES)..] {
+                let line = width::cut(line, self.width().min(COLUMNS).saturating_sub(6));
+                let _ = writeln!(lines, "    {}", self.look.paint(Ink::Dim, &format!("| {line}")));
+            }
+        }
+        lines
+    }
+
+    /// What became of each phase.
+    pub(super) fn report(&self, end: &WorkflowEnd) -> String {
+        if self.look.detail == Detail::Quiet { String::new() } else { table(&end.phases, self.width()) }
+    }
+}
+
+/// A line for each phase.
+fn table(phases: &[PhaseReport], columns: usize) -> String {
+    let rows: Vec<[String; 6]> = phases.iter().map(cells).collect();
+    let widths: Vec<usize> = (0..6).map(|at| rows.iter().map(|row| row[at].len()).max().unwrap_or_default()).collect();
+    let mut lines = String::new();
+    for (row, phase) in rows.iter().zip(phases) {
+        let mut line = String::new();
+        for (at, (cell, width)) in row.iter().zip(&widths).enumerate().filter(|(_, (_, width))| **width > 0) {
+            // The id and the state stand left, numbers right.
+            let _ = if at < 2 { write!(line, "{cell:<width$}  ") } else { write!(line, "{cell:>width$}  ") };
+        }
+        let title = one_line(phase.title.shown());
+        let _ = writeln!(lines, "{}", width::cut(&format!("{line}{title}"), columns));
+    }
+    lines
+}
+
+/// The id, the state, attempts, time, cost and number of files of a phase.
+fn cells(phase: &PhaseReport) -> [String; 6] {
+    let state = match phase.state {
+        PhaseOutcome::Done => "done",
+        PhaseOutcome::Passed => "passed",
+        PhaseOutcome::Failed => "failed",
+        PhaseOutcome::Open => "open",
+    };
+    let counted = |count: u64, one: &str, many: &str| format!("{count} {}", if count == 1 { one } else { many });
+    [
+        phase.id.clone(),
+        state.to_owned(),
+        counted(phase.attempts, "attempt", "attempts"),
+        span(Duration::from_millis(phase.duration_ms)),
+        phase.cost_usd.map(|cost| format!("${cost:.2}")).unwrap_or_default(),
+        counted(phase.files.len() as u64, "file", "files"),
+    ]
+}
+
+/// A short time with a tenth of a second.
+fn time(took: Duration) -> String {
+    if took.as_secs() < 10 { format!("{:.1}s", took.as_secs_f64()) } else { span(took) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{table, time};
+    use crate::protocol::outbound::{PhaseReport, Text};
+    use crate::protocol::words::PhaseOutcome;
+    use std::time::Duration;
+
+    fn phase(id: &str, state: PhaseOutcome, attempts: u64, cost_usd: Option<f64>) -> PhaseReport {
+        PhaseReport {
+            id: id.into(),
+            title: Text::from("A title that is so long that it does not fit a terminal of eighty columns at all"),
+            state,
+            attempts,
+            duration_ms: attempts * 65_000,
+            cost_usd,
+            files: Vec::new(),
+            commit: None,
+            unverified: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn the_table_has_columns_and_fits_the_terminal() {
+        let phases = [
+            phase("P1", PhaseOutcome::Passed, 1, Some(0.123)),
+            phase("P10", PhaseOutcome::Failed, 3, None),
+            phase("P11", PhaseOutcome::Open, 0, None),
+        ];
+        let shown = table(&phases, 60);
+        let lines: Vec<&str> = shown.lines().collect();
+        assert_eq!(lines[0], "P1   passed   1 attempt  1m 05s  $0.12  0 files  A title th…");
+        assert_eq!(lines[1], "P10  failed  3 attempts  3m 15s         0 files  A title th…");
+        assert_eq!(lines[2], "P11  open    0 attempts      0s         0 files  A title th…");
+        // Without a cost there is no column for it, and a log has no width.
+        let shown = table(&phases[1..], usize::MAX);
+        assert!(
+            shown.starts_with("P10  failed  3 attempts  3m 15s  0 files  A title that") && shown.contains("at all\n")
+        );
+    }
+
+    #[test]
+    fn short_times_have_a_tenth() {
+        assert_eq!(time(Duration::from_millis(420)), "0.4s");
+        assert_eq!(time(Duration::from_secs(75)), "1m 15s");
+    }
+}

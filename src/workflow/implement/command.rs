@@ -1,0 +1,270 @@
+//! A command of the plan as the driver of a part of the run: it has what an agent's process has, from the marker to the
+//! ladder that stops it. Its stdout and stderr come as one, in order; the last of both is kept, redacted.
+
+use crate::agent::{AgentEvent, AskKey, Driver, Launch, Line, Program, Reply, Turn, TurnOver, text::FinalAnswer};
+use crate::clean::Cleaner;
+use crate::failure::Failure;
+use crate::protocol::limits::TOOL_OUTPUT_BYTES;
+use crate::protocol::outbound::{AgentExit, Capabilities, Text};
+use crate::protocol::request::Settings;
+use crate::protocol::words::{Category, StopReason, ToolState};
+use crate::redact::{Redactor, Stream};
+use crossbeam_channel::Sender;
+
+/// Makes one stream of both, and becomes `/bin/sh -c COMMAND`. The command is an argument: nothing quotes it.
+const JOINED: &str = "exec 2>&1; exec /bin/sh -c \"$1\"";
+/// The bytes of a line that are handled at once.
+const CHUNK: usize = 64 << 10;
+const KEY: &str = "command";
+
+/// Runs a command.
+pub(crate) struct VerifyStep {
+    /// The script, its `$0`, and its arguments.
+    args: Vec<String>,
+    /// What frames show. `None`: nothing.
+    title: Option<String>,
+    /// The variables of the agent's entry.
+    env: Vec<(String, String)>,
+    redactor: Redactor,
+    stream: Stream,
+    cleaner: Cleaner,
+    /// The current line and the position in it.
+    line: String,
+    at: usize,
+    /// The last of the output, redacted.
+    tail: String,
+    /// Gets the output once the command is over.
+    output: Sender<String>,
+}
+
+impl VerifyStep {
+    /// `redactor`: knows every secret of the run. `output` gets the last of the command's output.
+    pub(crate) fn new(
+        text: &str,
+        env: Vec<(String, String)>,
+        redactor: Redactor,
+        output: Sender<String>,
+    ) -> VerifyStep {
+        VerifyStep {
+            args: ["-c", JOINED, "sh", text].map(str::to_owned).into(),
+            title: Some(text.to_owned()),
+            env,
+            redactor,
+            stream: Stream::default(),
+            cleaner: Cleaner::default(),
+            line: String::new(),
+            at: 0,
+            tail: String::new(),
+            output,
+        }
+    }
+
+    /// A script of spektacular's own, which no frame shows, with its arguments. The first one is where it runs.
+    pub(crate) fn hidden(
+        script: &str,
+        [folder, first, second]: [String; 3],
+        redactor: Redactor,
+        output: Sender<String>,
+    ) -> VerifyStep {
+        let script = format!("cd \"$1\" || exit\nshift\n{script}");
+        let args = vec!["-c".to_owned(), script, "sh".to_owned(), folder, first, second];
+        VerifyStep { args, title: None, ..VerifyStep::new("", Vec::new(), redactor, output) }
+    }
+
+    fn keep(&mut self, text: &str) {
+        self.tail.push_str(text);
+        if self.tail.len() > 2 * TOOL_OUTPUT_BYTES {
+            self.cut();
+        }
+    }
+
+    fn cut(&mut self) {
+        self.tail.drain(..self.tail.ceil_char_boundary(self.tail.len().saturating_sub(TOOL_OUTPUT_BYTES)));
+    }
+
+    fn say(&mut self, text: &str) {
+        let clean = self.cleaner.push(text).into_owned();
+        let seen = self.stream.push(&self.redactor, &clean).into_owned();
+        self.keep(&seen);
+    }
+}
+
+impl Driver for VerifyStep {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            questions: Vec::new(),
+            resume: Some(false),
+            deltas: Some(false),
+            structured_output: Some(false),
+            usage: Some(false),
+        }
+    }
+
+    fn launch(&mut self, _settings: &Settings, turn: &mut Turn) -> Result<Launch, Failure> {
+        if let Some(title) = self.title.clone() {
+            turn.events.push(AgentEvent::Tool {
+                call: KEY.into(),
+                category: Category::Execute,
+                title: Some(Text::from(title)),
+                locations: Vec::new(),
+                parent: None,
+            });
+        }
+        Ok(Launch {
+            program: Program::Command("/bin/sh".into()),
+            args: std::mem::take(&mut self.args),
+            env: std::mem::take(&mut self.env),
+            env_remove: Vec::new(),
+            send: Vec::new(),
+            close_input: true,
+            start_timeout: None,
+            driver: "command",
+            install: None,
+        })
+    }
+
+    fn line(&mut self, line: Line<'_>, turn: &mut Turn) {
+        match line {
+            Line::Text(text) => {
+                self.line = text.into_owned();
+                // The final state of the line on a terminal: progress bars overwrite themselves.
+                self.line.truncate(self.line.trim_end_matches('\r').len());
+                self.at = self.line.rfind('\r').map_or(0, |cr| cr + 1);
+                self.more(turn);
+            }
+            Line::TooLong => self.say("(a line that is too long was left out)\n"),
+        }
+    }
+
+    fn more(&mut self, turn: &mut Turn) {
+        let end = self.line.ceil_char_boundary((self.at + CHUNK).min(self.line.len()));
+        let chunk = self.line[self.at..end].to_owned();
+        self.say(&chunk);
+        self.at = end;
+        turn.more = end < self.line.len();
+        if !turn.more {
+            self.line = String::new();
+            self.say("\n");
+        }
+    }
+
+    /// A command asks nothing.
+    fn answer(&mut self, _key: &AskKey, _replies: &[Reply], _turn: &mut Turn) {}
+
+    fn takes_turns(&self) -> bool {
+        false
+    }
+
+    fn follow_up(&mut self, _prompt: &str, _turn: &mut Turn) {}
+
+    fn listens(&self) -> bool {
+        false
+    }
+
+    fn interrupt(&mut self, _turn: &mut Turn) {}
+
+    fn finish(&mut self, _turn: &mut Turn) {}
+
+    fn drained(&mut self, exit: AgentExit, turn: &mut Turn) {
+        let rest = self.stream.finish(&self.redactor);
+        self.keep(&rest);
+        self.cut();
+        let state = if exit.code == Some(0) { ToolState::Completed } else { ToolState::Failed };
+        let _ = self.output.try_send(self.tail.clone());
+        turn.events.push(AgentEvent::ToolOver {
+            call: KEY.into(),
+            state,
+            output: Some(Text::from(std::mem::take(&mut self.tail))),
+        });
+    }
+
+    /// Every end by itself is one: its exit status is what was to be found out.
+    fn exited(&mut self, _exit: AgentExit, _alive: bool, _stderr: &Text) -> TurnOver {
+        let answer = FinalAnswer::from("The command is over.".to_owned());
+        TurnOver::Completed { answer, structured: None, stop: StopReason::EndTurn }
+    }
+
+    fn stderr_is_fit(&self) -> bool {
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{JOINED, VerifyStep};
+    use crate::agent::{AgentEvent, Driver, Line, Program, Turn};
+    use crate::protocol::limits::TOOL_OUTPUT_BYTES;
+    use crate::protocol::outbound::AgentExit;
+    use crate::protocol::request::{Options, Settings};
+    use crate::protocol::words::ToolState;
+    use crate::redact::Redactor;
+    use crossbeam_channel::bounded;
+    use std::path::PathBuf;
+
+    const SECRET: &str = "hunter2-Zq7731/x+y";
+
+    fn settings() -> Settings {
+        Options::default().resolve("verify".into(), "command".into(), PathBuf::from("/w"))
+    }
+
+    /// The state and the output of a command that says these lines.
+    fn over(lines: impl IntoIterator<Item = String>, exit: AgentExit) -> (ToolState, String) {
+        let mut redactor = Redactor::new();
+        assert!(redactor.add(SECRET));
+        let (sender, receiver) = bounded(1);
+        let mut command = VerifyStep::new("make", Vec::new(), redactor, sender);
+        for line in lines {
+            let mut turn = Turn::default();
+            command.line(Line::Text(line.into()), &mut turn);
+            while std::mem::take(&mut turn.more) {
+                command.more(&mut turn);
+            }
+        }
+        let mut turn = Turn::default();
+        command.drained(exit, &mut turn);
+        let Some(AgentEvent::ToolOver { state, output, .. }) = turn.events.pop() else { panic!("no end") };
+        let output = output.unwrap().shown().to_owned();
+        assert_eq!(receiver.try_recv().ok(), Some(output.clone()));
+        (state, output)
+    }
+
+    const DONE: AgentExit = AgentExit { code: Some(0), signal: None };
+
+    #[test]
+    fn the_command_is_an_argument_of_its_own() {
+        let (sender, _receiver) = bounded(1);
+        let text = "echo \"$(date)\"; exit '3' # x";
+        let mut command = VerifyStep::new(text, Vec::new(), Redactor::new(), sender);
+        let launch = command.launch(&settings(), &mut Turn::default()).unwrap();
+        assert_eq!(launch.program, Program::Command("/bin/sh".into()));
+        assert_eq!(launch.args, ["-c", JOINED, "sh", text]);
+        assert!(launch.close_input && !JOINED.contains(text));
+    }
+
+    #[test]
+    fn only_exit_status_0_passes() {
+        let failed = [(Some(1), None), (Some(127), None), (None, Some(9))];
+        for (code, signal) in failed {
+            assert_eq!(over([], AgentExit { code, signal }).0, ToolState::Failed);
+        }
+        assert_eq!(over([], DONE).0, ToolState::Completed);
+    }
+
+    #[test]
+    fn the_last_of_the_output_is_kept_redacted_and_cleaned() {
+        let (_, output) = over((0..100_000).map(|n| format!("line {n}")), DONE);
+        assert!(output.len() <= TOOL_OUTPUT_BYTES && output.len() > TOOL_OUTPUT_BYTES - 100);
+        assert!(output.ends_with("line 99999\n"));
+        let (_, output) = over(["\u{1b}[31mred\u{1b}[0m".into(), format!("key {SECRET}."), "10%\r100%\r".into()], DONE);
+        assert_eq!(output, "red\nkey [redacted].\n100%\n");
+    }
+
+    #[test]
+    fn a_secret_is_gone_wherever_the_output_is_cut() {
+        for before in 0..40 {
+            let line = "x".repeat(before) + SECRET + &"y".repeat(TOOL_OUTPUT_BYTES - 20);
+            let (_, output) = over([line], DONE);
+            assert!(output.len() <= TOOL_OUTPUT_BYTES && !output.contains(&SECRET[9..]), "{before}");
+        }
+    }
+}

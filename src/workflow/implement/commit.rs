@@ -1,0 +1,218 @@
+//! `--commit`: one git commit for each phase that passes, of plan.md and of the files that git reports as changed now and
+//! did not before the first phase.
+
+use crate::process::git::{Baseline, Incomplete};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The longest subject, in characters.
+const SUBJECT: usize = 72;
+/// How long git may take to list the changes.
+const LIMIT: Duration = Duration::from_secs(30);
+
+/// Adds the files that a list names and commits them alone: what else is staged stays so. A commit that git refuses
+/// leaves nothing of these files staged. `$1`: the list, with NULs; `$2`: the message.
+pub(super) const SCRIPT: &str = r#"exec 2>&1
+set -- --pathspec-from-file="$1" --pathspec-file-nul "$2"
+git --literal-pathspecs add -A "$1" "$2" || exit
+git --literal-pathspecs commit --quiet --cleanup=whitespace -m "$3" --only "$1" "$2" && exit
+status=$?
+git --literal-pathspecs reset --quiet "$1" "$2"
+exit $status
+"#;
+
+/// The work tree before the first phase.
+#[derive(Debug)]
+pub(crate) struct Commits {
+    before: Arc<Baseline>,
+    /// The project's folder, relative to the root of the work tree.
+    project: PathBuf,
+}
+
+/// Why there are no commits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NoCommits {
+    /// No git, or no work tree.
+    NoGit,
+    /// git failed, or was too slow.
+    Failed,
+}
+
+/// What belongs into the commit of a phase.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Share {
+    /// The files to commit, relative to the root of the work tree.
+    pub(crate) files: Vec<PathBuf>,
+    /// Whether a file changed that had changed before the first phase.
+    pub(crate) left: bool,
+}
+
+impl From<Incomplete> for NoCommits {
+    fn from(_: Incomplete) -> NoCommits {
+        NoCommits::Failed
+    }
+}
+
+impl Commits {
+    /// Looks at the work tree. `project`: absolute and without links.
+    pub(crate) fn begin(project: &Path) -> Result<Commits, NoCommits> {
+        let before = Baseline::now(project, LIMIT)?.ok_or(NoCommits::NoGit)?;
+        let inside = project.strip_prefix(before.root()).map_err(|_| NoCommits::Failed)?.to_owned();
+        Ok(Commits { project: inside, before })
+    }
+
+    /// Whether something changed that is not spektacular's own.
+    pub(crate) fn is_dirty(&self) -> bool {
+        self.before.changed().any(|path| !self.is_own(path))
+    }
+
+    /// The root of the work tree.
+    pub(crate) fn root(&self) -> &Path {
+        self.before.root()
+    }
+
+    /// The share of a phase. `last`: the work tree after the phase before, which the work tree now replaces; `plan`: the
+    /// path of plan.md, relative to the project's folder.
+    pub(crate) fn share(&self, last: &mut Option<Arc<Baseline>>, plan: &Path) -> Result<Share, NoCommits> {
+        let now = Baseline::now(self.root(), LIMIT)?.ok_or(NoCommits::NoGit)?;
+        let (plan, local) = (self.project.join(plan), self.project.join(".spektacular/local"));
+        let mut share = Share::default();
+        let then = last.as_ref().unwrap_or(&self.before);
+        for path in now.changed().filter(|path| !path.starts_with(&local)) {
+            if path == plan || !self.before.has(path) {
+                share.files.push(path.to_owned());
+            } else {
+                share.left |= !self.is_own(path) && now.differs(then, path);
+            }
+        }
+        share.left |= self.before.changed().any(|path| !self.is_own(path) && then.has(path) && !now.has(path));
+        *last = Some(now);
+        Ok(share)
+    }
+
+    /// The commit of HEAD.
+    pub(crate) fn head(&self) -> Option<String> {
+        let now = Baseline::now(self.root(), LIMIT).ok()??;
+        now.head().map(str::to_owned)
+    }
+
+    fn is_own(&self, path: &Path) -> bool {
+        path.starts_with(self.project.join(".spektacular"))
+    }
+}
+
+/// The message of a phase's commit.
+pub(crate) fn message<'a>(number: u16, title: &str, plan: &str, tasks: impl IntoIterator<Item = &'a str>) -> String {
+    let subject: String = format!("Phase {number}: {title}").chars().take(SUBJECT).collect();
+    let tasks: Vec<&str> = tasks.into_iter().collect();
+    format!("{}\n\nPlan: {plan}\nTasks: {}\n", subject.trim_end(), tasks.join(" "))
+}
+
+/// The list of files for [`SCRIPT`].
+pub(crate) fn list(files: &[PathBuf]) -> Vec<u8> {
+    use std::os::unix::ffi::OsStrExt;
+    files.iter().flat_map(|path| path.as_os_str().as_bytes().iter().copied().chain([0])).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Commits, NoCommits, SCRIPT, list, message};
+    use std::fs;
+    use std::path::Path;
+    use std::process::Command;
+    use tempfile::TempDir;
+
+    fn git(at: &Path, args: &[&str]) -> String {
+        let mut command = Command::new("git");
+        command.args(["-c", "user.name=A", "-c", "user.email=a@example.com"]).args(args).current_dir(at);
+        let output = command.env("GIT_CONFIG_GLOBAL", "/dev/null").output().unwrap();
+        assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// Commits as the step does. Returns whether git agreed.
+    fn commit(commits: &Commits, files: &[std::path::PathBuf]) -> bool {
+        let at = commits.root().join(".git/list");
+        fs::write(&at, list(files)).unwrap();
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", SCRIPT, "sh"]).arg(&at).arg(message(1, "It", "p", ["T1.1"])).current_dir(commits.root());
+        let names = [("GIT_AUTHOR_NAME", "A"), ("GIT_AUTHOR_EMAIL", "a@b.c")];
+        command.envs(names).envs([("GIT_COMMITTER_NAME", "A"), ("GIT_COMMITTER_EMAIL", "a@b.c")]);
+        command.status().unwrap().success()
+    }
+
+    const PLAN: &str = ".spektacular/plans/x/plan.md";
+
+    fn repository() -> (TempDir, std::path::PathBuf) {
+        let folder = tempfile::tempdir().unwrap();
+        let at = folder.path().canonicalize().unwrap();
+        git(&at, &["init", "-q"]);
+        for name in ["kept", "gone", "mine", "staged"] {
+            fs::write(at.join(name), "old\n").unwrap();
+        }
+        git(&at, &["add", "."]);
+        git(&at, &["commit", "-qm", "first"]);
+        fs::create_dir_all(at.join(".spektacular/plans/x")).unwrap();
+        fs::write(at.join(PLAN), "plan").unwrap();
+        (folder, at)
+    }
+
+    #[test]
+    fn only_what_the_phases_changed_is_committed_and_the_rest_stays_as_it_is() {
+        let (_folder, at) = repository();
+        fs::write(at.join("mine"), "mine\n").unwrap();
+        fs::write(at.join("staged"), "staged\n").unwrap();
+        git(&at, &["add", "staged"]);
+        let commits = Commits::begin(&at).unwrap();
+        assert!(commits.is_dirty());
+        fs::write(at.join("kept"), "new\n").unwrap();
+        fs::write(at.join("*.new"), "new\n").unwrap();
+        fs::write(at.join("a.new\n"), "new\n").unwrap();
+        fs::remove_file(at.join("gone")).unwrap();
+        let mut last = None;
+        let share = commits.share(&mut last, Path::new(PLAN)).unwrap();
+        assert_eq!(share.files, ["*.new", PLAN, "a.new\n", "gone", "kept"].map(Path::new));
+        assert!(!share.left);
+        assert!(commit(&commits, &share.files));
+        assert_eq!(git(&at, &["status", "--porcelain"]), " M mine\nM  staged\n");
+        assert_eq!(git(&at, &["log", "-1", "--format=%s|%b"]).trim_end(), "Phase 1: It|Plan: p\nTasks: T1.1");
+        assert_eq!(commits.head().as_deref(), Some(git(&at, &["rev-parse", "HEAD"]).trim_end()));
+        // A later phase changes what was not ours.
+        fs::write(at.join("mine"), "theirs\n").unwrap();
+        let share = commits.share(&mut last, Path::new(PLAN)).unwrap();
+        assert_eq!((share.files.len(), share.left), (0, true));
+        assert!(!commits.share(&mut last, Path::new(PLAN)).unwrap().left);
+    }
+
+    #[test]
+    fn a_hook_can_refuse_and_nothing_is_staged_then() {
+        use std::os::unix::fs::PermissionsExt;
+        let (_folder, at) = repository();
+        let commits = Commits::begin(&at).unwrap();
+        assert!(!commits.is_dirty(), "the plan is no change of the user's");
+        let hook = at.join(".git/hooks/pre-commit");
+        fs::create_dir_all(hook.parent().unwrap()).unwrap();
+        fs::write(&hook, "#!/bin/sh\nexit 1\n").unwrap();
+        fs::set_permissions(&hook, fs::Permissions::from_mode(0o755)).unwrap();
+        fs::write(at.join("new"), "new\n").unwrap();
+        let share = commits.share(&mut None, Path::new(PLAN)).unwrap();
+        assert!(!commit(&commits, &share.files));
+        assert_eq!(git(&at, &["status", "--porcelain"]), "?? .spektacular/\n?? new\n");
+    }
+
+    #[test]
+    fn a_folder_without_git_has_no_commits() {
+        let folder = tempfile::tempdir().unwrap();
+        assert_eq!(Commits::begin(folder.path()).err(), Some(NoCommits::NoGit));
+    }
+
+    #[test]
+    fn the_subject_has_at_most_72_characters() {
+        let text = message(12, &"é".repeat(100), ".spektacular/plans/x/plan.md", ["T12.1", "T12.2"]);
+        let mut lines = text.lines();
+        let subject = lines.next().unwrap();
+        assert_eq!((subject.chars().count(), &subject[..10]), (72, "Phase 12: "));
+        assert_eq!(lines.collect::<Vec<_>>(), ["", "Plan: .spektacular/plans/x/plan.md", "Tasks: T12.1 T12.2"]);
+    }
+}

@@ -1,0 +1,111 @@
+//! The sessions of the agent: a phase gets a new one, and a retry goes on in it wherever that is possible.
+
+use super::observer::{Observation, Observer};
+use crate::agent::Driver;
+use crate::agent::registry::Dialect;
+use crate::failure::{Code, Failure};
+use crate::protocol::question::Judge;
+use crate::workflow::outer::{Outer, Session, Wrap};
+use crate::workflow::stop::Stop;
+use crossbeam_channel::bounded;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A prompt.
+#[derive(Clone, Debug)]
+pub(super) struct PromptWords {
+    pub(super) text: String,
+    /// Whether it begins with one of the agent's own commands.
+    pub(super) raw: bool,
+}
+
+/// The session of a phase.
+#[derive(Default)]
+pub(super) struct Conversation {
+    session_id: Option<String>,
+    /// The driver of an agent that has one process per turn.
+    driver: Option<Box<dyn Driver>>,
+}
+
+/// What came of a turn.
+pub(super) struct TurnSaid {
+    pub(super) acted: bool,
+    pub(super) blocked: Option<String>,
+}
+
+/// What every session of a phase has in common.
+pub(super) struct Terms {
+    pub(super) judge: Arc<dyn Judge>,
+    pub(super) limit: Option<Duration>,
+}
+
+impl Conversation {
+    /// A new session.
+    pub(super) fn begin(&mut self, outer: &mut Outer<'_>, words: PromptWords, terms: &Terms) -> Result<TurnSaid, Stop> {
+        *self = Conversation::default();
+        self.turn(outer, words, terms, How::Begin)
+    }
+
+    /// A further turn of the same session; where the agent cannot go on with it, `whole` begins a new one.
+    pub(super) fn go_on(
+        &mut self,
+        outer: &mut Outer<'_>,
+        words: PromptWords,
+        whole: impl FnOnce() -> PromptWords,
+        terms: &Terms,
+    ) -> Result<TurnSaid, Stop> {
+        let driver = self.driver.take().filter(|driver| driver.takes_turns());
+        if let (Dialect::Lines, Some(driver)) = (outer.agent().dialect, driver) {
+            return self.turn(outer, words, terms, How::Driver(driver));
+        }
+        let resumable = outer.resumable().map(str::to_owned);
+        let Some(id) = self.session_id.clone().filter(|id| resumable.as_ref() == Some(id)) else {
+            return self.begin(outer, whole(), terms);
+        };
+        match self.turn(outer, words, terms, How::Resume(id)) {
+            Err(Stop::Failed(failure)) if is_lost(&failure) => self.begin(outer, whole(), terms),
+            other => other,
+        }
+    }
+
+    fn turn(&mut self, outer: &mut Outer<'_>, words: PromptWords, terms: &Terms, how: How) -> Result<TurnSaid, Stop> {
+        let (sender, over) = bounded(1);
+        let (resume, wrap): (Option<String>, Wrap) = match how {
+            How::Begin => (None, Box::new(move |inner| Box::new(Observer::new(inner, sender)))),
+            How::Resume(id) => (Some(id), Box::new(move |inner| Box::new(Observer::new(inner, sender)))),
+            How::Driver(driver) => (None, Box::new(move |_| Box::new(Observer::going_on(driver, sender)))),
+        };
+        let session = Session {
+            prompt: words.text,
+            raw: words.raw,
+            resume,
+            judge: Some(Arc::clone(&terms.judge)),
+            limit: terms.limit,
+            wrap: Some(wrap),
+        };
+        let answer = outer.session(session);
+        let observed = over.try_recv().ok();
+        let answer = answer?;
+        self.session_id = answer.session_id.or(self.session_id.take());
+        let (acted, blocked) = match observed {
+            Some(Observation { acted, blocked, driver }) => {
+                self.driver = Some(driver);
+                (acted, blocked)
+            }
+            None => (false, None),
+        };
+        Ok(TurnSaid { acted, blocked })
+    }
+}
+
+/// How a session goes on.
+enum How {
+    Begin,
+    Resume(String),
+    Driver(Box<dyn Driver>),
+}
+
+/// Whether the session to resume is not there, or the agent cannot resume it.
+fn is_lost(failure: &Failure) -> bool {
+    matches!(failure.code, Code::SessionNotFound | Code::InvalidRequest)
+}

@@ -1,0 +1,90 @@
+//! The permissions that `implement` decides itself.
+
+use super::protect::covers;
+use crate::protocol::question::{Judge, Subject};
+use crate::protocol::words::{Category, Policy};
+use std::path::{Component, Path, PathBuf};
+
+/// Denies an edit of the plan or of a protected path, whatever the policy says.
+#[derive(Debug)]
+pub(super) struct Guarded {
+    /// The project's folder.
+    pub(super) project: PathBuf,
+    /// The paths, relative to it.
+    pub(super) paths: Vec<String>,
+}
+
+/// Consents to the commands in advance.
+#[derive(Debug)]
+pub(super) struct Consented;
+
+impl Judge for Guarded {
+    fn decide(&self, subject: &Subject, also: &[Category]) -> Option<Policy> {
+        let edits = std::iter::once(&subject.category).chain(also).any(|category| match category {
+            Category::Edit | Category::Delete | Category::Move => true,
+            Category::Read
+            | Category::Search
+            | Category::Execute
+            | Category::Fetch
+            | Category::Think
+            | Category::Agent
+            | Category::Mcp
+            | Category::Mode
+            | Category::Other => false,
+        });
+        let guarded = |path: &str| {
+            let path = plain(&self.project.join(path));
+            path.strip_prefix(&self.project).is_ok_and(|path| covers(&self.paths, path))
+        };
+        let denies = edits && subject.locations.iter().any(|location| guarded(location.path.unredacted()));
+        denies.then_some(Policy::Deny)
+    }
+}
+
+impl Judge for Consented {
+    fn decide(&self, _subject: &Subject, _also: &[Category]) -> Option<Policy> {
+        Some(Policy::Allow)
+    }
+}
+
+/// A path without `.` and `..`. Does not look at the file system.
+fn plain(path: &Path) -> PathBuf {
+    let mut out = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                out.pop();
+            }
+            Component::Normal(_) | Component::RootDir | Component::Prefix(_) => out.push(component),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Guarded;
+    use crate::protocol::question::{Judge, Place, Subject};
+    use crate::protocol::words::{Category, Policy};
+
+    #[test]
+    fn only_edits_of_the_plan_and_of_protected_paths_are_denied() {
+        let paths = [".spektacular/plans/x/", "tests/", "Makefile"].map(str::to_owned).into();
+        let guarded = Guarded { project: "/w/p".into(), paths };
+        for (category, path, denied) in [
+            (Category::Edit, "tests/a", true),
+            (Category::Delete, "/w/p/tests", true),
+            (Category::Move, "src/../Makefile", true),
+            (Category::Edit, "/w/p/.spektacular/plans/x/plan.md", true),
+            (Category::Edit, "src/a", false),
+            (Category::Edit, "/w/tests/a", false),
+            (Category::Read, "tests/a", false),
+            (Category::Execute, "tests/a", false),
+        ] {
+            let locations = vec![Place { path: path.into(), line: None }];
+            let subject = Subject { category, title: "t".into(), locations, detail: "".into() };
+            assert_eq!(guarded.decide(&subject, &[]), denied.then_some(Policy::Deny), "{category:?} {path}");
+        }
+    }
+}

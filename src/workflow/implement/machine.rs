@@ -1,0 +1,324 @@
+//! The loop of `implement` as a plain function over a [`World`]: which phase comes next, when an attempt has failed,
+//! when the commands run, and how the run ends. Everything that touches a process, a file or a clock is the world's.
+
+use crate::protocol::words::{PhaseOutcome, PhaseState};
+use std::collections::HashSet;
+
+/// A phase of the plan, as the run found it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct LoopPhase {
+    /// The commands under `### Verify`, in order.
+    pub(crate) commands: Vec<String>,
+    /// The manual checks.
+    pub(crate) manual: Vec<String>,
+    /// Whether all its boxes are ticked and nothing says that it did not pass.
+    pub(crate) done: bool,
+    /// Whether it has a state line: an earlier run began it.
+    pub(crate) begun: bool,
+}
+
+/// What the loop knows of a phase at the end.
+#[derive(Clone, Debug)]
+pub(crate) struct PhaseProgress {
+    pub(crate) state: PhaseOutcome,
+    /// The attempts of this run.
+    pub(crate) attempts: u32,
+    /// The manual checks that nobody answered, of the last attempt.
+    pub(crate) unverified: Vec<String>,
+}
+
+/// The state line of a phase, and with it its boxes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mark {
+    InProgress,
+    /// All boxes are ticked.
+    Passed,
+    Failed,
+    /// Failed, with all boxes unticked.
+    Reopened,
+}
+
+/// The end of a command that did not pass.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Failing {
+    pub(crate) command: String,
+    /// `None`: a signal ended it, its time was over, or it could not start.
+    pub(crate) exit_code: Option<i32>,
+    pub(crate) signal: Option<i32>,
+    pub(crate) timed_out: bool,
+    /// The last of its stdout and stderr together, redacted.
+    pub(crate) output: String,
+}
+
+/// Why an attempt failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// A command did not pass.
+    Command(Failing),
+    /// These protected paths differ from before the phase.
+    Protected(Vec<String>),
+    /// The agent did nothing.
+    Idle,
+    /// A manual check was answered with No.
+    Manual(String),
+}
+
+/// The prompt of a session's turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TurnPrompt<'a> {
+    /// A new session, with the phase's prompt.
+    First {
+        /// Whether an earlier run began the phase.
+        earlier: bool,
+        /// Why the final check reopened the phase.
+        reopened: Option<&'a Failing>,
+    },
+    /// A further turn of the same session.
+    Retry(&'a Fault),
+}
+
+/// What came of a turn of the agent that ended well.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct AgentTurn {
+    /// Whether the agent did something, as far as that can be known.
+    pub(crate) acted: bool,
+    /// The agent's words where it says that it cannot go on.
+    pub(crate) blocked: Option<String>,
+}
+
+/// The answer to a manual check.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ManualAnswer {
+    Yes,
+    No,
+    /// Declined, timed out, or nobody is there.
+    Unanswered,
+}
+
+/// A phase and an attempt at it, both counted from 1 in what people see; `phase` is an index here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Attempt {
+    pub(crate) phase: usize,
+    /// 0: in the final check.
+    pub(crate) number: u32,
+}
+
+/// Everything outside the loop. An error ends the run at once, and the plan stays as it is.
+pub(crate) trait World {
+    type Stop;
+    /// The phase begins: its clock, and what its protected paths hold.
+    fn begin(&mut self, phase: usize) -> Result<(), Self::Stop>;
+    /// The phase's clock stops.
+    fn end(&mut self, phase: usize);
+    /// Writes the state line, and the boxes where the mark says so.
+    fn mark(&mut self, at: Attempt, mark: Mark) -> Result<(), Self::Stop>;
+    /// Tells the orchestrator.
+    fn tell(&mut self, at: Attempt, step: PhaseState, why: Option<&Fault>);
+    /// Gives the agent a turn, and puts plan.md back after it.
+    fn turn(&mut self, at: Attempt, prompt: TurnPrompt<'_>) -> Result<AgentTurn, Self::Stop>;
+    /// The protected paths that differ from before the phase.
+    fn differences(&mut self, phase: usize) -> Result<Vec<String>, Self::Stop>;
+    /// Runs a command. `None`: it passed.
+    fn command(&mut self, at: Attempt, command: &str) -> Result<Option<Failing>, Self::Stop>;
+    /// Asks for a manual check.
+    fn manual(&mut self, at: Attempt, text: &str) -> Result<ManualAnswer, Self::Stop>;
+    /// Commits a phase that has passed, if that is wanted.
+    fn commit(&mut self, phase: usize) -> Result<(), Self::Stop>;
+}
+
+/// Why a phase did not pass.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Why {
+    /// The last attempt failed, or the final check failed twice in the phase.
+    Verification,
+    /// Two attempts in a row without a deed of the agent's.
+    NoProgress,
+    /// The agent says that it cannot go on.
+    Blocked(String),
+}
+
+/// The end of the loop.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum LoopEnd {
+    /// Every command of the plan has passed on the final state.
+    Complete,
+    /// As many phases passed as were wanted.
+    Enough,
+    /// A phase did not pass.
+    Failed(Attempt, Why, Fault),
+}
+
+/// The end of one phase.
+enum PhaseEnd {
+    Passed,
+    Failed(Attempt, Why, Fault),
+}
+
+/// The loop's memory. What it knows of the phases outlives an end by the world.
+pub(crate) struct Loop<'p> {
+    phases: &'p [LoopPhase],
+    attempts: u32,
+    max_phases: Option<u64>,
+    pub(crate) progress: Vec<PhaseProgress>,
+    /// Commands that have passed since the agent's last turn.
+    passed: HashSet<&'p str>,
+    /// The failures of phases that the final check reopened.
+    reopened: Vec<Option<Failing>>,
+}
+
+impl<'p> Loop<'p> {
+    /// `attempts`: how often the agent may try a phase. `max_phases`: how many phases may pass.
+    pub(crate) fn new(phases: &'p [LoopPhase], attempts: u32, max_phases: Option<u64>) -> Loop<'p> {
+        let state = |phase: &LoopPhase| if phase.done { PhaseOutcome::Done } else { PhaseOutcome::Open };
+        let progress =
+            phases.iter().map(|phase| PhaseProgress { state: state(phase), attempts: 0, unverified: Vec::new() });
+        Loop {
+            phases,
+            attempts,
+            max_phases,
+            progress: progress.collect(),
+            passed: HashSet::new(),
+            reopened: vec![None; phases.len()],
+        }
+    }
+
+    /// Carries the plan to its end.
+    ///
+    /// # Errors
+    /// The world's reason to stop.
+    pub(crate) fn run<W: World>(&mut self, world: &mut W) -> Result<LoopEnd, W::Stop> {
+        loop {
+            let Some(phase) = self.first_open() else {
+                match self.final_check(world)? {
+                    Some(ending) => return Ok(ending),
+                    None => continue,
+                }
+            };
+            if self.has_enough() {
+                return Ok(LoopEnd::Enough);
+            }
+            world.begin(phase)?;
+            let end = self.phase(phase, world);
+            world.end(phase);
+            match end? {
+                PhaseEnd::Passed => {}
+                PhaseEnd::Failed(at, why, fault) => return Ok(LoopEnd::Failed(at, why, fault)),
+            }
+        }
+    }
+
+    fn first_open(&self) -> Option<usize> {
+        self.progress.iter().position(|phase| match phase.state {
+            PhaseOutcome::Open | PhaseOutcome::Failed => true,
+            PhaseOutcome::Done | PhaseOutcome::Passed => false,
+        })
+    }
+
+    fn has_enough(&self) -> bool {
+        let passed = self.progress.iter().filter(|phase| phase.state == PhaseOutcome::Passed).count();
+        self.max_phases.is_some_and(|most| passed as u64 >= most)
+    }
+
+    /// All attempts at one phase.
+    fn phase<W: World>(&mut self, phase: usize, world: &mut W) -> Result<PhaseEnd, W::Stop> {
+        let earlier = self.phases[phase].begun && self.progress[phase].attempts == 0;
+        let reopened = self.reopened[phase].clone();
+        let (mut last, mut idle) = (None::<Fault>, 0);
+        let mut number = 0;
+        loop {
+            number += 1;
+            let at = Attempt { phase, number };
+            self.progress[phase].attempts += 1;
+            self.progress[phase].state = PhaseOutcome::Open;
+            world.mark(at, Mark::InProgress)?;
+            world.tell(at, PhaseState::Started, None);
+            let prompt = match &last {
+                None => TurnPrompt::First { earlier, reopened: reopened.as_ref() },
+                Some(fault) => TurnPrompt::Retry(fault),
+            };
+            self.passed.clear();
+            let turn = world.turn(at, prompt)?;
+            idle = if turn.acted { 0 } else { idle + 1 };
+            let excused = earlier && number == 1;
+            let Some(fault) = self.judge(at, turn.acted || excused, world)? else {
+                world.mark(at, Mark::Passed)?;
+                self.progress[phase].state = PhaseOutcome::Passed;
+                world.tell(at, PhaseState::Passed, None);
+                world.commit(phase)?;
+                return Ok(PhaseEnd::Passed);
+            };
+            let why = match turn.blocked {
+                Some(reason) => Some(Why::Blocked(reason)),
+                None if idle >= 2 => Some(Why::NoProgress),
+                None if number >= self.attempts => Some(Why::Verification),
+                None => None,
+            };
+            if let Some(why) = why {
+                self.progress[phase].state = PhaseOutcome::Failed;
+                world.mark(at, Mark::Failed)?;
+                world.tell(at, PhaseState::Failed, Some(&fault));
+                return Ok(PhaseEnd::Failed(at, why, fault));
+            }
+            world.tell(at, PhaseState::Failed, Some(&fault));
+            last = Some(fault);
+        }
+    }
+
+    /// Decides about an attempt after the agent's turn. `None`: the phase passes.
+    fn judge<W: World>(&mut self, at: Attempt, counts: bool, world: &mut W) -> Result<Option<Fault>, W::Stop> {
+        let differences = world.differences(at.phase)?;
+        if !differences.is_empty() {
+            return Ok(Some(Fault::Protected(differences)));
+        }
+        if !counts {
+            return Ok(Some(Fault::Idle));
+        }
+        world.tell(at, PhaseState::Verifying, None);
+        let phase = &self.phases[at.phase];
+        for command in &phase.commands {
+            if let Some(failing) = world.command(at, command)? {
+                return Ok(Some(Fault::Command(failing)));
+            }
+            self.passed.insert(command);
+        }
+        let mut unverified = Vec::new();
+        for text in &phase.manual {
+            match world.manual(at, text)? {
+                ManualAnswer::Yes => {}
+                ManualAnswer::No => return Ok(Some(Fault::Manual(text.clone()))),
+                ManualAnswer::Unanswered => unverified.push(text.clone()),
+            }
+        }
+        self.progress[at.phase].unverified = unverified;
+        Ok(None)
+    }
+
+    /// Runs every command that has not passed since the agent's last turn. `None`: a phase is open again.
+    fn final_check<W: World>(&mut self, world: &mut W) -> Result<Option<LoopEnd>, W::Stop> {
+        for (index, phase) in self.phases.iter().enumerate() {
+            let at = Attempt { phase: index, number: 0 };
+            for command in &phase.commands {
+                if self.passed.contains(command.as_str()) {
+                    continue;
+                }
+                let Some(failing) = world.command(at, command)? else {
+                    self.passed.insert(command);
+                    continue;
+                };
+                self.progress[index].state = PhaseOutcome::Failed;
+                world.mark(Attempt { phase: index, number: self.progress[index].attempts }, Mark::Reopened)?;
+                let fault = Fault::Command(failing.clone());
+                if self.reopened[index].replace(failing).is_some() {
+                    world.tell(at, PhaseState::Failed, Some(&fault));
+                    return Ok(Some(LoopEnd::Failed(at, Why::Verification, fault)));
+                }
+                world.tell(at, PhaseState::Reopened, Some(&fault));
+                return Ok(None);
+            }
+        }
+        Ok(Some(LoopEnd::Complete))
+    }
+}
+
+#[cfg(test)]
+mod tests;

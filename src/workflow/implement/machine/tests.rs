@@ -1,0 +1,374 @@
+//! The rules of the loop, with a world that plays a script.
+
+use super::{AgentTurn, Attempt, Failing, Fault, Loop, LoopEnd, LoopPhase, ManualAnswer, Mark, TurnPrompt, Why, World};
+use crate::protocol::words::{PhaseOutcome, PhaseState};
+use std::collections::{HashMap, VecDeque};
+
+/// A world that plays a script and writes down what it is asked for.
+#[derive(Default)]
+struct Fake {
+    log: Vec<String>,
+    /// The turns of the agent. After the last one every turn does something.
+    turns: VecDeque<AgentTurn>,
+    /// The outcomes of each command: whether it passes. After the last one it passes.
+    outcomes: HashMap<&'static str, VecDeque<bool>>,
+    differences: VecDeque<Vec<String>>,
+    checks: VecDeque<ManualAnswer>,
+    /// The turn that ends the run, counted from 1.
+    cut_at: Option<usize>,
+    turned: usize,
+}
+
+impl World for Fake {
+    type Stop = ();
+
+    fn begin(&mut self, phase: usize) -> Result<(), ()> {
+        self.log.push(format!("P{} begins", phase + 1));
+        Ok(())
+    }
+
+    fn end(&mut self, phase: usize) {
+        self.log.push(format!("P{} ends", phase + 1));
+    }
+
+    fn mark(&mut self, at: Attempt, mark: Mark) -> Result<(), ()> {
+        self.log.push(format!("P{} {mark:?} {}", at.phase + 1, at.number));
+        Ok(())
+    }
+
+    fn tell(&mut self, at: Attempt, step: PhaseState, _why: Option<&Fault>) {
+        self.log.push(format!("P{} {} {}", at.phase + 1, step.word(), at.number));
+    }
+
+    fn turn(&mut self, at: Attempt, prompt: TurnPrompt<'_>) -> Result<AgentTurn, ()> {
+        let prompt = match prompt {
+            TurnPrompt::First { earlier: false, reopened: None } => "new".to_owned(),
+            TurnPrompt::First { earlier: true, reopened: None } => "new, earlier".to_owned(),
+            TurnPrompt::First { earlier, reopened: Some(failing) } => {
+                format!("new, {}reopened by {}", if earlier { "earlier, " } else { "" }, failing.command)
+            }
+            TurnPrompt::Retry(Fault::Command(failing)) => format!("retry: {}", failing.command),
+            TurnPrompt::Retry(Fault::Protected(paths)) => format!("retry: protected {}", paths.join(" ")),
+            TurnPrompt::Retry(Fault::Idle) => "retry: idle".to_owned(),
+            TurnPrompt::Retry(Fault::Manual(text)) => format!("retry: manual {text}"),
+        };
+        self.log.push(format!("P{} turn ({prompt})", at.phase + 1));
+        self.turned += 1;
+        if self.cut_at == Some(self.turned) {
+            return Err(());
+        }
+        Ok(self.turns.pop_front().unwrap_or(AgentTurn { acted: true, blocked: None }))
+    }
+
+    fn differences(&mut self, _phase: usize) -> Result<Vec<String>, ()> {
+        Ok(self.differences.pop_front().unwrap_or_default())
+    }
+
+    fn command(&mut self, at: Attempt, command: &str) -> Result<Option<Failing>, ()> {
+        let passes = self.outcomes.get_mut(command).and_then(VecDeque::pop_front).unwrap_or(true);
+        self.log.push(format!("P{} {command}: {}", at.phase + 1, if passes { "passed" } else { "failed" }));
+        let failing = Failing { command: command.to_owned(), exit_code: Some(1), ..Failing::default() };
+        Ok((!passes).then_some(failing))
+    }
+
+    fn manual(&mut self, at: Attempt, text: &str) -> Result<ManualAnswer, ()> {
+        let checked = self.checks.pop_front().unwrap_or(ManualAnswer::Yes);
+        self.log.push(format!("P{} manual {text}: {checked:?}", at.phase + 1));
+        Ok(checked)
+    }
+
+    fn commit(&mut self, phase: usize) -> Result<(), ()> {
+        self.log.push(format!("P{} commit", phase + 1));
+        Ok(())
+    }
+}
+
+impl Fake {
+    fn with(mut self, command: &'static str, outcomes: &[bool]) -> Fake {
+        self.outcomes.insert(command, outcomes.iter().copied().collect());
+        self
+    }
+
+    fn turning(mut self, turns: impl IntoIterator<Item = AgentTurn>) -> Fake {
+        self.turns = turns.into_iter().collect();
+        self
+    }
+
+    /// The log without what these tests do not look at.
+    fn turns_and_commands(&self) -> Vec<&str> {
+        let shown = |line: &&str| line.contains(" turn ") || line.contains(": ");
+        self.log.iter().map(String::as_str).filter(shown).collect()
+    }
+}
+
+const IDLE: AgentTurn = AgentTurn { acted: false, blocked: None };
+const ACTED: AgentTurn = AgentTurn { acted: true, blocked: None };
+
+fn blocked(acted: bool) -> AgentTurn {
+    AgentTurn { acted, blocked: Some("no key".into()) }
+}
+
+fn phase(commands: &[&str]) -> LoopPhase {
+    LoopPhase { commands: commands.iter().map(|command| (*command).to_owned()).collect(), ..LoopPhase::default() }
+}
+
+fn done(commands: &[&str]) -> LoopPhase {
+    LoopPhase { done: true, begun: true, ..phase(commands) }
+}
+
+/// Runs a plan with three attempts a phase.
+fn run<'p>(phases: &'p [LoopPhase], world: &mut Fake) -> (Result<LoopEnd, ()>, Loop<'p>) {
+    run_with(phases, (3, None), world)
+}
+
+fn run_with<'p>(
+    phases: &'p [LoopPhase],
+    (attempts, max): (u32, Option<u64>),
+    world: &mut Fake,
+) -> (Result<LoopEnd, ()>, Loop<'p>) {
+    let mut all = Loop::new(phases, attempts, max);
+    let ending = all.run(world);
+    (ending, all)
+}
+
+fn failure(ending: &Result<LoopEnd, ()>) -> Option<(Attempt, &Why, &Fault)> {
+    match ending {
+        Ok(LoopEnd::Failed(at, why, fault)) => Some((*at, why, fault)),
+        Ok(LoopEnd::Complete | LoopEnd::Enough) | Err(()) => None,
+    }
+}
+
+#[test]
+fn each_phase_gets_a_session_its_commands_and_one_write() {
+    let phases = [phase(&["a", "b"]), phase(&["c"])];
+    let mut world = Fake::default();
+    let (ending, all) = run(&phases, &mut world);
+    assert_eq!(ending, Ok(LoopEnd::Complete));
+    let first = [
+        "P1 begins",
+        "P1 InProgress 1",
+        "P1 started 1",
+        "P1 turn (new)",
+        "P1 verifying 1",
+        "P1 a: passed",
+        "P1 b: passed",
+        "P1 Passed 1",
+        "P1 passed 1",
+        "P1 commit",
+        "P1 ends",
+    ];
+    assert_eq!(world.log[..first.len()], first);
+    assert!(all.progress.iter().all(|phase| phase.state == PhaseOutcome::Passed && phase.attempts == 1));
+}
+
+#[test]
+fn a_failure_goes_back_to_the_same_session_and_commands_stop_at_the_first_failure() {
+    let phases = [phase(&["a", "b", "c"])];
+    let mut world = Fake::default().with("b", &[false, true]);
+    let (ending, all) = run(&phases, &mut world);
+    assert_eq!(ending, Ok(LoopEnd::Complete));
+    let seen = [
+        "P1 turn (new)",
+        "P1 a: passed",
+        "P1 b: failed",
+        "P1 turn (retry: b)",
+        "P1 a: passed",
+        "P1 b: passed",
+        "P1 c: passed",
+    ];
+    assert_eq!(world.turns_and_commands(), seen);
+    assert_eq!(all.progress[0].attempts, 2);
+    assert!(world.log.contains(&"P1 InProgress 2".to_owned()));
+}
+
+#[test]
+fn after_the_last_attempt_the_phase_has_failed_and_no_later_phase_begins() {
+    let phases = [phase(&["a"]), phase(&["b"])];
+    let mut world = Fake::default().with("a", &[false; 3]);
+    let (ending, all) = run(&phases, &mut world);
+    let (at, why, fault) = failure(&ending).unwrap();
+    assert_eq!((at, why), (Attempt { phase: 0, number: 3 }, &Why::Verification));
+    assert!(matches!(fault, Fault::Command(failing) if failing.command == "a"));
+    assert_eq!(all.progress[0].state, PhaseOutcome::Failed);
+    assert_eq!(all.progress[1].state, PhaseOutcome::Open);
+    assert_eq!(world.log.iter().filter(|line| line.starts_with("P2")).count(), 0);
+    assert_eq!(&world.log[world.log.len() - 3..], ["P1 Failed 3", "P1 failed 3", "P1 ends"]);
+}
+
+#[test]
+fn without_a_deed_no_command_runs_and_the_second_such_attempt_in_a_row_ends_the_run() {
+    let phases = [phase(&["a"])];
+    let mut world = Fake::default().turning([IDLE, IDLE]);
+    let (ending, _) = run(&phases, &mut world);
+    let (at, why, fault) = failure(&ending).unwrap();
+    assert_eq!((at.number, why, fault), (2, &Why::NoProgress, &Fault::Idle));
+    assert_eq!(world.turns_and_commands(), ["P1 turn (new)", "P1 turn (retry: idle)"]);
+}
+
+#[test]
+fn a_deed_between_two_idle_attempts_counts() {
+    let phases = [phase(&["a"])];
+    let mut world = Fake::default().turning([IDLE, ACTED, IDLE]).with("a", &[false]);
+    let (ending, _) = run(&phases, &mut world);
+    assert_eq!(failure(&ending).map(|(at, why, _)| (at.number, why)), Some((3, &Why::Verification)));
+}
+
+#[test]
+fn two_idle_attempts_that_are_the_last_ones_are_no_progress() {
+    let phases = [phase(&["a"])];
+    let mut world = Fake::default().turning([ACTED, IDLE, IDLE]).with("a", &[false]);
+    let (ending, _) = run(&phases, &mut world);
+    assert_eq!(failure(&ending).map(|(at, why, _)| (at.number, why)), Some((3, &Why::NoProgress)));
+    let mut world = Fake::default().turning([IDLE]);
+    let (ending, _) = run_with(&phases, (1, None), &mut world);
+    assert_eq!(failure(&ending).map(|(at, why, _)| (at.number, why)), Some((1, &Why::Verification)));
+}
+
+#[test]
+fn the_commands_alone_decide_at_the_first_attempt_on_a_phase_that_an_earlier_run_began() {
+    let phases = [LoopPhase { begun: true, ..phase(&["a"]) }];
+    let mut world = Fake::default().turning([IDLE]);
+    let (ending, _) = run(&phases, &mut world);
+    assert_eq!(ending, Ok(LoopEnd::Complete));
+    assert_eq!(world.turns_and_commands(), ["P1 turn (new, earlier)", "P1 a: passed"]);
+    // Only at the first attempt; and it was idle all the same.
+    let mut world = Fake::default().turning([IDLE, IDLE]).with("a", &[false]);
+    let (ending, _) = run(&phases, &mut world);
+    assert_eq!(failure(&ending).map(|(at, why, _)| (at.number, why)), Some((2, &Why::NoProgress)));
+}
+
+#[test]
+fn a_changed_protected_path_fails_the_attempt_before_any_command() {
+    let phases = [phase(&["a"])];
+    let mut world = Fake { differences: [vec!["tests/a".to_owned()]].into(), ..Fake::default() };
+    let (ending, _) = run(&phases, &mut world);
+    assert_eq!(ending, Ok(LoopEnd::Complete));
+    assert_eq!(world.turns_and_commands(), ["P1 turn (new)", "P1 turn (retry: protected tests/a)", "P1 a: passed"]);
+}
+
+#[test]
+fn a_blocked_agent_ends_the_run_only_if_the_attempt_fails() {
+    let phases = [phase(&["a"])];
+    let mut world = Fake::default().turning([blocked(true)]);
+    assert_eq!(run(&phases, &mut world).0, Ok(LoopEnd::Complete));
+    let mut world = Fake::default().turning([blocked(true)]).with("a", &[false]);
+    let (ending, all) = run(&phases, &mut world);
+    assert_eq!(failure(&ending).map(|(at, why, _)| (at.number, why)), Some((1, &Why::Blocked("no key".into()))));
+    assert_eq!(all.progress[0].state, PhaseOutcome::Failed);
+    let mut world = Fake::default().turning([blocked(false)]);
+    let (ending, _) = run(&phases, &mut world);
+    assert_eq!(
+        failure(&ending).map(|(_, why, fault)| (why, fault)),
+        Some((&Why::Blocked("no key".into()), &Fault::Idle))
+    );
+}
+
+#[test]
+fn manual_checks_come_after_the_commands_up_to_the_first_no() {
+    let phases = [LoopPhase { manual: vec!["x".into(), "y".into(), "z".into()], ..phase(&["a"]) }];
+    let answers =
+        [ManualAnswer::Yes, ManualAnswer::No, ManualAnswer::Unanswered, ManualAnswer::Yes, ManualAnswer::Unanswered];
+    let mut world = Fake { checks: answers.into(), ..Fake::default() };
+    let (ending, all) = run(&phases, &mut world);
+    assert_eq!(ending, Ok(LoopEnd::Complete));
+    let seen = [
+        "P1 turn (new)",
+        "P1 a: passed",
+        "P1 manual x: Yes",
+        "P1 manual y: No",
+        "P1 turn (retry: manual y)",
+        "P1 a: passed",
+        "P1 manual x: Unanswered",
+        "P1 manual y: Yes",
+        "P1 manual z: Unanswered",
+    ];
+    assert_eq!(world.turns_and_commands(), seen);
+    assert_eq!(all.progress[0].unverified, ["x", "z"]);
+}
+
+#[test]
+fn the_final_check_runs_what_has_not_passed_since_the_last_turn_and_each_text_once() {
+    let phases = [done(&["a", "b"]), done(&["b", "c"]), phase(&["c", "d"])];
+    let mut world = Fake::default();
+    assert_eq!(run(&phases, &mut world).0, Ok(LoopEnd::Complete));
+    let seen = ["P3 turn (new)", "P3 c: passed", "P3 d: passed", "P1 a: passed", "P1 b: passed"];
+    assert_eq!(world.turns_and_commands(), seen);
+}
+
+#[test]
+fn a_plan_that_is_done_starts_no_agent() {
+    let phases = [done(&["a"]), done(&["b"])];
+    let mut world = Fake::default();
+    let (ending, all) = run(&phases, &mut world);
+    assert_eq!(ending, Ok(LoopEnd::Complete));
+    assert_eq!(world.log, ["P1 a: passed", "P2 b: passed"]);
+    assert!(all.progress.iter().all(|phase| phase.state == PhaseOutcome::Done && phase.attempts == 0));
+}
+
+#[test]
+fn a_phase_that_fails_in_the_final_check_is_reopened_with_new_attempts() {
+    let phases = [phase(&["a"]), phase(&["b"])];
+    // P2's work breaks P1.
+    let mut world = Fake::default().with("a", &[true, false, false, false, true]);
+    let (ending, all) = run(&phases, &mut world);
+    assert_eq!(ending, Ok(LoopEnd::Complete));
+    let seen = [
+        "P1 turn (new)",
+        "P1 a: passed",
+        "P2 turn (new)",
+        "P2 b: passed",
+        "P1 a: failed",
+        "P1 turn (new, reopened by a)",
+        "P1 a: failed",
+        "P1 turn (retry: a)",
+        "P1 a: failed",
+        "P1 turn (retry: a)",
+        "P1 a: passed",
+        "P2 b: passed",
+    ];
+    assert_eq!(world.turns_and_commands(), seen);
+    assert!(world.log.contains(&"P1 Reopened 1".to_owned()) && world.log.contains(&"P1 reopened 0".to_owned()));
+    assert_eq!(all.progress[0].attempts, 4);
+}
+
+#[test]
+fn a_phase_that_fails_twice_in_the_final_check_ends_the_run() {
+    let phases = [done(&["a"]), done(&["b"])];
+    let mut world = Fake::default().with("a", &[false, true, false]).with("b", &[false]);
+    // P1 is reopened, passes, then P2 is reopened, and its work breaks P1 again.
+    let (ending, all) = run(&phases, &mut world);
+    assert_eq!(
+        failure(&ending).map(|(at, why, _)| (at, why)),
+        Some((Attempt { phase: 0, number: 0 }, &Why::Verification))
+    );
+    assert_eq!(
+        all.progress.iter().map(|phase| phase.state).collect::<Vec<_>>(),
+        [PhaseOutcome::Failed, PhaseOutcome::Passed]
+    );
+    assert_eq!(world.log.iter().filter(|line| line.contains("Reopened")).count(), 3);
+    assert_eq!(world.log.last().map(String::as_str), Some("P1 failed 0"));
+}
+
+#[test]
+fn max_phases_ends_well_before_the_next_phase() {
+    let phases = [done(&["x"]), phase(&["a"]), phase(&["b"])];
+    let mut world = Fake::default();
+    let (ending, all) = run_with(&phases, (3, Some(1)), &mut world);
+    assert_eq!(ending, Ok(LoopEnd::Enough));
+    assert_eq!(world.turns_and_commands(), ["P2 turn (new)", "P2 a: passed"]);
+    assert_eq!(all.progress[2].state, PhaseOutcome::Open);
+    // The last phase of the plan: then it is complete.
+    let mut world = Fake::default();
+    assert_eq!(run_with(&phases[..2], (3, Some(1)), &mut world).0, Ok(LoopEnd::Complete));
+}
+
+#[test]
+fn a_phase_cut_short_stays_open() {
+    let phases = [phase(&["a"]), phase(&["b"])];
+    let mut world = Fake { cut_at: Some(2), ..Fake::default() };
+    let (ending, all) = run(&phases, &mut world);
+    assert_eq!(ending, Err(()));
+    let states: Vec<PhaseOutcome> = all.progress.iter().map(|phase| phase.state).collect();
+    assert_eq!(states, [PhaseOutcome::Passed, PhaseOutcome::Open]);
+    assert_eq!(world.log.last().map(String::as_str), Some("P2 ends"));
+}

@@ -1,0 +1,323 @@
+//! A driver around the agent's own one: cuts the marker of a blocked agent from its text, and notes whether the agent
+//! did something. When the part of the run is over, it hands both back, with the driver for a further turn.
+
+use super::blocked::{BlockedCutter, cut};
+use crate::agent::{AgentEvent, AskKey, Driver, Launch, Line, MessageKey, Reply, Turn, TurnOver, text::FinalAnswer};
+use crate::failure::Failure;
+use crate::protocol::outbound::{AgentExit, Capabilities, Text};
+use crate::protocol::request::Settings;
+use crate::protocol::words::{Category, ToolState};
+use crossbeam_channel::Sender;
+use std::collections::{BTreeMap, HashMap};
+
+/// What is known of a session once it is over.
+pub(crate) struct Observation {
+    /// Whether a tool was completed that does something.
+    pub(crate) acted: bool,
+    /// The reason of an agent that cannot go on.
+    pub(crate) blocked: Option<String>,
+    /// The agent's driver.
+    pub(crate) driver: Box<dyn Driver>,
+}
+
+/// The agent's driver, observed.
+pub(crate) struct Observer {
+    /// `None` only while this is dropped.
+    inner: Option<Box<dyn Driver>>,
+    /// Whether [`Driver::launch`] takes a further turn of the session that the driver had.
+    goes_on: bool,
+    cutters: BTreeMap<MessageKey, BlockedCutter>,
+    /// The tool calls that still run.
+    calls: HashMap<String, Category>,
+    acted: bool,
+    blocked: Option<String>,
+    over: Sender<Observation>,
+}
+
+impl Observer {
+    /// `over` gets the observation.
+    pub(crate) fn new(inner: Box<dyn Driver>, over: Sender<Observation>) -> Observer {
+        Observer::around(inner, false, over)
+    }
+
+    /// The same for a further turn of a driver that starts a process for each turn.
+    pub(crate) fn going_on(inner: Box<dyn Driver>, over: Sender<Observation>) -> Observer {
+        Observer::around(inner, true, over)
+    }
+
+    fn around(inner: Box<dyn Driver>, goes_on: bool, over: Sender<Observation>) -> Observer {
+        Observer {
+            inner: Some(inner),
+            goes_on,
+            cutters: BTreeMap::new(),
+            calls: HashMap::new(),
+            acted: false,
+            blocked: None,
+            over,
+        }
+    }
+
+    /// Lets the agent's driver do something, and looks at what came of it.
+    fn observe(&mut self, turn: &mut Turn, ask: impl FnOnce(&mut dyn Driver, &mut Turn)) {
+        let Some(inner) = &mut self.inner else { return };
+        let before = std::mem::take(&mut turn.events);
+        ask(inner.as_mut(), turn);
+        let new = std::mem::replace(&mut turn.events, before);
+        turn.events.extend(new.into_iter().map(|event| self.see(event)));
+    }
+
+    fn see(&mut self, event: AgentEvent) -> AgentEvent {
+        match event {
+            AgentEvent::Text { message, piece, done, reasoning: false, parent: None } => {
+                let cutter = self.cutters.entry(message).or_default();
+                let mut piece = cutter.push(piece.unredacted());
+                if done {
+                    piece.push_str(&cutter.finish());
+                    self.hear(message);
+                }
+                AgentEvent::Text { message, piece: piece.into(), done, reasoning: false, parent: None }
+            }
+            AgentEvent::Withdrawn { message } => {
+                self.cutters.remove(&message);
+                AgentEvent::Withdrawn { message }
+            }
+            AgentEvent::Tool { call, category, title, locations, parent } => {
+                self.calls.insert(call.clone(), category);
+                AgentEvent::Tool { call, category, title, locations, parent }
+            }
+            AgentEvent::ToolOver { call, state, output } => {
+                let category = self.calls.remove(&call);
+                self.acted |= state == ToolState::Completed && category.is_some_and(does_something);
+                AgentEvent::ToolOver { call, state, output }
+            }
+            AgentEvent::TurnOver(over) => AgentEvent::TurnOver(self.end(over)),
+            other @ (AgentEvent::Text { .. }
+            | AgentEvent::Session { .. }
+            | AgentEvent::Partial { .. }
+            | AgentEvent::Plan(_)
+            | AgentEvent::PlanText(_)
+            | AgentEvent::Usage(_)
+            | AgentEvent::Changed { .. }
+            | AgentEvent::Ask { .. }
+            | AgentEvent::AskWithdrawn { .. }
+            | AgentEvent::Retrying { .. }
+            | AgentEvent::Warning(..)
+            | AgentEvent::Unparsed
+            | AgentEvent::Note(_)) => other,
+        }
+    }
+
+    /// A message is complete.
+    fn hear(&mut self, message: MessageKey) {
+        let reason = self.cutters.remove(&message).and_then(|cutter| cutter.reason);
+        self.blocked = self.blocked.take().or(reason);
+    }
+
+    /// The end of a turn. Its answer usually repeats the last message.
+    fn end(&mut self, over: TurnOver) -> TurnOver {
+        match over {
+            TurnOver::Completed { mut answer, structured, stop } => {
+                let (text, reason) = cut(answer.clone().into_text().unredacted());
+                if reason.is_some() {
+                    self.blocked = self.blocked.take().or(reason);
+                    answer = FinalAnswer::from(text);
+                }
+                TurnOver::Completed { answer, structured, stop }
+            }
+            over @ (TurnOver::Failed(_) | TurnOver::Interrupted) => over,
+        }
+    }
+}
+
+/// Whether a completed tool of this category means that the agent did something.
+fn does_something(category: Category) -> bool {
+    match category {
+        Category::Edit | Category::Delete | Category::Move | Category::Execute | Category::Mcp | Category::Other => {
+            true
+        }
+        Category::Read | Category::Search | Category::Fetch | Category::Think | Category::Agent | Category::Mode => {
+            false
+        }
+    }
+}
+
+impl Drop for Observer {
+    fn drop(&mut self) {
+        if let Some(driver) = self.inner.take() {
+            let _ = self.over.try_send(Observation { acted: self.acted, blocked: self.blocked.take(), driver });
+        }
+    }
+}
+
+/// Without a driver, which is only while this is dropped, every method does nothing.
+impl Driver for Observer {
+    fn capabilities(&self) -> Capabilities {
+        let none =
+            || Capabilities { questions: Vec::new(), resume: None, deltas: None, structured_output: None, usage: None };
+        self.inner.as_ref().map_or_else(none, |inner| inner.capabilities())
+    }
+
+    fn launch(&mut self, settings: &Settings, turn: &mut Turn) -> Result<Launch, Failure> {
+        let gone = || Failure::new(crate::failure::Code::InternalError, "The session cannot go on: start it again.");
+        if !self.goes_on {
+            let Some(inner) = &mut self.inner else { return Err(gone()) };
+            return inner.launch(settings, turn);
+        }
+        self.observe(turn, |inner, turn| inner.follow_up(&settings.prompt, turn));
+        turn.relaunch.take().map(|launch| *launch).ok_or_else(gone)
+    }
+
+    fn line(&mut self, line: Line<'_>, turn: &mut Turn) {
+        self.observe(turn, |inner, turn| inner.line(line, turn));
+    }
+
+    fn more(&mut self, turn: &mut Turn) {
+        self.observe(turn, |inner, turn| inner.more(turn));
+    }
+
+    fn answer(&mut self, key: &AskKey, replies: &[Reply], turn: &mut Turn) {
+        self.observe(turn, |inner, turn| inner.answer(key, replies, turn));
+    }
+
+    fn takes_turns(&self) -> bool {
+        self.inner.as_ref().is_some_and(|inner| inner.takes_turns())
+    }
+
+    fn follow_up(&mut self, prompt: &str, turn: &mut Turn) {
+        self.observe(turn, |inner, turn| inner.follow_up(prompt, turn));
+    }
+
+    fn listens(&self) -> bool {
+        self.inner.as_ref().is_some_and(|inner| inner.listens())
+    }
+
+    fn interrupt(&mut self, turn: &mut Turn) {
+        self.observe(turn, |inner, turn| inner.interrupt(turn));
+    }
+
+    fn finish(&mut self, turn: &mut Turn) {
+        self.observe(turn, |inner, turn| inner.finish(turn));
+    }
+
+    fn leaves(&self) -> bool {
+        self.inner.as_ref().is_some_and(|inner| inner.leaves())
+    }
+
+    fn asks_by(&self, settings: &Settings) -> Option<&'static str> {
+        self.inner.as_ref().and_then(|inner| inner.asks_by(settings))
+    }
+
+    fn drained(&mut self, exit: AgentExit, turn: &mut Turn) {
+        // A message without an end of its own ends here.
+        for (message, mut cutter) in std::mem::take(&mut self.cutters) {
+            self.blocked = self.blocked.take().or(cutter.reason.take());
+            let piece = cutter.finish();
+            if !piece.is_empty() {
+                let (done, reasoning, parent) = (false, false, None);
+                let piece = Text::from(piece);
+                turn.events.push(AgentEvent::Text { message, piece, done, reasoning, parent });
+            }
+        }
+        self.observe(turn, |inner, turn| inner.drained(exit, turn));
+    }
+
+    fn exited(&mut self, exit: AgentExit, alive: bool, stderr: &Text) -> TurnOver {
+        let over = self.inner.as_mut().map_or(TurnOver::Interrupted, |inner| inner.exited(exit, alive, stderr));
+        self.end(over)
+    }
+
+    fn stderr_is_fit(&self) -> bool {
+        self.inner.as_ref().is_some_and(|inner| inner.stderr_is_fit())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Observer;
+    use crate::agent::lines::LinesDriver;
+    use crate::agent::text::FinalAnswer;
+    use crate::agent::{AgentEvent, Base, Driver, Line, MessageKey, Turn, TurnOver};
+    use crate::protocol::outbound::AgentExit;
+    use crate::protocol::request::Options;
+    use crate::protocol::words::{Category, StopReason, ToolState};
+    use crossbeam_channel::{Receiver, bounded};
+    use std::path::PathBuf;
+
+    fn observer(resume_args: &[&str]) -> (Observer, Receiver<super::Observation>) {
+        let resume_args = resume_args.iter().map(|arg| (*arg).to_owned()).collect();
+        let (sender, receiver) = bounded(1);
+        (Observer::new(Box::new(LinesDriver::new(Base::command("x"), Vec::new(), resume_args)), sender), receiver)
+    }
+
+    fn text(key: u64, piece: &str, done: bool) -> AgentEvent {
+        AgentEvent::Text { message: MessageKey(key), piece: piece.into(), done, reasoning: false, parent: None }
+    }
+
+    fn shown(events: &[AgentEvent]) -> String {
+        let piece = |event: &AgentEvent| match event {
+            AgentEvent::Text { piece, .. } => piece.shown().to_owned(),
+            other => panic!("{other:?}"),
+        };
+        events.iter().map(piece).collect()
+    }
+
+    #[test]
+    fn the_marker_is_cut_from_messages_and_from_the_answer() {
+        let (mut observer, over) = observer(&[]);
+        let events = [text(1, "I can", false), text(1, "not.<!--BLOCKED: no", false), text(1, " key-->", true)];
+        let events = events.map(|event| observer.see(event));
+        assert_eq!(shown(&events), "I cannot.");
+        let answer = FinalAnswer::from("I cannot.<!--BLOCKED: no key-->".to_owned());
+        let done = TurnOver::Completed { answer, structured: None, stop: StopReason::EndTurn };
+        let TurnOver::Completed { answer, .. } = observer.end(done) else { panic!("another end") };
+        assert!(!answer.is_cut() && answer.into_text().shown() == "I cannot.");
+        drop(observer);
+        assert_eq!(over.recv().unwrap().blocked.as_deref(), Some("no key"));
+    }
+
+    #[test]
+    fn a_message_that_is_taken_back_blocks_nothing_and_an_open_one_ends_with_the_process() {
+        let (mut observer, over) = observer(&[]);
+        observer.see(text(1, "<!--BLOCKED: a-->", false));
+        observer.see(AgentEvent::Withdrawn { message: MessageKey(1) });
+        observer.see(text(2, "<!--BLOCKED: b", false));
+        let mut turn = Turn::default();
+        observer.drained(AgentExit { code: Some(0), signal: None }, &mut turn);
+        assert_eq!(shown(&turn.events), "<!--BLOCKED: b");
+        drop(observer);
+        assert_eq!(over.recv().unwrap().blocked, None);
+    }
+
+    #[test]
+    fn only_a_completed_tool_that_changes_something_is_a_deed() {
+        for (category, state, acted) in [
+            (Category::Edit, ToolState::Completed, true),
+            (Category::Execute, ToolState::Completed, true),
+            (Category::Execute, ToolState::Denied, false),
+            (Category::Edit, ToolState::Failed, false),
+            (Category::Read, ToolState::Completed, false),
+        ] {
+            let (mut observer, over) = observer(&[]);
+            let (call, title) = ("c".to_owned(), None);
+            observer.see(AgentEvent::Tool { call: call.clone(), category, title, locations: Vec::new(), parent: None });
+            observer.see(AgentEvent::ToolOver { call, state, output: None });
+            drop(observer);
+            assert_eq!(over.recv().unwrap().acted, acted, "{category:?} {state:?}");
+        }
+    }
+
+    #[test]
+    fn the_driver_comes_back_for_a_further_turn() {
+        let settings = |prompt: &str| Options::default().resolve(prompt.into(), "x".into(), PathBuf::from("/w"));
+        let (mut first, over) = observer(&["--continue", "{prompt}"]);
+        first.launch(&settings("one"), &mut Turn::default()).unwrap();
+        first.line(Line::Text("done".into()), &mut Turn::default());
+        first.exited(AgentExit { code: Some(0), signal: None }, true, &"".into());
+        drop(first);
+        let driver = over.recv().unwrap().driver;
+        assert!(driver.takes_turns());
+        let mut next = Observer::going_on(driver, bounded(1).0);
+        let launch = next.launch(&settings("two"), &mut Turn::default()).unwrap();
+        assert_eq!(launch.args, ["--continue", "two"]);
+    }
+}

@@ -1,0 +1,158 @@
+//! plan.md as spektacular leaves it: the only record of how far the work is.
+
+use super::machine::Mark;
+use crate::failure::Code;
+use crate::protocol::outbound::GaveWay;
+use crate::workflow::plan::{PlanChange, State, StateLine, edited};
+use crate::workflow::project::{FILE_BYTES_MAX, FileProblem, Project, shown};
+use crate::workflow::stop::Stop;
+use std::path::PathBuf;
+use time::UtcDateTime;
+use time::macros::format_description;
+
+/// plan.md.
+pub(super) struct PlanFile {
+    project: Project,
+    path: PathBuf,
+    /// What it must hold.
+    text: String,
+}
+
+/// plan.md was put back.
+#[derive(Debug)]
+pub(super) struct PutBack {
+    /// Where the changed one is. `None`: there was none.
+    pub(super) kept: Option<GaveWay>,
+}
+
+impl PlanFile {
+    pub(super) fn new(project: Project, path: PathBuf, text: String) -> PlanFile {
+        PlanFile { project, path, text }
+    }
+
+    /// Puts it back if it is not as it was left. The changed one is kept.
+    pub(super) fn restore(&mut self) -> Result<Option<PutBack>, Stop> {
+        let found = self.project.read(&self.path, FILE_BYTES_MAX);
+        if matches!(&found, Ok(Some(bytes)) if bytes == self.text.as_bytes()) {
+            return Ok(None);
+        }
+        let gone = matches!(self.project.entry(&self.path), Ok(None));
+        let kept = match gone {
+            true => None,
+            false => Some(self.project.give_way(&self.path).map_err(|problem| self.failed(problem))?),
+        };
+        self.write(&self.text)?;
+        Ok(Some(PutBack { kept }))
+    }
+
+    /// Sets the state line of a phase, and its boxes where the mark says so, in one write.
+    pub(super) fn mark(&mut self, number: u16, attempts: u32, mark: Mark) -> Result<(), Stop> {
+        let state = match mark {
+            Mark::InProgress => State::InProgress,
+            Mark::Passed => State::Passed,
+            Mark::Failed | Mark::Reopened => State::Failed,
+        };
+        let boxes = match mark {
+            Mark::Passed => Some(PlanChange::Tick(number)),
+            Mark::Reopened => Some(PlanChange::Untick(number)),
+            Mark::InProgress | Mark::Failed => None,
+        };
+        let at = now(format_description!("[year]-[month]-[day]T[hour]:[minute]:[second].[subsecond digits:3]Z"));
+        let line = PlanChange::State(number, StateLine { state, attempts, at });
+        let changes: Vec<PlanChange> = std::iter::once(line).chain(boxes).collect();
+        let Some(text) = edited(&self.text, &changes) else {
+            return Err(Stop::failed(Code::InternalError, "A phase of the plan is not where it was."));
+        };
+        self.write(&text)?;
+        self.text = text;
+        Ok(())
+    }
+
+    fn write(&self, text: &str) -> Result<(), Stop> {
+        self.project.write(&self.path, text.as_bytes()).map_err(|problem| self.failed(problem))
+    }
+
+    fn failed(&self, _: FileProblem) -> Stop {
+        let message = format!(
+            "{} cannot be written: make room, or correct the permissions of its folder, and run the same command to go on.",
+            shown(&self.path)
+        );
+        Stop::failed(Code::ResourceExhausted, message)
+    }
+}
+
+fn now(format: &(impl time::formatting::Formattable + ?Sized)) -> String {
+    UtcDateTime::now().format(format).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::PlanFile;
+    use crate::workflow::implement::machine::Mark;
+    use crate::workflow::project::Project;
+    use std::fs;
+    use std::os::unix::fs::symlink;
+    use std::path::Path;
+    use tempfile::TempDir;
+
+    const PATH: &str = ".spektacular/plans/x/plan.md";
+    const PLAN: &str = "# Plan: X\r\nSpec: x.md\r\n## Phase 1: A\r\n- [ ] T1.1 One\r\n- [x] T1.2 Two\r\n### Verify\r\n";
+
+    fn file() -> (TempDir, PlanFile) {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir_all(folder.path().join(".spektacular/plans/x")).unwrap();
+        fs::write(folder.path().join(PATH), PLAN).unwrap();
+        let project = Project::around(folder.path()).unwrap();
+        (folder, PlanFile::new(project, PATH.into(), PLAN.into()))
+    }
+
+    fn read(at: &Path) -> String {
+        fs::read_to_string(at.join(PATH)).unwrap()
+    }
+
+    #[test]
+    fn a_mark_changes_the_state_line_and_the_boxes_and_no_other_byte() {
+        let (folder, mut plan) = file();
+        plan.mark(1, 1, Mark::InProgress).unwrap();
+        let text = read(folder.path());
+        let line = text.lines().nth(3).unwrap();
+        assert!(line.starts_with("<!-- spektacular: in_progress attempts=1 at=20"), "{line}");
+        assert_eq!(text.replace(&format!("{line}\r\n"), ""), PLAN);
+        plan.mark(1, 2, Mark::Passed).unwrap();
+        let text = read(folder.path());
+        assert!(text.contains("- [x] T1.1") && text.contains("- [x] T1.2") && text.contains("passed attempts=2"));
+        plan.mark(1, 2, Mark::Reopened).unwrap();
+        let text = read(folder.path());
+        assert!(text.contains("- [ ] T1.1") && text.contains("- [ ] T1.2") && text.contains("failed attempts=2"));
+        assert_eq!(text.matches("spektacular:").count(), 1);
+    }
+
+    #[test]
+    fn a_changed_plan_is_put_back_and_kept() {
+        let (folder, mut plan) = file();
+        assert!(plan.restore().unwrap().is_none());
+        for (number, content) in ["- [x] T1.1 forged", "again"].into_iter().enumerate() {
+            fs::write(folder.path().join(PATH), content).unwrap();
+            let to = plan.restore().unwrap().unwrap().kept.unwrap().to.shown().to_owned();
+            assert!(to.starts_with(".spektacular/local/old/") && to.ends_with("/plans/x/plan.md"), "{number}: {to}");
+            assert_eq!(fs::read_to_string(folder.path().join(to)).unwrap(), content);
+            assert_eq!(read(folder.path()), PLAN);
+        }
+        fs::remove_dir_all(folder.path().join(".spektacular/plans")).unwrap();
+        assert!(plan.restore().unwrap().unwrap().kept.is_none());
+        assert_eq!(read(folder.path()), PLAN);
+    }
+
+    #[test]
+    fn nothing_is_written_through_a_link() {
+        let (folder, mut plan) = file();
+        fs::remove_file(folder.path().join(PATH)).unwrap();
+        fs::write(folder.path().join("mine"), "mine").unwrap();
+        symlink("../../../mine", folder.path().join(PATH)).unwrap();
+        assert!(plan.restore().unwrap().unwrap().kept.is_some());
+        assert_eq!(
+            (read(folder.path()).as_str(), fs::read(folder.path().join("mine")).unwrap()),
+            (PLAN, b"mine".to_vec())
+        );
+    }
+}

@@ -1,0 +1,135 @@
+//! The values of the prompts of a phase: what it is about, and what failed.
+
+use super::machine::{Failing, Fault};
+use crate::workflow::plan::PlanPhase;
+use std::fmt::Write;
+
+/// The most of a command's output that the agent gets, in bytes.
+const OUTPUT: usize = 16 << 10;
+/// The most protected paths that are named.
+const PATHS: usize = 50;
+
+/// The value of `{{phase}}`.
+pub(super) fn phase(phase: &PlanPhase, earlier: bool, reopened: Option<&Failing>) -> String {
+    let mut text = format!("# Implement Phase {}: {}\n\n{}", phase.number, phase.title, phase.text.trim());
+    if earlier {
+        text.push_str(
+            "\n\n# Earlier attempt\n\nAn earlier run began this phase. Part of the work may be done: look at the current \
+             state first, and go on from there.",
+        );
+    }
+    if let Some(failing) = reopened {
+        text.push_str(
+            "\n\n# Verification failed\n\nThis phase had passed. After later work its command failed again:\n\n",
+        );
+        text.push_str(&command(failing));
+    }
+    text
+}
+
+/// The value of `{{failure}}`.
+pub(super) fn failure(attempt: u32, of: u32, fault: &Fault) -> String {
+    let what = match fault {
+        Fault::Command(failing) => command(failing),
+        Fault::Protected(paths) => {
+            let mut text = "These protected files changed. Put each back as it was before this phase:\n".to_owned();
+            paths.iter().take(PATHS).for_each(|path| text.push_str(&format!("\n- {path}")));
+            if paths.len() > PATHS {
+                let _ = write!(text, "\n- and {} more", paths.len() - PATHS);
+            }
+            text
+        }
+        Fault::Idle => "Nothing was done: no file changed, and no tool ran that changes something. The commands were \
+                        not run. Do the work of this phase."
+            .to_owned(),
+        Fault::Manual(text) => format!("A person checked the result, and this does not hold:\n\n- {text}"),
+    };
+    format!("Attempt {attempt} of {of}\n\n{what}")
+}
+
+/// A command that failed, with the last of its output.
+fn command(failing: &Failing) -> String {
+    let how = match (failing.timed_out, failing.exit_code, failing.signal) {
+        (true, ..) => "its time was over".to_owned(),
+        (false, Some(code), _) => format!("exit status {code}"),
+        (false, None, Some(signal)) => format!("ended by signal {signal}"),
+        (false, None, None) => "it could not be started".to_owned(),
+    };
+    let mut text = format!("{}\n\nResult: {how}\n\n", fenced("sh", &failing.command));
+    let output = last(&failing.output, OUTPUT);
+    match output.trim().is_empty() {
+        true => text.push_str("It printed nothing."),
+        false => {
+            let cut = if output.len() < failing.output.len() { "The end of its output" } else { "Its output" };
+            let _ = write!(text, "{cut}:\n\n{}", fenced("text", output));
+        }
+    }
+    text
+}
+
+/// A text in a fence that it cannot close.
+fn fenced(info: &str, text: &str) -> String {
+    let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or_default();
+    let fence = "`".repeat(3.max(longest + 1));
+    format!("{fence}{info}\n{}\n{fence}", text.trim_end_matches('\n'))
+}
+
+/// The end of a text, from the beginning of a line on where there is one.
+pub(super) fn last(text: &str, bytes: usize) -> &str {
+    if text.len() <= bytes {
+        return text;
+    }
+    let end = &text[text.ceil_char_boundary(text.len() - bytes)..];
+    end.split_once('\n').map_or(end, |(_, lines)| if lines.is_empty() { end } else { lines })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{OUTPUT, failure, fenced, last, phase};
+    use crate::workflow::implement::machine::{Failing, Fault};
+    use crate::workflow::plan;
+
+    fn failing(output: &str) -> Failing {
+        Failing { command: "make check".into(), exit_code: Some(2), output: output.into(), ..Failing::default() }
+    }
+
+    #[test]
+    fn a_retry_says_which_attempt_it_is_and_what_failed() {
+        let text = failure(2, 3, &Fault::Command(failing("a\nb\n")));
+        assert!(text.starts_with("Attempt 2 of 3\n\n```sh\nmake check\n```\n\nResult: exit status 2\n\n"), "{text}");
+        assert!(text.ends_with("Its output:\n\n```text\na\nb\n```"));
+        let late = Failing { timed_out: true, exit_code: None, ..failing("") };
+        assert!(failure(2, 3, &Fault::Command(late)).contains("its time was over"));
+        assert!(failure(2, 3, &Fault::Idle).contains("Nothing was done"));
+        assert!(failure(3, 3, &Fault::Manual("It is friendly.".into())).ends_with("- It is friendly."));
+        let many = (0..60).map(|n| format!("tests/{n}")).collect();
+        let text = failure(2, 3, &Fault::Protected(many));
+        assert!(text.contains("\n- tests/49") && text.ends_with("\n- and 10 more") && !text.contains("tests/50"));
+    }
+
+    #[test]
+    fn no_output_closes_its_fence_and_the_end_of_a_long_one_is_shown() {
+        for text in ["```\nx", "a ````` b", "`"] {
+            let shown = fenced("text", text);
+            let fence: String = shown.chars().take_while(|c| *c == '`').collect();
+            assert!(!text.contains(&fence) && shown.ends_with(&format!("\n{fence}")), "{shown}");
+        }
+        let long: String = (0..5000).map(|n| format!("line {n}\n")).collect();
+        let text = failure(2, 3, &Fault::Command(failing(&long)));
+        assert!(text.len() < OUTPUT + 300 && text.contains("The end of its output:") && text.contains("line 4999\n"));
+        assert_eq!(last("aaaa\nbb", 4), "bb");
+        assert_eq!(last("aaaaaa", 4), "aaaa");
+    }
+
+    #[test]
+    fn a_phase_begins_with_its_heading_and_says_what_was_before() {
+        let text = "# Plan: X\nSpec: x.md\n## Phase 1: The text\n<!-- spektacular: failed attempts=3 at=2026 -->\nAbout.\n\
+                    - [ ] T1.1 Write it\n### Verify\n```sh\ntrue\n```\n";
+        let plan = plan::read(text.as_bytes()).plan;
+        let shown = phase(&plan.phases[0], true, Some(&failing("no")));
+        assert!(shown.starts_with("# Implement Phase 1: The text\n\nAbout.\n- [ ] T1.1 Write it"), "{shown}");
+        assert!(!shown.contains("spektacular: failed"));
+        let lines: Vec<&str> = shown.lines().filter(|line| line.starts_with("# ")).collect();
+        assert_eq!(lines, ["# Implement Phase 1: The text", "# Earlier attempt", "# Verification failed"]);
+    }
+}

@@ -1,0 +1,301 @@
+//! The protected paths of a phase: what they hold before its first attempt, and which of them differ later.
+//!
+//! A file counts by its content and its permissions, never by its times, which anybody can set. No link is followed: a
+//! link counts by its target, also where it stands for a folder on the way.
+
+use rustix::fs::OFlags;
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs::{self, Metadata, OpenOptions};
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::io::Read;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Component, Path, PathBuf};
+
+/// The most protected files (and as many folders), and the most bytes in them.
+const FILES: usize = 10_000;
+const BYTES: u64 = 64 << 20;
+
+/// Folders that change as a matter of course, in the project's folder.
+const OWN: [&str; 2] = [".spektacular", ".git"];
+
+/// The protected paths hold more than [`FILES`] or [`BYTES`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct TooLarge;
+
+/// What is at a path. A path where nothing is has no entry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Held {
+    /// `digest`: `None` where the file cannot be read.
+    File {
+        permissions: u32,
+        size: u64,
+        digest: Option<[u64; 2]>,
+    },
+    Link(OsString),
+    Folder,
+    /// A pipe, a socket, a device.
+    Other,
+}
+
+/// The content of the protected paths at one time.
+pub(crate) struct ProtectedState {
+    entries: Vec<String>,
+    held: BTreeMap<PathBuf, Held>,
+    /// Random keys: nobody else can make two contents that look the same.
+    keys: [RandomState; 2],
+}
+
+impl ProtectedState {
+    /// Reads the paths, which are relative to the project's folder.
+    ///
+    /// # Errors
+    /// They hold too much.
+    pub(crate) fn take(project: &Path, entries: &[String]) -> Result<ProtectedState, TooLarge> {
+        let keys = [RandomState::new(), RandomState::new()];
+        let held = Walk::new(project, &keys).all(entries)?;
+        Ok(ProtectedState { entries: entries.to_vec(), held, keys })
+    }
+
+    /// The paths that are not as they were, in order, relative to the project's folder.
+    pub(crate) fn differences(&self, project: &Path) -> Vec<String> {
+        let mut now = BTreeMap::new();
+        for entry in &self.entries {
+            let mut walk = Walk::new(project, &self.keys);
+            match walk.all(std::slice::from_ref(entry)) {
+                Ok(held) => now.extend(held),
+                // It was below the limits before.
+                Err(TooLarge) => return vec![entry.clone()],
+            }
+        }
+        let mut differing: Vec<&PathBuf> =
+            self.held.iter().filter(|(p, held)| now.get(*p) != Some(held)).map(|(p, _)| p).collect();
+        differing.extend(now.keys().filter(|path| !self.held.contains_key(*path)));
+        differing.sort_unstable();
+        differing.into_iter().map(|path| path.to_string_lossy().into_owned()).collect()
+    }
+}
+
+struct Walk<'a> {
+    project: &'a Path,
+    keys: &'a [RandomState; 2],
+    held: BTreeMap<PathBuf, Held>,
+    files: usize,
+    folders: usize,
+    bytes: u64,
+}
+
+impl<'a> Walk<'a> {
+    fn new(project: &'a Path, keys: &'a [RandomState; 2]) -> Walk<'a> {
+        Walk { project, keys, held: BTreeMap::new(), files: 0, folders: 0, bytes: 0 }
+    }
+
+    fn all(&mut self, entries: &[String]) -> Result<BTreeMap<PathBuf, Held>, TooLarge> {
+        for entry in entries {
+            self.entry(Path::new(entry))?;
+        }
+        Ok(std::mem::take(&mut self.held))
+    }
+
+    /// One protected path: each folder on the way must be one.
+    fn entry(&mut self, entry: &Path) -> Result<(), TooLarge> {
+        let mut path = PathBuf::new();
+        for component in entry.components().filter(|component| *component != Component::CurDir) {
+            path.push(component);
+            let Ok(metadata) = fs::symlink_metadata(self.project.join(&path)) else { return Ok(()) };
+            if !metadata.is_dir() {
+                return self.add(path, &metadata);
+            }
+        }
+        self.folder(path)
+    }
+
+    /// A folder with everything in it, without recursion: its depth is the agent's choice.
+    fn folder(&mut self, top: PathBuf) -> Result<(), TooLarge> {
+        let mut folders = vec![top];
+        while let Some(folder) = folders.pop() {
+            if self.held.contains_key(&folder) || OWN.iter().any(|own| folder == Path::new(own)) {
+                continue;
+            }
+            self.folders += 1;
+            if self.folders > FILES {
+                return Err(TooLarge);
+            }
+            let entries = fs::read_dir(self.project.join(&folder)).into_iter().flatten().flatten();
+            for entry in entries {
+                let path = folder.join(entry.file_name());
+                // The type of the entry itself, not of what a link leads to.
+                match fs::symlink_metadata(entry.path()) {
+                    Ok(metadata) if metadata.is_dir() => folders.push(path),
+                    Ok(metadata) => self.add(path, &metadata)?,
+                    Err(_) => {}
+                }
+            }
+            self.held.insert(folder, Held::Folder);
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, path: PathBuf, metadata: &Metadata) -> Result<(), TooLarge> {
+        if self.held.contains_key(&path) {
+            return Ok(());
+        }
+        let kind = metadata.file_type();
+        let absolute = self.project.join(&path);
+        self.count(if kind.is_file() { metadata.size() } else { 0 })?;
+        let held = if kind.is_symlink() {
+            Held::Link(fs::read_link(&absolute).unwrap_or_default().into())
+        } else if kind.is_file() {
+            let permissions = metadata.mode() & 0o7777;
+            Held::File { permissions, size: metadata.size(), digest: self.digest(&absolute, metadata.size()) }
+        } else {
+            Held::Other
+        };
+        self.held.insert(path, held);
+        Ok(())
+    }
+
+    fn count(&mut self, bytes: u64) -> Result<(), TooLarge> {
+        self.files += 1;
+        self.bytes = self.bytes.saturating_add(bytes);
+        if self.files > FILES || self.bytes > BYTES { Err(TooLarge) } else { Ok(()) }
+    }
+
+    /// The digest of a file's first `size` bytes. Opening neither follows a link nor waits, should something else be
+    /// there by now.
+    fn digest(&self, path: &Path, size: u64) -> Option<[u64; 2]> {
+        let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits();
+        let file = OpenOptions::new().read(true).custom_flags(i32::try_from(flags).ok()?).open(path).ok()?;
+        file.metadata().ok().filter(Metadata::is_file)?;
+        let mut rest = file.take(size);
+        let mut hashers = [self.keys[0].build_hasher(), self.keys[1].build_hasher()];
+        let mut buffer = vec![0; 64 << 10];
+        loop {
+            match rest.read(&mut buffer).ok()? {
+                0 => break,
+                count => hashers.iter_mut().for_each(|hasher| hasher.write(&buffer[..count])),
+            }
+        }
+        Some([hashers[0].finish(), hashers[1].finish()])
+    }
+}
+
+/// Whether a path, relative to the project's folder, is one of the protected ones or lies in one.
+pub(crate) fn covers(entries: &[String], path: &Path) -> bool {
+    entries.iter().any(|entry| path.starts_with(entry))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{FILES, ProtectedState, TooLarge, covers};
+    use std::fs::{self, File, FileTimes, OpenOptions, Permissions};
+    use std::io::Write;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    use std::path::Path;
+    use tempfile::TempDir;
+
+    fn project() -> TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir_all(folder.path().join("tests/deep")).unwrap();
+        fs::write(folder.path().join("tests/a"), "one").unwrap();
+        fs::write(folder.path().join("tests/deep/b"), "two").unwrap();
+        fs::write(folder.path().join("Makefile"), "all:").unwrap();
+        fs::write(folder.path().join("free"), "free").unwrap();
+        folder
+    }
+
+    /// What differs after a change of the project.
+    fn after(change: impl FnOnce(&Path)) -> Vec<String> {
+        let folder = project();
+        let entries = ["tests/".to_owned(), "Makefile".to_owned(), "absent".to_owned()];
+        let before = ProtectedState::take(folder.path(), &entries).unwrap();
+        change(folder.path());
+        before.differences(folder.path())
+    }
+
+    #[test]
+    fn every_kind_of_change_is_found_and_nothing_else() {
+        assert_eq!(after(|_| {}), [""; 0]);
+        assert_eq!(after(|at| fs::write(at.join("free"), "x").unwrap()), [""; 0]);
+        assert_eq!(after(|at| fs::write(at.join("tests/deep/b"), "TWO").unwrap()), ["tests/deep/b"]);
+        assert_eq!(after(|at| fs::write(at.join("tests/new"), "").unwrap()), ["tests/new"]);
+        assert_eq!(after(|at| fs::write(at.join("absent"), "").unwrap()), ["absent"]);
+        assert_eq!(after(|at| fs::remove_file(at.join("Makefile")).unwrap()), ["Makefile"]);
+        assert_eq!(after(|at| fs::create_dir(at.join("tests/empty")).unwrap()), ["tests/empty"]);
+        assert_eq!(
+            after(|at| fs::remove_dir_all(at.join("tests")).unwrap()),
+            ["tests", "tests/a", "tests/deep", "tests/deep/b"]
+        );
+        let executable = |at: &Path| fs::set_permissions(at.join("tests/a"), Permissions::from_mode(0o755)).unwrap();
+        assert_eq!(after(executable), ["tests/a"]);
+    }
+
+    #[test]
+    fn a_change_behind_the_same_size_and_time_is_found() {
+        let forge = |at: &Path| {
+            let path = at.join("tests/a");
+            let then = fs::metadata(&path).unwrap().modified().unwrap();
+            let mut file = OpenOptions::new().write(true).open(&path).unwrap();
+            file.write_all(b"ONE").unwrap();
+            file.set_times(FileTimes::new().set_modified(then)).unwrap();
+        };
+        assert_eq!(after(forge), ["tests/a"]);
+    }
+
+    #[test]
+    fn a_link_counts_as_a_link_wherever_it_stands() {
+        let swap_folder = |at: &Path| {
+            fs::rename(at.join("tests"), at.join("moved")).unwrap();
+            symlink("moved", at.join("tests")).unwrap();
+        };
+        assert_eq!(after(swap_folder), ["tests", "tests/a", "tests/deep", "tests/deep/b"]);
+        let swap_file = |at: &Path| {
+            fs::rename(at.join("Makefile"), at.join("moved")).unwrap();
+            symlink("moved", at.join("Makefile")).unwrap();
+        };
+        assert_eq!(after(swap_file), ["Makefile"]);
+        // A loop of links ends, and what a link leads to is not looked at.
+        let folder = project();
+        symlink("..", folder.path().join("tests/up")).unwrap();
+        let before = ProtectedState::take(folder.path(), &["tests/".to_owned()]).unwrap();
+        fs::write(folder.path().join("free"), "changed").unwrap();
+        assert_eq!(before.differences(folder.path()), [""; 0]);
+    }
+
+    #[test]
+    fn the_whole_project_leaves_out_what_changes_by_itself() {
+        let folder = project();
+        fs::create_dir(folder.path().join(".spektacular")).unwrap();
+        let before = ProtectedState::take(folder.path(), &["./".to_owned()]).unwrap();
+        fs::write(folder.path().join(".spektacular/plan.md"), "").unwrap();
+        assert_eq!(before.differences(folder.path()), [""; 0]);
+        fs::write(folder.path().join("free"), "changed").unwrap();
+        assert_eq!(before.differences(folder.path()), ["free"]);
+    }
+
+    #[test]
+    fn too_many_files_and_too_many_bytes_are_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let many = folder.path().join("many");
+        fs::create_dir(&many).unwrap();
+        (0..FILES).for_each(|n| drop(File::create(many.join(n.to_string())).unwrap()));
+        let entries = ["many/".to_owned()];
+        let before = ProtectedState::take(folder.path(), &entries).unwrap();
+        File::create(many.join("one more")).unwrap();
+        assert_eq!(before.differences(folder.path()), ["many/"]);
+        assert_eq!(ProtectedState::take(folder.path(), &entries).err(), Some(TooLarge));
+        // A sparse file is not read.
+        File::create(folder.path().join("large")).unwrap().set_len(65 << 20).unwrap();
+        assert_eq!(ProtectedState::take(folder.path(), &["large".to_owned()]).err(), Some(TooLarge));
+    }
+
+    #[test]
+    fn a_protected_path_covers_itself_and_what_lies_in_it() {
+        let entries = ["tests/".to_owned(), "Makefile".to_owned()];
+        for (path, covered) in
+            [("tests/a", true), ("tests", true), ("Makefile", true), ("testsuite", false), ("src/tests/a", false)]
+        {
+            assert_eq!(covers(&entries, Path::new(path)), covered, "{path}");
+        }
+    }
+}

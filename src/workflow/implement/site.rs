@@ -1,0 +1,347 @@
+//! Where the loop does its work: sessions, commands and questions as parts of the run, plan.md, the clock of a phase.
+
+use super::command::VerifyStep;
+use super::commit::{Commits, SCRIPT, list, message};
+use super::conversation::{Conversation, PromptWords, Terms, TurnSaid};
+use super::judge::Guarded;
+use super::machine::{AgentTurn, Attempt, Failing, Fault, ManualAnswer, Mark, TurnPrompt, World};
+use super::plan_file::PlanFile;
+use super::protect::{ProtectedState, TooLarge};
+use super::question::{QuestionStep, checked, manual};
+use super::ready::ReadyPlan;
+use super::report::Account;
+use super::{prompt, too_large};
+use crate::agent::registry::Dialect;
+use crate::failure::{Code, Failure};
+use crate::process::git::Baseline;
+use crate::protocol::outbound::{About, Outcome, Text};
+use crate::protocol::words::{PhaseState, PlanStatus, Warning};
+use crate::workflow::outer::{Outer, Step, StepEnd};
+use crate::workflow::plan::PlanPhase;
+use crate::workflow::project::{HOME, LOCAL};
+use crate::workflow::stop::Stop;
+use crossbeam_channel::bounded;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long git may take to list the changes.
+const GIT_LIMIT: Duration = Duration::from_secs(5);
+/// How many characters of a manual check a warning shows.
+const SHOWN: usize = 80;
+
+/// The world of a real run.
+pub(super) struct Site<'r, 'o, 'p> {
+    pub(super) outer: &'o mut Outer<'p>,
+    pub(super) ready: &'r ReadyPlan,
+    pub(super) plan: PlanFile,
+    pub(super) commits: Option<Commits>,
+    /// The work tree after the last commit.
+    pub(super) committed: Option<Arc<Baseline>>,
+    /// What is known of each phase for the report.
+    pub(super) accounts: Vec<Account>,
+    pub(super) steps: Vec<PlanStatus>,
+    conversation: Conversation,
+    /// What the protected paths of the phase held before its first attempt.
+    protected: Option<ProtectedState>,
+    /// When the phase began, by the clock of limits.
+    began: Option<Duration>,
+}
+
+impl<'r, 'o, 'p> Site<'r, 'o, 'p> {
+    pub(super) fn new(outer: &'o mut Outer<'p>, ready: &'r ReadyPlan, commits: Option<Commits>) -> Self {
+        let status = |phase: &PlanPhase| if phase.is_done() { PlanStatus::Completed } else { PlanStatus::Pending };
+        Site {
+            plan: PlanFile::new(ready.project.clone(), ready.path.file.clone(), ready.text.clone()),
+            accounts: ready.plan.phases.iter().map(|_| Account::default()).collect(),
+            steps: ready.plan.phases.iter().map(status).collect(),
+            outer,
+            ready,
+            commits,
+            committed: None,
+            conversation: Conversation::default(),
+            protected: None,
+            began: None,
+        }
+    }
+
+    /// Tells the steps of the workflow.
+    pub(super) fn tell_steps(&mut self) {
+        let phases = self.ready.plan.phases.iter();
+        let steps: Vec<(String, PlanStatus)> =
+            phases.zip(&self.steps).map(|(phase, status)| (step_text(phase), *status)).collect();
+        self.outer.plan(steps);
+    }
+
+    fn phase(&self, index: usize) -> &'r PlanPhase {
+        &self.ready.plan.phases[index]
+    }
+
+    /// The time that is left for the phase. `None`: no limit.
+    fn left(&self) -> Result<Option<Duration>, Stop> {
+        let (Some(limit), Some(began)) = (self.ready.phase_timeout, self.began) else { return Ok(None) };
+        match limit.saturating_sub(self.outer.elapsed().saturating_sub(began)) {
+            Duration::ZERO => Err(phase_is_late()),
+            left => Ok(Some(left)),
+        }
+    }
+
+    /// The protected paths of a phase, relative to the project's folder.
+    fn guarded(&self, index: usize) -> Vec<String> {
+        self.phase(index).protect.iter().map(|entry| entry.path.clone()).collect()
+    }
+
+    /// Puts plan.md back as it was left, if somebody changed it.
+    fn restore(&mut self) -> Result<(), Stop> {
+        let Some(back) = self.plan.restore()? else { return Ok(()) };
+        let file = &self.ready.target;
+        let text = match &back.kept {
+            Some(kept) => {
+                let to = kept.to.shown();
+                format!("{file} was changed and is put back: what was written there is in {to}")
+            }
+            None => format!("{file} was removed and is put back"),
+        };
+        self.outer.warn(Warning::PlanChanged, text);
+        self.outer.end.kept.extend(back.kept);
+        Ok(())
+    }
+
+    fn step(&mut self, step: Step) -> Result<StepEnd, Stop> {
+        let own = self.left()?;
+        let limit = [step.limit, own].into_iter().flatten().min();
+        let end = self.outer.step(Step { limit, ..step })?;
+        if end.timed_out && own.is_some() && limit == own {
+            return Err(phase_is_late());
+        }
+        match &end.outcome {
+            Outcome::Failed(failure) => match failure.code {
+                Code::Timeout | Code::AgentNotFound | Code::AgentStartFailed => Ok(end),
+                // The machine, or the run: nothing that the command decides.
+                _ => Err(Stop::Failed(Box::new(failure.clone()))),
+            },
+            Outcome::Completed { .. } | Outcome::Cancelled { .. } => Ok(end),
+        }
+    }
+
+    /// The prompt that begins a phase.
+    fn first(&self, index: usize, earlier: bool, reopened: Option<&Failing>) -> PromptWords {
+        let phase = prompt::phase(self.phase(index), earlier, reopened);
+        self.ready.prompts.implement(&phase)
+    }
+
+    /// Adds what a session cost and changed, also one that did not end well.
+    fn account(&mut self, index: usize, before: Option<f64>) {
+        let after = self.outer.usage().cost_usd;
+        let account = &mut self.accounts[index];
+        if let Some(after) = after {
+            account.cost_usd = Some(account.cost_usd.unwrap_or_default() + after - before.unwrap_or_default());
+        }
+        let files = self.outer.seen().files.iter().filter(|file| !is_own(file.path.shown()));
+        files.for_each(|file| account.add(file));
+    }
+
+    /// Whether the agent did something. `before`: the work tree before its turn, where git can tell. A fast agent may
+    /// change a file before the run's own baseline is taken, so that one alone does not do.
+    fn acted(&self, said: &TurnSaid, before: Option<&Baseline>) -> bool {
+        let reported = self.outer.seen().files.iter().any(|file| !is_own(file.path.shown()));
+        let changed = before.and_then(|before| before.changes(GIT_LIMIT).ok());
+        let sees_tools = self.outer.agent().dialect != Dialect::Lines;
+        let project = self.ready.project.folder();
+        let is_work = |path: &Path| !path.strip_prefix(project).is_ok_and(|path| path.starts_with(HOME));
+        match &changed {
+            Some(files) => said.acted || reported || files.iter().any(|(path, _)| is_work(path)),
+            None => said.acted || reported || !sees_tools,
+        }
+    }
+}
+
+fn phase_is_late() -> Stop {
+    let message = "The phase took longer than phase_timeout_s: raise it or split the phase, and run the same command to \
+                   go on.";
+    Stop::failed(Code::Timeout, message)
+}
+
+/// A path of spektacular's own in the project.
+pub(super) fn is_own(path: &str) -> bool {
+    path == ".spektacular" || path.starts_with(".spektacular/")
+}
+
+/// The step of the workflow that a phase is.
+pub(super) fn step_text(phase: &PlanPhase) -> String {
+    format!("{}: {}", phase.id(), phase.title)
+}
+
+impl World for Site<'_, '_, '_> {
+    type Stop = Stop;
+
+    fn begin(&mut self, index: usize) -> Result<(), Stop> {
+        self.began = Some(self.outer.elapsed());
+        let taken = ProtectedState::take(self.ready.project.folder(), &self.guarded(index));
+        self.protected = Some(taken.map_err(|TooLarge| Stop::from(too_large(self.phase(index))))?);
+        Ok(())
+    }
+
+    fn end(&mut self, index: usize) {
+        if let Some(began) = self.began.take() {
+            self.accounts[index].took += self.outer.elapsed().saturating_sub(began);
+        }
+        self.protected = None;
+    }
+
+    fn mark(&mut self, at: Attempt, mark: Mark) -> Result<(), Stop> {
+        self.restore()?;
+        self.plan.mark(self.phase(at.phase).number, at.number, mark)?;
+        Ok(())
+    }
+
+    fn tell(&mut self, at: Attempt, state: PhaseState, why: Option<&Fault>) {
+        let (phase, of) = (self.phase(at.phase), self.ready.plan.phases.len());
+        let number = at.phase + 1;
+        let again = if at.number > 1 { format!("attempt {} ", at.number) } else { String::new() };
+        let why = why.map(|fault| format!(": {}", super::words(fault))).unwrap_or_default();
+        let text = match state {
+            PhaseState::Started if at.number <= 1 => format!("Phase {number} of {of}: {}", phase.title),
+            state => format!("Phase {number} of {of}: {again}{}{why}", state.word()),
+        };
+        let about = About::Phase {
+            phase: phase.id(),
+            title: Text::from(phase.title.as_str()),
+            number: number as u64,
+            of: of as u64,
+            attempt: at.number.into(),
+            state,
+        };
+        self.outer.tell(about, text);
+        let status = match state {
+            PhaseState::Started | PhaseState::Verifying => PlanStatus::InProgress,
+            PhaseState::Failed | PhaseState::Reopened => PlanStatus::Pending,
+            PhaseState::Passed => PlanStatus::Completed,
+        };
+        // Between two attempts the step goes on.
+        let waits = state == PhaseState::Failed && self.began.is_some() && u64::from(at.number) < self.ready.attempts;
+        if !waits && std::mem::replace(&mut self.steps[at.phase], status) != status {
+            self.tell_steps();
+        }
+    }
+
+    fn turn(&mut self, at: Attempt, prompt: TurnPrompt<'_>) -> Result<AgentTurn, Stop> {
+        let mut paths = self.guarded(at.phase);
+        paths.push(self.ready.path.folder.to_string_lossy().into_owned());
+        let judge = Guarded { project: self.ready.project.folder().to_owned(), paths };
+        let terms = Terms { judge: Arc::new(judge), limit: self.left()? };
+        let tree = Baseline::now(self.ready.project.folder(), GIT_LIMIT).ok().flatten();
+        let before = self.outer.usage().cost_usd;
+        let mut conversation = std::mem::take(&mut self.conversation);
+        let said = match prompt {
+            TurnPrompt::First { earlier, reopened } => {
+                let words = self.first(at.phase, earlier, reopened);
+                conversation.begin(self.outer, words, &terms)
+            }
+            TurnPrompt::Retry(fault) => {
+                let of = u32::try_from(self.ready.attempts).unwrap_or(u32::MAX);
+                let words = self.ready.prompts.retry(&prompt::failure(at.number, of, fault));
+                let first = self.first(at.phase, false, None);
+                let whole =
+                    PromptWords { text: format!("{}\n\n{}", first.text.trim_end(), words.text), raw: first.raw };
+                conversation.go_on(self.outer, words, || whole, &terms)
+            }
+        };
+        self.conversation = conversation;
+        self.account(at.phase, before);
+        let said = said?;
+        let acted = self.acted(&said, tree.as_deref());
+        self.restore()?;
+        Ok(AgentTurn { acted, blocked: said.blocked })
+    }
+
+    fn differences(&mut self, _phase: usize) -> Result<Vec<String>, Stop> {
+        let project = self.ready.project.folder();
+        Ok(self.protected.as_ref().map(|before| before.differences(project)).unwrap_or_default())
+    }
+
+    fn command(&mut self, at: Attempt, command: &str) -> Result<Option<Failing>, Stop> {
+        let (sender, output) = bounded(1);
+        let env = self.outer.agent().base.env.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
+        let driver = VerifyStep::new(command, env, self.outer.redactor(), sender);
+        let phase = Some(self.phase(at.phase).id());
+        let limit = Some(self.ready.verify_timeout);
+        let end = self.step(Step { driver: Box::new(driver), limit, phase, judge: None })?;
+        let passed = matches!(end.outcome, Outcome::Completed { .. }) && end.exit.is_some_and(|e| e.code == Some(0));
+        if passed {
+            return Ok(None);
+        }
+        let exit = end.exit.filter(|_| !end.timed_out);
+        Ok(Some(Failing {
+            command: command.to_owned(),
+            exit_code: exit.and_then(|exit| exit.code),
+            signal: exit.and_then(|exit| exit.signal),
+            timed_out: end.timed_out,
+            output: output.try_recv().unwrap_or_default(),
+        }))
+    }
+
+    fn manual(&mut self, at: Attempt, text: &str) -> Result<ManualAnswer, Stop> {
+        let (sender, reply) = bounded(1);
+        let driver = Box::new(QuestionStep::new(manual(text), sender));
+        self.step(Step { driver, limit: None, phase: None, judge: None })?;
+        let answer = reply.try_recv().ok().and_then(|reply| checked(&reply));
+        if answer.is_none() {
+            let phase = self.phase(at.phase).id();
+            let text = super::short(text, SHOWN);
+            self.outer.warn(Warning::Unverified, format!("{phase}: nobody checked by hand: {text}"));
+        }
+        Ok(match answer {
+            Some(true) => ManualAnswer::Yes,
+            Some(false) => ManualAnswer::No,
+            None => ManualAnswer::Unanswered,
+        })
+    }
+
+    fn commit(&mut self, index: usize) -> Result<(), Stop> {
+        let Some(commits) = self.commits.take() else { return Ok(()) };
+        let done = self.commit_with(&commits, index);
+        self.commits = Some(commits);
+        done
+    }
+}
+
+impl Site<'_, '_, '_> {
+    fn commit_with(&mut self, commits: &Commits, index: usize) -> Result<(), Stop> {
+        let phase = self.phase(index);
+        let refused = |why: &str| {
+            let message = format!(
+                "git refused the commit of {}, which has passed: {why}. Commit it by hand, and run the same command to go on.",
+                phase.id()
+            );
+            Failure::new(Code::CommitFailed, message)
+        };
+        let share = commits.share(&mut self.committed, &self.ready.path.file);
+        let share = share.map_err(|_| Stop::from(refused("it could not tell what changed")))?;
+        if share.left {
+            let text = format!("{}: a file that had changed before the first phase is not committed", phase.id());
+            self.outer.warn(Warning::NotCommitted, text);
+        }
+        if share.files.is_empty() {
+            return Ok(());
+        }
+        let names = Path::new(LOCAL).join("commit");
+        let unwritable = |_| Stop::failed(Code::ResourceExhausted, format!("{} cannot be written.", names.display()));
+        self.ready.project.write(&names, &list(&share.files)).map_err(unwritable)?;
+        let tasks: Vec<String> = phase.tasks.iter().map(crate::workflow::plan::Task::id).collect();
+        let tasks = tasks.iter().map(String::as_str);
+        let text = message(phase.number, &phase.title, &self.ready.target, tasks);
+        let at = self.ready.project.folder().join(&names).to_string_lossy().into_owned();
+        let root = commits.root().to_string_lossy().into_owned();
+        let (sender, output) = bounded(1);
+        let driver = VerifyStep::hidden(SCRIPT, [root, at, text], self.outer.redactor(), sender);
+        let end = self.step(Step { driver: Box::new(driver), limit: None, phase: None, judge: None })?;
+        if end.exit.is_none_or(|exit| exit.code != Some(0)) {
+            let mut failure = refused("see its words");
+            failure.agent_message = Some(prompt::last(&output.try_recv().unwrap_or_default(), 4 << 10).into());
+            return Err(failure.into());
+        }
+        self.accounts[index].commit = commits.head();
+        Ok(())
+    }
+}
