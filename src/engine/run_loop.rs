@@ -240,6 +240,9 @@ impl<'e, 'p> RunLoop<'e, 'p> {
         let to_write = output.has_rest() || !self.conductor.waiting().is_empty();
         let to_flush = self.conductor.is_finished() && !self.flushing && !self.conductor.is_lost();
         output.watch(to_write || to_flush);
+        if !output.has_thread {
+            return Wake::Broken;
+        }
         let sink = if to_write || to_flush { &orders } else { &self.nowhere.0 };
         let conductor = &mut self.conductor;
         let next = || if to_write { Order::Write(conductor.outbox().pop()) } else { Order::Flush };
