@@ -18,13 +18,13 @@
 //! | module | contents |
 //! |---|---|
 //! | [`cli`], [`help`] | argv → a command; help, completions and the manual page from the same rows |
-//! | [`cmd`] | the commands, one row each in `cmd::COMMANDS`: `adhoc`, `agents`, `ask-server`, `config`, `sessions`, `export`, `open`, `replay`, `completions`, `man` |
+//! | [`cmd`] | the commands, one row each in `cmd::COMMANDS`: `adhoc`, `init`, `spec`, `plan`, `implement`, `prompts`, `agents`, `ask-server`, `config`, `sessions`, `export`, `open`, `replay`, `completions`, `man` |
 //! | [`config`] | the layers of the configuration, its keys, its files, and which of them are trusted |
 //! | [`engine`] | run after run in one process: the loop, the conductor of a run, the peers' trait, preparation, dry run |
 //! | [`json_lines`], [`terminal`] | the two peers of a run: an orchestrator, and a person |
 //! | [`io`] | stdin, the two output doors, terminal modes, signals |
 //! | [`process`] | the agent's process and its tree, the guard, git, queries to programs, the hand-over of the terminal |
-//! | [`workflow`] | specifications, plans and their checks; the prompts of workflows |
+//! | [`workflow`] | `spec`, `plan` and `implement`: one run made of several; the two formats and their checks, prompts, drafts, verification |
 //! | [`run`] | one run: a pure state machine; questions, policies, deadlines, the ladder that stops an agent |
 //! | [`agent`] | the [`agent::Driver`] trait, the dialects (any command too), the registry of agents, [`agent::native`] for each agent outside its dialect |
 //! | [`protocol`] | messages in, frames out; the fields of run.start, one row each; limits, words, questions and the check of answers |
@@ -34,8 +34,8 @@
 //! | [`suggest`] | names that may be shown, and did-you-mean |
 //! | [`clean`] | agent text without escape sequences |
 //!
-//! Dependencies point one way: `main → cmd → {config, json_lines, terminal → engine → {process → io, run}} → {agent,
-//! protocol}`. `protocol` knows no agent; `agent` knows no frame, and shares the types of questions and settings.
+//! Dependencies point one way: `main → cmd → {config, workflow, json_lines, terminal → engine → {process → io, run}} →
+//! {agent, protocol}`. `protocol` knows no agent; `agent` knows no frame, and shares the types of questions and settings.
 //! `tests/suite/tidy.rs` holds these rules.
 //!
 //! # Invariants
@@ -45,7 +45,9 @@
 //! - The outcome is decided when it is known; it is emitted when the agent's whole process tree is gone and its output
 //!   is read to the end.
 //! - One thread owns all state. The others move bytes. There is no Mutex and no callback.
-//! - `run` and the drivers have no clock, no I/O and no randomness, so a recording replays to the same bytes.
+//! - `run` and the drivers have no clock, no I/O and no randomness, so a recording replays to the same bytes. One
+//!   exception: the [`protocol::question::Judge`] of spec and plan resolves symbolic links on disk when the run asks it
+//!   about a path, because a link that the agent made a moment ago must not lead a permission out of the project.
 //! - The conductor has no thread and no channel, so recordings play in tests through the code that real runs use.
 //! - Whatever a process has once (stdin, signals, stdout, the numbers of ids) is the engine's; a run leaves no thread
 //!   and no descriptor behind.

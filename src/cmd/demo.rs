@@ -226,8 +226,9 @@ impl Actor<'_> {
             (2, true) => (GOODBYE, "Goodbye, world.\n"),
             _ => return "I am the demo agent: I know the two phases of my own plan alone.".into(),
         };
+        let mends = again && Path::new(file).exists();
         match self.write(file, text) {
-            true if again => format!("There was a spelling mistake in {file}: I corrected it."),
+            true if mends => format!("There was a spelling mistake in {file}: I corrected it."),
             true => format!("I wrote {file}."),
             false => format!("{file} could not be written."),
         }

@@ -5,11 +5,9 @@ use crate::protocol::outbound::{Outcome, Text};
 use crate::protocol::words::Source;
 use crate::run::Late;
 
-pub use self::Halt as Stop;
-
 /// The reason why a workflow does not go on.
 #[derive(Clone, Debug)]
-pub enum Halt {
+pub enum Stop {
     /// A failure, of the agent's or of the workflow.
     Failed(Box<Failure>),
     /// Somebody cancelled it.
@@ -23,36 +21,36 @@ pub enum Halt {
     Lost,
 }
 
-impl Halt {
+impl Stop {
     /// A failure with this code and message.
-    pub fn failed(code: Code, message: impl Into<String>) -> Halt {
-        Halt::Failed(Box::new(Failure::new(code, message)))
+    pub fn failed(code: Code, message: impl Into<String>) -> Stop {
+        Stop::Failed(Box::new(Failure::new(code, message)))
     }
 
     /// The stop that an outcome means which is no result. `own`: whether a limit of the part's own was shorter than the
     /// run's.
-    pub(super) fn of(outcome: Outcome, own: bool) -> Halt {
+    pub(super) fn of(outcome: Outcome, own: bool) -> Stop {
         match outcome {
             Outcome::Failed(mut failure) => {
                 if own && failure.code == Code::Timeout {
                     failure.message = "The phase took longer than phase_timeout_s: raise it or split the phase.".into();
                 }
-                Halt::Failed(Box::new(failure))
+                Stop::Failed(Box::new(failure))
             }
-            Outcome::Cancelled { reason, source } => Halt::Cancelled { reason, source },
-            Outcome::Completed { .. } => Halt::failed(Code::InternalError, "A part of the run ended without a result."),
+            Outcome::Cancelled { reason, source } => Stop::Cancelled { reason, source },
+            Outcome::Completed { .. } => Stop::failed(Code::InternalError, "A part of the run ended without a result."),
         }
     }
 }
 
-impl From<Failure> for Halt {
-    fn from(failure: Failure) -> Halt {
-        Halt::Failed(Box::new(failure))
+impl From<Failure> for Stop {
+    fn from(failure: Failure) -> Stop {
+        Stop::Failed(Box::new(failure))
     }
 }
 
-impl From<Late> for Halt {
-    fn from(late: Late) -> Halt {
-        Halt::Cancelled { reason: late.reason.map(Text::from), source: late.source }
+impl From<Late> for Stop {
+    fn from(late: Late) -> Stop {
+        Stop::Cancelled { reason: late.reason.map(Text::from), source: late.source }
     }
 }

@@ -59,6 +59,7 @@ mod unanswered;
 mod unattended;
 mod untrusted;
 mod workflow_check;
+mod workflow_demo;
 mod workflow_formats;
 mod workflow_implement;
 mod workflow_implement_ends;

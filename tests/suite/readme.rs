@@ -78,6 +78,27 @@ fn the_session_at_the_top_is_a_real_one() {
     assert_eq!(fs::read_dir(checkout.path()).unwrap().count(), 0, "the session leaves something where it was typed");
 }
 
+/// Times such as `(0.1s)`, which differ from run to run, all alike.
+fn without_times(text: &str) -> String {
+    let time = regex_lite::Regex::new(r"\([0-9]+\.[0-9]s\)").unwrap();
+    time.replace_all(text, "(0.0s)").into_owned()
+}
+
+#[test]
+fn the_session_of_the_workflows_is_a_real_one() {
+    let section = section("Quick start for a person");
+    let block = section.split("```console\n").nth(1).unwrap().split("```").next().unwrap();
+    assert!(block.lines().count() <= 10, "{block}");
+    let folder = tempfile::tempdir().unwrap();
+    let steps: Vec<(&str, &str)> = block.split("$ ").skip(1).map(|step| step.split_once('\n').unwrap()).collect();
+    assert_eq!(steps.len(), 3, "{block}");
+    for (line, wanted) in steps {
+        let done = command("sh", &folder).args(["-c", line]).output().unwrap();
+        assert_eq!((without_times(text(&done.stdout)).as_str(), text(&done.stderr)), (wanted, ""), "{line}");
+    }
+    assert!(block.contains("  failed grep "), "no failure is noticed: {block}");
+}
+
 /// The words of a command line of the README, with this folder in place of /tmp.
 fn words(line: &str, folder: &TempDir) -> Vec<String> {
     let (flags, prompt) = line.split_once(" \"").unwrap();

@@ -145,12 +145,6 @@ impl Project {
         renameat(&from.folder, &from.name, &to.folder, &to.name).map_err(io)
     }
 
-    /// Creates a folder and the missing ones on the way.
-    pub fn create_folder(&self, path: &Path) -> Result<(), FileProblem> {
-        // A name below the folder makes the folder one on the way.
-        self.place_for(&path.join("_")).map(drop)
-    }
-
     /// The entries of a folder, sorted, at most `limit`. Empty if the folder is missing.
     pub fn list(&self, path: &Path, limit: usize) -> Result<Vec<(OsString, Entry)>, FileProblem> {
         let Some(place) = self.place(&path.join("_"))? else { return Ok(Vec::new()) };
