@@ -1,6 +1,7 @@
 //! The end of a run whose loop cannot go on.
 
-use super::{RunLoop, UNREAD_LIMIT, Wake};
+use super::{RunLoop, UNREAD_LIMIT, Wake, no_thread};
+use crate::failure::Failure;
 use crate::io::output::{Order, Written, write_here};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -8,7 +9,8 @@ impl RunLoop<'_, '_> {
     /// Ends the run after a fault of our own, or where no thread writes. The loop may have the fault, so the last frames
     /// go out without it.
     pub(super) fn give_up(&mut self) {
-        let _ = catch_unwind(AssertUnwindSafe(|| self.conductor.crash()));
+        let failure = if self.engine.output.has_thread { Failure::of_our_own() } else { no_thread() };
+        let _ = catch_unwind(AssertUnwindSafe(|| self.conductor.crash(failure)));
         self.conductor.finish();
         self.delivered = self.deliver();
     }
