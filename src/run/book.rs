@@ -241,7 +241,9 @@ impl Book {
             let subject = member.ask.subject.as_ref().filter(|_| member.ask.purpose == Purpose::Permission);
             let categories =
                 |subject: &Subject| std::iter::once(subject.category).chain(member.ask.also.iter().copied());
-            let own = subject.and_then(|subject| settings.judge.as_ref()?.decide(subject, &member.ask.also));
+            // Only the shown question still has the detail.
+            let judged = subject.and(member.shown.subject.as_ref());
+            let own = judged.and_then(|subject| settings.judge.as_ref()?.decide(subject, &member.ask.also));
             let policy = subject.map(|subject| settings.permissions.strictest(categories(subject)));
             let decided = match own.or(policy) {
                 Some(Policy::Allow) if member.ask.offers(ALLOW_ONCE) => Some(Reply::Allowed),

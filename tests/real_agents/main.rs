@@ -24,3 +24,4 @@ mod stub;
 mod support;
 mod tools;
 mod ways;
+mod workflows;

@@ -112,10 +112,11 @@ impl Reply {
 }
 
 impl Scenario {
-    /// Reads scenarios/NAME.json.
+    /// Reads scenarios/NAME.json. `{program}` in it stands for the program under test.
     pub(crate) fn load(name: &str) -> Scenario {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/real_agents/scenarios/{name}.json"));
         let text = fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+        let text = text.replace("{program}", env!("CARGO_BIN_EXE_spektacular"));
         serde_json::from_str(&text).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
     }
 

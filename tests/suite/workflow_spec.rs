@@ -236,6 +236,7 @@ fn a_description_has_a_limit() {
 #[test]
 fn what_the_prompt_needs_is_allowed_and_nothing_else() {
     let edit = |path: &str| json!({"file_path": path, "content": "x"});
+    let check = format!("{} spec check {DRAFT}", env!("CARGO_BIN_EXE_spektacular"));
     let script = Script::new()
         .ask("req-1", "toolu_1", "Write", edit(DRAFT))
         .tool_result("toolu_1", "ok")
@@ -247,16 +248,21 @@ fn what_the_prompt_needs_is_allowed_and_nothing_else() {
         .tool_result("toolu_4", "no")
         .ask("req-5", "toolu_5", "Bash", json!({"command": "rm -r /"}))
         .tool_result("toolu_5", "no")
+        .ask("req-6", "toolu_6", "Bash", json!({"command": format!("{check}; rm -r /")}))
+        .tool_result("toolu_6", "no")
+        .ask("req-7", "toolu_7", "Bash", json!({"command": check}))
+        .tool_result("toolu_7", "ok")
         .sh(&write(DRAFT, BAD))
         .done("Done");
     let mut start = login(json!({}));
     start["interactive"] = json!(false);
     let outcome = run(spec(script), start);
     let values: Vec<&Value> = outcome.progress("question_resolved").iter().map(|f| &f.payload()["value"]).collect();
-    assert_eq!(values, ["allow_once", "deny", "allow_once", "deny", "deny"]);
-    assert_eq!(outcome.resolutions(), ["policy", "headless", "policy", "headless", "headless"]);
+    assert_eq!(values, ["allow_once", "deny", "allow_once", "deny", "deny", "deny", "allow_once"]);
+    let [policy, headless] = ["policy", "headless"];
+    assert_eq!(outcome.resolutions(), [policy, headless, policy, headless, headless, headless, policy]);
     let message = outcome.failed("result_invalid")["message"].as_str().unwrap().to_owned();
-    assert!(["3 permissions", "--permissions", "--yes"].iter().all(|word| message.contains(word)), "{message}");
+    assert!(["4 permissions", "--permissions", "--yes"].iter().all(|word| message.contains(word)), "{message}");
 }
 
 #[test]

@@ -1,0 +1,201 @@
+//! `spec`, `plan` and `implement` with real agents: drafts, questions, verification, retries, and going on after a kill.
+
+use std::fs;
+use std::path::Path;
+
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use crate::agents::Agent;
+use crate::client::{Client, Run, permission, rule, run};
+use crate::lab::Lab;
+use crate::support::read;
+
+rows!(spec_headless spec_asks_by_tool spec_continued plan_headless);
+// Gemini CLI and OpenCode have no tool of their own for questions here.
+rows!(of spec_asks: claude Claude, codex Codex);
+rows!(implement_mended implement_never_passes implement_idle implement_killed);
+
+const SPEC: &str = ".spektacular/specs/greeting.md";
+const PLAN: &str = ".spektacular/plans/greeting/plan.md";
+const GOOD_SPEC: &str = "# Greeting\n\n## Overview\n\nPeople are greeted.\n\n## Requirements\n\n- [ ] R1: A greeting \
+    is printed.\n- [ ] R2: It names the person.\n\n## Acceptance Criteria\n\n- The greeting names the person.\n";
+/// Phase 1 wants hello.txt, phase 2 the name Ada in name.txt.
+const GOOD_PLAN: &str = "# Plan: Greeting\nSpec: .spektacular/specs/greeting.md\n\n\
+    ## Phase 1: The text\n\n- [ ] T1.1 Write the greeting to hello.txt (R1)\n\n### Verify\n\n```sh\ntest -s hello.txt\n```\n\n\
+    ## Phase 2: The name\n\n- [ ] T2.1 Name the person in name.txt (R2)\n\n### Verify\n\n```sh\ngrep -q Ada name.txt\n```\n";
+
+fn with(lab: Lab, workflow: &'static str) -> Lab {
+    Lab { case: lab.case.subcommand(workflow), ..lab }
+}
+
+fn spec(agent: Agent, scenario: &str) -> Lab {
+    with(Lab::new(agent, scenario), "spec")
+}
+
+fn greeting(interactive: bool) -> Value {
+    json!({"prompt": "Greet people", "interactive": interactive, "workflow": {"name": "greeting"}})
+}
+
+/// A place with a plan of two phases.
+fn planned(agent: Agent, scenario: &str) -> Lab {
+    let lab = with(Lab::new(agent, scenario), "implement");
+    Lab { case: lab.case.file(&format!("work/{PLAN}"), GOOD_PLAN), ..lab }
+}
+
+fn implement(attempts: u32) -> Value {
+    json!({"prompt": "greeting", "workflow": {"allow_verify": true, "attempts": attempts}})
+}
+
+fn is_specified(run: &Run) {
+    run.completed(&format!("{SPEC} created with 2 tasks"));
+    assert_eq!(run.artifacts(), [(SPEC, "created")]);
+    assert_eq!(read(&run.outcome.case().work().join(SPEC)), GOOD_SPEC);
+    assert!(run.outcome.progress("warning").is_empty());
+}
+
+/// Without a user, the policy allows writing the draft and running the check command, and nothing is denied.
+fn spec_headless(agent: Agent) {
+    let run = run(spec(agent, "spec"), greeting(false), Vec::new());
+    is_specified(&run);
+    assert!(run.questions().is_empty());
+    assert!(run.tools().iter().all(|(_, state)| *state == "completed"), "{:?}", run.tools());
+    let checked = run.stub().tool_results().pop().expect("the check");
+    assert!(checked.contains("valid, 2 tasks"), "{checked}");
+}
+
+fn spec_asks(agent: Agent) {
+    asked(agent, "spec_asks");
+}
+
+fn spec_asks_by_tool(agent: Agent) {
+    asked(agent, "spec_asks_by_tool");
+}
+
+/// The agent asks the user, and its model reads the answer.
+fn asked(agent: Agent, scenario: &str) {
+    let run = run(spec(agent, scenario), greeting(true), vec![rule("clarification", "Person", json!("Ada"))]);
+    is_specified(&run);
+    assert_eq!(run.questions().len(), 1);
+    let results = run.stub().tool_results();
+    assert!(results.iter().any(|result| result.contains("Ada") && !result.contains("Bob")), "{results:?}");
+}
+
+/// A draft that breaks a rule fails the run. The next run continues it in the same session, or in a new one if the agent
+/// cannot resume that session yet.
+fn spec_continued(agent: Agent) {
+    let first = run(spec(agent, "spec_broken"), greeting(false), Vec::new());
+    let failed = first.outcome.failed("result_invalid");
+    assert_eq!(failed["workflow"]["violations"][0]["rule"], "open-question");
+    let session = failed["session_id"].clone();
+    let payload = json!({"prompt": "Be brief", "workflow": {"name": "greeting", "continue": true}});
+    let second = run(with(first.again(), "spec"), payload, permission("allow_once"));
+    let completed = second.completed(&format!("{SPEC} created with 2 tasks"));
+    let is_resumed = completed["session_id"] == session;
+    assert!(is_resumed || !agent.ways().resumes_at_once, "{completed}");
+    assert_eq!(read(&first.outcome.case().work().join(SPEC)), GOOD_SPEC);
+    let heard = second.stub().last_heard();
+    assert!(heard.contains("# Continue") && heard.contains("5: open-question: "), "{heard}");
+    assert_eq!(heard.contains("# Create a specification"), is_resumed, "{heard}");
+}
+
+fn plan_headless(agent: Agent) {
+    let lab = with(Lab::new(agent, "spec_plan"), "plan");
+    let lab = Lab { case: lab.case.file(&format!("work/{SPEC}"), GOOD_SPEC), ..lab };
+    let run = run(lab, json!({"prompt": "greeting", "interactive": false}), Vec::new());
+    run.completed(&format!("{PLAN} created with 2 phases and 2 tasks"));
+    assert!(run.questions().is_empty());
+    let checked = run.stub().tool_results().pop().expect("the check");
+    assert!(checked.contains("valid"), "{checked}");
+    let folder = run.outcome.case().work().join(".spektacular/plans/greeting");
+    let written = read(&folder.join("plan.md"));
+    assert!(written.contains("<!-- spektacular: spec="), "{written}");
+    assert!(folder.join("research.md").exists() && folder.join("context.md").exists());
+}
+
+/// The phase frames in order, as `P1 started 1`.
+fn states(run: &Run) -> Vec<String> {
+    let frames = run.outcome.progress("phase");
+    frames.iter().map(|f| format!("{} {} {}", f.text("phase"), f.text("state"), f["payload"]["attempt"])).collect()
+}
+
+/// The text of a file that must exist.
+fn text(work: &Path, name: &str) -> String {
+    fs::read_to_string(work.join(name)).expect("a file of the agent's")
+}
+
+/// A command of phase 2 fails once, and the same session corrects the fault; a new one if the agent cannot resume yet.
+fn implement_mended(agent: Agent) {
+    let run = run(planned(agent, "implement_mended"), implement(3), permission("allow_once"));
+    run.completed(&format!("{PLAN}: 2 of 2 phases passed"));
+    assert_eq!(
+        states(&run),
+        [
+            "P1 started 1",
+            "P1 verifying 1",
+            "P1 passed 1",
+            "P2 started 1",
+            "P2 verifying 1",
+            "P2 failed 1",
+            "P2 started 2",
+            "P2 verifying 2",
+            "P2 passed 2"
+        ]
+    );
+    let work = run.outcome.case().work();
+    assert_eq!((text(&work, "hello.txt").as_str(), text(&work, "name.txt").as_str()), ("Hello\n", "Ada\n"));
+    assert_eq!(text(&work, PLAN).matches("- [x] T").count(), 2);
+    let heard = run.stub().last_heard();
+    // Each phase begins a new session.
+    assert!(!heard.contains("# Implement Phase 1: The text"), "{heard}");
+    for part in ["# Implement Phase 2: The name", "# Verification failed", "Attempt 2 of 3", "grep -q Ada name.txt"] {
+        assert!(heard.contains(part), "{part} is not in: {heard}");
+    }
+    // A resumed session has the agent's own words.
+    assert!(heard.contains("Phase 2 is there.") || !agent.ways().resumes_at_once, "{heard}");
+}
+
+fn implement_never_passes(agent: Agent) {
+    let run = run(planned(agent, "implement_never"), implement(2), permission("allow_once"));
+    let failed = run.outcome.failed("verification_failed");
+    let detail = json!({"phase": "P2", "attempt": 2, "command": "grep -q Ada name.txt", "exit_code": 1,
+        "timed_out": false, "output_tail": ""});
+    assert_eq!(failed["detail"], detail);
+    let states: Vec<&Value> = (0..2).map(|i| &failed["workflow"]["phases"][i]["state"]).collect();
+    assert_eq!(states, ["passed", "failed"]);
+    assert!(text(&run.outcome.case().work(), PLAN).contains("- [ ] T2.1"));
+}
+
+/// The agent claims to be done but uses no tool.
+fn implement_idle(agent: Agent) {
+    let run = run(planned(agent, "implement_idle"), implement(3), Vec::new());
+    let failed = run.outcome.failed("no_progress");
+    assert_eq!(failed["workflow"]["complete"], false);
+    assert_eq!(states(&run), ["P1 started 1", "P1 failed 1", "P1 started 2", "P1 failed 2"]);
+    assert!(run.tools().is_empty(), "a command ran");
+    assert!(text(&run.outcome.case().work(), PLAN).contains("- [ ] T1.1"));
+}
+
+/// After a kill in phase 2, no process is left, and the same command goes on with phase 2.
+fn implement_killed(agent: Agent) {
+    let lab = planned(agent, "implement_killed");
+    let file = lab.case.work().join("at_work");
+    let mut client = Client::start(lab, implement(3), permission("allow_once"));
+    client.until("phase 2", |f| f.is_progress("phase") && f.text("phase") == "P2");
+    client.until("the shell", |f| f.is_progress("question_resolved"));
+    client.wait_file(&file);
+    client.session.signal(Signal::KILL);
+    // Waits a little more than a second until the last process is gone.
+    let first = client.finish_killed();
+    assert_eq!(first.outcome.signal, Some(Signal::KILL.as_raw()));
+    assert!(first.outcome.left.is_empty(), "left: {:?}", first.outcome.left);
+    assert!(text(&first.outcome.case().work(), PLAN).contains("<!-- spektacular: in_progress attempts=1"));
+    let asked = first.stub().conversation().len();
+    let second = run(with(first.again(), "implement"), implement(3), permission("allow_once"));
+    second.completed(&format!("{PLAN}: 2 of 2 phases passed"));
+    assert_eq!(states(&second), ["P2 started 1", "P2 verifying 1", "P2 passed 1"]);
+    let phases = &second.outcome.completed()["workflow"]["phases"];
+    assert_eq!((&phases[0]["state"], &phases[1]["state"]), (&json!("done"), &json!("passed")));
+    assert_eq!(second.stub().conversation().len(), asked + 2);
+    assert!(second.stub().last_heard().contains("# Earlier attempt"), "{}", second.stub().last_heard());
+}
