@@ -147,14 +147,14 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
             }
         }));
         if taken.is_err() {
-            self.crash();
+            self.crash(Failure::of_our_own());
         }
     }
 
-    /// Ends a run after a fault in our own code. Stops the agent first.
-    pub(super) fn crash(&mut self) {
+    /// Ends a run that cannot go on. Stops the agent first.
+    pub(super) fn crash(&mut self, failure: Failure) {
         self.machine.abort();
-        let end = self.run.crashed(self.machine.now());
+        let end = self.run.crashed(self.machine.now(), failure);
         end.into_iter().for_each(|effect| self.carry_out(effect));
         self.door.finished = true;
     }

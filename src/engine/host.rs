@@ -8,6 +8,7 @@ use crate::failure::Failure;
 use crate::io::files::open_regular;
 use crate::io::signals::stop_ourselves;
 use crate::process::batch::Lines;
+use crate::process::cgroup::ControlGroup;
 use crate::process::child::{AgentOutput, AgentProcess, ProcessEvent};
 use crate::process::git::{Changes, Incomplete, Told};
 use crate::process::guard::Guard;
@@ -37,13 +38,19 @@ const NO_PROC: &str =
 
 /// The machine of one run.
 pub(crate) struct Host {
-    pub(super) began: Instant,
+    began: Instant,
+    /// How long this process was stopped meanwhile. The run's clock stands still then.
+    stopped: Duration,
+    /// Whether it was stopped before the clocks were read last.
+    was_stopped: bool,
     /// The mark of this run's processes.
     nonce: String,
     agent: Option<AgentProcess>,
     /// The socket for questions of the agent's model, if it is offered the tool.
     asking: Option<AskSocket>,
     guard: Option<Guard>,
+    /// Holds the agent's processes.
+    cgroup: Option<ControlGroup>,
     inherited: Inherited,
     /// Warnings about processes that may outlive the run.
     troubles: Vec<&'static str>,
@@ -70,10 +77,13 @@ impl Host {
     pub(crate) fn new() -> Host {
         Host {
             began: Instant::now(),
+            stopped: Duration::ZERO,
+            was_stopped: false,
             nonce: tree::nonce(),
             agent: None,
             asking: None,
             guard: None,
+            cgroup: None,
             inherited: Inherited::default(),
             troubles: Vec::new(),
             end: AgentEnd::default(),
@@ -129,9 +139,21 @@ impl Host {
         self.asking.as_ref().and_then(AskSocket::progress_at)
     }
 
-    /// Reads the clocks, after the loop has waited or a process was started.
-    pub(super) fn read_clocks(&mut self) {
-        self.now = (self.began.elapsed(), SystemTime::now());
+    /// Reads the clocks, after the loop has waited or a process was started. `stopped`: this process was stopped since
+    /// they were read last. Nobody knows for how long, so the run's clock stands still for the whole time.
+    pub(super) fn read_clocks(&mut self, stopped: impl FnOnce() -> bool) {
+        let passed = self.began.elapsed();
+        let stopped = stopped();
+        // A stop right after the clock was read shows only in the next reading.
+        if std::mem::replace(&mut self.was_stopped, stopped) || stopped {
+            self.stopped = passed.saturating_sub(self.now.0);
+        }
+        self.now = (passed.saturating_sub(self.stopped), SystemTime::now());
+    }
+
+    /// When the run's clock will show this time.
+    pub(super) fn at(&self, time: Duration) -> Instant {
+        self.began + self.stopped + time
     }
 
     /// Lets the reader read more: the agent's lines are handled.
@@ -263,7 +285,9 @@ impl Host {
     pub(super) fn suspend(&mut self, leave: impl FnOnce()) {
         self.signal(Signal::STOP);
         leave();
+        self.read_clocks(|| false);
         stop_ourselves();
+        self.read_clocks(|| true);
         self.signal(Signal::CONT);
     }
 
@@ -286,6 +310,7 @@ impl Host {
         if let Some(guard) = self.guard.take() {
             guard.dismiss();
         }
+        self.cgroup.iter().for_each(ControlGroup::remove);
     }
 }
 
@@ -356,8 +381,10 @@ impl Machine for Host {
         }
         let mut tree = Tree::before_spawn(self.nonce.clone()).beside(&self.inherited);
         if first {
+            self.cgroup = ControlGroup::create(&self.nonce);
             // The run continues without a guard, which matters only if this process is killed.
-            self.guard = Guard::start(&self.nonce, self.asking.as_ref().map(AskSocket::folder)).ok();
+            let folder = self.asking.as_ref().map(AskSocket::folder);
+            self.guard = Guard::start(&self.nonce, self.cgroup.as_ref(), folder).ok();
             match (tree::sees_processes(), &self.guard) {
                 (false, _) => self.troubles.push(NO_PROC),
                 (true, None) => self.troubles.push(NO_GUARD),
@@ -367,13 +394,14 @@ impl Machine for Host {
         if let Some(guard) = &self.guard {
             tree.spare(guard.pid());
         }
+        let tree = tree.within(self.cgroup.clone());
         (self.end, self.swept_at) = Default::default();
         let agent = AgentProcess::spawn(launch, settings, tree, &self.nonce, stderr)?;
         if let Some(guard) = &mut self.guard {
             guard.leader(agent.pid());
         }
         self.agent = Some(agent);
-        self.read_clocks();
+        self.read_clocks(|| false);
         Ok(())
     }
 

@@ -46,6 +46,7 @@ use crate::io::inbox::{Inbox, Source};
 use crate::io::output::{StdoutWriter, diagnose};
 use crate::io::signals::{self, SignalChannels};
 use crate::io::tty::LineModes;
+use crate::process::myself;
 use crate::process::tree::{self, Inherited};
 use crate::run::{Ids, OnEof};
 use conductor::RunSummary;
@@ -115,6 +116,7 @@ impl Engine {
         let begin = std::mem::replace(&mut job.begin, Begin::FromInput);
         let conductor = Conductor::new(job, peer, Host::beside(&self.inherited), &self.random, self.ids);
         let begin = match self.signals {
+            _ if !myself::has_room() => Begin::Refused(no_room()),
             Some(_) => begin,
             None => Begin::Refused(no_thread()),
         };
@@ -143,6 +145,12 @@ impl Engine {
             carried: ending.carried,
         }
     }
+}
+
+/// The failure of a run that would come to the limit of its memory.
+fn no_room() -> Failure {
+    let message = "The limit of this process's address space is below 64 MiB: raise it (`ulimit -v`).";
+    Failure::new(Code::ResourceExhausted, message)
 }
 
 /// The failure of a run for which no thread could be started.

@@ -1,5 +1,7 @@
 //! The loop: the events that wake it, and their handling.
 
+mod farewell;
+
 use super::ask_socket::AskEvent;
 use super::conductor::{Conductor, RunSummary};
 use super::host::{Host, Looked};
@@ -20,7 +22,7 @@ use crate::process::child::{AgentOutput, ProcessEvent};
 use crate::process::git::Told;
 use crate::protocol::words::Warning;
 use crate::run::{Event, Origin};
-use crossbeam_channel::{Receiver, Sender, at, bounded, never, select_biased};
+use crossbeam_channel::{Receiver, Select, Sender, at, bounded, never, select_biased};
 use std::convert::Infallible;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering;
@@ -32,6 +34,10 @@ const CONTROLS_IN_ROW: u32 = 16;
 /// the run ends and the terminal frame can still be delivered.
 const UNREAD_LIMIT: Duration = Duration::from_secs(1);
 const UNREAD_DROP: Duration = Duration::from_millis(500);
+/// A timer this late suggests that the process was stopped.
+const LATE: Duration = Duration::from_millis(200);
+/// The longest wait for the signal that confirms it.
+const CONTINUED: Duration = Duration::from_millis(500);
 
 /// Everything that can wake the loop.
 enum Wake {
@@ -106,6 +112,8 @@ pub(super) struct RunLoop<'e, 'p> {
     /// Lines of the agent that were read but not handled yet.
     lines: Lines,
     unread: Unread,
+    /// Whether this process was stopped before this wake-up.
+    stopped: bool,
     /// A channel that is never ready: its receiver is kept and never read.
     nowhere: (Sender<Order>, Receiver<Order>),
     /// A channel that is always ready, because its sender is gone.
@@ -125,6 +133,7 @@ impl<'e, 'p> RunLoop<'e, 'p> {
             delivered: false,
             lines: Lines::default(),
             unread: Unread::default(),
+            stopped: false,
             nowhere: bounded(0),
             always: bounded(0).1,
         };
@@ -141,8 +150,11 @@ impl<'e, 'p> RunLoop<'e, 'p> {
             self.begin(begin);
             while !self.is_over() {
                 self.turn()?;
+                if !self.engine.output.has_thread {
+                    return Err(Broken);
+                }
             }
-            Ok::<(), Broken>(())
+            Ok(())
         }));
         if !matches!(carried, Ok(Ok(()))) {
             self.give_up();
@@ -168,7 +180,9 @@ impl<'e, 'p> RunLoop<'e, 'p> {
     fn turn(&mut self) -> Result<(), Broken> {
         self.conductor.flush_recording();
         let wake = self.next();
-        self.conductor.machine().read_clocks();
+        let heard = self.engine.signals.as_ref();
+        let stopped = || heard.is_some_and(|heard| heard.continued.swap(false, Ordering::Relaxed));
+        self.conductor.machine().read_clocks(stopped);
         point("loop");
         self.handle(wake)?;
         self.prepare();
@@ -183,49 +197,6 @@ impl<'e, 'p> RunLoop<'e, 'p> {
         }
         self.conductor.answer_in_advance();
         self.listen();
-    }
-
-    /// Ends the run after a fault of our own. The loop may have the fault, so the last frames go out without it.
-    fn give_up(&mut self) {
-        let _ = catch_unwind(AssertUnwindSafe(|| self.conductor.crash()));
-        self.conductor.finish();
-        self.delivered = self.deliver();
-    }
-
-    /// Hands over what waits, unless nobody takes any of it for a while.
-    fn deliver(&mut self) -> bool {
-        while self.engine.output.has_rest() || !self.conductor.waiting().is_empty() {
-            match self.write() {
-                Some(Wake::Written(_)) => return false,
-                Some(_) => continue,
-                None => {}
-            }
-            let output = &mut self.engine.output;
-            output.watch(true);
-            let chunk = output.order(|| Order::Write(self.conductor.outbox().pop()));
-            if output.orders.send_timeout(chunk, UNREAD_LIMIT).is_err() {
-                return false;
-            }
-        }
-        let output = &mut self.engine.output;
-        if self.conductor.is_lost() {
-            return false;
-        }
-        if output.is_direct() {
-            return true;
-        }
-        output.watch(true);
-        let flush = output.order(|| Order::Flush);
-        if output.orders.send_timeout(flush, UNREAD_LIMIT).is_err() {
-            return false;
-        }
-        loop {
-            match output.written.recv_timeout(UNREAD_LIMIT) {
-                Ok(Written::Flushed) => return true,
-                Ok(Written::Closed) => {}
-                Ok(Written::Lost) | Err(_) => return false,
-            }
-        }
     }
 
     fn is_over(&self) -> bool {
@@ -252,7 +223,8 @@ impl<'e, 'p> RunLoop<'e, 'p> {
             return wake;
         }
         let leaving = self.unread_left(UNREAD_LIMIT).map(|_| Instant::now());
-        let timer = self.wake_at().map_or_else(never, at);
+        let due = self.wake_at();
+        let timer = due.map_or_else(never, at);
         let (ready, data) = self.data();
         let input = self.input(ready.is_some() || !data.is_empty());
         let ready = ready.unwrap_or_else(never);
@@ -268,6 +240,9 @@ impl<'e, 'p> RunLoop<'e, 'p> {
         let to_write = output.has_rest() || !self.conductor.waiting().is_empty();
         let to_flush = self.conductor.is_finished() && !self.flushing && !self.conductor.is_lost();
         output.watch(to_write || to_flush);
+        if !output.has_thread {
+            return Wake::Broken;
+        }
         let sink = if to_write || to_flush { &orders } else { &self.nowhere.0 };
         let conductor = &mut self.conductor;
         let next = || if to_write { Order::Write(conductor.outbox().pop()) } else { Order::Flush };
@@ -287,6 +262,14 @@ impl<'e, 'p> RunLoop<'e, 'p> {
             recv(data) -> output => output.map_or(Wake::Broken, Wake::Agent),
         };
         self.flushing |= matches!(wake, Wake::Taken) && !to_write;
+        if matches!(wake, Wake::Timer) && due.is_some_and(|due| due.elapsed() > LATE) {
+            // The signal that ends a stop may take a moment longer than the timer.
+            let mut select = Select::new();
+            select.recv(&signals);
+            let _ = select.ready_timeout(CONTINUED);
+        }
+        let heard = self.engine.signals.as_ref();
+        self.stopped = heard.is_some_and(|heard| heard.continued.load(Ordering::Relaxed));
         self.count_unread(leaving);
         wake
     }
@@ -508,7 +491,7 @@ impl<'e, 'p> RunLoop<'e, 'p> {
 
     fn wake_at(&self) -> Option<Instant> {
         let host = self.conductor.host();
-        let run = self.conductor.run().next_deadline().map(|deadline| host.began + deadline);
+        let run = self.conductor.run().next_deadline().map(|deadline| host.at(deadline));
         let repaint = self.conductor.repaint_at();
         let limit = if self.unread.waited < UNREAD_DROP { UNREAD_DROP } else { UNREAD_LIMIT };
         let unread = self.unread_left(limit).map(|left| Instant::now() + left);
@@ -531,7 +514,8 @@ impl<'e, 'p> RunLoop<'e, 'p> {
             self.unread.waited = Duration::ZERO;
             return;
         }
-        let Some(began) = began else { return };
+        // Nobody reads while this process is stopped.
+        let Some(began) = began.filter(|_| !self.stopped) else { return };
         self.unread.waited += began.elapsed();
         if self.unread.waited >= UNREAD_DROP && !self.conductor.is_finished() {
             self.conductor.drop_progress();

@@ -62,6 +62,8 @@ pub(crate) struct StdoutWriter {
     pub(crate) progress: Arc<AtomicUsize>,
     /// Whether stdout is lost, which holds for all later runs too.
     pub(crate) lost: bool,
+    /// Whether the writer runs, or can. If the machine has no thread left for it, [`write_here`] does its work.
+    pub(crate) has_thread: bool,
     direct: Direct,
     /// What stdout did not take at once, and how much of it is written. It is the next order.
     rest: Option<(Chunk, usize)>,
@@ -82,6 +84,7 @@ impl StdoutWriter {
             written,
             progress: Arc::default(),
             lost: false,
+            has_thread: true,
             direct: Direct::open(),
             rest: None,
             pending: Arc::default(),
@@ -90,15 +93,12 @@ impl StdoutWriter {
         }
     }
 
-    /// Starts the watcher of stdout's far end, and the writer if it has something to do, unless they run. If the
-    /// writer's thread cannot be started, stdout counts as lost.
+    /// Starts the watcher of stdout's far end, and the writer if it has something to do, unless they run.
     pub(crate) fn watch(&mut self, to_write: bool) {
         if let Some((taken, done)) = self.writer.take_if(|_| to_write) {
-            let failed = done.clone();
             let (progress, pending) = (Arc::clone(&self.progress), Arc::clone(&self.pending));
-            if spawn_thread("stdout", move || carry_out(&taken, &done, &progress, &pending)).is_err() {
-                let _ = failed.send(Written::Lost);
-            }
+            let work = move || carry_out(&taken, &done, &progress, &pending);
+            self.has_thread = spawn_thread("stdout", work).is_ok();
         }
         self.watcher.take().into_iter().for_each(watch_stdout);
     }
@@ -223,6 +223,14 @@ fn carry_out(orders: &Receiver<Order>, done: &Sender<Written>, progress: &Atomic
         point("stdout chunk");
         pending.fetch_sub(1, Ordering::Release);
     }
+}
+
+/// Writes a chunk on the calling thread. Returns whether stdout took it.
+pub(crate) fn write_here(chunk: &Chunk) -> bool {
+    write_now(&chunk.before);
+    let taken = print_bytes(&chunk.out);
+    write_now(&chunk.err);
+    taken
 }
 
 /// Watches the far end of stdout, which can also close while there is nothing to write.

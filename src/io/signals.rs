@@ -38,6 +38,8 @@ pub(crate) struct SignalChannels {
     pub(crate) signals: Receiver<Signal>,
     /// Ready after a child ended (SIGCHLD). Thousands of ends make one message, and none delays a signal.
     pub(crate) children: Receiver<()>,
+    /// Set once this process continues after a stop, before its [`Signal::Continued`] comes.
+    pub(crate) continued: Arc<AtomicBool>,
 }
 
 /// Starts the thread that receives signals. A signal that was ignored when the process started stays ignored. The
@@ -49,6 +51,8 @@ pub(crate) struct SignalChannels {
 pub(crate) fn listen() -> io::Result<SignalChannels> {
     let ignored = ignored_signals();
     let is_free = |signal: &i32| is_free(ignored, *signal);
+    let continued = Arc::new(AtomicBool::new(false));
+    signal_hook::flag::register(SIGCONT, Arc::clone(&continued))?;
     let wanted = [SIGINT, SIGTERM, SIGHUP, SIGTSTP].into_iter().chain(FATAL).filter(is_free);
     let mut signals = Signals::new(wanted.chain([SIGCHLD, SIGCONT, SIGWINCH]))?;
     // The terminal sends these two to the whole group, even if it was another process of a pipeline that read the
@@ -78,7 +82,7 @@ pub(crate) fn listen() -> io::Result<SignalChannels> {
             }
         }
     })?;
-    Ok(SignalChannels { signals: heard, children })
+    Ok(SignalChannels { signals: heard, children, continued })
 }
 
 /// Has SIGINT, SIGTERM and SIGHUP do `work` before they end this process. A signal that was ignored when the process

@@ -100,7 +100,7 @@ impl AgentProcess {
             command.stdin(Stdio::piped()).stdout(our_out.try_clone()?);
             Ok(())
         };
-        let child = spawn(|| launch::spawn(&program, &our_err, prepare), &program, &settings.cwd)?;
+        let child = spawn(|| launch::spawn(&program, tree.cgroup(), &our_err, prepare), &program, &settings.cwd)?;
         // The sentinel has a nonce of its own: the agent's processes know that of their environment.
         AgentProcess::attach(child, tree, &tree::nonce(), mirror, (out, our_out), (err, our_err))
     }

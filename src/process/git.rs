@@ -155,9 +155,13 @@ impl Baseline {
         let Status { head, files } = git.status(until)?;
         let mut dirty = BTreeMap::new();
         for (name, seen) in files {
-            let state = git
-                .look(&name, Some(&seen))
-                .and_then(|metadata| State::before(&metadata, begun, seen.in_head.is_some()));
+            let metadata = git.look(&name, Some(&seen));
+            let folder = || git.folder_of(&name).is_some_and(|folder| since(&folder, begun));
+            if metadata.is_none() && seen.in_head.is_some() && folder() {
+                // A fast agent may have deleted it already, so it counts as unchanged before.
+                continue;
+            }
+            let state = metadata.and_then(|metadata| State::before(&metadata, begun, seen.in_head.is_some()));
             dirty.insert(name, state);
             in_time(until)?;
         }

@@ -3,8 +3,8 @@
 //! The guard blocks in a read of its stdin, a pipe whose other end only the host holds; the kernel closes that pipe
 //! however the host ends. The guard cannot find the tree by descent from the host, since the orphans have new parents
 //! by then. It uses the nonce in the environment, the agent's process group, and descent from the processes found
-//! that way. It misses a process that cleared its environment and whose ancestors were all gone before the first
-//! look.
+//! that way, and kills the run's control group. Without such a group it misses a process that cleared its environment
+//! and whose ancestors were all gone before the first look.
 
 use std::collections::HashSet;
 use std::env;
@@ -15,11 +15,12 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use super::cgroup::ControlGroup;
 use super::info::{Id, proc_is_ours, start_time};
 use super::myself;
 use super::scratch;
 use super::tree::{Signal, Tree};
-use crate::protocol::variables::{GUARD, GUARD_FOLDER};
+use crate::protocol::variables::{GUARD, GUARD_CGROUP, GUARD_FOLDER};
 
 /// The hidden first argument that makes this program run as the guard.
 pub const GUARD_ARGUMENT: &str = "__guard";
@@ -40,17 +41,17 @@ pub struct Guard {
 }
 
 impl Guard {
-    /// Starts the guard for the tree with this nonce. `folder`: a socket's folder, which the guard removes if the
-    /// host is killed. Call this before spawning the agent.
+    /// Starts the guard for the tree with this nonce and in this control group. `folder`: a socket's folder, which the
+    /// guard removes if the host is killed. Call this before spawning the agent.
     ///
     /// # Errors
     /// A text for a diagnostic; the run can go on without a guard.
-    pub fn start(nonce: &str, folder: Option<&Path>) -> Result<Guard, String> {
+    pub fn start(nonce: &str, cgroup: Option<&ControlGroup>, folder: Option<&Path>) -> Result<Guard, String> {
         if !proc_is_ours() {
             return Err("no guard: /proc is not mounted, or it shows another PID namespace".into());
         }
         let program = myself::program().ok_or("no guard: cannot find this program's own file")?;
-        spawn(&program, nonce, folder).map_err(|error| format!("no guard: {error}"))
+        spawn(&program, nonce, cgroup, folder).map_err(|error| format!("no guard: {error}"))
     }
 
     /// Whether the guard has ended, which it never does by itself.
@@ -82,12 +83,14 @@ impl Guard {
     }
 }
 
-fn spawn(program: &Path, nonce: &str, folder: Option<&Path>) -> io::Result<Guard> {
+fn spawn(program: &Path, nonce: &str, cgroup: Option<&ControlGroup>, folder: Option<&Path>) -> io::Result<Guard> {
     let mut child = Command::new(program)
         .arg(GUARD_ARGUMENT)
         .env(GUARD, nonce)
         .env_remove(GUARD_FOLDER)
+        .env_remove(GUARD_CGROUP)
         .envs(folder.map(|folder| (GUARD_FOLDER, folder)))
+        .envs(cgroup.map(|cgroup| (GUARD_CGROUP, cgroup.folder())))
         .current_dir("/")
         // A group of its own keeps Ctrl-C, and a shell that ends our group, from reaching the guard.
         .process_group(0)
@@ -103,7 +106,7 @@ fn spawn(program: &Path, nonce: &str, folder: Option<&Path>) -> io::Result<Guard
 
 /// The guard's main function: reads `leader PID STARTTIME` and `done` lines from `stdin`. If `stdin` ends without
 /// `done`, it sends SIGTERM to the whole tree, waits up to 200 ms, then sends SIGKILL until no process is left, for
-/// at most 5 s, and removes the socket's folder.
+/// at most 5 s, and removes the control group and the socket's folder.
 ///
 /// Returns the exit code: 0 after `done` or if all processes are gone, 1 if a process is left, 2 without a nonce in
 /// `SPEKTACULAR_GUARD`.
@@ -164,7 +167,8 @@ fn parse_leader(line: &[u8]) -> Option<Id> {
 }
 
 fn end_tree(nonce: String, leader: Option<Id>) -> i32 {
-    let tree = Tree::of_the_dead(nonce, leader);
+    let cgroup = env::var_os(GUARD_CGROUP).map(|folder| ControlGroup::at(folder.into()));
+    let tree = Tree::of_the_dead(nonce, leader).within(cgroup);
     let leader = leader.map(|(pid, _)| pid);
     // Kept from look to look, so that a process that loses its parent or its marker stays in the tree.
     let mut known = HashSet::new();
@@ -173,7 +177,9 @@ fn end_tree(nonce: String, leader: Option<Id>) -> i32 {
     while start.elapsed() < TERM_WAIT && tree.any_left(leader, &mut known) {
         thread::sleep(TERM_POLL);
     }
-    i32::from(tree.sweep_known(leader, KILL_LIMIT, &mut known).left > 0)
+    let left = tree.sweep_known(leader, KILL_LIMIT, &mut known).left;
+    tree.cgroup().into_iter().for_each(ControlGroup::remove);
+    i32::from(left > 0)
 }
 
 #[cfg(test)]

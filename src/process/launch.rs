@@ -5,6 +5,7 @@
 //! then becomes the agent. Its stderr is a socket at first. It gets its real stderr through that socket, and says there
 //! why the agent cannot be started; a socket that closes without a word means that the agent runs.
 
+use super::cgroup::ControlGroup;
 use super::myself;
 use rustix::cmsg_space;
 use rustix::io::fcntl_dupfd_cloexec;
@@ -28,12 +29,14 @@ pub(super) const LAUNCH_ARGUMENT: &str = "__launch";
 /// How long the launcher may take. It does nothing that waits, but somebody may stop it.
 const LIMIT: Duration = Duration::from_secs(10);
 
-/// Starts a program in a session of its own. `prepare` sets everything but stderr.
+/// Starts a program in a session of its own, and in the control group if there is one. `prepare` sets everything but
+/// stderr.
 ///
 /// # Errors
 /// The system's error, as from [`Command::spawn`].
 pub(super) fn spawn(
     program: &Path,
+    cgroup: Option<&ControlGroup>,
     stderr: &PipeWriter,
     prepare: impl Fn(&mut Command) -> io::Result<()>,
 ) -> io::Result<Child> {
@@ -46,7 +49,7 @@ pub(super) fn spawn(
     let (mut ours, theirs) = UnixStream::pair()?;
     ours.set_read_timeout(Some(LIMIT))?;
     let mut command = Command::new(launcher);
-    command.arg(LAUNCH_ARGUMENT).arg(program);
+    command.arg(LAUNCH_ARGUMENT).arg(cgroup.map_or(Path::new(""), ControlGroup::folder)).arg(program);
     prepare(&mut command)?;
     let mut child = command.stderr(OwnedFd::from(theirs)).spawn()?;
     // The command still holds the launcher's end of the socket.
@@ -62,7 +65,7 @@ pub(super) fn spawn(
     Err(error)
 }
 
-/// The launcher's main function: `args` are the program and its arguments. Returns only if it cannot be started.
+/// The launcher's main function: `args` are the folder of the control group, the program and its arguments. Returns only if it cannot be started.
 pub(super) fn run(args: impl IntoIterator<Item = OsString>) -> i32 {
     let Ok(status) = fcntl_dupfd_cloexec(io::stderr(), 3) else { return 1 };
     let mut status = UnixStream::from(status);
@@ -74,7 +77,12 @@ pub(super) fn run(args: impl IntoIterator<Item = OsString>) -> i32 {
 fn become_program(status: &UnixStream, args: impl IntoIterator<Item = OsString>) -> io::Error {
     let mut args = args.into_iter();
     let ready = receive(status).and_then(|stderr| Ok(rustix::stdio::dup2_stderr(stderr)?));
-    let (Some(program), Ok(())) = (args.next(), ready) else { return ErrorKind::InvalidInput.into() };
+    let (Some(cgroup), Some(program), Ok(())) = (args.next(), args.next(), ready) else {
+        return ErrorKind::InvalidInput.into();
+    };
+    if !cgroup.is_empty() {
+        ControlGroup::at(cgroup.into()).join();
+    }
     // It fails only for the leader of a group, which a new child is not.
     let _ = rustix::process::setsid();
     if !is_executable_format(Path::new(&program)) {

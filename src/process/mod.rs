@@ -6,6 +6,7 @@
 use std::ffi::OsString;
 
 pub(crate) mod batch;
+pub mod cgroup;
 pub mod child;
 pub mod git;
 pub mod guard;

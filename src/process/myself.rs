@@ -42,6 +42,16 @@ pub fn keep_private() {
     }
 }
 
+/// The least address space for a run, in bytes. Its threads' stacks alone take half of that, and a process that comes to
+/// the limit in an allocation aborts.
+const ADDRESS_SPACE: u64 = 64 << 20;
+
+/// Whether the limit of this process's address space leaves room for a run.
+pub(crate) fn has_room() -> bool {
+    use rustix::process::{Resource, getrlimit};
+    getrlimit(Resource::As).current.is_none_or(|limit| limit >= ADDRESS_SPACE)
+}
+
 /// The failure for a program file that was not found.
 pub(crate) fn not_found() -> Failure {
     let message = "spektacular cannot find its own program file: start it by its path, or mount /proc.";

@@ -194,7 +194,7 @@ impl Queries {
         let nonce = tree::nonce();
         let mut tree = Tree::before_spawn(nonce.clone()).beside(&inherited);
         // A missing guard matters only if this process is killed.
-        let guard = Guard::start(&nonce, None).ok();
+        let guard = Guard::start(&nonce, None, None).ok();
         guard.iter().for_each(|guard| tree.spare(guard.pid()));
         let tree = Arc::new(tree);
         let swept = Arc::clone(&tree);

@@ -3,7 +3,8 @@
 //! Agents run their tools in sessions of their own, so the agent's process group holds only some of the processes it
 //! starts. The rest are found in two ways: by a random nonce in the environment, which every process of the run
 //! inherits; and by descent from us, which also finds a process that cleared its environment or whose environment we
-//! may not read. [`become_subreaper`] makes descent work for daemons too.
+//! may not read. [`become_subreaper`] makes descent work for daemons too. Where the run has a control group of its own,
+//! that holds all of them.
 //!
 //! All facts come from `/proc/PID/stat` and `/proc/PID/environ`. Without a `/proc` of our own PID namespace, and on
 //! systems other than Linux, only the agent's process group is signalled.
@@ -19,6 +20,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use rustix::io::Errno;
 use rustix::process::{Pid, WaitId, WaitIdOptions, WaitOptions};
 
+use super::cgroup::ControlGroup;
 use super::info::{
     Id, ProcessInfo, adopted, carries, from_pid, processes, read_process, send, signal_group, start_time, to_pid,
 };
@@ -133,6 +135,8 @@ pub struct Tree {
     reaps: bool,
     /// Whether the host is gone, so that the tree's orphans pass to a process other than ours.
     orphaned: bool,
+    /// Holds all processes of the tree that did not leave it.
+    cgroup: Option<ControlGroup>,
 }
 
 /// The result of a sweep.
@@ -177,6 +181,17 @@ impl Tree {
         self
     }
 
+    /// Lets the tree's processes run in this control group.
+    #[must_use]
+    pub fn within(self, cgroup: Option<ControlGroup>) -> Tree {
+        Tree { cgroup, ..self }
+    }
+
+    /// The control group of the tree's processes.
+    pub(super) fn cgroup(&self) -> Option<&ControlGroup> {
+        self.cgroup.as_ref()
+    }
+
     /// A tree found by the nonce alone, for several agents that run at once and all descend from us. It reaps
     /// nothing, since an exited child may be another agent's.
     pub(super) fn by_marker(nonce: String) -> Tree {
@@ -201,6 +216,7 @@ impl Tree {
             foreign_leader: None,
             reaps: false,
             orphaned: false,
+            cgroup: None,
         }
     }
 
@@ -255,7 +271,7 @@ impl Tree {
         reap(&self.orphans(&children, leader))
     }
 
-    /// Sends SIGKILL until the tree is empty or `limit` has passed, and reaps adopted orphans one by one. If a later
+    /// Kills the tree's control group, then sends SIGKILL until the tree is empty or `limit` has passed, and reaps adopted orphans one by one. If a later
     /// round finds new processes, it stops the whole tree before killing it, so that nothing can fork between the
     /// look and the kill. Only the time limits the number of rounds.
     ///
@@ -267,6 +283,7 @@ impl Tree {
 
     pub(super) fn sweep_known(&self, leader: Option<u32>, limit: Duration, known: &mut HashSet<Id>) -> Swept {
         let start = Instant::now();
+        let grouped = self.cgroup.as_ref().map_or(0, |cgroup| cgroup.kill(limit));
         let mut killed = HashSet::new();
         let (mut clean, mut rounds) = (0, 0);
         loop {
@@ -279,17 +296,17 @@ impl Tree {
                 // An orphan may have left a child that this look was too early for.
                 clean = if met || reaped > 0 { 0 } else { clean + 1 };
                 if clean == CLEAN_LOOKS {
-                    return Swept { killed: killed.len(), left: 0 };
+                    return Swept { killed: grouped + killed.len(), left: 0 };
                 }
                 if start.elapsed() >= limit + ROUND_WAIT {
-                    return Swept { killed: killed.len(), left: usize::from(met) };
+                    return Swept { killed: grouped + killed.len(), left: usize::from(met) };
                 }
                 thread::sleep(PAUSE_MIN);
                 continue;
             }
             clean = 0;
             if rounds > 0 && start.elapsed() >= limit {
-                return Swept { killed: killed.len(), left: living.len() };
+                return Swept { killed: grouped + killed.len(), left: living.len() };
             }
             if rounds > 0 && living.iter().any(|process| !killed.contains(&process.id)) {
                 living = self.freeze(leader, known, limit.saturating_sub(start.elapsed()));
@@ -330,6 +347,7 @@ impl Tree {
         let table = processes();
         let children = by_parent(&table);
         let group = self.group(leader).map(from_pid);
+        let grouped: HashSet<u32> = self.cgroup.iter().flat_map(ControlGroup::members).collect();
         let mut inside = HashSet::new();
         if descent {
             self.descend(self.me, &children, &mut inside);
@@ -337,7 +355,10 @@ impl Tree {
         for process in table.iter().filter(|process| self.may_signal(process)) {
             // The environment is checked last because reading it takes time.
             if !inside.contains(&process.id.0)
-                && (known.contains(&process.id) || group == Some(process.group) || self.is_marked(process))
+                && (known.contains(&process.id)
+                    || group == Some(process.group)
+                    || grouped.contains(&process.id.0)
+                    || self.is_marked(process))
             {
                 inside.insert(process.id.0);
                 self.descend(process.id.0, &children, &mut inside);

@@ -186,6 +186,7 @@ fn shown_settings(settings: &mut Settings, visit: Visit<'_>) {
         nonce: _,
         judge: _,
         is_part: _,
+        session_cost_usd: _,
     } = settings;
     for list in [Some(add_dirs), allowed_tools.as_mut(), disallowed_tools.as_mut()].into_iter().flatten() {
         list.iter_mut().for_each(|item| visit(Rank::List, BodyPart::Own(item)));

@@ -8,6 +8,8 @@ pub const ASK: &str = "SPEKTACULAR_ASK";
 pub const GUARD: &str = "SPEKTACULAR_GUARD";
 /// Names the folder of the run's socket, which the guard removes after a kill.
 pub const GUARD_FOLDER: &str = "SPEKTACULAR_GUARD_FOLDER";
+/// Names the folder of the run's control group, which the guard ends and removes after a kill.
+pub const GUARD_CGROUP: &str = "SPEKTACULAR_GUARD_CGROUP";
 
 /// All of them. A process below a run inherits some.
-pub const INTERNAL: [&str; 4] = [RUN, ASK, GUARD, GUARD_FOLDER];
+pub const INTERNAL: [&str; 5] = [RUN, ASK, GUARD, GUARD_FOLDER, GUARD_CGROUP];

@@ -244,14 +244,14 @@ impl Run {
         effects.push(self.end(terminal, None));
     }
 
-    /// Ends a run whose own code failed. Everything else about it is lost.
-    pub fn crashed(&mut self, now: Duration) -> Option<Effect> {
+    /// Ends a run that cannot go on, because our own code or the machine failed. Everything else about it is lost.
+    pub fn crashed(&mut self, now: Duration, failure: Failure) -> Option<Effect> {
         self.stopping.get_or_insert(now);
         if self.exit_code.is_some() {
             return None;
         }
         self.phase = Phase::Ended;
-        Some(self.end(bare(Outcome::Failed(Failure::of_our_own())), None))
+        Some(self.end(bare(Outcome::Failed(failure)), None))
     }
 
     /// The only place that emits a terminal body.

@@ -14,11 +14,19 @@ pub(super) fn both(mut ask: Ask, redactor: &Redactor, frame_bytes: usize) -> (As
     if ask.purpose == Purpose::Permission
         && let (Some(kept), Some(subject)) = (&mut ask.subject, &mut copy.subject)
     {
-        (ask.text, kept.detail) = (Text::default(), Text::default());
+        (ask.text, kept.detail, kept.title) = (Text::default(), Text::default(), Text::default());
+        // Redacted before it is cut: half a secret would not be found any more.
+        let cut = |text: &str| text[..text.floor_char_boundary(frame_bytes)].to_owned();
         if subject.detail.size() > frame_bytes {
-            // Redacted before it is cut: half a secret would not be found any more.
-            let clean = subject.detail.redacted(redactor);
-            subject.detail = clean[..clean.floor_char_boundary(frame_bytes)].into();
+            subject.detail = cut(&subject.detail.redacted(redactor)).into();
+        }
+        if subject.title.size() > frame_bytes {
+            let title = subject.title.redacted(redactor).into_owned();
+            copy.text = copy.text.redacted(redactor).replace(&title, &cut(&title)).into();
+            subject.title = cut(&title).into();
+        } else if copy.text.size() > 2 * frame_bytes {
+            // A plan. The text of any other permission is its title and a few words.
+            copy.text = cut(&copy.text.redacted(redactor)).into();
         }
     }
     (ask, copy)

@@ -71,6 +71,8 @@ struct Spent {
 #[derive(Default)]
 struct Last {
     session_id: Option<String>,
+    /// The cost of that session in all its parts, in US dollars.
+    cost_usd: Option<f64>,
     exit: Option<AgentExit>,
     completion: bool,
     unattended: Unattended,
@@ -293,6 +295,9 @@ impl<'p> Outer<'p> {
         let Session { prompt, raw, resume, judge, limit, wrap } = session;
         let mut settings = Settings { prompt, raw_prompt: raw, session_id: resume, judge, ..self.settings.clone() };
         settings.max_cost_usd = self.money_left()?;
+        let is_last = settings.session_id.is_some() && settings.session_id == self.last.session_id;
+        settings.session_cost_usd = self.last.cost_usd.filter(|_| is_last);
+        let before = settings.session_cost_usd.unwrap_or_default();
         let limits_itself = self.limit(&mut settings, limit)?;
         let driver = self.agent.driver();
         let driver = match wrap {
@@ -307,6 +312,7 @@ impl<'p> Outer<'p> {
         };
         let (terminal, _) = self.part(PartKind::Session, job, settings, driver)?;
         self.last.session_id.clone_from(&terminal.session_id);
+        self.last.cost_usd = terminal.usage.cost_usd.map(|cost| before + cost);
         self.last.exit = terminal.agent_exit;
         self.last.completion |= terminal.completion_detected;
         let Terminal { outcome, session_id, usage, .. } = terminal;
@@ -399,8 +405,11 @@ impl<'p> Outer<'p> {
         Ok(shorter)
     }
 
-    /// The money that is left, in US dollars.
-    fn money_left(&self) -> Result<Option<f64>, Stop> {
+    /// The money that is left, in US dollars. `None`: no limit.
+    ///
+    /// # Errors
+    /// Nothing is left.
+    pub(super) fn money_left(&self) -> Result<Option<f64>, Stop> {
         let spent = self.peer.usage.cost_usd.unwrap_or_default();
         match self.settings.max_cost_usd.map(|whole| whole - spent) {
             Some(left) if left <= 0.0 => {

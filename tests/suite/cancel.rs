@@ -319,7 +319,17 @@ fn the_end_of_stdin_cancels_where_the_flag_says_so() {
 
 #[test]
 fn a_cancel_that_races_with_the_result_gives_one_end() {
-    for round in 0..30 {
+    races(50);
+}
+
+#[test]
+#[ignore = "takes a minute"]
+fn five_hundred_cancels_that_race_with_the_result_give_one_end_each() {
+    races(500);
+}
+
+fn races(count: usize) {
+    for round in 0..count {
         let mut session = Case::with(Script::hello()).spawn();
         session.send_line(&start_line(r#"{"prompt":"hi"}"#));
         for _ in 0..round % 5 {

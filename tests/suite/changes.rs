@@ -60,6 +60,15 @@ fn is_gone(outcome: &Outcome) {
 }
 
 #[test]
+fn a_file_that_is_deleted_before_git_has_looked_is_deleted() {
+    // A file's time is coarse: the pause makes the deletion newer than the start of the run.
+    let deletes = Script::new().sh("sleep 0.05; rm old.txt; note deleted").say("msg_1", "Gone").done("Gone");
+    let waits = "[ \"$N\" -gt 1 ] || until grep -q deleted \"$D/notes\" 2>/dev/null; do sleep 0.01; done";
+    let outcome = run(with_git(Case::with(deletes), waits), json!({}));
+    assert_eq!(paths(&outcome), ["old.txt"]);
+}
+
+#[test]
 fn a_slow_git_has_two_seconds_after_the_end() {
     let outcome = run(with_git(makes_a_file(), "sleep 0.6"), json!({}));
     assert_eq!(paths(&outcome), ["made.txt"]);

@@ -1,6 +1,9 @@
-//! The budget foreverything that is kept for an agent.
+//! The budget for everything that is kept for an agent.
+#![allow(clippy::expect_used)]
 
 use crate::playback::world::{World, killed};
+use crate::support::agent::{self, Script, quote};
+use crate::support::{Case, procs};
 use serde_json::{Value, json};
 use spektacular::agent::registry::Agents;
 use spektacular::protocol::limits::KEPT_BYTES;
@@ -96,4 +99,83 @@ fn lines_that_the_agent_does_not_read_fail_the_run() {
     let first = world.question_ids()[0].clone();
     deny(&mut world, &first);
     assert_eq!(failure(world), "resource_exhausted");
+}
+
+/// A hostile line of an agent's, how often it comes, and whether that ends the run.
+struct Hostile {
+    what: &'static str,
+    /// With the number in place of `@N` and the long text in place of `@X`.
+    line: Value,
+    payload: Value,
+    exhausts: bool,
+}
+
+fn hostile() -> [Hostile; 4] {
+    let tool = json!({"type": "tool_use", "id": "t@N", "name": "Read", "input": {"file_path": "/@X"}});
+    let delta = json!({"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "@X"}});
+    let permission = || agent::can_use("r@N", "t@N", "Bash", &json!({"command": "@X"}));
+    let row = |what, line, payload, exhausts| Hostile { what, line, payload, exhausts };
+    [
+        row("open tools", agent::assistant("m@N", tool), json!({}), false),
+        row(
+            "open messages",
+            json!({"type": "stream_event", "event": delta, "parent_tool_use_id": "p@N"}),
+            json!({}),
+            false,
+        ),
+        row("open permissions", permission(), json!({}), true),
+        row("unread replies", permission(), json!({"permissions": "allow"}), true),
+    ]
+}
+
+/// Runs an agent that prints the line `count` times, with a text of `bytes` bytes, and never reads its input. Returns
+/// the most memory that the program held, in KiB.
+fn peak(hostile: &Hostile, count: usize, bytes: usize) -> u64 {
+    let line = hostile.line.to_string();
+    let (head, tail) = line.split_once("@X").expect("a place for the text");
+    let steps = format!(
+        "head -c {bytes} /dev/zero | tr '\\0' x >\"$D/text\"\nn=0\nwhile [ $n -lt {count} ]; do\nn=$((n + 1))\n\
+         printf %s {} | sed \"s/@N/$n/g\"; cat \"$D/text\"; printf %s {} | sed \"s/@N/$n/g\"; echo\ndone",
+        quote(head),
+        quote(tail)
+    );
+    let mut session = Case::with(Script::new().sh(&steps).result("ok").sh("exec sleep 1000")).spawn();
+    let mut payload = hostile.payload.clone();
+    payload["heartbeat_s"] = json!(0.2);
+    session.start(payload);
+    let mut peak = 0;
+    while !session.next_frame().is_terminal() {
+        peak = peak.max(procs::peak_kib(session.pid()));
+    }
+    let outcome = session.finish_unchecked();
+    match hostile.exhausts {
+        true => drop(outcome.failed("resource_exhausted").clone()),
+        false => drop(outcome.completed().clone()),
+    }
+    peak
+}
+
+/// The most memory that the program may hold, in KiB. Beside the budget it needs room for the line that it deals with,
+/// some copies of that, and memory that the allocator does not give back. Without a budget each case took twice this
+/// and more.
+const PEAK_KIB: u64 = 256 << 10;
+
+fn assert_bounded(count: usize, bytes: usize) {
+    for hostile in hostile() {
+        let peak = peak(&hostile, count, bytes);
+        assert!(peak < PEAK_KIB, "{}: {peak} KiB", hostile.what);
+    }
+}
+
+#[test]
+fn an_agent_cannot_make_the_program_hold_more_than_its_budget() {
+    assert_bounded(20, 2 << 20);
+}
+
+/// Meant for a release build.
+#[test]
+#[ignore = "takes minutes"]
+fn an_agent_cannot_make_the_program_hold_more_than_its_budget_by_long_lines() {
+    assert_bounded(100, 5 << 20);
+    assert_bounded(40, 20 << 20);
 }

@@ -127,7 +127,6 @@ fn a_panic_at_any_point_ends_the_run_in_order() {
     }
     for (point, reached) in POINTS {
         let outcome = carry(point, *reached);
-        println!("{point}: {:?} in {:?}", outcome.exit_code, outcome.took());
         let terminals = outcome.frames.iter().filter(|frame| frame.is_terminal()).count();
         assert_eq!(terminals, 1, "{point}: {}", outcome.stdout);
         outcome.failed("internal_error");

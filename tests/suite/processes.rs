@@ -4,9 +4,12 @@
 
 use crate::support::agent::Script;
 use crate::support::machine::not_checked;
-use crate::support::{Case, Session, io, procs, read, run};
+use crate::support::{Case, SLACK, Session, io, procs, read, run};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
+use spektacular::process::cgroup::ControlGroup;
+use spektacular::process::tree::nonce;
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -54,15 +57,79 @@ fn a_storm_of_orphans_keeps_no_cancel_waiting() {
     session.finish().cancelled();
 }
 
+/// The same with an environment that tells nobody which run the process belongs to.
+fn nameless_chain() -> String {
+    format!("env -i PATH=\"$PATH\" TEST_CASE=\"$TEST_CASE\" {CHAIN}")
+}
+
+/// Whether the program can make a control group here.
+fn has_cgroup(test: &str) -> bool {
+    let group = ControlGroup::create(&nonce());
+    group.iter().for_each(ControlGroup::remove);
+    if group.is_none() {
+        not_checked(test, "no control group can be made here");
+    }
+    group.is_some()
+}
+
+/// Starts the program where it can make no control group.
+const NO_CGROUP: &str = "exec unshare -m sh -c 'mount -t tmpfs none /sys/fs/cgroup && exec \"$@\"' sh \"$@\"";
+
+/// The folder of the control group that a process is in.
+fn cgroup_of(pid: i32) -> PathBuf {
+    let list = read(std::path::Path::new(&format!("/proc/{pid}/cgroup")));
+    let own = list.lines().find_map(|line| line.strip_prefix("0::/")).expect("a control group").to_owned();
+    let mounts = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"].map(|mount| PathBuf::from(mount).join(&own));
+    mounts.into_iter().find(|folder| folder.join("cgroup.kill").is_file()).expect("its folder")
+}
+
+#[test]
+fn thirty_chains_of_forks_without_the_marker_are_gone_at_the_end() {
+    let name = "thirty_chains_of_forks_without_the_marker_are_gone_at_the_end";
+    if !has_perl(name) || !has_cgroup(name) {
+        return;
+    }
+    let chains = format!("{} &\n", nameless_chain()).repeat(30);
+    let script = Script::new().sh(&chains).say("msg_1", "ok").sh("answer");
+    let mut session = Case::with(script).spawn();
+    session.start(json!({}));
+    session.until_text("ok");
+    let (group, cancelled) = (cgroup_of(session.log().pid()), std::time::Instant::now());
+    session.cancel();
+    let outcome = session.finish();
+    outcome.cancelled();
+    assert!(outcome.ended - cancelled < Duration::from_secs(2) + SLACK, "{:?}", outcome.ended - cancelled);
+    assert!(!group.exists(), "{}", group.display());
+}
+
+#[test]
+fn chains_of_forks_without_the_marker_are_gone_after_a_kill() {
+    let name = "chains_of_forks_without_the_marker_are_gone_after_a_kill";
+    if !has_perl(name) || !has_cgroup(name) {
+        return;
+    }
+    let chains = format!("(trap '' TERM; {}) &\n", nameless_chain()).repeat(5);
+    let script = Script::new().sh(&chains).say("msg_1", "started").sh("listen");
+    let mut session = Case::with(script).spawn();
+    session.start(json!({}));
+    session.until_text("started");
+    let group = cgroup_of(session.log().pid());
+    session.signal(Signal::KILL);
+    session.wait_exit();
+    let gone = io::wait_for(Duration::from_secs(8), || session.processes().is_empty() && !group.exists());
+    assert!(gone, "{:?}", session.processes());
+}
+
 #[test]
 fn chains_of_forks_are_gone_at_the_end() {
-    if !has_perl("chains_of_forks_are_gone_at_the_end") {
+    let name = "chains_of_forks_are_gone_at_the_end";
+    if !has_perl(name) || !has_unshare(name) {
         return;
     }
     let chains = format!("{CHAIN} &\n").repeat(6);
     for _ in 0..3 {
         let script = Script::new().sh(&chains).say("msg_1", "ok").done("ok");
-        let outcome = run(Case::with(script), json!({}));
+        let outcome = run(Case::with(script).shell(NO_CGROUP), json!({}));
         assert_eq!(outcome.completed()["text"], "ok");
         assert_eq!(outcome.warnings("leaked_process").len(), 1);
     }
@@ -70,13 +137,14 @@ fn chains_of_forks_are_gone_at_the_end() {
 
 #[test]
 fn chains_of_forks_are_gone_after_a_kill() {
-    if !has_perl("chains_of_forks_are_gone_after_a_kill") {
+    let name = "chains_of_forks_are_gone_after_a_kill";
+    if !has_perl(name) || !has_unshare(name) {
         return;
     }
     for _ in 0..4 {
         let chains = format!("(trap '' TERM; {CHAIN}) &\n");
         let script = Script::new().sh(&chains).say("msg_1", "started").sh("listen");
-        let mut session = Case::with(script).spawn();
+        let mut session = Case::with(script).shell(NO_CGROUP).spawn();
         session.start(json!({}));
         session.until_text("started");
         session.signal(Signal::KILL);
@@ -256,6 +324,35 @@ fn the_agent_can_read_neither_our_environment_nor_a_core_dump() {
     outcome.completed();
     assert!(outcome.log().noted("core 0"), "{}", outcome.log().text("notes"));
     assert!(!outcome.log().noted("leaked"));
+}
+
+#[test]
+fn a_machine_without_processes_or_memory_ends_the_run_in_order() {
+    let name = "a_machine_without_processes_or_memory_ends_the_run_in_order";
+    // Each with a user of its own: the limit counts all processes of a user.
+    let few = |count: usize| {
+        let user = 64_000 + count;
+        format!("prlimit --nproc={count} setpriv --reuid={user} --regid={user} --clear-groups")
+    };
+    let mut rows: Vec<String> = [24, 32, 48, 96, 144, 192].map(|mib| format!("prlimit --as={}", mib << 20)).into();
+    if Command::new("sh").args(["-c", &format!("{} true", few(9))]).status().is_ok_and(|status| status.success()) {
+        rows.extend([1, 2, 3, 4, 6, 8, 10, 12].map(few));
+    } else {
+        not_checked(name, "prlimit or setpriv does not work here");
+    }
+    for wrapper in rows {
+        let case = Case::with(Script::hello());
+        assert!(Command::new("chmod").args(["-R", "a+rwX"]).arg(case.path("")).status().unwrap().success());
+        let mut session = case.shell(&format!("exec {wrapper} \"$@\"")).spawn();
+        session.start(json!({}));
+        let outcome = session.finish_unchecked();
+        let said = (outcome.exit_code, outcome.frames.last().map(|last| last.text("code").to_owned()));
+        let refused = (Some(70), Some("resource_exhausted".to_owned()));
+        // The fake agent is starved too.
+        let agent_failed = matches!(outcome.exit_code, Some(0 | 1 | 4)) && outcome.terminal().is_terminal();
+        assert!(said == refused || agent_failed, "{wrapper}: {said:?} {}", outcome.stderr);
+        assert!(outcome.left.is_empty(), "{wrapper}: {:?}", outcome.left);
+    }
 }
 
 #[test]

@@ -1,7 +1,5 @@
-//! What the program was made for, requirement by requirement, and the tests that hold each. The table is the register: a
-//! requirement without a test stands in it as open, with the command that it waits for.
+//! The requirements that the program was made for, and the tests that hold each.
 
-use spektacular::cmd;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
@@ -10,23 +8,12 @@ use std::path::Path;
 struct Requirement {
     /// In one sentence.
     says: &'static str,
-    held: Held,
-}
-
-/// What holds it.
-enum Held {
-    /// These tests: a file, and a function in it.
-    By(&'static [(&'static str, &'static str)]),
-    /// Nothing yet: it is about this command, which is not there.
-    Awaits(&'static str),
+    /// The tests that hold it: a file, and a function in it.
+    by: &'static [(&'static str, &'static str)],
 }
 
 const fn held(says: &'static str, by: &'static [(&'static str, &'static str)]) -> Requirement {
-    Requirement { says, held: Held::By(by) }
-}
-
-const fn awaits(command: &'static str, says: &'static str) -> Requirement {
-    Requirement { says, held: Held::Awaits(command) }
+    Requirement { says, by }
 }
 
 /// One protocol between an orchestrator and any agent.
@@ -487,17 +474,76 @@ const PEOPLE: &[Requirement] = &[
 
 /// What is built on runs.
 const WORKFLOWS: &[Requirement] = &[
-    awaits("init", "A project gets its folders and files by init, and what is there is kept unless that is forced."),
-    awaits("spec", "A specification is made from a template with a title, and an existing file is not replaced."),
-    awaits("spec", "A specification is written by an agent from a description, alone or with questions to the user."),
-    awaits("spec", "A specification is reviewed and corrected at most three times."),
-    awaits("spec", "What comes out is checked: the file is there, has tasks, and its format is valid."),
-    awaits("spec", "The end tells the file and how many tasks it has, and the exit code says whether it is good."),
-    awaits(
-        "plan",
-        "A plan is made from a specification; an old one goes before, and a missing or empty one is an error.",
+    held(
+        "A project gets its folders and files by init, and what is there is kept.",
+        &[("tests/suite/workflow_check.rs", "init_makes_what_is_missing_and_keeps_what_is_there")],
     ),
-    awaits("implement", "A plan is carried out from its folder, which is found by a path or by its name."),
+    held(
+        "A specification is named after its description, and an existing file is replaced only by force and kept.",
+        &[
+            ("tests/suite/workflow_spec.rs", "a_draft_that_passes_its_check_becomes_the_specification"),
+            ("tests/suite/workflow_spec.rs", "a_finished_file_is_replaced_only_by_force_and_kept"),
+        ],
+    ),
+    held(
+        "The command for a specification is a thin wrapper: the rules of its format stand in the prompt.",
+        &[
+            ("tests/suite/workflow_formats.rs", "the_prompts_have_the_lines_that_agents_and_programs_look_for"),
+            ("tests/suite/workflow_formats.rs", "what_the_prompts_and_the_reference_show_is_valid"),
+            ("tests/suite/workflow_spec.rs", "a_skill_is_a_thin_prompt_passed_raw"),
+        ],
+    ),
+    held(
+        "A specification is written by an agent from a description, alone or with questions to the user.",
+        &[
+            ("tests/suite/workflow_spec.rs", "the_prompt_names_what_the_contract_says_each_in_a_line"),
+            ("tests/suite/workflow_spec.rs", "the_demo_agent_writes_a_specification_in_any_folder"),
+        ],
+    ),
+    held(
+        "A specification is reviewed inside the agent's instructions, with at most three rounds.",
+        &[("tests/suite/workflow_formats.rs", "the_prompts_have_the_lines_that_agents_and_programs_look_for")],
+    ),
+    held(
+        "An agent's result is checked: the file is there, has tasks, and its format is valid.",
+        &[
+            ("tests/suite/workflow_spec.rs", "a_missing_draft_is_an_invalid_result"),
+            ("tests/suite/workflow_spec.rs", "a_draft_that_breaks_a_rule_stays_and_is_gone_on_with"),
+            ("tests/suite/workflow_formats.rs", "every_rule_of_a_specification_is_reported_at_its_line"),
+        ],
+    ),
+    held(
+        "The last line names the file and the number of its tasks, and the exit code says whether it is good.",
+        &[("tests/suite/workflow_spec.rs", "a_person_sees_the_line_at_the_end_and_violations_on_stderr")],
+    ),
+    held(
+        "A workflow goes on with the last session of its name and agent.",
+        &[("tests/suite/workflow_spec.rs", "a_draft_goes_on_in_the_last_session_with_its_violations")],
+    ),
+    held(
+        "A prompt names the files of the project's knowledge.",
+        &[("tests/suite/workflow_project.rs", "prompts_name_at_most_a_hundred_files_of_the_knowledge")],
+    ),
+    held(
+        "A workflow leaves a recording of each session, named after it.",
+        &[("tests/suite/workflow_spec.rs", "each_recording_is_named_after_the_workflow")],
+    ),
+    held(
+        "A plan is made from a specification; an old one is kept, and a missing specification is an error.",
+        &[
+            ("tests/suite/workflow_plan.rs", "three_files_that_pass_their_check_become_the_plan"),
+            ("tests/suite/workflow_plan.rs", "the_plans_of_a_project_are_replaced_as_a_whole"),
+            ("tests/suite/workflow_plan.rs", "a_specification_is_found_by_name_or_path_and_must_be_there"),
+        ],
+    ),
+    held(
+        "A plan is carried out phase by phase, and a phase counts once its own commands have passed.",
+        &[
+            ("tests/suite/workflow_implement.rs", "each_phase_passes_once_its_commands_have_passed"),
+            ("tests/suite/workflow_implement.rs", "an_agent_that_ticks_boxes_and_does_nothing_makes_no_progress"),
+            ("tests/suite/workflow_implement_ends.rs", "a_killed_run_goes_on_at_its_phase_and_its_command_is_gone"),
+        ],
+    ),
 ];
 
 const ALL: [&[Requirement]; 5] = [PROTOCOL, AGENTS, STREAM, PEOPLE, WORKFLOWS];
@@ -531,19 +577,10 @@ fn has_test(file: &str, name: &str) -> bool {
 #[test]
 fn every_test_that_holds_a_requirement_is_there() {
     for requirement in ALL.into_iter().flatten() {
-        let Held::By(tests) = requirement.held else { continue };
+        let tests = requirement.by;
         assert!(!tests.is_empty(), "nothing holds it: {}", requirement.says);
         for (file, name) in tests {
             assert!(has_test(file, name), "{file} has no test {name}, which is to hold: {}", requirement.says);
-        }
-    }
-}
-
-#[test]
-fn no_requirement_waits_for_a_command_that_is_there() {
-    for requirement in ALL.into_iter().flatten() {
-        if let Held::Awaits(command) = requirement.held {
-            assert!(cmd::command(command).is_none(), "{command} is there: name the tests of: {}", requirement.says);
         }
     }
 }

@@ -59,6 +59,8 @@ pub struct Claude {
     /// The wanted agent of Claude's. Claude itself ignores an unknown one.
     mode: Option<String>,
     resuming: bool,
+    /// The cost of the resumed session before this run, in US dollars, where it is known.
+    cost_before: Option<f64>,
     /// The API error in the last message that Claude wrote itself.
     api_error: Option<ApiError>,
     /// The usage of all turns so far.
@@ -90,6 +92,7 @@ impl Claude {
             session_known: false,
             mode: None,
             resuming: false,
+            cost_before: None,
             api_error: None,
             used: Usage::default(),
             requests: 0,
@@ -193,6 +196,7 @@ impl Driver for Claude {
             }
         }
         self.resuming = settings.session_id.is_some();
+        self.cost_before = settings.session_cost_usd;
         self.answer_bytes = settings.max_frame_bytes.saturating_mul(limits::COMPLETED_FACTOR);
         self.outputs = settings.progress == Level::Full;
         self.raw_prompt = settings.raw_prompt;

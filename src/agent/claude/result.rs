@@ -29,12 +29,21 @@ impl Claude {
     }
 
     /// The usage of this run so far. In a resumed session, the sums over the process include the usage of earlier runs
-    /// (seen with 2.1.330). There the turns are added up, and the cost is unknown.
+    /// (seen with 2.1.330). There the turns are added up, and the cost is known only if that of the earlier runs is.
     fn usage(&mut self, result: &Object<'_>) -> Usage {
         usage::add(&mut self.used, usage::of_turn(result));
         match usage::of_process(result).filter(|_| !self.resuming) {
             Some(usage) => usage,
-            None => Usage { cost_usd: result.number("total_cost_usd").filter(|_| !self.resuming), ..self.used },
+            None => Usage { cost_usd: self.cost(result.number("total_cost_usd")), ..self.used },
+        }
+    }
+
+    /// The cost of this run, of the sum that a result tells. A sum below the earlier cost does not include it.
+    fn cost(&self, sum: Option<f64>) -> Option<f64> {
+        match (self.resuming, self.cost_before) {
+            (false, _) => sum,
+            (true, None) => None,
+            (true, Some(before)) => sum.map(|sum| if sum < before { sum } else { sum - before }),
         }
     }
 

@@ -212,6 +212,11 @@ impl Git {
         let metadata = if deleted { None } else { fs::symlink_metadata(self.absolute(name)).ok() };
         metadata.filter(|metadata| !metadata.is_dir())
     }
+
+    /// The nearest folder of this file that still exists.
+    pub(super) fn folder_of(&self, name: &[u8]) -> Option<Metadata> {
+        self.absolute(name).ancestors().skip(1).find_map(|folder| fs::symlink_metadata(folder).ok())
+    }
 }
 
 pub(super) fn in_time(until: &Until) -> Result<(), Incomplete> {

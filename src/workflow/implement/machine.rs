@@ -228,9 +228,9 @@ impl<'p> Loop<'p> {
         loop {
             number += 1;
             let at = Attempt { phase, number };
+            world.mark(at, Mark::InProgress)?;
             self.progress[phase].attempts += 1;
             self.progress[phase].state = PhaseOutcome::Open;
-            world.mark(at, Mark::InProgress)?;
             world.tell(at, PhaseState::Started, None);
             let prompt = match &last {
                 None => TurnPrompt::First { earlier, reopened: reopened.as_ref() },

@@ -190,6 +190,10 @@ impl World for Site<'_, '_, '_> {
     }
 
     fn mark(&mut self, at: Attempt, mark: Mark) -> Result<(), Stop> {
+        if mark == Mark::InProgress {
+            // An attempt that nobody can pay for does not begin.
+            self.outer.money_left()?;
+        }
         self.restore()?;
         self.plan.mark(self.phase(at.phase).number, at.number, mark)?;
         Ok(())

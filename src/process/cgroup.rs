@@ -1,0 +1,98 @@
+//! A control group of the run's own (cgroup v2), where the system lets us make one: a service manager delegates a part
+//! of the tree to its user, and root may use all of it. The agent joins it before it starts, so each of its processes is
+//! in it, whatever environment and parent it has, and the kernel kills all of them at once.
+//!
+//! A process with the right to do so can still move itself out of the group, so the sweep of the tree stays.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Where systems mount version 2 of control groups. The second place is for a system that uses version 1 too.
+const MOUNTS: [&str; 2] = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"];
+/// Digits of the run's nonce in the name of its group.
+const NAME_DIGITS: usize = 12;
+/// First and longest pause between two looks whether the killed processes are gone.
+const PAUSES: (Duration, Duration) = (Duration::from_micros(200), Duration::from_millis(10));
+
+/// A control group, by its folder.
+#[derive(Clone, Debug)]
+pub struct ControlGroup(PathBuf);
+
+impl ControlGroup {
+    /// Makes a group below our own. `None`: that is not possible here, or this kernel cannot kill a group.
+    pub fn create(nonce: &str) -> Option<ControlGroup> {
+        let own = fs::read_to_string("/proc/self/cgroup").ok()?;
+        let own = own.lines().find_map(|line| line.strip_prefix("0::/"))?;
+        let ours = |mount: &&str| Path::new(mount).join(own);
+        let parent = MOUNTS.iter().map(ours).find(|folder| folder.join("cgroup.procs").is_file())?;
+        let group = ControlGroup(parent.join(format!("spektacular-{}", &nonce[..NAME_DIGITS.min(nonce.len())])));
+        fs::create_dir(&group.0).ok()?;
+        if group.0.join("cgroup.kill").is_file() {
+            return Some(group);
+        }
+        group.remove();
+        None
+    }
+
+    /// The group with this folder, for the guard.
+    pub(super) fn at(folder: PathBuf) -> ControlGroup {
+        ControlGroup(folder)
+    }
+
+    /// The group's folder.
+    pub fn folder(&self) -> &Path {
+        &self.0
+    }
+
+    /// Moves the calling process into the group. Without the right to do so it stays where it is.
+    pub(super) fn join(&self) {
+        let _ = fs::write(self.0.join("cgroup.procs"), "0");
+    }
+
+    /// The pids of the living processes in the group.
+    pub(super) fn members(&self) -> Vec<u32> {
+        let list = fs::read_to_string(self.0.join("cgroup.procs")).unwrap_or_default();
+        // A process of another PID namespace is listed as 0.
+        list.lines().filter_map(|pid| pid.parse().ok()).filter(|pid| *pid > 0).collect()
+    }
+
+    /// Kills every process in the group and in the groups below it, and waits for at most `limit` until they are gone.
+    /// Returns how many there were, at least.
+    pub(super) fn kill(&self, limit: Duration) -> usize {
+        if !self.is_populated() {
+            return 0;
+        }
+        let (start, count) = (Instant::now(), self.members().len());
+        let _ = fs::write(self.0.join("cgroup.kill"), "1");
+        let mut pause = PAUSES.0;
+        while self.is_populated() && start.elapsed() < limit {
+            thread::sleep(pause);
+            pause = (pause * 2).min(PAUSES.1);
+        }
+        count.max(1)
+    }
+
+    fn is_populated(&self) -> bool {
+        fs::read_to_string(self.0.join("cgroup.events")).is_ok_and(|events| events.contains("populated 1"))
+    }
+
+    /// Removes the group, if no process is in it.
+    pub fn remove(&self) {
+        remove(&self.0);
+    }
+}
+
+/// Removes a group and those that its processes have made below it.
+fn remove(folder: &Path) {
+    if fs::remove_dir(folder).is_ok() {
+        return;
+    }
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            remove(&entry.path());
+        }
+    }
+    let _ = fs::remove_dir(folder);
+}

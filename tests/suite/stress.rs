@@ -1,0 +1,110 @@
+//! Many runs at once, many events, long silences. Each has a short form, and a long one for a quiet machine.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+use crate::support::agent::{Script, text};
+use crate::support::{Case, Session, io, limit, procs, read, start_line};
+use serde_json::json;
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::process::Stdio;
+use std::time::Duration;
+
+fn runs_at_once(count: usize) {
+    let mut sessions: Vec<Session> = (0..count).map(|_| Case::with(Script::hello()).spawn()).collect();
+    for session in &mut sessions {
+        session.start(json!({}));
+    }
+    for session in sessions {
+        assert_eq!(session.finish().completed()["text"], "Hello");
+    }
+}
+
+#[test]
+fn ten_runs_at_once_do_not_disturb_each_other() {
+    runs_at_once(10);
+}
+
+#[test]
+#[ignore = "needs a quiet machine"]
+fn a_hundred_runs_at_once_do_not_disturb_each_other() {
+    runs_at_once(100);
+}
+
+/// Memory that the program may need for more events, in KiB: lists of what it has seen are short.
+const GROWTH_KIB: u64 = 4 << 10;
+
+/// An agent that says this many messages; the memory after a tenth of them is that after all.
+fn events_in_flat_memory(count: usize) {
+    let line = text("msg_@N", "word").to_string().replace('\\', "\\\\").replace('"', "\\\"");
+    let (head, tail) = line.split_once("@N").unwrap();
+    let flood = format!("awk 'BEGIN {{ for (n = 0; n < {count}; n++) print \"{head}\" n \"{tail}\" }}'");
+    let case = Case::with(Script::new().sh(&flood).say("last", "the last").sh("listen"));
+    let command = &["adhoc", "--output", "json"];
+    let mut child = case.other("work", command).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    writeln!(stdin, "{}", start_line(r#"{"prompt": "hi"}"#)).unwrap();
+    let (mut texts, mut early, mut late) = (0, 0, 0);
+    for line in BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap) {
+        texts += usize::from(line.contains(r#""kind":"text""#));
+        if texts == count / 10 && early == 0 {
+            early = procs::peak_kib(child.id());
+        }
+        if line.contains("the last") {
+            late = procs::peak_kib(child.id());
+            writeln!(stdin, r#"{{"v":"1","type":"run.cancel"}}"#).unwrap();
+        }
+    }
+    assert_eq!(io::exit(&mut child, limit()).expect("the end").code(), Some(0));
+    assert_eq!(texts, count + 1);
+    assert!(early > 0 && late < early + GROWTH_KIB, "{early} KiB, then {late} KiB");
+}
+
+#[test]
+fn twenty_thousand_events_take_no_more_memory_than_two_thousand() {
+    events_in_flat_memory(20_000);
+}
+
+#[test]
+#[ignore = "takes a minute"]
+fn a_million_events_take_no_more_memory_than_a_hundred_thousand() {
+    events_in_flat_memory(1_000_000);
+}
+
+/// How often the threads of a process have gone to sleep.
+fn sleeps(pid: u32) -> u64 {
+    let tasks = fs::read_dir(format!("/proc/{pid}/task")).unwrap().flatten();
+    let count = |status: String| {
+        let line = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:")).map(str::trim);
+        line.and_then(|count| count.parse::<u64>().ok()).unwrap_or_default()
+    };
+    tasks.map(|task| count(read(&task.path().join("status")))).sum()
+}
+
+fn sleeps_through(silence: Duration) {
+    let mut session = Case::with(Script::new().say("msg_1", "up").sh("listen")).spawn();
+    session.start(json!({"heartbeat_s": 0}));
+    session.until_text("up");
+    // The state of the work tree may still be taken: the silence begins when nothing moves any more.
+    session.wait_until("the silence", || {
+        let before = sleeps(session.pid());
+        !io::wait_for(Duration::from_millis(300), || sleeps(session.pid()) != before)
+    });
+    let before = sleeps(session.pid());
+    // The silence itself is what is measured.
+    io::wait_for(silence, || false);
+    let woken = sleeps(session.pid()) - before;
+    session.cancel();
+    session.finish().cancelled();
+    assert_eq!(woken, 0, "wake-ups without an event");
+}
+
+#[test]
+fn nothing_wakes_up_in_two_silent_seconds() {
+    sleeps_through(Duration::from_secs(2));
+}
+
+#[test]
+#[ignore = "takes a minute"]
+fn nothing_wakes_up_in_a_silent_minute() {
+    sleeps_through(Duration::from_secs(60));
+}
