@@ -130,7 +130,7 @@ fn plan_headless(agent: Agent) {
     run.completed(&format!("{PLAN} created with 2 phases and 2 tasks"));
     assert!(run.questions().is_empty());
     let checked = run.stub().tool_results().pop().expect("the check");
-    assert!(checked.contains("valid"), "{checked}");
+    assert!(checked.contains(": valid"), "{checked}");
     let folder = run.outcome.case().work().join(".spektacular/plans/greeting");
     let written = read(&folder.join("plan.md"));
     assert!(written.contains("<!-- spektacular: spec="), "{written}");
