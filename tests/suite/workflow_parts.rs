@@ -105,6 +105,23 @@ fn the_limit_of_cost_is_for_all_sessions_together() {
 }
 
 #[test]
+fn a_forged_plan_is_put_back_however_the_run_ends() {
+    let forge = format!("sed -i 's/- \\[ \\]/- [x]/; s/in_progress/passed/' {PLAN}");
+    // The agent forges it and fails.
+    let outcome = run(project(&one("true"), &format!("{forge}; exit 3")).git(), allowed(json!({})));
+    outcome.failed("agent_error");
+    assert_eq!(outcome.warnings("plan_changed").len(), 1);
+    let left = plan_of(&outcome);
+    assert!(left.contains("- [ ] T1.1") && left.contains("<!-- spektacular: in_progress attempts=1"), "{left}");
+    // A command of the final check unticks it.
+    let text = plan(&[phase(1, &[&format!("sed -i 's/- .x./- [ ]/' {PLAN}")], "")]).replace("- [ ]", "- [x]");
+    let outcome = run(project(&text, "echo never").git(), allowed(json!({})));
+    assert_eq!(outcome.completed()["workflow"]["complete"], true);
+    assert_eq!(plan_of(&outcome), text);
+    assert_eq!(outcome.warnings("plan_changed").len(), 1);
+}
+
+#[test]
 fn the_limit_of_time_covers_the_commands_too() {
     let mut start = allowed(json!({}));
     start["timeout_s"] = json!(1.5);

@@ -66,7 +66,12 @@ fn begin(outer: &mut Outer<'_>, target: Target, places: &Places) -> Result<Strin
     let mut all = Loop::new(&phases, attempts, ready.max_phases);
     let mut site = Site::new(outer, &ready, commits);
     site.tell_steps();
-    let ending = ready.consent(site.outer).and_then(|()| all.run(&mut site));
+    let ending = ready.consent(site.outer).and_then(|()| {
+        let ending = all.run(&mut site);
+        // A forged plan.md counts for nothing, however the run ends: the next one would begin with it.
+        let restored = site.restore();
+        ending.and_then(|end| restored.map(|()| end))
+    });
     let reports = ready.plan.phases.iter().zip(&all.progress).zip(&site.accounts);
     let reports = reports.map(|((phase, progress), account)| report::report(phase, progress, account)).collect();
     outer.end.phases = reports;

@@ -92,7 +92,7 @@ impl<'r, 'o, 'p> Site<'r, 'o, 'p> {
     }
 
     /// Puts plan.md back as it was left, if somebody changed it.
-    fn restore(&mut self) -> Result<(), Stop> {
+    pub(super) fn restore(&mut self) -> Result<(), Stop> {
         let Some(back) = self.plan.restore()? else { return Ok(()) };
         let file = &self.ready.target;
         let text = match &back.kept {
