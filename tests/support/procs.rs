@@ -48,9 +48,18 @@ pub(crate) fn cpu_ticks(pid: u32) -> u64 {
 
 /// The most memory that a process has held, in KiB.
 pub(crate) fn peak_kib(pid: u32) -> u64 {
+    status_kib(pid, "VmHWM:")
+}
+
+/// The pages of its program file that a process holds, in KiB. A debug build has many.
+pub(crate) fn program_kib(pid: u32) -> u64 {
+    status_kib(pid, "RssFile:")
+}
+
+fn status_kib(pid: u32, name: &str) -> u64 {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-    let line = status.lines().find(|l| l.starts_with("VmHWM:")).unwrap_or("VmHWM: 0 kB");
-    line.split_whitespace().nth(1).and_then(|n| n.parse().ok()).unwrap_or(0)
+    let value = status.lines().find_map(|line| line.strip_prefix(name)).unwrap_or("0 kB");
+    value.split_whitespace().next().and_then(|n| n.parse().ok()).unwrap_or(0)
 }
 
 /// Whether the process has a handler for the signal.
