@@ -482,7 +482,7 @@ impl Places {
         self.trusted.as_ref().map_or(Ok(()), |store| trust::trust(store, file, text))
     }
 
-    /// Trusts the current text of the project's file. Returns its keys that need trust. `None`: there is no file.
+    /// Trusts the current text of the project's file. Returns its keys that need trust. `None`: the file does not exist.
     ///
     /// # Errors
     /// The file cannot be read, or trust cannot be stored.

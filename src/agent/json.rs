@@ -20,7 +20,7 @@ use std::borrow::Cow;
 pub struct Raw<'a> {
     line: &'a str,
     place: Span,
-    /// What the index has below this value. `None`: it has nothing.
+    /// The indexed values inside this one. `None`: the index does not cover them.
     below: Option<&'a [Node]>,
     /// Whether it may be a string with escapes, or an object with such a key.
     escapes: bool,

@@ -53,7 +53,7 @@ use crate::protocol::words::{Action, Category, StopReason, ToolState, Warning};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-/// What to start.
+/// The program to start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Program {
     /// A program, found on the PATH that the agent will have.
@@ -65,7 +65,7 @@ pub enum Program {
 /// How to start an agent, before its driver adds anything.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Base {
-    /// What to start.
+    /// The program.
     pub program: Program,
     /// The arguments before the driver's own.
     pub args: Vec<String>,
@@ -101,7 +101,7 @@ impl Base {
 /// How to start an agent's process, and the lines to write to it first.
 #[derive(Clone, Debug)]
 pub struct Launch {
-    /// What to start.
+    /// The program.
     pub program: Program,
     /// Its arguments.
     pub args: Vec<String>,

@@ -1,4 +1,4 @@
-//! What is remembered of an agent's calls, in a size that does not grow with the run: which finished last, so that a late
+//! A memory of an agent's calls whose size does not grow with the run: the calls that finished last, so that a late
 //! message about one is not taken for a new call, and facts about those that came last.
 
 use std::collections::{HashMap, VecDeque};

@@ -1,4 +1,4 @@
-//! What carries a run of `adhoc` or of a workflow: the engine alone, or a workflow over it.
+//! Carries a run: `adhoc` by the engine alone, the other commands by a workflow on top of it.
 
 use super::last::Last;
 use super::plan;
@@ -15,10 +15,10 @@ use crate::protocol::json::{map_strings, to_line};
 use crate::protocol::request::{Options, Settings};
 use crate::protocol::words::WorkflowKind;
 use crate::protocol::workflow::WorkflowOptions;
+use crate::workflow::admission::Surroundings;
 use crate::workflow::author::Author;
 use crate::workflow::implement::{self, Preview};
 use crate::workflow::outer::{Ended, Outer};
-use crate::workflow::spec_run::Surroundings;
 use crate::workflow::{plan_run, spec_run};
 use serde_json::{Value, json};
 
@@ -109,7 +109,7 @@ impl Carrier {
         }
     }
 
-    /// What a run would start.
+    /// Shows the process that the run would start, for `--dry-run`.
     ///
     /// # Errors
     /// Those of a run that would be refused.
@@ -147,7 +147,7 @@ impl Carrier {
     }
 }
 
-/// What a run would start, to be shown.
+/// The result of a dry run.
 pub(super) struct DryRun {
     agent: Plan,
     workflow: Option<DryWorkflow>,

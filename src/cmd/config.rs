@@ -168,7 +168,7 @@ fn written(places: &Places, which: Which, json: bool) -> u8 {
 
 /// The files that were trusted.
 struct Trusted {
-    /// The keys of the configuration file that needed it. `None`: there is no such file.
+    /// The keys of the configuration file that needed it. `None`: the project has no configuration file.
     keys: Option<Vec<String>>,
     prompts: Vec<String>,
 }

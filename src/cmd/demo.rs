@@ -27,7 +27,7 @@ pub(super) enum Role {
 }
 
 impl Role {
-    /// The part that a prompt asks for. `None`: the prompt is no workflow's.
+    /// The part to play for a prompt. `None`: the prompt does not come from a workflow.
     pub(super) fn of(prompt: &str) -> Option<Role> {
         let line = |prefix: &str| prompt.lines().find_map(|line| line.strip_prefix(prefix)).map(str::to_owned);
         let has = |wanted: &str| prompt.lines().any(|line| line == wanted);

@@ -1,6 +1,6 @@
 //! The last sessions of each agent in a directory, for `--continue` and `sessions`: one small file per agent. A directory
 //! with a `.spektacular` has them there, where git ignores them; those of other directories are in the user's state
-//! folder, so that a run leaves nothing in a directory that is no project.
+//! folder, so that a run leaves nothing in a directory outside of projects.
 
 use crate::agent::registry::Layers;
 use crate::clean::one_line;
@@ -104,7 +104,8 @@ impl Last {
         Some(text)
     }
 
-    /// The folder with the agents' files: an existing directory, and the way from there. `None`: there is no place.
+    /// The folder with the agents' files: an existing directory, and the path below it. `None`: the environment names no
+    /// home directory.
     fn place(&self) -> Option<(PathBuf, Vec<OsString>)> {
         if self.has_folder() {
             return Some((self.cwd.clone(), [FOLDER, LOCAL, SESSIONS].map(OsString::from).to_vec()));
@@ -121,7 +122,7 @@ impl Last {
         self.cwd.join(FOLDER).symlink_metadata().is_ok()
     }
 
-    /// Stores a session atomically, before the earlier ones. Stores nothing where there is no place for it.
+    /// Stores a session atomically, ahead of the earlier ones. Does nothing without a project and a home directory.
     ///
     /// # Errors
     /// The file system's. A link is not followed, because the directory may come from a stranger.

@@ -55,7 +55,7 @@ pub struct Conductor<P, M> {
     first: Vec<Body>,
     /// Whether this run only opens another one.
     opens: bool,
-    /// What is allowed already.
+    /// The permissions that an earlier part was given for good.
     granted: Granted,
     /// When the first process started.
     spawned_at: Option<Duration>,

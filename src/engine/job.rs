@@ -42,7 +42,7 @@ pub struct Job {
     pub opens: bool,
     /// Bodies to emit first.
     pub first: Vec<Body>,
-    /// What the part before this one left. `None`: this is the first.
+    /// The state that the part before this one handed over. `None`: this is the first part.
     pub carried: Option<Carried>,
 }
 
@@ -87,7 +87,7 @@ pub enum Begin {
 pub struct Next {
     /// The id of the whole run.
     pub run_id: String,
-    /// What is asked for.
+    /// The settings of the part.
     pub settings: Settings,
     /// The agent's name for people.
     pub display_name: String,
@@ -105,12 +105,12 @@ pub struct Over {
     pub terminal: Terminal,
 }
 
-/// What one part of a run hands to the next.
+/// The state that one part of a run hands to the next.
 #[derive(Debug)]
 pub struct Carried {
     /// Knows every secret, also those that were answers.
     pub(super) redactor: Redactor,
-    /// What was allowed for the rest of the run.
+    /// The permissions for the rest of the run.
     pub(super) granted: Granted,
     /// The answers given in advance that are left.
     pub(super) answers: Script,

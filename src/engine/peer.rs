@@ -56,10 +56,11 @@ pub trait Peer {
     fn hear(&mut self, line: &RawLine, at: Instant) -> Understood;
 
     /// Takes a run.start that is valid as far as the protocol goes. `workflow`: its object of that name; `said`: the
-    /// other fields that it sets; `unknown`: its fields to warn of. A peer that makes one run of several may change the settings, or refuse them.
+    /// other fields that it sets; `unknown`: its fields to warn about. A peer that joins several runs into one may change
+    /// the settings, or refuse them.
     ///
     /// # Errors
-    /// What is wrong.
+    /// The reason for the refusal.
     fn admit(
         &mut self,
         _settings: &mut Settings,

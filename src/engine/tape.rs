@@ -1,4 +1,4 @@
-//! What of a run is recorded, and where.
+//! The recordings of a run, and their places.
 
 use super::debug_log::DebugLog;
 use crate::io::files::create_private;

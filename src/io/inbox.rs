@@ -38,7 +38,7 @@ pub enum RawLine {
     CtrlD,
 }
 
-/// What the thread that reads stdin reports.
+/// A report of the thread that reads stdin.
 #[derive(Debug)]
 pub(crate) enum Arrival {
     /// A line, and the time at which it was read.

@@ -65,11 +65,11 @@ pub(crate) struct StdoutWriter {
     /// Whether the writer runs, or can. If the machine has no thread left for it, [`write_here`] does its work.
     pub(crate) has_thread: bool,
     direct: Direct,
-    /// What stdout did not take at once, and how much of it is written. It is the next order.
+    /// The chunk that stdout did not take at once, and the number of bytes written. It is the next order.
     rest: Option<(Chunk, usize)>,
     /// How many orders are not carried out.
     pending: Arc<AtomicUsize>,
-    /// What the writer and the watcher are started with.
+    /// The arguments of the writer's and the watcher's threads.
     writer: Option<(Receiver<Order>, Sender<Written>)>,
     watcher: Option<Sender<Written>>,
 }

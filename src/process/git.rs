@@ -187,7 +187,7 @@ impl Baseline {
         Ok(changed)
     }
 
-    /// What happened to one file, if anything. `moved`: the file in the old and the new HEAD, if HEAD moved and the
+    /// The change of one file, if there is one. `moved`: the file in the old and the new HEAD, if HEAD moved and the
     /// file differs between them.
     fn action(&self, name: &[u8], seen: Option<&FileState>, moved: Option<&[Option<Blob>; 2]>) -> Option<Action> {
         let now = self.git.look(name, seen);

@@ -7,7 +7,7 @@ use super::limits;
 use super::question::Input;
 use super::request::{Options, Payload, Problem};
 
-/// What an inbound line is.
+/// The kinds of inbound lines.
 #[derive(Debug)]
 pub enum Message {
     /// Not a message at all.
@@ -34,7 +34,7 @@ pub struct Inbound {
     pub id: Option<String>,
     /// The run it is meant for.
     pub run_id: Option<String>,
-    /// What it says.
+    /// The message itself.
     pub message: Message,
 }
 

@@ -267,7 +267,7 @@ pub fn map_keys_and_strings(raw: &str, change: Change<'_>) -> String {
     }
 }
 
-/// What happens to keys.
+/// How keys change.
 enum KeyChange {
     /// They stay.
     Never,

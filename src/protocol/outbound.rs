@@ -20,7 +20,7 @@ pub use super::workflow::{Breach, GaveWay, PhaseReport, WorkflowEnd, WorkflowSta
 pub struct Usage {
     /// Cached ones included.
     pub input_tokens: Option<u64>,
-    /// What the model wrote.
+    /// The tokens that the model wrote.
     pub output_tokens: Option<u64>,
     /// The part of the input that came from a cache.
     pub cached_input_tokens: Option<u64>,
@@ -52,7 +52,7 @@ impl Usage {
     }
 }
 
-/// What a driver can do; null while unknown.
+/// The capabilities of a driver; null while unknown.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Capabilities {
     /// The kinds of question it can raise.
@@ -74,15 +74,15 @@ pub struct Started {
     pub agent: String,
     /// The agent's name for people.
     pub display_name: Text,
-    /// What was asked for, with defaults.
+    /// The settings of the run, defaults included.
     pub settings: Box<Settings>,
-    /// What the driver can do.
+    /// The capabilities of the driver.
     pub capabilities: Capabilities,
     /// As it came.
     pub metadata: Option<Json>,
-    /// What is shown of `cwd`.
+    /// `cwd`, as the frame shows it.
     pub cwd: Text,
-    /// What is shown of `agent_args`.
+    /// `agent_args`, as the frame shows them.
     pub agent_args: Vec<Text>,
     /// Of a workflow's run.
     pub workflow: Option<Box<WorkflowStarted>>,
@@ -93,7 +93,7 @@ pub struct Started {
 /// One entry of a plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlanEntry {
-    /// What is to be done.
+    /// The text of the entry.
     pub text: Text,
     /// How far it is.
     pub status: PlanStatus,
@@ -106,7 +106,7 @@ pub struct Progress {
     pub text: Text,
     /// Of the work of a sub-agent: the tool call that started it.
     pub parent_call_id: Option<String>,
-    /// What it is about.
+    /// The kind of the progress, with its fields.
     pub about: About,
     /// Whether something was cut.
     pub truncated: bool,
@@ -129,7 +129,7 @@ pub enum About {
         resolution: Resolution,
         used_default: bool,
         permission: Option<(Subject, Option<&'static str>)>,
-        /// What was asked, in one short line. The frame has it in its text.
+        /// The question in one short line. The frame has it in its text.
         what: Text,
     },
     Heartbeat {
@@ -194,13 +194,13 @@ pub struct Question {
     pub group_id: String,
     /// How many questions the group has.
     pub group_size: usize,
-    /// What is asked, redacted.
+    /// The question, redacted.
     pub ask: Ask,
     /// The seconds left.
     pub timeout_s: Seconds,
     /// 1, 2, …
     pub attempt: u32,
-    /// What was wrong with the last answer.
+    /// The fault of the last answer.
     pub error: Option<Text>,
     /// Whether something was cut.
     pub truncated: bool,
@@ -213,7 +213,7 @@ pub struct Artifact {
     pub artifact_id: String,
     /// Relative to the working directory where it is inside, else absolute.
     pub path: Text,
-    /// What happened to it.
+    /// The change.
     pub action: Action,
     /// Always `file`.
     pub kind: &'static str,
@@ -237,7 +237,7 @@ pub struct ArtifactRef {
 pub struct Left {
     /// Of a permission the tool's category, of any other question its kind.
     pub category: &'static str,
-    /// What it was about.
+    /// The subject, in one line.
     pub text: Text,
 }
 
@@ -250,7 +250,7 @@ pub struct Tally {
     pub first: Vec<Left>,
 }
 
-/// What was decided without anybody's answer.
+/// The questions and permissions that nobody answered.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Unattended {
     /// Permissions that were denied.
@@ -286,7 +286,7 @@ pub struct Terminal {
     pub outcome: Outcome,
     /// The agent's session.
     pub session_id: Option<String>,
-    /// What was made and changed.
+    /// The files that the run created, modified and deleted.
     pub artifacts: Vec<ArtifactRef>,
     /// Of this run.
     pub usage: Usage,
@@ -294,7 +294,7 @@ pub struct Terminal {
     pub duration_ms: u64,
     /// As it came.
     pub metadata: Option<Json>,
-    /// What nobody answered. Only run.completed shows it.
+    /// The questions and permissions that nobody answered. Only run.completed shows it.
     pub unattended: Unattended,
     /// Whether the completion marker was in the agent's text.
     pub completion_detected: bool,

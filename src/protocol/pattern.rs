@@ -30,7 +30,7 @@ impl Pattern {
         })
     }
 
-    /// What it finds in a text, or in its beginning where that is too long: the first group, else the whole match.
+    /// The match in a text, or in the beginning of a text that is too long: the first group, or without one all of it.
     pub(crate) fn find<'t>(&self, text: &'t str) -> Option<&'t str> {
         let text = &text[..text.floor_char_boundary(self.longest)];
         let found = self.regex.captures(text)?;

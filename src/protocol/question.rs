@@ -14,9 +14,9 @@ use std::collections::{HashMap, HashSet};
 /// One thing that may be chosen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Choice {
-    /// What an answer names, unique in its question.
+    /// The value that an answer names, unique in its question.
     pub value: Text,
-    /// What a person reads, unique in its question.
+    /// The text that a person reads, unique in its question.
     pub label: Text,
     /// More about it.
     pub description: Option<Text>,
@@ -71,14 +71,14 @@ impl Choices {
     }
 }
 
-/// What kind of answer is wanted.
+/// The kind of the answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Yes or no.
     Confirm,
     /// One or several of some options.
     Select {
-        /// What there is to choose from.
+        /// The options.
         choices: Choices,
         /// Whether several may be chosen.
         multiple: bool,
@@ -106,7 +106,7 @@ impl Kind {
     }
 }
 
-/// What an answer must fulfil beyond its kind. Only what applies is set.
+/// The conditions for an answer beyond its kind. Only those that apply are set.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[expect(missing_docs, reason = "the names are those of JSON Schema")]
 pub struct Validation {
@@ -144,7 +144,7 @@ pub struct Place {
 /// The subject of a permission.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Subject {
-    /// What kind of tool it is.
+    /// The kind of tool.
     pub category: Category,
     /// The title. A frame has its first line.
     pub title: Text,
@@ -165,15 +165,15 @@ pub trait Judge: std::fmt::Debug + Send + Sync {
 pub struct Ask {
     /// Why it is asked.
     pub purpose: Purpose,
-    /// What kind of answer is wanted.
+    /// The kind of the answer.
     pub kind: Kind,
     /// A short title. Cut to [`crate::protocol::limits::HEADER_CHARS`] characters where it is shown.
     pub header: Text,
     /// The question.
     pub text: Text,
-    /// What is taken when nobody answers.
+    /// The answer if nobody gives one.
     pub default: Option<Answer>,
-    /// What an answer must fulfil.
+    /// The conditions for an answer.
     pub validation: Validation,
     /// Whether there must be an answer.
     pub required: bool,
@@ -444,7 +444,7 @@ pub struct Input {
     pub message: Option<String>,
 }
 
-/// What a run.input gives.
+/// The content of a run.input.
 #[derive(Debug)]
 pub enum Given {
     /// `value`.

@@ -25,7 +25,7 @@ pub enum Problem {
     Field {
         /// The field's name.
         name: &'static str,
-        /// What it must be.
+        /// The values that are allowed.
         expected: &'static str,
     },
 }

@@ -196,7 +196,7 @@ pub struct WorkflowEnd {
     pub complete: bool,
     /// The number of tasks. `None`: no file was checked.
     pub tasks: Option<u64>,
-    /// What a check found.
+    /// The violations that a check found.
     pub violations: Vec<Breach>,
     /// The files that gave way.
     pub kept: Vec<GaveWay>,
@@ -228,7 +228,7 @@ pub struct Breach {
     pub line: Option<u64>,
     /// The rule's name.
     pub rule: &'static str,
-    /// What to do.
+    /// The instruction that mends it.
     pub text: Text,
 }
 
@@ -254,7 +254,7 @@ pub struct PhaseReport {
     pub attempts: u64,
     /// The time that it took in this run.
     pub duration_ms: u64,
-    /// What its sessions cost in this run, in US dollars. `None`: unknown.
+    /// The cost of its sessions in this run, in US dollars. `None`: unknown.
     pub cost_usd: Option<f64>,
     /// The files that changed.
     pub files: Vec<ArtifactRef>,

@@ -24,7 +24,7 @@ pub struct Start {
     pub short_secrets: usize,
     /// Whether the model should have a tool to ask with, but none could be offered.
     pub asking_failed: bool,
-    /// What was allowed for good by the runs before, of which this one is a part.
+    /// The permissions that earlier parts of this run were given for good.
     pub granted: Granted,
 }
 

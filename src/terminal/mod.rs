@@ -1,5 +1,5 @@
 //! A person at a terminal: the second reader of the frames. The agent's text goes to stdout, all else to stderr.
-//! What is typed becomes the same messages that an orchestrator sends.
+//! Typed lines become the same messages that an orchestrator sends.
 //!
 //! [`TerminalFront`] turns frames into what is to be shown: `speech` the agent's words, `work` its tools and the status
 //! line, `prompt` questions, `words` errors. `ask` keeps the questions, `answer` reads what is typed. `screen` alone

@@ -78,7 +78,7 @@ impl TerminalFront {
         lines
     }
 
-    /// What became of each phase.
+    /// The result of each phase.
     pub(super) fn report(&self, end: &WorkflowEnd) -> String {
         if self.look.detail == Detail::Quiet { String::new() } else { table(&end.phases, self.width()) }
     }

@@ -16,7 +16,7 @@ use crate::protocol::words::{Action, PlanStatus, Warning, WorkflowKind};
 use std::path::Path;
 use std::sync::Arc;
 
-/// What a workflow that writes a draft is about.
+/// A workflow that writes a draft, checked and ready to run.
 pub struct Author {
     /// Which one.
     pub kind: WorkflowKind,
@@ -56,7 +56,7 @@ pub struct AuthorPrompt {
 
 /// A checked draft.
 pub struct CheckedDraft {
-    /// What it breaks.
+    /// The rules that it breaks.
     pub violations: Vec<Violation>,
     /// The number of its tasks.
     pub tasks: usize,
@@ -73,7 +73,7 @@ impl Author {
     /// Carries the workflow to its end. Returns the text of run.completed.
     ///
     /// # Errors
-    /// What stopped it.
+    /// The reason why it stopped.
     pub fn write(&self, outer: &mut Outer<'_>, check: CheckDraft<'_>) -> Result<String, Stop> {
         outer.hide(self.paths.hidden());
         for (warning, text) in &self.warnings {

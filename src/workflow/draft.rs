@@ -44,7 +44,7 @@ impl DraftPaths {
         }
     }
 
-    /// What the workflow's own files are called in frames: they are no artifacts of the agent's.
+    /// The names of the workflow's own files in frames. These files are not artifacts of the agent.
     pub fn hidden(&self) -> Vec<String> {
         let slash = if self.files.is_empty() { "" } else { "/" };
         [&self.draft, &self.finished].map(|path| format!("{}{slash}", path.to_string_lossy())).to_vec()
@@ -59,7 +59,7 @@ impl DraftPaths {
         Ok(project.entry(base)? == Some(wanted))
     }
 
-    /// What is there now. Links, and files that cannot be read, count as missing.
+    /// The current contents. Links, and files that cannot be read, count as missing.
     pub fn snapshot(&self, project: &Project, base: &Path) -> Snapshot {
         let read = |path: PathBuf| project.read(&path, FILE_BYTES_MAX).ok().flatten();
         self.files(base).into_iter().map(read).collect()

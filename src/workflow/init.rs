@@ -19,7 +19,7 @@ const FILES: [(&str, &str); 10] = [
     (".spektacular/knowledge/gotchas/README.md", include_str!("init/gotchas.md")),
 ];
 
-/// What `init` did with each file, in the order of the table.
+/// The files that `init` created and kept, in the order of the table.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Initialized {
     /// Each path, and whether it was created.

@@ -25,7 +25,7 @@ use std::time::Instant;
 pub(super) type Admit<'p> =
     Box<dyn FnOnce(&mut Settings, &Agent, WorkflowOptions) -> Result<WorkflowStarted, Failure> + 'p>;
 
-/// What is known of a run that was opened.
+/// A run that was opened.
 pub(super) struct Opened {
     pub(super) run_id: String,
     pub(super) settings: Settings,
@@ -45,7 +45,7 @@ pub(super) enum PartKind {
     Closing,
 }
 
-/// What the frames of a part say to the workflow.
+/// The facts that the frames of a part report to the workflow.
 #[derive(Clone, Debug, Default)]
 pub struct PartSeen {
     /// The categories of the tools that were completed.

@@ -156,13 +156,13 @@ impl<'a> TextLine<'a> {
         Some(Heading { level, text: if closed { open.trim_end_matches([' ', '\t']) } else { text } })
     }
 
-    /// What follows the marker of the list item that the line is.
+    /// The text after the marker, if the line is a list item.
     pub fn item(&self) -> Option<&'a str> {
         Some(self.text).filter(|_| self.is_outside()).and_then(item)
     }
 }
 
-/// What follows the marker of a list item: `-`, `*`, `+`, `1.` or `1)`, after any blanks and before at least one.
+/// The text after the marker of a list item: `-`, `*`, `+`, `1.` or `1)`, after any blanks and before at least one.
 fn item(line: &str) -> Option<&str> {
     let line = line.trim_start();
     let digits = line.bytes().take_while(u8::is_ascii_digit).count();
@@ -186,7 +186,7 @@ fn without_box(item: &str) -> Option<&str> {
     (text.len() < rest.len()).then_some(text)
 }
 
-/// What follows an id of a requirement (`R1: `) or of a task (`T1.1 `).
+/// The text after an id of a requirement (`R1: `) or of a task (`T1.1 `).
 fn without_id(item: &str) -> Option<&str> {
     let of_task = || task_id(item).map(|(_, _, rest)| rest);
     let rest = requirement_id(item).map(|(_, rest)| rest).or_else(of_task)?;

@@ -9,13 +9,14 @@
 //! | `template`, `prompts` | prompts with placeholders, and which text of one is in force |
 //! | `init` | the folders of a project |
 //! | `violation` | what a file breaks |
-//! | `author`, `spec_run`, `plan_run` | the workflows that write a draft |
+//! | `admission`, `author`, `spec_run`, `plan_run` | the workflows that write a draft: their common checks, their common course, and each one |
 //! | `draft`, `old`, `lock`, `last_session`, `permit` | their files, what gave way, locks, sessions to go on with, permissions |
 //! | `outer`, `joined`, `stop` | one run for the orchestrator, made of several; its peer; what ends it early |
 //! | `implement` | phase by phase, each verified by its commands |
 //!
 //! The formats are pure: text in, types and violations out. A workflow is plain blocking code over [`outer::Outer`].
 
+pub mod admission;
 pub mod author;
 pub mod check;
 pub mod draft;

@@ -1,4 +1,4 @@
-//! What gives way is kept: it moves to `.spektacular/local/old/STAMP/`.
+//! Replaced files are kept: they move to `.spektacular/local/old/STAMP/`.
 
 use super::project::{FileProblem, HOME, LOCAL, Project, shown};
 use crate::protocol::outbound::{GaveWay, Text};

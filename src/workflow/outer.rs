@@ -45,7 +45,7 @@ pub struct Outer<'p> {
     pub end: WorkflowEnd,
 }
 
-/// What all parts have in common.
+/// The settings that all parts share.
 struct Parts {
     layers: Layers,
     on_eof: OnEof,
@@ -67,7 +67,7 @@ struct Spent {
     since: Instant,
 }
 
-/// What the terminal frame says of the sessions.
+/// The fields of the terminal frame that come from the sessions.
 #[derive(Default)]
 struct Last {
     session_id: Option<String>,
@@ -106,7 +106,7 @@ pub struct SessionEnd {
     pub stop_reason: StopReason,
     /// The agent's session.
     pub session_id: Option<String>,
-    /// What it cost, in US dollars.
+    /// Its cost, in US dollars.
     pub cost_usd: Option<f64>,
 }
 
@@ -144,7 +144,7 @@ pub struct Ended {
     pub signal: Option<i32>,
     /// The keys of answers given in advance that fitted no question, as a list of words.
     pub unused_answers: Option<String>,
-    /// The report of a run that is no workflow's.
+    /// The report of a run outside of workflows.
     pub report: Option<Box<Report>>,
 }
 
@@ -243,7 +243,7 @@ impl<'p> Outer<'p> {
         if count == 0 { String::new() } else { format!(" {what} denied: allow them with --permissions or --yes.") }
     }
 
-    /// What all sessions so far used.
+    /// The usage of all sessions so far.
     pub fn usage(&self) -> Usage {
         self.peer.usage
     }
@@ -253,7 +253,7 @@ impl<'p> Outer<'p> {
         self.carried.as_ref().map(|carried| carried.redactor().clone()).unwrap_or_default()
     }
 
-    /// What the frames of the last part said.
+    /// The facts that the frames of the last part reported.
     pub fn seen(&self) -> &PartSeen {
         &self.peer.seen
     }

@@ -40,7 +40,7 @@ impl Judge for DraftPermit {
 }
 
 /// Where a path leads once all links are resolved. What does not exist yet stands below the last folder that does.
-/// `None`: it cannot be told.
+/// `None`: it leads nowhere.
 pub(super) fn real(cwd: &Path, path: &Path) -> Option<PathBuf> {
     let path = cwd.join(path);
     let mut rest: Vec<&std::ffi::OsStr> = Vec::new();

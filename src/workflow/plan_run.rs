@@ -1,5 +1,6 @@
 //! `plan`: from a specification to a plan.
 
+use super::admission::{Surroundings, check_command, ignored, load, lock, may_begin, project_of, started, warnings_of};
 use super::author::{Author, AuthorPrompt, CheckedDraft};
 use super::check::{self, Contents, PlanCheck};
 use super::draft::DraftPaths;
@@ -7,7 +8,6 @@ use super::name::Slug;
 use super::plan::{Digest, PlanChange, WorkPlan, edited};
 use super::project::{Argument, FileProblem, PlanPath, Project, shown};
 use super::prompts::{PromptText, user};
-use super::spec_run::{Surroundings, check_command, ignored, load, lock, may_begin, project_of, started, warnings_of};
 use super::template::PromptKind;
 use super::violation::Rule;
 use super::{phases_in_words, tasks_in_words};
@@ -30,7 +30,7 @@ pub struct SpecInput {
 /// Checks a run.start of `plan`.
 ///
 /// # Errors
-/// What is wrong, or in the way.
+/// The reason for the refusal.
 pub fn admit(
     settings: &mut Settings,
     options: WorkflowOptions,
@@ -48,7 +48,7 @@ pub fn admit(
     found.author(settings, options, around).map_err(|failure| failure.about(about))
 }
 
-/// What a specification's plan is about.
+/// The inputs of a plan, checked.
 struct Found {
     project: Project,
     name: Slug,

@@ -1,33 +1,21 @@
 //! `spec`: from a description to a specification.
 
+use super::admission::{Surroundings, check_command, ignored, load, lock, may_begin, project_of, started, warnings_of};
 use super::author::{Author, AuthorPrompt, CheckedDraft};
 use super::check::{self, Contents};
 use super::draft::DraftPaths;
-use super::lock::Lock;
 use super::name::Slug;
 use super::project::{DESCRIPTION_BYTES_MAX, Entry, FileProblem, Project, SPECS, shown};
 use super::prompts::{PromptText, user};
 use super::template::PromptKind;
 use super::violation::Rule;
 use super::{invalid, tasks_in_words};
-use crate::config::Places;
 use crate::failure::Failure;
-use crate::process::myself;
-use crate::protocol::outbound::{Text, WorkflowStarted};
+use crate::protocol::outbound::WorkflowStarted;
 use crate::protocol::request::Settings;
-use crate::protocol::words::{RefusalReason, Warning, WorkflowKind};
+use crate::protocol::words::{RefusalReason, WorkflowKind};
 use crate::protocol::workflow::WorkflowOptions;
-use std::path::{Path, PathBuf};
-
-/// What a workflow learns from the command line and the machine.
-pub struct Surroundings {
-    /// Where relative paths of the command line start. `None`: run.start came as a message.
-    pub typed_in: Option<PathBuf>,
-    /// The places of the configuration.
-    pub places: Places,
-    /// Whether the workflow only shows what it would do: it takes no lock.
-    pub dry: bool,
-}
+use std::path::Path;
 
 /// The largest number of drafts to look at.
 const DRAFTS: usize = 10_000;
@@ -35,7 +23,7 @@ const DRAFTS: usize = 10_000;
 /// Checks a run.start of `spec`.
 ///
 /// # Errors
-/// What is wrong, or in the way.
+/// The reason for the refusal.
 pub fn admit(
     settings: &mut Settings,
     options: WorkflowOptions,
@@ -63,7 +51,7 @@ pub fn admit(
     found.author(settings, options, around).map_err(|failure| failure.about(about))
 }
 
-/// What a description is about.
+/// The inputs of a specification, checked.
 struct Found {
     project: Project,
     name: Slug,
@@ -156,86 +144,5 @@ fn only_draft(project: &Project) -> Result<Slug, Failure> {
             let message = "There are several drafts: choose one with --name (workflow.name).";
             Err(Failure::refused_for(RefusalReason::NotFound, message))
         }
-    }
-}
-
-/// The project around the run's directory.
-pub(super) fn project_of(settings: &Settings) -> Result<Project, Failure> {
-    Project::around(&settings.cwd).map_err(|_| invalid("The working directory no longer exists.".into()))
-}
-
-/// The rules that the check leaves out.
-pub(super) fn ignored(options: &WorkflowOptions) -> Result<Vec<Rule>, Failure> {
-    let rules = options.ignore.iter().flatten().map(|name| Rule::ignored(name));
-    rules.collect::<Result<_, _>>().map_err(|why| invalid(format!("run.start: `workflow.ignore`: {why}")))
-}
-
-/// Refuses what is in the way of a draft.
-pub(super) fn may_begin(
-    project: &Project,
-    paths: &DraftPaths,
-    options: &WorkflowOptions,
-    kind: WorkflowKind,
-) -> Result<(), Failure> {
-    let file = shown(&paths.target);
-    let refusal = |problem: FileProblem| problem.refusal(&file);
-    let finished = paths.is_there(project, &paths.finished).map_err(refusal)?;
-    if !finished && project.entry(&paths.finished).map_err(refusal)?.is_some() {
-        return Err(FileProblem::Outside.refusal(&file));
-    }
-    let draft = paths.is_there(project, &paths.draft).map_err(refusal)?;
-    if options.resume == Some(true) {
-        return match finished || draft {
-            true => Ok(()),
-            false => {
-                let message = format!("There is neither {file} nor a draft of it: leave out --continue.");
-                Err(Failure::refused_for(RefusalReason::NotFound, message))
-            }
-        };
-    }
-    if finished && options.force != Some(true) {
-        let or = if kind == WorkflowKind::Spec { ", or choose another name with --name" } else { "" };
-        let message = format!("{file} exists: replace it with --force{or}.");
-        return Err(Failure::refused_for(RefusalReason::Exists, message));
-    }
-    Ok(())
-}
-
-/// A prompt in force, checked.
-pub(super) fn load(kind: PromptKind, project: &Project, around: &Surroundings) -> Result<PromptText, Failure> {
-    PromptText::load(kind, project, &around.places)?.checked()
-}
-
-/// The warnings about prompts that do not count.
-pub(super) fn warnings_of<'t>(texts: impl Iterator<Item = &'t PromptText>) -> Vec<(Warning, String)> {
-    texts.filter_map(|text| Some((Warning::UntrustedPrompt, text.warning.clone()?))).collect()
-}
-
-/// The command that checks a draft.
-pub(super) fn check_command(kind: &str, draft: &Path) -> Result<String, Failure> {
-    let program = myself::file().ok_or_else(myself::not_found)?;
-    Ok(format!("{} {kind} check {}", crate::clean::shell_word(&program.to_string_lossy()), shown(draft)))
-}
-
-/// The lock of a name, which all workflows share.
-pub(super) fn lock(project: &Project, name: &Slug, around: &Surroundings) -> Result<Option<Lock>, Failure> {
-    if around.dry {
-        return Ok(None);
-    }
-    Lock::take(project, name.as_str(), name.as_str()).map(Some)
-}
-
-/// What run.started shows.
-pub(super) fn started(
-    kind: WorkflowKind,
-    project: &Project,
-    paths: &DraftPaths,
-    options: WorkflowOptions,
-) -> WorkflowStarted {
-    WorkflowStarted {
-        name: kind,
-        project: Text::from(project.folder().to_string_lossy().into_owned()),
-        target: Some(Text::from(shown(&paths.target))),
-        options,
     }
 }

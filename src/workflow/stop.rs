@@ -1,4 +1,4 @@
-//! What ends a workflow before its end.
+//! Reasons why a workflow stops early.
 
 use crate::failure::{Code, Failure};
 use crate::protocol::outbound::{Outcome, Text};

@@ -114,7 +114,7 @@ pub struct Violation {
     pub line: Option<usize>,
     /// The rule.
     pub rule: Rule,
-    /// What to do. Quotes nothing of the file.
+    /// The instruction that mends it. Quotes nothing of the file.
     pub text: Cow<'static, str>,
 }
 

@@ -18,7 +18,7 @@ fn started(profile: &'static Profile, options: Options) -> Acp {
     driver
 }
 
-/// What the driver sends, and what it makes of a line.
+/// The lines that the driver sends, and its events for a line.
 fn hear(driver: &mut Acp, line: &Value) -> (Vec<Value>, Vec<AgentEvent>) {
     let mut turn = Turn::default();
     driver.line(Line::Text(line.to_string().into()), &mut turn);

@@ -86,7 +86,7 @@ pub(super) fn environment(settings: &Settings) -> Vec<(String, String)> {
     env
 }
 
-/// What the user says, as it is sent. A text that begins with `/` would be a command; a line before it makes it text.
+/// The user's prompt, as it is sent. A text that begins with `/` would be a command; a line before it makes it text.
 pub(super) fn guarded(text: &str, raw_prompt: bool) -> String {
     let command = text.trim_start().starts_with('/');
     let guard = if command && !raw_prompt { "\n" } else { "" };

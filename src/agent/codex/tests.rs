@@ -1,4 +1,4 @@
-//! What no recording shows.
+//! Cases that no recording has.
 
 use super::Codex;
 use crate::agent::{AgentEvent, AskKey, Base, Driver, Line, Reply, Turn, TurnOver};

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 /// Takes the parts of a value that is being checked, in the order of the text.
 pub(super) trait Sink {
-    /// A value that is no object and no array. The place of a string includes its quotes.
+    /// A string, a number, a boolean or null. The place of a string includes its quotes.
     fn leaf(&mut self, key: FieldKey, place: Span, escapes: bool);
     /// The beginning of an object or an array. `None` ends the walk.
     fn open(&mut self, key: FieldKey, object: bool, at: usize) -> Option<()>;

@@ -21,7 +21,7 @@ const KEY: &str = "command";
 pub(crate) struct VerifyStep {
     /// The script, its `$0`, and its arguments.
     args: Vec<String>,
-    /// What frames show. `None`: nothing.
+    /// The command as frames show it. `None`: frames do not show it.
     title: Option<String>,
     /// The variables of the agent's entry.
     env: Vec<(String, String)>,

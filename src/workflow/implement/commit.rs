@@ -39,7 +39,7 @@ pub(crate) enum NoCommits {
     Failed,
 }
 
-/// What belongs into the commit of a phase.
+/// The selection of files for the commit of a phase.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Share {
     /// The files to commit, relative to the root of the work tree.

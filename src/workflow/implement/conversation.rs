@@ -27,13 +27,13 @@ pub(super) struct Conversation {
     driver: Option<Box<dyn Driver>>,
 }
 
-/// What came of a turn.
+/// The result of a turn.
 pub(super) struct TurnSaid {
     pub(super) acted: bool,
     pub(super) blocked: Option<String>,
 }
 
-/// What every session of a phase has in common.
+/// The settings that all sessions of a phase share.
 pub(super) struct Terms {
     pub(super) judge: Arc<dyn Judge>,
     pub(super) limit: Option<Duration>,

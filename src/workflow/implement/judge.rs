@@ -3,12 +3,13 @@
 use super::protect::covers;
 use crate::protocol::question::{Judge, Subject};
 use crate::protocol::words::{Category, Policy};
+use crate::workflow::permit::real;
 use std::path::{Component, Path, PathBuf};
 
-/// Denies an edit of the plan or of a protected path, whatever the policy says.
+/// Denies an edit of the plan or of a protected path, also through a link, whatever the policy says.
 #[derive(Debug)]
 pub(super) struct Guarded {
-    /// The project's folder.
+    /// The project's folder: absolute, without links.
     pub(super) project: PathBuf,
     /// The paths, relative to it.
     pub(super) paths: Vec<String>,
@@ -32,9 +33,10 @@ impl Judge for Guarded {
             | Category::Mode
             | Category::Other => false,
         });
+        let covered = |path: &Path| path.strip_prefix(&self.project).is_ok_and(|path| covers(&self.paths, path));
         let guarded = |path: &str| {
-            let path = plain(&self.project.join(path));
-            path.strip_prefix(&self.project).is_ok_and(|path| covers(&self.paths, path))
+            let path = Path::new(path);
+            covered(&plain(&self.project.join(path))) || real(&self.project, path).is_some_and(|path| covered(&path))
         };
         let denies = edits && subject.locations.iter().any(|location| guarded(location.path.unredacted()));
         denies.then_some(Policy::Deny)
@@ -67,6 +69,25 @@ mod tests {
     use super::Guarded;
     use crate::protocol::question::{Judge, Place, Subject};
     use crate::protocol::words::{Category, Policy};
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn a_link_to_a_protected_path_is_protected_too() {
+        let folder = tempfile::tempdir().unwrap();
+        let project = folder.path().canonicalize().unwrap();
+        std::fs::create_dir_all(project.join("tests")).unwrap();
+        symlink("tests", project.join("elsewhere")).unwrap();
+        symlink(&project, project.join("again")).unwrap();
+        let guarded = Guarded { project: project.clone(), paths: vec!["tests/".to_owned()] };
+        let decide = |path: &str| {
+            let locations = vec![Place { path: path.into(), line: None }];
+            let subject = Subject { category: Category::Edit, title: "t".into(), locations, detail: "".into() };
+            guarded.decide(&subject, &[])
+        };
+        assert_eq!(decide("elsewhere/a"), Some(Policy::Deny));
+        assert_eq!(decide("again/tests/a"), Some(Policy::Deny));
+        assert_eq!(decide("again/src/a"), None);
+    }
 
     #[test]
     fn only_edits_of_the_plan_and_of_protected_paths_are_denied() {

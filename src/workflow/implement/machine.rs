@@ -17,7 +17,7 @@ pub(crate) struct LoopPhase {
     pub(crate) begun: bool,
 }
 
-/// What the loop knows of a phase at the end.
+/// The state of a phase at the end of the loop.
 #[derive(Clone, Debug)]
 pub(crate) struct PhaseProgress {
     pub(crate) state: PhaseOutcome,
@@ -77,7 +77,7 @@ pub(crate) enum TurnPrompt<'a> {
     Retry(&'a Fault),
 }
 
-/// What came of a turn of the agent that ended well.
+/// The result of an agent's turn that ended well.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct AgentTurn {
     /// Whether the agent did something, as far as that can be known.

@@ -10,7 +10,7 @@ use crate::protocol::words::{Category, ToolState};
 use crossbeam_channel::Sender;
 use std::collections::{BTreeMap, HashMap};
 
-/// What is known of a session once it is over.
+/// The facts about a session that is over.
 pub(crate) struct Observation {
     /// Whether a tool was completed that does something.
     pub(crate) acted: bool,

@@ -14,7 +14,7 @@ use time::macros::format_description;
 pub(super) struct PlanFile {
     project: Project,
     path: PathBuf,
-    /// What it must hold.
+    /// The text that it must hold.
     text: String,
 }
 

@@ -23,7 +23,7 @@ const OWN: [&str; 2] = [".spektacular", ".git"];
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TooLarge;
 
-/// What is at a path. A path where nothing is has no entry.
+/// The content of a path. A path that does not exist has no entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Held {
     /// `digest`: `None` where the file cannot be read.
@@ -204,7 +204,7 @@ mod tests {
         folder
     }
 
-    /// What differs after a change of the project.
+    /// The differences after a change of the project.
     fn after(change: impl FnOnce(&Path)) -> Vec<String> {
         let folder = project();
         let entries = ["tests/".to_owned(), "Makefile".to_owned(), "absent".to_owned()];

@@ -1,4 +1,4 @@
-//! What must hold before any agent starts: the plan, its prompts, git, consent.
+//! The conditions before any agent starts: the plan, its prompts, git, consent.
 
 use super::commit::{Commits, NoCommits};
 use super::conversation::PromptWords;
@@ -75,7 +75,7 @@ impl Target {
     }
 }
 
-/// What a dry run shows of the plan.
+/// The plan, as a dry run shows it.
 pub struct Preview {
     /// The plan as people see it.
     pub target: String,
@@ -90,7 +90,7 @@ pub struct Preview {
 /// Looks at a plan without touching anything. Refuses what a run would refuse, but for consent and locks.
 ///
 /// # Errors
-/// What is wrong with the plan, its prompts or the work tree.
+/// The fault of the plan, its prompts or the work tree.
 pub fn preview(
     settings: &mut Settings,
     options: WorkflowOptions,
@@ -122,7 +122,7 @@ pub(super) struct ReadyPlan {
     commit: bool,
     allow_dirty: bool,
     pub(super) allow_verify: bool,
-    /// What the run warns of.
+    /// The warnings of the run.
     pub(super) warnings: Vec<(Warning, String)>,
 }
 

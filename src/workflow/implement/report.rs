@@ -9,7 +9,7 @@ use std::time::Duration;
 /// The most files of a phase in the report.
 const FILES: usize = 1000;
 
-/// What a run spent on a phase.
+/// The attempts, time and money that a run spent on a phase.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Account {
     pub(super) took: Duration,

@@ -38,11 +38,11 @@ pub(super) struct Site<'r, 'o, 'p> {
     pub(super) commits: Option<Commits>,
     /// The work tree after the last commit.
     pub(super) committed: Option<Arc<Baseline>>,
-    /// What is known of each phase for the report.
+    /// The facts about each phase for the report.
     pub(super) accounts: Vec<Account>,
     pub(super) steps: Vec<PlanStatus>,
     conversation: Conversation,
-    /// What the protected paths of the phase held before its first attempt.
+    /// The contents of the phase's protected paths before its first attempt.
     protected: Option<ProtectedState>,
     /// When the phase began, by the clock of limits.
     began: Option<Duration>,

@@ -52,7 +52,7 @@ pub struct VerifyCommand {
 /// A check for a person.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Manual {
-    /// What to check.
+    /// The condition to check.
     pub text: String,
     /// Its line, from 1.
     pub line: usize,

@@ -14,9 +14,9 @@ pub const SPECS: &str = ".spektacular/specs";
 pub const PLANS: &str = ".spektacular/plans";
 /// Texts in place of the built-in prompts.
 pub const PROMPTS: &str = ".spektacular/prompts";
-/// What agents should know.
+/// The folder of the project's knowledge for agents.
 pub const KNOWLEDGE: &str = ".spektacular/knowledge";
-/// What belongs to this machine alone: sessions, locks, what gave way.
+/// The folder of this machine's own data: sessions, locks, replaced files.
 pub const LOCAL: &str = ".spektacular/local";
 
 /// The files of a plan. The first one is the plan itself.

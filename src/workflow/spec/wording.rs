@@ -15,7 +15,7 @@ const SOLUTIONS: [&str; 4] = ["technical notes", "implementation notes", "fix ap
 /// Words that call the code below them an example.
 const EXAMPLES: [&str; 3] = ["example", "bad", "good"];
 
-/// What stands before the number of a line.
+/// The text before the number of a line.
 const AT_LINE: &str = "at line ";
 
 /// Checks the words of a line outside of fences.
