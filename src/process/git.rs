@@ -41,7 +41,7 @@ pub enum Changes {
 }
 
 /// A baseline. `None`: there is no work tree, or no git.
-pub type Taken = Result<Option<Arc<Baseline>>, Incomplete>;
+pub type BaselineResult = Result<Option<Arc<Baseline>>, Incomplete>;
 
 /// The state of the work tree before the agent ran.
 #[derive(Debug)]
@@ -67,7 +67,7 @@ pub struct Told(Found);
 
 #[derive(Debug)]
 enum Found {
-    Baseline(Taken),
+    Baseline(BaselineResult),
     Changes(Changes),
 }
 
@@ -92,7 +92,7 @@ impl Baseline {
     ///
     /// # Errors
     /// git failed, or was too slow.
-    pub fn now(cwd: &Path, until: &Until) -> Taken {
+    pub fn now(cwd: &Path, until: &Until) -> BaselineResult {
         let (path, config) = surroundings();
         Baseline::take(cwd, SystemTime::now(), until, path, config)
     }
@@ -133,7 +133,7 @@ impl Baseline {
         Pending { baseline: Err(Incomplete::Late), job: Some(job) }
     }
 
-    fn take(cwd: &Path, begun: SystemTime, until: &Until, path: OsString, config: Option<OsString>) -> Taken {
+    fn take(cwd: &Path, begun: SystemTime, until: &Until, path: OsString, config: Option<OsString>) -> BaselineResult {
         let Some(git) = Git::open(cwd, path, config, until)? else { return Ok(None) };
         let Status { head, files } = git.status(until)?;
         let mut dirty = BTreeMap::new();

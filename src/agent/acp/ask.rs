@@ -210,6 +210,15 @@ pub(super) fn form(params: &Object<'_>) -> Option<(AcpRequest, Asks)> {
     Some((AcpRequest::Form(form), asks))
 }
 
+/// How a permission was denied.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Denial {
+    /// By somebody, with a message.
+    ByUser(Option<String>),
+    /// For want of a user.
+    NoUser,
+}
+
 impl AcpRequest {
     /// The tool call that waits for the answer.
     pub(super) fn call(&self) -> Option<&str> {
@@ -219,13 +228,14 @@ impl AcpRequest {
         }
     }
 
-    /// Whether the replies deny the call, with the denier's message.
-    pub(super) fn denial(&self, replies: &[Reply]) -> Option<Option<String>> {
+    /// Whether the replies deny the call, and how.
+    pub(super) fn denial(&self, replies: &[Reply]) -> Option<Denial> {
         match (self, replies.first()) {
             (AcpRequest::Form(_), _) => None,
             (_, Some(Reply::Allowed)) => None,
-            (_, Some(Reply::Denied(message) | Reply::Declined(message))) => Some(message.clone()),
-            _ => Some(None),
+            (_, Some(Reply::Denied(message) | Reply::Declined(message))) => Some(Denial::ByUser(message.clone())),
+            (_, Some(Reply::NoUser)) => Some(Denial::NoUser),
+            (_, Some(Reply::Answer(_)) | None) => Some(Denial::ByUser(None)),
         }
     }
 

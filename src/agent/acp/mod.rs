@@ -74,8 +74,8 @@ pub struct Acp {
     outputs: bool,
     /// Whether we cancelled the turn.
     cancelling: bool,
-    /// The calls denied since the agent's last message, with the denier's messages.
-    denied: Vec<(String, Option<String>)>,
+    /// The calls denied since the agent's last message.
+    denied: Vec<(String, ask::Denial)>,
     /// How often we told the agent to continue after a denial.
     denials: u32,
     /// Whether this turn called a tool.
@@ -250,11 +250,11 @@ impl Driver for Acp {
 
     fn answer(&mut self, key: &AskKey, replies: &[Reply], turn: &mut Turn) {
         let Some(pending) = self.pending.remove(key) else { return };
-        if let (Some(message), Some(call)) = (pending.denial(replies), pending.call()) {
+        if let (Some(denial), Some(call)) = (pending.denial(replies), pending.call()) {
             // Some agents do not mention such a call again, others report that it failed.
             turn.events.push(AgentEvent::ToolOver { call: call.to_owned(), state: ToolState::Denied, output: None });
             if let Some(known) = self.calls.get(call) {
-                self.denied.push((known.label(), message));
+                self.denied.push((known.label(), denial));
                 self.forget(call);
             }
         }

@@ -3,7 +3,7 @@
 
 use crate::io::signals;
 use crate::process::errand::Errand;
-use crate::process::git::{Baseline, Incomplete, Taken};
+use crate::process::git::{Baseline, BaselineResult, Incomplete};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -33,16 +33,16 @@ pub(crate) struct Commits {
 }
 
 /// A query about the work tree.
-pub(crate) type Look = Errand<Taken>;
+pub(crate) type StatusQuery = Errand<BaselineResult>;
 
 /// Looks at the work tree around a folder, in a thread of its own.
-pub(crate) fn look(folder: &Path) -> Look {
+pub(crate) fn look(folder: &Path) -> StatusQuery {
     let folder = folder.to_owned();
     Errand::start("git-status", LIMIT, move |until| Baseline::now(&folder, until))
 }
 
 /// Waits for a query outside of a run. A signal that ends this process ends git first.
-pub(crate) fn wait(mut look: Look) -> Option<Taken> {
+pub(crate) fn wait(mut look: StatusQuery) -> Option<BaselineResult> {
     let (result, over) = (look.result(), look.over());
     let _ = signals::before_the_end(move || {
         look.give_up();
@@ -77,7 +77,7 @@ impl From<Incomplete> for NoCommits {
 
 impl Commits {
     /// `project`: absolute and without links. `before`: its work tree before the first phase.
-    pub(crate) fn begin(project: &Path, before: Option<Taken>) -> Result<Commits, NoCommits> {
+    pub(crate) fn begin(project: &Path, before: Option<BaselineResult>) -> Result<Commits, NoCommits> {
         let before = before.ok_or(NoCommits::Failed)??.ok_or(NoCommits::NoGit)?;
         let inside = project.strip_prefix(before.root()).map_err(|_| NoCommits::Failed)?.to_owned();
         Ok(Commits { project: inside, before })
@@ -97,7 +97,7 @@ impl Commits {
     /// the path of plan.md, relative to the project's folder.
     pub(crate) fn share(
         &self,
-        now: Option<Taken>,
+        now: Option<BaselineResult>,
         last: &mut Option<Arc<Baseline>>,
         plan: &Path,
     ) -> Result<Share, NoCommits> {
@@ -123,7 +123,7 @@ impl Commits {
 }
 
 /// The commit of HEAD.
-pub(crate) fn head(now: Option<Taken>) -> Option<String> {
+pub(crate) fn head(now: Option<BaselineResult>) -> Option<String> {
     now?.ok()??.head().map(str::to_owned)
 }
 
@@ -143,7 +143,7 @@ pub(crate) fn list(files: &[PathBuf]) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::{Commits, NoCommits, SCRIPT, Share, head, list, look, message};
-    use crate::process::git::{Baseline, Taken};
+    use crate::process::git::{Baseline, BaselineResult};
     use std::fs;
     use std::path::Path;
     use std::process::Command;
@@ -169,7 +169,7 @@ mod tests {
         command.status().unwrap().success()
     }
 
-    fn now(at: &Path) -> Option<Taken> {
+    fn now(at: &Path) -> Option<BaselineResult> {
         look(at).result().recv().ok()
     }
 

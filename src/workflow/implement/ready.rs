@@ -1,6 +1,6 @@
 //! The conditions before any agent starts: the plan, its prompts, git, consent.
 
-use super::commit::{self, Commits, Look, NoCommits};
+use super::commit::{self, Commits, NoCommits, StatusQuery};
 use super::conversation::PromptWords;
 use super::protect::{ProtectedState, TooLarge};
 use super::question::consent;
@@ -8,7 +8,7 @@ use super::{judge, prompt, too_large};
 use crate::agent::Reply;
 use crate::config::Places;
 use crate::failure::{Code, Failure};
-use crate::process::git::Taken;
+use crate::process::git::BaselineResult;
 use crate::protocol::outbound::{Breach, Text, WorkflowStarted};
 use crate::protocol::question::Judge;
 use crate::protocol::request::Settings;
@@ -200,12 +200,12 @@ impl ReadyPlan {
     }
 
     /// The query about the work tree. `None`: no commits are wanted.
-    pub(super) fn look(&self) -> Option<Look> {
+    pub(super) fn look(&self) -> Option<StatusQuery> {
         self.commit.then(|| commit::look(self.project.folder()))
     }
 
     /// Prepares the commits. `before`: the work tree.
-    pub(super) fn commits(&self, before: Option<Taken>) -> Result<Commits, Failure> {
+    pub(super) fn commits(&self, before: Option<BaselineResult>) -> Result<Commits, Failure> {
         let commits = Commits::begin(self.project.folder(), before).map_err(|why| match why {
             NoCommits::NoGit => {
                 let message = "--commit needs git and a git work tree: run `git init`, or leave --commit out.";
