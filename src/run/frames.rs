@@ -44,12 +44,7 @@ impl Live {
 
     /// A redacted text with relative paths, and cut.
     pub(super) fn cut(&self, text: &str) -> String {
-        let mut short = shorten(text, &self.settings.cwd.to_string_lossy());
-        if let Some((cut, _)) = short.char_indices().nth(TITLE_CHARS) {
-            short.truncate(cut);
-            short.push('…');
-        }
-        short
+        fitting(shorten(text, &self.settings.cwd.to_string_lossy()))
     }
 }
 
@@ -75,6 +70,16 @@ fn shorten(text: &str, cwd: &str) -> String {
         rest = &found[folder.len()..];
     }
     out + rest
+}
+
+/// Cuts a title. The rest of its memory is given back, because a run keeps the titles of open tools.
+fn fitting(mut title: String) -> String {
+    if let Some((cut, _)) = title.char_indices().nth(TITLE_CHARS) {
+        title.truncate(cut);
+        title.push('…');
+        title.shrink_to_fit();
+    }
+    title
 }
 
 #[cfg(test)]

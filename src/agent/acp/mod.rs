@@ -21,7 +21,7 @@ use self::profile::Profile;
 use self::session::{Phase, SessionSetup};
 use self::updates::{Call, Said};
 use super::json::{Index, Object, is_blank};
-use super::recent::Recent;
+use super::recent::{OpenMap, Recent};
 use super::rpc::{self, Incoming};
 use super::text::FinalAnswer;
 use super::{
@@ -33,7 +33,6 @@ use crate::protocol::outbound::{AgentExit, Capabilities, Text, Usage};
 use crate::protocol::request::Settings;
 use crate::protocol::words::{Level, QuestionKind, ToolState};
 use serde_json::json;
-use std::collections::HashMap;
 use std::path::PathBuf;
 
 /// The driver for an agent that speaks ACP.
@@ -58,7 +57,7 @@ pub struct Acp {
     /// The agent's requests that wait for an answer. Several can be open at once.
     pending: OpenRequests,
     /// The open tool calls.
-    calls: HashMap<String, Call>,
+    calls: OpenMap<Call>,
     finished: Recent,
     /// The message that is being streamed.
     said: Option<Said>,
@@ -74,7 +73,7 @@ pub struct Acp {
     outputs: bool,
     /// Whether we cancelled the turn.
     cancelling: bool,
-    /// The calls denied since the agent's last message.
+    /// The first calls denied since the agent's last message.
     denied: Vec<(String, ask::Denial)>,
     /// How often we told the agent to continue after a denial.
     denials: u32,
@@ -107,7 +106,7 @@ impl Acp {
             requests: 0,
             waiting: 0,
             pending: OpenRequests::default(),
-            calls: HashMap::new(),
+            calls: OpenMap::default(),
             finished: Recent::default(),
             said: None,
             passed: None,
@@ -198,7 +197,14 @@ impl Acp {
     }
 }
 
+/// How many denied calls the agent's model is told of.
+const DENIALS_TOLD: usize = 20;
+
 impl Driver for Acp {
+    fn kept(&self) -> usize {
+        self.calls.bytes()
+    }
+
     fn capabilities(&self) -> Capabilities {
         Capabilities {
             questions: match self.offers_asking {
@@ -254,7 +260,9 @@ impl Driver for Acp {
             // Some agents do not mention such a call again, others report that it failed.
             turn.events.push(AgentEvent::ToolOver { call: call.to_owned(), state: ToolState::Denied, output: None });
             if let Some(known) = self.calls.get(call) {
-                self.denied.push((known.label(), denial));
+                if self.denied.len() < DENIALS_TOLD {
+                    self.denied.push((known.label(), denial));
+                }
                 self.forget(call);
             }
         }

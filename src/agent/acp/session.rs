@@ -258,7 +258,7 @@ impl Acp {
         self.phase = Phase::Idle;
         self.end_message(turn);
         self.withdraw(None, turn);
-        for id in std::mem::take(&mut self.calls).into_keys() {
+        for (id, _) in self.calls.drain() {
             self.finished.add(&id);
         }
     }
