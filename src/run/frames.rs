@@ -84,7 +84,14 @@ fn fitting(mut title: String) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::shorten;
+    use super::{TITLE_CHARS, fitting, shorten};
+
+    #[test]
+    fn a_cut_title_keeps_no_memory_of_its_rest() {
+        let title = fitting("é".repeat(1 << 20));
+        assert_eq!(title.chars().count(), TITLE_CHARS + 1);
+        assert!(title.capacity() < 4 * TITLE_CHARS + 16, "{} bytes", title.capacity());
+    }
 
     #[test]
     fn only_the_working_directory_itself_is_taken_off() {

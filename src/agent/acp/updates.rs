@@ -271,7 +271,7 @@ impl Acp {
         self.called = true;
         let status = update.str("status").unwrap_or_default();
         let over = matches!(&*status, "completed" | "failed");
-        let call = self.calls.get(&*id);
+        let call = self.calls.get(&id);
         if call.is_none() && self.finished.contains(&id) {
             // Only the files that it changed may be new.
             if over {
@@ -285,7 +285,7 @@ impl Acp {
             self.learn(update)?;
         }
         // A pending call has not begun: its input is incomplete, or it waits for permission.
-        if self.calls.get(&*id).is_some_and(Call::is_own) {
+        if self.calls.get(&id).is_some_and(Call::is_own) {
             if over {
                 self.forget(&id);
             }
