@@ -29,8 +29,7 @@ impl Acp {
     pub(super) fn permission(&mut self, params: &Object<'_>, turn: &mut Turn) -> Option<(AcpRequest, Asks)> {
         let about = params.object("toolCall")?;
         let earlier = about.str("toolCallId").and_then(|id| self.calls.get(&id)).map(|call| call.input().to_owned());
-        let before =
-            about.str("toolCallId").and_then(|id| self.calls.get(&id)).map(Call::identity).unwrap_or_default();
+        let before = about.str("toolCallId").and_then(|id| self.calls.get(&id)).map(Call::identity).unwrap_or_default();
         let id = self.learn(&about)?;
         self.called = true;
         self.end_message(turn);
