@@ -139,6 +139,7 @@ mod tests {
     use super::{Framed, LineReader, READ_BYTES};
     use std::borrow::Cow;
     use std::io::Write;
+    use std::time::Duration;
 
     fn owned(framed: Framed<'_>) -> Framed<'static> {
         match framed {
@@ -162,6 +163,24 @@ mod tests {
         assert_eq!(all(b"ab\n\nabc\nx", 2), [line("ab"), line(""), Framed::TooLong, Framed::Rest("x".into())]);
         assert_eq!(all(b"abc", 2), [Framed::Rest(Vec::new())]);
         assert_eq!(all(b"", 2), []);
+    }
+
+    #[test]
+    fn what_is_there_is_read_without_a_wait_and_the_rest_later() {
+        let (reader, mut writer) = std::io::pipe().unwrap();
+        let mut lines = LineReader::new(reader, 10);
+        lines.fill_within(Duration::ZERO);
+        assert!(!lines.has_line());
+        writer.write_all(b"ab\ncd").unwrap();
+        lines.fill_within(Duration::ZERO);
+        assert!(lines.has_line());
+        assert_eq!(lines.next(), Some(Framed::Line(b"ab".into())));
+        assert!(!lines.has_line());
+        writer.write_all(b"e\n").unwrap();
+        drop(writer);
+        assert_eq!(lines.next(), Some(Framed::Line(b"cde".into())));
+        lines.fill_within(Duration::MAX);
+        assert_eq!(lines.next(), None);
     }
 
     #[test]
