@@ -260,7 +260,7 @@ fn cli(mut adhoc: Adhoc, loaded: Loaded, engine: Option<Engine>) -> u8 {
     if !keep(last, &ended, &first_lines) {
         diagnose("spektacular: warning: the session could not be stored for --continue");
     }
-    if let Some(keys) = &ended.unused_answers {
+    if let Some(keys) = ended.unused_answers.as_ref().filter(|_| ended.code != EXIT_UNDELIVERED) {
         let text = format!("No question matched {keys}. `spektacular help adhoc` explains the keys of --answer.");
         super::warn([text].iter());
     }
