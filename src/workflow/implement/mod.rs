@@ -50,7 +50,9 @@ pub fn carry(mut outer: Outer<'_>, target: Target, places: &Places) -> Ended {
 fn begin(outer: &mut Outer<'_>, target: Target, places: &Places) -> Result<String, Stop> {
     let settings = outer.settings().clone();
     let _locks = target.lock()?;
-    let mut ready = ReadyPlan::read(target, &settings, places).map_err(|unfit| {
+    let reading = ReadyPlan::begin(target, &settings, places);
+    let read = outer.errand(None, reading)?.ok_or_else(|| Stop::from(no_thread()))?;
+    let mut ready = read.map_err(|unfit| {
         outer.end.violations = unfit.breaches();
         Stop::from(unfit.failure)
     })?;
@@ -90,6 +92,12 @@ fn begin(outer: &mut Outer<'_>, target: Target, places: &Places) -> Result<Strin
     let of = ready.plan.phases.len();
     let noun = if of == 1 { "phase" } else { "phases" };
     Ok(format!("{}: {passed} of {of} {noun} passed", ready.target))
+}
+
+/// The failure of a run for which no thread could be started.
+fn no_thread() -> Failure {
+    let message = "Cannot start a thread: free some memory or processes.";
+    Failure::new(Code::ResourceExhausted, message).retryable()
 }
 
 fn is_passed(state: PhaseOutcome) -> bool {

@@ -21,8 +21,10 @@ pub(super) struct PlanFile {
 /// plan.md was put back.
 #[derive(Debug)]
 pub(super) struct PutBack {
-    /// Where the changed one is. `None`: there was none.
+    /// Where the changed one is. `None`: there was none, or it could not be kept.
     pub(super) kept: Option<GaveWay>,
+    /// Whether there was none.
+    pub(super) was_gone: bool,
 }
 
 impl PlanFile {
@@ -36,13 +38,11 @@ impl PlanFile {
         if matches!(&found, Ok(Some(bytes)) if bytes == self.text.as_bytes()) {
             return Ok(None);
         }
-        let gone = matches!(self.project.entry(&self.path), Ok(None));
-        let kept = match gone {
-            true => None,
-            false => Some(self.project.give_way(&self.path).map_err(|problem| self.failed(problem))?),
-        };
+        let was_gone = matches!(self.project.entry(&self.path), Ok(None));
+        // The plan itself counts more than what somebody wrote there: an agent can make it impossible to keep that.
+        let kept = if was_gone { None } else { self.project.give_way(&self.path).ok() };
         self.write(&self.text)?;
-        Ok(Some(PutBack { kept }))
+        Ok(Some(PutBack { kept, was_gone }))
     }
 
     /// Sets the state line of a phase, and its boxes where the mark says so, in one write.
@@ -74,7 +74,7 @@ impl PlanFile {
 
     fn failed(&self, _: FileProblem) -> Stop {
         let message = format!(
-            "{} cannot be written: make room, or correct the permissions of its folder, and run the same command to go on.",
+            "{} cannot be written, and may hold what the agent wrote there: make room or correct the permissions of its folder, restore the file, and run the same command to go on.",
             shown(&self.path)
         );
         Stop::failed(Code::ResourceExhausted, message)

@@ -2,13 +2,15 @@
 
 use super::commit::{self, Commits, NoCommits, StatusQuery};
 use super::conversation::PromptWords;
-use super::protect::{ProtectedState, TooLarge};
+use super::protect::{ProtectedState, Unread};
 use super::question::consent;
 use super::{judge, prompt, too_large};
 use crate::agent::Reply;
 use crate::config::Places;
 use crate::failure::{Code, Failure};
+use crate::process::errand::Errand;
 use crate::process::git::BaselineResult;
+use crate::process::query::Until;
 use crate::protocol::outbound::{Breach, Text, WorkflowStarted};
 use crate::protocol::question::Judge;
 use crate::protocol::request::Settings;
@@ -30,7 +32,7 @@ use crossbeam_channel::bounded;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Where the plan is, and how it is to be carried out.
 #[derive(Debug)]
@@ -77,6 +79,9 @@ impl Target {
     }
 }
 
+/// How long it may take to read the plan and what it protects.
+pub(super) const READ_LIMIT: Duration = Duration::from_secs(24 * 3600);
+
 /// The plan, as a dry run shows it.
 pub struct Preview {
     /// The plan as people see it.
@@ -100,7 +105,8 @@ pub fn preview(
     places: &Places,
 ) -> Result<Preview, Failure> {
     let (target, _) = admit(settings, options, from)?;
-    let ready = ReadyPlan::read(target, settings, places).map_err(|unfit| unfit.failure)?;
+    let ready = ReadyPlan::read(target, settings, places, &Until::deadline(Instant::now() + READ_LIMIT))
+        .map_err(|unfit| unfit.failure)?;
     if let Some(look) = ready.look() {
         ready.commits(commit::wait(look))?;
     }
@@ -155,8 +161,22 @@ impl Unfit {
 }
 
 impl ReadyPlan {
+    /// Does the same in a thread of its own: the files that a plan protects may take long to look at.
+    pub(super) fn begin(target: Target, settings: &Settings, places: &Places) -> Errand<Result<ReadyPlan, Box<Unfit>>> {
+        let (settings, places) = (settings.clone(), places.clone());
+        Errand::start("plan", READ_LIMIT, move |until| ReadyPlan::read(target, &settings, &places, until))
+    }
+
     /// Reads and checks the plan and the prompts.
-    pub(super) fn read(target: Target, settings: &Settings, places: &Places) -> Result<ReadyPlan, Box<Unfit>> {
+    ///
+    /// # Errors
+    /// The fault of the plan or its prompts.
+    pub(super) fn read(
+        target: Target,
+        settings: &Settings,
+        places: &Places,
+        until: &Until,
+    ) -> Result<ReadyPlan, Box<Unfit>> {
         let Target { project, path, shown, options } = target;
         // Coverage is a matter of the plan's making, not of the work.
         let ignored = [Rule::Uncovered, Rule::UnknownRequirement];
@@ -175,7 +195,7 @@ impl ReadyPlan {
         }
         if let Some(phase) = plan.phases.iter().filter(|phase| !phase.is_done()).find(|phase| {
             let paths: Vec<String> = phase.protect.iter().map(|entry| entry.path.clone()).collect();
-            matches!(ProtectedState::take(project.folder(), &paths), Err(TooLarge))
+            matches!(ProtectedState::take(project.folder(), &paths, until), Err(Unread::TooLarge))
         }) {
             return Err(too_large(phase).into());
         }
