@@ -7,11 +7,11 @@ use super::name::Slug;
 use super::outer::{Outer, Session};
 use super::permit::DraftPermit;
 use super::project::{Entry, FileProblem, Project, shown};
-use super::prompts::PromptText;
+use super::prompts::{CommonValues, PromptText, SessionPrompt};
 use super::stop::Stop;
 use super::violation::{Rule, Violation};
 use crate::failure::{Code, Failure};
-use crate::protocol::outbound::{Artifact, Body, Breach, Text};
+use crate::protocol::outbound::{Artifact, Body, Text};
 use crate::protocol::words::{Action, PlanStatus, Warning, WorkflowKind};
 use std::path::Path;
 use std::sync::Arc;
@@ -34,24 +34,20 @@ pub struct Author {
     pub prompt: AuthorPrompt,
     /// Warnings about the input.
     pub warnings: Vec<(Warning, String)>,
-    /// Held until the end of the process.
-    pub lock: Option<Lock>,
+    /// Held until the author is dropped. `None`: a dry run.
+    pub(super) _lock: Option<Lock>,
 }
 
 /// The prompt of a session that writes a draft.
 pub struct AuthorPrompt {
-    /// For a new draft.
-    pub text: String,
-    /// Whether the agent takes it as its own command.
-    pub raw: bool,
-    /// For a draft that goes on.
+    /// The prompt for a new draft.
+    pub first: SessionPrompt,
+    /// The prompt that continues a draft.
     pub resume: PromptText,
-    /// The words of the user for a draft that goes on.
+    /// The user's words for a draft that is continued.
     pub words: String,
-    /// The value of `{{user}}`.
-    pub user: &'static str,
-    /// The check command.
-    pub check: String,
+    /// The values of its placeholders.
+    pub values: CommonValues,
 }
 
 /// A checked draft.
@@ -94,7 +90,7 @@ impl Author {
             outer.warn(Warning::UnexpectedChange, text);
         }
         if !checked.violations.is_empty() {
-            outer.end.violations = checked.violations.iter().map(breach).collect();
+            outer.end.violations = checked.violations.iter().map(Violation::breach).collect();
             return Err(self.invalid(outer, &checked));
         }
         self.finish(outer, &checked).map_err(unwritable)?;
@@ -117,54 +113,43 @@ impl Author {
     }
 
     /// Prepares the draft. Returns the prompt.
-    fn begin(&self, outer: &mut Outer<'_>, check: CheckDraft<'_>) -> Result<(String, bool), FileProblem> {
+    fn begin(&self, outer: &mut Outer<'_>, check: CheckDraft<'_>) -> Result<SessionPrompt, FileProblem> {
         let DraftPaths { draft, finished, .. } = &self.paths;
         if !self.resumes {
-            outer.end.kept.extend(self.paths.give_way(&self.project, draft)?);
-            return Ok((self.prompt.text.clone(), self.prompt.raw));
+            outer.end.kept.extend(self.project.give_way(draft)?);
+            return Ok(self.prompt.first.clone());
         }
         if !self.paths.is_there(&self.project, draft)? {
             // A link in the draft's place.
-            outer.end.kept.extend(self.paths.give_way(&self.project, draft)?);
+            outer.end.kept.extend(self.project.give_way(draft)?);
             let copy = self.paths.snapshot(&self.project, finished);
             self.paths.restore(&self.project, draft, &copy)?;
         }
         let violations = check(self)?.violations;
         let line = |v: &Violation| format!("{}: {}: {}\n", v.line.unwrap_or_default(), v.rule.name(), v.text);
         let violations: String = violations.iter().map(line).collect();
-        let (folder, knowledge) = (self.project.folder().to_string_lossy(), self.project.knowledge());
         let file = shown(draft);
-        let text = self.prompt.resume.expanded(|name| match name {
-            "project" => Some(&folder),
-            "knowledge" => Some(&knowledge),
-            "user" => Some(self.prompt.user),
-            "check" => Some(&self.prompt.check),
+        let AuthorPrompt { resume, words, values, .. } = &self.prompt;
+        Ok(values.fill(resume, |name| match name {
             "file" => Some(&file),
             "violations" => Some(violations.trim_end()),
-            "words" => Some(&self.prompt.words),
+            "words" => Some(words),
             _ => None,
-        });
-        Ok((text, self.prompt.resume.is_raw()))
+        }))
     }
 
     /// Runs the session; the last one of this name and agent, where it can be resumed.
-    fn session(&self, outer: &mut Outer<'_>, (prompt, raw): (String, bool)) -> Result<(), Stop> {
+    fn session(&self, outer: &mut Outer<'_>, prompt: SessionPrompt) -> Result<(), Stop> {
         let place = LastSession::of(self.kind, &self.name, &outer.agent().name);
         let known = place.as_ref().filter(|_| self.resumes && outer.can_resume()).and_then(|p| p.id(&self.project));
         let judge = DraftPermit {
             project: self.project.folder().to_owned(),
             draft: self.project.folder().join(&self.paths.draft),
-            check: self.prompt.check.clone(),
+            check: self.prompt.values.check.clone(),
         };
         let judge = Arc::new(judge);
-        let begin = |resume| Session {
-            prompt: prompt.clone(),
-            raw,
-            resume,
-            judge: Some(judge.clone()),
-            limit: None,
-            wrap: None,
-        };
+        let begin =
+            |resume| Session { prompt: prompt.clone(), resume, judge: Some(judge.clone()), limit: None, wrap: None };
         let resumed = known.is_some();
         let mut ended = outer.session(begin(known));
         if resumed && matches!(&ended, Err(Stop::Failed(failure)) if failure.code == Code::SessionNotFound) {
@@ -184,12 +169,12 @@ impl Author {
         }
         let untouched = paths.snapshot(project, &paths.draft) == *draft;
         if untouched {
-            outer.end.kept.extend(paths.give_way(project, &paths.draft)?);
+            outer.end.kept.extend(project.give_way(&paths.draft)?);
             if project.entry(&paths.finished)?.is_some() {
                 project.rename(&paths.finished, &paths.draft)?;
             }
         } else {
-            outer.end.kept.extend(paths.give_way(project, &paths.finished)?);
+            outer.end.kept.extend(project.give_way(&paths.finished)?);
         }
         paths.restore(project, &paths.finished, finished)?;
         let text = format!("The agent changed {}; the file was put back.", shown(&paths.target));
@@ -207,7 +192,7 @@ impl Author {
         if project.entry(&paths.finished)? == Some(Entry::Link) {
             return Err(FileProblem::Outside);
         }
-        outer.end.kept.extend(paths.give_way(project, &paths.finished)?);
+        outer.end.kept.extend(project.give_way(&paths.finished)?);
         project.rename(&paths.draft, &paths.finished)?;
         let after = paths.snapshot(project, &paths.finished);
         for ((path, before), after) in paths.files(&paths.finished).iter().zip(before).zip(after) {
@@ -244,16 +229,6 @@ fn artifact(path: &Path, action: Action, size_bytes: Option<u64>) -> Body {
         size_bytes,
         truncated: false,
     }))
-}
-
-/// A violation as frames show it.
-pub fn breach(violation: &Violation) -> Breach {
-    Breach {
-        file: Text::from(violation.file.as_str()),
-        line: violation.line.map(|line| line as u64),
-        rule: violation.rule.name(),
-        text: Text::from(violation.text.to_string()),
-    }
 }
 
 /// The failure of a file of our own that cannot be written.

@@ -4,7 +4,6 @@ use super::name::Slug;
 use super::project::{
     Entry, FILE_BYTES_MAX, FileProblem, PLAN_FILES, Project, plan_draft, plan_folder, spec_draft, spec_file,
 };
-use crate::protocol::outbound::GaveWay;
 use std::path::{Path, PathBuf};
 
 /// The paths of a draft, relative to the project's folder.
@@ -63,14 +62,6 @@ impl DraftPaths {
     pub fn snapshot(&self, project: &Project, base: &Path) -> Snapshot {
         let read = |path: PathBuf| project.read(&path, FILE_BYTES_MAX).ok().flatten();
         self.files(base).into_iter().map(read).collect()
-    }
-
-    /// Moves what is at a path out of the way, whatever it is.
-    ///
-    /// # Errors
-    /// The file system's.
-    pub fn give_way(&self, project: &Project, base: &Path) -> Result<Option<GaveWay>, FileProblem> {
-        project.entry(base)?.map(|_| project.give_way(base)).transpose()
     }
 
     /// Writes the files of a snapshot.

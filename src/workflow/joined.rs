@@ -15,7 +15,7 @@ use crate::protocol::redacted::Redacted;
 use crate::protocol::request::Settings;
 use crate::protocol::unknown::UnknownNames;
 use crate::protocol::words::{Action, Category, Level, Status, ToolState, Warning, WorkflowKind};
-use crate::protocol::workflow::{WorkflowFields, WorkflowOptions};
+use crate::protocol::workflow::{WorkflowFields, WorkflowOptions, WorkflowSettings};
 use crate::redact::Redactor;
 use serde_json::value::RawValue;
 use std::collections::{BTreeSet, HashSet};
@@ -23,7 +23,7 @@ use std::time::Instant;
 
 /// Checks a run.start for a workflow, and may change its settings.
 pub(super) type Admit<'p> =
-    Box<dyn FnOnce(&mut Settings, &Agent, WorkflowOptions) -> Result<WorkflowStarted, Failure> + 'p>;
+    Box<dyn FnOnce(&mut Settings, &Agent, WorkflowSettings) -> Result<WorkflowStarted, Failure> + 'p>;
 
 /// A run that was opened.
 pub(super) struct Opened {

@@ -22,8 +22,7 @@ impl Lock {
     pub fn take(project: &Project, name: &str, what: &str) -> Result<Lock, Failure> {
         make_local(project)?;
         let path = Path::new(LOCAL).join("locks").join(format!("{name}.lock"));
-        let made = project.create(&path, b"").map_err(|problem| problem.refusal("The folder of locks"))?;
-        let _ = made;
+        project.create(&path, b"").map_err(|problem| problem.refusal("The folder of locks"))?;
         // The folders were walked without following a link; the file itself must be none either.
         let file = OpenOptions::new()
             .write(true)

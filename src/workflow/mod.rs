@@ -47,12 +47,7 @@ fn invalid(message: String) -> Failure {
     Failure::new(Code::InvalidRequest, message)
 }
 
-/// `1 task`, `3 tasks`.
-pub fn tasks_in_words(count: usize) -> String {
-    if count == 1 { "1 task".into() } else { format!("{count} tasks") }
-}
-
-/// `1 phase`, `3 phases`.
-pub fn phases_in_words(count: usize) -> String {
-    if count == 1 { "1 phase".into() } else { format!("{count} phases") }
+/// A number of things: `1 task`, `3 tasks`.
+pub fn counted(count: usize, thing: &str) -> String {
+    format!("{count} {thing}{}", if count == 1 { "" } else { "s" })
 }

@@ -1,10 +1,9 @@
 //! The name of a specification or a plan, which is also the name of its file or folder.
 
+use crate::protocol::workflow::{NAME_BYTES, is_name};
 use std::ffi::OsStr;
 use std::fmt;
 
-/// The longest name, in bytes.
-const LONGEST: usize = 50;
 /// The shortest name that a cut at a `-` may leave, in bytes.
 const LEAST: usize = 20;
 /// The name where nothing of a text can be used.
@@ -17,12 +16,7 @@ pub struct Slug(String);
 impl Slug {
     /// The name, if the text is one.
     pub fn parse(text: &str) -> Option<Slug> {
-        let fits = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
-        let good = (1..=LONGEST).contains(&text.len())
-            && text.bytes().all(fits)
-            && !text.starts_with('-')
-            && !text.ends_with('-');
-        good.then(|| Slug(text.to_owned()))
+        is_name(text).then(|| Slug(text.to_owned()))
     }
 
     /// The name made from the first line of a description that is not blank.
@@ -45,8 +39,8 @@ impl Slug {
                 name.push('-');
             }
             // One byte more than a name may have tells whether it has to be cut; a `-` at the end does not count.
-            if name.len() > LONGEST && !name.ends_with('-') {
-                name.truncate(LONGEST);
+            if name.len() > NAME_BYTES && !name.ends_with('-') {
+                name.truncate(NAME_BYTES);
                 if let Some(at) = name.rfind('-').filter(|at| *at >= LEAST) {
                     name.truncate(at);
                 }

@@ -2,6 +2,7 @@
 //! and in steps without it, and is closed once. A workflow is plain blocking code over these calls.
 
 use super::joined::{Joined, Opened, PartKind, PartSeen};
+use super::prompts::SessionPrompt;
 use super::stop::Stop;
 use crate::agent::Driver;
 use crate::agent::registry::{Agent, Layers};
@@ -14,7 +15,7 @@ use crate::protocol::outbound::{
 use crate::protocol::question::Judge;
 use crate::protocol::request::{Seconds, Settings};
 use crate::protocol::words::{OnQuestionTimeout, PlanStatus, Source, StopReason, Warning, WorkflowKind};
-use crate::protocol::workflow::WorkflowOptions;
+use crate::protocol::workflow::{WorkflowOptions, WorkflowSettings};
 use crate::redact::Redactor;
 use crate::run::OnEof;
 use std::cell::RefCell;
@@ -81,9 +82,7 @@ struct Last {
 /// A session of the agent.
 pub struct Session {
     /// The prompt.
-    pub prompt: String,
-    /// Whether the agent may take it as one of its own commands.
-    pub raw: bool,
+    pub prompt: SessionPrompt,
     /// The session to resume.
     pub resume: Option<String>,
     /// Decides about the permissions that the prompt needs.
@@ -96,19 +95,6 @@ pub struct Session {
 
 /// Makes a driver of another one.
 pub type Wrap = Box<dyn FnOnce(Box<dyn Driver>) -> Box<dyn Driver>>;
-
-/// A session that ended well.
-#[derive(Debug)]
-pub struct SessionEnd {
-    /// The final text, redacted.
-    pub text: String,
-    /// Why the model stopped.
-    pub stop_reason: StopReason,
-    /// The agent's session.
-    pub session_id: Option<String>,
-    /// Its cost, in US dollars.
-    pub cost_usd: Option<f64>,
-}
 
 /// A step without the agent.
 pub struct Step {
@@ -131,8 +117,6 @@ pub struct StepEnd {
     pub exit: Option<AgentExit>,
     /// Whether its own limit was over.
     pub timed_out: bool,
-    /// The time that it took.
-    pub took: Duration,
 }
 
 /// The end of a workflow, for the process.
@@ -166,11 +150,11 @@ impl<'p> Outer<'p> {
         job: Job,
         peer: &'p mut dyn Peer,
         (kind, flags): (WorkflowKind, WorkflowOptions),
-        admit: impl FnOnce(&mut Settings, &Agent, WorkflowOptions) -> Result<(T, WorkflowStarted), Failure> + 'p,
+        admit: impl FnOnce(&mut Settings, &Agent, WorkflowSettings) -> Result<(T, WorkflowStarted), Failure> + 'p,
     ) -> OpenedRun<'p, T> {
         let found = Rc::new(RefCell::new(None));
         let kept = Rc::clone(&found);
-        let admit = move |settings: &mut Settings, agent: &Agent, options: WorkflowOptions| {
+        let admit = move |settings: &mut Settings, agent: &Agent, options: WorkflowSettings| {
             let (it, workflow) = admit(settings, agent, options)?;
             *kept.borrow_mut() = Some((it, workflow.target.clone()));
             Ok(workflow)
@@ -239,8 +223,12 @@ impl<'p> Outer<'p> {
     /// A sentence for the message of a failure: how many permissions were denied. Empty: none.
     pub fn denials(&self) -> String {
         let count = self.peer.denied;
-        let what = if count == 1 { "1 permission was".to_owned() } else { format!("{count} permissions were") };
-        if count == 0 { String::new() } else { format!(" {what} denied: allow them with --permissions or --yes.") }
+        let were = if count == 1 { "permission was" } else { "permissions were" };
+        if count == 0 {
+            String::new()
+        } else {
+            format!(" {count} {were} denied: allow them with --permissions or --yes.")
+        }
     }
 
     /// The usage of all sessions so far.
@@ -287,13 +275,14 @@ impl<'p> Outer<'p> {
         self.first.push(body);
     }
 
-    /// Runs a session of the agent.
+    /// Runs a session of the agent. Returns the agent's id of it.
     ///
     /// # Errors
     /// It did not end well, or the run is over.
-    pub fn session(&mut self, session: Session) -> Result<SessionEnd, Stop> {
-        let Session { prompt, raw, resume, judge, limit, wrap } = session;
-        let mut settings = Settings { prompt, raw_prompt: raw, session_id: resume, judge, ..self.settings.clone() };
+    pub fn session(&mut self, session: Session) -> Result<Option<String>, Stop> {
+        let Session { prompt: SessionPrompt { text, raw }, resume, judge, limit, wrap } = session;
+        let mut settings =
+            Settings { prompt: text, raw_prompt: raw, session_id: resume, judge, ..self.settings.clone() };
         settings.max_cost_usd = self.money_left()?;
         let is_last = settings.session_id.is_some() && settings.session_id == self.last.session_id;
         settings.session_cost_usd = self.last.cost_usd.filter(|_| is_last);
@@ -310,18 +299,14 @@ impl<'p> Outer<'p> {
             debug_log: self.parts.debug_log.clone(),
             ..self.job()
         };
-        let (terminal, _) = self.part(PartKind::Session, job, settings, driver)?;
+        let terminal = self.part(PartKind::Session, job, settings, driver)?;
         self.last.session_id.clone_from(&terminal.session_id);
         self.last.cost_usd = terminal.usage.cost_usd.map(|cost| before + cost);
         self.last.exit = terminal.agent_exit;
         self.last.completion |= terminal.completion_detected;
-        let Terminal { outcome, session_id, usage, .. } = terminal;
-        match outcome {
-            Outcome::Completed { text, stop_reason, .. } => {
-                let text = text.shown().to_owned();
-                Ok(SessionEnd { text, stop_reason, session_id, cost_usd: usage.cost_usd })
-            }
-            outcome => Err(Stop::of(outcome, limits_itself)),
+        match terminal.outcome {
+            Outcome::Completed { .. } => Ok(terminal.session_id),
+            outcome @ (Outcome::Failed(_) | Outcome::Cancelled { .. }) => Err(Stop::of(outcome, limits_itself)),
         }
     }
 
@@ -343,12 +328,14 @@ impl<'p> Outer<'p> {
         };
         let limits_itself = self.limit(&mut settings, limit)?;
         let job = self.job();
-        let (terminal, took) = self.part(PartKind::Step(phase), job, settings, driver)?;
+        let terminal = self.part(PartKind::Step(phase), job, settings, driver)?;
         let timed_out = matches!(&terminal.outcome, Outcome::Failed(failure) if failure.code == Code::Timeout);
         match terminal.outcome {
             outcome @ Outcome::Cancelled { .. } => Err(Stop::of(outcome, false)),
             Outcome::Failed(failure) if timed_out && !limits_itself => Err(Stop::Failed(Box::new(failure))),
-            outcome => Ok(StepEnd { outcome, exit: terminal.agent_exit, timed_out, took }),
+            outcome @ (Outcome::Completed { .. } | Outcome::Failed(_)) => {
+                Ok(StepEnd { outcome, exit: terminal.agent_exit, timed_out })
+            }
         }
     }
 
@@ -371,7 +358,7 @@ impl<'p> Outer<'p> {
         job: Job,
         settings: Settings,
         driver: Box<dyn Driver>,
-    ) -> Result<(Terminal, Duration), Stop> {
+    ) -> Result<Terminal, Stop> {
         if let Some(stop) = self.late.take() {
             (self.first, self.carried) = (job.first, job.carried);
             return Err(stop);
@@ -388,7 +375,7 @@ impl<'p> Outer<'p> {
         let took = Duration::from_millis(terminal.duration_ms);
         self.spent.add(began, took, report.worked);
         self.last.unattended.join(std::mem::take(&mut terminal.unattended));
-        Ok((terminal, took))
+        Ok(terminal)
     }
 
     /// Sets the time that is left. Returns whether `limit` is the shorter one.

@@ -1,5 +1,6 @@
 //! Violations: a rule, the line that breaks it, and what to do. No text of a violation quotes the file.
 
+use crate::protocol::outbound::{Breach, Text};
 use crate::suggest::Unknown;
 use std::borrow::Cow;
 
@@ -122,6 +123,16 @@ impl Violation {
     /// The violation as a line of text: `FILE:LINE: RULE: TEXT`, with line 0 for none.
     pub fn in_words(&self) -> String {
         format!("{}:{}: {}: {}", self.file, self.line.unwrap_or_default(), self.rule.name(), self.text)
+    }
+
+    /// The violation as frames show it.
+    pub fn breach(&self) -> Breach {
+        Breach {
+            file: Text::from(self.file.as_str()),
+            line: self.line.map(|line| line as u64),
+            rule: self.rule.name(),
+            text: Text::from(self.text.to_string()),
+        }
     }
 }
 

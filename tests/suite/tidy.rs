@@ -204,7 +204,8 @@ fn the_formats_of_workflows_are_pure() {
         seen += 1;
         let code = code(&text);
         for part in code.split("crate::").skip(1) {
-            let fine = ["clean::", "suggest::", "workflow::"].iter().any(|module| part.starts_with(module));
+            let fine =
+                ["clean::", "protocol::", "suggest::", "workflow::"].iter().any(|module| part.starts_with(module));
             assert!(fine, "{} uses {}", path.display(), part.lines().next().unwrap());
         }
         for word in ["std::fs", "std::io", "std::env", "std::time", "project"] {
