@@ -497,7 +497,7 @@ impl Places {
 }
 
 /// The keys in the text of a project's file that need trust: `model` for the command line of a `lines` agent, and the
-/// others forevery agent.
+/// others for every agent.
 fn needs_trust(text: &str) -> Vec<String> {
     let all = all(text);
     let slots = all.iter().filter_map(|(name, _)| slot(name, "").ok());

@@ -138,7 +138,7 @@ pub struct MessageKey(pub u64);
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct AskKey(pub String);
 
-/// Something that an agent did or said, in the same terms forevery agent. The keys (`message`, `call`, `parent`) are the
+/// Something that an agent did or said, in the same terms for every agent. The keys (`message`, `call`, `parent`) are the
 /// driver's own names, unique in a run; frames never show them.
 #[derive(Clone, Debug)]
 pub enum AgentEvent {

@@ -41,7 +41,7 @@ pub(super) fn ignored(options: &WorkflowSettings) -> Result<Vec<Rule>, Failure> 
 }
 
 /// The draft that a run.start of `spec` or `plan` asks for.
-pub(super) struct Request {
+pub(super) struct DraftRequest {
     pub(super) kind: WorkflowKind,
     pub(super) project: Project,
     pub(super) name: Slug,
@@ -49,7 +49,7 @@ pub(super) struct Request {
     pub(super) ignored: Vec<Rule>,
 }
 
-impl Request {
+impl DraftRequest {
     /// Checks everything that must hold before the agent starts. `first` fills in the prompt for a new draft.
     pub(super) fn author(
         self,
@@ -72,7 +72,7 @@ impl Request {
                 false => Some(Lock::take(&self.project, self.name.as_str(), self.name.as_str())?),
             };
             settings.cwd = self.project.folder().to_owned();
-            let Request { kind, project, name, paths, ignored } = self;
+            let DraftRequest { kind, project, name, paths, ignored } = self;
             let prompt = AuthorPrompt { first, resume, words: String::new(), values };
             let warnings = warning.map(|text| (Warning::UntrustedPrompt, text)).into_iter().collect();
             Ok(Author { kind, project, name, paths, resumes: options.resume, ignored, prompt, warnings, _lock: lock })
@@ -82,7 +82,7 @@ impl Request {
 
     /// Refuses files in the way of the draft.
     fn may_begin(&self, options: &WorkflowSettings) -> Result<(), Failure> {
-        let Request { kind, project, paths, .. } = self;
+        let DraftRequest { kind, project, paths, .. } = self;
         let file = shown(&paths.target);
         let refusal = |problem: FileProblem| problem.refusal(&file);
         let finished = paths.is_there(project, &paths.finished).map_err(refusal)?;

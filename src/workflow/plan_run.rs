@@ -1,6 +1,6 @@
 //! `plan`: from a specification to a plan.
 
-use super::admission::{Request, Surroundings, ignored, project_of, started};
+use super::admission::{DraftRequest, Surroundings, ignored, project_of, started};
 use super::author::{Author, CheckedDraft};
 use super::check::{self, Contents, PlanCheck};
 use super::counted;
@@ -54,7 +54,7 @@ pub fn admit(
             _ => None,
         })
     };
-    let request = Request { kind, project, name, paths, ignored };
+    let request = DraftRequest { kind, project, name, paths, ignored };
     let mut author = request.author(settings, &options, around, (PromptKind::Plan, first))?;
     let broken = super::spec::check("", &spec.bytes, &[]).1.len();
     if broken > 0 {

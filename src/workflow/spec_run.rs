@@ -1,6 +1,6 @@
 //! `spec`: from a description to a specification.
 
-use super::admission::{Request, Surroundings, ignored, project_of, started};
+use super::admission::{DraftRequest, Surroundings, ignored, project_of, started};
 use super::author::{Author, CheckedDraft};
 use super::check::{self, Contents};
 use super::draft::DraftPaths;
@@ -56,7 +56,7 @@ pub fn admit(
             _ => None,
         }),
     };
-    let request = Request { kind, project, name, paths, ignored };
+    let request = DraftRequest { kind, project, name, paths, ignored };
     let mut author = request.author(settings, &options, around, (PromptKind::Spec, first))?;
     author.prompt.words = description.trim().to_owned();
     let options = WorkflowSettings { name: Some(author.name.to_string()), ..options };
