@@ -1,8 +1,9 @@
 //! The protocol's part of workflows: the object `workflow` of run.start, of run.started and of the terminal frames.
 
+use super::artifact::ArtifactRef;
 use super::json::{Fields, number, string};
-use super::outbound::{ArtifactRef, Text};
-use super::request::{Read, Seconds, boolean, positive, strings_where};
+use super::read::{Read, Seconds, boolean, positive, strings_where};
+use super::text::Text;
 use super::unknown::UnknownNames;
 use super::words::{PhaseOutcome, WorkflowKind};
 use crate::suggest::nearest;
@@ -98,7 +99,7 @@ fields! {
     /// How often the agent may try a phase.
     attempts, "attempts": u32 = attempts, default(3), [Implement];
     /// How many phases may pass in this run.
-    max_phases, "max_phases": u64 = super::request::count, optional, [Implement];
+    max_phases, "max_phases": u64 = super::read::count, optional, [Implement];
     /// The limit of one phase with all its attempts and commands.
     phase_timeout_s, "phase_timeout_s": Seconds = positive, optional, [Implement];
     /// Consent in advance to the plan's commands.

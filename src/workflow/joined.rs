@@ -135,11 +135,9 @@ impl<'p> Joined<'p> {
         if self.part == PartKind::Closing {
             return self.peer.show(outgoing, out);
         }
+        let Body::Terminal(end) = &**outgoing.body else { return };
         if self.opened.is_none() {
-            let known = match &**outgoing.body {
-                Body::Terminal(end) => end.outcome.refused_target(),
-                _ => None,
-            };
+            let known = end.outcome.refused_target();
             let admitted = self.admitted.take().and_then(|(.., workflow)| workflow.target);
             let end = WorkflowEnd { target: known.or(admitted), ..WorkflowEnd::unknown(self.kind) };
             return self.change(outgoing, out, |body| {
@@ -148,7 +146,6 @@ impl<'p> Joined<'p> {
                 }
             });
         }
-        let Body::Terminal(end) = &**outgoing.body else { return };
         self.usage = self.usage.plus(&end.usage);
         if let Some(text) = self.unsaid(end) {
             // An agent without messages has its text in the result alone.

@@ -2,9 +2,8 @@
 
 use crate::agent::{AgentEvent, AskKey, Driver, Launch, Line, Program, Reply, Turn, TurnOver, text::FinalAnswer};
 use crate::failure::Failure;
-use crate::protocol::limited::Asks;
 use crate::protocol::outbound::{AgentExit, Capabilities, Text};
-use crate::protocol::question::{Answer, Ask, Kind, Place, Subject};
+use crate::protocol::question::{Answer, Ask, Asks, Kind, Place, Subject};
 use crate::protocol::request::Settings;
 use crate::protocol::words::{Category, Purpose, QuestionKind, StopReason};
 use crossbeam_channel::Sender;
