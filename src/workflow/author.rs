@@ -1,4 +1,4 @@
-//! `spec` and `plan`: one session of the agent that writes a draft, the check, and the rename.
+//! `spec` and `plan`: one session in which the agent writes a draft, the check, and the rename.
 
 use super::draft::{DraftPaths, Snapshot};
 use super::last_session::LastSession;
@@ -18,17 +18,17 @@ use std::sync::Arc;
 
 /// A workflow that writes a draft, checked and ready to run.
 pub struct Author {
-    /// Which one.
+    /// The workflow.
     pub kind: WorkflowKind,
     /// The project.
     pub project: Project,
-    /// The name.
+    /// The name of the specification or plan.
     pub name: Slug,
-    /// Its files.
+    /// The paths of the draft and of the finished file.
     pub paths: DraftPaths,
-    /// Whether the draft goes on.
+    /// Whether an existing draft is continued.
     pub resumes: bool,
-    /// The rules that the check leaves out.
+    /// The rules that the check ignores.
     pub ignored: Vec<Rule>,
     /// The prompt.
     pub prompt: AuthorPrompt,
@@ -38,7 +38,7 @@ pub struct Author {
     pub(super) _lock: Option<Lock>,
 }
 
-/// The prompt of a session that writes a draft.
+/// The prompts of a session that writes a draft.
 pub struct AuthorPrompt {
     /// The prompt for a new draft.
     pub first: SessionPrompt,
@@ -46,27 +46,27 @@ pub struct AuthorPrompt {
     pub resume: PromptText,
     /// The user's words for a draft that is continued.
     pub words: String,
-    /// The values of its placeholders.
+    /// The values of the common placeholders.
     pub values: CommonValues,
 }
 
-/// A checked draft.
+/// The result of the check of a draft.
 pub struct CheckedDraft {
-    /// The rules that it breaks.
+    /// The violations.
     pub violations: Vec<Violation>,
-    /// The number of its tasks.
+    /// The number of tasks.
     pub tasks: usize,
-    /// The sentence `created with` ends in it.
+    /// The counts for the sentence `FILE created with COUNTS`.
     pub counts: String,
-    /// A file to be written once more before the draft takes its place: its bytes.
+    /// The path and new bytes of a file to rewrite before the draft is renamed.
     pub rewritten: Option<(std::path::PathBuf, Vec<u8>)>,
 }
 
-/// Checks the draft of a workflow. The path is that of the draft.
+/// Checks the draft of a workflow.
 pub type CheckDraft<'c> = &'c dyn Fn(&Author) -> Result<CheckedDraft, FileProblem>;
 
 impl Author {
-    /// Carries the workflow to its end. Returns the text of run.completed.
+    /// Runs the workflow to its end. Returns the text of run.completed.
     ///
     /// # Errors
     /// The reason why it stopped.
@@ -99,7 +99,7 @@ impl Author {
         Ok(format!("{} created with {}", shown(&self.paths.target), checked.counts))
     }
 
-    /// The workflow's own steps.
+    /// Emits the workflow's own steps.
     fn steps(&self, outer: &mut Outer<'_>, writing: PlanStatus, checking: PlanStatus) {
         let what = self.what();
         outer.plan([(format!("Write the {what}"), writing), (format!("Check the {what}"), checking)]);
@@ -120,7 +120,7 @@ impl Author {
             return Ok(self.prompt.first.clone());
         }
         if !self.paths.is_there(&self.project, draft)? {
-            // A link in the draft's place.
+            // Something else, such as a link, may have the draft's name.
             outer.end.kept.extend(self.project.give_way(draft)?);
             let copy = self.paths.snapshot(&self.project, finished);
             self.paths.restore(&self.project, draft, &copy)?;
@@ -138,7 +138,7 @@ impl Author {
         }))
     }
 
-    /// Runs the session; the last one of this name and agent, where it can be resumed.
+    /// Runs the session. Resumes the last one of this name and agent if possible.
     fn session(&self, outer: &mut Outer<'_>, prompt: SessionPrompt) -> Result<(), Stop> {
         let place = LastSession::of(self.kind, &self.name, &outer.agent().name);
         let known = place.as_ref().filter(|_| self.resumes && outer.can_resume()).and_then(|p| p.id(&self.project));
@@ -161,7 +161,8 @@ impl Author {
         ended.map(drop)
     }
 
-    /// Takes what the agent wrote into the finished file for the draft, and puts the finished file back.
+    /// Restores the finished file if the agent changed it. If the agent did not touch the draft, its changes become the
+    /// draft.
     fn put_back(&self, outer: &mut Outer<'_>, finished: &Snapshot, draft: &Snapshot) -> Result<(), FileProblem> {
         let (project, paths) = (&self.project, &self.paths);
         if paths.snapshot(project, &paths.finished) == *finished {
@@ -182,7 +183,7 @@ impl Author {
         Ok(())
     }
 
-    /// Lets the draft take its place.
+    /// Renames the draft to the finished file.
     fn finish(&self, outer: &mut Outer<'_>, checked: &CheckedDraft) -> Result<(), FileProblem> {
         let (project, paths) = (&self.project, &self.paths);
         if let Some((path, bytes)) = &checked.rewritten {
@@ -202,7 +203,7 @@ impl Author {
         Ok(())
     }
 
-    /// The failure of a draft that breaks a rule.
+    /// The failure for a draft that breaks a rule.
     fn invalid(&self, outer: &Outer<'_>, checked: &CheckedDraft) -> Stop {
         let count = checked.violations.len();
         let draft = shown(&self.paths.draft);
@@ -220,7 +221,7 @@ impl Author {
 
 fn artifact(path: &Path, action: Action, size_bytes: Option<u64>) -> Body {
     let path = Text::from(shown(path));
-    // The peer of the run numbers them.
+    // The run's peer assigns the id.
     Body::Artifact(Box::new(Artifact {
         artifact_id: String::new(),
         path,
@@ -231,7 +232,7 @@ fn artifact(path: &Path, action: Action, size_bytes: Option<u64>) -> Body {
     }))
 }
 
-/// The failure of a file of our own that cannot be written.
+/// The failure for a file of the workflow that cannot be written.
 pub fn unwritable(problem: FileProblem) -> Stop {
     let failure = match problem {
         FileProblem::Outside => problem.refusal("A file of the workflow"),
