@@ -396,6 +396,11 @@ pub trait Driver: Send {
     /// The end of a process without a result. `alive`: whether it wrote anything. `stderr`: the end of its stderr.
     fn exited(&mut self, exit: AgentExit, alive: bool, stderr: &Text) -> TurnOver;
 
+    /// The approximate size of what the driver keeps of messages and tools that the agent has not ended, in bytes.
+    fn kept(&self) -> usize {
+        0
+    }
+
     /// Whether the agent's stderr may be shown. Some agents write prompts and keys to it.
     fn stderr_is_fit(&self) -> bool {
         true

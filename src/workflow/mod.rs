@@ -11,7 +11,7 @@
 //! | `violation` | the rules, and their violations |
 //! | `admission`, `author`, `spec_run`, `plan_run` | the workflows that write a draft: common checks, common steps, and each workflow |
 //! | `draft`, `old`, `lock`, `last_session`, `permit` | their files, replaced files, locks, sessions to resume, permissions |
-//! | `outer`, `joined`, `stop` | one run for the orchestrator, made of several; its peer; the reasons for an early end |
+//! | `outer`, `joined`, `quiet`, `stop` | one run for the orchestrator, made of several; its peer; parts without a process; the reasons for an early end |
 //! | `implement` | phase by phase, each verified by its commands |
 //!
 //! The formats are pure: text in, types and violations out. A workflow is plain blocking code over [`outer::Outer`].
@@ -34,6 +34,7 @@ pub mod plan;
 pub mod plan_run;
 pub mod project;
 pub mod prompts;
+mod quiet;
 pub mod spec;
 pub mod spec_run;
 pub mod stop;

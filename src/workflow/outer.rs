@@ -3,11 +3,13 @@
 
 use super::joined::{Joined, Opened, PartKind, PartSeen};
 use super::prompts::SessionPrompt;
+use super::quiet::QuietStep;
 use super::stop::Stop;
 use crate::agent::Driver;
 use crate::agent::registry::{Agent, Layers};
 use crate::engine::{Begin, Carried, DebugLog, Engine, Job, Next, Over, Peer, Report};
 use crate::failure::{Code, EXIT_UNDELIVERED, Failure};
+use crate::process::errand::Errand;
 use crate::protocol::outbound::{
     About, AgentExit, Body, Outcome, PlanEntry, Progress, Terminal, Text, Unattended, Usage, WorkflowEnd,
     WorkflowStarted,
@@ -18,11 +20,16 @@ use crate::protocol::words::{OnQuestionTimeout, PlanStatus, Source, StopReason, 
 use crate::protocol::workflow::{WorkflowOptions, WorkflowSettings};
 use crate::redact::Redactor;
 use crate::run::OnEof;
+use crossbeam_channel::Receiver;
 use std::cell::RefCell;
+use std::convert::Infallible;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+
+/// How long to wait for the processes of abandoned work to exit. After that they are left to the kernel.
+const SETTLE_LIMIT: Duration = Duration::from_millis(500);
 
 /// The run of a workflow.
 pub struct Outer<'p> {
@@ -316,6 +323,11 @@ impl<'p> Outer<'p> {
     /// # Errors
     /// The run is over. A failed step is not an error.
     pub fn step(&mut self, step: Step) -> Result<StepEnd, Stop> {
+        self.step_beside(step, None)
+    }
+
+    /// The same. `errand`: the work that a step without a process waits for.
+    fn step_beside(&mut self, step: Step, errand: Option<Receiver<Infallible>>) -> Result<StepEnd, Stop> {
         let Step { driver, limit, phase, judge } = step;
         let mut settings = Settings {
             session_id: None,
@@ -328,7 +340,7 @@ impl<'p> Outer<'p> {
             ..self.settings.clone()
         };
         let limits_itself = self.limit(&mut settings, limit)?;
-        let job = self.job();
+        let job = Job { errand, ..self.job() };
         let terminal = self.part(PartKind::Step(phase), job, settings, driver)?;
         let timed_out = matches!(&terminal.outcome, Outcome::Failed(failure) if failure.code == Code::Timeout);
         match terminal.outcome {
@@ -338,6 +350,28 @@ impl<'p> Outer<'p> {
                 Ok(StepEnd { outcome, exit: terminal.agent_exit, timed_out })
             }
         }
+    }
+
+    /// Waits for work in a thread of its own, as a part of the run that serves cancels, signals and time limits
+    /// meanwhile. `limit`: the remaining time of the phase. Returns `None` if no thread could be started.
+    ///
+    /// # Errors
+    /// The run is over, or the limit was reached. The work is abandoned, and its processes are stopped.
+    pub fn errand<T: Send + 'static>(
+        &mut self,
+        limit: Option<Duration>,
+        mut work: Errand<T>,
+    ) -> Result<Option<T>, Stop> {
+        let step = Step { driver: Box::new(QuietStep::Waits), limit, phase: None, judge: None };
+        let end = self.step_beside(step, Some(work.over())).and_then(|end| match end.outcome {
+            Outcome::Completed { .. } => Ok(()),
+            outcome => Err(Stop::of(outcome, end.timed_out)),
+        });
+        if end.is_err() {
+            work.give_up();
+        }
+        let result = work.settle(SETTLE_LIMIT);
+        end.map(|()| result)
     }
 
     /// The job of the next part, with the bodies that wait to be emitted.

@@ -199,6 +199,10 @@ impl Driver for Observer {
         self.observe(turn, |inner, turn| inner.finish(turn));
     }
 
+    fn kept(&self) -> usize {
+        self.inner.as_ref().map_or(0, |inner| inner.kept())
+    }
+
     fn leaves(&self) -> bool {
         self.inner.as_ref().is_some_and(|inner| inner.leaves())
     }
