@@ -107,6 +107,8 @@ pub struct Adhoc {
     pub color: Color,
     /// `--plain`.
     pub plain: bool,
+    /// `--no-alert`.
+    pub no_alert: bool,
     /// `--diff`.
     pub diff: DiffSize,
     /// Defaults of run.start's fields.
