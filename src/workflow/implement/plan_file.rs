@@ -38,9 +38,9 @@ impl PlanFile {
         if matches!(&found, Ok(Some(bytes)) if bytes == self.text.as_bytes()) {
             return Ok(None);
         }
-        let was_gone = matches!(self.project.entry(&self.path), Ok(None));
         // The plan itself counts more than what somebody wrote there: an agent can make it impossible to keep that.
-        let kept = if was_gone { None } else { self.project.give_way(&self.path).ok() };
+        let was_gone = matches!(self.project.entry(&self.path), Ok(None));
+        let kept = self.project.give_way(&self.path).ok().flatten();
         self.write(&self.text)?;
         Ok(Some(PutBack { kept, was_gone }))
     }

@@ -3,7 +3,10 @@
 //! A file counts by its content and its permissions, never by its times, which anybody can set. No link is followed: a
 //! link counts by its target, also where it stands for a folder on the way.
 
+use crate::failure::Failure;
 use crate::process::query::Until;
+use crate::protocol::words::RefusalReason;
+use crate::workflow::plan::PlanPhase;
 use rustix::fs::OFlags;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -27,6 +30,15 @@ pub(crate) enum Unread {
     TooLarge,
     /// Nobody wants the result any more.
     GivenUp,
+}
+
+/// The refusal of a phase that protects too much.
+pub(crate) fn too_large(phase: &PlanPhase) -> Failure {
+    let message = format!(
+        "{} protects more than 10,000 files or 64 MiB: name fewer under `### Protect` in the plan.",
+        phase.id()
+    );
+    Failure::refused_for(RefusalReason::TooLarge, message)
 }
 
 /// The content of a path. A path that does not exist has no entry.
