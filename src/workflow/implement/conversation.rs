@@ -44,7 +44,7 @@ impl Conversation {
         self.turn(outer, prompt, terms, How::Begin)
     }
 
-    /// Runs a further turn of the same session. If the agent cannot continue it, starts a new one with the prompt `whole`.
+    /// Runs a further turn of the same session. If the agent cannot continue it, starts a new one with `whole`.
     pub(super) fn go_on(
         &mut self,
         outer: &mut Outer<'_>,

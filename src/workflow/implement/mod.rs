@@ -1,5 +1,5 @@
-//! `implement`: carries out a plan phase by phase. A phase passes only when spektacular itself has run its commands with
-//! success; the agent's word is never a result.
+//! `implement`: carries out a plan phase by phase. A phase passes only when spektacular itself has run its commands
+//! with success; the agent's word is never a result.
 //!
 //! | file | contents |
 //! |---|---|

@@ -66,8 +66,8 @@ impl PlanPath {
 }
 
 impl Project {
-    /// The project around a folder: the nearest folder with a `.spektacular`, up to the root of the git work tree; without
-    /// one, that root; outside git, the folder itself.
+    /// The project around a folder: the nearest folder with a `.spektacular`, up to the root of the git work tree;
+    /// without one, that root; outside git, the folder itself.
     ///
     /// # Errors
     /// The folder does not exist.
