@@ -169,7 +169,7 @@ impl Failure {
 
     /// A defect of this program.
     pub fn of_our_own() -> Failure {
-        let message = "spektacular failed by a fault of its own: please report it, with a recording of the run.";
+        let message = "spektacular has a bug: please report it, with a recording of the run.";
         Failure::new(Code::InternalError, message)
     }
 
@@ -242,7 +242,7 @@ impl Failure {
 }
 
 fn model_not_found(name: &str) -> String {
-    format!("The model{name} does not exist or may not be used: choose another model.")
+    format!("The model{name} does not exist, or your account may not use it: choose another model.")
 }
 
 /// The maximum length of a model's name in a message, in characters.

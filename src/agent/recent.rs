@@ -1,5 +1,5 @@
-//! A memory of an agent's calls whose size does not grow with the run: the calls that finished last, so that a late
-//! message about one is not taken for a new call, and facts about those that came last.
+//! A bounded memory of an agent's calls: the calls that finished last, so that a late message about one is not taken
+//! for a new call, and facts about the most recent calls.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -11,7 +11,7 @@ const CALLS: usize = 256;
 #[derive(Debug, Default)]
 pub(super) struct Recent {
     hashes: Vec<u64>,
-    /// The place of the oldest hash, once there are [`CALLS`].
+    /// The index of the oldest hash, once there are [`CALLS`] hashes.
     oldest: usize,
 }
 
@@ -26,7 +26,7 @@ impl Recent {
         }
     }
 
-    /// Whether the call is one of them.
+    /// Whether the call is one of those that finished last.
     pub(super) fn contains(&self, key: &str) -> bool {
         self.hashes.contains(&hash(key))
     }
@@ -35,7 +35,7 @@ impl Recent {
 /// The number of keys that a [`RecentMap`] holds.
 const KEYS: usize = 1024;
 
-/// Values by key, of the keys that came last: an agent may never end what it begins.
+/// Values of the most recent keys. Older keys are dropped, because an agent may never end a call that it began.
 #[derive(Debug)]
 pub(super) struct RecentMap<V> {
     values: HashMap<u64, V>,
@@ -82,7 +82,7 @@ impl<V> RecentMap<V> {
     }
 }
 
-/// A number that stands for a text in a comparison.
+/// A hash by which texts are compared.
 pub(super) fn hash(key: &str) -> u64 {
     let mut hasher = DefaultHasher::new();
     key.hash(&mut hasher);

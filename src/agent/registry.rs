@@ -29,7 +29,7 @@ pub struct Agent {
     pub session_patterns: Vec<String>,
     /// The arguments for a further turn, for a dialect with one process per turn.
     pub resume_args: Vec<String>,
-    /// The only argument with which its program prints its version. `None`: unknown, or the dialect knows it.
+    /// The argument with which its program prints its version. `None`: unknown, or the dialect defines it.
     pub version: Option<&'static str>,
 }
 
@@ -98,7 +98,7 @@ const ACP: BuiltIn = BuiltIn {
     install: "",
 };
 
-/// How to install an agent that is an npm package: npx downloads it.
+/// The install hint for an agent that npx downloads.
 const NODE: &str = "install Node.js, which brings npx";
 
 static BUILT_IN: &[BuiltIn] = &[
@@ -291,7 +291,7 @@ impl BuiltIn {
 }
 
 impl Agent {
-    /// An agent with only these properties.
+    /// Creates an agent with only these properties.
     pub fn new(name: &str, dialect: Dialect, base: Base) -> Agent {
         Agent {
             name: name.into(),
@@ -323,7 +323,7 @@ impl Agent {
         driver.capabilities()
     }
 
-    /// A fresh driver for one run.
+    /// Creates the driver for one run.
     pub fn driver(&self) -> Box<dyn Driver> {
         let base = self.base.clone();
         match self.dialect {

@@ -168,7 +168,7 @@ fn agrees(adhoc: &Adhoc) -> Result<(), Wrong> {
 }
 
 fn raw(value: &impl serde::Serialize) -> Result<Box<RawValue>, Wrong> {
-    to_raw_value(value).map_err(|_| "A value on the command line is not usable.".to_owned())
+    to_raw_value(value).map_err(|_| "A value on the command line is invalid.".to_owned())
 }
 
 impl HasFields for Adhoc {

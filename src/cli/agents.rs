@@ -83,7 +83,7 @@ pub struct Open {
 
 /// The actions.
 pub const ACTIONS: &[ActionRow<AgentsAction>] = &[
-    bare("list", "list the agents that can be named", || AgentsAction::List),
+    bare("list", "list all agents", || AgentsAction::List),
     maybe("check", "check all agents, or one", &[Word { name: "NAME", offers: Offers::Agents }], AgentsAction::Check),
 ];
 

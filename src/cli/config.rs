@@ -42,7 +42,7 @@ pub const ACTIONS: &[ActionRow<ConfigAction>] = &[
     one("get", "print a value", &[KEY], ConfigAction::Get),
     two("set", "write a value to a file", &[KEY, VALUE], ConfigAction::Set),
     one("unset", "remove a value from a file", &[KEY], ConfigAction::Unset),
-    bare("list", "print every value and its origin, without secrets", || ConfigAction::List),
+    bare("list", "print every value and its origin, with secrets masked", || ConfigAction::List),
     bare("path", "print the path of the project's file", || ConfigAction::Path),
     bare("trust", "trust the project's file and prompts as they are now", || ConfigAction::Trust),
 ];

@@ -26,7 +26,7 @@ pub struct InitArgs {
 /// Reads the flags and words of a check. `what`: the words in its help.
 pub fn check(what: &str, given: Vec<GivenFlag>, words: Vec<OsString>) -> Result<CheckArgs, Wrong> {
     if words.is_empty() {
-        return Err(format!("Missing {what}: a path with a / or .md in it, or a name."));
+        return Err(format!("Missing {what}: give a name, or a path that contains / or ends in .md."));
     }
     Ok(CheckArgs { files: words, ..store(CHECK, given)? })
 }

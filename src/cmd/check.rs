@@ -56,7 +56,7 @@ pub(super) fn checks<'a>(agents: &[&'a Agent], layers: &Layers) -> Vec<(&'a Agen
 
 fn check(agent: &Agent, answer: Result<Option<String>, String>, layers: &Layers) -> Check {
     let logged_in = match agent.base.program {
-        Program::Myself => (LoggedIn::Yes, "it needs no log-in"),
+        Program::Myself => (LoggedIn::Yes, "it needs no login"),
         Program::Command(_) => native::of(agent).login.look(&|name| variable(&agent.base, name), &|path, text| {
             read(&path).is_some_and(|content| content.contains(text))
         }),

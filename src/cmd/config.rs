@@ -179,7 +179,7 @@ fn trust(places: &Places) -> Result<Trusted, Failure> {
     let prompts = found.map(|project| of_project_to_trust(&project)).unwrap_or_default();
     let keys = places.trust()?;
     if keys.is_none() && prompts.is_empty() {
-        let message = "The project has no configuration file to trust, and no prompts.";
+        let message = "The project has no configuration file or prompts to trust.";
         return Err(Failure::new(Code::InvalidConfig, message));
     }
     for (file, text) in &prompts {
@@ -200,7 +200,7 @@ impl Trusted {
         }
         let config = file.map(|file| {
             let keys = keys.as_ref().filter(|keys| !keys.is_empty()).map(|keys| format!("with {}", keys.join(", ")));
-            format!("{file}: {}", keys.unwrap_or("no key in it needs that".into()))
+            format!("{file}: {}", keys.unwrap_or("no key in it needs trust".into()))
         });
         let lines = config.iter().chain(prompts).map(|file| one_line(&format!("Trusted the current text of {file}")));
         print(&lines.collect::<Vec<_>>().join("\n"))

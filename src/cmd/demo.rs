@@ -182,13 +182,16 @@ impl Actor<'_> {
                 {"label": "Warm", "description": "One line, and an exclamation mark."}]}]});
         let answer = self.call("AskUserQuestion", &question).unwrap_or_default();
         let style = if answer.contains("\"Warm\"") { "warm" } else { "plain" };
-        let assumed =
-            if answer.is_empty() { "\n## Assumptions\n\n- A plain style fits: nobody was asked.\n" } else { "" };
+        let assumed = if answer.is_empty() {
+            "\n## Assumptions\n\n- A plain style is fine: nobody was there to ask.\n"
+        } else {
+            ""
+        };
         let text = format!(
             "# A greeting\n\n## Overview\n\nThe project greets whoever reads it, in a {style} style, and says goodbye.\n\n\
              ## Requirements\n\n- [ ] R1: A file holds the greeting.\n- [ ] R2: The greeting is addressed to the world.\n\
              - [ ] R3: A second file says goodbye.\n\n\
-             ## Acceptance Criteria\n\n- Both files exist and are not empty.\n- Each says its word.\n{assumed}"
+             ## Acceptance Criteria\n\n- Both files exist and are not empty.\n- Each contains its word.\n{assumed}"
         );
         match self.write(file, &text) {
             true => format!("{file} created with 3 tasks"),
@@ -209,8 +212,8 @@ impl Actor<'_> {
         );
         let files = [
             ("plan.md", plan.as_str()),
-            ("research.md", "# Research\n\nNothing of the project bears on two new files.\n"),
-            ("context.md", "# Context\n\nThe files stand in a folder of their own, so nothing else changes.\n"),
+            ("research.md", "# Research\n\nTwo new files do not depend on anything in the project.\n"),
+            ("context.md", "# Context\n\nThe files have their own folder, so nothing else changes.\n"),
         ];
         match files.into_iter().all(|(name, text)| self.write(&format!("{folder}/{name}"), text)) {
             true => format!("{folder} created with 2 phases and 2 tasks"),
@@ -224,7 +227,7 @@ impl Actor<'_> {
             // The fault that the commands find.
             (2, false) => (GOODBYE, "Godbye, world.\n"),
             (2, true) => (GOODBYE, "Goodbye, world.\n"),
-            _ => return "I am the demo agent: I know the two phases of my own plan alone.".into(),
+            _ => return "I am the demo agent: I know only the two phases of my own plan.".into(),
         };
         let mends = again && Path::new(file).exists();
         match self.write(file, text) {

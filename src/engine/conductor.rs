@@ -123,8 +123,8 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
         if opened.is_err() {
             conductor.step(Event::Refused(Failure::new(
                 Code::Usage,
-                "--record: the file cannot be written: name a regular file in a directory that you may write to. Below the \
-                 project's directory it must not be a link.",
+                "--record: cannot write the file. Name a regular file in a writable directory. Below the project's \
+                 directory, it must not be a symbolic link.",
             )));
         }
         conductor
@@ -142,7 +142,8 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
             effects.drain(..).for_each(|effect| self.carry_out(effect));
             self.effects = effects;
             if std::mem::take(&mut self.stuck) {
-                let message = "The agent does not read its input: more than 32 MiB wait for it. Start it again.";
+                let message =
+                    "The agent does not read its input, and more than 32 MiB are waiting: start the run again.";
                 self.step(Event::Refused(Failure::new(Code::ResourceExhausted, message)));
             }
         }));

@@ -33,8 +33,7 @@ const NAME_DIGITS: usize = 12;
 
 /// Warnings about processes that may outlive the run.
 const NO_GUARD: &str = "The guard is not running: if spektacular is killed, the agent and its tools keep running";
-const NO_PROC: &str =
-    "/proc is not available: tools of the agent in sessions of their own are not found and may outlive the run";
+const NO_PROC: &str = "/proc is not available: processes that leave the agent's process group may outlive the run";
 
 /// The machine of one run.
 pub(crate) struct Host {

@@ -47,7 +47,7 @@ pub struct Job {
 }
 
 impl Job {
-    /// A run whose run.start comes from its input, with built-in defaults foreverything else.
+    /// A run whose run.start comes from its input, with built-in defaults for everything else.
     pub fn new(layers: Layers) -> Job {
         Job {
             begin: Begin::FromInput,

@@ -129,7 +129,7 @@ impl Engine {
         self.ids = ending.ids;
         self.output.lost |= ending.lost;
         if ending.incomplete_recording {
-            diagnose("spektacular: warning: the recording is not complete: the file could not be written");
+            diagnose("spektacular: warning: the recording is incomplete: the file could not be written");
         }
         let code = ending.code.filter(|_| !ending.lost);
         if code.is_none() {
@@ -149,7 +149,7 @@ impl Engine {
 
 /// The failure of a run that would come to the limit of its memory.
 fn no_room() -> Failure {
-    let message = "The limit of this process's address space is below 64 MiB: raise it (`ulimit -v`).";
+    let message = "The address space limit of this process is below 64 MiB: raise it with `ulimit -v`.";
     Failure::new(Code::ResourceExhausted, message)
 }
 

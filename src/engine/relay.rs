@@ -16,15 +16,15 @@ use std::os::unix::net::UnixStream;
 pub fn relay() -> Result<(), &'static str> {
     let address = std::env::var(ADDRESS).unwrap_or_default();
     let (nonce, path) =
-        address.split_once(':').ok_or("ask-server is started by an agent, for a run of `spektacular adhoc`.")?;
-    let mut socket = UnixStream::connect(path).map_err(|_| "The run that asks is not there any more.")?;
+        address.split_once(':').ok_or("ask-server works only if an agent starts it during a run of spektacular.")?;
+    let mut socket = UnixStream::connect(path).map_err(|_| "The run of this ask-server has ended.")?;
     if !is_same_user(&socket) {
-        return Err("The run that asks belongs to another user.");
+        return Err("The run of this ask-server belongs to another user.");
     }
     let mut lines = socket.try_clone().map_err(|_| "Cannot open a file: raise the limit of open files.")?;
     let mut out = stdout();
     let begin = format!("{nonce}\n");
-    write_whole(&mut socket, begin.as_bytes()).map_err(|_| "The run that asks is not there any more.")?;
+    write_whole(&mut socket, begin.as_bytes()).map_err(|_| "The run of this ask-server has ended.")?;
     let pass_on = move || {
         pass(&mut io::stdin().lock(), &mut socket);
         // The agent has nothing more to ask: closing the socket tells the run, and ends the answers.

@@ -55,7 +55,7 @@ pub(crate) enum Arrival {
 #[derive(Debug)]
 pub(crate) struct Inbox {
     state: State,
-    /// Whether the input has ended, also forevery later run.
+    /// Whether the input has ended, also for every later run.
     pub(crate) closed: bool,
 }
 

@@ -307,7 +307,7 @@ run_start! {
         mcp_servers, default(Vec::new()), Shape::Servers, Some(Trusted), "mcp-servers", hidden;
     /// The limit of the whole run.
     timeout_s: Seconds = positive, optional, Shape::Number, Some(Free), "timeout", shown;
-    /// The limit until the agent's first sign of life.
+    /// The limit until the agent's first line.
     start_timeout_s: Seconds =
         positive, driver(DEFAULT_START_TIMEOUT), Shape::Number, Some(Free), "start-timeout", shown;
     /// The agent's longest silence; 0: no limit.

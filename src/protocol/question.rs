@@ -406,7 +406,7 @@ fn text_fits(text: &str, rules: &Validation) -> Result<(), BadAnswer> {
         .and_then(|pattern| Pattern::new(pattern.unredacted()))
         .is_some_and(|pattern| !pattern.allows(text))
     {
-        return Err("The answer does not have the wanted form.".into());
+        return Err("The answer does not have the required form.".into());
     }
     if rules.min.is_none() && rules.max.is_none() && rules.integer != Some(true) {
         return Ok(());

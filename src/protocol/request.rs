@@ -42,7 +42,7 @@ impl Problem {
     /// One sentence for a failure's message. Names the field, never its value.
     pub fn message(&self) -> String {
         match self {
-            Problem::Repeated => "A field is repeated in one object. Send it once.".into(),
+            Problem::Repeated => "A field occurs twice in one object. Send it once.".into(),
             Problem::Field { name, expected } => format!("run.start: `{name}` must be {expected}."),
         }
     }
@@ -171,7 +171,7 @@ impl Serialize for Seconds {
 /// A permission policy: one word for all, or one by category.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Permissions {
-    /// The same forevery category.
+    /// The same for every category.
     All(Policy),
     /// One policy per category.
     ByCategory {
@@ -298,7 +298,7 @@ const SECRET_LINES: usize = 1000;
 
 /// Every text is searched for all secrets, each in many forms, and so is each of their lines.
 pub(super) fn secrets(raw: &RawValue) -> Read<Vec<String>> {
-    let expected = "a list of non-empty strings, each at most 64 KiB, together at most 256 KiB and 1000 lines";
+    let expected = "a list of non-empty strings, each at most 64 KiB, in total at most 256 KiB and 1000 lines";
     let all = strings_where(raw, |s| !s.is_empty() && s.len() <= limits::SECRET_BYTES, expected)?;
     let bytes: usize = all.iter().map(String::len).sum();
     let lines: usize = all.iter().map(|secret| secret.lines().count()).sum();
@@ -383,8 +383,8 @@ pub fn is_environment_name(name: &str) -> bool {
 
 pub(crate) fn environment(raw: &RawValue) -> Read<BTreeMap<String, String>> {
     let expected = Some(
-        "an object of strings whose names are [A-Za-z_][A-Za-z0-9_]* and which fit an environment; those with the names of \
-         secrets have together at most 256 KiB and 1000 lines",
+        "an object of strings whose names are [A-Za-z_][A-Za-z0-9_]* and which fit an environment; those with names of \
+         secrets total at most 256 KiB and 1000 lines",
     );
     let fields = Fields::parse(raw.get()).ok_or(expected)?;
     let mut out = BTreeMap::new();

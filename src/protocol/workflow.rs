@@ -108,7 +108,7 @@ fn skill(raw: &RawValue) -> Read<String> {
     let fits = |text: &String| {
         text.bytes().next().is_some_and(|b| b.is_ascii_alphanumeric()) && text.len() <= 256 && text.bytes().all(legal)
     };
-    string(raw).filter(fits).ok_or(Some("a command of the agent's, without its slash: letters, digits, `:`, `_`, `-`"))
+    string(raw).filter(fits).ok_or(Some("a command of the agent, without its slash: letters, digits, `:`, `_`, `-`"))
 }
 
 fn rules(raw: &RawValue) -> Read<Vec<String>> {

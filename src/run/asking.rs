@@ -124,7 +124,7 @@ impl Live {
                 ),
                 Absence::InputClosed | Absence::Headless => Failure::new(
                     Code::InputClosed,
-                    "A question needs an answer and nobody can give it: keep stdin open, give it by --answer, or run headless.",
+                    "A question needs an answer, but nobody can give one: keep stdin open, use --answer, or run headless.",
                 ),
             };
             return self.stop(Outcome::Failed(failure), None);
@@ -161,7 +161,7 @@ impl Live {
             && !self.questions.book.is_waiting()
             && self.end.ending.is_none()
         {
-            self.status(Status::Running, "The agent works", None);
+            self.status(Status::Running, "The agent is working", None);
         }
     }
 

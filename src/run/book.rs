@@ -292,7 +292,7 @@ impl Book {
         let Some(member) = group.open_mut().find(|member| member.id == id) else { return Taken::Unknown };
         let checked = match answered {
             Answered::Declined => Ok(None),
-            Answered::Unreadable => Err("The value could not be read from where value_from points.".into()),
+            Answered::Unreadable => Err("Cannot read the value that value_from names.".into()),
             Answered::TooLong => Err(format!("A secret may have at most {SECRET_BYTES} bytes.")),
             Answered::Value(value, path) | Answered::Kept(value, path) => {
                 // A value that became secret only now was shown before, so it is an answer too.

@@ -79,12 +79,12 @@ impl Live {
                 (
                     self.clocks.start,
                     Code::StartTimeout,
-                    "The agent gave no sign of life within start_timeout_s: check its installation.",
+                    "The agent sent nothing within start_timeout_s: check its installation.",
                 ),
                 (
                     self.idle_at(),
                     Code::IdleTimeout,
-                    "The agent was silent for longer than idle_timeout_s: raise it, or see what the agent waits for.",
+                    "The agent was silent for longer than idle_timeout_s: raise it, or check what the agent is waiting for.",
                 ),
             ];
             let first = late.into_iter().filter(|(at, ..)| due(*at)).min_by_key(|(at, ..)| *at);

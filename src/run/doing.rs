@@ -23,7 +23,7 @@ impl Live {
         self.clocks.start = None;
         self.agent.alive = true;
         if self.status == Some(Status::Starting) && self.end.ending.is_none() {
-            self.status(Status::Running, "The agent works", None);
+            self.status(Status::Running, "The agent is working", None);
         }
         let mut turn = Turn::default();
         self.agent.driver.line(line, &mut turn);
@@ -57,7 +57,7 @@ impl Live {
 
     fn happened(&mut self, event: agent::AgentEvent) {
         if self.status == Some(Status::Retrying) && is_work(&event) {
-            self.status(Status::Running, "The agent works", None);
+            self.status(Status::Running, "The agent is working", None);
         }
         self.questions.declined &= !goes_on(&event);
         if self.agent.recorded {
@@ -107,12 +107,12 @@ impl Live {
                 self.running_again();
             }
             agent::AgentEvent::Retrying { text } => {
-                self.status(Status::Retrying, "The agent tries again", None);
+                self.status(Status::Retrying, "The agent is retrying", None);
                 self.warn(Warning::AgentRetrying, text, None);
             }
             agent::AgentEvent::Warning(warning, text) => self.warn(warning, text, None),
             agent::AgentEvent::Unparsed => {
-                let text = "Part of the agent's output could not be read and was left out";
+                let text = "Part of the agent's output could not be parsed and was skipped";
                 self.warn(Warning::AgentOutputUnparsed, text, None);
             }
             agent::AgentEvent::Note(text) => self.out.push(Effect::Note(text.into_redacted(&self.redactor))),

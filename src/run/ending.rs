@@ -62,7 +62,7 @@ impl Live {
             TurnOver::Failed(failure) => Outcome::Failed(failure),
             TurnOver::Interrupted if self.questions.declined => Outcome::Failed(could_not_go_on()),
             TurnOver::Interrupted => {
-                let message = "The agent's turn was interrupted, but not by this run: start it again.";
+                let message = "Something other than this run interrupted the agent's turn: start the run again.";
                 Outcome::Failed(Failure::new(Code::AgentError, message))
             }
         }
@@ -184,7 +184,7 @@ fn without_markers(text: Text) -> Text {
 
 /// The failure of an agent that did nothing after its question was declined.
 pub(super) fn could_not_go_on() -> Failure {
-    let message = "A question was declined, and the agent ended without an answer to it: answer it, or say in the \
-                   prompt what the agent wants to know.";
+    let message = "A question was declined, and the agent ended without the answer: answer the question, or put the \
+                   answer into the prompt.";
     Failure::new(Code::QuestionDeclined, message)
 }

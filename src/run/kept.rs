@@ -1,4 +1,4 @@
-//! The budget foreverything that is kept for an agent: its unfinished messages, tools and questions.
+//! The budget for everything that is kept for an agent: its unfinished messages, tools and questions.
 
 use super::book::{Asker, Book};
 use super::live::Live;

@@ -162,12 +162,13 @@ impl Live {
             live.warn(Warning::ShortSecret, "A secret is too short or too plain to be redacted", reply_to);
         }
         if asking_failed {
-            let text = "The model is not offered the tool ask_user: no socket could be made for temporary files";
+            let text =
+                "The tool ask_user is not available: cannot create its socket in the directory for temporary files";
             live.warn(Warning::UnsupportedOption, text, None);
         }
         if has_process {
             live.turn(turn);
-            live.status(Status::Starting, "The agent is being started", None);
+            live.status(Status::Starting, "Starting the agent", None);
             live.start(Box::new(launch));
         } else {
             live.agent.process = ProcessState::Gone;

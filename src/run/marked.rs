@@ -30,13 +30,13 @@ impl Live {
             return false;
         }
         if !self.agent.driver.takes_turns() {
-            let text = "A question in the agent's text is not asked: this agent takes no further turn";
+            let text = "A question marker stays in the text: this agent cannot take a further turn";
             self.warn(Warning::UnsupportedOption, text, None);
             return false;
         }
         self.questions.marked.turns += 1;
         if self.questions.marked.turns > MARKER_TURNS {
-            let message = "The agent asked in 20 further turns and did not come to an end: make the task clearer.";
+            let message = "The agent is still asking after 20 further turns: clarify the task.";
             self.decide(Outcome::Failed(Failure::new(Code::LimitReached, message)));
             self.finish_agent();
             return true;
@@ -53,7 +53,7 @@ impl Live {
         self.agent.driver.follow_up(&prompt, &mut turn);
         self.turn(turn);
         if self.agent.process == ProcessState::Gone {
-            let message = "The agent takes no further turn, though it asked: start it again with the answers.";
+            let message = "The agent asked a question but cannot take a further turn: start a new run with the answer in the prompt.";
             self.decide(Outcome::Failed(Failure::new(Code::AgentExited, message)));
         }
     }

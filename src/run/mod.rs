@@ -104,7 +104,7 @@ pub struct Ids {
 
 impl Run {
     /// A run that waits for its run.start. `random`: lower-case letters and digits that make ids unique across
-    /// processes. `ids`: the counters of the run before. `redactor`: foreverything before run.start.
+    /// processes. `ids`: the counters of the run before. `redactor`: for everything before run.start.
     pub fn new(random: &str, ids: Ids, on_eof: OnEof, redactor: Redactor) -> Run {
         Run {
             phase: Phase::Waiting(Vec::new()),
@@ -379,10 +379,7 @@ fn progress_warning(warning: Warning, text: &str, reply_to: Option<String>) -> E
 }
 
 fn malformed() -> Failure {
-    Failure::new(
-        Code::InvalidMessage,
-        "The line is not a message: send one JSON object a line, in UTF-8, as the protocol says.",
-    )
+    Failure::new(Code::InvalidMessage, "The line is not a message: send one JSON object per line, in UTF-8.")
 }
 
 /// The terminal body of a run without an agent.

@@ -70,7 +70,7 @@ impl Live {
         self.unreported(gone.files);
         let killed = self.end.ending.as_ref().is_some_and(|e| matches!(e.stage, Stage::Terminated | Stage::Killed));
         if gone.leaked && !killed {
-            self.warn(Warning::LeakedProcess, "A process of the agent's outlived it and was stopped", None);
+            self.warn(Warning::LeakedProcess, "A process outlived the agent and was stopped", None);
         }
         if self.end.ending.is_some() {
             return;
@@ -112,9 +112,7 @@ impl Live {
 
 fn unseen(why: Unseen) -> &'static str {
     match why {
-        Unseen::Late => "Files that the agent did not report may have changed: git could not tell in time",
-        Unseen::Failed => {
-            "Files that the agent did not report may have changed: git could not tell: see `git status` there"
-        }
+        Unseen::Late => "git was too slow: the list of changed files may be incomplete",
+        Unseen::Failed => "git failed: the list of changed files may be incomplete; see `git status`",
     }
 }

@@ -73,7 +73,7 @@ pub(super) fn shown(ask: &Ask, redactor: &Redactor) -> Ask {
 }
 
 /// The text of a question that has none.
-const WITHOUT_TEXT: &str = "The agent asks a question without a text.";
+const WITHOUT_TEXT: &str = "The agent asked a question without text.";
 
 /// The maximum length of an option's value or label, in bytes.
 const OPTION_BYTES: usize = 1024;

@@ -111,7 +111,7 @@ impl Activity {
     }
 }
 
-/// A call's title for people, which is the same forevery agent: `Run cargo test`, `Write one.txt`. Agents title a call by
+/// A call's title for people, which is the same for every agent: `Run cargo test`, `Write one.txt`. Agents title a call by
 /// its tool and its subject, by the subject alone, or in their own words.
 pub(super) fn title(category: Category, text: &str) -> String {
     let tool_and_subject = text.split_once(": ").filter(|(tool, _)| tool.bytes().all(|b| b.is_ascii_alphabetic()));

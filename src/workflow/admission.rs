@@ -57,7 +57,7 @@ pub(super) fn may_begin(
         return match finished || draft {
             true => Ok(()),
             false => {
-                let message = format!("There is neither {file} nor a draft of it: leave out --continue.");
+                let message = format!("Neither {file} nor a draft of it exists: leave out --continue.");
                 Err(Failure::refused_for(RefusalReason::NotFound, message))
             }
         };

@@ -95,7 +95,7 @@ fn read_spec(project: &Project, argument: &str, from: &Path) -> Result<SpecInput
     let path = project.spec(&argument, from)?;
     match project.markdown(&path).map_err(|problem| problem.refusal("SPEC"))? {
         Contents::Bytes(bytes) => Ok(SpecInput { path, bytes }),
-        Contents::Missing => Err(Failure::refused_for(RefusalReason::NotFound, "SPEC names nothing that exists.")),
+        Contents::Missing => Err(Failure::refused_for(RefusalReason::NotFound, "SPEC does not exist.")),
         Contents::TooLarge => Err(FileProblem::TooLarge.refusal("SPEC")),
     }
 }
@@ -127,9 +127,10 @@ fn prompt(
     (path, spec, user, check): (&Path, &str, &str, &str),
 ) -> String {
     let (folder, draft) = (project.folder().to_string_lossy(), shown(&paths.draft));
-    // The plan must name the specification by this line, and no placeholder of its own tells the path.
-    let knowledge = format!("The plan has the line `Spec: {}`.\n{}", shown(path), project.knowledge());
-    text.expanded(|name| match name {
+    // The check requires this line, and no placeholder holds the path.
+    let line = format!("The plan has the line `Spec: {}`.", shown(path));
+    let knowledge = format!("{line}\n{}", project.knowledge());
+    let expanded = text.expanded(|name| match name {
         "project" => Some(&folder),
         "knowledge" => Some(&knowledge),
         "user" => Some(user),
@@ -137,5 +138,11 @@ fn prompt(
         "spec" => Some(spec),
         "folder" => Some(&draft),
         _ => None,
-    })
+    });
+    match text.has("knowledge") {
+        true => expanded,
+        // The agent's own command must stay in front.
+        false if text.is_raw() => format!("{}\n\n{line}\n", expanded.trim_end()),
+        false => format!("{line}\n\n{expanded}"),
+    }
 }

@@ -51,9 +51,9 @@ pub struct Acp {
     version: Option<String>,
     /// Whether the agent can resume a session. `None`: not known yet.
     resumes: Option<bool>,
-    /// The number of our requests.
+    /// The number of our requests so far.
     requests: u64,
-    /// The number of our request whose response we expect.
+    /// The number of the request whose response we expect.
     waiting: u64,
     /// The agent's requests that wait for an answer. Several can be open at once.
     pending: OpenRequests,
@@ -62,9 +62,9 @@ pub struct Acp {
     finished: Recent,
     /// The message that is being streamed.
     said: Option<Said>,
-    /// The message that is being passed over, and the agent's own id of it.
+    /// The message that is being skipped, and the agent's own id of the message.
     passed: Option<(MessageKey, Option<String>)>,
-    /// The number of messages.
+    /// The number of messages so far.
     messages: u64,
     /// The last message of the turn.
     answer: FinalAnswer,
@@ -92,7 +92,7 @@ pub struct Acp {
 }
 
 impl Acp {
-    /// A driver for the agent that `base` starts.
+    /// Creates a driver for the agent that `base` starts.
     pub fn new(base: Base, profile: &'static Profile) -> Acp {
         Acp {
             base,

@@ -12,9 +12,9 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 /// The turn and sub-agent of an item. Item ids are unique only within a turn.
 #[derive(Clone, Debug)]
 pub(super) struct Spot<'a> {
-    /// Its turn.
+    /// The item's turn.
     pub(super) turn: Cow<'a, str>,
-    /// The call whose sub-agent made it.
+    /// The call whose sub-agent made the item.
     pub(super) parent: Option<String>,
 }
 
@@ -36,7 +36,7 @@ struct StreamedItem {
 #[derive(Clone, Debug)]
 pub(super) struct Patch {
     pub(super) category: Category,
-    /// Its further categories.
+    /// The further categories of the patch.
     pub(super) also: Vec<Category>,
     pub(super) title: String,
     pub(super) locations: Vec<Place>,
@@ -114,7 +114,7 @@ impl Items {
         turn.events.extend(broken.into_values().map(|stream| AgentEvent::Withdrawn { message: stream.message }));
     }
 
-    /// How many items are remembered because they are open.
+    /// The number of open items that are remembered.
     #[cfg(test)]
     pub(super) fn open(&self) -> usize {
         self.streams.len() + self.patches.len() + self.begun.len()
@@ -132,7 +132,7 @@ impl Items {
         self.begun.retain(|key| is_kept(key));
     }
 
-    /// Handles a complete message or reasoning item. Does not repeat what was streamed.
+    /// Handles a complete message or reasoning item, without repeating the streamed part.
     fn whole(&mut self, key: &str, whole: String, thinking: bool, spot: &Spot<'_>, turn: &mut Turn) {
         let Some(stream) = self.streams.remove(key) else {
             if !whole.is_empty() {
@@ -179,7 +179,7 @@ impl Items {
                 let patch = Patch { category, also, title, locations, diff: diff(item) };
                 self.patches.insert(key.clone(), patch);
             }
-            // The first message about a command that is refused at once is its end.
+            // If a command is refused at once, the first message about it is its end.
             if is_new {
                 let Tool { category, title, locations } = tool;
                 let (call, parent) = (key.clone(), spot.parent.clone());
@@ -312,7 +312,7 @@ pub(super) fn command<'a>(item: &Object<'a>) -> Cow<'a, str> {
     .unwrap_or_default()
 }
 
-/// The categories of a patch, the gravest first: permission to edit does not cover deleting or moving.
+/// The categories of a patch, the most severe first, because permission to edit does not cover deleting or moving.
 fn patch_categories(item: &Object<'_>) -> (Category, Vec<Category>) {
     let of_change = |change: Object<'_>| match change.object("kind") {
         Some(kind) if kind.is("type", "delete") => Category::Delete,

@@ -109,7 +109,7 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
         let Some((launch, settings)) = self.to_spawn.take() else { return };
         if stopping || self.is_lost() {
             // No process to stop: the run ends with its outcome.
-            let message = "The run was stopped before the agent was started.";
+            let message = "The run was stopped before the agent started.";
             return self.step(Event::SpawnFailed(Failure::new(Code::InternalError, message)));
         }
         self.spawn(&launch, &settings);
@@ -118,7 +118,7 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
     fn spawn(&mut self, launch: &Launch, settings: &Settings) {
         // Before git takes the baseline: the log is not the agent's work.
         if self.tape.open_debug_log(&settings.agent, self.machine.date()).is_err() {
-            let text = "The run has no debug log: correct `debug.log_dir`, or make it a folder that you may write to";
+            let text = "Cannot write the debug log: set `debug.log_dir` to a directory that you may write to";
             self.step(Event::Warn(Origin::default(), Warning::UnsupportedOption, text.into()));
         }
         self.stderr = Default::default();

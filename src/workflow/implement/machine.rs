@@ -42,7 +42,7 @@ pub(crate) enum Mark {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Failing {
     pub(crate) command: String,
-    /// `None`: a signal ended it, its time was over, or it could not start.
+    /// `None`: a signal ended it, its time limit expired, or it could not start.
     pub(crate) exit_code: Option<i32>,
     pub(crate) signal: Option<i32>,
     pub(crate) timed_out: bool,
