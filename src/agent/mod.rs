@@ -30,6 +30,7 @@ pub mod ask_user;
 pub mod claude;
 pub mod codex;
 mod detail;
+mod edits;
 mod form;
 pub mod json;
 pub mod lines;
@@ -47,7 +48,7 @@ pub use self::reply::{NO_USER_PROMPT, Reply};
 use crate::failure::{Code, Failure};
 use crate::protocol::limited::{Asks, Entries};
 use crate::protocol::limits::ARGUMENT_BYTES;
-use crate::protocol::outbound::{AgentExit, Capabilities, Json, Place, Text, Usage};
+use crate::protocol::outbound::{AgentExit, Capabilities, Json, Place, Text, ToolFacts, Usage};
 use crate::protocol::request::{DEFAULT_START_TIMEOUT, Seconds, Settings};
 use crate::protocol::words::{Action, Category, StopReason, ToolState, Warning};
 use std::borrow::Cow;
@@ -200,6 +201,8 @@ pub enum AgentEvent {
         state: ToolState,
         /// The tool's output.
         output: Option<Text>,
+        /// Facts that only a person sees. Empty unless [`Settings::tool_facts`].
+        facts: ToolFacts,
     },
     /// The whole plan of the agent.
     Plan(Entries),

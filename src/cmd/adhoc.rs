@@ -5,7 +5,7 @@ use super::complain;
 use super::last::{Last, Stored};
 use super::texts::{self, Prompt};
 use crate::agent::registry::{Agents, Layers};
-use crate::cli::{Adhoc, Color, Output};
+use crate::cli::{Adhoc, Color, DiffSize, Output};
 use crate::config::{self, Config, Loaded};
 use crate::engine::{Begin, DebugLog, Engine, Job, Peer, Prepared, Script, UNDELIVERED};
 use crate::failure::{Code, EXIT_UNDELIVERED, Failure};
@@ -37,6 +37,9 @@ const FETCH: &str = "spektacular: waiting for the prompt: bring the run to the f
 
 /// The silence in a log after which a line says that the run continues. CI systems stop jobs after some minutes of it.
 const LOG_HEARTBEAT: Seconds = Seconds(60.0);
+
+/// The number of lines that `--diff short` shows.
+const DIFF_LINES: usize = 40;
 
 /// Runs the command; returns the exit code.
 pub fn run(adhoc: Adhoc) -> u8 {
@@ -283,7 +286,12 @@ fn look(adhoc: &Adhoc) -> Look {
         Color::Auto => live || set("FORCE_COLOR").is_some_and(|value| value != "0"),
     };
     let page = live && escapes && !adhoc.plain && std::io::stdout().is_terminal();
-    Look { detail, person, live, escapes, shared: person && may_be_seen(&std::io::stdout()), page }
+    let diff_lines = match adhoc.diff {
+        DiffSize::None => 0,
+        DiffSize::Short => DIFF_LINES,
+        DiffSize::Full => usize::MAX,
+    };
+    Look { detail, person, live, escapes, shared: person && may_be_seen(&std::io::stdout()), page, diff_lines }
 }
 
 /// Whether stdout may appear on a terminal: a pipe may lead there by `tee` or `head`.

@@ -5,7 +5,7 @@ use super::book::Asker;
 use super::frames::effect;
 use super::live::Live;
 use super::messages::{Marks, Messages, Piece, Rules};
-use super::work::{Described, absolute, path, places, relative};
+use super::work::{Described, ToolEnd, absolute, path, places, relative};
 use crate::agent::{self, Turn};
 use crate::protocol::limited::Entries;
 use crate::protocol::limits::SESSION_ID_BYTES;
@@ -85,10 +85,10 @@ impl Live {
                 let begun = self.work.tools.begin(self.now, call, seen, self.room());
                 begun.into_iter().for_each(|progress| self.progress(progress, None));
             }
-            agent::AgentEvent::ToolOver { call, state, output } => {
+            agent::AgentEvent::ToolOver { call, state, output, facts } => {
                 let full = self.settings.progress == Level::Full;
-                let output = output.filter(|_| full);
-                let over = self.work.tools.end(&call, state, output, &self.redactor);
+                let end = ToolEnd { state, output: output.filter(|_| full), facts };
+                let over = self.work.tools.end(&call, end, &self.settings.cwd, &self.redactor);
                 over.into_iter().for_each(|progress| self.progress(progress, None));
             }
             agent::AgentEvent::Plan(entries) => self.plan(entries),

@@ -31,6 +31,8 @@ pub struct Look {
     pub shared: bool,
     /// Whether the agent's Markdown is laid out for this terminal.
     pub page: bool,
+    /// The number of lines that are shown of an edit's diff.
+    pub diff_lines: usize,
 }
 
 /// Colours of our own text. An agent's text is never coloured.
@@ -186,8 +188,15 @@ impl Screen {
 mod tests {
     use super::{Detail, Look, Screen, Shown};
 
-    const LOOK: Look =
-        Look { detail: Detail::Normal, person: true, live: true, escapes: false, shared: true, page: false };
+    const LOOK: Look = Look {
+        detail: Detail::Normal,
+        person: true,
+        live: true,
+        escapes: false,
+        shared: true,
+        page: false,
+        diff_lines: 40,
+    };
 
     fn seen(screen: &mut Screen, text: &str, lines: &str, prompt: &str, status: Option<&str>) -> String {
         let shown = Shown { text: text.into(), lines: lines.into(), prompt: prompt.into() };

@@ -282,12 +282,12 @@ fn a_projects_file_that_is_a_link_is_neither_trusted_nor_written_to() {
     std::os::unix::fs::symlink(case.path("other/.spektacular"), case.path("work/.spektacular")).unwrap();
     assert_eq!(config(&case, &["get", "permissions"]).out, "ask\n", "trusted there is not trusted here");
     for args in [&["trust"][..], &["set", "permissions", "allow"]] {
-        assert!(config(&case, args).err.contains("is a link"), "{args:?}");
+        assert!(config(&case, args).err.contains("is a symbolic link"), "{args:?}");
     }
     fs::remove_file(case.path("work/.spektacular")).unwrap();
     fs::create_dir(case.path("work/.spektacular")).unwrap();
     std::os::unix::fs::symlink(case.path(USER), case.path(PROJECT)).unwrap();
-    assert!(config(&case, &["set", "permissions", "allow"]).err.contains("is a link"));
+    assert!(config(&case, &["set", "permissions", "allow"]).err.contains("is a symbolic link"));
     assert_eq!(read(&case, USER), "{}", "the user's file is for --global");
 }
 
@@ -540,7 +540,7 @@ fn part(heading: &str) -> &'static str {
 
 #[test]
 fn the_page_names_the_keys_that_count_without_trust() {
-    let line = part("Trust").lines().find(|line| line.starts_with("These keys count without trust: ")).unwrap();
+    let line = part("Trust").lines().find(|line| line.starts_with("These keys need no trust: ")).unwrap();
     let free = KEYS.iter().filter(|key| key.care == spektacular::config::Care::Free).map(|key| key.name);
     assert_eq!(line.split('`').skip(1).step_by(2).collect::<Vec<_>>(), free.collect::<Vec<_>>());
 }

@@ -24,7 +24,7 @@ use spektacular::protocol::json::{Fields, string};
 use spektacular::protocol::limits;
 use spektacular::protocol::outbound::{
     About, AgentExit, Artifact, ArtifactRef, Body, Capabilities, Json, Left, Outcome, Place, PlanEntry, Progress,
-    Question, Started, Tally, Terminal, Unattended, Usage,
+    Question, Started, Tally, Terminal, ToolFacts, Unattended, Usage,
 };
 use spektacular::protocol::question::{Answer, Ask, Choice, Choices, Given, Input, Kind, Subject, Validation};
 use spektacular::protocol::redacted::Redacted;
@@ -174,6 +174,7 @@ fn about_tool(line: Option<u64>, output: Option<&str>) -> About {
         state: ToolState::Completed,
         locations: vec![place(line)],
         output: output.map(Into::into),
+        facts: ToolFacts::default(),
         phase: output.map(|_| "P1".into()),
     }
 }

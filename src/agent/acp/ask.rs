@@ -5,7 +5,7 @@ use super::updates::Call;
 use crate::agent::detail::{join, rest};
 use crate::agent::form::Form;
 use crate::agent::json::{Object, Raw};
-use crate::agent::{AgentEvent, Reply, Turn};
+use crate::agent::{AgentEvent, Reply, Turn, edits};
 use crate::protocol::limited::{Asks, one};
 use crate::protocol::question::{Ask, Subject};
 use crate::protocol::scope::Scope;
@@ -178,6 +178,12 @@ impl<'a> Diff<'a> {
             _ => Action::Modified,
         };
         Some(Diff { path: part.string("path")?.into(), action, old, new: part.raw("newText") })
+    }
+
+    /// The changes, with their surroundings.
+    pub(super) fn hunks(&self) -> String {
+        let text = |raw: Option<Raw<'a>>| raw.and_then(Raw::str).unwrap_or_default();
+        edits::between(&text(self.old), &text(self.new))
     }
 
     /// The removed and the added lines, without the equal lines before and after.

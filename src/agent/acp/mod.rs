@@ -29,7 +29,7 @@ use super::{
 };
 use crate::failure::Failure;
 use crate::protocol::limits;
-use crate::protocol::outbound::{AgentExit, Capabilities, Text, Usage};
+use crate::protocol::outbound::{AgentExit, Capabilities, Text, ToolFacts, Usage};
 use crate::protocol::request::Settings;
 use crate::protocol::words::{Level, QuestionKind, ToolState};
 use serde_json::json;
@@ -72,6 +72,8 @@ pub struct Acp {
     answer_bytes: usize,
     /// Whether to pass on tools' outputs.
     outputs: bool,
+    /// Whether to pass on the facts of a tool call.
+    facts: bool,
     /// Whether we cancelled the turn.
     cancelling: bool,
     /// The calls denied since the agent's last message, with the denier's messages.
@@ -115,6 +117,7 @@ impl Acp {
             answer: FinalAnswer::default(),
             answer_bytes: limits::FRAME_BYTES,
             outputs: false,
+            facts: false,
             cancelling: false,
             denied: Vec::new(),
             denials: 0,
@@ -223,6 +226,7 @@ impl Driver for Acp {
         self.cwd.clone_from(&settings.cwd);
         self.answer_bytes = settings.max_frame_bytes.saturating_mul(limits::COMPLETED_FACTOR);
         self.outputs = settings.progress == Level::Full;
+        self.facts = settings.tool_facts;
         self.raw_prompt = settings.raw_prompt;
         self.offers_asking = settings.ask_server.is_some();
         self.ask_server = ask_user::server_name(settings);
@@ -252,7 +256,12 @@ impl Driver for Acp {
         let Some(pending) = self.pending.remove(key) else { return };
         if let (Some(message), Some(call)) = (pending.denial(replies), pending.call()) {
             // Some agents do not mention such a call again, others report that it failed.
-            turn.events.push(AgentEvent::ToolOver { call: call.to_owned(), state: ToolState::Denied, output: None });
+            turn.events.push(AgentEvent::ToolOver {
+                call: call.to_owned(),
+                state: ToolState::Denied,
+                output: None,
+                facts: ToolFacts::default(),
+            });
             if let Some(known) = self.calls.get(call) {
                 self.denied.push((known.label(), message));
                 self.forget(call);

@@ -4,8 +4,8 @@ use super::Acp;
 use super::ask::{Diff, PROSE};
 use super::session::Phase;
 use crate::agent::json::{Object, Raw};
-use crate::agent::{AgentEvent, MessageKey, Turn, title};
-use crate::protocol::outbound::{Place, PlanEntry, Text};
+use crate::agent::{AgentEvent, MessageKey, Turn, edits, title};
+use crate::protocol::outbound::{FileEdit, Place, PlanEntry, Text, ToolFacts};
 use crate::protocol::words::{Action, Category, PlanStatus, ToolState};
 use std::borrow::Cow;
 use std::path::Path;
@@ -316,8 +316,33 @@ impl Acp {
             let whole = raw.and_then(|raw| raw.string("output"));
             whole.or_else(|| (!texts.is_empty()).then(|| texts.join("\n"))).map(Text::from)
         });
-        turn.events.push(AgentEvent::ToolOver { call: id.to_owned(), state, output: output.flatten() });
+        let mut facts = ToolFacts::default();
+        if self.facts {
+            facts.exit_code = exit.map(|exit| exit as i64);
+            facts.edits = if failed { Vec::new() } else { self.edits(id, update, detail.as_ref()) };
+        }
+        turn.events.push(AgentEvent::ToolOver { call: id.to_owned(), state, output: output.flatten(), facts });
         self.forget(id);
+    }
+
+    /// The changes of an edit: from the tool's own output, from diffs, or the whole content of a new file.
+    fn edits(&self, id: &str, update: &Object<'_>, detail: Option<&Object<'_>>) -> Vec<FileEdit> {
+        let call = self.calls.get(id);
+        let place = call.and_then(|call| call.locations.first()).map(|at| at.path.clone());
+        let path = || detail.and_then(|detail| detail.string("filepath")).map(Text::from).or(place).unwrap_or_default();
+        let file = detail.and_then(|detail| detail.object("filediff"));
+        let unified = file.and_then(|file| file.str("patch")).or_else(|| detail?.str("diff"));
+        if let Some(diff) = unified {
+            return FileEdit::of(path(), edits::unified(&diff)).into_iter().collect();
+        }
+        let diffs = Diff::all(update);
+        let is_new = detail.is_some_and(|detail| detail.bool("exists") == Some(false));
+        if diffs.is_empty() && is_new {
+            let input = call.and_then(|call| Object::parse(&call.input));
+            let lines = input.and_then(|input| Some(edits::signed('+', &input.str("content")?)));
+            return lines.and_then(|lines| FileEdit::of(path(), lines)).into_iter().collect();
+        }
+        diffs.iter().filter_map(|diff| FileEdit::of(diff.path.clone(), diff.hunks())).collect()
     }
 
     /// Forgets a finished call.

@@ -3,8 +3,8 @@
 use crate::agent::json::Object;
 use crate::agent::recent::{Recent, RecentMap};
 use crate::agent::text::{FinalAnswer, Fingerprint};
-use crate::agent::{AgentEvent, MessageKey, Turn, title};
-use crate::protocol::outbound::{Place, PlanEntry, Text};
+use crate::agent::{AgentEvent, MessageKey, Turn, edits, title};
+use crate::protocol::outbound::{FileEdit, Place, PlanEntry, Text, ToolFacts};
 use crate::protocol::words::{Action, Category, PlanStatus, ToolState};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -50,6 +50,8 @@ pub(super) struct Items {
     pub(super) deltas: bool,
     /// Whether to pass on tools' outputs.
     pub(super) outputs: bool,
+    /// Whether to pass on the facts of a tool call.
+    pub(super) facts: bool,
     /// The maximum size of a final answer in a frame, in bytes.
     pub(super) answer_bytes: usize,
     /// The last final message of this turn.
@@ -238,7 +240,8 @@ impl Items {
             _ => ToolState::Completed,
         };
         let output = self.outputs.then(|| output(kind, item)).flatten();
-        turn.events.push(AgentEvent::ToolOver { call: key, state, output });
+        let facts = if self.facts { facts(kind, item) } else { ToolFacts::default() };
+        turn.events.push(AgentEvent::ToolOver { call: key, state, output, facts });
     }
 }
 
@@ -339,18 +342,38 @@ fn patch_title(category: Category, locations: &[Place]) -> String {
 /// The diffs of all files, joined.
 fn diff(item: &Object<'_>) -> String {
     let one = |change: Object<'_>| {
-        let (path, diff) = (change.str("path").unwrap_or_default(), change.str("diff").unwrap_or_default());
+        let path = change.str("path").unwrap_or_default();
         let kind = change.object("kind").and_then(|kind| kind.str("type")).unwrap_or_default();
-        // For a created or deleted file, `diff` is its content.
-        let sign = match &*kind {
-            "add" => "+",
-            "delete" => "-",
-            _ => "",
-        };
-        let body: String = diff.lines().map(|line| format!("{sign}{line}\n")).collect();
-        format!("{kind} {path}\n{body}")
+        format!("{kind} {path}\n{}", changed_lines(&change, &kind))
     };
     item.objects("changes").map(one).collect()
+}
+
+/// The lines of a change with their signs. For a created or deleted file, `diff` is its content.
+fn changed_lines(change: &Object<'_>, kind: &str) -> String {
+    let diff = change.str("diff").unwrap_or_default();
+    match kind {
+        "add" => edits::signed('+', &diff),
+        "delete" => edits::signed('-', &diff),
+        _ => diff.lines().map(|line| [line, "\n"].concat()).collect(),
+    }
+}
+
+/// The exit code of a command, or the changes of a patch.
+fn facts(kind: &str, item: &Object<'_>) -> ToolFacts {
+    let edit = |change: Object<'_>| {
+        let kind = change.object("kind");
+        let moved = kind.as_ref().and_then(|kind| kind.string("move_path"));
+        let kind = kind.and_then(|kind| kind.str("type")).unwrap_or_default();
+        FileEdit::of(moved.or_else(|| change.string("path"))?, changed_lines(&change, &kind))
+    };
+    match kind {
+        "commandExecution" => {
+            ToolFacts { exit_code: item.number("exitCode").map(|code| code as i64), edits: Vec::new() }
+        }
+        "fileChange" => ToolFacts { exit_code: None, edits: item.objects("changes").filter_map(edit).collect() },
+        _ => ToolFacts::default(),
+    }
 }
 
 fn changed(change: &Object<'_>, turn: &mut Turn) {

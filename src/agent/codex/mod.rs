@@ -405,6 +405,7 @@ impl Driver for Codex {
         let full = settings.progress == Level::Full;
         self.items.deltas = full;
         self.items.outputs = full;
+        self.items.facts = settings.tool_facts;
         self.items.answer_bytes = settings.max_frame_bytes.saturating_mul(limits::COMPLETED_FACTOR);
         let args = launch::arguments(settings)?;
         self.settings = Some(Box::new(settings.clone()));

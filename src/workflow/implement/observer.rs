@@ -85,10 +85,10 @@ impl Observer {
                 self.calls.insert(call.clone(), category);
                 AgentEvent::Tool { call, category, title, locations, parent }
             }
-            AgentEvent::ToolOver { call, state, output } => {
+            AgentEvent::ToolOver { call, state, output, facts } => {
                 let category = self.calls.remove(&call);
                 self.acted |= state == ToolState::Completed && category.is_some_and(does_something);
-                AgentEvent::ToolOver { call, state, output }
+                AgentEvent::ToolOver { call, state, output, facts }
             }
             AgentEvent::TurnOver(over) => AgentEvent::TurnOver(self.end(over)),
             other @ (AgentEvent::Text { .. }
@@ -237,7 +237,7 @@ mod tests {
     use crate::agent::lines::LinesDriver;
     use crate::agent::text::FinalAnswer;
     use crate::agent::{AgentEvent, Base, Driver, Line, MessageKey, Turn, TurnOver};
-    use crate::protocol::outbound::AgentExit;
+    use crate::protocol::outbound::{AgentExit, ToolFacts};
     use crate::protocol::request::Options;
     use crate::protocol::words::{Category, StopReason, ToolState};
     use crossbeam_channel::{Receiver, bounded};
@@ -300,7 +300,7 @@ mod tests {
             let (mut observer, over) = observer(&[]);
             let (call, title) = ("c".to_owned(), None);
             observer.see(AgentEvent::Tool { call: call.clone(), category, title, locations: Vec::new(), parent: None });
-            observer.see(AgentEvent::ToolOver { call, state, output: None });
+            observer.see(AgentEvent::ToolOver { call, state, output: None, facts: ToolFacts::default() });
             drop(observer);
             assert_eq!(over.recv().unwrap().acted, acted, "{category:?} {state:?}");
         }
