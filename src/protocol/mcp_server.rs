@@ -7,24 +7,24 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use std::collections::{BTreeMap, HashSet};
 
-/// The rule for typed servers, as the rest of a sentence.
+/// The rule for servers that a person typed, as the rest of a sentence.
 pub(super) const EXPECTED: &str =
     r#"must be a list of {name, command, args, env}, or {"mcpServers": {NAME: {command, args, env}}}"#;
 
 /// An MCP server that the agent starts over stdio.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct McpServer {
-    /// Its name for the agent.
+    /// The server's name, as the agent sees it.
     pub name: String,
     /// Its program.
     pub command: String,
     /// Its arguments.
     pub args: Vec<String>,
-    /// Added to its environment.
+    /// Variables to add to its environment.
     pub env: BTreeMap<String, String>,
 }
 
-/// The value of the field.
+/// Reads the value of the field `mcp_servers`.
 pub(super) fn mcp_servers(raw: &RawValue) -> Read<Vec<McpServer>> {
     let expected = Some("a list of {name, command, args, env} whose secrets total at most 256 KiB and 1000 lines");
     let one = |raw: &RawValue| {

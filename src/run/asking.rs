@@ -1,4 +1,4 @@
-//! The questions of a run: asks, resolves and withdraws them, and gives the replies to the asker.
+//! The questions of a run: asks, resolves and withdraws them, and returns the replies to the asker.
 
 use super::Effect;
 use super::book::{Absence, Asker, Completed, Resolved};
@@ -32,7 +32,7 @@ impl Live {
         }
     }
 
-    /// Warns of the questions and options beyond the limits.
+    /// Warns about the questions and options beyond the limits.
     fn warn_of_dropped(&mut self, asks: &Asks) {
         let options = |ask: &Ask| match &ask.kind {
             Kind::Select { choices, .. } => choices.warning(&format!("the question \"{}\"", self.title(&ask.text))),
@@ -82,7 +82,7 @@ impl Live {
         }
     }
 
-    /// Resolves the open questions that nobody answers.
+    /// Resolves the open questions that nobody will answer.
     pub(super) fn nobody(&mut self, absence: Absence) {
         let (resolved, fails) = self.questions.book.nobody(self.now, absence, &self.settings);
         self.resolved(resolved, fails, absence, None);
@@ -143,7 +143,7 @@ impl Live {
         }
     }
 
-    /// Gives the replies to the asker.
+    /// Returns the replies to the asker.
     fn reply(&mut self, asker: &Asker, replies: Vec<Reply>) {
         match asker {
             Asker::Markers => self.further_turn(&replies),
@@ -168,7 +168,7 @@ impl Live {
     pub(super) fn withdraw(&mut self, asker: Option<&Asker>) {
         let (resolved, askers) = self.questions.book.withdraw(asker);
         for asker in askers {
-            // A driver knows which requests its agent withdrew; the tool's server does not.
+            // The tool's server must be told about the withdrawal, unlike a driver.
             if let Asker::Tool(call) = asker {
                 self.out.push(Effect::ToolWithdrawn { call });
             }

@@ -1,4 +1,4 @@
-//! The agent's work: its lines become events, and these become frames.
+//! The agent's work: turns its lines into events, and these into frames.
 
 use super::Effect;
 use super::book::Asker;
@@ -38,7 +38,7 @@ impl Live {
         self.turn(turn);
     }
 
-    /// Carries out the driver's wishes.
+    /// Handles the outcome of a driver's call.
     pub(super) fn turn(&mut self, turn: Turn) {
         let Turn { events, send, close_input, more, relaunch } = turn;
         self.agent.more |= more;
@@ -130,7 +130,7 @@ impl Live {
     }
 
     fn session(&mut self, id: Option<String>, version: Option<Text>, model: Option<Text>) {
-        // A longer id does not fit a frame, so nobody could send it back.
+        // A longer id exceeds the limit of run.start, so it could not be used to resume.
         let id = id.filter(|id| id.len() <= SESSION_ID_BYTES);
         self.work.session_id.clone_from(&id);
         self.work.model.clone_from(&model);
@@ -143,7 +143,7 @@ impl Live {
         self.tell(about, "The agent's session is open", None);
     }
 
-    /// Calls `say` with the rules of this run, emits the progress and keeps the markers that it finds.
+    /// Calls `say` with the rules of this run, emits the progress, and keeps the markers that `say` finds.
     pub(super) fn speak(&mut self, say: impl FnOnce(&mut Messages, &Rules<'_>, &mut dyn FnMut(Progress)) -> Marks) {
         let rules = Rules {
             level: self.settings.progress,
@@ -206,7 +206,7 @@ fn is_work(event: &agent::AgentEvent) -> bool {
     }
 }
 
-/// Whether an event shows that the agent went on after a declined question.
+/// Whether an event shows that the agent continued after a declined question.
 fn goes_on(event: &agent::AgentEvent) -> bool {
     use agent::AgentEvent as Event;
     match event {

@@ -1,4 +1,4 @@
-//! Questions from markers in the agent's text, which a further turn answers.
+//! Questions from markers in the agent's text. A further turn carries the answers.
 
 use super::book::Asker;
 use super::live::Live;
@@ -16,14 +16,14 @@ use crate::protocol::words::Warning;
 pub(super) struct Marked {
     /// The questions of this turn.
     pub(super) asks: Asks,
-    /// The texts of the questions that are open.
+    /// The texts of the open questions.
     texts: Vec<Text>,
     /// The number of further turns.
     turns: u32,
 }
 
 impl Live {
-    /// Asks the questions of a turn that ended well. Returns whether they keep the run going.
+    /// Asks the questions of a successful turn. Returns whether the run continues because of them.
     pub(super) fn asks_markers(&mut self) -> bool {
         let asks = std::mem::take(&mut self.questions.marked.asks);
         if asks.is_empty() || (!self.settings.interactive && self.questions.marked.turns > 0) {

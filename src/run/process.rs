@@ -19,7 +19,7 @@ pub(super) enum ProcessState {
     Due,
     /// It runs.
     Running,
-    /// It is gone, and the search for changed files runs: only heartbeats are due.
+    /// It is gone, and the search for changed files is running. Only heartbeats are due.
     Drained,
     /// It is gone. The run is over, or waits for answers that begin another turn.
     Gone,
@@ -80,7 +80,7 @@ impl Live {
             return;
         }
         let mut outcome = match over {
-            // A signal came from elsewhere, and a more specific failure counts more.
+            // The signal came from elsewhere, and a more specific failure takes precedence.
             TurnOver::Failed(Failure { code: Code::AgentExited | Code::AgentError, .. })
                 if self.questions.declined && gone.exit.signal.is_none() =>
             {
