@@ -1,4 +1,4 @@
-//! The flags of the workflows: those of `adhoc`, without the ones that a workflow decides itself, and their own.
+//! The flags of the workflows: their own, and those of `adhoc` except the ones that a workflow decides itself.
 
 use super::adhoc::{Adhoc, workflow_field};
 use super::command::{FlagForm, Row, own, own_switch};
@@ -88,7 +88,7 @@ const IMPLEMENT_OWN: [Row<Adhoc>; 7] = [
     }),
 ];
 
-/// The rows of a workflow's own flags, and the rows of `adhoc` that it has too.
+/// Joins the rows of a workflow's own flags with the rows of `adhoc` that it shares.
 pub(super) const fn joined<const OWN: usize, const ALL: usize>(own: [Row<Adhoc>; OWN]) -> [Row<Adhoc>; ALL] {
     let mut all = [own[0]; ALL];
     let (mut at, mut to) = (0, 0);

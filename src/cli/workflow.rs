@@ -5,21 +5,21 @@ use super::flags::{CHECK, INIT};
 use super::{Output, no_words};
 use std::ffi::OsString;
 
-/// `spec check` and `plan check`.
+/// The arguments of `spec check` and `plan check`.
 #[derive(Debug, Default)]
 pub struct CheckArgs {
-    /// Paths or names. At least one.
+    /// The files, as paths or names. At least one.
     pub files: Vec<OsString>,
-    /// `--ignore`: names of rules.
+    /// The rules that `--ignore` names.
     pub ignored: Vec<String>,
-    /// `--output`.
+    /// The value of `--output`.
     pub output: Output,
 }
 
-/// `init`.
+/// The arguments of `init`.
 #[derive(Debug, Default)]
 pub struct InitArgs {
-    /// `--output`.
+    /// The value of `--output`.
     pub output: Output,
 }
 

@@ -1,4 +1,4 @@
-//! The demo agent in a workflow: it speaks like a real agent, without a model. What it writes is always the same.
+//! The demo agent in a workflow. It speaks like a real agent, but has no model and always writes the same files.
 
 use crate::io::output::print;
 use crate::protocol::json::{Fields, string, to_line};
@@ -7,11 +7,11 @@ use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
 const SESSION: &str = "5d3f0c1e-de30-4000-8000-000000000002";
-/// The files of its plan.
+/// The files that its plan creates.
 const HELLO: &str = "spektacular-demo/hello.txt";
 const GOODBYE: &str = "spektacular-demo/goodbye.txt";
 
-/// A part that the demo agent plays.
+/// A role that the demo agent plays.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Role {
     /// Writes a specification to this file.
@@ -22,12 +22,12 @@ pub(super) enum Role {
         /// The path and the text of the specification.
         spec: (String, String),
     },
-    /// Does the phase with this number. `again`: its commands failed.
+    /// Implements the phase with this number. `again`: whether its commands have failed before.
     Phase { number: u64, again: bool },
 }
 
 impl Role {
-    /// The part to play for a prompt. `None`: the prompt does not come from a workflow.
+    /// The role to play for a prompt. `None`: the prompt does not come from a workflow.
     pub(super) fn of(prompt: &str) -> Option<Role> {
         let line = |prefix: &str| prompt.lines().find_map(|line| line.strip_prefix(prefix)).map(str::to_owned);
         let has = |wanted: &str| prompt.lines().any(|line| line == wanted);
@@ -51,7 +51,7 @@ impl Role {
         has("# Continue").then(|| line("Draft: ")).flatten().map(Role::going_on)
     }
 
-    /// The part for a draft that goes on.
+    /// The role for continuing a draft.
     fn going_on(draft: String) -> Role {
         if draft.ends_with(".md") {
             return Role::Spec(draft);
@@ -63,7 +63,7 @@ impl Role {
     }
 }
 
-/// Plays a part. `next`: the next line of the host. Returns the exit code.
+/// Plays a role. `next`: returns the next line of the host. Returns the exit code.
 pub(super) fn play(role: Role, next: &mut dyn FnMut() -> Option<String>) -> u8 {
     let mut actor = Actor { next, calls: 0, over: false };
     let init = json!({"type": "system", "subtype": "init", "session_id": SESSION, "model": "demo-model",
@@ -80,7 +80,7 @@ pub(super) fn play(role: Role, next: &mut dyn FnMut() -> Option<String>) -> u8 {
 struct Actor<'n> {
     next: &'n mut dyn FnMut() -> Option<String>,
     calls: u64,
-    /// Whether the host wants the end.
+    /// Whether the host has ended the session.
     over: bool,
 }
 
@@ -100,7 +100,7 @@ impl Actor<'_> {
         self.message(json!({"type": "text", "text": text}));
     }
 
-    /// Calls a tool, once the host allows it. Returns the input that the host gives back.
+    /// Calls a tool if the host allows it. Returns the input that the host approved. `None`: the host denied the call.
     fn call(&mut self, tool: &str, input: &Value) -> Option<String> {
         self.calls += 1;
         let (call, request) = (format!("toolu_{}", self.calls), format!("request-{}", self.calls));
@@ -152,7 +152,7 @@ impl Actor<'_> {
         }
     }
 
-    /// Writes a file, where it is allowed.
+    /// Writes a file if the host allows it. Returns whether the file was written.
     fn write(&mut self, path: &str, content: &str) -> bool {
         let path = std::env::current_dir().unwrap_or_default().join(path);
         let input = json!({"file_path": path.to_string_lossy(), "content": content});
@@ -224,7 +224,7 @@ impl Actor<'_> {
     fn phase(&mut self, number: u64, again: bool) -> String {
         let (file, text) = match (number, again) {
             (1, _) => (HELLO, "Hello, world.\n"),
-            // The fault that the commands find.
+            // A deliberate mistake that the commands find.
             (2, false) => (GOODBYE, "Godbye, world.\n"),
             (2, true) => (GOODBYE, "Goodbye, world.\n"),
             _ => return "I am the demo agent: I know only the two phases of my own plan.".into(),
@@ -238,7 +238,7 @@ impl Actor<'_> {
     }
 }
 
-/// The ids that a task serves, after a blank.
+/// The ids of the requirements that a task serves, after a space.
 fn serves(ids: &[u64]) -> String {
     let ids: Vec<String> = ids.iter().map(|id| format!("R{id}")).collect();
     if ids.is_empty() { String::new() } else { format!(" ({})", ids.join(", ")) }

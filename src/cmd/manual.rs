@@ -20,7 +20,7 @@ pub fn version() -> u8 {
     deliver(&format!("spektacular {}\n", env!("CARGO_PKG_VERSION")))
 }
 
-/// The help that the words after `help` ask for.
+/// The help for the words after `help`.
 pub fn explained(words: &[OsString]) -> Result<Help, Wrong> {
     cli::explained(COMMANDS, words)
 }

@@ -1,4 +1,4 @@
-//! The ask-server: an agent starts it, and it moves bytes between the agent and the run's socket. Only the run
+//! The ask-server, which an agent starts. It moves bytes between the agent and the run's socket; only the run
 //! interprets the lines.
 
 use super::ask_socket::{ADDRESS, is_same_user};
@@ -12,7 +12,7 @@ use std::os::unix::net::UnixStream;
 /// Moves bytes until either side ends.
 ///
 /// # Errors
-/// A sentence for a diagnostic, where the relay cannot begin.
+/// The relay cannot begin; the sentence is for a diagnostic.
 pub fn relay() -> Result<(), &'static str> {
     let address = std::env::var(ADDRESS).unwrap_or_default();
     let (nonce, path) =
@@ -27,7 +27,7 @@ pub fn relay() -> Result<(), &'static str> {
     write_whole(&mut socket, begin.as_bytes()).map_err(|_| "The run of this ask-server has ended.")?;
     let pass_on = move || {
         pass(&mut io::stdin().lock(), &mut socket);
-        // The agent has nothing more to ask: closing the socket tells the run, and ends the answers.
+        // The agent has closed its side. Closing the socket reports that to the run, and ends the answers.
         let _ = socket.shutdown(Shutdown::Both);
     };
     spawn_thread("stdin", pass_on).map_err(|_| "Cannot start a thread.")?;
