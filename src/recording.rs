@@ -81,7 +81,7 @@ pub struct Recording {
 /// One process of a recorded agent.
 #[derive(Clone, Copy, Debug)]
 pub struct Process<'a> {
-    /// Its command line.
+    /// The command line of the process.
     pub argv: &'a [String],
     /// The entries of its lifetime.
     pub moments: &'a [(Duration, Moment)],

@@ -77,7 +77,7 @@ pub struct Base {
 }
 
 impl Base {
-    /// The program `name`, without arguments.
+    /// Starts the program `name` without arguments.
     pub fn command(name: &str) -> Base {
         Base { program: Program::Command(name.into()), args: Vec::new(), env: BTreeMap::new(), install: None }
     }
@@ -104,7 +104,7 @@ impl Base {
 pub struct Launch {
     /// The program.
     pub program: Program,
-    /// Its arguments.
+    /// The program's arguments.
     pub args: Vec<String>,
     /// Variables to add to its environment. Those in run.start override these.
     pub env: Vec<(String, String)>,
@@ -244,7 +244,7 @@ pub enum AgentEvent {
     TurnOver(TurnOver),
 }
 
-/// How a turn ended.
+/// The outcome of a turn.
 #[derive(Clone, Debug)]
 pub enum TurnOver {
     /// The turn ended with a result.
@@ -253,7 +253,7 @@ pub enum TurnOver {
         answer: text::FinalAnswer,
         /// The structured result.
         structured: Option<Json>,
-        /// Why the model stopped.
+        /// The reason why the model stopped.
         stop: StopReason,
     },
     /// The turn ended with an error that the agent reported.
@@ -396,6 +396,11 @@ pub trait Driver: Send {
     /// The outcome of a process that ended without a result. `alive`: whether it wrote anything. `stderr`: the end of
     /// its stderr.
     fn exited(&mut self, exit: AgentExit, alive: bool, stderr: &Text) -> TurnOver;
+
+    /// The approximate size of what the driver keeps of messages and tools that the agent has not ended, in bytes.
+    fn kept(&self) -> usize {
+        0
+    }
 
     /// Whether the agent's stderr may be shown. Some agents write prompts and keys to it.
     fn stderr_is_fit(&self) -> bool {

@@ -19,7 +19,7 @@ pub struct Native {
     pub version: Option<Version>,
     /// The signs of a login.
     pub login: Login,
-    /// Where it stores its sessions. `None`: nowhere that `export` can read.
+    /// The source of its stored sessions. `None`: `export` cannot read them.
     pub sessions: Option<SessionStore>,
     /// How to start its own interface. `None`: it has no known one.
     pub interface: Option<Interface>,
@@ -45,7 +45,7 @@ pub struct Folder {
 }
 
 impl Folder {
-    /// Its path.
+    /// The folder's path. `None`: the environment does not determine it.
     pub fn path(&self, environment: Environment<'_>) -> Option<PathBuf> {
         let set = |name: &str| environment(name).filter(|value| !value.is_empty()).map(PathBuf::from);
         let (variable, below) = self.variable;
@@ -74,11 +74,11 @@ pub enum Sign {
 /// Whether an agent is logged in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LoggedIn {
-    /// It has credentials. Only the provider knows whether they are still valid.
+    /// The agent has credentials. Only the provider knows whether they are still valid.
     Yes,
-    /// It has no credentials.
+    /// The agent has no credentials.
     No,
-    /// It may have credentials in a place that we do not read.
+    /// The agent may have credentials in a place that we do not read.
     Unknown,
 }
 
@@ -157,7 +157,7 @@ pub enum AsksFor {
 }
 
 impl AsksFor {
-    /// Returns one of two values.
+    /// Returns `everything` or `nothing`, depending on the variant.
     pub(super) fn choose<T>(self, everything: T, nothing: T) -> T {
         match self {
             AsksFor::Everything => everything,

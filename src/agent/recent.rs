@@ -1,7 +1,7 @@
 //! A bounded memory of an agent's calls: the calls that finished last, so that a late message about one is not taken
 //! for a new call, and facts about the most recent calls.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// The number of calls that are remembered.
@@ -82,6 +82,81 @@ impl<V> RecentMap<V> {
     }
 }
 
+/// Values by key, in the order of their keys, with their total size. Holds the items that an agent has begun and not
+/// ended.
+#[derive(Debug)]
+pub(super) struct OpenMap<V> {
+    values: BTreeMap<String, (V, usize)>,
+    bytes: usize,
+}
+
+/// The approximate size of an entry without its texts, in bytes.
+const ENTRY_BYTES: usize = 256;
+
+impl<V> Default for OpenMap<V> {
+    fn default() -> OpenMap<V> {
+        OpenMap { values: BTreeMap::new(), bytes: 0 }
+    }
+}
+
+impl<V> OpenMap<V> {
+    /// Sets a value. `texts`: the size of the texts in it, in bytes.
+    pub(super) fn insert(&mut self, key: String, value: V, texts: usize) {
+        self.remove(&key);
+        let bytes = ENTRY_BYTES + key.len() + texts;
+        self.bytes += bytes;
+        self.values.insert(key, (value, bytes));
+    }
+
+    pub(super) fn remove(&mut self, key: &str) -> Option<V> {
+        self.remove_entry(key).map(|(_, value)| value)
+    }
+
+    pub(super) fn remove_entry(&mut self, key: &str) -> Option<(String, V)> {
+        let (key, (value, bytes)) = self.values.remove_entry(key)?;
+        self.bytes -= bytes;
+        Some((key, value))
+    }
+
+    pub(super) fn get(&self, key: &str) -> Option<&V> {
+        self.values.get(key).map(|(value, _)| value)
+    }
+
+    pub(super) fn get_mut(&mut self, key: &str) -> Option<&mut V> {
+        self.values.get_mut(key).map(|(value, _)| value)
+    }
+
+    pub(super) fn contains(&self, key: &str) -> bool {
+        self.values.contains_key(key)
+    }
+
+    pub(super) fn values_mut(&mut self) -> impl Iterator<Item = &mut V> {
+        self.values.values_mut().map(|(value, _)| value)
+    }
+
+    /// Keeps only the entries for which `is_kept` returns true.
+    pub(super) fn retain(&mut self, is_kept: impl Fn(&str, &V) -> bool) {
+        self.values.retain(|key, (value, _)| is_kept(key, value));
+        self.bytes = self.values.values().map(|(_, bytes)| bytes).sum();
+    }
+
+    /// Empties the map. Returns its entries.
+    pub(super) fn drain(&mut self) -> impl Iterator<Item = (String, V)> + use<V> {
+        self.bytes = 0;
+        std::mem::take(&mut self.values).into_iter().map(|(key, (value, _))| (key, value))
+    }
+
+    /// The approximate size of all entries, in bytes.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        self.values.len()
+    }
+}
+
 /// A hash by which texts are compared.
 pub(super) fn hash(key: &str) -> u64 {
     let mut hasher = DefaultHasher::new();
@@ -91,7 +166,19 @@ pub(super) fn hash(key: &str) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{CALLS, KEYS, Recent, RecentMap};
+    use super::{CALLS, ENTRY_BYTES, KEYS, OpenMap, Recent, RecentMap};
+
+    #[test]
+    fn the_size_of_what_is_open_goes_back_to_nothing() {
+        let mut map = OpenMap::default();
+        map.insert("a".into(), 1, 10);
+        map.insert("a".into(), 2, 20);
+        map.insert("b/1".into(), 3, 0);
+        assert_eq!((map.bytes(), map.get("a")), (2 * ENTRY_BYTES + 24, Some(&2)));
+        map.retain(|key, _| !key.starts_with("b/"));
+        assert_eq!(map.bytes(), ENTRY_BYTES + 21);
+        assert_eq!((map.remove("a"), map.remove("a"), map.bytes()), (Some(2), None, 0));
+    }
 
     #[test]
     fn only_the_last_calls_are_remembered() {

@@ -17,7 +17,7 @@ pub struct Agent {
     pub aliases: Vec<String>,
     /// The name for people.
     pub display_name: String,
-    /// Its dialect.
+    /// The agent's dialect.
     pub dialect: Dialect,
     /// How to start it.
     pub base: Base,
@@ -49,7 +49,7 @@ macro_rules! dialects {
             /// The rule for a dialect's name, for error messages.
             pub const EXPECTED: &str = concat!("one of \"", $first_name, "\"" $(, ", \"", $name, "\"")*);
 
-            /// Its name in configurations and recordings.
+            /// The dialect's name in configurations and recordings.
             pub fn name(self) -> &'static str {
                 match self {
                     Dialect::$first => $first_name,

@@ -4,7 +4,7 @@
 use crate::protocol::question::Answer;
 use crate::protocol::text::Text;
 
-/// How one question was resolved, for the driver to tell its agent.
+/// The resolution of one question, which the driver passes to its agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reply {
     /// A valid answer, from the user or the default.
@@ -15,13 +15,13 @@ pub enum Reply {
     Declined(Option<String>),
     /// Permission denied, with the message of whoever denied it.
     Denied(Option<String>),
-    /// No user is present: the agent must use its best judgement.
+    /// No user is present: the agent must use its best judgement. A permission is denied.
     NoUser,
 }
 
 /// Tells a model that no user can answer.
 pub(super) const NO_USER: &str = "No user is present to answer. Use your best judgement and continue.";
-/// The same sentence as the prompt of a further turn, which needs to name the questions.
+/// [`NO_USER`] as the prompt of a further turn, which must mention the questions.
 pub const NO_USER_PROMPT: &str = "No user is present to answer your questions. Use your best judgement and continue.";
 /// Tells a model that its question was declined.
 pub(super) const DECLINED: &str = "The user declined to answer. Continue without an answer.";

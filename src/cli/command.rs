@@ -42,7 +42,7 @@ pub enum Offers {
     Keys,
     /// The values of the key in the preceding word.
     ValuesOfKey,
-    /// These words.
+    /// A fixed list of words.
     Words(&'static [&'static str]),
 }
 

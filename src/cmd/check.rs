@@ -22,7 +22,7 @@ const FILE_BYTES: u64 = 1 << 20;
 
 /// The findings for one agent.
 pub(super) struct Check {
-    /// Its program.
+    /// The agent's program.
     pub(super) path: Option<PathBuf>,
     /// The version that the program reports.
     pub(super) version: Option<String>,

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 /// The time that the run waits for git after the agent's process ended, for baseline and comparison together.
 const LIMIT: Duration = Duration::from_secs(2);
-/// The same limit after a request to end a run that already has its result.
+/// The limit that replaces [`LIMIT`] after a request to end a run that already has its result.
 const HURRIED: Duration = Duration::from_millis(200);
 /// The time limit of a baseline. A slower repository could not be compared within [`LIMIT`] either, and orphans are not
 /// reaped meanwhile.

@@ -278,7 +278,7 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
         }
     }
 
-    /// Fails a run that cannot begin. Its flags may still name metadata to return and secrets to hide.
+    /// Fails a run that cannot begin. The flags may still contain metadata to return and secrets to redact.
     pub fn refuse(&mut self, failure: Failure) {
         let (options, _) = self.layers.under(Options::default());
         let metadata = options.metadata.clone().map(Json::from);

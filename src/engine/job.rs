@@ -11,6 +11,8 @@ use crate::protocol::request::{Options, Settings};
 use crate::protocol::words::{Source as CancelSource, Warning};
 use crate::redact::Redactor;
 use crate::run::{Granted, Late, OnEof};
+use crossbeam_channel::Receiver;
+use std::convert::Infallible;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -42,6 +44,9 @@ pub struct Job {
     pub opens: bool,
     /// Bodies to emit first.
     pub first: Vec<Body>,
+    /// A channel that is disconnected once the work is done for which a run without a process waits. `None`: the run
+    /// waits for no work.
+    pub errand: Option<Receiver<Infallible>>,
     /// The state from the previous part. `None`: this is the first part.
     pub carried: Option<Carried>,
 }
@@ -62,6 +67,7 @@ impl Job {
             signal_source: CancelSource::Signal,
             opens: false,
             first: Vec::new(),
+            errand: None,
             carried: None,
         }
     }
@@ -71,7 +77,7 @@ impl Job {
 pub enum Begin {
     /// run.start comes from the input, like all other messages.
     FromInput,
-    /// This run.start.
+    /// A run.start that is already known.
     Ready(Box<Inbound>),
     /// run.start needs files that the command line names. A thread reads them before stdin is read, because a pipe
     /// among them may take long.

@@ -12,7 +12,7 @@ use std::time::{Duration, SystemTime};
 /// The end of the agent: its process tree is gone and its output has been read.
 #[derive(Clone, Debug)]
 pub struct Departed {
-    /// How the agent's own process ended.
+    /// The exit of the agent's own process.
     pub exit: AgentExit,
     /// Whether one of its processes outlived it and was stopped.
     pub leaked: bool,

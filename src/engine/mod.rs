@@ -114,13 +114,14 @@ impl Engine {
             job.on_eof = OnEof::Continue;
         }
         let begin = std::mem::replace(&mut job.begin, Begin::FromInput);
+        let errand = job.errand.take();
         let conductor = Conductor::new(job, peer, Host::beside(&self.inherited), &self.random, self.ids);
         let begin = match self.signals {
             _ if !myself::has_room() => Begin::Refused(no_room()),
             Some(_) => begin,
             None => Begin::Refused(no_thread()),
         };
-        let (host, ending) = RunLoop::new(self, conductor).carry(begin);
+        let (host, ending) = RunLoop::new(self, conductor, errand).carry(begin);
         host.dismiss();
         self.report(ending)
     }

@@ -25,7 +25,7 @@ pub struct Outbox {
     spare: Vec<u8>,
 }
 
-/// A chunk and the number of its frames.
+/// A chunk that waits to be written, and the number of its frames.
 struct Waiting {
     chunk: Chunk,
     frames: usize,

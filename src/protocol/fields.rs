@@ -55,7 +55,7 @@ pub enum Fallback {
     Absent,
     /// A fixed value, as JSON.
     Value(fn() -> Option<Box<RawValue>>),
-    /// The driver's value, with the one that most drivers have.
+    /// The driver supplies the value. Most drivers use this one.
     Driver(fn() -> Option<Box<RawValue>>),
     /// The default agent.
     Agent,
@@ -319,9 +319,9 @@ run_start! {
     /// The agent's longest silence; 0: no limit.
     idle_timeout_s: Seconds =
         zero_or_more, default(Seconds(600.0)), Shape::Number, Some(Free), "idle-timeout", shown;
-    /// How long a running tool may stop the idle clock.
+    /// The longest time for which a running tool stops the idle clock.
     tool_timeout_s: Seconds = positive, default(Seconds(3600.0)), Shape::Number, Some(Free), "tool-timeout", shown;
-    /// How long a question waits.
+    /// The time limit for answering a question.
     question_timeout_s: Seconds =
         positive, default(Seconds(300.0)), Shape::Number, Some(Free), "question-timeout", shown;
     /// The effect of a timeout on a required question without a default.
@@ -332,7 +332,7 @@ run_start! {
     max_turns: u64 = count, optional, Shape::Number, Some(Trusted), "max-turns", shown;
     /// The maximum cost, in US dollars.
     max_cost_usd: f64 = cost, optional, Shape::Number, Some(Trusted), "max-cost-usd", shown;
-    /// How much progress the run emits.
+    /// The amount of progress that the run emits.
     progress: Level = level, default(Level::Normal), Shape::Word(Level::WORDS), Some(Free), "progress", shown;
     /// The longest time without a frame before a heartbeat; 0: no heartbeats.
     heartbeat_s: Seconds = zero_or_more, default(Seconds(30.0)), Shape::Number, Some(Free), "heartbeat", shown;

@@ -33,6 +33,8 @@ pub const AGENT_MESSAGE_BYTES: usize = 4 << 10;
 pub const KEPT_BYTES: usize = 32 << 20;
 /// The maximum number of artifacts in a terminal frame.
 pub const ARTIFACTS: usize = 1000;
+/// The maximum number of changed files that a run reports. The run remembers each, so that it is reported once.
+pub const REPORTED: usize = 1_000_000;
 /// The maximum number of entries in each list of unanswered questions in run.completed.
 pub const LEFT_LISTED: usize = 20;
 /// The longest `session_id`, in bytes.

@@ -16,9 +16,9 @@ pub(super) const EXPECTED: &str =
 pub struct McpServer {
     /// The server's name, as the agent sees it.
     pub name: String,
-    /// Its program.
+    /// The server's program.
     pub command: String,
-    /// Its arguments.
+    /// The program's arguments.
     pub args: Vec<String>,
     /// Variables to add to its environment.
     pub env: BTreeMap<String, String>,

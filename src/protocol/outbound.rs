@@ -95,7 +95,7 @@ pub struct Started {
 pub struct PlanEntry {
     /// The text of the entry.
     pub text: Text,
-    /// How far it is.
+    /// The state of the entry.
     pub status: PlanStatus,
 }
 
@@ -124,7 +124,8 @@ pub struct ToolFacts {
 /// The changes to one file.
 #[derive(Clone, Debug)]
 pub struct FileEdit {
-    /// As the agent names it. In a body relative to the working directory if it is inside, otherwise absolute.
+    /// The path as the agent reports it. In a body, it is relative to the working directory if it is inside, otherwise
+    /// absolute.
     pub path: Text,
     /// The lines of hunks, each with its sign, or all lines of a created or deleted file.
     pub lines: Text,
@@ -216,7 +217,7 @@ impl About {
 /// run.question.
 #[derive(Clone, Debug)]
 pub struct Question {
-    /// Its id.
+    /// The question's id.
     pub question_id: String,
     /// The group's id.
     pub group_id: String,
@@ -272,7 +273,7 @@ pub struct Left {
 /// A count of unanswered questions, and the first of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// The number of all of them.
+    /// The number of unanswered questions.
     pub count: u64,
     /// The first [`crate::protocol::limits::LEFT_LISTED`].
     pub first: Vec<Left>,
@@ -298,7 +299,7 @@ impl Unattended {
     }
 }
 
-/// How the agent's process ended. At most one of the two numbers is set.
+/// The exit of the agent's process. At most one of the two numbers is set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct AgentExit {
     /// The exit code, unless a signal ended it.
@@ -310,7 +311,7 @@ pub struct AgentExit {
 /// The end of a run.
 #[derive(Clone, Debug)]
 pub struct Terminal {
-    /// How it ended.
+    /// The outcome of the run.
     pub outcome: Outcome,
     /// The agent's session.
     pub session_id: Option<String>,
@@ -326,7 +327,7 @@ pub struct Terminal {
     pub unattended: Unattended,
     /// Whether the completion marker was in the agent's text.
     pub completion_detected: bool,
-    /// How the agent's process ended. `None`: no process was started.
+    /// The exit of the agent's process. `None`: no process was started.
     pub agent_exit: Option<AgentExit>,
     /// The part of a workflow. `None`: the run is not a workflow.
     pub workflow: Option<Box<WorkflowEnd>>,
@@ -334,7 +335,7 @@ pub struct Terminal {
     pub truncated: bool,
 }
 
-/// How a run ended.
+/// The outcome of a run.
 #[derive(Clone, Debug)]
 pub enum Outcome {
     /// The run completed with the agent's result.
@@ -347,7 +348,7 @@ pub enum Outcome {
         text_cut: bool,
         /// The structured result.
         structured_output: Option<Json>,
-        /// Why the model stopped.
+        /// The reason why the model stopped.
         stop_reason: StopReason,
     },
     /// The run failed.

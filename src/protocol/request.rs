@@ -87,7 +87,7 @@ macro_rules! layer {
                 }
             }
 
-            /// This layer, with the fields of `base` that it does not set.
+            /// Combines this layer with the fields of `base` that this layer does not set.
             pub fn over(self, base: $layer) -> $layer {
                 $layer { $($name: self.$name.or(base.$name),)* }
             }
@@ -171,7 +171,7 @@ impl Serialize for Seconds {
 /// A permission policy: one word for all requests, or one per category.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Permissions {
-    /// The same policy for every category.
+    /// One policy for all categories.
     All(Policy),
     /// One policy per category.
     ByCategory {

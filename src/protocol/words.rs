@@ -42,7 +42,7 @@ words! {
     }
     /// The answer to a request for permission.
     Policy { Ask = "ask", Allow = "allow", Deny = "deny" }
-    /// How much run.progress is emitted.
+    /// The amount of run.progress that is emitted.
     Level { Minimal = "minimal", Normal = "normal", Full = "full" }
     /// The effect of a timeout on a required question without a default.
     OnQuestionTimeout { Fail = "fail", Continue = "continue" }

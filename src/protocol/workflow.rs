@@ -41,12 +41,12 @@ macro_rules! fields {
                 Ok(())
             }
 
-            /// This layer, with the fields of `base` that it does not set.
+            /// Combines this layer with the fields of `base` that this layer does not set.
             pub fn over(self, base: WorkflowOptions) -> WorkflowOptions {
                 WorkflowOptions { $($field: self.$field.or(base.$field),)* }
             }
 
-            /// This layer over the defaults.
+            /// Fills in the defaults.
             pub fn resolved(self) -> WorkflowOptions {
                 self.over(WorkflowOptions { $($field: $default,)* })
             }
@@ -245,21 +245,21 @@ pub struct GaveWay {
 /// A phase in the report of a workflow.
 #[derive(Clone, Debug)]
 pub struct PhaseReport {
-    /// Its id, such as `P1`.
+    /// The phase's id, such as `P1`.
     pub id: String,
-    /// Its title.
+    /// The phase's title.
     pub title: Text,
     /// The state.
     pub state: PhaseOutcome,
     /// The number of attempts in this run.
     pub attempts: u64,
-    /// The time that it took in this run, in milliseconds.
+    /// The time that the phase took in this run, in milliseconds.
     pub duration_ms: u64,
     /// The cost of its sessions in this run, in US dollars. `None`: unknown.
     pub cost_usd: Option<f64>,
     /// The files that changed.
     pub files: Vec<ArtifactRef>,
-    /// The id of its commit.
+    /// The id of the phase's commit.
     pub commit: Option<String>,
     /// The manual checks that nobody confirmed.
     pub unverified: Vec<Text>,

@@ -26,7 +26,7 @@ pub(crate) struct Book {
     groups_made: u64,
     /// The groups whose asker still waits, by the number of their first question.
     groups: BTreeMap<u64, Group>,
-    /// The same groups by asker.
+    /// The groups whose asker still waits, by asker.
     askers: BTreeSet<(Asker, u64)>,
     /// The groups that have an open question, by deadline.
     deadlines: BTreeSet<(Duration, u64)>,
@@ -56,7 +56,7 @@ pub(crate) struct Group {
     deadline: Duration,
 }
 
-/// One question.
+/// A question in a group, and its resolution.
 #[derive(Debug)]
 pub(crate) struct Member {
     pub(crate) id: String,
@@ -402,6 +402,7 @@ impl Member {
         let value = match &reply {
             Reply::Allowed => Some(ALLOW_ONCE),
             Reply::Denied(_) => Some(DENY),
+            Reply::NoUser if self.ask.purpose == Purpose::Permission => Some(DENY),
             Reply::Answer(_) | Reply::Declined(_) | Reply::NoUser => None,
         };
         self.reply = Some(reply);
@@ -445,8 +446,10 @@ impl Member {
     /// Resolves the question by the protocol's rules for unanswered questions. `None`: the run fails.
     fn fall_back(&mut self, absence: Absence, settings: &Settings) -> Option<Resolved> {
         let fallback = match (&self.ask.default, self.ask.required, absence) {
-            // In a headless run, `ask` means `deny`.
-            (_, _, Absence::Headless) if self.ask.purpose == Purpose::Permission => Fallback::Reply(denied(), false),
+            // Nobody denied it, so the agent is not told that the user did.
+            (_, _, Absence::Headless | Absence::InputClosed) if self.ask.purpose == Purpose::Permission => {
+                Fallback::Reply(Reply::NoUser, absence == Absence::InputClosed)
+            }
             (Some(default), ..) => Fallback::Reply(self.reply_for_default(default.clone()), true),
             (None, false, _) => Fallback::Reply(Reply::Answer(Answer::Null), false),
             (None, true, Absence::Headless) => Fallback::Reply(Reply::NoUser, false),

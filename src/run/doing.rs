@@ -8,7 +8,7 @@ use super::messages::{Marks, Messages, Piece, Rules};
 use super::work::{Described, ToolEnd, absolute, path, places, relative};
 use crate::agent::{self, Turn};
 use crate::protocol::limited::Entries;
-use crate::protocol::limits::SESSION_ID_BYTES;
+use crate::protocol::limits::{REPORTED, SESSION_ID_BYTES};
 use crate::protocol::outbound::{About, Artifact, Body, PlanEntry, Progress, Text, Usage};
 use crate::protocol::words::{Action, Level, PlanStatus, Status, Warning};
 use std::path::Path;
@@ -175,6 +175,10 @@ impl Live {
         let artifact = Artifact { artifact_id, path: shown, action, kind: "file", size_bytes: None, truncated: false };
         let measure = (action != Action::Deleted).then(|| absolute(&self.settings.cwd, path));
         self.out.push(Effect::Emit { body: Body::Artifact(Box::new(artifact)), reply_to: None, measure });
+        if self.work.artifacts.is_full() {
+            let text = format!("No further changed files are reported: the limit is {REPORTED}");
+            self.warn(Warning::ArtifactsIncomplete, text, None);
+        }
     }
 }
 

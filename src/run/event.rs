@@ -82,6 +82,8 @@ pub enum Event<'a> {
     Spawned,
     /// The agent's process could not be started.
     SpawnFailed(Failure),
+    /// The work that a run without a process waits for is over.
+    ErrandOver,
     /// A line from the agent.
     Line(Line<'a>),
     /// The model called the tool `ask_user`.
@@ -102,7 +104,7 @@ pub enum Event<'a> {
     Drained(AgentExit),
     /// The search for changed files is finished too.
     Gone(Gone),
-    /// This many messages were ignored because nobody reads stdout.
+    /// Messages were ignored because nobody reads stdout: their number.
     Ignored(u64),
     /// A warning about a message, the machine or the configuration.
     Warn(Origin, Warning, String),
@@ -115,7 +117,7 @@ pub enum Event<'a> {
 /// The end of the agent's processes.
 #[derive(Clone, Debug)]
 pub struct Gone {
-    /// How the agent's own process ended.
+    /// The exit of the agent's own process.
     pub exit: AgentExit,
     /// Whether one of its processes outlived it and was stopped.
     pub leaked: bool,

@@ -44,12 +44,7 @@ impl Live {
 
     /// Makes the paths in a redacted text relative, and cuts the text.
     pub(super) fn cut(&self, text: &str) -> String {
-        let mut short = shorten(text, &self.settings.cwd.to_string_lossy());
-        if let Some((cut, _)) = short.char_indices().nth(TITLE_CHARS) {
-            short.truncate(cut);
-            short.push('…');
-        }
-        short
+        fitting(shorten(text, &self.settings.cwd.to_string_lossy()))
     }
 }
 
@@ -77,9 +72,26 @@ fn shorten(text: &str, cwd: &str) -> String {
     out + rest
 }
 
+/// Cuts a title. The rest of its memory is given back, because a run keeps the titles of open tools.
+fn fitting(mut title: String) -> String {
+    if let Some((cut, _)) = title.char_indices().nth(TITLE_CHARS) {
+        title.truncate(cut);
+        title.push('…');
+        title.shrink_to_fit();
+    }
+    title
+}
+
 #[cfg(test)]
 mod tests {
-    use super::shorten;
+    use super::{TITLE_CHARS, fitting, shorten};
+
+    #[test]
+    fn a_cut_title_keeps_no_memory_of_its_rest() {
+        let title = fitting("é".repeat(1 << 20));
+        assert_eq!(title.chars().count(), TITLE_CHARS + 1);
+        assert!(title.capacity() < 4 * TITLE_CHARS + 16, "{} bytes", title.capacity());
+    }
 
     #[test]
     fn only_the_working_directory_itself_is_taken_off() {

@@ -359,6 +359,7 @@ fn early(event: Event<'_>) -> Option<Held> {
         // These come from an agent, or from a run that has one.
         Event::Over(..)
         | Event::Spawned
+        | Event::ErrandOver
         | Event::SpawnFailed(_)
         | Event::Line(_)
         | Event::ToolAsk { .. }

@@ -15,13 +15,13 @@ use std::path::PathBuf;
 /// The state of the agent's process. An agent may have one process per turn, and has at most one at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ProcessState {
-    /// It will be started.
+    /// The process is to be started.
     Due,
-    /// It runs.
+    /// The process is running.
     Running,
-    /// It is gone, and the search for changed files is running. Only heartbeats are due.
+    /// The process is gone, and the search for changed files is running. Only heartbeats are due.
     Drained,
-    /// It is gone. The run is over, or waits for answers that begin another turn.
+    /// The process is gone. The run is over, or waits for answers that begin another turn.
     Gone,
 }
 

@@ -1,6 +1,6 @@
 //! Tool calls and changed files. The agent's ids become ids of the protocol, and paths become relative.
 
-use crate::protocol::limits::{ARTIFACTS, TOOL_OUTPUT_BYTES};
+use crate::protocol::limits::{ARTIFACTS, REPORTED, TOOL_OUTPUT_BYTES};
 use crate::protocol::outbound::{About, ArtifactRef, FileEdit, Place, Progress, Text, ToolFacts};
 use crate::protocol::words::{Action, Category, ToolState};
 use crate::redact::Redactor;
@@ -31,7 +31,7 @@ pub(super) struct Described<'a> {
     pub(super) parent: Option<&'a str>,
 }
 
-/// How a call ended.
+/// The end of a call.
 pub(super) struct ToolEnd {
     pub(super) state: ToolState,
     pub(super) output: Option<Text>,
@@ -283,7 +283,7 @@ impl Artifacts {
 
     /// Adds a change and returns its id. `None`: the change was reported before.
     pub(super) fn add(&mut self, path: &Text, action: Action) -> Option<String> {
-        if !self.seen.insert(self.hasher.hash_one((path, action))) {
+        if self.is_full() || !self.seen.insert(self.hasher.hash_one((path, action))) {
             return None;
         }
         self.count += 1;
@@ -291,6 +291,11 @@ impl Artifacts {
             self.list.push(ArtifactRef { path: path.clone(), action });
         }
         Some(format!("a_{}", self.count))
+    }
+
+    /// Whether the limit of reported changes is reached.
+    pub(super) fn is_full(&self) -> bool {
+        self.seen.len() >= REPORTED
     }
 
     /// Whether a change was reported. A file is not reported as both created and modified.

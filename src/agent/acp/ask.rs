@@ -28,16 +28,15 @@ impl Acp {
     /// Reads a permission request. `None`: the request cannot be answered.
     pub(super) fn permission(&mut self, params: &Object<'_>, turn: &mut Turn) -> Option<(AcpRequest, Asks)> {
         let about = params.object("toolCall")?;
-        let earlier = about.str("toolCallId").and_then(|id| self.calls.get(&*id)).map(|call| call.input().to_owned());
-        let before =
-            about.str("toolCallId").and_then(|id| self.calls.get(&*id)).map(Call::identity).unwrap_or_default();
+        let earlier = about.str("toolCallId").and_then(|id| self.calls.get(&id)).map(|call| call.input().to_owned());
+        let before = about.str("toolCallId").and_then(|id| self.calls.get(&id)).map(Call::identity).unwrap_or_default();
         let id = self.learn(&about)?;
         self.called = true;
         self.end_message(turn);
-        if !self.calls.get(&*id)?.is_own() {
+        if !self.calls.get(&id)?.is_own() {
             self.show(&id, turn);
         }
-        let call = self.calls.get(&*id)?;
+        let call = self.calls.get(&id)?;
         let title = call.title();
         let text = format!("Allow {title}?");
         let subject = Subject {
@@ -115,7 +114,7 @@ pub(super) const PROSE: &[&str] = &["description", "timeout"];
 
 /// The part of an input that the text of an action shows.
 enum Shown {
-    /// These fields, if they are strings.
+    /// The values of these fields, if they are strings.
     Fields(&'static [&'static str]),
     /// The whole input.
     Input,
@@ -216,6 +215,15 @@ pub(super) fn form(params: &Object<'_>) -> Option<(AcpRequest, Asks)> {
     Some((AcpRequest::Form(form), asks))
 }
 
+/// How a permission was denied.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Denial {
+    /// By somebody, with a message.
+    ByUser(Option<String>),
+    /// For want of a user.
+    NoUser,
+}
+
 impl AcpRequest {
     /// The tool call that waits for the answer.
     pub(super) fn call(&self) -> Option<&str> {
@@ -225,13 +233,14 @@ impl AcpRequest {
         }
     }
 
-    /// Whether the replies deny the call, with the denier's message.
-    pub(super) fn denial(&self, replies: &[Reply]) -> Option<Option<String>> {
+    /// Whether the replies deny the call, and how.
+    pub(super) fn denial(&self, replies: &[Reply]) -> Option<Denial> {
         match (self, replies.first()) {
             (AcpRequest::Form(_), _) => None,
             (_, Some(Reply::Allowed)) => None,
-            (_, Some(Reply::Denied(message) | Reply::Declined(message))) => Some(message.clone()),
-            _ => Some(None),
+            (_, Some(Reply::Denied(message) | Reply::Declined(message))) => Some(Denial::ByUser(message.clone())),
+            (_, Some(Reply::NoUser)) => Some(Denial::NoUser),
+            (_, Some(Reply::Answer(_)) | None) => Some(Denial::ByUser(None)),
         }
     }
 

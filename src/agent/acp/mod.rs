@@ -21,7 +21,7 @@ use self::profile::Profile;
 use self::session::{Phase, SessionSetup};
 use self::updates::{Call, Said};
 use super::json::{Index, Object, is_blank};
-use super::recent::Recent;
+use super::recent::{OpenMap, Recent};
 use super::rpc::{self, Incoming};
 use super::text::FinalAnswer;
 use super::{
@@ -33,7 +33,6 @@ use crate::protocol::outbound::{AgentExit, Capabilities, Text, ToolFacts, Usage}
 use crate::protocol::request::Settings;
 use crate::protocol::words::{Level, QuestionKind, ToolState};
 use serde_json::json;
-use std::collections::HashMap;
 use std::path::PathBuf;
 
 /// The driver for an agent that speaks ACP.
@@ -58,7 +57,7 @@ pub struct Acp {
     /// The agent's requests that wait for an answer. Several can be open at once.
     pending: OpenRequests,
     /// The open tool calls.
-    calls: HashMap<String, Call>,
+    calls: OpenMap<Call>,
     finished: Recent,
     /// The message that is being streamed.
     said: Option<Said>,
@@ -76,9 +75,9 @@ pub struct Acp {
     facts: bool,
     /// Whether we cancelled the turn.
     cancelling: bool,
-    /// The calls denied since the agent's last message, with the denier's messages.
-    denied: Vec<(String, Option<String>)>,
-    /// How often we told the agent to continue after a denial.
+    /// The first calls denied since the agent's last message.
+    denied: Vec<(String, ask::Denial)>,
+    /// The number of times that we told the agent to continue after a denial.
     denials: u32,
     /// Whether this turn called a tool.
     called: bool,
@@ -109,7 +108,7 @@ impl Acp {
             requests: 0,
             waiting: 0,
             pending: OpenRequests::default(),
-            calls: HashMap::new(),
+            calls: OpenMap::default(),
             finished: Recent::default(),
             said: None,
             passed: None,
@@ -201,7 +200,14 @@ impl Acp {
     }
 }
 
+/// The maximum number of denied calls that the message to the model names.
+const DENIALS_TOLD: usize = 20;
+
 impl Driver for Acp {
+    fn kept(&self) -> usize {
+        self.calls.bytes()
+    }
+
     fn capabilities(&self) -> Capabilities {
         Capabilities {
             questions: match self.offers_asking {
@@ -254,7 +260,7 @@ impl Driver for Acp {
 
     fn answer(&mut self, key: &AskKey, replies: &[Reply], turn: &mut Turn) {
         let Some(pending) = self.pending.remove(key) else { return };
-        if let (Some(message), Some(call)) = (pending.denial(replies), pending.call()) {
+        if let (Some(denial), Some(call)) = (pending.denial(replies), pending.call()) {
             // Some agents do not mention such a call again, others report that it failed.
             turn.events.push(AgentEvent::ToolOver {
                 call: call.to_owned(),
@@ -263,7 +269,9 @@ impl Driver for Acp {
                 facts: ToolFacts::default(),
             });
             if let Some(known) = self.calls.get(call) {
-                self.denied.push((known.label(), message));
+                if self.denied.len() < DENIALS_TOLD {
+                    self.denied.push((known.label(), denial));
+                }
                 self.forget(call);
             }
         }

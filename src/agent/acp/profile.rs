@@ -7,7 +7,7 @@ use crate::agent::{Program, ask_user};
 /// One agent's properties.
 #[derive(Debug)]
 pub struct Profile {
-    /// Its display name.
+    /// The agent's display name.
     pub(super) name: &'static str,
     /// How to log in, for an error message.
     pub(super) login: &'static str,
@@ -29,7 +29,7 @@ pub struct Profile {
     pub(super) stops_when_denied: bool,
     /// The name of our own tool.
     pub(super) ask_tool: &'static str,
-    /// How to recognise a call of our own tool. `None`: unknown, so that such a call needs permission like any other.
+    /// The signs of a call of our own tool. `None`: unknown, so that such a call needs permission like any other.
     pub(super) own_call: Option<OwnCall>,
     /// Variables to add to its environment if our tool is offered, with [`SERVER`] for the server's name.
     pub(super) asking_env: &'static [(&'static str, &'static str)],

@@ -28,7 +28,7 @@ pub(super) struct Call {
     text: String,
     category: Option<Category>,
     locations: Vec<Place>,
-    /// Its input, verbatim, if short and not empty.
+    /// The input of the call, verbatim, if short and not empty.
     input: String,
     /// Whether the call was reported.
     shown: bool,
@@ -70,6 +70,12 @@ impl Call {
         }
     }
 
+    /// The size of its texts, in bytes.
+    fn size(&self) -> usize {
+        let places: usize = self.locations.iter().map(|place| place.path.size()).sum();
+        self.name.as_ref().map_or(0, String::len) + self.text.len() + self.input.len() + places
+    }
+
     pub(super) fn is_own(&self) -> bool {
         self.own
     }
@@ -87,7 +93,7 @@ impl Call {
         self.name.as_deref()
     }
 
-    /// Its input without the model's description.
+    /// The input of the call without the model's description.
     pub(super) fn identity(&self) -> String {
         Object::parse(&self.input).map(|input| input.without(PROSE)).unwrap_or_default()
     }
@@ -209,7 +215,8 @@ impl Acp {
     /// Records the known facts of a call. Returns its id.
     pub(super) fn learn<'a>(&mut self, about: &Object<'a>) -> Option<Cow<'a, str>> {
         let id = about.str("toolCallId")?;
-        let first = !self.calls.contains_key(&*id);
+        let known = self.calls.remove(&id);
+        let first = known.is_none();
         let title = about.str("title").filter(|title| !title.trim().is_empty());
         let names = self.profile.names_tools;
         let (cwd, servers) = (&self.cwd, &self.start.server_names);
@@ -217,10 +224,7 @@ impl Acp {
         let own = self.profile.own_call.as_ref().filter(|_| first && self.offers_asking);
         let own =
             own.is_some_and(|own| own.fits(&self.ask_server, &id, title.as_deref(), about.str("kind").as_deref()));
-        if first {
-            self.calls.insert(id.clone().into_owned(), Call::default());
-        }
-        let call = self.calls.get_mut(&*id)?;
+        let mut call = known.unwrap_or_default();
         call.own |= own;
         if first && names && about.is("status", "pending") {
             call.name = title.as_deref().map(str::to_owned);
@@ -242,6 +246,8 @@ impl Acp {
             // An input that is too long to keep also replaces the earlier one.
             call.input = if input.len() <= INPUT_BYTES { input.to_owned() } else { String::new() };
         }
+        let texts = call.size();
+        self.calls.insert(id.clone().into_owned(), call, texts);
         Some(id)
     }
 
@@ -265,7 +271,7 @@ impl Acp {
         self.called = true;
         let status = update.str("status").unwrap_or_default();
         let over = matches!(&*status, "completed" | "failed");
-        let call = self.calls.get(&*id);
+        let call = self.calls.get(&id);
         if call.is_none() && self.finished.contains(&id) {
             // Only the changed files may be new.
             if over {
@@ -279,7 +285,7 @@ impl Acp {
             self.learn(update)?;
         }
         // A pending call has not begun: its input is incomplete, or it waits for permission.
-        if self.calls.get(&*id).is_some_and(Call::is_own) {
+        if self.calls.get(&id).is_some_and(Call::is_own) {
             if over {
                 self.forget(&id);
             }

@@ -165,6 +165,10 @@ impl Claude {
 }
 
 impl Driver for Claude {
+    fn kept(&self) -> usize {
+        self.speech.kept()
+    }
+
     fn capabilities(&self) -> Capabilities {
         let real = Some(!self.is_recording());
         Capabilities {

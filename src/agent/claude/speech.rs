@@ -2,11 +2,12 @@
 //! latter needs no state.
 
 use crate::agent::json::{Object, Raw};
+use crate::agent::recent::OpenMap;
 use crate::agent::text::{Chunks, Fingerprint, LONG};
 use crate::agent::{AgentEvent, MessageKey, Turn};
 use crate::protocol::text::Text;
 use std::borrow::Cow;
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 
 /// The incomplete blocks.
 #[derive(Debug, Default)]
@@ -16,7 +17,7 @@ pub(super) struct Blocks {
     /// The model that the run talks to.
     main: Speaker,
     /// The sub-agents that stream, each by the call that started it.
-    subagents: HashMap<String, Speaker>,
+    subagents: OpenMap<Speaker>,
     /// Blocks too long for one event.
     long: VecDeque<LongBlock>,
     /// The address of the current line in memory.
@@ -28,7 +29,7 @@ pub(super) struct Blocks {
 struct Speaker {
     /// The message that is being streamed.
     message: String,
-    /// Its current text or thought.
+    /// The text or thought that is being streamed.
     stream: Option<StreamedBlock>,
     /// The input of a tool that is being streamed.
     input: Option<MessageKey>,
@@ -99,11 +100,12 @@ impl Blocks {
     /// Updates a speaker, and forgets a speaker that streams nothing.
     fn change<T>(&mut self, parent: Option<&str>, change: impl FnOnce(&mut Speaker, &mut u64) -> T) -> T {
         let Some(parent) = parent else { return change(&mut self.main, &mut self.blocks) };
-        let mut speaker =
-            self.subagents.remove_entry(parent).unwrap_or_else(|| (parent.to_owned(), Speaker::default()));
-        let changed = change(&mut speaker.1, &mut self.blocks);
-        if !speaker.1.is_silent() {
-            self.subagents.insert(speaker.0, speaker.1);
+        let known = self.subagents.remove_entry(parent);
+        let (parent, mut speaker) = known.unwrap_or_else(|| (parent.to_owned(), Speaker::default()));
+        let changed = change(&mut speaker, &mut self.blocks);
+        if !speaker.is_silent() {
+            let texts = speaker.message.len() + speaker.stream.as_ref().map_or(0, |stream| stream.message.len());
+            self.subagents.insert(parent, speaker, texts);
         }
         changed
     }
@@ -226,9 +228,14 @@ impl Blocks {
         Some(())
     }
 
+    /// The approximate size of what the sub-agents stream, in bytes.
+    pub(super) fn kept(&self) -> usize {
+        self.subagents.bytes()
+    }
+
     #[cfg(test)]
     pub(super) fn is_empty(&self) -> bool {
-        self.main.is_silent() && self.subagents.is_empty() && self.long.is_empty()
+        self.main.is_silent() && self.subagents.len() == 0 && self.long.is_empty()
     }
 }
 

@@ -18,7 +18,7 @@ pub(super) struct Calls {
     denied: RecentMap<()>,
 }
 
-/// How the result of a call is handled.
+/// The handling of a call's result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CallKind {
     /// The call is not shown as a tool.

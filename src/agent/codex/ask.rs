@@ -20,7 +20,7 @@ use std::path::Path;
 pub(super) enum CodexRequest {
     /// Approval of a command or a file change.
     Approval,
-    /// The ids of the questions.
+    /// Codex's own question tool, with the ids of the questions.
     Questions(Vec<String>),
     /// A form.
     Form(Form),

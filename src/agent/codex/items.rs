@@ -1,13 +1,13 @@
 //! The items of a turn: messages, reasoning and tool calls.
 
 use crate::agent::json::Object;
-use crate::agent::recent::{Recent, RecentMap};
+use crate::agent::recent::{OpenMap, Recent, RecentMap, hash};
 use crate::agent::text::{FinalAnswer, Fingerprint};
 use crate::agent::{AgentEvent, MessageKey, Turn, edits, title};
 use crate::protocol::outbound::{FileEdit, Place, PlanEntry, Text, ToolFacts};
 use crate::protocol::words::{Action, Category, PlanStatus, ToolState};
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::VecDeque;
 
 /// The turn and sub-agent of an item. Item ids are unique only within a turn.
 #[derive(Clone, Debug)]
@@ -43,6 +43,12 @@ pub(super) struct Patch {
     pub(super) diff: String,
 }
 
+/// The maximum number of remembered servers with a denied call.
+const DENIED: usize = 256;
+
+/// The longest key of a call that is remembered for its sub-agents, in bytes.
+const PARENT_BYTES: usize = 1024;
+
 /// The state of all items.
 #[derive(Debug, Default)]
 pub(super) struct Items {
@@ -56,16 +62,16 @@ pub(super) struct Items {
     pub(super) answer_bytes: usize,
     /// The last final message of this turn.
     pub(super) answer: Option<FinalAnswer>,
-    /// MCP servers with a denied call.
-    pub(super) denied: Vec<String>,
+    /// The last MCP servers with a denied call, as hashes of their names.
+    denied: VecDeque<u64>,
     /// The messages and thoughts so far.
     messages: u64,
-    streams: BTreeMap<String, StreamedItem>,
-    patches: HashMap<String, Patch>,
+    streams: OpenMap<StreamedItem>,
+    patches: OpenMap<Patch>,
     /// The call that started each sub-agent, by the sub-agent's thread.
     children: RecentMap<String>,
     /// The open tool calls that were reported.
-    begun: HashSet<String>,
+    begun: OpenMap<()>,
     finished: Recent,
 }
 
@@ -99,12 +105,11 @@ impl Items {
                 part_key(&spot.key(&item), part, at.unwrap_or(0))
             }
         };
-        let messages = &mut self.messages;
-        let stream = self.streams.entry(key).or_insert_with(|| StreamedItem {
-            message: next(messages),
-            thinking: thinking.is_some(),
-            sent: Fingerprint::default(),
-        });
+        if !self.streams.contains(&key) {
+            let (message, sent) = (next(&mut self.messages), Fingerprint::default());
+            self.streams.insert(key.clone(), StreamedItem { message, thinking: thinking.is_some(), sent }, 0);
+        }
+        let stream = self.streams.get_mut(&key)?;
         stream.sent.push(&piece);
         turn.events.push(speech(stream.message, piece.into_owned(), false, stream.thinking, spot));
         Some(())
@@ -112,8 +117,8 @@ impl Items {
 
     /// Withdraws incomplete streams: Codex repeats them.
     pub(super) fn withdraw(&mut self, turn: &mut Turn) {
-        let broken = std::mem::take(&mut self.streams);
-        turn.events.extend(broken.into_values().map(|stream| AgentEvent::Withdrawn { message: stream.message }));
+        let broken = self.streams.drain();
+        turn.events.extend(broken.map(|(_, stream)| AgentEvent::Withdrawn { message: stream.message }));
     }
 
     /// The number of open items that are remembered.
@@ -124,14 +129,27 @@ impl Items {
 
     /// Forgets the items that an interrupt left unfinished.
     pub(super) fn forget_streams(&mut self) {
-        self.streams.clear();
+        drop(self.streams.drain());
     }
 
     /// Forgets the tool calls that a turn left unfinished.
     pub(super) fn forget_calls(&mut self, turn: &str) {
         let is_kept = |key: &str| key.strip_prefix(turn).is_none_or(|rest| !rest.starts_with('/'));
         self.patches.retain(|key, _| is_kept(key));
-        self.begun.retain(|key| is_kept(key));
+        self.begun.retain(|key, ()| is_kept(key));
+    }
+
+    /// The approximate size of the open items, in bytes.
+    pub(super) fn kept(&self) -> usize {
+        self.streams.bytes() + self.patches.bytes() + self.begun.bytes()
+    }
+
+    /// Notes that a call of an MCP server was denied.
+    pub(super) fn deny(&mut self, server: &str) {
+        if self.denied.len() == DENIED {
+            self.denied.pop_front();
+        }
+        self.denied.push_back(hash(server));
     }
 
     /// Handles a complete message or reasoning item, without repeating the streamed part.
@@ -179,7 +197,10 @@ impl Items {
                 let (title, locations) = (tool.title.clone(), tool.locations.clone());
                 let (category, also) = patch_categories(item);
                 let patch = Patch { category, also, title, locations, diff: diff(item) };
-                self.patches.insert(key.clone(), patch);
+                let texts = patch.title.len()
+                    + patch.diff.len()
+                    + patch.locations.iter().map(|place| place.path.size()).sum::<usize>();
+                self.patches.insert(key.clone(), patch, texts);
             }
             // If a command is refused at once, the first message about it is its end.
             if is_new {
@@ -189,7 +210,7 @@ impl Items {
             }
         }
         for raw in item.array("receiverThreadIds") {
-            if let Some(thread) = raw.string() {
+            if let Some(thread) = raw.string().filter(|_| key.len() <= PARENT_BYTES) {
                 self.children.insert(&thread, key.clone());
             }
         }
@@ -198,7 +219,7 @@ impl Items {
             self.finished.add(&key);
             self.tool_over(key, kind, item, turn);
         } else if is_new {
-            self.begun.insert(key);
+            self.begun.insert(key, (), 0);
         }
     }
 
@@ -229,6 +250,7 @@ impl Items {
             }
         }
         let server = item.str("server").filter(|_| kind == "mcpToolCall").unwrap_or_default();
+        let server = hash(&server);
         let refused = self.denied.iter().position(|denied| kind == "mcpToolCall" && *denied == server);
         let state = match (&*status, refused) {
             ("declined", _) => ToolState::Denied,

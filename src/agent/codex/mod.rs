@@ -390,6 +390,10 @@ impl Codex {
 }
 
 impl Driver for Codex {
+    fn kept(&self) -> usize {
+        self.items.kept()
+    }
+
     fn capabilities(&self) -> Capabilities {
         Capabilities {
             questions: QuestionKind::ALL.to_vec(),
@@ -444,7 +448,7 @@ impl Driver for Codex {
             }
             return;
         }
-        self.items.denied.extend(pending.denied_server(replies));
+        pending.denied_server(replies).iter().for_each(|server| self.items.deny(server));
         turn.send.push(rpc::result(&key.0, &pending.respond(replies)));
     }
 

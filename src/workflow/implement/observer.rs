@@ -40,7 +40,7 @@ impl Observer {
         Observer::around(inner, false, over)
     }
 
-    /// The same for a further turn of a driver that starts a process for each turn.
+    /// Like [`Observer::new`], for a further turn of a driver that starts a process for each turn.
     pub(crate) fn going_on(inner: Box<dyn Driver>, over: Sender<Observation>) -> Observer {
         Observer::around(inner, true, over)
     }
@@ -197,6 +197,10 @@ impl Driver for Observer {
 
     fn finish(&mut self, turn: &mut Turn) {
         self.observe(turn, |inner, turn| inner.finish(turn));
+    }
+
+    fn kept(&self) -> usize {
+        self.inner.as_ref().map_or(0, |inner| inner.kept())
     }
 
     fn leaves(&self) -> bool {
