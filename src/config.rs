@@ -323,6 +323,11 @@ impl Config {
         if word.as_deref() == Some("json") { Output::Json } else { Output::Cli }
     }
 
+    /// Whether a bell and the terminal's title tell of an open question.
+    pub fn alert(&self) -> bool {
+        self.find("alert").is_none_or(|value| value.raw.get() == "true")
+    }
+
     /// The fields of run.start that the environment sets. They override the agent's own settings.
     pub fn above(&self) -> Options {
         options(&self.environment, None)

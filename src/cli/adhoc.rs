@@ -107,6 +107,8 @@ pub struct Adhoc {
     pub color: Color,
     /// Whether `--plain` is given.
     pub plain: bool,
+    /// Whether `--no-alert` is given.
+    pub no_alert: bool,
     /// The value of `--diff`.
     pub diff: DiffSize,
     /// Fields of run.start that flags set.

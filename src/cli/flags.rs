@@ -133,6 +133,8 @@ pub const ADHOC: &[Row<Adhoc>] = &[
     .values(&["short", "full", "none"])
     .default("short")
     .more("short: the first 40 lines of the diff."),
+    own_switch("no-alert", "with cli: announce questions without bell and title", |to: &mut Adhoc| to.no_alert = true)
+        .more("Without it, a question rings the terminal's bell, and changes the window title of programs that can restore it."),
     own(
         "input",
         "MODE",

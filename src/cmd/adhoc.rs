@@ -22,7 +22,7 @@ use crate::protocol::request::{Options, Payload, Seconds};
 use crate::protocol::typed;
 use crate::protocol::words::{Level, Source as CancelSource, Warning, WorkflowKind};
 use crate::run::OnEof;
-use crate::terminal::{Detail, Look, TerminalFront};
+use crate::terminal::{Detail, Features, Look, TerminalFront};
 use crate::workflow::outer::Ended;
 use std::io::IsTerminal;
 use std::os::fd::AsFd;
@@ -228,7 +228,7 @@ fn cli(mut adhoc: Adhoc, loaded: Loaded, engine: Option<Engine>) -> u8 {
     if let Some(failure) = missing.filter(|_| !dry_run) {
         return complain(&failure);
     }
-    let look = look(&adhoc);
+    let look = look(&adhoc, loaded.config.alert());
     let mut keyboard = keyboard(prompt.reads_stdin()).filter(|_| look.person);
     let typed = keyboard.as_mut().and_then(Keyboard::keys);
     let mut peer = TerminalFront::new(look, keyboard, std::env::var("HOME").ok());
@@ -262,7 +262,7 @@ fn cli(mut adhoc: Adhoc, loaded: Loaded, engine: Option<Engine>) -> u8 {
     if !keep(last, &ended, &first_lines) {
         diagnose("spektacular: warning: the session could not be stored for --continue");
     }
-    if let Some(keys) = &ended.unused_answers {
+    if let Some(keys) = ended.unused_answers.as_ref().filter(|_| ended.code != EXIT_UNDELIVERED) {
         let text = format!("No question matched {keys}. `spektacular help adhoc` explains the keys of --answer.");
         super::warn([text].iter());
     }
@@ -271,9 +271,10 @@ fn cli(mut adhoc: Adhoc, loaded: Loaded, engine: Option<Engine>) -> u8 {
     signal.and_then(|signal| u8::try_from(128 + signal).ok()).unwrap_or(code)
 }
 
-/// The settings for showing the run to a person, such as colours and width.
-fn look(adhoc: &Adhoc) -> Look {
-    let set = |name| std::env::var_os(name).filter(|value| !value.is_empty());
+/// The settings for showing the run to a person, such as colours and width. `alert`: whether the configuration wants
+/// questions announced.
+fn look(adhoc: &Adhoc, alert: bool) -> Look {
+    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
     let person = std::io::stderr().is_terminal();
     let live = person && set("TERM").is_some_and(|term| term != "dumb");
     let detail = match (adhoc.quiet, adhoc.verbose) {
@@ -293,7 +294,22 @@ fn look(adhoc: &Adhoc) -> Look {
         DiffSize::Short => DIFF_LINES,
         DiffSize::Full => usize::MAX,
     };
-    Look { detail, person, live, escapes, shared: person && may_be_seen(&std::io::stdout()), page, diff_lines }
+    let features = if live && escapes && !adhoc.plain {
+        Features::of(|name| set(name).and_then(|value| value.into_string().ok()))
+    } else {
+        Features::default()
+    };
+    Look {
+        detail,
+        person,
+        live,
+        escapes,
+        shared: person && may_be_seen(&std::io::stdout()),
+        page,
+        diff_lines,
+        alert: live && alert && !adhoc.no_alert,
+        features,
+    }
 }
 
 /// Whether stdout may appear on a terminal, perhaps through a pipe to `tee` or `head`.

@@ -244,15 +244,21 @@ fn watch_stdout(closed: Sender<Written>) {
     });
 }
 
+/// Whether the far end of stdout is closed.
+pub(crate) fn reader_has_left() -> bool {
+    let stdout = io::stdout();
+    poll(&mut [PollFd::new(&stdout, PollFlags::empty())], Some(&Timespec::default())).is_ok_and(|ready| ready > 0)
+}
+
 /// Whether stdout was closed when the process started. In that case std opens /dev/null for reading and writing in
 /// its place before `main`, and every write succeeds. Somebody may have opened it so on purpose; then somebody else often
 /// holds the same open file.
 pub fn stdout_is_closed() -> bool {
     let stdout = io::stdout();
     let Ok(flags) = fcntl_getfl(&stdout) else { return true };
-    let null = std::fs::metadata("/dev/null").map(|null| null.rdev());
-    let is_null = fstat(&stdout).is_ok_and(|stat| null.is_ok_and(|null| stat.st_rdev == null));
-    is_null && flags & OFlags::RWMODE == OFlags::RDWR && !is_shared(&stdout, flags)
+    let null = || std::fs::metadata("/dev/null").map(|null| null.rdev());
+    let is_null = || fstat(&stdout).is_ok_and(|stat| null().is_ok_and(|null| stat.st_rdev == null));
+    flags & OFlags::RWMODE == OFlags::RDWR && is_null() && !is_shared(&stdout, flags)
 }
 
 /// Whether stdin, stderr or a descriptor of the parent's is the same open file as this one: whether a flag of the open file

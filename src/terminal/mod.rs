@@ -5,6 +5,7 @@
 //! line, `prompt` questions, `words` errors. `ask` keeps the questions, `answer` reads what is typed. `screen` alone
 //! knows what stands on the terminal, and puts the rest there.
 
+mod alert;
 mod answer;
 mod ask;
 mod log;
@@ -18,6 +19,7 @@ mod width;
 mod words;
 mod work;
 
+pub use alert::Features;
 pub use screen::{Detail, Look};
 
 use crate::clean::{one_line, whole};
@@ -28,6 +30,7 @@ use crate::io::tty::{Keyboard, columns, is_in_front};
 use crate::protocol::outbound::{About, Artifact, Body, Outcome, PlanEntry, Progress, Started, Terminal, Text};
 use crate::protocol::question::DENY;
 use crate::protocol::words::{Action, Category, PlanStatus, Resolution, ToolState, Warning, WorkflowKind};
+use alert::Alert;
 use ask::Asking;
 use page::Page;
 use phases::PhaseLine;
@@ -56,6 +59,7 @@ pub struct TerminalFront {
     spoke: Option<Instant>,
     work: Activity,
     asking: Asking,
+    alert: Alert,
     plan: Vec<PlanEntry>,
     wake_at: Option<Instant>,
     /// Permissions denied because nobody answered, by reason.
@@ -81,6 +85,7 @@ impl TerminalFront {
             look,
             absent: if keyboard.is_some() { "headless" } else { "no terminal" },
             screen: Screen::new(look),
+            page: Page::new(look.features.links),
             asking: Asking::new(look, keyboard, home),
             ..TerminalFront::default()
         }
@@ -108,7 +113,12 @@ impl TerminalFront {
         if !shown.lines.is_empty() || !shown.prompt.is_empty() {
             self.page.interrupted();
         }
-        self.screen.place(shown, status, self.width())
+        let mut chunk = self.screen.place(shown, status, self.width());
+        if self.look.alert {
+            let change = self.alert.change(self.asking.is_open(), self.look.features.titles);
+            chunk.err.splice(0..0, change.into_bytes());
+        }
+        chunk
     }
 
     fn width(&self) -> usize {
@@ -217,6 +227,7 @@ impl TerminalFront {
             About::Text { .. } | About::Reasoning { .. } if nested => Shown::default(),
             About::Text { message_id, withdrawn: true, .. } => {
                 let text = self.speech.withdrawn(message_id);
+                self.page.end();
                 Shown { text, ..Shown::lines("  (The agent withdrew its last message.)\n") }
             }
             About::Text { message_id, done, .. } => {
@@ -416,13 +427,14 @@ impl Peer for TerminalFront {
 
     fn leave(&mut self) -> Vec<u8> {
         self.asking.leave();
-        self.screen.clear(self.width()).into_bytes()
+        (self.screen.clear(self.width()) + &self.alert.end()).into_bytes()
     }
 
     fn back(&mut self) -> Chunk {
         let now = Instant::now();
         // Another program may have changed the terminal's modes meanwhile.
         self.asking.leave();
+        self.alert.met();
         let shown = self.asking.prompt(now);
         self.place(shown, now)
     }
@@ -434,7 +446,7 @@ impl Peer for TerminalFront {
 
 #[cfg(test)]
 mod tests {
-    use super::{Chunk, Detail, Look, TerminalFront};
+    use super::{Chunk, Look, TerminalFront};
     use crate::engine::{Outbox, Outgoing, Peer};
     use crate::protocol::outbound::{About, Body, Progress};
     use crate::protocol::redacted::Redacted;
@@ -457,15 +469,7 @@ mod tests {
     #[test]
     fn the_status_line_waits_until_a_text_was_seen() {
         for shared in [true, false] {
-            let look = Look {
-                detail: Detail::Normal,
-                person: true,
-                live: true,
-                escapes: true,
-                shared,
-                page: false,
-                diff_lines: 40,
-            };
+            let look = Look { person: true, live: true, escapes: true, shared, ..Look::default() };
             let mut front = TerminalFront::new(look, None, None);
             front.work.begin("Agent".into(), Instant::now());
             assert!(String::from_utf8(front.woken().err).unwrap().contains("[0s] starting Agent"));
