@@ -123,7 +123,7 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
         if opened.is_err() {
             conductor.step(Event::Refused(Failure::new(
                 Code::Usage,
-                "--record: cannot write the file. Name a regular file in a writable directory. Below the project's \
+                "--record: the file cannot be written. Name a regular file in a writable directory. Below the project's \
                  directory, it must not be a symbolic link.",
             )));
         }
