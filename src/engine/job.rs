@@ -5,7 +5,6 @@ use super::debug_log::DebugLog;
 use crate::agent::Driver;
 use crate::agent::registry::Layers;
 use crate::failure::Failure;
-use crate::protocol::inbound::Inbound;
 use crate::protocol::outbound::{Body, Terminal};
 use crate::protocol::request::{Options, Settings};
 use crate::protocol::words::{Source as CancelSource, Warning};
@@ -77,8 +76,6 @@ impl Job {
 pub enum Begin {
     /// run.start comes from the input, like all other messages.
     FromInput,
-    /// A run.start that is already known.
-    Ready(Box<Inbound>),
     /// run.start needs files that the command line names. A thread reads them before stdin is read, because a pipe
     /// among them may take long.
     Awaited(Awaited),
@@ -140,8 +137,8 @@ pub struct Prepared {
     pub above: Options,
     /// Answers given in advance, instead of the job's.
     pub answers: Script,
-    /// The run.start. `None`: it comes from the input.
-    pub start: Option<Inbound>,
+    /// The fields of run.start. `None`: run.start comes from the input.
+    pub start: Option<Options>,
 }
 
 /// The result of a run.

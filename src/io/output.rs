@@ -1,9 +1,9 @@
 //! The two output doors: stdout and stderr. Nothing else in the program writes to either.
 
 use super::faults::point;
+use super::front::takes_output;
 use super::lines::wait;
 use super::spawn_thread;
-use super::tty::takes_output;
 use crate::clean::one_line;
 use crate::failure::EXIT_UNDELIVERED;
 use crossbeam_channel::{Receiver, Sender, bounded};

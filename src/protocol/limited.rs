@@ -1,16 +1,8 @@
 //! A list with a limit, which counts dropped elements, and the removal of duplicates in linear time.
 
-use super::limits;
-use super::outbound::PlanEntry;
-use super::question::Ask;
 use std::collections::HashSet;
 use std::hash::Hash;
 use std::ops::Deref;
-
-/// The questions of one request.
-pub type Asks = Limited<Ask, { limits::QUESTIONS }>;
-/// The entries of a plan.
-pub type Entries = Limited<PlanEntry, { limits::PLAN_ENTRIES }>;
 
 /// The first `LIMIT` elements of a list, and the number of dropped ones.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -83,11 +75,6 @@ impl<T, const LIMIT: usize> Deref for Limited<T, LIMIT> {
     fn deref(&self) -> &[T] {
         &self.kept
     }
-}
-
-/// A request with one question.
-pub fn one(ask: Ask) -> Asks {
-    std::iter::once(ask).collect()
 }
 
 /// For each element, whether it is kept. An element that shares a key with an earlier kept element is dropped.

@@ -1,16 +1,19 @@
 //! The bodies of the seven outbound frames. The walk in [`super::parts`] finds every text in them, to redact it, and to
 //! cut it if a frame would be too long. A body becomes JSON only as a [`super::redacted::Redacted`].
 
-use super::limits::LEFT_LISTED;
+use super::fields::Settings;
+use super::limited::Limited;
+use super::limits::{LEFT_LISTED, PLAN_ENTRIES};
 use super::question::{Ask, Subject};
-use super::request::{Seconds, Settings};
+use super::read::Seconds;
 use super::words::{
-    Action, Category, Level, PhaseState, PlanStatus, QuestionKind, Resolution, Source, Status, StopReason, ToolState,
+    Category, Level, PhaseState, PlanStatus, QuestionKind, Resolution, Source, Status, StopReason, ToolState,
     WaitingOn, Warning,
 };
 use crate::failure::Failure;
 use serde::Serialize;
 
+pub use super::artifact::{Artifact, ArtifactRef};
 pub use super::question::Place;
 pub use super::text::{Json, Text};
 pub use super::workflow::{Breach, GaveWay, PhaseReport, WorkflowEnd, WorkflowStarted};
@@ -98,6 +101,9 @@ pub struct PlanEntry {
     /// The state of the entry.
     pub status: PlanStatus,
 }
+
+/// The entries of a plan.
+pub type Entries = Limited<PlanEntry, PLAN_ENTRIES>;
 
 /// run.progress: the kind with its own fields, and the fields of all kinds.
 #[derive(Clone, Debug)]
@@ -233,32 +239,6 @@ pub struct Question {
     pub error: Option<Text>,
     /// Whether something was cut.
     pub truncated: bool,
-}
-
-/// run.artifact.
-#[derive(Clone, Debug)]
-pub struct Artifact {
-    /// The id: `a_1`, `a_2` and so on.
-    pub artifact_id: String,
-    /// The path, relative to the working directory if it is inside, otherwise absolute.
-    pub path: Text,
-    /// The change.
-    pub action: Action,
-    /// Always `file`.
-    pub kind: &'static str,
-    /// The file's size in bytes. `None`: unknown or deleted.
-    pub size_bytes: Option<u64>,
-    /// Whether something was cut.
-    pub truncated: bool,
-}
-
-/// One artifact in the list of a terminal frame.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ArtifactRef {
-    /// The same as in run.artifact.
-    pub path: Text,
-    /// The same as in run.artifact.
-    pub action: Action,
 }
 
 /// One permission or question that nobody answered.
