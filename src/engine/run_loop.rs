@@ -30,8 +30,7 @@ use std::time::{Duration, Instant};
 
 /// The number of messages handled in a row while lines of the agent wait.
 const CONTROLS_IN_ROW: u32 = 16;
-/// The time to wait after a stop for an orchestrator that does not read, and the time after which progress is dropped,
-/// so that the terminal frame can still be delivered.
+/// The waits after a stop for an orchestrator that does not read: until the end, and until progress is dropped.
 const UNREAD_LIMIT: Duration = Duration::from_secs(1);
 const UNREAD_DROP: Duration = Duration::from_millis(500);
 /// The delay of a timer that suggests that the process was suspended.
@@ -90,8 +89,7 @@ fn start_of(work: Awaited) -> Receiver<Result<Box<Prepared>, Failure>> {
 /// Files that a thread reads. The loop does not read stdin before they arrive.
 type AwaitedStart = Option<Receiver<Result<Box<Prepared>, Failure>>>;
 
-/// The time that the loop has waited for the writer in vain. Only the loop's own waits count, because it offers nothing
-/// to the writer while it works.
+/// The time that the loop itself has waited for the writer in vain. While it works, it offers the writer nothing.
 #[derive(Default)]
 struct Unread {
     waited: Duration,
@@ -152,8 +150,7 @@ impl<'e, 'p> RunLoop<'e, 'p> {
         run_loop
     }
 
-    /// Drives the run to its end. Uses no `?`: every error is an event, so that draining, reaping and the terminal
-    /// frame always happen.
+    /// Drives the run to its end. Every error is an event, so that draining and the terminal frame always happen.
     pub(super) fn carry(mut self, begin: Begin) -> (Host, RunSummary) {
         let carried = catch_unwind(AssertUnwindSafe(|| {
             self.begin(begin)?;
@@ -226,8 +223,7 @@ impl<'e, 'p> RunLoop<'e, 'p> {
         self.delivered || lost || self.unread_left(UNREAD_LIMIT) == Some(Duration::ZERO)
     }
 
-    /// Starts to read signals, and stdin once the run has its run.start. The end of stdin applies to every later run
-    /// too.
+    /// Starts to read signals, and stdin after run.start. The end of stdin applies to every later run too.
     fn listen(&mut self) {
         if self.engine.signals.as_mut().is_some_and(|signals| signals.start().is_err()) {
             self.engine.signals = None;
@@ -302,8 +298,7 @@ impl<'e, 'p> RunLoop<'e, 'p> {
         wake
     }
 
-    /// Writes as much as stdout accepts at once, unless the writer thread is busy. `None`: no bytes wait, or only the
-    /// writer thread can write them.
+    /// Writes what stdout accepts at once. `None`: no bytes wait, or only the writer thread can write them.
     fn write(&mut self) -> Option<Wake> {
         let output = &mut self.engine.output;
         if !output.is_direct() {
@@ -448,8 +443,7 @@ impl<'e, 'p> RunLoop<'e, 'p> {
         }
     }
 
-    /// Handles at least one line of the batch, and further lines until the outbox is full. A batch is small, so other
-    /// events do not wait long.
+    /// Handles at least one line of the batch, and more until the outbox is full. A batch is small.
     fn take_lines(&mut self) {
         while let Some(line) = self.lines.next() {
             self.conductor.line(line);
@@ -508,8 +502,7 @@ impl<'e, 'p> RunLoop<'e, 'p> {
         match written {
             Written::Flushed => self.delivered = true,
             Written::Lost | Written::Closed if self.conductor.is_lost() => {}
-            // An orchestrator that closes stdout after the last frame has everything. Otherwise the writer reports a
-            // loss.
+            // A reader that leaves after the last frame has everything. Otherwise the writer reports a loss.
             Written::Closed if self.conductor.is_finished() && self.conductor.waiting().is_empty() => {}
             Written::Lost | Written::Closed => self.output_lost(),
         }
