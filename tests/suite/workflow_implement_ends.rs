@@ -298,7 +298,7 @@ fn a_forged_plan_is_put_back_even_if_nothing_can_be_kept() {
     let plan = plan_of(&outcome);
     assert!(plan.contains("- [ ] T1.1") && plan.contains("\nfalse\n") && plan.contains("failed attempts=1"), "{plan}");
     let warnings = outcome.warnings("plan_changed");
-    assert!(warnings[0].text("text").ends_with("what was written there could not be kept"), "{}", warnings[0].raw);
+    assert!(warnings[0].text("text").ends_with("the changed version could not be kept"), "{}", warnings[0].raw);
 }
 
 #[test]
