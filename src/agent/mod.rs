@@ -31,6 +31,7 @@ pub mod claude;
 pub mod codex;
 mod detail;
 mod form;
+pub mod hash;
 pub mod json;
 pub mod lines;
 pub(crate) mod mcp;
@@ -134,6 +135,17 @@ pub enum Line<'a> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct MessageKey(pub u64);
 
+/// An agent's name for a tool call, as a hash of it, so that a key takes no memory of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct CallKey(u64);
+
+impl CallKey {
+    /// The key of the call that the agent names like this.
+    pub fn of(name: &str) -> CallKey {
+        CallKey(hash::hash(name))
+    }
+}
+
 /// A driver's own name for one request for answers. Unique in a run.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct AskKey(pub String);
@@ -162,7 +174,7 @@ pub enum AgentEvent {
         /// Whether it is a thought. The same for all pieces of a message.
         reasoning: bool,
         /// The tool call whose sub-agent speaks.
-        parent: Option<String>,
+        parent: Option<CallKey>,
     },
     /// A piece of something that is shown only once it comes whole. Recordings need the pieces to find a secret that is
     /// split between them.
@@ -182,7 +194,7 @@ pub enum AgentEvent {
     /// A tool call began, or more about it is known.
     Tool {
         /// The call.
-        call: String,
+        call: CallKey,
         /// The kind of tool.
         category: Category,
         /// The whole title, of which the first line is shown. `None`: unchanged.
@@ -190,12 +202,12 @@ pub enum AgentEvent {
         /// The files it works on.
         locations: Vec<Place>,
         /// The tool call whose sub-agent makes it.
-        parent: Option<String>,
+        parent: Option<CallKey>,
     },
     /// A tool call ended.
     ToolOver {
         /// The call.
-        call: String,
+        call: CallKey,
         /// How it ended.
         state: ToolState,
         /// Its output.

@@ -1,8 +1,8 @@
 //! A memory of an agent's calls whose size does not grow with the run: the calls that finished last, so that a late
 //! message about one is not taken for a new call, and facts about those that came last.
 
+use super::hash::{Rehash, hash};
 use std::collections::{HashMap, VecDeque};
-use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// The number of calls that are remembered.
 const CALLS: usize = 256;
@@ -38,14 +38,14 @@ const KEYS: usize = 1024;
 /// Values by key, of the keys that came last: an agent may never end what it begins.
 #[derive(Debug)]
 pub(super) struct RecentMap<V> {
-    values: HashMap<u64, V>,
+    values: HashMap<u64, V, Rehash>,
     /// The keys, oldest first.
     order: VecDeque<u64>,
 }
 
 impl<V> Default for RecentMap<V> {
     fn default() -> RecentMap<V> {
-        RecentMap { values: HashMap::new(), order: VecDeque::new() }
+        RecentMap { values: HashMap::default(), order: VecDeque::new() }
     }
 }
 
@@ -80,13 +80,6 @@ impl<V> RecentMap<V> {
     pub(super) fn len(&self) -> usize {
         self.values.len()
     }
-}
-
-/// A number that stands for a text in a comparison.
-pub(super) fn hash(key: &str) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    key.hash(&mut hasher);
-    hasher.finish()
 }
 
 #[cfg(test)]

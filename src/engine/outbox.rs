@@ -5,11 +5,11 @@ use crate::protocol::outbound::Body;
 use std::collections::VecDeque;
 
 /// The number and size of queued frames at which the engine stops reading the agent.
-const FULL: (usize, usize) = (32, 256 << 10);
+const FULL: (usize, usize) = (128, 256 << 10);
 /// The number and size of queued frames at which a message whose only reply is a warning is counted instead.
 const OVERFULL: (usize, usize) = (256, 8 << 20);
 /// The initial capacity of a chunk: enough for a batch of small frames.
-const CHUNK_BYTES: usize = 8 << 10;
+const CHUNK_BYTES: usize = 32 << 10;
 
 /// Frames in order. Waiting frames share a chunk, and so a write, as long as stdout and stderr keep their order.
 #[derive(Default)]

@@ -51,10 +51,12 @@ impl Stamper {
     }
 }
 
-/// Writes timestamps. The calendar is computed once a second.
+/// Writes timestamps. The calendar is computed once a second, and nothing for the frames of the same moment.
 #[derive(Debug, Default)]
 struct Clock {
-    /// The second since 1970 that `text` names.
+    /// The time that `text` names.
+    now: Option<SystemTime>,
+    /// Its second since 1970.
     second: Option<u64>,
     text: String,
 }
@@ -65,6 +67,9 @@ impl Clock {
 
     /// UTC with exactly three fraction digits. A clock before 1970 or after 9999 counts as 1970.
     fn timestamp(&mut self, now: SystemTime) -> &str {
+        if self.now.replace(now) == Some(now) {
+            return &self.text;
+        }
         let since = now.duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
         if self.second != Some(since.as_secs()) {
             let format = format_description!("[year]-[month]-[day]T[hour]:[minute]:[second].");
@@ -104,8 +109,10 @@ impl Frame<'_> {
         out.extend_from_slice(self.timestamp.as_bytes());
         out.extend_from_slice(b"\",\"type\":\"");
         out.extend_from_slice(self.body.kind().as_bytes());
-        out.extend_from_slice(b"\",\"run_id\":");
-        put_string(self.run_id, out);
+        out.extend_from_slice(b"\",\"run_id\":\"");
+        // No character of a run_id needs an escape.
+        out.extend_from_slice(self.run_id.as_bytes());
+        out.push(b'"');
         if let Some(reply_to) = self.reply_to {
             out.extend_from_slice(b",\"reply_to\":");
             put_string(reply_to, out);

@@ -2,6 +2,7 @@
 
 pub mod fields;
 pub mod frame;
+pub mod ids;
 pub mod inbound;
 pub mod json;
 pub mod limited;

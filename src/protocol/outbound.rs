@@ -11,6 +11,7 @@ use super::words::{
 use crate::failure::Failure;
 use serde::Serialize;
 
+pub use super::ids::{CallId, MessageId};
 pub use super::question::Place;
 pub use super::text::{Json, Text};
 pub use super::workflow::{Breach, GaveWay, PhaseReport, WorkflowEnd, WorkflowStarted};
@@ -105,7 +106,7 @@ pub struct Progress {
     /// One human line.
     pub text: Text,
     /// Of the work of a sub-agent: the tool call that started it.
-    pub parent_call_id: Option<String>,
+    pub parent_call_id: Option<CallId>,
     /// The kind of the progress, with its fields.
     pub about: About,
     /// Whether something was cut.
@@ -137,17 +138,17 @@ pub enum About {
         waiting_on: WaitingOn,
     },
     Text {
-        message_id: String,
+        message_id: MessageId,
         done: bool,
         withdrawn: bool,
     },
     Reasoning {
-        message_id: String,
+        message_id: MessageId,
         done: bool,
         withdrawn: bool,
     },
     Tool {
-        call_id: String,
+        call_id: CallId,
         category: Category,
         state: ToolState,
         locations: Vec<Place>,
@@ -314,7 +315,7 @@ pub enum Outcome {
         /// The final answer.
         text: Text,
         /// The message whose pieces are whole, where `text` is cut.
-        message_id: Option<String>,
+        message_id: Option<MessageId>,
         /// Whether `text` is cut.
         text_cut: bool,
         /// The structured result.

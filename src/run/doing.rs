@@ -25,7 +25,7 @@ impl Live {
         if self.status == Some(Status::Starting) && self.end.ending.is_none() {
             self.status(Status::Running, "The agent works", None);
         }
-        let mut turn = Turn::default();
+        let mut turn = Turn { events: std::mem::take(&mut self.agent.events), ..Turn::default() };
         self.agent.driver.line(line, &mut turn);
         self.turn(turn);
     }
@@ -40,7 +40,7 @@ impl Live {
 
     /// Carries out the driver's wishes.
     pub(super) fn turn(&mut self, turn: Turn) {
-        let Turn { events, send, close_input, more, relaunch } = turn;
+        let Turn { mut events, send, close_input, more, relaunch } = turn;
         self.agent.more |= more;
         if let Some(launch) = relaunch {
             self.start(launch);
@@ -49,9 +49,10 @@ impl Live {
         if close_input {
             self.out.push(Effect::CloseAgentInput);
         }
-        for event in events {
+        for event in events.drain(..) {
             self.happened(event);
         }
+        self.agent.events = events;
         self.check_kept();
     }
 
@@ -67,7 +68,7 @@ impl Live {
             agent::AgentEvent::Session { id, version, model } => self.session(id, version, model),
             agent::AgentEvent::Text { message, piece, done, reasoning, parent } => {
                 let own = parent.is_none() && !reasoning;
-                let parent = parent.and_then(|parent| self.work.tools.id(&parent));
+                let parent = parent.and_then(|parent| self.work.tools.id(parent));
                 self.speak(|messages, rules, out| {
                     messages.piece(message, Piece { text: piece, done, reasoning, own, parent }, rules, out)
                 });
@@ -80,15 +81,15 @@ impl Live {
             }
             agent::AgentEvent::Tool { call, category, title, locations, parent } => {
                 let places = places(&self.settings.cwd, &locations);
-                let title = title.map(|title| Text::from(self.title(&title)));
-                let seen = Described { category, title, places, parent: parent.as_deref() };
+                let title = title.map(|title| self.titled(title));
+                let seen = Described { category, title, places, parent };
                 let begun = self.work.tools.begin(self.now, call, seen, self.room());
                 begun.into_iter().for_each(|progress| self.progress(progress, None));
             }
             agent::AgentEvent::ToolOver { call, state, output } => {
                 let full = self.settings.progress == Level::Full;
                 let output = output.filter(|_| full);
-                let over = self.work.tools.end(&call, state, output, &self.redactor);
+                let over = self.work.tools.end(call, state, output, &self.redactor);
                 over.into_iter().for_each(|progress| self.progress(progress, None));
             }
             agent::AgentEvent::Plan(entries) => self.plan(entries),

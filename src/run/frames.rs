@@ -4,6 +4,7 @@ use super::Effect;
 use super::live::Live;
 use crate::protocol::outbound::{About, Body, Progress, Text};
 use crate::protocol::words::{Status, Warning};
+use std::borrow::Cow;
 
 /// The maximum length of a title, in characters.
 const TITLE_CHARS: usize = 120;
@@ -37,19 +38,30 @@ impl Live {
 
     /// The first line that is not blank: redacted, with relative paths, and cut.
     pub(super) fn title(&self, text: &Text) -> String {
-        let clean = text.redacted(&self.redactor);
+        self.titled(text.clone()).into_redacted(&self.redactor)
+    }
+
+    /// The same as a text. One that stays as it is is not copied.
+    pub(super) fn titled(&self, text: Text) -> Text {
+        let clean = text.into_redacted(&self.redactor);
         let line = clean.split('\n').map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
-        self.cut(&line.replace('\r', " "))
+        if line.contains('\r') {
+            return self.cut(&line.replace('\r', " ")).into();
+        }
+        match self.cut(line) {
+            Cow::Borrowed(same) if same.len() == clean.len() => Text::clean(clean, &self.redactor),
+            Cow::Borrowed(part) => Text::clean(part.to_owned(), &self.redactor),
+            Cow::Owned(changed) => changed.into(),
+        }
     }
 
     /// A redacted text with relative paths, and cut.
-    pub(super) fn cut(&self, text: &str) -> String {
-        let mut short = shorten(text, &self.settings.cwd.to_string_lossy());
-        if let Some((cut, _)) = short.char_indices().nth(TITLE_CHARS) {
-            short.truncate(cut);
-            short.push('…');
+    pub(super) fn cut<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        let short = shorten(text, &self.folder);
+        match short.char_indices().nth(TITLE_CHARS).filter(|_| short.len() > TITLE_CHARS) {
+            Some((cut, _)) => [&short[..cut], "…"].concat().into(),
+            None => short,
         }
-        short
     }
 }
 
@@ -58,28 +70,35 @@ pub(super) fn effect(body: Body, reply_to: Option<String>) -> Effect {
     Effect::Emit { body, reply_to, measure: None }
 }
 
-/// Makes the paths in a text relative to the working directory.
-fn shorten(text: &str, cwd: &str) -> String {
-    let folder = format!("{}/", cwd.trim_end_matches('/'));
-    if folder == "/" {
-        return text.to_owned();
+/// The part of a path that is left out where the path is inside this working directory.
+pub(super) fn folder(cwd: &str) -> String {
+    format!("{}/", cwd.trim_end_matches('/'))
+}
+
+/// Makes the paths in a text relative to the working directory. `folder`: see [`folder`].
+fn shorten<'t>(text: &'t str, folder: &str) -> Cow<'t, str> {
+    let Some(first) = text.find('/').filter(|_| folder != "/") else { return text.into() };
+    let is_inside = |at: &usize| text[*at..].starts_with(folder);
+    let mut found = text[first..].match_indices('/').map(|(at, _)| first + at).filter(is_inside).peekable();
+    if found.peek().is_none() {
+        return text.into();
     }
-    let mut out = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(at) = rest.find(&folder) {
-        let (before, found) = rest.split_at(at);
+    let (mut out, mut rest) = (String::with_capacity(text.len()), 0);
+    for at in found {
+        // The folder may stand in the path of another one: `/a/a/`.
+        let Some(before) = text.get(rest..at) else { continue };
         out.push_str(before);
         // `/a/b/` is not the working directory in `/x/a/b/`.
         let inside = out.ends_with(|c: char| c.is_alphanumeric() || matches!(c, '/' | '.' | '-' | '_' | '~'));
-        out.push_str(if inside { &folder } else { "" });
-        rest = &found[folder.len()..];
+        out.push_str(if inside { folder } else { "" });
+        rest = at + folder.len();
     }
-    out + rest
+    (out + &text[rest..]).into()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::shorten;
+    use super::{folder, shorten};
 
     #[test]
     fn only_the_working_directory_itself_is_taken_off() {
@@ -88,8 +107,10 @@ mod tests {
             ("cat /w/p/a '/w/p/b' >/w/p/c", "/w/p", "cat a 'b' >c"),
             ("Write: /var/tmp/x", "/tmp", "Write: /var/tmp/x"),
             ("get https://example.com/a", "/", "get https://example.com/a"),
+            ("ls /a/a/a/b", "/a/a", "ls a/b"),
+            ("ls /a/a/a/a/b", "/a/a", "ls a/a/b"),
         ] {
-            assert_eq!(shorten(text, cwd), short);
+            assert_eq!(shorten(text, &folder(cwd)), short);
         }
     }
 }

@@ -24,7 +24,9 @@ use crate::engine::{InAdvance, Outbox, Outgoing, Peer, Understood};
 use crate::io::inbox::RawLine;
 use crate::io::output::Chunk;
 use crate::io::tty::{Keyboard, columns, is_in_front};
-use crate::protocol::outbound::{About, Artifact, Body, Outcome, PlanEntry, Progress, Started, Terminal, Text};
+use crate::protocol::outbound::{
+    About, Artifact, Body, MessageId, Outcome, PlanEntry, Progress, Started, Terminal, Text,
+};
 use crate::protocol::question::DENY;
 use crate::protocol::words::{Action, PlanStatus, Resolution, ToolState, Warning, WorkflowKind};
 use ask::Asking;
@@ -201,19 +203,19 @@ impl TerminalFront {
             // A sub-agent's text is internal: the agent itself reports the outcome.
             About::Text { .. } | About::Reasoning { .. } if nested => Shown::default(),
             About::Text { message_id, withdrawn: true, .. } => {
-                let text = self.speech.withdrawn(message_id);
+                let text = self.speech.withdrawn(*message_id);
                 Shown { text, ..Shown::lines("  (The agent withdrew its last message.)\n") }
             }
             About::Text { message_id, done, .. } => {
-                let text = self.speech.text(message_id, progress.text.shown(), *done, self.asking.is_open());
+                let text = self.speech.text(*message_id, progress.text.shown(), *done, self.asking.is_open());
                 Shown { text: self.laid_out(text, *done), ..Shown::default() }
             }
             About::Reasoning { message_id, done, withdrawn: false } if self.look.detail == Detail::Verbose => {
-                let text = self.speech.thought(message_id, progress.text.shown(), *done);
+                let text = self.speech.thought(*message_id, progress.text.shown(), *done);
                 Shown::lines(text.lines().map(|line| self.verbose(|| format!("  | {line}"))).collect::<String>())
             }
             About::Tool { call_id, state, output, phase: Some(_), .. } => {
-                let took = self.work.tool(call_id, &line, *state, now);
+                let took = self.work.tool(*call_id, &line, *state, now);
                 Shown::lines(self.command(&line, *state, took, output.as_ref()))
             }
             About::Phase { phase: _, title, number, of, attempt, state } => {
@@ -223,7 +225,7 @@ impl TerminalFront {
             }
             About::Tool { call_id, category, state, output, .. } => {
                 let line = title(*category, &line);
-                let took = self.work.tool(call_id, &line, *state, now);
+                let took = self.work.tool(*call_id, &line, *state, now);
                 Shown::lines(self.tool(&line, nested, *state, took, output.as_ref()))
             }
             // The phases have lines of their own.
@@ -333,12 +335,12 @@ impl TerminalFront {
         match &end.outcome {
             // The line of a workflow is the last one, whatever its agent said.
             Outcome::Completed { text, .. } if end.workflow.is_some() => {
-                shown.text = self.speech.text("workflow", text.shown(), true, false);
+                shown.text = self.speech.text(MessageId::Result(0), text.shown(), true, false);
             }
             // An agent without streaming has its text in the result alone.
             Outcome::Completed { text, structured_output, text_cut, .. } if !self.speech.said => {
                 let json = structured_output.as_ref().filter(|_| text.is_blank()).map(|json| json.shown().get());
-                let text = self.speech.text("result", json.unwrap_or(text.shown()), true, false);
+                let text = self.speech.text(MessageId::Result(0), json.unwrap_or(text.shown()), true, false);
                 shown.text = if json.is_some() { text } else { self.laid_out(text, true) };
                 if *text_cut {
                     shown.lines.push_str("spektacular: warning: this is not the whole text: it is too long\n");
@@ -445,13 +447,13 @@ impl Peer for TerminalFront {
 mod tests {
     use super::{Chunk, Detail, Look, TerminalFront};
     use crate::engine::{Outbox, Outgoing, Peer};
-    use crate::protocol::outbound::{About, Body, Progress};
+    use crate::protocol::outbound::{About, Body, MessageId, Progress};
     use crate::protocol::redacted::Redacted;
     use crate::redact::Redactor;
     use std::time::{Duration, Instant, SystemTime};
 
     fn show(front: &mut TerminalFront, piece: &str) -> Chunk {
-        let about = About::Text { message_id: "m".into(), done: false, withdrawn: false };
+        let about = About::Text { message_id: MessageId::Said(1), done: false, withdrawn: false };
         let progress = Progress { text: piece.into(), parent_call_id: None, about, truncated: false };
         let mut body = Redacted::new(Body::Progress(Box::new(progress)), &Redactor::new());
         let mut out = Outbox::default();

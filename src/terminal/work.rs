@@ -1,5 +1,6 @@
 //! The agent's current activity for the status line; times, counts and costs for people.
 
+use crate::protocol::ids::CallId;
 use crate::protocol::outbound::Usage;
 use crate::protocol::words::{Category, Status, ToolState};
 use std::collections::{BTreeMap, HashMap};
@@ -17,7 +18,7 @@ pub(super) struct Activity {
     /// The running tools, by the order in which they began.
     tools: BTreeMap<u64, Tool>,
     /// Their places in that order, by id.
-    places: HashMap<String, u64>,
+    places: HashMap<CallId, u64>,
     /// The number of tools that ever began.
     count: u64,
     /// The phase of a plan that is worked on.
@@ -66,14 +67,14 @@ impl Activity {
     }
 
     /// Takes a tool's beginning or end. Returns its duration.
-    pub(super) fn tool(&mut self, id: &str, title: &str, state: ToolState, now: Instant) -> Duration {
+    pub(super) fn tool(&mut self, id: CallId, title: &str, state: ToolState, now: Instant) -> Duration {
         if state != ToolState::Started {
-            let ended = self.places.remove(id).and_then(|place| self.tools.remove(&place));
+            let ended = self.places.remove(&id).and_then(|place| self.tools.remove(&place));
             return ended.map_or(Duration::ZERO, |tool| now.saturating_duration_since(tool.began));
         }
-        if !self.places.contains_key(id) {
+        if !self.places.contains_key(&id) {
             self.count += 1;
-            self.places.insert(id.to_owned(), self.count);
+            self.places.insert(id, self.count);
             self.tools.insert(self.count, Tool { title: title.to_owned(), began: now });
         }
         Duration::ZERO

@@ -25,7 +25,8 @@ use super::recent::Recent;
 use super::rpc::{self, Incoming};
 use super::text::FinalAnswer;
 use super::{
-    AgentEvent, AskKey, Base, Driver, Launch, Line, MessageKey, Reply, Turn, TurnOver, ask_user, without_effect,
+    AgentEvent, AskKey, Base, CallKey, Driver, Launch, Line, MessageKey, Reply, Turn, TurnOver, ask_user,
+    without_effect,
 };
 use crate::failure::Failure;
 use crate::protocol::limits;
@@ -252,7 +253,7 @@ impl Driver for Acp {
         let Some(pending) = self.pending.remove(key) else { return };
         if let (Some(message), Some(call)) = (pending.denial(replies), pending.call()) {
             // Some agents do not mention such a call again, others report that it failed.
-            turn.events.push(AgentEvent::ToolOver { call: call.to_owned(), state: ToolState::Denied, output: None });
+            turn.events.push(AgentEvent::ToolOver { call: CallKey::of(call), state: ToolState::Denied, output: None });
             if let Some(known) = self.calls.get(call) {
                 self.denied.push((known.label(), message));
                 self.forget(call);

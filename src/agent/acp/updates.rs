@@ -4,7 +4,7 @@ use super::Acp;
 use super::ask::{Diff, PROSE};
 use super::session::Phase;
 use crate::agent::json::{Object, Raw};
-use crate::agent::{AgentEvent, MessageKey, Turn, title};
+use crate::agent::{AgentEvent, CallKey, MessageKey, Turn, title};
 use crate::protocol::outbound::{Place, PlanEntry, Text};
 use crate::protocol::words::{Action, Category, PlanStatus, ToolState};
 use std::borrow::Cow;
@@ -251,7 +251,7 @@ impl Acp {
         let news = std::mem::take(&mut call.retitled) || !call.shown;
         call.shown = true;
         turn.events.push(AgentEvent::Tool {
-            call: id.to_owned(),
+            call: CallKey::of(id),
             category: call.category(),
             title: news.then(|| call.title().into()),
             locations: call.locations.clone(),
@@ -316,7 +316,7 @@ impl Acp {
             let whole = raw.and_then(|raw| raw.string("output"));
             whole.or_else(|| (!texts.is_empty()).then(|| texts.join("\n"))).map(Text::from)
         });
-        turn.events.push(AgentEvent::ToolOver { call: id.to_owned(), state, output: output.flatten() });
+        turn.events.push(AgentEvent::ToolOver { call: CallKey::of(id), state, output: output.flatten() });
         self.forget(id);
     }
 

@@ -3,7 +3,7 @@
 use crate::agent::json::Object;
 use crate::agent::recent::{Recent, RecentMap};
 use crate::agent::text::{FinalAnswer, Fingerprint};
-use crate::agent::{AgentEvent, MessageKey, Turn, title};
+use crate::agent::{AgentEvent, CallKey, MessageKey, Turn, title};
 use crate::protocol::outbound::{Place, PlanEntry, Text};
 use crate::protocol::words::{Action, Category, PlanStatus, ToolState};
 use std::borrow::Cow;
@@ -15,7 +15,7 @@ pub(super) struct Spot<'a> {
     /// Its turn.
     pub(super) turn: Cow<'a, str>,
     /// The call whose sub-agent made it.
-    pub(super) parent: Option<String>,
+    pub(super) parent: Option<CallKey>,
 }
 
 impl Spot<'_> {
@@ -61,7 +61,7 @@ pub(super) struct Items {
     streams: BTreeMap<String, StreamedItem>,
     patches: HashMap<String, Patch>,
     /// The call that started each sub-agent, by the sub-agent's thread.
-    children: RecentMap<String>,
+    children: RecentMap<CallKey>,
     /// The open tool calls that were reported.
     begun: HashSet<String>,
     finished: Recent,
@@ -69,8 +69,8 @@ pub(super) struct Items {
 
 impl Items {
     /// The call whose sub-agent works in this thread.
-    pub(super) fn maker(&self, thread: &str) -> Option<String> {
-        self.children.get(thread).cloned()
+    pub(super) fn maker(&self, thread: &str) -> Option<CallKey> {
+        self.children.get(thread).copied()
     }
 
     /// The file change that waits for approval.
@@ -182,13 +182,13 @@ impl Items {
             // The first message about a command that is refused at once is its end.
             if is_new {
                 let Tool { category, title, locations } = tool;
-                let (call, parent) = (key.clone(), spot.parent.clone());
+                let (call, parent) = (CallKey::of(&key), spot.parent);
                 turn.events.push(AgentEvent::Tool { call, category, title: Some(title.into()), locations, parent });
             }
         }
         for raw in item.array("receiverThreadIds") {
             if let Some(thread) = raw.string() {
-                self.children.insert(&thread, key.clone());
+                self.children.insert(&thread, CallKey::of(&key));
             }
         }
         if over {
@@ -238,7 +238,7 @@ impl Items {
             _ => ToolState::Completed,
         };
         let output = self.outputs.then(|| output(kind, item)).flatten();
-        turn.events.push(AgentEvent::ToolOver { call: key, state, output });
+        turn.events.push(AgentEvent::ToolOver { call: CallKey::of(&key), state, output });
     }
 }
 
@@ -248,8 +248,7 @@ fn next(messages: &mut u64) -> MessageKey {
 }
 
 fn speech(message: MessageKey, piece: String, done: bool, reasoning: bool, spot: &Spot<'_>) -> AgentEvent {
-    let parent = spot.parent.clone();
-    AgentEvent::Text { message, piece: piece.into(), done, reasoning, parent }
+    AgentEvent::Text { message, piece: piece.into(), done, reasoning, parent: spot.parent }
 }
 
 /// The parts of a reasoning item.
