@@ -182,9 +182,9 @@ impl<'a> Object<'a> {
     /// A field, verbatim; null counts as absent. Of fields with the same key the last counts.
     pub fn raw(&self, name: &str) -> Option<Raw<'a>> {
         let Raw { line, below: Some(nodes), escapes: false, .. } = self.0 else { return self.walked(name) };
-        let (mut rest, mut found, wanted) = (nodes, None, Beginning::of(name));
+        let (mut rest, mut found, beginning) = (nodes, None, Beginning::of(name));
         while let Some((node, after)) = rest.split_first() {
-            if node.may_be(wanted) && node.key.is(line, name) {
+            if node.has_key(line, name, beginning) {
                 found = Some(rest);
             }
             rest = after.get(node.below()..)?;

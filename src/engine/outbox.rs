@@ -18,6 +18,8 @@ pub struct Outbox {
     frames: usize,
     bytes: usize,
     closed: bool,
+    /// Whether nobody can see in which order stdout and stderr are written.
+    apart: bool,
     /// Whether frames other than the terminal one are dropped.
     terminal_only: bool,
     /// The memory of a chunk that was written.
@@ -33,6 +35,11 @@ struct Waiting {
 }
 
 impl Outbox {
+    /// From now on the order of stdout and stderr does not count, so that more chunks share a write.
+    pub(super) fn set_apart(&mut self, apart: bool) {
+        self.apart = apart;
+    }
+
     /// Adds a line for stdout. `write` appends the line to a buffer.
     pub fn line(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
         if self.closed {
@@ -62,8 +69,11 @@ impl Outbox {
         self.frames += 1;
         self.bytes += chunk.size();
         match self.waiting.back_mut() {
-            Some(last) if chunk.before.is_empty() && (chunk.out.is_empty() || last.chunk.err.is_empty()) => {
+            Some(last)
+                if self.apart || chunk.before.is_empty() && (chunk.out.is_empty() || last.chunk.err.is_empty()) =>
+            {
                 last.chunk.out.extend_from_slice(&chunk.out);
+                last.chunk.err.extend_from_slice(&chunk.before);
                 last.chunk.err.extend_from_slice(&chunk.err);
                 last.frames += 1;
             }
@@ -89,7 +99,7 @@ impl Outbox {
     /// Drops the queue, and from now on every frame but the terminal one. Returns the number of dropped lines for stdout.
     pub fn drop_progress(&mut self) -> u64 {
         let lines = self.waiting.iter().map(|waiting| waiting.lines).sum();
-        *self = Outbox { terminal_only: true, ..Outbox::default() };
+        *self = Outbox { terminal_only: true, apart: self.apart, ..Outbox::default() };
         lines
     }
 
@@ -123,5 +133,26 @@ impl Outbox {
     /// Whether the queue is so long that a message whose only reply is a warning is counted instead.
     pub fn is_overfull(&self) -> bool {
         self.frames >= OVERFULL.0 || self.bytes >= OVERFULL.1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Chunk, Outbox};
+
+    #[test]
+    fn stdout_and_stderr_keep_their_order_unless_they_are_apart() {
+        let said = || Chunk { out: b"o".to_vec(), ..Chunk::default() };
+        let told = || Chunk { before: b"b".to_vec(), err: b"e".to_vec(), ..Chunk::default() };
+        for (apart, chunks) in [(false, vec![("o", ""), ("", "e"), ("o", "")]), (true, vec![("oo", "be")])] {
+            let mut outbox = Outbox::default();
+            outbox.set_apart(apart);
+            [said(), told(), said()].into_iter().for_each(|chunk| outbox.push(chunk));
+            for (out, err) in chunks {
+                let chunk = outbox.pop();
+                assert_eq!((chunk.out.as_slice(), chunk.err.as_slice()), (out.as_bytes(), err.as_bytes()));
+            }
+            assert!(outbox.is_empty());
+        }
     }
 }

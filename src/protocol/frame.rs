@@ -13,7 +13,7 @@ use time::macros::format_description;
 #[derive(Debug)]
 pub struct Frame<'a> {
     number: u64,
-    timestamp: &'a str,
+    timestamp: &'a Timestamp,
     run_id: &'a str,
     reply_to: Option<&'a str>,
     body: &'a mut Redacted,
@@ -51,6 +51,9 @@ impl Stamper {
     }
 }
 
+/// A time as frames show it.
+type Timestamp = [u8; "1970-01-01T00:00:00.000Z".len()];
+
 /// Writes timestamps. The calendar is computed once a second, and nothing for the frames of the same moment.
 #[derive(Debug, Default)]
 struct Clock {
@@ -58,29 +61,26 @@ struct Clock {
     now: Option<SystemTime>,
     /// Its second since 1970.
     second: Option<u64>,
-    text: String,
+    text: Timestamp,
 }
 
 impl Clock {
-    /// The length of a timestamp up to its second, with the point.
-    const SECOND: usize = "1970-01-01T00:00:00.".len();
-
     /// UTC with exactly three fraction digits. A clock before 1970 or after 9999 counts as 1970.
-    fn timestamp(&mut self, now: SystemTime) -> &str {
+    fn timestamp(&mut self, now: SystemTime) -> &Timestamp {
         if self.now.replace(now) == Some(now) {
             return &self.text;
         }
         let since = now.duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
-        if self.second != Some(since.as_secs()) {
-            let format = format_description!("[year]-[month]-[day]T[hour]:[minute]:[second].");
+        if self.second.replace(since.as_secs()) != Some(since.as_secs()) {
+            let format = format_description!("[year]-[month]-[day]T[hour]:[minute]:[second].000Z");
             let at = time::UtcDateTime::from_unix_timestamp(since.as_secs().try_into().unwrap_or_default());
-            self.text = at.unwrap_or(time::UtcDateTime::UNIX_EPOCH).format(format).unwrap_or_default();
-            self.second = Some(since.as_secs());
+            let text = at.unwrap_or(time::UtcDateTime::UNIX_EPOCH).format(format).unwrap_or_default();
+            self.text.iter_mut().zip(text.bytes()).for_each(|(to, byte)| *to = byte);
         }
-        self.text.truncate(Self::SECOND);
+        let digit = |number: u32| b'0' + (number % 10) as u8;
         let ms = since.subsec_millis();
-        self.text.extend([ms / 100, ms / 10 % 10, ms % 10].into_iter().filter_map(|digit| char::from_digit(digit, 10)));
-        self.text.push('Z');
+        let [.., hundreds, tens, ones, _] = &mut self.text;
+        (*hundreds, *tens, *ones) = (digit(ms / 100), digit(ms / 10), digit(ms));
         &self.text
     }
 }
@@ -106,7 +106,7 @@ impl Frame<'_> {
         out.extend_from_slice(b"{\"v\":\"1\",\"id\":\"msg_");
         put_number(self.number, out);
         out.extend_from_slice(b"\",\"ts\":\"");
-        out.extend_from_slice(self.timestamp.as_bytes());
+        out.extend_from_slice(self.timestamp);
         out.extend_from_slice(b"\",\"type\":\"");
         out.extend_from_slice(self.body.kind().as_bytes());
         out.extend_from_slice(b"\",\"run_id\":\"");
@@ -202,8 +202,8 @@ mod tests {
             (253_402_300_799_120, "9999-12-31T23:59:59.120Z"),
             (253_402_300_800_000, "1970-01-01T00:00:00.000Z"),
         ] {
-            assert_eq!(clock.timestamp(UNIX_EPOCH + Duration::from_millis(ms)), text);
+            assert_eq!(clock.timestamp(UNIX_EPOCH + Duration::from_millis(ms)), text.as_bytes());
         }
-        assert_eq!(clock.timestamp(UNIX_EPOCH - Duration::from_secs(1)), "1970-01-01T00:00:00.000Z");
+        assert_eq!(clock.timestamp(UNIX_EPOCH - Duration::from_secs(1)), b"1970-01-01T00:00:00.000Z");
     }
 }

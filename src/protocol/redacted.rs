@@ -32,6 +32,11 @@ impl Redacted {
         Redacted(body)
     }
 
+    /// The body, for its memory.
+    pub fn into_body(self) -> Body {
+        self.0
+    }
+
     /// Makes a terminal body that of several runs: the usage of `earlier` runs is added to its own, and their artifacts
     /// stand before its own, each once.
     pub fn join(&mut self, earlier: &[Redacted]) {

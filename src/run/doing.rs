@@ -2,7 +2,7 @@
 
 use super::Effect;
 use super::book::Asker;
-use super::frames::effect;
+use super::frames::{boxed, effect};
 use super::live::Live;
 use super::messages::{Marks, Messages, Piece, Rules};
 use super::work::{Described, absolute, path, places, relative};
@@ -155,10 +155,10 @@ impl Live {
             cuts_markers: self.agent.driver.takes_turns(),
             room: self.room(),
         };
-        let (out, frame, now) = (&mut self.out, &mut self.clocks.frame, self.now);
+        let (out, spare, frame, now) = (&mut self.out, &mut self.spare, &mut self.clocks.frame, self.now);
         let marks = say(&mut self.work.messages, &rules, &mut |progress| {
             *frame = now;
-            out.push(effect(Body::Progress(Box::new(progress)), None));
+            out.push(effect(boxed(spare, progress), None));
         });
         self.work.completion |= marks.completion;
         self.questions.marked.asks.append(marks.asks);

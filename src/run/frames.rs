@@ -17,7 +17,8 @@ impl Live {
 
     pub(super) fn progress(&mut self, progress: Progress, reply_to: Option<String>) {
         if self.settings.progress >= progress.about.level() {
-            self.emit(Body::Progress(Box::new(progress)), reply_to);
+            let body = boxed(&mut self.spare, progress);
+            self.emit(body, reply_to);
         }
     }
 
@@ -44,6 +45,9 @@ impl Live {
     /// The same as a text. One that stays as it is is not copied.
     pub(super) fn titled(&self, text: Text) -> Text {
         let clean = text.into_redacted(&self.redactor);
+        if is_title(&clean) {
+            return Text::clean(clean, &self.redactor);
+        }
         let line = clean.split('\n').map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
         if line.contains('\r') {
             return self.cut(&line.replace('\r', " ")).into();
@@ -65,9 +69,22 @@ impl Live {
     }
 }
 
+/// The body with this progress, in the memory of an earlier one if there is any.
+pub(super) fn boxed(spare: &mut Option<Box<Progress>>, progress: Progress) -> Body {
+    let Some(mut memory) = spare.take() else { return Body::Progress(Box::new(progress)) };
+    *memory = progress;
+    Body::Progress(memory)
+}
+
 /// The effect that emits a frame.
 pub(super) fn effect(body: Body, reply_to: Option<String>) -> Effect {
     Effect::Emit { body, reply_to, measure: None }
+}
+
+/// Whether a text is one short line without a path, as most titles are.
+fn is_title(text: &str) -> bool {
+    let is_inside = |byte: u8| matches!(byte, b' '..=b'.' | b'0'..=b'~');
+    text.len() <= TITLE_CHARS && text.trim_ascii().len() == text.len() && text.bytes().all(is_inside)
 }
 
 /// The part of a path that is left out where the path is inside this working directory.

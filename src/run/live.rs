@@ -13,7 +13,7 @@ use super::work::{Artifacts, Tools};
 use super::{Effect, Event, Ids, Late, OnEof, Refusal, Start};
 use crate::agent::{AgentEvent, Driver, Turn};
 use crate::failure::{Code, Failure};
-use crate::protocol::outbound::{AgentExit, Body, Json, Outcome, Started, Text, Unattended, Usage};
+use crate::protocol::outbound::{AgentExit, Body, Json, Outcome, Progress, Started, Text, Unattended, Usage};
 use crate::protocol::request::Settings;
 use crate::protocol::words::{Source, Status, Warning};
 use crate::redact::Redactor;
@@ -24,6 +24,8 @@ pub(super) struct Live {
     pub(super) now: Duration,
     /// The effects of the current event.
     pub(super) out: Vec<Effect>,
+    /// The memory of the last progress.
+    pub(super) spare: Option<Box<Progress>>,
     pub(super) settings: Settings,
     /// The working directory, as it stands in texts before a relative path.
     pub(super) folder: String,
@@ -144,6 +146,7 @@ impl Live {
         let mut live = Box::new(Live {
             now,
             out: Vec::new(),
+            spare: None,
             folder: frames::folder(&settings.cwd.to_string_lossy()),
             settings,
             redactor,

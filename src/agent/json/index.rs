@@ -29,7 +29,8 @@ impl Span {
     /// Whether the text there is this one.
     #[inline]
     pub(super) fn is(self, line: &str, text: &str) -> bool {
-        (self.to - self.from) as usize == text.len() && is_same(self.of(line).as_bytes(), text.as_bytes())
+        let bytes = line.as_bytes().get(self.from as usize..self.to as usize);
+        (self.to - self.from) as usize == text.len() && bytes.is_some_and(|bytes| is_same(bytes, text.as_bytes()))
     }
 
     /// A string without its quotes.
@@ -80,10 +81,13 @@ impl Node {
         (self.below & COUNT) as usize
     }
 
-    /// Whether the key may be the wanted one. Rules out nearly all others.
+    /// Whether this is the node's key, which has no escapes. `beginning`: its own.
     #[inline]
-    pub(super) fn may_be(&self, wanted: Beginning) -> bool {
-        self.begin & wanted.mask == wanted.bytes
+    pub(super) fn has_key(&self, line: &str, key: &str, beginning: Beginning) -> bool {
+        // Rules out nearly all others.
+        self.begin & beginning.mask == beginning.bytes
+            && (self.key.to - self.key.from) as usize == key.len()
+            && (key.len() <= size_of::<u32>() || self.key.is(line, key))
     }
 
     pub(super) fn key_escapes(&self) -> bool {

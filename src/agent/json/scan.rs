@@ -183,7 +183,7 @@ fn token(bytes: &[u8], at: &mut usize, strict: bool) -> Option<u8> {
     bytes.get(*at).copied()
 }
 
-#[inline(never)]
+#[cold]
 fn after_blanks(bytes: &[u8], mut at: usize, strict: bool) -> usize {
     while let Some(byte) = bytes.get(at).filter(|byte| **byte <= b' ') {
         match byte {
@@ -221,7 +221,7 @@ fn after_string(bytes: &[u8], at: usize) -> Option<(usize, bool)> {
 }
 
 /// The rest of a string from its first escape on.
-#[inline(never)]
+#[cold]
 fn after_escapes(bytes: &[u8], mut at: usize) -> Option<usize> {
     loop {
         match bytes.get(at)? {
@@ -248,7 +248,7 @@ fn after_plain(bytes: &[u8], at: usize) -> usize {
     }
 }
 
-#[inline(never)]
+#[cold]
 fn after_plain_blocks(bytes: &[u8], mut at: usize) -> usize {
     while let Some(block) = bytes.get(at..).and_then(<[u8]>::first_chunk) {
         let plain = plain(block);
@@ -276,14 +276,18 @@ fn plain(block: &[u8; BLOCK]) -> usize {
 }
 
 /// Checks `true`, `false`, `null` or a number that begins with this byte. Returns the place after it.
+#[cold]
 fn after_word(bytes: &[u8], at: usize, first: u8) -> Option<usize> {
-    let word: &[u8] = match first {
-        b't' => b"true",
-        b'f' => b"false",
-        b'n' => b"null",
-        _ => return after_number(bytes, at),
-    };
-    bytes.get(at..)?.starts_with(word).then_some(at + word.len())
+    match first {
+        b't' => after_literal(bytes, at, b"true"),
+        b'f' => after_literal(bytes, at, b"false"),
+        b'n' => after_literal(bytes, at, b"null"),
+        _ => after_number(bytes, at),
+    }
+}
+
+fn after_literal<const LENGTH: usize>(bytes: &[u8], at: usize, literal: &[u8; LENGTH]) -> Option<usize> {
+    (bytes.get(at..)?.first_chunk() == Some(literal)).then_some(at + LENGTH)
 }
 
 fn after_number(bytes: &[u8], mut at: usize) -> Option<usize> {
