@@ -9,7 +9,7 @@ pub mod config;
 pub mod flags;
 pub mod workflow;
 
-pub use adhoc::{Adhoc, Color, Output};
+pub use adhoc::{Adhoc, Color, DiffSize, Output};
 pub use agents::{AgentsAction, AgentsArgs, Export, Open, SessionsArgs};
 pub use config::{ConfigAction, ConfigArgs};
 pub use workflow::{CheckArgs, InitArgs};

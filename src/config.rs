@@ -321,6 +321,11 @@ impl Config {
         if word.as_deref() == Some("json") { Output::Json } else { Output::Cli }
     }
 
+    /// Whether a bell and the terminal's title tell of an open question.
+    pub fn alert(&self) -> bool {
+        self.find("alert").is_none_or(|value| value.raw.get() == "true")
+    }
+
     /// The fields of run.start that the environment sets. They override the agent's own settings.
     pub fn above(&self) -> Options {
         options(&self.environment, None)
@@ -497,7 +502,7 @@ impl Places {
 }
 
 /// The keys in the text of a project's file that need trust: `model` for the command line of a `lines` agent, and the
-/// others forevery agent.
+/// others for every agent.
 fn needs_trust(text: &str) -> Vec<String> {
     let all = all(text);
     let slots = all.iter().filter_map(|(name, _)| slot(name, "").ok());

@@ -1,5 +1,5 @@
 //! The tool `ask_user`, with which a model asks the user: its description and schema, the questions in a call, and the
-//! result for the model. The same forevery agent.
+//! result for the model. The same for every agent.
 
 mod rules;
 

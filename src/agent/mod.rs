@@ -30,6 +30,7 @@ pub mod ask_user;
 pub mod claude;
 pub mod codex;
 mod detail;
+mod edits;
 mod form;
 pub mod hash;
 pub mod json;
@@ -48,7 +49,7 @@ pub use self::reply::{NO_USER_PROMPT, Reply};
 use crate::failure::{Code, Failure};
 use crate::protocol::limited::{Asks, Entries};
 use crate::protocol::limits::ARGUMENT_BYTES;
-use crate::protocol::outbound::{AgentExit, Capabilities, Json, Place, Text, Usage};
+use crate::protocol::outbound::{AgentExit, Capabilities, Json, Place, Text, ToolFacts, Usage};
 use crate::protocol::request::{DEFAULT_START_TIMEOUT, Seconds, Settings};
 use crate::protocol::words::{Action, Category, StopReason, ToolState, Warning};
 use std::borrow::Cow;
@@ -136,7 +137,7 @@ pub enum Line<'a> {
 pub struct MessageKey(pub u64);
 
 /// An agent's name for a tool call, as a hash of it, so that a key takes no memory of its own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct CallKey(u64);
 
 impl CallKey {
@@ -150,7 +151,7 @@ impl CallKey {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct AskKey(pub String);
 
-/// Something that an agent did or said, in the same terms forevery agent. The keys (`message`, `call`, `parent`) are the
+/// Something that an agent did or said, in the same terms for every agent. The keys (`message`, `call`, `parent`) are the
 /// driver's own names, unique in a run; frames never show them.
 #[derive(Clone, Debug)]
 pub enum AgentEvent {
@@ -212,6 +213,8 @@ pub enum AgentEvent {
         state: ToolState,
         /// Its output.
         output: Option<Text>,
+        /// Facts that only a person sees. Empty unless [`Settings::tool_facts`].
+        facts: ToolFacts,
     },
     /// The whole plan of the agent.
     Plan(Entries),
@@ -404,6 +407,11 @@ pub trait Driver: Send {
 
     /// The end of a process without a result. `alive`: whether it wrote anything. `stderr`: the end of its stderr.
     fn exited(&mut self, exit: AgentExit, alive: bool, stderr: &Text) -> TurnOver;
+
+    /// The approximate size of what the driver keeps of messages and tools that the agent has not ended, in bytes.
+    fn kept(&self) -> usize {
+        0
+    }
 
     /// Whether the agent's stderr may be shown. Some agents write prompts and keys to it.
     fn stderr_is_fit(&self) -> bool {

@@ -1,8 +1,10 @@
 //! A memory of an agent's calls whose size does not grow with the run: the calls that finished last, so that a late
 //! message about one is not taken for a new call, and facts about those that came last.
 
+use super::CallKey;
 use super::hash::{Rehash, hash};
-use std::collections::{HashMap, VecDeque};
+use std::borrow::Borrow;
+use std::collections::{BTreeMap, HashMap, VecDeque};
 
 /// The number of calls that are remembered.
 const CALLS: usize = 256;
@@ -82,9 +84,121 @@ impl<V> RecentMap<V> {
     }
 }
 
+/// Values by key, in the order of their keys, and their size: what an agent has begun and not ended.
+#[derive(Debug)]
+pub(super) struct OpenMap<V, K = String> {
+    values: BTreeMap<K, (V, usize)>,
+    bytes: usize,
+}
+
+/// A key of an [`OpenMap`].
+pub(super) trait OpenKey: Ord {
+    /// The size of its texts, in bytes.
+    fn bytes(&self) -> usize;
+}
+
+impl OpenKey for String {
+    fn bytes(&self) -> usize {
+        self.len()
+    }
+}
+
+impl OpenKey for CallKey {
+    fn bytes(&self) -> usize {
+        0
+    }
+}
+
+/// The approximate size of an entry without its texts, in bytes.
+const ENTRY_BYTES: usize = 256;
+
+impl<V, K> Default for OpenMap<V, K> {
+    fn default() -> OpenMap<V, K> {
+        OpenMap { values: BTreeMap::new(), bytes: 0 }
+    }
+}
+
+impl<V, K: OpenKey> OpenMap<V, K> {
+    /// Sets a value. `texts`: the size of the texts in it, in bytes.
+    pub(super) fn insert(&mut self, key: K, value: V, texts: usize) {
+        self.remove(&key);
+        let bytes = ENTRY_BYTES + key.bytes() + texts;
+        self.bytes += bytes;
+        self.values.insert(key, (value, bytes));
+    }
+
+    pub(super) fn remove<Q: Ord + ?Sized>(&mut self, key: &Q) -> Option<V>
+    where
+        K: Borrow<Q>,
+    {
+        let (value, bytes) = self.values.remove(key)?;
+        self.bytes -= bytes;
+        Some(value)
+    }
+
+    pub(super) fn get<Q: Ord + ?Sized>(&self, key: &Q) -> Option<&V>
+    where
+        K: Borrow<Q>,
+    {
+        self.values.get(key).map(|(value, _)| value)
+    }
+
+    pub(super) fn get_mut<Q: Ord + ?Sized>(&mut self, key: &Q) -> Option<&mut V>
+    where
+        K: Borrow<Q>,
+    {
+        self.values.get_mut(key).map(|(value, _)| value)
+    }
+
+    pub(super) fn contains<Q: Ord + ?Sized>(&self, key: &Q) -> bool
+    where
+        K: Borrow<Q>,
+    {
+        self.values.contains_key(key)
+    }
+
+    pub(super) fn values_mut(&mut self) -> impl Iterator<Item = &mut V> {
+        self.values.values_mut().map(|(value, _)| value)
+    }
+
+    /// Drops the other entries.
+    pub(super) fn retain(&mut self, is_kept: impl Fn(&K, &V) -> bool) {
+        self.values.retain(|key, (value, _)| is_kept(key, value));
+        self.bytes = self.values.values().map(|(_, bytes)| bytes).sum();
+    }
+
+    /// Empties the map.
+    pub(super) fn drain(&mut self) -> impl Iterator<Item = (K, V)> + use<V, K> {
+        self.bytes = 0;
+        std::mem::take(&mut self.values).into_iter().map(|(key, (value, _))| (key, value))
+    }
+
+    /// The approximate size of all entries, in bytes.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        self.values.len()
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{CALLS, KEYS, Recent, RecentMap};
+    use super::{CALLS, ENTRY_BYTES, KEYS, OpenMap, Recent, RecentMap};
+
+    #[test]
+    fn the_size_of_what_is_open_goes_back_to_nothing() {
+        let mut map: OpenMap<i32> = OpenMap::default();
+        map.insert("a".into(), 1, 10);
+        map.insert("a".into(), 2, 20);
+        map.insert("b/1".into(), 3, 0);
+        assert_eq!((map.bytes(), map.get("a")), (2 * ENTRY_BYTES + 24, Some(&2)));
+        map.retain(|key, _| !key.starts_with("b/"));
+        assert_eq!(map.bytes(), ENTRY_BYTES + 21);
+        assert_eq!((map.remove("a"), map.remove("a"), map.bytes()), (Some(2), None, 0));
+    }
 
     #[test]
     fn only_the_last_calls_are_remembered() {

@@ -15,7 +15,7 @@ pub enum Reply {
     Declined(Option<String>),
     /// Permission denied, with the denier's message.
     Denied(Option<String>),
-    /// No user is present: the agent must use its best judgement.
+    /// No user is present: the agent must use its best judgement. A permission is denied.
     NoUser,
 }
 

@@ -51,6 +51,25 @@ impl Color {
     }
 }
 
+/// How much of an edit's diff is shown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum DiffSize {
+    /// Nothing.
+    None,
+    /// The first lines.
+    #[default]
+    Short,
+    /// Everything.
+    Full,
+}
+
+impl DiffSize {
+    /// Reads the value of `--diff`.
+    pub fn read(flag: &Flag, value: &OsStr) -> Result<DiffSize, Wrong> {
+        one_of(flag, value, &[("short", DiffSize::Short), ("full", DiffSize::Full), ("none", DiffSize::None)])
+    }
+}
+
 /// `adhoc`.
 #[derive(Debug, Default)]
 pub struct Adhoc {
@@ -88,6 +107,10 @@ pub struct Adhoc {
     pub color: Color,
     /// `--plain`.
     pub plain: bool,
+    /// `--no-alert`.
+    pub no_alert: bool,
+    /// `--diff`.
+    pub diff: DiffSize,
     /// Defaults of run.start's fields.
     pub options: Options,
     /// The flags that set them, by field.

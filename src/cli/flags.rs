@@ -1,6 +1,6 @@
 //! The flags of every command, each with the function that stores its value.
 
-use super::adhoc::{Adhoc, Color, answer};
+use super::adhoc::{Adhoc, Color, DiffSize, answer};
 use super::agents::{AgentsArgs, Export, Open, SessionsArgs, filled};
 use super::command::{FlagForm, Row, SetOwn, field, own, own_switch, switch};
 use super::config::ConfigArgs;
@@ -126,6 +126,15 @@ pub const ADHOC: &[Row<Adhoc>] = &[
     .more("auto: on a terminal, unless NO_COLOR is set; also elsewhere if FORCE_COLOR is set."),
     own_switch("plain", "with cli: print the agent's Markdown as it is", |to: &mut Adhoc| to.plain = true)
         .more("Without it, a terminal shows headings and strong text bold, and wraps lines between words."),
+    own("diff", "SIZE", FlagForm::Text, "with cli: how much of each edit to show", |to: &mut Adhoc, flag, value| {
+        to.diff = DiffSize::read(flag, &value)?;
+        Ok(())
+    })
+    .values(&["short", "full", "none"])
+    .default("short")
+    .more("short: the first 40 lines of the diff."),
+    own_switch("no-alert", "with cli: announce questions without bell and title", |to: &mut Adhoc| to.no_alert = true)
+        .more("Without it, a question rings the terminal's bell, and changes the window title of programs that can restore it."),
     own(
         "input",
         "MODE",

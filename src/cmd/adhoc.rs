@@ -5,7 +5,7 @@ use super::complain;
 use super::last::{Last, Stored};
 use super::texts::{self, Prompt};
 use crate::agent::registry::{Agents, Layers};
-use crate::cli::{Adhoc, Color, Output};
+use crate::cli::{Adhoc, Color, DiffSize, Output};
 use crate::config::{self, Config, Loaded};
 use crate::engine::{Begin, DebugLog, Engine, Job, Peer, Prepared, Script, UNDELIVERED};
 use crate::failure::{Code, EXIT_UNDELIVERED, Failure};
@@ -22,7 +22,7 @@ use crate::protocol::request::{Options, Payload, Seconds};
 use crate::protocol::typed;
 use crate::protocol::words::{Level, Source as CancelSource, Warning, WorkflowKind};
 use crate::run::OnEof;
-use crate::terminal::{Detail, Look, TerminalFront};
+use crate::terminal::{Detail, Features, Look, TerminalFront};
 use crate::workflow::outer::Ended;
 use std::io::IsTerminal;
 use std::os::fd::AsFd;
@@ -37,6 +37,9 @@ const FETCH: &str = "spektacular: waiting for the prompt: bring the run to the f
 
 /// The silence in a log after which a line says that the run continues. CI systems stop jobs after some minutes of it.
 const LOG_HEARTBEAT: Seconds = Seconds(60.0);
+
+/// The number of lines that `--diff short` shows.
+const DIFF_LINES: usize = 40;
 
 /// Runs the command; returns the exit code.
 pub fn run(adhoc: Adhoc) -> u8 {
@@ -223,7 +226,7 @@ fn cli(mut adhoc: Adhoc, loaded: Loaded, engine: Option<Engine>) -> u8 {
     if let Some(failure) = missing.filter(|_| !dry_run) {
         return complain(&failure);
     }
-    let look = look(&adhoc);
+    let look = look(&adhoc, loaded.config.alert());
     let mut keyboard = keyboard(prompt.reads_stdin()).filter(|_| look.person);
     let typed = keyboard.as_mut().and_then(Keyboard::keys);
     let mut peer = TerminalFront::new(look, keyboard, std::env::var("HOME").ok());
@@ -257,7 +260,7 @@ fn cli(mut adhoc: Adhoc, loaded: Loaded, engine: Option<Engine>) -> u8 {
     if !keep(last, &ended, &first_lines) {
         diagnose("spektacular: warning: the session could not be stored for --continue");
     }
-    if let Some(keys) = &ended.unused_answers {
+    if let Some(keys) = ended.unused_answers.as_ref().filter(|_| ended.code != EXIT_UNDELIVERED) {
         let text = format!("No question matched {keys}. `spektacular help adhoc` explains the keys of --answer.");
         super::warn([text].iter());
     }
@@ -266,9 +269,9 @@ fn cli(mut adhoc: Adhoc, loaded: Loaded, engine: Option<Engine>) -> u8 {
     signal.and_then(|signal| u8::try_from(128 + signal).ok()).unwrap_or(code)
 }
 
-/// The properties of the terminal, if there is one.
-fn look(adhoc: &Adhoc) -> Look {
-    let set = |name| std::env::var_os(name).filter(|value| !value.is_empty());
+/// The properties of the terminal, if there is one. `alert`: whether the configuration wants questions announced.
+fn look(adhoc: &Adhoc, alert: bool) -> Look {
+    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
     let person = std::io::stderr().is_terminal();
     let live = person && set("TERM").is_some_and(|term| term != "dumb");
     let detail = match (adhoc.quiet, adhoc.verbose) {
@@ -283,7 +286,27 @@ fn look(adhoc: &Adhoc) -> Look {
         Color::Auto => live || set("FORCE_COLOR").is_some_and(|value| value != "0"),
     };
     let page = live && escapes && !adhoc.plain && std::io::stdout().is_terminal();
-    Look { detail, person, live, escapes, shared: person && may_be_seen(&std::io::stdout()), page }
+    let diff_lines = match adhoc.diff {
+        DiffSize::None => 0,
+        DiffSize::Short => DIFF_LINES,
+        DiffSize::Full => usize::MAX,
+    };
+    let features = if live && escapes && !adhoc.plain {
+        Features::of(|name| set(name).and_then(|value| value.into_string().ok()))
+    } else {
+        Features::default()
+    };
+    Look {
+        detail,
+        person,
+        live,
+        escapes,
+        shared: person && may_be_seen(&std::io::stdout()),
+        page,
+        diff_lines,
+        alert: live && alert && !adhoc.no_alert,
+        features,
+    }
 }
 
 /// Whether stdout may appear on a terminal: a pipe may lead there by `tee` or `head`.

@@ -24,7 +24,8 @@ pub struct Key {
 enum Kind {
     Field(&'static Field),
     Output,
-    Switch,
+    /// True or false; holds the default.
+    Switch(bool),
     Path,
 }
 
@@ -32,8 +33,9 @@ enum Kind {
 pub(super) const PREFIX: &str = "SPEKTACULAR_";
 
 const OUTPUT: Key = Key { name: "output", care: Care::Free, kind: Kind::Output };
+const ALERT: Key = Key { name: "alert", care: Care::Free, kind: Kind::Switch(true) };
 const DEBUG: [Key; 2] = [
-    Key { name: "debug.enabled", care: Care::Trusted, kind: Kind::Switch },
+    Key { name: "debug.enabled", care: Care::Trusted, kind: Kind::Switch(false) },
     Key { name: "debug.log_dir", care: Care::Trusted, kind: Kind::Path },
 ];
 
@@ -43,7 +45,7 @@ pub fn of_one_run() -> impl Iterator<Item = &'static str> {
 }
 
 const COUNT: usize = {
-    let (mut count, mut at) = (1 + DEBUG.len(), 0);
+    let (mut count, mut at) = (2 + DEBUG.len(), 0);
     while at < FIELDS.len() {
         count += FIELDS[at].key.is_some() as usize;
         at += 1;
@@ -51,10 +53,11 @@ const COUNT: usize = {
     count
 };
 
-/// Every key except those of `agents`: `output`, the fields of run.start in their order, `debug`.
+/// Every key except those of `agents`: `output`, `alert`, the fields of run.start in their order, `debug`.
 pub static KEYS: &[Key] = &{
     let mut keys = [OUTPUT; COUNT];
-    let (mut next, mut at) = (1, 0);
+    keys[1] = ALERT;
+    let (mut next, mut at) = (2, 0);
     while at < FIELDS.len() {
         let field = &FIELDS[at];
         if let Some(care) = field.key {
@@ -83,7 +86,7 @@ impl Key {
                 Fallback::Absent | Fallback::Driver(_) => None,
             },
             Kind::Output => to_raw_value("cli").ok(),
-            Kind::Switch => to_raw_value(&false).ok(),
+            Kind::Switch(value) => to_raw_value(&value).ok(),
             Kind::Path => to_raw_value(".spektacular/debug/logs").ok(),
         }
     }
@@ -105,7 +108,7 @@ impl Key {
                 | Shape::Object => &[],
             },
             Kind::Output => &["cli", "json"],
-            Kind::Switch => &["true", "false"],
+            Kind::Switch(_) => &["true", "false"],
             Kind::Path => &[],
         };
         words.iter().map(|word| (*word).to_owned()).collect()
@@ -164,7 +167,7 @@ impl Slot<'_> {
                     let fits = string(raw).is_some_and(|word| word == "cli" || word == "json");
                     fits.then_some(()).ok_or_else(|| must_be("\"cli\" or \"json\""))
                 }
-                Kind::Switch => boolean(raw).map(drop).map_err(|why| must_be(why.unwrap_or_default())),
+                Kind::Switch(_) => boolean(raw).map(drop).map_err(|why| must_be(why.unwrap_or_default())),
                 Kind::Path => path(raw).map(drop).map_err(|_| must_be("a path")),
             },
             Slot::Agent(_, field) => Entry::default().set(field, raw).map_err(|problem| problem.clause()),

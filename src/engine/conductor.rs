@@ -227,6 +227,7 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
             prepare::settings(options, wrong, agent, (&self.layers.agents, &origins), &self.machine)
         };
         let admitted = checked.and_then(|mut ready| {
+            ready.settings.tool_facts = self.peer.is_screen();
             self.peer.admit(&mut ready.settings, &ready.agent, workflow.as_deref(), &said, &mut unknown)?;
             Ok(ready)
         });

@@ -11,6 +11,8 @@ use crate::protocol::request::{Options, Settings};
 use crate::protocol::words::{Source as CancelSource, Warning};
 use crate::redact::Redactor;
 use crate::run::{Granted, Late, OnEof};
+use crossbeam_channel::Receiver;
+use std::convert::Infallible;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -42,12 +44,14 @@ pub struct Job {
     pub opens: bool,
     /// Bodies to emit first.
     pub first: Vec<Body>,
+    /// Disconnected once the work is over that a run without a process waits for. `None`: the run waits for no work.
+    pub errand: Option<Receiver<Infallible>>,
     /// The state that the part before this one handed over. `None`: this is the first part.
     pub carried: Option<Carried>,
 }
 
 impl Job {
-    /// A run whose run.start comes from its input, with built-in defaults foreverything else.
+    /// A run whose run.start comes from its input, with built-in defaults for everything else.
     pub fn new(layers: Layers) -> Job {
         Job {
             begin: Begin::FromInput,
@@ -62,6 +66,7 @@ impl Job {
             signal_source: CancelSource::Signal,
             opens: false,
             first: Vec::new(),
+            errand: None,
             carried: None,
         }
     }

@@ -43,7 +43,7 @@ pub use relay::relay;
 use crate::failure::{Code, EXIT_UNDELIVERED, Failure};
 use crate::io::faults;
 use crate::io::inbox::{Inbox, Source};
-use crate::io::output::{StdoutWriter, diagnose};
+use crate::io::output::{StdoutWriter, diagnose, reader_has_left};
 use crate::io::signals::{self, SignalChannels};
 use crate::io::tty::LineModes;
 use crate::process::myself;
@@ -114,25 +114,28 @@ impl Engine {
             job.on_eof = OnEof::Continue;
         }
         let begin = std::mem::replace(&mut job.begin, Begin::FromInput);
+        let is_screen = peer.is_screen();
+        let errand = job.errand.take();
         let conductor = Conductor::new(job, peer, Host::beside(&self.inherited), &self.random, self.ids);
         let begin = match self.signals {
             _ if !myself::has_room() => Begin::Refused(no_room()),
             Some(_) => begin,
             None => Begin::Refused(no_thread()),
         };
-        let (host, ending) = RunLoop::new(self, conductor).carry(begin);
+        let (host, ending) = RunLoop::new(self, conductor, errand).carry(begin);
         host.dismiss();
-        self.report(ending)
+        self.report(ending, is_screen)
     }
 
-    fn report(&mut self, ending: RunSummary) -> Report {
+    /// `is_screen`: a person who ends a pipe, as `head` does, needs no word about it.
+    fn report(&mut self, ending: RunSummary, is_screen: bool) -> Report {
         self.ids = ending.ids;
         self.output.lost |= ending.lost;
         if ending.incomplete_recording {
             diagnose("spektacular: warning: the recording is not complete: the file could not be written");
         }
         let code = ending.code.filter(|_| !ending.lost);
-        if code.is_none() {
+        if code.is_none() && !(is_screen && reader_has_left()) {
             diagnose(UNDELIVERED);
         }
         Report {

@@ -76,7 +76,7 @@ pub(crate) fn settings(
     Ok(Ready { settings: options.resolve(prompt, agent.name.clone(), cwd), agent: agent.clone() })
 }
 
-/// A redactor foreverything that must stay hidden in a run, and the number of its `secrets` that are too short to
+/// A redactor for everything that must stay hidden in a run, and the number of its `secrets` that are too short to
 /// redact. `screen`: everything is shown on a terminal.
 pub(crate) fn redactor_for(
     options: &Options,

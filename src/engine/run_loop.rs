@@ -63,6 +63,8 @@ enum Wake {
     Git(Option<Told>),
     /// The outbox has room again, so the loop continues with lines already read or with a long line.
     Ready,
+    /// The work that the run waits for is over.
+    ErrandOver,
     /// The agent's output.
     Agent(AgentOutput),
     /// A thread panicked, or ended that must not end: a fault in our own code.
@@ -102,6 +104,8 @@ pub(super) struct RunLoop<'e, 'p> {
     engine: &'e mut Engine,
     conductor: Conductor<&'p mut dyn Peer, Host>,
     awaited: AwaitedStart,
+    /// Disconnected once the work is over that the run waits for.
+    errand: Receiver<Infallible>,
     /// Whether the run knows that the input has ended.
     input_ended: bool,
     controls_in_row: u32,
@@ -121,13 +125,18 @@ pub(super) struct RunLoop<'e, 'p> {
 }
 
 impl<'e, 'p> RunLoop<'e, 'p> {
-    pub(super) fn new(engine: &'e mut Engine, conductor: Conductor<&'p mut dyn Peer, Host>) -> Self {
+    pub(super) fn new(
+        engine: &'e mut Engine,
+        conductor: Conductor<&'p mut dyn Peer, Host>,
+        errand: Option<Receiver<Infallible>>,
+    ) -> Self {
         let lost = engine.output.lost;
         let apart = streams_are_apart();
         let mut run_loop = RunLoop {
             engine,
             conductor,
             awaited: None,
+            errand: errand.unwrap_or_else(never),
             input_ended: false,
             controls_in_row: 0,
             flushing: false,
@@ -260,6 +269,7 @@ impl<'e, 'p> RunLoop<'e, 'p> {
             recv(children) -> ended => ended.map_or(Wake::Broken, |()| Wake::Children),
             recv(asks) -> event => event.map_or(Wake::Broken, Wake::Ask),
             recv(git) -> told => Wake::Git(told.ok()),
+            recv(self.errand) -> _ => Wake::ErrandOver,
             recv(ready) -> _ => Wake::Ready,
             recv(data) -> output => output.map_or(Wake::Broken, Wake::Agent),
         };
@@ -358,6 +368,10 @@ impl<'e, 'p> RunLoop<'e, 'p> {
                 let stopped = self.is_stopping();
                 let looked = self.conductor.machine().git_told(told, stopped);
                 self.looked(looked);
+            }
+            Wake::ErrandOver => {
+                self.errand = never();
+                self.conductor.step(Event::ErrandOver);
             }
             Wake::Ready if self.conductor.run().has_more() => {
                 self.conductor.more();

@@ -252,6 +252,12 @@ pub(crate) fn streams_are_apart() -> bool {
     (out.st_dev, out.st_ino) != (err.st_dev, err.st_ino) && (is_file(out.st_mode) || is_file(err.st_mode))
 }
 
+/// Whether the far end of stdout is closed.
+pub(crate) fn reader_has_left() -> bool {
+    let stdout = io::stdout();
+    poll(&mut [PollFd::new(&stdout, PollFlags::empty())], Some(&Timespec::default())).is_ok_and(|ready| ready > 0)
+}
+
 /// Whether stdout was closed when the process started. In that case std opens /dev/null for reading and writing in
 /// its place before `main`, and every write succeeds. Somebody may have opened it so on purpose; then somebody else often
 /// holds the same open file.

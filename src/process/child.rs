@@ -3,7 +3,7 @@
 //! A sentinel marks the end of the output: once the agent has exited and every process that outlived it is gone (or
 //! the limit of the sweep has passed), we write a line with a nonce into our own clone of each pipe's write end.
 //! Pipes keep their order, so a reader that meets the sentinel has read everything before it. Waiting for end of file
-//! instead would wait forevery process that still holds the pipe.
+//! instead would wait for every process that still holds the pipe.
 
 use super::batch::{Gathered, Lines};
 use super::launch;

@@ -13,19 +13,18 @@ mod query;
 pub use self::query::Incomplete;
 
 use self::query::{Blob, Content, FileState, Git, Status, in_time};
+use super::errand::Errand;
 use super::query::Until;
-use crate::io::spawn_thread;
 use crate::protocol::words::Action;
-use crossbeam_channel::{Receiver, Sender, bounded, never};
+use crossbeam_channel::{Receiver, never};
 use std::collections::BTreeMap;
-use std::convert::Infallible;
 use std::ffi::{OsStr, OsString};
 use std::fs::Metadata;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// How far a file system's clock may lag behind ours.
 const CLOCK_SLACK: Duration = Duration::from_millis(20);
@@ -41,7 +40,8 @@ pub enum Changes {
     Files(Vec<(PathBuf, Action)>),
 }
 
-type Taken = Result<Option<Arc<Baseline>>, Incomplete>;
+/// A baseline. `None`: there is no work tree, or no git.
+pub type BaselineResult = Result<Option<Arc<Baseline>>, Incomplete>;
 
 /// The state of the work tree before the agent ran.
 #[derive(Debug)]
@@ -58,15 +58,7 @@ pub struct Baseline {
 #[derive(Debug)]
 pub struct Pending {
     baseline: Result<Option<Arc<Baseline>>, Incomplete>,
-    job: Option<Job>,
-}
-
-/// A thread that queries git.
-#[derive(Debug)]
-struct Job {
-    told: Receiver<Told>,
-    /// Dropping it gives the job up: the thread then kills its git. `None`: given up.
-    wanted: Option<Sender<Infallible>>,
+    job: Option<Errand<Told>>,
 }
 
 /// The one answer of such a thread.
@@ -75,7 +67,7 @@ pub struct Told(Found);
 
 #[derive(Debug)]
 enum Found {
-    Baseline(Taken),
+    Baseline(BaselineResult),
     Changes(Changes),
 }
 
@@ -96,22 +88,13 @@ impl Baseline {
         Baseline::begin_with(cwd, limit, path, config)
     }
 
-    /// Takes the baseline of the work tree around `cwd`, and waits for git at most `limit`. `None`: there is no work
-    /// tree, or no git.
+    /// Takes the baseline of the work tree around `cwd` and waits for git. `None`: there is no work tree, or no git.
     ///
     /// # Errors
     /// git failed, or was too slow.
-    pub fn now(cwd: &Path, limit: Duration) -> Result<Option<Arc<Baseline>>, Incomplete> {
+    pub fn now(cwd: &Path, until: &Until) -> BaselineResult {
         let (path, config) = surroundings();
-        Baseline::take(cwd, SystemTime::now(), &Until::deadline(Instant::now() + limit), path, config)
-    }
-
-    /// The files that changed since, by absolute path. Waits for git at most `limit`.
-    ///
-    /// # Errors
-    /// git failed, or was too slow.
-    pub fn changes(&self, limit: Duration) -> Result<Vec<(PathBuf, Action)>, Incomplete> {
-        self.compare(&Until::deadline(Instant::now() + limit))
+        Baseline::take(cwd, SystemTime::now(), until, path, config)
     }
 
     /// The root of the work tree.
@@ -144,13 +127,13 @@ impl Baseline {
     pub fn begin_with(cwd: &Path, limit: Duration, path: OsString, config: Option<OsString>) -> Pending {
         let begun = SystemTime::now();
         let cwd = cwd.to_path_buf();
-        let job = Job::start("git-baseline", limit, move |until| {
-            Found::Baseline(Baseline::take(&cwd, begun, until, path, config))
+        let job = Errand::start("git-baseline", limit, move |until| {
+            Told(Found::Baseline(Baseline::take(&cwd, begun, until, path, config)))
         });
         Pending { baseline: Err(Incomplete::Late), job: Some(job) }
     }
 
-    fn take(cwd: &Path, begun: SystemTime, until: &Until, path: OsString, config: Option<OsString>) -> Taken {
+    fn take(cwd: &Path, begun: SystemTime, until: &Until, path: OsString, config: Option<OsString>) -> BaselineResult {
         let Some(git) = Git::open(cwd, path, config, until)? else { return Ok(None) };
         let Status { head, files } = git.status(until)?;
         let mut dirty = BTreeMap::new();
@@ -168,7 +151,11 @@ impl Baseline {
         Ok(Some(Arc::new(Baseline { git, begun, head, dirty })))
     }
 
-    fn compare(&self, until: &Until) -> Result<Vec<(PathBuf, Action)>, Incomplete> {
+    /// The files that changed since, by absolute path. Waits for git.
+    ///
+    /// # Errors
+    /// git failed, or was too slow.
+    pub fn compare(&self, until: &Until) -> Result<Vec<(PathBuf, Action)>, Incomplete> {
         let Status { head, files } = self.git.status(until)?;
         let moved = match (&self.head, &head) {
             (old, new) if old == new => BTreeMap::new(),
@@ -233,19 +220,6 @@ fn surroundings() -> (OsString, Option<OsString>) {
     (set("PATH").unwrap_or_default(), set("XDG_CONFIG_HOME").or_else(home))
 }
 
-impl Job {
-    fn start(name: &str, limit: Duration, work: impl FnOnce(&Until) -> Found + Send + 'static) -> Job {
-        let (told_in, told) = bounded(1);
-        let (until, wanted) = Until::wanted(Instant::now() + limit);
-        let work = move || {
-            let _ = told_in.send(Told(work(&until)));
-        };
-        // If no thread starts, the sender is dropped, and `hear` treats that as an answer too.
-        let _ = spawn_thread(name, work);
-        Job { told, wanted: Some(wanted) }
-    }
-}
-
 impl Pending {
     /// Whether a git process that we started may be running.
     pub fn is_busy(&self) -> bool {
@@ -254,13 +228,13 @@ impl Pending {
 
     /// Whether the running job was given up.
     pub fn is_given_up(&self) -> bool {
-        self.job.as_ref().is_some_and(|job| job.wanted.is_none())
+        self.job.as_ref().is_some_and(Errand::is_given_up)
     }
 
     /// A channel that becomes ready when the thread has an answer; a receive error means that no answer will come.
     /// Pass either to [`Pending::hear`].
     pub fn told(&self) -> Receiver<Told> {
-        self.job.as_ref().map_or_else(never, |job| job.told.clone())
+        self.job.as_ref().map_or_else(never, Errand::result)
     }
 
     /// Takes the answer; `None`: none will come. Returns the changes, if the answer was about those.
@@ -277,13 +251,13 @@ impl Pending {
 
     /// Gives the job up: the thread kills its git, and its answer no longer counts.
     pub fn give_up(&mut self) {
-        self.job.iter_mut().for_each(|job| job.wanted = None);
+        self.job.iter_mut().for_each(Errand::give_up);
     }
 
     /// Waits, for at most `limit`, until no git of ours is left. Returns the changes, if the job was looking for
     /// those.
     pub fn settle(&mut self, limit: Duration) -> Option<Changes> {
-        let told = self.job.as_ref()?.told.recv_timeout(limit).ok();
+        let told = self.job.as_ref()?.settle(limit);
         self.hear(told)
     }
 
@@ -295,9 +269,9 @@ impl Pending {
                 let baseline = Arc::clone(baseline);
                 let work = move |until: &Until| {
                     let compared = baseline.compare(until);
-                    Found::Changes(compared.map_or_else(Changes::Incomplete, Changes::Files))
+                    Told(Found::Changes(compared.map_or_else(Changes::Incomplete, Changes::Files)))
                 };
-                self.job = Some(Job::start("git-compare", limit, work));
+                self.job = Some(Errand::start("git-compare", limit, work));
                 None
             }
             Ok(None) => Some(Changes::NotARepository),

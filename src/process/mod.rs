@@ -8,6 +8,7 @@ use std::ffi::OsString;
 pub(crate) mod batch;
 pub mod cgroup;
 pub mod child;
+pub mod errand;
 pub mod git;
 pub mod guard;
 pub mod handover;

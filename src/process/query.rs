@@ -96,14 +96,15 @@ pub(super) fn run(
 
 /// How long to wait: until a deadline, or until nobody wants the result any more.
 #[derive(Clone, Debug)]
-pub(super) struct Until {
+pub struct Until {
     deadline: Instant,
     /// Disconnected once nobody wants the result any more.
     wanted: Receiver<Infallible>,
 }
 
 impl Until {
-    pub(super) fn deadline(deadline: Instant) -> Until {
+    /// Until a deadline.
+    pub fn deadline(deadline: Instant) -> Until {
         Until { deadline, wanted: never() }
     }
 

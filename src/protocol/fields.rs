@@ -225,6 +225,8 @@ macro_rules! run_start {
             pub judge: Option<Arc<dyn Judge>>,
             /// Whether the run is a part of a workflow, which has a plan of its own. Not a field of run.start.
             pub is_part: bool,
+            /// Whether the peer shows [`super::outbound::ToolFacts`]. Not a field of run.start.
+            pub tool_facts: bool,
             /// The cost of the resumed session so far, in US dollars, where an earlier part of this run had it. Not a field
             /// of run.start.
             pub session_cost_usd: Option<f64>,
@@ -239,6 +241,7 @@ macro_rules! run_start {
                     nonce: String::new(),
                     judge: None,
                     is_part: false,
+                    tool_facts: false,
                     session_cost_usd: None,
                 }
             }

@@ -33,6 +33,8 @@ pub const AGENT_MESSAGE_BYTES: usize = 4 << 10;
 pub const KEPT_BYTES: usize = 32 << 20;
 /// Artifacts listed in a terminal frame.
 pub const ARTIFACTS: usize = 1000;
+/// Changed files that a run reports. The run remembers each to report it once.
+pub const REPORTED: usize = 1_000_000;
 /// Entries in each list of questions that nobody answered, in run.completed.
 pub const LEFT_LISTED: usize = 20;
 /// The longest `session_id`, in bytes.

@@ -113,6 +113,33 @@ pub struct Progress {
     pub truncated: bool,
 }
 
+/// Facts about the end of a tool call that only a person sees: no frame carries them.
+#[derive(Clone, Debug, Default)]
+pub struct ToolFacts {
+    /// The exit code of a command.
+    pub exit_code: Option<i64>,
+    /// The changes that an edit made.
+    pub edits: Vec<FileEdit>,
+}
+
+/// The changes to one file.
+#[derive(Clone, Debug)]
+pub struct FileEdit {
+    /// As the agent names it. In a body relative to the working directory if it is inside, otherwise absolute.
+    pub path: Text,
+    /// The lines of hunks, each with its sign, or all lines of a created or deleted file.
+    pub lines: Text,
+    /// Whether lines at the end are missing.
+    pub is_cut: bool,
+}
+
+impl FileEdit {
+    /// The changes to a file. `None`: there are none.
+    pub fn of(path: impl Into<Text>, lines: String) -> Option<FileEdit> {
+        (!lines.is_empty()).then(|| FileEdit { path: path.into(), lines: lines.into(), is_cut: false })
+    }
+}
+
 /// The kinds of run.progress.
 #[derive(Clone, Debug)]
 #[expect(missing_docs, reason = "the fields are those of the protocol's table")]
@@ -153,6 +180,7 @@ pub enum About {
         state: ToolState,
         locations: Vec<Place>,
         output: Option<Text>,
+        facts: ToolFacts,
         /// Of a command of a workflow: the phase that it verifies.
         phase: Option<String>,
     },

@@ -2,8 +2,8 @@
 //! both use it, so neither can forget a field that the other knows.
 
 use super::outbound::{
-    About, Artifact, ArtifactRef, Body, Breach, GaveWay, Json, Left, Outcome, PhaseReport, Place, PlanEntry, Progress,
-    Question, Started, Tally, Terminal, Text, Unattended, WorkflowEnd, WorkflowStarted,
+    About, Artifact, ArtifactRef, Body, Breach, FileEdit, GaveWay, Json, Left, Outcome, PhaseReport, Place, PlanEntry,
+    Progress, Question, Started, Tally, Terminal, Text, Unattended, WorkflowEnd, WorkflowStarted,
 };
 use super::question::{Answer, Ask, Choice, Choices, Kind, Subject, Validation};
 use super::request::Settings;
@@ -186,6 +186,7 @@ fn shown_settings(settings: &mut Settings, visit: Visit<'_>) {
         nonce: _,
         judge: _,
         is_part: _,
+        tool_facts: _,
         session_cost_usd: _,
     } = settings;
     for list in [Some(add_dirs), allowed_tools.as_mut(), disallowed_tools.as_mut()].into_iter().flatten() {
@@ -354,9 +355,13 @@ fn about(about: &mut About, visit: Visit<'_>) {
             }
             text(Rank::Text, what, visit);
         }
-        About::Tool { call_id: _, category: _, state: _, locations, output, phase: _ } => {
+        About::Tool { call_id: _, category: _, state: _, locations, output, facts, phase: _ } => {
             if let Some(output) = output {
                 text(Rank::Output, output, visit);
+            }
+            for FileEdit { path, lines, is_cut: _ } in &mut facts.edits {
+                text(Rank::Output, path, visit);
+                text(Rank::Output, lines, visit);
             }
             places(locations, visit);
         }

@@ -171,7 +171,7 @@ impl Serialize for Seconds {
 /// A permission policy: one word for all, or one by category.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Permissions {
-    /// The same forevery category.
+    /// The same for every category.
     All(Policy),
     /// One policy per category.
     ByCategory {

@@ -1,4 +1,4 @@
-//! The scope of "always": the requests that a permission for the rest of a run covers. The same words forevery agent.
+//! The scope of "always": the requests that a permission for the rest of a run covers. The same words for every agent.
 
 use super::limits::REMEMBERED_BYTES;
 use super::words::Category;

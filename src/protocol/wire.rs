@@ -377,7 +377,7 @@ impl About {
                     entries!(map; "withdrawn": true);
                 }
             }
-            About::Tool { call_id, category, state, locations, output, phase } => {
+            About::Tool { call_id, category, state, locations, output, facts: _, phase } => {
                 entries!(map; "call_id": call_id, "category": category, "state": state, "locations": locations);
                 known!(map; "phase": phase, "output": output);
             }

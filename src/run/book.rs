@@ -401,6 +401,7 @@ impl Member {
         let value = match &reply {
             Reply::Allowed => Some(ALLOW_ONCE),
             Reply::Denied(_) => Some(DENY),
+            Reply::NoUser if self.ask.purpose == Purpose::Permission => Some(DENY),
             Reply::Answer(_) | Reply::Declined(_) | Reply::NoUser => None,
         };
         self.reply = Some(reply);
@@ -444,8 +445,10 @@ impl Member {
     /// Resolves as the protocol's table for unanswered questions says. `None`: the run fails.
     fn fall_back(&mut self, absence: Absence, settings: &Settings) -> Option<Resolved> {
         let fallback = match (&self.ask.default, self.ask.required, absence) {
-            // In a headless run, `ask` means `deny`.
-            (_, _, Absence::Headless) if self.ask.purpose == Purpose::Permission => Fallback::Reply(denied(), false),
+            // Nobody denied it, so the agent is not told that the user did.
+            (_, _, Absence::Headless | Absence::InputClosed) if self.ask.purpose == Purpose::Permission => {
+                Fallback::Reply(Reply::NoUser, absence == Absence::InputClosed)
+            }
             (Some(default), ..) => Fallback::Reply(self.reply_for_default(default.clone()), true),
             (None, false, _) => Fallback::Reply(Reply::Answer(Answer::Null), false),
             (None, true, Absence::Headless) => Fallback::Reply(Reply::NoUser, false),

@@ -5,10 +5,10 @@ use super::book::Asker;
 use super::frames::{boxed, effect};
 use super::live::Live;
 use super::messages::{Marks, Messages, Piece, Rules};
-use super::work::{Described, absolute, path, places, relative};
+use super::work::{Described, ToolEnd, absolute, path, places, relative};
 use crate::agent::{self, Turn};
 use crate::protocol::limited::Entries;
-use crate::protocol::limits::SESSION_ID_BYTES;
+use crate::protocol::limits::{REPORTED, SESSION_ID_BYTES};
 use crate::protocol::outbound::{About, Artifact, Body, PlanEntry, Progress, Text, Usage};
 use crate::protocol::words::{Action, Level, PlanStatus, Status, Warning};
 use std::path::Path;
@@ -86,10 +86,10 @@ impl Live {
                 let begun = self.work.tools.begin(self.now, call, seen, self.room());
                 begun.into_iter().for_each(|progress| self.progress(progress, None));
             }
-            agent::AgentEvent::ToolOver { call, state, output } => {
+            agent::AgentEvent::ToolOver { call, state, output, facts } => {
                 let full = self.settings.progress == Level::Full;
-                let output = output.filter(|_| full);
-                let over = self.work.tools.end(call, state, output, &self.redactor);
+                let end = ToolEnd { state, output: output.filter(|_| full), facts };
+                let over = self.work.tools.end(call, end, &self.settings.cwd, &self.redactor);
                 over.into_iter().for_each(|progress| self.progress(progress, None));
             }
             agent::AgentEvent::Plan(entries) => self.plan(entries),
@@ -176,6 +176,10 @@ impl Live {
         let artifact = Artifact { artifact_id, path: shown, action, kind: "file", size_bytes: None, truncated: false };
         let measure = (action != Action::Deleted).then(|| absolute(&self.settings.cwd, path));
         self.out.push(Effect::Emit { body: Body::Artifact(Box::new(artifact)), reply_to: None, measure });
+        if self.work.artifacts.is_full() {
+            let text = format!("No further changed files are reported: the limit is {REPORTED}");
+            self.warn(Warning::ArtifactsIncomplete, text, None);
+        }
     }
 }
 

@@ -81,6 +81,8 @@ pub enum Event<'a> {
     Spawned,
     /// The agent's process could not be started.
     SpawnFailed(Failure),
+    /// The work that a run without a process waits for is over.
+    ErrandOver,
     /// A line from the agent.
     Line(Line<'a>),
     /// The agent's model called the tool that it is offered to ask with.

@@ -61,11 +61,7 @@ impl Live {
 
     /// A redacted text with relative paths, and cut.
     pub(super) fn cut<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        let short = shorten(text, &self.folder);
-        match short.char_indices().nth(TITLE_CHARS).filter(|_| short.len() > TITLE_CHARS) {
-            Some((cut, _)) => [&short[..cut], "…"].concat().into(),
-            None => short,
-        }
+        fitting(shorten(text, &self.folder))
     }
 }
 
@@ -113,9 +109,25 @@ fn shorten<'t>(text: &'t str, folder: &str) -> Cow<'t, str> {
     (out + &text[rest..]).into()
 }
 
+/// Cuts a title. A cut one does not keep the memory of its rest, because a run keeps the titles of open tools.
+fn fitting(title: Cow<'_, str>) -> Cow<'_, str> {
+    let cut = (title.len() > TITLE_CHARS).then(|| title.char_indices().nth(TITLE_CHARS)).flatten();
+    match cut {
+        Some((cut, _)) => [&title[..cut], "…"].concat().into(),
+        None => title,
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{folder, shorten};
+    use super::{TITLE_CHARS, fitting, folder, shorten};
+
+    #[test]
+    fn a_cut_title_keeps_no_memory_of_its_rest() {
+        let title = fitting("é".repeat(1 << 20).into()).into_owned();
+        assert_eq!(title.chars().count(), TITLE_CHARS + 1);
+        assert!(title.capacity() < 4 * TITLE_CHARS + 16, "{} bytes", title.capacity());
+    }
 
     #[test]
     fn only_the_working_directory_itself_is_taken_off() {

@@ -1,4 +1,4 @@
-//! The budget foreverything that is kept for an agent: its unfinished messages, tools and questions.
+//! The budget for everything that is kept for an agent: its unfinished messages, tools and questions.
 
 use super::book::{Asker, Book};
 use super::live::Live;
@@ -45,11 +45,12 @@ impl Live {
 
     /// Fails the run if more is kept than the budget allows.
     pub(super) fn check_kept(&mut self) {
-        if self.kept() <= KEPT_BYTES {
+        let by_driver = self.agent.driver.kept();
+        if self.kept() <= KEPT_BYTES && by_driver <= KEPT_BYTES {
             return;
         }
         self.questions.kept.forget(&self.questions.book);
-        if self.kept() > KEPT_BYTES {
+        if self.kept() > KEPT_BYTES || by_driver > KEPT_BYTES {
             let message = "The agent has more than 32 MiB of unfinished messages, tools and questions: split the task.";
             self.stop(Outcome::Failed(Failure::new(Code::ResourceExhausted, message)), None);
         }

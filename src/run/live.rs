@@ -253,6 +253,11 @@ impl Live {
                 self.agent.process = ProcessState::Gone;
                 self.decide(Outcome::Failed(failure));
             }
+            Event::ErrandOver => {
+                let exit = AgentExit { code: None, signal: None };
+                let over = self.agent.driver.exited(exit, true, &Text::default());
+                self.turn_over(over);
+            }
             Event::Line(line) => self.line(line),
             Event::More => self.more(),
             Event::ToolAsk { call, asks } => {

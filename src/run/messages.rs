@@ -13,7 +13,7 @@ use crate::redact::{Generation, Redactor, Stream};
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-/// Room in a frame foreverything but a message's text, in bytes: the envelope, with a run_id of up to 128 characters.
+/// Room in a frame for everything but a message's text, in bytes: the envelope, with a run_id of up to 128 characters.
 const ENVELOPE_BYTES: usize = 512;
 
 /// The maximum size of one byte of text as JSON.
@@ -345,7 +345,6 @@ fn split(text: &str, budget: usize) -> impl Iterator<Item = &str> {
 mod tests {
     use super::{Messages, Piece, Rules, split};
     use crate::agent::MessageKey;
-use crate::agent::hash::Rehash;
     use crate::protocol::words::Level;
     use crate::redact::Redactor;
 

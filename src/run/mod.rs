@@ -104,7 +104,7 @@ pub struct Ids {
 
 impl Run {
     /// A run that waits for its run.start. `random`: lower-case letters and digits that make ids unique across
-    /// processes. `ids`: the counters of the run before. `redactor`: foreverything before run.start.
+    /// processes. `ids`: the counters of the run before. `redactor`: for everything before run.start.
     pub fn new(random: &str, ids: Ids, on_eof: OnEof, redactor: Redactor) -> Run {
         Run {
             phase: Phase::Waiting(Vec::new()),
@@ -366,6 +366,7 @@ fn early(event: Event<'_>) -> Option<Held> {
         // These come from an agent, or from a run that has one.
         Event::Over(..)
         | Event::Spawned
+        | Event::ErrandOver
         | Event::SpawnFailed(_)
         | Event::Line(_)
         | Event::ToolAsk { .. }

@@ -2,8 +2,8 @@
 
 use crate::agent::CallKey;
 use crate::agent::hash::Rehash;
-use crate::protocol::limits::{ARTIFACTS, TOOL_OUTPUT_BYTES};
-use crate::protocol::outbound::{About, ArtifactRef, CallId, Place, Progress, Text};
+use crate::protocol::limits::{ARTIFACTS, REPORTED, TOOL_OUTPUT_BYTES};
+use crate::protocol::outbound::{About, ArtifactRef, CallId, FileEdit, Place, Progress, Text, ToolFacts};
 use crate::protocol::words::{Action, Category, ToolState};
 use crate::redact::Redactor;
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
@@ -31,6 +31,19 @@ pub(super) struct Described {
     pub(super) places: Vec<Place>,
     /// The agent's key of the call whose sub-agent makes this one.
     pub(super) parent: Option<CallKey>,
+}
+
+/// How a call ended.
+pub(super) struct ToolEnd {
+    pub(super) state: ToolState,
+    pub(super) output: Option<Text>,
+    pub(super) facts: ToolFacts,
+}
+
+impl ToolEnd {
+    fn bare(state: ToolState) -> ToolEnd {
+        ToolEnd { state, output: None, facts: ToolFacts::default() }
+    }
 }
 
 /// A call that still runs.
@@ -107,7 +120,7 @@ impl Tools {
         self.count += 1;
         let title = title.unwrap_or_default();
         let mut call = Call { number: self.count, category, title, places, parent, kept: 0, cut: false };
-        let progress = call.clone().into_progress(ToolState::Started, None, false);
+        let progress = call.clone().into_progress(ToolEnd::bare(ToolState::Started), false);
         call.fit(room);
         self.kept += call.kept;
         self.began.insert(self.count, now);
@@ -116,22 +129,20 @@ impl Tools {
     }
 
     /// Takes the end of a call. `None`: the call does not run.
-    pub(super) fn end(
-        &mut self,
-        key: CallKey,
-        state: ToolState,
-        output: Option<Text>,
-        redactor: &Redactor,
-    ) -> Option<Progress> {
+    pub(super) fn end(&mut self, key: CallKey, end: ToolEnd, cwd: &Path, redactor: &Redactor) -> Option<Progress> {
         let call = self.running.remove(&key)?;
         self.kept -= call.kept;
         self.began.remove(&call.number);
         self.over.add(key, call.number);
-        // Redact before the cut: half a secret cannot be found.
-        let mut output = output.map(|text| text.into_redacted(redactor));
-        let long = output.as_mut().filter(|text| text.len() > TOOL_OUTPUT_BYTES);
-        let truncated = long.map(|text| text.truncate(text.floor_char_boundary(TOOL_OUTPUT_BYTES))).is_some();
-        Some(call.into_progress(state, output.map(|text| Text::clean(text, redactor)), truncated))
+        let ToolEnd { state, output, mut facts } = end;
+        let (output, truncated) = output.map(|text| cut(text, TOOL_OUTPUT_BYTES, redactor)).unzip();
+        let mut room = TOOL_OUTPUT_BYTES;
+        facts.edits.retain_mut(|edit| {
+            let is_shown = room > 0;
+            room = room.saturating_sub(fit(edit, room, cwd, redactor));
+            is_shown
+        });
+        Some(call.into_progress(ToolEnd { state, output, facts }, truncated == Some(true)))
     }
 
     /// Ends all running calls as failed, in the order of their beginning.
@@ -143,7 +154,7 @@ impl Tools {
         for (key, call) in &open {
             self.over.add(*key, call.number);
         }
-        open.into_iter().map(|(_, call)| call.into_progress(ToolState::Failed, None, false))
+        open.into_iter().map(|(_, call)| call.into_progress(ToolEnd::bare(ToolState::Failed), false))
     }
 
     /// The protocol's id of a call.
@@ -177,11 +188,29 @@ impl Call {
         self.cut = self.places.len() < all;
     }
 
-    fn into_progress(self, state: ToolState, output: Option<Text>, truncated: bool) -> Progress {
+    fn into_progress(self, end: ToolEnd, truncated: bool) -> Progress {
         let Call { number, category, title, places: locations, parent, kept: _, cut } = self;
-        let about = About::Tool { call_id: CallId(number), category, state, locations, output, phase: None };
+        let ToolEnd { state, output, facts } = end;
+        let about = About::Tool { call_id: CallId(number), category, state, locations, output, facts, phase: None };
         Progress { text: title, parent_call_id: parent, about, truncated: truncated || cut }
     }
+}
+
+/// A text of at most `room` bytes, and whether it was longer. Redacted before the cut: half a secret cannot be found.
+fn cut(text: Text, room: usize, redactor: &Redactor) -> (Text, bool) {
+    let mut text = text.into_redacted(redactor);
+    let is_long = text.len() > room;
+    if is_long {
+        text.truncate(text.floor_char_boundary(room));
+    }
+    (Text::clean(text, redactor), is_long)
+}
+
+/// Cuts an edit to the room that is left. Returns its size.
+fn fit(edit: &mut FileEdit, room: usize, cwd: &Path, redactor: &Redactor) -> usize {
+    edit.path = relative(cwd, path(&edit.path));
+    (edit.lines, edit.is_cut) = cut(std::mem::take(&mut edit.lines), room, redactor);
+    size_of::<FileEdit>() + edit.path.size() + edit.lines.size()
 }
 
 /// The places of a call, relative to the working directory.
@@ -249,7 +278,7 @@ impl Artifacts {
 
     /// Adds a change and returns its id. `None`: it was reported before.
     pub(super) fn add(&mut self, path: &Text, action: Action) -> Option<String> {
-        if !self.seen.insert(self.hasher.hash_one((path, action))) {
+        if self.is_full() || !self.seen.insert(self.hasher.hash_one((path, action))) {
             return None;
         }
         self.count += 1;
@@ -257,6 +286,11 @@ impl Artifacts {
             self.list.push(ArtifactRef { path: path.clone(), action });
         }
         Some(format!("a_{}", self.count))
+    }
+
+    /// Whether no further change is reported.
+    pub(super) fn is_full(&self) -> bool {
+        self.seen.len() >= REPORTED
     }
 
     /// Whether a change was reported. A file is not reported as both created and modified.

@@ -1,17 +1,12 @@
-//! Lines for a log that nobody watches: the run's circumstances at its beginning, a sign of life while nothing happens,
-//! and the end of a failed tool's output.
+//! Lines for a log that nobody watches: the run's circumstances at its beginning, and a sign of life while nothing happens.
 
 use super::TerminalFront;
 use super::screen::{Detail, Ink};
-use super::width;
 use super::work::span;
-use crate::clean::{one_line, whole};
-use crate::protocol::outbound::{Started, Text};
+use crate::clean::one_line;
+use crate::protocol::outbound::Started;
 use crate::protocol::request::Seconds;
 use crate::protocol::words::WaitingOn;
-
-/// The number of lines of a failed tool's output that a person sees.
-const LAST_LINES: usize = 2;
 
 impl TerminalFront {
     /// The first line of a log: agent, permissions and directory. A person at a terminal knows them.
@@ -39,15 +34,5 @@ impl TerminalFront {
             }
             WaitingOn::Agent | WaitingOn::Input => String::new(),
         }
-    }
-
-    /// The last lines of a failed tool's output.
-    pub(super) fn last_lines(&self, output: Option<&Text>) -> String {
-        let text = output.map(|text| whole(text.shown())).unwrap_or_default();
-        let mut last: Vec<&str> = text.lines().rev().filter(|line| !line.trim().is_empty()).take(LAST_LINES).collect();
-        last.reverse();
-        let room = self.width().saturating_sub(5).max(8);
-        let line = |line: &&str| self.look.paint(Ink::Dim, &format!("    {}", width::cut(line, room))) + "\n";
-        last.iter().map(line).collect()
     }
 }

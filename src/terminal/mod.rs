@@ -5,6 +5,7 @@
 //! line, `prompt` questions, `words` errors. `ask` keeps the questions, `answer` reads what is typed. `screen` alone
 //! knows what stands on the terminal, and puts the rest there.
 
+mod alert;
 mod answer;
 mod ask;
 mod log;
@@ -13,10 +14,12 @@ mod phases;
 mod prompt;
 mod screen;
 mod speech;
+mod tools;
 mod width;
 mod words;
 mod work;
 
+pub use alert::Features;
 pub use screen::{Detail, Look};
 
 use crate::clean::{one_line, whole};
@@ -25,19 +28,21 @@ use crate::io::inbox::RawLine;
 use crate::io::output::Chunk;
 use crate::io::tty::{Keyboard, columns, is_in_front};
 use crate::protocol::outbound::{
-    About, Artifact, Body, MessageId, Outcome, PlanEntry, Progress, Started, Terminal, Text,
+    About, Artifact, Body, CallId, MessageId, Outcome, PlanEntry, Progress, Started, Terminal, Text,
 };
 use crate::protocol::question::DENY;
-use crate::protocol::words::{Action, PlanStatus, Resolution, ToolState, Warning, WorkflowKind};
+use crate::protocol::words::{Action, Category, PlanStatus, Resolution, ToolState, Warning, WorkflowKind};
+use alert::Alert;
 use ask::Asking;
 use page::Page;
 use phases::PhaseLine;
 use screen::{Ink, Screen, Shown};
 use speech::Speech;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::fmt::Write;
 use std::time::{Duration, Instant};
-use work::{Activity, span, sum, title};
+use tools::ToolLine;
+use work::{Activity, sum, title};
 
 /// How long the status line stays away after a text, because text through a pipe arrives a little later.
 const PAUSE: Duration = Duration::from_millis(200);
@@ -56,6 +61,7 @@ pub struct TerminalFront {
     spoke: Option<Instant>,
     work: Activity,
     asking: Asking,
+    alert: Alert,
     plan: Vec<PlanEntry>,
     wake_at: Option<Instant>,
     /// Permissions denied because nobody answered, by reason.
@@ -66,6 +72,12 @@ pub struct TerminalFront {
     forgets: bool,
     /// Whether the run carries out a plan.
     implements: bool,
+    /// How often something was shown.
+    count: u64,
+    /// The tool whose beginning was shown last, and the count at that time.
+    begun: Option<(CallId, u64)>,
+    /// The titles of the permissions that were asked for: the person saw those changes.
+    approved: HashSet<String>,
 }
 
 impl TerminalFront {
@@ -75,6 +87,7 @@ impl TerminalFront {
             look,
             absent: if keyboard.is_some() { "headless" } else { "no terminal" },
             screen: Screen::new(look),
+            page: Page::new(look.features.links),
             asking: Asking::new(look, keyboard, home),
             ..TerminalFront::default()
         }
@@ -98,10 +111,16 @@ impl TerminalFront {
             let pauses = self.spoke.is_none_or(|spoke| now.saturating_duration_since(spoke) >= PATIENCE);
             status = self.work.line(now).filter(|_| pauses || !self.screen.is_within_text());
         }
+        self.count += u64::from(shown != Shown::default());
         if !shown.lines.is_empty() || !shown.prompt.is_empty() {
             self.page.interrupted();
         }
-        self.screen.place(shown, status, self.width())
+        let mut chunk = self.screen.place(shown, status, self.width());
+        if self.look.alert {
+            let change = self.alert.change(self.asking.is_open(), self.look.features.titles);
+            chunk.err.splice(0..0, change.into_bytes());
+        }
+        chunk
     }
 
     fn width(&self) -> usize {
@@ -120,7 +139,11 @@ impl TerminalFront {
     fn render(&mut self, body: &Body, in_advance: Option<&InAdvance>, now: Instant) -> Shown {
         match body {
             Body::Started(started) => self.started(started, now),
-            Body::Question(question) => self.asking.ask(question, in_advance, now),
+            Body::Question(question) => {
+                let subject = question.ask.subject.as_ref().filter(|_| in_advance.is_none());
+                self.approved.extend(subject.map(|subject| one_line(subject.title.shown())));
+                self.asking.ask(question, in_advance, now)
+            }
             Body::Terminal(end) => self.terminal(end),
             Body::Progress(progress) => match &progress.about {
                 About::Resolved { question_id, resolution, permission, what, .. } => {
@@ -130,10 +153,12 @@ impl TerminalFront {
                     let note = self.verbose(|| one_line(progress.text.shown()));
                     Shown { lines: note + &left + &next.lines, ..next }
                 }
-                _ if self.look.detail == Detail::Quiet => self.unseen(progress),
+                _ if self.look.detail == Detail::Quiet => self.unseen(progress, now),
                 _ => self.progress(progress, now),
             },
             Body::Artifact(_) if self.look.detail == Detail::Quiet => Shown::default(),
+            // The tool's own line names the file.
+            Body::Artifact(artifact) if self.work.changes(&artifact.path) => Shown::default(),
             Body::Artifact(artifact) => Shown::lines(self.artifact(artifact)),
         }
     }
@@ -189,9 +214,9 @@ impl TerminalFront {
     }
 
     /// Takes note of progress that is not shown.
-    fn unseen(&mut self, progress: &Progress) -> Shown {
+    fn unseen(&mut self, progress: &Progress, now: Instant) -> Shown {
         if let About::Status(status) = progress.about {
-            self.work.status(status);
+            self.work.status(status, now);
         }
         Shown::default()
     }
@@ -204,6 +229,7 @@ impl TerminalFront {
             About::Text { .. } | About::Reasoning { .. } if nested => Shown::default(),
             About::Text { message_id, withdrawn: true, .. } => {
                 let text = self.speech.withdrawn(*message_id);
+                self.page.end();
                 Shown { text, ..Shown::lines("  (The agent withdrew its last message.)\n") }
             }
             About::Text { message_id, done, .. } => {
@@ -215,7 +241,7 @@ impl TerminalFront {
                 Shown::lines(text.lines().map(|line| self.verbose(|| format!("  | {line}"))).collect::<String>())
             }
             About::Tool { call_id, state, output, phase: Some(_), .. } => {
-                let took = self.work.tool(*call_id, &line, *state, now);
+                let took = self.work.tool(*call_id, &line, &[], *state, now);
                 Shown::lines(self.command(&line, *state, took, output.as_ref()))
             }
             About::Phase { phase: _, title, number, of, attempt, state } => {
@@ -223,10 +249,14 @@ impl TerminalFront {
                 let (number, of, attempt, state) = (*number, *of, *attempt, *state);
                 Shown::lines(self.phase(&PhaseLine { title, number, of, attempt, state, text }))
             }
-            About::Tool { call_id, category, state, output, .. } => {
-                let line = title(*category, &line);
-                let took = self.work.tool(*call_id, &line, *state, now);
-                Shown::lines(self.tool(&line, nested, *state, took, output.as_ref()))
+            About::Tool { call_id: call, category, state, output, facts, locations, .. } => {
+                let is_known = *state != ToolState::Started && self.approved.remove(&line);
+                let title = title(*category, &line);
+                let changes = matches!(category, Category::Edit | Category::Delete | Category::Move);
+                let files = if changes { &**locations } else { &[] };
+                let (call, state, output) = (*call, *state, output.as_ref());
+                let took = self.work.tool(call, &title, files, state, now);
+                Shown::lines(self.tool(&ToolLine { call, title: &title, nested, state, took, output, facts, is_known }))
             }
             // The phases have lines of their own.
             About::Plan(_) if self.implements => Shown::default(),
@@ -240,7 +270,7 @@ impl TerminalFront {
                 let text = format!("spektacular: warning: {}", words::sentence(&line));
                 Shown::lines(self.look.paint(Ink::Yellow, &text) + "\n")
             }
-            About::Status(_) => self.unseen(progress),
+            About::Status(_) => self.unseen(progress, now),
             About::Session { session_id, agent_version, model, .. } => {
                 // The session's own line stands at the end.
                 let session = session_id.as_deref().filter(|_| self.look.detail == Detail::Verbose);
@@ -252,34 +282,6 @@ impl TerminalFront {
             About::Heartbeat { idle_s, waiting_on } => Shown::lines(self.sign_of_life(*idle_s, *waiting_on)),
             About::Reasoning { .. } | About::Resolved { .. } => Shown::default(),
         }
-    }
-
-    /// A tool's line. Where a status line shows the running tool, a tool gets one line at its end; elsewhere one at its
-    /// beginning, and another only if it failed or was denied.
-    fn tool(&self, title: &str, nested: bool, state: ToolState, took: Duration, output: Option<&Text>) -> String {
-        let (ink, word) = match state {
-            ToolState::Started if self.look.live => return String::new(),
-            ToolState::Started => (None, ""),
-            ToolState::Completed if self.look.live => (Some(Ink::Green), ": done"),
-            ToolState::Completed => return self.output(output),
-            ToolState::Failed => (Some(Ink::Red), ": failed"),
-            ToolState::Denied => (Some(Ink::Yellow), ": denied"),
-        };
-        let indent = if nested { "  * " } else { "* " };
-        let took = if took.as_secs() > 0 { format!(" ({})", span(took)) } else { String::new() };
-        let room = self.width().saturating_sub(word.len() + took.len() + indent.len() + 1);
-        let word = ink.map_or_else(|| word.to_owned(), |ink| self.look.paint(ink, word));
-        let output = match (state, self.look.detail) {
-            (ToolState::Failed, Detail::Normal) => self.last_lines(output),
-            (..) => self.output(output),
-        };
-        format!("{indent}{}{word}{took}\n{output}", width::cut(title, room.max(8)))
-    }
-
-    fn output(&self, output: Option<&Text>) -> String {
-        let text =
-            output.filter(|_| self.look.detail == Detail::Verbose).map(|text| whole(text.shown())).unwrap_or_default();
-        text.lines().map(|line| self.verbose(|| format!("    {line}"))).collect()
     }
 
     /// A plan as a checklist; of a plan shown before, only the changed entries.
@@ -427,13 +429,14 @@ impl Peer for TerminalFront {
 
     fn leave(&mut self) -> Vec<u8> {
         self.asking.leave();
-        self.screen.clear(self.width()).into_bytes()
+        (self.screen.clear(self.width()) + &self.alert.end()).into_bytes()
     }
 
     fn back(&mut self) -> Chunk {
         let now = Instant::now();
         // Another program may have changed the terminal's modes meanwhile.
         self.asking.leave();
+        self.alert.met();
         let shown = self.asking.prompt(now);
         self.place(shown, now)
     }
@@ -445,7 +448,7 @@ impl Peer for TerminalFront {
 
 #[cfg(test)]
 mod tests {
-    use super::{Chunk, Detail, Look, TerminalFront};
+    use super::{Chunk, Look, TerminalFront};
     use crate::engine::{Outbox, Outgoing, Peer};
     use crate::protocol::outbound::{About, Body, MessageId, Progress};
     use crate::protocol::redacted::Redacted;
@@ -468,7 +471,7 @@ mod tests {
     #[test]
     fn the_status_line_waits_until_a_text_was_seen() {
         for shared in [true, false] {
-            let look = Look { detail: Detail::Normal, person: true, live: true, escapes: true, shared, page: false };
+            let look = Look { person: true, live: true, escapes: true, shared, ..Look::default() };
             let mut front = TerminalFront::new(look, None, None);
             front.work.begin("Agent".into(), Instant::now());
             assert!(String::from_utf8(front.woken().err).unwrap().contains("[0s] starting Agent"));

@@ -1,10 +1,12 @@
-//! The agent's Markdown as a terminal can show it: headings and strong text bold, code coloured, lines wrapped between
-//! words. Decided word by word, because the text arrives word by word. Tables and code blocks stay as they are.
+//! The agent's Markdown as a terminal can show it: headings and strong text bold, code coloured, links where the terminal
+//! has them, lines wrapped between words. Decided word by word, because the text arrives word by word. Tables and code blocks stay as they are.
 
 use super::width;
 
 const BOLD: (&str, &str) = ("\u{1b}[1m", "\u{1b}[22m");
 const CODE: (&str, &str) = ("\u{1b}[36m", "\u{1b}[39m");
+/// The longest link that is held back until it is complete, in bytes.
+const LINK_BYTES: usize = 2048;
 /// The indentation of a code block without a fence, in blanks.
 const CODE_INDENT: usize = 4;
 /// The length of the longest heading marker.
@@ -39,9 +41,20 @@ pub(super) struct Page {
     code: bool,
     /// Whether the sequences of the open styles are in force.
     on: bool,
+    /// Whether the terminal shows links.
+    links: bool,
+    /// The words of a link that is not complete yet.
+    held: String,
+    /// The address of the link that is being written.
+    target: Option<String>,
 }
 
 impl Page {
+    /// A page of a terminal. `links`: whether it shows links.
+    pub(super) fn new(links: bool) -> Page {
+        Page { links, ..Page::default() }
+    }
+
     /// Turns a piece of text into text for a terminal of this width. A piece ends between two words, or within a word
     /// that is longer than any line. The result closes the styles that it opens.
     pub(super) fn push(&mut self, piece: &str, width: usize) -> String {
@@ -52,9 +65,10 @@ impl Page {
             let run =
                 if first == '\n' { 1 } else { rest.find(|c| c == '\n' || is_blank(c) != blank).unwrap_or(rest.len()) };
             match first {
-                '\n' => self.end_line(&mut out),
-                _ if blank => self.blanks += run,
-                _ => self.word(&rest[..run], width, &mut out),
+                '\n' => self.end_line(width, &mut out),
+                _ if blank && self.held.is_empty() => self.blanks += run,
+                _ if blank => self.held.push_str(&rest[..run]),
+                _ => self.hold(&rest[..run], width, &mut out),
             }
             rest = &rest[run..];
         }
@@ -69,7 +83,7 @@ impl Page {
 
     /// The message is over.
     pub(super) fn end(&mut self) {
-        *self = Page::default();
+        *self = Page::new(self.links);
     }
 
     /// Switches the open styles on or off.
@@ -84,13 +98,60 @@ impl Page {
         if self.code {
             out.push_str(sign(CODE));
         }
+        if let Some(target) = &self.target {
+            // The same id for all words of a link.
+            let id = target.bytes().fold(0_u32, |sum, byte| sum.wrapping_mul(31).wrapping_add(byte.into()));
+            let (id, target) = if on { (format!("id={id}"), target.as_str()) } else { (String::new(), "") };
+            out.push_str(&format!("\u{1b}]8;{id};{target}\u{1b}\\"));
+        }
     }
 
-    fn end_line(&mut self, out: &mut String) {
+    /// Takes a word, and holds it back while it may belong to a link.
+    fn hold(&mut self, word: &str, width: usize, out: &mut String) {
+        let verbatim = self.fence.is_some() || self.code || word.starts_with('|');
+        let verbatim = verbatim || if self.begun { self.row == Row::Verbatim } else { self.blanks >= CODE_INDENT };
+        if self.held.is_empty() && (!self.links || verbatim || !word.contains('[')) {
+            return self.word(word, width, out);
+        }
+        self.held.push_str(word);
+        if !is_unfinished_link(&self.held) || self.held.len() > LINK_BYTES {
+            self.release(width, out);
+        }
+    }
+
+    /// Writes the words that were held back.
+    fn release(&mut self, width: usize, out: &mut String) {
+        let held = std::mem::take(&mut self.held);
+        let Some([mut before, text, target, mut after]) = link(&held) else { return self.words(&held, width, out) };
+        let mut text = text.to_owned();
+        if let (Some(outer), Some(rest)) = (before.strip_suffix("**"), after.strip_prefix("**")) {
+            (before, text, after) = (outer, format!("**{text}**"), rest);
+        }
+        self.words(before, width, out);
+        self.switch(false, out);
+        self.target = Some(target.to_owned());
+        self.words(&text, width, out);
+        self.switch(false, out);
+        self.target = None;
+        self.words(after, width, out);
+    }
+
+    fn words(&mut self, text: &str, width: usize, out: &mut String) {
+        for part in text.split_inclusive(is_blank) {
+            let word = part.trim_end_matches(is_blank);
+            if !word.is_empty() {
+                self.word(word, width, out);
+            }
+            self.blanks += part.len() - word.len();
+        }
+    }
+
+    fn end_line(&mut self, width: usize, out: &mut String) {
+        self.release(width, out);
         self.switch(false, out);
         // Strong text ends with its paragraph, and code with its line: a marker without its pair must not style the rest.
         let strong = self.strong && self.begun;
-        *self = Page { fence: self.fence, strong, ..Page::default() };
+        *self = Page { fence: self.fence, strong, ..Page::new(self.links) };
         out.push('\n');
     }
 
@@ -106,12 +167,13 @@ impl Page {
             // The marker is dropped, and so is the blank after it.
             self.blanks = 0;
         }
-        self.switch(true, out);
         if self.row == Row::Verbatim {
             out.push_str(&" ".repeat(std::mem::take(&mut self.blanks)));
             return out.push_str(word);
         }
         let mut styled = String::new();
+        // A link begins at its words, not at the blank before them.
+        self.switch(true, if self.target.is_some() { &mut styled } else { out });
         let columns = self.style(word, &mut styled);
         if self.column > self.indent && self.column + self.blanks + columns > width {
             out.push('\n');
@@ -167,6 +229,29 @@ impl Page {
     }
 }
 
+/// Whether a text ends within a link.
+fn is_unfinished_link(text: &str) -> bool {
+    match text.split_once('[').map(|(_, link)| link.split_once(']')) {
+        Some(Some((_, after))) => after.starts_with('(') && !after.contains(')'),
+        Some(None) => true,
+        None => false,
+    }
+}
+
+/// The parts of a text with a link: before it, its words, its address, and after it. The words must not look like another
+/// address.
+fn link(text: &str) -> Option<[&str; 4]> {
+    let (before, rest) = text.split_once('[')?;
+    let is_other = before.ends_with('!') || before.matches('`').count() % 2 == 1;
+    let (words, rest) = rest.split_once("](")?;
+    let (target, after) = rest.split_once(')')?;
+    let is_web = target.starts_with("https://") || target.starts_with("http://");
+    let is_plain = target.bytes().all(|b| b.is_ascii_graphic() && b != b'(');
+    let is_honest = words == target || !(words.contains("//") || words.contains("www."));
+    let fits = !is_other && is_web && is_plain && is_honest && !words.is_empty() && !words.contains(['[', ']']);
+    fits.then_some([before, words, target, after])
+}
+
 fn is_blank(c: char) -> bool {
     c == ' ' || c == '\t'
 }
@@ -183,8 +268,12 @@ mod tests {
 
     /// The text on a page of this width, with `<b>` and `<c>` for its styles.
     fn shown(text: &str, width: usize) -> String {
+        shown_on(Page::default(), text, width)
+    }
+
+    fn shown_on(mut page: Page, text: &str, width: usize) -> String {
         let words = text.split_inclusive([' ', '\n']);
-        let (mut page, mut out) = (Page::default(), String::new());
+        let mut out = String::new();
         words.for_each(|word| out.push_str(&page.push(word, width)));
         // Every piece closes its styles.
         let out = out.replace("\u{1b}[22m\u{1b}[1m", "").replace("\u{1b}[39m\u{1b}[36m", "");
@@ -210,6 +299,35 @@ mod tests {
         ] {
             assert_eq!(shown(text, 80), expected, "{text:?}");
         }
+    }
+
+    #[test]
+    fn links_show_their_words_where_the_terminal_has_links() {
+        let linked = |text: &str| {
+            let shown = shown_on(Page::new(true), &format!("{text}\n"), 40);
+            let ids = regex_lite::Regex::new("\u{1b}]8;id=[0-9]+;([^\u{1b}]+)\u{1b}.").unwrap();
+            let shown = ids.replace_all(&shown, "<$1>").replace("\u{1b}]8;;\u{1b}\\", "</>");
+            let signs = [("\u{1b}[1m", "<b>"), ("\u{1b}[22m", "</b>"), ("\u{1b}[36m", "<c>"), ("\u{1b}[39m", "</c>")];
+            signs.iter().fold(shown, |out, (from, to)| out.replace(from, to)).trim_end().to_owned()
+        };
+        for (text, expected) in [
+            ("see [docs](https://a.b/c).", "see <https://a.b/c>docs</>."),
+            ("see [the long docs](https://a.b) now", "see <https://a.b>the long docs</> now"),
+            ("(**[x](http://a)**)", "(<http://a><b>x</b></>)"),
+            ("[ ] open, [x] done, a[0] and [1, 2]", "[ ] open, [x] done, a[0] and [1, 2]"),
+            ("[a](src/lib.rs) ![b](https://a)", "[a](src/lib.rs) ![b](https://a)"),
+            ("[https://good](https://evil)", "[https://good](https://evil)"),
+            ("[unfinished words", "[unfinished words"),
+            ("`[a](https://b)`", "<c>[a](https://b)</c>"),
+            ("| [a](https://b) |", "| [a](https://b) |"),
+        ] {
+            assert_eq!(linked(text), expected, "{text}");
+        }
+        let wrapped = shown_on(Page::new(true), "one two [three four](https://a) five\n", 12);
+        let plain =
+            regex_lite::Regex::new("\u{1b}]8;[^\u{1b}]*\u{1b}.").unwrap().replace_all(&wrapped, "").into_owned();
+        assert_eq!(plain, "one two\nthree four\nfive\n");
+        assert_eq!(shown("see [docs](https://a.b/c).\n", 80), "see [docs](https://a.b/c).\n");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The state of the terminal's last line, and the bytes that put new output below it: output always begins on a line of
 //! its own, and the status line is cleared first.
 
+use super::alert::Features;
 use super::width;
 use crate::io::output::Chunk;
 
@@ -31,6 +32,12 @@ pub struct Look {
     pub shared: bool,
     /// Whether the agent's Markdown is laid out for this terminal.
     pub page: bool,
+    /// The number of lines that are shown of an edit's diff.
+    pub diff_lines: usize,
+    /// Whether a bell and the window title announce a question.
+    pub alert: bool,
+    /// The features that not every terminal has.
+    pub features: Features,
 }
 
 /// Colours of our own text. An agent's text is never coloured.
@@ -184,10 +191,19 @@ impl Screen {
 
 #[cfg(test)]
 mod tests {
-    use super::{Detail, Look, Screen, Shown};
+    use super::{Detail, Features, Look, Screen, Shown};
 
-    const LOOK: Look =
-        Look { detail: Detail::Normal, person: true, live: true, escapes: false, shared: true, page: false };
+    const LOOK: Look = Look {
+        detail: Detail::Normal,
+        person: true,
+        live: true,
+        escapes: false,
+        shared: true,
+        page: false,
+        diff_lines: 40,
+        alert: false,
+        features: Features { links: false, titles: false },
+    };
 
     fn seen(screen: &mut Screen, text: &str, lines: &str, prompt: &str, status: Option<&str>) -> String {
         let shown = Shown { text: text.into(), lines: lines.into(), prompt: prompt.into() };

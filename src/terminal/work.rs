@@ -1,7 +1,7 @@
 //! The agent's current activity for the status line; times, counts and costs for people.
 
 use crate::protocol::ids::CallId;
-use crate::protocol::outbound::Usage;
+use crate::protocol::outbound::{Place, Text, Usage};
 use crate::protocol::words::{Category, Status, ToolState};
 use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, Instant};
@@ -13,6 +13,9 @@ const WRITING: &str = "Writing to ";
 #[derive(Debug, Default)]
 pub(super) struct Activity {
     began: Option<Instant>,
+    /// How long the person was awaited so far, and since when now.
+    awaited: Duration,
+    awaited_since: Option<Instant>,
     name: String,
     status: Option<Status>,
     /// The running tools, by the order in which they began.
@@ -31,7 +34,11 @@ pub(super) struct Activity {
 #[derive(Debug)]
 struct Tool {
     title: String,
+    /// The files that it changes.
+    files: Vec<String>,
     began: Instant,
+    /// How long the person had been awaited before.
+    awaited: Duration,
 }
 
 impl Activity {
@@ -62,20 +69,49 @@ impl Activity {
         self.cost = cost;
     }
 
-    pub(super) fn status(&mut self, status: Status) {
+    pub(super) fn status(&mut self, status: Status, now: Instant) {
+        self.awaited = self.awaited(now);
+        self.awaited_since = (status == Status::WaitingForInput).then_some(now);
         self.status = Some(status);
     }
 
-    /// Takes a tool's beginning or end. Returns its duration.
-    pub(super) fn tool(&mut self, id: CallId, title: &str, state: ToolState, now: Instant) -> Duration {
+    /// How long the person was awaited so far.
+    fn awaited(&self, now: Instant) -> Duration {
+        self.awaited + self.awaited_since.map_or(Duration::ZERO, |since| now.saturating_duration_since(since))
+    }
+
+    /// Whether the agent is being stopped.
+    pub(super) fn is_stopping(&self) -> bool {
+        self.status == Some(Status::Cancelling)
+    }
+
+    /// Whether a running tool changes this file.
+    pub(super) fn changes(&self, file: &Text) -> bool {
+        self.tools.values().any(|tool| tool.files.iter().any(|path| path == file.shown()))
+    }
+
+    /// Takes a tool's beginning or end. `files`: those that it changes. Returns its duration without the time in which
+    /// the person was awaited.
+    pub(super) fn tool(
+        &mut self,
+        id: CallId,
+        title: &str,
+        files: &[Place],
+        state: ToolState,
+        now: Instant,
+    ) -> Duration {
+        let awaited = self.awaited(now);
         if state != ToolState::Started {
             let ended = self.places.remove(&id).and_then(|place| self.tools.remove(&place));
-            return ended.map_or(Duration::ZERO, |tool| now.saturating_duration_since(tool.began));
+            return ended.map_or(Duration::ZERO, |tool| {
+                now.saturating_duration_since(tool.began).saturating_sub(awaited - tool.awaited)
+            });
         }
         if !self.places.contains_key(&id) {
             self.count += 1;
             self.places.insert(id, self.count);
-            self.tools.insert(self.count, Tool { title: title.to_owned(), began: now });
+            let files = files.iter().map(|place| place.path.shown().to_owned()).collect();
+            self.tools.insert(self.count, Tool { title: title.to_owned(), files, began: now, awaited });
         }
         Duration::ZERO
     }
@@ -112,7 +148,7 @@ impl Activity {
     }
 }
 
-/// A call's title for people, which is the same forevery agent: `Run cargo test`, `Write one.txt`. Agents title a call by
+/// A call's title for people, the same for every agent: `Run cargo test`, `Write one.txt`. Agents title a call by
 /// its tool and its subject, by the subject alone, or in their own words.
 pub(super) fn title(category: Category, text: &str) -> String {
     let tool_and_subject = text.split_once(": ").filter(|(tool, _)| tool.bytes().all(|b| b.is_ascii_alphabetic()));
@@ -130,7 +166,9 @@ pub(super) fn title(category: Category, text: &str) -> String {
         Category::Think | Category::Agent | Category::Mcp | Category::Mode | Category::Other => return text.to_owned(),
     };
     let subject = subject.strip_prefix(WRITING).unwrap_or(subject);
-    if subject.eq_ignore_ascii_case(verb) || tool.is_empty() && subject.starts_with(verb) {
+    // A patch may also delete and move files.
+    let has_verb = tool.is_empty() && [verb, "Edit "].iter().any(|verb| subject.starts_with(verb));
+    if subject.eq_ignore_ascii_case(verb) || has_verb {
         return subject.to_owned();
     }
     format!("{verb} {subject}")
@@ -167,10 +205,10 @@ fn grouped(count: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{span, sum, title};
+    use super::{Activity, CallId, span, sum, title};
     use crate::protocol::outbound::Usage;
-    use crate::protocol::words::Category;
-    use std::time::Duration;
+    use crate::protocol::words::{Category, Status, ToolState};
+    use std::time::{Duration, Instant};
 
     #[test]
     fn titles_are_alike_for_every_agent() {
@@ -186,6 +224,7 @@ mod tests {
             (Category::Edit, "Edit: one.txt", "Edit one.txt"),
             (Category::Edit, "MultiEdit: one.txt", "Edit one.txt"),
             (Category::Read, "Read: README.md", "Read README.md"),
+            (Category::Delete, "Edit 3 files", "Edit 3 files"),
             (Category::Read, "Read", "Read"),
             (Category::Read, "README.md", "Read README.md"),
             (Category::Fetch, "Web search: rust", "Fetch Web search: rust"),
@@ -193,6 +232,19 @@ mod tests {
         ] {
             assert_eq!(title(category, told), shown);
         }
+    }
+
+    #[test]
+    fn a_tools_duration_excludes_the_time_in_which_the_person_was_awaited() {
+        let (mut work, began) = (Activity::default(), Instant::now());
+        let at = |seconds| began + Duration::from_secs(seconds);
+        work.status(Status::Running, at(0));
+        work.tool(CallId(1), "Run ls", &[], ToolState::Started, at(1));
+        work.status(Status::WaitingForInput, at(2));
+        work.tool(CallId(2), "Run pwd", &[], ToolState::Started, at(50));
+        work.status(Status::Running, at(60));
+        assert_eq!(work.tool(CallId(1), "", &[], ToolState::Completed, at(64)), Duration::from_secs(5));
+        assert_eq!(work.tool(CallId(2), "", &[], ToolState::Completed, at(64)), Duration::from_secs(4));
     }
 
     #[test]

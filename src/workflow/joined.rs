@@ -14,11 +14,12 @@ use crate::protocol::question::DENY;
 use crate::protocol::redacted::Redacted;
 use crate::protocol::request::Settings;
 use crate::protocol::unknown::UnknownNames;
-use crate::protocol::words::{Action, Category, Level, Status, ToolState, Warning, WorkflowKind};
+use crate::protocol::words::{Category, Level, Status, ToolState, Warning, WorkflowKind};
 use crate::protocol::workflow::{WorkflowFields, WorkflowOptions};
 use crate::redact::Redactor;
 use serde_json::value::RawValue;
 use std::collections::{BTreeSet, HashSet};
+use std::hash::{BuildHasher, RandomState};
 use std::time::Instant;
 
 /// Checks a run.start for a workflow, and may change its settings.
@@ -50,7 +51,7 @@ pub(super) enum PartKind {
 pub struct PartSeen {
     /// The categories of the tools that were completed.
     pub completed: BTreeSet<Category>,
-    /// The changed files that were reported, but for hidden ones.
+    /// The first changed files that were reported, but for hidden ones.
     pub files: Vec<ArtifactRef>,
 }
 
@@ -70,8 +71,9 @@ pub(super) struct Joined<'p> {
     pub(super) denied: u64,
     /// The usage of the parts that are over.
     pub(super) usage: Usage,
-    /// Every change that was reported, and the first of them for the terminal frame.
-    reported: HashSet<(String, Action)>,
+    /// A hash of every change that was reported, and the first changes for the terminal frame.
+    reported: HashSet<u64>,
+    hasher: RandomState,
     pub(super) artifacts: Vec<ArtifactRef>,
     /// Warnings of unsupported options: every session repeats them.
     warned: HashSet<String>,
@@ -97,6 +99,7 @@ impl<'p> Joined<'p> {
             denied: 0,
             usage: Usage::default(),
             reported: HashSet::new(),
+            hasher: RandomState::new(),
             artifacts: Vec::new(),
             warned: HashSet::new(),
             status: None,
@@ -179,8 +182,10 @@ impl<'p> Joined<'p> {
         }
         let file = ArtifactRef { path: Text::from(path.clone()), action };
         // A part that changes a file again has done something, though it is not reported again.
-        self.seen.files.push(file.clone());
-        if !self.reported.insert((path, action)) {
+        if self.seen.files.len() < ARTIFACTS {
+            self.seen.files.push(file.clone());
+        }
+        if !self.reported.insert(self.hasher.hash_one((path, action))) {
             return;
         }
         if self.artifacts.len() < ARTIFACTS {

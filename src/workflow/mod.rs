@@ -11,7 +11,7 @@
 //! | `violation` | what a file breaks |
 //! | `admission`, `author`, `spec_run`, `plan_run` | the workflows that write a draft: their common checks, their common course, and each one |
 //! | `draft`, `old`, `lock`, `last_session`, `permit` | their files, what gave way, locks, sessions to go on with, permissions |
-//! | `outer`, `joined`, `stop` | one run for the orchestrator, made of several; its peer; what ends it early |
+//! | `outer`, `joined`, `quiet`, `stop` | one run for the orchestrator, made of several; its peer; parts without a process; what ends it early |
 //! | `implement` | phase by phase, each verified by its commands |
 //!
 //! The formats are pure: text in, types and violations out. A workflow is plain blocking code over [`outer::Outer`].
@@ -34,6 +34,7 @@ pub mod plan;
 pub mod plan_run;
 pub mod project;
 pub mod prompts;
+mod quiet;
 pub mod spec;
 pub mod spec_run;
 pub mod stop;

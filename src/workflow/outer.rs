@@ -2,11 +2,13 @@
 //! and in steps without it, and is closed once. A workflow is plain blocking code over these calls.
 
 use super::joined::{Joined, Opened, PartKind, PartSeen};
+use super::quiet::QuietStep;
 use super::stop::Stop;
 use crate::agent::Driver;
 use crate::agent::registry::{Agent, Layers};
 use crate::engine::{Begin, Carried, DebugLog, Engine, Job, Next, Over, Peer, Report};
 use crate::failure::{Code, EXIT_UNDELIVERED, Failure};
+use crate::process::errand::Errand;
 use crate::protocol::outbound::{
     About, AgentExit, Body, Outcome, PlanEntry, Progress, Terminal, Text, Unattended, Usage, WorkflowEnd,
     WorkflowStarted,
@@ -17,11 +19,16 @@ use crate::protocol::words::{OnQuestionTimeout, PlanStatus, Source, StopReason, 
 use crate::protocol::workflow::WorkflowOptions;
 use crate::redact::Redactor;
 use crate::run::OnEof;
+use crossbeam_channel::Receiver;
 use std::cell::RefCell;
+use std::convert::Infallible;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+
+/// How long the processes of work that was given up may take to disappear. After that they are left to the kernel.
+const SETTLE_LIMIT: Duration = Duration::from_millis(500);
 
 /// A workflow's run.
 pub struct Outer<'p> {
@@ -330,6 +337,11 @@ impl<'p> Outer<'p> {
     /// # Errors
     /// The run is over. A step that fails is no error.
     pub fn step(&mut self, step: Step) -> Result<StepEnd, Stop> {
+        self.step_beside(step, None)
+    }
+
+    /// The same. `errand`: the work that a step without a process waits for.
+    fn step_beside(&mut self, step: Step, errand: Option<Receiver<Infallible>>) -> Result<StepEnd, Stop> {
         let Step { driver, limit, phase, judge } = step;
         let mut settings = Settings {
             session_id: None,
@@ -342,7 +354,7 @@ impl<'p> Outer<'p> {
             ..self.settings.clone()
         };
         let limits_itself = self.limit(&mut settings, limit)?;
-        let job = self.job();
+        let job = Job { errand, ..self.job() };
         let (terminal, took) = self.part(PartKind::Step(phase), job, settings, driver)?;
         let timed_out = matches!(&terminal.outcome, Outcome::Failed(failure) if failure.code == Code::Timeout);
         match terminal.outcome {
@@ -350,6 +362,28 @@ impl<'p> Outer<'p> {
             Outcome::Failed(failure) if timed_out && !limits_itself => Err(Stop::Failed(Box::new(failure))),
             outcome => Ok(StepEnd { outcome, exit: terminal.agent_exit, timed_out, took }),
         }
+    }
+
+    /// Waits for work in a thread of its own, as a part of the run: a cancel, a signal and the limits are served
+    /// meanwhile. `limit`: the longest time that the phase may take. Returns no result if no thread started.
+    ///
+    /// # Errors
+    /// The run is over, or the limit. The work is given up, and has ended its processes.
+    pub fn errand<T: Send + 'static>(
+        &mut self,
+        limit: Option<Duration>,
+        mut work: Errand<T>,
+    ) -> Result<Option<T>, Stop> {
+        let step = Step { driver: Box::new(QuietStep::Waits), limit, phase: None, judge: None };
+        let end = self.step_beside(step, Some(work.over())).and_then(|end| match end.outcome {
+            Outcome::Completed { .. } => Ok(()),
+            outcome => Err(Stop::of(outcome, end.timed_out)),
+        });
+        if end.is_err() {
+            work.give_up();
+        }
+        let result = work.settle(SETTLE_LIMIT);
+        end.map(|()| result)
     }
 
     /// The job of the next part, which says what waits to be said.

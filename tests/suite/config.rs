@@ -60,7 +60,9 @@ fn sample(key: &str, layer: usize) -> Value {
     let one = |values: [Value; 3]| values[layer].clone();
     match key {
         "output" => one([json!("json"), json!("cli"), json!("json")]),
-        "interactive" | "question_markers" | "raw_prompt" | "fail_on_denied" | "debug.enabled" => json!(layer != 1),
+        "interactive" | "question_markers" | "raw_prompt" | "fail_on_denied" | "alert" | "debug.enabled" => {
+            json!(layer != 1)
+        }
         "permissions" => one([json!("deny"), json!({"edit": "allow", "*": "ask"}), json!("allow")]),
         "on_question_timeout" => one([json!("continue"), json!("fail"), json!("continue")]),
         "progress" => one([json!("minimal"), json!("normal"), json!("full")]),

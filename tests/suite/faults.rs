@@ -157,6 +157,16 @@ fn a_stdout_that_takes_nothing_is_74_for_a_person_too() {
 }
 
 #[test]
+fn a_reader_that_takes_a_few_lines_ends_the_run_of_a_person_in_silence() {
+    let script = Script::new().say("m1", "first\nsecond\n").sh("listen");
+    let case = Case::with(script).shell("{ \"$@\" 2>../said; echo $? >../code; } | head -n 1");
+    let out = case.cli(&["hi"]).stdout;
+    assert_eq!(String::from_utf8(out).unwrap(), "first\n");
+    let said = support::read(&case.path("said"));
+    assert!(support::read(&case.path("code")) == "74\n" && !said.contains("spektacular:"), "{said}");
+}
+
+#[test]
 fn a_stdout_that_was_opened_for_reading_too_is_not_closed() {
     // Hosts that discard several streams open /dev/null once. A shell keeps what it opened for itself.
     for shell in ["exec \"$@\" 1<>/dev/null 2>&1", "exec 1<>/dev/null; \"$@\"; exit $?"] {

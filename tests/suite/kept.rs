@@ -101,6 +101,84 @@ fn lines_that_the_agent_does_not_read_fail_the_run() {
     assert_eq!(failure(world), "resource_exhausted");
 }
 
+/// A run with an agent of this dialect that works in the session or thread `s`.
+fn working(agent: &str, hello: &[Value]) -> World {
+    let mut world = World::new("/home/user/project", Options::default(), Agents::built_in());
+    let payload = json!({"prompt": "Go on", "agent": agent, "progress": "full"});
+    world.hear(&json!({"v": "1", "type": "run.start", "payload": payload}).to_string());
+    world.spawn();
+    hello.iter().for_each(|message| say(&mut world, message));
+    world
+}
+
+fn codex() -> World {
+    let thread = json!({"thread": {"id": "s"}});
+    working(
+        "codex",
+        &[
+            json!({"id": 1, "result": {}}),
+            json!({"id": 2, "result": {"account": null, "requiresOpenaiAuth": false}}),
+            json!({"id": 3, "result": thread}),
+            json!({"id": 4, "result": {"turn": {"id": "t"}}}),
+        ],
+    )
+}
+
+fn gemini() -> World {
+    working(
+        "gemini",
+        &[json!({"id": 1, "result": {"protocolVersion": 1}}), json!({"id": 2, "result": {"sessionId": "s"}})],
+    )
+}
+
+/// Says these messages until the run fails. Returns how many it took.
+fn until_exhausted(mut world: World, most: usize, message: impl Fn(usize) -> Value) -> usize {
+    for number in 0..most {
+        say(&mut world, &message(number));
+        if world.is_decided() {
+            assert_eq!(failure(world), "resource_exhausted");
+            return number + 1;
+        }
+    }
+    panic!("the run goes on after {most} messages");
+}
+
+#[test]
+fn what_a_driver_keeps_has_a_budget() {
+    let long = "x".repeat(60 << 10);
+    // A call that waits for permission is not reported yet.
+    let pending = |number| {
+        let update = json!({"sessionUpdate": "tool_call", "toolCallId": format!("c{number}"), "status": "pending",
+            "title": "Run", "kind": "execute", "rawInput": {"command": long}});
+        json!({"method": "session/update", "params": {"sessionId": "s", "update": update}})
+    };
+    let calls = until_exhausted(gemini(), 1000, pending);
+    assert!((500..600).contains(&calls), "{calls} calls");
+    let delta = |number| {
+        let params = json!({"threadId": "s", "turnId": "t", "itemId": format!("{long}{number}"), "delta": "a"});
+        json!({"method": "item/agentMessage/delta", "params": params})
+    };
+    let items = until_exhausted(codex(), 1000, delta);
+    assert!((500..600).contains(&items), "{items} items");
+    let patch = |number| {
+        let change = json!({"path": "/home/user/project/a", "kind": {"type": "add"}, "diff": long});
+        let item = json!({"type": "fileChange", "id": format!("i{number}"), "changes": [change]});
+        json!({"method": "item/started", "params": {"threadId": "s", "turnId": "t", "item": item}})
+    };
+    let patches = until_exhausted(codex(), 1000, patch);
+    assert!((500..600).contains(&patches), "{patches} patches");
+    let sub_agent = |number| {
+        let event = json!({"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "a"}});
+        json!({"type": "stream_event", "event": event, "parent_tool_use_id": format!("{long}{number}")})
+    };
+    let sub_agents = until_exhausted(
+        working("claude", &[json!({"type": "system", "subtype": "init", "session_id": "s"})]),
+        1000,
+        sub_agent,
+    );
+    assert!((250..600).contains(&sub_agents), "{sub_agents} sub-agents");
+}
+
 /// A hostile line of an agent's, how often it comes, and whether that ends the run.
 struct Hostile {
     what: &'static str,

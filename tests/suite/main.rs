@@ -66,4 +66,5 @@ mod workflow_implement_ends;
 mod workflow_parts;
 mod workflow_plan;
 mod workflow_project;
+mod workflow_served;
 mod workflow_spec;

@@ -8,9 +8,6 @@
 use crate::reference_workflow::{about_phase, about_resolved, phase_failure, workflow_end, workflow_started};
 use crate::support;
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::time::SystemTime;
-
 use serde_json::Value;
 use serde_json::value::RawValue;
 use spektacular::agent::registry::Agents;
@@ -24,7 +21,7 @@ use spektacular::protocol::json::{Fields, string};
 use spektacular::protocol::limits;
 use spektacular::protocol::outbound::{
     About, AgentExit, Artifact, ArtifactRef, Body, CallId, Capabilities, Json, Left, MessageId, Outcome, Place,
-    PlanEntry, Progress, Question, Started, Tally, Terminal, Unattended, Usage,
+    PlanEntry, Progress, Question, Started, Tally, Terminal, ToolFacts, Unattended, Usage,
 };
 use spektacular::protocol::question::{Answer, Ask, Choice, Choices, Given, Input, Kind, Subject, Validation};
 use spektacular::protocol::redacted::Redacted;
@@ -34,6 +31,8 @@ use spektacular::protocol::words::{
     Source, Status, StopReason, ToolState, WaitingOn, Warning,
 };
 use spektacular::redact::Redactor;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::SystemTime;
 
 const PAGE: &str = include_str!("../../src/protocol/reference.md");
 const AGENTS: &str = include_str!("../../src/agent/reference.md");
@@ -174,6 +173,7 @@ fn about_tool(line: Option<u64>, output: Option<&str>) -> About {
         state: ToolState::Completed,
         locations: vec![place(line)],
         output: output.map(Into::into),
+        facts: ToolFacts::default(),
         phase: output.map(|_| "P1".into()),
     }
 }
@@ -734,6 +734,7 @@ fn every_limit_is_listed() {
         ("`agent_message`", size(limits::AGENT_MESSAGE_BYTES)),
         ("`stderr_tail`", size(limits::STDERR_TAIL_BYTES)),
         ("`artifacts`", limits::ARTIFACTS.to_string()),
+        ("changed files", limits::REPORTED.to_string()),
         ("`header`", limits::HEADER_CHARS.to_string()),
         ("options of a question", limits::OPTIONS.to_string()),
         ("questions of one request", limits::QUESTIONS.to_string()),

@@ -5,7 +5,7 @@ use super::updates::Call;
 use crate::agent::detail::{join, rest};
 use crate::agent::form::Form;
 use crate::agent::json::{Object, Raw};
-use crate::agent::{AgentEvent, Reply, Turn};
+use crate::agent::{AgentEvent, Reply, Turn, edits};
 use crate::protocol::limited::{Asks, one};
 use crate::protocol::question::{Ask, Subject};
 use crate::protocol::scope::Scope;
@@ -180,6 +180,12 @@ impl<'a> Diff<'a> {
         Some(Diff { path: part.string("path")?.into(), action, old, new: part.raw("newText") })
     }
 
+    /// The changes, with their surroundings.
+    pub(super) fn hunks(&self) -> String {
+        let text = |raw: Option<Raw<'a>>| raw.and_then(Raw::str).unwrap_or_default();
+        edits::between(&text(self.old), &text(self.new))
+    }
+
     /// The removed and the added lines, without the equal lines before and after.
     fn text(&self) -> String {
         let (old, new) =
@@ -210,6 +216,15 @@ pub(super) fn form(params: &Object<'_>) -> Option<(AcpRequest, Asks)> {
     Some((AcpRequest::Form(form), asks))
 }
 
+/// How a permission was denied.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Denial {
+    /// By somebody, with a message.
+    ByUser(Option<String>),
+    /// For want of a user.
+    NoUser,
+}
+
 impl AcpRequest {
     /// The tool call that waits for the answer.
     pub(super) fn call(&self) -> Option<&str> {
@@ -219,13 +234,14 @@ impl AcpRequest {
         }
     }
 
-    /// Whether the replies deny the call, with the denier's message.
-    pub(super) fn denial(&self, replies: &[Reply]) -> Option<Option<String>> {
+    /// Whether the replies deny the call, and how.
+    pub(super) fn denial(&self, replies: &[Reply]) -> Option<Denial> {
         match (self, replies.first()) {
             (AcpRequest::Form(_), _) => None,
             (_, Some(Reply::Allowed)) => None,
-            (_, Some(Reply::Denied(message) | Reply::Declined(message))) => Some(message.clone()),
-            _ => Some(None),
+            (_, Some(Reply::Denied(message) | Reply::Declined(message))) => Some(Denial::ByUser(message.clone())),
+            (_, Some(Reply::NoUser)) => Some(Denial::NoUser),
+            (_, Some(Reply::Answer(_)) | None) => Some(Denial::ByUser(None)),
         }
     }
 

@@ -21,7 +21,7 @@ use self::profile::Profile;
 use self::session::{Phase, SessionSetup};
 use self::updates::{Call, Said};
 use super::json::{Index, Object, is_blank};
-use super::recent::Recent;
+use super::recent::{OpenMap, Recent};
 use super::rpc::{self, Incoming};
 use super::text::FinalAnswer;
 use super::{
@@ -30,11 +30,10 @@ use super::{
 };
 use crate::failure::Failure;
 use crate::protocol::limits;
-use crate::protocol::outbound::{AgentExit, Capabilities, Text, Usage};
+use crate::protocol::outbound::{AgentExit, Capabilities, Text, ToolFacts, Usage};
 use crate::protocol::request::Settings;
 use crate::protocol::words::{Level, QuestionKind, ToolState};
 use serde_json::json;
-use std::collections::HashMap;
 use std::path::PathBuf;
 
 /// The driver for an agent that speaks ACP.
@@ -59,7 +58,7 @@ pub struct Acp {
     /// The agent's requests that wait for an answer. Several can be open at once.
     pending: OpenRequests,
     /// The open tool calls.
-    calls: HashMap<String, Call>,
+    calls: OpenMap<Call>,
     finished: Recent,
     /// The message that is being streamed.
     said: Option<Said>,
@@ -73,10 +72,12 @@ pub struct Acp {
     answer_bytes: usize,
     /// Whether to pass on tools' outputs.
     outputs: bool,
+    /// Whether to pass on the facts of a tool call.
+    facts: bool,
     /// Whether we cancelled the turn.
     cancelling: bool,
-    /// The calls denied since the agent's last message, with the denier's messages.
-    denied: Vec<(String, Option<String>)>,
+    /// The first calls denied since the agent's last message.
+    denied: Vec<(String, ask::Denial)>,
     /// How often we told the agent to continue after a denial.
     denials: u32,
     /// Whether this turn called a tool.
@@ -108,7 +109,7 @@ impl Acp {
             requests: 0,
             waiting: 0,
             pending: OpenRequests::default(),
-            calls: HashMap::new(),
+            calls: OpenMap::default(),
             finished: Recent::default(),
             said: None,
             passed: None,
@@ -116,6 +117,7 @@ impl Acp {
             answer: FinalAnswer::default(),
             answer_bytes: limits::FRAME_BYTES,
             outputs: false,
+            facts: false,
             cancelling: false,
             denied: Vec::new(),
             denials: 0,
@@ -199,7 +201,14 @@ impl Acp {
     }
 }
 
+/// How many denied calls the agent's model is told of.
+const DENIALS_TOLD: usize = 20;
+
 impl Driver for Acp {
+    fn kept(&self) -> usize {
+        self.calls.bytes()
+    }
+
     fn capabilities(&self) -> Capabilities {
         Capabilities {
             questions: match self.offers_asking {
@@ -224,6 +233,7 @@ impl Driver for Acp {
         self.cwd.clone_from(&settings.cwd);
         self.answer_bytes = settings.max_frame_bytes.saturating_mul(limits::COMPLETED_FACTOR);
         self.outputs = settings.progress == Level::Full;
+        self.facts = settings.tool_facts;
         self.raw_prompt = settings.raw_prompt;
         self.offers_asking = settings.ask_server.is_some();
         self.ask_server = ask_user::server_name(settings);
@@ -251,11 +261,18 @@ impl Driver for Acp {
 
     fn answer(&mut self, key: &AskKey, replies: &[Reply], turn: &mut Turn) {
         let Some(pending) = self.pending.remove(key) else { return };
-        if let (Some(message), Some(call)) = (pending.denial(replies), pending.call()) {
+        if let (Some(denial), Some(call)) = (pending.denial(replies), pending.call()) {
             // Some agents do not mention such a call again, others report that it failed.
-            turn.events.push(AgentEvent::ToolOver { call: CallKey::of(call), state: ToolState::Denied, output: None });
+            turn.events.push(AgentEvent::ToolOver {
+                call: CallKey::of(call),
+                state: ToolState::Denied,
+                output: None,
+                facts: ToolFacts::default(),
+            });
             if let Some(known) = self.calls.get(call) {
-                self.denied.push((known.label(), message));
+                if self.denied.len() < DENIALS_TOLD {
+                    self.denied.push((known.label(), denial));
+                }
                 self.forget(call);
             }
         }

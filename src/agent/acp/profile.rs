@@ -77,7 +77,7 @@ pub(crate) fn of(program: &Program, name: &str) -> &'static Profile {
     known(program).or_else(|| known(name)).unwrap_or(&GENERIC)
 }
 
-/// Gemini CLI (0.61.0). It asks foreverything in a folder that it does not trust. We want that, so we do not make it
+/// Gemini CLI (0.61.0). It asks for everything in a folder that it does not trust. We want that, so we do not make it
 /// trust the folder. Gemini damages a session that it loads within the minute in which the session started.
 pub static GEMINI: Profile = Profile {
     name: "Gemini CLI",

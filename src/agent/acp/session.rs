@@ -1,8 +1,10 @@
 //! The requests to the agent, from the handshake to the prompt, and their order.
 
+use super::ask::Denial;
 use super::profile::Profile;
 use super::{Acp, errors};
 use crate::agent::json::Object;
+use crate::agent::reply::NO_USER;
 use crate::agent::rpc::{self, Error};
 use crate::agent::text::FinalAnswer;
 use crate::agent::{AgentEvent, Turn, TurnOver, no_such_mode};
@@ -256,7 +258,7 @@ impl Acp {
         self.phase = Phase::Idle;
         self.end_message(turn);
         self.withdraw(None, turn);
-        for id in std::mem::take(&mut self.calls).into_keys() {
+        for (id, _) in self.calls.drain() {
             self.finished.add(&id);
         }
     }
@@ -287,15 +289,20 @@ impl Acp {
     }
 
     /// Continues after a turn that ended at a denial: the user only denied one call.
-    fn go_on(&mut self, denied: &[(String, Option<String>)], turn: &mut Turn) {
+    fn go_on(&mut self, denied: &[(String, Denial)], turn: &mut Turn) {
         self.denials += 1;
         if self.denials > DENIALS {
             return self.fail(errors::denied_too_often(), turn);
         }
         let mut text = String::new();
-        for (title, message) in denied {
-            text.push_str(&format!("The user denied permission for: {title}\n"));
-            text.extend(message.iter().map(|message| format!("The user says: {message}\n")));
+        for (title, denial) in denied {
+            text += &match denial {
+                Denial::NoUser => format!("Permission denied for: {title}\n{NO_USER}\n"),
+                Denial::ByUser(None) => format!("The user denied permission for: {title}\n"),
+                Denial::ByUser(Some(message)) => {
+                    format!("The user denied permission for: {title}\nThe user says: {message}\n")
+                }
+            };
         }
         text.push_str("Do not try it again. Continue the task without it.");
         self.prompt(&text, turn);

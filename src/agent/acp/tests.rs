@@ -442,7 +442,7 @@ fn finished_calls_are_not_remembered() {
         hear(&mut driver, &call(id, "in_progress"));
         hear(&mut driver, &call(id, "completed"));
     }
-    assert!(driver.calls.is_empty());
+    assert_eq!(driver.calls.len(), 0);
     let (_, events) = hear(&mut driver, &call(999, "in_progress"));
     assert!(events.is_empty(), "a late update of a finished call: {events:?}");
 }

@@ -4,8 +4,8 @@ use super::Acp;
 use super::ask::{Diff, PROSE};
 use super::session::Phase;
 use crate::agent::json::{Object, Raw};
-use crate::agent::{AgentEvent, CallKey, MessageKey, Turn, title};
-use crate::protocol::outbound::{Place, PlanEntry, Text};
+use crate::agent::{AgentEvent, CallKey, MessageKey, Turn, edits, title};
+use crate::protocol::outbound::{FileEdit, Place, PlanEntry, Text, ToolFacts};
 use crate::protocol::words::{Action, Category, PlanStatus, ToolState};
 use std::borrow::Cow;
 use std::path::Path;
@@ -68,6 +68,12 @@ impl Call {
         } else {
             self.name.clone().unwrap_or_else(|| "the last tool call".into())
         }
+    }
+
+    /// The size of its texts, in bytes.
+    fn size(&self) -> usize {
+        let places: usize = self.locations.iter().map(|place| place.path.size()).sum();
+        self.name.as_ref().map_or(0, String::len) + self.text.len() + self.input.len() + places
     }
 
     pub(super) fn is_own(&self) -> bool {
@@ -209,7 +215,8 @@ impl Acp {
     /// Records the known facts of a call. Returns its id.
     pub(super) fn learn<'a>(&mut self, about: &Object<'a>) -> Option<Cow<'a, str>> {
         let id = about.str("toolCallId")?;
-        let first = !self.calls.contains_key(&*id);
+        let known = self.calls.remove(&*id);
+        let first = known.is_none();
         let title = about.str("title").filter(|title| !title.trim().is_empty());
         let names = self.profile.names_tools;
         let (cwd, servers) = (&self.cwd, &self.start.server_names);
@@ -217,10 +224,7 @@ impl Acp {
         let own = self.profile.own_call.as_ref().filter(|_| first && self.offers_asking);
         let own =
             own.is_some_and(|own| own.fits(&self.ask_server, &id, title.as_deref(), about.str("kind").as_deref()));
-        if first {
-            self.calls.insert(id.clone().into_owned(), Call::default());
-        }
-        let call = self.calls.get_mut(&*id)?;
+        let mut call = known.unwrap_or_default();
         call.own |= own;
         if first && names && about.is("status", "pending") {
             call.name = title.as_deref().map(str::to_owned);
@@ -242,6 +246,8 @@ impl Acp {
             // An input too long to keep also replaces the earlier one.
             call.input = if input.len() <= INPUT_BYTES { input.to_owned() } else { String::new() };
         }
+        let texts = call.size();
+        self.calls.insert(id.clone().into_owned(), call, texts);
         Some(id)
     }
 
@@ -316,8 +322,33 @@ impl Acp {
             let whole = raw.and_then(|raw| raw.string("output"));
             whole.or_else(|| (!texts.is_empty()).then(|| texts.join("\n"))).map(Text::from)
         });
-        turn.events.push(AgentEvent::ToolOver { call: CallKey::of(id), state, output: output.flatten() });
+        let mut facts = ToolFacts::default();
+        if self.facts {
+            facts.exit_code = exit.map(|exit| exit as i64);
+            facts.edits = if failed { Vec::new() } else { self.edits(id, update, detail.as_ref()) };
+        }
+        turn.events.push(AgentEvent::ToolOver { call: CallKey::of(id), state, output: output.flatten(), facts });
         self.forget(id);
+    }
+
+    /// The changes of an edit: from the tool's own output, from diffs, or the whole content of a new file.
+    fn edits(&self, id: &str, update: &Object<'_>, detail: Option<&Object<'_>>) -> Vec<FileEdit> {
+        let call = self.calls.get(id);
+        let place = call.and_then(|call| call.locations.first()).map(|at| at.path.clone());
+        let path = || detail.and_then(|detail| detail.string("filepath")).map(Text::from).or(place).unwrap_or_default();
+        let file = detail.and_then(|detail| detail.object("filediff"));
+        let unified = file.and_then(|file| file.str("patch")).or_else(|| detail?.str("diff"));
+        if let Some(diff) = unified {
+            return FileEdit::of(path(), edits::unified(&diff)).into_iter().collect();
+        }
+        let diffs = Diff::all(update);
+        let is_new = detail.is_some_and(|detail| detail.bool("exists") == Some(false));
+        if diffs.is_empty() && is_new {
+            let input = call.and_then(|call| Object::parse(&call.input));
+            let lines = input.and_then(|input| Some(edits::signed('+', &input.str("content")?)));
+            return lines.and_then(|lines| FileEdit::of(path(), lines)).into_iter().collect();
+        }
+        diffs.iter().filter_map(|diff| FileEdit::of(diff.path.clone(), diff.hunks())).collect()
     }
 
     /// Forgets a finished call.

@@ -4,7 +4,7 @@ use super::tools::{self, CallKind};
 use super::{Claude, errors};
 use crate::agent::json::Object;
 use crate::agent::{AgentEvent, CallKey, Turn};
-use crate::protocol::outbound::PlanEntry;
+use crate::protocol::outbound::{PlanEntry, ToolFacts};
 use crate::protocol::words::{Action, PlanStatus, ToolState};
 
 impl Claude {
@@ -97,8 +97,21 @@ impl Claude {
             (false, false) => ToolState::Completed,
         };
         let output = self.outputs.then(|| tools::output(block)).flatten();
-        turn.events.push(AgentEvent::ToolOver { call: CallKey::of(&call), state, output });
+        let facts = if self.facts { facts(state, block, line) } else { ToolFacts::default() };
+        turn.events.push(AgentEvent::ToolOver { call: CallKey::of(&call), state, output, facts });
         Some(())
+    }
+}
+
+/// The exit code of a failed command, or the changes of an edit.
+fn facts(state: ToolState, block: &Object<'_>, line: &Object<'_>) -> ToolFacts {
+    match state {
+        ToolState::Failed => ToolFacts { exit_code: tools::exit_code(block), edits: Vec::new() },
+        ToolState::Completed => {
+            let result = line.object("tool_use_result");
+            ToolFacts { exit_code: None, edits: result.as_ref().and_then(tools::edit).into_iter().collect() }
+        }
+        ToolState::Denied | ToolState::Started => ToolFacts::default(),
     }
 }
 

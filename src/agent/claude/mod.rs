@@ -53,6 +53,8 @@ pub struct Claude {
     answer_bytes: usize,
     /// Whether the outputs of tools are shown.
     outputs: bool,
+    /// Whether the facts of a tool call are shown.
+    facts: bool,
     /// Whether Claude may take the user's text as a command.
     raw_prompt: bool,
     session_known: bool,
@@ -88,6 +90,7 @@ impl Claude {
             plan: None,
             answer_bytes: limits::FRAME_BYTES,
             outputs: false,
+            facts: false,
             raw_prompt: false,
             session_known: false,
             mode: None,
@@ -162,6 +165,10 @@ impl Claude {
 }
 
 impl Driver for Claude {
+    fn kept(&self) -> usize {
+        self.speech.kept()
+    }
+
     fn capabilities(&self) -> Capabilities {
         let real = Some(!self.is_recording());
         Capabilities {
@@ -199,6 +206,7 @@ impl Driver for Claude {
         self.cost_before = settings.session_cost_usd;
         self.answer_bytes = settings.max_frame_bytes.saturating_mul(limits::COMPLETED_FACTOR);
         self.outputs = settings.progress == Level::Full;
+        self.facts = settings.tool_facts;
         self.raw_prompt = settings.raw_prompt;
         let server = self.offers_asking.then(|| self.names.config());
         let args = launch::arguments(settings, settings.progress == Level::Full, server)?;

@@ -2,11 +2,12 @@
 //! that comes only whole leaves no state behind.
 
 use crate::agent::json::{Object, Raw};
+use crate::agent::recent::OpenMap;
 use crate::agent::text::{Chunks, Fingerprint, LONG};
 use crate::agent::{AgentEvent, CallKey, MessageKey, Turn};
 use crate::protocol::text::Text;
 use std::borrow::Cow;
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 
 /// The blocks that are not complete.
 #[derive(Debug, Default)]
@@ -16,7 +17,7 @@ pub(super) struct Blocks {
     /// The model that the run talks to.
     main: Speaker,
     /// The sub-agents that stream, each by the call that started it.
-    subagents: HashMap<CallKey, Speaker>,
+    subagents: OpenMap<Speaker, CallKey>,
     /// Blocks too long for one event.
     long: VecDeque<LongBlock>,
     /// The address of the current line in memory.
@@ -102,7 +103,8 @@ impl Blocks {
         let mut speaker = self.subagents.remove(&parent).unwrap_or_default();
         let changed = change(&mut speaker, &mut self.blocks);
         if !speaker.is_silent() {
-            self.subagents.insert(parent, speaker);
+            let texts = speaker.message.len() + speaker.stream.as_ref().map_or(0, |stream| stream.message.len());
+            self.subagents.insert(parent, speaker, texts);
         }
         changed
     }
@@ -228,9 +230,14 @@ impl Blocks {
         Some(())
     }
 
+    /// The approximate size of what the sub-agents stream, in bytes.
+    pub(super) fn kept(&self) -> usize {
+        self.subagents.bytes()
+    }
+
     #[cfg(test)]
     pub(super) fn is_empty(&self) -> bool {
-        self.main.is_silent() && self.subagents.is_empty() && self.long.is_empty()
+        self.main.is_silent() && self.subagents.len() == 0 && self.long.is_empty()
     }
 }
 

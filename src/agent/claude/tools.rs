@@ -1,8 +1,10 @@
 //! Claude Code's tools: which calls are open, and their categories, titles and details in the protocol's terms.
 
 use crate::agent::detail::with_rest;
-use crate::agent::json::Object;
+use crate::agent::edits;
+use crate::agent::json::{Object, Raw};
 use crate::agent::recent::RecentMap;
+use crate::protocol::outbound::FileEdit;
 use crate::protocol::question::Place;
 use crate::protocol::text::Text;
 use crate::protocol::words::Category;
@@ -117,6 +119,28 @@ pub(super) fn detail(name: &str, input: &Object<'_>, raw: &str) -> String {
         _ => return raw.to_owned(),
     };
     with_rest(&action, input, shown)
+}
+
+/// The exit code of a failed command, which is the first line of its output.
+pub(super) fn exit_code(block: &Object<'_>) -> Option<i64> {
+    block.str("content")?.strip_prefix("Exit code ")?.lines().next()?.trim().parse().ok()
+}
+
+/// The changes that the result of an edit reports.
+pub(super) fn edit(result: &Object<'_>) -> Option<FileEdit> {
+    let path = result.string("filePath")?;
+    let mut lines = String::new();
+    for hunk in result.objects("structuredPatch") {
+        let count = |name: &str| hunk.count(name).unwrap_or_default();
+        let (old, new) = ((count("oldStart"), count("oldLines")), (count("newStart"), count("newLines")));
+        lines.push_str(&edits::header(old, new));
+        hunk.array("lines").filter_map(Raw::str).for_each(|line| lines.extend([&*line, "\n"]));
+    }
+    // A created file has no patch.
+    if lines.is_empty() && result.is("type", "create") {
+        lines = edits::signed('+', &result.str("content").unwrap_or_default());
+    }
+    FileEdit::of(path, lines)
 }
 
 /// A tool's output: a string, or the texts in its content blocks.

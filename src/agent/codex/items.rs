@@ -1,13 +1,14 @@
 //! The items of a turn: messages, reasoning and tool calls.
 
+use crate::agent::hash::hash;
 use crate::agent::json::Object;
-use crate::agent::recent::{Recent, RecentMap};
+use crate::agent::recent::{OpenMap, Recent, RecentMap};
 use crate::agent::text::{FinalAnswer, Fingerprint};
-use crate::agent::{AgentEvent, CallKey, MessageKey, Turn, title};
-use crate::protocol::outbound::{Place, PlanEntry, Text};
+use crate::agent::{AgentEvent, CallKey, MessageKey, Turn, edits, title};
+use crate::protocol::outbound::{FileEdit, Place, PlanEntry, Text, ToolFacts};
 use crate::protocol::words::{Action, Category, PlanStatus, ToolState};
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::VecDeque;
 
 /// The turn and sub-agent of an item. Item ids are unique only within a turn.
 #[derive(Clone, Debug)]
@@ -43,6 +44,10 @@ pub(super) struct Patch {
     pub(super) diff: String,
 }
 
+/// How many servers with a denied call are remembered.
+const DENIED: usize = 256;
+
+
 /// The state of all items.
 #[derive(Debug, Default)]
 pub(super) struct Items {
@@ -50,20 +55,22 @@ pub(super) struct Items {
     pub(super) deltas: bool,
     /// Whether to pass on tools' outputs.
     pub(super) outputs: bool,
+    /// Whether to pass on the facts of a tool call.
+    pub(super) facts: bool,
     /// The maximum size of a final answer in a frame, in bytes.
     pub(super) answer_bytes: usize,
     /// The last final message of this turn.
     pub(super) answer: Option<FinalAnswer>,
-    /// MCP servers with a denied call.
-    pub(super) denied: Vec<String>,
+    /// The last MCP servers with a denied call, as hashes of their names.
+    denied: VecDeque<u64>,
     /// The messages and thoughts so far.
     messages: u64,
-    streams: BTreeMap<String, StreamedItem>,
-    patches: HashMap<String, Patch>,
+    streams: OpenMap<StreamedItem>,
+    patches: OpenMap<Patch>,
     /// The call that started each sub-agent, by the sub-agent's thread.
     children: RecentMap<CallKey>,
     /// The open tool calls that were reported.
-    begun: HashSet<String>,
+    begun: OpenMap<()>,
     finished: Recent,
 }
 
@@ -97,12 +104,11 @@ impl Items {
                 part_key(&spot.key(&item), part, at.unwrap_or(0))
             }
         };
-        let messages = &mut self.messages;
-        let stream = self.streams.entry(key).or_insert_with(|| StreamedItem {
-            message: next(messages),
-            thinking: thinking.is_some(),
-            sent: Fingerprint::default(),
-        });
+        if !self.streams.contains(&key) {
+            let (message, sent) = (next(&mut self.messages), Fingerprint::default());
+            self.streams.insert(key.clone(), StreamedItem { message, thinking: thinking.is_some(), sent }, 0);
+        }
+        let stream = self.streams.get_mut(&key)?;
         stream.sent.push(&piece);
         turn.events.push(speech(stream.message, piece.into_owned(), false, stream.thinking, spot));
         Some(())
@@ -110,8 +116,8 @@ impl Items {
 
     /// Withdraws incomplete streams: Codex repeats them.
     pub(super) fn withdraw(&mut self, turn: &mut Turn) {
-        let broken = std::mem::take(&mut self.streams);
-        turn.events.extend(broken.into_values().map(|stream| AgentEvent::Withdrawn { message: stream.message }));
+        let broken = self.streams.drain();
+        turn.events.extend(broken.map(|(_, stream)| AgentEvent::Withdrawn { message: stream.message }));
     }
 
     /// How many items are remembered because they are open.
@@ -122,14 +128,27 @@ impl Items {
 
     /// Forgets the items that an interrupt left unfinished.
     pub(super) fn forget_streams(&mut self) {
-        self.streams.clear();
+        drop(self.streams.drain());
     }
 
     /// Forgets the tool calls that a turn left unfinished.
     pub(super) fn forget_calls(&mut self, turn: &str) {
         let is_kept = |key: &str| key.strip_prefix(turn).is_none_or(|rest| !rest.starts_with('/'));
         self.patches.retain(|key, _| is_kept(key));
-        self.begun.retain(|key| is_kept(key));
+        self.begun.retain(|key, ()| is_kept(key));
+    }
+
+    /// The approximate size of the open items, in bytes.
+    pub(super) fn kept(&self) -> usize {
+        self.streams.bytes() + self.patches.bytes() + self.begun.bytes()
+    }
+
+    /// Notes that a call of an MCP server was denied.
+    pub(super) fn deny(&mut self, server: &str) {
+        if self.denied.len() == DENIED {
+            self.denied.pop_front();
+        }
+        self.denied.push_back(hash(server));
     }
 
     /// Handles a complete message or reasoning item. Does not repeat what was streamed.
@@ -177,7 +196,10 @@ impl Items {
                 let (title, locations) = (tool.title.clone(), tool.locations.clone());
                 let (category, also) = patch_categories(item);
                 let patch = Patch { category, also, title, locations, diff: diff(item) };
-                self.patches.insert(key.clone(), patch);
+                let texts = patch.title.len()
+                    + patch.diff.len()
+                    + patch.locations.iter().map(|place| place.path.size()).sum::<usize>();
+                self.patches.insert(key.clone(), patch, texts);
             }
             // The first message about a command that is refused at once is its end.
             if is_new {
@@ -196,7 +218,7 @@ impl Items {
             self.finished.add(&key);
             self.tool_over(key, kind, item, turn);
         } else if is_new {
-            self.begun.insert(key);
+            self.begun.insert(key, (), 0);
         }
     }
 
@@ -227,6 +249,7 @@ impl Items {
             }
         }
         let server = item.str("server").filter(|_| kind == "mcpToolCall").unwrap_or_default();
+        let server = hash(&server);
         let refused = self.denied.iter().position(|denied| kind == "mcpToolCall" && *denied == server);
         let state = match (&*status, refused) {
             ("declined", _) => ToolState::Denied,
@@ -238,7 +261,8 @@ impl Items {
             _ => ToolState::Completed,
         };
         let output = self.outputs.then(|| output(kind, item)).flatten();
-        turn.events.push(AgentEvent::ToolOver { call: CallKey::of(&key), state, output });
+        let facts = if self.facts { facts(kind, item) } else { ToolFacts::default() };
+        turn.events.push(AgentEvent::ToolOver { call: CallKey::of(&key), state, output, facts });
     }
 }
 
@@ -338,18 +362,38 @@ fn patch_title(category: Category, locations: &[Place]) -> String {
 /// The diffs of all files, joined.
 fn diff(item: &Object<'_>) -> String {
     let one = |change: Object<'_>| {
-        let (path, diff) = (change.str("path").unwrap_or_default(), change.str("diff").unwrap_or_default());
+        let path = change.str("path").unwrap_or_default();
         let kind = change.object("kind").and_then(|kind| kind.str("type")).unwrap_or_default();
-        // For a created or deleted file, `diff` is its content.
-        let sign = match &*kind {
-            "add" => "+",
-            "delete" => "-",
-            _ => "",
-        };
-        let body: String = diff.lines().map(|line| format!("{sign}{line}\n")).collect();
-        format!("{kind} {path}\n{body}")
+        format!("{kind} {path}\n{}", changed_lines(&change, &kind))
     };
     item.objects("changes").map(one).collect()
+}
+
+/// The lines of a change with their signs. For a created or deleted file, `diff` is its content.
+fn changed_lines(change: &Object<'_>, kind: &str) -> String {
+    let diff = change.str("diff").unwrap_or_default();
+    match kind {
+        "add" => edits::signed('+', &diff),
+        "delete" => edits::signed('-', &diff),
+        _ => diff.lines().map(|line| [line, "\n"].concat()).collect(),
+    }
+}
+
+/// The exit code of a command, or the changes of a patch.
+fn facts(kind: &str, item: &Object<'_>) -> ToolFacts {
+    let edit = |change: Object<'_>| {
+        let kind = change.object("kind");
+        let moved = kind.as_ref().and_then(|kind| kind.string("move_path"));
+        let kind = kind.and_then(|kind| kind.str("type")).unwrap_or_default();
+        FileEdit::of(moved.or_else(|| change.string("path"))?, changed_lines(&change, &kind))
+    };
+    match kind {
+        "commandExecution" => {
+            ToolFacts { exit_code: item.number("exitCode").map(|code| code as i64), edits: Vec::new() }
+        }
+        "fileChange" => ToolFacts { exit_code: None, edits: item.objects("changes").filter_map(edit).collect() },
+        _ => ToolFacts::default(),
+    }
 }
 
 fn changed(change: &Object<'_>, turn: &mut Turn) {

@@ -391,6 +391,10 @@ impl Codex {
 }
 
 impl Driver for Codex {
+    fn kept(&self) -> usize {
+        self.items.kept()
+    }
+
     fn capabilities(&self) -> Capabilities {
         Capabilities {
             questions: QuestionKind::ALL.to_vec(),
@@ -406,6 +410,7 @@ impl Driver for Codex {
         let full = settings.progress == Level::Full;
         self.items.deltas = full;
         self.items.outputs = full;
+        self.items.facts = settings.tool_facts;
         self.items.answer_bytes = settings.max_frame_bytes.saturating_mul(limits::COMPLETED_FACTOR);
         let args = launch::arguments(settings)?;
         self.settings = Some(Box::new(settings.clone()));
@@ -444,7 +449,7 @@ impl Driver for Codex {
             }
             return;
         }
-        self.items.denied.extend(pending.denied_server(replies));
+        pending.denied_server(replies).iter().for_each(|server| self.items.deny(server));
         turn.send.push(rpc::result(&key.0, &pending.respond(replies)));
     }
 

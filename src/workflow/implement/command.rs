@@ -7,7 +7,7 @@ use crate::agent::{
 use crate::clean::Cleaner;
 use crate::failure::Failure;
 use crate::protocol::limits::TOOL_OUTPUT_BYTES;
-use crate::protocol::outbound::{AgentExit, Capabilities, Text};
+use crate::protocol::outbound::{AgentExit, Capabilities, Text, ToolFacts};
 use crate::protocol::request::Settings;
 use crate::protocol::words::{Category, StopReason, ToolState};
 use crate::redact::{Redactor, Stream};
@@ -177,6 +177,7 @@ impl Driver for VerifyStep {
             call: CallKey::of(KEY),
             state,
             output: Some(Text::from(std::mem::take(&mut self.tail))),
+            facts: ToolFacts { exit_code: exit.code.map(i64::from), edits: Vec::new() },
         });
     }
 

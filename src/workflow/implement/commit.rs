@@ -1,7 +1,9 @@
 //! `--commit`: one git commit for each phase that passes, of plan.md and of the files that git reports as changed now and
 //! did not before the first phase.
 
-use crate::process::git::{Baseline, Incomplete};
+use crate::io::signals;
+use crate::process::errand::Errand;
+use crate::process::git::{Baseline, BaselineResult, Incomplete};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,6 +32,25 @@ pub(crate) struct Commits {
     project: PathBuf,
 }
 
+/// A query about the work tree.
+pub(crate) type StatusQuery = Errand<BaselineResult>;
+
+/// Looks at the work tree around a folder, in a thread of its own.
+pub(crate) fn look(folder: &Path) -> StatusQuery {
+    let folder = folder.to_owned();
+    Errand::start("git-status", LIMIT, move |until| Baseline::now(&folder, until))
+}
+
+/// Waits for a query outside of a run. A signal that ends this process ends git first.
+pub(crate) fn wait(mut look: StatusQuery) -> Option<BaselineResult> {
+    let (result, over) = (look.result(), look.over());
+    let _ = signals::before_the_end(move || {
+        look.give_up();
+        let _ = over.recv();
+    });
+    result.recv().ok()
+}
+
 /// Why there are no commits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NoCommits {
@@ -55,9 +76,9 @@ impl From<Incomplete> for NoCommits {
 }
 
 impl Commits {
-    /// Looks at the work tree. `project`: absolute and without links.
-    pub(crate) fn begin(project: &Path) -> Result<Commits, NoCommits> {
-        let before = Baseline::now(project, LIMIT)?.ok_or(NoCommits::NoGit)?;
+    /// `project`: absolute and without links. `before`: its work tree before the first phase.
+    pub(crate) fn begin(project: &Path, before: Option<BaselineResult>) -> Result<Commits, NoCommits> {
+        let before = before.ok_or(NoCommits::Failed)??.ok_or(NoCommits::NoGit)?;
         let inside = project.strip_prefix(before.root()).map_err(|_| NoCommits::Failed)?.to_owned();
         Ok(Commits { project: inside, before })
     }
@@ -72,10 +93,15 @@ impl Commits {
         self.before.root()
     }
 
-    /// The share of a phase. `last`: the work tree after the phase before, which the work tree now replaces; `plan`: the
-    /// path of plan.md, relative to the project's folder.
-    pub(crate) fn share(&self, last: &mut Option<Arc<Baseline>>, plan: &Path) -> Result<Share, NoCommits> {
-        let now = Baseline::now(self.root(), LIMIT)?.ok_or(NoCommits::NoGit)?;
+    /// The share of a phase. `now`: the work tree; `last`: the one after the phase before, which `now` replaces; `plan`:
+    /// the path of plan.md, relative to the project's folder.
+    pub(crate) fn share(
+        &self,
+        now: Option<BaselineResult>,
+        last: &mut Option<Arc<Baseline>>,
+        plan: &Path,
+    ) -> Result<Share, NoCommits> {
+        let now = now.ok_or(NoCommits::Failed)??.ok_or(NoCommits::NoGit)?;
         let (plan, local) = (self.project.join(plan), self.project.join(".spektacular/local"));
         let mut share = Share::default();
         let then = last.as_ref().unwrap_or(&self.before);
@@ -91,15 +117,14 @@ impl Commits {
         Ok(share)
     }
 
-    /// The commit of HEAD.
-    pub(crate) fn head(&self) -> Option<String> {
-        let now = Baseline::now(self.root(), LIMIT).ok()??;
-        now.head().map(str::to_owned)
-    }
-
     fn is_own(&self, path: &Path) -> bool {
         path.starts_with(self.project.join(".spektacular"))
     }
+}
+
+/// The commit of HEAD.
+pub(crate) fn head(now: Option<BaselineResult>) -> Option<String> {
+    now?.ok()??.head().map(str::to_owned)
 }
 
 /// The message of a phase's commit.
@@ -117,10 +142,12 @@ pub(crate) fn list(files: &[PathBuf]) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Commits, NoCommits, SCRIPT, list, message};
+    use super::{Commits, NoCommits, SCRIPT, Share, head, list, look, message};
+    use crate::process::git::{Baseline, BaselineResult};
     use std::fs;
     use std::path::Path;
     use std::process::Command;
+    use std::sync::Arc;
     use tempfile::TempDir;
 
     fn git(at: &Path, args: &[&str]) -> String {
@@ -140,6 +167,18 @@ mod tests {
         let names = [("GIT_AUTHOR_NAME", "A"), ("GIT_AUTHOR_EMAIL", "a@b.c")];
         command.envs(names).envs([("GIT_COMMITTER_NAME", "A"), ("GIT_COMMITTER_EMAIL", "a@b.c")]);
         command.status().unwrap().success()
+    }
+
+    fn now(at: &Path) -> Option<BaselineResult> {
+        look(at).result().recv().ok()
+    }
+
+    fn begin(at: &Path) -> Result<Commits, NoCommits> {
+        Commits::begin(at, now(at))
+    }
+
+    fn share(commits: &Commits, last: &mut Option<Arc<Baseline>>) -> Share {
+        commits.share(now(commits.root()), last, Path::new(PLAN)).unwrap()
     }
 
     const PLAN: &str = ".spektacular/plans/x/plan.md";
@@ -164,39 +203,40 @@ mod tests {
         fs::write(at.join("mine"), "mine\n").unwrap();
         fs::write(at.join("staged"), "staged\n").unwrap();
         git(&at, &["add", "staged"]);
-        let commits = Commits::begin(&at).unwrap();
+        let commits = begin(&at).unwrap();
         assert!(commits.is_dirty());
         fs::write(at.join("kept"), "new\n").unwrap();
         fs::write(at.join("*.new"), "new\n").unwrap();
         fs::write(at.join("a.new\n"), "new\n").unwrap();
         fs::remove_file(at.join("gone")).unwrap();
         let mut last = None;
-        let share = commits.share(&mut last, Path::new(PLAN)).unwrap();
+        let share_now = |last: &mut Option<Arc<Baseline>>| share(&commits, last);
+        let share = share_now(&mut last);
         assert_eq!(share.files, ["*.new", PLAN, "a.new\n", "gone", "kept"].map(Path::new));
         assert!(!share.left);
         assert!(commit(&commits, &share.files));
         assert_eq!(git(&at, &["status", "--porcelain"]), " M mine\nM  staged\n");
         assert_eq!(git(&at, &["log", "-1", "--format=%s|%b"]).trim_end(), "Phase 1: It|Plan: p\nTasks: T1.1");
-        assert_eq!(commits.head().as_deref(), Some(git(&at, &["rev-parse", "HEAD"]).trim_end()));
+        assert_eq!(head(now(commits.root())).as_deref(), Some(git(&at, &["rev-parse", "HEAD"]).trim_end()));
         // A later phase changes what was not ours.
         fs::write(at.join("mine"), "theirs\n").unwrap();
-        let share = commits.share(&mut last, Path::new(PLAN)).unwrap();
+        let share = share_now(&mut last);
         assert_eq!((share.files.len(), share.left), (0, true));
-        assert!(!commits.share(&mut last, Path::new(PLAN)).unwrap().left);
+        assert!(!share_now(&mut last).left);
     }
 
     #[test]
     fn a_hook_can_refuse_and_nothing_is_staged_then() {
         use std::os::unix::fs::PermissionsExt;
         let (_folder, at) = repository();
-        let commits = Commits::begin(&at).unwrap();
+        let commits = begin(&at).unwrap();
         assert!(!commits.is_dirty(), "the plan is no change of the user's");
         let hook = at.join(".git/hooks/pre-commit");
         fs::create_dir_all(hook.parent().unwrap()).unwrap();
         fs::write(&hook, "#!/bin/sh\nexit 1\n").unwrap();
         fs::set_permissions(&hook, fs::Permissions::from_mode(0o755)).unwrap();
         fs::write(at.join("new"), "new\n").unwrap();
-        let share = commits.share(&mut None, Path::new(PLAN)).unwrap();
+        let share = share(&commits, &mut None);
         assert!(!commit(&commits, &share.files));
         assert_eq!(git(&at, &["status", "--porcelain"]), "?? .spektacular/\n?? new\n");
     }
@@ -204,7 +244,7 @@ mod tests {
     #[test]
     fn a_folder_without_git_has_no_commits() {
         let folder = tempfile::tempdir().unwrap();
-        assert_eq!(Commits::begin(folder.path()).err(), Some(NoCommits::NoGit));
+        assert_eq!(begin(folder.path()).err(), Some(NoCommits::NoGit));
     }
 
     #[test]

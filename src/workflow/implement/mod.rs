@@ -56,7 +56,10 @@ fn begin(outer: &mut Outer<'_>, target: Target, places: &Places) -> Result<Strin
     })?;
     outer.end.tasks = Some(ready.plan.tasks() as u64);
     outer.hide(vec![format!("{}/", ready.path.folder.to_string_lossy()), ".spektacular/local/".into()]);
-    let commits = ready.commits()?;
+    let commits = match ready.look() {
+        Some(look) => Some(ready.commits(outer.errand(None, look)?)?),
+        None => None,
+    };
     ready.consentable(&settings)?;
     for (warning, text) in std::mem::take(&mut ready.warnings) {
         outer.warn(warning, text);

@@ -87,10 +87,10 @@ impl Observer {
                 self.calls.insert(call, category);
                 AgentEvent::Tool { call, category, title, locations, parent }
             }
-            AgentEvent::ToolOver { call, state, output } => {
+            AgentEvent::ToolOver { call, state, output, facts } => {
                 let category = self.calls.remove(&call);
                 self.acted |= state == ToolState::Completed && category.is_some_and(does_something);
-                AgentEvent::ToolOver { call, state, output }
+                AgentEvent::ToolOver { call, state, output, facts }
             }
             AgentEvent::TurnOver(over) => AgentEvent::TurnOver(self.end(over)),
             other @ (AgentEvent::Text { .. }
@@ -201,6 +201,10 @@ impl Driver for Observer {
         self.observe(turn, |inner, turn| inner.finish(turn));
     }
 
+    fn kept(&self) -> usize {
+        self.inner.as_ref().map_or(0, |inner| inner.kept())
+    }
+
     fn leaves(&self) -> bool {
         self.inner.as_ref().is_some_and(|inner| inner.leaves())
     }
@@ -239,7 +243,7 @@ mod tests {
     use crate::agent::lines::LinesDriver;
     use crate::agent::text::FinalAnswer;
     use crate::agent::{AgentEvent, Base, CallKey, Driver, Line, MessageKey, Turn, TurnOver};
-    use crate::protocol::outbound::AgentExit;
+    use crate::protocol::outbound::{AgentExit, ToolFacts};
     use crate::protocol::request::Options;
     use crate::protocol::words::{Category, StopReason, ToolState};
     use crossbeam_channel::{Receiver, bounded};
@@ -302,7 +306,7 @@ mod tests {
             let (mut observer, over) = observer(&[]);
             let (call, title) = (CallKey::of("c"), None);
             observer.see(AgentEvent::Tool { call, category, title, locations: Vec::new(), parent: None });
-            observer.see(AgentEvent::ToolOver { call, state, output: None });
+            observer.see(AgentEvent::ToolOver { call, state, output: None, facts: ToolFacts::default() });
             drop(observer);
             assert_eq!(over.recv().unwrap().acted, acted, "{category:?} {state:?}");
         }

@@ -1,13 +1,14 @@
 //! The conditions before any agent starts: the plan, its prompts, git, consent.
 
-use super::commit::{Commits, NoCommits};
+use super::commit::{self, Commits, NoCommits, StatusQuery};
 use super::conversation::PromptWords;
 use super::protect::{ProtectedState, TooLarge};
-use super::question::{QuestionStep, consent};
+use super::question::consent;
 use super::{judge, prompt, too_large};
 use crate::agent::Reply;
 use crate::config::Places;
 use crate::failure::{Code, Failure};
+use crate::process::git::BaselineResult;
 use crate::protocol::outbound::{Breach, Text, WorkflowStarted};
 use crate::protocol::question::Judge;
 use crate::protocol::request::Settings;
@@ -21,6 +22,7 @@ use crate::workflow::outer::{Outer, Step};
 use crate::workflow::plan::{Digest, PlanPhase, WorkPlan, without_own_lines};
 use crate::workflow::project::{Argument, FILE_BYTES_MAX, PLAN_FILES, PlanPath, Project, shown};
 use crate::workflow::prompts::{self, PromptText};
+use crate::workflow::quiet::QuietStep;
 use crate::workflow::stop::Stop;
 use crate::workflow::template::PromptKind;
 use crate::workflow::violation::{Rule, Violation};
@@ -99,7 +101,9 @@ pub fn preview(
 ) -> Result<Preview, Failure> {
     let (target, _) = admit(settings, options, from)?;
     let ready = ReadyPlan::read(target, settings, places).map_err(|unfit| unfit.failure)?;
-    ready.commits()?;
+    if let Some(look) = ready.look() {
+        ready.commits(commit::wait(look))?;
+    }
     let first = |phase: &PlanPhase| ready.prompts.implement(&prompt::phase(phase, phase.state.is_some(), None));
     let words = ready.plan.first_open().map(first);
     let (prompt, raw) = words.map(|words| (words.text, words.raw)).unwrap_or_default();
@@ -195,12 +199,14 @@ impl ReadyPlan {
         })
     }
 
-    /// Looks at the work tree, where commits are wanted.
-    pub(super) fn commits(&self) -> Result<Option<Commits>, Failure> {
-        if !self.commit {
-            return Ok(None);
-        }
-        let commits = Commits::begin(self.project.folder()).map_err(|why| match why {
+    /// The query about the work tree. `None`: no commits are wanted.
+    pub(super) fn look(&self) -> Option<StatusQuery> {
+        self.commit.then(|| commit::look(self.project.folder()))
+    }
+
+    /// Prepares the commits. `before`: the work tree.
+    pub(super) fn commits(&self, before: Option<BaselineResult>) -> Result<Commits, Failure> {
+        let commits = Commits::begin(self.project.folder(), before).map_err(|why| match why {
             NoCommits::NoGit => {
                 let message = "--commit needs git and a git work tree: run `git init`, or leave --commit out.";
                 Failure::refused_for(Reason::NoGit, message)
@@ -215,7 +221,7 @@ impl ReadyPlan {
                 "The work tree has changes: commit or stash them, or keep them out of the commits with --allow-dirty.";
             return Err(Failure::refused_for(Reason::Dirty, message));
         }
-        Ok(Some(commits))
+        Ok(commits)
     }
 
     /// Refuses a run in which nobody can consent to the commands.
@@ -246,7 +252,7 @@ impl ReadyPlan {
             .collect();
         let ask = consent(&self.target, commands.iter().map(|(id, text)| (id.as_str(), *text)));
         let (sender, reply) = bounded(1);
-        let driver = Box::new(QuestionStep::new(ask, sender));
+        let driver = Box::new(QuietStep::Asks(Box::new(ask), sender));
         let judge = self.allow_verify.then(|| Arc::new(judge::Consented) as Arc<dyn Judge>);
         outer.step(Step { driver, limit: None, phase: None, judge })?;
         match reply.try_recv() {

@@ -1,24 +1,27 @@
 //! Where the loop does its work: sessions, commands and questions as parts of the run, plan.md, the clock of a phase.
 
 use super::command::VerifyStep;
-use super::commit::{Commits, SCRIPT, list, message};
+use super::commit::{self, Commits, SCRIPT, list, message};
 use super::conversation::{Conversation, PromptWords, Terms, TurnSaid};
 use super::judge::Guarded;
 use super::machine::{AgentTurn, Attempt, Failing, Fault, ManualAnswer, Mark, TurnPrompt, World};
 use super::plan_file::PlanFile;
 use super::protect::{ProtectedState, TooLarge};
-use super::question::{QuestionStep, checked, manual};
+use super::question::{checked, manual};
 use super::ready::ReadyPlan;
 use super::report::Account;
 use super::{prompt, too_large};
 use crate::agent::registry::Dialect;
 use crate::failure::{Code, Failure};
+use crate::process::errand::Errand;
 use crate::process::git::Baseline;
+use crate::process::query::Until;
 use crate::protocol::outbound::{About, Outcome, Text};
 use crate::protocol::words::{PhaseState, PlanStatus, Warning};
 use crate::workflow::outer::{Outer, Step, StepEnd};
 use crate::workflow::plan::PlanPhase;
 use crate::workflow::project::{HOME, LOCAL};
+use crate::workflow::quiet::QuietStep;
 use crate::workflow::stop::Stop;
 use crossbeam_channel::bounded;
 use std::path::Path;
@@ -124,6 +127,12 @@ impl<'r, 'o, 'p> Site<'r, 'o, 'p> {
         }
     }
 
+    /// Waits for a query to git, as a part of the run.
+    fn git<T: Send + 'static>(&mut self, query: impl FnOnce(&Until) -> T + Send + 'static) -> Result<Option<T>, Stop> {
+        let limit = self.left()?;
+        self.outer.errand(limit, Errand::start("git", GIT_LIMIT, query))
+    }
+
     /// The prompt that begins a phase.
     fn first(&self, index: usize, earlier: bool, reopened: Option<&Failing>) -> PromptWords {
         let phase = prompt::phase(self.phase(index), earlier, reopened);
@@ -143,16 +152,19 @@ impl<'r, 'o, 'p> Site<'r, 'o, 'p> {
 
     /// Whether the agent did something. `before`: the work tree before its turn, where git can tell. A fast agent may
     /// change a file before the run's own baseline is taken, so that one alone does not do.
-    fn acted(&self, said: &TurnSaid, before: Option<&Baseline>) -> bool {
+    fn acted(&mut self, said: &TurnSaid, before: Option<Arc<Baseline>>) -> Result<bool, Stop> {
         let reported = self.outer.seen().files.iter().any(|file| !is_own(file.path.shown()));
-        let changed = before.and_then(|before| before.changes(GIT_LIMIT).ok());
+        let changed = match before {
+            Some(before) => self.git(move |until| before.compare(until).ok())?.flatten(),
+            None => None,
+        };
         let sees_tools = self.outer.agent().dialect != Dialect::Lines;
         let project = self.ready.project.folder();
         let is_work = |path: &Path| !path.strip_prefix(project).is_ok_and(|path| path.starts_with(HOME));
-        match &changed {
+        Ok(match &changed {
             Some(files) => said.acted || reported || files.iter().any(|(path, _)| is_work(path)),
             None => said.acted || reported || !sees_tools,
-        }
+        })
     }
 }
 
@@ -233,8 +245,9 @@ impl World for Site<'_, '_, '_> {
         let mut paths = self.guarded(at.phase);
         paths.push(self.ready.path.folder.to_string_lossy().into_owned());
         let judge = Guarded { project: self.ready.project.folder().to_owned(), paths };
+        let project = self.ready.project.folder().to_owned();
+        let tree = self.git(move |until| Baseline::now(&project, until).ok().flatten())?.flatten();
         let terms = Terms { judge: Arc::new(judge), limit: self.left()? };
-        let tree = Baseline::now(self.ready.project.folder(), GIT_LIMIT).ok().flatten();
         let before = self.outer.usage().cost_usd;
         let mut conversation = std::mem::take(&mut self.conversation);
         let said = match prompt {
@@ -254,7 +267,7 @@ impl World for Site<'_, '_, '_> {
         self.conversation = conversation;
         self.account(at.phase, before);
         let said = said?;
-        let acted = self.acted(&said, tree.as_deref());
+        let acted = self.acted(&said, tree)?;
         self.restore()?;
         Ok(AgentTurn { acted, blocked: said.blocked })
     }
@@ -287,7 +300,7 @@ impl World for Site<'_, '_, '_> {
 
     fn manual(&mut self, at: Attempt, text: &str) -> Result<ManualAnswer, Stop> {
         let (sender, reply) = bounded(1);
-        let driver = Box::new(QuestionStep::new(manual(text), sender));
+        let driver = Box::new(QuietStep::Asks(Box::new(manual(text)), sender));
         self.step(Step { driver, limit: None, phase: None, judge: None })?;
         let answer = reply.try_recv().ok().and_then(|reply| checked(&reply));
         if answer.is_none() {
@@ -320,7 +333,8 @@ impl Site<'_, '_, '_> {
             );
             Failure::new(Code::CommitFailed, message)
         };
-        let share = commits.share(&mut self.committed, &self.ready.path.file);
+        let now = self.outer.errand(None, commit::look(commits.root()))?;
+        let share = commits.share(now, &mut self.committed, &self.ready.path.file);
         let share = share.map_err(|_| Stop::from(refused("it could not tell what changed")))?;
         if share.left {
             let text = format!("{}: a file that had changed before the first phase is not committed", phase.id());
@@ -345,7 +359,7 @@ impl Site<'_, '_, '_> {
             failure.agent_message = Some(prompt::last(&output.try_recv().unwrap_or_default(), 4 << 10).into());
             return Err(failure.into());
         }
-        self.accounts[index].commit = commits.head();
+        self.accounts[index].commit = commit::head(self.outer.errand(None, commit::look(commits.root()))?);
         Ok(())
     }
 }

@@ -2,10 +2,11 @@
 
 use super::acts::{Asked, Lives};
 use spektacular::agent::{
-    AgentEvent as Event, AskKey, CallKey, Driver, Launch, Line, MessageKey, Program, Reply, Turn, TurnOver, text::FinalAnswer,
+    AgentEvent as Event, AskKey, CallKey, Driver, Launch, Line, MessageKey, Program, Reply, Turn, TurnOver,
+    text::FinalAnswer,
 };
 use spektacular::failure::{Code, Failure};
-use spektacular::protocol::outbound::{AgentExit, Capabilities, Text};
+use spektacular::protocol::outbound::{AgentExit, Capabilities, Text, ToolFacts};
 use spektacular::protocol::question::{Answer, Ask, Choice, Choices, Kind, Subject};
 use spektacular::protocol::request::Settings;
 use spektacular::protocol::scope::Scope;
@@ -102,9 +103,12 @@ impl Driver for Puppet {
                 locations: Vec::new(),
                 parent: None,
             },
-            Said::ToolOver(call) => {
-                Event::ToolOver { call: CallKey::of(&call.to_string()), state: ToolState::Completed, output: None }
-            }
+            Said::ToolOver(call) => Event::ToolOver {
+                call: CallKey::of(&call.to_string()),
+                state: ToolState::Completed,
+                output: None,
+                facts: ToolFacts::default(),
+            },
             Said::Ask(key, asks) => {
                 Event::Ask { key: AskKey(key.to_string()), asks: asks.into_iter().map(ask).collect() }
             }

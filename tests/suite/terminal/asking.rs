@@ -266,3 +266,41 @@ fn a_prompt_can_be_typed() {
     assert!(person.file("log/stdin").contains("Explain\\n\\n```stdin\\nthis\\nand that\\n```"));
     assert_eq!(said(&person), ["web"]);
 }
+
+#[test]
+fn a_question_rings_and_changes_the_title_until_it_is_answered() {
+    const TITLE: &str = "\u{1b}[22;2t\u{1b}]2;spektacular: a question waits\u{1b}\\";
+    let case = || Case::with(Script::asks_bash());
+    let seen = |case: Case, args: &[&str]| {
+        let mut person = case.at_terminal(args);
+        person.answers("Allow Bash: touch a.txt?", "y");
+        person.ends().1
+    };
+    let vte = seen(case().env("VTE_VERSION", "7603"), &["adhoc", "go"]);
+    let (before, after) = vte.split_once(TITLE).expect("a title");
+    assert!(!before.contains("Allow Bash") && after.starts_with('\u{7}'), "{vte:?}");
+    let after = after.split_once("\u{1b}[23;2t").expect("the old title").1;
+    assert!(after.contains("All done.") && vte.matches('\u{7}').count() == 1, "{vte:?}");
+
+    let plain = seen(case(), &["adhoc", "go"]);
+    assert!(plain.contains('\u{7}') && !plain.contains("]2;"), "{plain:?}");
+    let quiet = "{\"alert\":false}";
+    for silent in [
+        seen(case().env("VTE_VERSION", "7603"), &["adhoc", "--no-alert", "go"]),
+        seen(case().env("VTE_VERSION", "7603").env("SPEKTACULAR_ALERT", "false"), &["adhoc", "go"]),
+        seen(case().env("VTE_VERSION", "7603").file("work/.spektacular/config.json", quiet), &["adhoc", "go"]),
+    ] {
+        assert!(!silent.contains('\u{7}') && !silent.contains("]2;"), "{silent:?}");
+    }
+    let bell_alone = seen(case().env("VTE_VERSION", "7603").env("NO_COLOR", "1"), &["adhoc", "go"]);
+    assert!(bell_alone.contains('\u{7}') && !bell_alone.contains('\u{1b}'), "{bell_alone:?}");
+}
+
+#[test]
+fn an_interrupted_question_gives_the_title_back() {
+    let mut person = Case::with(Script::asks_bash()).env("VTE_VERSION", "7603").at_terminal(&["adhoc", "go"]);
+    person.waits_for("]2;spektacular");
+    person.types(CTRL_C);
+    let (code, seen) = person.ends();
+    assert!(code == 130 && seen.contains("\u{1b}[23;2t"), "{code}: {seen:?}");
+}

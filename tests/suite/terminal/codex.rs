@@ -65,6 +65,15 @@ impl Codex {
         self.request("item/commandExecution/requestApproval", params)
     }
 
+    /// Reports that an item began and is over.
+    pub(crate) fn item(mut self, started: &Value, completed: &Value) -> Codex {
+        for (method, item) in [("item/started", started), ("item/completed", completed)] {
+            let line = json!({"method": method, "params": {"threadId": "t", "turnId": "u", "item": item}}).to_string();
+            self.body.push_str(&format!("out {}\n", quote(&line)));
+        }
+        self
+    }
+
     /// Goes on once the log folder has this file.
     pub(crate) fn waits_for_file(mut self, name: &str) -> Codex {
         self.body.push_str(&format!("until [ -e \"$D/{name}\" ]; do sleep 0.02; done\n"));

@@ -67,6 +67,6 @@ fn a_failed_tool_shows_the_end_of_its_output() {
     failed["message"]["content"][0]["is_error"] = json!(true);
     let script = Script::new().tool_use("c1", "Bash", &bash("cargo test")).out(&failed).done("Done.");
     let log = logged(script, &["go"]);
-    assert!(log.contains("* Run cargo test: failed\n    last but one\n    the last\n"), "{log}");
+    assert!(log.contains("* Run cargo test: failed (exit 3)\n    last but one\n    the last\n"), "{log}");
     assert!(!log.contains("first"), "{log}");
 }

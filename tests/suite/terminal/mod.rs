@@ -3,6 +3,7 @@
 
 mod asking;
 mod codex;
+mod edits;
 mod jobs;
 mod log;
 mod modes;

@@ -1,0 +1,220 @@
+//! The changes of an edit as lines for a person, in one form for every agent: hunks with up to three lines of context,
+//! each line with its sign. The lines of a created or deleted file stand without a hunk header.
+
+use std::collections::HashMap;
+use std::fmt::Write;
+use std::ops::Range;
+
+/// Equal lines around a change.
+const CONTEXT: usize = 3;
+
+/// Every line of a text with a sign before it.
+pub(super) fn signed(sign: char, text: &str) -> String {
+    text.lines().fold(String::with_capacity(text.len() + 16), |mut out, line| {
+        out.push(sign);
+        out.push_str(line);
+        out.push('\n');
+        out
+    })
+}
+
+/// The hunks of a unified diff, without the lines that name its files.
+pub(super) fn unified(diff: &str) -> String {
+    let start = if diff.starts_with("@@") { Some(0) } else { diff.find("\n@@").map(|at| at + 1) };
+    start.map(|at| diff[at..].to_owned()).unwrap_or_default()
+}
+
+/// The header of a hunk. Lines count from 1; an empty range stands after its line.
+pub(super) fn header(old: (u64, u64), new: (u64, u64)) -> String {
+    let range = |(first, count): (u64, u64)| if count == 1 { first.to_string() } else { format!("{first},{count}") };
+    format!("@@ -{} +{} @@\n", range(old), range(new))
+}
+
+/// The changes between two texts. Hunks have no line numbers, because the texts may be parts of a file.
+pub(super) fn between(old: &str, new: &str) -> String {
+    match (old.is_empty(), new.is_empty()) {
+        (true, _) => return signed('+', new),
+        (_, true) => return signed('-', old),
+        (false, false) => {}
+    }
+    let (old, new): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
+    let mut out = String::new();
+    let mut changes = changes(&old, &new).into_iter().peekable();
+    while let Some(first) = changes.next() {
+        let mut hunk = vec![first];
+        // Changes whose context would meet stand in one hunk.
+        let end = |hunk: &[Change]| hunk.last().map_or(0, |last| last.old.end);
+        while let Some(next) = changes.next_if(|next| next.old.start <= end(&hunk) + 2 * CONTEXT) {
+            hunk.push(next);
+        }
+        write_hunk(&old, &new, &hunk, &mut out);
+    }
+    out
+}
+
+/// Lines of the old text, replaced by lines of the new one.
+#[derive(Debug, PartialEq, Eq)]
+struct Change {
+    old: Range<usize>,
+    new: Range<usize>,
+}
+
+/// Adds the lines of a hunk, with a mark between it and the one before.
+fn write_hunk(old: &[&str], new: &[&str], hunk: &[Change], out: &mut String) {
+    let (Some(first), Some(last)) = (hunk.first(), hunk.last()) else { return };
+    let before = first.old.start.min(CONTEXT);
+    let after = (old.len() - last.old.end).min(CONTEXT);
+    if !out.is_empty() {
+        out.push_str("@@\n");
+    }
+    let mut at = first.old.start - before;
+    let mut lines = |sign: char, lines: &[&str]| {
+        for line in lines {
+            let _ = writeln!(out, "{sign}{line}");
+        }
+    };
+    for change in hunk {
+        lines(' ', &old[at..change.old.start]);
+        lines('-', &old[change.old.clone()]);
+        lines('+', &new[change.new.clone()]);
+        at = change.old.end;
+    }
+    lines(' ', &old[at..at + after]);
+}
+
+/// The changes between two lists of lines, in time by their length: lines that occur once in both keep their place
+/// where their order is the same, and equal lines beside them belong to them.
+fn changes(old: &[&str], new: &[&str]) -> Vec<Change> {
+    let mut changes: Vec<Change> = Vec::new();
+    let (mut a, mut b) = (0, 0);
+    for (x, y) in anchors(old, new).into_iter().chain([(old.len(), new.len())]) {
+        let same = old[a..x].iter().zip(&new[b..y]).take_while(|(one, other)| one == other).count();
+        (a, b) = (a + same, b + same);
+        let same = old[a..x].iter().rev().zip(new[b..y].iter().rev()).take_while(|(one, other)| one == other).count();
+        if a < x - same || b < y - same {
+            changes.push(Change { old: a..x - same, new: b..y - same });
+        }
+        (a, b) = (x, y);
+    }
+    changes
+}
+
+/// The longest list of lines that occur once in both texts and have the same order there.
+fn anchors(old: &[&str], new: &[&str]) -> Vec<(usize, usize)> {
+    #[derive(Default)]
+    struct Seen {
+        old: Option<usize>,
+        new: Option<usize>,
+        again: bool,
+    }
+    let mut seen: HashMap<&str, Seen> = HashMap::new();
+    for (at, line) in old.iter().enumerate() {
+        let seen = seen.entry(line).or_default();
+        seen.again |= seen.old.replace(at).is_some();
+    }
+    for (at, line) in new.iter().enumerate() {
+        let Some(seen) = seen.get_mut(line) else { continue };
+        seen.again |= seen.new.replace(at).is_some();
+    }
+    let once = old.iter().enumerate().filter_map(|(at, line)| {
+        let seen = seen.get(line).filter(|seen| !seen.again)?;
+        Some((at, seen.new?))
+    });
+    let pairs: Vec<(usize, usize)> = once.collect();
+    // Patience sorting: the last pair of the best list of each length, and the pair before each pair.
+    let (mut ends, mut before): (Vec<usize>, Vec<Option<usize>>) = (Vec::new(), Vec::with_capacity(pairs.len()));
+    for (at, pair) in pairs.iter().enumerate() {
+        let length = ends.partition_point(|end| pairs[*end].1 < pair.1);
+        before.push(length.checked_sub(1).map(|shorter| ends[shorter]));
+        match ends.get_mut(length) {
+            Some(end) => *end = at,
+            None => ends.push(at),
+        }
+    }
+    let mut list: Vec<(usize, usize)> =
+        std::iter::successors(ends.last().copied(), |at| before[*at]).map(|at| pairs[at]).collect();
+    list.reverse();
+    list
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{between, header, unified};
+
+    fn numbered(count: usize) -> String {
+        (1..=count).map(|n| format!("line {n}\n")).collect()
+    }
+
+    #[test]
+    fn created_and_deleted_texts_have_no_header() {
+        assert_eq!(between("", "a\n\nb"), "+a\n+\n+b\n");
+        assert_eq!(between("a\nb\n", ""), "-a\n-b\n");
+        assert_eq!(between("a\n", "a\n"), "");
+    }
+
+    #[test]
+    fn a_change_stands_between_three_equal_lines() {
+        let old = numbered(10);
+        let shown = " line 3\n line 4\n line 5\n-line 6\n line 7\n line 8\n line 9\n";
+        assert_eq!(between(&old, &old.replace("line 6\n", "")), shown);
+        let shown = "+new\n line 1\n line 2\n line 3\n";
+        assert_eq!(between(&old, &format!("new\n{old}")), shown);
+        assert_eq!(between("a\n", "b\n"), "-a\n+b\n");
+    }
+
+    #[test]
+    fn distant_changes_are_hunks_of_their_own_and_near_ones_share_one() {
+        let old = numbered(30);
+        let far = old.replace("line 2\n", "line two\n").replace("line 25\n", "line 25\nmore\n");
+        let shown = " line 1\n-line 2\n+line two\n line 3\n line 4\n line 5\n\
+            @@\n line 23\n line 24\n line 25\n+more\n line 26\n line 27\n line 28\n";
+        assert_eq!(between(&old, &far), shown);
+        let near = old.replace("line 2\n", "").replace("line 8\n", "line eight\n");
+        assert_eq!(between(&old, &near).matches("@@").count(), 0);
+        let apart = old.replace("line 2\n", "").replace("line 10\n", "line ten\n");
+        assert_eq!(between(&old, &apart).matches("@@").count(), 1);
+    }
+
+    #[test]
+    fn repeated_and_moved_lines_still_give_the_new_text() {
+        let texts = [
+            "a\n{\n}\nb\n{\n}\nc\n",
+            "b\n{\n}\na\n{\n}\nc\n",
+            "{\n}\n{\n}\n",
+            "c\na\n",
+            "x\ny\nz\na\nb\nc\n",
+            "a\na\na\n",
+        ];
+        for old in texts {
+            for new in texts {
+                let diff = between(old, new);
+                // So few lines stand in one hunk with all of their context, or equal ones are missing at both ends.
+                let side = |sign: char| -> String {
+                    let lines = diff.lines().filter(|line| line.starts_with([' ', sign]));
+                    lines.map(|line| format!("{}\n", &line[1..])).collect()
+                };
+                assert!(old.contains(&side('-')) && new.contains(&side('+')), "{old:?} {new:?}: {diff}");
+                assert_eq!(diff.is_empty(), old == new);
+            }
+        }
+    }
+
+    /// In quadratic time this would take minutes.
+    #[test]
+    fn long_texts_take_time_by_their_length() {
+        let old: String = (0..50_000).map(|n| format!("{}\n", n % 1000)).collect();
+        let new: String = (0..50_000).map(|n| format!("{}\n", n % 1001)).collect();
+        assert!(between(&old, &new).starts_with(" 997\n 998\n 999\n-0\n"));
+        let numbers = numbered(50_000);
+        assert_eq!(between(&numbers, &numbers.replace("line 17777\n", "")).lines().count(), 7);
+    }
+
+    #[test]
+    fn a_unified_diff_is_taken_without_the_names_of_its_files() {
+        let diff = "Index: a\n=====\n--- a\n+++ a\n@@ -1,1 +1,1 @@\n-1\n+2\n";
+        assert_eq!(unified(diff), "@@ -1,1 +1,1 @@\n-1\n+2\n");
+        assert_eq!(unified("@@ -1 +1 @@\n-1\n+2\n"), "@@ -1 +1 @@\n-1\n+2\n");
+        assert_eq!(unified("no diff"), "");
+        assert_eq!(header((1, 1), (1, 3)), "@@ -1 +1,3 @@\n");
+    }
+}

@@ -1,0 +1,140 @@
+//! The lines of a tool call: its title and result, the end of a failed one's output, and the changes of an edit.
+
+use super::TerminalFront;
+use super::screen::{Detail, Ink};
+use super::width;
+use super::work::span;
+use crate::clean::{one_line, whole};
+use crate::protocol::outbound::{CallId, FileEdit, Text, ToolFacts};
+use crate::protocol::words::ToolState;
+use std::fmt::Write;
+use std::time::Duration;
+
+/// The number of lines of a failed tool's output that a person sees.
+const LAST_LINES: usize = 2;
+/// The columns of a line of output or of a diff where there is no terminal.
+const COLUMNS: usize = 200;
+
+/// A tool call that begins or ends.
+pub(super) struct ToolLine<'a> {
+    pub(super) call: CallId,
+    pub(super) title: &'a str,
+    /// Whether a sub-agent makes it.
+    pub(super) nested: bool,
+    pub(super) state: ToolState,
+    pub(super) took: Duration,
+    pub(super) output: Option<&'a Text>,
+    pub(super) facts: &'a ToolFacts,
+    /// Whether the person was asked about it, and so saw the changes.
+    pub(super) is_known: bool,
+}
+
+impl TerminalFront {
+    /// A tool's lines. Where a status line shows the running tool, its line stands at its end; elsewhere at its
+    /// beginning, and again only if it failed, was denied, or changed a file after other lines.
+    pub(super) fn tool(&mut self, tool: &ToolLine<'_>) -> String {
+        let all = self.look.diff_lines == usize::MAX;
+        let diff = if tool.is_known && !all { String::new() } else { self.diff(&tool.facts.edits) };
+        match tool.state {
+            ToolState::Started if self.look.live => return String::new(),
+            ToolState::Started => {
+                self.begun = Some((tool.call, self.count + 1));
+                return self.title_line(tool, None, "");
+            }
+            ToolState::Completed if !self.look.live => {
+                let is_above = self.begun.as_ref().is_some_and(|(call, at)| *call == tool.call && *at == self.count);
+                let title = if diff.is_empty() || is_above { String::new() } else { self.title_line(tool, None, "") };
+                return title + &diff + &self.output(tool.output);
+            }
+            ToolState::Completed => {
+                return self.title_line(tool, Some(Ink::Green), "done") + &diff + &self.output(tool.output);
+            }
+            // A stop ends the running tools, which then report a failure.
+            ToolState::Failed if self.work.is_stopping() => {
+                return self.title_line(tool, Some(Ink::Yellow), "cancelled");
+            }
+            ToolState::Denied => return self.title_line(tool, Some(Ink::Yellow), "denied"),
+            ToolState::Failed => {}
+        }
+        let exit_code = tool.facts.exit_code.filter(|code| *code > 0);
+        let output = match self.look.detail {
+            Detail::Verbose => self.output(tool.output),
+            Detail::Quiet | Detail::Normal => self.last_lines(tool.output, exit_code),
+        };
+        let word = exit_code.map_or_else(|| "failed".to_owned(), |code| format!("failed (exit {code})"));
+        self.title_line(tool, Some(Ink::Red), &word) + &output
+    }
+
+    /// The line with the title and the result.
+    fn title_line(&self, tool: &ToolLine<'_>, ink: Option<Ink>, word: &str) -> String {
+        let indent = if tool.nested { "  * " } else { "* " };
+        let word = if word.is_empty() { String::new() } else { format!(": {word}") };
+        let took = if tool.took.as_secs() > 0 { format!(" ({})", span(tool.took)) } else { String::new() };
+        let room = self.width().saturating_sub(word.len() + took.len() + indent.len() + 1);
+        let word = ink.map_or_else(|| word.clone(), |ink| self.look.paint(ink, &word));
+        format!("{indent}{}{word}{took}\n", width::cut(tool.title, room.max(8)))
+    }
+
+    /// A tool's whole output, for --verbose.
+    pub(super) fn output(&self, output: Option<&Text>) -> String {
+        let text =
+            output.filter(|_| self.look.detail == Detail::Verbose).map(|text| whole(text.shown())).unwrap_or_default();
+        text.lines().map(|line| self.verbose(|| format!("    {line}"))).collect()
+    }
+
+    /// The last lines of a failed tool's output, without one that only repeats the exit code.
+    fn last_lines(&self, output: Option<&Text>, exit_code: Option<i64>) -> String {
+        let text = output.map(|text| whole(text.shown())).unwrap_or_default();
+        let repeats = |line: &str| exit_code.is_some_and(|code| line == format!("Exit code {code}"));
+        let lines = text.lines().rev().filter(|line| !line.trim().is_empty() && !repeats(line));
+        let mut last: Vec<&str> = lines.take(LAST_LINES).collect();
+        last.reverse();
+        let line = |line: &&str| self.look.paint(Ink::Dim, &format!("    {}", self.fitting(line))) + "\n";
+        last.iter().map(line).collect()
+    }
+
+    /// The changes of an edit. The title names the file, unless there are several.
+    fn diff(&self, edits: &[FileEdit]) -> String {
+        let mut room = self.look.diff_lines;
+        if room == 0 {
+            return String::new();
+        }
+        let (mut out, mut hidden) = (String::new(), 0);
+        for edit in edits {
+            let lines = whole(edit.lines.shown());
+            if room > 0 && edits.len() > 1 {
+                let _ =
+                    writeln!(out, "    {}", self.look.paint(Ink::Bold, &self.fitting(&one_line(edit.path.shown()))));
+            }
+            for line in lines.lines() {
+                if room == 0 {
+                    hidden += 1;
+                    continue;
+                }
+                room -= 1;
+                let line = self.fitting(&line.replace('\t', "    "));
+                let ink = match line.chars().next() {
+                    Some('+') => Some(Ink::Green),
+                    Some('-') => Some(Ink::Red),
+                    Some('@' | '\\') => Some(Ink::Dim),
+                    _ => None,
+                };
+                let line = ink.map_or_else(|| line.clone(), |ink| self.look.paint(ink, &line));
+                let _ = writeln!(out, "    {}", line.trim_end());
+            }
+            if room > 0 && edit.is_cut {
+                out.push_str("    ... (the diff is too long to show the rest)\n");
+            }
+        }
+        if hidden > 0 {
+            let more = if edits.iter().any(|edit| edit.is_cut) { "or more " } else { "" };
+            let _ = writeln!(out, "    ... {hidden} {more}more lines (--diff full)");
+        }
+        out
+    }
+
+    /// A line cut to the terminal's width behind its indentation.
+    fn fitting(&self, line: &str) -> String {
+        width::cut(line, self.width().saturating_sub(5).clamp(8, COLUMNS))
+    }
+}

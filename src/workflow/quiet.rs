@@ -1,0 +1,100 @@
+//! A part of the run without a process: one question of spektacular's own, or the wait for work in a thread.
+
+use crate::agent::{AgentEvent, AskKey, Driver, Launch, Line, Program, Reply, Turn, TurnOver, text::FinalAnswer};
+use crate::failure::Failure;
+use crate::protocol::limited::Asks;
+use crate::protocol::outbound::{AgentExit, Capabilities, Text};
+use crate::protocol::question::Ask;
+use crate::protocol::request::Settings;
+use crate::protocol::words::{QuestionKind, StopReason};
+use crossbeam_channel::Sender;
+
+/// The driver of such a part.
+pub(crate) enum QuietStep {
+    /// Asks a question. The channel gets the reply, which ends the step.
+    Asks(Box<Ask>, Sender<Reply>),
+    /// Waits until [`Event::ErrandOver`](crate::run::Event::ErrandOver) ends the step.
+    Waits,
+}
+
+impl Driver for QuietStep {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            questions: vec![QuestionKind::Confirm, QuestionKind::Select],
+            resume: Some(false),
+            deltas: Some(false),
+            structured_output: Some(false),
+            usage: Some(false),
+        }
+    }
+
+    fn launch(&mut self, _settings: &Settings, turn: &mut Turn) -> Result<Launch, Failure> {
+        if let QuietStep::Asks(ask, _) = self {
+            let asks: Asks = std::iter::once((**ask).clone()).collect();
+            turn.events.push(AgentEvent::Ask { key: AskKey("question".into()), asks });
+        }
+        Ok(Launch {
+            program: Program::Myself,
+            args: Vec::new(),
+            env: Vec::new(),
+            env_remove: Vec::new(),
+            send: Vec::new(),
+            close_input: true,
+            start_timeout: None,
+            driver: "quiet",
+            install: None,
+        })
+    }
+
+    fn has_process(&self) -> bool {
+        false
+    }
+
+    fn line(&mut self, _line: Line<'_>, _turn: &mut Turn) {}
+
+    fn answer(&mut self, _key: &AskKey, replies: &[Reply], turn: &mut Turn) {
+        if let (QuietStep::Asks(_, sender), Some(reply)) = (&self, replies.first()) {
+            let _ = sender.try_send(reply.clone());
+        }
+        turn.events.push(AgentEvent::TurnOver(over()));
+    }
+
+    fn takes_turns(&self) -> bool {
+        false
+    }
+
+    fn follow_up(&mut self, _prompt: &str, _turn: &mut Turn) {}
+
+    fn interrupt(&mut self, _turn: &mut Turn) {}
+
+    fn finish(&mut self, _turn: &mut Turn) {}
+
+    fn exited(&mut self, _exit: AgentExit, _alive: bool, _stderr: &Text) -> TurnOver {
+        over()
+    }
+}
+
+fn over() -> TurnOver {
+    let answer = FinalAnswer::from("The step is over.".to_owned());
+    TurnOver::Completed { answer, structured: None, stop: StopReason::EndTurn }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::QuietStep;
+    use crate::agent::{AgentEvent, AskKey, Driver, Reply, Turn};
+    use crate::protocol::question::{Ask, Kind};
+    use crate::protocol::words::Purpose;
+    use crossbeam_channel::bounded;
+
+    #[test]
+    fn the_reply_ends_the_part_of_the_run() {
+        let (sender, receiver) = bounded(1);
+        let ask = Ask::new(Purpose::Clarification, Kind::Confirm, "Manual check", "Is it friendly?");
+        let mut question = QuietStep::Asks(Box::new(ask), sender);
+        let mut turn = Turn::default();
+        question.answer(&AskKey("question".into()), &[Reply::NoUser], &mut turn);
+        assert!(matches!(turn.events[..], [AgentEvent::TurnOver(_)]));
+        assert_eq!(receiver.try_recv(), Ok(Reply::NoUser));
+    }
+}

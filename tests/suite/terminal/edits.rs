@@ -1,0 +1,163 @@
+//! Edits and failures as a person sees them: the diff, the exit code, and what a stop ended.
+
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use super::codex::Codex;
+use crate::support::Case;
+use crate::support::agent::{Script, bash, can_use, tool_result};
+
+const RUN: &[&str] = &["adhoc", "go"];
+
+/// The result of a changed file, as Claude Code reports it.
+fn edited(call: &str, path: &str, hunk: &[&str]) -> Value {
+    let patch = json!([{"oldStart": 3, "oldLines": 3, "newStart": 3, "newLines": 4, "lines": hunk}]);
+    tool_result(call, "done", json!({"filePath": path, "structuredPatch": patch}))
+}
+
+/// An edit of one file, and a new file of so many lines.
+fn edits(lines: usize) -> Script {
+    let content: String = (1..=lines).map(|n| format!("line {n}\n")).collect();
+    let created = json!({"type": "create", "filePath": "new.txt", "content": content, "structuredPatch": []});
+    Script::new()
+        .tool_use("c1", "Edit", &json!({"file_path": "src/lib.rs"}))
+        .out(&edited("c1", "src/lib.rs", &[" fn add() {", "-\told", "+\tnew", "+\tmore", " }"]))
+        .tool_use("c2", "Write", &json!({"file_path": "new.txt"}))
+        .out(&tool_result("c2", "created", created))
+        .done("Done.")
+}
+
+const CHANGED: &str = "    @@ -3,3 +3,4 @@\n     fn add() {\n    -    old\n    +    new\n    +    more\n     }\n";
+
+/// stderr of a run without a terminal, up to the line with the duration.
+fn logged(case: &Case, args: &[&str]) -> String {
+    let done = case.cli(args);
+    let log = String::from_utf8(done.stderr).unwrap();
+    assert_eq!(done.status.code(), Some(0), "{log}");
+    let begin = log.find("\n* ").map_or(0, |at| at + 1);
+    log[begin..log.find("\ndone after").map_or(log.len(), |at| at + 1)].to_owned()
+}
+
+#[test]
+fn an_edit_shows_its_diff() {
+    let mut person = Case::with(edits(2)).at_terminal(RUN);
+    let (code, seen) = person.ends();
+    assert_eq!(code, 0, "{seen}");
+    let expected =
+        format!("* Edit src/lib.rs: done\n{CHANGED}* Write new.txt: done\n    +line 1\n    +line 2\nDone.\n");
+    assert!(person.screen().join("\n").starts_with(&expected), "{:?}", person.screen());
+    for coloured in ["\u{1b}[31m-    old\u{1b}[0m", "\u{1b}[32m+    new\u{1b}[0m", "\u{1b}[2m@@ -3,3 +3,4 @@\u{1b}[0m"]
+    {
+        assert!(seen.contains(coloured), "{seen:?}");
+    }
+}
+
+#[test]
+fn a_diff_has_forty_lines_or_all_or_none() {
+    let log = logged(&Case::with(edits(50)), &["go"]);
+    let shown: String = (1..=34).map(|n| format!("    +line {n}\n")).collect();
+    // Each edit has its own forty lines.
+    let first = format!("* Edit src/lib.rs\n{CHANGED}* Write new.txt\n{shown}");
+    let rest: String = (35..=40).map(|n| format!("    +line {n}\n")).collect();
+    assert_eq!(log, format!("{first}{rest}    ... 10 more lines (--diff full)\n"));
+    let all: String = (35..=50).map(|n| format!("    +line {n}\n")).collect();
+    assert_eq!(logged(&Case::with(edits(50)), &["--diff", "full", "go"]), format!("{first}{all}"));
+    assert_eq!(logged(&Case::with(edits(50)), &["--diff", "none", "go"]), "* Edit src/lib.rs\n* Write new.txt\n");
+    assert_eq!(logged(&Case::with(edits(50)), &["--quiet", "go"]), "");
+}
+
+#[test]
+fn a_diff_keeps_to_the_terminal_and_hides_secrets() {
+    let long = format!("+{}", "x".repeat(100));
+    let script = Script::new()
+        .tool_use("c1", "Edit", &json!({"file_path": "a"}))
+        .out(&edited("c1", "a", &[&long, "+key = hunter2-hunter2-77 \u{1b}[31mred"]))
+        .done("Done.");
+    let mut person = Case::with(script).columns(40).at_terminal(&["adhoc", "--secret", "hunter2-hunter2-77", "go"]);
+    assert_eq!(person.ends().0, 0);
+    let screen = person.screen();
+    assert_eq!(screen[2], format!("    +{}…", "x".repeat(33)));
+    assert_eq!(screen[3], "    +key = [redacted] red");
+}
+
+#[test]
+fn a_diff_below_other_lines_repeats_the_title() {
+    let script = Script::new()
+        .tool_use("c1", "Edit", &json!({"file_path": "a"}))
+        .tool_use("c2", "Bash", &bash("ls"))
+        .out(&edited("c1", "a", &["-1", "+2"]))
+        .tool_result("c2", "")
+        .done("Done.");
+    let expected = "* Edit a\n* Run ls\n* Edit a\n    @@ -3,3 +3,4 @@\n    -1\n    +2\n";
+    assert_eq!(logged(&Case::with(script), &["go"]), expected);
+}
+
+#[test]
+fn an_edit_that_the_person_allowed_is_not_shown_twice() {
+    let input = json!({"file_path": "a", "old_string": "1", "new_string": "2"});
+    let script = Script::new()
+        .tool_use("c1", "Edit", &input)
+        .out(&can_use("req-1", "c1", "Edit", &input))
+        .sh("answer")
+        .out(&edited("c1", "a", &["-1", "+2"]))
+        .done("Done.");
+    let mut person = Case::with(script).at_terminal(RUN);
+    person.answers("Allow Edit: a?", "y");
+    assert_eq!(person.ends().0, 0);
+    let screen = person.screen();
+    assert_eq!(screen.iter().filter(|row| *row == "    -1").count(), 1, "{screen:?}");
+    assert!(screen.contains(&"* Edit a: done".to_owned()), "{screen:?}");
+}
+
+#[test]
+fn the_frames_of_an_edit_have_no_diff() {
+    let frames = Case::with(edits(2)).run(&["adhoc", "--output", "json", "--progress", "full", "go"]).out;
+    assert!(frames.contains("Edit: src/lib.rs") && !frames.contains("@@"), "{frames}");
+}
+
+#[test]
+fn a_patch_of_several_files_names_each() {
+    let change = |path: &str, kind: &str, diff: &str| json!({"path": path, "kind": {"type": kind}, "diff": diff});
+    let changes = json!([
+        change("a.txt", "update", "@@ -1 +1 @@\n-1\n+2\n"),
+        change("b.txt", "add", "new\n"),
+        change("c.txt", "delete", "gone\n"),
+    ]);
+    let item = |status: &str| json!({"type": "fileChange", "id": "i1", "changes": changes, "status": status});
+    let codex = Codex::new().item(&item("inProgress"), &item("completed")).says("Done.");
+    let log = logged(&Case::new().program("codex", &codex), &["--agent", "codex", "go"]);
+    let expected =
+        "* Edit 3 files\n    a.txt\n    @@ -1 +1 @@\n    -1\n    +2\n    b.txt\n    +new\n    c.txt\n    -gone\n";
+    assert_eq!(log, expected);
+}
+
+#[test]
+fn a_failed_command_shows_its_exit_code() {
+    let mut failed = tool_result("c1", "Exit code 3\nfirst\nsecond\n", json!("Error: Exit code 3"));
+    failed["message"]["content"][0]["is_error"] = json!(true);
+    let script = Script::new().tool_use("c1", "Bash", &bash("make")).out(&failed).done("Done.");
+    let lines = "* Run make: failed (exit 3)\n    first\n    second\n";
+    assert_eq!(logged(&Case::with(script), &["go"]), format!("* Run make\n{lines}"));
+
+    let item = |status: &str, more: Value| {
+        let mut item = json!({"type": "commandExecution", "id": "i1", "command": "make", "status": status});
+        item.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        item
+    };
+    let over = item("failed", json!({"aggregatedOutput": "first\nsecond\n", "exitCode": 3}));
+    let codex = Codex::new().item(&item("inProgress", json!({})), &over).says("Done.");
+    let log = logged(&Case::new().program("codex", &codex), &["--agent", "codex", "go"]);
+    assert_eq!(log, format!("* Run make\n{lines}"));
+}
+
+#[test]
+fn a_tool_that_a_stop_ended_was_cancelled() {
+    let waits = Script::new().tool_use("c1", "Bash", &bash("sleep 60")).sh("listen");
+    let mut person = Case::with(waits).at_terminal(RUN);
+    person.waits_for("s] Run sleep 60");
+    person.signals(Signal::INT);
+    let (code, seen) = person.ends();
+    assert_eq!(code, 130, "{seen}");
+    let screen = person.screen();
+    assert!(screen[0].starts_with("* Run sleep 60: cancelled") && !seen.contains("failed"), "{screen:?}");
+}

@@ -1,0 +1,99 @@
+//! A cancel or a signal is served while spektacular waits for git on behalf of `implement`.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+use crate::support::{self, Case, Session, procs};
+use crate::workflow_implement::{allowed, commands, phase, plan, project, prompts};
+use rustix::process::Signal;
+use serde_json::{Value, json};
+use std::fs;
+
+/// A git whose `status` never ends once the file `hang` is there. It notes the ids of the processes that hang.
+const GIT: &str = "#!/bin/sh
+case \" $* \" in *' status '*)
+  if test -e \"${0%/*}/../hang\"; then echo $$ >>\"${0%/*}/../pids\"; exec sleep 1000; fi;;
+esac
+exec /usr/bin/git \"$@\"
+";
+
+fn case(agent: &str) -> Case {
+    project(&plan(&[phase(1, &["test -s a"], "")]), agent).git().program("git", GIT)
+}
+
+/// The processes of git that hang or did.
+fn pids(session: &Session) -> Vec<i32> {
+    support::read(&session.case.path("pids")).lines().map(|line| line.parse().unwrap()).collect()
+}
+
+/// Starts the run and waits until git has hung so often.
+fn stuck(case: Case, workflow: Value, times: usize) -> Session {
+    let mut session = case.spawn();
+    session.start(allowed(workflow));
+    session.wait_until("git", || pids(&session).len() >= times);
+    session
+}
+
+/// Ends the run by this, and checks that git is gone with it.
+fn stopped(mut session: Session, how: impl FnOnce(&mut Session)) -> support::Outcome {
+    let pids = pids(&session);
+    how(&mut session);
+    session.until("run.cancelled");
+    for pid in pids {
+        assert!(!procs::alive(pid), "git is gone before the last frame");
+    }
+    session.finish()
+}
+
+#[test]
+fn a_cancel_is_served_while_git_looks_before_a_turn() {
+    let session = stuck(case("echo 1 >a").file("hang", ""), json!({}), 1);
+    let outcome = stopped(session, |session| drop(session.cancel()));
+    assert_eq!(prompts(&outcome).len(), 0, "the agent was started after the cancel");
+}
+
+#[test]
+fn a_cancel_is_served_while_git_looks_after_a_turn() {
+    // The search for changed files of the session itself is the first one that hangs.
+    let session = stuck(case("echo 1 >a; touch \"$D/../hang\""), json!({}), 2);
+    let outcome = stopped(session, |session| drop(session.cancel()));
+    assert_eq!(commands(&outcome), [""; 0], "a command was started after the cancel");
+}
+
+#[test]
+fn a_signal_is_served_while_git_looks_before_the_first_phase() {
+    let session = stuck(case("echo 1 >a").file("hang", ""), json!({"commit": true}), 1);
+    let outcome = stopped(session, |session| session.signal(Signal::TERM));
+    assert_eq!(outcome.cancelled()["source"], "signal");
+    assert_eq!(prompts(&outcome).len(), 0);
+}
+
+#[test]
+fn a_cancel_is_served_while_git_looks_for_the_files_of_a_commit() {
+    let commands = ["touch ../hang; test -s a"];
+    let case = project(&plan(&[phase(1, &commands, ""), phase(2, &["true"], "")]), "echo 1 >a").git();
+    // The search for changed files of the command itself is the first one that hangs.
+    let session = stuck(case.program("git", GIT), json!({"commit": true}), 2);
+    let outcome = stopped(session, |session| drop(session.cancel()));
+    assert_eq!(prompts(&outcome).len(), 1, "a second phase was begun after the cancel");
+    assert!(support::list(&outcome.cancelled()["workflow"]["phases"])[0]["commit"].is_null());
+}
+
+#[test]
+fn the_limit_of_a_phase_covers_git() {
+    let session = stuck(case("echo 1 >a").file("hang", ""), json!({"phase_timeout_s": 0.5}), 1);
+    let pids = pids(&session);
+    let outcome = session.finish();
+    outcome.failed("timeout");
+    assert!(pids.into_iter().all(|pid| !procs::alive(pid)));
+    assert_eq!(prompts(&outcome).len(), 0);
+    assert!(fs::exists(outcome.case().path("hang")).unwrap());
+}
+
+#[test]
+fn a_signal_that_ends_a_dry_run_ends_git_too() {
+    let case = case("echo 1 >a").file("hang", "").args(&["--dry-run", "--commit", "greeting"]);
+    let mut session = case.spawn();
+    session.wait_until("git", || !pids(&session).is_empty());
+    session.signal(Signal::TERM);
+    session.wait_exit();
+    assert!(pids(&session).into_iter().all(|pid| !procs::alive(pid)));
+}
