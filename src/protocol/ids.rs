@@ -1,7 +1,6 @@
 //! The ids of messages and tool calls in frames. They hold numbers, so that an id takes no memory of its own.
 
 use super::json::put_number;
-use std::fmt;
 
 /// The id of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -17,16 +16,11 @@ pub enum MessageId {
 pub struct CallId(pub u64);
 
 impl MessageId {
-    fn parts(self) -> (&'static str, u64) {
-        match self {
-            MessageId::Said(number) => ("m_", number),
-            MessageId::Result(number) => ("m_result_", number),
-        }
-    }
-
     pub(super) fn write(self, out: &mut Vec<u8>) {
-        let (prefix, number) = self.parts();
-        write(prefix, number, out);
+        match self {
+            MessageId::Said(number) => write("m_", number, out),
+            MessageId::Result(number) => write("m_result_", number, out),
+        }
     }
 }
 
@@ -42,11 +36,4 @@ fn write(prefix: &str, number: u64, out: &mut Vec<u8>) {
     out.extend_from_slice(prefix.as_bytes());
     put_number(number, out);
     out.push(b'"');
-}
-
-impl fmt::Display for MessageId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (prefix, number) = self.parts();
-        write!(f, "{prefix}{number}")
-    }
 }

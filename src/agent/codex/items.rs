@@ -47,7 +47,6 @@ pub(super) struct Patch {
 /// How many servers with a denied call are remembered.
 const DENIED: usize = 256;
 
-
 /// The state of all items.
 #[derive(Debug, Default)]
 pub(super) struct Items {
