@@ -1,13 +1,14 @@
 //! Files opened with care: regular files only, and files of ours in a directory that may come from a stranger.
 
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::fs::{CWD, Mode, OFlags, mkdirat, openat};
+use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat, mkdirat, openat, renameat, statat, unlinkat};
 use rustix::io::Errno;
-use std::ffi::OsStr;
-use std::fs::File;
-use std::io::{self, ErrorKind, IsTerminal, Read};
+use std::ffi::{OsStr, OsString};
+use std::fs::{File, Permissions};
+use std::io::{self, ErrorKind, IsTerminal, Read, Write};
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::FileTypeExt;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -134,21 +135,72 @@ impl OpenFolder {
     pub(crate) fn ignore(&self) -> io::Result<()> {
         match self.create_new(OsStr::new(".gitignore"), 0o666) {
             Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
-            made => io::Write::write_all(&mut made?, b"*\n"),
+            made => made?.write_all(b"*\n"),
         }
     }
 
-    /// Gives a file in this directory another name there.
+    /// Writes a file in this directory completely or not at all: `temporary` is written first and then renamed. A link
+    /// of this name is replaced, not followed. `mode`: the mode of a new file; an existing one keeps its permissions.
     ///
     /// # Errors
     /// The system's.
-    pub(crate) fn rename(&self, old: &OsStr, new: &OsStr) -> io::Result<()> {
-        Ok(rustix::fs::renameat(&self.0, old, &self.0, new)?)
+    pub(crate) fn replace(&self, name: &OsStr, temporary: &OsStr, mode: u32, bytes: &[u8]) -> io::Result<()> {
+        self.swap(name, temporary, mode, |file| file.write_all(bytes).and_then(|()| file.sync_all()))
     }
 
-    /// Removes a file in this directory.
-    pub(crate) fn remove(&self, name: &OsStr) {
-        let _ = rustix::fs::unlinkat(&self.0, name, rustix::fs::AtFlags::empty());
+    /// The same without waiting for the disk: a crash of the machine may lose the file.
+    ///
+    /// # Errors
+    /// The system's.
+    pub(crate) fn replace_unsynced(&self, name: &OsStr, temporary: &OsStr, mode: u32, bytes: &[u8]) -> io::Result<()> {
+        self.swap(name, temporary, mode, |file| file.write_all(bytes))
+    }
+
+    fn swap(
+        &self,
+        name: &OsStr,
+        temporary: &OsStr,
+        mode: u32,
+        write: impl FnOnce(&mut File) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let remove = || {
+            let _ = unlinkat(&self.0, temporary, AtFlags::empty());
+        };
+        // A killed process may have left one.
+        remove();
+        let kept = self.stat(name).filter(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile);
+        let written = self.create_new(temporary, mode).and_then(|mut file| {
+            kept.map_or(Ok(()), |kept| file.set_permissions(Permissions::from_mode(kept.st_mode & 0o777)))?;
+            write(&mut file)?;
+            self.rename(temporary, self, name)
+        });
+        if written.is_err() {
+            remove();
+        }
+        written
+    }
+
+    /// Moves an entry of this directory to another directory, perhaps this one.
+    ///
+    /// # Errors
+    /// The system's.
+    pub(crate) fn rename(&self, name: &OsStr, to: &OpenFolder, new: &OsStr) -> io::Result<()> {
+        Ok(renameat(&self.0, name, &to.0, new)?)
+    }
+
+    /// The status of an entry of this directory. A link is not followed. `None`: there is no such entry.
+    pub(crate) fn stat(&self, name: &OsStr) -> Option<Stat> {
+        statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW).ok()
+    }
+
+    /// The names of at most `limit` entries of this directory, in the order of the file system.
+    ///
+    /// # Errors
+    /// The system's.
+    pub(crate) fn names(&self, limit: usize) -> io::Result<Vec<OsString>> {
+        let names =
+            Dir::read_from(&self.0)?.map(|entry| Ok(OsStr::from_bytes(entry?.file_name().to_bytes()).to_owned()));
+        names.filter(|name| !matches!(name, Ok(name) if name == "." || name == "..")).take(limit).collect()
     }
 }
 

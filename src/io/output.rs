@@ -1,9 +1,9 @@
 //! The two output doors: stdout and stderr. Nothing else in the program writes to either.
 
 use super::faults::point;
+use super::front::takes_output;
 use super::lines::wait;
 use super::spawn_thread;
-use super::tty::takes_output;
 use crate::clean::one_line;
 use crate::failure::EXIT_UNDELIVERED;
 use crossbeam_channel::{Receiver, Sender, bounded};
@@ -264,9 +264,9 @@ pub(crate) fn reader_has_left() -> bool {
 pub fn stdout_is_closed() -> bool {
     let stdout = io::stdout();
     let Ok(flags) = fcntl_getfl(&stdout) else { return true };
-    let null = std::fs::metadata("/dev/null").map(|null| null.rdev());
-    let is_null = fstat(&stdout).is_ok_and(|stat| null.is_ok_and(|null| stat.st_rdev == null));
-    is_null && flags & OFlags::RWMODE == OFlags::RDWR && !is_shared(&stdout, flags)
+    let null = || std::fs::metadata("/dev/null").map(|null| null.rdev());
+    let is_null = || fstat(&stdout).is_ok_and(|stat| null().is_ok_and(|null| stat.st_rdev == null));
+    flags & OFlags::RWMODE == OFlags::RDWR && is_null() && !is_shared(&stdout, flags)
 }
 
 /// Whether stdin, stderr or a descriptor of the parent's is the same open file as this one: whether a flag of the open file

@@ -1,5 +1,5 @@
-//! The text of each prompt in force: the project's, if it is trusted; else the user's; else the built-in one. And the
-//! values that every prompt may have.
+//! The text of each prompt in force (the project's if it is trusted, otherwise the user's, otherwise the built-in one),
+//! and the values that every prompt may have.
 
 use super::project::{Entry, FILE_BYTES_MAX, FileProblem, KNOWLEDGE, PROMPTS, Project, shown};
 use super::template::{PromptKind, expanded};
@@ -80,15 +80,51 @@ impl PromptText {
         self.kind.check(&self.text).map_err(|why| Failure::new(Code::InvalidConfig, why))?;
         Ok(self)
     }
+}
 
-    /// Whether the agent gets it as it is: it begins with the agent's own command.
-    pub fn is_raw(&self) -> bool {
-        self.text.starts_with('/')
+/// A prompt for a session, with its values filled in.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SessionPrompt {
+    /// The text.
+    pub text: String,
+    /// Whether the agent gets the text unchanged, because it begins with one of the agent's own commands.
+    pub raw: bool,
+}
+
+/// The values of the placeholders that every prompt may have.
+#[derive(Clone, Debug)]
+pub struct CommonValues {
+    /// `{{project}}`: the project's folder.
+    pub(super) project: String,
+    /// `{{knowledge}}`: the project's knowledge folder and the files in it.
+    pub(super) knowledge: String,
+    /// `{{user}}`: how to ask the user, or that no user is present.
+    pub(super) user: &'static str,
+    /// `{{check}}`: the command that checks the draft or the plan.
+    pub(super) check: String,
+}
+
+impl CommonValues {
+    /// The values for a project.
+    pub fn new(project: &Project, user_is_present: bool, check: String) -> CommonValues {
+        CommonValues {
+            project: project.folder().to_string_lossy().into_owned(),
+            knowledge: project.knowledge(),
+            user: if user_is_present { USER } else { NO_USER },
+            check,
+        }
     }
 
-    /// The prompt with its values.
-    pub fn expanded<'v>(&self, value: impl Fn(&str) -> Option<&'v str>) -> String {
-        expanded(&self.text, value)
+    /// The prompt with these values and with those of its own placeholders.
+    pub fn fill<'v>(&'v self, prompt: &PromptText, own: impl Fn(&str) -> Option<&'v str>) -> SessionPrompt {
+        let text = expanded(&prompt.text, |name| match name {
+            "project" => Some(&self.project),
+            "knowledge" => Some(&self.knowledge),
+            "user" => Some(self.user),
+            "check" => Some(&self.check),
+            name => own(name),
+        });
+        SessionPrompt { text, raw: prompt.text.starts_with('/') }
     }
 }
 
@@ -124,11 +160,6 @@ fn of_user(kind: PromptKind, places: &Places) -> Result<Option<String>, Failure>
 pub fn of_project_to_trust(project: &Project) -> Vec<(PathBuf, String)> {
     let file = |kind| Some((project.folder().join(file_of(kind)), of_project(kind, project).ok()??));
     PromptKind::ALL.into_iter().filter_map(file).collect()
-}
-
-/// The value of `{{user}}`.
-pub fn user(is_present: bool) -> &'static str {
-    if is_present { USER } else { NO_USER }
 }
 
 const USER: &str = r#"## Interview

@@ -2,9 +2,8 @@
 
 use crate::agent::{AgentEvent, AskKey, Driver, Launch, Line, Program, Reply, Turn, TurnOver, text::FinalAnswer};
 use crate::failure::Failure;
-use crate::protocol::limited::Asks;
 use crate::protocol::outbound::{AgentExit, Capabilities, Text};
-use crate::protocol::question::Ask;
+use crate::protocol::question::{Ask, Asks};
 use crate::protocol::request::Settings;
 use crate::protocol::words::{QuestionKind, StopReason};
 use crossbeam_channel::Sender;

@@ -26,10 +26,13 @@ impl PromptKind {
         [PromptKind::Spec, PromptKind::Plan, PromptKind::Implement, PromptKind::Retry, PromptKind::Continue];
 
     /// The names, in the order of [`PromptKind::ALL`].
-    pub const NAMES: &'static [&'static str] = &["spec", "plan", "implement", "retry", "continue"];
+    pub const NAMES: &'static [&'static str] = {
+        let [a, b, c, d, e] = PromptKind::ALL;
+        &[a.name(), b.name(), c.name(), d.name(), e.name()]
+    };
 
     /// Its name.
-    pub fn name(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         match self {
             PromptKind::Spec => "spec",
             PromptKind::Plan => "plan",
@@ -160,11 +163,6 @@ mod tests {
         ] {
             assert_eq!(expanded(text, value), expected, "{text}");
         }
-    }
-
-    #[test]
-    fn every_prompt_has_its_name() {
-        assert!(PromptKind::ALL.iter().map(|kind| kind.name()).eq(PromptKind::NAMES.iter().copied()));
     }
 
     #[test]

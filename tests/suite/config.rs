@@ -79,7 +79,7 @@ fn sample(key: &str, layer: usize) -> Value {
     }
 }
 
-/// A file with a value forevery key, and one agent.
+/// A file with a value for every key, and one agent.
 fn full(layer: usize) -> String {
     let mut all = json!({"agents": {"mine": fields(layer)}});
     for key in KEYS {

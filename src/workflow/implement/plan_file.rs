@@ -36,11 +36,7 @@ impl PlanFile {
         if matches!(&found, Ok(Some(bytes)) if bytes == self.text.as_bytes()) {
             return Ok(None);
         }
-        let gone = matches!(self.project.entry(&self.path), Ok(None));
-        let kept = match gone {
-            true => None,
-            false => Some(self.project.give_way(&self.path).map_err(|problem| self.failed(problem))?),
-        };
+        let kept = self.project.give_way(&self.path).map_err(|problem| self.failed(problem))?;
         self.write(&self.text)?;
         Ok(Some(PutBack { kept }))
     }

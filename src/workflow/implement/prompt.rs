@@ -83,6 +83,15 @@ pub(super) fn last(text: &str, bytes: usize) -> &str {
     end.split_once('\n').map_or(end, |(_, lines)| if lines.is_empty() { end } else { lines })
 }
 
+/// A text on one line, cut to this many characters.
+pub(super) fn short(text: &str, chars: usize) -> String {
+    let line = crate::clean::one_line(text);
+    match line.char_indices().nth(chars) {
+        Some((at, _)) => format!("{}...", &line[..at]),
+        None => line,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::{OUTPUT, failure, fenced, last, phase};

@@ -3,6 +3,9 @@
 //! A file counts by its content and its permissions, never by its times, which anybody can set. No link is followed: a
 //! link counts by its target, also where it stands for a folder on the way.
 
+use crate::failure::Failure;
+use crate::protocol::words::RefusalReason;
+use crate::workflow::plan::PlanPhase;
 use rustix::fs::OFlags;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -22,6 +25,17 @@ const OWN: [&str; 2] = [".spektacular", ".git"];
 /// The protected paths hold more than [`FILES`] or [`BYTES`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TooLarge;
+
+impl TooLarge {
+    /// The refusal of a phase that protects too much.
+    pub(crate) fn refusal(phase: &PlanPhase) -> Failure {
+        let message = format!(
+            "{} protects more than 10,000 files or 64 MiB: name fewer under `### Protect` in the plan.",
+            phase.id()
+        );
+        Failure::refused_for(RefusalReason::TooLarge, message)
+    }
+}
 
 /// The content of a path. A path that does not exist has no entry.
 #[derive(Clone, Debug, PartialEq, Eq)]

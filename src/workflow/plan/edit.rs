@@ -3,7 +3,7 @@
 
 use super::Digest;
 use super::own::{StateLine, digest, digest_line, is_own};
-use super::rules::{phase_heading, task};
+use super::phase::{phase_heading, task};
 use crate::workflow::markdown::{TextLine, ends_section, lines, title};
 use crate::workflow::violation::Violations;
 use std::ops::Range;

@@ -1,6 +1,7 @@
-//! A phase of a plan and its parts.
+//! A phase of a plan and its parts, and how the lines of the file spell them.
 
 use super::own::{State, StateLine};
+use crate::workflow::markdown::{TextLine, requirement, task_id};
 
 /// A phase.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -94,4 +95,35 @@ impl Protected {
     pub fn entry(&self) -> String {
         format!("{}{}", self.path, if self.folder { "/" } else { "" })
     }
+}
+
+/// The number and title in the heading of a phase: `## Phase 1: TITLE`.
+pub(super) fn phase_heading(line: &str) -> Option<(u16, &str)> {
+    let rest = line.strip_prefix("## Phase ")?;
+    let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+    let (number, rest) = rest.split_at(digits);
+    let title = rest.strip_prefix(": ").filter(|title| title.starts_with(|c: char| !c.is_whitespace()))?;
+    let good = (1..=3).contains(&digits) && !number.starts_with('0');
+    Some((number.parse().ok().filter(|_| good)?, title))
+}
+
+/// The task that a line is.
+pub(super) fn task(line: &TextLine<'_>) -> Option<Task> {
+    task_in(line.text, line.number).filter(|_| line.is_outside())
+}
+
+/// The task that a line outside of fences would be: `- [ ] T1.1 TEXT`.
+pub(super) fn task_in(text: &str, line: usize) -> Option<Task> {
+    let rest = text.strip_prefix("- [")?;
+    let (mark, rest) = rest.split_once("] ").filter(|(mark, _)| matches!(*mark, " " | "x" | "X"))?;
+    let (phase, task, rest) = task_id(rest)?;
+    let text = rest.strip_prefix(' ').filter(|text| text.starts_with(|c: char| !c.is_whitespace()))?;
+    Some(Task { number: (phase, task), text: text.to_owned(), done: mark != " ", serves: served(text), line })
+}
+
+/// The requirements in parentheses at the end of a task.
+fn served(text: &str) -> Vec<u64> {
+    let inside = text.strip_suffix(')').and_then(|text| text.rsplit_once('('));
+    let id = |part: &str| requirement(part.trim()).filter(|(_, rest)| rest.is_empty()).map(|(id, _)| id);
+    inside.and_then(|(_, ids)| ids.split(',').map(id).collect()).unwrap_or_default()
 }

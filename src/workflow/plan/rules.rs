@@ -1,11 +1,9 @@
 //! Reads a plan, and checks every rule of its format on the way.
 
 use super::own::{StateLine, digest, is_own};
-use super::phase::{PlanPhase, Task};
+use super::phase::{PlanPhase, Task, phase_heading, task, task_in};
 use super::{PHASES_MAX, SpecLine, TASKS_MAX, WorkPlan, verify};
-use crate::workflow::markdown::{
-    FencePlace, Heading, TextLine, decoded, ends_section, lines, requirement, task_id, title,
-};
+use crate::workflow::markdown::{FencePlace, Heading, TextLine, decoded, ends_section, lines, title};
 use crate::workflow::spec::{FILE_BYTES_MAX, Spec};
 use crate::workflow::violation::{Rule, Violation, Violations};
 use std::collections::BTreeSet;
@@ -95,16 +93,6 @@ struct At {
     title: String,
     /// Its lines, with the heading.
     lines: Range<usize>,
-}
-
-/// The number and title in the heading of a phase: `## Phase 1: TITLE`.
-pub(super) fn phase_heading(line: &str) -> Option<(u16, &str)> {
-    let rest = line.strip_prefix("## Phase ")?;
-    let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
-    let (number, rest) = rest.split_at(digits);
-    let title = rest.strip_prefix(": ").filter(|title| title.starts_with(|c: char| !c.is_whitespace()))?;
-    let good = (1..=3).contains(&digits) && !number.starts_with('0');
-    Some((number.parse().ok().filter(|_| good)?, title))
 }
 
 /// Finds the phases, and checks their headings.
@@ -203,27 +191,6 @@ fn tasks(phase: u64, lines: &[TextLine<'_>], found: &mut Violations) -> Vec<Task
         }
     }
     tasks
-}
-
-/// The task that a line is.
-pub(super) fn task(line: &TextLine<'_>) -> Option<Task> {
-    task_in(line.text, line.number).filter(|_| line.is_outside())
-}
-
-/// The task that a line outside of fences would be: `- [ ] T1.1 TEXT`.
-fn task_in(text: &str, line: usize) -> Option<Task> {
-    let rest = text.strip_prefix("- [")?;
-    let (mark, rest) = rest.split_once("] ").filter(|(mark, _)| matches!(*mark, " " | "x" | "X"))?;
-    let (phase, task, rest) = task_id(rest)?;
-    let text = rest.strip_prefix(' ').filter(|text| text.starts_with(|c: char| !c.is_whitespace()))?;
-    Some(Task { number: (phase, task), text: text.to_owned(), done: mark != " ", serves: served(text), line })
-}
-
-/// The requirements in parentheses at the end of a task.
-fn served(text: &str) -> Vec<u64> {
-    let inside = text.strip_suffix(')').and_then(|text| text.rsplit_once('('));
-    let id = |part: &str| requirement(part.trim()).filter(|(_, rest)| rest.is_empty()).map(|(id, _)| id);
-    inside.and_then(|(_, ids)| ids.split(',').map(id).collect()).unwrap_or_default()
 }
 
 /// Checks that each of spektacular's own lines is where it belongs.

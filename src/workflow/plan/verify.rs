@@ -1,7 +1,6 @@
 //! The sections Verify and Protect of a phase.
 
-use super::phase::{Manual, PlanPhase, Protected, VerifyCommand};
-use super::rules::task;
+use super::phase::{Manual, PlanPhase, Protected, VerifyCommand, task};
 use super::{COMMAND_BYTES_MAX, COMMANDS_MAX, PROTECTED_MAX};
 use crate::workflow::markdown::{FencePlace, TextLine};
 use crate::workflow::violation::{Rule, Violations};
