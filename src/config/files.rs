@@ -22,7 +22,7 @@ pub struct Places {
     pub project: Option<PathBuf>,
     /// The directory of the project, which holds `.spektacular`.
     pub folder: PathBuf,
-    /// A file of an older version, which is not read.
+    /// The file of an older version, which is not read.
     pub old: Option<PathBuf>,
 }
 

@@ -13,7 +13,7 @@ use crate::agent::Line;
 use crate::failure::Failure;
 use crate::io::faults::point;
 use crate::io::inbox::Arrival;
-use crate::io::output::{Order, Written, streams_are_apart, write_now};
+use crate::io::output::{Order, Written, write_now};
 use crate::io::signals::{Signal, die_of};
 use crate::io::spawn_thread;
 use crate::io::tty::LineModes;
@@ -131,7 +131,6 @@ impl<'e, 'p> RunLoop<'e, 'p> {
         errand: Option<Receiver<Infallible>>,
     ) -> Self {
         let lost = engine.output.lost;
-        let apart = streams_are_apart();
         let mut run_loop = RunLoop {
             engine,
             conductor,
@@ -147,7 +146,6 @@ impl<'e, 'p> RunLoop<'e, 'p> {
             nowhere: bounded(0),
             always: bounded(0).1,
         };
-        run_loop.conductor.outbox().set_apart(apart);
         if lost {
             run_loop.output_lost();
         }

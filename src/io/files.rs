@@ -1,4 +1,4 @@
-//! Files opened with care: regular files only, and files of ours in a directory that may come from a stranger.
+//! Careful access to files: regular files only, and our own files in a directory that may come from a stranger.
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat, mkdirat, openat, renameat, statat, unlinkat};
@@ -12,7 +12,7 @@ use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Opens a regular file for reading. Anything else is refused without a wait: opening a pipe would wait for its writer.
+/// Opens a regular file for reading. Refuses anything else at once, because opening a pipe would wait for its writer.
 ///
 /// # Errors
 /// The system's; `InvalidInput` if it is not a regular file.
@@ -32,7 +32,7 @@ pub(crate) fn read_text(path: &Path, bytes: u64) -> io::Result<String> {
     let mut file = File::from(openat(CWD, path, flags, Mode::empty())?);
     let is_pipe = file.metadata()?.file_type().is_fifo();
     let began = Instant::now();
-    // Once a writer was there, an end of the input is the end.
+    // After the first writer, an end of the input is final.
     let mut met = !is_pipe;
     let mut text = Vec::new();
     let mut buffer = vec![0; 64 << 10];
@@ -60,18 +60,18 @@ pub(crate) fn read_text(path: &Path, bytes: u64) -> io::Result<String> {
     Err(ErrorKind::FileTooLarge.into())
 }
 
-/// How long a pipe without a writer is waited for, and how often it is looked at.
+/// How long to wait for a pipe's writer, and how often to check for one.
 const WRITER_LIMIT: Duration = Duration::from_secs(5);
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
-/// A directory that is open. Files in it are opened without following a link.
+/// An open directory. Opening a file in it follows no link.
 #[derive(Debug)]
 pub(crate) struct OpenFolder(OwnedFd);
 
 const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
 impl OpenFolder {
-    /// Opens a directory by a path whose links are followed.
+    /// Opens a directory and follows the links of its path.
     ///
     /// # Errors
     /// The system's.
@@ -79,7 +79,7 @@ impl OpenFolder {
         Ok(OpenFolder(openat(CWD, path, DIRECTORY, Mode::empty())?))
     }
 
-    /// Opens a directory, and creates it where it is missing. Follows links on the way to the project, and none below it.
+    /// Opens a directory, or creates it. Follows links on the way to the project, and none below it.
     ///
     /// # Errors
     /// The system's; below the project `ELOOP` or `ENOTDIR` for a link.
@@ -91,7 +91,7 @@ impl OpenFolder {
         rest.components().try_fold(OpenFolder::open(&root)?, |folder, part| folder.enter(part.as_os_str()))
     }
 
-    /// Opens a directory in this one, and creates it where it is missing. A link is not followed.
+    /// Opens a directory in this one, or creates it. A link is not followed.
     ///
     /// # Errors
     /// The system's.
@@ -111,7 +111,7 @@ impl OpenFolder {
         Ok(OpenFolder(openat(&self.0, name, DIRECTORY | OFlags::NOFOLLOW, Mode::empty())?))
     }
 
-    /// Opens a file in this directory; a link is not followed, and nothing is waited for.
+    /// Opens a file in this directory without following a link and without blocking.
     ///
     /// # Errors
     /// The system's.
@@ -120,7 +120,7 @@ impl OpenFolder {
         Ok(File::from(openat(&self.0, name, flags, Mode::from_raw_mode(mode))?))
     }
 
-    /// Creates a file for writing. Fails if the name is taken, also by a link.
+    /// Creates a file for writing. Fails if the name is taken, even by a link.
     ///
     /// # Errors
     /// The system's.
@@ -204,8 +204,8 @@ impl OpenFolder {
     }
 }
 
-/// Opens a file for writing, empty, readable by its owner alone. Follows links on the way to the project, and none below
-/// it. A pipe or a terminal is refused: nobody might read it.
+/// Opens an empty file for writing that only its owner can read. Follows links on the way to the project, and none below
+/// it. Refuses a pipe or a terminal, because perhaps nobody reads it.
 ///
 /// # Errors
 /// The system's; `InvalidInput` for a file that could block.
@@ -228,8 +228,8 @@ pub(crate) fn create_private(path: &Path, project: Option<&Path>) -> io::Result<
     if takes_all { Ok(file) } else { Err(ErrorKind::InvalidInput.into()) }
 }
 
-/// Splits a path at the point where it enters the project: the directory there, and what follows. `None`: it does not lead
-/// into the project. A link before that point is the user's own.
+/// Splits a path where it enters the project: the directory there, and the rest. `None`: the path does not lead into the
+/// project. A link before that point is the user's own.
 fn below(path: &Path, project: &Path) -> Option<(PathBuf, PathBuf)> {
     let project = project.canonicalize().ok()?;
     let path = std::path::absolute(path).ok()?;

@@ -1,5 +1,4 @@
-//! The steps that the workflows share before an agent starts: the project, the ignored rules, files in the way, prompts,
-//! the lock.
+//! The common steps before an agent starts: the project, the ignored rules, files in the way, prompts, the lock.
 
 use super::author::{Author, AuthorPrompt};
 use super::draft::DraftPaths;
@@ -25,7 +24,7 @@ pub struct Surroundings {
     pub typed_in: Option<PathBuf>,
     /// The places of the configuration.
     pub places: Places,
-    /// Whether the workflow only shows what it would do: it takes no lock.
+    /// Whether this is a dry run, which takes no lock.
     pub dry: bool,
 }
 
@@ -34,7 +33,7 @@ pub(super) fn project_of(settings: &Settings) -> Result<Project, Failure> {
     Project::around(&settings.cwd).map_err(|_| invalid("The working directory no longer exists.".into()))
 }
 
-/// The rules that the check leaves out.
+/// The rules that the check ignores.
 pub(super) fn ignored(options: &WorkflowSettings) -> Result<Vec<Rule>, Failure> {
     let rules = options.ignore.iter().map(|name| Rule::ignored(name));
     rules.collect::<Result<_, _>>().map_err(|why| invalid(format!("run.start: `workflow.ignore`: {why}")))

@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 
 /// The specification of a plan.
 pub struct SpecInput {
-    /// Relative to the project's folder.
+    /// The path, relative to the project's folder.
     pub path: PathBuf,
     /// Its bytes.
     pub bytes: Vec<u8>,

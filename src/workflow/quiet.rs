@@ -8,7 +8,7 @@ use crate::protocol::request::Settings;
 use crate::protocol::words::{QuestionKind, StopReason};
 use crossbeam_channel::Sender;
 
-/// The driver of such a part.
+/// The driver of a part without a process.
 pub(crate) enum QuietStep {
     /// Asks a question. The channel gets the reply, which ends the step.
     Asks(Box<Ask>, Sender<Reply>),

@@ -16,7 +16,7 @@ use crate::protocol::words::{RefusalReason, WorkflowKind};
 use crate::protocol::workflow::WorkflowSettings;
 use std::path::Path;
 
-/// The maximum number of drafts to look at.
+/// The maximum number of drafts to read.
 const DRAFTS: usize = 10_000;
 
 /// Checks a run.start of `spec`.

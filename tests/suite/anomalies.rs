@@ -1,8 +1,6 @@
 //! Every recording of a real agent again, with something going wrong before each of its moments. Each run is driven
 //! to its end in simulated time; what holds for every run holds here too, and the outcome is what the protocol says.
 
-#![expect(clippy::print_stderr, reason = "each test says how many runs it made")]
-
 use crate::playback;
 
 use playback::case::{self, Case};

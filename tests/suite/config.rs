@@ -1,7 +1,5 @@
 //! The configuration: its layers, its files, and the command that shows and changes it.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
 use crate::support;
 
 use serde_json::{Value, json};

@@ -1,7 +1,5 @@
 //! The rules of the house that a script can see.
 
-#![expect(clippy::unwrap_used, reason = "a rule that cannot read the tree has failed")]
-
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};

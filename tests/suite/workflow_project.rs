@@ -1,5 +1,4 @@
 //! Files of a project: nothing outside of it is read or written, whatever lies in the way.
-#![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use spektacular::config::Places;
 use spektacular::protocol::words::RefusalReason;

@@ -1,4 +1,4 @@
-//! The sessions of the agent: a phase gets a new one, and a retry goes on in it wherever that is possible.
+//! The sessions of the agent: each phase gets a new one, and a retry continues it if possible.
 
 use super::observer::{Observation, Observer};
 use crate::agent::Driver;
@@ -33,7 +33,7 @@ pub(super) struct Terms {
 }
 
 impl Conversation {
-    /// A new session.
+    /// Starts a new session.
     pub(super) fn begin(
         &mut self,
         outer: &mut Outer<'_>,
@@ -44,7 +44,7 @@ impl Conversation {
         self.turn(outer, prompt, terms, How::Begin)
     }
 
-    /// A further turn of the same session; where the agent cannot go on with it, `whole` begins a new one.
+    /// Runs a further turn of the same session. If the agent cannot continue it, starts a new one with `whole`.
     pub(super) fn go_on(
         &mut self,
         outer: &mut Outer<'_>,
@@ -95,14 +95,14 @@ impl Conversation {
     }
 }
 
-/// How a session goes on.
+/// The way a turn begins.
 enum How {
     Begin,
     Resume(String),
     Driver(Box<dyn Driver>),
 }
 
-/// Whether the session to resume is not there, or the agent cannot resume it.
+/// Whether the session to resume is missing, or the agent cannot resume it.
 fn is_lost(failure: &Failure) -> bool {
     matches!(failure.code, Code::SessionNotFound | Code::InvalidRequest)
 }

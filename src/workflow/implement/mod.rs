@@ -1,13 +1,13 @@
-//! `implement`: carries out a plan phase by phase. A phase counts once spektacular itself has run its commands and they
-//! have passed; the agent's word is never a result.
+//! `implement`: carries out a plan phase by phase. A phase passes only when spektacular itself has run its commands
+//! with success; the agent's word is never a result.
 //!
 //! | file | contents |
 //! |---|---|
 //! | `machine` | the loop, pure: attempts, verification, the final check |
 //! | `site` | the loop's world: sessions, commands, questions, the clock of a phase |
-//! | `ready` | what must hold before any agent starts |
-//! | `conversation`, `observer`, `blocked` | the agent's sessions, and what is noticed in them |
-//! | `command`, `question` | parts of the run without an agent |
+//! | `ready` | the conditions before any agent starts |
+//! | `conversation`, `observer`, `blocked` | the agent's sessions, and the facts about them |
+//! | `command`, `question` | commands of the plan, and questions of spektacular's own |
 //! | `plan_file`, `protect`, `commit` | plan.md, protected paths, commits |
 //! | `prompt`, `judge`, `report` | texts for the agent, permissions of our own, the report |
 
@@ -69,7 +69,7 @@ fn begin(outer: &mut Outer<'_>, target: Target, places: &Places) -> Result<Strin
     site.tell_steps();
     let ending = ready.consent(site.outer).and_then(|()| {
         let ending = all.run(&mut site);
-        // A forged plan.md counts for nothing, however the run ends: the next one would begin with it.
+        // However the run ends, a forged plan.md is replaced, because the next run would start from it.
         let restored = site.restore();
         ending.and_then(|end| restored.map(|()| end))
     });

@@ -30,7 +30,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Where the plan is, and how it is to be carried out.
+/// The location of the plan, and the settings for carrying it out.
 #[derive(Debug)]
 pub struct Target {
     pub(super) project: Project,
@@ -40,10 +40,10 @@ pub struct Target {
     pub(super) options: WorkflowSettings,
 }
 
-/// Finds the plan. `from`: where a relative path of the command line starts; `None`: the plan comes with run.start.
+/// Finds the plan. `from`: the base of relative paths on the command line. `None`: the plan comes with run.start.
 ///
 /// # Errors
-/// There is no such plan, or it lies outside of the project.
+/// The plan does not exist, or lies outside the project.
 pub fn admit(
     settings: &mut Settings,
     options: WorkflowSettings,
@@ -58,7 +58,7 @@ pub fn admit(
 }
 
 impl Target {
-    /// The locks: one workflow works on a name, and one `implement` in a project.
+    /// Takes the locks: only one workflow at a time works on a name, and only one `implement` in a project.
     pub(super) fn lock(&self) -> Result<[Lock; 2], Failure> {
         let name = Slug::of_file(self.path.folder.file_name().unwrap_or_default());
         let project = Lock::take(&self.project, "_implement", "a plan of this project")?;
@@ -66,7 +66,7 @@ impl Target {
     }
 }
 
-/// The plan, as a dry run shows it.
+/// The plan as a dry run shows it.
 pub struct Preview {
     /// The plan as people see it.
     pub target: String,
@@ -76,10 +76,10 @@ pub struct Preview {
     pub prompt: SessionPrompt,
 }
 
-/// Looks at a plan without touching anything. Refuses what a run would refuse, but for consent and locks.
+/// Reads a plan without changing anything. Fails like a run would, except for consent and locks.
 ///
 /// # Errors
-/// The fault of the plan, its prompts or the work tree.
+/// The plan, its prompts or the work tree cannot be used.
 pub fn preview(
     settings: &mut Settings,
     options: WorkflowSettings,
@@ -126,7 +126,7 @@ impl ReadyPlan {
     /// Reads and checks the plan and the prompts.
     pub(super) fn read(target: Target, settings: &Settings, places: &Places) -> Result<ReadyPlan, Box<Unfit>> {
         let Target { project, path, shown, options } = target;
-        // Coverage is a matter of the plan's making, not of the work.
+        // Coverage matters while the plan is written, not while it is carried out.
         let ignored = [Rule::Uncovered, Rule::UnknownRequirement];
         let check = PlanCheck { shown: &path.folder, whole: false, of: None, ignored: &ignored };
         let checked = check::plan(&project, &path, check);
@@ -152,12 +152,12 @@ impl ReadyPlan {
         Ok(ReadyPlan { prompts, warnings, options, target: shown, project, path, text, plan })
     }
 
-    /// The query about the work tree. `None`: no commits are wanted.
+    /// The query about the work tree. `None`: the run makes no commits.
     pub(super) fn look(&self) -> Option<StatusQuery> {
         self.options.commit.then(|| commit::look(self.project.folder()))
     }
 
-    /// Prepares the commits. `before`: the work tree.
+    /// Prepares the commits. `before`: the state of the work tree.
     pub(super) fn commits(&self, before: Option<BaselineResult>) -> Result<Commits, Failure> {
         let commits = Commits::begin(self.project.folder(), before).map_err(|why| match why {
             NoCommits::NoGit => {
@@ -177,7 +177,7 @@ impl ReadyPlan {
         Ok(commits)
     }
 
-    /// Refuses a run in which nobody can consent to the commands.
+    /// Fails if nobody can consent to the commands.
     pub(super) fn consentable(&self, settings: &Settings) -> Result<(), Failure> {
         let policy = settings.permissions.of(Category::Execute);
         let nobody = match policy {
@@ -219,7 +219,7 @@ impl ReadyPlan {
     }
 }
 
-/// The warning about a specification that is not the one that the plan was made for.
+/// The warning about a specification that has changed since the plan was written.
 fn spec_changed(project: &Project, plan: &WorkPlan) -> Option<(Warning, String)> {
     let (spec, digest) = (plan.spec.as_ref()?, plan.digest.as_ref()?);
     let path = PathBuf::from(&spec.path);
@@ -269,7 +269,7 @@ impl Prompts {
         Ok((prompts, warnings))
     }
 
-    /// The prompt of a phase's first turn.
+    /// The prompt of the first turn of a phase.
     pub(super) fn implement(&self, phase: &str) -> SessionPrompt {
         self.values.fill(&self.implement, |name| match name {
             "phase" => Some(phase),

@@ -11,7 +11,7 @@ use crate::workflow::counted;
 use crate::workflow::plan::PlanPhase;
 use std::time::Duration;
 
-/// The most files of a phase in the report.
+/// The maximum number of files of a phase in the report.
 const FILES: usize = 1000;
 
 /// The attempts, time and money that a run spent on a phase.
@@ -26,7 +26,7 @@ pub(super) struct Account {
 }
 
 impl Account {
-    /// Adds a changed file, once. A file that the phase created is not modified too.
+    /// Adds a changed file once. A file that the phase created does not also count as modified.
     pub(super) fn add(&mut self, file: &ArtifactRef) {
         let covers = |known: &ArtifactRef| {
             let same = known.action == file.action;
@@ -53,7 +53,7 @@ pub(super) fn report(phase: &PlanPhase, progress: &PhaseProgress, account: &Acco
     }
 }
 
-/// The failure of a phase that did not pass. `denials`: a sentence about permissions that were denied.
+/// The failure for a phase that did not pass. `denials`: a sentence about denied permissions.
 pub(super) fn failed(ready: &ReadyPlan, at: Attempt, why: Why, fault: &Fault, denials: &str) -> Failure {
     let phase = &ready.plan.phases[at.phase];
     let (id, target) = (phase.id(), &ready.target);
@@ -86,7 +86,7 @@ pub(super) fn failed(ready: &ReadyPlan, at: Attempt, why: Why, fault: &Fault, de
     failure
 }
 
-/// Why an attempt failed, as the end of a sentence.
+/// The reason why an attempt failed, as the end of a sentence.
 pub(super) fn words(fault: &Fault) -> &'static str {
     match fault {
         Fault::Command(failing) if failing.timed_out => "its command took too long",

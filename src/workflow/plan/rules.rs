@@ -1,4 +1,4 @@
-//! Reads a plan, and checks every rule of its format on the way.
+//! Reads a plan and checks every rule of its format.
 
 use super::own::{StateLine, digest, is_own};
 use super::phase::{PlanPhase, Task, phase_heading, task, task_in};
@@ -9,17 +9,17 @@ use crate::workflow::violation::{Rule, Violation, Violations};
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-/// A plan with the violations that were found in it so far.
+/// A plan with its violations so far.
 #[derive(Debug)]
 pub struct Checked {
     /// The plan.
     pub plan: WorkPlan,
-    /// Its text. Not empty only for a file that is UTF-8 and not too large.
+    /// The text. Empty if the file is not UTF-8 or is too large.
     pub text: String,
     found: Violations,
 }
 
-/// Reads a plan and checks the rules that need nothing but its text.
+/// Reads a plan and checks the rules that need only its text.
 pub fn read(bytes: &[u8]) -> Checked {
     let mut found = Violations::default();
     if bytes.len() as u64 > FILE_BYTES_MAX {
@@ -50,7 +50,7 @@ pub fn read(bytes: &[u8]) -> Checked {
 }
 
 impl Checked {
-    /// Checks that the tasks name the requirements of the specification, and no others, if it has ids.
+    /// Checks that the tasks name exactly the requirements of the specification, if those have ids.
     pub fn covers(&mut self, spec: &Spec) {
         let Some(ids) = spec.ids() else { return };
         let known: BTreeSet<u64> = ids.iter().copied().collect();
@@ -81,7 +81,7 @@ impl Checked {
         }
     }
 
-    /// The violations, without those of ignored rules. `file`: the name of the file in them.
+    /// The violations, without those of ignored rules. `file`: the file's name in them.
     pub fn violations(self, file: &str, ignored: &[Rule]) -> (WorkPlan, Vec<Violation>) {
         (self.plan, self.found.sorted(file, ignored))
     }
@@ -91,7 +91,7 @@ impl Checked {
 struct At {
     number: u16,
     title: String,
-    /// Its lines, with the heading.
+    /// Its lines, including the heading.
     lines: Range<usize>,
 }
 
@@ -234,10 +234,10 @@ fn in_fence(line: &TextLine<'_>, found: &mut Violations) {
     found.at(line.number, Rule::InFence, "Move this line out of the fence, or write it in another form.");
 }
 
-/// Whether the text of a list item begins with brackets around at most 2 characters that do not begin a link.
+/// Whether a list item begins with brackets around at most 2 characters, other than a link.
 fn has_box(item: &str) -> bool {
     let Some(rest) = item.strip_prefix('[') else { return false };
-    // The brackets may hold brackets: `[]]` is one.
+    // A bracket may be inside the brackets: `[]]` counts.
     let close = rest.char_indices().take(3).find(|(_, c)| *c == ']');
     close.is_some_and(|(at, _)| !rest[at + 1..].starts_with('('))
 }

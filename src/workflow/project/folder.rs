@@ -1,4 +1,4 @@
-//! Files below the project's folder. Every function walks from the open folder and follows no link.
+//! Files below the project's folder. Every function opens the path folder by folder and follows no link.
 
 use super::Project;
 use crate::failure::Failure;
@@ -17,7 +17,7 @@ pub enum Entry {
     File,
     /// A folder.
     Folder,
-    /// A symbolic link, wherever it leads.
+    /// A symbolic link to anything.
     Link,
     /// A pipe, a socket or a device.
     Other,
@@ -26,16 +26,16 @@ pub enum Entry {
 /// Why a file cannot be read or written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileProblem {
-    /// The path leads out of the project or over a link, or names no regular file.
+    /// The path leaves the project, passes through a link, or does not name a regular file.
     Outside,
     /// The file is larger than its limit.
     TooLarge,
-    /// The system refused.
+    /// The system's error.
     Io(ErrorKind),
 }
 
 impl FileProblem {
-    /// The refusal of a workflow that needs the file. `what`: the file, as the subject of a sentence.
+    /// The failure of a workflow that needs the file. `what`: the file, as the subject of a sentence.
     pub fn refusal(self, what: &str) -> Failure {
         match self {
             FileProblem::Outside => Failure::refused_for(
@@ -137,7 +137,7 @@ impl Project {
         }
     }
 
-    /// The same, with the missing folders created.
+    /// The open folder that holds the entry of a path. Creates missing folders.
     fn place_for(&self, path: &Path) -> Result<Place, FileProblem> {
         self.walk(path, OpenFolder::enter)
     }
