@@ -1,7 +1,7 @@
-//! Finds the places in a text where a secret may begin, without a look at the secrets.
+//! Finds the places in a text where a secret may begin, without comparing the secrets.
 
-/// Knows the first three bytes of all forms and shapes. Two bytes rule out nearly every two places in a text, and all
-/// three nearly all others, so that the cost hardly depends on the number of secrets.
+/// The first three bytes of all forms and shapes. Two bytes rule out nearly every place in a text, and the third byte
+/// nearly all others, so that the cost hardly depends on the number of secrets.
 #[derive(Clone)]
 pub(super) struct Filter {
     firsts: [bool; 256],
@@ -35,7 +35,7 @@ impl Filter {
         set(&mut self.triples, triple(a, b, c));
     }
 
-    /// Whether a secret may begin anywhere in a text that is complete.
+    /// Whether a secret may begin anywhere in a complete text.
     pub(super) fn finds(&self, bytes: &[u8]) -> bool {
         // Every secret is longer than two bytes.
         self.position(bytes).is_some()
@@ -57,7 +57,7 @@ impl Filter {
     fn position(&self, bytes: &[u8]) -> Option<usize> {
         let (pairs, _) = bytes.get(1..)?.as_chunks();
         for (at, &[a, b]) in pairs.iter().enumerate() {
-            // The pair is the second and third byte of one place, and the first and second of the next.
+            // One lookup rules out most places.
             if get(&self.neighbours, pair(a, b)) {
                 let begins = |at: &usize| bytes.get(*at..*at + 3).is_some_and(|three| self.may_begin(three));
                 if let Some(at) = [2 * at, 2 * at + 1].into_iter().find(begins) {
@@ -68,7 +68,7 @@ impl Filter {
         None
     }
 
-    /// Whether a secret may begin with these bytes, which may be too few to tell.
+    /// Whether a secret may begin with these bytes. True if there are too few bytes to decide.
     fn may_begin(&self, bytes: &[u8]) -> bool {
         match *bytes {
             [] => false,

@@ -37,7 +37,7 @@ impl Live {
         }
     }
 
-    /// The first line that is not blank: redacted, with relative paths, and cut.
+    /// The first non-blank line of a text: redacted, with relative paths, and cut.
     pub(super) fn title(&self, text: &Text) -> String {
         self.titled(text.clone()).into_redacted(&self.redactor)
     }
@@ -59,7 +59,7 @@ impl Live {
         }
     }
 
-    /// A redacted text with relative paths, and cut.
+    /// Makes the paths in a redacted text relative, and cuts the text.
     pub(super) fn cut<'t>(&self, text: &'t str) -> Cow<'t, str> {
         fitting(shorten(text, &self.folder))
     }
