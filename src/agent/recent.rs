@@ -1,5 +1,5 @@
-//! A memory of an agent's calls whose size does not grow with the run: the calls that finished last, so that a late
-//! message about one is not taken for a new call, and facts about those that came last.
+//! A bounded memory of an agent's calls: the calls that finished last, so that a late message about one is not taken
+//! for a new call, and facts about the most recent calls.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -11,7 +11,7 @@ const CALLS: usize = 256;
 #[derive(Debug, Default)]
 pub(super) struct Recent {
     hashes: Vec<u64>,
-    /// The place of the oldest hash, once there are [`CALLS`].
+    /// The index of the oldest hash, once there are [`CALLS`] hashes.
     oldest: usize,
 }
 
@@ -26,7 +26,7 @@ impl Recent {
         }
     }
 
-    /// Whether the call is one of them.
+    /// Whether the call is one of those that finished last.
     pub(super) fn contains(&self, key: &str) -> bool {
         self.hashes.contains(&hash(key))
     }
@@ -35,7 +35,7 @@ impl Recent {
 /// The number of keys that a [`RecentMap`] holds.
 const KEYS: usize = 1024;
 
-/// Values by key, of the keys that came last: an agent may never end what it begins.
+/// Values of the most recent keys. Older keys are dropped, because an agent may never end a call that it began.
 #[derive(Debug)]
 pub(super) struct RecentMap<V> {
     values: HashMap<u64, V>,
@@ -82,7 +82,8 @@ impl<V> RecentMap<V> {
     }
 }
 
-/// Values by key, in the order of their keys, and their size: what an agent has begun and not ended.
+/// Values by key, in the order of their keys, with their total size. Holds the items that an agent has begun and not
+/// ended.
 #[derive(Debug)]
 pub(super) struct OpenMap<V> {
     values: BTreeMap<String, (V, usize)>,
@@ -133,13 +134,13 @@ impl<V> OpenMap<V> {
         self.values.values_mut().map(|(value, _)| value)
     }
 
-    /// Drops the other entries.
+    /// Keeps only the entries for which `is_kept` returns true.
     pub(super) fn retain(&mut self, is_kept: impl Fn(&str, &V) -> bool) {
         self.values.retain(|key, (value, _)| is_kept(key, value));
         self.bytes = self.values.values().map(|(_, bytes)| bytes).sum();
     }
 
-    /// Empties the map.
+    /// Empties the map. Returns its entries.
     pub(super) fn drain(&mut self) -> impl Iterator<Item = (String, V)> + use<V> {
         self.bytes = 0;
         std::mem::take(&mut self.values).into_iter().map(|(key, (value, _))| (key, value))
@@ -156,7 +157,7 @@ impl<V> OpenMap<V> {
     }
 }
 
-/// A number that stands for a text in a comparison.
+/// A hash by which texts are compared.
 pub(super) fn hash(key: &str) -> u64 {
     let mut hasher = DefaultHasher::new();
     key.hash(&mut hasher);

@@ -11,7 +11,8 @@ const OVERFULL: (usize, usize) = (256, 8 << 20);
 /// The initial capacity of a chunk: enough for a batch of small frames.
 const CHUNK_BYTES: usize = 8 << 10;
 
-/// Frames in order. Waiting frames share a chunk, and so a write, as long as stdout and stderr keep their order.
+/// The queue of frames. Waiting frames share a chunk, and therefore a write, as long as stdout and stderr stay in
+/// order.
 #[derive(Default)]
 pub struct Outbox {
     waiting: VecDeque<Waiting>,
@@ -20,15 +21,15 @@ pub struct Outbox {
     closed: bool,
     /// Whether frames other than the terminal one are dropped.
     terminal_only: bool,
-    /// The memory of a chunk that was written.
+    /// The buffer of a written chunk, for reuse.
     spare: Vec<u8>,
 }
 
-/// A chunk and the number of its frames.
+/// A chunk that waits to be written, and the number of its frames.
 struct Waiting {
     chunk: Chunk,
     frames: usize,
-    /// How many of them came by [`Outbox::line`].
+    /// The number of frames added by [`Outbox::line`].
     lines: u64,
 }
 
@@ -71,7 +72,7 @@ impl Outbox {
         }
     }
 
-    /// The first chunk, or an empty one.
+    /// Takes the first chunk, or an empty one.
     pub fn pop(&mut self) -> Chunk {
         let Some(Waiting { chunk, frames, .. }) = self.waiting.pop_front() else { return Chunk::default() };
         self.bytes -= chunk.size();
@@ -79,21 +80,22 @@ impl Outbox {
         chunk
     }
 
-    /// Takes the memory of a chunk that was written, for the next one.
+    /// Keeps the buffer of a written chunk for the next one.
     pub(super) fn reuse(&mut self, mut memory: Vec<u8>) {
         memory.clear();
         memory.shrink_to(2 * CHUNK_BYTES);
         self.spare = memory;
     }
 
-    /// Drops the queue, and from now on every frame but the terminal one. Returns the number of dropped lines for stdout.
+    /// Drops the queue, and from now on every frame except the terminal one. Returns the number of dropped lines for
+    /// stdout.
     pub fn drop_progress(&mut self) -> u64 {
         let lines = self.waiting.iter().map(|waiting| waiting.lines).sum();
         *self = Outbox { terminal_only: true, ..Outbox::default() };
         lines
     }
 
-    /// Whether this frame is dropped.
+    /// Whether a frame with this body would be dropped.
     pub fn drops(&self, body: &Body) -> bool {
         self.terminal_only && !body.is_terminal()
     }

@@ -1,4 +1,4 @@
-//! A redacted body → one line: stamped, within the frame limit.
+//! Writes a redacted body as a frame: one line, with its id and time, within the frame limit.
 
 use super::json::{put_number, put_string, unsafe_on_a_line};
 use super::limits;
@@ -19,7 +19,7 @@ pub struct Frame<'a> {
     body: &'a mut Redacted,
 }
 
-/// Gives frames their ids, and refuses everything after a terminal one.
+/// Assigns ids and times to frames, and refuses frames after a terminal one.
 #[derive(Debug, Default)]
 pub struct Stamper {
     count: u64,
@@ -28,7 +28,8 @@ pub struct Stamper {
 }
 
 impl Stamper {
-    /// The next frame, from `msg_1` on. `None`: a terminal frame is out, nothing may follow it.
+    /// The next frame, with the next id. The first id is `msg_1`. `None`: a terminal frame was emitted, and nothing may
+    /// follow it.
     pub fn stamp<'a>(
         &'a mut self,
         now: SystemTime,
@@ -45,16 +46,16 @@ impl Stamper {
         Some(Frame { number: self.count, timestamp: self.clock.timestamp(now), run_id, reply_to, body })
     }
 
-    /// Takes back the ids of the last frames, which nobody saw.
+    /// Reuses the ids of the last frames, which were dropped before anybody saw them.
     pub fn dropped(&mut self, frames: u64) {
         self.count -= frames;
     }
 }
 
-/// Writes timestamps. The calendar is computed once a second.
+/// Writes timestamps. Computes the calendar date only once per second.
 #[derive(Debug, Default)]
 struct Clock {
-    /// The second since 1970 that `text` names.
+    /// The number of seconds since 1970 at the time in `text`.
     second: Option<u64>,
     text: String,
 }
@@ -63,7 +64,7 @@ impl Clock {
     /// The length of a timestamp up to its second, with the point.
     const SECOND: usize = "1970-01-01T00:00:00.".len();
 
-    /// UTC with exactly three fraction digits. A clock before 1970 or after 9999 counts as 1970.
+    /// The time in UTC with exactly three fraction digits. A time before 1970 or after 9999 is written as 1970.
     fn timestamp(&mut self, now: SystemTime) -> &str {
         let since = now.duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
         if self.second != Some(since.as_secs()) {
@@ -117,7 +118,7 @@ impl Frame<'_> {
 }
 
 impl Body {
-    /// About how many bytes the longest text takes, so that a line is made in one piece.
+    /// The approximate size of the longest text in bytes, so that the line is allocated at once.
     fn text_bytes(&self) -> usize {
         match self {
             Body::Progress(progress) => progress.text.size(),
@@ -136,7 +137,8 @@ pub fn stderr_line(body: &Redacted) -> Option<String> {
     let Outcome::Failed(failure) = &end.outcome else { return None };
     let mut line = String::new();
     write!(line, "spektacular: {}: {}", failure.code.name(), failure.message).ok()?;
-    // A folder's name may hold escapes. Replaced and not removed, so that nothing redacted before comes together.
+    // A folder's name may contain control characters. They are replaced, because removing them could join the parts of
+    // a secret.
     Some(line.chars().map(|c| if matches!(c, '\n' | '\r') { ' ' } else { visible(c) }).collect())
 }
 

@@ -1,4 +1,4 @@
-//! How the bodies of frames are written as JSON.
+//! Writes the bodies of frames as JSON.
 
 use super::fields::ShownText;
 use super::json::{encode, put_number, put_string};
@@ -31,7 +31,7 @@ impl Redacted {
     }
 }
 
-/// A part of a redacted body, as JSON. The trait is private here, and [`Redacted::write`] is the only way to it: no text
+/// A part of a redacted body, as JSON. The trait is private and only [`Redacted::write`] uses it, so that no text
 /// becomes JSON before it is redacted.
 trait Put {
     fn put(&self, out: &mut Vec<u8>);
@@ -124,7 +124,7 @@ impl<T: Put> Put for [T] {
     }
 }
 
-/// A value of the protocol's own, which holds no free text or only such as the walk redacts in place.
+/// A value of the protocol, with no free text except text that the walk redacts in place.
 struct Own<'a, T>(&'a T);
 
 impl<T: Serialize> Put for Own<'_, T> {
@@ -171,14 +171,14 @@ macro_rules! entries {
     };
 }
 
-/// Entries for the values that are known.
+/// Writes entries for the known values.
 macro_rules! known {
     ($map:ident; $($key:literal: $value:expr),* $(,)?) => {
         {$( if let Some(value) = &$value { entries!($map; $key: value); } )*}
     };
 }
 
-/// An object that is being written.
+/// A JSON object that is being written.
 struct Object<'o> {
     out: &'o mut Vec<u8>,
     empty: bool,
@@ -198,7 +198,7 @@ impl Object<'_> {
         }
     }
 
-    /// The orchestrator's own metadata; without any an empty object.
+    /// Writes the orchestrator's metadata, or an empty object.
     fn metadata(&mut self, metadata: &Option<Json>) {
         let out = self.key(",\"metadata\":");
         match metadata {
@@ -366,7 +366,7 @@ impl About {
     }
 }
 
-/// The agent in run.started. Its version is known only when the agent says it: the session frame has it.
+/// The agent in run.started. Its version is null, because the agent reports it later, in the session frame.
 #[derive(Serialize)]
 struct Agent<'a> {
     name: &'a str,
@@ -393,7 +393,7 @@ impl Serialize for Config<'_> {
     }
 }
 
-/// A text of run.started among the fields that the table of run.start shows. Only this module can make one.
+/// A text among the fields of run.start that run.started shows. Only this module can create one.
 struct Wire<'a, T: ?Sized>(&'a T);
 
 impl Serialize for Wire<'_, Text> {
@@ -408,7 +408,7 @@ impl Serialize for Wire<'_, Vec<Text>> {
     }
 }
 
-/// `detail` of a run.failed: an object of what is known, or null.
+/// `detail` of a run.failed: an object with the known facts, or null.
 struct Detail<'a>(&'a Failure);
 
 impl Put for Detail<'_> {

@@ -1,6 +1,6 @@
-//! Finds the places in a text where a secret may begin, without a look at the secrets.
+//! Finds the places in a text where a secret may begin, without comparing the secrets.
 
-/// Knows the first bytes of all forms and shapes. Two bytes rule out nearly every place in a text, and the third byte
+/// The first three bytes of all forms and shapes. Two bytes rule out nearly every place in a text, and the third byte
 /// nearly all others, so that the cost hardly depends on the number of secrets.
 #[derive(Clone)]
 pub(super) struct Filter {
@@ -26,7 +26,7 @@ impl Filter {
         set(&mut self.triples, triple(a, b, c));
     }
 
-    /// Whether a secret may begin anywhere in a text that is complete.
+    /// Whether a secret may begin anywhere in a complete text.
     pub(super) fn finds(&self, bytes: &[u8]) -> bool {
         // Every secret is longer than two bytes.
         self.position(bytes).is_some()
@@ -49,7 +49,7 @@ impl Filter {
         let [first, rest @ ..] = bytes else { return None };
         let mut before = *first;
         for (at, &byte) in rest.iter().enumerate() {
-            // One look-up rules out most places.
+            // One lookup rules out most places.
             if get(&self.pairs, pair(before, byte))
                 && let Some(&third) = rest.get(at + 1)
                 && get(&self.triples, triple(before, byte, third))
@@ -61,7 +61,7 @@ impl Filter {
         None
     }
 
-    /// Whether a secret may begin with these bytes, which may be too few to tell.
+    /// Whether a secret may begin with these bytes. True if there are too few bytes to decide.
     fn may_begin(&self, bytes: &[u8]) -> bool {
         match *bytes {
             [] => false,

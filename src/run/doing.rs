@@ -1,4 +1,4 @@
-//! The agent's work: its lines become events, and these become frames.
+//! The agent's work: turns its lines into events, and these into frames.
 
 use super::Effect;
 use super::book::Asker;
@@ -22,7 +22,7 @@ impl Live {
         self.clocks.start = None;
         self.agent.alive = true;
         if self.status == Some(Status::Starting) && self.end.ending.is_none() {
-            self.status(Status::Running, "The agent works", None);
+            self.status(Status::Running, "The agent is working", None);
         }
         let mut turn = Turn::default();
         self.agent.driver.line(line, &mut turn);
@@ -37,7 +37,7 @@ impl Live {
         self.turn(turn);
     }
 
-    /// Carries out the driver's wishes.
+    /// Handles the outcome of a driver's call.
     pub(super) fn turn(&mut self, turn: Turn) {
         let Turn { events, send, close_input, more, relaunch } = turn;
         self.agent.more |= more;
@@ -56,7 +56,7 @@ impl Live {
 
     fn happened(&mut self, event: agent::AgentEvent) {
         if self.status == Some(Status::Retrying) && is_work(&event) {
-            self.status(Status::Running, "The agent works", None);
+            self.status(Status::Running, "The agent is working", None);
         }
         self.questions.declined &= !goes_on(&event);
         if self.agent.recorded {
@@ -106,12 +106,12 @@ impl Live {
                 self.running_again();
             }
             agent::AgentEvent::Retrying { text } => {
-                self.status(Status::Retrying, "The agent tries again", None);
+                self.status(Status::Retrying, "The agent is retrying", None);
                 self.warn(Warning::AgentRetrying, text, None);
             }
             agent::AgentEvent::Warning(warning, text) => self.warn(warning, text, None),
             agent::AgentEvent::Unparsed => {
-                let text = "Part of the agent's output could not be read and was left out";
+                let text = "Part of the agent's output could not be parsed and was skipped";
                 self.warn(Warning::AgentOutputUnparsed, text, None);
             }
             agent::AgentEvent::Note(text) => self.out.push(Effect::Note(text.into_redacted(&self.redactor))),
@@ -129,7 +129,7 @@ impl Live {
     }
 
     fn session(&mut self, id: Option<String>, version: Option<Text>, model: Option<Text>) {
-        // A longer id does not fit a frame, so nobody could send it back.
+        // A longer id exceeds the limit of run.start, so it could not be used to resume.
         let id = id.filter(|id| id.len() <= SESSION_ID_BYTES);
         self.work.session_id.clone_from(&id);
         self.work.model.clone_from(&model);
@@ -142,7 +142,7 @@ impl Live {
         self.tell(about, "The agent's session is open", None);
     }
 
-    /// Calls `say` with the rules of this run, emits the progress and keeps the markers that it finds.
+    /// Calls `say` with the rules of this run, emits the progress, and keeps the markers that `say` finds.
     pub(super) fn speak(&mut self, say: impl FnOnce(&mut Messages, &Rules<'_>, &mut dyn FnMut(Progress)) -> Marks) {
         let rules = Rules {
             level: self.settings.progress,
@@ -209,7 +209,7 @@ fn is_work(event: &agent::AgentEvent) -> bool {
     }
 }
 
-/// Whether an event shows that the agent went on after a declined question.
+/// Whether an event shows that the agent continued after a declined question.
 fn goes_on(event: &agent::AgentEvent) -> bool {
     use agent::AgentEvent as Event;
     match event {

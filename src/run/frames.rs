@@ -35,14 +35,14 @@ impl Live {
         }
     }
 
-    /// The first line that is not blank: redacted, with relative paths, and cut.
+    /// The first non-blank line of a text: redacted, with relative paths, and cut.
     pub(super) fn title(&self, text: &Text) -> String {
         let clean = text.redacted(&self.redactor);
         let line = clean.split('\n').map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
         self.cut(&line.replace('\r', " "))
     }
 
-    /// A redacted text with relative paths, and cut.
+    /// Makes the paths in a redacted text relative, and cuts the text.
     pub(super) fn cut(&self, text: &str) -> String {
         fitting(shorten(text, &self.settings.cwd.to_string_lossy()))
     }

@@ -1,4 +1,4 @@
-//! A run that has an agent: its state, and where each event goes.
+//! A run with an agent: its state, and the handling of each event.
 
 use super::book::{Asker, Book};
 use super::clock::Clocks;
@@ -43,7 +43,7 @@ pub(super) struct AgentSide {
     pub(super) exit: Option<AgentExit>,
     /// Whether the agent has written anything.
     pub(super) alive: bool,
-    /// Whether a part of the agent's last line is left.
+    /// Whether a part of the agent's last line remains.
     pub(super) more: bool,
     /// Whether a recording needs the pieces of messages.
     pub(super) recorded: bool,
@@ -71,7 +71,7 @@ pub(super) struct Work {
 /// The questions of the run.
 pub(super) struct Questions {
     pub(super) book: Book,
-    /// The questions left without an answer.
+    /// The questions that nobody answered.
     pub(super) unattended: Unattended,
     pub(super) marked: Marked,
     pub(super) kept: Kept,
@@ -85,7 +85,7 @@ pub(super) struct Questions {
 pub(super) struct End {
     /// Set once the end is decided.
     pub(super) ending: Option<Ending>,
-    /// How many signals, or requests of a person, asked for the end.
+    /// The number of signals, or requests of a person, to end the run.
     pub(super) signals: u32,
     /// A cancel after the outcome was decided.
     pub(super) late: Option<Late>,
@@ -162,12 +162,13 @@ impl Live {
             live.warn(Warning::ShortSecret, "A secret is too short or too plain to be redacted", reply_to);
         }
         if asking_failed {
-            let text = "The model is not offered the tool ask_user: no socket could be made for temporary files";
+            let text =
+                "The tool ask_user is not available: cannot create its socket in the directory for temporary files";
             live.warn(Warning::UnsupportedOption, text, None);
         }
         if has_process {
             live.turn(turn);
-            live.status(Status::Starting, "The agent is being started", None);
+            live.status(Status::Starting, "Starting the agent", None);
             live.start(Box::new(launch));
         } else {
             live.agent.process = ProcessState::Gone;
@@ -188,7 +189,7 @@ impl Live {
         self.end.ending.as_ref().is_some_and(|ending| ending.stopped)
     }
 
-    /// Takes one event. Returns the end once the run is over.
+    /// Handles one event. Returns the end once the run is over.
     pub(super) fn step(&mut self, event: Event<'_>) -> Option<Ending> {
         self.take(event);
         self.over()
@@ -224,7 +225,7 @@ impl Live {
             Event::Unsupported(origin) => self.unsupported(origin.id),
             Event::UnknownType(origin) => self.warn(Warning::UnknownType, UNKNOWN_TYPE, origin.id),
             Event::InputEnded => self.input_ended(),
-            // Only a run that has not begun is over by order.
+            // This event comes only before the run begins.
             Event::Over(..) => {}
             Event::Refused(failure) => self.stop(Outcome::Failed(failure), None),
             Event::OutputLost => {

@@ -285,7 +285,7 @@ impl Peer for Joined<'_> {
         let refused = ["session_id", "output_schema", "raw_prompt"].into_iter().filter(|field| said.contains(field));
         if let Some(field) = refused.into_iter().find(|field| *field != "raw_prompt" || settings.raw_prompt) {
             let message = format!(
-                "run.start: `{field}` does not go with a workflow, which makes its own sessions and prompts: leave it out."
+                "run.start: `{field}` cannot be used with a workflow, which makes its own sessions and prompts: leave it out."
             );
             return Err(super::invalid(message));
         }

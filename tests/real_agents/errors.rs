@@ -24,7 +24,7 @@ fn error_404(agent: Agent) {
     let run = plain(agent, "no_model");
     let payload = run.outcome.failed("model_not_found");
     let model = run.outcome.progress("session")[0].text("model");
-    let message = format!("The model {model} does not exist or may not be used: choose another model.");
+    let message = format!("The model {model} does not exist, or your account may not use it: choose another model.");
     assert_eq!(payload["message"], message);
     assert!(payload["detail"]["agent_message"].is_string(), "{payload}");
 }

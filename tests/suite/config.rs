@@ -229,7 +229,7 @@ fn a_broken_file_is_an_error_with_its_place_and_stays_as_it_is() {
         ("{\n  \"model\": \"m\",\n}", ", line 3, column 1: invalid JSON."),
         ("{\"model\": \"private-name", ", line 1, column 23: unexpected end of the JSON."),
         ("{\n \"a\": tru }", ", line 2, column 10: invalid JSON."),
-        ("[1]", " must hold one JSON object, in { and }."),
+        ("[1]", " must contain one JSON object, in { and }."),
         ("{\"a\": \"\\ud800\"}", ", line 1, column 14: invalid JSON."),
     ] {
         let case = Case::new().file(PROJECT, text);
@@ -282,12 +282,12 @@ fn a_projects_file_that_is_a_link_is_neither_trusted_nor_written_to() {
     std::os::unix::fs::symlink(case.path("other/.spektacular"), case.path("work/.spektacular")).unwrap();
     assert_eq!(config(&case, &["get", "permissions"]).out, "ask\n", "trusted there is not trusted here");
     for args in [&["trust"][..], &["set", "permissions", "allow"]] {
-        assert!(config(&case, args).err.contains("is a link"), "{args:?}");
+        assert!(config(&case, args).err.contains("is a symbolic link"), "{args:?}");
     }
     fs::remove_file(case.path("work/.spektacular")).unwrap();
     fs::create_dir(case.path("work/.spektacular")).unwrap();
     std::os::unix::fs::symlink(case.path(USER), case.path(PROJECT)).unwrap();
-    assert!(config(&case, &["set", "permissions", "allow"]).err.contains("is a link"));
+    assert!(config(&case, &["set", "permissions", "allow"]).err.contains("is a symbolic link"));
     assert_eq!(read(&case, USER), "{}", "the user's file is for --global");
 }
 
@@ -505,7 +505,7 @@ fn a_file_of_ones_own_making_is_trusted() {
     assert_eq!(ok(&case, &["get", "permissions"]), "deny\n");
     let nothing = config(&Case::new(), &["trust"]);
     assert_eq!(nothing.code, 2);
-    assert!(nothing.err.contains("no configuration file to trust"), "{}", nothing.err);
+    assert!(nothing.err.contains("no configuration file or prompts to trust"), "{}", nothing.err);
 }
 
 #[test]
@@ -540,7 +540,7 @@ fn part(heading: &str) -> &'static str {
 
 #[test]
 fn the_page_names_the_keys_that_count_without_trust() {
-    let line = part("Trust").lines().find(|line| line.starts_with("These keys count without trust: ")).unwrap();
+    let line = part("Trust").lines().find(|line| line.starts_with("These keys need no trust: ")).unwrap();
     let free = KEYS.iter().filter(|key| key.care == spektacular::config::Care::Free).map(|key| key.name);
     assert_eq!(line.split('`').skip(1).step_by(2).collect::<Vec<_>>(), free.collect::<Vec<_>>());
 }
@@ -564,11 +564,7 @@ fn nothing_is_written_that_could_not_be_read() {
     let text = json!({"own": "x".repeat((4 << 20) - 50_000)}).to_string();
     let case = Case::new().file(USER, &text);
     let done = config(&case, &["set", "--global", "model", &long]);
-    assert!(
-        done.code == 2 && done.err.contains("would be longer than 4 MiB"),
-        "{}",
-        &done.err[..200.min(done.err.len())]
-    );
+    assert!(done.code == 2 && done.err.contains("would exceed 4 MiB"), "{}", &done.err[..200.min(done.err.len())]);
     assert_eq!(fs::read_to_string(case.path(USER)).unwrap(), text);
 }
 
@@ -590,7 +586,7 @@ fn a_full_list_of_trusted_files_makes_room_and_loses_no_trust() {
 fn a_link_that_leads_nowhere_stays_a_link() {
     let case = Case::new().file("home/.config/spektacular/x", "").link(USER, "home/dotfiles.json");
     let done = config(&case, &["set", "--global", "model", "m"]);
-    assert!(done.code == 2 && done.err.contains("is a link that leads to no file"), "{}", done.err);
+    assert!(done.code == 2 && done.err.contains("is a symbolic link without a target"), "{}", done.err);
     assert!(case.path(USER).is_symlink() && !case.path("home/dotfiles.json").exists());
 }
 

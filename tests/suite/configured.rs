@@ -288,7 +288,7 @@ fn an_ignored_key_is_a_warning_unless_it_protects_the_user() {
         let outcome = run(hello(&[(USER, json!({key: 1}))]), json!({}));
         let message = outcome.failed("invalid_config")["message"].as_str().unwrap().to_owned();
         assert!(message.starts_with(&format!("{key} in /")) && message.contains(", line 1, must be "), "{message}");
-        assert!(message.ends_with("It is not ignored because it protects you."), "{message}");
+        assert!(message.ends_with("This error is not ignored, because the key protects you."), "{message}");
     }
 }
 
@@ -466,5 +466,5 @@ fn a_debug_log_that_cannot_be_opened_is_a_warning() {
     let outcome = run(case, json!({}));
     outcome.completed();
     let said = warnings(&outcome);
-    assert!(said.len() == 1 && said[0].starts_with("The run has no debug log: correct `debug.log_dir`"), "{said:?}");
+    assert!(said.len() == 1 && said[0].starts_with("Cannot write the debug log: set `debug.log_dir`"), "{said:?}");
 }

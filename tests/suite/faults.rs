@@ -640,8 +640,9 @@ fn the_model_that_is_not_there_is_named_where_it_is_a_name() {
         outcome.never_shows("my-secret-model");
         outcome.failed("model_not_found")["message"].as_str().unwrap().to_owned()
     };
-    let named = |name: &str| format!("The model {name} does not exist or may not be used: choose another model.");
-    let nameless = "The model does not exist or may not be used: choose another model.";
+    let named =
+        |name: &str| format!("The model {name} does not exist, or your account may not use it: choose another model.");
+    let nameless = "The model does not exist, or your account may not use it: choose another model.";
     assert_eq!(message(json!({"model": "anthropic/opus-9.9:v1"})), named("anthropic/opus-9.9:v1"));
     assert_eq!(message(json!({"model": "two words"})), nameless);
     assert_eq!(message(json!({"model": "m".repeat(65)})), nameless);

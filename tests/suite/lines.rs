@@ -262,9 +262,9 @@ fn each_attempt_to_find_a_session_is_told_to_who_looks_for_faults() {
     let say = "echo hello; echo session=--no; echo 'chat: c-7'; echo session=later";
     let entry = json!({"command": "sh", "args": ["-c", say], "session_patterns": patterns});
     let told = [
-        "number 2 of session_patterns matches in line 2, but the match cannot be a session id",
-        "number 3 of session_patterns matches in line 3: found the session id",
-        "number 1 of session_patterns matches in none of 3 lines",
+        "number 2 of session_patterns matched line 2, but the match cannot be a session id",
+        "number 3 of session_patterns matched line 3: found the session id",
+        "number 1 of session_patterns matched none of 3 lines",
     ];
     let case = command(entry.clone());
     let record = case.path("work/run.jsonl");

@@ -363,5 +363,5 @@ fn a_limit_of_file_sizes_costs_the_recording_and_not_the_run() {
     // A warning on stderr is no diagnostic of a failed run.
     let outcome = session.finish_unchecked();
     assert_eq!(outcome.completed()["text"], "ok");
-    assert!(outcome.stderr.contains("the recording is not complete"), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("the recording is incomplete"), "{}", outcome.stderr);
 }

@@ -298,7 +298,7 @@ fn a_mode_that_the_agent_does_not_have_fails_the_run_and_names_those_it_has() {
     run(Case::with(script()), json!({"mode": "owl"})).completed();
     let outcome = run(Case::with(script()), json!({"mode": "heron"}));
     let message = outcome.failed("invalid_request")["message"].as_str().unwrap().to_owned();
-    assert_eq!(message, "The agent does not have this mode: check `mode`. Its modes here: general, owl.");
+    assert_eq!(message, "The agent does not have this mode: check `mode`. Its modes are: general, owl.");
 }
 
 #[test]

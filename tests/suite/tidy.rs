@@ -257,15 +257,21 @@ fn processes_start_in_few_places_and_output_has_two_doors() {
     }
 }
 
-/// A definition names its thing: "The options", not "What there is to choose from".
+/// A definition names its thing: "The options", not "What there is to choose from". A comment says which thing is
+/// meant, and begins with its subject.
 #[test]
-fn no_doc_comment_begins_with_what() {
+fn comments_begin_with_their_subject_and_avoid_worn_phrases() {
+    let beginnings = ["What ", "The same for ", "Whether nothing ", "Else ", "As it came", "All of them."];
+    let phrases = ["tells of", "is told of", "There is no such flag", "is not there any more", "at its times"];
     for (path, text) in rust_files("src") {
-        let found = text.lines().find(|line| {
-            let line = line.trim_start();
-            line.starts_with("/// What ") || line.starts_with("//! What ")
-        });
-        assert!(found.is_none(), "{}: {}", path.display(), found.unwrap_or_default().trim());
+        for line in text.lines().map(str::trim_start).filter(|line| line.starts_with("//")) {
+            let said = line.trim_start_matches(['/', '!', ' ']);
+            let is_doc = line.starts_with("///") || line.starts_with("//!");
+            let begins =
+                beginnings.iter().find(|word| said.starts_with(**word)).filter(|word| is_doc || **word == "Else ");
+            let worn = phrases.iter().find(|phrase| said.contains(**phrase));
+            assert!(begins.or(worn).is_none(), "{}: {line}", path.display());
+        }
     }
 }
 

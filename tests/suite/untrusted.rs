@@ -85,7 +85,7 @@ fn the_debug_log_follows_no_link_below_the_project() {
         let outcome = run(case.link(link, "home/victim"), json!({}));
         outcome.completed();
         let warnings = outcome.warnings("unsupported_option");
-        assert!(warnings.iter().any(|frame| frame.text("text").contains("no debug log")), "{link}");
+        assert!(warnings.iter().any(|frame| frame.text("text").contains("Cannot write the debug log")), "{link}");
         assert_eq!(names(&outcome.case().path("home/victim")), ["x"], "{link}");
     }
     // A link of the user's own, outside the project, is followed.

@@ -158,7 +158,7 @@ fn after_the_last_attempt_the_phase_has_failed() {
     let detail = json!({"phase": "P1", "attempt": 2, "command": "echo why; exit 7", "exit_code": 7, "timed_out": false, "output_tail": "why\n"});
     assert_eq!(failed["detail"], detail);
     let message = failed["message"].as_str().unwrap();
-    assert!(message.contains("P1") && message.contains("same command to go on"), "{message}");
+    assert!(message.contains("P1") && message.contains("same command to continue"), "{message}");
     assert!(plan_of(&outcome).contains("<!-- spektacular: failed attempts=2 at="));
     assert!(plan_of(&outcome).contains("- [ ] T1.1"));
     let states: Vec<Value> = report(&outcome).iter().map(|phase| phase["state"].clone()).collect();

@@ -107,7 +107,7 @@ fn a_mode_is_set_before_the_model_as_the_session_offers_it() {
         }
         other => panic!("{other:?}"),
     };
-    let says = |names: &str| format!("The agent does not have this mode: check `mode`. Its modes here: {names}.");
+    let says = |names: &str| format!("The agent does not have this mode: check `mode`. Its modes are: {names}.");
     for (name, names) in [("review", "build, review"), ("sk-odd name", "build")] {
         for offered in [option(name), modes(name)] {
             let (_, sent, events) = with_mode(&OPENCODE, offered);

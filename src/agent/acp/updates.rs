@@ -22,13 +22,13 @@ pub(super) struct Said {
 /// A tool call. Keeps its title, input and locations until it is over.
 #[derive(Debug, Default)]
 pub(super) struct Call {
-    /// The tool, if the agent names it.
+    /// The tool's name, if the agent reports it.
     name: Option<String>,
-    /// The agent's whole title. For a shell command, the command.
+    /// The agent's whole title. For a shell command, this is the command.
     text: String,
     category: Option<Category>,
     locations: Vec<Place>,
-    /// Its input, verbatim, if short and not empty.
+    /// The input of the call, verbatim, if short and not empty.
     input: String,
     /// Whether the call was reported.
     shown: bool,
@@ -88,12 +88,12 @@ impl Call {
         &self.locations
     }
 
-    /// The tool, if the agent names it.
+    /// The tool's name, if the agent reports it.
     pub(super) fn name(&self) -> Option<&str> {
         self.name.as_deref()
     }
 
-    /// Its input without the model's description.
+    /// The input of the call without the model's description.
     pub(super) fn identity(&self) -> String {
         Object::parse(&self.input).map(|input| input.without(PROSE)).unwrap_or_default()
     }
@@ -145,8 +145,8 @@ impl Acp {
         Some(())
     }
 
-    /// Passes over a part of a replay, of a sub-agent's session or of the user's message. Recordings need the pieces of
-    /// messages in it to find a secret that is split between them.
+    /// Skips a part of a replay, of a sub-agent's session or of the user's message. Recordings need its message pieces
+    /// to find a secret that is split between them.
     fn pass_over(&mut self, update: &Object<'_>, turn: &mut Turn) {
         let is_chunk = update.str("sessionUpdate").is_some_and(|kind| kind.ends_with("_chunk"));
         let Some(piece) = update.object("content").and_then(|content| content.string("text")).filter(|_| is_chunk)
@@ -174,7 +174,7 @@ impl Acp {
     fn chunk(&mut self, update: &Object<'_>, thought: bool, turn: &mut Turn) -> Option<()> {
         let content = update.object("content")?;
         let text = match content.str("type") {
-            // Pictures and the like.
+            // Content other than text, such as images.
             Some(other) if other != "text" => return Some(()),
             _ => content.str("text")?,
         };
@@ -243,7 +243,7 @@ impl Acp {
             call.retitled |= call.text.len() <= LABEL_BYTES;
         }
         if let Some(input) = about.raw("rawInput").map(Raw::get).filter(|raw| *raw != "{}") {
-            // An input too long to keep also replaces the earlier one.
+            // An input that is too long to keep also replaces the earlier one.
             call.input = if input.len() <= INPUT_BYTES { input.to_owned() } else { String::new() };
         }
         let texts = call.size();
@@ -273,14 +273,14 @@ impl Acp {
         let over = matches!(&*status, "completed" | "failed");
         let call = self.calls.get(&id);
         if call.is_none() && self.finished.contains(&id) {
-            // Only the files that it changed may be new.
+            // Only the changed files may be new.
             if over {
                 self.tool_over(&id, update, status == "failed", turn);
             }
             return Some(());
         }
         let known = call.is_some_and(|call| call.shown);
-        // The title of the final update may describe something else.
+        // The title of the final update may describe a different thing.
         if !(over && known) {
             self.learn(update)?;
         }

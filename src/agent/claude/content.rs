@@ -1,4 +1,4 @@
-//! The content of messages: what the model says, the tools that it calls, and their results.
+//! The content of messages: the model's texts, its tool calls, and their results.
 
 use super::tools::{self, CallKind};
 use super::{Claude, errors};
@@ -42,7 +42,7 @@ impl Claude {
         self.calls.begin(&call, &name, self.names.is_tool(&name));
         let input = block.object("input");
         match &*name {
-            // These come as questions and as the result of the run.
+            // These calls appear as questions, and as the result of the run.
             "AskUserQuestion" | "StructuredOutput" => return Some(()),
             name if self.names.is_tool(name) => return Some(()),
             "TodoWrite" => {

@@ -1,5 +1,5 @@
-//! The texts and thoughts of the model and its sub-agents. A block comes in pieces and then whole, or only whole. One
-//! that comes only whole leaves no state behind.
+//! The texts and thoughts of the model and its sub-agents. A block arrives in pieces and then whole, or only whole. The
+//! latter needs no state.
 
 use crate::agent::json::{Object, Raw};
 use crate::agent::recent::OpenMap;
@@ -9,7 +9,7 @@ use crate::protocol::text::Text;
 use std::borrow::Cow;
 use std::collections::VecDeque;
 
-/// The blocks that are not complete.
+/// The incomplete blocks.
 #[derive(Debug, Default)]
 pub(super) struct Blocks {
     /// The number of blocks so far, which names the last one.
@@ -24,12 +24,12 @@ pub(super) struct Blocks {
     line_address: usize,
 }
 
-/// Who streams, and what.
+/// The model or a sub-agent, and the block that it streams.
 #[derive(Debug, Default)]
 struct Speaker {
     /// The message that is being streamed.
     message: String,
-    /// Its current text or thought.
+    /// The text or thought that is being streamed.
     stream: Option<StreamedBlock>,
     /// The input of a tool that is being streamed.
     input: Option<MessageKey>,
@@ -45,7 +45,7 @@ struct StreamedBlock {
     sent: Fingerprint,
 }
 
-/// A block that goes out in parts. Its rest is the JSON string in `line` from `at` to `end`.
+/// A block that is reported in parts. The rest is the JSON string in `line` from `at` to `end`.
 #[derive(Debug)]
 struct LongBlock {
     key: MessageKey,
@@ -97,7 +97,7 @@ impl Blocks {
         }
     }
 
-    /// Changes what is known of a speaker, and forgets one that streams nothing.
+    /// Updates a speaker, and forgets a speaker that streams nothing.
     fn change<T>(&mut self, parent: Option<&str>, change: impl FnOnce(&mut Speaker, &mut u64) -> T) -> T {
         let Some(parent) = parent else { return change(&mut self.main, &mut self.blocks) };
         let known = self.subagents.remove_entry(parent);
@@ -114,7 +114,7 @@ impl Blocks {
         next(&mut self.blocks)
     }
 
-    /// Handles a complete block. Does not repeat what was streamed.
+    /// Handles a complete block, without repeating the streamed part.
     pub(super) fn whole_block(
         &mut self,
         id: &str,
@@ -151,13 +151,13 @@ impl Blocks {
         turn.events.push(speech(key, parent, thinking, chunks.after(rest), true));
     }
 
-    /// Begins a line.
+    /// Notes that a line begins.
     pub(super) fn begin_line(&mut self, line: &str) {
         self.line_address = line.as_ptr().addr();
     }
 
-    /// Ends a line, which nothing borrows any more. Keeps the line itself for a long block in it: a copy would double
-    /// the memory.
+    /// Takes a line that nothing borrows any more. Keeps the line itself if a long block is in it, because a copy would
+    /// double the memory.
     pub(super) fn keep_line(&mut self, line: Cow<'_, str>) {
         if let Some(block) = self.long.back_mut().filter(|block| block.line.is_empty()) {
             block.line = line.into_owned();

@@ -12,9 +12,9 @@ use std::collections::VecDeque;
 /// The turn and sub-agent of an item. Item ids are unique only within a turn.
 #[derive(Clone, Debug)]
 pub(super) struct Spot<'a> {
-    /// Its turn.
+    /// The item's turn.
     pub(super) turn: Cow<'a, str>,
-    /// The call whose sub-agent made it.
+    /// The call whose sub-agent made the item.
     pub(super) parent: Option<String>,
 }
 
@@ -36,14 +36,14 @@ struct StreamedItem {
 #[derive(Clone, Debug)]
 pub(super) struct Patch {
     pub(super) category: Category,
-    /// Its further categories.
+    /// The further categories of the patch.
     pub(super) also: Vec<Category>,
     pub(super) title: String,
     pub(super) locations: Vec<Place>,
     pub(super) diff: String,
 }
 
-/// How many servers with a denied call are remembered.
+/// The maximum number of remembered servers with a denied call.
 const DENIED: usize = 256;
 
 /// The longest key of a call that is remembered for its sub-agents, in bytes.
@@ -121,7 +121,7 @@ impl Items {
         turn.events.extend(broken.map(|(_, stream)| AgentEvent::Withdrawn { message: stream.message }));
     }
 
-    /// How many items are remembered because they are open.
+    /// The number of open items that are remembered.
     #[cfg(test)]
     pub(super) fn open(&self) -> usize {
         self.streams.len() + self.patches.len() + self.begun.len()
@@ -152,7 +152,7 @@ impl Items {
         self.denied.push_back(hash(server));
     }
 
-    /// Handles a complete message or reasoning item. Does not repeat what was streamed.
+    /// Handles a complete message or reasoning item, without repeating the streamed part.
     fn whole(&mut self, key: &str, whole: String, thinking: bool, spot: &Spot<'_>, turn: &mut Turn) {
         let Some(stream) = self.streams.remove(key) else {
             if !whole.is_empty() {
@@ -202,7 +202,7 @@ impl Items {
                     + patch.locations.iter().map(|place| place.path.size()).sum::<usize>();
                 self.patches.insert(key.clone(), patch, texts);
             }
-            // The first message about a command that is refused at once is its end.
+            // If a command is refused at once, the first message about it is its end.
             if is_new {
                 let Tool { category, title, locations } = tool;
                 let (call, parent) = (key.clone(), spot.parent.clone());
@@ -337,7 +337,7 @@ pub(super) fn command<'a>(item: &Object<'a>) -> Cow<'a, str> {
     .unwrap_or_default()
 }
 
-/// The categories of a patch, the gravest first: permission to edit does not cover deleting or moving.
+/// The categories of a patch, the most severe first, because permission to edit does not cover deleting or moving.
 fn patch_categories(item: &Object<'_>) -> (Category, Vec<Category>) {
     let of_change = |change: Object<'_>| match change.object("kind") {
         Some(kind) if kind.is("type", "delete") => Category::Delete,

@@ -1,12 +1,12 @@
-//! Where the values of a line are: found in one walk, in memory that is used again for the next line.
+//! The positions of the values in a line, found in one walk. The memory is reused for the next line.
 
 use super::scan::{FieldKey, JsonScan, Sink};
 use super::{Object, Raw, without_controls};
 use std::borrow::Cow;
 
-/// The most values that are noted. A line with more is rare, and is walked over again for each field that is read.
+/// The maximum number of indexed values. A line with more is rare, and is walked again for each field that is read.
 const VALUES: usize = 1 << 17;
-/// The most values whose memory is kept for the next line.
+/// The maximum number of values whose memory is kept for the next line.
 const KEPT: usize = 1 << 12;
 
 /// A part of a line, in bytes.
@@ -17,7 +17,7 @@ pub(super) struct Span {
 }
 
 impl Span {
-    /// No line reaches 4 GiB.
+    /// A span of these byte positions. They fit into 32 bits because no line reaches 4 GiB.
     pub(super) fn new(from: usize, to: usize) -> Span {
         Span { from: from as u32, to: to as u32 }
     }
@@ -26,7 +26,7 @@ impl Span {
         line.get(self.from as usize..self.to as usize).unwrap_or_default()
     }
 
-    /// Whether the text there is this one.
+    /// Whether the span's text equals `text`.
     #[inline]
     pub(super) fn is(self, line: &str, text: &str) -> bool {
         // Most keys differ in length or in the first bytes: faster than a call.
@@ -35,32 +35,33 @@ impl Span {
             && line.as_bytes().get(self.from as usize..self.to as usize).is_some_and(is_same)
     }
 
-    /// A string without its quotes.
+    /// The span of a string without its quotes.
     pub(super) fn inside(self) -> Span {
         Span { from: self.from + 1, to: (self.from + 1).max(self.to.saturating_sub(1)) }
     }
 
-    /// A string with its quotes, given without them.
+    /// The span of a string with its quotes, from the span without them.
     pub(super) fn outside(self) -> Span {
         Span { from: self.from.saturating_sub(1), to: self.to + 1 }
     }
 }
 
-/// A field of an object, or an element of an array. What is below its value follows it.
+/// A field of an object, or an element of an array. The nodes inside its value follow it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Node {
-    /// The key without its quotes. An element has the key of whatever came before.
+    /// The key, without its quotes. Meaningless for an element of an array.
     pub(super) key: Span,
     pub(super) value: Span,
-    /// How many nodes are below the value, and the marks. While the value is open: the node that it is below.
+    /// The number of nodes inside the value, and the flags. While the value is open: the index of the node that
+    /// contains it.
     below: u32,
 }
 
-/// The key has escapes.
+/// Flag: the key has escapes.
 const KEY_ESCAPES: u32 = 1 << 31;
-/// The value is a string with escapes, or an object with such a key.
+/// Flag: the value is a string with escapes, or an object whose keys have escapes.
 const ESCAPES: u32 = 1 << 30;
-/// The value is an open object.
+/// Flag: the value is an object, and still open.
 const OBJECT: u32 = 1 << 29;
 const COUNT: u32 = OBJECT - 1;
 
@@ -78,7 +79,7 @@ impl Node {
     }
 }
 
-/// The values of one line. The first node is the line's whole value.
+/// The index of one line. The first node is the line's whole value.
 #[derive(Debug, Default)]
 pub struct Index {
     nodes: Vec<Node>,

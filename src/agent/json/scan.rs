@@ -1,20 +1,21 @@
-//! Walks over JSON: checks it, or skips what is known to be valid. Never recurses, so that no depth overflows the stack.
+//! Walks over JSON: checks it, or skips values that are known to be valid. Never recurses, so that deep nesting cannot
+//! overflow the stack.
 
 use super::index::Span;
 use std::borrow::Cow;
 
 /// Takes the parts of a value that is being checked, in the order of the text.
 pub(super) trait Sink {
-    /// A string, a number, a boolean or null. The place of a string includes its quotes.
+    /// Takes a string, a number, a boolean or null. The place of a string includes its quotes.
     fn leaf(&mut self, key: FieldKey, place: Span, escapes: bool);
-    /// The beginning of an object or an array. `None` ends the walk.
+    /// Takes the beginning of an object or an array. Returns `None` to end the walk.
     fn open(&mut self, key: FieldKey, object: bool, at: usize) -> Option<()>;
-    /// The end of the innermost open object or array. Returns whether the value around it is an object; `None`: there is
-    /// no value around it.
+    /// Takes the end of the innermost open object or array. Returns whether the enclosing value is an object. `None`:
+    /// it is the outermost value.
     fn close(&mut self, end: usize) -> Option<bool>;
 }
 
-/// The key of a field, without its quotes. The elements of an array have any key.
+/// The key of a field, without its quotes. Meaningless for the elements of an array.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct FieldKey {
     pub(super) place: Span,
@@ -26,7 +27,7 @@ pub(super) struct FieldKey {
 pub(super) struct JsonScan<'a> {
     bytes: &'a [u8],
     pub(super) at: usize,
-    /// Whether only blanks are white space.
+    /// Whether only spaces count as white space.
     strict: bool,
 }
 
@@ -35,12 +36,12 @@ impl<'a> JsonScan<'a> {
         JsonScan { bytes: text.as_bytes(), at, strict: false }
     }
 
-    /// A scan from the beginning that refuses control characters also between values.
+    /// A scan from the beginning that also refuses control characters between values.
     pub(super) fn strict(text: &'a str) -> JsonScan<'a> {
         JsonScan { bytes: text.as_bytes(), at: 0, strict: true }
     }
 
-    /// Passes white space up to the end of the text. `None`: something else follows.
+    /// Passes white space up to the end of the text. `None`: other text follows.
     pub(super) fn end(mut self) -> Option<()> {
         self.strict = false;
         self.blanks();
@@ -68,8 +69,8 @@ impl<'a> JsonScan<'a> {
         self.walk(&mut Nesting::default())
     }
 
-    /// Checks a value of any kind, and hands its parts to a sink in which nothing is open. Positions are held in local
-    /// variables, which is what makes this fast.
+    /// Checks a value of any kind, and hands its parts to a sink in which nothing is open. Positions are kept in local
+    /// variables for speed.
     pub(super) fn walk(&mut self, sink: &mut impl Sink) -> Option<()> {
         let (bytes, strict) = (self.bytes, self.strict);
         // `inside`: whether the innermost open value is an object.
@@ -102,7 +103,7 @@ impl<'a> JsonScan<'a> {
                     sink.leaf(key, Span::new(from, at), false);
                 }
             }
-            // After a value: the next one, or the end of what holds it.
+            // After a value comes the next one, or the end of the enclosing value.
             loop {
                 let Some(object) = inside else {
                     self.at = at;
@@ -238,10 +239,10 @@ fn after_plain(bytes: &[u8], mut at: usize) -> usize {
     at + rest.iter().position(|byte| matches!(byte, b'"' | b'\\' | 0..0x20)).unwrap_or(rest.len())
 }
 
-/// How many bytes are looked at together.
+/// The number of bytes that are examined together.
 const BLOCK: usize = 16;
 
-/// How many bytes come before the first quote, backslash or control character. Without a branch per byte, so that the
+/// The number of bytes before the first quote, backslash or control character. Has no branch per byte, so that the
 /// compiler compares all bytes at once.
 #[inline(always)]
 fn plain(block: &[u8; BLOCK]) -> usize {
@@ -287,7 +288,7 @@ struct Nesting {
     /// The innermost levels, the last of them in the lowest bit.
     near: u64,
     depth: usize,
-    /// The levels outside of those, 64 at a time.
+    /// The outer levels, 64 in each word.
     far: Vec<u64>,
 }
 
@@ -313,8 +314,8 @@ impl Sink for Nesting {
     }
 }
 
-/// The text of a valid string, given without its quotes. Half a surrogate pair becomes U+FFFD. Borrowed if there is
-/// nothing to decode.
+/// Decodes a valid string, given without its quotes. Half a surrogate pair becomes U+FFFD. The result is borrowed if
+/// the string has no escapes.
 pub(in crate::agent) fn unescape(inner: &str) -> Cow<'_, str> {
     let Some(first) = inner.find('\\') else { return Cow::Borrowed(inner) };
     let mut out = String::with_capacity(inner.len());
@@ -330,7 +331,7 @@ pub(in crate::agent) fn unescape(inner: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// The character of the escape that `text` begins with, and how many bytes it takes.
+/// The character of the escape at the beginning of `text`, and the escape's length in bytes.
 fn escaped(text: &str) -> (char, usize) {
     let plain = match text.as_bytes().get(1) {
         Some(b'b') => '\u{8}',

@@ -158,7 +158,7 @@ impl Driver for Observer {
     }
 
     fn launch(&mut self, settings: &Settings, turn: &mut Turn) -> Result<Launch, Failure> {
-        let gone = || Failure::new(crate::failure::Code::InternalError, "The session cannot go on: start it again.");
+        let gone = || Failure::new(crate::failure::Code::InternalError, "The session cannot continue: start it again.");
         if !self.goes_on {
             let Some(inner) = &mut self.inner else { return Err(gone()) };
             return inner.launch(settings, turn);
