@@ -190,7 +190,7 @@ mod tests {
     use super::{CALLS, ENTRY_BYTES, KEYS, OpenMap, Recent, RecentMap};
 
     #[test]
-    fn the_size_of_what_is_open_goes_back_to_nothing() {
+    fn the_size_of_open_calls_returns_to_zero() {
         let mut map: OpenMap<i32> = OpenMap::default();
         map.insert("a".into(), 1, 10);
         map.insert("a".into(), 2, 20);

@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_working_directory_itself_is_taken_off() {
+    fn only_the_working_directory_itself_is_removed_from_paths() {
         for (text, cwd, short) in [
             ("Write: /w/p/a.txt", "/w/p", "Write: a.txt"),
             ("cat /w/p/a '/w/p/b' >/w/p/c", "/w/p", "cat a 'b' >c"),

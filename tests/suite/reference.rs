@@ -510,7 +510,7 @@ fn the_capabilities_in_the_examples_are_those_of_the_drivers() {
 
 /// The table of what each agent can do, against the warnings and the capabilities of their drivers.
 #[test]
-fn the_table_of_agents_says_what_their_drivers_do() {
+fn the_table_of_agents_matches_their_drivers() {
     let text = part(AGENTS, "What each agent can do");
     let head = text.lines().find(|line| line.starts_with("| | ")).unwrap();
     let columns: Vec<&str> = head.split('`').skip(1).step_by(2).collect();
@@ -776,7 +776,7 @@ fn essence(line: &str) -> Value {
 }
 
 #[test]
-fn the_dialogue_is_what_the_program_says() {
+fn the_dialogue_is_the_programs_real_output() {
     let mut session = support::Case::new().args(&["--agent", "demo"]).spawn();
     // The ids of questions are new in each run: as on the page, as they are.
     let mut ids: Vec<(String, String)> = Vec::new();

@@ -229,7 +229,7 @@ mod tests {
         }
 
         #[test]
-        fn the_index_refuses_what_the_scan_refuses(text in nearly_json()) {
+        fn the_index_and_the_scan_refuse_the_same_texts(text in nearly_json()) {
             let line = format!("{{\"k\":{text}}}");
             let clean = line.replace('\t', " ");
             let read = Index::default().read(&mut Cow::Borrowed(&line)).map(of);

@@ -442,7 +442,7 @@ pub(super) mod tests {
 
     proptest! {
         #[test]
-        fn what_is_accepted_is_json(text in nearly_json()) {
+        fn every_accepted_text_is_json(text in nearly_json()) {
             prop_assert_eq!(is_value(&text), serde_json::from_str::<&RawValue>(&text).is_ok(), "{}", text);
         }
 
@@ -457,7 +457,7 @@ pub(super) mod tests {
         }
 
         #[test]
-        fn a_text_comes_back(text in "[ -~é\u{1f600}\n\u{1}\"\\\\]{0,40}") {
+        fn a_text_is_unchanged_after_a_round_trip(text in "[ -~é\u{1f600}\n\u{1}\"\\\\]{0,40}") {
             let literal = serde_json::to_string(&text).unwrap();
             prop_assert_eq!(after_string(literal.as_bytes(), 1).map(|(end, _)| end), Some(literal.len()));
             prop_assert_eq!(unescape(&literal[1..literal.len() - 1]), text);

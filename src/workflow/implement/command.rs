@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_is_gone_wherever_the_output_is_cut() {
+    fn a_secret_is_hidden_wherever_the_output_is_cut() {
         for before in 0..40 {
             let line = "x".repeat(before) + SECRET + &"y".repeat(TOOL_OUTPUT_BYTES - 20);
             let (_, output) = over([line], DONE);

@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_that_is_taken_back_blocks_nothing_and_an_open_one_ends_with_the_process() {
+    fn a_withdrawn_message_does_not_block_and_an_open_one_ends_with_the_process() {
         let (mut observer, over) = observer(&[]);
         observer.see(text(1, "<!--BLOCKED: a-->", false));
         observer.see(AgentEvent::Withdrawn { message: MessageKey(1) });
@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn the_driver_comes_back_for_a_further_turn() {
+    fn the_observer_returns_the_driver_for_a_further_turn() {
         let settings = |prompt: &str| Options::default().resolve(prompt.into(), "x".into(), PathBuf::from("/w"));
         let (mut first, over) = observer(&["--continue", "{prompt}"]);
         first.launch(&settings("one"), &mut Turn::default()).unwrap();
