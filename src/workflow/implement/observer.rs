@@ -2,7 +2,9 @@
 //! agent did something. At the end of the part it returns both, and the agent's driver for a further turn.
 
 use super::blocked::{BlockedCutter, cut};
-use crate::agent::{AgentEvent, AskKey, Driver, Launch, Line, MessageKey, Reply, Turn, TurnOver, text::FinalAnswer};
+use crate::agent::{
+    AgentEvent, AskKey, CallKey, Driver, Launch, Line, MessageKey, Reply, Turn, TurnOver, text::FinalAnswer,
+};
 use crate::failure::Failure;
 use crate::protocol::outbound::{AgentExit, Capabilities, Text};
 use crate::protocol::request::Settings;
@@ -28,7 +30,7 @@ pub(crate) struct Observer {
     goes_on: bool,
     cutters: BTreeMap<MessageKey, BlockedCutter>,
     /// The running tool calls.
-    calls: HashMap<String, Category>,
+    calls: HashMap<CallKey, Category>,
     acted: bool,
     blocked: Option<String>,
     over: Sender<Observation>,
@@ -82,7 +84,7 @@ impl Observer {
                 AgentEvent::Withdrawn { message }
             }
             AgentEvent::Tool { call, category, title, locations, parent } => {
-                self.calls.insert(call.clone(), category);
+                self.calls.insert(call, category);
                 AgentEvent::Tool { call, category, title, locations, parent }
             }
             AgentEvent::ToolOver { call, state, output, facts } => {
@@ -240,7 +242,7 @@ mod tests {
     use super::Observer;
     use crate::agent::lines::LinesDriver;
     use crate::agent::text::FinalAnswer;
-    use crate::agent::{AgentEvent, Base, Driver, Line, MessageKey, Turn, TurnOver};
+    use crate::agent::{AgentEvent, Base, CallKey, Driver, Line, MessageKey, Turn, TurnOver};
     use crate::protocol::outbound::{AgentExit, ToolFacts};
     use crate::protocol::request::Options;
     use crate::protocol::words::{Category, StopReason, ToolState};
@@ -302,8 +304,8 @@ mod tests {
             (Category::Read, ToolState::Completed, false),
         ] {
             let (mut observer, over) = observer(&[]);
-            let (call, title) = ("c".to_owned(), None);
-            observer.see(AgentEvent::Tool { call: call.clone(), category, title, locations: Vec::new(), parent: None });
+            let (call, title) = (CallKey::of("c"), None);
+            observer.see(AgentEvent::Tool { call, category, title, locations: Vec::new(), parent: None });
             observer.see(AgentEvent::ToolOver { call, state, output: None, facts: ToolFacts::default() });
             drop(observer);
             assert_eq!(over.recv().unwrap().acted, acted, "{category:?} {state:?}");
