@@ -510,7 +510,7 @@ fn a_flood_on_stderr_blocks_nothing_and_its_tail_is_short() {
 
 fn assert_idle(session: &Session, state: &str) {
     let before = procs::cpu_ticks(session.pid());
-    // Two seconds of nothing: the time itself is what is measured.
+    // Two idle seconds: the test measures the time itself.
     io::wait_for(Duration::from_secs(2), || false);
     let used = procs::cpu_ticks(session.pid()) - before;
     assert!(used <= 2, "{state}: {used} ticks of 10 ms in two seconds");
