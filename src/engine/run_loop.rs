@@ -176,7 +176,6 @@ impl<'e, 'p> RunLoop<'e, 'p> {
     fn begin(&mut self, begin: Begin) -> Result<(), Broken> {
         match begin {
             Begin::FromInput => self.hear_first()?,
-            Begin::Ready(first) => self.conductor.inbound(*first),
             Begin::Refused(failure) => self.conductor.refuse(failure),
             Begin::Next(next) => self.conductor.go_on(*next),
             Begin::Over(over) => self.conductor.close(*over),

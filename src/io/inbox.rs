@@ -11,7 +11,7 @@ use std::io::{self, ErrorKind, IsTerminal, Read};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
-/// Most lines that may wait to be taken.
+/// The maximum number of lines that wait to be taken.
 const LINES_WAITING: usize = 64;
 /// How long to wait for the first line before the threads start. Signals wait this long too.
 const FIRST_WAIT: Duration = Duration::from_millis(10);
@@ -57,7 +57,7 @@ pub(crate) enum Arrival {
 #[derive(Debug)]
 pub(crate) struct Inbox {
     state: State,
-    /// Whether the input has ended, also forevery later run.
+    /// Whether the input has ended, also for every later run.
     pub(crate) closed: bool,
 }
 

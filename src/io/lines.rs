@@ -8,7 +8,7 @@ use std::io::{self, ErrorKind, IoSliceMut, Read};
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-/// The most bytes that one read takes. A line that fits is not copied.
+/// The maximum bytes of one read. A line that fits is not copied.
 pub(crate) const READ_BYTES: usize = 64 << 10;
 
 /// One line as read, without its LF. It lies in the reader's buffer, unless it came in several reads.
