@@ -7,6 +7,8 @@
 //! nothing is taken from the agent while the outbox is full, and the send to the writer is one arm of the select, so that
 //! a stdout nobody reads never keeps a cancel from being served.
 //!
+//! No thread starts before run.started is written, if the run.start was there in time: see [`Inbox::first`].
+//!
 //! A panic in any thread ends the run by `internal_error`: the loop hears of it, and a run whose loop panicked is ended
 //! without the loop.
 //!

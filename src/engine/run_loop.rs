@@ -1,11 +1,12 @@
 //! The loop: the events that wake it, and their handling.
 
+mod beginning;
 mod farewell;
 
 use super::ask_socket::AskEvent;
 use super::conductor::{Conductor, RunSummary};
 use super::host::{Host, Looked};
-use super::job::{Awaited, Begin, Prepared};
+use super::job::{Begin, Prepared};
 use super::machine::Departed;
 use super::peer::Peer;
 use super::{Engine, no_thread};
@@ -15,7 +16,6 @@ use crate::io::faults::point;
 use crate::io::inbox::Arrival;
 use crate::io::output::{Order, Written, write_now};
 use crate::io::signals::{Signal, die_of};
-use crate::io::spawn_thread;
 use crate::io::tty::LineModes;
 use crate::process::batch::Lines;
 use crate::process::child::{AgentOutput, ProcessEvent};
@@ -73,19 +73,6 @@ enum Wake {
 
 /// A fault in our own code, after which the loop ends.
 struct Broken;
-
-/// Reads files in a thread. The thread is never joined: it may wait for a pipe forever.
-fn start_of(work: Awaited) -> Receiver<Result<Box<Prepared>, Failure>> {
-    let (start_in, start) = bounded(1);
-    let failed = start_in.clone();
-    let make = move || {
-        let _ = start_in.send(work());
-    };
-    if spawn_thread("start", make).is_err() {
-        let _ = failed.send(Err(no_thread()));
-    }
-    start
-}
 
 /// Files that a thread reads. The loop does not read stdin before they arrive.
 type AwaitedStart = Option<Receiver<Result<Box<Prepared>, Failure>>>;
@@ -173,31 +160,6 @@ impl<'e, 'p> RunLoop<'e, 'p> {
         (host, ending)
     }
 
-    fn begin(&mut self, begin: Begin) -> Result<(), Broken> {
-        match begin {
-            Begin::FromInput => self.hear_first()?,
-            Begin::Refused(failure) => self.conductor.refuse(failure),
-            Begin::Next(next) => self.conductor.go_on(*next),
-            Begin::Over(over) => self.conductor.close(*over),
-            Begin::Awaited(work) => self.awaited = Some(start_of(work)),
-        }
-        self.prepare();
-        Ok(())
-    }
-
-    /// Handles the first line of stdin, and writes the frames that it causes, before any thread starts.
-    fn hear_first(&mut self) -> Result<(), Broken> {
-        let Some(line) = self.engine.inbox.first() else { return Ok(()) };
-        self.conductor.machine().read_clocks(|| false);
-        self.handle(Wake::Input(line))?;
-        while !self.is_over()
-            && let Some(wake) = self.write()
-        {
-            self.handle(wake)?;
-        }
-        Ok(())
-    }
-
     /// Waits once, and deals with whatever came.
     fn turn(&mut self) -> Result<(), Broken> {
         self.conductor.flush_recording();
@@ -224,24 +186,6 @@ impl<'e, 'p> RunLoop<'e, 'p> {
     fn is_over(&self) -> bool {
         let lost = self.conductor.is_lost() && self.conductor.is_finished();
         self.delivered || lost || self.unread_left(UNREAD_LIMIT) == Some(Duration::ZERO)
-    }
-
-    /// Starts to read signals, and stdin once the run has its run.start. The end of stdin applies to every later run
-    /// too.
-    fn listen(&mut self) {
-        if self.engine.signals.as_mut().is_some_and(|signals| signals.start().is_err()) {
-            self.engine.signals = None;
-            self.conductor.step(Event::Refused(no_thread()));
-        }
-        if self.awaited.is_some() || self.conductor.is_finished() {
-            return;
-        }
-        if self.engine.inbox.open().is_err() {
-            self.conductor.step(Event::Refused(no_thread()));
-        }
-        if self.engine.inbox.closed && !std::mem::replace(&mut self.input_ended, true) {
-            self.conductor.step(Event::InputEnded);
-        }
     }
 
     /// Waits for the next event.
