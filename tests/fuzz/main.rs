@@ -17,6 +17,7 @@
 )]
 
 mod drivers;
+mod formats;
 mod input;
 mod json;
 mod model;
