@@ -156,7 +156,7 @@ pub enum About {
         resolution: Resolution,
         used_default: bool,
         permission: Option<(Subject, Option<&'static str>)>,
-        /// The question in one short line. The frame has it in its text.
+        /// The question in one short line, with its options. Only for a screen: the frame has the question in its text.
         what: Text,
     },
     Heartbeat {

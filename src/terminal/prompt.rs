@@ -106,6 +106,11 @@ fn spoken(value: &str, kind: &Kind) -> String {
     shown(&answer, kind)
 }
 
+/// The run's reason why an answer was refused.
+pub(super) fn refused(why: &Text, look: &Look) -> String {
+    refusal(&one_line(why.shown()), look)
+}
+
 /// The reason why an answer was refused.
 pub(super) fn refusal(why: &str, look: &Look) -> String {
     format!("{}\n", look.paint(Ink::Red, &format!("! {why}")))
