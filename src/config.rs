@@ -321,7 +321,7 @@ impl Config {
         if word.as_deref() == Some("json") { Output::Json } else { Output::Cli }
     }
 
-    /// Whether a bell and the terminal's title tell of an open question.
+    /// Whether a bell and the terminal's title announce an open question.
     pub fn alert(&self) -> bool {
         self.find("alert").is_none_or(|value| value.raw.get() == "true")
     }

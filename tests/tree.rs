@@ -1,8 +1,9 @@
 //! The process tree: which processes belong to it, that none of them survives, and that no other process is touched.
 //!
 //! Each test runs in a process of its own, since the tree includes every descendant of the whole process.
+
 #![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on has failed")]
 
 #[path = "support/machine.rs"]
 mod machine;

@@ -3,8 +3,7 @@
 
 use super::Reply;
 use super::json::{Object, Raw};
-use crate::protocol::limited::Asks;
-use crate::protocol::question::{Answer, Ask, Choice, Choices, Kind, Validation, check};
+use crate::protocol::question::{Answer, Ask, Asks, Choice, Choices, Kind, Validation, check};
 use crate::protocol::text::Text;
 use crate::protocol::words::Purpose;
 use serde_json::value::to_raw_value;
@@ -164,7 +163,7 @@ mod tests {
     use super::{Form, number};
     use crate::agent::Reply;
     use crate::agent::json::Object;
-    use crate::protocol::limited::Asks;
+    use crate::protocol::question::Asks;
     use crate::protocol::question::{Answer, Ask, Kind, check};
     use serde_json::value::to_raw_value;
     use serde_json::{Value, json};

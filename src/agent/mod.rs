@@ -46,9 +46,9 @@ pub mod text;
 
 pub use self::reply::{NO_USER_PROMPT, Reply};
 use crate::failure::{Code, Failure};
-use crate::protocol::limited::{Asks, Entries};
 use crate::protocol::limits::ARGUMENT_BYTES;
-use crate::protocol::outbound::{AgentExit, Capabilities, Json, Place, Text, ToolFacts, Usage};
+use crate::protocol::outbound::{AgentExit, Capabilities, Entries, Json, Place, Text, ToolFacts, Usage};
+use crate::protocol::question::Asks;
 use crate::protocol::request::{DEFAULT_START_TIMEOUT, Seconds, Settings};
 use crate::protocol::words::{Action, Category, StopReason, ToolState, Warning};
 use std::borrow::Cow;

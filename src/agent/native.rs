@@ -2,8 +2,7 @@
 //! where it stores its sessions, and how to start its own interface. One [`Native`] per agent, in a file beside its
 //! driver. The commands read the files and start the processes.
 
-use super::registry::{Agent, Dialect};
-use super::{Base, Program, claude, codex};
+use super::Base;
 use crate::failure::{Code, Failure};
 use crate::protocol::limits::ARGUMENT_BYTES;
 use std::ffi::OsString;
@@ -181,16 +180,6 @@ pub struct InterfaceOptions<'a> {
     pub asks_for: Option<AsksFor>,
     /// Further arguments that the person typed.
     pub args: &'a [String],
-}
-
-/// The facts about an agent: those of its dialect, or those of its program if the dialect has several agents.
-pub fn of(agent: &Agent) -> &'static Native {
-    match (agent.dialect, &agent.base.program) {
-        (Dialect::Lines, _) | (_, Program::Myself) => &NONE,
-        (Dialect::Claude, _) => &claude::NATIVE,
-        (Dialect::Codex, _) => &codex::NATIVE,
-        (Dialect::Acp, program) => super::acp::profile::of(program, &agent.name).native,
-    }
 }
 
 /// An unknown agent.

@@ -1,7 +1,8 @@
 //! The agents, by name. To add a built-in agent, add an entry to [`BUILT_IN`]. To add a dialect, add a module beside
-//! this one, a line to [`Dialect`], and an arm to each of [`Agent::driver`] and [`native::of`](super::native::of).
+//! this one, a line to [`Dialect`], and an arm to each of [`Agent::driver`] and [`Agent::native`].
 
 use super::acp::{self, profile};
+use super::native::{self, Native};
 use super::{Base, Driver, Program, Turn, claude, codex, lines};
 use crate::protocol::origins::Origins;
 use crate::protocol::outbound::Capabilities;
@@ -321,6 +322,17 @@ impl Agent {
         // The capabilities are the same if the driver refuses the settings.
         let _ = driver.launch(&settings, &mut Turn::default());
         driver.capabilities()
+    }
+
+    /// The facts about this agent outside its dialect: those of the dialect, or those of the program if the dialect has
+    /// several agents.
+    pub fn native(&self) -> &'static Native {
+        match (self.dialect, &self.base.program) {
+            (Dialect::Lines, _) | (_, Program::Myself) => &native::NONE,
+            (Dialect::Claude, _) => &claude::NATIVE,
+            (Dialect::Codex, _) => &codex::NATIVE,
+            (Dialect::Acp, program) => profile::of(program, &self.name).native,
+        }
     }
 
     /// A fresh driver for one run.

@@ -15,10 +15,9 @@ use crate::io::output::{diagnose, stdout_is_closed};
 use crate::io::stdin;
 use crate::io::tty::Keyboard;
 use crate::json_lines::JsonLines;
-use crate::protocol::inbound::{Inbound, Message};
 use crate::protocol::limits;
 use crate::protocol::origins::{FieldOrigin, Origins};
-use crate::protocol::request::{Options, Payload, Seconds};
+use crate::protocol::request::{Options, Seconds};
 use crate::protocol::typed;
 use crate::protocol::words::{Level, Source as CancelSource, Warning, WorkflowKind};
 use crate::run::OnEof;
@@ -191,23 +190,11 @@ fn plan(
     let planned = prepared.and_then(|prepared| {
         let Prepared { above, start, .. } = *prepared;
         job.layers.above = above.over(std::mem::take(&mut job.layers.above));
-        carrier.plan(start.map(options_of).unwrap_or_default(), &job)
+        carrier.plan(start.unwrap_or_default(), &job)
     });
     match planned {
         Ok(plan) => plan.show(output),
         Err(failure) => refused(carrier, job, failure, peer, None),
-    }
-}
-
-fn start(options: Options) -> Inbound {
-    Inbound { id: None, run_id: None, message: Message::Start(Box::new(Payload { options, ..Payload::default() })) }
-}
-
-/// The fields of a run.start.
-fn options_of(start: Inbound) -> Options {
-    match start.message {
-        Message::Start(start) => start.options,
-        _ => Options::default(),
     }
 }
 
@@ -366,7 +353,7 @@ impl Named {
         let (above, answers) = self.read().map_err(usage)?;
         let answered = !answers.is_empty();
         let text = prompt.map(Prompt::read).transpose().map_err(usage)?;
-        let start = text.map(|text| start(Options { prompt: Some(text), ..options(answered) }));
+        let start = text.map(|text| Options { prompt: Some(text), ..options(answered) });
         Ok(Box::new(Prepared { above, answers, start }))
     }
 
@@ -390,8 +377,8 @@ impl Named {
 
 /// Tells the first line of the prompt that a run begins with.
 fn tell_first_line(prepared: &Prepared, tell: &Sender<String>) {
-    if let Some(Inbound { message: Message::Start(start), .. }) = &prepared.start {
-        let prompt = start.options.prompt.as_deref().unwrap_or_default();
+    if let Some(options) = &prepared.start {
+        let prompt = options.prompt.as_deref().unwrap_or_default();
         let line = prompt.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
         // Nobody listens where the run did not begin.
         let _ = tell.send(line.to_owned());

@@ -3,7 +3,6 @@
 use super::check::{Check, checks};
 use super::{complain, configured, named};
 use crate::agent::Program;
-use crate::agent::native;
 use crate::agent::registry::{Agent, Layers};
 use crate::clean::one_line;
 use crate::cli::{AgentsAction, AgentsArgs, Output};
@@ -102,7 +101,7 @@ fn table(rows: Vec<[String; 4]>) -> String {
 
 fn checked(agent: &Agent, check: &Check) -> Value {
     let mut entry = entry(agent);
-    let native = native::of(agent);
+    let native = agent.native();
     let (logged_in, why) = check.logged_in;
     entry["available"] = json!(check.problem.is_none());
     entry["problem"] = json!(problem(agent, check));
@@ -126,7 +125,7 @@ fn for_people(agent: &Agent, check: &Check) -> String {
             lines.extend(install.map(|install| ("install", install.clone())));
         }
         None => {
-            let native = native::of(agent);
+            let native = agent.native();
             let can = [("export", native.sessions.is_some()), ("open", native.interface.is_some())];
             let can = can.iter().filter(|(_, can)| *can).map(|(what, _)| *what);
             let questions: Vec<&str> = check.capabilities.questions.iter().map(|kind| kind.word()).collect();

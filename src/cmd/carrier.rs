@@ -124,8 +124,8 @@ impl Carrier {
             let mut found = None;
             let agent = dry_run::plan_with(options, &job.layers, &job.warnings, |settings| {
                 let seen = implement::preview(settings, fields, around.typed_in.as_deref(), &around.places)?;
-                settings.prompt.clone_from(&seen.prompt);
-                settings.raw_prompt = seen.raw;
+                settings.prompt.clone_from(&seen.prompt.text);
+                settings.raw_prompt = seen.prompt.raw;
                 found = Some(DryWorkflow::of_plan(&seen));
                 Ok(())
             })?;
@@ -137,8 +137,8 @@ impl Carrier {
                 WorkflowKind::Spec => spec_run::admit(settings, fields, &around)?.0,
                 WorkflowKind::Plan | WorkflowKind::Implement => plan_run::admit(settings, fields, &around)?.0,
             };
-            settings.prompt.clone_from(&author.prompt.text);
-            settings.raw_prompt = author.prompt.raw;
+            settings.prompt.clone_from(&author.prompt.first.text);
+            settings.raw_prompt = author.prompt.first.raw;
             found = Some(author);
             Ok(())
         })?;
@@ -169,7 +169,7 @@ impl DryWorkflow {
         DryWorkflow {
             kind,
             target,
-            prompt: redactor.redact(&author.prompt.text).into_owned(),
+            prompt: redactor.redact(&author.prompt.first.text).into_owned(),
             phases: Vec::new(),
             lines: String::new(),
         }
@@ -191,7 +191,7 @@ impl DryWorkflow {
         DryWorkflow {
             kind: WorkflowKind::Implement,
             target: seen.target.clone(),
-            prompt: redactor.redact(&seen.prompt).into_owned(),
+            prompt: redactor.redact(&seen.prompt.text).into_owned(),
             phases: phases.map(redacted).collect(),
             lines: redactor.redact(&lines).into_owned(),
         }

@@ -1,7 +1,7 @@
 //! The findings of `agents check` for each agent: availability, version, log-in, capabilities. A check calls no model
 //! and downloads nothing.
 
-use crate::agent::native::{self, LoggedIn, Native};
+use crate::agent::native::{LoggedIn, Native};
 use crate::agent::registry::{Agent, Layers};
 use crate::agent::{Program, npx};
 use crate::process::query::{Asked, NoAnswer, Queries, find, variable};
@@ -57,7 +57,7 @@ pub(super) fn checks<'a>(agents: &[&'a Agent], layers: &Layers) -> Vec<(&'a Agen
 fn check(agent: &Agent, answer: Result<Option<String>, String>, layers: &Layers) -> Check {
     let logged_in = match agent.base.program {
         Program::Myself => (LoggedIn::Yes, "it needs no log-in"),
-        Program::Command(_) => native::of(agent).login.look(&|name| variable(&agent.base, name), &|path, text| {
+        Program::Command(_) => agent.native().login.look(&|name| variable(&agent.base, name), &|path, text| {
             read(&path).is_some_and(|content| content.contains(text))
         }),
     };
@@ -81,7 +81,7 @@ fn answer(agent: &Agent, asking: &Queries) -> Result<Option<String>, String> {
         Program::Myself => return Ok(Some(env!("CARGO_PKG_VERSION").to_owned())),
         Program::Command(name) => name,
     };
-    let native = native::of(agent);
+    let native = agent.native();
     let Some(question) = Question::of(agent, native) else {
         // An unknown program may start work instead of printing a version.
         let path = find(&agent.base).ok_or_else(|| missing(program))?;

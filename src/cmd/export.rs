@@ -2,7 +2,7 @@
 
 use super::last::newest as last_sessions;
 use super::{complain, configured, named};
-use crate::agent::native::{self, Folder, SessionStore, fits, is_session_id};
+use crate::agent::native::{Folder, SessionStore, fits, is_session_id};
 use crate::agent::registry::Agent;
 use crate::cli::{Export, Output};
 use crate::failure::{Code, EXIT_UNDELIVERED, Failure};
@@ -77,7 +77,7 @@ pub fn run(typed: &Export) -> u8 {
 }
 
 fn export(agent: &Agent, session: &str) -> Result<Vec<u8>, Failure> {
-    let Some(store) = &native::of(agent).sessions else {
+    let Some(store) = &agent.native().sessions else {
         let message = format!("Sessions of {} cannot be exported.", agent.name);
         return Err(Failure::new(Code::InvalidRequest, message));
     };
@@ -138,7 +138,7 @@ fn printed(agent: &Agent, args: Vec<String>, unknown_says: &[&str]) -> Result<Ve
     if find(&agent.base).is_none() {
         return Err(agent_not_found(agent.base.install.as_deref()));
     }
-    let interface = native::of(agent).interface.as_ref();
+    let interface = agent.native().interface.as_ref();
     let own = interface.map_or_else(|| agent.base.args.clone(), |interface| interface.for_people(&agent.base));
     let args = own.into_iter().chain(args).collect();
     let asked = Asked { cwd: None, base: &agent.base, args, env: Vec::new(), limit: LIMIT, bytes: SESSION_BYTES };

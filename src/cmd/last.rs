@@ -10,7 +10,7 @@ use crate::protocol::request::Options;
 use rustix::fs::OFlags;
 use std::ffi::OsString;
 use std::fs::{DirBuilder, Metadata};
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Component, Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -145,14 +145,7 @@ impl Last {
         let earlier = self.all().into_iter().filter(|other| other.id != stored.id);
         let lines: String = std::iter::once(stored.clone()).chain(earlier).take(KEPT).map(|one| one.line()).collect();
         let new = OsString::from(format!("{}.{}.new", self.agent, std::process::id()));
-        // A killed process with the same id may have left one.
-        folder.remove(&new);
-        let written = folder.create_new(&new, 0o600).and_then(|mut file| file.write_all(lines.as_bytes()));
-        let kept = written.and_then(|()| folder.rename(&new, self.agent.as_ref()));
-        if kept.is_err() {
-            folder.remove(&new);
-        }
-        kept
+        folder.replace_unsynced(self.agent.as_ref(), &new, 0o600, lines.as_bytes())
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::last::{Last, NO_SESSION};
 use super::{complain, configured, default_is_missing, named, warn};
-use crate::agent::native::{self, AsksFor, InterfaceOptions};
+use crate::agent::native::{AsksFor, InterfaceOptions};
 use crate::agent::registry::{Agent, Layers};
 use crate::cli::Open;
 use crate::failure::{Code, Failure};
@@ -20,7 +20,7 @@ fn open(typed: &Open) -> Result<u8, Failure> {
     let agent = named(&layers, typed.agent.as_deref(), " (from --agent)")?;
     let given = Options { agent: Some(agent.name.clone()), ..typed.options.clone() };
     let (options, _) = layers.under(given);
-    let native = native::of(agent);
+    let native = agent.native();
     let Some(interface) = &native.interface else {
         let message = format!("{} has no interface to open. Use adhoc.", agent.name);
         return Err(Failure::new(Code::InvalidRequest, message));

@@ -8,6 +8,7 @@ use crate::io::output::{diagnose, print};
 use crate::protocol::json::{map_strings, to_line};
 use crate::protocol::words::RefusalReason;
 use crate::workflow::check::{self, Contents, PlanCheck};
+use crate::workflow::counted;
 use crate::workflow::plan::{PlanPhase, Task};
 use crate::workflow::project::{Argument, Entry, FileProblem, PlanPath, Project, plan_folder, shown, spec_file};
 use crate::workflow::violation::{Rule, Violation};
@@ -80,8 +81,7 @@ fn all(typed: &CheckArgs, check: Check) -> u8 {
 fn in_words(found: &Findings, redact: &dyn Fn(&str) -> String) -> String {
     let mut lines: Vec<String> = found.violations.iter().map(Violation::in_words).collect();
     if lines.is_empty() {
-        let tasks = if found.tasks == 1 { "1 task".to_owned() } else { format!("{} tasks", found.tasks) };
-        lines.push(format!("{}: valid, {tasks}", found.file));
+        lines.push(format!("{}: valid, {}", found.file, counted(found.tasks, "task")));
     }
     lines.iter().map(|line| one_line(&redact(line)) + "\n").collect()
 }

@@ -3,7 +3,7 @@
 use crate::agent::registry::{Agent, Agents, Dialect};
 use crate::agent::{Base, Program};
 use crate::protocol::json::string;
-use crate::protocol::request::{Read, any_string, arguments, environment, layer, non_empty, strings};
+use crate::protocol::read::{Read, any_string, arguments, environment, layer, non_empty, strings};
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 

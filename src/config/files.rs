@@ -1,10 +1,11 @@
 //! The places of configuration files, and how they are read and written.
 
 use crate::failure::{Code, Failure};
+use crate::io::files::OpenFolder;
 use serde_json::error::Category;
-use std::fs::{self, File, Permissions};
-use std::io::{self, ErrorKind, Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
 /// The maximum size of a file, in bytes.
@@ -21,7 +22,7 @@ pub struct Places {
     pub project: Option<PathBuf>,
     /// The directory of the project, which holds `.spektacular`.
     pub folder: PathBuf,
-    /// A file of an older version, which is not read.
+    /// The file of an older version, which is not read.
     pub old: Option<PathBuf>,
 }
 
@@ -142,30 +143,15 @@ pub(super) fn change(
     if !fits(&new) {
         return Err(unusable(path, " would be longer than 4 MiB with this change, and could not be read"));
     }
-    let kept = fs::metadata(&target).ok().map(|meta| meta.permissions());
-    let name = target.file_name().unwrap_or_default().to_string_lossy();
+    let name = target.file_name().unwrap_or_default();
     // One name for all under the lock, so that the next change removes what a killed one left.
     let by = if alone { String::new() } else { format!(".{}", std::process::id()) };
-    let temporary = folder.join(format!(".{name}{by}.tmp"));
-    replace(&target, &temporary, mode, kept, &new).map_err(denied)
+    let temporary = OsString::from(format!(".{}{by}.tmp", name.to_string_lossy()));
+    let folder = OpenFolder::open(folder).map_err(denied)?;
+    folder.replace(name, &temporary, mode, new.as_bytes()).map_err(denied)
 }
 
 /// Whether a text is short enough to be read again.
 pub(super) fn fits(text: &str) -> bool {
     text.len() as u64 <= FILE_BYTES
-}
-
-fn replace(target: &Path, temporary: &Path, mode: u32, kept: Option<Permissions>, text: &str) -> io::Result<()> {
-    // A killed process may have left one.
-    let _ = fs::remove_file(temporary);
-    let written = File::options().write(true).create_new(true).mode(mode).open(temporary).and_then(|mut file| {
-        file.write_all(text.as_bytes())?;
-        kept.map_or(Ok(()), |kept| file.set_permissions(kept))?;
-        file.sync_all()?;
-        fs::rename(temporary, target)
-    });
-    if written.is_err() {
-        let _ = fs::remove_file(temporary);
-    }
-    written
 }

@@ -4,7 +4,7 @@ use super::agents::Entry;
 use crate::agent::registry::DEFAULT;
 use crate::protocol::fields::{Care, FIELDS, Fallback, Field, Options, Shape};
 use crate::protocol::json::{Fields, string};
-use crate::protocol::request::{boolean, path};
+use crate::protocol::read::{boolean, path};
 use crate::protocol::typed;
 use crate::protocol::words::Policy;
 use crate::suggest::Unknown;

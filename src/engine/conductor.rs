@@ -173,8 +173,9 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
         let Prepared { above, answers, start } = prepared;
         self.layers.above = above.over(std::mem::take(&mut self.layers.above));
         self.answers = answers;
-        if let Some(start) = start {
-            self.inbound(start);
+        if let Some(options) = start {
+            let payload = Payload { options, ..Payload::default() };
+            self.inbound(Inbound { id: None, run_id: None, message: Message::Start(Box::new(payload)) });
         }
     }
 

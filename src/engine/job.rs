@@ -5,7 +5,6 @@ use super::debug_log::DebugLog;
 use crate::agent::Driver;
 use crate::agent::registry::Layers;
 use crate::failure::Failure;
-use crate::protocol::inbound::Inbound;
 use crate::protocol::outbound::{Body, Terminal};
 use crate::protocol::request::{Options, Settings};
 use crate::protocol::words::{Source as CancelSource, Warning};
@@ -76,8 +75,6 @@ impl Job {
 pub enum Begin {
     /// From the input, like all other messages.
     FromInput,
-    /// This one.
-    Ready(Box<Inbound>),
     /// A thread reads files that the command line names, before stdin is read. A pipe among them may take long.
     Awaited(Awaited),
     /// None: the run cannot begin, because of a bad flag or a broken configuration.
@@ -138,8 +135,8 @@ pub struct Prepared {
     pub above: Options,
     /// Answers given in advance, instead of the job's.
     pub answers: Script,
-    /// The run.start. `None`: it comes from the input.
-    pub start: Option<Inbound>,
+    /// The fields of run.start. `None`: run.start comes from the input.
+    pub start: Option<Options>,
 }
 
 /// The result of a run.

@@ -156,7 +156,7 @@ impl<'e, 'p> RunLoop<'e, 'p> {
     /// frame always happen.
     pub(super) fn carry(mut self, begin: Begin) -> (Host, RunSummary) {
         let carried = catch_unwind(AssertUnwindSafe(|| {
-            self.begin(begin);
+            self.begin(begin)?;
             while !self.is_over() {
                 self.turn()?;
                 if !self.engine.output.has_thread {
@@ -173,16 +173,29 @@ impl<'e, 'p> RunLoop<'e, 'p> {
         (host, ending)
     }
 
-    fn begin(&mut self, begin: Begin) {
+    fn begin(&mut self, begin: Begin) -> Result<(), Broken> {
         match begin {
-            Begin::FromInput => {}
-            Begin::Ready(first) => self.conductor.inbound(*first),
+            Begin::FromInput => self.hear_first()?,
             Begin::Refused(failure) => self.conductor.refuse(failure),
             Begin::Next(next) => self.conductor.go_on(*next),
             Begin::Over(over) => self.conductor.close(*over),
             Begin::Awaited(work) => self.awaited = Some(start_of(work)),
         }
         self.prepare();
+        Ok(())
+    }
+
+    /// Handles the first line of stdin, and writes the frames that it causes, before any thread starts.
+    fn hear_first(&mut self) -> Result<(), Broken> {
+        let Some(line) = self.engine.inbox.first() else { return Ok(()) };
+        self.conductor.machine().read_clocks(|| false);
+        self.handle(Wake::Input(line))?;
+        while !self.is_over()
+            && let Some(wake) = self.write()
+        {
+            self.handle(wake)?;
+        }
+        Ok(())
     }
 
     /// Waits once, and deals with whatever came.
@@ -213,8 +226,13 @@ impl<'e, 'p> RunLoop<'e, 'p> {
         self.delivered || lost || self.unread_left(UNREAD_LIMIT) == Some(Duration::ZERO)
     }
 
-    /// Starts to read stdin once the run has its run.start. The end of stdin applies to every later run too.
+    /// Starts to read signals, and stdin once the run has its run.start. The end of stdin applies to every later run
+    /// too.
     fn listen(&mut self) {
+        if self.engine.signals.as_mut().is_some_and(|signals| signals.start().is_err()) {
+            self.engine.signals = None;
+            self.conductor.step(Event::Refused(no_thread()));
+        }
         if self.awaited.is_some() || self.conductor.is_finished() {
             return;
         }

@@ -1,17 +1,18 @@
-//! Files opened with care: regular files only, and files of ours in a directory that may come from a stranger.
+//! Careful access to files: regular files only, and our own files in a directory that may come from a stranger.
 
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::fs::{CWD, Mode, OFlags, mkdirat, openat};
+use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat, mkdirat, openat, renameat, statat, unlinkat};
 use rustix::io::Errno;
-use std::ffi::OsStr;
-use std::fs::File;
-use std::io::{self, ErrorKind, IsTerminal, Read};
+use std::ffi::{OsStr, OsString};
+use std::fs::{File, Permissions};
+use std::io::{self, ErrorKind, IsTerminal, Read, Write};
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::FileTypeExt;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Opens a regular file for reading. Anything else is refused without a wait: opening a pipe would wait for its writer.
+/// Opens a regular file for reading. Refuses anything else at once, because opening a pipe would wait for its writer.
 ///
 /// # Errors
 /// The system's; `InvalidInput` if it is not a regular file.
@@ -31,7 +32,7 @@ pub(crate) fn read_text(path: &Path, bytes: u64) -> io::Result<String> {
     let mut file = File::from(openat(CWD, path, flags, Mode::empty())?);
     let is_pipe = file.metadata()?.file_type().is_fifo();
     let began = Instant::now();
-    // Once a writer was there, an end of the input is the end.
+    // After the first writer, an end of the input is final.
     let mut met = !is_pipe;
     let mut text = Vec::new();
     let mut buffer = vec![0; 64 << 10];
@@ -59,18 +60,18 @@ pub(crate) fn read_text(path: &Path, bytes: u64) -> io::Result<String> {
     Err(ErrorKind::FileTooLarge.into())
 }
 
-/// How long a pipe without a writer is waited for, and how often it is looked at.
+/// How long to wait for a pipe's writer, and how often to check for one.
 const WRITER_LIMIT: Duration = Duration::from_secs(5);
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
-/// A directory that is open. Files in it are opened without following a link.
+/// An open directory. Opening a file in it follows no link.
 #[derive(Debug)]
 pub(crate) struct OpenFolder(OwnedFd);
 
 const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
 impl OpenFolder {
-    /// Opens a directory by a path whose links are followed.
+    /// Opens a directory and follows the links of its path.
     ///
     /// # Errors
     /// The system's.
@@ -78,7 +79,7 @@ impl OpenFolder {
         Ok(OpenFolder(openat(CWD, path, DIRECTORY, Mode::empty())?))
     }
 
-    /// Opens a directory, and creates it where it is missing. Follows links on the way to the project, and none below it.
+    /// Opens a directory, or creates it. Follows links on the way to the project, and none below it.
     ///
     /// # Errors
     /// The system's; below the project `ELOOP` or `ENOTDIR` for a link.
@@ -90,7 +91,7 @@ impl OpenFolder {
         rest.components().try_fold(OpenFolder::open(&root)?, |folder, part| folder.enter(part.as_os_str()))
     }
 
-    /// Opens a directory in this one, and creates it where it is missing. A link is not followed.
+    /// Opens a directory in this one, or creates it. A link is not followed.
     ///
     /// # Errors
     /// The system's.
@@ -110,7 +111,7 @@ impl OpenFolder {
         Ok(OpenFolder(openat(&self.0, name, DIRECTORY | OFlags::NOFOLLOW, Mode::empty())?))
     }
 
-    /// Opens a file in this directory; a link is not followed, and nothing is waited for.
+    /// Opens a file in this directory without following a link and without blocking.
     ///
     /// # Errors
     /// The system's.
@@ -119,7 +120,7 @@ impl OpenFolder {
         Ok(File::from(openat(&self.0, name, flags, Mode::from_raw_mode(mode))?))
     }
 
-    /// Creates a file for writing. Fails if the name is taken, also by a link.
+    /// Creates a file for writing. Fails if the name is taken, even by a link.
     ///
     /// # Errors
     /// The system's.
@@ -134,26 +135,77 @@ impl OpenFolder {
     pub(crate) fn ignore(&self) -> io::Result<()> {
         match self.create_new(OsStr::new(".gitignore"), 0o666) {
             Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
-            made => io::Write::write_all(&mut made?, b"*\n"),
+            made => made?.write_all(b"*\n"),
         }
     }
 
-    /// Gives a file in this directory another name there.
+    /// Writes a file in this directory completely or not at all: `temporary` is written first and then renamed. A link
+    /// of this name is replaced, not followed. `mode`: the mode of a new file; an existing one keeps its permissions.
     ///
     /// # Errors
     /// The system's.
-    pub(crate) fn rename(&self, old: &OsStr, new: &OsStr) -> io::Result<()> {
-        Ok(rustix::fs::renameat(&self.0, old, &self.0, new)?)
+    pub(crate) fn replace(&self, name: &OsStr, temporary: &OsStr, mode: u32, bytes: &[u8]) -> io::Result<()> {
+        self.swap(name, temporary, mode, |file| file.write_all(bytes).and_then(|()| file.sync_all()))
     }
 
-    /// Removes a file in this directory.
-    pub(crate) fn remove(&self, name: &OsStr) {
-        let _ = rustix::fs::unlinkat(&self.0, name, rustix::fs::AtFlags::empty());
+    /// The same without waiting for the disk: a crash of the machine may lose the file.
+    ///
+    /// # Errors
+    /// The system's.
+    pub(crate) fn replace_unsynced(&self, name: &OsStr, temporary: &OsStr, mode: u32, bytes: &[u8]) -> io::Result<()> {
+        self.swap(name, temporary, mode, |file| file.write_all(bytes))
+    }
+
+    fn swap(
+        &self,
+        name: &OsStr,
+        temporary: &OsStr,
+        mode: u32,
+        write: impl FnOnce(&mut File) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let remove = || {
+            let _ = unlinkat(&self.0, temporary, AtFlags::empty());
+        };
+        // A killed process may have left one.
+        remove();
+        let kept = self.stat(name).filter(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile);
+        let written = self.create_new(temporary, mode).and_then(|mut file| {
+            kept.map_or(Ok(()), |kept| file.set_permissions(Permissions::from_mode(kept.st_mode & 0o777)))?;
+            write(&mut file)?;
+            self.rename(temporary, self, name)
+        });
+        if written.is_err() {
+            remove();
+        }
+        written
+    }
+
+    /// Moves an entry of this directory to another directory, perhaps this one.
+    ///
+    /// # Errors
+    /// The system's.
+    pub(crate) fn rename(&self, name: &OsStr, to: &OpenFolder, new: &OsStr) -> io::Result<()> {
+        Ok(renameat(&self.0, name, &to.0, new)?)
+    }
+
+    /// The status of an entry of this directory. A link is not followed. `None`: there is no such entry.
+    pub(crate) fn stat(&self, name: &OsStr) -> Option<Stat> {
+        statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW).ok()
+    }
+
+    /// The names of at most `limit` entries of this directory, in the order of the file system.
+    ///
+    /// # Errors
+    /// The system's.
+    pub(crate) fn names(&self, limit: usize) -> io::Result<Vec<OsString>> {
+        let names =
+            Dir::read_from(&self.0)?.map(|entry| Ok(OsStr::from_bytes(entry?.file_name().to_bytes()).to_owned()));
+        names.filter(|name| !matches!(name, Ok(name) if name == "." || name == "..")).take(limit).collect()
     }
 }
 
-/// Opens a file for writing, empty, readable by its owner alone. Follows links on the way to the project, and none below
-/// it. A pipe or a terminal is refused: nobody might read it.
+/// Opens an empty file for writing that only its owner can read. Follows links on the way to the project, and none below
+/// it. Refuses a pipe or a terminal, because perhaps nobody reads it.
 ///
 /// # Errors
 /// The system's; `InvalidInput` for a file that could block.
@@ -176,8 +228,8 @@ pub(crate) fn create_private(path: &Path, project: Option<&Path>) -> io::Result<
     if takes_all { Ok(file) } else { Err(ErrorKind::InvalidInput.into()) }
 }
 
-/// Splits a path at the point where it enters the project: the directory there, and what follows. `None`: it does not lead
-/// into the project. A link before that point is the user's own.
+/// Splits a path where it enters the project: the directory there, and the rest. `None`: the path does not lead into the
+/// project. A link before that point is the user's own.
 fn below(path: &Path, project: &Path) -> Option<(PathBuf, PathBuf)> {
     let project = project.canonicalize().ok()?;
     let path = std::path::absolute(path).ok()?;

@@ -7,12 +7,14 @@ use super::lines::{Framed, LineReader};
 use super::{spawn_thread, tty};
 use crate::protocol::limits::INBOUND_LINE_BYTES;
 use crossbeam_channel::{Receiver, Sender, bounded, never};
-use std::io::{self, ErrorKind, Read};
+use std::io::{self, ErrorKind, IsTerminal, Read};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-/// Most lines that may wait to be taken.
+/// The maximum number of lines that wait to be taken.
 const LINES_WAITING: usize = 64;
+/// How long to wait for the first line before the threads start. Signals wait this long too.
+const FIRST_WAIT: Duration = Duration::from_millis(10);
 
 /// Where input comes from.
 #[derive(Debug)]
@@ -55,7 +57,7 @@ pub(crate) enum Arrival {
 #[derive(Debug)]
 pub(crate) struct Inbox {
     state: State,
-    /// Whether the input has ended, also forevery later run.
+    /// Whether the input has ended, also for every later run.
     pub(crate) closed: bool,
 }
 
@@ -64,6 +66,8 @@ enum State {
     /// The reading thread starts only when a run is ready to listen: until then somebody may read a prompt from
     /// stdin.
     Unread(Source),
+    /// The first part of stdin was read.
+    Begun(Box<LineReader<Stdin>>),
     Open(Receiver<Arrival>),
 }
 
@@ -72,42 +76,62 @@ impl Inbox {
         Inbox { closed: matches!(source, Source::Nothing), state: State::Unread(source) }
     }
 
+    /// The first line of stdin, if it is there within [`FIRST_WAIT`]. Reads it on this thread, and starts none: most
+    /// orchestrators write run.start at once. `None` too if reading has begun, and for a terminal.
+    pub(crate) fn first(&mut self) -> Option<Arrival> {
+        if !matches!(self.state, State::Unread(Source::Stdin)) || io::stdin().is_terminal() {
+            return None;
+        }
+        let mut lines = Box::new(LineReader::new(Stdin::piped(), INBOUND_LINE_BYTES));
+        lines.fill_within(FIRST_WAIT);
+        let first = if lines.has_line() { lines.next().map(arrived) } else { None };
+        self.state = State::Begun(lines);
+        first
+    }
+
     /// Starts the reading thread, unless it already runs. The thread is never joined: nothing can wake it from a
     /// read.
     ///
     /// # Errors
     /// The system's error, if no thread can be started.
     pub(crate) fn open(&mut self) -> io::Result<()> {
-        let State::Unread(source) = &mut self.state else { return Ok(()) };
-        let (heard_in, heard) = bounded(LINES_WAITING);
-        match std::mem::replace(source, Source::Nothing) {
-            Source::Nothing => {}
-            Source::Stdin => spawn_thread("stdin", move || read_stdin(&heard_in))?,
-            Source::Terminal(keys) => spawn_thread("stdin", move || read_terminal(keys, &heard_in))?,
+        if matches!(self.state, State::Open(_)) {
+            return Ok(());
         }
-        self.state = State::Open(heard);
-        Ok(())
+        let (heard_in, heard) = bounded(LINES_WAITING);
+        match std::mem::replace(&mut self.state, State::Open(heard)) {
+            State::Unread(Source::Nothing) | State::Open(_) => Ok(()),
+            State::Unread(Source::Stdin) => spawn_thread("stdin", move || {
+                let terminal = tty::stdin().map(|terminal| Watched::new(Keys::always(terminal), heard_in.clone()));
+                let stdin = Stdin { terminal, ..Stdin::piped() };
+                read_stdin(LineReader::new(stdin, INBOUND_LINE_BYTES), &heard_in);
+            }),
+            State::Begun(lines) => spawn_thread("stdin", move || read_stdin(*lines, &heard_in)),
+            State::Unread(Source::Terminal(keys)) => spawn_thread("stdin", move || read_terminal(keys, &heard_in)),
+        }
     }
 
     /// The channel of input. It is never ready before [`Inbox::open`] nor after the end of input.
     pub(crate) fn heard(&self) -> Receiver<Arrival> {
         match &self.state {
             State::Open(heard) if !self.closed => heard.clone(),
-            State::Open(_) | State::Unread(_) => never(),
+            State::Open(_) | State::Begun(_) | State::Unread(_) => never(),
         }
     }
 }
 
-fn read_stdin(heard: &Sender<Arrival>) {
-    let terminal = tty::stdin().map(|terminal| Watched::new(Keys::always(terminal), heard.clone()));
-    let mut lines = LineReader::new(Stdin { terminal, stdin: io::stdin(), ended: false }, INBOUND_LINE_BYTES);
+fn read_stdin(mut lines: LineReader<Stdin>, heard: &Sender<Arrival>) {
     while let Some(framed) = lines.next() {
-        if heard.send(Arrival::Line(raw(framed), Instant::now())).is_err() {
+        if heard.send(arrived(framed)).is_err() {
             return;
         }
-        point("stdin line");
     }
     let _ = heard.send(Arrival::Closed);
+}
+
+fn arrived(framed: Framed<'_>) -> Arrival {
+    point("stdin line");
+    Arrival::Line(raw(framed), Instant::now())
 }
 
 fn raw(framed: Framed<'_>) -> RawLine {
@@ -120,10 +144,18 @@ fn raw(framed: Framed<'_>) -> RawLine {
 
 /// stdin as a byte stream. On a terminal without line mode Ctrl-D arrives as a byte like any other; here it still
 /// ends the input.
+#[derive(Debug)]
 struct Stdin {
     terminal: Option<Watched>,
     stdin: io::Stdin,
     ended: bool,
+}
+
+impl Stdin {
+    /// stdin that is not a terminal.
+    fn piped() -> Stdin {
+        Stdin { terminal: None, stdin: io::stdin(), ended: false }
+    }
 }
 
 impl Read for Stdin {
@@ -163,6 +195,7 @@ fn read_terminal(keys: Keys, heard: &Sender<Arrival>) {
 
 /// Reads keys only while that is allowed, and reports what happens at the terminal meanwhile. Distinguishes an error
 /// from Ctrl-D: after an error nothing more can be read.
+#[derive(Debug)]
 struct Watched {
     keys: Keys,
     heard: Sender<Arrival>,

@@ -8,7 +8,7 @@
 //! Nothing tells a process that it gained or lost the terminal, except SIGCONT if a shell sends one, and bash sends
 //! none to a running job. So whoever waits for the foreground checks again from time to time.
 
-use super::tty::in_front;
+use super::front::in_front;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{Errno, ioctl_fionread};
 use std::fs::File;

@@ -1,12 +1,14 @@
 //! Lines of a pipe, with a limit applied while reading, so that a line of any length takes no more memory than the
 //! limit.
 
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::{Errno, ReadWriteFlags, preadv2};
 use std::borrow::Cow;
-use std::io::{self, ErrorKind, Read};
+use std::io::{self, ErrorKind, IoSliceMut, Read};
 use std::os::fd::AsFd;
+use std::time::Duration;
 
-/// The most bytes that one read takes. A line that fits is not copied.
+/// The maximum bytes of one read. A line that fits is not copied.
 pub(crate) const READ_BYTES: usize = 64 << 10;
 
 /// One line as read, without its LF. It lies in the reader's buffer, unless it came in several reads.
@@ -21,6 +23,7 @@ pub(crate) enum Framed<'a> {
 }
 
 /// Reads lines of at most `limit` bytes.
+#[derive(Debug)]
 pub(crate) struct LineReader<R: Read> {
     source: R,
     limit: usize,
@@ -40,6 +43,22 @@ impl<R: Read + AsFd> LineReader<R> {
     /// The source being read.
     pub(crate) fn source(&self) -> &R {
         &self.source
+    }
+
+    /// Reads once into the empty buffer, if there is something to read within this time. Waits no longer, even if
+    /// somebody else reads the same source. An error or the end of the source shows in the next read.
+    pub(crate) fn fill_within(&mut self, time: Duration) {
+        let mut read = || {
+            let part = IoSliceMut::new(&mut self.buffer);
+            preadv2(&self.source, &mut [part], u64::MAX, ReadWriteFlags::NOWAIT)
+        };
+        let mut count = read();
+        if count == Err(Errno::AGAIN) {
+            let time = Timespec::try_from(time).ok();
+            let ready = poll(&mut [PollFd::new(&self.source, PollFlags::IN)], time.as_ref());
+            count = if ready.is_ok_and(|ready| ready > 0) { read() } else { Ok(0) };
+        }
+        (self.start, self.end) = (0, count.unwrap_or(0));
     }
 
     /// The next line. `None`: the source ended, or a read error ended the reading the same way.
@@ -109,7 +128,7 @@ fn first_line(bytes: &[u8]) -> Option<usize> {
 pub(crate) fn wait(fd: &impl AsFd, what: PollFlags) -> io::Result<()> {
     loop {
         match poll(&mut [PollFd::new(fd, what)], None) {
-            Err(rustix::io::Errno::INTR) => {}
+            Err(Errno::INTR) => {}
             other => return other.map(|_| ()).map_err(io::Error::from),
         }
     }
@@ -120,6 +139,7 @@ mod tests {
     use super::{Framed, LineReader, READ_BYTES};
     use std::borrow::Cow;
     use std::io::Write;
+    use std::time::Duration;
 
     fn owned(framed: Framed<'_>) -> Framed<'static> {
         match framed {
@@ -143,6 +163,24 @@ mod tests {
         assert_eq!(all(b"ab\n\nabc\nx", 2), [line("ab"), line(""), Framed::TooLong, Framed::Rest("x".into())]);
         assert_eq!(all(b"abc", 2), [Framed::Rest(Vec::new())]);
         assert_eq!(all(b"", 2), []);
+    }
+
+    #[test]
+    fn what_is_there_is_read_without_a_wait_and_the_rest_later() {
+        let (reader, mut writer) = std::io::pipe().unwrap();
+        let mut lines = LineReader::new(reader, 10);
+        lines.fill_within(Duration::ZERO);
+        assert!(!lines.has_line());
+        writer.write_all(b"ab\ncd").unwrap();
+        lines.fill_within(Duration::ZERO);
+        assert!(lines.has_line());
+        assert_eq!(lines.next(), Some(Framed::Line(b"ab".into())));
+        assert!(!lines.has_line());
+        writer.write_all(b"e\n").unwrap();
+        drop(writer);
+        assert_eq!(lines.next(), Some(Framed::Line(b"cde".into())));
+        lines.fill_within(Duration::MAX);
+        assert_eq!(lines.next(), None);
     }
 
     #[test]

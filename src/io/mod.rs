@@ -4,6 +4,7 @@
 
 pub(crate) mod faults;
 pub mod files;
+pub mod front;
 pub mod inbox;
 pub mod keys;
 pub mod lines;

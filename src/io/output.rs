@@ -1,9 +1,9 @@
 //! The two output doors: stdout and stderr. Nothing else in the program writes to either.
 
 use super::faults::point;
+use super::front::takes_output;
 use super::lines::wait;
 use super::spawn_thread;
-use super::tty::takes_output;
 use crate::clean::one_line;
 use crate::failure::EXIT_UNDELIVERED;
 use crossbeam_channel::{Receiver, Sender, bounded};
@@ -50,7 +50,7 @@ pub(crate) enum Order {
     Flush,
 }
 
-/// stdout and stderr. A thread of their own writes what would wait; it runs as long as the process.
+/// stdout and stderr. Writes that would block go to a separate thread, which runs as long as the process.
 #[derive(Debug)]
 pub(crate) struct StdoutWriter {
     /// Orders for the writer. The channel holds none: a send completes when the writer is about to carry the order
@@ -62,12 +62,12 @@ pub(crate) struct StdoutWriter {
     pub(crate) progress: Arc<AtomicUsize>,
     /// Whether stdout is lost, which holds for all later runs too.
     pub(crate) lost: bool,
-    /// Whether the writer runs, or can. If the machine has no thread left for it, [`write_here`] does its work.
+    /// Whether the writer runs or can run. If the machine has no thread left for it, [`write_here`] does its work.
     pub(crate) has_thread: bool,
     direct: Direct,
     /// The chunk that stdout did not take at once, and the number of bytes written. It is the next order.
     rest: Option<(Chunk, usize)>,
-    /// How many orders are not carried out.
+    /// The number of pending orders.
     pending: Arc<AtomicUsize>,
     /// The arguments of the writer's and the watcher's threads.
     writer: Option<(Receiver<Order>, Sender<Written>)>,
@@ -75,7 +75,7 @@ pub(crate) struct StdoutWriter {
 }
 
 impl StdoutWriter {
-    /// Starts nothing: neither thread is to delay the first frame.
+    /// Starts neither thread, because they would delay the first frame.
     pub(crate) fn new() -> StdoutWriter {
         let (orders, taken) = bounded(0);
         let (done, written) = bounded(2);
@@ -256,9 +256,9 @@ pub(crate) fn reader_has_left() -> bool {
 pub fn stdout_is_closed() -> bool {
     let stdout = io::stdout();
     let Ok(flags) = fcntl_getfl(&stdout) else { return true };
-    let null = std::fs::metadata("/dev/null").map(|null| null.rdev());
-    let is_null = fstat(&stdout).is_ok_and(|stat| null.is_ok_and(|null| stat.st_rdev == null));
-    is_null && flags & OFlags::RWMODE == OFlags::RDWR && !is_shared(&stdout, flags)
+    let null = || std::fs::metadata("/dev/null").map(|null| null.rdev());
+    let is_null = || fstat(&stdout).is_ok_and(|stat| null().is_ok_and(|null| stat.st_rdev == null));
+    flags & OFlags::RWMODE == OFlags::RDWR && is_null() && !is_shared(&stdout, flags)
 }
 
 /// Whether stdin, stderr or a descriptor of the parent's is the same open file as this one: whether a flag of the open file
@@ -302,7 +302,7 @@ const PIPE_BYTES: usize = 64 << 10;
 /// block a run, so it is waited for once, and then not again before it takes something.
 struct Stderr<F> {
     file: F,
-    /// Whether the last wait for it was in vain.
+    /// Whether the last wait for stderr timed out.
     stuck: bool,
 }
 

@@ -2,15 +2,17 @@
 
 use super::faults::point;
 use super::spawn_thread;
-use crossbeam_channel::{Receiver, bounded};
+use crossbeam_channel::{Receiver, Sender, bounded};
 use signal_hook::consts::{
     SIGALRM, SIGCHLD, SIGCONT, SIGHUP, SIGINT, SIGKILL, SIGPROF, SIGQUIT, SIGTERM, SIGTSTP, SIGTTIN, SIGTTOU, SIGUSR1,
     SIGUSR2, SIGVTALRM, SIGWINCH, SIGXFSZ,
 };
 use signal_hook::iterator::Signals;
+use std::fs::File;
+use std::io::{self, IsTerminal, Read};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::{io, thread};
+use std::thread;
 
 /// A signal that a run reacts to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,35 +42,63 @@ pub(crate) struct SignalChannels {
     pub(crate) children: Receiver<()>,
     /// Set once this process continues after a stop, before its [`Signal::Continued`] comes.
     pub(crate) continued: Arc<AtomicBool>,
+    /// The argument of the thread, until it starts.
+    unread: Option<Unread>,
 }
 
-/// Starts the thread that receives signals. A signal that was ignored when the process started stays ignored. The
-/// channel holds signals until the run takes them; the kernel merges pending signals of one kind. From here on
-/// nothing at a terminal stops this process except Ctrl-Z.
+/// Registered signals that no thread reads yet.
+#[derive(Debug)]
+struct Unread {
+    registered: Signals,
+    signals: Sender<Signal>,
+    children: Sender<()>,
+}
+
+/// Registers the signals. A signal that was ignored when the process started stays ignored. The kernel merges pending
+/// signals of one kind. From here on nothing at a terminal stops this process except Ctrl-Z.
 ///
 /// # Errors
-/// The system's error, if the signals cannot be registered or no thread can be started.
+/// The system's error.
 pub(crate) fn listen() -> io::Result<SignalChannels> {
     let ignored = ignored_signals();
     let is_free = |signal: &i32| is_free(ignored, *signal);
     let continued = Arc::new(AtomicBool::new(false));
     signal_hook::flag::register(SIGCONT, Arc::clone(&continued))?;
-    let wanted = [SIGINT, SIGTERM, SIGHUP, SIGTSTP].into_iter().chain(FATAL).filter(is_free);
-    let mut signals = Signals::new(wanted.chain([SIGCHLD, SIGCONT, SIGWINCH]))?;
+    let on_terminal = io::stdin().is_terminal() || io::stdout().is_terminal() || io::stderr().is_terminal();
+    // Without a terminal there is nothing to give back, so the default action will do.
+    let fatal: &[i32] = if on_terminal { &FATAL } else { &[] };
+    let wanted = [SIGINT, SIGTERM, SIGHUP, SIGTSTP].iter().chain(fatal).copied().filter(is_free);
+    let registered = Signals::new(wanted.chain([SIGCHLD, SIGCONT]).chain(on_terminal.then_some(SIGWINCH)))?;
     // The terminal sends these two to the whole group, even if it was another process of a pipeline that read the
     // terminal from the background. An empty handler suffices, and unlike an ignored signal it is not inherited.
     // SIGXFSZ would end us where a file reaches the limit of `ulimit -f`; with a handler, the write fails instead.
     for signal in [SIGTTIN, SIGTTOU, SIGXFSZ].into_iter().filter(is_free) {
         signal_hook::flag::register(signal, Arc::new(AtomicBool::new(false)))?;
     }
-    let (signal_in, heard) = bounded(16);
+    let (signal_in, signals) = bounded(16);
     let (child_in, children) = bounded(1);
-    spawn_thread("signals", move || {
-        for number in signals.forever() {
+    let unread = Some(Unread { registered, signals: signal_in, children: child_in });
+    Ok(SignalChannels { signals, children, continued, unread })
+}
+
+impl SignalChannels {
+    /// Starts the thread that reads the signals, unless it runs. Signals that came before are not lost.
+    ///
+    /// # Errors
+    /// The system's error, if no thread can be started.
+    pub(crate) fn start(&mut self) -> io::Result<()> {
+        self.unread.take().map_or(Ok(()), |unread| spawn_thread("signals", move || unread.read()))
+    }
+}
+
+impl Unread {
+    /// Passes signals on until nobody listens.
+    fn read(mut self) {
+        for number in self.registered.forever() {
             point("signals signal");
             let signal = match number {
                 SIGCHLD => {
-                    let _ = child_in.try_send(());
+                    let _ = self.children.try_send(());
                     continue;
                 }
                 SIGTSTP => Signal::Suspend,
@@ -77,12 +107,11 @@ pub(crate) fn listen() -> io::Result<SignalChannels> {
                 fatal if FATAL.contains(&fatal) => Signal::Fatal(fatal),
                 stop => Signal::Stop(stop),
             };
-            if signal_in.send(signal).is_err() {
+            if self.signals.send(signal).is_err() {
                 return;
             }
         }
-    })?;
-    Ok(SignalChannels { signals: heard, children, continued })
+    }
 }
 
 /// Has SIGINT, SIGTERM and SIGHUP do `work` before they end this process. A signal that was ignored when the process
@@ -104,7 +133,10 @@ pub(crate) fn before_the_end(work: impl FnOnce() + Send + 'static) -> io::Result
 /// A bit mask of the signals that were ignored before this process registered any (bit N-1 for signal N); nohup and
 /// `&` set them.
 pub(crate) fn ignored_signals() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    // One read: the line is near the beginning.
+    let mut status = [0; 4096];
+    let count = File::open("/proc/self/status").and_then(|mut file| file.read(&mut status)).unwrap_or(0);
+    let status = String::from_utf8_lossy(&status[..count]);
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
 }

@@ -72,7 +72,7 @@ pub fn kind() -> StdinKind {
 /// Whether stdin is a terminal that another process group has. To read it, this process must be brought to the
 /// foreground.
 pub fn is_in_background() -> bool {
-    !tty::in_front(io::stdin())
+    !super::front::in_front(io::stdin())
 }
 
 /// Reads stdin to its end, or until it has given more than `bytes` bytes.

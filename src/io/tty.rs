@@ -4,9 +4,9 @@
 //! Changing a terminal's modes or discarding its input from the background raises SIGTTOU, which would stop the whole
 //! process group. So this module does either only in the foreground.
 
+use super::front::in_front;
 use super::keys::{Gate, Keys};
 use rustix::io::{Errno, ioctl_fionbio};
-use rustix::process::getpgrp;
 use rustix::termios::{
     InputModes, LocalModes, OptionalActions, OutputModes, QueueSelector, SpecialCodeIndex, Termios, tcflush, tcgetattr,
     tcgetpgrp, tcgetwinsize, tcsetattr,
@@ -14,25 +14,6 @@ use rustix::termios::{
 use std::fs::File;
 use std::io::{self, IsTerminal};
 use std::os::fd::{AsFd, BorrowedFd};
-
-/// Whether this process may read this terminal and change it: its process group is the terminal's foreground group.
-/// Also true of a terminal that does not control this process, and of a descriptor that is not a terminal: those send
-/// no signal.
-pub(super) fn in_front(terminal: impl AsFd) -> bool {
-    tcgetpgrp(terminal).map_or(true, |group| group == getpgrp())
-}
-
-/// Whether this process may write to stderr without disturbing another program's screen. True if stderr is not a
-/// terminal.
-pub fn is_in_front() -> bool {
-    in_front(io::stderr())
-}
-
-/// Whether output to this descriptor goes through. A terminal with `tostop` answers output from the background with
-/// SIGTTOU, again and again.
-pub(super) fn takes_output(terminal: impl AsFd) -> bool {
-    in_front(&terminal) || tcgetattr(&terminal).is_ok_and(|modes| !modes.local_modes.contains(LocalModes::TOSTOP))
-}
 
 /// A terminal that a person types at.
 #[derive(Debug)]

@@ -62,7 +62,7 @@ pub fn hand_over(handover: &Handover<'_>) -> Result<u8, Failure> {
     }
     let program = match &handover.base.program {
         Program::Myself => None,
-        program => resolve(program, &environment, handover.cwd),
+        program @ Program::Command(_) => resolve(program, &environment, handover.cwd),
     };
     let program = program.ok_or_else(|| not_found(handover.base.install.as_deref()))?;
     // Installed before the start: no signal from the terminal may end us while the agent lives. Unlike an ignored

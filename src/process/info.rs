@@ -6,7 +6,7 @@ use std::path::Path;
 
 use rustix::process::{Pid, Signal};
 
-use super::tree::MARKER;
+use crate::protocol::variables::RUN as MARKER;
 
 /// Most bytes read of one environment. The kernel allows 6 MiB for arguments and environment together.
 const ENVIRON_BYTES_MAX: u64 = 8 << 20;

@@ -165,7 +165,7 @@ pub fn find(base: &Base) -> Option<PathBuf> {
     let cwd = std::env::current_dir().ok()?;
     match &base.program {
         Program::Myself => myself::file(),
-        program => resolve(program, &environment_of(base), &cwd).filter(|path| path.is_file()),
+        program @ Program::Command(_) => resolve(program, &environment_of(base), &cwd).filter(|path| path.is_file()),
     }
 }
 

@@ -12,13 +12,13 @@
 mod chase;
 
 use std::collections::{HashMap, HashSet};
-use std::fs;
 use std::hash::{BuildHasher, RandomState};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use rustix::io::Errno;
 use rustix::process::{Pid, WaitId, WaitIdOptions, WaitOptions};
+use rustix::rand::{GetRandomFlags, getrandom};
 
 use super::cgroup::ControlGroup;
 use super::info::{
@@ -57,13 +57,12 @@ pub fn sees_processes() -> bool {
     super::info::proc_is_ours()
 }
 
-/// Returns 32 random hex digits: the kernel's random UUID, or, if that cannot be read, std's hash keys mixed with pid
-/// and time.
+/// Returns 32 random hex digits: the kernel's random bytes, or, if there are none, std's hash keys mixed with pid and
+/// time.
 pub fn nonce() -> String {
-    let uuid = fs::read_to_string("/proc/sys/kernel/random/uuid").unwrap_or_default();
-    let digits: String = uuid.chars().filter(char::is_ascii_hexdigit).collect();
-    if digits.len() == 32 {
-        return digits;
+    let mut bytes = [0; 16];
+    if getrandom(&mut bytes, GetRandomFlags::empty()) == Ok(bytes.len()) {
+        return format!("{:032x}", u128::from_ne_bytes(bytes));
     }
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let salt = (std::process::id(), now);

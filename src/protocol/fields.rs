@@ -8,7 +8,7 @@
 use super::limits;
 use super::mcp_server::{McpServer, mcp_servers};
 use super::question::Judge;
-use super::request::{
+use super::read::{
     Permissions, Seconds, any_string, arguments, boolean, cost, count, environment, frame_bytes, layer, level,
     metadata, names, non_empty, object, on_question_timeout, path, paths, permissions, positive, secrets, session_id,
     strings, zero_or_more,

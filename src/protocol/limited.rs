@@ -1,16 +1,8 @@
 //! A list with a limit that counts the elements it dropped, and the removal of duplicates in linear time.
 
-use super::limits;
-use super::outbound::PlanEntry;
-use super::question::Ask;
 use std::collections::HashSet;
 use std::hash::Hash;
 use std::ops::Deref;
-
-/// The questions of one request.
-pub type Asks = Limited<Ask, { limits::QUESTIONS }>;
-/// The entries of a plan.
-pub type Entries = Limited<PlanEntry, { limits::PLAN_ENTRIES }>;
 
 /// The first `LIMIT` elements of a list, and how many followed them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -82,11 +74,6 @@ impl<T, const LIMIT: usize> Deref for Limited<T, LIMIT> {
     fn deref(&self) -> &[T] {
         &self.kept
     }
-}
-
-/// A request with one question.
-pub fn one(ask: Ask) -> Asks {
-    std::iter::once(ask).collect()
 }
 
 /// Whether each element is kept if those that share a key with an earlier kept one are dropped.

@@ -1,7 +1,7 @@
 //! The MCP servers for an agent to start, in the format of run.start and in that of other programs.
 
 use super::json::{Fields, to_line};
-use super::request::{Problem, Read, arguments, environment, is_null, list, non_empty, secrets_fit};
+use super::read::{Problem, Read, arguments, environment, is_null, list, non_empty, secrets_fit};
 use crate::suggest::Name;
 use serde::Serialize;
 use serde_json::value::RawValue;

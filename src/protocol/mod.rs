@@ -1,5 +1,6 @@
 //! The protocol: messages in, frames out, and the types of both. It knows no agent.
 
+mod artifact;
 pub mod fields;
 pub mod frame;
 pub mod inbound;
@@ -12,6 +13,7 @@ pub mod outbound;
 pub mod parts;
 pub(crate) mod pattern;
 pub mod question;
+pub(crate) mod read;
 pub mod redacted;
 pub mod request;
 pub mod scope;

@@ -1,16 +1,19 @@
 //! The bodies of the seven outbound frames. The walk in [`super::parts`] finds every text in them, to redact it and to
 //! cut it where a frame would be too long. A body becomes JSON only as a [`super::redacted::Redacted`].
 
-use super::limits::LEFT_LISTED;
+use super::fields::Settings;
+use super::limited::Limited;
+use super::limits::{LEFT_LISTED, PLAN_ENTRIES};
 use super::question::{Ask, Subject};
-use super::request::{Seconds, Settings};
+use super::read::Seconds;
 use super::words::{
-    Action, Category, Level, PhaseState, PlanStatus, QuestionKind, Resolution, Source, Status, StopReason, ToolState,
+    Category, Level, PhaseState, PlanStatus, QuestionKind, Resolution, Source, Status, StopReason, ToolState,
     WaitingOn, Warning,
 };
 use crate::failure::Failure;
 use serde::Serialize;
 
+pub use super::artifact::{Artifact, ArtifactRef};
 pub use super::question::Place;
 pub use super::text::{Json, Text};
 pub use super::workflow::{Breach, GaveWay, PhaseReport, WorkflowEnd, WorkflowStarted};
@@ -98,6 +101,9 @@ pub struct PlanEntry {
     /// How far it is.
     pub status: PlanStatus,
 }
+
+/// The entries of a plan.
+pub type Entries = Limited<PlanEntry, PLAN_ENTRIES>;
 
 /// run.progress: its kind with that kind's own fields, and what all kinds have.
 #[derive(Clone, Debug)]
@@ -232,32 +238,6 @@ pub struct Question {
     pub error: Option<Text>,
     /// Whether something was cut.
     pub truncated: bool,
-}
-
-/// run.artifact.
-#[derive(Clone, Debug)]
-pub struct Artifact {
-    /// `a_1`, `a_2`, …
-    pub artifact_id: String,
-    /// Relative to the working directory where it is inside, else absolute.
-    pub path: Text,
-    /// The change.
-    pub action: Action,
-    /// Always `file`.
-    pub kind: &'static str,
-    /// Its size in bytes; null when unknown.
-    pub size_bytes: Option<u64>,
-    /// Whether something was cut.
-    pub truncated: bool,
-}
-
-/// One artifact in the list of a terminal frame.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ArtifactRef {
-    /// As in run.artifact.
-    pub path: Text,
-    /// As in run.artifact.
-    pub action: Action,
 }
 
 /// One permission or question that nobody answered.

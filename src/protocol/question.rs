@@ -2,7 +2,7 @@
 
 use super::json::{Fields, number, string};
 use super::limited::{Limited, unique};
-use super::limits::OPTIONS;
+use super::limits::{OPTIONS, QUESTIONS};
 use super::pattern::Pattern;
 use super::scope::Scope;
 use super::text::Text;
@@ -183,6 +183,14 @@ pub struct Ask {
     pub scope: Option<Scope>,
     /// Of a permission: further categories of the same request. The strictest policy of all decides.
     pub also: Vec<Category>,
+}
+
+/// The questions of one request.
+pub type Asks = Limited<Ask, QUESTIONS>;
+
+/// A request with one question.
+pub fn one(ask: Ask) -> Asks {
+    std::iter::once(ask).collect()
 }
 
 impl Ask {

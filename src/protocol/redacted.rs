@@ -1,7 +1,7 @@
 //! A body whose texts are redacted. Only such a body can be shown or written.
 
 use super::json::{encoded_bytes, fitting};
-use super::outbound::{ArtifactRef, Body, Outcome, Text};
+use super::outbound::{Body, Outcome, Text};
 use super::parts::{BodyPart, Rank, each};
 use crate::redact::Redactor;
 use std::borrow::Cow;
@@ -30,23 +30,6 @@ impl Redacted {
             BodyPart::Json(None) | BodyPart::List(_) => {}
         });
         Redacted(body)
-    }
-
-    /// Makes a terminal body that of several runs: the usage of `earlier` runs is added to its own, and their artifacts
-    /// stand before its own, each once.
-    pub fn join(&mut self, earlier: &[Redacted]) {
-        let Body::Terminal(end) = &mut self.0 else { return };
-        let mut artifacts: Vec<ArtifactRef> = Vec::new();
-        for before in earlier {
-            if let Body::Terminal(before) = &before.0 {
-                end.usage = before.usage.plus(&end.usage);
-                artifacts.extend_from_slice(&before.artifacts);
-            }
-        }
-        artifacts.append(&mut end.artifacts);
-        let mut seen = std::collections::HashSet::new();
-        artifacts.retain(|artifact| seen.insert((artifact.path.clone(), artifact.action)));
-        end.artifacts = artifacts;
     }
 
     /// Shortens the parts of a rank, so that the body's JSON loses about `excess` bytes. All of its texts are cut at

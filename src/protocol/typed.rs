@@ -4,7 +4,7 @@
 use super::fields::{self, Options, Shape};
 use super::json::to_line;
 use super::mcp_server::{EXPECTED, by_name};
-use super::request::Problem;
+use super::read::Problem;
 use super::words::Category;
 use serde_json::value::{RawValue, to_raw_value};
 use std::path::Path;

@@ -1,8 +1,9 @@
 //! The protocol's part of workflows: the object `workflow` of run.start, of run.started and of the terminal frames.
 
+use super::artifact::ArtifactRef;
 use super::json::{Fields, number, string};
-use super::outbound::{ArtifactRef, Text};
-use super::request::{Read, Seconds, boolean, positive, strings_where};
+use super::read::{Read, Seconds, boolean, positive, strings_where};
+use super::text::Text;
 use super::unknown::UnknownNames;
 use super::words::{PhaseOutcome, WorkflowKind};
 use crate::suggest::nearest;
@@ -11,12 +12,33 @@ use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 
-/// Defines the fields of `workflow`: `FIELD, NAME: TYPE = READER, DEFAULT, WORKFLOWS;`.
+/// The type of a setting, from the kind of its default.
+macro_rules! setting {
+    (optional, $type:ty) => { Option<$type> };
+    (default($value:expr), $type:ty) => { $type };
+}
+
+/// The value of a setting.
+macro_rules! settle {
+    (optional, $said:expr) => {
+        $said
+    };
+    (default($value:expr), $said:expr) => {
+        $said.unwrap_or($value)
+    };
+}
+
+/// Defines the fields of `workflow`: `FIELD, NAME: TYPE = READER, DEFAULT, WORKFLOWS;`. DEFAULT is `optional` or
+/// `default(VALUE)`.
 macro_rules! fields {
-    ($($(#[$doc:meta])* $field:ident, $name:literal: $type:ty = $read:path, $default:expr, $of:expr;)*) => {
+    ($($(#[$doc:meta])* $field:ident, $name:literal: $type:ty = $read:path, $kind:ident $(($default:expr))?, $of:expr;)*) => {
         /// One layer of the fields of `workflow`. `None`: this layer does not set the field.
         #[derive(Clone, Debug, Default, PartialEq)]
         pub struct WorkflowOptions { $($(#[$doc])* pub $field: Option<$type>,)* }
+
+        /// The fields of `workflow` with every default filled in.
+        #[derive(Clone, Debug)]
+        pub struct WorkflowSettings { $($(#[$doc])* pub $field: setting!($kind $(($default))?, $type),)* }
 
         impl WorkflowOptions {
             /// The names of all fields.
@@ -45,14 +67,16 @@ macro_rules! fields {
                 WorkflowOptions { $($field: self.$field.or(base.$field),)* }
             }
 
-            /// This layer over the defaults.
-            pub fn resolved(self) -> WorkflowOptions {
-                self.over(WorkflowOptions { $($field: $default,)* })
+            /// Fills in every default.
+            pub fn resolved(self) -> WorkflowSettings {
+                WorkflowSettings { $($field: settle!($kind $(($default))?, self.$field),)* }
             }
+        }
 
+        impl WorkflowSettings {
             /// Writes the fields of a workflow.
             fn write<M: SerializeMap>(&self, kind: WorkflowKind, map: &mut M) -> Result<(), M::Error> {
-                $(if Self::has(kind, $name) {
+                $(if WorkflowOptions::has(kind, $name) {
                     map.serialize_entry($name, &self.$field)?;
                 })*
                 Ok(())
@@ -63,29 +87,29 @@ macro_rules! fields {
 
 fields! {
     /// The name of a specification.
-    name, "name": String = name, None, [Spec];
+    name, "name": String = name, optional, [Spec];
     /// Whether a finished file is replaced.
-    force, "force": bool = boolean, Some(false), [Spec, Plan];
+    force, "force": bool = boolean, default(false), [Spec, Plan];
     /// Whether an earlier draft is continued.
-    resume, "continue": bool = boolean, Some(false), [Spec, Plan];
+    resume, "continue": bool = boolean, default(false), [Spec, Plan];
     /// The agent's own command that begins the prompt.
-    skill, "skill": String = skill, None, [Spec];
+    skill, "skill": String = skill, optional, [Spec];
     /// Rules that the check leaves out.
-    ignore, "ignore": Vec<String> = rules, Some(Vec::new()), [Spec, Plan];
+    ignore, "ignore": Vec<String> = rules, default(Vec::new()), [Spec, Plan];
     /// How often the agent may try a phase.
-    attempts, "attempts": u64 = attempts, Some(3), [Implement];
+    attempts, "attempts": u32 = attempts, default(3), [Implement];
     /// How many phases may pass in this run.
-    max_phases, "max_phases": u64 = super::request::count, None, [Implement];
+    max_phases, "max_phases": u64 = super::read::count, optional, [Implement];
     /// The limit of one phase with all its attempts and commands.
-    phase_timeout_s, "phase_timeout_s": Seconds = positive, None, [Implement];
+    phase_timeout_s, "phase_timeout_s": Seconds = positive, optional, [Implement];
     /// Consent in advance to the plan's commands.
-    allow_verify, "allow_verify": bool = boolean, Some(false), [Implement];
+    allow_verify, "allow_verify": bool = boolean, default(false), [Implement];
     /// The limit of each command.
-    verify_timeout_s, "verify_timeout_s": Seconds = positive, Some(Seconds(600.0)), [Implement];
+    verify_timeout_s, "verify_timeout_s": Seconds = positive, default(Seconds(600.0)), [Implement];
     /// Whether each phase that passes becomes a commit.
-    commit, "commit": bool = boolean, Some(false), [Implement];
+    commit, "commit": bool = boolean, default(false), [Implement];
     /// Whether commits are made although the work tree has changes.
-    allow_dirty, "allow_dirty": bool = boolean, Some(false), [Implement];
+    allow_dirty, "allow_dirty": bool = boolean, default(false), [Implement];
 }
 
 /// The longest name of a specification or a plan, in bytes.
@@ -117,9 +141,9 @@ fn rules(raw: &RawValue) -> Read<Vec<String>> {
     strings_where(raw, fits, "a list of names of rules")
 }
 
-fn attempts(raw: &RawValue) -> Read<u64> {
+fn attempts(raw: &RawValue) -> Read<u32> {
     let fits = |n: &f64| n.fract() == 0.0 && (1.0..=10.0).contains(n);
-    number(raw).filter(fits).map(|n| n as u64).ok_or(Some("a whole number from 1 to 10"))
+    number(raw).filter(fits).map(|n| n as u32).ok_or(Some("a whole number from 1 to 10"))
 }
 
 /// The object `workflow` of a run.start, read for one workflow.
@@ -171,11 +195,11 @@ pub struct WorkflowStarted {
     /// The file that is made or worked on.
     pub target: Option<Text>,
     /// The fields, resolved.
-    pub options: WorkflowOptions,
+    pub options: WorkflowSettings,
 }
 
 /// The fields of a workflow as run.started shows them.
-pub(super) struct ShownOptions<'a>(pub(super) WorkflowKind, pub(super) &'a WorkflowOptions);
+pub(super) struct ShownOptions<'a>(pub(super) WorkflowKind, pub(super) &'a WorkflowSettings);
 
 impl Serialize for ShownOptions<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -286,6 +310,6 @@ mod tests {
         assert_eq!(warning.as_deref(), Some("Ignored an unknown field of run.start: workflow.attempts"));
         let read = WorkflowFields::read(WorkflowKind::Implement, Some(&raw));
         assert_eq!(read.wrong.as_deref(), Some("run.start: `workflow.attempts` must be a whole number from 1 to 10."));
-        assert_eq!(read.options.resolved().attempts, Some(3));
+        assert_eq!(read.options.resolved().attempts, 3);
     }
 }

@@ -6,9 +6,8 @@ use super::live::Live;
 use super::work::places;
 use crate::agent::{Reply, Turn};
 use crate::failure::{Code, Failure};
-use crate::protocol::limited::Asks;
 use crate::protocol::outbound::{About, Body, Outcome, Question, Text};
-use crate::protocol::question::{Ask, Kind, Subject};
+use crate::protocol::question::{Ask, Asks, Kind, Subject};
 use crate::protocol::request::Seconds;
 use crate::protocol::words::{Category, Purpose, Status, Warning};
 

@@ -5,10 +5,9 @@
 use super::granted::Granted;
 use super::shown::{both, shown};
 use crate::agent::{AskKey, Reply};
-use crate::protocol::limited::Asks;
 use crate::protocol::limits::{BAD_ANSWERS, SECRET_BYTES};
 use crate::protocol::question::{
-    ALLOW_ALWAYS, ALLOW_ONCE, Answer, Ask, BadAnswer, DENY, Kind, PathFact, Subject, check,
+    ALLOW_ALWAYS, ALLOW_ONCE, Answer, Ask, Asks, BadAnswer, DENY, Kind, PathFact, Subject, check,
 };
 use crate::protocol::request::Settings;
 use crate::protocol::text::Text;
@@ -431,7 +430,7 @@ impl Member {
         Reply::Answer(match answer {
             Answer::One(value) => Answer::One(original(value)),
             Answer::Many(values) => Answer::Many(values.into_iter().map(original).collect()),
-            other => other,
+            other @ (Answer::Bool(_) | Answer::Text(_) | Answer::Null) => other,
         })
     }
 

@@ -7,9 +7,8 @@ use super::live::Live;
 use super::messages::{Marks, Messages, Piece, Rules};
 use super::work::{Described, ToolEnd, absolute, path, places, relative};
 use crate::agent::{self, Turn};
-use crate::protocol::limited::Entries;
 use crate::protocol::limits::{REPORTED, SESSION_ID_BYTES};
-use crate::protocol::outbound::{About, Artifact, Body, PlanEntry, Progress, Text, Usage};
+use crate::protocol::outbound::{About, Artifact, Body, Entries, PlanEntry, Progress, Text, Usage};
 use crate::protocol::words::{Action, Level, PlanStatus, Status, Warning};
 use std::path::Path;
 

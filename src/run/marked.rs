@@ -6,9 +6,9 @@ use super::markers;
 use super::process::ProcessState;
 use crate::agent::{Reply, Turn};
 use crate::failure::{Code, Failure};
-use crate::protocol::limited::Asks;
 use crate::protocol::limits::MARKER_TURNS;
 use crate::protocol::outbound::{Outcome, Text};
+use crate::protocol::question::Asks;
 use crate::protocol::words::Warning;
 
 /// The question markers in the agent's text.

@@ -3,8 +3,7 @@
 
 use crate::agent::json::{Object, Raw};
 use crate::agent::{NO_USER_PROMPT, Reply};
-use crate::protocol::limited::Asks;
-use crate::protocol::question::{Ask, Choice, Choices, Kind};
+use crate::protocol::question::{Ask, Asks, Choice, Choices, Kind};
 use crate::protocol::text::Text;
 use crate::protocol::words::Purpose;
 use std::borrow::Cow;

@@ -24,9 +24,10 @@ pub use screen::{Detail, Look};
 
 use crate::clean::{one_line, whole};
 use crate::engine::{InAdvance, Outbox, Outgoing, Peer, Understood};
+use crate::io::front::is_in_front;
 use crate::io::inbox::RawLine;
 use crate::io::output::Chunk;
-use crate::io::tty::{Keyboard, columns, is_in_front};
+use crate::io::tty::{Keyboard, columns};
 use crate::protocol::outbound::{About, Artifact, Body, Outcome, PlanEntry, Progress, Started, Terminal, Text};
 use crate::protocol::question::DENY;
 use crate::protocol::words::{Action, Category, PlanStatus, Resolution, ToolState, Warning, WorkflowKind};

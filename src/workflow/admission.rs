@@ -1,12 +1,12 @@
-//! The steps that `spec` and `plan` share before an agent starts: the project, the ignored rules, the files in the way, the
-//! prompts, the lock.
+//! The common steps before an agent starts: the project, the ignored rules, files in the way, prompts, the lock.
 
+use super::author::{Author, AuthorPrompt};
 use super::draft::DraftPaths;
 use super::invalid;
 use super::lock::Lock;
 use super::name::Slug;
 use super::project::{FileProblem, Project, shown};
-use super::prompts::PromptText;
+use super::prompts::{CommonValues, PromptText, SessionPrompt};
 use super::template::PromptKind;
 use super::violation::Rule;
 use crate::config::Places;
@@ -15,16 +15,16 @@ use crate::process::myself;
 use crate::protocol::outbound::{Text, WorkflowStarted};
 use crate::protocol::request::Settings;
 use crate::protocol::words::{RefusalReason, Warning, WorkflowKind};
-use crate::protocol::workflow::WorkflowOptions;
+use crate::protocol::workflow::WorkflowSettings;
 use std::path::{Path, PathBuf};
 
 /// The command line's and the machine's part of a workflow's input.
 pub struct Surroundings {
-    /// Where relative paths of the command line start. `None`: run.start came as a message.
+    /// The base of relative paths on the command line. `None`: run.start came as a message.
     pub typed_in: Option<PathBuf>,
     /// The places of the configuration.
     pub places: Places,
-    /// Whether the workflow only shows what it would do: it takes no lock.
+    /// Whether this is a dry run, which takes no lock.
     pub dry: bool,
 }
 
@@ -33,78 +33,101 @@ pub(super) fn project_of(settings: &Settings) -> Result<Project, Failure> {
     Project::around(&settings.cwd).map_err(|_| invalid("The working directory no longer exists.".into()))
 }
 
-/// The rules that the check leaves out.
-pub(super) fn ignored(options: &WorkflowOptions) -> Result<Vec<Rule>, Failure> {
-    let rules = options.ignore.iter().flatten().map(|name| Rule::ignored(name));
+/// The rules that the check ignores.
+pub(super) fn ignored(options: &WorkflowSettings) -> Result<Vec<Rule>, Failure> {
+    let rules = options.ignore.iter().map(|name| Rule::ignored(name));
     rules.collect::<Result<_, _>>().map_err(|why| invalid(format!("run.start: `workflow.ignore`: {why}")))
 }
 
-/// Refuses what is in the way of a draft.
-pub(super) fn may_begin(
-    project: &Project,
-    paths: &DraftPaths,
-    options: &WorkflowOptions,
-    kind: WorkflowKind,
-) -> Result<(), Failure> {
-    let file = shown(&paths.target);
-    let refusal = |problem: FileProblem| problem.refusal(&file);
-    let finished = paths.is_there(project, &paths.finished).map_err(refusal)?;
-    if !finished && project.entry(&paths.finished).map_err(refusal)?.is_some() {
-        return Err(FileProblem::Outside.refusal(&file));
-    }
-    let draft = paths.is_there(project, &paths.draft).map_err(refusal)?;
-    if options.resume == Some(true) {
-        return match finished || draft {
-            true => Ok(()),
-            false => {
-                let message = format!("There is neither {file} nor a draft of it: leave out --continue.");
-                Err(Failure::refused_for(RefusalReason::NotFound, message))
-            }
+/// The draft that a run.start of `spec` or `plan` asks for.
+pub(super) struct DraftRequest {
+    pub(super) kind: WorkflowKind,
+    pub(super) project: Project,
+    pub(super) name: Slug,
+    pub(super) paths: DraftPaths,
+    pub(super) ignored: Vec<Rule>,
+}
+
+impl DraftRequest {
+    /// Checks everything that must hold before the agent starts. `first` fills in the prompt for a new draft.
+    pub(super) fn author(
+        self,
+        settings: &mut Settings,
+        options: &WorkflowSettings,
+        around: &Surroundings,
+        (kind, first): (PromptKind, impl FnOnce(&PromptText, &CommonValues) -> SessionPrompt),
+    ) -> Result<Author, Failure> {
+        let target = shown(&self.paths.target);
+        let author = || {
+            self.may_begin(options)?;
+            let load = |kind| PromptText::load(kind, &self.project, &around.places)?.checked();
+            let (begin, resume) = (load(kind)?, load(PromptKind::Continue)?);
+            let warning = if options.resume { &resume } else { &begin }.warning.clone();
+            let check = check_command(self.kind, &shown(&self.paths.draft))?;
+            let values = CommonValues::new(&self.project, settings.interactive, check);
+            let first = first(&begin, &values);
+            let lock = match around.dry {
+                true => None,
+                false => Some(Lock::take(&self.project, self.name.as_str(), self.name.as_str())?),
+            };
+            settings.cwd = self.project.folder().to_owned();
+            let DraftRequest { kind, project, name, paths, ignored } = self;
+            let prompt = AuthorPrompt { first, resume, words: String::new(), values };
+            let warnings = warning.map(|text| (Warning::UntrustedPrompt, text)).into_iter().collect();
+            Ok(Author { kind, project, name, paths, resumes: options.resume, ignored, prompt, warnings, _lock: lock })
         };
+        author().map_err(|failure: Failure| failure.about(target))
     }
-    if finished && options.force != Some(true) {
-        let or = if kind == WorkflowKind::Spec { ", or choose another name with --name" } else { "" };
-        let message = format!("{file} exists: replace it with --force{or}.");
-        return Err(Failure::refused_for(RefusalReason::Exists, message));
+
+    /// Refuses files in the way of the draft.
+    fn may_begin(&self, options: &WorkflowSettings) -> Result<(), Failure> {
+        let DraftRequest { kind, project, paths, .. } = self;
+        let file = shown(&paths.target);
+        let refusal = |problem: FileProblem| problem.refusal(&file);
+        let finished = paths.is_there(project, &paths.finished).map_err(refusal)?;
+        if !finished && project.entry(&paths.finished).map_err(refusal)?.is_some() {
+            return Err(FileProblem::Outside.refusal(&file));
+        }
+        let draft = paths.is_there(project, &paths.draft).map_err(refusal)?;
+        if options.resume {
+            return match finished || draft {
+                true => Ok(()),
+                false => {
+                    let message = format!("There is neither {file} nor a draft of it: leave out --continue.");
+                    Err(Failure::refused_for(RefusalReason::NotFound, message))
+                }
+            };
+        }
+        if finished && !options.force {
+            let or = if *kind == WorkflowKind::Spec { ", or choose another name with --name" } else { "" };
+            let message = format!("{file} exists: replace it with --force{or}.");
+            return Err(Failure::refused_for(RefusalReason::Exists, message));
+        }
+        Ok(())
     }
-    Ok(())
 }
 
-/// A prompt in force, checked.
-pub(super) fn load(kind: PromptKind, project: &Project, around: &Surroundings) -> Result<PromptText, Failure> {
-    PromptText::load(kind, project, &around.places)?.checked()
-}
-
-/// The warnings about prompts that do not count.
-pub(super) fn warnings_of<'t>(texts: impl Iterator<Item = &'t PromptText>) -> Vec<(Warning, String)> {
-    texts.filter_map(|text| Some((Warning::UntrustedPrompt, text.warning.clone()?))).collect()
-}
-
-/// The command that checks a draft.
-pub(super) fn check_command(kind: &str, draft: &Path) -> Result<String, Failure> {
+/// The command that checks a specification or a plan.
+pub(super) fn check_command(kind: WorkflowKind, file: &str) -> Result<String, Failure> {
     let program = myself::file().ok_or_else(myself::not_found)?;
-    Ok(format!("{} {kind} check {}", crate::clean::shell_word(&program.to_string_lossy()), shown(draft)))
-}
-
-/// The lock of a name, which all workflows share.
-pub(super) fn lock(project: &Project, name: &Slug, around: &Surroundings) -> Result<Option<Lock>, Failure> {
-    if around.dry {
-        return Ok(None);
-    }
-    Lock::take(project, name.as_str(), name.as_str()).map(Some)
+    let what = match kind {
+        WorkflowKind::Spec => "spec",
+        WorkflowKind::Plan | WorkflowKind::Implement => "plan",
+    };
+    Ok(format!("{} {what} check {file}", crate::clean::shell_word(&program.to_string_lossy())))
 }
 
 /// The object `workflow` of run.started.
 pub(super) fn started(
     kind: WorkflowKind,
     project: &Project,
-    paths: &DraftPaths,
-    options: WorkflowOptions,
+    target: &Path,
+    options: WorkflowSettings,
 ) -> WorkflowStarted {
     WorkflowStarted {
         name: kind,
         project: Text::from(project.folder().to_string_lossy().into_owned()),
-        target: Some(Text::from(shown(&paths.target))),
+        target: Some(Text::from(shown(target))),
         options,
     }
 }

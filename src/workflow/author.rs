@@ -1,4 +1,4 @@
-//! `spec` and `plan`: one session of the agent that writes a draft, the check, and the rename.
+//! `spec` and `plan`: one session in which the agent writes a draft, the check, and the rename.
 
 use super::draft::{DraftPaths, Snapshot};
 use super::last_session::LastSession;
@@ -7,70 +7,66 @@ use super::name::Slug;
 use super::outer::{Outer, Session};
 use super::permit::DraftPermit;
 use super::project::{Entry, FileProblem, Project, shown};
-use super::prompts::PromptText;
+use super::prompts::{CommonValues, PromptText, SessionPrompt};
 use super::stop::Stop;
 use super::violation::{Rule, Violation};
 use crate::failure::{Code, Failure};
-use crate::protocol::outbound::{Artifact, Body, Breach, Text};
+use crate::protocol::outbound::{Artifact, Body, Text};
 use crate::protocol::words::{Action, PlanStatus, Warning, WorkflowKind};
 use std::path::Path;
 use std::sync::Arc;
 
 /// A workflow that writes a draft, checked and ready to run.
 pub struct Author {
-    /// Which one.
+    /// The workflow.
     pub kind: WorkflowKind,
     /// The project.
     pub project: Project,
-    /// The name.
+    /// The name of the specification or plan.
     pub name: Slug,
-    /// Its files.
+    /// The paths of the draft and of the finished file.
     pub paths: DraftPaths,
-    /// Whether the draft goes on.
+    /// Whether an existing draft is continued.
     pub resumes: bool,
-    /// The rules that the check leaves out.
+    /// The rules that the check ignores.
     pub ignored: Vec<Rule>,
     /// The prompt.
     pub prompt: AuthorPrompt,
     /// Warnings about the input.
     pub warnings: Vec<(Warning, String)>,
-    /// Held until the end of the process.
-    pub lock: Option<Lock>,
+    /// Held until the author is dropped. `None`: a dry run.
+    pub(super) _lock: Option<Lock>,
 }
 
-/// The prompt of a session that writes a draft.
+/// The prompts of a session that writes a draft.
 pub struct AuthorPrompt {
-    /// For a new draft.
-    pub text: String,
-    /// Whether the agent takes it as its own command.
-    pub raw: bool,
-    /// For a draft that goes on.
+    /// The prompt for a new draft.
+    pub first: SessionPrompt,
+    /// The prompt that continues a draft.
     pub resume: PromptText,
-    /// The words of the user for a draft that goes on.
+    /// The user's words for a draft that is continued.
     pub words: String,
-    /// The value of `{{user}}`.
-    pub user: &'static str,
-    /// The check command.
-    pub check: String,
+    /// The values of the common placeholders.
+    pub values: CommonValues,
 }
 
-/// A checked draft.
+/// The result of the check of a draft.
 pub struct CheckedDraft {
-    /// The rules that it breaks.
+    /// The violations.
     pub violations: Vec<Violation>,
-    /// The number of its tasks.
+    /// The number of tasks.
     pub tasks: usize,
-    /// The sentence `created with` ends in it.
+    /// The counts for the sentence `FILE created with COUNTS`.
     pub counts: String,
-    /// A file to be written once more before the draft takes its place: its bytes.
+    /// The path and new bytes of a file to rewrite before the draft is renamed.
     pub rewritten: Option<(std::path::PathBuf, Vec<u8>)>,
 }
 
-/// Checks the draft of a workflow. The path is that of the draft.
+/// Checks the draft of a workflow.
 pub type CheckDraft<'c> = &'c dyn Fn(&Author) -> Result<CheckedDraft, FileProblem>;
 
 impl Author {
-    /// Carries the workflow to its end. Returns the text of run.completed.
+    /// Runs the workflow to its end. Returns the text of run.completed.
     ///
     /// # Errors
     /// The reason why it stopped.
@@ -94,7 +90,7 @@ impl Author {
             outer.warn(Warning::UnexpectedChange, text);
         }
         if !checked.violations.is_empty() {
-            outer.end.violations = checked.violations.iter().map(breach).collect();
+            outer.end.violations = checked.violations.iter().map(Violation::breach).collect();
             return Err(self.invalid(outer, &checked));
         }
         self.finish(outer, &checked).map_err(unwritable)?;
@@ -103,7 +99,7 @@ impl Author {
         Ok(format!("{} created with {}", shown(&self.paths.target), checked.counts))
     }
 
-    /// The workflow's own steps.
+    /// Emits the workflow's own steps.
     fn steps(&self, outer: &mut Outer<'_>, writing: PlanStatus, checking: PlanStatus) {
         let what = self.what();
         outer.plan([(format!("Write the {what}"), writing), (format!("Check the {what}"), checking)]);
@@ -117,54 +113,43 @@ impl Author {
     }
 
     /// Prepares the draft. Returns the prompt.
-    fn begin(&self, outer: &mut Outer<'_>, check: CheckDraft<'_>) -> Result<(String, bool), FileProblem> {
+    fn begin(&self, outer: &mut Outer<'_>, check: CheckDraft<'_>) -> Result<SessionPrompt, FileProblem> {
         let DraftPaths { draft, finished, .. } = &self.paths;
         if !self.resumes {
-            outer.end.kept.extend(self.paths.give_way(&self.project, draft)?);
-            return Ok((self.prompt.text.clone(), self.prompt.raw));
+            outer.end.kept.extend(self.project.give_way(draft)?);
+            return Ok(self.prompt.first.clone());
         }
         if !self.paths.is_there(&self.project, draft)? {
-            // A link in the draft's place.
-            outer.end.kept.extend(self.paths.give_way(&self.project, draft)?);
+            // Something else, such as a link, may have the draft's name.
+            outer.end.kept.extend(self.project.give_way(draft)?);
             let copy = self.paths.snapshot(&self.project, finished);
             self.paths.restore(&self.project, draft, &copy)?;
         }
         let violations = check(self)?.violations;
         let line = |v: &Violation| format!("{}: {}: {}\n", v.line.unwrap_or_default(), v.rule.name(), v.text);
         let violations: String = violations.iter().map(line).collect();
-        let (folder, knowledge) = (self.project.folder().to_string_lossy(), self.project.knowledge());
         let file = shown(draft);
-        let text = self.prompt.resume.expanded(|name| match name {
-            "project" => Some(&folder),
-            "knowledge" => Some(&knowledge),
-            "user" => Some(self.prompt.user),
-            "check" => Some(&self.prompt.check),
+        let AuthorPrompt { resume, words, values, .. } = &self.prompt;
+        Ok(values.fill(resume, |name| match name {
             "file" => Some(&file),
             "violations" => Some(violations.trim_end()),
-            "words" => Some(&self.prompt.words),
+            "words" => Some(words),
             _ => None,
-        });
-        Ok((text, self.prompt.resume.is_raw()))
+        }))
     }
 
-    /// Runs the session; the last one of this name and agent, where it can be resumed.
-    fn session(&self, outer: &mut Outer<'_>, (prompt, raw): (String, bool)) -> Result<(), Stop> {
+    /// Runs the session. Resumes the last one of this name and agent if possible.
+    fn session(&self, outer: &mut Outer<'_>, prompt: SessionPrompt) -> Result<(), Stop> {
         let place = LastSession::of(self.kind, &self.name, &outer.agent().name);
         let known = place.as_ref().filter(|_| self.resumes && outer.can_resume()).and_then(|p| p.id(&self.project));
         let judge = DraftPermit {
             project: self.project.folder().to_owned(),
             draft: self.project.folder().join(&self.paths.draft),
-            check: self.prompt.check.clone(),
+            check: self.prompt.values.check.clone(),
         };
         let judge = Arc::new(judge);
-        let begin = |resume| Session {
-            prompt: prompt.clone(),
-            raw,
-            resume,
-            judge: Some(judge.clone()),
-            limit: None,
-            wrap: None,
-        };
+        let begin =
+            |resume| Session { prompt: prompt.clone(), resume, judge: Some(judge.clone()), limit: None, wrap: None };
         let resumed = known.is_some();
         let mut ended = outer.session(begin(known));
         if resumed && matches!(&ended, Err(Stop::Failed(failure)) if failure.code == Code::SessionNotFound) {
@@ -176,7 +161,8 @@ impl Author {
         ended.map(drop)
     }
 
-    /// Takes what the agent wrote into the finished file for the draft, and puts the finished file back.
+    /// Restores the finished file if the agent changed it. If the agent did not touch the draft, its changes become the
+    /// draft.
     fn put_back(&self, outer: &mut Outer<'_>, finished: &Snapshot, draft: &Snapshot) -> Result<(), FileProblem> {
         let (project, paths) = (&self.project, &self.paths);
         if paths.snapshot(project, &paths.finished) == *finished {
@@ -184,12 +170,12 @@ impl Author {
         }
         let untouched = paths.snapshot(project, &paths.draft) == *draft;
         if untouched {
-            outer.end.kept.extend(paths.give_way(project, &paths.draft)?);
+            outer.end.kept.extend(project.give_way(&paths.draft)?);
             if project.entry(&paths.finished)?.is_some() {
                 project.rename(&paths.finished, &paths.draft)?;
             }
         } else {
-            outer.end.kept.extend(paths.give_way(project, &paths.finished)?);
+            outer.end.kept.extend(project.give_way(&paths.finished)?);
         }
         paths.restore(project, &paths.finished, finished)?;
         let text = format!("The agent changed {}; the file was put back.", shown(&paths.target));
@@ -197,7 +183,7 @@ impl Author {
         Ok(())
     }
 
-    /// Lets the draft take its place.
+    /// Renames the draft to the finished file.
     fn finish(&self, outer: &mut Outer<'_>, checked: &CheckedDraft) -> Result<(), FileProblem> {
         let (project, paths) = (&self.project, &self.paths);
         if let Some((path, bytes)) = &checked.rewritten {
@@ -207,7 +193,7 @@ impl Author {
         if project.entry(&paths.finished)? == Some(Entry::Link) {
             return Err(FileProblem::Outside);
         }
-        outer.end.kept.extend(paths.give_way(project, &paths.finished)?);
+        outer.end.kept.extend(project.give_way(&paths.finished)?);
         project.rename(&paths.draft, &paths.finished)?;
         let after = paths.snapshot(project, &paths.finished);
         for ((path, before), after) in paths.files(&paths.finished).iter().zip(before).zip(after) {
@@ -217,7 +203,7 @@ impl Author {
         Ok(())
     }
 
-    /// The failure of a draft that breaks a rule.
+    /// The failure for a draft that breaks a rule.
     fn invalid(&self, outer: &Outer<'_>, checked: &CheckedDraft) -> Stop {
         let count = checked.violations.len();
         let draft = shown(&self.paths.draft);
@@ -235,7 +221,7 @@ impl Author {
 
 fn artifact(path: &Path, action: Action, size_bytes: Option<u64>) -> Body {
     let path = Text::from(shown(path));
-    // The peer of the run numbers them.
+    // The run's peer assigns the id.
     Body::Artifact(Box::new(Artifact {
         artifact_id: String::new(),
         path,
@@ -246,17 +232,7 @@ fn artifact(path: &Path, action: Action, size_bytes: Option<u64>) -> Body {
     }))
 }
 
-/// A violation as frames show it.
-pub fn breach(violation: &Violation) -> Breach {
-    Breach {
-        file: Text::from(violation.file.as_str()),
-        line: violation.line.map(|line| line as u64),
-        rule: violation.rule.name(),
-        text: Text::from(violation.text.to_string()),
-    }
-}
-
-/// The failure of a file of our own that cannot be written.
+/// The failure for a file of the workflow that cannot be written.
 pub fn unwritable(problem: FileProblem) -> Stop {
     let failure = match problem {
         FileProblem::Outside => problem.refusal("A file of the workflow"),

@@ -1,4 +1,4 @@
-//! Checks of files in a project.
+//! Checks of a project's files.
 
 use super::plan::{self, WorkPlan};
 use super::project::{FILE_BYTES_MAX, FileProblem, PLAN_FILES, PlanPath, Project, shown};
@@ -21,7 +21,7 @@ impl Project {
     /// The contents of a Markdown file.
     ///
     /// # Errors
-    /// It is a link or no regular file, or cannot be read.
+    /// It is not a regular file, is a link, or cannot be read.
     pub fn markdown(&self, path: &Path) -> Result<Contents, FileProblem> {
         match self.read(path, FILE_BYTES_MAX) {
             Ok(Some(bytes)) => Ok(Contents::Bytes(bytes)),
@@ -40,23 +40,23 @@ pub fn spec(file: &str, contents: &Contents, ignored: &[Rule]) -> (Spec, Vec<Vio
     }
 }
 
-/// The scope of the check of a plan.
+/// The scope of a check of a plan.
 #[derive(Clone, Copy, Debug)]
 pub struct PlanCheck<'a> {
     /// The plan's folder as violations name it.
     pub shown: &'a Path,
     /// Whether research.md and context.md must be there.
     pub whole: bool,
-    /// The specification that the plan must name, relative to the project's folder; only in a workflow.
+    /// The specification that the plan must name, relative to the project's folder. `None`: any, outside of a workflow.
     pub of: Option<&'a Path>,
-    /// Rules to leave out.
+    /// The rules to ignore.
     pub ignored: &'a [Rule],
 }
 
-/// Checks a plan. Returns it with its text, and the violations.
+/// Checks a plan. Returns the plan, its text, and the violations.
 ///
 /// # Errors
-/// plan.md is a link or no regular file, or cannot be read.
+/// plan.md is not a regular file, is a link, or cannot be read.
 pub fn plan(
     project: &Project,
     path: &PlanPath,

@@ -1,10 +1,9 @@
-//! A draft and the finished file that it is to become: a specification's file, or a plan's folder.
+//! A draft and the finished file that it becomes: the file of a specification, or the folder of a plan.
 
 use super::name::Slug;
 use super::project::{
     Entry, FILE_BYTES_MAX, FileProblem, PLAN_FILES, Project, plan_draft, plan_folder, spec_draft, spec_file,
 };
-use crate::protocol::outbound::GaveWay;
 use std::path::{Path, PathBuf};
 
 /// The paths of a draft, relative to the project's folder.
@@ -14,29 +13,29 @@ pub struct DraftPaths {
     pub draft: PathBuf,
     /// The finished file or folder.
     pub finished: PathBuf,
-    /// The file that the workflow makes.
+    /// The file that messages name: the finished specification or plan.md.
     pub target: PathBuf,
-    /// The files of a folder. Empty: it is one file.
+    /// The names of the files in the folder. Empty: the draft is a single file.
     files: &'static [&'static str],
 }
 
-/// The bytes of each file. `None`: it is not there.
+/// The bytes of each file. `None`: the file is missing.
 pub type Snapshot = Vec<Option<Vec<u8>>>;
 
 impl DraftPaths {
-    /// Those of a specification.
+    /// The paths of a specification.
     pub fn spec(name: &Slug) -> DraftPaths {
         let finished = spec_file(name);
         DraftPaths { draft: spec_draft(name), target: finished.clone(), finished, files: &[] }
     }
 
-    /// Those of a plan.
+    /// The paths of a plan.
     pub fn plan(name: &Slug) -> DraftPaths {
         let finished = plan_folder(name);
         DraftPaths { draft: plan_draft(name), target: finished.join(PLAN_FILES[0]), finished, files: &PLAN_FILES }
     }
 
-    /// The files of the draft or of the finished one.
+    /// The paths of all files below `base`, which is the draft or the finished file.
     pub fn files(&self, base: &Path) -> Vec<PathBuf> {
         match self.files {
             [] => vec![base.to_owned()],
@@ -50,7 +49,7 @@ impl DraftPaths {
         [&self.draft, &self.finished].map(|path| format!("{}{slash}", path.to_string_lossy())).to_vec()
     }
 
-    /// Whether something that can be used is there. A link counts as missing.
+    /// Whether there is a usable file or folder. A link counts as missing.
     ///
     /// # Errors
     /// A folder on the way is a link.
@@ -65,18 +64,10 @@ impl DraftPaths {
         self.files(base).into_iter().map(read).collect()
     }
 
-    /// Moves what is at a path out of the way, whatever it is.
-    ///
-    /// # Errors
-    /// The file system's.
-    pub fn give_way(&self, project: &Project, base: &Path) -> Result<Option<GaveWay>, FileProblem> {
-        project.entry(base)?.map(|_| project.give_way(base)).transpose()
-    }
-
     /// Writes the files of a snapshot.
     ///
     /// # Errors
-    /// The file system's.
+    /// The system's.
     pub fn restore(&self, project: &Project, base: &Path, snapshot: &Snapshot) -> Result<(), FileProblem> {
         for (path, bytes) in self.files(base).iter().zip(snapshot) {
             if let Some(bytes) = bytes {

@@ -26,7 +26,7 @@ pub struct Initialized {
     pub files: Vec<(&'static str, bool)>,
 }
 
-/// Makes what is missing. What is there stays as it is.
+/// Creates the missing files. Existing files stay unchanged.
 ///
 /// # Errors
 /// A path is a link or of the wrong kind, or a file cannot be written.

@@ -1,5 +1,5 @@
 //! The peer that makes one run of several: one run.started, one terminal frame, and between them the frames of every
-//! part. It also notes what a workflow must know of its parts.
+//! part. It also collects the facts about the parts that a workflow needs.
 
 use crate::agent::registry::Agent;
 use crate::engine::{Outbox, Outgoing, Peer, Understood};
@@ -15,7 +15,7 @@ use crate::protocol::redacted::Redacted;
 use crate::protocol::request::Settings;
 use crate::protocol::unknown::UnknownNames;
 use crate::protocol::words::{Category, Level, Status, ToolState, Warning, WorkflowKind};
-use crate::protocol::workflow::{WorkflowFields, WorkflowOptions};
+use crate::protocol::workflow::{WorkflowFields, WorkflowOptions, WorkflowSettings};
 use crate::redact::Redactor;
 use serde_json::value::RawValue;
 use std::collections::{BTreeSet, HashSet};
@@ -24,9 +24,9 @@ use std::time::Instant;
 
 /// Checks a run.start for a workflow, and may change its settings.
 pub(super) type Admit<'p> =
-    Box<dyn FnOnce(&mut Settings, &Agent, WorkflowOptions) -> Result<WorkflowStarted, Failure> + 'p>;
+    Box<dyn FnOnce(&mut Settings, &Agent, WorkflowSettings) -> Result<WorkflowStarted, Failure> + 'p>;
 
-/// A run that was opened.
+/// An open run.
 pub(super) struct Opened {
     pub(super) run_id: String,
     pub(super) settings: Settings,
@@ -46,19 +46,19 @@ pub(super) enum PartKind {
     Closing,
 }
 
-/// The facts that the frames of a part report to the workflow.
+/// The facts that the workflow learns from the frames of a part.
 #[derive(Clone, Debug, Default)]
 pub struct PartSeen {
     /// The categories of the tools that were completed.
     pub completed: BTreeSet<Category>,
-    /// The first changed files that were reported, but for hidden ones.
+    /// The first changed files that were reported, except hidden ones.
     pub files: Vec<ArtifactRef>,
 }
 
 pub(super) struct Joined<'p> {
     peer: &'p mut dyn Peer,
     kind: WorkflowKind,
-    /// The fields of the command line.
+    /// The workflow fields that the command line sets.
     flags: WorkflowOptions,
     admit: Option<Admit<'p>>,
     admitted: Option<(Settings, Agent, WorkflowStarted)>,
@@ -67,20 +67,20 @@ pub(super) struct Joined<'p> {
     /// Files that are never reported, as frames show their paths. A folder ends with a slash.
     pub(super) hidden: Vec<String>,
     pub(super) seen: PartSeen,
-    /// Permissions that were denied, in all parts.
+    /// The number of denied permissions in all parts.
     pub(super) denied: u64,
-    /// The usage of the parts that are over.
+    /// The usage of the finished parts.
     pub(super) usage: Usage,
-    /// A hash of every change that was reported, and the first changes for the terminal frame.
+    /// A hash of every reported change; `artifacts` has the first changes for the terminal frame.
     reported: HashSet<u64>,
     hasher: RandomState,
     pub(super) artifacts: Vec<ArtifactRef>,
-    /// Warnings of unsupported options: every session repeats them.
+    /// The warnings about unsupported options so far, because every session repeats them.
     warned: HashSet<String>,
     status: Option<Status>,
-    /// Whether this part showed a text of the agent's.
+    /// Whether this part showed a text from the agent.
     said: bool,
-    /// Messages that this peer made of results.
+    /// The number of messages that this peer made from results.
     results: u64,
 }
 
@@ -129,7 +129,7 @@ impl<'p> Joined<'p> {
     fn change(&mut self, outgoing: Outgoing<'_>, out: &mut Outbox, change: impl FnOnce(&mut Body)) {
         let mut body = (**outgoing.body).clone();
         change(&mut body);
-        // Its own texts are redacted already, and those that were added come from its redacted frames or from here.
+        // The body's own texts are redacted already; the added ones come from redacted frames or from this file.
         let mut body = Redacted::new(body, &Redactor::new());
         self.peer.show(Outgoing { body: &mut body, ..outgoing }, out);
     }
@@ -138,11 +138,9 @@ impl<'p> Joined<'p> {
         if self.part == PartKind::Closing {
             return self.peer.show(outgoing, out);
         }
+        let Body::Terminal(end) = &**outgoing.body else { return };
         if self.opened.is_none() {
-            let known = match &**outgoing.body {
-                Body::Terminal(end) => end.outcome.refused_target(),
-                _ => None,
-            };
+            let known = end.outcome.refused_target();
             let admitted = self.admitted.take().and_then(|(.., workflow)| workflow.target);
             let end = WorkflowEnd { target: known.or(admitted), ..WorkflowEnd::unknown(self.kind) };
             return self.change(outgoing, out, |body| {
@@ -151,10 +149,9 @@ impl<'p> Joined<'p> {
                 }
             });
         }
-        let Body::Terminal(end) = &**outgoing.body else { return };
         self.usage = self.usage.plus(&end.usage);
         if let Some(text) = self.unsaid(end) {
-            // An agent without messages has its text in the result alone.
+            // An agent that sends no messages has its text only in the result.
             self.results += 1;
             let about = About::Text { message_id: format!("m_result_{}", self.results), done: true, withdrawn: false };
             let progress = Progress { text, parent_call_id: None, about, truncated: false };
@@ -181,7 +178,7 @@ impl<'p> Joined<'p> {
             return;
         }
         let file = ArtifactRef { path: Text::from(path.clone()), action };
-        // A part that changes a file again has done something, though it is not reported again.
+        // A repeated change is not reported again, but shows that the part did something.
         if self.seen.files.len() < ARTIFACTS {
             self.seen.files.push(file.clone());
         }
@@ -292,7 +289,7 @@ impl Peer for Joined<'_> {
             );
             return Err(super::invalid(message));
         }
-        // A configuration may set these for other runs.
+        // The configuration may set these for runs outside of workflows.
         (settings.session_id, settings.output_schema, settings.raw_prompt) = (None, None, false);
         let options = read.options.over(std::mem::take(&mut self.flags)).resolved();
         let workflow = admit(settings, agent, options)?;

@@ -1,4 +1,4 @@
-//! The last session of each agent for each name, for `--continue`.
+//! The last session of each agent for each specification and plan, for `--continue`.
 
 use super::name::Slug;
 use super::project::{LOCAL, Project};
@@ -6,12 +6,12 @@ use crate::protocol::limits::SESSION_ID_BYTES;
 use crate::protocol::words::WorkflowKind;
 use std::path::{Path, PathBuf};
 
-/// The place of a session's id.
+/// The file that stores a session's id.
 #[derive(Clone, Debug)]
 pub struct LastSession(PathBuf);
 
 impl LastSession {
-    /// The place for a name and an agent. `None`: the agent's name cannot be a part of a file's.
+    /// The file for a name and an agent. `None`: the agent's name cannot be part of a file name.
     pub fn of(kind: WorkflowKind, name: &Slug, agent: &str) -> Option<LastSession> {
         let plain = agent.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'));
         let file = format!("{}.{name}.{agent}", kind.word());

@@ -1,4 +1,4 @@
-//! Locks: one workflow at a time works on a name. The lock of a process that is gone is free.
+//! Locks: only one workflow at a time works on a name. The system frees the lock of a process that has exited.
 
 use super::project::{LOCAL, Project};
 use crate::failure::Failure;
@@ -15,16 +15,15 @@ pub struct Lock {
 }
 
 impl Lock {
-    /// Takes the lock with this name. `what`: what is locked, for the message.
+    /// Takes the lock with this name. `what`: the locked thing, as the message names it.
     ///
     /// # Errors
-    /// Another process has it, or the file cannot be made.
+    /// Another process holds the lock, or the file cannot be created.
     pub fn take(project: &Project, name: &str, what: &str) -> Result<Lock, Failure> {
         make_local(project)?;
         let path = Path::new(LOCAL).join("locks").join(format!("{name}.lock"));
-        let made = project.create(&path, b"").map_err(|problem| problem.refusal("The folder of locks"))?;
-        let _ = made;
-        // The folders were walked without following a link; the file itself must be none either.
+        project.create(&path, b"").map_err(|problem| problem.refusal("The folder of locks"))?;
+        // The folders were opened without following a link; the file itself must not be a link either.
         let file = OpenOptions::new()
             .write(true)
             .custom_flags(rustix::fs::OFlags::NOFOLLOW.bits().cast_signed())
@@ -40,10 +39,10 @@ impl Lock {
     }
 }
 
-/// Makes the folder of this machine's data, which git ignores.
+/// Creates the folder for this machine's data, which git ignores.
 ///
 /// # Errors
-/// The folder cannot be made, or is a link.
+/// The folder cannot be created, or is a link.
 pub fn make_local(project: &Project) -> Result<(), Failure> {
     let ignore: PathBuf = Path::new(LOCAL).join(".gitignore");
     project.create(&ignore, b"*\n").map(drop).map_err(|problem| problem.refusal("The folder .spektacular/local"))

@@ -1,5 +1,5 @@
-//! The lines of a Markdown file, as far as the two formats need it: fences, headings and list items. One pass, in
-//! linear time. A line keeps its place in the text, so that an edit can change it alone.
+//! The lines of a Markdown file with the elements that the two formats need: fences, headings and list items. One pass,
+//! in linear time. A line knows its place in the text, so that an edit can change that line alone.
 
 use super::violation::{Rule, Violations};
 use crate::clean::is_bidi_control;
@@ -11,37 +11,37 @@ use std::ops::Range;
 pub struct TextLine<'a> {
     /// Its number, from 1.
     pub number: usize,
-    /// The line without trailing blanks and without its end.
+    /// The text without trailing blanks and without the line end.
     pub text: &'a str,
-    /// Its place in the text, with its end. The first line does not include a BOM.
+    /// Its place in the text, including the line end. The first line does not include a BOM.
     pub at: Range<usize>,
-    /// Whether the line is outside of fences, opens or closes one, or is inside of one.
+    /// The line's relation to fences.
     pub place: FencePlace<'a>,
 }
 
-/// Where a line is.
+/// A line's relation to fences.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FencePlace<'a> {
-    /// Outside of every fence.
+    /// Outside every fence.
     Outside,
-    /// It opens a fence with this info string.
+    /// The line opens a fence with this info string.
     Opens(&'a str),
-    /// Inside of a fence.
+    /// Inside a fence.
     Inside,
-    /// It closes a fence.
+    /// The line closes a fence.
     Closes,
 }
 
 /// A heading of the form `## Text`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Heading<'a> {
-    /// 1 to 6.
+    /// The level, 1 to 6.
     pub level: usize,
-    /// Its text, without blanks and a closing row of `#`. May be empty.
+    /// The text, without surrounding blanks and without a closing row of `#`. May be empty.
     pub text: &'a str,
 }
 
-/// A fence that is open.
+/// An open fence.
 #[derive(Clone, Copy)]
 struct Fence {
     with: u8,
@@ -89,7 +89,7 @@ pub fn lines<'a>(text: &'a str, found: &mut Violations) -> Vec<TextLine<'a>> {
     lines
 }
 
-/// The text of a file. Adds a violation for each line that is not UTF-8.
+/// Decodes a file. Adds a violation for each line that is not UTF-8.
 pub fn decoded<'a>(bytes: &'a [u8], found: &mut Violations) -> Cow<'a, str> {
     let text = String::from_utf8_lossy(bytes);
     if matches!(text, Cow::Owned(_)) {
@@ -102,7 +102,7 @@ pub fn decoded<'a>(bytes: &'a [u8], found: &mut Violations) -> Cow<'a, str> {
     text
 }
 
-/// Whether a character may be in no file of ours.
+/// Whether a file of ours must not contain the character.
 fn is_control(c: char) -> bool {
     match c {
         '\t' | '\r' => false,
@@ -111,13 +111,13 @@ fn is_control(c: char) -> bool {
     }
 }
 
-/// The line after at most three blanks.
+/// The line without its indentation. `None`: it has more than three blanks.
 fn unindented(line: &str) -> Option<&str> {
     let text = line.trim_start_matches(' ');
     (line.len() - text.len() <= 3).then_some(text)
 }
 
-/// The length of the row of a character at the beginning of a line.
+/// How often a line repeats a character at its start.
 fn row(line: &str, of: u8) -> usize {
     line.bytes().take_while(|byte| *byte == of).count()
 }
@@ -136,12 +136,12 @@ fn closes(open: Fence, line: &str) -> bool {
 }
 
 impl<'a> TextLine<'a> {
-    /// Whether the line is outside of every fence and opens none.
+    /// Whether the line is outside every fence and opens none.
     pub fn is_outside(&self) -> bool {
         self.place == FencePlace::Outside
     }
 
-    /// The heading that the line is.
+    /// The line as a heading, if it is one.
     pub fn heading(&self) -> Option<Heading<'a>> {
         let line = Some(self.text).filter(|_| self.is_outside()).and_then(unindented)?;
         let level = row(line, b'#');
@@ -156,7 +156,7 @@ impl<'a> TextLine<'a> {
         Some(Heading { level, text: if closed { open.trim_end_matches([' ', '\t']) } else { text } })
     }
 
-    /// The text after the marker, if the line is a list item.
+    /// The text of the list item, if the line is one.
     pub fn item(&self) -> Option<&'a str> {
         Some(self.text).filter(|_| self.is_outside()).and_then(item)
     }
@@ -193,7 +193,7 @@ fn without_id(item: &str) -> Option<&str> {
     rest.strip_prefix(' ').map(str::trim_start)
 }
 
-/// A number of an id, from 1. A number beyond the largest possible counts as that.
+/// A number in an id, from 1, and the rest of the text. A number that is too large becomes the maximum.
 fn number(text: &str) -> Option<(u64, &str)> {
     let length = text.bytes().take_while(u8::is_ascii_digit).count();
     if length == 0 || text.starts_with('0') {
@@ -203,30 +203,31 @@ fn number(text: &str) -> Option<(u64, &str)> {
     Some((digits.parse().unwrap_or(u64::MAX), rest))
 }
 
-/// The number of the id of a requirement, without its colon, and what follows it.
+/// The number in a requirement's id without its colon, and the rest of the text.
 pub(super) fn requirement(text: &str) -> Option<(u64, &str)> {
     number(text.strip_prefix('R')?)
 }
 
-/// The number of the id of a requirement, and what follows its colon.
+/// The number in a requirement's id, and the text after its colon.
 pub(super) fn requirement_id(text: &str) -> Option<(u64, &str)> {
     let (id, rest) = requirement(text)?;
     Some((id, rest.strip_prefix(':')?))
 }
 
-/// The two numbers of the id of a task, and what follows it.
+/// The two numbers in a task's id, and the rest of the text.
 pub(super) fn task_id(text: &str) -> Option<(u64, u64, &str)> {
     let (phase, rest) = number(text.strip_prefix('T')?)?;
     let (task, rest) = number(rest.strip_prefix('.')?)?;
     Some((phase, task, rest))
 }
 
-/// Whether a heading ends what a heading of level 2 began.
+/// Whether a heading ends the section of a heading of level 2.
 pub fn ends_section(heading: &Heading<'_>) -> bool {
     heading.level <= 2
 }
 
-/// Checks that the first line that is not blank is the only title. Returns the title and its index in the lines.
+/// Checks that the file has one title, in the first line that is not blank. Returns the title and its index in the
+/// lines.
 pub fn title<'a>(lines: &[TextLine<'a>], found: &mut Violations) -> Option<(&'a str, usize)> {
     const FIRST: &str = "Begin the file with a title: # TITLE.";
     let mut titles = lines.iter().enumerate().filter_map(|(at, line)| Some((line.heading()?, at, line.number)));

@@ -2,16 +2,16 @@
 //!
 //! | file | contents |
 //! |---|---|
-//! | `project`, `name` | the project's folder, the paths in it, safe reading and writing |
+//! | `project`, `name` | the project's folder, its paths, safe reading and writing |
 //! | `markdown` | lines, fences, headings, list items |
 //! | `spec`, `plan` | the two formats: types, rules, edits that change no other byte |
-//! | `check` | checks of the files of a project |
-//! | `template`, `prompts` | prompts with placeholders, and which text of one is in force |
+//! | `check` | checks of a project's files |
+//! | `template`, `prompts` | prompts with placeholders, and the text of each that is in force |
 //! | `init` | the folders of a project |
-//! | `violation` | what a file breaks |
-//! | `admission`, `author`, `spec_run`, `plan_run` | the workflows that write a draft: their common checks, their common course, and each one |
-//! | `draft`, `old`, `lock`, `last_session`, `permit` | their files, what gave way, locks, sessions to go on with, permissions |
-//! | `outer`, `joined`, `quiet`, `stop` | one run for the orchestrator, made of several; its peer; parts without a process; what ends it early |
+//! | `violation` | the rules, and their violations |
+//! | `admission`, `author`, `spec_run`, `plan_run` | the workflows that write a draft: common checks, common steps, and each workflow |
+//! | `draft`, `old`, `lock`, `last_session`, `permit` | their files, replaced files, locks, sessions to resume, permissions |
+//! | `outer`, `joined`, `quiet`, `stop` | one run for the orchestrator, made of several; its peer; parts without a process; the reasons for an early end |
 //! | `implement` | phase by phase, each verified by its commands |
 //!
 //! The formats are pure: text in, types and violations out. A workflow is plain blocking code over [`outer::Outer`].
@@ -43,17 +43,12 @@ pub mod violation;
 
 use crate::failure::{Code, Failure};
 
-/// The refusal of a field.
+/// The failure for an invalid field.
 fn invalid(message: String) -> Failure {
     Failure::new(Code::InvalidRequest, message)
 }
 
-/// `1 task`, `3 tasks`.
-pub fn tasks_in_words(count: usize) -> String {
-    if count == 1 { "1 task".into() } else { format!("{count} tasks") }
-}
-
-/// `1 phase`, `3 phases`.
-pub fn phases_in_words(count: usize) -> String {
-    if count == 1 { "1 phase".into() } else { format!("{count} phases") }
+/// A number of things: `1 task`, `3 tasks`.
+pub fn counted(count: usize, thing: &str) -> String {
+    format!("{count} {thing}{}", if count == 1 { "" } else { "s" })
 }

@@ -1,13 +1,12 @@
 //! The name of a specification or a plan, which is also the name of its file or folder.
 
+use crate::protocol::workflow::{NAME_BYTES, is_name};
 use std::ffi::OsStr;
 use std::fmt;
 
-/// The longest name, in bytes.
-const LONGEST: usize = 50;
-/// The shortest name that a cut at a `-` may leave, in bytes.
+/// The minimum length of a name that is cut at a `-`, in bytes.
 const LEAST: usize = 20;
-/// The name where nothing of a text can be used.
+/// The name for a text without a usable character.
 const FALLBACK: &str = "spec";
 
 /// A name: 1 to 50 lower-case ASCII letters, digits and `-`, without a `-` at either end.
@@ -17,12 +16,7 @@ pub struct Slug(String);
 impl Slug {
     /// The name, if the text is one.
     pub fn parse(text: &str) -> Option<Slug> {
-        let fits = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
-        let good = (1..=LONGEST).contains(&text.len())
-            && text.bytes().all(fits)
-            && !text.starts_with('-')
-            && !text.ends_with('-');
-        good.then(|| Slug(text.to_owned()))
+        is_name(text).then(|| Slug(text.to_owned()))
     }
 
     /// The name made from the first line of a description that is not blank.
@@ -44,9 +38,9 @@ impl Slug {
             } else if !name.is_empty() && !name.ends_with('-') {
                 name.push('-');
             }
-            // One byte more than a name may have tells whether it has to be cut; a `-` at the end does not count.
-            if name.len() > LONGEST && !name.ends_with('-') {
-                name.truncate(LONGEST);
+            // One byte over the limit shows that the name must be cut; a `-` at the end does not count.
+            if name.len() > NAME_BYTES && !name.ends_with('-') {
+                name.truncate(NAME_BYTES);
                 if let Some(at) = name.rfind('-').filter(|at| *at >= LEAST) {
                     name.truncate(at);
                 }
@@ -85,12 +79,12 @@ mod tests {
             ("---", "spec"),
             ("a  --  b", "a-b"),
             (&long, &long[..50]),
-            // Cut to 50, then to before the last `-`.
+            // Cut to 50 bytes, then before the last `-`.
             (
                 "the quick brown fox jumps over the lazy dog and then some",
                 "the-quick-brown-fox-jumps-over-the-lazy-dog-and",
             ),
-            // Exactly 50 characters stay, also with something after them that leaves no trace.
+            // Exactly 50 characters stay, even if unusable characters follow.
             (
                 "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa-bbbbbbbbb!",
                 "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa-bbbbbbbbb",
@@ -99,7 +93,7 @@ mod tests {
         ] {
             assert_eq!(Slug::of_description(description).as_str(), name, "{description:?}");
         }
-        // A `-` that would leave fewer than 20 characters does not count.
+        // A cut at a `-` must leave at least 20 characters.
         let early = format!("{}-{}", "a".repeat(19), "b".repeat(60));
         assert_eq!(Slug::of_description(&early).as_str(), &early[..50]);
         let enough = format!("{}-{}", "a".repeat(20), "b".repeat(60));

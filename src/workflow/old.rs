@@ -1,4 +1,4 @@
-//! Replaced files are kept: they move to `.spektacular/local/old/STAMP/`.
+//! Replaced files are kept in `.spektacular/local/old/STAMP/`.
 
 use super::project::{FileProblem, HOME, LOCAL, Project, shown};
 use crate::protocol::outbound::{GaveWay, Text};
@@ -7,11 +7,11 @@ use std::time::SystemTime;
 use time::OffsetDateTime;
 use time::macros::format_description;
 
-/// How many folders of one second get a name.
+/// The maximum number of folders for the same second.
 const TRIES: u32 = 10_000;
 
 impl Project {
-    /// A new path for what gives way now, below a folder that does not exist yet.
+    /// A new path for a file that is replaced now, below a folder that does not exist yet.
     fn old_path(&self, path: &Path, now: SystemTime) -> Result<PathBuf, FileProblem> {
         let format = format_description!("[year][month][day]T[hour][minute][second]Z");
         let stamp = OffsetDateTime::from(now).format(format).unwrap_or_default();
@@ -26,27 +26,16 @@ impl Project {
         Err(FileProblem::Io(std::io::ErrorKind::AlreadyExists))
     }
 
-    /// Moves a file or a folder out of the way.
+    /// Moves a file or a folder out of the way, whatever it is. `None`: nothing was there.
     ///
     /// # Errors
     /// The file system's.
-    pub fn give_way(&self, path: &Path) -> Result<GaveWay, FileProblem> {
+    pub fn give_way(&self, path: &Path) -> Result<Option<GaveWay>, FileProblem> {
+        if self.entry(path)?.is_none() {
+            return Ok(None);
+        }
         let to = self.old_path(path, SystemTime::now())?;
         self.rename(path, &to)?;
-        Ok(moved(path, &to))
+        Ok(Some(GaveWay { path: Text::from(shown(path)), to: Text::from(shown(&to)) }))
     }
-
-    /// Keeps bytes that give way at a path.
-    ///
-    /// # Errors
-    /// The file system's.
-    pub fn keep(&self, path: &Path, bytes: &[u8]) -> Result<GaveWay, FileProblem> {
-        let to = self.old_path(path, SystemTime::now())?;
-        self.write(&to, bytes)?;
-        Ok(moved(path, &to))
-    }
-}
-
-fn moved(path: &Path, to: &Path) -> GaveWay {
-    GaveWay { path: Text::from(shown(path)), to: Text::from(shown(to)) }
 }

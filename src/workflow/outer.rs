@@ -1,7 +1,8 @@
-//! One run for the orchestrator, made of several runs of the engine: it is opened once, goes on in sessions of the agent
-//! and in steps without it, and is closed once. A workflow is plain blocking code over these calls.
+//! One run for the orchestrator, made of several runs of the engine: opened once, continued in sessions of the agent and
+//! in steps without it, closed once. A workflow is plain blocking code over these calls.
 
 use super::joined::{Joined, Opened, PartKind, PartSeen};
+use super::prompts::SessionPrompt;
 use super::quiet::QuietStep;
 use super::stop::Stop;
 use crate::agent::Driver;
@@ -16,7 +17,7 @@ use crate::protocol::outbound::{
 use crate::protocol::question::Judge;
 use crate::protocol::request::{Seconds, Settings};
 use crate::protocol::words::{OnQuestionTimeout, PlanStatus, Source, StopReason, Warning, WorkflowKind};
-use crate::protocol::workflow::WorkflowOptions;
+use crate::protocol::workflow::{WorkflowOptions, WorkflowSettings};
 use crate::redact::Redactor;
 use crate::run::OnEof;
 use crossbeam_channel::Receiver;
@@ -27,10 +28,10 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How long the processes of work that was given up may take to disappear. After that they are left to the kernel.
+/// How long to wait for the processes of abandoned work to exit. After that they are left to the kernel.
 const SETTLE_LIMIT: Duration = Duration::from_millis(500);
 
-/// A workflow's run.
+/// The run of a workflow.
 pub struct Outer<'p> {
     engine: Engine,
     peer: Joined<'p>,
@@ -39,14 +40,14 @@ pub struct Outer<'p> {
     settings: Settings,
     agent: Agent,
     carried: Option<Carried>,
-    /// Bodies that the next part emits first.
+    /// The bodies that the next part emits first.
     first: Vec<Body>,
     spent: Spent,
     /// The number of sessions so far.
     sessions: u32,
     last: Last,
     signal: Option<i32>,
-    /// A cancel that came after a part had its outcome.
+    /// A cancel that arrived after a part had its outcome.
     late: Option<Stop>,
     /// The object `workflow` of the terminal frame.
     pub end: WorkflowEnd,
@@ -57,7 +58,7 @@ struct Parts {
     layers: Layers,
     on_eof: OnEof,
     record: Option<PathBuf>,
-    /// The project's directory, as recordings know it.
+    /// The project's directory, for safe writing of recordings.
     project: Option<PathBuf>,
     debug_log: Option<DebugLog>,
     mirror_stderr: bool,
@@ -66,11 +67,11 @@ struct Parts {
 
 /// The time and the money that the run has used.
 struct Spent {
-    /// The time of the run, up to `since`.
+    /// The time of the run until `since`.
     clock: Duration,
-    /// The same, from the first process on. `None`: none has started.
+    /// The same since the first process started. `None`: no process has started.
     worked: Option<Duration>,
-    /// When the last part ended.
+    /// The end of the last part.
     since: Instant,
 }
 
@@ -78,7 +79,7 @@ struct Spent {
 #[derive(Default)]
 struct Last {
     session_id: Option<String>,
-    /// The cost of that session in all its parts, in US dollars.
+    /// The total cost of that session in this run, in US dollars.
     cost_usd: Option<f64>,
     exit: Option<AgentExit>,
     completion: bool,
@@ -88,70 +89,53 @@ struct Last {
 /// A session of the agent.
 pub struct Session {
     /// The prompt.
-    pub prompt: String,
-    /// Whether the agent may take it as one of its own commands.
-    pub raw: bool,
+    pub prompt: SessionPrompt,
     /// The session to resume.
     pub resume: Option<String>,
     /// Decides about the permissions that the prompt needs.
     pub judge: Option<Arc<dyn Judge>>,
-    /// The longest time that it may take. The run's own limit holds too.
+    /// The time limit. The limit of the whole run applies too.
     pub limit: Option<Duration>,
-    /// Puts a driver around the agent's own one, or in its place.
+    /// Wraps or replaces the agent's driver.
     pub wrap: Option<Wrap>,
 }
 
-/// Makes a driver of another one.
+/// Makes a driver from another one.
 pub type Wrap = Box<dyn FnOnce(Box<dyn Driver>) -> Box<dyn Driver>>;
-
-/// A session that ended well.
-#[derive(Debug)]
-pub struct SessionEnd {
-    /// The final text, redacted.
-    pub text: String,
-    /// Why the model stopped.
-    pub stop_reason: StopReason,
-    /// The agent's session.
-    pub session_id: Option<String>,
-    /// Its cost, in US dollars.
-    pub cost_usd: Option<f64>,
-}
 
 /// A step without the agent.
 pub struct Step {
-    /// Its dialect. See [`Driver::has_process`].
+    /// The step's driver. See [`Driver::has_process`].
     pub driver: Box<dyn Driver>,
-    /// The longest time that it may take. The run's own limit holds too.
+    /// The time limit. The limit of the whole run applies too.
     pub limit: Option<Duration>,
-    /// The phase that it belongs to.
+    /// The phase of the plan that the step belongs to.
     pub phase: Option<String>,
-    /// Decides about its own question.
+    /// Decides about the step's own question.
     pub judge: Option<Arc<dyn Judge>>,
 }
 
-/// A step that ended, well or not.
+/// The end of a step.
 #[derive(Debug)]
 pub struct StepEnd {
-    /// How.
+    /// The outcome.
     pub outcome: Outcome,
-    /// How its process ended.
+    /// The exit of its process.
     pub exit: Option<AgentExit>,
-    /// Whether its own limit was over.
+    /// Whether it reached its own time limit.
     pub timed_out: bool,
-    /// The time that it took.
-    pub took: Duration,
 }
 
-/// The end of a workflow, for the process.
+/// The end of a run, as the process reports it.
 #[derive(Debug)]
 pub struct Ended {
-    /// The exit code of the protocol's table.
+    /// The exit code.
     pub code: u8,
     /// The first signal.
     pub signal: Option<i32>,
-    /// The keys of answers given in advance that fitted no question, as a list of words.
+    /// The keys of answers given in advance that matched no question, as a list of words.
     pub unused_answers: Option<String>,
-    /// The report of a run outside of workflows.
+    /// The report of the run, outside of workflows.
     pub report: Option<Box<Report>>,
 }
 
@@ -162,22 +146,23 @@ impl From<Report> for Ended {
     }
 }
 
-/// A run that was opened, with what its check found out. Error: it is over already.
+/// An open run with the result of its admission. Error: the run is over already.
 pub type OpenedRun<'p, T> = Result<(Outer<'p>, T), Ended>;
 
 impl<'p> Outer<'p> {
     /// Opens the run: takes the run.start, checks it, and emits run.started. `admit` checks the settings for the workflow,
-    /// may change them, and says what run.started shows. It touches nothing: what the driver refuses comes after it.
+    /// may change them, and returns the part of run.started about it. It must not change files, because the driver may
+    /// still refuse the run.
     pub fn open<T: 'p>(
         mut engine: Engine,
         job: Job,
         peer: &'p mut dyn Peer,
         (kind, flags): (WorkflowKind, WorkflowOptions),
-        admit: impl FnOnce(&mut Settings, &Agent, WorkflowOptions) -> Result<(T, WorkflowStarted), Failure> + 'p,
+        admit: impl FnOnce(&mut Settings, &Agent, WorkflowSettings) -> Result<(T, WorkflowStarted), Failure> + 'p,
     ) -> OpenedRun<'p, T> {
         let found = Rc::new(RefCell::new(None));
         let kept = Rc::clone(&found);
-        let admit = move |settings: &mut Settings, agent: &Agent, options: WorkflowOptions| {
+        let admit = move |settings: &mut Settings, agent: &Agent, options: WorkflowSettings| {
             let (it, workflow) = admit(settings, agent, options)?;
             *kept.borrow_mut() = Some((it, workflow.target.clone()));
             Ok(workflow)
@@ -228,26 +213,30 @@ impl<'p> Outer<'p> {
         &self.agent
     }
 
-    /// The agent's last session, where it is known and can be resumed.
+    /// The agent's last session, if it can be resumed.
     pub fn resumable(&self) -> Option<&str> {
         self.session_id().filter(|_| self.can_resume())
     }
 
-    /// Whether the agent can resume a session, as far as that is known.
+    /// Whether the agent can resume a session. True if unknown.
     pub fn can_resume(&self) -> bool {
         self.agent.driver().capabilities().resume != Some(false)
     }
 
-    /// The agent's last session, also one that did not end well.
+    /// The agent's last session, even one that failed.
     pub fn session_id(&self) -> Option<&str> {
         self.last.session_id.as_deref()
     }
 
-    /// A sentence for the message of a failure: how many permissions were denied. Empty: none.
+    /// A sentence for a failure's message about the number of denied permissions. Empty: none were denied.
     pub fn denials(&self) -> String {
         let count = self.peer.denied;
-        let what = if count == 1 { "1 permission was".to_owned() } else { format!("{count} permissions were") };
-        if count == 0 { String::new() } else { format!(" {what} denied: allow them with --permissions or --yes.") }
+        let were = if count == 1 { "permission was" } else { "permissions were" };
+        if count == 0 {
+            String::new()
+        } else {
+            format!(" {count} {were} denied: allow them with --permissions or --yes.")
+        }
     }
 
     /// The usage of all sessions so far.
@@ -255,12 +244,12 @@ impl<'p> Outer<'p> {
         self.peer.usage
     }
 
-    /// Knows every secret of the run so far.
+    /// A redactor with every secret of the run so far.
     pub fn redactor(&self) -> Redactor {
         self.carried.as_ref().map(|carried| carried.redactor().clone()).unwrap_or_default()
     }
 
-    /// The facts that the frames of the last part reported.
+    /// The facts from the frames of the last part.
     pub fn seen(&self) -> &PartSeen {
         &self.peer.seen
     }
@@ -270,7 +259,7 @@ impl<'p> Outer<'p> {
         self.peer.hidden = paths;
     }
 
-    /// Emits a progress frame, if the level of the run has its kind, before anything that the next part emits.
+    /// Emits a progress frame at the beginning of the next part, if the run's level includes its kind.
     pub fn tell(&mut self, about: About, text: impl Into<Text>) {
         if self.settings.progress >= about.level() {
             let progress = Progress { text: text.into(), parent_call_id: None, about, truncated: false };
@@ -294,13 +283,14 @@ impl<'p> Outer<'p> {
         self.first.push(body);
     }
 
-    /// Runs a session of the agent.
+    /// Runs a session of the agent. Returns the session's id.
     ///
     /// # Errors
-    /// It did not end well, or the run is over.
-    pub fn session(&mut self, session: Session) -> Result<SessionEnd, Stop> {
-        let Session { prompt, raw, resume, judge, limit, wrap } = session;
-        let mut settings = Settings { prompt, raw_prompt: raw, session_id: resume, judge, ..self.settings.clone() };
+    /// The session failed, or the run is over.
+    pub fn session(&mut self, session: Session) -> Result<Option<String>, Stop> {
+        let Session { prompt: SessionPrompt { text, raw }, resume, judge, limit, wrap } = session;
+        let mut settings =
+            Settings { prompt: text, raw_prompt: raw, session_id: resume, judge, ..self.settings.clone() };
         settings.max_cost_usd = self.money_left()?;
         let is_last = settings.session_id.is_some() && settings.session_id == self.last.session_id;
         settings.session_cost_usd = self.last.cost_usd.filter(|_| is_last);
@@ -317,25 +307,21 @@ impl<'p> Outer<'p> {
             debug_log: self.parts.debug_log.clone(),
             ..self.job()
         };
-        let (terminal, _) = self.part(PartKind::Session, job, settings, driver)?;
+        let terminal = self.part(PartKind::Session, job, settings, driver)?;
         self.last.session_id.clone_from(&terminal.session_id);
         self.last.cost_usd = terminal.usage.cost_usd.map(|cost| before + cost);
         self.last.exit = terminal.agent_exit;
         self.last.completion |= terminal.completion_detected;
-        let Terminal { outcome, session_id, usage, .. } = terminal;
-        match outcome {
-            Outcome::Completed { text, stop_reason, .. } => {
-                let text = text.shown().to_owned();
-                Ok(SessionEnd { text, stop_reason, session_id, cost_usd: usage.cost_usd })
-            }
-            outcome => Err(Stop::of(outcome, limits_itself)),
+        match terminal.outcome {
+            Outcome::Completed { .. } => Ok(terminal.session_id),
+            outcome @ (Outcome::Failed(_) | Outcome::Cancelled { .. }) => Err(Stop::of(outcome, limits_itself)),
         }
     }
 
     /// Runs a step without the agent.
     ///
     /// # Errors
-    /// The run is over. A step that fails is no error.
+    /// The run is over. A failed step is not an error.
     pub fn step(&mut self, step: Step) -> Result<StepEnd, Stop> {
         self.step_beside(step, None)
     }
@@ -346,7 +332,7 @@ impl<'p> Outer<'p> {
         let mut settings = Settings {
             session_id: None,
             judge,
-            // Nobody answers a question of a step: that is for the workflow to judge.
+            // The workflow itself decides about a step's question without an answer.
             on_question_timeout: OnQuestionTimeout::Continue,
             start_timeout_s: None,
             idle_timeout_s: Seconds(0.0),
@@ -355,20 +341,22 @@ impl<'p> Outer<'p> {
         };
         let limits_itself = self.limit(&mut settings, limit)?;
         let job = Job { errand, ..self.job() };
-        let (terminal, took) = self.part(PartKind::Step(phase), job, settings, driver)?;
+        let terminal = self.part(PartKind::Step(phase), job, settings, driver)?;
         let timed_out = matches!(&terminal.outcome, Outcome::Failed(failure) if failure.code == Code::Timeout);
         match terminal.outcome {
             outcome @ Outcome::Cancelled { .. } => Err(Stop::of(outcome, false)),
             Outcome::Failed(failure) if timed_out && !limits_itself => Err(Stop::Failed(Box::new(failure))),
-            outcome => Ok(StepEnd { outcome, exit: terminal.agent_exit, timed_out, took }),
+            outcome @ (Outcome::Completed { .. } | Outcome::Failed(_)) => {
+                Ok(StepEnd { outcome, exit: terminal.agent_exit, timed_out })
+            }
         }
     }
 
-    /// Waits for work in a thread of its own, as a part of the run: a cancel, a signal and the limits are served
-    /// meanwhile. `limit`: the longest time that the phase may take. Returns no result if no thread started.
+    /// Waits for work in a thread of its own, as a part of the run that serves cancels, signals and time limits
+    /// meanwhile. `limit`: the remaining time of the phase. Returns `None` if no thread could be started.
     ///
     /// # Errors
-    /// The run is over, or the limit. The work is given up, and has ended its processes.
+    /// The run is over, or the limit was reached. The work is abandoned, and its processes are stopped.
     pub fn errand<T: Send + 'static>(
         &mut self,
         limit: Option<Duration>,
@@ -386,7 +374,7 @@ impl<'p> Outer<'p> {
         end.map(|()| result)
     }
 
-    /// The job of the next part, which says what waits to be said.
+    /// The job of the next part, with the bodies that wait to be emitted.
     fn job(&mut self) -> Job {
         Job {
             on_eof: self.parts.on_eof,
@@ -405,7 +393,7 @@ impl<'p> Outer<'p> {
         job: Job,
         settings: Settings,
         driver: Box<dyn Driver>,
-    ) -> Result<(Terminal, Duration), Stop> {
+    ) -> Result<Terminal, Stop> {
         if let Some(stop) = self.late.take() {
             (self.first, self.carried) = (job.first, job.carried);
             return Err(stop);
@@ -422,10 +410,10 @@ impl<'p> Outer<'p> {
         let took = Duration::from_millis(terminal.duration_ms);
         self.spent.add(began, took, report.worked);
         self.last.unattended.join(std::mem::take(&mut terminal.unattended));
-        Ok((terminal, took))
+        Ok(terminal)
     }
 
-    /// Sets the time that is left. Returns whether `limit` is the shorter one.
+    /// Limits the part to the remaining time of the run and to `limit`. Returns whether `limit` is the shorter one.
     fn limit(&self, settings: &mut Settings, limit: Option<Duration>) -> Result<bool, Stop> {
         let worked = self.spent.worked();
         let left = self.settings.timeout_s.map(|whole| whole.duration().saturating_sub(worked.unwrap_or_default()));
@@ -439,7 +427,7 @@ impl<'p> Outer<'p> {
         Ok(shorter)
     }
 
-    /// The money that is left, in US dollars. `None`: no limit.
+    /// The remaining money, in US dollars. `None`: no limit.
     ///
     /// # Errors
     /// Nothing is left.
@@ -459,7 +447,7 @@ impl<'p> Outer<'p> {
         self.spent.clock + self.spent.since.elapsed()
     }
 
-    /// Ends the run with its text, or with what stopped it.
+    /// Ends the run with the text of its result, or with the reason for its stop.
     pub fn close(mut self, outcome: Result<String, Stop>) -> Ended {
         let outcome = match outcome {
             Ok(text) => Outcome::Completed {
@@ -504,7 +492,8 @@ impl<'p> Outer<'p> {
 }
 
 impl Spent {
-    /// Adds a part that began then and took so long by the clock of limits. `worked`: the time since its first process.
+    /// Adds a part that started at `began` and took `took` by the clock of limits. `worked`: the time since its first
+    /// process.
     fn add(&mut self, began: Instant, took: Duration, worked: Option<Duration>) {
         let gap = began.saturating_duration_since(self.since);
         self.clock += gap + took;
@@ -520,7 +509,7 @@ impl Spent {
     }
 }
 
-/// The recording of a session: the second one's name gets `-2` before the extension, and so on.
+/// The path of a session's recording: the second session adds `-2` before the extension, and so on.
 fn numbered(path: &Path, session: u32) -> PathBuf {
     if session <= 1 {
         return path.to_owned();

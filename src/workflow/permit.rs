@@ -1,4 +1,4 @@
-//! The permissions that the prompts of spec and plan need: they are answered by policy, without a question.
+//! The permissions that the prompts of spec and plan need, which are granted without a question.
 
 use crate::protocol::question::{Judge, Subject};
 use crate::protocol::words::{Category, Policy};
@@ -39,8 +39,7 @@ impl Judge for DraftPermit {
     }
 }
 
-/// Where a path leads once all links are resolved. What does not exist yet stands below the last folder that does.
-/// `None`: it leads nowhere.
+/// The path with all links resolved. The part that does not exist yet is kept as it is. `None`: the path leads nowhere.
 pub(super) fn real(cwd: &Path, path: &Path) -> Option<PathBuf> {
     let path = cwd.join(path);
     let mut rest: Vec<&std::ffi::OsStr> = Vec::new();
@@ -48,7 +47,7 @@ pub(super) fn real(cwd: &Path, path: &Path) -> Option<PathBuf> {
     loop {
         match at.canonicalize() {
             Ok(found) => return Some(rest.iter().rev().fold(found, |path, name| path.join(name))),
-            // A link that leads nowhere would be written through.
+            // A write through a dangling link would create its target.
             Err(_) if at.symlink_metadata().is_ok() => return None,
             Err(_) => match at.components().next_back()? {
                 Component::Normal(name) => rest.push(name),

@@ -1,27 +1,26 @@
 //! `plan`: from a specification to a plan.
 
-use super::admission::{Surroundings, check_command, ignored, load, lock, may_begin, project_of, started, warnings_of};
-use super::author::{Author, AuthorPrompt, CheckedDraft};
+use super::admission::{DraftRequest, Surroundings, ignored, project_of, started};
+use super::author::{Author, CheckedDraft};
 use super::check::{self, Contents, PlanCheck};
+use super::counted;
 use super::draft::DraftPaths;
 use super::name::Slug;
 use super::plan::{Digest, PlanChange, WorkPlan, edited};
 use super::project::{Argument, FileProblem, PlanPath, Project, shown};
-use super::prompts::{PromptText, user};
+use super::prompts::{CommonValues, PromptText};
 use super::template::PromptKind;
-use super::violation::Rule;
-use super::{phases_in_words, tasks_in_words};
 use crate::failure::Failure;
 use crate::protocol::outbound::WorkflowStarted;
 use crate::protocol::request::Settings;
 use crate::protocol::words::{RefusalReason, Warning, WorkflowKind};
-use crate::protocol::workflow::WorkflowOptions;
+use crate::protocol::workflow::WorkflowSettings;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 /// The specification of a plan.
 pub struct SpecInput {
-    /// Relative to the project's folder.
+    /// The path, relative to the project's folder.
     pub path: PathBuf,
     /// Its bytes.
     pub bytes: Vec<u8>,
@@ -33,9 +32,10 @@ pub struct SpecInput {
 /// The reason for the refusal.
 pub fn admit(
     settings: &mut Settings,
-    options: WorkflowOptions,
+    options: WorkflowSettings,
     around: &Surroundings,
 ) -> Result<(Author, SpecInput, WorkflowStarted), Failure> {
+    let kind = WorkflowKind::Plan;
     let project = project_of(settings)?;
     let from = around.typed_in.clone().unwrap_or_else(|| settings.cwd.clone());
     let spec = read_spec(&project, &settings.prompt, &from)?;
@@ -43,50 +43,27 @@ pub fn admit(
     let ignored = ignored(&options)?;
     let name = Slug::of_file(spec.path.file_name().unwrap_or_default());
     let paths = DraftPaths::plan(&name);
-    let about = shown(&paths.target);
-    let found = Found { project, name, paths, spec, ignored };
-    found.author(settings, options, around).map_err(|failure| failure.about(about))
-}
-
-/// The inputs of a plan, checked.
-struct Found {
-    project: Project,
-    name: Slug,
-    paths: DraftPaths,
-    spec: SpecInput,
-    ignored: Vec<Rule>,
-}
-
-impl Found {
-    fn author(
-        self,
-        settings: &mut Settings,
-        options: WorkflowOptions,
-        around: &Surroundings,
-    ) -> Result<(Author, SpecInput, WorkflowStarted), Failure> {
-        const KIND: WorkflowKind = WorkflowKind::Plan;
-        let Found { project, name, paths, spec, ignored } = self;
-        may_begin(&project, &paths, &options, KIND)?;
-        let texts = (load(PromptKind::Plan, &project, around)?, load(PromptKind::Continue, &project, around)?);
-        let resumes = options.resume == Some(true);
-        let mut warnings = warnings_of([if resumes { &texts.1 } else { &texts.0 }].into_iter());
-        let found = super::spec::check("", &spec.bytes, &[]).1.len();
-        if found > 0 {
-            let rules = if found == 1 { "a rule".to_owned() } else { format!("{found} rules") };
-            let text = format!("{} breaks {rules}: see `spektacular spec check`.", shown(&spec.path));
-            warnings.push((Warning::SpecViolations, text));
-        }
-        let check = check_command("plan", &paths.draft)?;
-        let user = user(settings.interactive);
-        let text =
-            prompt(&texts.0, &project, &paths, (&spec.path, &String::from_utf8_lossy(&spec.bytes), user, &check));
-        let raw = texts.0.is_raw();
-        let prompt = AuthorPrompt { text, raw, resume: texts.1, words: String::new(), user, check };
-        let lock = lock(&project, &name, around)?;
-        settings.cwd = project.folder().to_owned();
-        let started = started(KIND, &project, &paths, options);
-        Ok((Author { kind: KIND, project, name, paths, resumes, ignored, prompt, warnings, lock }, spec, started))
+    let draft = shown(&paths.draft);
+    let first = |text: &PromptText, values: &CommonValues| {
+        // The plan must name the specification in this line, and no placeholder of its own holds the path.
+        let knowledge = format!("The plan has the line `Spec: {}`.\n{}", shown(&spec.path), values.knowledge);
+        let contents = String::from_utf8_lossy(&spec.bytes);
+        CommonValues { knowledge, ..values.clone() }.fill(text, |name| match name {
+            "spec" => Some(&contents),
+            "folder" => Some(&draft),
+            _ => None,
+        })
+    };
+    let request = DraftRequest { kind, project, name, paths, ignored };
+    let mut author = request.author(settings, &options, around, (PromptKind::Plan, first))?;
+    let broken = super::spec::check("", &spec.bytes, &[]).1.len();
+    if broken > 0 {
+        let rules = if broken == 1 { "a rule".to_owned() } else { format!("{broken} rules") };
+        let text = format!("{} breaks {rules}: see `spektacular spec check`.", shown(&spec.path));
+        author.warnings.push((Warning::SpecViolations, text));
     }
+    let started = started(kind, &author.project, &author.paths.target, options);
+    Ok((author, spec, started))
 }
 
 /// The specification that an argument names.
@@ -114,28 +91,8 @@ pub fn check(author: &Author, spec: &SpecInput) -> Result<CheckedDraft, FileProb
     };
     // A draft that has become a link counts as missing.
     let (plan, text, violations) = check::plan(&author.project, &path, request).unwrap_or_else(missing);
-    let counts = format!("{} and {}", phases_in_words(plan.phases.len()), tasks_in_words(plan.tasks()));
+    let counts = format!("{} and {}", counted(plan.phases.len(), "phase"), counted(plan.tasks(), "task"));
     let rewritten = edited(&text, &[PlanChange::Spec(Digest::of(&spec.bytes))]);
     let rewritten = rewritten.map(|text| (path.file.clone(), text.into_bytes()));
     Ok(CheckedDraft { violations, tasks: plan.tasks(), counts, rewritten })
-}
-
-fn prompt(
-    text: &PromptText,
-    project: &Project,
-    paths: &DraftPaths,
-    (path, spec, user, check): (&Path, &str, &str, &str),
-) -> String {
-    let (folder, draft) = (project.folder().to_string_lossy(), shown(&paths.draft));
-    // The plan must name the specification by this line, and no placeholder of its own tells the path.
-    let knowledge = format!("The plan has the line `Spec: {}`.\n{}", shown(path), project.knowledge());
-    text.expanded(|name| match name {
-        "project" => Some(&folder),
-        "knowledge" => Some(&knowledge),
-        "user" => Some(user),
-        "check" => Some(check),
-        "spec" => Some(spec),
-        "folder" => Some(&draft),
-        _ => None,
-    })
 }

@@ -1,7 +1,7 @@
-//! The project that a workflow works in: its folder, the paths in it, and how files in it are read and written.
+//! The project of a workflow: its folder, its paths, and safe reading and writing of its files.
 //!
-//! An agent may change any file at any time. So every path is walked folder by folder from the open project's folder,
-//! and no link is followed: nothing outside of the project is read or written, whatever the agent puts in the way.
+//! An agent may change any file at any time. So every path is opened folder by folder from the project's folder, and no
+//! link is followed: whatever the agent does, nothing outside the project is read or written.
 
 mod find;
 mod folder;
@@ -17,7 +17,7 @@ pub use paths::{
 use std::path::{Path, PathBuf};
 
 pub use super::spec::FILE_BYTES_MAX;
-/// The largest description, in bytes.
+/// The maximum length of a description, in bytes.
 pub const DESCRIPTION_BYTES_MAX: u64 = 128 << 10;
 
 /// A project.
@@ -27,7 +27,7 @@ pub struct Project {
 }
 
 impl Project {
-    /// Its folder: absolute, without links.
+    /// The project's folder: absolute, without links.
     pub fn folder(&self) -> &Path {
         &self.folder
     }

@@ -1,5 +1,5 @@
-//! The text of each prompt in force: the project's, if it is trusted; else the user's; else the built-in one. And the
-//! values that every prompt may have.
+//! The text of each prompt in force (the project's if it is trusted, otherwise the user's, otherwise the built-in one),
+//! and the values that every prompt may have.
 
 use super::project::{Entry, FILE_BYTES_MAX, FileProblem, KNOWLEDGE, PROMPTS, Project, shown};
 use super::template::{PromptKind, expanded};
@@ -9,17 +9,17 @@ use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
-/// The most files of the knowledge folder that a prompt names.
+/// The maximum number of knowledge files that a prompt names.
 const KNOWLEDGE_FILES_MAX: usize = 100;
-/// The most entries of one folder to look at.
+/// The maximum number of entries to read from one folder.
 const ENTRIES_MAX: usize = 1000;
-/// How deep the folders of the knowledge may be.
+/// The maximum depth of the knowledge folders.
 const DEPTH_MAX: usize = 8;
 
-/// Where the text of a prompt comes from.
+/// The source of a prompt's text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PromptSource {
-    /// This program.
+    /// The program itself.
     BuiltIn,
     /// The user's folder.
     User,
@@ -28,7 +28,7 @@ pub enum PromptSource {
 }
 
 impl PromptSource {
-    /// The word for it.
+    /// The source as one word.
     pub fn word(self) -> &'static str {
         match self {
             PromptSource::BuiltIn => "built-in",
@@ -43,19 +43,19 @@ impl PromptSource {
 pub struct PromptText {
     /// The prompt.
     pub kind: PromptKind,
-    /// Its text, not expanded.
+    /// The text, with its placeholders.
     pub text: String,
-    /// Where it comes from.
+    /// The source of the text.
     pub source: PromptSource,
-    /// The message of the warning `untrusted_prompt`, if the project has a text that does not count.
+    /// The message of the warning `untrusted_prompt`, if the project has a text that is ignored.
     pub warning: Option<String>,
 }
 
 impl PromptText {
-    /// The prompt in force.
+    /// Loads the prompt in force.
     ///
     /// # Errors
-    /// The user's file is there and cannot be used.
+    /// The user's file exists but cannot be used.
     pub fn load(kind: PromptKind, project: &Project, places: &Places) -> Result<PromptText, Failure> {
         let own = PromptText { kind, text: kind.built_in().to_owned(), source: PromptSource::BuiltIn, warning: None };
         let warning = match of_project(kind, project) {
@@ -75,24 +75,60 @@ impl PromptText {
     /// Checks the placeholders.
     ///
     /// # Errors
-    /// One is unknown or missing.
+    /// A placeholder is unknown or missing.
     pub fn checked(self) -> Result<PromptText, Failure> {
         self.kind.check(&self.text).map_err(|why| Failure::new(Code::InvalidConfig, why))?;
         Ok(self)
     }
+}
 
-    /// Whether the agent gets it as it is: it begins with the agent's own command.
-    pub fn is_raw(&self) -> bool {
-        self.text.starts_with('/')
+/// A prompt for a session, with its values filled in.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SessionPrompt {
+    /// The text.
+    pub text: String,
+    /// Whether the agent gets the text unchanged, because it begins with one of the agent's own commands.
+    pub raw: bool,
+}
+
+/// The values of the placeholders that every prompt may have.
+#[derive(Clone, Debug)]
+pub struct CommonValues {
+    /// `{{project}}`: the project's folder.
+    pub(super) project: String,
+    /// `{{knowledge}}`: the project's knowledge folder and the files in it.
+    pub(super) knowledge: String,
+    /// `{{user}}`: how to ask the user, or that no user is present.
+    pub(super) user: &'static str,
+    /// `{{check}}`: the command that checks the draft or the plan.
+    pub(super) check: String,
+}
+
+impl CommonValues {
+    /// The values for a project.
+    pub fn new(project: &Project, user_is_present: bool, check: String) -> CommonValues {
+        CommonValues {
+            project: project.folder().to_string_lossy().into_owned(),
+            knowledge: project.knowledge(),
+            user: if user_is_present { USER } else { NO_USER },
+            check,
+        }
     }
 
-    /// The prompt with its values.
-    pub fn expanded<'v>(&self, value: impl Fn(&str) -> Option<&'v str>) -> String {
-        expanded(&self.text, value)
+    /// Fills in these values and those of the prompt's own placeholders.
+    pub fn fill<'v>(&'v self, prompt: &PromptText, own: impl Fn(&str) -> Option<&'v str>) -> SessionPrompt {
+        let text = expanded(&prompt.text, |name| match name {
+            "project" => Some(&self.project),
+            "knowledge" => Some(&self.knowledge),
+            "user" => Some(self.user),
+            "check" => Some(&self.check),
+            name => own(name),
+        });
+        SessionPrompt { text, raw: prompt.text.starts_with('/') }
     }
 }
 
-/// The file of the project for a prompt, relative to its folder.
+/// The project's file for a prompt, relative to the project's folder.
 fn file_of(kind: PromptKind) -> PathBuf {
     Path::new(PROMPTS).join(format!("{}.md", kind.name()))
 }
@@ -120,15 +156,10 @@ fn of_user(kind: PromptKind, places: &Places) -> Result<Option<String>, Failure>
     Ok(Some(text))
 }
 
-/// The prompts of a project that are there and can be trusted: their files, with their texts.
+/// The existing prompts of a project that can be trusted: their files and texts.
 pub fn of_project_to_trust(project: &Project) -> Vec<(PathBuf, String)> {
     let file = |kind| Some((project.folder().join(file_of(kind)), of_project(kind, project).ok()??));
     PromptKind::ALL.into_iter().filter_map(file).collect()
-}
-
-/// The value of `{{user}}`.
-pub fn user(is_present: bool) -> &'static str {
-    if is_present { USER } else { NO_USER }
 }
 
 const USER: &str = r#"## Interview
@@ -158,7 +189,7 @@ impl Project {
         }
     }
 
-    /// Collects the files in a folder and those below it, up to the limit.
+    /// Collects the files in and below a folder, up to the limit.
     fn collect(&self, folder: &Path, depth: usize, files: &mut Vec<String>) {
         for (name, kind) in self.list(folder, ENTRIES_MAX).unwrap_or_default() {
             let path = folder.join(name);

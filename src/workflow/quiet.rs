@@ -2,14 +2,13 @@
 
 use crate::agent::{AgentEvent, AskKey, Driver, Launch, Line, Program, Reply, Turn, TurnOver, text::FinalAnswer};
 use crate::failure::Failure;
-use crate::protocol::limited::Asks;
 use crate::protocol::outbound::{AgentExit, Capabilities, Text};
-use crate::protocol::question::Ask;
+use crate::protocol::question::{Ask, Asks};
 use crate::protocol::request::Settings;
 use crate::protocol::words::{QuestionKind, StopReason};
 use crossbeam_channel::Sender;
 
-/// The driver of such a part.
+/// The driver of a part without a process.
 pub(crate) enum QuietStep {
     /// Asks a question. The channel gets the reply, which ends the step.
     Asks(Box<Ask>, Sender<Reply>),

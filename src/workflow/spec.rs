@@ -1,14 +1,14 @@
-//! The format of a specification: its parts, and the rules that it must keep.
+//! The format of a specification: its parts and its rules.
 
 mod wording;
 
 use super::markdown::{FencePlace, Heading, TextLine, decoded, ends_section, lines, requirement_id, title};
 use super::violation::{Rule, Violation, Violations};
 
-/// The largest Markdown file, in bytes.
+/// The maximum size of a Markdown file, in bytes.
 pub const FILE_BYTES_MAX: u64 = 256 << 10;
 
-/// A specification, as far as it could be read.
+/// A specification, as far as it is valid.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Spec {
     /// The title. Empty: there is none.
@@ -17,36 +17,35 @@ pub struct Spec {
     pub tasks: Vec<Requirement>,
 }
 
-/// A task of a specification, which is a requirement to a plan.
+/// A task of a specification, which is a requirement for a plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Requirement {
     /// The number of its id `R1`.
     pub id: Option<u64>,
-    /// Its text, without the id.
+    /// The text, without the id.
     pub text: String,
     /// Whether its box is ticked.
     pub done: bool,
-    /// Its line, from 1.
+    /// The line, from 1.
     pub line: usize,
 }
 
 impl Spec {
-    /// The ids of the tasks, if they have ids.
+    /// The ids of the tasks. `None`: the tasks have no ids.
     pub fn ids(&self) -> Option<Vec<u64>> {
         self.tasks.first()?.id?;
         Some(self.tasks.iter().filter_map(|task| task.id).collect())
     }
 }
 
-/// Reads a specification. `file`: its name in violations. The result has the violations of all rules but the ignored
-/// ones.
+/// Reads a specification and returns the violations of all rules that are not ignored. `file`: its name in violations.
 pub fn check(file: &str, bytes: &[u8], ignored: &[Rule]) -> (Spec, Vec<Violation>) {
     let mut found = Violations::default();
     let spec = read(bytes, &mut found);
     (spec, found.sorted(file, ignored))
 }
 
-/// The sections that must be there.
+/// The required sections.
 const SECTIONS: [(&str, &str, &str); 3] = [
     ("Overview", "Add the section `## Overview`.", "Write something under `## Overview`."),
     ("Requirements", "Add the section `## Requirements`.", "Write something under `## Requirements`."),
@@ -57,10 +56,10 @@ const SECTIONS: [(&str, &str, &str); 3] = [
     ),
 ];
 const REQUIREMENTS: &str = SECTIONS[1].0;
-/// The section that may have code.
+/// The section that may contain code.
 const TECHNICAL: &str = "Technical Approach";
 
-/// A section: its heading of level 2, and the lines to the next heading of level 1 or 2.
+/// A section: its heading of level 2 and the lines until the next heading of level 1 or 2.
 struct Section<'l, 'a> {
     name: &'a str,
     heading: &'l TextLine<'a>,
@@ -149,7 +148,7 @@ fn tasks(sections: &[Section<'_, '_>], found: &mut Violations) -> Vec<Requiremen
     tasks
 }
 
-/// The task that a line is: `- [ ] TEXT` or `- [ ] R1: TEXT`.
+/// The line as a task: `- [ ] TEXT` or `- [ ] R1: TEXT`.
 fn task(line: &TextLine<'_>) -> Option<Requirement> {
     let (done, text) = match line.text.split_at_checked("- [ ] ".len())? {
         ("- [ ] ", text) => (false, text),
@@ -164,7 +163,7 @@ fn task(line: &TextLine<'_>) -> Option<Requirement> {
     Some(Requirement { id, text: text.to_owned(), done, line: line.number })
 }
 
-/// Fences outside of the section for code need a word above them that calls them an example.
+/// Checks that a line above each fence outside the section for code calls it an example.
 fn fences(lines: &[TextLine<'_>], sections: &[Section<'_, '_>], found: &mut Violations) {
     const ABOVE: usize = 3;
     let mut technical = sections.iter().filter(|section| section.name == TECHNICAL).peekable();

@@ -1,23 +1,22 @@
 //! `spec`: from a description to a specification.
 
-use super::admission::{Surroundings, check_command, ignored, load, lock, may_begin, project_of, started, warnings_of};
-use super::author::{Author, AuthorPrompt, CheckedDraft};
+use super::admission::{DraftRequest, Surroundings, ignored, project_of, started};
+use super::author::{Author, CheckedDraft};
 use super::check::{self, Contents};
 use super::draft::DraftPaths;
 use super::name::Slug;
 use super::project::{DESCRIPTION_BYTES_MAX, Entry, FileProblem, Project, SPECS, shown};
-use super::prompts::{PromptText, user};
+use super::prompts::{CommonValues, PromptText, SessionPrompt};
 use super::template::PromptKind;
-use super::violation::Rule;
-use super::{invalid, tasks_in_words};
+use super::{counted, invalid};
 use crate::failure::Failure;
 use crate::protocol::outbound::WorkflowStarted;
 use crate::protocol::request::Settings;
 use crate::protocol::words::{RefusalReason, WorkflowKind};
-use crate::protocol::workflow::WorkflowOptions;
+use crate::protocol::workflow::WorkflowSettings;
 use std::path::Path;
 
-/// The largest number of drafts to look at.
+/// The maximum number of drafts to read.
 const DRAFTS: usize = 10_000;
 
 /// Checks a run.start of `spec`.
@@ -26,16 +25,17 @@ const DRAFTS: usize = 10_000;
 /// The reason for the refusal.
 pub fn admit(
     settings: &mut Settings,
-    options: WorkflowOptions,
+    options: WorkflowSettings,
     around: &Surroundings,
 ) -> Result<(Author, WorkflowStarted), Failure> {
+    let kind = WorkflowKind::Spec;
     let project = project_of(settings)?;
     let description = std::mem::take(&mut settings.prompt);
     if description.len() as u64 > DESCRIPTION_BYTES_MAX {
         let message = "The description is longer than 128 KiB: put details into files that the agent reads.";
         return Err(Failure::refused_for(RefusalReason::TooLarge, message));
     }
-    let resumes = options.resume == Some(true);
+    let resumes = options.resume;
     if description.trim().is_empty() && !resumes {
         return Err(Failure::refused_for(RefusalReason::Invalid, "The description is empty: say what is needed."));
     }
@@ -46,46 +46,22 @@ pub fn admit(
         (None, false) => Slug::of_description(&description),
     };
     let paths = DraftPaths::spec(&name);
-    let about = shown(&paths.target);
-    let found = Found { project, name, paths, description, ignored };
-    found.author(settings, options, around).map_err(|failure| failure.about(about))
-}
-
-/// The inputs of a specification, checked.
-struct Found {
-    project: Project,
-    name: Slug,
-    paths: DraftPaths,
-    description: String,
-    ignored: Vec<Rule>,
-}
-
-impl Found {
-    fn author(
-        self,
-        settings: &mut Settings,
-        options: WorkflowOptions,
-        around: &Surroundings,
-    ) -> Result<(Author, WorkflowStarted), Failure> {
-        let Found { project, name, paths, description, ignored } = self;
-        let kind = WorkflowKind::Spec;
-        let resumes = options.resume == Some(true);
-        may_begin(&project, &paths, &options, kind)?;
-        let texts = (load(PromptKind::Spec, &project, around)?, load(PromptKind::Continue, &project, around)?);
-        let check = check_command("spec", &paths.draft)?;
-        let warnings = warnings_of([if resumes { &texts.1 } else { &texts.0 }].into_iter());
-        let user = user(settings.interactive);
-        let (text, raw) = match &options.skill {
-            Some(skill) => (by_skill(skill, &description, &paths.draft, settings.interactive), true),
-            None => (prompt(&texts.0, &project, &paths, (&description, user, &check)), texts.0.is_raw()),
-        };
-        let prompt = AuthorPrompt { text, raw, resume: texts.1, words: description.trim().to_owned(), user, check };
-        let lock = lock(&project, &name, around)?;
-        settings.cwd = project.folder().to_owned();
-        let options = WorkflowOptions { name: Some(name.to_string()), ..options };
-        let started = started(kind, &project, &paths, options);
-        Ok((Author { kind, project, name, paths, resumes, ignored, prompt, warnings, lock }, started))
-    }
+    let file = shown(&paths.draft);
+    let interactive = settings.interactive;
+    let first = |text: &PromptText, values: &CommonValues| match &options.skill {
+        Some(skill) => by_skill(skill, &description, &file, interactive),
+        None => values.fill(text, |name| match name {
+            "description" => Some(&description),
+            "file" => Some(&file),
+            _ => None,
+        }),
+    };
+    let request = DraftRequest { kind, project, name, paths, ignored };
+    let mut author = request.author(settings, &options, around, (PromptKind::Spec, first))?;
+    author.prompt.words = description.trim().to_owned();
+    let options = WorkflowSettings { name: Some(author.name.to_string()), ..options };
+    let started = started(kind, &author.project, &author.paths.target, options);
+    Ok((author, started))
 }
 
 /// Checks the draft.
@@ -97,34 +73,16 @@ pub fn check(author: &Author) -> Result<CheckedDraft, FileProblem> {
     let contents = author.project.markdown(&author.paths.draft).unwrap_or(Contents::Missing);
     let (spec, violations) = check::spec(&shown(&author.paths.draft), &contents, &author.ignored);
     let tasks = spec.tasks.len();
-    Ok(CheckedDraft { violations, tasks, counts: tasks_in_words(tasks), rewritten: None })
+    Ok(CheckedDraft { violations, tasks, counts: counted(tasks, "task"), rewritten: None })
 }
 
-fn prompt(
-    text: &PromptText,
-    project: &Project,
-    paths: &DraftPaths,
-    (description, user, check): (&str, &str, &str),
-) -> String {
-    let (folder, knowledge, file) = (project.folder().to_string_lossy(), project.knowledge(), shown(&paths.draft));
-    text.expanded(|name| match name {
-        "project" => Some(&folder),
-        "knowledge" => Some(&knowledge),
-        "user" => Some(user),
-        "check" => Some(check),
-        "description" => Some(description),
-        "file" => Some(&file),
-        _ => None,
-    })
-}
-
-/// The prompt that begins with a command of the agent's.
-fn by_skill(skill: &str, description: &str, draft: &Path, is_present: bool) -> String {
-    let mut text = format!("/{skill}\n\nDescription: {description}\nFile: {}\n", shown(draft));
-    if !is_present {
+/// The prompt that begins with one of the agent's own commands.
+fn by_skill(skill: &str, description: &str, file: &str, user_is_present: bool) -> SessionPrompt {
+    let mut text = format!("/{skill}\n\nDescription: {description}\nFile: {file}\n");
+    if !user_is_present {
         text += "No user is present: analyze the codebase to infer the requirements.\n";
     }
-    text
+    SessionPrompt { text, raw: true }
 }
 
 /// The name of the only draft.

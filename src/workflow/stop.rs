@@ -5,19 +5,19 @@ use crate::protocol::outbound::{Outcome, Text};
 use crate::protocol::words::Source;
 use crate::run::Late;
 
-/// The reason why a workflow does not go on.
+/// The reason why a workflow stops.
 #[derive(Clone, Debug)]
 pub enum Stop {
-    /// A failure, of the agent's or of the workflow.
+    /// The agent or the workflow failed.
     Failed(Box<Failure>),
-    /// Somebody cancelled it.
+    /// The run was cancelled.
     Cancelled {
-        /// Why, as the one who did said.
+        /// The reason that the canceller gave.
         reason: Option<Text>,
-        /// Who did.
+        /// The canceller.
         source: Source,
     },
-    /// No frame can be delivered any more.
+    /// Frames can no longer be delivered.
     Lost,
 }
 
@@ -27,8 +27,7 @@ impl Stop {
         Stop::Failed(Box::new(Failure::new(code, message)))
     }
 
-    /// The stop that an outcome means which is no result. `own`: whether a limit of the part's own was shorter than the
-    /// run's.
+    /// The stop for an outcome other than a result. `own`: whether the part's own limit was shorter than the run's.
     pub(super) fn of(outcome: Outcome, own: bool) -> Stop {
         match outcome {
             Outcome::Failed(mut failure) => {

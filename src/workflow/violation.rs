@@ -1,5 +1,6 @@
-//! Violations: a rule, the line that breaks it, and what to do. No text of a violation quotes the file.
+//! Violations: a rule, the line that breaks it, and an instruction. The text of a violation never quotes the file.
 
+use crate::protocol::outbound::{Breach, Text};
 use crate::suggest::Unknown;
 use std::borrow::Cow;
 
@@ -25,7 +26,7 @@ macro_rules! rules {
 }
 
 rules! {
-    /// A file is not there.
+    /// A file is missing.
     MissingFile, "missing-file";
     /// A file or a part of it is larger than its limit.
     TooLarge, "too-large";
@@ -33,19 +34,19 @@ rules! {
     NotUtf8, "not-utf8";
     /// A line has a control character.
     ControlCharacter, "control-character";
-    /// The first line is no title, or there is a second title.
+    /// The first line is not a title, or there is a second title.
     Title, "title";
     /// A fence has no end.
     UnclosedFence, "unclosed-fence";
-    /// A section is missing, empty or there twice.
+    /// A section is missing, empty or repeated.
     Section, "section";
     /// A plan without phases.
     NoPhases, "no-phases";
-    /// No task.
+    /// A file or a phase without tasks.
     NoTasks, "no-tasks";
     /// A phase without a command.
     NoVerify, "no-verify";
-    /// A heading that begins with the word Phase and is no phase's.
+    /// A heading that begins with the word Phase but is not the heading of a phase.
     PhaseHeading, "phase-heading";
     /// The number of a phase does not ascend.
     PhaseOrder, "phase-order";
@@ -53,9 +54,9 @@ rules! {
     NotATask, "not-a-task";
     /// An id that is missing, does not fit or does not ascend.
     TaskId, "task-id";
-    /// A task that is in no phase.
+    /// A task outside every phase.
     OutsidePhase, "outside-phase";
-    /// A section Verify that is not as it must be.
+    /// A section Verify of the wrong form.
     Verify, "verify";
     /// A command that is too long or continues in the next line.
     Command, "command";
@@ -63,13 +64,13 @@ rules! {
     Protect, "protect";
     /// A task or the heading of a phase inside a fence.
     InFence, "in-fence";
-    /// A line that only this program may write.
+    /// A misplaced line that only this program may write.
     StateLine, "state-line";
     /// The line that names the specification.
     SpecLine, "spec-line";
-    /// A requirement that no task names.
+    /// A requirement without a task.
     Uncovered, "uncovered";
-    /// A requirement that the specification does not have.
+    /// A task that names a requirement missing from the specification.
     UnknownRequirement, "unknown-requirement";
     /// A file with a line number.
     LineReference, "line-reference";
@@ -86,7 +87,7 @@ rules! {
 }
 
 impl Rule {
-    /// The rule with this name, if `--ignore` may name it.
+    /// The rule with this name, if `--ignore` accepts it.
     ///
     /// # Errors
     /// One sentence about the name.
@@ -110,18 +111,28 @@ impl Rule {
 pub struct Violation {
     /// The file, as messages name it.
     pub file: String,
-    /// The line, from 1. `None`: something is missing altogether, or too large.
+    /// The line, from 1. `None`: a missing or too large part has no line.
     pub line: Option<usize>,
     /// The rule.
     pub rule: Rule,
-    /// The instruction that mends it. Quotes nothing of the file.
+    /// The instruction that fixes it. It does not quote the file.
     pub text: Cow<'static, str>,
 }
 
 impl Violation {
-    /// The violation as a line of text: `FILE:LINE: RULE: TEXT`, with line 0 for none.
+    /// The violation as one line: `FILE:LINE: RULE: TEXT`. The line is 0 if there is none.
     pub fn in_words(&self) -> String {
         format!("{}:{}: {}: {}", self.file, self.line.unwrap_or_default(), self.rule.name(), self.text)
+    }
+
+    /// The violation as frames show it.
+    pub fn breach(&self) -> Breach {
+        Breach {
+            file: Text::from(self.file.as_str()),
+            line: self.line.map(|line| line as u64),
+            rule: self.rule.name(),
+            text: Text::from(self.text.to_string()),
+        }
     }
 }
 
@@ -135,16 +146,16 @@ impl Violations {
         self.0.push((Some(line), rule, text.into()));
     }
 
-    /// Adds a violation that has no line.
+    /// Adds a violation without a line.
     pub fn absent(&mut self, rule: Rule, text: impl Into<Cow<'static, str>>) {
         self.0.push((None, rule, text.into()));
     }
 
-    /// The violations in the order of lines, at most [`VIOLATIONS_MAX`], without those of ignored rules. `file`: the
-    /// file as messages name it.
+    /// The first [`VIOLATIONS_MAX`] violations, sorted by line, without those of ignored rules. `file`: the file as
+    /// messages name it.
     pub fn sorted(mut self, file: &str, ignored: &[Rule]) -> Vec<Violation> {
         self.0.retain(|(_, rule, _)| !ignored.contains(rule));
-        // Stable: several violations of one rule without a line stay in their order.
+        // The sort is stable: violations of one rule without a line keep their order.
         self.0.sort_by_key(|(line, rule, _)| (*line, *rule));
         self.0.truncate(VIOLATIONS_MAX);
         let full = |(line, rule, text)| Violation { file: file.to_owned(), line, rule, text };

@@ -1,9 +1,13 @@
 //! The cost of a run, beside limits that the same minutes measured on the same machine: the machine's speed, and that
 //! of its neighbours, is in both. `cargo bench`; `--quick` for fewer and shorter runs, `--json` for one object a line.
 //! It asserts nothing.
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a benchmark that cannot run has nothing to report")]
-#![allow(clippy::print_stdout, reason = "a benchmark's result")]
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::print_stdout,
+    reason = "a benchmark reports to stdout and ends where it cannot go on"
+)]
 mod beside;
 mod latency;
 mod measured;

@@ -1,7 +1,13 @@
 //! Guards of the cost of a run. They count work, which no noise of the machine can change: allocations of a run inside
 //! this process, and instructions of the program under valgrind. Each count stands in `expected.txt` beside this file,
 //! and may differ by 3 % either way. `UPDATE_COUNTS=1` writes the counts of the tests that run.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)] // helpers outside of #[test] functions
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::print_stdout,
+    reason = "a test that cannot go on has failed"
+)]
 
 mod allocations;
 mod expected;

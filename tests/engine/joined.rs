@@ -3,9 +3,10 @@
 use spektacular::engine::{Outbox, Outgoing, Peer, Understood};
 use spektacular::io::inbox::RawLine;
 use spektacular::json_lines::JsonLines;
-use spektacular::protocol::outbound::Body;
+use spektacular::protocol::outbound::{Body, Terminal};
 use spektacular::protocol::redacted::Redacted;
-use std::collections::BTreeSet;
+use spektacular::redact::Redactor;
+use std::collections::{BTreeSet, HashSet};
 use std::time::Instant;
 
 pub(crate) struct Joined {
@@ -13,7 +14,7 @@ pub(crate) struct Joined {
     /// Runs that are still to come; the last one's terminal frame is the outside one's.
     pub(crate) left: usize,
     run_id: Option<String>,
-    ended: Vec<Redacted>,
+    ended: Vec<Terminal>,
     files: BTreeSet<String>,
 }
 
@@ -38,13 +39,22 @@ impl Peer for Joined {
                     return;
                 }
             }
-            Body::Terminal(_) => {
+            Body::Terminal(end) => {
                 self.left -= 1;
                 if self.left > 0 {
-                    self.ended.push(outgoing.body.clone());
+                    self.ended.push((**end).clone());
                     return;
                 }
-                outgoing.body.join(&self.ended);
+                let mut end = (**end).clone();
+                for before in self.ended.iter().rev() {
+                    end.usage = before.usage.plus(&end.usage);
+                    end.artifacts.splice(0..0, before.artifacts.iter().cloned());
+                }
+                let mut seen = HashSet::new();
+                end.artifacts.retain(|artifact| seen.insert((artifact.path.clone(), artifact.action)));
+                // Every text in it is redacted already.
+                let mut body = Redacted::new(Body::Terminal(Box::new(end)), &Redactor::new());
+                return self.peer.show(Outgoing { run_id: &run_id, body: &mut body, ..outgoing }, out);
             }
             Body::Started(_) | Body::Progress(_) | Body::Question(_) => {}
         }

@@ -1,6 +1,12 @@
 //! Several runs in one process. The engine owns stdin, stdout and the signals of its process, so this suite has no
 //! harness: it starts itself again, and that second process is the one under test.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::print_stdout,
+    reason = "a test that cannot go on has failed"
+)]
 
 mod joined;
 #[expect(dead_code, reason = "the suite uses the helpers for missing programs")]

@@ -4,12 +4,11 @@ use super::joined::Joined;
 use super::machine::limit;
 use spektacular::agent::Base;
 use spektacular::agent::registry::{Agent, Agents, Dialect, Layers};
-use spektacular::engine::{Begin, Engine, Job, Report};
+use spektacular::engine::{Begin, Engine, Job, Prepared, Report};
 use spektacular::io::inbox::Source;
 use spektacular::io::output::diagnose;
-use spektacular::protocol::inbound::{Inbound, Message};
 use spektacular::protocol::origins::Origins;
-use spektacular::protocol::request::{Options, Payload, Permissions};
+use spektacular::protocol::request::{Options, Permissions};
 use spektacular::protocol::words::{Level, Policy};
 use std::fs;
 use std::io::Read;
@@ -43,11 +42,7 @@ fn job(begin: Begin) -> Job {
 
 fn start(agent: &str) -> Begin {
     let options = Options { prompt: Some("Go".into()), agent: Some(agent.into()), ..Options::default() };
-    Begin::Ready(Box::new(Inbound {
-        id: None,
-        run_id: None,
-        message: Message::Start(Box::new(Payload { options, ..Payload::default() })),
-    }))
+    Begin::Awaited(Box::new(|| Ok(Box::new(Prepared { start: Some(options), ..Prepared::default() }))))
 }
 
 fn count(folder: &str) -> usize {

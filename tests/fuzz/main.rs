@@ -7,7 +7,14 @@
 //! ```
 //!
 //! A failure prints the target, the seed, and the input as small as it gets, and says how to keep that in the corpus.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)] // helpers outside of #[test] functions
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a test that cannot go on has failed"
+)]
 
 mod drivers;
 mod input;

@@ -98,7 +98,7 @@ impl Client {
         self.session.send("run.input", input);
     }
 
-    /// Answers questions until the run is over, and checks what holds forevery run.
+    /// Answers questions until the run is over, and checks what holds for every run.
     pub(crate) fn finish(mut self) -> Run {
         self.until("the last frame", Frame::is_terminal);
         let run = Run { outcome: self.session.finish(), agent: self.agent, model: self.model };

@@ -3,7 +3,13 @@
 //!
 //! The rows are functions that take an agent and run it with the one client, which knows none of them. What an agent
 //! does in its own way is data: `ways.rs`.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stderr)] // helpers outside of #[test] functions
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::print_stderr,
+    reason = "a test that cannot go on has failed"
+)]
 
 mod agents;
 mod client;

@@ -1,5 +1,4 @@
 //! `agents list` and `agents check`, and `adhoc --dry-run`: what is there, and what would be started.
-#![expect(clippy::unwrap_used, reason = "what a test cannot unwrap has failed it")]
 
 use crate::support;
 

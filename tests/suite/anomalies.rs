@@ -1,7 +1,5 @@
 //! Every recording of a real agent again, with something going wrong before each of its moments. Each run is driven
-//! to its end in simulated time; what holds forevery run holds here too, and the outcome is what the protocol says.
-
-#![expect(clippy::print_stderr, reason = "each test says how many runs it made")]
+//! to its end in simulated time; what holds for every run holds here too, and the outcome is what the protocol says.
 
 use crate::playback;
 

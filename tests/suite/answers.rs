@@ -1,8 +1,6 @@
 //! The tables of the protocol's chapter on questions: which values are answers, and what happens when nobody gives one.
 //! An agent of the test's own asks every kind, also those that no real agent here raises.
 
-#![expect(clippy::unwrap_used, reason = "what a test cannot unwrap has failed it")]
-
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 use spektacular::agent::{AgentEvent, AskKey, Driver, Launch, Line, Program, Reply, Turn, TurnOver};

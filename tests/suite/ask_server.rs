@@ -1,6 +1,5 @@
 //! Questions of a model that has no other way to ask: the server that an agent starts, its conversation with the
 //! agent, and what becomes of its calls.
-#![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use crate::support;
 

@@ -1,5 +1,4 @@
 //! Every way to stop a run: run.cancel, signals, deadlines, the end of stdin; and agents that do not want to go.
-#![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use crate::support;
 

@@ -1,7 +1,6 @@
 //! Unreported file changes with a slow git: only the end of the run waits for git, and for at most two seconds.
-#![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used)]
 
+#![cfg(target_os = "linux")]
 use crate::support;
 
 use std::fs;

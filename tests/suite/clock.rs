@@ -1,5 +1,4 @@
 //! The clocks of a run stand still while the program is stopped.
-#![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use crate::support::agent::Script;
 use crate::support::{Case, Session, io, read};

@@ -1,7 +1,5 @@
 //! The configuration: its layers, its files, and the command that shows and changes it.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
 use crate::support;
 
 use serde_json::{Value, json};
@@ -79,7 +77,7 @@ fn sample(key: &str, layer: usize) -> Value {
     }
 }
 
-/// A file with a value forevery key, and one agent.
+/// A file with a value for every key, and one agent.
 fn full(layer: usize) -> String {
     let mut all = json!({"agents": {"mine": fields(layer)}});
     for key in KEYS {

@@ -1,7 +1,5 @@
 //! Runs under a configuration: what counts over what, agents of one's own, and the debug log.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
 use crate::support;
 
 use serde_json::{Value, json};

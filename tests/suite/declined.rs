@@ -1,5 +1,4 @@
 //! A question that the user declines: the agent is told and continues, and where it cannot, the run says so.
-#![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use crate::support;
 

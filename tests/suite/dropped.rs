@@ -1,5 +1,4 @@
 //! What an agent sends beyond the limits of a list: the first elements count, and a warning names the rest.
-#![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use crate::support;
 

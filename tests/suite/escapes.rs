@@ -1,5 +1,4 @@
 //! Escape sequences in the names of folders and agents: none reaches a terminal.
-#![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use crate::support;
 

@@ -9,7 +9,8 @@ use support::Case;
 
 const ID: &str = "f0497063-4977-4fc9-aeae-4a6c48bd6e50";
 
-/// Where each agent that keeps files has the session, and what is in it.
+/// The path and the content of the session in each agent's own layout. `-tmp-work` and `tmp/work` are the names that
+/// Claude Code and Gemini CLI derive from a working directory `/tmp/work`; the path is relative to the sandbox.
 fn kept(agent: &str) -> (String, String) {
     match agent {
         "claude" => (format!("home/.claude/projects/-tmp-work/{ID}.jsonl"), "{\"type\":\"user\"}\nno json\n".into()),

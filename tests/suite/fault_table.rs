@@ -1,6 +1,5 @@
 //! The fault table: every fault that was thought of, and the tests that inject it into the program. A row without a test
 //! is a promise that nobody keeps.
-#![allow(clippy::unwrap_used)]
 
 use crate::tidy::rust_files;
 

@@ -1,5 +1,4 @@
 //! Pipes that close, fill up or tear; agents that die, talk nonsense or cannot be started.
-#![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use crate::support;
 

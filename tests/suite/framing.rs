@@ -1,5 +1,4 @@
 //! Lines in and frames out: what is malformed, what is ignored, in which order it is checked, how long a frame may be.
-#![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use crate::support;
 

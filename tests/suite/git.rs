@@ -1,7 +1,5 @@
 //! The changed files of a git work tree; and a hostile repository never gets a program of its own to run.
 
-#![allow(clippy::unwrap_used)]
-
 use crate::support::{SLACK, limit};
 use spektacular::process::git::{Baseline, Changes, Incomplete, Pending};
 use spektacular::protocol::words::Action::{self, Created, Deleted, Modified};

@@ -1,5 +1,4 @@
 //! Help, completions and the manual page say what the parser takes: all come from one table.
-#![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use crate::support::machine::not_checked;
 use std::collections::BTreeSet;

@@ -1,7 +1,5 @@
 //! Every text of every recording is a secret once: it is in no frame, and the agent is still sent what it was sent.
 
-#![expect(clippy::unwrap_used, reason = "what a test cannot unwrap has failed it")]
-
 use crate::playback::case::{self, Case};
 use crate::playback::player::Player;
 use crate::playback::world::Frame;

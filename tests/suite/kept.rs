@@ -1,5 +1,4 @@
 //! The budget for everything that is kept for an agent.
-#![allow(clippy::expect_used)]
 
 use crate::playback::world::{World, killed};
 use crate::support::agent::{self, Script, quote};

@@ -1,6 +1,5 @@
 //! Processes that the agent leaves behind: tools in sessions of their own, daemons, holders of its stdout. Every run
 //! in every test file is checked for leftover processes; the agents here try hardest to leave some.
-#![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use crate::support;
 

@@ -1,5 +1,4 @@
 //! The life of a run that nothing goes wrong in: what starts it, what it tells, how it ends.
-#![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use crate::support;
 

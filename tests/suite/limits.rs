@@ -1,5 +1,4 @@
 //! Long lines, long prompts, and a run inside a run.
-#![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use crate::support;
 

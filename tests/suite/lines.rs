@@ -1,6 +1,5 @@
 //! Any command as an agent: the prompt in, lines of text out, the exit code decides, and a further turn is a further
 //! process of the same run. The commands here are real ones; the recordings below testdata/lines hold the frames.
-#![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use crate::support;
 

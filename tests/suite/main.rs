@@ -4,6 +4,13 @@
 //! A suite that changes its process (its directory, signals or children) is a target of its own: `tests/engine`,
 //! `tests/tree.rs`. So are `tests/real_agents`, which a feature turns on, and the benchmark.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::print_stderr,
+    reason = "a test that cannot go on has failed"
+)]
+
 #[path = "../support/mod.rs"]
 mod support;
 

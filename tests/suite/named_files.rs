@@ -1,6 +1,5 @@
 //! Files that a command line names and that are pipes or terminals: nothing keeps a signal from being served, and what
 //! nobody writes or reads is an error.
-#![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use crate::support;
 

@@ -1,5 +1,4 @@
 //! Runs from a command line: answers given in advance, the last session, prompts in files, several policies.
-#![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use crate::support;
 

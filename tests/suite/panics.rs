@@ -1,5 +1,4 @@
 //! A panic of ours at any point: the run ends by `internal_error` with one terminal frame and with the agent's tree gone.
-#![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use crate::support::agent::{Script, quote};
 use crate::support::machine::not_checked;

@@ -1,6 +1,5 @@
 //! Permissions in every dialect: each category under each policy with each answer, and what the answer means for later
 //! requests. The drivers are the real ones; the agents are the lines below.
-#![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use crate::playback;
 use crate::support::options;

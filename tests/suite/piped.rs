@@ -1,5 +1,4 @@
 //! What is piped in beside a prompt, and every other kind of stdin, for a person's run.
-#![allow(clippy::unwrap_used)]
 
 use crate::support;
 

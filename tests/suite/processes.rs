@@ -1,6 +1,5 @@
 //! Processes around a run: storms of orphans, chains of forks, inherited children, a guard that is killed, and what a
 //! hostile environment or a starved machine does to a start.
-#![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use crate::support::agent::Script;
 use crate::support::machine::not_checked;

@@ -1,5 +1,4 @@
 //! Questions and answers: what is asked, which answers are taken, what reaches the agent.
-#![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use crate::support;
 

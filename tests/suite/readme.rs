@@ -1,6 +1,5 @@
 //! The README's session and its clients do what it says, its tables name what exists, and its links and
 //! those of the reference lead somewhere.
-#![expect(clippy::unwrap_used, reason = "what a test cannot unwrap has failed it")]
 
 use crate::support::machine::not_checked;
 use std::collections::BTreeSet;

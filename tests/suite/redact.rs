@@ -1,5 +1,4 @@
 //! Redaction: forms, shapes, what must stay, and texts in pieces.
-#![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use std::borrow::Cow;
 

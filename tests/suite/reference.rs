@@ -3,7 +3,6 @@
 //!
 //! For every type of frame there is one body with all that can be in it, and one with as little as possible. Literals
 //! and matches name every field and variant: a new one does not compile before somebody has looked at the page.
-#![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use crate::reference_workflow::{about_phase, about_resolved, phase_failure, workflow_end, workflow_started};
 use crate::support;

@@ -1,5 +1,4 @@
 //! The fields of run.start: what is refused and how, what the defaults are, what reaches the agent.
-#![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use crate::support;
 

@@ -1,5 +1,4 @@
 //! What must not leave the process: secrets in every form and place, and what is left as it is.
-#![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use crate::support;
 

@@ -1,5 +1,4 @@
 //! Many runs at once, many events, long silences. Each has a short form, and a long one for a quiet machine.
-#![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use crate::support::agent::{Script, text};
 use crate::support::{Case, Session, io, limit, procs, read, start_line};

@@ -19,6 +19,19 @@ fn tests_are_one_binary() {
     assert_eq!(found, TARGETS, "make a new test file a module of tests/suite/main.rs");
 }
 
+/// Unlike `allow`, `expect` fails once it is no longer needed.
+#[test]
+fn every_exception_from_a_lint_is_an_expectation_with_a_reason() {
+    let (allow, expect) = (concat!("[", "allow("), concat!("[", "expect("));
+    for (path, text) in rust_files("src").into_iter().chain(rust_files("tests")) {
+        assert!(!text.contains(allow), "{}: write #[expect(LINT, reason = \"…\")]", path.display());
+        for rest in text.split(expect).skip(1) {
+            let attribute = rest.split(")]").next().unwrap();
+            assert!(attribute.contains("reason = "), "{}: an expectation without a reason", path.display());
+        }
+    }
+}
+
 #[test]
 fn helpers_are_compiled_once_per_binary() {
     for (path, text) in rust_files("tests") {

@@ -1,5 +1,4 @@
 //! When nobody answers: timeouts, the end of stdin, headless runs, policies, and question markers.
-#![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use crate::support;
 

@@ -1,5 +1,4 @@
 //! What was decided without anybody's answer: how it is counted, told, and made to fail a run.
-#![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use crate::support;
 

@@ -1,6 +1,5 @@
 //! A project that comes from a stranger: what its configuration may say, where its links lead, and what its servers may
 //! call themselves.
-#![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use crate::support;
 

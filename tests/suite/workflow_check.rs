@@ -1,5 +1,4 @@
 //! `init`, `spec check`, `plan check` and `prompts`, by the program itself.
-#![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use serde_json::{Value, json};
 use std::fs;

@@ -1,5 +1,4 @@
 //! The demo agent carries an idea through spec, plan and implement in any folder, and a failure is noticed on the way.
-#![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use crate::support::check::{self, Seen};
 use crate::support::{Case, list, read};

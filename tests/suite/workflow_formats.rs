@@ -1,6 +1,5 @@
 //! The formats of specifications and plans: one example that breaks each rule, with the line that breaks it; examples
 //! that break none; and the edits of a plan.
-#![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use proptest::prelude::*;
 use spektacular::workflow::plan::{self, Digest, PlanChange, State, StateLine, edited, without_own_lines};

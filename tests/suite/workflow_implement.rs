@@ -1,5 +1,4 @@
 //! `implement`: the loop, verification and what the agent's word is worth, through the program and a command as agent.
-#![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use crate::support;
 

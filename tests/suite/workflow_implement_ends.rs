@@ -1,5 +1,4 @@
 //! `implement`: consent, refusals, limits, commits, and going on after a failure, a cancel or a kill.
-#![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use super::workflow_implement::{PLAN, allowed, commands, phase, plan, plan_of, project, prompts, report, states};
 use crate::support;

@@ -1,5 +1,4 @@
 //! A workflow is one run of several parts: limits, stops, secrets, sessions and locks hold across all of them.
-#![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use super::workflow_implement::{PLAN, allowed, commands, phase, plan, plan_of, project, prompts, report, states};
 use super::workflow_spec::GOOD;

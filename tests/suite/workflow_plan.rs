@@ -1,5 +1,4 @@
 //! `plan`: from a specification to a plan.
-#![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use serde_json::{Value, json};
 

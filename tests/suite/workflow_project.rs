@@ -1,11 +1,10 @@
 //! Files of a project: nothing outside of it is read or written, whatever lies in the way.
-#![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use spektacular::config::Places;
 use spektacular::protocol::words::RefusalReason;
 use spektacular::workflow::check::Contents;
 use spektacular::workflow::project::{Argument, Entry, FileProblem, PlanPath, Project};
-use spektacular::workflow::prompts::{PromptSource, PromptText};
+use spektacular::workflow::prompts::{CommonValues, PromptSource, PromptText, SessionPrompt};
 use spektacular::workflow::template::PromptKind;
 use std::ffi::OsStr;
 use std::fs::{self, Permissions};
@@ -186,14 +185,16 @@ fn a_prompt_is_checked_before_it_is_used() {
         fs::write(&user, text).unwrap();
         PromptText::load(PromptKind::Spec, &project, &places).and_then(PromptText::checked)
     };
-    let prompt = load("/ask {{description}} in {{file}} {{knowledge}}").unwrap();
-    assert!(prompt.is_raw() && prompt.source == PromptSource::User && prompt.warning.is_none());
+    let prompt = load("/ask {{description}} in {{file}} {{check}}").unwrap();
+    assert!(prompt.source == PromptSource::User && prompt.warning.is_none());
     let value = |name: &str| match name {
         "description" => Some("{{file}}"),
         "file" => Some("x.md"),
         _ => None,
     };
-    assert_eq!(prompt.expanded(value), "/ask {{file}} in x.md ");
+    let values = CommonValues::new(&project, true, "{{user}}".into());
+    let expected = SessionPrompt { text: "/ask {{file}} in x.md {{user}}".into(), raw: true };
+    assert_eq!(values.fill(&prompt, value), expected);
     for (text, names) in
         [("{{description}}", ["spec", "{{file}}"]), ("{{description}} {{file}} {{flie}}", ["spec", "{{flie}}"])]
     {

@@ -1,5 +1,4 @@
 //! A cancel or a signal is served while spektacular waits for git on behalf of `implement`.
-#![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use crate::support::{self, Case, Session, procs};
 use crate::workflow_implement::{allowed, commands, phase, plan, project, prompts};

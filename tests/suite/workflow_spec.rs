@@ -1,5 +1,4 @@
 //! `spec` as an orchestrator and a person see it: frames, refusals, drafts, going on, permissions, cancels.
-#![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use std::fs;
 

@@ -224,7 +224,7 @@ impl Session {
         self.exit.expect("exit")
     }
 
-    /// Reads to the end, and checks what holds forevery run. stdin stays open if the test left it open.
+    /// Reads to the end, and checks what holds for every run. stdin stays open if the test left it open.
     #[track_caller]
     pub(crate) fn finish(self) -> Outcome {
         let outcome = self.finish_unchecked();

@@ -1,19 +1,19 @@
-//! The marker `<!--BLOCKED: REASON-->` in the agent's text, outside code fences, also split over pieces. It is cut from
-//! the text; without a reason it is text.
+//! The marker `<!--BLOCKED: REASON-->` in the agent's text, outside code fences and perhaps split over pieces. It is
+//! removed from the text. A marker without a reason is text.
 
 use crate::run::Fences;
 
 const BEGIN: &str = "<!--BLOCKED:";
 const END: &str = "-->";
-/// The longest marker, in bytes. A longer one is text.
+/// The maximum length of a marker, in bytes. A longer one is text.
 const LONGEST: usize = 4 << 10;
 
-/// Cuts the markers from one message that comes in pieces.
+/// Removes the markers from one message that arrives in pieces.
 #[derive(Debug, Default)]
 pub(super) struct BlockedCutter {
     /// Text that may begin a marker.
     held: String,
-    /// How far the end of a marker has been looked for in it.
+    /// How far the held text has been searched for the end of a marker.
     searched: usize,
     fences: Fences,
     /// The first reason.
@@ -21,7 +21,7 @@ pub(super) struct BlockedCutter {
 }
 
 impl BlockedCutter {
-    /// Returns the text that is certain by now, without markers.
+    /// Adds a piece. Returns the text that is certainly not part of a marker.
     pub(super) fn push(&mut self, piece: &str) -> String {
         let mut text = std::mem::take(&mut self.held);
         text.push_str(piece);
@@ -55,7 +55,7 @@ impl BlockedCutter {
         }
     }
 
-    /// The rest, at the end of the message.
+    /// The rest of the text at the end of the message.
     pub(super) fn finish(&mut self) -> String {
         std::mem::take(&mut self.held)
     }

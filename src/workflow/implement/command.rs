@@ -1,5 +1,5 @@
-//! A command of the plan as the driver of a part of the run: it has what an agent's process has, from the marker to the
-//! ladder that stops it. Its stdout and stderr come as one, in order; the last of both is kept, redacted.
+//! A command of the plan as the driver of a part of the run. Its process gets everything that an agent's process gets,
+//! from the marker to the ladder that stops it. Its stdout and stderr are joined in order; their end is kept, redacted.
 
 use crate::agent::{AgentEvent, AskKey, Driver, Launch, Line, Program, Reply, Turn, TurnOver, text::FinalAnswer};
 use crate::clean::Cleaner;
@@ -11,9 +11,9 @@ use crate::protocol::words::{Category, StopReason, ToolState};
 use crate::redact::{Redactor, Stream};
 use crossbeam_channel::Sender;
 
-/// Makes one stream of both, and becomes `/bin/sh -c COMMAND`. The command is an argument: nothing quotes it.
+/// Joins stdout and stderr and becomes `/bin/sh -c COMMAND`. The command is an argument, so it needs no quotes.
 const JOINED: &str = "exec 2>&1; exec /bin/sh -c \"$1\"";
-/// The bytes of a line that are handled at once.
+/// The maximum bytes of a line to handle at once.
 const CHUNK: usize = 64 << 10;
 const KEY: &str = "command";
 
@@ -31,14 +31,14 @@ pub(crate) struct VerifyStep {
     /// The current line and the position in it.
     line: String,
     at: usize,
-    /// The last of the output, redacted.
+    /// The end of the output, redacted.
     tail: String,
-    /// Gets the output once the command is over.
+    /// Receives the output when the command has ended.
     output: Sender<String>,
 }
 
 impl VerifyStep {
-    /// `redactor`: knows every secret of the run. `output` gets the last of the command's output.
+    /// `redactor` knows every secret of the run. `output` receives the end of the command's output.
     pub(crate) fn new(
         text: &str,
         env: Vec<(String, String)>,
@@ -59,7 +59,7 @@ impl VerifyStep {
         }
     }
 
-    /// A script of spektacular's own, which no frame shows, with its arguments. The first one is where it runs.
+    /// A script of spektacular's own, which no frame shows, with its arguments. The first is the working directory.
     pub(crate) fn hidden(
         script: &str,
         [folder, first, second]: [String; 3],
@@ -127,7 +127,7 @@ impl Driver for VerifyStep {
         match line {
             Line::Text(text) => {
                 self.line = text.into_owned();
-                // The final state of the line on a terminal: progress bars overwrite themselves.
+                // Keeps the final state of the line on a terminal, because progress bars overwrite themselves.
                 self.line.truncate(self.line.trim_end_matches('\r').len());
                 self.at = self.line.rfind('\r').map_or(0, |cr| cr + 1);
                 self.more(turn);
@@ -179,7 +179,7 @@ impl Driver for VerifyStep {
         });
     }
 
-    /// Every end by itself is one: its exit status is what was to be found out.
+    /// Every exit counts as completed, because the exit status is the result of the step.
     fn exited(&mut self, _exit: AgentExit, _alive: bool, _stderr: &Text) -> TurnOver {
         let answer = FinalAnswer::from("The command is over.".to_owned());
         TurnOver::Completed { answer, structured: None, stop: StopReason::EndTurn }
@@ -208,7 +208,7 @@ mod tests {
         Options::default().resolve("verify".into(), "command".into(), PathBuf::from("/w"))
     }
 
-    /// The state and the output of a command that says these lines.
+    /// The state and the output of a command that prints these lines.
     fn over(lines: impl IntoIterator<Item = String>, exit: AgentExit) -> (ToolState, String) {
         let mut redactor = Redactor::new();
         assert!(redactor.add(SECRET));

@@ -1,4 +1,4 @@
-//! The sessions of the agent: a phase gets a new one, and a retry goes on in it wherever that is possible.
+//! The sessions of the agent: each phase gets a new one, and a retry continues it if possible.
 
 use super::observer::{Observation, Observer};
 use crate::agent::Driver;
@@ -6,18 +6,11 @@ use crate::agent::registry::Dialect;
 use crate::failure::{Code, Failure};
 use crate::protocol::question::Judge;
 use crate::workflow::outer::{Outer, Session, Wrap};
+use crate::workflow::prompts::SessionPrompt;
 use crate::workflow::stop::Stop;
 use crossbeam_channel::bounded;
 use std::sync::Arc;
 use std::time::Duration;
-
-/// A prompt.
-#[derive(Clone, Debug)]
-pub(super) struct PromptWords {
-    pub(super) text: String,
-    /// Whether it begins with one of the agent's own commands.
-    pub(super) raw: bool,
-}
 
 /// The session of a phase.
 #[derive(Default)]
@@ -40,53 +33,57 @@ pub(super) struct Terms {
 }
 
 impl Conversation {
-    /// A new session.
-    pub(super) fn begin(&mut self, outer: &mut Outer<'_>, words: PromptWords, terms: &Terms) -> Result<TurnSaid, Stop> {
+    /// Starts a new session.
+    pub(super) fn begin(
+        &mut self,
+        outer: &mut Outer<'_>,
+        prompt: SessionPrompt,
+        terms: &Terms,
+    ) -> Result<TurnSaid, Stop> {
         *self = Conversation::default();
-        self.turn(outer, words, terms, How::Begin)
+        self.turn(outer, prompt, terms, How::Begin)
     }
 
-    /// A further turn of the same session; where the agent cannot go on with it, `whole` begins a new one.
+    /// Runs a further turn of the same session. If the agent cannot continue it, starts a new one with `whole`.
     pub(super) fn go_on(
         &mut self,
         outer: &mut Outer<'_>,
-        words: PromptWords,
-        whole: impl FnOnce() -> PromptWords,
+        prompt: SessionPrompt,
+        whole: impl FnOnce() -> SessionPrompt,
         terms: &Terms,
     ) -> Result<TurnSaid, Stop> {
         let driver = self.driver.take().filter(|driver| driver.takes_turns());
         if let (Dialect::Lines, Some(driver)) = (outer.agent().dialect, driver) {
-            return self.turn(outer, words, terms, How::Driver(driver));
+            return self.turn(outer, prompt, terms, How::Driver(driver));
         }
         let resumable = outer.resumable().map(str::to_owned);
         let Some(id) = self.session_id.clone().filter(|id| resumable.as_ref() == Some(id)) else {
             return self.begin(outer, whole(), terms);
         };
-        match self.turn(outer, words, terms, How::Resume(id)) {
+        match self.turn(outer, prompt, terms, How::Resume(id)) {
             Err(Stop::Failed(failure)) if is_lost(&failure) => self.begin(outer, whole(), terms),
             other => other,
         }
     }
 
-    fn turn(&mut self, outer: &mut Outer<'_>, words: PromptWords, terms: &Terms, how: How) -> Result<TurnSaid, Stop> {
+    fn turn(
+        &mut self,
+        outer: &mut Outer<'_>,
+        prompt: SessionPrompt,
+        terms: &Terms,
+        how: How,
+    ) -> Result<TurnSaid, Stop> {
         let (sender, over) = bounded(1);
         let (resume, wrap): (Option<String>, Wrap) = match how {
             How::Begin => (None, Box::new(move |inner| Box::new(Observer::new(inner, sender)))),
             How::Resume(id) => (Some(id), Box::new(move |inner| Box::new(Observer::new(inner, sender)))),
             How::Driver(driver) => (None, Box::new(move |_| Box::new(Observer::going_on(driver, sender)))),
         };
-        let session = Session {
-            prompt: words.text,
-            raw: words.raw,
-            resume,
-            judge: Some(Arc::clone(&terms.judge)),
-            limit: terms.limit,
-            wrap: Some(wrap),
-        };
+        let session =
+            Session { prompt, resume, judge: Some(Arc::clone(&terms.judge)), limit: terms.limit, wrap: Some(wrap) };
         let answer = outer.session(session);
         let observed = over.try_recv().ok();
-        let answer = answer?;
-        self.session_id = answer.session_id.or(self.session_id.take());
+        self.session_id = answer?.or(self.session_id.take());
         let (acted, blocked) = match observed {
             Some(Observation { acted, blocked, driver }) => {
                 self.driver = Some(driver);
@@ -98,14 +95,14 @@ impl Conversation {
     }
 }
 
-/// How a session goes on.
+/// The way a turn begins.
 enum How {
     Begin,
     Resume(String),
     Driver(Box<dyn Driver>),
 }
 
-/// Whether the session to resume is not there, or the agent cannot resume it.
+/// Whether the session to resume is missing, or the agent cannot resume it.
 fn is_lost(failure: &Failure) -> bool {
     matches!(failure.code, Code::SessionNotFound | Code::InvalidRequest)
 }

@@ -6,7 +6,7 @@ use crate::protocol::words::{Category, Policy};
 use crate::workflow::permit::real;
 use std::path::{Component, Path, PathBuf};
 
-/// Denies an edit of the plan or of a protected path, also through a link, whatever the policy says.
+/// Denies edits of the plan and of protected paths, even through links and whatever the policy says.
 #[derive(Debug)]
 pub(super) struct Guarded {
     /// The project's folder: absolute, without links.
@@ -49,7 +49,7 @@ impl Judge for Consented {
     }
 }
 
-/// A path without `.` and `..`. Does not look at the file system.
+/// A path without `.` and `..`. Does not access the file system.
 fn plain(path: &Path) -> PathBuf {
     let mut out = PathBuf::new();
     for component in path.components() {

@@ -1,19 +1,19 @@
 //! The loop of `implement` as a plain function over a [`World`]: which phase comes next, when an attempt has failed,
-//! when the commands run, and how the run ends. Everything that touches a process, a file or a clock is the world's.
+//! when the commands run, and how the run ends. Only the world touches processes, files and clocks.
 
 use crate::protocol::words::{PhaseOutcome, PhaseState};
 use std::collections::HashSet;
 
-/// A phase of the plan, as the run found it.
+/// A phase of the plan at the start of the run.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LoopPhase {
     /// The commands under `### Verify`, in order.
     pub(crate) commands: Vec<String>,
     /// The manual checks.
     pub(crate) manual: Vec<String>,
-    /// Whether all its boxes are ticked and nothing says that it did not pass.
+    /// Whether the phase is done: all boxes are ticked, and the state line is missing or says passed.
     pub(crate) done: bool,
-    /// Whether it has a state line: an earlier run began it.
+    /// Whether an earlier run began the phase, so that it has a state line.
     pub(crate) begun: bool,
 }
 
@@ -21,17 +21,17 @@ pub(crate) struct LoopPhase {
 #[derive(Clone, Debug)]
 pub(crate) struct PhaseProgress {
     pub(crate) state: PhaseOutcome,
-    /// The attempts of this run.
+    /// The number of attempts in this run.
     pub(crate) attempts: u32,
-    /// The manual checks that nobody answered, of the last attempt.
+    /// The manual checks of the last attempt that nobody answered.
     pub(crate) unverified: Vec<String>,
 }
 
-/// The state line of a phase, and with it its boxes.
+/// The state that plan.md records for a phase, with the change of its boxes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mark {
     InProgress,
-    /// All boxes are ticked.
+    /// Passed, with all boxes ticked.
     Passed,
     Failed,
     /// Failed, with all boxes unticked.
@@ -42,11 +42,11 @@ pub(crate) enum Mark {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Failing {
     pub(crate) command: String,
-    /// `None`: a signal ended it, its time was over, or it could not start.
+    /// `None`: a signal or its time limit ended it, or it could not start.
     pub(crate) exit_code: Option<i32>,
     pub(crate) signal: Option<i32>,
     pub(crate) timed_out: bool,
-    /// The last of its stdout and stderr together, redacted.
+    /// The end of its joined stdout and stderr, redacted.
     pub(crate) output: String,
 }
 
@@ -55,7 +55,7 @@ pub(crate) struct Failing {
 pub(crate) enum Fault {
     /// A command did not pass.
     Command(Failing),
-    /// These protected paths differ from before the phase.
+    /// These protected paths changed since the phase began.
     Protected(Vec<String>),
     /// The agent did nothing.
     Idle,
@@ -63,10 +63,10 @@ pub(crate) enum Fault {
     Manual(String),
 }
 
-/// The prompt of a session's turn.
+/// The prompt of a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TurnPrompt<'a> {
-    /// A new session, with the phase's prompt.
+    /// A new session with the phase's prompt.
     First {
         /// Whether an earlier run began the phase.
         earlier: bool,
@@ -77,12 +77,12 @@ pub(crate) enum TurnPrompt<'a> {
     Retry(&'a Fault),
 }
 
-/// The result of an agent's turn that ended well.
+/// The result of a successful turn of the agent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct AgentTurn {
-    /// Whether the agent did something, as far as that can be known.
+    /// Whether the agent did something, as far as that is visible.
     pub(crate) acted: bool,
-    /// The agent's words where it says that it cannot go on.
+    /// The agent's reason if it says that it cannot continue.
     pub(crate) blocked: Option<String>,
 }
 
@@ -91,38 +91,38 @@ pub(crate) struct AgentTurn {
 pub(crate) enum ManualAnswer {
     Yes,
     No,
-    /// Declined, timed out, or nobody is there.
+    /// Declined, timed out, or no user is present.
     Unanswered,
 }
 
-/// A phase and an attempt at it, both counted from 1 in what people see; `phase` is an index here.
+/// A phase, by its index, and an attempt at it, counted from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Attempt {
     pub(crate) phase: usize,
-    /// 0: in the final check.
+    /// 0: the final check.
     pub(crate) number: u32,
 }
 
-/// Everything outside the loop. An error ends the run at once, and the plan stays as it is.
+/// Everything outside the loop. An error ends the run at once and leaves the plan unchanged.
 pub(crate) trait World {
     type Stop;
-    /// The phase begins: its clock, and what its protected paths hold.
+    /// Begins a phase: starts its clock and records its protected paths.
     fn begin(&mut self, phase: usize) -> Result<(), Self::Stop>;
-    /// The phase's clock stops.
+    /// Stops the phase's clock.
     fn end(&mut self, phase: usize);
-    /// Writes the state line, and the boxes where the mark says so.
+    /// Writes the state line, and the boxes if the mark changes them.
     fn mark(&mut self, at: Attempt, mark: Mark) -> Result<(), Self::Stop>;
-    /// Tells the orchestrator.
+    /// Reports the phase's progress to the orchestrator.
     fn tell(&mut self, at: Attempt, step: PhaseState, why: Option<&Fault>);
-    /// Gives the agent a turn, and puts plan.md back after it.
+    /// Gives the agent a turn, and restores plan.md after it.
     fn turn(&mut self, at: Attempt, prompt: TurnPrompt<'_>) -> Result<AgentTurn, Self::Stop>;
-    /// The protected paths that differ from before the phase.
+    /// The protected paths that changed since the phase began.
     fn differences(&mut self, phase: usize) -> Result<Vec<String>, Self::Stop>;
     /// Runs a command. `None`: it passed.
     fn command(&mut self, at: Attempt, command: &str) -> Result<Option<Failing>, Self::Stop>;
     /// Asks for a manual check.
     fn manual(&mut self, at: Attempt, text: &str) -> Result<ManualAnswer, Self::Stop>;
-    /// Commits a phase that has passed, if that is wanted.
+    /// Commits a passed phase, if the run commits.
     fn commit(&mut self, phase: usize) -> Result<(), Self::Stop>;
 }
 
@@ -131,18 +131,18 @@ pub(crate) trait World {
 pub(crate) enum Why {
     /// The last attempt failed, or the final check failed twice in the phase.
     Verification,
-    /// Two attempts in a row without a deed of the agent's.
+    /// The agent did nothing in two attempts in a row.
     NoProgress,
-    /// The agent says that it cannot go on.
+    /// The agent says that it cannot continue.
     Blocked(String),
 }
 
 /// The end of the loop.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum LoopEnd {
-    /// Every command of the plan has passed on the final state.
+    /// Every command of the plan has passed in the final state.
     Complete,
-    /// As many phases passed as were wanted.
+    /// The maximum number of phases has passed.
     Enough,
     /// A phase did not pass.
     Failed(Attempt, Why, Fault),
@@ -154,7 +154,7 @@ enum PhaseEnd {
     Failed(Attempt, Why, Fault),
 }
 
-/// The loop's memory. What it knows of the phases outlives an end by the world.
+/// The state of the loop. The progress of the phases stays readable after an error of the world.
 pub(crate) struct Loop<'p> {
     phases: &'p [LoopPhase],
     attempts: u32,
@@ -162,12 +162,12 @@ pub(crate) struct Loop<'p> {
     pub(crate) progress: Vec<PhaseProgress>,
     /// Commands that have passed since the agent's last turn.
     passed: HashSet<&'p str>,
-    /// The failures of phases that the final check reopened.
+    /// For each phase, the failure for which the final check reopened it.
     reopened: Vec<Option<Failing>>,
 }
 
 impl<'p> Loop<'p> {
-    /// `attempts`: how often the agent may try a phase. `max_phases`: how many phases may pass.
+    /// `attempts`: the maximum number of attempts at a phase. `max_phases`: the maximum number of phases that pass.
     pub(crate) fn new(phases: &'p [LoopPhase], attempts: u32, max_phases: Option<u64>) -> Loop<'p> {
         let state = |phase: &LoopPhase| if phase.done { PhaseOutcome::Done } else { PhaseOutcome::Open };
         let progress =
@@ -182,7 +182,7 @@ impl<'p> Loop<'p> {
         }
     }
 
-    /// Carries the plan to its end.
+    /// Carries out the plan.
     ///
     /// # Errors
     /// The world's reason to stop.
@@ -219,7 +219,7 @@ impl<'p> Loop<'p> {
         self.max_phases.is_some_and(|most| passed as u64 >= most)
     }
 
-    /// All attempts at one phase.
+    /// Runs all attempts at one phase.
     fn phase<W: World>(&mut self, phase: usize, world: &mut W) -> Result<PhaseEnd, W::Stop> {
         let earlier = self.phases[phase].begun && self.progress[phase].attempts == 0;
         let reopened = self.reopened[phase].clone();
@@ -264,7 +264,7 @@ impl<'p> Loop<'p> {
         }
     }
 
-    /// Decides about an attempt after the agent's turn. `None`: the phase passes.
+    /// Judges an attempt after the agent's turn. `None`: the phase passes.
     fn judge<W: World>(&mut self, at: Attempt, counts: bool, world: &mut W) -> Result<Option<Fault>, W::Stop> {
         let differences = world.differences(at.phase)?;
         if !differences.is_empty() {
@@ -293,7 +293,7 @@ impl<'p> Loop<'p> {
         Ok(None)
     }
 
-    /// Runs every command that has not passed since the agent's last turn. `None`: a phase is open again.
+    /// Runs every command that has not passed since the agent's last turn. `None`: a phase was reopened.
     fn final_check<W: World>(&mut self, world: &mut W) -> Result<Option<LoopEnd>, W::Stop> {
         for (index, phase) in self.phases.iter().enumerate() {
             let at = Attempt { phase: index, number: 0 };

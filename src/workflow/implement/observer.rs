@@ -1,5 +1,5 @@
-//! A driver around the agent's own one: cuts the marker of a blocked agent from its text, and notes whether the agent
-//! did something. When the part of the run is over, it hands both back, with the driver for a further turn.
+//! A driver around the agent's own driver: removes the marker of a blocked agent from its text and records whether the
+//! agent did something. At the end of the part it returns both, and the agent's driver for a further turn.
 
 use super::blocked::{BlockedCutter, cut};
 use crate::agent::{AgentEvent, AskKey, Driver, Launch, Line, MessageKey, Reply, Turn, TurnOver, text::FinalAnswer};
@@ -10,11 +10,11 @@ use crate::protocol::words::{Category, ToolState};
 use crossbeam_channel::Sender;
 use std::collections::{BTreeMap, HashMap};
 
-/// The facts about a session that is over.
+/// The facts about a finished session.
 pub(crate) struct Observation {
-    /// Whether a tool was completed that does something.
+    /// Whether a tool that does something completed.
     pub(crate) acted: bool,
-    /// The reason of an agent that cannot go on.
+    /// The agent's reason if it cannot continue.
     pub(crate) blocked: Option<String>,
     /// The agent's driver.
     pub(crate) driver: Box<dyn Driver>,
@@ -24,10 +24,10 @@ pub(crate) struct Observation {
 pub(crate) struct Observer {
     /// `None` only while this is dropped.
     inner: Option<Box<dyn Driver>>,
-    /// Whether [`Driver::launch`] takes a further turn of the session that the driver had.
+    /// Whether [`Driver::launch`] begins a further turn of the driver's session.
     goes_on: bool,
     cutters: BTreeMap<MessageKey, BlockedCutter>,
-    /// The tool calls that still run.
+    /// The running tool calls.
     calls: HashMap<String, Category>,
     acted: bool,
     blocked: Option<String>,
@@ -35,12 +35,12 @@ pub(crate) struct Observer {
 }
 
 impl Observer {
-    /// `over` gets the observation.
+    /// `over` receives the observation.
     pub(crate) fn new(inner: Box<dyn Driver>, over: Sender<Observation>) -> Observer {
         Observer::around(inner, false, over)
     }
 
-    /// The same for a further turn of a driver that starts a process for each turn.
+    /// An observer of a further turn, for a driver that starts one process per turn.
     pub(crate) fn going_on(inner: Box<dyn Driver>, over: Sender<Observation>) -> Observer {
         Observer::around(inner, true, over)
     }
@@ -57,7 +57,7 @@ impl Observer {
         }
     }
 
-    /// Lets the agent's driver do something, and looks at what came of it.
+    /// Calls the agent's driver and processes the events that it emits.
     fn observe(&mut self, turn: &mut Turn, ask: impl FnOnce(&mut dyn Driver, &mut Turn)) {
         let Some(inner) = &mut self.inner else { return };
         let before = std::mem::take(&mut turn.events);
@@ -107,13 +107,13 @@ impl Observer {
         }
     }
 
-    /// A message is complete.
+    /// Handles the end of a message.
     fn hear(&mut self, message: MessageKey) {
         let reason = self.cutters.remove(&message).and_then(|cutter| cutter.reason);
         self.blocked = self.blocked.take().or(reason);
     }
 
-    /// The end of a turn. Its answer usually repeats the last message.
+    /// Handles the end of a turn, whose answer usually repeats the last message.
     fn end(&mut self, over: TurnOver) -> TurnOver {
         match over {
             TurnOver::Completed { mut answer, structured, stop } => {
@@ -149,7 +149,7 @@ impl Drop for Observer {
     }
 }
 
-/// Without a driver, which is only while this is dropped, every method does nothing.
+/// Without an inner driver, which happens only during the drop, every method does nothing.
 impl Driver for Observer {
     fn capabilities(&self) -> Capabilities {
         let none =
@@ -212,7 +212,7 @@ impl Driver for Observer {
     }
 
     fn drained(&mut self, exit: AgentExit, turn: &mut Turn) {
-        // A message without an end of its own ends here.
+        // An unfinished message ends with the process.
         for (message, mut cutter) in std::mem::take(&mut self.cutters) {
             self.blocked = self.blocked.take().or(cutter.reason.take());
             let piece = cutter.finish();

@@ -1,4 +1,4 @@
-//! plan.md as spektacular leaves it: the only record of how far the work is.
+//! plan.md, the only record of the work's progress.
 
 use super::machine::Mark;
 use crate::failure::Code;
@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use time::UtcDateTime;
 use time::macros::format_description;
 
-/// plan.md.
+/// The file plan.md.
 pub(super) struct PlanFile {
     project: Project,
     path: PathBuf,
@@ -18,10 +18,10 @@ pub(super) struct PlanFile {
     text: String,
 }
 
-/// plan.md was put back.
+/// The result of restoring plan.md.
 #[derive(Debug)]
 pub(super) struct PutBack {
-    /// Where the changed one is. `None`: there was none.
+    /// The new place of the changed file. `None`: the file was missing.
     pub(super) kept: Option<GaveWay>,
 }
 
@@ -30,22 +30,18 @@ impl PlanFile {
         PlanFile { project, path, text }
     }
 
-    /// Puts it back if it is not as it was left. The changed one is kept.
+    /// Restores the file if somebody changed it. Keeps the changed file.
     pub(super) fn restore(&mut self) -> Result<Option<PutBack>, Stop> {
         let found = self.project.read(&self.path, FILE_BYTES_MAX);
         if matches!(&found, Ok(Some(bytes)) if bytes == self.text.as_bytes()) {
             return Ok(None);
         }
-        let gone = matches!(self.project.entry(&self.path), Ok(None));
-        let kept = match gone {
-            true => None,
-            false => Some(self.project.give_way(&self.path).map_err(|problem| self.failed(problem))?),
-        };
+        let kept = self.project.give_way(&self.path).map_err(|problem| self.failed(problem))?;
         self.write(&self.text)?;
         Ok(Some(PutBack { kept }))
     }
 
-    /// Sets the state line of a phase, and its boxes where the mark says so, in one write.
+    /// Sets the state line of a phase, and its boxes if the mark changes them, in one write.
     pub(super) fn mark(&mut self, number: u16, attempts: u32, mark: Mark) -> Result<(), Stop> {
         let state = match mark {
             Mark::InProgress => State::InProgress,

@@ -1,12 +1,12 @@
-//! The values of the prompts of a phase: what it is about, and what failed.
+//! The values for the prompts of a phase: its description, and the last failure.
 
 use super::machine::{Failing, Fault};
 use crate::workflow::plan::PlanPhase;
 use std::fmt::Write;
 
-/// The most of a command's output that the agent gets, in bytes.
+/// The maximum length of a command's output in a prompt, in bytes.
 const OUTPUT: usize = 16 << 10;
-/// The most protected paths that are named.
+/// The maximum number of protected paths in a prompt.
 const PATHS: usize = 50;
 
 /// The value of `{{phase}}`.
@@ -47,7 +47,7 @@ pub(super) fn failure(attempt: u32, of: u32, fault: &Fault) -> String {
     format!("Attempt {attempt} of {of}\n\n{what}")
 }
 
-/// A command that failed, with the last of its output.
+/// A failed command with the end of its output.
 fn command(failing: &Failing) -> String {
     let how = match (failing.timed_out, failing.exit_code, failing.signal) {
         (true, ..) => "its time was over".to_owned(),
@@ -67,20 +67,29 @@ fn command(failing: &Failing) -> String {
     text
 }
 
-/// A text in a fence that it cannot close.
+/// The text in a fence that the text cannot close.
 fn fenced(info: &str, text: &str) -> String {
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or_default();
     let fence = "`".repeat(3.max(longest + 1));
     format!("{fence}{info}\n{}\n{fence}", text.trim_end_matches('\n'))
 }
 
-/// The end of a text, from the beginning of a line on where there is one.
+/// The end of a text, from the beginning of a line if possible.
 pub(super) fn last(text: &str, bytes: usize) -> &str {
     if text.len() <= bytes {
         return text;
     }
     let end = &text[text.ceil_char_boundary(text.len() - bytes)..];
     end.split_once('\n').map_or(end, |(_, lines)| if lines.is_empty() { end } else { lines })
+}
+
+/// A text on one line, cut to this many characters.
+pub(super) fn short(text: &str, chars: usize) -> String {
+    let line = crate::clean::one_line(text);
+    match line.char_indices().nth(chars) {
+        Some((at, _)) => format!("{}...", &line[..at]),
+        None => line,
+    }
 }
 
 #[cfg(test)]

@@ -1,8 +1,11 @@
-//! The protected paths of a phase: what they hold before its first attempt, and which of them differ later.
+//! The protected paths of a phase: their contents before its first attempt, and their differences later.
 //!
-//! A file counts by its content and its permissions, never by its times, which anybody can set. No link is followed: a
-//! link counts by its target, also where it stands for a folder on the way.
+//! Files are compared by content and permissions, and not by times, which anybody can set. No link is followed: a link
+//! is compared by its target, even if it replaces a folder of the path.
 
+use crate::failure::Failure;
+use crate::protocol::words::RefusalReason;
+use crate::workflow::plan::PlanPhase;
 use rustix::fs::OFlags;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -12,21 +15,32 @@ use std::io::Read;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Component, Path, PathBuf};
 
-/// The most protected files (and as many folders), and the most bytes in them.
+/// The maximum number of protected files (and of folders), and the maximum bytes in them.
 const FILES: usize = 10_000;
 const BYTES: u64 = 64 << 20;
 
-/// Folders that change as a matter of course, in the project's folder.
+/// The folders that change during normal work, relative to the project's folder.
 const OWN: [&str; 2] = [".spektacular", ".git"];
 
-/// The protected paths hold more than [`FILES`] or [`BYTES`].
+/// The protected paths exceed [`FILES`] or [`BYTES`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TooLarge;
+
+impl TooLarge {
+    /// The refusal of a phase that protects too much.
+    pub(crate) fn refusal(phase: &PlanPhase) -> Failure {
+        let message = format!(
+            "{} protects more than 10,000 files or 64 MiB: name fewer under `### Protect` in the plan.",
+            phase.id()
+        );
+        Failure::refused_for(RefusalReason::TooLarge, message)
+    }
+}
 
 /// The content of a path. A path that does not exist has no entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Held {
-    /// `digest`: `None` where the file cannot be read.
+    /// `digest`: `None` if the file cannot be read.
     File {
         permissions: u32,
         size: u64,
@@ -34,7 +48,7 @@ enum Held {
     },
     Link(OsString),
     Folder,
-    /// A pipe, a socket, a device.
+    /// A pipe, a socket or a device.
     Other,
 }
 
@@ -42,7 +56,7 @@ enum Held {
 pub(crate) struct ProtectedState {
     entries: Vec<String>,
     held: BTreeMap<PathBuf, Held>,
-    /// Random keys: nobody else can make two contents that look the same.
+    /// Random keys, so that nobody can construct two contents with the same digest.
     keys: [RandomState; 2],
 }
 
@@ -50,21 +64,21 @@ impl ProtectedState {
     /// Reads the paths, which are relative to the project's folder.
     ///
     /// # Errors
-    /// They hold too much.
+    /// They exceed the limits.
     pub(crate) fn take(project: &Path, entries: &[String]) -> Result<ProtectedState, TooLarge> {
         let keys = [RandomState::new(), RandomState::new()];
         let held = Walk::new(project, &keys).all(entries)?;
         Ok(ProtectedState { entries: entries.to_vec(), held, keys })
     }
 
-    /// The paths that are not as they were, in order, relative to the project's folder.
+    /// The changed paths, in order, relative to the project's folder.
     pub(crate) fn differences(&self, project: &Path) -> Vec<String> {
         let mut now = BTreeMap::new();
         for entry in &self.entries {
             let mut walk = Walk::new(project, &self.keys);
             match walk.all(std::slice::from_ref(entry)) {
                 Ok(held) => now.extend(held),
-                // It was below the limits before.
+                // The entry was below the limits before, so it changed.
                 Err(TooLarge) => return vec![entry.clone()],
             }
         }
@@ -97,7 +111,7 @@ impl<'a> Walk<'a> {
         Ok(std::mem::take(&mut self.held))
     }
 
-    /// One protected path: each folder on the way must be one.
+    /// Adds one protected path. Each folder of the path must be a real folder.
     fn entry(&mut self, entry: &Path) -> Result<(), TooLarge> {
         let mut path = PathBuf::new();
         for component in entry.components().filter(|component| *component != Component::CurDir) {
@@ -110,7 +124,7 @@ impl<'a> Walk<'a> {
         self.folder(path)
     }
 
-    /// A folder with everything in it, without recursion: its depth is the agent's choice.
+    /// Adds a folder with its contents, without recursion, because the agent chooses its depth.
     fn folder(&mut self, top: PathBuf) -> Result<(), TooLarge> {
         let mut folders = vec![top];
         while let Some(folder) = folders.pop() {
@@ -124,7 +138,7 @@ impl<'a> Walk<'a> {
             let entries = fs::read_dir(self.project.join(&folder)).into_iter().flatten().flatten();
             for entry in entries {
                 let path = folder.join(entry.file_name());
-                // The type of the entry itself, not of what a link leads to.
+                // The type of the entry itself, not of a link's target.
                 match fs::symlink_metadata(entry.path()) {
                     Ok(metadata) if metadata.is_dir() => folders.push(path),
                     Ok(metadata) => self.add(path, &metadata)?,
@@ -161,8 +175,8 @@ impl<'a> Walk<'a> {
         if self.files > FILES || self.bytes > BYTES { Err(TooLarge) } else { Ok(()) }
     }
 
-    /// The digest of a file's first `size` bytes. Opening neither follows a link nor waits, should something else be
-    /// there by now.
+    /// The digest of a file's first `size` bytes. Opening neither follows a link nor blocks, because something else may
+    /// have taken the file's place.
     fn digest(&self, path: &Path, size: u64) -> Option<[u64; 2]> {
         let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits();
         let file = OpenOptions::new().read(true).custom_flags(i32::try_from(flags).ok()?).open(path).ok()?;
@@ -180,7 +194,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// Whether a path, relative to the project's folder, is one of the protected ones or lies in one.
+/// Whether a path, relative to the project's folder, is a protected path or lies in one.
 pub(crate) fn covers(entries: &[String], path: &Path) -> bool {
     entries.iter().any(|entry| path.starts_with(entry))
 }
@@ -254,7 +268,7 @@ mod tests {
             symlink("moved", at.join("Makefile")).unwrap();
         };
         assert_eq!(after(swap_file), ["Makefile"]);
-        // A loop of links ends, and what a link leads to is not looked at.
+        // A loop of links ends, and the target of a link does not matter.
         let folder = project();
         symlink("..", folder.path().join("tests/up")).unwrap();
         let before = ProtectedState::take(folder.path(), &["tests/".to_owned()]).unwrap();

@@ -1,4 +1,4 @@
-//! The questions of spektacular's own: consent to the commands, and manual checks.
+//! The questions that spektacular itself asks: consent to the commands, and manual checks.
 
 use crate::agent::Reply;
 use crate::protocol::outbound::Text;

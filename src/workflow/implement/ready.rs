@@ -1,27 +1,26 @@
 //! The conditions before any agent starts: the plan, its prompts, git, consent.
 
 use super::commit::{self, Commits, NoCommits, StatusQuery};
-use super::conversation::PromptWords;
 use super::protect::{ProtectedState, TooLarge};
 use super::question::consent;
-use super::{judge, prompt, too_large};
+use super::{judge, prompt};
 use crate::agent::Reply;
 use crate::config::Places;
 use crate::failure::{Code, Failure};
 use crate::process::git::BaselineResult;
-use crate::protocol::outbound::{Breach, Text, WorkflowStarted};
+use crate::protocol::outbound::WorkflowStarted;
 use crate::protocol::question::Judge;
 use crate::protocol::request::Settings;
-use crate::protocol::words::RefusalReason as Reason;
-use crate::protocol::words::{Category, Policy, Warning, WorkflowKind};
-use crate::protocol::workflow::WorkflowOptions;
+use crate::protocol::words::{Category, Policy, RefusalReason, Warning, WorkflowKind};
+use crate::protocol::workflow::WorkflowSettings;
+use crate::workflow::admission::{check_command, project_of, started};
 use crate::workflow::check::{self, PlanCheck};
 use crate::workflow::lock::Lock;
 use crate::workflow::name::Slug;
 use crate::workflow::outer::{Outer, Step};
 use crate::workflow::plan::{Digest, PlanPhase, WorkPlan, without_own_lines};
 use crate::workflow::project::{Argument, FILE_BYTES_MAX, PLAN_FILES, PlanPath, Project, shown};
-use crate::workflow::prompts::{self, PromptText};
+use crate::workflow::prompts::{CommonValues, PromptText, SessionPrompt};
 use crate::workflow::quiet::QuietStep;
 use crate::workflow::stop::Stop;
 use crate::workflow::template::PromptKind;
@@ -30,46 +29,36 @@ use crossbeam_channel::bounded;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
-/// Where the plan is, and how it is to be carried out.
+/// The location of the plan, and the settings for carrying it out.
 #[derive(Debug)]
 pub struct Target {
     pub(super) project: Project,
     pub(super) path: PlanPath,
     /// The plan as people see it.
     pub(super) shown: String,
-    pub(super) options: WorkflowOptions,
+    pub(super) options: WorkflowSettings,
 }
 
-/// Finds the plan. `from`: where a relative path of the command line starts; `None`: the plan comes with run.start.
+/// Finds the plan. `from`: the base of relative paths on the command line. `None`: the plan comes with run.start.
 ///
 /// # Errors
-/// There is no such plan, or it lies outside of the project.
+/// The plan does not exist, or lies outside the project.
 pub fn admit(
     settings: &mut Settings,
-    options: WorkflowOptions,
+    options: WorkflowSettings,
     from: Option<&Path>,
 ) -> Result<(Target, WorkflowStarted), Failure> {
-    let cwd = settings.cwd.clone();
-    let gone = |_| Failure::new(Code::InvalidRequest, "run.start: `cwd` must be the path of an existing directory.");
-    let project = Project::around(&cwd).map_err(gone)?;
-    let argument = Argument::parse("PLAN", OsStr::new(settings.prompt.trim_end_matches('\n')));
-    let argument = argument?;
-    let path = project.plan(&argument, from.unwrap_or(&cwd))?;
+    let project = project_of(settings)?;
+    let argument = Argument::parse("PLAN", OsStr::new(settings.prompt.trim_end_matches('\n')))?;
+    let path = project.plan(&argument, from.unwrap_or(&settings.cwd))?;
     settings.cwd = project.folder().to_owned();
-    let shown = shown(&path.file);
-    let started = WorkflowStarted {
-        name: WorkflowKind::Implement,
-        project: Text::from(project.folder().to_string_lossy().into_owned()),
-        target: Some(Text::from(shown.as_str())),
-        options: options.clone(),
-    };
-    Ok((Target { project, path, shown, options }, started))
+    let started = started(WorkflowKind::Implement, &project, &path.file, options.clone());
+    Ok((Target { shown: shown(&path.file), project, path, options }, started))
 }
 
 impl Target {
-    /// The locks: one workflow works on a name, and one `implement` in a project.
+    /// Takes the locks: only one workflow at a time works on a name, and only one `implement` in a project.
     pub(super) fn lock(&self) -> Result<[Lock; 2], Failure> {
         let name = Slug::of_file(self.path.folder.file_name().unwrap_or_default());
         let project = Lock::take(&self.project, "_implement", "a plan of this project")?;
@@ -77,25 +66,23 @@ impl Target {
     }
 }
 
-/// The plan, as a dry run shows it.
+/// The plan as a dry run shows it.
 pub struct Preview {
     /// The plan as people see it.
     pub target: String,
     /// The phases.
     pub plan: WorkPlan,
     /// The prompt of the first open phase. Empty: there is none.
-    pub prompt: String,
-    /// Whether the prompt begins with one of the agent's own commands.
-    pub raw: bool,
+    pub prompt: SessionPrompt,
 }
 
-/// Looks at a plan without touching anything. Refuses what a run would refuse, but for consent and locks.
+/// Reads a plan without changing anything. Fails like a run would, except for consent and locks.
 ///
 /// # Errors
-/// The fault of the plan, its prompts or the work tree.
+/// The plan, its prompts or the work tree cannot be used.
 pub fn preview(
     settings: &mut Settings,
-    options: WorkflowOptions,
+    options: WorkflowSettings,
     from: Option<&Path>,
     places: &Places,
 ) -> Result<Preview, Failure> {
@@ -105,9 +92,8 @@ pub fn preview(
         ready.commits(commit::wait(look))?;
     }
     let first = |phase: &PlanPhase| ready.prompts.implement(&prompt::phase(phase, phase.state.is_some(), None));
-    let words = ready.plan.first_open().map(first);
-    let (prompt, raw) = words.map(|words| (words.text, words.raw)).unwrap_or_default();
-    Ok(Preview { target: ready.target, plan: ready.plan, prompt, raw })
+    let prompt = ready.plan.first_open().map(first).unwrap_or_default();
+    Ok(Preview { target: ready.target, plan: ready.plan, prompt })
 }
 
 /// A plan that can be carried out.
@@ -119,13 +105,7 @@ pub(super) struct ReadyPlan {
     pub(super) text: String,
     pub(super) plan: WorkPlan,
     pub(super) prompts: Prompts,
-    pub(super) attempts: u64,
-    pub(super) max_phases: Option<u64>,
-    pub(super) phase_timeout: Option<Duration>,
-    pub(super) verify_timeout: Duration,
-    commit: bool,
-    allow_dirty: bool,
-    pub(super) allow_verify: bool,
+    pub(super) options: WorkflowSettings,
     /// The warnings of the run.
     pub(super) warnings: Vec<(Warning, String)>,
 }
@@ -142,23 +122,11 @@ impl From<Failure> for Box<Unfit> {
     }
 }
 
-impl Unfit {
-    pub(super) fn breaches(&self) -> Vec<Breach> {
-        let breach = |violation: &Violation| Breach {
-            file: Text::from(violation.file.as_str()),
-            line: violation.line.map(|line| line as u64),
-            rule: violation.rule.name(),
-            text: Text::from(violation.text.to_string()),
-        };
-        self.violations.iter().map(breach).collect()
-    }
-}
-
 impl ReadyPlan {
     /// Reads and checks the plan and the prompts.
     pub(super) fn read(target: Target, settings: &Settings, places: &Places) -> Result<ReadyPlan, Box<Unfit>> {
         let Target { project, path, shown, options } = target;
-        // Coverage is a matter of the plan's making, not of the work.
+        // Coverage matters while the plan is written, not while it is carried out.
         let ignored = [Rule::Uncovered, Rule::UnknownRequirement];
         let check = PlanCheck { shown: &path.folder, whole: false, of: None, ignored: &ignored };
         let checked = check::plan(&project, &path, check);
@@ -170,61 +138,46 @@ impl ReadyPlan {
             };
             let message =
                 format!("{shown} breaks {count} of the format: correct it; `spektacular plan check` shows where.");
-            let failure = Failure::refused_for(Reason::Invalid, message);
+            let failure = Failure::refused_for(RefusalReason::Invalid, message);
             return Err(Box::new(Unfit { failure, violations }));
         }
         if let Some(phase) = plan.phases.iter().filter(|phase| !phase.is_done()).find(|phase| {
             let paths: Vec<String> = phase.protect.iter().map(|entry| entry.path.clone()).collect();
             matches!(ProtectedState::take(project.folder(), &paths), Err(TooLarge))
         }) {
-            return Err(too_large(phase).into());
+            return Err(TooLarge::refusal(phase).into());
         }
         let (prompts, mut warnings) = Prompts::load(&project, &path, &text, settings.interactive, places)?;
         warnings.extend(spec_changed(&project, &plan));
-        Ok(ReadyPlan {
-            prompts,
-            warnings,
-            attempts: options.attempts.unwrap_or(3),
-            max_phases: options.max_phases,
-            phase_timeout: options.phase_timeout_s.map(|limit| limit.duration()),
-            verify_timeout: options.verify_timeout_s.map_or(Duration::from_secs(600), |limit| limit.duration()),
-            commit: options.commit.unwrap_or(false),
-            allow_dirty: options.allow_dirty.unwrap_or(false),
-            allow_verify: options.allow_verify.unwrap_or(false),
-            target: shown,
-            project,
-            path,
-            text,
-            plan,
-        })
+        Ok(ReadyPlan { prompts, warnings, options, target: shown, project, path, text, plan })
     }
 
-    /// The query about the work tree. `None`: no commits are wanted.
+    /// The query about the work tree. `None`: the run makes no commits.
     pub(super) fn look(&self) -> Option<StatusQuery> {
-        self.commit.then(|| commit::look(self.project.folder()))
+        self.options.commit.then(|| commit::look(self.project.folder()))
     }
 
-    /// Prepares the commits. `before`: the work tree.
+    /// Prepares the commits. `before`: the state of the work tree.
     pub(super) fn commits(&self, before: Option<BaselineResult>) -> Result<Commits, Failure> {
         let commits = Commits::begin(self.project.folder(), before).map_err(|why| match why {
             NoCommits::NoGit => {
                 let message = "--commit needs git and a git work tree: run `git init`, or leave --commit out.";
-                Failure::refused_for(Reason::NoGit, message)
+                Failure::refused_for(RefusalReason::NoGit, message)
             }
             NoCommits::Failed => {
                 let message = "git cannot tell what has changed here: see `git status`, or leave --commit out.";
-                Failure::refused_for(Reason::NoGit, message)
+                Failure::refused_for(RefusalReason::NoGit, message)
             }
         })?;
-        if commits.is_dirty() && !self.allow_dirty {
+        if commits.is_dirty() && !self.options.allow_dirty {
             let message =
                 "The work tree has changes: commit or stash them, or keep them out of the commits with --allow-dirty.";
-            return Err(Failure::refused_for(Reason::Dirty, message));
+            return Err(Failure::refused_for(RefusalReason::Dirty, message));
         }
         Ok(commits)
     }
 
-    /// Refuses a run in which nobody can consent to the commands.
+    /// Fails if nobody can consent to the commands.
     pub(super) fn consentable(&self, settings: &Settings) -> Result<(), Failure> {
         let policy = settings.permissions.of(Category::Execute);
         let nobody = match policy {
@@ -232,14 +185,14 @@ impl ReadyPlan {
             Policy::Ask => !settings.interactive,
             Policy::Deny => true,
         };
-        if self.allow_verify || !nobody {
+        if self.options.allow_verify || !nobody {
             return Ok(());
         }
         let message = format!(
             "{} has commands that verify the work, and nobody can consent to them: read them, then allow them with --allow-verify.",
             self.target
         );
-        Err(Failure::refused_for(Reason::Consent, message))
+        Err(Failure::refused_for(RefusalReason::Consent, message))
     }
 
     /// Asks for consent to all commands of the plan, once.
@@ -253,7 +206,7 @@ impl ReadyPlan {
         let ask = consent(&self.target, commands.iter().map(|(id, text)| (id.as_str(), *text)));
         let (sender, reply) = bounded(1);
         let driver = Box::new(QuietStep::Asks(Box::new(ask), sender));
-        let judge = self.allow_verify.then(|| Arc::new(judge::Consented) as Arc<dyn Judge>);
+        let judge = self.options.allow_verify.then(|| Arc::new(judge::Consented) as Arc<dyn Judge>);
         outer.step(Step { driver, limit: None, phase: None, judge })?;
         match reply.try_recv() {
             Ok(Reply::Allowed) => Ok(()),
@@ -266,7 +219,7 @@ impl ReadyPlan {
     }
 }
 
-/// The warning about a specification that is not the one that the plan was made for.
+/// The warning about a specification that has changed since the plan was written.
 fn spec_changed(project: &Project, plan: &WorkPlan) -> Option<(Warning, String)> {
     let (spec, digest) = (plan.spec.as_ref()?, plan.digest.as_ref()?);
     let path = PathBuf::from(&spec.path);
@@ -280,10 +233,7 @@ fn spec_changed(project: &Project, plan: &WorkPlan) -> Option<(Warning, String)>
 pub(super) struct Prompts {
     implement: PromptText,
     retry: PromptText,
-    project: String,
-    knowledge: String,
-    user: &'static str,
-    check: String,
+    values: CommonValues,
     plan: String,
     context: String,
     research: String,
@@ -294,7 +244,7 @@ impl Prompts {
         project: &Project,
         path: &PlanPath,
         text: &str,
-        interactive: bool,
+        user_is_present: bool,
         places: &Places,
     ) -> Result<(Prompts, Vec<(Warning, String)>), Failure> {
         let load = |kind| PromptText::load(kind, project, places)?.checked();
@@ -303,47 +253,35 @@ impl Prompts {
         let warnings = warnings.map(|text| (Warning::UntrustedPrompt, text)).collect();
         let file = |name: &str| {
             let bytes = project.read(&path.folder.join(name), FILE_BYTES_MAX).ok().flatten();
-            bytes.map(|bytes| without_own_lines(&String::from_utf8_lossy(&bytes))).unwrap_or_default()
+            let text = bytes.map(|bytes| without_own_lines(&String::from_utf8_lossy(&bytes))).unwrap_or_default();
+            text.trim().to_owned()
         };
         let [_, research, context] = PLAN_FILES;
+        let check = check_command(WorkflowKind::Implement, &shown(&path.folder))?;
         let prompts = Prompts {
             implement,
             retry,
-            project: project.folder().to_string_lossy().into_owned(),
-            knowledge: project.knowledge(),
-            user: prompts::user(interactive),
-            check: format!("{} plan check {}", super::program(), shown(&path.folder)),
+            values: CommonValues::new(project, user_is_present, check),
             plan: without_own_lines(text).trim().to_owned(),
-            context: file(context).trim().to_owned(),
-            research: file(research).trim().to_owned(),
+            context: file(context),
+            research: file(research),
         };
         Ok((prompts, warnings))
     }
 
-    /// The prompt of a phase's first turn.
-    pub(super) fn implement(&self, phase: &str) -> PromptWords {
-        self.words(&self.implement, |name| match name {
+    /// The prompt of the first turn of a phase.
+    pub(super) fn implement(&self, phase: &str) -> SessionPrompt {
+        self.values.fill(&self.implement, |name| match name {
             "phase" => Some(phase),
-            "plan" => Some(self.plan.as_str()),
-            "context" => Some(self.context.as_str()),
-            "research" => Some(self.research.as_str()),
+            "plan" => Some(&self.plan),
+            "context" => Some(&self.context),
+            "research" => Some(&self.research),
             _ => None,
         })
     }
 
     /// The prompt of a further turn.
-    pub(super) fn retry(&self, failure: &str) -> PromptWords {
-        self.words(&self.retry, |name| (name == "failure").then_some(failure))
-    }
-
-    fn words<'v>(&'v self, prompt: &PromptText, own: impl Fn(&str) -> Option<&'v str>) -> PromptWords {
-        let text = prompt.expanded(|name| match name {
-            "project" => Some(self.project.as_str()),
-            "knowledge" => Some(self.knowledge.as_str()),
-            "user" => Some(self.user),
-            "check" => Some(self.check.as_str()),
-            name => own(name),
-        });
-        PromptWords { text, raw: prompt.is_raw() }
+    pub(super) fn retry(&self, failure: &str) -> SessionPrompt {
+        self.values.fill(&self.retry, |name| (name == "failure").then_some(failure))
     }
 }

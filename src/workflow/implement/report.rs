@@ -1,12 +1,17 @@
-//! The report: what became of each phase.
+//! The outcome of each phase: the report, and the failure of a phase that did not pass.
 
-use super::machine::PhaseProgress;
+use super::machine::{Attempt, Fault, PhaseProgress, Why};
+use super::prompt::last;
+use super::ready::ReadyPlan;
+use crate::failure::{Code, Failure, PhaseFailure};
+use crate::protocol::limits::STDERR_TAIL_BYTES;
 use crate::protocol::outbound::{ArtifactRef, PhaseReport, Text};
 use crate::protocol::words::Action;
+use crate::workflow::counted;
 use crate::workflow::plan::PlanPhase;
 use std::time::Duration;
 
-/// The most files of a phase in the report.
+/// The maximum number of files of a phase in the report.
 const FILES: usize = 1000;
 
 /// The attempts, time and money that a run spent on a phase.
@@ -21,7 +26,7 @@ pub(super) struct Account {
 }
 
 impl Account {
-    /// Adds a changed file, once. A file that the phase created is not modified too.
+    /// Adds a changed file once. A file that the phase created does not also count as modified.
     pub(super) fn add(&mut self, file: &ArtifactRef) {
         let covers = |known: &ArtifactRef| {
             let same = known.action == file.action;
@@ -45,5 +50,49 @@ pub(super) fn report(phase: &PlanPhase, progress: &PhaseProgress, account: &Acco
         files: account.files.clone(),
         commit: account.commit.clone(),
         unverified: progress.unverified.iter().map(|text| Text::from(text.as_str())).collect(),
+    }
+}
+
+/// The failure for a phase that did not pass. `denials`: a sentence about denied permissions.
+pub(super) fn failed(ready: &ReadyPlan, at: Attempt, why: Why, fault: &Fault, denials: &str) -> Failure {
+    let phase = &ready.plan.phases[at.phase];
+    let (id, target) = (phase.id(), &ready.target);
+    let what = words(fault);
+    let (code, mut message) = match &why {
+        Why::Verification if at.number == 0 => {
+            (Code::VerificationFailed, format!("{id} failed the final check twice: {what}."))
+        }
+        Why::Verification => {
+            let attempts = counted(at.number as usize, "attempt");
+            (Code::VerificationFailed, format!("{id} did not pass in {attempts}: {what}."))
+        }
+        Why::NoProgress => (Code::NoProgress, format!("The agent did nothing in two attempts at {id}.")),
+        Why::Blocked(_) => (Code::Blocked, format!("The agent says that it cannot go on with {id}.")),
+    };
+    message.push_str(&format!(" Correct the work or {target}, and run the same command to go on."));
+    message.push_str(denials);
+    let mut failure = Failure::new(code, message);
+    if let Why::Blocked(reason) = why {
+        failure.agent_message = Some(Text::from(reason));
+    }
+    let mut detail = PhaseFailure { phase: id, attempt: at.number.into(), ..PhaseFailure::default() };
+    if let Fault::Command(failing) = fault {
+        detail.command = Some(Text::from(failing.command.as_str()));
+        detail.exit_code = failing.exit_code;
+        detail.timed_out = failing.timed_out;
+        detail.output_tail = Text::from(last(&failing.output, STDERR_TAIL_BYTES));
+    }
+    failure.phase = Some(Box::new(detail));
+    failure
+}
+
+/// The reason why an attempt failed, as the end of a sentence.
+pub(super) fn words(fault: &Fault) -> &'static str {
+    match fault {
+        Fault::Command(failing) if failing.timed_out => "its command took too long",
+        Fault::Command(_) => "its command fails",
+        Fault::Protected(_) => "protected files changed",
+        Fault::Idle => "the agent did nothing",
+        Fault::Manual(_) => "a manual check was answered with No",
     }
 }

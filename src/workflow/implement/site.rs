@@ -2,15 +2,15 @@
 
 use super::command::VerifyStep;
 use super::commit::{self, Commits, SCRIPT, list, message};
-use super::conversation::{Conversation, PromptWords, Terms, TurnSaid};
+use super::conversation::{Conversation, Terms, TurnSaid};
 use super::judge::Guarded;
 use super::machine::{AgentTurn, Attempt, Failing, Fault, ManualAnswer, Mark, TurnPrompt, World};
 use super::plan_file::PlanFile;
+use super::prompt;
 use super::protect::{ProtectedState, TooLarge};
 use super::question::{checked, manual};
 use super::ready::ReadyPlan;
-use super::report::Account;
-use super::{prompt, too_large};
+use super::report::{self, Account};
 use crate::agent::registry::Dialect;
 use crate::failure::{Code, Failure};
 use crate::process::errand::Errand;
@@ -21,6 +21,7 @@ use crate::protocol::words::{PhaseState, PlanStatus, Warning};
 use crate::workflow::outer::{Outer, Step, StepEnd};
 use crate::workflow::plan::PlanPhase;
 use crate::workflow::project::{HOME, LOCAL};
+use crate::workflow::prompts::SessionPrompt;
 use crate::workflow::quiet::QuietStep;
 use crate::workflow::stop::Stop;
 use crossbeam_channel::bounded;
@@ -82,8 +83,8 @@ impl<'r, 'o, 'p> Site<'r, 'o, 'p> {
 
     /// The time that is left for the phase. `None`: no limit.
     fn left(&self) -> Result<Option<Duration>, Stop> {
-        let (Some(limit), Some(began)) = (self.ready.phase_timeout, self.began) else { return Ok(None) };
-        match limit.saturating_sub(self.outer.elapsed().saturating_sub(began)) {
+        let (Some(limit), Some(began)) = (self.ready.options.phase_timeout_s, self.began) else { return Ok(None) };
+        match limit.duration().saturating_sub(self.outer.elapsed().saturating_sub(began)) {
             Duration::ZERO => Err(phase_is_late()),
             left => Ok(Some(left)),
         }
@@ -134,7 +135,7 @@ impl<'r, 'o, 'p> Site<'r, 'o, 'p> {
     }
 
     /// The prompt that begins a phase.
-    fn first(&self, index: usize, earlier: bool, reopened: Option<&Failing>) -> PromptWords {
+    fn first(&self, index: usize, earlier: bool, reopened: Option<&Failing>) -> SessionPrompt {
         let phase = prompt::phase(self.phase(index), earlier, reopened);
         self.ready.prompts.implement(&phase)
     }
@@ -190,7 +191,7 @@ impl World for Site<'_, '_, '_> {
     fn begin(&mut self, index: usize) -> Result<(), Stop> {
         self.began = Some(self.outer.elapsed());
         let taken = ProtectedState::take(self.ready.project.folder(), &self.guarded(index));
-        self.protected = Some(taken.map_err(|TooLarge| Stop::from(too_large(self.phase(index))))?);
+        self.protected = Some(taken.map_err(|TooLarge| Stop::from(TooLarge::refusal(self.phase(index))))?);
         Ok(())
     }
 
@@ -215,7 +216,7 @@ impl World for Site<'_, '_, '_> {
         let (phase, of) = (self.phase(at.phase), self.ready.plan.phases.len());
         let number = at.phase + 1;
         let again = if at.number > 1 { format!("attempt {} ", at.number) } else { String::new() };
-        let why = why.map(|fault| format!(": {}", super::words(fault))).unwrap_or_default();
+        let why = why.map(|fault| format!(": {}", report::words(fault))).unwrap_or_default();
         let text = match state {
             PhaseState::Started if at.number <= 1 => format!("Phase {number} of {of}: {}", phase.title),
             state => format!("Phase {number} of {of}: {again}{}{why}", state.word()),
@@ -235,7 +236,7 @@ impl World for Site<'_, '_, '_> {
             PhaseState::Passed => PlanStatus::Completed,
         };
         // Between two attempts the step goes on.
-        let waits = state == PhaseState::Failed && self.began.is_some() && u64::from(at.number) < self.ready.attempts;
+        let waits = state == PhaseState::Failed && self.began.is_some() && at.number < self.ready.options.attempts;
         if !waits && std::mem::replace(&mut self.steps[at.phase], status) != status {
             self.tell_steps();
         }
@@ -256,11 +257,11 @@ impl World for Site<'_, '_, '_> {
                 conversation.begin(self.outer, words, &terms)
             }
             TurnPrompt::Retry(fault) => {
-                let of = u32::try_from(self.ready.attempts).unwrap_or(u32::MAX);
+                let of = self.ready.options.attempts;
                 let words = self.ready.prompts.retry(&prompt::failure(at.number, of, fault));
                 let first = self.first(at.phase, false, None);
                 let whole =
-                    PromptWords { text: format!("{}\n\n{}", first.text.trim_end(), words.text), raw: first.raw };
+                    SessionPrompt { text: format!("{}\n\n{}", first.text.trim_end(), words.text), raw: first.raw };
                 conversation.go_on(self.outer, words, || whole, &terms)
             }
         };
@@ -282,7 +283,7 @@ impl World for Site<'_, '_, '_> {
         let env = self.outer.agent().base.env.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
         let driver = VerifyStep::new(command, env, self.outer.redactor(), sender);
         let phase = Some(self.phase(at.phase).id());
-        let limit = Some(self.ready.verify_timeout);
+        let limit = Some(self.ready.options.verify_timeout_s.duration());
         let end = self.step(Step { driver: Box::new(driver), limit, phase, judge: None })?;
         let passed = matches!(end.outcome, Outcome::Completed { .. }) && end.exit.is_some_and(|e| e.code == Some(0));
         if passed {
@@ -305,7 +306,7 @@ impl World for Site<'_, '_, '_> {
         let answer = reply.try_recv().ok().and_then(|reply| checked(&reply));
         if answer.is_none() {
             let phase = self.phase(at.phase).id();
-            let text = super::short(text, SHOWN);
+            let text = prompt::short(text, SHOWN);
             self.outer.warn(Warning::Unverified, format!("{phase}: nobody checked by hand: {text}"));
         }
         Ok(match answer {

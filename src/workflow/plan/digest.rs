@@ -1,4 +1,4 @@
-//! The digest of a specification, by which a change of it is noticed.
+//! The digest of a specification, which reveals later changes.
 
 use std::fmt;
 
@@ -7,8 +7,8 @@ use std::fmt;
 pub struct Digest(String);
 
 impl Digest {
-    /// The digest of the bytes of a specification: FNV-1a of 128 bits. It notices changes; it is no protection against
-    /// somebody who makes two texts with the same digest, which would only spare him a warning.
+    /// The digest of a specification's bytes: FNV-1a with 128 bits. It detects changes. It does not resist deliberate
+    /// collisions, but a collision would only suppress a warning.
     pub fn of(bytes: &[u8]) -> Digest {
         const BASIS: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
         const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
@@ -16,7 +16,7 @@ impl Digest {
         Digest(format!("{hash:032x}"))
     }
 
-    /// The digest, if the text is one.
+    /// Parses a digest.
     pub fn parse(text: &str) -> Option<Digest> {
         let good = (16..=64).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_hexdigit());
         good.then(|| Digest(text.to_ascii_lowercase()))

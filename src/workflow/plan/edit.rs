@@ -1,9 +1,9 @@
-//! Edits of a plan. Each changes a line or a box and no other byte: line ends, a BOM and a missing end of the last line
-//! stay as they are.
+//! Edits of a plan. Each changes one line or the boxes of a phase, and no other byte: line ends, a BOM and a missing
+//! final line end stay.
 
 use super::Digest;
 use super::own::{StateLine, digest, digest_line, is_own};
-use super::rules::{phase_heading, task};
+use super::phase::{phase_heading, task};
 use crate::workflow::markdown::{TextLine, ends_section, lines, title};
 use crate::workflow::violation::Violations;
 use std::ops::Range;
@@ -21,7 +21,7 @@ pub enum PlanChange {
     Spec(Digest),
 }
 
-/// The text with these changes. `None`: a phase or the title is missing.
+/// Applies changes to a text. `None`: a phase or the title is missing.
 pub fn edited(text: &str, changes: &[PlanChange]) -> Option<String> {
     changes.iter().try_fold(text.to_owned(), |text, change| one(&text, change))
 }
@@ -51,10 +51,10 @@ fn one(text: &str, change: &PlanChange) -> Option<String> {
     Some(out)
 }
 
-/// A part of the text, and what takes its place.
+/// A part of the text, and its replacement.
 type Edit = (Range<usize>, String);
 
-/// The lines of a phase, with its heading.
+/// The lines of a phase, including its heading.
 fn phase(lines: &[TextLine<'_>], number: u16) -> Option<Range<usize>> {
     let is_it = |line: &TextLine<'_>| line.is_outside() && phase_heading(line.text).is_some_and(|(n, _)| n == number);
     let from = lines.iter().position(is_it)?;
@@ -63,7 +63,7 @@ fn phase(lines: &[TextLine<'_>], number: u16) -> Option<Range<usize>> {
     Some(from..from + 1 + length.unwrap_or(rest.len()))
 }
 
-/// Sets the line directly below another one: replaces a line of this kind, or inserts one.
+/// Sets the line directly below another one: replaces a line of the same kind there, or inserts one.
 fn below(
     text: &str,
     lines: &[TextLine<'_>],
@@ -78,7 +78,7 @@ fn below(
     let above = lines.get(at)?;
     let end = above.at.end;
     let whole = &text[above.at.clone()];
-    // The new line ends as the line above it; where that has no end, the new line gets none either.
+    // The new line gets the line end of the line above, or none if that has none.
     Some(match (whole.ends_with("\r\n"), whole.ends_with('\n')) {
         (true, _) => (end..end, format!("{new}\r\n")),
         (false, true) => (end..end, format!("{new}\n")),
@@ -93,7 +93,7 @@ fn boxes(lines: &[TextLine<'_>], old: &str, new: &str) -> Vec<Edit> {
     lines.iter().filter(is_old).map(|line| (place(line), new.to_owned())).collect()
 }
 
-/// The text without the lines that this program wrote.
+/// The text without this program's own lines.
 pub fn without_own_lines(text: &str) -> String {
     let lines = lines(text, &mut Violations::default());
     lines.iter().filter(|line| !is_own(line)).map(|line| &text[line.at.clone()]).collect()

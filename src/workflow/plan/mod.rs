@@ -1,6 +1,6 @@
-//! The format of a plan: its phases with their tasks, commands and protected paths, and how far the work is.
+//! The format of a plan: its phases with their tasks, commands and protected paths, and the progress of the work.
 //!
-//! plan.md is the only record of the work. [`read`] never fails: what it cannot use is a violation.
+//! plan.md is the only record of the work. [`read`] never fails: invalid parts become violations.
 
 mod digest;
 mod edit;
@@ -15,25 +15,25 @@ pub use own::{State, StateLine};
 pub use phase::{Manual, PlanPhase, Protected, Task, VerifyCommand};
 pub use rules::{Checked, read};
 
-/// The most phases of a plan.
+/// The maximum number of phases in a plan.
 pub const PHASES_MAX: usize = 99;
-/// The most tasks of a phase.
+/// The maximum number of tasks in a phase.
 pub const TASKS_MAX: usize = 99;
-/// The most commands of a phase.
+/// The maximum number of commands in a phase.
 pub const COMMANDS_MAX: usize = 20;
-/// The most protected entries of a phase.
+/// The maximum number of protected entries in a phase.
 pub const PROTECTED_MAX: usize = 50;
-/// The longest command, in bytes.
+/// The maximum length of a command, in bytes.
 pub const COMMAND_BYTES_MAX: usize = 4096;
 
-/// A plan, as far as it could be read.
+/// A plan, as far as it is valid.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WorkPlan {
     /// The title. Empty: there is none.
     pub title: String,
     /// The path of the specification, from the line `Spec: PATH`.
     pub spec: Option<SpecLine>,
-    /// The digest that the specification had when the plan was made.
+    /// The digest of the specification at the time of planning.
     pub digest: Option<Digest>,
     /// The phases, in order.
     pub phases: Vec<PlanPhase>,
@@ -49,7 +49,7 @@ pub struct SpecLine {
 }
 
 impl WorkPlan {
-    /// The number of tasks of all phases.
+    /// The number of tasks in all phases.
     pub fn tasks(&self) -> usize {
         self.phases.iter().map(|phase| phase.tasks.len()).sum()
     }

@@ -7,7 +7,7 @@ use std::fmt;
 /// The beginning of such a line.
 const OPEN: &str = "<!-- spektacular:";
 const CLOSE: &str = " -->";
-/// The longest time in a state line, in bytes.
+/// The maximum length of the time in a state line, in bytes.
 const TIME_BYTES_MAX: usize = 40;
 
 /// The state of a phase as plan.md records it.
@@ -25,7 +25,7 @@ impl State {
     /// Every state.
     pub const ALL: [State; 3] = [State::InProgress, State::Passed, State::Failed];
 
-    /// The word for it.
+    /// The state as one word.
     pub fn word(self) -> &'static str {
         match self {
             State::InProgress => "in_progress",
@@ -65,7 +65,7 @@ impl fmt::Display for StateLine {
     }
 }
 
-/// The digest in a line of this program.
+/// The digest in one of this program's own lines.
 pub(super) fn digest(line: &str) -> Option<Digest> {
     let [spec] = words(line)?[..] else { return None };
     Digest::parse(spec.strip_prefix("spec=")?)
@@ -81,7 +81,7 @@ fn words(line: &str) -> Option<Vec<&str>> {
     Some(inside.split(' ').collect())
 }
 
-/// Whether a line begins like one of this program's, wherever it is.
+/// Whether a line begins like one of this program's own lines.
 pub(super) fn is_own(line: &TextLine<'_>) -> bool {
     line.is_outside() && line.text.starts_with(OPEN)
 }

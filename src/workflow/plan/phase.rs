@@ -1,11 +1,12 @@
-//! A phase of a plan and its parts.
+//! A phase of a plan, its parts, and their form in the file.
 
 use super::own::{State, StateLine};
+use crate::workflow::markdown::{TextLine, requirement, task_id};
 
 /// A phase.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlanPhase {
-    /// Its number, 1 to 999.
+    /// The number, 1 to 999.
     pub number: u16,
     /// Its title.
     pub title: String,
@@ -17,26 +18,26 @@ pub struct PlanPhase {
     pub tasks: Vec<Task>,
     /// The commands that must pass, in order.
     pub verify: Vec<VerifyCommand>,
-    /// The checks for a person, in order.
+    /// The manual checks, in order.
     pub manual: Vec<Manual>,
     /// The files and folders that must not change.
     pub protect: Vec<Protected>,
-    /// The text below the heading, without the state line, as it is in the file.
+    /// The text below the heading, unchanged but without the state line.
     pub text: String,
 }
 
 /// A task of a phase.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Task {
-    /// The two numbers of its id: `T1.2` is (1, 2).
+    /// The two numbers of the id: `T1.2` is (1, 2).
     pub number: (u64, u64),
-    /// Its text, without the id.
+    /// The text, without the id.
     pub text: String,
     /// Whether its box is ticked.
     pub done: bool,
-    /// The numbers of the requirements that it serves.
+    /// The numbers of the requirements that the task serves.
     pub serves: Vec<u64>,
-    /// Its line, from 1.
+    /// The line, from 1.
     pub line: usize,
 }
 
@@ -45,37 +46,37 @@ pub struct Task {
 pub struct VerifyCommand {
     /// The command, for `/bin/sh -c`.
     pub text: String,
-    /// Its line, from 1.
+    /// The line, from 1.
     pub line: usize,
 }
 
-/// A check for a person.
+/// A manual check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Manual {
     /// The condition to check.
     pub text: String,
-    /// Its line, from 1.
+    /// The line, from 1.
     pub line: usize,
 }
 
 /// A file or folder that must not change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Protected {
-    /// The path relative to the project's folder, without `./` before it and without `/` after it.
+    /// The path relative to the project's folder, without a leading `./` or a trailing `/`.
     pub path: String,
-    /// Whether it is a folder with everything in it.
+    /// Whether the entry is a folder with its contents.
     pub folder: bool,
-    /// Its line, from 1.
+    /// The line, from 1.
     pub line: usize,
 }
 
 impl PlanPhase {
-    /// Its id: `P1`.
+    /// The id: `P1`.
     pub fn id(&self) -> String {
         format!("P{}", self.number)
     }
 
-    /// Whether its work is done: all boxes are ticked, and the state line is missing or says passed.
+    /// Whether the phase is done: all boxes are ticked, and the state line is missing or says passed.
     pub fn is_done(&self) -> bool {
         let passed = self.state.as_ref().is_none_or(|line| line.state == State::Passed);
         passed && self.tasks.iter().all(|task| task.done)
@@ -83,7 +84,7 @@ impl PlanPhase {
 }
 
 impl Task {
-    /// Its id: `T1.2`.
+    /// The id: `T1.2`.
     pub fn id(&self) -> String {
         format!("T{}.{}", self.number.0, self.number.1)
     }
@@ -94,4 +95,35 @@ impl Protected {
     pub fn entry(&self) -> String {
         format!("{}{}", self.path, if self.folder { "/" } else { "" })
     }
+}
+
+/// The number and title in the heading of a phase: `## Phase 1: TITLE`.
+pub(super) fn phase_heading(line: &str) -> Option<(u16, &str)> {
+    let rest = line.strip_prefix("## Phase ")?;
+    let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+    let (number, rest) = rest.split_at(digits);
+    let title = rest.strip_prefix(": ").filter(|title| title.starts_with(|c: char| !c.is_whitespace()))?;
+    let good = (1..=3).contains(&digits) && !number.starts_with('0');
+    Some((number.parse().ok().filter(|_| good)?, title))
+}
+
+/// The line as a task.
+pub(super) fn task(line: &TextLine<'_>) -> Option<Task> {
+    task_in(line.text, line.number).filter(|_| line.is_outside())
+}
+
+/// The text as a task, even inside a fence: `- [ ] T1.1 TEXT`.
+pub(super) fn task_in(text: &str, line: usize) -> Option<Task> {
+    let rest = text.strip_prefix("- [")?;
+    let (mark, rest) = rest.split_once("] ").filter(|(mark, _)| matches!(*mark, " " | "x" | "X"))?;
+    let (phase, task, rest) = task_id(rest)?;
+    let text = rest.strip_prefix(' ').filter(|text| text.starts_with(|c: char| !c.is_whitespace()))?;
+    Some(Task { number: (phase, task), text: text.to_owned(), done: mark != " ", serves: served(text), line })
+}
+
+/// The requirements in parentheses at the end of a task.
+fn served(text: &str) -> Vec<u64> {
+    let inside = text.strip_suffix(')').and_then(|text| text.rsplit_once('('));
+    let id = |part: &str| requirement(part.trim()).filter(|(_, rest)| rest.is_empty()).map(|(id, _)| id);
+    inside.and_then(|(_, ids)| ids.split(',').map(id).collect()).unwrap_or_default()
 }

@@ -1,27 +1,25 @@
-//! Reads a plan, and checks every rule of its format on the way.
+//! Reads a plan and checks every rule of its format.
 
 use super::own::{StateLine, digest, is_own};
-use super::phase::{PlanPhase, Task};
+use super::phase::{PlanPhase, Task, phase_heading, task, task_in};
 use super::{PHASES_MAX, SpecLine, TASKS_MAX, WorkPlan, verify};
-use crate::workflow::markdown::{
-    FencePlace, Heading, TextLine, decoded, ends_section, lines, requirement, task_id, title,
-};
+use crate::workflow::markdown::{FencePlace, Heading, TextLine, decoded, ends_section, lines, title};
 use crate::workflow::spec::{FILE_BYTES_MAX, Spec};
 use crate::workflow::violation::{Rule, Violation, Violations};
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-/// A plan with the violations that were found in it so far.
+/// A plan with its violations so far.
 #[derive(Debug)]
 pub struct Checked {
     /// The plan.
     pub plan: WorkPlan,
-    /// Its text. Not empty only for a file that is UTF-8 and not too large.
+    /// The text. Empty if the file is not UTF-8 or is too large.
     pub text: String,
     found: Violations,
 }
 
-/// Reads a plan and checks the rules that need nothing but its text.
+/// Reads a plan and checks the rules that need only its text.
 pub fn read(bytes: &[u8]) -> Checked {
     let mut found = Violations::default();
     if bytes.len() as u64 > FILE_BYTES_MAX {
@@ -52,7 +50,7 @@ pub fn read(bytes: &[u8]) -> Checked {
 }
 
 impl Checked {
-    /// Checks that the tasks name the requirements of the specification, and no others, if it has ids.
+    /// Checks that the tasks name exactly the requirements of the specification, if those have ids.
     pub fn covers(&mut self, spec: &Spec) {
         let Some(ids) = spec.ids() else { return };
         let known: BTreeSet<u64> = ids.iter().copied().collect();
@@ -83,7 +81,7 @@ impl Checked {
         }
     }
 
-    /// The violations, without those of ignored rules. `file`: the name of the file in them.
+    /// The violations, without those of ignored rules. `file`: the file's name in them.
     pub fn violations(self, file: &str, ignored: &[Rule]) -> (WorkPlan, Vec<Violation>) {
         (self.plan, self.found.sorted(file, ignored))
     }
@@ -93,18 +91,8 @@ impl Checked {
 struct At {
     number: u16,
     title: String,
-    /// Its lines, with the heading.
+    /// Its lines, including the heading.
     lines: Range<usize>,
-}
-
-/// The number and title in the heading of a phase: `## Phase 1: TITLE`.
-pub(super) fn phase_heading(line: &str) -> Option<(u16, &str)> {
-    let rest = line.strip_prefix("## Phase ")?;
-    let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
-    let (number, rest) = rest.split_at(digits);
-    let title = rest.strip_prefix(": ").filter(|title| title.starts_with(|c: char| !c.is_whitespace()))?;
-    let good = (1..=3).contains(&digits) && !number.starts_with('0');
-    Some((number.parse().ok().filter(|_| good)?, title))
 }
 
 /// Finds the phases, and checks their headings.
@@ -205,27 +193,6 @@ fn tasks(phase: u64, lines: &[TextLine<'_>], found: &mut Violations) -> Vec<Task
     tasks
 }
 
-/// The task that a line is.
-pub(super) fn task(line: &TextLine<'_>) -> Option<Task> {
-    task_in(line.text, line.number).filter(|_| line.is_outside())
-}
-
-/// The task that a line outside of fences would be: `- [ ] T1.1 TEXT`.
-fn task_in(text: &str, line: usize) -> Option<Task> {
-    let rest = text.strip_prefix("- [")?;
-    let (mark, rest) = rest.split_once("] ").filter(|(mark, _)| matches!(*mark, " " | "x" | "X"))?;
-    let (phase, task, rest) = task_id(rest)?;
-    let text = rest.strip_prefix(' ').filter(|text| text.starts_with(|c: char| !c.is_whitespace()))?;
-    Some(Task { number: (phase, task), text: text.to_owned(), done: mark != " ", serves: served(text), line })
-}
-
-/// The requirements in parentheses at the end of a task.
-fn served(text: &str) -> Vec<u64> {
-    let inside = text.strip_suffix(')').and_then(|text| text.rsplit_once('('));
-    let id = |part: &str| requirement(part.trim()).filter(|(_, rest)| rest.is_empty()).map(|(id, _)| id);
-    inside.and_then(|(_, ids)| ids.split(',').map(id).collect()).unwrap_or_default()
-}
-
 /// Checks that each of spektacular's own lines is where it belongs.
 fn own_lines(
     lines: &[TextLine<'_>],
@@ -267,10 +234,10 @@ fn in_fence(line: &TextLine<'_>, found: &mut Violations) {
     found.at(line.number, Rule::InFence, "Move this line out of the fence, or write it in another form.");
 }
 
-/// Whether the text of a list item begins with brackets around at most 2 characters that do not begin a link.
+/// Whether a list item begins with brackets around at most 2 characters, other than a link.
 fn has_box(item: &str) -> bool {
     let Some(rest) = item.strip_prefix('[') else { return false };
-    // The brackets may hold brackets: `[]]` is one.
+    // A bracket may be inside the brackets: `[]]` counts.
     let close = rest.char_indices().take(3).find(|(_, c)| *c == ']');
     close.is_some_and(|(at, _)| !rest[at + 1..].starts_with('('))
 }

@@ -1,7 +1,6 @@
 //! The sections Verify and Protect of a phase.
 
-use super::phase::{Manual, PlanPhase, Protected, VerifyCommand};
-use super::rules::task;
+use super::phase::{Manual, PlanPhase, Protected, VerifyCommand, task};
 use super::{COMMAND_BYTES_MAX, COMMANDS_MAX, PROTECTED_MAX};
 use crate::workflow::markdown::{FencePlace, TextLine};
 use crate::workflow::violation::{Rule, Violations};
@@ -14,7 +13,7 @@ enum Section {
     Protect,
 }
 
-/// Reads both sections into the phase. `lines`: those below the heading of the phase.
+/// Reads both sections into the phase. `lines`: the lines below the heading of the phase.
 pub(super) fn read(lines: &[TextLine<'_>], phase: &mut PlanPhase, found: &mut Violations) {
     let (mut section, mut sections, mut fences) = (Section::Other, 0, 0);
     for line in lines {

@@ -14,18 +14,18 @@ use std::path::{Path, PathBuf};
 /// An argument SPEC or PLAN.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Argument {
-    /// A path: it has a `/` in it or ends in `.md`.
+    /// A path: it contains a `/` or ends in `.md`.
     Path(PathBuf),
     /// A name.
     Name(Slug),
 }
 
-/// Where a plan is, relative to the project's folder.
+/// The paths of a plan, relative to the project's folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlanPath {
-    /// Its folder.
+    /// The plan's folder.
     pub folder: PathBuf,
-    /// Its plan.md.
+    /// The plan's main file.
     pub file: PathBuf,
 }
 
@@ -55,7 +55,7 @@ impl PlanPath {
         PlanPath { file: folder.join(PLAN_FILES[0]), folder }
     }
 
-    /// The plan that a path names: its folder, or the file itself, which ends in `.md`.
+    /// The plan at a path, which is its folder or its file with the ending `.md`.
     pub fn of(path: PathBuf) -> PlanPath {
         if path.extension().is_some_and(|ending| ending == "md") {
             let folder = path.parent().map(Path::to_owned).unwrap_or_default();
@@ -66,8 +66,8 @@ impl PlanPath {
 }
 
 impl Project {
-    /// The project around a folder: the nearest one that has a `.spektacular`, up to the root of the git work tree;
-    /// else that root; outside of git the folder itself.
+    /// The project around a folder: the nearest folder with a `.spektacular`, up to the root of the git work tree;
+    /// without one, that root; outside git, the folder itself.
     ///
     /// # Errors
     /// The folder does not exist.
@@ -80,10 +80,10 @@ impl Project {
         Ok(Project { folder })
     }
 
-    /// The specification that an argument names, relative to the project's folder. `from`: where relative paths start.
+    /// The specification that an argument names, relative to the project's folder. `from`: the base of relative paths.
     ///
     /// # Errors
-    /// It does not exist, or lies outside of the project.
+    /// It does not exist, or lies outside the project.
     pub fn spec(&self, argument: &Argument, from: &Path) -> Result<PathBuf, Failure> {
         match argument {
             Argument::Path(path) => self.inside("SPEC", path, from),
@@ -97,7 +97,7 @@ impl Project {
     /// The plan that an argument names.
     ///
     /// # Errors
-    /// It does not exist, or lies outside of the project.
+    /// It does not exist, or lies outside the project.
     pub fn plan(&self, argument: &Argument, from: &Path) -> Result<PlanPath, Failure> {
         let (plan, what) = match argument {
             Argument::Path(path) => (PlanPath::of(self.inside("PLAN", path, from)?), "The plan.md of PLAN".to_owned()),
@@ -106,10 +106,10 @@ impl Project {
         self.must_be_file(&plan.file, || what).map(|()| plan)
     }
 
-    /// A path of a user's that must exist, relative to the project's folder and without links. `what`: the argument.
+    /// A user's path as a path relative to the project's folder, without links. It must exist. `what`: the argument.
     ///
     /// # Errors
-    /// It does not exist, or lies outside of the project.
+    /// It does not exist, or lies outside the project.
     pub fn inside(&self, what: &str, path: &Path, from: &Path) -> Result<PathBuf, Failure> {
         let outside = || {
             let message = format!(
@@ -140,7 +140,7 @@ impl Project {
     }
 }
 
-/// Whether the last part of a path, or one from `.spektacular` down, is a link.
+/// Whether the last part of a path, or any part from `.spektacular` on, is a link.
 fn has_link(path: &Path) -> bool {
     let mut prefix = PathBuf::new();
     let (mut home, mut last) = (false, false);

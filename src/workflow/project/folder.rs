@@ -1,15 +1,13 @@
-//! Files below the project's folder. Every function walks from the open folder and follows no link.
+//! Files below the project's folder. Every function opens the path folder by folder and follows no link.
 
 use super::Project;
 use crate::failure::Failure;
+use crate::io::files::OpenFolder;
 use crate::protocol::words::RefusalReason;
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, fstat, mkdirat, openat, renameat, statat, unlinkat};
+use rustix::fs::{FileType, OFlags};
 use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};
-use std::fs::{File, Permissions};
-use std::io::{ErrorKind, Read, Write};
-use std::os::fd::OwnedFd;
-use std::os::unix::fs::PermissionsExt;
+use std::io::{self, ErrorKind, Read};
 use std::path::{Component, Path};
 
 /// The kind of an entry in a folder.
@@ -19,7 +17,7 @@ pub enum Entry {
     File,
     /// A folder.
     Folder,
-    /// A symbolic link, wherever it leads.
+    /// A symbolic link to anything.
     Link,
     /// A pipe, a socket or a device.
     Other,
@@ -28,16 +26,16 @@ pub enum Entry {
 /// Why a file cannot be read or written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileProblem {
-    /// The path leads out of the project or over a link, or names no regular file.
+    /// The path leaves the project, passes through a link, or does not name a regular file.
     Outside,
     /// The file is larger than its limit.
     TooLarge,
-    /// The system refused.
+    /// The system's error.
     Io(ErrorKind),
 }
 
 impl FileProblem {
-    /// The refusal of a workflow that needs the file. `what`: the file, as the subject of a sentence.
+    /// The failure of a workflow that needs the file. `what`: the file, as the subject of a sentence.
     pub fn refusal(self, what: &str) -> Failure {
         match self {
             FileProblem::Outside => Failure::refused_for(
@@ -59,77 +57,53 @@ impl FileProblem {
     }
 }
 
-fn io(errno: Errno) -> FileProblem {
-    match errno {
-        Errno::LOOP => FileProblem::Outside,
-        errno => FileProblem::Io(std::io::Error::from(errno).kind()),
+fn problem(error: io::Error) -> FileProblem {
+    match Errno::from_io_error(&error) {
+        // A link, or a link to a folder; a socket, or a device without a driver.
+        Some(Errno::LOOP | Errno::NOTDIR | Errno::NXIO | Errno::NODEV) => FileProblem::Outside,
+        Some(_) | None => FileProblem::Io(error.kind()),
     }
 }
 
-/// A folder of the project that is open, and the name of an entry in it.
+/// An open folder of the project, and the name of an entry in it.
 struct Place {
-    folder: OwnedFd,
+    folder: OpenFolder,
     name: OsString,
 }
 
 impl Project {
-    /// The kind of entry that a path names. `None`: there is none.
+    /// The kind of entry that a path names. `None`: there is no such entry.
     pub fn entry(&self, path: &Path) -> Result<Option<Entry>, FileProblem> {
         Ok(self.place(path)?.and_then(|place| place.entry()))
     }
 
-    /// The bytes of a regular file of at most `limit` bytes. `None`: there is no entry of this name.
+    /// The bytes of a regular file of at most `limit` bytes. `None`: there is no such entry.
     pub fn read(&self, path: &Path, limit: u64) -> Result<Option<Vec<u8>>, FileProblem> {
         let Some(place) = self.place(path)? else { return Ok(None) };
-        // A pipe must not block the open.
-        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-        let file = match openat(&place.folder, &place.name, flags, Mode::empty()) {
-            Ok(file) => file,
-            Err(Errno::NOENT) => return Ok(None),
-            // A socket or a device without a driver.
-            Err(Errno::NXIO | Errno::NODEV) => return Err(FileProblem::Outside),
-            Err(errno) => return Err(io(errno)),
+        let file = match place.folder.file(&place.name, OFlags::RDONLY, 0) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            file => file.map_err(problem)?,
         };
-        let is_file = fstat(&file).is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile);
-        if !is_file {
+        if !file.metadata().map_err(problem)?.is_file() {
             return Err(FileProblem::Outside);
         }
         let mut bytes = Vec::new();
-        let read = File::from(file).take(limit + 1).read_to_end(&mut bytes);
-        read.map_err(|error| FileProblem::Io(error.kind()))?;
+        file.take(limit + 1).read_to_end(&mut bytes).map_err(problem)?;
         if bytes.len() as u64 > limit { Err(FileProblem::TooLarge) } else { Ok(Some(bytes)) }
     }
 
-    /// Writes a file as a whole or not at all: a new file beside it takes its place. Creates missing folders. A link
-    /// in its place is replaced, and never written through.
+    /// Writes a file completely or not at all. Creates missing folders. A link of this name is replaced, not followed.
     pub fn write(&self, path: &Path, bytes: &[u8]) -> Result<(), FileProblem> {
-        let place = self.place_for(path)?;
-        let entry = place.entry();
-        if matches!(entry, Some(Entry::Folder | Entry::Other)) {
-            return Err(FileProblem::Outside);
-        }
-        let temporary = temporary(&place.name);
-        // A file of this name was left by a killed process with the same id.
-        let _ = unlinkat(&place.folder, &temporary, AtFlags::empty());
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let file = openat(&place.folder, &temporary, flags, Mode::from_raw_mode(0o666)).map_err(io)?;
-        let written = (|| {
-            let mut file = File::from(file);
-            file.write_all(bytes)?;
-            if let Some(mode) = place.mode().filter(|_| entry == Some(Entry::File)) {
-                file.set_permissions(Permissions::from_mode(mode))?;
+        let Place { folder, name } = &self.place_for(path)?;
+        match entry_of(folder, name) {
+            Some(Entry::Folder | Entry::Other) => Err(FileProblem::Outside),
+            Some(Entry::File | Entry::Link) | None => {
+                folder.replace(name, &temporary(name), 0o666, bytes).map_err(problem)
             }
-            file.sync_all()?;
-            renameat(&place.folder, &temporary, &place.folder, &place.name)?;
-            Ok::<_, std::io::Error>(())
-        })();
-        written.map_err(|error| {
-            let _ = unlinkat(&place.folder, &temporary, AtFlags::empty());
-            FileProblem::Io(error.kind())
-        })
+        }
     }
 
-    /// Creates a file that must not exist yet, and missing folders on the way. Returns whether it created the file.
+    /// Creates a file and the missing folders of its path, unless the file exists. Returns whether it created the file.
     pub fn create(&self, path: &Path, bytes: &[u8]) -> Result<bool, FileProblem> {
         if self.entry(path)?.is_some() {
             return Ok(false);
@@ -137,50 +111,42 @@ impl Project {
         self.write(path, bytes).map(|()| true)
     }
 
-    /// Moves a file or a folder by one rename. Creates missing folders on the way. What is at the new path gives way if
-    /// it is a file or an empty folder.
+    /// Moves a file or a folder by one rename. Creates the missing folders of the new path, and replaces a file or an
+    /// empty folder there.
     pub fn rename(&self, from: &Path, to: &Path) -> Result<(), FileProblem> {
         let from = self.place(from)?.ok_or(FileProblem::Io(ErrorKind::NotFound))?;
         let to = self.place_for(to)?;
-        renameat(&from.folder, &from.name, &to.folder, &to.name).map_err(io)
+        from.folder.rename(&from.name, &to.folder, &to.name).map_err(problem)
     }
 
     /// The entries of a folder, sorted, at most `limit`. Empty if the folder is missing.
     pub fn list(&self, path: &Path, limit: usize) -> Result<Vec<(OsString, Entry)>, FileProblem> {
-        let Some(place) = self.place(&path.join("_"))? else { return Ok(Vec::new()) };
-        let entries = rustix::fs::Dir::read_from(&place.folder).map_err(io)?;
-        let mut found = Vec::new();
-        for entry in entries.take(limit.saturating_add(2)) {
-            use std::os::unix::ffi::OsStrExt;
-            let name = OsStr::from_bytes(entry.map_err(io)?.file_name().to_bytes()).to_owned();
-            if name == "." || name == ".." {
-                continue;
-            }
-            let Place { folder, .. } = &place;
-            if let Some(kind) = entry_of(folder, &name) {
-                found.push((name, kind));
-            }
-        }
+        let Some(Place { folder, .. }) = self.place(&path.join("_"))? else { return Ok(Vec::new()) };
+        let names = folder.names(limit).map_err(problem)?;
+        let mut found: Vec<_> =
+            names.into_iter().filter_map(|name| entry_of(&folder, &name).map(|kind| (name, kind))).collect();
         found.sort();
-        found.truncate(limit);
         Ok(found)
     }
 
-    /// The open folder that holds what a path names. `None`: the folder does not exist.
+    /// The open folder that holds the entry of a path. `None`: the folder does not exist.
     fn place(&self, path: &Path) -> Result<Option<Place>, FileProblem> {
-        match self.walk(path, false) {
-            Ok(place) => Ok(Some(place)),
+        match self.walk(path, OpenFolder::inner) {
             Err(FileProblem::Io(ErrorKind::NotFound)) => Ok(None),
-            Err(problem) => Err(problem),
+            place => place.map(Some),
         }
     }
 
-    /// The same, with the missing folders created.
+    /// The open folder that holds the entry of a path. Creates missing folders.
     fn place_for(&self, path: &Path) -> Result<Place, FileProblem> {
-        self.walk(path, true)
+        self.walk(path, OpenFolder::enter)
     }
 
-    fn walk(&self, path: &Path, create: bool) -> Result<Place, FileProblem> {
+    fn walk(
+        &self,
+        path: &Path,
+        step: impl Fn(&OpenFolder, &OsStr) -> io::Result<OpenFolder>,
+    ) -> Result<Place, FileProblem> {
         let mut names: Vec<&OsStr> = Vec::new();
         for part in path.components() {
             match part {
@@ -190,24 +156,9 @@ impl Project {
             }
         }
         let name = names.pop().ok_or(FileProblem::Outside)?.to_owned();
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let mut folder = openat(CWD, &self.folder, flags, Mode::empty()).map_err(io)?;
-        for name in names {
-            let open = || openat(&folder, name, flags | OFlags::NOFOLLOW, Mode::empty());
-            let below = match open() {
-                Err(Errno::NOENT) if create => match mkdirat(&folder, name, Mode::from_raw_mode(0o777)) {
-                    Ok(()) | Err(Errno::EXIST) => open(),
-                    Err(errno) => Err(errno),
-                },
-                below => below,
-            };
-            // A link to a folder counts as no folder.
-            folder = match below {
-                Err(Errno::NOTDIR) => return Err(FileProblem::Outside),
-                below => below.map_err(io)?,
-            };
-        }
-        Ok(Place { folder, name })
+        let top = OpenFolder::open(&self.folder);
+        let folder = names.into_iter().try_fold(top.map_err(problem)?, |folder, name| step(&folder, name));
+        Ok(Place { folder: folder.map_err(problem)?, name })
     }
 }
 
@@ -215,23 +166,20 @@ impl Place {
     fn entry(&self) -> Option<Entry> {
         entry_of(&self.folder, &self.name)
     }
-
-    fn mode(&self) -> Option<u32> {
-        statat(&self.folder, &self.name, AtFlags::SYMLINK_NOFOLLOW).ok().map(|stat| stat.st_mode & 0o777)
-    }
 }
 
-fn entry_of(folder: &OwnedFd, name: &OsStr) -> Option<Entry> {
-    let stat = statat(folder, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
-    Some(match FileType::from_raw_mode(stat.st_mode) {
+fn entry_of(folder: &OpenFolder, name: &OsStr) -> Option<Entry> {
+    Some(match FileType::from_raw_mode(folder.stat(name)?.st_mode) {
         FileType::RegularFile => Entry::File,
         FileType::Directory => Entry::Folder,
         FileType::Symlink => Entry::Link,
-        _ => Entry::Other,
+        FileType::Fifo | FileType::Socket | FileType::CharacterDevice | FileType::BlockDevice | FileType::Unknown => {
+            Entry::Other
+        }
     })
 }
 
-/// The name of a file that is being written. It ends in `.tmp`, which git ignores.
+/// The temporary name of a file that is being written. It ends in `.tmp`, which git ignores.
 fn temporary(name: &OsStr) -> OsString {
     let mut temporary = OsString::from(".");
     temporary.push(name);

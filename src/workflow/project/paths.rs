@@ -4,19 +4,19 @@ use crate::clean::one_line;
 use crate::workflow::name::Slug;
 use std::path::{Path, PathBuf};
 
-/// The folder of this program in a project.
+/// The program's folder in a project.
 pub const HOME: &str = ".spektacular";
 /// The project's configuration.
 pub const CONFIG: &str = ".spektacular/config.json";
 /// The specifications.
 pub const SPECS: &str = ".spektacular/specs";
-/// The plans, a folder each.
+/// The plans, one folder each.
 pub const PLANS: &str = ".spektacular/plans";
-/// Texts in place of the built-in prompts.
+/// The project's texts for prompts.
 pub const PROMPTS: &str = ".spektacular/prompts";
-/// The folder of the project's knowledge for agents.
+/// The project's knowledge for agents.
 pub const KNOWLEDGE: &str = ".spektacular/knowledge";
-/// The folder of this machine's own data: sessions, locks, replaced files.
+/// This machine's own data: sessions, locks, replaced files.
 pub const LOCAL: &str = ".spektacular/local";
 
 /// The files of a plan. The first one is the plan itself.

@@ -1,16 +1,16 @@
-//! The rules of a specification about the words of a line: it says what is needed, not how to do it.
+//! The rules about the words of a specification, which says what is needed and not how to do it.
 
 use crate::workflow::markdown::{TextLine, item_text};
 use crate::workflow::violation::{Rule, Violations};
 
 /// The file endings of code.
 const ENDINGS: [&str; 14] = ["ts", "js", "tsx", "jsx", "py", "go", "rs", "java", "rb", "php", "c", "cpp", "h", "hpp"];
-/// The words with which a shell command begins.
+/// The first words of shell commands.
 const COMMANDS: [&str; 20] = [
     "npm", "npx", "yarn", "pnpm", "git", "docker", "kubectl", "curl", "wget", "bash", "sh", "cd", "mkdir", "rm", "cp",
     "mv", "cat", "grep", "awk", "sed",
 ];
-/// Headings under which a solution stands.
+/// The headings of sections about a solution.
 const SOLUTIONS: [&str; 4] = ["technical notes", "implementation notes", "fix approach", "how to fix"];
 /// Words that call the code below them an example.
 const EXAMPLES: [&str; 3] = ["example", "bad", "good"];
@@ -18,7 +18,7 @@ const EXAMPLES: [&str; 3] = ["example", "bad", "good"];
 /// The text before the number of a line.
 const AT_LINE: &str = "at line ";
 
-/// Checks the words of a line outside of fences.
+/// Checks the words of a line outside fences.
 pub(super) fn check(line: &TextLine<'_>, found: &mut Violations) {
     if !line.is_outside() {
         return;
@@ -60,7 +60,7 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c| !is_word(c))
 }
 
-/// Whether a text has a reference such as `src/main.rs:12` or `at line 12`.
+/// Whether a text contains a reference such as `src/main.rs:12` or `at line 12`.
 fn names_a_line(text: &str) -> bool {
     let mut pieces = text.split(':');
     let mut before = pieces.next().unwrap_or_default();
@@ -77,7 +77,7 @@ fn names_a_line(text: &str) -> bool {
     })
 }
 
-/// Whether a text ends in the path of a file of code.
+/// Whether a text ends with the path of a source file.
 fn is_file_of_code(text: &str) -> bool {
     let Some((path, ending)) = text.rsplit_once('.') else { return false };
     ENDINGS.contains(&ending) && path.chars().rev().take_while(|c| is_word(*c) || "./-".contains(*c)).any(is_word)
@@ -90,11 +90,11 @@ fn begins_with_command(item: &str) -> bool {
 /// Whether an item begins with an instruction, such as `use X to`.
 fn is_instruction(item: &str) -> bool {
     let mut words = item.split_whitespace();
-    // Only the words that decide, in lower case. Beyond the first 6 none does.
+    // No word after the sixth matters.
     let words: [String; 6] = std::array::from_fn(|_| lower(words.next().unwrap_or_default()));
     let is = |at: usize, known: &[&str]| {
         words.get(at).is_some_and(|word| {
-            // A sign after the word does not change it: `remove the: ...`.
+            // Punctuation after the word does not matter: `remove the: ...`.
             let end = word.find(|c| !is_word(c)).unwrap_or(word.len());
             known.contains(&&word[..end])
         })
@@ -111,7 +111,7 @@ fn is_instruction(item: &str) -> bool {
     }
 }
 
-/// The beginning of a word in lower case: long enough to tell it from every word that is known.
+/// The beginning of a word in lower case, long enough to distinguish all known words.
 fn lower(word: &str) -> String {
     word.chars().take(16).flat_map(char::to_lowercase).collect()
 }

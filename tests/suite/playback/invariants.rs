@@ -1,4 +1,4 @@
-//! What holds forevery simulated run: for its frames as for those of the program, and for how it was ended.
+//! What holds for every simulated run: for its frames as for those of the program, and for how it was ended.
 
 use super::world::{Frame, World};
 use crate::support::check::{self, Checked, Seen, hold};

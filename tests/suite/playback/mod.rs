@@ -1,7 +1,6 @@
 //! Recordings of real agents, played in-process: no process, no thread, no clock.
 //!
 //! A case is a folder below testdata/ with a recording, what the orchestrator sent, and the frames that came out.
-#![allow(clippy::unwrap_used, clippy::expect_used)] // helpers outside of #[test] functions
 
 pub(crate) mod case;
 pub(crate) mod invariants;

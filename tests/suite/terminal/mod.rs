@@ -1,5 +1,4 @@
 //! A terminal in the place of pipes: JSON Lines over it, and a person at it.
-#![allow(clippy::unwrap_used, clippy::expect_used)] // helpers outside of #[test] functions
 
 mod asking;
 mod codex;

@@ -1,0 +1,371 @@
+//! Readers of the values of fields: one function per type and range, which the rows of [`super::fields`] and
+//! [`super::workflow`] name.
+
+use super::json::{Fields, number, string};
+use super::limits;
+use super::words::{Category, Level, OnQuestionTimeout, Policy};
+use crate::redact::is_secret_name;
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
+use serde_json::value::RawValue;
+use std::collections::{BTreeMap, HashSet};
+use std::fmt;
+
+/// Why a payload could not be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Problem {
+    /// A known key is repeated in one object, so the message is malformed.
+    Repeated,
+    /// A field has a wrong type or is out of its range.
+    Field {
+        /// The field's name.
+        name: &'static str,
+        /// The values that are allowed.
+        expected: &'static str,
+    },
+}
+
+impl Problem {
+    /// The fault, as the rest of a sentence about the value.
+    pub fn clause(&self) -> String {
+        match self {
+            Problem::Repeated => "repeats a key".into(),
+            Problem::Field { expected, .. } => format!("must be {expected}"),
+        }
+    }
+
+    /// One sentence for a failure's message. Names the field, never its value.
+    pub fn message(&self) -> String {
+        match self {
+            Problem::Repeated => "A field is repeated in one object. Send it once.".into(),
+            Problem::Field { name, expected } => format!("run.start: `{name}` must be {expected}."),
+        }
+    }
+}
+
+/// The result of a reader of one field. `Err(None)`: a key is repeated. `Err(Some(text))`: the field must be `text`.
+pub(crate) type Read<T> = Result<T, Option<&'static str>>;
+
+/// Defines a layer: optional fields, each with its reader.
+macro_rules! layer {
+    ($(#[$about:meta])* $layer:ident { $($(#[$doc:meta])* $name:ident: $type:ty = $read:path;)* }) => {
+        $(#[$about])*
+        #[derive(Clone, Debug, Default)]
+        pub struct $layer { $($(#[$doc])* pub $name: Option<$type>,)* }
+
+        impl $layer {
+            /// The names of all fields.
+            pub const NAMES: &'static [&'static str] = &[$(stringify!($name)),*];
+
+            /// Reads one field by its name; unknown names are ignored.
+            pub fn set(
+                &mut self,
+                name: &str,
+                raw: &serde_json::value::RawValue,
+            ) -> Result<(), $crate::protocol::read::Problem> {
+                use $crate::protocol::read::Problem;
+                match name {
+                    $(stringify!($name) => self.$name = Some($read(raw).map_err(|e| match e {
+                        None => Problem::Repeated,
+                        Some(expected) => Problem::Field { name: stringify!($name), expected },
+                    })?),)*
+                    _ => {}
+                }
+                Ok(())
+            }
+
+            /// Whether this layer sets a field.
+            pub fn says(&self, name: &str) -> bool {
+                match name {
+                    $(stringify!($name) => self.$name.is_some(),)*
+                    _ => false,
+                }
+            }
+
+            /// This layer, with the fields of `base` that it does not set.
+            pub fn over(self, base: $layer) -> $layer {
+                $layer { $($name: self.$name.or(base.$name),)* }
+            }
+        }
+    };
+}
+
+pub(crate) use layer;
+
+/// A length of time in seconds: finite, not negative, at most a hundred years.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
+pub struct Seconds(pub f64);
+
+impl Seconds {
+    /// The length as a [`std::time::Duration`].
+    pub fn duration(self) -> std::time::Duration {
+        std::time::Duration::from_secs_f64(self.0.clamp(0.0, limits::SECONDS))
+    }
+}
+
+impl Serialize for Seconds {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        // 60 instead of 60.0, so that an integer comes back as one.
+        if self.0.fract() == 0.0 && self.0 <= limits::SECONDS {
+            return serializer.serialize_u64(self.0 as u64);
+        }
+        serializer.serialize_f64(self.0)
+    }
+}
+
+/// A permission policy: one word for all, or one by category.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Permissions {
+    /// The same for every category.
+    All(Policy),
+    /// One policy per category.
+    ByCategory {
+        /// The categories with an entry.
+        named: BTreeMap<Category, Policy>,
+        /// The entry `*`. `None`: the other categories are asked.
+        rest: Option<Policy>,
+    },
+}
+
+impl Default for Permissions {
+    fn default() -> Permissions {
+        Permissions::All(Policy::Ask)
+    }
+}
+
+impl Permissions {
+    /// Whether everything is allowed.
+    pub fn allow_all(&self) -> bool {
+        Category::ALL.iter().all(|category| self.of(*category) == Policy::Allow)
+    }
+
+    /// The policy for a category.
+    pub fn of(&self, category: Category) -> Policy {
+        match self {
+            Permissions::All(policy) => *policy,
+            Permissions::ByCategory { named, rest } => {
+                named.get(&category).or(rest.as_ref()).copied().unwrap_or(Policy::Ask)
+            }
+        }
+    }
+
+    /// The strictest policy for these categories.
+    pub fn strictest(&self, categories: impl Iterator<Item = Category>) -> Policy {
+        let strictness = |policy: &Policy| match policy {
+            Policy::Allow => 0,
+            Policy::Ask => 1,
+            Policy::Deny => 2,
+        };
+        categories.map(|category| self.of(category)).max_by_key(strictness).unwrap_or(Policy::Ask)
+    }
+}
+
+/// The form that `--permissions` takes.
+impl fmt::Display for Permissions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Permissions::All(policy) => f.write_str(policy.word()),
+            Permissions::ByCategory { named, rest } => {
+                for (category, policy) in named {
+                    write!(f, "{}={},", category.word(), policy.word())?;
+                }
+                write!(f, "*={}", rest.unwrap_or(Policy::Ask).word())
+            }
+        }
+    }
+}
+
+impl Serialize for Permissions {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Permissions::All(policy) => policy.serialize(serializer),
+            Permissions::ByCategory { named, rest } => {
+                let mut map = serializer.serialize_map(None)?;
+                for (category, policy) in named {
+                    map.serialize_entry(category, policy)?;
+                }
+                if let Some(rest) = rest {
+                    map.serialize_entry("*", rest)?;
+                }
+                map.end()
+            }
+        }
+    }
+}
+
+pub(crate) fn any_string(raw: &RawValue) -> Read<String> {
+    string(raw).ok_or(Some("a string"))
+}
+
+pub(crate) fn non_empty(raw: &RawValue) -> Read<String> {
+    string(raw).filter(|s| !s.is_empty()).ok_or(Some("a non-empty string"))
+}
+
+pub(super) fn session_id(raw: &RawValue) -> Read<String> {
+    let fits = |s: &String| !s.is_empty() && s.len() <= limits::SESSION_ID_BYTES;
+    string(raw).filter(fits).ok_or(Some("a non-empty string of at most 1024 bytes"))
+}
+
+pub(crate) fn path(raw: &RawValue) -> Read<String> {
+    let usable = |s: &String| !s.is_empty() && !s.contains('\0');
+    string(raw).filter(usable).ok_or(Some("the path of an existing directory"))
+}
+
+pub(crate) fn boolean(raw: &RawValue) -> Read<bool> {
+    match raw.get() {
+        "true" => Ok(true),
+        "false" => Ok(false),
+        _ => Err(Some("true or false")),
+    }
+}
+
+pub(super) fn is_null(raw: &RawValue) -> bool {
+    raw.get() == "null"
+}
+
+pub(super) fn list(raw: &RawValue) -> Option<Vec<&RawValue>> {
+    serde_json::from_str(raw.get()).ok()
+}
+
+pub(super) fn strings_where(raw: &RawValue, fits: fn(&String) -> bool, expected: &'static str) -> Read<Vec<String>> {
+    let items = list(raw).ok_or(Some(expected))?;
+    items.into_iter().map(|item| string(item).filter(fits).ok_or(Some(expected))).collect()
+}
+
+pub(crate) fn strings(raw: &RawValue) -> Read<Vec<String>> {
+    strings_where(raw, |s| !s.is_empty() && !s.contains('\0'), "a list of non-empty strings")
+}
+
+/// The maximum size of all `secrets` together.
+const SECRETS_BYTES: usize = 256 << 10;
+/// The maximum number of lines in all `secrets` together.
+const SECRET_LINES: usize = 1000;
+
+/// Every text is searched for all secrets, each in many forms, and so is each of their lines.
+pub(super) fn secrets(raw: &RawValue) -> Read<Vec<String>> {
+    let expected = "a list of non-empty strings, each at most 64 KiB, together at most 256 KiB and 1000 lines";
+    let all = strings_where(raw, |s| !s.is_empty() && s.len() <= limits::SECRET_BYTES, expected)?;
+    let bytes: usize = all.iter().map(String::len).sum();
+    let lines: usize = all.iter().map(|secret| secret.lines().count()).sum();
+    let fits = bytes <= SECRETS_BYTES && lines <= SECRET_LINES;
+    if fits { Ok(all) } else { Err(Some(expected)) }
+}
+
+pub(super) fn paths(raw: &RawValue) -> Read<Vec<String>> {
+    strings_where(raw, |s| !s.is_empty() && !s.contains('\0'), "a list of paths")
+}
+
+pub(crate) fn arguments(raw: &RawValue) -> Read<Vec<String>> {
+    let fits = |s: &String| !s.contains('\0') && s.len() <= limits::ARGUMENT_BYTES;
+    strings_where(raw, fits, "a list of strings without NUL, each at most 131071 bytes long")
+}
+
+pub(super) fn positive(raw: &RawValue) -> Read<Seconds> {
+    let expected = Some("a number of seconds above 0");
+    number(raw).filter(|n| *n > 0.0).map(|n| Seconds(n.min(limits::SECONDS))).ok_or(expected)
+}
+
+pub(super) fn zero_or_more(raw: &RawValue) -> Read<Seconds> {
+    let expected = Some("a number of seconds, 0 or more");
+    number(raw).filter(|n| *n >= 0.0).map(|n| Seconds(n.abs().min(limits::SECONDS))).ok_or(expected)
+}
+
+pub(super) fn count(raw: &RawValue) -> Read<u64> {
+    let whole = |n: &f64| n.fract() == 0.0 && *n >= 1.0 && *n <= 1e15;
+    number(raw).filter(whole).map(|n| n as u64).ok_or(Some("a whole number, 1 or more"))
+}
+
+pub(super) fn cost(raw: &RawValue) -> Read<f64> {
+    number(raw).filter(|n| *n > 0.0).ok_or(Some("a number above 0"))
+}
+
+pub(super) fn frame_bytes(raw: &RawValue) -> Read<usize> {
+    let range = limits::FRAME_BYTES_MIN as f64..=limits::FRAME_BYTES_MAX as f64;
+    let fits = |n: &f64| n.fract() == 0.0 && range.contains(n);
+    number(raw).filter(fits).map(|n| n as usize).ok_or(Some("a whole number from 16384 to 67108864"))
+}
+
+pub(super) fn level(raw: &RawValue) -> Read<Level> {
+    let word = string(raw);
+    word.and_then(|w| Level::from_word(&w)).ok_or(Some("one of \"minimal\", \"normal\", \"full\""))
+}
+
+pub(super) fn on_question_timeout(raw: &RawValue) -> Read<OnQuestionTimeout> {
+    string(raw).and_then(|w| OnQuestionTimeout::from_word(&w)).ok_or(Some("one of \"fail\", \"continue\""))
+}
+
+/// The type of `permissions`, for messages; it names every category.
+const POLICIES: &str = "\"ask\", \"allow\", \"deny\", or an object of these by tool category: read, edit, delete, move, \
+    search, execute, fetch, think, agent, mcp, mode, other, or * for the rest";
+
+pub(super) fn permissions(raw: &RawValue) -> Read<Permissions> {
+    let expected = POLICIES;
+    let policy = |raw: &RawValue| string(raw).and_then(|w| Policy::from_word(&w)).ok_or(Some(expected));
+    let Some(fields) = Fields::parse(raw.get()) else {
+        return policy(raw).map(Permissions::All);
+    };
+    let mut keys = HashSet::new();
+    if !fields.iter().all(|(key, _)| keys.insert(key)) {
+        return Err(None);
+    }
+    let (mut named, mut rest) = (BTreeMap::new(), None);
+    for (key, value) in fields.iter() {
+        if key == "*" {
+            rest = Some(policy(value)?);
+        } else {
+            named.insert(Category::from_word(key).ok_or(Some(expected))?, policy(value)?);
+        }
+    }
+    Ok(Permissions::ByCategory { named, rest })
+}
+
+/// Whether a string can be the name of an environment variable.
+pub fn is_environment_name(name: &str) -> bool {
+    let mut bytes = name.bytes();
+    let first = bytes.next().is_some_and(|b| b.is_ascii_alphabetic() || b == b'_');
+    first && bytes.all(|b| b.is_ascii_alphanumeric() || b == b'_')
+}
+
+pub(crate) fn environment(raw: &RawValue) -> Read<BTreeMap<String, String>> {
+    let expected = Some(
+        "an object of strings whose names are [A-Za-z_][A-Za-z0-9_]* and which fit an environment; those with the names of \
+         secrets have together at most 256 KiB and 1000 lines",
+    );
+    let fields = Fields::parse(raw.get()).ok_or(expected)?;
+    let mut out = BTreeMap::new();
+    for (name, value) in fields.iter() {
+        let value = string(value).ok_or(expected)?;
+        // The kernel limits the length of `NAME=value` and its NUL.
+        let fits = name.len() + value.len() + 2 <= limits::ARGUMENT_BYTES + 1;
+        if !is_environment_name(name) || value.contains('\0') || !fits {
+            return Err(expected);
+        }
+        out.insert(name.to_owned(), value);
+    }
+    if secrets_fit(&out) { Ok(out) } else { Err(expected) }
+}
+
+/// Whether the values of variables that are secrets, by their names, are few enough to be searched for.
+pub(super) fn secrets_fit<'a>(variables: impl IntoIterator<Item = (&'a String, &'a String)>) -> bool {
+    let secret = variables.into_iter().filter(|(name, _)| is_secret_name(name));
+    let (mut bytes, mut lines) = (0, 0);
+    for (_, value) in secret {
+        bytes += value.len();
+        lines += value.lines().count();
+    }
+    bytes <= SECRETS_BYTES && lines <= SECRET_LINES
+}
+
+pub(super) fn names(raw: &RawValue) -> Read<Vec<String>> {
+    let fits = |s: &String| is_environment_name(s.strip_suffix('*').unwrap_or(s)) || s == "*";
+    strings_where(raw, fits, "a list of names of environment variables, each optionally ending in `*`")
+}
+
+pub(super) fn object(raw: &RawValue) -> Read<Box<RawValue>> {
+    Fields::parse(raw.get()).map(|_| raw.to_owned()).ok_or(Some("an object"))
+}
+
+pub(super) fn metadata(raw: &RawValue) -> Read<Box<RawValue>> {
+    let fits = raw.get().len() <= limits::METADATA_BYTES;
+    object(raw).ok().filter(|_| fits).ok_or(Some("an object of at most 65536 bytes"))
+}
