@@ -1,9 +1,9 @@
-//! Makes an agent's text safe for a terminal: none of its escape sequences reaches the screen. Keeps its state between
-//! pieces, because a sequence may be split anywhere.
+//! Removes escape sequences from an agent's text, so that it is safe for a terminal. Keeps state between pieces,
+//! because a sequence may be split anywhere.
 
 use std::borrow::Cow;
 
-/// Cleans a text that comes in pieces.
+/// Cleans a text that arrives in pieces.
 #[derive(Clone, Debug, Default)]
 pub struct Cleaner {
     state: State,
@@ -28,7 +28,7 @@ enum State {
 }
 
 impl Cleaner {
-    /// The safe part of a piece; borrowed when that is the piece.
+    /// Cleans a piece. The result is borrowed if the piece stays the same.
     pub fn push<'a>(&mut self, piece: &'a str) -> Cow<'a, str> {
         if self.is_in_text() && safe(piece) == piece.len() {
             return Cow::Borrowed(piece);
@@ -48,7 +48,7 @@ impl Cleaner {
         Cow::Owned(out)
     }
 
-    /// Ends the text. Returns what was still missing, and makes the cleaner ready for another text.
+    /// Ends the text. Returns the part that was held back, and resets the cleaner for another text.
     pub fn finish(&mut self) -> &'static str {
         let after_cr = self.after_cr;
         *self = Self::default();
@@ -106,7 +106,7 @@ impl Cleaner {
     }
 }
 
-/// The length of the beginning of a text that stays as it is.
+/// The length of the beginning of a text that needs no change.
 fn safe(text: &str) -> usize {
     let bytes = text.as_bytes();
     let mut from = 0;
@@ -121,7 +121,7 @@ fn safe(text: &str) -> usize {
     text.len()
 }
 
-/// The first bytes of the characters that may not stay as they are.
+/// The first bytes of the characters that may need a change.
 const LEADS: [bool; 256] = {
     let mut leads = [false; 256];
     let mut byte = 0;
@@ -139,7 +139,7 @@ const LEADS: [bool; 256] = {
     leads
 };
 
-/// Whether a character of a text stays as it is.
+/// Whether a character needs no change.
 fn stays(c: char) -> bool {
     !matches!(c, '\0'..='\u{8}' | '\u{b}'..='\u{1f}' | '\u{7f}'..='\u{9f}' | '\u{2028}' | '\u{2029}' | '\u{feff}'
         | '\u{e0000}'..='\u{e007f}')
@@ -151,7 +151,7 @@ pub fn is_bidi_control(c: char) -> bool {
     matches!(c, '\u{200e}' | '\u{200f}' | '\u{61c}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// A whole text, cleaned.
+/// Cleans a whole text.
 pub fn whole(text: &str) -> Cow<'_, str> {
     let mut cleaner = Cleaner::default();
     let clean = cleaner.push(text);
@@ -161,7 +161,7 @@ pub fn whole(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// A whole text in one line.
+/// Cleans a whole text, and joins its lines into one.
 pub fn one_line(text: &str) -> String {
     let clean = whole(text);
     let mut out = String::with_capacity(clean.len());
@@ -174,7 +174,7 @@ pub fn one_line(text: &str) -> String {
     out
 }
 
-/// A word, quoted for a shell.
+/// Quotes a word for a shell.
 pub fn shell_word(word: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || "-_=./:,@%+".contains(c);
     if !word.is_empty() && word.chars().all(plain) { word.into() } else { format!("'{}'", word.replace('\'', r"'\''")) }
@@ -215,7 +215,7 @@ mod tests {
 
     /// The table of first bytes and the two rules for characters agree.
     #[test]
-    fn every_character_is_taken_the_same_way_alone_and_in_a_text() {
+    fn every_character_is_handled_alike_alone_and_in_a_text() {
         for c in '\0'..=char::MAX {
             let (mut letter, mut clean) = ([0; 4], String::new());
             Cleaner::default().take(c, &mut clean);

@@ -1,4 +1,4 @@
-//! argv → a request. Pure: reads no file, no terminal and no environment.
+//! Parses argv into a request. Pure: reads no file, terminal or environment.
 
 pub mod action;
 pub mod adhoc;
@@ -21,7 +21,7 @@ use lexopt::Arg;
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
-/// A command line that was read.
+/// A parsed command line.
 #[derive(Debug)]
 pub enum Request {
     /// The version of the program.
@@ -43,16 +43,16 @@ pub enum Help {
     Long(&'static Command),
 }
 
-/// `replay`.
+/// The arguments of `replay`.
 #[derive(Debug, Default)]
 pub struct Replay {
-    /// The recording. `None`: the one of the demo.
+    /// The recording. `None`: the built-in one of the demo.
     pub file: Option<PathBuf>,
-    /// `--strict`.
+    /// Whether to fail if the host deviates from the recording.
     pub strict: bool,
-    /// `--demo`.
+    /// Whether to play the recording of the demo agent.
     pub demo: bool,
-    /// The arguments of the agent that is played.
+    /// The arguments with which the played agent was started.
     pub args: Vec<OsString>,
 }
 
@@ -76,7 +76,7 @@ pub fn parse(commands: Commands, args: impl IntoIterator<Item = OsString>) -> Re
             let Some(below) = args.get(1).and_then(|word| command.under(word)) else {
                 return of_command(command, parser);
             };
-            // The word is a value, because no name begins with a dash.
+            // Flags before the command are rejected, so the word is a value.
             let _ = parser.next();
             of_command(below, parser)
         }
@@ -118,7 +118,7 @@ fn unknown(what: &str, dashes: &str, typed: &str, known: &[&str], otherwise: &st
     Unknown { what, dashes, typed, place: "" }.message(known.iter().copied(), otherwise)
 }
 
-/// The message about an error of the parser itself. `command`: the command whose help applies, after a blank.
+/// The message about an error of the parser itself. `command`: the command whose help applies, after a space.
 fn unparsed(error: &lexopt::Error, command: &str) -> Wrong {
     let shown = match error {
         lexopt::Error::UnexpectedValue { option, .. } => Name::new(option),
@@ -147,7 +147,7 @@ fn find(commands: Commands, name: &OsStr) -> Result<&'static Command, Wrong> {
     found.ok_or_else(|| unknown("command", "", &name, &names(commands), otherwise))
 }
 
-/// The help that `help` or `--help` asks for with these words.
+/// The help that `help` or `--help` shows for these words.
 pub fn explained(commands: Commands, words: &[OsString]) -> Result<Help, Wrong> {
     let too_many = || "Too many words: help explains one command, as in spektacular help adhoc.".to_owned();
     match words {
@@ -163,7 +163,7 @@ pub fn no_words(command: &str, words: &[OsString]) -> Result<(), Wrong> {
     if words.is_empty() { Ok(()) } else { Err(format!("{command} takes no arguments.")) }
 }
 
-/// The output mode that a faulty command line asks for, if that can be told.
+/// The output mode that an invalid command line asks for, if it can be determined.
 pub fn asked_output(args: &[OsString]) -> Option<Output> {
     let is = |at: usize, text: &str| args.get(at).is_some_and(|arg| arg == text);
     let asks = |at: usize, mode: &str| is(at, &format!("--output={mode}")) || (is(at, "--output") && is(at + 1, mode));

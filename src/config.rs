@@ -239,7 +239,9 @@ fn read(text: &str, origin: ValueOrigin, trusted: bool) -> Read {
             }
             Err(why) if slot.care() == Care::Guards => {
                 let place = at(&file, line);
-                read.fail(format!("{name} in {place}, {why}. It is not ignored because it protects you."));
+                read.fail(format!(
+                    "{name} in {place}, {why}. This error is not ignored, because the key protects you."
+                ));
             }
             Err(why) => read.ignored(format!("{name} in {}, is ignored: it {why}.", at(&file, line))),
         }
@@ -419,7 +421,7 @@ impl Places {
     /// The file has no place.
     pub fn file(&self, which: Which) -> Result<&Path, Failure> {
         let (path, why) = match which {
-            Which::User => (&self.user, "The user's file has no place. Set HOME or XDG_CONFIG_HOME."),
+            Which::User => (&self.user, "Cannot locate the user's file. Set HOME or XDG_CONFIG_HOME."),
             Which::Project => (&self.project, "The current directory no longer exists. Change to another one."),
         };
         path.as_deref().ok_or_else(|| Failure::new(Code::InvalidConfig, why))
@@ -435,8 +437,9 @@ impl Places {
         let file = self.file(which)?.display();
         self.change(which, |old| {
             edit::set(old, &path, value.get()).ok_or_else(|| {
-                let message =
-                    format!("{name} cannot be set: a part of it is not an object in {file}. Unset that first.");
+                let message = format!(
+                    "Cannot set {name}: a key that contains it is not an object in {file}. Unset that key first."
+                );
                 Failure::new(Code::InvalidConfig, message)
             })
         })

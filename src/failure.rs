@@ -1,14 +1,14 @@
-//! The failure codes of a run, in one table: code, exit code, and whether a later try may succeed.
+//! The failure codes of a run, in one table: code, exit code, and whether a later attempt may succeed.
 //!
-//! The codes are part of the protocol. Messages are in our own words; the only typed value in one is a model's name. An
-//! agent's own error text has a field of its own, because it may contain addresses.
+//! The codes are part of the protocol. Messages are in our own words, and the only typed value in one is a model's
+//! name. The agent's own error text is in a separate field, because it may contain addresses.
 
 use crate::protocol::text::Text;
 use crate::protocol::words::RefusalReason;
 
 macro_rules! codes {
     ($($(#[$doc:meta])* $variant:ident, $name:literal, $exit:literal, $retryable:literal;)*) => {
-        /// Why a run failed. The string is the protocol's `code`.
+        /// The reason why a run failed. The string is the protocol's `code`.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Code { $($(#[$doc])* $variant,)* }
 
@@ -43,7 +43,7 @@ codes! {
     AgentProtocolError, "agent_protocol_error", 1, false;
     /// The session to resume does not exist.
     SessionNotFound, "session_not_found", 1, false;
-    /// The model does not exist or may not be used.
+    /// The model does not exist, or the account may not use it.
     ModelNotFound, "model_not_found", 1, false;
     /// The conversation does not fit the model's context.
     ContextExceeded, "context_exceeded", 1, false;
@@ -55,13 +55,13 @@ codes! {
     RateLimited, "rate_limited", 1, true;
     /// The provider could not be reached or had an internal error.
     ProviderUnavailable, "provider_unavailable", 1, true;
-    /// The agent left no file, or one that breaks a rule.
+    /// The agent wrote no file, or one that breaks a rule.
     ResultInvalid, "result_invalid", 1, false;
     /// A phase did not pass its verification.
     VerificationFailed, "verification_failed", 1, false;
     /// The agent did nothing in two attempts.
     NoProgress, "no_progress", 1, false;
-    /// The agent says that it cannot go on.
+    /// The agent reported that it cannot continue.
     Blocked, "blocked", 1, false;
     /// git refused the commit of a phase.
     CommitFailed, "commit_failed", 1, false;
@@ -97,13 +97,13 @@ codes! {
     QuestionDeclined, "question_declined", 6, false;
     /// A permission was denied because nobody answered, and the run has `fail_on_denied`.
     Denied, "denied", 6, false;
-    /// A defect of this program.
+    /// A bug in this program.
     InternalError, "internal_error", 70, false;
     /// The machine is out of memory, processes or files.
     ResourceExhausted, "resource_exhausted", 70, false;
 }
 
-/// The exit code if no last frame can be delivered: stdout is closed, or nobody reads it after a stop.
+/// The exit code if the last frame cannot be delivered: stdout is closed, or nobody reads it after a stop.
 pub const EXIT_UNDELIVERED: u8 = 74;
 
 /// One failure: a code, a sentence that says what to do, and details.
@@ -113,41 +113,41 @@ pub struct Failure {
     pub code: Code,
     /// One sentence for a person, in our own words.
     pub message: String,
-    /// Whether a later try may succeed. By default as the code says.
+    /// Whether a later attempt may succeed. By default, the code decides.
     pub retryable: bool,
     /// The provider's HTTP status, if the agent reports it.
     pub http_status: Option<u16>,
-    /// The agent's own words about it. The run cuts them to [`crate::protocol::limits::AGENT_MESSAGE_BYTES`].
+    /// The agent's own message. The run cuts it to [`crate::protocol::limits::AGENT_MESSAGE_BYTES`].
     pub agent_message: Option<Text>,
-    /// The last lines of the agent's stderr, at most [`crate::protocol::limits::STDERR_TAIL_BYTES`].
+    /// The last lines of the agent's stderr, at most [`crate::protocol::limits::STDERR_TAIL_BYTES`] bytes.
     pub stderr_tail: Option<Text>,
-    /// Why a workflow was refused.
+    /// The reason why a workflow was refused.
     pub reason: Option<RefusalReason>,
-    /// The file that a refused workflow is about.
+    /// The file that a refused workflow concerns.
     pub target: Option<Box<Text>>,
     /// The phase of a workflow that did not pass.
     pub phase: Option<Box<PhaseFailure>>,
 }
 
-/// How a phase failed.
+/// The failure of a phase.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PhaseFailure {
-    /// Its id, such as `P1`.
+    /// The phase's id, such as `P1`.
     pub phase: String,
     /// The number of the last attempt.
     pub attempt: u64,
     /// The command that failed, if one did.
     pub command: Option<Text>,
-    /// Its exit status. `None`: a signal or its time limit ended it, or it did not start.
+    /// The exit status of the command. `None`: a signal or the time limit ended it, or it did not start.
     pub exit_code: Option<i32>,
-    /// Whether its time limit ended it.
+    /// Whether the time limit ended the command.
     pub timed_out: bool,
-    /// The end of its output, at most [`crate::protocol::limits::STDERR_TAIL_BYTES`].
+    /// The end of the command's output, at most [`crate::protocol::limits::STDERR_TAIL_BYTES`] bytes.
     pub output_tail: Text,
 }
 
 impl Failure {
-    /// A failure with the code's `retryable` and no details.
+    /// Creates a failure with the code's `retryable` and no details.
     pub fn new(code: Code, message: impl Into<String>) -> Failure {
         Failure {
             code,
@@ -167,19 +167,19 @@ impl Failure {
         Failure { reason: Some(reason), ..Failure::new(Code::InvalidRequest, message) }
     }
 
-    /// A defect of this program.
+    /// A bug in this program.
     pub fn of_our_own() -> Failure {
-        let message = "spektacular failed by a fault of its own: please report it, with a recording of the run.";
+        let message = "spektacular has a bug: please report it, with a recording of the run.";
         Failure::new(Code::InternalError, message)
     }
 
-    /// The same failure, of a workflow that is about this file.
+    /// Sets the file that a refused workflow concerns.
     pub fn about(mut self, target: impl Into<Text>) -> Failure {
         self.target = Some(Box::new(target.into()));
         self
     }
 
-    /// The model does not exist or may not be used. [`Failure::name_model`] adds its name.
+    /// The model does not exist, or the account may not use it. [`Failure::name_model`] adds its name.
     pub fn model_not_found() -> Failure {
         Failure::new(Code::ModelNotFound, model_not_found(""))
     }
@@ -222,19 +222,19 @@ impl Failure {
         }
     }
 
-    /// The same failure, marked as retryable.
+    /// Marks the failure as retryable.
     pub fn retryable(mut self) -> Failure {
         self.retryable = true;
         self
     }
 
-    /// The same failure with the provider's HTTP status.
+    /// Sets the provider's HTTP status.
     pub fn with_status(mut self, status: Option<u16>) -> Failure {
         self.http_status = status;
         self
     }
 
-    /// The same failure with the agent's own words.
+    /// Sets the agent's own message.
     pub fn saying(mut self, said: Option<String>) -> Failure {
         self.agent_message = said.map(Text::from);
         self
@@ -242,7 +242,7 @@ impl Failure {
 }
 
 fn model_not_found(name: &str) -> String {
-    format!("The model{name} does not exist or may not be used: choose another model.")
+    format!("The model{name} does not exist, or your account may not use it: choose another model.")
 }
 
 /// The maximum length of a model's name in a message, in characters.

@@ -10,11 +10,11 @@ use std::time::Instant;
 /// The byte order mark that some systems put before the first line.
 const BOM: &[u8] = "\u{feff}".as_bytes();
 
-/// The peer of one run. It numbers the frames, and refuses one after the terminal frame.
+/// The peer of one run. It numbers the frames, and refuses frames after the terminal one.
 #[derive(Debug, Default)]
 pub struct JsonLines {
     stamper: Stamper,
-    /// Whether a line was heard.
+    /// Whether a line was read.
     begun: bool,
 }
 
@@ -24,7 +24,7 @@ impl Peer for JsonLines {
         let message = match line {
             RawLine::Whole(line) => parse(line.strip_prefix(BOM).filter(|_| first).unwrap_or(line)),
             RawLine::TooLong => Some(Inbound { id: None, run_id: None, message: Message::Malformed }),
-            // A last line without LF was not delivered.
+            // A last line without LF is incomplete, and is dropped.
             RawLine::Unended(_) | RawLine::CtrlD => None,
         };
         Understood { messages: message.into_iter().collect(), ..Understood::default() }
@@ -36,11 +36,13 @@ impl Peer for JsonLines {
 
     fn show(&mut self, outgoing: Outgoing<'_>, out: &mut Outbox) {
         let Outgoing { body, reply_to, run_id, max_bytes, at, in_advance: _ } = outgoing;
-        let err = stderr_line(body).map(|line| format!("{line}\n").into_bytes()).unwrap_or_default();
+        let err = stderr_line(body);
         if let Some(mut frame) = self.stamper.stamp(at, run_id, reply_to, body) {
             out.line(|line| frame.write(max_bytes, line));
         }
-        out.push(Chunk { err, ..Chunk::default() });
+        if let Some(line) = err {
+            out.push(Chunk { err: format!("{line}\n").into_bytes(), ..Chunk::default() });
+        }
     }
 }
 

@@ -35,15 +35,15 @@ pub enum Moment {
     Agent(String),
     /// A line of the agent's stderr.
     Stderr(String),
-    /// How a line was understood. Notes are only written; they are not part of the dialogue.
+    /// A note on how a line was interpreted. Notes are only written; they are not part of the dialogue.
     Note(String),
     /// The agent's stdin was closed.
     HostEof,
-    /// The agent made a file: its path relative to the working directory, and its content.
+    /// The agent created a file: its path relative to the working directory, and its content.
     File(String, String),
     /// An entry that depends on the host's last answer.
     Only {
-        /// Whether that answer must allow the request, or deny it.
+        /// Whether the answer must allow the request (true) or deny it (false).
         allowed: bool,
         /// The entry.
         moment: Box<Moment>,
@@ -65,14 +65,14 @@ pub struct Header {
     pub agent_version: Option<String>,
     /// The command line.
     pub argv: Vec<String>,
-    /// The working directory. A replay replaces it by its own.
+    /// The working directory, which a replay replaces with its own.
     pub cwd: Option<String>,
 }
 
 /// A whole recording.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Recording {
-    /// The header.
+    /// The recording's header.
     pub header: Header,
     /// The entries, each with the time since the start.
     pub moments: Vec<(Duration, Moment)>,
@@ -81,14 +81,14 @@ pub struct Recording {
 /// One process of a recorded agent.
 #[derive(Clone, Copy, Debug)]
 pub struct Process<'a> {
-    /// Its command line.
+    /// The command line of the process.
     pub argv: &'a [String],
     /// The entries of its lifetime.
     pub moments: &'a [(Duration, Moment)],
 }
 
 impl Recording {
-    /// Reads a recording. Error: the fault and its line.
+    /// Reads a recording. Error: the mistake and its line.
     pub fn parse(text: &str) -> Result<Recording, String> {
         let mut lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
         let (_, first) = lines.next().ok_or("the recording is empty")?;
@@ -164,9 +164,9 @@ pub(crate) struct MessagePiece {
 /// The driver whose lines are plain text.
 const PLAIN: &str = "lines";
 
-/// Bytes of finished lines at which they are written at once.
+/// The number of bytes of finished lines at which they are written at once.
 const WRITE_BYTES: usize = 64 << 10;
-/// Bytes that are held back at most, for messages that are not whole yet.
+/// The maximum number of bytes that are held back for incomplete messages.
 const HELD_BYTES: usize = 8 << 20;
 
 /// Writes a recording during a run. A secret may be split over the pieces of a message, so lines wait until all messages
@@ -193,7 +193,7 @@ struct Held {
 }
 
 impl Recorder {
-    /// Adds a file. It gets everything from now on.
+    /// Adds a file, which gets all entries from now on.
     pub(crate) fn add(&mut self, file: File) {
         self.files.push(file);
     }
@@ -303,8 +303,8 @@ impl Recorder {
     }
 }
 
-/// If the joined text of a message holds a secret that no single piece holds, empties its pieces and puts the whole text,
-/// redacted, into the last one.
+/// If the joined text of a message contains a secret that no single piece contains, empties its pieces and puts the
+/// whole redacted text into the last one.
 fn blank_split_secrets(held: &mut [Held], redactor: &Redactor, cut: &BTreeSet<u64>, plain: bool) {
     let mut pieces = held.iter().flat_map(|held| &held.pieces);
     if pieces.next().is_none() || (pieces.next().is_none() && cut.is_empty()) {
@@ -338,10 +338,24 @@ fn blank_split_secrets(held: &mut [Held], redactor: &Redactor, cut: &BTreeSet<u6
     }
 }
 
+/// Whether redaction leaves a line as it is, which holds for most lines of JSON: without blanks between its values, without
+/// a character that has an escape or needs one, and without the beginning of a secret.
+fn stays(line: &str, redactor: &Redactor) -> bool {
+    let mut inside = false;
+    let is_plain = |byte: u8| {
+        inside ^= byte == b'"';
+        matches!(byte, b'!'..=b'[' | b']'..=b'~') || (inside && byte == b' ')
+    };
+    line.bytes().all(is_plain) && redactor.is_clear(line)
+}
+
 /// Redacts an entry. In a line of JSON, each string is redacted separately, because a match may extend to the end of a
 /// text. Keys are redacted too, because the key of an answer may be a question that quotes a secret.
 fn clean(moment: Moment, redactor: &Redactor) -> Moment {
     let text = |line: String| {
+        if stays(&line, redactor) {
+            return line;
+        }
         if serde_json::from_str::<&RawValue>(&line).is_ok() {
             return map_keys_and_strings(&line, &mut |text| redactor.redact_uncleaned(text));
         }

@@ -1,12 +1,11 @@
-//! Masks secrets in text.
+//! Replaces secrets in texts by a mask.
 //!
-//! It finds registered values in the forms in which programs print them (JSON, URL, HTML, shell,
-//! hex, base64), and tokens of a known shape (API keys, JWTs, private keys, `Authorization`
-//! headers, passwords in URLs).
+//! It finds registered values in the forms in which programs print them (JSON, URL, HTML, shell, hex, base64), and
+//! tokens of a known shape (API keys, JWTs, private keys, `Authorization` headers, passwords in URLs).
 //!
-//! It does not find a value that is reversed, spaced out, cut into halves, wrapped over lines or
-//! compressed, nor a form inside another form, except JSON in JSON. No rule masks text that only
-//! looks random, because that would change code, hashes and ids.
+//! It does not find a value that is reversed, spaced out, cut into halves, wrapped over lines or compressed, nor a form
+//! inside another form, except JSON in JSON. No rule masks text that only looks random, because that would change code,
+//! hashes and ids.
 
 mod filter;
 mod forms;
@@ -28,7 +27,7 @@ use view::{NoMatch, View};
 
 pub use stream::Stream;
 
-/// Replaces a secret. A text may already contain it.
+/// The text that replaces a secret. A text may already contain it.
 pub const MASK: &str = "[redacted]";
 
 /// Masks registered values and tokens of known shapes in texts.
@@ -37,7 +36,7 @@ pub const MASK: &str = "[redacted]";
 /// longest.
 #[derive(Clone)]
 pub struct Redactor {
-    /// Where a form or a shape may begin.
+    /// Finds the places where a form or a shape may begin.
     filter: Filter,
     /// The forms of the registered values, sorted.
     forms: Vec<Box<str>>,
@@ -46,7 +45,7 @@ pub struct Redactor {
     generation: Generation,
 }
 
-/// The number of times that a redactor learned of secrets.
+/// The state of a redactor's secrets: the number of times that secrets were added.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Generation(u32);
 
@@ -63,7 +62,7 @@ impl fmt::Debug for Redactor {
 }
 
 impl Redactor {
-    /// A redactor that only knows the shapes.
+    /// Creates a redactor that knows only the shapes.
     pub fn new() -> Self {
         let mut filter = Filter::default();
         shapes::beginnings().for_each(|beginning| filter.add(beginning));
@@ -99,7 +98,7 @@ impl Redactor {
         refused
     }
 
-    /// How often it learned of secrets. A text that went through a redactor is clean until this changes.
+    /// The current generation. A redacted text is clean until the generation changes.
     pub fn generation(&self) -> Generation {
         self.generation
     }
@@ -121,14 +120,14 @@ impl Redactor {
         self.add_all(vars.filter(is_secret).map(|(_, value)| value));
     }
 
-    /// From now on cleans every text for a terminal before it searches it: cleaning later would join the parts of a
-    /// secret that escape sequences split.
+    /// Makes the redactor clean every text for a terminal before it searches the text. Cleaning later would join the
+    /// parts of a secret that escape sequences split.
     pub fn clean_first(&mut self) {
         self.cleans = true;
         self.generation.0 += 1;
     }
 
-    /// The text with every secret masked; borrowed if it has none.
+    /// Masks every secret in a text. The result is borrowed if the text has none.
     pub fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
         if !self.cleans {
             return self.redact_uncleaned(text);
@@ -139,9 +138,9 @@ impl Redactor {
         }
     }
 
-    /// The same for a recording, which keeps escape sequences.
+    /// Like [`Redactor::redact`], for a recording, which keeps escape sequences.
     pub fn redact_uncleaned<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        if !self.filter.finds(text.as_bytes()) {
+        if self.is_clear(text) {
             return Cow::Borrowed(text);
         }
         let mut scan = Scan::new(text, 0, true);
@@ -153,6 +152,11 @@ impl Redactor {
         Cow::Owned(scan.out)
     }
 
+    /// Whether a text contains no beginning of a secret, and so no secret.
+    pub fn is_clear(&self, text: &str) -> bool {
+        !self.filter.finds(text.as_bytes())
+    }
+
     /// The end of the longest form that begins here.
     fn form_at(&self, view: View<'_>, at: usize) -> Result<usize, NoMatch> {
         let rest = &view.bytes[at..];
@@ -160,8 +164,8 @@ impl Redactor {
         if view.open && self.forms.get(before).is_some_and(|form| form.as_bytes().starts_with(rest)) {
             return Err(NoMatch::More);
         }
-        // The forms that begin the text sort before it, the longest last. If the form just before the text is none of
-        // them, it shares a beginning with the text, and no form before it shares a longer one.
+        // The forms that are prefixes of the text sort before it, the longest last. If the form just before the text is
+        // not a prefix, it shares a beginning with the text, and no earlier form shares a longer one.
         let mut common = rest;
         while let Some(form) = before.checked_sub(1).map(|last| self.forms[last].as_bytes()) {
             if common.starts_with(form) {

@@ -11,13 +11,13 @@ const LONGEST: usize = 64;
 pub struct Name<'a>(&'a str);
 
 impl<'a> Name<'a> {
-    /// The name, if it may be shown.
+    /// Wraps the name. `None`: it may not be shown.
     pub fn new(text: &'a str) -> Option<Name<'a>> {
         let fits = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.');
         ((1..=LONGEST).contains(&text.len()) && text.bytes().all(fits)).then_some(Name(text))
     }
 
-    /// The same for the name of a field or a variable, which has neither `-` nor `.`.
+    /// Like [`Name::new`], for the name of a field or a variable, which has neither `-` nor `.`.
     pub fn of_field(text: &'a str) -> Option<Name<'a>> {
         Name::new(text).filter(|_| !text.contains(['-', '.']))
     }
@@ -32,13 +32,13 @@ impl fmt::Display for Name<'_> {
 /// An unknown name that a user typed.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Unknown<'a> {
-    /// Its kind: `flag`, `key`.
+    /// The kind of name, such as `flag` or `key`.
     pub what: &'a str,
-    /// The dashes before it and before the names that are known.
+    /// The dashes in front of the name and of the known names.
     pub dashes: &'a str,
     /// The name, without its dashes.
     pub typed: &'a str,
-    /// The place where it was read, after a blank: ` in FILE, line 3`.
+    /// The place where the name was read, after a space: ` in FILE, line 3`.
     pub place: &'a str,
 }
 
@@ -52,7 +52,7 @@ impl Unknown<'_> {
     }
 }
 
-/// A blank and a sentence that names the closest of the `known` names. Empty if none is close.
+/// A space and a sentence that names the closest of the `known` names. Empty if none is close.
 pub fn hint<'a>(typed: &str, known: impl Iterator<Item = &'a str>) -> String {
     nearest(typed, known).map(|name| format!(" Did you mean {name}?")).unwrap_or_default()
 }
@@ -69,7 +69,7 @@ pub fn nearest<'a>(typed: &str, known: impl Iterator<Item = &'a str>) -> Option<
         .map(|(_, name)| name)
 }
 
-/// `a, b or c`.
+/// Joins words as `a, b or c`.
 pub fn either(words: &[&str]) -> String {
     match words {
         [] => String::new(),
@@ -78,7 +78,7 @@ pub fn either(words: &[&str]) -> String {
     }
 }
 
-/// The number of characters to insert, remove or change; a permutation counts as one.
+/// The number of characters to insert, remove or change. A permutation of the characters counts as one change.
 fn distance(a: &str, b: &str) -> usize {
     let sorted = |text: &str| {
         let mut letters: Vec<char> = text.chars().collect();
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_names_what_may_be_shown_and_what_was_meant() {
+    fn a_message_shows_only_safe_names_and_suggests_the_intended_one() {
         let unknown = |typed| Unknown { what: "flag", dashes: "--", typed, ..Unknown::default() };
         let known = || ["agent", "model"].into_iter();
         assert_eq!(unknown("agnt").message(known(), "See help."), "Unknown flag --agnt. Did you mean --agent?");

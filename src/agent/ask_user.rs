@@ -1,5 +1,5 @@
-//! The tool `ask_user`, with which a model asks the user: its description and schema, the questions in a call, and the
-//! result for the model. The same for every agent.
+//! The tool `ask_user`, with which a model asks the user: its description, its schema, the questions in a call, and the
+//! result for the model. All agents share it.
 
 mod rules;
 
@@ -13,11 +13,11 @@ use serde_json::{Map, Value, json};
 
 /// The tool's name.
 pub(crate) const TOOL: &str = "ask_user";
-/// The beginning of the name of the MCP server that offers it.
+/// The prefix of the name of the MCP server that offers the tool.
 const SERVER: &str = "spektacular";
 
-/// The name of the MCP server that offers it in one run. The random part keeps a server of the project's from taking the
-/// name, and with it the permission that our own tool has.
+/// The name of the MCP server that offers the tool in one run. The random part keeps other servers from taking the
+/// name, and with it the permission that only our tool has.
 pub(crate) fn server_name(settings: &Settings) -> String {
     match settings.nonce.as_str() {
         "" => SERVER.to_owned(),
@@ -28,7 +28,7 @@ pub(crate) fn server_name(settings: &Settings) -> String {
 /// The maximum number of questions in one call.
 const QUESTIONS: usize = 16;
 
-/// The name of that server in a text that configures it. `None`: there is none.
+/// Finds the server's name in a text that configures the server. `None`: the text does not contain one.
 pub(crate) fn named_server(text: &str) -> Option<&str> {
     const DIGITS: usize = 12;
     text.match_indices(SERVER).find_map(|(at, _)| {
@@ -41,8 +41,8 @@ pub(crate) fn named_server(text: &str) -> Option<&str> {
     })
 }
 
-/// A recorded line of an agent with this name of the server instead of the recorded one. Older recordings have a name
-/// without a random part.
+/// Replaces the server's recorded name in a line of a recording by the name `now`. Older recordings have a name without
+/// a random part.
 pub(crate) fn renamed(line: &str, recorded: Option<&str>, now: &str) -> String {
     if let Some(recorded) = recorded {
         return line.replace(recorded, now);
@@ -69,7 +69,7 @@ to continue. Put all your current questions into one call. Offer options if you 
 user can still type a different answer. Wait for the result before you continue or end your turn. The result \
 says for each question whether it was answered. If the user declined a question, continue without an answer.";
 
-/// The JSON Schema of its input.
+/// The JSON Schema of the tool's input.
 pub(crate) fn schema() -> Value {
     let kinds = "confirm: yes or no. select: one of the options. multi-select: one or more of the options. text: \
                  free text. secret: text that is never displayed, for passwords and keys. file_path: a path.";
@@ -114,12 +114,13 @@ pub(super) fn is_wanted(settings: &Settings) -> bool {
 /// Warns if another server's name keeps the tool from being offered.
 pub(super) fn warn_if_taken(settings: &Settings, turn: &mut Turn) {
     if settings.interactive && is_taken(&settings.mcp_servers) {
-        let text = "The model is not offered the tool ask_user: a server in `mcp_servers` has a name that begins with spektacular";
+        let text =
+            "The tool ask_user is not available: a server in `mcp_servers` has a name that begins with spektacular";
         turn.events.push(AgentEvent::Warning(Warning::UnsupportedOption, text.into()));
     }
 }
 
-/// Whether a server has our server's name, or a name that makes its tools look like ours.
+/// Whether another server has our server's name, or a name that makes its tools look like ours.
 fn is_taken(servers: &[McpServer]) -> bool {
     let plain = |name: &str| name.to_lowercase().replace(|c: char| !c.is_ascii_alphanumeric(), "_");
     servers.iter().any(|server| plain(&server.name).starts_with(SERVER))

@@ -1,17 +1,17 @@
-//! The detail of a permission question: the action, and every other field of the tool's input. The user approves all of
-//! them.
+//! The detail of a permission question: the action and every other field of the tool's input, because the user approves
+//! all of them.
 
 use super::json::Object;
 use crate::protocol::json::to_line;
 
-/// An action or a field up to this size stands before the larger ones, in bytes. A question that is too long for a
-/// frame is cut at its end, and a long command must not push a short field out of it.
+/// The maximum size, in bytes, of an action or field that is placed before the larger ones. A question that is too long
+/// for a frame is cut at its end, and a long command must not push a short field out.
 const SHORT: usize = 1024;
 
-/// The model's own description of a call. It does not change the call.
+/// The field with the model's description of a call, which does not change the call.
 const PROSE: &str = "description";
 
-/// The action, and a line for each field of the input that is not among `shown`.
+/// The action, and a line for each field of the input that `shown` does not name.
 pub(super) fn with_rest(action: &str, input: &Object<'_>, shown: &[&str]) -> String {
     let is_shown = |name: &str| (name == PROSE || shown.contains(&name)) && input.str(name).is_some();
     join(action, rest(input, is_shown))

@@ -17,17 +17,17 @@ pub(super) struct Form(Vec<Field>);
 #[derive(Debug)]
 struct Field {
     name: String,
-    /// The question is a text, but the form wants a JSON number.
+    /// Whether the form expects a JSON number, although the question is a text.
     is_number: bool,
     required: bool,
 }
 
-/// A decimal number.
+/// A pattern that matches a decimal number.
 const NUMBER: &str = r"^\s*-?[0-9]+(\.[0-9]+)?\s*$";
 
 impl Form {
-    /// Reads a form. `None`: it has no properties, or one that no question can ask for, or a required one beyond the
-    /// limit of questions.
+    /// Reads a form. `None`: the form has no properties, has one that no question can ask for, or requires more
+    /// questions than the limit.
     pub(super) fn read(schema: &Object<'_>, message: &str) -> Option<(Form, Asks)> {
         let properties = schema.object("properties")?;
         let required: HashSet<String> = schema.array("required").filter_map(Raw::string).collect();
@@ -79,7 +79,7 @@ impl Field {
         let is_number = is_number(property);
         let required = self.required;
         let ask = Ask { required, validation, ..Ask::new(Purpose::Input, kind, label, text) };
-        // A default that breaks the schema's own rules is dropped: it would be given where nobody answers.
+        // A default that breaks the schema's own rules is dropped, because it would be used if nobody answers.
         let default = property.raw("default").and_then(|raw| match is_number {
             true => check(&ask, &to_raw_value(&number(raw.get())?.to_string()).ok()?, None).ok(),
             false => check(&ask, raw.value(), None).ok(),
@@ -87,7 +87,7 @@ impl Field {
         Some((Field { is_number, ..self }, Ask { default, ..ask }))
     }
 
-    /// An answer as the form's JSON value. `None`: the form wants a number, and the answer is not one.
+    /// Converts an answer to the form's JSON value. `None`: the form expects a number, and the answer is not one.
     fn value(&self, answer: &Answer) -> Option<Value> {
         match answer {
             Answer::Text(text) if self.is_number => number(text.unredacted()).map(Value::Number),
@@ -147,7 +147,7 @@ fn choices(schema: &Object<'_>) -> Option<Choices> {
     Choices::new(["oneOf", "anyOf"].iter().flat_map(|name| schema.objects(name)).filter_map(titled).chain(plain))
 }
 
-/// A number in a text: 3 and not 3.0, because the schema may require an integer.
+/// Parses a number: 3 and not 3.0, because the schema may require an integer.
 fn number(text: &str) -> Option<Number> {
     let text = text.trim();
     if let Ok(whole) = text.parse::<i64>() {

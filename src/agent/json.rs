@@ -1,8 +1,8 @@
 //! Reads an agent's JSON leniently: ignores unknown fields, treats wrong types as absent, repairs broken characters.
 //!
-//! [`Index::read`] walks over a line once, checks it, and notes where each value is. Everything below the line is a slice
-//! of it, known to be valid and never copied. [`Object::parse`] only checks a text; its values are looked for when they
-//! are asked for.
+//! [`Index::read`] walks over a line once, checks it, and records the position of each value. All values are slices of
+//! the line, known to be valid and never copied. [`Object::parse`] only checks a text; each access searches for its
+//! value.
 
 mod index;
 mod scan;
@@ -10,7 +10,7 @@ mod scan;
 pub use self::index::Index;
 pub(super) use self::scan::unescape;
 
-use self::index::{Node, Span};
+use self::index::{Beginning, Node, Span};
 use self::scan::JsonScan;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
@@ -20,9 +20,9 @@ use std::borrow::Cow;
 pub struct Raw<'a> {
     line: &'a str,
     place: Span,
-    /// The indexed values inside this one. `None`: the index does not cover them.
+    /// The index entries of the values inside this one. `None`: the index does not cover them.
     below: Option<&'a [Node]>,
-    /// Whether it may be a string with escapes, or an object with such a key.
+    /// Whether the value may be a string with escapes, or an object whose keys have escapes.
     escapes: bool,
 }
 
@@ -32,7 +32,7 @@ impl<'a> Raw<'a> {
         self.place.of(self.line)
     }
 
-    /// The same for serde.
+    /// The JSON text as a serde value.
     pub fn value(self) -> &'a RawValue {
         serde_json::from_str(self.get()).unwrap_or(RawValue::NULL)
     }
@@ -41,7 +41,7 @@ impl<'a> Raw<'a> {
         self.line.as_bytes().get(self.place.from as usize).copied()
     }
 
-    /// Whether it is a string.
+    /// Whether the value is a string.
     pub fn is_string(self) -> bool {
         self.first() == Some(b'"')
     }
@@ -52,12 +52,17 @@ impl<'a> Raw<'a> {
         Some(if self.escapes { unescape(inner) } else { Cow::Borrowed(inner) })
     }
 
+    /// The text of a string without escapes.
+    pub(super) fn plain_str(self) -> Option<&'a str> {
+        (self.is_string() && !self.escapes).then(|| self.place.inside().of(self.line))
+    }
+
     /// A string's text, owned.
     pub fn string(self) -> Option<String> {
         self.str().map(Cow::into_owned)
     }
 
-    /// The object that it is.
+    /// The value as an object. `None`: it is not one.
     pub fn object(self) -> Option<Object<'a>> {
         let object = (self.first() == Some(b'{')).then_some(Object(self))?;
         // Half a surrogate pair becomes U+FFFD, so two such keys would look alike: refuse them.
@@ -66,7 +71,7 @@ impl<'a> Raw<'a> {
         (!broken).then_some(object)
     }
 
-    /// The elements of the array that it is.
+    /// The elements of the value. `None`: it is not an array.
     pub fn elements(self) -> Option<Elements<'a>> {
         (self.first() == Some(b'[')).then(|| Elements(Children::new(self, false)))
     }
@@ -88,17 +93,17 @@ impl<'a> Iterator for Elements<'a> {
 #[derive(Clone, Debug)]
 struct Children<'a> {
     line: &'a str,
-    /// The part of the index that is left.
+    /// The index entries that are left. `None`: the text is walked instead.
     nodes: Option<&'a [Node]>,
-    /// The place in the text, for a walk.
+    /// The position in the text, for a walk.
     at: usize,
     object: bool,
 }
 
-/// A field, or an element, which has no key.
+/// A field of an object, or an element of an array, which has no key.
 #[derive(Clone, Copy, Debug)]
 struct Child<'a> {
-    /// The key without its quotes.
+    /// The key, without its quotes.
     key: Span,
     key_escapes: bool,
     value: Raw<'a>,
@@ -152,7 +157,7 @@ impl<'a> Iterator for Children<'a> {
 pub struct Object<'a>(Raw<'a>);
 
 impl<'a> Object<'a> {
-    /// Reads a text as one object.
+    /// Parses a text as one object.
     pub fn parse(text: &'a str) -> Option<Object<'a>> {
         u32::try_from(text.len()).ok()?;
         let mut scan = JsonScan::new(text, 0);
@@ -174,21 +179,21 @@ impl<'a> Object<'a> {
         Children::new(self.0, true)
     }
 
-    /// A field, verbatim; null counts as absent. Of fields with the same key the last counts.
+    /// The value of a field, verbatim; null counts as absent. If a key is repeated, the last value counts.
     pub fn raw(&self, name: &str) -> Option<Raw<'a>> {
         let Raw { line, below: Some(nodes), escapes: false, .. } = self.0 else { return self.walked(name) };
-        let (mut at, mut found) = (0, None);
-        while let Some(node) = nodes.get(at) {
-            if node.key.is(line, name) {
-                found = Some(at);
+        let (mut rest, mut found, beginning) = (nodes, None, Beginning::of(name));
+        while let Some((node, after)) = rest.split_first() {
+            if node.has_key(line, name, beginning) {
+                found = Some(rest);
             }
-            at += 1 + node.below();
+            rest = after.get(node.below()..)?;
         }
-        let value = Children { line, nodes: nodes.get(found?..), at: 0, object: true }.next()?.value;
+        let value = Children { line, nodes: Some(found?), at: 0, object: true }.next()?.value;
         (value.first() != Some(b'n')).then_some(value)
     }
 
-    /// The same for an object without an index, or with keys that have escapes.
+    /// Like [`Object::raw`], for an object without an index or whose keys have escapes.
     #[cold]
     fn walked(&self, name: &str) -> Option<Raw<'a>> {
         let line = self.0.line;
@@ -206,7 +211,7 @@ impl<'a> Object<'a> {
         self.children().map(move |child| (unescape(child.key.of(line)), child.value))
     }
 
-    /// All fields except these, verbatim, as a text to compare objects by.
+    /// All fields except `names`, verbatim, as a text by which objects can be compared.
     pub fn without(&self, names: &[&str]) -> String {
         let kept = self.iter().filter(|(name, _)| !names.contains(&&**name));
         kept.map(|(name, raw)| format!("{}:{}\n", crate::protocol::json::to_line(&name), raw.get())).collect()
@@ -268,7 +273,7 @@ impl<'a> Object<'a> {
     }
 }
 
-/// Whether a line has white space and control characters alone.
+/// Whether a line consists only of white space and control characters.
 pub(super) fn is_blank(line: &str) -> bool {
     let blank = |c: char| c <= ' ' || c.is_whitespace();
     line.trim_start_matches('\u{feff}').trim_start_matches(blank).is_empty()

@@ -19,7 +19,7 @@ const PARSE_ERROR: i64 = -32700;
 const INVALID_REQUEST: i64 = -32600;
 const INVALID_PARAMS: i64 = -32602;
 
-/// A request's id, verbatim.
+/// The id of a request, verbatim.
 pub(crate) type RequestId = String;
 
 /// The server side of one connection.
@@ -43,7 +43,7 @@ struct Call {
 /// The outcome of one message.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Out {
-    /// Nothing.
+    /// Nothing to send.
     Nothing,
     /// A message to send back.
     Send(String),
@@ -54,7 +54,7 @@ pub(crate) enum Out {
 }
 
 impl Server {
-    /// A server for a new connection. `tool`: the name of its tool.
+    /// Creates the server for a new connection. `tool`: the name of its tool.
     pub(crate) fn new(tool: &'static str) -> Server {
         Server { tool, calls: BTreeMap::new() }
     }
@@ -140,7 +140,7 @@ impl Server {
         }
     }
 
-    /// The response to a call whose questions are all resolved. `None`: the call is gone.
+    /// The response to a call whose questions are all resolved. `None`: the call is no longer open.
     pub(crate) fn answer(&mut self, id: &str, replies: &[Reply]) -> Option<String> {
         let call = self.calls.remove(id)?;
         Some(rpc::result(id, &said(&ask_user::result(&call.asks, replies), false)))
@@ -152,7 +152,7 @@ impl Server {
         Some(rpc::result(id, &failed(WITHDRAWN)))
     }
 
-    /// Forgets a call whose caller is gone. Returns whether there was one.
+    /// Forgets a call whose caller is gone. Returns whether the call was open.
     pub(crate) fn forget(&mut self, id: &str) -> bool {
         self.calls.remove(id).is_some()
     }
@@ -180,7 +180,7 @@ fn failed(why: &str) -> Value {
     said(why, true)
 }
 
-/// The response to a notification, over a transport where every message needs one.
+/// The response to a notification, for a transport on which every message needs one.
 pub(super) fn nothing() -> String {
     to_line(&json!({"jsonrpc": "2.0", "id": 0, "result": {}}))
 }
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_served_is_refused() {
+    fn a_request_that_cannot_be_served_is_refused() {
         let mut server = Server::new("ask_user");
         for (line, code) in [
             ("garbage".to_owned(), -32700),

@@ -1,9 +1,9 @@
 //! Agents: the [`Driver`] trait, the neutral [`AgentEvent`]s into which each driver translates its dialect, and the
 //! registry.
 //!
-//! A driver is pure: it takes a line from the agent and returns events and lines for the agent. It never sees a frame, a
-//! run id, a clock or a file, so a recording of an agent replays to the same bytes every time. It does not decide about
-//! questions: it reports the question, and the run tells it the reply.
+//! A driver is pure: it takes a line from the agent and returns events and lines for the agent. It never sees a frame,
+//! a run id, a clock or a file, so a recording of an agent replays to the same bytes every time. It makes no decision
+//! about a question: it reports the question, and the run supplies the reply.
 //!
 //! How the dialects map to the trait:
 //!
@@ -21,9 +21,9 @@
 //! | `finish` | `end_session`, end of input | clean up terminals, end of input | end of input | – |
 //! | `exited` | no result: failed | no result: failed | no result: failed | the exit code decides |
 //!
-//! A model that cannot ask every kind of question is offered a tool: [`ask_user`] defines it, and `mcp` is a server that
-//! offers it. Codex takes the tool itself; Claude Code talks to the server over its control protocol; an ACP agent starts
-//! the server as a process, which reaches the run through a socket and not through the driver.
+//! A model that cannot ask every kind of question is offered a tool: [`ask_user`] defines it, and `mcp` is a server
+//! that offers it. Codex takes the tool itself; Claude Code talks to the server over its control protocol; an ACP agent
+//! starts the server as a process, which reaches the run through a socket and not through the driver.
 
 pub mod acp;
 pub mod ask_user;
@@ -32,6 +32,7 @@ pub mod codex;
 mod detail;
 mod edits;
 mod form;
+pub mod hash;
 pub mod json;
 pub mod lines;
 pub(crate) mod mcp;
@@ -59,7 +60,7 @@ use std::collections::BTreeMap;
 pub enum Program {
     /// A program, found on the PATH that the agent will have.
     Command(String),
-    /// This binary itself.
+    /// This binary.
     Myself,
 }
 
@@ -70,14 +71,14 @@ pub struct Base {
     pub program: Program,
     /// The arguments before the driver's own.
     pub args: Vec<String>,
-    /// Added to its environment. Overrides the variables that the driver adds.
+    /// Variables to add to its environment. They override the driver's own.
     pub env: BTreeMap<String, String>,
-    /// How to install it, for the message that it is missing.
+    /// The install command, for the error message if the program is missing.
     pub install: Option<String>,
 }
 
 impl Base {
-    /// The program `name`, without arguments.
+    /// Starts the program `name` without arguments.
     pub fn command(name: &str) -> Base {
         Base { program: Program::Command(name.into()), args: Vec::new(), env: BTreeMap::new(), install: None }
     }
@@ -104,21 +105,21 @@ impl Base {
 pub struct Launch {
     /// The program.
     pub program: Program,
-    /// Its arguments.
+    /// The program's arguments.
     pub args: Vec<String>,
-    /// Added to its environment. The variables in run.start override these.
+    /// Variables to add to its environment. Those in run.start override these.
     pub env: Vec<(String, String)>,
-    /// Removed from its environment.
+    /// Variables to remove from its environment.
     pub env_remove: Vec<String>,
-    /// Lines to write once it runs, each without its LF.
+    /// Lines to write to its stdin once it runs, each without its LF.
     pub send: Vec<String>,
-    /// Whether its stdin ends after them.
+    /// Whether to close its stdin after these lines.
     pub close_input: bool,
     /// The time limit for its first line if run.start sets none. `None`: no limit.
     pub start_timeout: Option<Seconds>,
     /// The dialect, as recordings name it.
     pub driver: &'static str,
-    /// How to install its program, for the message that it is missing.
+    /// The install command, for the error message if the program is missing.
     pub install: Option<String>,
 }
 
@@ -127,7 +128,7 @@ pub struct Launch {
 pub enum Line<'a> {
     /// The text. Invalid UTF-8 is replaced with U+FFFD. An owned text can be kept without a copy.
     Text(Cow<'a, str>),
-    /// A skipped line, longer than [`crate::protocol::limits::AGENT_LINE_BYTES`].
+    /// A line that was skipped because it is longer than [`crate::protocol::limits::AGENT_LINE_BYTES`].
     TooLong,
 }
 
@@ -135,17 +136,28 @@ pub enum Line<'a> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct MessageKey(pub u64);
 
+/// An agent's name for a tool call, as a hash of it, so that a key takes no memory of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct CallKey(u64);
+
+impl CallKey {
+    /// The key of the call that the agent names like this.
+    pub fn of(name: &str) -> CallKey {
+        CallKey(hash::hash(name))
+    }
+}
+
 /// A driver's own name for one request for answers. Unique in a run.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct AskKey(pub String);
 
-/// Something that an agent did or said, in the same terms for every agent. The keys (`message`, `call`, `parent`) are the
+/// An action or message of an agent, in terms that all agents share. The keys (`message`, `call`, `parent`) are the
 /// driver's own names, unique in a run; frames never show them.
 #[derive(Clone, Debug)]
 pub enum AgentEvent {
-    /// The session is known.
+    /// The agent reported its session.
     Session {
-        /// Its id, for a later resume.
+        /// The session's id, for a later resume.
         id: Option<String>,
         /// The agent's version.
         version: Option<Text>,
@@ -154,7 +166,7 @@ pub enum AgentEvent {
     },
     /// A piece of the agent's text or thoughts.
     Text {
-        /// The message it belongs to.
+        /// The message that the piece belongs to.
         message: MessageKey,
         /// The piece.
         piece: Text,
@@ -163,43 +175,43 @@ pub enum AgentEvent {
         /// Whether it is a thought. The same for all pieces of a message.
         reasoning: bool,
         /// The tool call whose sub-agent speaks.
-        parent: Option<String>,
+        parent: Option<CallKey>,
     },
-    /// A piece of something that is shown only once it comes whole. Recordings need the pieces to find a secret that is
+    /// A piece of an item that is shown only when it is complete. Recordings need the pieces to find a secret that is
     /// split between them.
     Partial {
-        /// The whole it belongs to. No message has the same key.
+        /// The item that the piece belongs to. No message has the same key.
         whole: MessageKey,
         /// The piece.
         piece: Text,
-        /// Whether it was the last.
+        /// Whether this is the last piece.
         done: bool,
     },
-    /// A message is not valid any more, though pieces of it were sent.
+    /// A message of which pieces were sent is no longer valid.
     Withdrawn {
         /// The message.
         message: MessageKey,
     },
-    /// A tool call began, or more about it is known.
+    /// A tool call began, or new facts about it are known.
     Tool {
         /// The call.
-        call: String,
+        call: CallKey,
         /// The kind of tool.
         category: Category,
-        /// The whole title, of which the first line is shown. `None`: unchanged.
+        /// The whole title, of which only the first line is shown. `None`: unchanged.
         title: Option<Text>,
-        /// The files it works on.
+        /// The files that the call works on.
         locations: Vec<Place>,
-        /// The tool call whose sub-agent makes it.
-        parent: Option<String>,
+        /// The tool call whose sub-agent made this call.
+        parent: Option<CallKey>,
     },
     /// A tool call ended.
     ToolOver {
         /// The call.
-        call: String,
-        /// How it ended.
+        call: CallKey,
+        /// The final state.
         state: ToolState,
-        /// Its output.
+        /// The tool's output.
         output: Option<Text>,
         /// Facts that only a person sees. Empty unless [`Settings::tool_facts`].
         facts: ToolFacts,
@@ -229,14 +241,14 @@ pub enum AgentEvent {
         /// The request.
         key: AskKey,
     },
-    /// The agent tries again.
+    /// The agent is retrying.
     Retrying {
         /// A line for people, in our own words.
         text: Text,
     },
     /// A warning for the orchestrator.
     Warning(Warning, Text),
-    /// A line could not be read, or only in part.
+    /// A line could not be parsed, or only in part.
     Unparsed,
     /// A diagnostic in our own words, for recordings and verbose output.
     Note(Text),
@@ -244,21 +256,21 @@ pub enum AgentEvent {
     TurnOver(TurnOver),
 }
 
-/// How a turn ended.
+/// The outcome of a turn.
 #[derive(Clone, Debug)]
 pub enum TurnOver {
-    /// With a result.
+    /// The turn ended with a result.
     Completed {
         /// The final answer.
         answer: text::FinalAnswer,
         /// The structured result.
         structured: Option<Json>,
-        /// Why the model stopped.
+        /// The reason why the model stopped.
         stop: StopReason,
     },
-    /// With an error of the agent's.
+    /// The turn ended with an error that the agent reported.
     Failed(Failure),
-    /// By an interrupt. If we did not interrupt it, the run fails.
+    /// An interrupt ended the turn. If the interrupt was not ours, the run fails.
     Interrupted,
 }
 
@@ -269,7 +281,7 @@ pub struct Turn {
     pub events: Vec<AgentEvent>,
     /// Lines for the agent, each without its LF.
     pub send: Vec<String>,
-    /// Whether its stdin ends after them.
+    /// Whether to close its stdin after these lines.
     pub close_input: bool,
     /// Whether the line has a further part, which [`Driver::more`] returns.
     pub more: bool,
@@ -292,7 +304,7 @@ pub(crate) fn argument(field: &str, flag: &str, value: &str) -> Result<String, F
 /// An argument with the value of `field` in run.start. Error: it does not fit a command line.
 fn fitting(field: &str, argument: String) -> Result<String, Failure> {
     if argument.len() > ARGUMENT_BYTES || argument.contains('\0') {
-        let message = format!("run.start: `{field}` is too long for the agent, or holds a NUL: shorten it.");
+        let message = format!("run.start: `{field}` is too long for the agent, or contains a NUL byte: change it.");
         return Err(Failure::new(Code::InvalidRequest, message));
     }
     Ok(argument)
@@ -306,11 +318,11 @@ fn no_such_mode(names: impl IntoIterator<Item = String>) -> Failure {
         (1..=64).contains(&name.len()) && name.chars().all(fits)
     };
     let names: Vec<String> = names.into_iter().filter(plain).take(SHOWN).collect();
-    let choice = if names.is_empty() { String::new() } else { format!(" Its modes here: {}.", names.join(", ")) };
+    let choice = if names.is_empty() { String::new() } else { format!(" Its modes are: {}.", names.join(", ")) };
     Failure::new(Code::InvalidRequest, format!("The agent does not have this mode: check `mode`.{choice}"))
 }
 
-/// The settings that some agents ignore, and how to see whether one is set.
+/// A setting that some agents ignore: its name, and whether it is set.
 type Wish = (&'static str, fn(&Settings) -> bool);
 const WISHES: [Wish; 11] = [
     ("model", |settings| settings.model.is_some()),
@@ -345,8 +357,8 @@ pub trait Driver: Send {
     /// setting that cannot work, such as a value too long for a command line.
     fn launch(&mut self, settings: &Settings, turn: &mut Turn) -> Result<Launch, Failure>;
 
-    /// Whether a process does the work. Without one, the launch is only checked, and what `launch` adds to its turn is
-    /// all that happens by itself: a question, or the end of the turn.
+    /// Whether the driver needs a process. Without one, the launch is only checked, and the run begins with the events
+    /// that `launch` adds to its turn: a question, or the end of the turn.
     fn has_process(&self) -> bool {
         true
     }
@@ -380,7 +392,7 @@ pub trait Driver: Send {
     /// Tells the agent to exit, after the final result.
     fn finish(&mut self, turn: &mut Turn);
 
-    /// Whether the agent exits when it is told to. If not, it is stopped at once.
+    /// Whether the agent exits when it is told to. If not, the run stops its process at once.
     fn leaves(&self) -> bool {
         true
     }
@@ -393,7 +405,8 @@ pub trait Driver: Send {
     /// Handles the end of the agent's process, after its last line.
     fn drained(&mut self, _exit: AgentExit, _turn: &mut Turn) {}
 
-    /// The end of a process without a result. `alive`: whether it wrote anything. `stderr`: the end of its stderr.
+    /// The outcome of a process that ended without a result. `alive`: whether it wrote anything. `stderr`: the end of
+    /// its stderr.
     fn exited(&mut self, exit: AgentExit, alive: bool, stderr: &Text) -> TurnOver;
 
     /// The approximate size of what the driver keeps of messages and tools that the agent has not ended, in bytes.

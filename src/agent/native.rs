@@ -1,6 +1,6 @@
-//! Facts about an agent that its dialect does not cover: how to query its version, how to see whether it is logged in,
-//! where it stores its sessions, and how to start its own interface. One [`Native`] per agent, in a file beside its
-//! driver. The commands read the files and start the processes.
+//! Facts about an agent that its dialect does not cover: how to query its version and its login, where it stores its
+//! sessions, and how to start its own interface. One [`Native`] per agent, in a file beside its driver. The commands
+//! read the files and start the processes.
 
 use super::Base;
 use crate::failure::{Code, Failure};
@@ -8,17 +8,17 @@ use crate::protocol::limits::ARGUMENT_BYTES;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// The environment of an agent: the value of a variable, by its name.
+/// The environment of an agent: returns the value of a variable by its name.
 pub type Environment<'a> = &'a dyn Fn(&str) -> Option<OsString>;
 
 /// The facts about one agent.
 #[derive(Debug)]
 pub struct Native {
-    /// How to query its version. `None`: do not query it.
+    /// How to query its version. `None`: its version cannot be queried.
     pub version: Option<Version>,
     /// The signs of a login.
     pub login: Login,
-    /// Where it stores its sessions. `None`: nowhere that `export` can read.
+    /// The source of its stored sessions. `None`: `export` cannot read them.
     pub sessions: Option<SessionStore>,
     /// How to start its own interface. `None`: it has no known one.
     pub interface: Option<Interface>,
@@ -29,22 +29,22 @@ pub struct Native {
 pub struct Version {
     /// The argument that prints it.
     pub flag: &'static str,
-    /// The variables that name the agent's folders. They point to an empty folder during the query, so that it leaves no
-    /// files behind.
+    /// The variables that name the agent's folders. During the query they point to an empty folder, so that the agent
+    /// leaves no files behind.
     pub folders: &'static [&'static str],
 }
 
 /// One of an agent's folders.
 #[derive(Clone, Copy, Debug)]
 pub struct Folder {
-    /// The variable that moves it, and its path below the variable's value.
+    /// The variable that moves the folder, and the folder's path below the variable's value.
     pub variable: (&'static str, &'static str),
-    /// Its path below HOME if the variable is not set.
+    /// The folder's path below HOME if the variable is not set.
     pub home: &'static str,
 }
 
 impl Folder {
-    /// Its path.
+    /// The folder's path. `None`: the environment does not determine it.
     pub fn path(&self, environment: Environment<'_>) -> Option<PathBuf> {
         let set = |name: &str| environment(name).filter(|value| !value.is_empty()).map(PathBuf::from);
         let (variable, below) = self.variable;
@@ -52,10 +52,10 @@ impl Folder {
     }
 }
 
-/// The signs of a login, the surest first.
+/// The signs of a login, the most reliable first.
 #[derive(Debug)]
 pub struct Login {
-    /// Each sign, its meaning, and the reason in words.
+    /// Each sign with its meaning and the reason in words.
     pub signs: &'static [(Sign, LoggedIn, &'static str)],
     /// The meaning and the reason if no sign is found.
     pub otherwise: (LoggedIn, &'static str),
@@ -73,16 +73,16 @@ pub enum Sign {
 /// Whether an agent is logged in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LoggedIn {
-    /// It has credentials. Only the provider knows whether they are still valid.
+    /// The agent has credentials. Only the provider knows whether they are still valid.
     Yes,
-    /// It has none.
+    /// The agent has no credentials.
     No,
-    /// It may have them in a place that we do not read.
+    /// The agent may have credentials in a place that we do not read.
     Unknown,
 }
 
 impl LoggedIn {
-    /// The word for a person.
+    /// The word that people see.
     pub fn word(self) -> &'static str {
         match self {
             LoggedIn::Yes => "yes",
@@ -110,7 +110,7 @@ impl Login {
     }
 }
 
-/// Where to get an agent's session.
+/// The source of an agent's stored sessions.
 #[derive(Debug)]
 pub enum SessionStore {
     /// A file below a folder.
@@ -134,11 +134,11 @@ pub enum SessionStore {
 /// How to start an agent's own interface.
 #[derive(Debug)]
 pub struct Interface {
-    /// Its arguments.
+    /// The arguments of the interface, for these options.
     pub args: fn(&InterfaceOptions<'_>) -> Vec<String>,
-    /// Whether it accepts a mode.
+    /// Whether the interface accepts a mode.
     pub has_modes: bool,
-    /// Variables that make it ask for permission to do everything.
+    /// Variables that make the agent ask permission for every action.
     pub asking_env: &'static [(&'static str, &'static str)],
     /// Prefixes of the arguments in the agent's entry that only its dialect needs.
     pub not_for_people: &'static [&'static str],
@@ -149,14 +149,14 @@ pub struct Interface {
 /// The actions for which an agent asks permission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AsksFor {
-    /// All that it can ask for.
+    /// Every action that it can ask about.
     Everything,
-    /// Nothing.
+    /// No action.
     Nothing,
 }
 
 impl AsksFor {
-    /// Returns one of two values.
+    /// Returns `everything` or `nothing`, depending on the variant.
     pub(super) fn choose<T>(self, everything: T, nothing: T) -> T {
         match self {
             AsksFor::Everything => everything,
@@ -182,10 +182,10 @@ pub struct InterfaceOptions<'a> {
     pub args: &'a [String],
 }
 
-/// An unknown agent.
+/// The facts about an unknown agent.
 pub static NONE: Native = Native {
     version: None,
-    login: Login { signs: &[], otherwise: (LoggedIn::Unknown, "only the agent itself can tell") },
+    login: Login { signs: &[], otherwise: (LoggedIn::Unknown, "only the agent itself knows") },
     sessions: None,
     interface: None,
 };
@@ -197,7 +197,7 @@ impl Interface {
         base.args.iter().filter(fits).cloned().collect()
     }
 
-    /// All arguments. Error: one is too long.
+    /// All arguments of the interface. Error: one is too long for a command line.
     pub fn arguments(&self, base: &Base, options: &InterfaceOptions<'_>) -> Result<Vec<String>, Failure> {
         let all: Vec<String> = self.for_people(base).into_iter().chain((self.args)(options)).collect();
         if all.iter().any(|arg| arg.len() > ARGUMENT_BYTES) {

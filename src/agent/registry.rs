@@ -18,7 +18,7 @@ pub struct Agent {
     pub aliases: Vec<String>,
     /// The name for people.
     pub display_name: String,
-    /// Its dialect.
+    /// The agent's dialect.
     pub dialect: Dialect,
     /// How to start it.
     pub base: Base,
@@ -30,7 +30,7 @@ pub struct Agent {
     pub session_patterns: Vec<String>,
     /// The arguments for a further turn, for a dialect with one process per turn.
     pub resume_args: Vec<String>,
-    /// The only argument with which its program prints its version. `None`: unknown, or the dialect knows it.
+    /// The argument with which its program prints its version. `None`: unknown, or the dialect defines it.
     pub version: Option<&'static str>,
 }
 
@@ -50,7 +50,7 @@ macro_rules! dialects {
             /// The rule for a dialect's name, for error messages.
             pub const EXPECTED: &str = concat!("one of \"", $first_name, "\"" $(, ", \"", $name, "\"")*);
 
-            /// Its name in configurations and recordings.
+            /// The dialect's name in configurations and recordings.
             pub fn name(self) -> &'static str {
                 match self {
                     Dialect::$first => $first_name,
@@ -99,7 +99,7 @@ const ACP: BuiltIn = BuiltIn {
     install: "",
 };
 
-/// How to install an agent that is an npm package: npx downloads it.
+/// The install hint for an agent that npx downloads.
 const NODE: &str = "install Node.js, which brings npx";
 
 static BUILT_IN: &[BuiltIn] = &[
@@ -292,7 +292,7 @@ impl BuiltIn {
 }
 
 impl Agent {
-    /// An agent with only these properties.
+    /// Creates an agent with only these properties.
     pub fn new(name: &str, dialect: Dialect, base: Base) -> Agent {
         Agent {
             name: name.into(),
@@ -335,7 +335,7 @@ impl Agent {
         }
     }
 
-    /// A fresh driver for one run.
+    /// Creates the driver for one run.
     pub fn driver(&self) -> Box<dyn Driver> {
         let base = self.base.clone();
         match self.dialect {

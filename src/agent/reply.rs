@@ -1,19 +1,19 @@
-//! How a question was resolved, in types and in words. Only this file holds the sentences that tell a model why there is
-//! no answer.
+//! How a question was resolved, as types and as sentences. Only this file has the sentences that tell a model why there
+//! is no answer.
 
 use crate::protocol::question::Answer;
 use crate::protocol::text::Text;
 
-/// How one question was resolved, for the driver to tell its agent.
+/// The resolution of one question, which the driver passes to its agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reply {
-    /// With an answer that fits, given or the default.
+    /// A valid answer, from the user or the default.
     Answer(Answer),
     /// Permission for this one request. The run remembers "always"; drivers never see it.
     Allowed,
     /// The user declined, with the user's message.
     Declined(Option<String>),
-    /// Permission denied, with the denier's message.
+    /// Permission denied, with the message of whoever denied it.
     Denied(Option<String>),
     /// No user is present: the agent must use its best judgement. A permission is denied.
     NoUser,
@@ -21,15 +21,15 @@ pub enum Reply {
 
 /// Tells a model that no user can answer.
 pub(super) const NO_USER: &str = "No user is present to answer. Use your best judgement and continue.";
-/// The same sentence as the prompt of a further turn, which needs to name the questions.
+/// [`NO_USER`] as the prompt of a further turn, which must mention the questions.
 pub const NO_USER_PROMPT: &str = "No user is present to answer your questions. Use your best judgement and continue.";
 /// Tells a model that its question was declined.
 pub(super) const DECLINED: &str = "The user declined to answer. Continue without an answer.";
 /// Tells a model that nobody will answer its question any more.
-pub(super) const WITHDRAWN: &str = "The question was withdrawn: the run is being ended.";
+pub(super) const WITHDRAWN: &str = "The question was withdrawn because the run is ending.";
 
 impl Reply {
-    /// The reply in words, for an agent that takes a text where it asked.
+    /// The reply in words, for an agent that expects a text.
     pub fn spoken(&self) -> String {
         match self {
             Reply::Answer(Answer::One(text) | Answer::Text(text)) => text.unredacted().to_owned(),

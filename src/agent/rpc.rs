@@ -1,4 +1,4 @@
-//! JSON-RPC 2.0, one message per line. The shape of a message tells its kind, because not every agent sends `jsonrpc`.
+//! JSON-RPC 2.0, one message per line. A message's fields determine its kind, because not every agent sends `jsonrpc`.
 //! Responses repeat the agent's request ids verbatim; our own ids are numbers.
 
 use super::json::{Object, Raw};
@@ -7,15 +7,15 @@ use crate::protocol::json::to_line;
 use serde_json::{Value, json};
 use std::borrow::Cow;
 
-/// No such method.
+/// The error code for an unknown method.
 pub(crate) const METHOD_NOT_FOUND: i64 = -32601;
 
 /// One message from the agent.
 #[derive(Debug)]
 pub(crate) enum Incoming<'a> {
-    /// Expects a response.
+    /// A message that expects a response.
     Request { id: &'a str, method: Cow<'a, str>, params: Option<Object<'a>> },
-    /// Expects no response.
+    /// A message that expects no response.
     Notification { method: Cow<'a, str>, params: Option<Object<'a>> },
     /// The response to our request with this number.
     Response { id: u64, result: Result<Option<Object<'a>>, Error> },
@@ -26,7 +26,7 @@ pub(crate) enum Incoming<'a> {
 pub(crate) struct Error {
     pub(crate) code: i64,
     pub(crate) message: String,
-    /// The text in its data.
+    /// The text in the error's data.
     pub(crate) detail: String,
     /// The agent's name for the kind of error, if the data has one.
     pub(crate) name: String,
@@ -66,12 +66,12 @@ impl Error {
     }
 }
 
-/// Our request.
+/// Formats our request.
 pub(crate) fn request(id: u64, method: &str, params: &Value) -> String {
     to_line(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}))
 }
 
-/// Our notification.
+/// Formats our notification.
 pub(crate) fn notification(method: &str, params: Option<&Value>) -> String {
     match params {
         Some(params) => to_line(&json!({"jsonrpc": "2.0", "method": method, "params": params})),
@@ -79,12 +79,12 @@ pub(crate) fn notification(method: &str, params: Option<&Value>) -> String {
     }
 }
 
-/// Our result for the agent's request. `id`: verbatim.
+/// Formats our result for the agent's request. `id`: the request's id, verbatim.
 pub(crate) fn result(id: &str, result: &Value) -> String {
     format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{}}}", to_line(result))
 }
 
-/// Our error for the agent's request `id`.
+/// Formats our error for the agent's request. `id`: the request's id, verbatim.
 pub(crate) fn error(id: &str, code: i64, message: &str) -> String {
     format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"error\":{}}}", to_line(&json!({"code": code, "message": message})))
 }

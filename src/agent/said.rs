@@ -8,7 +8,7 @@ const WRAPPERS: usize = 4;
 /// The maximum number of texts for one failure.
 const TEXTS: usize = 16;
 
-/// The error message. Unwraps a provider's JSON error. `None`: blank.
+/// The error message, unwrapped if it is a provider's JSON error. `None`: the text is blank.
 pub(super) fn error(text: &str) -> Option<String> {
     let mut words = text.trim().to_owned();
     for _ in 0..WRAPPERS {

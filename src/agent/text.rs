@@ -1,12 +1,12 @@
-//! Decodes an agent's long texts in chunks, so that memory never holds a line of many megabytes and its whole decoded
-//! text at once.
+//! Decodes an agent's long texts in chunks, so that memory never holds both a line of many megabytes and its decoded
+//! text.
 
+use super::hash::TextHash;
 use super::json::unescape;
 use crate::protocol::text::{Json, Text};
 use serde_json::value::RawValue;
-use std::hash::{DefaultHasher, Hasher};
 
-/// A JSON string literal with more bytes is decoded in chunks.
+/// The number of bytes above which a JSON string literal is decoded in chunks.
 pub const LONG: usize = 256 << 10;
 /// The size of a chunk, in bytes of the literal.
 const CHUNK: usize = 64 << 10;
@@ -18,7 +18,7 @@ pub struct Chunks<'a> {
 }
 
 impl<'a> Chunks<'a> {
-    /// `literal`: the JSON string, with its quotes.
+    /// Begins to decode. Begins to decode. `literal`: the JSON string, with its quotes.
     pub fn new(literal: &'a str) -> Chunks<'a> {
         let inner = literal.strip_prefix('"').and_then(|text| text.strip_suffix('"'));
         Chunks { rest: inner.unwrap_or_default() }
@@ -34,7 +34,7 @@ impl<'a> Chunks<'a> {
         Chunks { rest: remaining }
     }
 
-    /// `beginning` with everything that is left.
+    /// Appends everything that is left to `beginning`.
     pub fn after(mut self, beginning: String) -> String {
         let mut text = if beginning.is_empty() { self.next().unwrap_or_default() } else { beginning };
         self.for_each(|chunk| text.push_str(&chunk));
@@ -60,16 +60,16 @@ impl Iterator for Chunks<'_> {
     }
 }
 
-/// The longest escape: two surrogates of one character.
+/// The length of the longest escape: a surrogate pair.
 const ESCAPE: usize = r"\ud83d\ude00".len();
 
-/// The end of the first chunk: outside characters, escapes and surrogate pairs.
+/// The end of the first chunk. Never inside a character, an escape or a surrogate pair.
 fn cut(text: &str) -> usize {
     let bytes = text.as_bytes();
     if bytes.len() <= CHUNK {
         return bytes.len();
     }
-    // Nearly always a place near the end has no escape around it.
+    // A position near the end nearly always has no escape around it.
     let is_outside = |at: &usize| !bytes[at - ESCAPE..*at].contains(&b'\\');
     if let Some(at) = (CHUNK / 2..CHUNK).rev().find(is_outside) {
         return text.ceil_char_boundary(at);
@@ -90,12 +90,9 @@ fn cut(text: &str) -> usize {
     text.ceil_char_boundary(at.min(bytes.len()))
 }
 
-/// Compares texts without keeping them.
+/// A fingerprint, by which texts are compared without being kept.
 #[derive(Clone, Debug, Default)]
-pub struct Fingerprint {
-    bytes: usize,
-    hasher: DefaultHasher,
-}
+pub struct Fingerprint(TextHash);
 
 impl Fingerprint {
     /// The fingerprint of a whole text.
@@ -107,19 +104,18 @@ impl Fingerprint {
 
     /// Adds the next piece of the text.
     pub fn push(&mut self, piece: &str) {
-        self.bytes += piece.len();
-        self.hasher.write(piece.as_bytes());
+        self.0.push(piece);
     }
 
     /// The text's length in bytes.
     pub fn bytes(&self) -> usize {
-        self.bytes
+        self.0.bytes()
     }
 }
 
 impl PartialEq for Fingerprint {
     fn eq(&self, other: &Fingerprint) -> bool {
-        self.bytes == other.bytes && self.hasher.finish() == other.hasher.finish()
+        self.bytes() == other.bytes() && self.0.finish() == other.0.finish()
     }
 }
 
@@ -144,7 +140,7 @@ impl FinalAnswer {
         answer
     }
 
-    /// Starts again with another text. Keeps at most `limit` bytes of it.
+    /// Replaces the text. Keeps at most `limit` bytes of it.
     pub fn replace(&mut self, text: &str, limit: usize) {
         self.text.clear();
         self.print = Fingerprint::default();
@@ -163,7 +159,7 @@ impl FinalAnswer {
         self.text.into()
     }
 
-    /// The text as JSON. `None`: it is none.
+    /// The text as JSON. `None`: it is not valid JSON.
     pub(super) fn json(&self) -> Option<Json> {
         RawValue::from_string(self.text.trim().to_owned()).ok().map(Json::from)
     }

@@ -1,4 +1,4 @@
-//! The actions of a command, such as `get` of `config`: rows, each with the reader of its words.
+//! The actions of a command, such as `get` of `config`, as rows, each with the reader of its words.
 
 use super::command::{Offers, Wrong};
 use super::unknown;
@@ -8,9 +8,9 @@ use std::ffi::OsString;
 /// A word after an action.
 #[derive(Clone, Copy, Debug)]
 pub struct Word {
-    /// The name in help.
+    /// The word's name in help.
     pub name: &'static str,
-    /// The completions that a shell offers.
+    /// The completions that a shell offers for the word.
     pub offers: Offers,
 }
 
@@ -21,7 +21,7 @@ pub struct Action {
     pub name: &'static str,
     /// One line for help.
     pub about: &'static str,
-    /// The words after it.
+    /// The words that follow it.
     pub words: &'static [Word],
     /// Whether the words may be left out.
     pub optional: bool,
@@ -35,7 +35,7 @@ impl Action {
     }
 }
 
-/// An action with the reader of its words, which makes an `A` of them.
+/// An action with the reader that turns its words into an `A`.
 #[derive(Debug)]
 pub struct ActionRow<A: 'static> {
     action: Action,
@@ -60,12 +60,12 @@ const fn row<A>(
     ActionRow { action: Action { name, about, words, optional }, read }
 }
 
-/// An action without words.
+/// Creates an action without words.
 pub const fn bare<A>(name: &'static str, about: &'static str, read: fn() -> A) -> ActionRow<A> {
     row(name, about, &[], false, Reader::Bare(read))
 }
 
-/// An action with one word, which may be left out.
+/// Creates an action with one optional word.
 pub const fn maybe<A>(
     name: &'static str,
     about: &'static str,
@@ -75,7 +75,7 @@ pub const fn maybe<A>(
     row(name, about, words, true, Reader::Maybe(read))
 }
 
-/// An action with one word.
+/// Creates an action with one word.
 pub const fn one<A>(
     name: &'static str,
     about: &'static str,
@@ -85,7 +85,7 @@ pub const fn one<A>(
     row(name, about, words, false, Reader::One(read))
 }
 
-/// An action with two words.
+/// Creates an action with two words.
 pub const fn two<A>(
     name: &'static str,
     about: &'static str,

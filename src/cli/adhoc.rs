@@ -1,4 +1,4 @@
-//! The command line of `adhoc`: flags become fields of run.start.
+//! The command line of `adhoc`, whose flags become fields of run.start.
 
 use super::command::{Flag, FlagForm, GivenFlag, HasFields, Row, Wrong, store};
 use super::flags::ADHOC;
@@ -18,10 +18,10 @@ use std::path::{Path, PathBuf};
 /// The output mode.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Output {
-    /// For a person.
+    /// Text for a person.
     #[default]
     Cli,
-    /// For an orchestrator.
+    /// JSON Lines for an orchestrator.
     Json,
 }
 
@@ -32,15 +32,15 @@ impl Output {
     }
 }
 
-/// When output is coloured.
+/// The condition for coloured output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Color {
-    /// On a terminal, or as `NO_COLOR` and `FORCE_COLOR` say.
+    /// Colours on a terminal, unless `NO_COLOR` or `FORCE_COLOR` decides.
     #[default]
     Auto,
-    /// Also in a pipe or a file.
+    /// Colours everywhere, even in a pipe or a file.
     Always,
-    /// Nowhere.
+    /// No colours.
     Never,
 }
 
@@ -51,7 +51,7 @@ impl Color {
     }
 }
 
-/// How much of an edit's diff is shown.
+/// The part of an edit's diff that is shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DiffSize {
     /// Nothing.
@@ -70,56 +70,56 @@ impl DiffSize {
     }
 }
 
-/// `adhoc`.
+/// The arguments of `adhoc` or of a workflow.
 #[derive(Debug, Default)]
 pub struct Adhoc {
-    /// `--output`.
+    /// The value of `--output`.
     pub output: Option<Output>,
-    /// `--input jsonl`.
+    /// Whether `--input jsonl` is given.
     pub read_messages: bool,
     /// The words of the prompt.
     pub words: Vec<String>,
-    /// `--prompt`.
+    /// The value of `--prompt`.
     pub prompt: Option<String>,
-    /// `--prompt-file`.
+    /// The value of `--prompt-file`.
     pub prompt_file: Option<PathBuf>,
-    /// `--system-prompt-file`.
+    /// The value of `--system-prompt-file`.
     pub system_prompt_file: Option<PathBuf>,
-    /// `--continue`.
+    /// Whether `--continue` is given.
     pub go_on: bool,
-    /// Every `--answer`: its key and its value.
+    /// The key and the value of every `--answer`.
     pub answers: Vec<(String, String)>,
-    /// `--answers`.
+    /// The value of `--answers`.
     pub answers_file: Option<PathBuf>,
-    /// `--on-eof cancel`.
+    /// Whether `--on-eof cancel` is given.
     pub cancel_on_eof: bool,
-    /// `--record`.
+    /// The value of `--record`.
     pub record: Option<PathBuf>,
-    /// `--mirror-stderr`.
+    /// Whether `--mirror-stderr` is given.
     pub mirror_stderr: bool,
-    /// `--dry-run`.
+    /// Whether `--dry-run` is given.
     pub dry_run: bool,
-    /// `--quiet`.
+    /// Whether `--quiet` is given.
     pub quiet: bool,
-    /// `--verbose`.
+    /// Whether `--verbose` is given.
     pub verbose: bool,
-    /// `--color`.
+    /// The value of `--color`.
     pub color: Color,
-    /// `--plain`.
+    /// Whether `--plain` is given.
     pub plain: bool,
-    /// `--no-alert`.
+    /// Whether `--no-alert` is given.
     pub no_alert: bool,
-    /// `--diff`.
+    /// The value of `--diff`.
     pub diff: DiffSize,
-    /// Defaults of run.start's fields.
+    /// Fields of run.start that flags set.
     pub options: Options,
-    /// The flags that set them, by field.
+    /// The flags that set these fields, by field.
     pub flags: BTreeMap<&'static str, &'static str>,
-    /// The files that hold the rest of them, by field.
+    /// The files that contain the values of further fields, by field.
     pub files: BTreeMap<&'static str, PathBuf>,
     /// The workflow to run instead of one task.
     pub workflow: Option<WorkflowKind>,
-    /// Its own fields.
+    /// The workflow's own fields.
     pub fields: WorkflowOptions,
     lists: BTreeMap<&'static str, (&'static Flag, Vec<String>)>,
     pairs: BTreeMap<&'static str, (&'static Flag, BTreeMap<String, String>)>,
@@ -191,11 +191,11 @@ fn agrees(adhoc: &Adhoc) -> Result<(), Wrong> {
 }
 
 fn raw(value: &impl serde::Serialize) -> Result<Box<RawValue>, Wrong> {
-    to_raw_value(value).map_err(|_| "A value on the command line is not usable.".to_owned())
+    to_raw_value(value).map_err(|_| "A value on the command line is invalid.".to_owned())
 }
 
 impl HasFields for Adhoc {
-    /// The last value counts; a list or an object collects all of them.
+    /// Stores a value of a field. A later value replaces an earlier one, but a list or an object collects all.
     fn set_field(&mut self, flag: &'static Flag, field: &'static Field, value: OsString) -> Result<(), Wrong> {
         let name = field.name;
         self.flags.insert(name, flag.long);
@@ -254,7 +254,7 @@ pub(super) fn workflow_field(to: &mut Adhoc, name: &str, flag: &Flag, value: OsS
     to.fields.set(name, &json).map_err(|expected| format!("--{} must be {expected}.", flag.long))
 }
 
-/// The key and the value of `--answer`.
+/// Splits the value of `--answer` into its key and the answer.
 pub(super) fn answer(flag: &Flag, value: OsString) -> Result<(String, String), Wrong> {
     let answer = text(flag, value)?;
     let pair = answer.split_once('=').filter(|(key, _)| !key.trim().is_empty());

@@ -11,23 +11,23 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// `agents`.
+/// The arguments of `agents`.
 #[derive(Debug, Default)]
 pub struct AgentsArgs {
     /// The action.
     pub what: AgentsAction,
-    /// `--output`.
+    /// The value of `--output`.
     pub output: Output,
-    /// `--all`: whether to show each unavailable agent.
+    /// Whether `--all` is given: show each unavailable agent.
     pub all: bool,
 }
 
-/// `sessions`.
+/// The arguments of `sessions`.
 #[derive(Debug, Default)]
 pub struct SessionsArgs {
-    /// `--cwd`.
+    /// The value of `--cwd`.
     pub cwd: Option<PathBuf>,
-    /// `--output`.
+    /// The value of `--output`.
     pub output: Output,
 }
 
@@ -43,49 +43,49 @@ pub enum AgentsAction {
     /// `list`.
     #[default]
     List,
-    /// `check`, of one agent or of all.
+    /// `check`, for one agent or for all.
     Check(Option<String>),
 }
 
-/// `export`.
+/// The arguments of `export`.
 #[derive(Debug, Default)]
 pub struct Export {
-    /// `--agent`.
+    /// The value of `--agent`.
     pub agent: Option<String>,
     /// The session's id. `None`: the last session in this directory.
     pub session: Option<String>,
-    /// `--out`.
+    /// The value of `--out`.
     pub out: Option<PathBuf>,
-    /// `--force`.
+    /// Whether `--force` is given.
     pub force: bool,
-    /// `--output`.
+    /// The value of `--output`.
     pub output: Output,
 }
 
-/// `open`.
+/// The arguments of `open`.
 #[derive(Debug, Default)]
 pub struct Open {
-    /// `--agent`.
+    /// The value of `--agent`.
     pub agent: Option<String>,
     /// The words of the prompt.
     pub prompt: Option<String>,
-    /// `--session`.
+    /// The value of `--session`.
     pub session: Option<String>,
-    /// `--continue`.
+    /// Whether `--continue` is given.
     pub go_on: bool,
-    /// `--cwd`.
+    /// The value of `--cwd`.
     pub cwd: Option<PathBuf>,
-    /// `--env`.
+    /// The variables of `--env`.
     pub env: BTreeMap<String, String>,
-    /// `--agent-arg`.
+    /// The values of `--agent-arg`.
     pub args: Vec<String>,
-    /// The fields of run.start that apply to it: `--model`, `--mode`, `--permissions` and `--yes`.
+    /// The fields of run.start that `--model`, `--mode`, `--permissions` and `--yes` set.
     pub options: Options,
 }
 
-/// The actions.
+/// The actions of `agents`.
 pub const ACTIONS: &[ActionRow<AgentsAction>] = &[
-    bare("list", "list the agents that can be named", || AgentsAction::List),
+    bare("list", "list all agents", || AgentsAction::List),
     maybe("check", "check all agents, or one", &[Word { name: "NAME", offers: Offers::Agents }], AgentsAction::Check),
 ];
 

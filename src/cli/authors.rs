@@ -1,4 +1,4 @@
-//! The flags of the workflows: those of `adhoc`, without the ones that a workflow decides itself, and their own.
+//! The flags of the workflows: their own, and those of `adhoc` except the ones that a workflow decides itself.
 
 use super::adhoc::{Adhoc, workflow_field};
 use super::command::{FlagForm, Row, own, own_switch};
@@ -8,19 +8,19 @@ use super::flags::ADHOC;
 const LEFT_OUT: [&str; 4] = ["session", "raw-prompt", "output-schema", "continue"];
 
 const fn force() -> Row<Adhoc> {
-    own_switch("force", "replace what is there; the old one is kept", |to: &mut Adhoc| to.fields.force = Some(true))
-        .more("It moves to .spektacular/local/old.")
+    own_switch("force", "replace the finished file; the old one is kept", |to: &mut Adhoc| to.fields.force = Some(true))
+        .more("The old file moves to .spektacular/local/old.")
 }
 
 const fn resume() -> Row<Adhoc> {
-    own_switch("continue", "go on with the draft, or with the finished file", |to: &mut Adhoc| {
+    own_switch("continue", "continue the draft, or the finished file", |to: &mut Adhoc| {
         to.fields.resume = Some(true);
     })
     .short('c')
 }
 
 const fn ignore() -> Row<Adhoc> {
-    own("ignore", "RULE", FlagForm::Item, "leave this rule out of the check", |to, flag, value| {
+    own("ignore", "RULE", FlagForm::Item, "exclude this rule from the check", |to, flag, value| {
         workflow_field(to, "ignore", flag, value)
     })
 }
@@ -29,7 +29,7 @@ const SPEC_OWN: [Row<Adhoc>; 5] = [
     own("name", "NAME", FlagForm::Text, "the name of the specification", |to: &mut Adhoc, flag, value| {
         workflow_field(to, "name", flag, value)
     })
-    .more("Without it, the first line of the description makes the name.")
+    .more("By default, the name is derived from the first line of the description.")
     .begins("The specification"),
     force(),
     resume(),
@@ -83,12 +83,12 @@ const IMPLEMENT_OWN: [Row<Adhoc>; 7] = [
     own_switch("commit", "make a git commit for each phase that passes", |to: &mut Adhoc| {
         to.fields.commit = Some(true);
     }),
-    own_switch("allow-dirty", "with --commit: leave earlier changes out", |to: &mut Adhoc| {
+    own_switch("allow-dirty", "with --commit: allow earlier changes, and do not commit them", |to: &mut Adhoc| {
         to.fields.allow_dirty = Some(true);
     }),
 ];
 
-/// The rows of a workflow's own flags, and the rows of `adhoc` that it has too.
+/// Joins the rows of a workflow's own flags with the rows of `adhoc` that it shares.
 pub(super) const fn joined<const OWN: usize, const ALL: usize>(own: [Row<Adhoc>; OWN]) -> [Row<Adhoc>; ALL] {
     let mut all = [own[0]; ALL];
     let (mut at, mut to) = (0, 0);

@@ -28,11 +28,11 @@ pub enum FlagForm {
 /// The completions that a shell offers for a value or a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Offers {
-    /// None.
+    /// No completions.
     Nothing,
-    /// Files.
+    /// File names.
     Files,
-    /// Directories.
+    /// Directory names.
     Folders,
     /// The names of agents.
     Agents,
@@ -40,9 +40,9 @@ pub enum Offers {
     Commands,
     /// The keys of the configuration.
     Keys,
-    /// The values of the key in the word before.
+    /// The values of the key in the preceding word.
     ValuesOfKey,
-    /// These words.
+    /// A fixed list of words.
     Words(&'static [&'static str]),
 }
 
@@ -63,19 +63,19 @@ pub struct Flag {
     pub field: Option<&'static Field>,
     /// The title of the group that begins with this flag. `None`: the flag belongs to the group of the previous one.
     pub group: Option<&'static str>,
-    /// One line.
+    /// A description of one line.
     pub help: &'static str,
     /// More sentences for the long help. May be empty.
     pub more: &'static str,
-    /// All values, if they are words. May be empty.
+    /// The allowed values, if they are words. May be empty.
     pub values: &'static [&'static str],
-    /// A default that does not come from the field. May be empty; see [`Flag::fallback`].
+    /// A default that replaces that of the field. May be empty; see [`Flag::fallback`].
     pub default: &'static str,
     /// Text after the default in help. May be empty.
     pub also: &'static str,
 }
 
-/// The flag that every command has.
+/// The flag `--help`, which every command has.
 pub const HELP: Flag = Flag {
     short: Some('h'),
     group: Some("Help"),
@@ -83,12 +83,12 @@ pub const HELP: Flag = Flag {
 };
 
 impl Flag {
-    /// Whether this is one of its long names.
+    /// Whether `name` is one of the flag's long names.
     pub fn is_named(&self, name: &str) -> bool {
         self.long == name || self.other_names.contains(&name)
     }
 
-    /// Whether a value follows it.
+    /// Whether the flag takes a value.
     pub fn takes_value(&self) -> bool {
         match self.value {
             FlagForm::Switch(_) => false,
@@ -96,7 +96,7 @@ impl Flag {
         }
     }
 
-    /// Whether it may be repeated to add values.
+    /// Whether the flag may be repeated to add values.
     pub fn repeats(&self) -> bool {
         match self.value {
             FlagForm::Item | FlagForm::Pair => true,
@@ -104,7 +104,7 @@ impl Flag {
         }
     }
 
-    /// The default as help shows it. Empty: there is none, or it is a list or an object.
+    /// The default as help shows it. Empty if there is none, or if it is a list or an object.
     pub fn fallback(&self) -> String {
         let field = self.field.filter(|_| self.takes_value() && self.default.is_empty());
         let value = match field.map(|field| field.fallback) {
@@ -115,7 +115,7 @@ impl Flag {
         value.unwrap_or_else(|| self.default.to_owned()) + self.also
     }
 
-    /// The completions for its value.
+    /// The completions for the flag's value.
     pub fn offers(&self) -> Offers {
         match self.metavar {
             "FILE" => Offers::Files,
@@ -138,26 +138,26 @@ fn scalar(json: &str) -> Option<String> {
     }
 }
 
-/// One command.
+/// A command.
 #[derive(Debug)]
 pub struct Command {
-    /// Its name.
+    /// The command's name.
     pub name: &'static str,
     /// Further names. May be empty.
     pub other_names: &'static [&'static str],
-    /// Its texts.
+    /// The command's texts.
     pub text: &'static CommandText,
-    /// Its words.
+    /// The words that the command takes.
     pub words: Words,
-    /// Its flags, group by group.
+    /// The command's flags, group by group.
     pub flags: &'static [Flag],
     /// Flags of similar programs, each with the sentence that names ours.
     pub foreign: &'static [(&'static str, &'static str)],
-    /// Commands under it, whose names are its own name and a word: `spec check`.
+    /// The commands below it, whose names are its own name and a word: `spec check`.
     pub below: &'static [Command],
     /// Reads the flags and words of a command line.
     pub read: ReadCommand,
-    /// Reports an error in its command line.
+    /// Reports an error in the command line.
     pub refuse: Refuse,
 }
 
@@ -167,9 +167,9 @@ pub type ReadCommand = fn(Vec<GivenFlag>, Vec<OsString>) -> Result<Runnable, Wro
 /// The texts of a command.
 #[derive(Debug)]
 pub struct CommandText {
-    /// One line.
+    /// A description of one line.
     pub about: &'static str,
-    /// More for the long help, one sentence per line. May be empty.
+    /// Further sentences for the long help, one per line. May be empty.
     pub more: &'static str,
     /// Command lines, each with its effect.
     pub examples: &'static [(&'static str, &'static str)],
@@ -189,20 +189,20 @@ pub enum Words {
 /// A flag on a command line.
 #[derive(Debug)]
 pub struct GivenFlag {
-    /// Its index in the flags of the command.
+    /// The flag's index in the flags of the command.
     pub at: usize,
-    /// Its value. Empty: the flag takes none.
+    /// The flag's value. Empty if the flag takes none.
     pub value: OsString,
 }
 
-/// Stores the value of a flag of the command's own.
+/// A function that stores the value of a command's own flag.
 pub type SetOwn<T> = fn(&mut T, &'static Flag, OsString) -> Result<(), Wrong>;
-/// Stores the value of a flag that sets a field of run.start.
+/// A function that stores the value of a flag that sets a field of run.start.
 type SetField<T> = fn(&mut T, &'static Flag, &'static Field, OsString) -> Result<(), Wrong>;
 
 /// A command line with flags that set fields of run.start.
 pub trait HasFields {
-    /// Stores the value of such a flag.
+    /// Stores the value of a flag that sets a field.
     ///
     /// # Errors
     /// The value does not fit the field.
@@ -265,17 +265,17 @@ pub fn store<T: Default>(rows: &'static [Row<T>], given: Vec<GivenFlag>) -> Resu
     Ok(read)
 }
 
-/// An error in a command line, as a message. It contains only names that may be shown, and no value.
+/// A message about an error in a command line. It contains only names that may be shown, and no value.
 pub type Wrong = String;
 
-/// Reports an error in a command line, given its arguments; returns the exit code.
+/// A function that reports an error in a command line with these arguments, and returns the exit code.
 pub type Refuse = fn(&[OsString], Wrong) -> u8;
 
-/// A command that was read and can run.
+/// A parsed command, ready to run.
 pub struct Runnable(Box<dyn FnOnce() -> u8>);
 
 impl Runnable {
-    /// A command that runs `run`, which returns the exit code, with what `read` made of the command line.
+    /// Creates a command that calls `run` with the parsed command line `read`. `run` returns the exit code.
     pub fn new<T: 'static>(read: T, run: fn(T) -> u8) -> Runnable {
         Runnable(Box::new(move || run(read)))
     }
@@ -293,17 +293,17 @@ impl fmt::Debug for Runnable {
 }
 
 impl Command {
-    /// Whether this is one of its names.
+    /// Whether `name` is one of the command's names.
     pub fn is_named(&self, name: &str) -> bool {
         self.name == name || self.other_names.contains(&name)
     }
 
-    /// Its flags and the one for help.
+    /// The command's flags and `--help`.
     pub fn all_flags(&self) -> impl Iterator<Item = &Flag> {
         self.flags.iter().chain([&HELP])
     }
 
-    /// Its flags, those of the commands under it that it lacks, and the one for help.
+    /// The command's flags, the further flags of the commands below it, and `--help`.
     pub fn flags_here(&self) -> Vec<&Flag> {
         let mut flags: Vec<&Flag> = self.flags.iter().collect();
         for flag in self.below.iter().flat_map(|command| command.flags) {
@@ -315,12 +315,12 @@ impl Command {
         flags
     }
 
-    /// The command under it that a word names.
+    /// The command below it that a word names.
     pub fn under(&self, word: &OsStr) -> Option<&'static Command> {
         self.below.iter().find(|command| word == command.last_word())
     }
 
-    /// The last word of its name: `check` of `spec check`.
+    /// The last word of the command's name: `check` of `spec check`.
     pub fn last_word(&self) -> &'static str {
         self.name.rsplit(' ').next().unwrap_or(self.name)
     }
@@ -334,7 +334,7 @@ const fn of(name: &str) -> &'static Field {
     }
 }
 
-/// The flag of a field of run.start.
+/// Creates the flag of a field of run.start.
 pub const fn field<T: HasFields>(name: &str, metavar: &'static str, help: &'static str) -> Row<T> {
     let field = of(name);
     let (value, values): (FlagForm, &[&str]) = match field.shape {
@@ -349,7 +349,7 @@ pub const fn field<T: HasFields>(name: &str, metavar: &'static str, help: &'stat
     sets(field, Flag { values, ..Flag::new(field.flag, metavar, value, help) })
 }
 
-/// A flag without a value that sets a field of run.start to a fixed one, written as JSON.
+/// Creates a flag without a value that sets a field of run.start to `meaning`, written as JSON.
 pub const fn switch<T: HasFields>(name: &str, meaning: &'static str, help: &'static str) -> Row<T> {
     let field = of(name);
     sets(field, Flag::new(field.flag, "", FlagForm::Switch(meaning), help))
@@ -359,7 +359,7 @@ const fn sets<T: HasFields>(field: &'static Field, flag: Flag) -> Row<T> {
     Row { flag: Flag { field: Some(field), ..flag }, set: Set::Field(field, T::set_field) }
 }
 
-/// A flag of the command's own that takes a value.
+/// Creates a command's own flag that takes a value.
 pub const fn own<T>(
     long: &'static str,
     metavar: &'static str,
@@ -370,7 +370,7 @@ pub const fn own<T>(
     Row { flag: Flag::new(long, metavar, value, help), set: Set::Own(set) }
 }
 
-/// A flag of the command's own that takes no value.
+/// Creates a command's own flag that takes no value.
 pub const fn own_switch<T>(long: &'static str, help: &'static str, set: fn(&mut T)) -> Row<T> {
     Row { flag: Flag::new(long, "", FlagForm::Switch("true"), help), set: Set::Switch(set) }
 }

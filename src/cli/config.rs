@@ -5,25 +5,25 @@ use super::command::{GivenFlag, Offers, Wrong, store};
 use super::flags::CONFIG;
 use std::ffi::OsString;
 
-/// `config`.
+/// The arguments of `config`.
 #[derive(Debug, Default)]
 pub struct ConfigArgs {
     /// The action.
     pub action: ConfigAction,
-    /// `--global`: with the user's file, not the project's.
+    /// Whether `--global` is given: use the user's file, not the project's.
     pub global: bool,
-    /// `--output json`.
+    /// Whether `--output json` is given.
     pub json: bool,
 }
 
 /// The actions of `config`.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub enum ConfigAction {
-    /// `get`: a value.
+    /// `get`, with the key.
     Get(String),
-    /// `set`: a key and its value.
+    /// `set`, with the key and the value.
     Set(String, String),
-    /// `unset`.
+    /// `unset`, with the key.
     Unset(String),
     /// `list`.
     #[default]
@@ -37,17 +37,17 @@ pub enum ConfigAction {
 const KEY: Word = Word { name: "KEY", offers: Offers::Keys };
 const VALUE: Word = Word { name: "VALUE", offers: Offers::ValuesOfKey };
 
-/// The actions.
+/// The actions of `config`.
 pub const ACTIONS: &[ActionRow<ConfigAction>] = &[
     one("get", "print a value", &[KEY], ConfigAction::Get),
     two("set", "write a value to a file", &[KEY, VALUE], ConfigAction::Set),
     one("unset", "remove a value from a file", &[KEY], ConfigAction::Unset),
-    bare("list", "print every value and its origin, without secrets", || ConfigAction::List),
+    bare("list", "print every value and its origin, with secrets masked", || ConfigAction::List),
     bare("path", "print the path of the project's file", || ConfigAction::Path),
     bare("trust", "trust the project's file and prompts as they are now", || ConfigAction::Trust),
 ];
 
-/// Reads its flags and words.
+/// Reads the flags and words of `config`.
 pub fn read(given: Vec<GivenFlag>, words: Vec<OsString>) -> Result<ConfigArgs, Wrong> {
     let mut config: ConfigArgs = store(CONFIG, given)?;
     config.action = act("config", ACTIONS, words)?;

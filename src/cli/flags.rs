@@ -33,8 +33,8 @@ The file holds {\"KEY\": ANSWER}, with the keys of --answer, which takes precede
 ANSWER is a value, {\"declined\":true}, {\"value_from\":{\"env\":\"NAME\"}} or {\"value_from\":{\"file\":\"PATH\"}}.";
 
 const CONTINUE_HELP: &str = "\
-Each run with a prompt on the command line stores its session: in .spektacular/local, which git ignores, or without a .spektacular in the user's state folder.
-With --output json, it does so only if .spektacular exists.";
+A run with a prompt on the command line stores its session in .spektacular/local, which git ignores.
+Without a .spektacular, it uses the user's state folder; with --output json, it then stores nothing.";
 
 /// The flags of `adhoc`.
 pub const ADHOC: &[Row<Adhoc>] = &[
@@ -75,8 +75,8 @@ pub const ADHOC: &[Row<Adhoc>] = &[
     field("disallowed_tools", "NAME", "a tool that the agent may not use"),
     field("mcp_servers", "JSON", "MCP servers for the agent to start").more(SERVERS_HELP),
     field("env", "NAME=VALUE", "an environment variable for the agent"),
-    field("env_allow", "NAME", "pass only variables with such a name to the agent")
-        .more("A * at the end of NAME matches any rest. PATH, HOME and some others are always passed."),
+    field("env_allow", "NAME", "pass only variables with this name to the agent")
+        .more("A * at the end of NAME matches any characters. PATH, HOME and some others are always passed."),
     field("agent_args", "ARG", "an argument for the agent's own command line"),
     switch("raw_prompt", "true", "let the agent interpret commands in the prompt")
         .more("Without it, a prompt that begins with / or contains @path is passed as plain text."),
@@ -97,11 +97,11 @@ pub const ADHOC: &[Row<Adhoc>] = &[
     switch("interactive", "false", "ask nothing: policies and defaults answer"),
     field("question_timeout_s", "SECONDS", "limit for answering a question").also(", but no limit with --output cli"),
     field("on_question_timeout", "ACTION", "what to do when a question times out"),
-    field("question_markers", "BOOL", "ask the questions that the agent marks in its text"),
+    field("question_markers", "BOOL", "ask the questions that the agent writes as markers"),
     switch("fail_on_denied", "true", "fail if a permission was denied because nobody answered")
         .more("The run fails with `denied`, exit code 6. Denials by --permissions or by an answer do not count."),
     field("timeout_s", "SECONDS", "limit for the whole run").begins("Limits"),
-    field("start_timeout_s", "SECONDS", "limit until the agent's first sign of life"),
+    field("start_timeout_s", "SECONDS", "limit until the agent's first line"),
     field("idle_timeout_s", "SECONDS", "limit for the agent's silence, 0 = off"),
     field("tool_timeout_s", "SECONDS", "how long a running tool pauses the idle timeout"),
     field("max_turns", "N", "limit on turns, as the agent counts them"),
@@ -113,7 +113,7 @@ pub const ADHOC: &[Row<Adhoc>] = &[
     .begins("Input and output"),
     json(|to| to.output = Some(Output::Json)),
     own_switch("quiet", "with cli: print only the final text", |to: &mut Adhoc| to.quiet = true).short('q'),
-    own_switch("verbose", "with cli: also print outputs, reasoning and session id matches", |to: &mut Adhoc| {
+    own_switch("verbose", "with cli: also print tool output, reasoning, session id matches", |to: &mut Adhoc| {
         to.verbose = true
     })
     .short('v'),
@@ -153,12 +153,11 @@ pub const ADHOC: &[Row<Adhoc>] = &[
     .values(&["continue", "cancel"])
     .default("continue"),
     field("progress", "LEVEL", "how much progress to report").also(", but full with --output cli"),
-    field("heartbeat_s", "SECONDS", "seconds between signs of life while nothing happens, 0 = off")
-        .also(", but 60 with --output cli"),
-    field("max_frame_bytes", "BYTES", "the largest frame"),
+    field("heartbeat_s", "SECONDS", "seconds between heartbeats, 0 = off").also(", but 60 with --output cli"),
+    field("max_frame_bytes", "BYTES", "the maximum length of a frame"),
     field("output_schema", "JSON", "a JSON Schema for a structured result").more("@FILE reads the schema from a file."),
-    field("completion_marker", "TEXT", "the text of the agent that sets completion_detected"),
-    field("metadata", "JSON", "an object that the run returns"),
+    field("completion_marker", "TEXT", "set completion_detected if the agent writes this"),
+    field("metadata", "JSON", "a JSON object that the run returns"),
     field("secrets", "TEXT", "a value to redact; other users can read it in the process list"),
     own("record", "FILE", FlagForm::Text, "record the dialogue with the agent, redacted", |to, _, value| {
         to.record = Some(value.into());
@@ -183,7 +182,7 @@ pub const FOREIGN: &[(&str, &str)] = &[
     ("last", "Use --continue."),
     ("mcp-config", "Use --mcp-servers."),
     ("output-format", "Use --output cli or --output json."),
-    ("permission-mode", "Use --permissions, or --mode for a mode of the agent's own."),
+    ("permission-mode", "Use --permissions, or --mode for one of the agent's own modes."),
     ("print", "Leave it out: adhoc prints the answer and exits."),
     ("sandbox", "Use --permissions, or --agent-arg for the agent's own sandbox."),
     ("yolo", "Use --yes to allow every request."),
@@ -297,7 +296,7 @@ pub const CONFIG: &[Row<ConfigArgs>] = &[
 
 /// The flags of `spec check` and `plan check`.
 pub const CHECK: &[Row<CheckArgs>] = &[
-    own("ignore", "RULE", FlagForm::Item, "leave this rule out of the check", |to: &mut CheckArgs, flag, value| {
+    own("ignore", "RULE", FlagForm::Item, "exclude this rule from the check", |to: &mut CheckArgs, flag, value| {
         to.ignored.push(text(flag, value)?);
         Ok(())
     })

@@ -5,28 +5,28 @@ use super::flags::{CHECK, INIT};
 use super::{Output, no_words};
 use std::ffi::OsString;
 
-/// `spec check` and `plan check`.
+/// The arguments of `spec check` and `plan check`.
 #[derive(Debug, Default)]
 pub struct CheckArgs {
-    /// Paths or names. At least one.
+    /// The files, as paths or names. At least one.
     pub files: Vec<OsString>,
-    /// `--ignore`: names of rules.
+    /// The rules that `--ignore` names.
     pub ignored: Vec<String>,
-    /// `--output`.
+    /// The value of `--output`.
     pub output: Output,
 }
 
-/// `init`.
+/// The arguments of `init`.
 #[derive(Debug, Default)]
 pub struct InitArgs {
-    /// `--output`.
+    /// The value of `--output`.
     pub output: Output,
 }
 
 /// Reads the flags and words of a check. `what`: the words in its help.
 pub fn check(what: &str, given: Vec<GivenFlag>, words: Vec<OsString>) -> Result<CheckArgs, Wrong> {
     if words.is_empty() {
-        return Err(format!("Missing {what}: a path with a / or .md in it, or a name."));
+        return Err(format!("Missing {what}: give a name, or a path that contains / or ends in .md."));
     }
     Ok(CheckArgs { files: words, ..store(CHECK, given)? })
 }

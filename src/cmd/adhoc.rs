@@ -30,11 +30,12 @@ use std::panic::catch_unwind;
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
-/// Hints for a person who should type the prompt, in the foreground and in the background.
+/// Hints that ask a person to type the prompt, in the foreground and in the background.
 const TYPE: &str = "spektacular: type the prompt, and end it with Ctrl-D";
 const FETCH: &str = "spektacular: waiting for the prompt: bring the run to the foreground with fg";
 
-/// The silence in a log after which a line says that the run continues. CI systems stop jobs after some minutes of it.
+/// The silence in a log after which a line reports that the run continues. CI systems stop jobs after some minutes of
+/// silence.
 const LOG_HEARTBEAT: Seconds = Seconds(60.0);
 
 /// The number of lines that `--diff short` shows.
@@ -42,8 +43,8 @@ const DIFF_LINES: usize = 40;
 
 /// Runs the command; returns the exit code.
 pub fn run(adhoc: Adhoc) -> u8 {
-    // First of all: a signal from now on ends the run in order. A dry run reads its prompt here and leaves the signals
-    // as they are.
+    // The engine starts first, so that a signal ends the run in order from now on. A dry run reads its prompt here and
+    // leaves the signals as they are.
     let engine = (!adhoc.dry_run).then(|| Engine::start(Source::Nothing));
     let Ok(mut loaded) = catch_unwind(load) else { return crashed(adhoc, engine) };
     let failure = loaded.failure.take();
@@ -99,7 +100,7 @@ fn refuse_with(mut adhoc: Adhoc, loaded: Loaded, failure: Failure, engine: Optio
     refused(carrier, job(adhoc, loaded), failure, &mut JsonLines::default(), engine)
 }
 
-/// A run that consists of its failure.
+/// Carries a run that fails at once.
 fn refused(carrier: Carrier, job: Job, failure: Failure, peer: &mut dyn Peer, engine: Option<Engine>) -> u8 {
     let job = Job { begin: Begin::Refused(failure), record: None, debug_log: None, ..job };
     carrier.carry(reading(engine, Source::Nothing), job, peer).code
@@ -169,7 +170,7 @@ fn json(mut adhoc: Adhoc, loaded: Loaded, engine: Option<Engine>) -> u8 {
     let last = carrier.last(&job).filter(|last| one_shot && last.has_folder());
     let source = if read_messages { Source::Stdin } else { Source::Nothing };
     if at_once {
-        // The answers on the command line are all there is.
+        // Only the answers on the command line count.
         job.answers = make(None).map(|prepared| prepared.answers).unwrap_or_default();
     } else {
         job.begin = Begin::Awaited(Box::new(move || make(prompt).inspect(|prepared| tell_first_line(prepared, &tell))));
@@ -179,7 +180,8 @@ fn json(mut adhoc: Adhoc, loaded: Loaded, engine: Option<Engine>) -> u8 {
     ended.code
 }
 
-/// `--dry-run`: shows the process that the run would start. A run that would be refused is refused here too.
+/// Carries out Carries out `--dry-run`: shows the process that the run would start. A run that would be refused is
+/// refused here too.
 fn plan(
     carrier: Carrier,
     prepared: Result<Box<Prepared>, Failure>,
@@ -225,7 +227,7 @@ fn cli(mut adhoc: Adhoc, loaded: Loaded, engine: Option<Engine>) -> u8 {
     let source = typed.filter(|_| wanted).map_or(Source::Nothing, Source::Terminal);
     job.signal_source = CancelSource::Terminal;
     let options = Options {
-        // A person may be away from the terminal, and wants text as it comes.
+        // A person may be away from the terminal, and wants to see text as it is written.
         question_timeout_s: defaults.question_timeout_s.or(Some(Seconds(limits::SECONDS))),
         progress: defaults.progress.or(Some(Level::Full)),
         heartbeat_s: defaults.heartbeat_s.or(Some(LOG_HEARTBEAT)),
@@ -256,7 +258,8 @@ fn cli(mut adhoc: Adhoc, loaded: Loaded, engine: Option<Engine>) -> u8 {
     signal.and_then(|signal| u8::try_from(128 + signal).ok()).unwrap_or(code)
 }
 
-/// The properties of the terminal, if there is one. `alert`: whether the configuration wants questions announced.
+/// The settings for showing the run to a person, such as colours and width. `alert`: whether the configuration wants
+/// questions announced.
 fn look(adhoc: &Adhoc, alert: bool) -> Look {
     let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
     let person = std::io::stderr().is_terminal();
@@ -296,19 +299,19 @@ fn look(adhoc: &Adhoc, alert: bool) -> Look {
     }
 }
 
-/// Whether stdout may appear on a terminal: a pipe may lead there by `tee` or `head`.
+/// Whether stdout may appear on a terminal, perhaps through a pipe to `tee` or `head`.
 fn may_be_seen(stdout: &std::io::Stdout) -> bool {
     let file = stdout.as_fd().try_clone_to_owned().map(std::fs::File::from);
     let kind = file.and_then(|file| file.metadata()).map(|meta| meta.file_type());
     stdout.is_terminal() || kind.is_ok_and(|kind| kind.is_fifo() || kind.is_socket())
 }
 
-/// The terminal where a person answers: stdin, or the controlling terminal where stdin holds the prompt.
+/// The terminal on which a person answers: stdin, or the controlling terminal if stdin contains the prompt.
 fn keyboard(reads_stdin: bool) -> Option<Keyboard> {
     Keyboard::at_stdin().or_else(|| Keyboard::controlling().filter(|_| reads_stdin))
 }
 
-/// Looks up the id of the last session.
+/// Sets the session to that of `--continue`. Error: there is no earlier session.
 fn go_on(adhoc: &mut Adhoc, config: &Config) -> Result<(), String> {
     if adhoc.go_on {
         let id = Last::of(&config.layers().0, adhoc.options.clone()).and_then(|last| last.id());
@@ -317,7 +320,7 @@ fn go_on(adhoc: &mut Adhoc, config: &Config) -> Result<(), String> {
     Ok(())
 }
 
-/// The files that flags name, apart from the prompt's, and the answers on the command line.
+/// The files that flags name, except the prompt's, and the answers on the command line.
 struct Named {
     system_prompt: Option<PathBuf>,
     /// The files of other fields, with their flags.
@@ -342,12 +345,13 @@ impl Named {
         }
     }
 
-    /// Whether there is a file to read.
+    /// Whether there are files to read.
     fn any(&self) -> bool {
         self.system_prompt.is_some() || !self.fields.is_empty() || self.answers_file.is_some()
     }
 
-    /// Reads all of them, and the prompt. `options`: the other fields of the run.start, by whether there are answers.
+    /// Reads all files and the prompt. `options`: returns the other fields of run.start, given whether there are
+    /// answers.
     fn prepare(self, prompt: Option<Prompt>, options: impl FnOnce(bool) -> Options) -> Result<Box<Prepared>, Failure> {
         let usage = |message: String| Failure::new(Code::Usage, message);
         let (above, answers) = self.read().map_err(usage)?;
@@ -375,19 +379,19 @@ impl Named {
     }
 }
 
-/// Tells the first line of the prompt that a run begins with.
+/// Sends the first line of the prompt to the thread that stores the session.
 fn tell_first_line(prepared: &Prepared, tell: &Sender<String>) {
     if let Some(options) = &prepared.start {
         let prompt = options.prompt.as_deref().unwrap_or_default();
         let line = prompt.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
-        // Nobody listens where the run did not begin.
+        // Nobody receives it if the run did not begin.
         let _ = tell.send(line.to_owned());
     }
 }
 
-/// Stores the session of a run for `--continue` and `sessions`. `false`: storing failed.
+/// Stores the session of a run for `--continue` and `sessions`. Returns whether storing succeeded.
 fn keep(last: Option<Last>, ended: &Ended, first_lines: &Receiver<String>) -> bool {
-    // A workflow keeps its sessions itself.
+    // A workflow stores its sessions itself.
     let Some(report) = &ended.report else { return true };
     let words = report.redacted(&first_lines.try_recv().unwrap_or_default());
     last.zip(report.session_id()).is_none_or(|(last, id)| last.keep(&Stored::now(id, &words)).is_ok())

@@ -59,7 +59,7 @@ fn whole(agents: Vec<Value>) -> String {
     to_line(&json!({"agents": agents})) + "\n"
 }
 
-/// The program and arguments of an agent's entry; redacted, because an argument may hold a key.
+/// The program and arguments of an agent's entry, redacted because an argument may contain a key.
 fn command(agent: &Agent) -> Vec<String> {
     let program = match &agent.base.program {
         Program::Command(name) => name.as_str(),
@@ -70,7 +70,7 @@ fn command(agent: &Agent) -> Vec<String> {
     words.map(|word| redactor.redact(word).into_owned()).collect()
 }
 
-/// The reason why an agent is unavailable; redacted, because it may quote arguments.
+/// The reason why an agent is unavailable, redacted because it may quote arguments.
 fn problem(agent: &Agent, check: &Check) -> Option<String> {
     let redactor = redactor_here(&Options::default(), Some(agent));
     check.problem.as_ref().map(|problem| redactor.redact(problem).into_owned())
@@ -91,7 +91,7 @@ fn row(agent: &Agent) -> [String; 4] {
     [names, one_line(&agent.display_name), agent.dialect.name().into(), one_line(&command(agent).join(" "))]
 }
 
-/// Lines with columns as wide as their longest word.
+/// Formats rows as a table whose columns are as wide as their longest cell.
 fn table(rows: Vec<[String; 4]>) -> String {
     let width = |at: usize| rows.iter().map(|row: &[String; 4]| row[at].chars().count()).max().unwrap_or(0);
     let (first, second, third) = (width(0), width(1), width(2));

@@ -1,4 +1,4 @@
-//! Carries a run: `adhoc` by the engine alone, the other commands by a workflow on top of it.
+//! Runs a task: `adhoc` directly on the engine, the other commands through a workflow.
 
 use super::last::Last;
 use super::plan;
@@ -22,7 +22,7 @@ use crate::workflow::outer::{Ended, Outer};
 use crate::workflow::{plan_run, spec_run};
 use serde_json::{Value, json};
 
-/// Carries a run.
+/// The way in which a command runs: plainly, or as a workflow.
 pub(super) struct Carrier {
     workflow: Option<WorkflowKind>,
     fields: WorkflowOptions,
@@ -31,21 +31,21 @@ pub(super) struct Carrier {
 }
 
 impl Carrier {
-    /// The carrier that a command line asks for.
+    /// The carrier for a command line.
     pub(super) fn of(adhoc: &mut Adhoc, typed: bool) -> Carrier {
         Carrier { workflow: adhoc.workflow, fields: std::mem::take(&mut adhoc.fields), typed }
     }
 
-    /// The prompt for a person's run.
+    /// The prompt of a run from the command line.
     ///
     /// # Errors
-    /// It is missing.
+    /// The prompt is missing.
     pub(super) fn prompt(&self, adhoc: &Adhoc) -> Result<Prompt, String> {
         let typed = Prompt::of(adhoc);
         let resumes = self.fields.resume == Some(true);
         let found = match self.workflow {
             Some(WorkflowKind::Spec) if resumes && typed.is_none() => Some(Prompt::Nothing),
-            // These name a file: what is piped in is nothing to them.
+            // The argument of these names a file, so piped input is ignored.
             Some(WorkflowKind::Plan | WorkflowKind::Implement) => typed,
             Some(WorkflowKind::Spec) | None if adhoc.dry_run => Some(typed.unwrap_or_else(Prompt::stand_in)),
             Some(WorkflowKind::Spec) | None => Prompt::with_piped(typed, stdin::kind()),
@@ -59,7 +59,7 @@ impl Carrier {
         found.ok_or_else(|| missing.to_owned())
     }
 
-    /// The place of the session for `adhoc --continue`. Workflows keep their sessions themselves.
+    /// The place of the session for `adhoc --continue`. Workflows store their sessions themselves.
     pub(super) fn last(&self, job: &Job) -> Option<Last> {
         Last::of(&job.layers, Options::default()).filter(|_| self.workflow.is_none())
     }
@@ -112,7 +112,7 @@ impl Carrier {
     /// Shows the process that the run would start, for `--dry-run`.
     ///
     /// # Errors
-    /// Those of a run that would be refused.
+    /// The run would be refused.
     pub(super) fn plan(&self, options: Options, job: &Job) -> Result<DryRun, Failure> {
         let Some(kind) = self.workflow else {
             let plan = dry_run::plan(options, &job.layers, &job.warnings)?;
@@ -158,7 +158,7 @@ struct DryWorkflow {
     target: String,
     prompt: String,
     phases: Vec<Value>,
-    /// The same phases for a person.
+    /// The phases as text for a person.
     lines: String,
 }
 
@@ -199,7 +199,7 @@ impl DryWorkflow {
 }
 
 impl DryRun {
-    /// Prints it; returns the exit code.
+    /// Prints the result; returns the exit code.
     pub(super) fn show(&self, output: Output) -> u8 {
         let Some(DryWorkflow { kind, target, prompt, phases, lines }) = &self.workflow else {
             return plan::show(&self.agent, output);

@@ -1,4 +1,4 @@
-//! The findings of `agents check` for each agent: availability, version, log-in, capabilities. A check calls no model
+//! The findings of `agents check` for each agent: availability, version, login, capabilities. A check calls no model
 //! and downloads nothing.
 
 use crate::agent::native::{LoggedIn, Native};
@@ -22,11 +22,11 @@ const FILE_BYTES: u64 = 1 << 20;
 
 /// The findings for one agent.
 pub(super) struct Check {
-    /// Its program.
+    /// The agent's program.
     pub(super) path: Option<PathBuf>,
     /// The version that the program reports.
     pub(super) version: Option<String>,
-    /// Why a run could not start it. `None`: it is available.
+    /// The reason why a run could not start it. `None`: it is available.
     pub(super) problem: Option<String>,
     /// Whether the agent is logged in, and the evidence.
     pub(super) logged_in: (LoggedIn, &'static str),
@@ -56,7 +56,7 @@ pub(super) fn checks<'a>(agents: &[&'a Agent], layers: &Layers) -> Vec<(&'a Agen
 
 fn check(agent: &Agent, answer: Result<Option<String>, String>, layers: &Layers) -> Check {
     let logged_in = match agent.base.program {
-        Program::Myself => (LoggedIn::Yes, "it needs no log-in"),
+        Program::Myself => (LoggedIn::Yes, "it needs no login"),
         Program::Command(_) => agent.native().login.look(&|name| variable(&agent.base, name), &|path, text| {
             read(&path).is_some_and(|content| content.contains(text))
         }),
@@ -129,7 +129,7 @@ struct Question {
 }
 
 impl Question {
-    /// `None`: the way to ask is unknown.
+    /// The query for an agent's version. `None`: its version cannot be queried.
     fn of(agent: &Agent, native: &'static Native) -> Option<Question> {
         let folders = native.version.as_ref().map_or(&[] as &[&str], |version| version.folders);
         let flag = native.version.as_ref().map(|version| version.flag).or(agent.version);
@@ -151,7 +151,7 @@ impl Question {
     }
 }
 
-/// The version in a program's output: alone, before a name, or after one.
+/// Finds the version in a program's output, where it stands alone, before a name or after one.
 fn version(output: Vec<u8>) -> Option<String> {
     let output = String::from_utf8(output).ok()?;
     let is_version = |word: &&str| word.starts_with(|c: char| c.is_ascii_digit()) && word.contains('.');

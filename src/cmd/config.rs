@@ -46,7 +46,7 @@ fn named(name: &str) -> Result<(), Failure> {
     config::known(name).map_err(usage)
 }
 
-/// The configuration; warnings about ignored entries go to stderr.
+/// Reads the configuration. Prints warnings about ignored entries on stderr.
 fn read() -> Result<Config, Failure> {
     let loaded = config::load();
     let wrong = loaded.config.agents().1;
@@ -75,14 +75,14 @@ fn set(places: &Places, which: Which, name: &str, value: &str) -> Result<(), Fai
     places.set(which, name, &value)
 }
 
-/// Rejects an agent that no run could find.
+/// Rejects the name of an agent that no run could find.
 fn known_agent(name: &str) -> Result<(), Failure> {
     let loaded = config::load();
     let (agents, wrong) = loaded.config.agents();
     if agents.find(name).is_some() {
         return Ok(());
     }
-    // The agent may be defined in a file that is unreadable or not trusted.
+    // The agent may be defined in a file that cannot be read or is not trusted.
     warn(loaded.warnings.iter().map(|(_, text)| text).chain(&wrong));
     Err(loaded.failure.unwrap_or_else(|| usage(agents.unknown(name, ""))))
 }
@@ -103,7 +103,7 @@ fn get(config: &Config, name: &str, json: bool) -> u8 {
     print(&if json { format!("{{\"values\":[{}]}}", lines.join(",")) } else { lines.join("\n") })
 }
 
-/// All values. Secrets are masked, because people share such lists.
+/// Prints all values. Masks secrets, because people share such lists.
 fn list(config: &Config, json: bool) -> u8 {
     let redactors = {
         let options = config.above().over(config.below());
@@ -114,7 +114,7 @@ fn list(config: &Config, json: bool) -> u8 {
     };
     let lines = config.names().into_iter().filter_map(|name| {
         let value = config.find(&name)?;
-        // A redactor does not find a secret that is too short.
+        // These are masked separately, because a redactor does not find a secret that is too short.
         let secret = name == "secrets";
         let clean = map_strings(value.raw.get(), &mut |text| {
             if secret {
@@ -168,7 +168,7 @@ fn written(places: &Places, which: Which, json: bool) -> u8 {
 
 /// The files that were trusted.
 struct Trusted {
-    /// The keys of the configuration file that needed it. `None`: the project has no configuration file.
+    /// The keys of the configuration file that needed trust. `None`: the project has no configuration file.
     keys: Option<Vec<String>>,
     prompts: Vec<String>,
 }
@@ -179,7 +179,7 @@ fn trust(places: &Places) -> Result<Trusted, Failure> {
     let prompts = found.map(|project| of_project_to_trust(&project)).unwrap_or_default();
     let keys = places.trust()?;
     if keys.is_none() && prompts.is_empty() {
-        let message = "The project has no configuration file to trust, and no prompts.";
+        let message = "The project has no configuration file or prompts to trust.";
         return Err(Failure::new(Code::InvalidConfig, message));
     }
     for (file, text) in &prompts {
@@ -190,7 +190,7 @@ fn trust(places: &Places) -> Result<Trusted, Failure> {
 }
 
 impl Trusted {
-    /// Reports it; returns the exit code.
+    /// Prints the trusted files; returns the exit code.
     fn report(&self, places: &Places, json: bool) -> u8 {
         let Trusted { keys, prompts } = self;
         let file = keys.as_ref().map(|_| shown(places, Which::Project));
@@ -200,7 +200,7 @@ impl Trusted {
         }
         let config = file.map(|file| {
             let keys = keys.as_ref().filter(|keys| !keys.is_empty()).map(|keys| format!("with {}", keys.join(", ")));
-            format!("{file}: {}", keys.unwrap_or("no key in it needs that".into()))
+            format!("{file}: {}", keys.unwrap_or("no key in it needs trust".into()))
         });
         let lines = config.iter().chain(prompts).map(|file| one_line(&format!("Trusted the current text of {file}")));
         print(&lines.collect::<Vec<_>>().join("\n"))

@@ -1,4 +1,4 @@
-//! The demo agent in a workflow: it speaks like a real agent, without a model. What it writes is always the same.
+//! The demo agent in a workflow. It speaks like a real agent, but has no model and always writes the same files.
 
 use crate::io::output::print;
 use crate::protocol::json::{Fields, string, to_line};
@@ -7,11 +7,11 @@ use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
 const SESSION: &str = "5d3f0c1e-de30-4000-8000-000000000002";
-/// The files of its plan.
+/// The files that its plan creates.
 const HELLO: &str = "spektacular-demo/hello.txt";
 const GOODBYE: &str = "spektacular-demo/goodbye.txt";
 
-/// A part that the demo agent plays.
+/// A role that the demo agent plays.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Role {
     /// Writes a specification to this file.
@@ -22,12 +22,12 @@ pub(super) enum Role {
         /// The path and the text of the specification.
         spec: (String, String),
     },
-    /// Does the phase with this number. `again`: its commands failed.
+    /// Implements the phase with this number. `again`: whether its commands have failed before.
     Phase { number: u64, again: bool },
 }
 
 impl Role {
-    /// The part to play for a prompt. `None`: the prompt does not come from a workflow.
+    /// The role to play for a prompt. `None`: the prompt does not come from a workflow.
     pub(super) fn of(prompt: &str) -> Option<Role> {
         let line = |prefix: &str| prompt.lines().find_map(|line| line.strip_prefix(prefix)).map(str::to_owned);
         let has = |wanted: &str| prompt.lines().any(|line| line == wanted);
@@ -51,7 +51,7 @@ impl Role {
         has("# Continue").then(|| line("Draft: ")).flatten().map(Role::going_on)
     }
 
-    /// The part for a draft that goes on.
+    /// The role for continuing a draft.
     fn going_on(draft: String) -> Role {
         if draft.ends_with(".md") {
             return Role::Spec(draft);
@@ -63,7 +63,7 @@ impl Role {
     }
 }
 
-/// Plays a part. `next`: the next line of the host. Returns the exit code.
+/// Plays a role. `next`: returns the next line of the host. Returns the exit code.
 pub(super) fn play(role: Role, next: &mut dyn FnMut() -> Option<String>) -> u8 {
     let mut actor = Actor { next, calls: 0, over: false };
     let init = json!({"type": "system", "subtype": "init", "session_id": SESSION, "model": "demo-model",
@@ -80,7 +80,7 @@ pub(super) fn play(role: Role, next: &mut dyn FnMut() -> Option<String>) -> u8 {
 struct Actor<'n> {
     next: &'n mut dyn FnMut() -> Option<String>,
     calls: u64,
-    /// Whether the host wants the end.
+    /// Whether the host has ended the session.
     over: bool,
 }
 
@@ -100,7 +100,7 @@ impl Actor<'_> {
         self.message(json!({"type": "text", "text": text}));
     }
 
-    /// Calls a tool, once the host allows it. Returns the input that the host gives back.
+    /// Calls a tool if the host allows it. Returns the input that the host approved. `None`: the host denied the call.
     fn call(&mut self, tool: &str, input: &Value) -> Option<String> {
         self.calls += 1;
         let (call, request) = (format!("toolu_{}", self.calls), format!("request-{}", self.calls));
@@ -152,7 +152,7 @@ impl Actor<'_> {
         }
     }
 
-    /// Writes a file, where it is allowed.
+    /// Writes a file if the host allows it. Returns whether the file was written.
     fn write(&mut self, path: &str, content: &str) -> bool {
         let path = std::env::current_dir().unwrap_or_default().join(path);
         let input = json!({"file_path": path.to_string_lossy(), "content": content});
@@ -182,13 +182,16 @@ impl Actor<'_> {
                 {"label": "Warm", "description": "One line, and an exclamation mark."}]}]});
         let answer = self.call("AskUserQuestion", &question).unwrap_or_default();
         let style = if answer.contains("\"Warm\"") { "warm" } else { "plain" };
-        let assumed =
-            if answer.is_empty() { "\n## Assumptions\n\n- A plain style fits: nobody was asked.\n" } else { "" };
+        let assumed = if answer.is_empty() {
+            "\n## Assumptions\n\n- A plain style is fine: nobody was there to ask.\n"
+        } else {
+            ""
+        };
         let text = format!(
             "# A greeting\n\n## Overview\n\nThe project greets whoever reads it, in a {style} style, and says goodbye.\n\n\
              ## Requirements\n\n- [ ] R1: A file holds the greeting.\n- [ ] R2: The greeting is addressed to the world.\n\
              - [ ] R3: A second file says goodbye.\n\n\
-             ## Acceptance Criteria\n\n- Both files exist and are not empty.\n- Each says its word.\n{assumed}"
+             ## Acceptance Criteria\n\n- Both files exist and are not empty.\n- Each contains its word.\n{assumed}"
         );
         match self.write(file, &text) {
             true => format!("{file} created with 3 tasks"),
@@ -209,8 +212,8 @@ impl Actor<'_> {
         );
         let files = [
             ("plan.md", plan.as_str()),
-            ("research.md", "# Research\n\nNothing of the project bears on two new files.\n"),
-            ("context.md", "# Context\n\nThe files stand in a folder of their own, so nothing else changes.\n"),
+            ("research.md", "# Research\n\nTwo new files do not depend on anything in the project.\n"),
+            ("context.md", "# Context\n\nThe files have their own folder, so nothing else changes.\n"),
         ];
         match files.into_iter().all(|(name, text)| self.write(&format!("{folder}/{name}"), text)) {
             true => format!("{folder} created with 2 phases and 2 tasks"),
@@ -221,10 +224,10 @@ impl Actor<'_> {
     fn phase(&mut self, number: u64, again: bool) -> String {
         let (file, text) = match (number, again) {
             (1, _) => (HELLO, "Hello, world.\n"),
-            // The fault that the commands find.
+            // A deliberate mistake that the commands find.
             (2, false) => (GOODBYE, "Godbye, world.\n"),
             (2, true) => (GOODBYE, "Goodbye, world.\n"),
-            _ => return "I am the demo agent: I know the two phases of my own plan alone.".into(),
+            _ => return "I am the demo agent: I know only the two phases of my own plan.".into(),
         };
         let mends = again && Path::new(file).exists();
         match self.write(file, text) {
@@ -235,7 +238,7 @@ impl Actor<'_> {
     }
 }
 
-/// The ids that a task serves, after a blank.
+/// The ids of the requirements that a task serves, after a space.
 fn serves(ids: &[u64]) -> String {
     let ids: Vec<String> = ids.iter().map(|id| format!("R{id}")).collect();
     if ids.is_empty() { String::new() } else { format!(" ({})", ids.join(", ")) }

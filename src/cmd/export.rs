@@ -20,9 +20,9 @@ use std::time::Duration;
 
 /// The time limit for an agent to print a session.
 const LIMIT: Duration = Duration::from_secs(60);
-/// The largest session, in bytes.
+/// The maximum size of a session, in bytes.
 const SESSION_BYTES: u64 = 1 << 30;
-/// The longest first line to read, in bytes.
+/// The maximum length of a first line, in bytes.
 const LINE_BYTES: u64 = 1 << 20;
 
 /// Runs the command; returns the exit code.
@@ -102,7 +102,7 @@ fn no_session(agent: &Agent) -> Failure {
     Failure::new(Code::SessionNotFound, message)
 }
 
-/// The file below the folder that matches one of the paths; of several, the most recently changed one.
+/// The file below the folder that matches one of the paths. Of several files, the most recently changed one.
 fn newest(agent: &Agent, folder: &Folder, paths: &[String], first_line: &str) -> Option<PathBuf> {
     let folder = folder.path(&|name| variable(&agent.base, name))?;
     let mut found: Vec<PathBuf> = paths.iter().flat_map(|path| matches(&folder, path)).collect();

@@ -1,6 +1,6 @@
-//! The last sessions of each agent in a directory, for `--continue` and `sessions`: one small file per agent. A directory
-//! with a `.spektacular` has them there, where git ignores them; those of other directories are in the user's state
-//! folder, so that a run leaves nothing in a directory outside of projects.
+//! The last sessions of each agent in a directory, for `--continue` and `sessions`: one small file per agent. For a
+//! directory with a `.spektacular`, the files are there, where git ignores them. For other directories, they are in the
+//! user's state folder, so that a run leaves nothing in a directory outside projects.
 
 use crate::agent::registry::Layers;
 use crate::clean::one_line;
@@ -23,7 +23,7 @@ pub(super) const NO_SESSION: &str =
 const FOLDER: &str = ".spektacular";
 /// The subfolder for data of this machine.
 const LOCAL: &str = "local";
-/// The folder of session files in it, and in the user's state folder.
+/// The folder of session files in the local folder, and in the user's state folder.
 const SESSIONS: &str = "sessions";
 /// The maximum number of sessions in a file. Older ones are dropped.
 const KEPT: usize = 20;
@@ -35,23 +35,23 @@ const FILE_BYTES: u64 = (KEPT * (limits::SESSION_ID_BYTES + 4 * WORDS + 32)) as 
 /// A session of an agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Stored {
-    /// The agent's id of it.
+    /// The agent's id of the session.
     pub(super) id: String,
-    /// When its last run ended, in seconds since 1970. 0: unknown.
+    /// The time when its last run ended, in seconds since 1970. 0: unknown.
     pub(super) at: u64,
     /// The first words of that run's prompt, redacted. May be empty.
     pub(super) words: String,
 }
 
 impl Stored {
-    /// A session whose run ends now. `words`: redacted.
+    /// A session whose run ends now. `words`: the first words of the prompt, redacted.
     pub(super) fn now(id: &str, words: &str) -> Stored {
         let at = SystemTime::now().duration_since(UNIX_EPOCH).map(|since| since.as_secs()).unwrap_or_default();
         let words = one_line(words).replace('\t', " ").trim().chars().take(WORDS).collect();
         Stored { id: id.to_owned(), at, words }
     }
 
-    /// A line of a file: the id, and after tabs the time and the words. `None`: it is not such a line.
+    /// Parses a line of a file: the id, the time and the words, separated by tabs. `None`: the line is invalid.
     fn read(line: &str) -> Option<Stored> {
         let mut parts = line.splitn(3, '\t');
         // The directory may come from a stranger: an id must not look like a flag or a path.
@@ -90,7 +90,7 @@ impl Last {
         self.all().into_iter().next().map(|stored| stored.id)
     }
 
-    /// The sessions, the newest first.
+    /// The sessions, newest first.
     pub(super) fn all(&self) -> Vec<Stored> {
         self.text().map(|text| text.lines().map_while(Stored::read).take(KEPT).collect()).unwrap_or_default()
     }
@@ -121,7 +121,7 @@ impl Last {
         Some((state()?, ["spektacular", SESSIONS].map(OsString::from).into_iter().chain(names).collect()))
     }
 
-    /// Whether the directory has the project's folder, or something in its place.
+    /// Whether the directory contains a file or folder named `.spektacular`.
     pub(super) fn has_folder(&self) -> bool {
         self.cwd.join(FOLDER).symlink_metadata().is_ok()
     }
@@ -129,10 +129,10 @@ impl Last {
     /// Stores a session atomically, ahead of the earlier ones. Does nothing without a project and a home directory.
     ///
     /// # Errors
-    /// The file system's. A link is not followed, because the directory may come from a stranger.
+    /// The file cannot be written. Symbolic links are not followed, because the directory may come from a stranger.
     pub(super) fn keep(&self, stored: &Stored) -> io::Result<()> {
         let Some((root, parts)) = self.place() else { return Ok(()) };
-        // Others may not read the words of a prompt.
+        // Other users must not read the words of a prompt.
         let existing = |made: io::Result<()>| made.or_else(|error| if root.is_dir() { Ok(()) } else { Err(error) });
         existing(DirBuilder::new().recursive(true).mode(0o700).create(&root))?;
         let mut folder = OpenFolder::open(&root)?;
@@ -162,7 +162,7 @@ pub(super) fn newest<'a>(layers: &'a Layers, cwd: Option<&Path>) -> Vec<(&'a str
     found
 }
 
-/// The user's state folder. `None`: the environment names none.
+/// The user's state folder. `None`: the environment does not name one.
 fn state() -> Option<PathBuf> {
     let absolute = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     absolute("XDG_STATE_HOME").or_else(|| Some(absolute("HOME")?.join(".local/state")))

@@ -20,7 +20,7 @@ pub fn version() -> u8 {
     deliver(&format!("spektacular {}\n", env!("CARGO_PKG_VERSION")))
 }
 
-/// The help that the words after `help` ask for.
+/// The help for the words after `help`.
 pub fn explained(words: &[OsString]) -> Result<Help, Wrong> {
     cli::explained(COMMANDS, words)
 }
@@ -82,14 +82,14 @@ pub fn man() -> u8 {
 /// The meaning of each exit code, as README.md has it.
 const EXITS: &[(u8, &str)] = &[
     (0, "the run completed or was cancelled"),
-    (1, "the agent or its provider failed, or a workflow did not reach its end"),
+    (1, "the agent or its provider failed, or a workflow did not reach its goal"),
     (2, "the request, the command line or the configuration is wrong"),
     (3, "the orchestrator violated the protocol"),
     (4, "the agent could not start, or is not logged in"),
     (5, "a time limit expired"),
-    (6, "a question stayed without an answer"),
-    (70, "a defect of spektacular, or an exhausted machine"),
-    (EXIT_UNDELIVERED, "no last frame could be delivered: stdout was closed, or not read after a stop"),
+    (6, "a question was not answered"),
+    (70, "spektacular has a bug, or the machine is out of resources"),
+    (EXIT_UNDELIVERED, "the last frame could not be delivered: stdout was closed, or nobody read it after a stop"),
 ];
 
 /// Each exit code with its meaning and its failure codes.

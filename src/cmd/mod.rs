@@ -70,7 +70,7 @@ pub fn complain(failure: &Failure) -> u8 {
     failure.code.exit_code()
 }
 
-/// Prints warnings on stderr, redacted in the same way.
+/// Prints redacted warnings on stderr.
 fn warn<'a>(texts: impl Iterator<Item = &'a String>) {
     let mut texts = texts.peekable();
     let redactor = texts.peek().map(|_| secrets_here());
@@ -80,7 +80,8 @@ fn warn<'a>(texts: impl Iterator<Item = &'a String>) {
     }
 }
 
-/// The configuration, for commands without a run; its warnings go to stderr. Error: the configuration cannot be used.
+/// Reads the configuration for a command without a run, and prints its warnings on stderr. Error: the configuration
+/// cannot be used.
 fn configured() -> Result<Layers, Failure> {
     let loaded = load();
     let (layers, wrong) = loaded.config.layers();
@@ -95,12 +96,12 @@ fn configured() -> Result<Layers, Failure> {
 fn default_is_missing(layers: &Layers, options: &Options) -> Option<Failure> {
     let (options, agent) = layers.under(options.clone());
     let agent = agent.filter(|_| options.agent.is_none())?;
-    // A run with a PATH of its own searches that one.
+    // A run that sets PATH searches that PATH.
     let elsewhere = options.env.is_some_and(|env| env.contains_key("PATH"));
     if elsewhere || find(&agent.base).is_some() {
         return None;
     }
-    // An agent behind npx may not be downloaded yet, and the demo does no work.
+    // An agent that npx starts may not be downloaded yet, and the demo does no work.
     let is_here = |agent: &&Agent| match agent.base.program {
         Program::Myself => false,
         Program::Command(_) => npx::command(&agent.base).is_none() && find(&agent.base).is_some(),
@@ -114,8 +115,8 @@ fn default_is_missing(layers: &Layers, options: &Options) -> Option<Failure> {
     Some(Failure::new(Code::AgentNotFound, format!("{} (the default) is not installed. {help}", agent.name)))
 }
 
-/// The agent with this name, or without a name the one of the configuration. `from`: the flag that names it, with a
-/// blank before it. Error: the agents that there are.
+/// The agent with this name, or the default agent. `from`: the flag that names the agent, after a space. Error: the
+/// agent is unknown; the message lists the known ones.
 fn named<'a>(layers: &'a Layers, name: Option<&str>, from: &str) -> Result<&'a Agent, Failure> {
     let from = if name.is_some() { from.into() } else { layers.origins.remark("agent").unwrap_or_default() };
     let name = name.unwrap_or(layers.default_agent());

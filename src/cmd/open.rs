@@ -26,7 +26,7 @@ fn open(typed: &Open) -> Result<u8, Failure> {
         return Err(Failure::new(Code::InvalidRequest, message));
     };
     if !has_terminal() {
-        let message = "open needs a terminal on stdin and stdout. Without one use adhoc.";
+        let message = "open needs a terminal on stdin and stdout. Without one, use adhoc.";
         return Err(Failure::new(Code::Usage, message));
     }
     let cwd = directory(typed)?;

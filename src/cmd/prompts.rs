@@ -1,4 +1,4 @@
-//! `prompts`: the prompts of the workflows, and where each comes from.
+//! `prompts`: the prompts of the workflows, and the origin of each.
 
 use super::{complain, warn};
 use crate::cli::command::Wrong;
@@ -44,7 +44,7 @@ fn print(kind: PromptKind) -> Result<String, Failure> {
     in_force(kind).map(|prompt| prompt.text)
 }
 
-/// The text in force; a warning about another one goes to stderr.
+/// The prompt in use. Prints a warning about an untrusted one on stderr.
 fn in_force(kind: PromptKind) -> Result<PromptText, Failure> {
     let cwd = std::env::current_dir().and_then(|cwd| Project::around(&cwd));
     let project = cwd.map_err(|_| {

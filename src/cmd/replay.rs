@@ -44,13 +44,14 @@ struct Player {
     makes_files: bool,
     recorded_cwd: Option<String>,
     own_cwd: String,
-    /// Ids of the host's requests: recorded → current.
+    /// The ids of the host's requests, as pairs of the recorded and the current id.
     ids: Vec<(String, String)>,
-    /// Ids of the host's unanswered JSON-RPC requests, verbatim: recorded → current.
+    /// The ids of the host's unanswered JSON-RPC requests, verbatim, as pairs of the recorded and the current id.
     rpc_ids: Vec<(String, String)>,
-    /// The name of the server of our own tool, as the recording has it. `None`: it has none, or one of an older version.
+    /// The recorded name of the server of our own tool. `None`: the recording has none, or a name from an older
+    /// version.
     recorded_server: Option<String>,
-    /// Its name now, once the host has said it.
+    /// The server's current name, once the host has sent it.
     server: Option<String>,
     /// Whether the host's last answer allowed the request.
     allowed: bool,
@@ -163,7 +164,7 @@ impl Player {
         }
     }
 
-    /// A recorded line with the current names, ids and working directory.
+    /// Converts a recorded line to the current names, ids and working directory.
     fn translated(&self, line: &str) -> String {
         let mut out = match &self.server {
             Some(now) => renamed(line, self.recorded_server.as_deref(), now),
@@ -182,7 +183,7 @@ impl Player {
         }
     }
 
-    /// A JSON-RPC answer with the current request's id.
+    /// Converts a recorded JSON-RPC answer to the id of the current request.
     fn answered(&mut self, line: &str) -> String {
         let Some((at, id, false)) = rpc_id(line) else { return line.to_owned() };
         let Some(known) = self.rpc_ids.iter().position(|(recorded, _)| recorded == id) else { return line.to_owned() };
@@ -190,7 +191,7 @@ impl Player {
         format!("{}{now}{}", &line[..at], &line[at + id.len()..])
     }
 
-    /// Creates a file below the working directory; only the demo does.
+    /// Creates a file below the working directory. Only the demo's recording does this.
     fn make(&self, path: &str, content: &str) {
         let inside = Path::new(path).components().all(|part| matches!(part, Component::Normal(_)));
         if self.makes_files && inside && std::fs::write(path, content).is_err() {

@@ -1,4 +1,4 @@
-//! `sessions`: the last sessions in a directory, the newest first.
+//! `sessions`: the last sessions in a directory, newest first.
 
 use super::last::{Stored, newest};
 use super::{complain, configured};
@@ -38,7 +38,7 @@ fn line(agent: &str, stored: &Stored, now: u64) -> String {
     format!("{id}  {agent}  {}  {words}", age(now.saturating_sub(*at), *at)).trim_end().to_owned() + "\n"
 }
 
-/// The time since then, in its largest unit.
+/// The time since `at`, in the largest fitting unit.
 fn age(seconds: u64, at: u64) -> String {
     match seconds {
         _ if at == 0 => "-".into(),

@@ -17,7 +17,7 @@ use crate::protocol::words::WorkflowKind;
 use crate::workflow::template::PromptKind;
 use std::ffi::OsString;
 
-/// Every command.
+/// All commands, in the order of the help.
 pub static COMMANDS: &[Command] = &[
     Command {
         other_names: &["run", "exec"],
@@ -134,7 +134,7 @@ fn refuse_workflow(kind: WorkflowKind, args: &[OsString], wrong: Wrong) -> u8 {
     adhoc::refuse(Some(kind), cli::asked_output(args), Failure::new(Code::Usage, wrong))
 }
 
-/// The commands under `spec`.
+/// The commands below `spec`.
 static SPEC_CHECK: &[Command] = &[Command {
     words: Words::Free("FILE...", Offers::Files),
     flags: &flags::<_, { CHECK.len() }>(CHECK),
@@ -143,7 +143,7 @@ static SPEC_CHECK: &[Command] = &[Command {
     })
 }];
 
-/// The commands under `plan`.
+/// The commands below `plan`.
 static PLAN_CHECK: &[Command] = &[Command {
     words: Words::Free("PLAN...", Offers::Files),
     flags: &flags::<_, { CHECK.len() }>(CHECK),
@@ -152,7 +152,7 @@ static PLAN_CHECK: &[Command] = &[Command {
     })
 }];
 
-/// A command without words and flags of its own, which reports its errors on stderr.
+/// Creates a command without words and flags, which reports its errors on stderr.
 const fn row(name: &'static str, text: &'static CommandText, read: ReadCommand) -> Command {
     let words = Words::Free("", Offers::Nothing);
     Command { name, other_names: &[], text, words, flags: &[], foreign: &[], below: &[], read, refuse: complain_usage }

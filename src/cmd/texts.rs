@@ -9,22 +9,22 @@ use serde_json::value::RawValue;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-/// The maximum bytes of a text from a file or a pipe: the limit of an inbound line.
+/// The maximum size of a text from a file or a pipe, in bytes: the same as for an inbound line.
 const TEXT_BYTES: u64 = limits::INBOUND_LINE_BYTES as u64;
 
 /// The source of the prompt.
 pub(super) enum Prompt {
-    /// The command line alone.
+    /// The prompt is on the command line, or in a file that it names.
     Own(Own),
-    /// stdin, read to its end.
+    /// The prompt is stdin, read to its end.
     Stdin(Wish),
-    /// Nothing: a draft goes on as it is.
+    /// There is no prompt: a draft is continued as it is.
     Nothing,
-    /// stdin between two texts of the command line.
+    /// The prompt is The prompt is stdin between two texts of the command line.
     With(Own, Wish, String),
 }
 
-/// A text that the command line gives.
+/// A text from the command line.
 pub(super) enum Own {
     /// The words themselves.
     Text(String),
@@ -33,7 +33,7 @@ pub(super) enum Own {
 }
 
 impl Prompt {
-    /// The prompt of a dry run without one.
+    /// A placeholder for the prompt of a dry run that has none.
     pub(super) fn stand_in() -> Prompt {
         Prompt::Own(Own::Text("{prompt}".into()))
     }
@@ -54,7 +54,7 @@ impl Prompt {
         })
     }
 
-    /// Adds piped input to the prompt, or makes it the whole prompt. Returns `None` without either.
+    /// Adds piped input to the prompt, or makes it the whole prompt. `None`: there is neither.
     pub(super) fn with_piped(prompt: Option<Prompt>, stdin: StdinKind) -> Option<Prompt> {
         match (prompt, stdin) {
             (Some(Prompt::Own(own)), StdinKind::Piped) => Some(Prompt::With(own, Wish::Offered, String::new())),
@@ -71,7 +71,7 @@ impl Prompt {
     /// Reads the prompt. May wait for the writer of a pipe.
     ///
     /// # Errors
-    /// One sentence for the user.
+    /// The prompt cannot be read: one sentence for the user.
     pub(super) fn read(self) -> Result<String, String> {
         let text = match self {
             Prompt::Nothing => return Ok(" ".into()),
@@ -103,7 +103,7 @@ impl Own {
     }
 }
 
-/// Input between two texts, in a fence that the input cannot close.
+/// Puts input between two texts, in a fence that the input cannot close.
 fn around(before: &str, input: &str, after: &str) -> String {
     if input.is_empty() {
         return before.to_owned();
@@ -115,7 +115,7 @@ fn around(before: &str, input: &str, after: &str) -> String {
     parts.collect::<Vec<_>>().join("\n\n")
 }
 
-/// Advice for a silent stdin: as the whole prompt, and in addition to a prompt.
+/// The advice if stdin stays silent: as the whole prompt, or in addition to a prompt.
 const NO_PROMPT: &str = "give the prompt as words, or - to wait for it";
 const NO_INPUT: &str = "add </dev/null if nothing is piped in, or a - to the prompt to wait for it";
 
@@ -180,7 +180,7 @@ mod tests {
     use super::around;
 
     #[test]
-    fn what_is_piped_in_stays_in_its_fence() {
+    fn piped_input_stays_in_its_fence() {
         assert_eq!(around("Review this", "a\nb", ""), "Review this\n\n```stdin\na\nb\n```");
         assert_eq!(around("Say", "x", "in one line"), "Say\n\n```stdin\nx\n```\n\nin one line");
         assert_eq!(around("", "x", "is what?"), "```stdin\nx\n```\n\nis what?");

@@ -17,7 +17,7 @@ use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The exit code with violations.
+/// The exit code if there are violations.
 const VIOLATED: u8 = 1;
 /// The exit code if a file cannot be read.
 const UNREADABLE: u8 = 2;
@@ -28,7 +28,7 @@ struct Findings {
     file: String,
     tasks: usize,
     violations: Vec<Violation>,
-    /// Of a plan.
+    /// The phases of a plan. `None`: the file is not a plan.
     phases: Option<Vec<Value>>,
 }
 
@@ -103,7 +103,7 @@ fn as_json(name: &str, found: &Result<Findings, Failure>, redact: &dyn Fn(&str) 
     map_strings(&to_line(&line), &mut |text| redact(text)) + "\n"
 }
 
-/// A violation as JSON shows it. One in another file of a plan names that file.
+/// Formats a violation as JSON. A violation in another file of a plan names that file.
 fn violation(violation: &Violation, file: &str) -> Value {
     let mut shown = json!({"line": violation.line, "rule": violation.rule.name(), "text": violation.text});
     if violation.file != file {
@@ -139,7 +139,7 @@ fn plan(cwd: &Path, typed: &OsStr, ignored: &[Rule]) -> Result<Findings, Failure
         Argument::Name(name) => (around(cwd)?, plan_folder(&name), plan_folder(&name)),
     };
     let (path, named) = (PlanPath::of(inside.clone()), PlanPath::of(named));
-    // A path of plan.md is that file alone; a folder is all that belongs to a plan.
+    // The path of a plan.md means that file alone; a folder means all files of the plan.
     let whole = path.folder == inside;
     let wanted = if whole { Entry::Folder } else { Entry::File };
     match project.entry(&inside) {
@@ -154,7 +154,7 @@ fn plan(cwd: &Path, typed: &OsStr, ignored: &[Rule]) -> Result<Findings, Failure
     Ok(Findings { file: shown(&named.file), tasks: plan.tasks(), violations, phases })
 }
 
-/// A phase as JSON shows it.
+/// Formats a phase as JSON.
 pub(super) fn phase(phase: &PlanPhase) -> Value {
     let task = |task: &Task| json!({"id": task.id(), "text": task.text, "done": task.done});
     json!({
@@ -174,8 +174,8 @@ fn around(cwd: &Path) -> Result<Project, Failure> {
     Project::around(cwd).map_err(gone)
 }
 
-/// The file that a path names, and its project. A check reads any file that the user names: one outside of the project
-/// around the current directory belongs to the project around its own folder.
+/// The file that a path names, and its project. A check may read any file: a file outside the current project belongs
+/// to the project around its own folder.
 fn located(what: &str, cwd: &Path, path: &Path) -> Result<(Project, PathBuf), Failure> {
     let project = around(cwd)?;
     match project.inside(what, path, cwd) {

@@ -78,7 +78,7 @@ pub(super) fn is_linked(path: &Path) -> bool {
 
 /// Rejects a project's file that is a link.
 pub(super) fn not_linked(path: &Path) -> Result<(), Failure> {
-    if is_linked(path) { Err(unusable(path, " is a link: replace it by a file of the project's own")) } else { Ok(()) }
+    if is_linked(path) { Err(unusable(path, " is a symbolic link: replace it with a regular file")) } else { Ok(()) }
 }
 
 /// Reads a file that holds one JSON object. An empty file counts as an empty object, a missing file is `None`.
@@ -111,7 +111,7 @@ fn parse(bytes: &[u8]) -> Result<String, String> {
         format!(", line {}, column {}: {what}", error.line(), error.column())
     })?;
     if !value.is_object() {
-        return Err(" must hold one JSON object, in { and }".into());
+        return Err(" must contain one JSON object, in { and }".into());
     }
     Ok(String::from_utf8_lossy(bytes).into_owned())
 }
@@ -128,7 +128,7 @@ pub(super) fn change(
     let target = match path.canonicalize() {
         Ok(target) => target,
         Err(_) if path.is_symlink() => {
-            return Err(unusable(path, " is a link that leads to no file: remove it, or create its target"));
+            return Err(unusable(path, " is a symbolic link without a target: remove it, or create the target"));
         }
         Err(_) => path.to_owned(),
     };
@@ -141,7 +141,7 @@ pub(super) fn change(
     let new = change(old.as_deref())?;
     parse(new.as_bytes()).map_err(|_| unusable(path, " would be broken by this change: edit it by hand"))?;
     if !fits(&new) {
-        return Err(unusable(path, " would be longer than 4 MiB with this change, and could not be read"));
+        return Err(unusable(path, " would exceed 4 MiB with this change, and could not be read again"));
     }
     let name = target.file_name().unwrap_or_default();
     // One name for all under the lock, so that the next change removes what a killed one left.

@@ -14,14 +14,14 @@ use std::collections::{HashMap, VecDeque};
 /// The maximum number of keys that a warning names.
 const NAMED: usize = 20;
 
-/// Answers keyed by a question's id, header, text, kind or purpose, compared without case.
+/// Scripted answers, keyed by a question's id, header, text, kind or purpose. Keys are compared without case.
 ///
-/// A key applies to every question that it matches; where several match, the most specific key wins. Several answers
-/// with one key are used in order, and the last one for all later questions. Each question gets one answer: if that
-/// answer does not fit, the question stays open.
+/// A key applies to every question that it matches. If several keys match, the most specific one applies. Several
+/// answers with one key are used in order, and the last one is reused. Each question gets one answer: if that answer
+/// does not fit, the question stays open.
 #[derive(Debug, Default)]
 pub struct Script {
-    /// Keyed by the normalised key.
+    /// The answers, by normalised key.
     answers: HashMap<String, Answers>,
     due: VecDeque<Inbound>,
 }
@@ -44,22 +44,22 @@ impl Answers {
 
 #[derive(Clone, Debug)]
 enum Planned {
-    /// As it was typed.
+    /// The text of the answer, as it was typed.
     Typed(String),
-    /// The payload of a run.input, but for the question's id.
+    /// The payload of a run.input, without the question's id.
     Payload(Box<RawValue>),
 }
 
 impl Script {
-    /// Whether there are no answers at all.
+    /// Whether there are no answers.
     pub fn is_empty(&self) -> bool {
         self.answers.is_empty()
     }
 
-    /// Reads an object of answers: each a value, or an object with what a run.input may give.
+    /// Reads an object of answers. Each is a value, or an object with fields of a run.input.
     ///
     /// # Errors
-    /// A sentence that names the fault and quotes nothing of the text.
+    /// A sentence that names the mistake and quotes nothing from the text.
     pub fn read(text: &str) -> Result<Script, String> {
         let fields = Fields::parse(text).ok_or("The file must hold one JSON object: {\"KEY\": ANSWER}.")?;
         let mut script = Script::default();
@@ -97,12 +97,12 @@ impl Script {
         }
     }
 
-    /// Whether an answer waits to be handed over.
+    /// Whether an answer waits to be passed to the run.
     pub(super) fn is_due(&self) -> bool {
         !self.due.is_empty()
     }
 
-    /// Looks for an answer to a question that is being asked. Returns it as it may be shown, but for redaction.
+    /// Finds and queues the answer to a question that is being asked. Returns the form in which a peer may show it.
     pub(super) fn see(&mut self, question: &Question) -> Option<InAdvance> {
         // A repeated question has used its answer.
         let planned = if question.attempt == 1 { self.take(question) } else { None }?;
@@ -144,7 +144,7 @@ impl Script {
         }
     }
 
-    /// The next answer to hand to the run.
+    /// Takes the next answer for the run.
     pub(super) fn next(&mut self) -> Option<Inbound> {
         self.due.pop_front()
     }
@@ -171,12 +171,12 @@ impl Script {
     }
 }
 
-/// Keys are compared without case and without blanks around them.
+/// Normalises a key: keys are compared without case and without surrounding white space.
 fn name(key: &str) -> String {
     key.trim().to_lowercase()
 }
 
-/// A typed answer as a value. `a,b` means several options where the question allows several and each part is one.
+/// Converts a typed answer to a value. `a,b` means several options if the question allows several and each part is one.
 fn typed(ask: &Ask, text: &str) -> Option<Box<RawValue>> {
     let whole = to_raw_value(text).ok();
     let Kind::Select { choices, multiple: true, .. } = &ask.kind else { return whole };

@@ -1,7 +1,7 @@
-//! The socket that connects the ask-server, which an agent starts for its model, with its run.
+//! The socket that connects a run with the ask-server, which the agent starts for its model.
 //!
-//! The socket lies in a fresh folder that only the user can enter. A client must belong to the same user, by the kernel's
-//! word, and must first send the nonce from the agent's configuration of the server. The threads here move lines;
+//! The socket is in a new folder that only the user can enter. The kernel must confirm that a client belongs to the
+//! same user, and the client must first send the nonce from the server's configuration. The threads here move lines;
 //! [`Server`] interprets them, and the loop owns all state.
 
 use crate::agent::Reply;
@@ -26,7 +26,7 @@ use std::time::{Duration, Instant};
 
 /// The first argument that makes this program the ask-server.
 const COMMAND: &str = "ask-server";
-/// Concurrent connections. An agent needs one; some open a second to list the tools.
+/// The maximum number of concurrent connections. An agent needs one; some open a second to list the tools.
 const CONNECTIONS: usize = 8;
 /// The time limit for a connection to send the nonce.
 const NONCE_LIMIT: Duration = Duration::from_secs(5);
@@ -38,7 +38,7 @@ const PROGRESS: Duration = Duration::from_secs(10);
 /// An event on the socket. The number identifies the connection.
 #[derive(Debug)]
 pub(crate) enum AskEvent {
-    /// A connection sent the nonce; lines for it go to this sender.
+    /// A connection sent the nonce. Lines for the connection go to this sender.
     Came(u64, Sender<String>),
     /// A line from the connection.
     Line(u64, String),
@@ -51,7 +51,7 @@ pub(crate) enum AskEvent {
 /// The meaning of an event for the run. The number identifies the call.
 #[derive(Debug)]
 pub(crate) enum AskOutcome {
-    /// The model asks.
+    /// The model asks these questions.
     Asked(u64, Vec<Ask>),
     /// The caller no longer waits for the answers.
     Withdrawn(u64),
@@ -65,14 +65,14 @@ pub(crate) struct AskSocket {
     tool: &'static str,
     /// Events on the socket.
     pub(crate) heard: Receiver<AskEvent>,
-    /// Keeps the channel open whatever becomes of the threads.
+    /// Keeps the channel open even if all threads have ended.
     _kept: Sender<AskEvent>,
-    /// Dropped first: the listening thread then takes no further connection.
+    /// Dropped first, so that the listening thread accepts no further connection.
     open: Option<Sender<()>>,
     peers: HashMap<u64, Peer>,
     /// The waiting calls, with their connections.
     calls: BTreeMap<u64, (u64, RequestId)>,
-    /// Calls so far.
+    /// The number of calls so far.
     count: u64,
     progress_at: Option<Instant>,
 }
@@ -83,7 +83,7 @@ struct Peer {
 }
 
 impl AskSocket {
-    /// Makes the folder and the socket, and listens. `tool`: the name of the offered tool.
+    /// Creates the folder and the socket, and listens. `tool`: the name of the offered tool.
     ///
     /// # Errors
     /// The system's error if no folder is usable or no thread can be started.
@@ -111,7 +111,8 @@ impl AskSocket {
         Ok(socket)
     }
 
-    /// How the agent is to start the ask-server; the caller names it. `None`: this program's own file is not known.
+    /// The command with which the agent starts the ask-server. The caller sets the server's name. `None`: this
+    /// program's own file is unknown.
     pub(crate) fn server(&self) -> Option<McpServer> {
         let command = myself::file()?.into_os_string().into_string().ok()?;
         let address = format!("{}:{}", self.nonce, self.folder.join(SOCKET).to_str()?);
@@ -128,7 +129,7 @@ impl AskSocket {
         &self.folder
     }
 
-    /// Takes an event.
+    /// Handles an event. Returns its meaning for the run.
     pub(crate) fn hear(&mut self, heard: AskEvent) -> Vec<AskOutcome> {
         match heard {
             AskEvent::Came(from, lines) => {
@@ -163,7 +164,7 @@ impl AskSocket {
         }
     }
 
-    /// Ends the calls that match.
+    /// Ends the calls for which `is` returns true.
     fn over(&mut self, is: impl Fn(&(u64, RequestId)) -> bool) -> Vec<AskOutcome> {
         let gone: Vec<u64> = self.calls.iter().filter(|(_, call)| is(call)).map(|(call, _)| *call).collect();
         gone.iter().for_each(|call| drop(self.calls.remove(call)));
@@ -181,7 +182,7 @@ impl AskSocket {
         if taken { Vec::new() } else { self.gone(to) }
     }
 
-    /// Answers a call.
+    /// Sends the answer to a call.
     pub(crate) fn reply(&mut self, call: u64, replies: &[Reply]) {
         self.end(call, |server, id| server.answer(id, replies));
     }
@@ -200,7 +201,7 @@ impl AskSocket {
         }
     }
 
-    /// When the next progress messages are due.
+    /// The time at which the next progress messages are due.
     pub(crate) fn progress_at(&self) -> Option<Instant> {
         self.progress_at.filter(|_| !self.calls.is_empty())
     }
@@ -236,7 +237,7 @@ pub(super) fn is_same_user(stream: &UnixStream) -> bool {
         let peer = rustix::net::sockopt::socket_peercred(stream);
         peer.is_ok_and(|peer| peer.uid == rustix::process::geteuid())
     }
-    // Other systems have no such check: only the folder's mode keeps other users out.
+    // Other systems lack this check, and only the folder's mode keeps other users out.
     #[cfg(not(target_os = "linux"))]
     {
         let _ = stream;
@@ -244,7 +245,7 @@ pub(super) fn is_same_user(stream: &UnixStream) -> bool {
     }
 }
 
-/// Takes connections, at most so many at once, until the socket is dropped.
+/// Accepts connections, at most [`CONNECTIONS`] at the same time, until the socket is dropped.
 fn accept(listener: &UnixListener, nonce: &str, heard: &Sender<AskEvent>, closed: &Receiver<()>) {
     let (taken, slots) = bounded(CONNECTIONS);
     for number in 1.. {

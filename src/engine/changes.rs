@@ -1,7 +1,7 @@
-//! The files that changed during a run, as git reports them. Nothing but the run's end ever waits for git.
+//! The files that changed during a run, as git reports them. Only the end of a run waits for git.
 //!
-//! git takes the baseline while the agent runs, and has a little more time after the agent's end; then the comparison
-//! begins. The limits count from the agent's end. A stop waits for nothing.
+//! git records the baseline while the agent runs. After the agent's end, git may finish the baseline, and then
+//! compares. The limits count from the agent's end. A stopped run does not wait.
 
 use super::machine::Departed;
 use crate::process::git::{Baseline, Changes, Incomplete, Pending, Told};
@@ -11,22 +11,22 @@ use crossbeam_channel::{Receiver, never};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// How long the run waits for git after the agent's process ended: baseline and comparison together.
+/// The time that the run waits for git after the agent's process ended, for baseline and comparison together.
 const LIMIT: Duration = Duration::from_secs(2);
-/// The same limit once somebody asks a run that has its result to end.
+/// The limit that replaces [`LIMIT`] after a request to end a run that already has its result.
 const HURRIED: Duration = Duration::from_millis(200);
 /// The time limit of a baseline. A slower repository could not be compared within [`LIMIT`] either, and orphans are not
 /// reaped meanwhile.
 const BASELINE_LIMIT: Duration = Duration::from_secs(60);
-/// How long a killed git may take to disappear. After that it is left to the kernel.
+/// The time that a killed git may take to exit. After that, it is left to the kernel.
 const KILL_LIMIT: Duration = Duration::from_millis(50);
 
-/// The questions to git in one run, and the step of the run that waits for the answer.
+/// The queries to git in one run, and the step of the run that waits for the answer.
 #[derive(Default)]
 pub(super) struct Watch {
     git: Option<Pending>,
     waiting: Option<Waiting>,
-    /// The rest of the limit.
+    /// The remaining time.
     left: Duration,
     until: Option<Instant>,
     hurried: bool,
@@ -36,9 +36,9 @@ pub(super) struct Watch {
 
 /// The step that waits for git.
 pub(super) enum Waiting {
-    /// Sweeping the processes that outlived the agent: git could be taken for one of them.
+    /// The sweep of processes that outlived the agent, because git could be mistaken for one of them.
     Sweep,
-    /// Reporting to the run that the agent is gone.
+    /// The report to the run that the agent is gone.
     Run(Departed),
 }
 
@@ -53,12 +53,12 @@ impl Watch {
         self.git = Some(Baseline::begin(cwd, BASELINE_LIMIT));
     }
 
-    /// Ready when git has an answer.
+    /// The channel of git's answer.
     pub(super) fn told(&self) -> Receiver<Told> {
         self.git.as_ref().map_or_else(never, Pending::told)
     }
 
-    /// When the wait for git ends.
+    /// The time at which the wait for git ends.
     pub(super) fn due(&self) -> Option<Instant> {
         self.until
     }
@@ -77,18 +77,18 @@ impl Watch {
         self.left = if self.hurried { HURRIED } else { LIMIT };
     }
 
-    /// The changes, if they are known without git. `None`: git was asked for them.
+    /// Begins the comparison. Returns the changes if they are known without git. `None`: git is comparing.
     pub(super) fn compare(&mut self, stopped: bool) -> Option<Changes> {
         let git = self.git.as_mut().filter(|_| !stopped);
         git.map_or(Some(Changes::NotARepository), |git| git.compare(self.left))
     }
 
-    /// Takes git's answer or its failure. Returns the changes, if those were asked for.
+    /// Handles git's answer or its failure. Returns the changes, if the answer contains them.
     pub(super) fn hear(&mut self, told: Option<Told>) -> Option<Changes> {
         self.git.as_mut().and_then(|git| git.hear(told))
     }
 
-    /// The changed files for the run. `Err`: the list is incomplete; reported once per run.
+    /// The changed files for the run. `Err`: the list is incomplete, which is reported once per run.
     pub(super) fn files(&mut self, changes: Changes, stopped: bool) -> Result<Vec<(PathBuf, Action)>, Unseen> {
         match changes {
             // A stopped run reports no changes, so its list is not incomplete.
@@ -106,7 +106,7 @@ impl Watch {
         self.until = self.until.map(|_| Instant::now());
     }
 
-    /// Whether a git of ours may still run. Reaps one that we gave up on.
+    /// Whether a git process of this run may still run. Also reaps one that was abandoned.
     pub(super) fn is_busy(&mut self) -> bool {
         let Some(git) = &mut self.git else { return false };
         if git.is_given_up() {
@@ -115,7 +115,7 @@ impl Watch {
         git.is_busy()
     }
 
-    /// Ends every git of ours.
+    /// Ends every git process of this run.
     pub(super) fn end(&mut self) {
         self.give_up();
         self.is_busy();
@@ -126,7 +126,7 @@ impl Watch {
         self.until = Instant::now().checked_add(self.left);
     }
 
-    /// The step that waited for git, once it may continue.
+    /// Takes the step that waited for git, once it may continue.
     pub(super) fn waited(&mut self) -> Option<Waiting> {
         let until = self.until.take()?;
         self.left = until.saturating_duration_since(Instant::now());

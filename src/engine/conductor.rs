@@ -1,6 +1,6 @@
-//! Connects a [`Run`] with its peer and its [`Machine`]: input becomes events of the run, and the conductor carries out
-//! the run's effects. It has no thread and no channel and never waits: its owner calls it when something happens, and
-//! takes the bytes to write.
+//! Connects a [`Run`] with its peer and its [`Machine`]: it turns input into events of the run, and carries out the
+//! run's effects. It has no thread and no channel and never waits: its owner calls it when something happens, and takes
+//! the bytes to write.
 
 mod effects;
 
@@ -53,13 +53,13 @@ pub struct Conductor<P, M> {
     signal: Option<i32>,
     /// Bodies to emit before any other.
     first: Vec<Body>,
-    /// Whether this run only opens another one.
+    /// Whether this run only begins a run of several parts.
     opens: bool,
-    /// The permissions that an earlier part was given for good.
+    /// The answers "always" that an earlier part of the run received.
     granted: Granted,
-    /// When the first process started.
+    /// The time when the first process started.
     spawned_at: Option<Duration>,
-    /// Whether the agent does not read its stdin, and a line for it was dropped.
+    /// Whether a line for the agent was dropped because the agent does not read its stdin.
     stuck: bool,
 }
 
@@ -68,7 +68,7 @@ struct Door {
     outbox: Outbox,
     run_id: String,
     frame_limit: usize,
-    /// Messages ignored because nobody reads stdout.
+    /// The number of messages ignored because nobody reads stdout.
     ignored: u64,
     /// Whether the terminal body was emitted, or can no longer be.
     finished: bool,
@@ -76,8 +76,8 @@ struct Door {
 }
 
 impl<P: Peer, M: Machine> Conductor<P, M> {
-    /// A run that waits for its run.start. `random` makes ids unique across processes; `ids` are those used by earlier
-    /// runs. The caller handles the job's `begin`.
+    /// Creates a run that waits for its run.start. `random`: makes ids unique across processes. `ids`: the counters
+    /// after earlier runs. The caller handles the job's `begin`.
     pub fn new(job: Job, peer: P, machine: M, random: &str, ids: Ids) -> Conductor<P, M> {
         let Job { layers, warnings, answers, on_eof, record, project, debug_log, mirror_stderr, signal_source, .. } =
             job;
@@ -123,15 +123,15 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
         if opened.is_err() {
             conductor.step(Event::Refused(Failure::new(
                 Code::Usage,
-                "--record: the file cannot be written: name a regular file in a directory that you may write to. Below the \
-                 project's directory it must not be a link.",
+                "--record: the file cannot be written. Name a regular file in a writable directory. Below the project's \
+                 directory, it must not be a symbolic link.",
             )));
         }
         conductor
     }
 }
 
-/// Input to the run.
+/// The run's input.
 impl<P: Peer, M: Machine> Conductor<P, M> {
     /// Passes one event to the run and carries out its effects.
     pub fn step(&mut self, event: Event<'_>) {
@@ -142,7 +142,8 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
             effects.drain(..).for_each(|effect| self.carry_out(effect));
             self.effects = effects;
             if std::mem::take(&mut self.stuck) {
-                let message = "The agent does not read its input: more than 32 MiB wait for it. Start it again.";
+                let message =
+                    "The agent does not read its input, and more than 32 MiB are waiting: start the run again.";
                 self.step(Event::Refused(Failure::new(Code::ResourceExhausted, message)));
             }
         }));
@@ -151,7 +152,7 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
         }
     }
 
-    /// Ends a run that cannot go on. Stops the agent first.
+    /// Stops the agent and ends the run after a fault of our own.
     pub(super) fn crash(&mut self, failure: Failure) {
         self.machine.abort();
         let end = self.run.crashed(self.machine.now(), failure);
@@ -168,7 +169,7 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
         }
     }
 
-    /// Takes the contents of the files that the command line names.
+    /// Handles the contents of the files that the command line names.
     pub(super) fn prepared(&mut self, prepared: Prepared) {
         let Prepared { above, answers, start } = prepared;
         self.layers.above = above.over(std::mem::take(&mut self.layers.above));
@@ -217,7 +218,7 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
         let origins = self.layers.origins.without(&options);
         let (options, agent) = self.layers.under(options);
         let untrusted = self.layers.guest_warning(&options, agent);
-        // Read before the checks: a refusal returns the metadata.
+        // Read before the checks, because a refusal returns the metadata.
         let (redactor, short_secrets) = prepare::redactor_for(&options, agent, &self.machine, self.peer.is_screen());
         let metadata = options.metadata.clone().map(Json::from);
         let bad_id = origin.run_id.as_ref().is_some_and(|id| !is_run_id(id));
@@ -268,8 +269,7 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
         self.step(Event::Over(origin, Box::new(over.terminal)));
     }
 
-    /// Whether the only reply to this message would be a warning. There is no room for warnings while nobody reads
-    /// stdout.
+    /// Whether the only reply to this message would be a warning, for which there is no room while nobody reads stdout.
     fn is_noise(&self, message: &Message) -> bool {
         match message {
             Message::Malformed | Message::UnknownType => true,
@@ -279,7 +279,7 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
         }
     }
 
-    /// Fails a run that cannot begin. Its flags may still name metadata to return and secrets to hide.
+    /// Fails a run that cannot begin. The flags may still contain metadata to return and secrets to redact.
     pub fn refuse(&mut self, failure: Failure) {
         let (options, _) = self.layers.under(Options::default());
         let metadata = options.metadata.clone().map(Json::from);
@@ -365,7 +365,7 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
         }
     }
 
-    /// Shows the peer's changes, also after a resize of the terminal.
+    /// Shows changes that are due without an event, and repaints after a resize of the terminal.
     pub(super) fn repaint(&mut self) {
         let chunk = self.peer.woken();
         self.door.outbox.push(chunk);
@@ -377,7 +377,7 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
         self.door.outbox.push(chunk);
     }
 
-    /// Handles the return of the terminal to this process.
+    /// Handles the return of this process to the foreground.
     pub(super) fn fetched(&mut self) {
         let chunk = self.peer.fetched();
         self.door.outbox.push(chunk);
@@ -389,7 +389,7 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
         self.door.outbox.push(chunk);
     }
 
-    /// Drops all waiting frames but the terminal one: nobody reads them, and the run must end.
+    /// Drops all waiting frames except the terminal one, because nobody reads them and the run must end.
     pub(super) fn drop_progress(&mut self) {
         let dropped = self.door.outbox.drop_progress();
         self.peer.dropped(dropped);
@@ -402,7 +402,7 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
         self.step(Event::OutputLost);
     }
 
-    /// Writes the finished part of the recording, before the loop waits.
+    /// Writes the finished part of the recording. Called before the loop waits.
     pub(super) fn flush_recording(&mut self) {
         self.tape.flush();
     }
@@ -420,14 +420,14 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
     }
 }
 
-/// State for the owner.
+/// The conductor's state, for its owner.
 impl<P: Peer, M: Machine> Conductor<P, M> {
-    /// The run.
+    /// The run that the conductor drives.
     pub fn run(&self) -> &Run {
         &self.run
     }
 
-    /// The machine.
+    /// The machine of the run.
     pub fn machine(&mut self) -> &mut M {
         &mut self.machine
     }
@@ -464,7 +464,8 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
         &self.door.outbox
     }
 
-    /// When the peer next has something to show. `None` while other bytes wait: it would only queue behind them.
+    /// The time at which the peer next shows something without an event. `None`: never, or other bytes wait, behind
+    /// which it would only queue.
     pub(super) fn repaint_at(&self) -> Option<Instant> {
         self.peer.wake_at().filter(|_| self.door.outbox.is_empty())
     }

@@ -8,7 +8,7 @@ use std::time::SystemTime;
 use time::OffsetDateTime;
 use time::macros::format_description;
 
-/// The maximum number of runs that begin in the same second.
+/// The maximum number of names to try for runs that begin in the same second.
 const TRIES: u32 = 1000;
 
 /// The folder with a recording of every run.
@@ -26,7 +26,7 @@ impl DebugLog {
     /// Opens the file of a new run. The date is UTC.
     pub(super) fn open(&self, agent: &str, now: SystemTime) -> io::Result<File> {
         let folder = OpenFolder::create(&self.dir, Some(&self.project))?;
-        // Logs must not be committed, nor count as the agent's work.
+        // Logs must neither be committed nor count as the agent's work.
         folder.ignore()?;
         let date = OffsetDateTime::from(now)
             .format(format_description!("[year]-[month]-[day]_[hour][minute][second]"))

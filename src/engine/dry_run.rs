@@ -23,11 +23,11 @@ const SHOWN_BYTES: usize = 1000;
 pub struct Plan {
     /// The agent's name.
     pub agent: String,
-    /// Its dialect.
+    /// The agent's dialect.
     pub driver: &'static str,
-    /// The program, as it is named, and its arguments.
+    /// The program, as configured, and its arguments.
     pub command: Vec<String>,
-    /// Where the program is. `None`: it was not found.
+    /// The path of the program. `None`: it was not found.
     pub path: Option<PathBuf>,
     /// The agent's working directory.
     pub cwd: PathBuf,
@@ -42,15 +42,15 @@ pub struct Plan {
 /// Plans the run that these options would begin.
 ///
 /// # Errors
-/// Those of a run.start that cannot be carried out.
+/// The failure of a run.start that cannot be carried out.
 pub fn plan(start: Options, layers: &Layers, warnings: &[(Warning, String)]) -> Result<Plan, Failure> {
     plan_with(start, layers, warnings, |_| Ok(()))
 }
 
-/// The same with changed settings.
+/// Like [`plan`], with settings that the caller changes.
 ///
 /// # Errors
-/// Those of the change, too.
+/// Those of [`plan`], and those of the change.
 pub fn plan_with(
     start: Options,
     layers: &Layers,
@@ -103,7 +103,7 @@ fn warning(event: AgentEvent) -> Option<Text> {
     }
 }
 
-/// Redacts before it cuts: half a secret could not be found.
+/// Redacts and cuts a word, in this order, because half a secret could not be found.
 fn shown(redactor: &Redactor, word: &str) -> String {
     let clean = redactor.redact(word);
     if clean.len() <= SHOWN_BYTES {

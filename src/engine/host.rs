@@ -22,34 +22,33 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
-/// How long the sweep of processes that outlived the agent may take, after its own end and after a stop.
+/// The time limit for the sweep of processes that outlived the agent, after its own end and after a stop.
 const LEAK_LIMIT: Duration = Duration::from_secs(2);
 const LEAK_LIMIT_STOPPED: Duration = Duration::from_millis(500);
-/// The maximum size of a file with a value, in bytes.
+/// The maximum size of a file that `value_from` names, in bytes.
 const VALUE_BYTES: u64 = 1 << 20;
 
-/// How many random digits are in the name of the ask-server: agents limit the length of a tool's name.
+/// The number of random digits in the name of the ask-server. Agents limit the length of such names.
 const NAME_DIGITS: usize = 12;
 
 /// Warnings about processes that may outlive the run.
 const NO_GUARD: &str = "The guard is not running: if spektacular is killed, the agent and its tools keep running";
-const NO_PROC: &str =
-    "/proc is not available: tools of the agent in sessions of their own are not found and may outlive the run";
+const NO_PROC: &str = "/proc is not available: processes that leave the agent's process group may outlive the run";
 
 /// The machine of one run.
 pub(crate) struct Host {
     began: Instant,
-    /// How long this process was stopped meanwhile. The run's clock stands still then.
+    /// The total time for which this process was suspended. The run's clock does not count it.
     stopped: Duration,
-    /// Whether it was stopped before the clocks were read last.
+    /// Whether this process was suspended before the last reading of the clocks.
     was_stopped: bool,
-    /// The mark of this run's processes.
+    /// The marker of this run's processes.
     nonce: String,
     agent: Option<AgentProcess>,
-    /// The socket for questions of the agent's model, if it is offered the tool.
+    /// The socket for the model's questions, if the model is offered the tool.
     asking: Option<AskSocket>,
     guard: Option<Guard>,
-    /// Holds the agent's processes.
+    /// The control group of the agent's processes.
     cgroup: Option<ControlGroup>,
     inherited: Inherited,
     /// Warnings about processes that may outlive the run.
@@ -58,7 +57,7 @@ pub(crate) struct Host {
     swept_at: Option<Instant>,
     /// The queries to git for this run.
     watch: Watch,
-    /// The time of this wake-up, since the run began and as a date. All events of a wake-up have the same time.
+    /// The time of the current wake-up, since the run began and as a date. All events of a wake-up have the same time.
     now: (Duration, SystemTime),
 }
 
@@ -93,7 +92,7 @@ impl Host {
         }
     }
 
-    /// A machine for a process that has these children already.
+    /// Creates a machine. `inherited`: the children that this process already has.
     pub(super) fn beside(inherited: &Inherited) -> Host {
         Host { inherited: inherited.clone(), ..Host::new() }
     }
@@ -103,12 +102,12 @@ impl Host {
         self.agent.is_some()
     }
 
-    /// When the agent's tree was gone. `None`: it still exists, or never did.
+    /// The time when the agent's process tree was gone. `None`: it still exists, or never did.
     pub(super) fn swept_at(&self) -> Option<Instant> {
         self.swept_at
     }
 
-    /// The channel of the agent's output; never ready after its end.
+    /// The channel of the agent's output. Never ready after the end of the output.
     pub(super) fn output(&self) -> Receiver<AgentOutput> {
         let drained = self.end.stdout && self.end.stderr.is_some();
         self.agent.as_ref().filter(|_| !drained).map_or_else(never, |agent| agent.data.clone())
@@ -119,7 +118,7 @@ impl Host {
         self.agent.as_ref().is_some_and(|agent| !agent.data.is_empty())
     }
 
-    /// The channel of the process's events; never ready once its tree is gone.
+    /// The channel of the process's events. Never ready once the process tree is gone.
     pub(super) fn process(&self) -> Receiver<ProcessEvent> {
         self.agent.as_ref().filter(|_| self.end.swept.is_none()).map_or_else(never, |agent| agent.process.clone())
     }
@@ -134,36 +133,37 @@ impl Host {
         self.asking.as_mut()
     }
 
-    /// When to send the next progress to the tool's callers.
+    /// The time at which the tool's callers get the next progress message.
     pub(super) fn progress_at(&self) -> Option<Instant> {
         self.asking.as_ref().and_then(AskSocket::progress_at)
     }
 
-    /// Reads the clocks, after the loop has waited or a process was started. `stopped`: this process was stopped since
-    /// they were read last. Nobody knows for how long, so the run's clock stands still for the whole time.
+    /// Reads the clocks, after the loop has waited or a process was started. `stopped`: whether this process was
+    /// suspended since the last reading. The length of a suspension is unknown, so the run's clock skips the whole time
+    /// since then.
     pub(super) fn read_clocks(&mut self, stopped: impl FnOnce() -> bool) {
         let passed = self.began.elapsed();
         let stopped = stopped();
-        // A stop right after the clock was read shows only in the next reading.
+        // A suspension right after the clock was read shows only in the next reading.
         if std::mem::replace(&mut self.was_stopped, stopped) || stopped {
             self.stopped = passed.saturating_sub(self.now.0);
         }
         self.now = (passed.saturating_sub(self.stopped), SystemTime::now());
     }
 
-    /// When the run's clock will show this time.
+    /// The instant at which the run's clock will show this time.
     pub(super) fn at(&self, time: Duration) -> Instant {
         self.began + self.stopped + time
     }
 
-    /// Lets the reader read more: the agent's lines are handled.
+    /// Lets the reader read more, because the agent's lines are handled.
     pub(super) fn taken(&mut self, lines: Lines) {
         if let Some(agent) = &self.agent {
             agent.taken(lines);
         }
     }
 
-    /// Handles the exit of the agent's own process: sweeps what outlived it, but not a git of ours.
+    /// Handles the exit of the agent's own process: sweeps the processes that outlived it, but not our git.
     pub(super) fn exited(&mut self, stopped: bool) {
         self.watch.exited();
         if stopped {
@@ -198,14 +198,14 @@ impl Host {
         self.departed()
     }
 
-    /// The agent's end, once all of its parts arrived.
+    /// The agent's end, once all of its parts have arrived.
     fn departed(&mut self) -> Option<Departed> {
         let AgentEnd { swept: Some(swept), stdout: true, stderr: Some(tail) } = &self.end else { return None };
         let mut agent = self.agent.take()?;
         Some(Departed { exit: agent.reap(), leaked: swept.killed > 0, stderr: tail.clone() })
     }
 
-    /// The changed files. `None`: the agent's end waits for git.
+    /// Determines the changed files. `None`: the agent's end waits for git.
     pub(super) fn look(&mut self, departed: Departed, stopped: bool) -> Option<Looked> {
         match self.watch.compare(stopped) {
             Some(changes) => Some(self.looked(departed, changes, stopped)),
@@ -220,12 +220,12 @@ impl Host {
         (departed, self.watch.files(changes, stopped))
     }
 
-    /// Ready when git has something to say.
+    /// The channel of git's answer.
     pub(super) fn git(&self) -> Receiver<Told> {
         self.watch.told()
     }
 
-    /// When the wait for git ends.
+    /// The time at which the wait for git ends.
     pub(super) fn tires_at(&self) -> Option<Instant> {
         self.watch.due()
     }
@@ -244,7 +244,7 @@ impl Host {
         None
     }
 
-    /// Gives up on git once the wait is over.
+    /// Abandons git once the wait is over.
     pub(super) fn tire_of_git(&mut self, stopped: bool) -> Option<Looked> {
         if self.watch.due().is_none_or(|due| due > Instant::now()) {
             return None;
@@ -260,12 +260,12 @@ impl Host {
         None
     }
 
-    /// Whether orphans may be reaped now. A git of ours could be taken for one of them, so it finishes first.
+    /// Whether orphans may be reaped now. Our git must finish first, because it could be mistaken for an orphan.
     pub(super) fn can_reap(&mut self) -> bool {
         !self.watch.is_busy() && self.agent.as_ref().is_some_and(AgentProcess::can_reap)
     }
 
-    /// Handles the end of a child: an orphan, which would stay a zombie until the run ends, or the guard.
+    /// Handles the end of a child: the guard, or an orphan, which would otherwise stay a zombie until the run ends.
     pub(super) fn children_ended(&mut self) {
         if let Some(agent) = &self.agent {
             agent.reap_orphans();
@@ -281,7 +281,7 @@ impl Host {
         self.troubles.pop()
     }
 
-    /// Ctrl-Z: stops and continues the agent together with this process.
+    /// Handles Ctrl-Z: suspends and resumes the agent together with this process.
     pub(super) fn suspend(&mut self, leave: impl FnOnce()) {
         self.signal(Signal::STOP);
         leave();
@@ -292,7 +292,7 @@ impl Host {
     }
 
     fn signal(&mut self, signal: Signal) {
-        // Stopping a git of ours for a while does no harm.
+        // Suspending our git for a while does no harm.
         let spares_git = !matches!(signal, Signal::STOP | Signal::CONT) && self.watch.is_busy();
         match &self.agent {
             Some(agent) if spares_git => agent.signal_marked(signal),
@@ -301,7 +301,7 @@ impl Host {
         }
     }
 
-    /// Cleans up after the run. Something is left only if its terminal frame could not be delivered.
+    /// Cleans up after the run. Processes and files are left only if the terminal frame could not be delivered.
     pub(super) fn dismiss(mut self) {
         self.watch.end();
         if let Some(agent) = &self.agent {
@@ -330,10 +330,10 @@ impl Machine for Host {
     fn directory(&self, cwd: Option<&Path>) -> Option<PathBuf> {
         let path = match cwd {
             Some(cwd) if cwd.is_absolute() => cwd.to_owned(),
-            // Our own directory may be deleted.
+            // The current directory may have been deleted.
             cwd => std::env::current_dir().ok()?.join(cwd.unwrap_or(Path::new(""))),
         };
-        // The real path: an agent reports the paths that it sees.
+        // The real path, because an agent reports the paths that it sees.
         path.is_dir().then(|| path.canonicalize().unwrap_or(path))
     }
 
@@ -356,7 +356,7 @@ impl Machine for Host {
     }
 
     fn nonce(&self) -> String {
-        // The nonce of the tree would not do: the agent's processes have it in their environment.
+        // This is not the nonce of the tree, which the agent's processes have in their environment.
         tree::nonce().chars().take(NAME_DIGITS).collect()
     }
 
@@ -376,13 +376,13 @@ impl Machine for Host {
     fn spawn(&mut self, launch: &Launch, settings: &Settings, stderr: bool) -> Result<(), Failure> {
         let first = self.watch.is_idle();
         if first {
-            // First, because file times are coarse, and the agent's changes must be newer than this.
+            // The baseline begins first, because file times are coarse and the agent's changes must be newer.
             self.watch.begin(&settings.cwd);
         }
         let mut tree = Tree::before_spawn(self.nonce.clone()).beside(&self.inherited);
         if first {
             self.cgroup = ControlGroup::create(&self.nonce);
-            // The run continues without a guard, which matters only if this process is killed.
+            // The run continues without a guard, which is needed only if this process is killed.
             let folder = self.asking.as_ref().map(AskSocket::folder);
             self.guard = Guard::start(&self.nonce, self.cgroup.as_ref(), folder).ok();
             match (tree::sees_processes(), &self.guard) {

@@ -15,9 +15,8 @@ use std::convert::Infallible;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// The request for a run. A run may be a part of another one, which its peer makes of several: it is opened by a
-/// run of its own, which ends before any process starts, continues in runs that begin with [`Begin::Next`], and is closed by
-/// one that begins with [`Begin::Over`].
+/// The request for a run. A peer may join several runs into one. The first then ends before any process starts
+/// ([`Job::opens`]), the next ones begin with [`Begin::Next`], and the last one with [`Begin::Over`].
 pub struct Job {
     /// The source of run.start.
     pub begin: Begin,
@@ -29,28 +28,30 @@ pub struct Job {
     pub answers: Script,
     /// The consequence of the end of stdin, if stdin is read.
     pub on_eof: OnEof,
-    /// The file for a recording of the dialogue with the agent.
+    /// The file for the recording of the dialogue with the agent.
     pub record: Option<PathBuf>,
-    /// The project's directory. Below it the recording follows no link, since it may come from a stranger.
+    /// The project's directory. Below it, the recording follows no symbolic link, because the project may come from a
+    /// stranger.
     pub project: Option<PathBuf>,
     /// The folder with a recording of each run.
     pub debug_log: Option<DebugLog>,
-    /// Whether the agent's stderr is copied to ours.
+    /// Whether to copy the agent's stderr to ours.
     pub mirror_stderr: bool,
     /// The source that frames name for a signal: a person at a terminal, or a signal.
     pub signal_source: CancelSource,
-    /// Whether this run ends before any agent starts, because later runs continue it.
+    /// Whether this run ends before any agent starts, because later runs continue with its work.
     pub opens: bool,
     /// Bodies to emit first.
     pub first: Vec<Body>,
-    /// Disconnected once the work is over that a run without a process waits for. `None`: the run waits for no work.
+    /// A channel that is disconnected once the work is done for which a run without a process waits. `None`: the run
+    /// waits for no work.
     pub errand: Option<Receiver<Infallible>>,
-    /// The state that the part before this one handed over. `None`: this is the first part.
+    /// The state from the previous part. `None`: this is the first part.
     pub carried: Option<Carried>,
 }
 
 impl Job {
-    /// A run whose run.start comes from its input, with built-in defaults for everything else.
+    /// Creates the job for a run whose run.start comes from its input, with built-in defaults for everything else.
     pub fn new(layers: Layers) -> Job {
         Job {
             begin: Begin::FromInput,
@@ -71,15 +72,16 @@ impl Job {
     }
 }
 
-/// Where run.start comes from.
+/// The source of run.start.
 pub enum Begin {
-    /// From the input, like all other messages.
+    /// run.start comes from the input, like all other messages.
     FromInput,
-    /// A thread reads files that the command line names, before stdin is read. A pipe among them may take long.
+    /// run.start needs files that the command line names. A thread reads them before stdin is read, because a pipe
+    /// among them may take long.
     Awaited(Awaited),
-    /// None: the run cannot begin, because of a bad flag or a broken configuration.
+    /// There is no run.start: the run cannot begin, because of a bad flag or a broken configuration.
     Refused(Failure),
-    /// A further part of a run: everything is checked.
+    /// A further part of a run, already checked.
     Next(Box<Next>),
     /// The end of a run of several parts.
     Over(Box<Over>),
@@ -101,31 +103,31 @@ pub struct Next {
 pub struct Over {
     /// The id of the whole run.
     pub run_id: String,
-    /// The limit of its frames, in bytes.
+    /// The maximum size of the run's frames, in bytes.
     pub max_frame_bytes: usize,
-    /// How it ended.
+    /// The terminal body.
     pub terminal: Terminal,
 }
 
-/// The state that one part of a run hands to the next.
+/// The state that one part of a run passes to the next.
 #[derive(Debug)]
 pub struct Carried {
-    /// Knows every secret, also those that were answers.
+    /// The redactor, which knows every secret, including secret answers.
     pub(super) redactor: Redactor,
-    /// The permissions for the rest of the run.
+    /// The answers "always".
     pub(super) granted: Granted,
-    /// The answers given in advance that are left.
+    /// The remaining scripted answers.
     pub(super) answers: Script,
 }
 
 impl Carried {
-    /// Knows every secret, also those that were answers.
+    /// The redactor, which knows every secret, including secret answers.
     pub fn redactor(&self) -> &Redactor {
         &self.redactor
     }
 }
 
-/// Reads the files that the command line names.
+/// A function that reads the files that the command line names.
 pub type Awaited = Box<dyn FnOnce() -> Result<Box<Prepared>, Failure> + Send>;
 
 /// The content of files that the command line names.
@@ -154,12 +156,12 @@ pub struct Report {
     pub late: Option<Late>,
     /// The time since the first process started, by the clock of limits. `None`: no process started.
     pub worked: Option<Duration>,
-    /// For a further part of the run.
+    /// The state for a further part of the run.
     pub carried: Carried,
 }
 
 impl Report {
-    /// A text without the run's secrets.
+    /// Redacts a text with the run's secrets.
     pub fn redacted(&self, text: &str) -> String {
         self.carried.redactor.redact(text).into_owned()
     }

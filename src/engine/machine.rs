@@ -9,10 +9,10 @@ use crate::run::Method;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// The end of the agent: its process tree is gone and its output is read to the end.
+/// The end of the agent: its process tree is gone and its output has been read.
 #[derive(Clone, Debug)]
 pub struct Departed {
-    /// How the agent's own process ended.
+    /// The exit of the agent's own process.
     pub exit: AgentExit,
     /// Whether one of its processes outlived it and was stopped.
     pub leaked: bool,
@@ -28,33 +28,33 @@ pub trait Machine {
     fn date(&self) -> SystemTime;
     /// The environment variables of this process that are text.
     fn variables(&self) -> Vec<(String, String)>;
-    /// The directory that `cwd` names, absolute and without links. Without a name: this process's own. `None`: it does
-    /// not exist.
+    /// The directory that `cwd` names, absolute and without symbolic links, or the current directory of this process.
+    /// `None`: it does not exist.
     fn directory(&self, cwd: Option<&Path>) -> Option<PathBuf>;
     /// The kind of file at a path.
     fn look(&self, path: &Path) -> PathFact;
     /// The text of a regular file. `None`: it cannot be read, or is too long.
     fn read(&self, path: &Path) -> Option<String>;
-    /// The size of a file, in bytes. `None`: it is not there.
+    /// The size of a file, in bytes. `None`: it does not exist.
     fn size(&self, path: &Path) -> Option<u64>;
-    /// Random text that nothing else can know. Empty: names without a random part are wanted.
+    /// A random text that no other process can know. Empty: names get no random part.
     fn nonce(&self) -> String {
         String::new()
     }
-    /// Offers the agent's model this tool to ask with. `None`: impossible on this machine.
+    /// Offers the model the tool `ask_user` under the name `tool`. `None`: this machine cannot offer it.
     fn offer(&mut self, tool: &'static str) -> Option<McpServer>;
     /// Answers a call of the tool.
     fn reply(&mut self, call: u64, replies: &[Reply]);
-    /// Ends a call of the tool that nobody answers.
+    /// Ends a call of the tool without an answer.
     fn withdraw(&mut self, call: u64);
-    /// Starts the agent. `stderr`: somebody wants the lines of its stderr.
+    /// Starts the agent. `stderr`: whether the lines of its stderr are needed.
     ///
     /// # Errors
     /// The reason why the agent cannot run, and what to do about it.
     fn spawn(&mut self, launch: &Launch, settings: &Settings, stderr: bool) -> Result<(), Failure>;
     /// Queues a line for the agent's stdin.
     fn send(&mut self, line: String);
-    /// The number of bytes in that queue.
+    /// The number of bytes in the queue for the agent's stdin.
     fn unsent(&self) -> usize {
         0
     }
@@ -62,8 +62,8 @@ pub trait Machine {
     fn close_input(&mut self);
     /// Stops the agent's whole process tree.
     fn stop(&mut self, method: Method);
-    /// Ends the search for changed files, because the run must end now. `stopping`: somebody asked for the end.
+    /// Ends the search for changed files, because the run must end now. `stopping`: whether the end was requested.
     fn hurry(&mut self, stopping: bool);
-    /// Kills the agent's whole process tree at once, after a fault in our own code.
+    /// Kills the agent's whole process tree at once, after a fault of our own.
     fn abort(&mut self);
 }

@@ -1,14 +1,14 @@
 //! The engine: the state that a process has once, and the loop that drives a run.
 //!
-//! A reader thread per pipe pushes batches of lines, a signal thread pushes signals. The loop waits for all of them in one
-//! select, control before data, passes each event to the [`Conductor`], writes the frames, and waits again. A batch is small
-//! enough that a control event that arrives meanwhile is served in time. The loop never waits for stdout: what a pipe or socket
-//! does not take at once, and everything for a terminal or a file, goes to a writer thread. Two gates bound memory:
-//! nothing is taken from the agent while the outbox is full, and the send to the writer is one arm of the select, so that
-//! a stdout nobody reads never keeps a cancel from being served.
+//! A reader thread per pipe pushes batches of lines, a signal thread pushes signals. The loop waits for all of them in
+//! one select, control before data, passes each event to the [`Conductor`], writes the frames, and waits again. A batch
+//! is small enough that a control event that arrives meanwhile is served in time. The loop never waits for stdout:
+//! bytes that a pipe or socket does not accept at once, and all bytes for a terminal or a file, go to a writer thread.
+//! Two rules limit memory: the loop takes nothing from the agent while the outbox is full, and sending to the writer is
+//! one arm of the select, so that an unread stdout never delays a cancel.
 //!
-//! A panic in any thread ends the run by `internal_error`: the loop hears of it, and a run whose loop panicked is ended
-//! without the loop.
+//! A panic in any thread ends the run with `internal_error`. The loop learns of panics in other threads; if the loop
+//! itself panics, the run is ended without it.
 //!
 //! [`Engine::run`] can be called again and again. Between two runs, lines of stdin and signals wait for the next one.
 
@@ -43,7 +43,7 @@ pub use relay::relay;
 use crate::failure::{Code, EXIT_UNDELIVERED, Failure};
 use crate::io::faults;
 use crate::io::inbox::{Inbox, Source};
-use crate::io::output::{StdoutWriter, diagnose, reader_has_left};
+use crate::io::output::{StdoutWriter, diagnose, reader_has_left, streams_are_apart};
 use crate::io::signals::{self, SignalChannels};
 use crate::io::tty::LineModes;
 use crate::process::myself;
@@ -54,7 +54,7 @@ use crossbeam_channel::Receiver;
 use host::Host;
 use run_loop::RunLoop;
 
-/// The line on stderr if no frame can be delivered.
+/// The line on stderr if the last frame cannot be delivered.
 pub const UNDELIVERED: &str = "spektacular: undelivered: stdout closed early or unread; run stopped";
 
 /// The state that a process has once: its input, its signals, its output, and the counters of its ids.
@@ -69,7 +69,7 @@ pub struct Engine {
     output: StdoutWriter,
     ids: Ids,
     random: String,
-    /// Changes the modes of terminals that carry JSON Lines, until the engine is dropped.
+    /// The changed modes of terminals that carry JSON Lines, restored when the engine is dropped.
     modes: Option<LineModes>,
 }
 
@@ -102,7 +102,7 @@ impl Engine {
         self.switch_modes();
     }
 
-    /// Changes the modes of terminals that carry JSON Lines, if that was impossible before.
+    /// Changes the modes of terminals that carry JSON Lines, if that has not happened yet.
     fn switch_modes(&mut self) {
         self.modes.iter_mut().for_each(LineModes::switch);
     }
@@ -110,13 +110,14 @@ impl Engine {
     /// Drives one run to its end. Every failure becomes a body for the peer, or exit code 74 if none can be delivered.
     pub fn run(&mut self, mut job: Job, peer: &mut dyn Peer) -> Report {
         if self.inbox.closed {
-            // stdin was closed from the beginning, which nobody chose.
+            // stdin was closed from the beginning, so its end is not a decision of the user.
             job.on_eof = OnEof::Continue;
         }
         let begin = std::mem::replace(&mut job.begin, Begin::FromInput);
         let is_screen = peer.is_screen();
         let errand = job.errand.take();
-        let conductor = Conductor::new(job, peer, Host::beside(&self.inherited), &self.random, self.ids);
+        let mut conductor = Conductor::new(job, peer, Host::beside(&self.inherited), &self.random, self.ids);
+        conductor.outbox().set_apart(streams_are_apart());
         let begin = match self.signals {
             _ if !myself::has_room() => Begin::Refused(no_room()),
             Some(_) => begin,
@@ -132,7 +133,7 @@ impl Engine {
         self.ids = ending.ids;
         self.output.lost |= ending.lost;
         if ending.incomplete_recording {
-            diagnose("spektacular: warning: the recording is not complete: the file could not be written");
+            diagnose("spektacular: warning: the recording is incomplete: the file could not be written");
         }
         let code = ending.code.filter(|_| !ending.lost);
         if code.is_none() && !(is_screen && reader_has_left()) {
@@ -150,9 +151,9 @@ impl Engine {
     }
 }
 
-/// The failure of a run that would come to the limit of its memory.
+/// The failure of a run without enough address space.
 fn no_room() -> Failure {
-    let message = "The limit of this process's address space is below 64 MiB: raise it (`ulimit -v`).";
+    let message = "The address space limit of this process is below 64 MiB: raise it with `ulimit -v`.";
     Failure::new(Code::ResourceExhausted, message)
 }
 

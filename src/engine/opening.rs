@@ -1,4 +1,5 @@
-//! The driver of a run that only opens another one: the agent's own driver checks the settings, and nothing starts.
+//! The driver of a run that only begins a run of several parts: the agent's own driver checks the settings, and no
+//! process starts.
 
 use crate::agent::text::FinalAnswer;
 use crate::agent::{AgentEvent, AskKey, Driver, Launch, Line, Reply, Turn, TurnOver};
@@ -7,10 +8,10 @@ use crate::protocol::outbound::{AgentExit, Capabilities, Text};
 use crate::protocol::request::Settings;
 use crate::protocol::words::StopReason;
 
-/// Speaks for an agent that is not started.
+/// Wraps the driver of an agent that is not started.
 pub(super) struct Opening(pub(super) Box<dyn Driver>);
 
-/// The outcome of a run that only opens another one. Its text is never shown.
+/// The outcome of such a run. Its text is never shown.
 fn opened() -> TurnOver {
     TurnOver::Completed {
         answer: FinalAnswer::from("The run is open.".to_owned()),

@@ -5,34 +5,42 @@ use crate::protocol::outbound::Body;
 use std::collections::VecDeque;
 
 /// The number and size of queued frames at which the engine stops reading the agent.
-const FULL: (usize, usize) = (32, 256 << 10);
+const FULL: (usize, usize) = (128, 256 << 10);
 /// The number and size of queued frames at which a message whose only reply is a warning is counted instead.
 const OVERFULL: (usize, usize) = (256, 8 << 20);
 /// The initial capacity of a chunk: enough for a batch of small frames.
-const CHUNK_BYTES: usize = 8 << 10;
+const CHUNK_BYTES: usize = 32 << 10;
 
-/// Frames in order. Waiting frames share a chunk, and so a write, as long as stdout and stderr keep their order.
+/// The queue of frames. Waiting frames share a chunk, and therefore a write, as long as stdout and stderr stay in
+/// order.
 #[derive(Default)]
 pub struct Outbox {
     waiting: VecDeque<Waiting>,
     frames: usize,
     bytes: usize,
     closed: bool,
+    /// Whether nobody can see in which order stdout and stderr are written.
+    apart: bool,
     /// Whether frames other than the terminal one are dropped.
     terminal_only: bool,
-    /// The memory of a chunk that was written.
+    /// The buffer of a written chunk, for reuse.
     spare: Vec<u8>,
 }
 
-/// A chunk and the number of its frames.
+/// A chunk that waits to be written, and the number of its frames.
 struct Waiting {
     chunk: Chunk,
     frames: usize,
-    /// How many of them came by [`Outbox::line`].
+    /// The number of frames added by [`Outbox::line`].
     lines: u64,
 }
 
 impl Outbox {
+    /// From now on the order of stdout and stderr does not count, so that more chunks share a write.
+    pub(super) fn set_apart(&mut self, apart: bool) {
+        self.apart = apart;
+    }
+
     /// Adds a line for stdout. `write` appends the line to a buffer.
     pub fn line(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
         if self.closed {
@@ -62,8 +70,11 @@ impl Outbox {
         self.frames += 1;
         self.bytes += chunk.size();
         match self.waiting.back_mut() {
-            Some(last) if chunk.before.is_empty() && (chunk.out.is_empty() || last.chunk.err.is_empty()) => {
+            Some(last)
+                if self.apart || chunk.before.is_empty() && (chunk.out.is_empty() || last.chunk.err.is_empty()) =>
+            {
                 last.chunk.out.extend_from_slice(&chunk.out);
+                last.chunk.err.extend_from_slice(&chunk.before);
                 last.chunk.err.extend_from_slice(&chunk.err);
                 last.frames += 1;
             }
@@ -71,7 +82,7 @@ impl Outbox {
         }
     }
 
-    /// The first chunk, or an empty one.
+    /// Takes the first chunk, or an empty one.
     pub fn pop(&mut self) -> Chunk {
         let Some(Waiting { chunk, frames, .. }) = self.waiting.pop_front() else { return Chunk::default() };
         self.bytes -= chunk.size();
@@ -79,21 +90,22 @@ impl Outbox {
         chunk
     }
 
-    /// Takes the memory of a chunk that was written, for the next one.
+    /// Keeps the buffer of a written chunk for the next one.
     pub(super) fn reuse(&mut self, mut memory: Vec<u8>) {
         memory.clear();
         memory.shrink_to(2 * CHUNK_BYTES);
         self.spare = memory;
     }
 
-    /// Drops the queue, and from now on every frame but the terminal one. Returns the number of dropped lines for stdout.
+    /// Drops the queue, and from now on every frame except the terminal one. Returns the number of dropped lines for
+    /// stdout.
     pub fn drop_progress(&mut self) -> u64 {
         let lines = self.waiting.iter().map(|waiting| waiting.lines).sum();
-        *self = Outbox { terminal_only: true, ..Outbox::default() };
+        *self = Outbox { terminal_only: true, apart: self.apart, ..Outbox::default() };
         lines
     }
 
-    /// Whether this frame is dropped.
+    /// Whether a frame with this body would be dropped.
     pub fn drops(&self, body: &Body) -> bool {
         self.terminal_only && !body.is_terminal()
     }
@@ -123,5 +135,26 @@ impl Outbox {
     /// Whether the queue is so long that a message whose only reply is a warning is counted instead.
     pub fn is_overfull(&self) -> bool {
         self.frames >= OVERFULL.0 || self.bytes >= OVERFULL.1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Chunk, Outbox};
+
+    #[test]
+    fn stdout_and_stderr_keep_their_order_unless_they_are_apart() {
+        let said = || Chunk { out: b"o".to_vec(), ..Chunk::default() };
+        let told = || Chunk { before: b"b".to_vec(), err: b"e".to_vec(), ..Chunk::default() };
+        for (apart, chunks) in [(false, vec![("o", ""), ("", "e"), ("o", "")]), (true, vec![("oo", "be")])] {
+            let mut outbox = Outbox::default();
+            outbox.set_apart(apart);
+            [said(), told(), said()].into_iter().for_each(|chunk| outbox.push(chunk));
+            for (out, err) in chunks {
+                let chunk = outbox.pop();
+                assert_eq!((chunk.out.as_slice(), chunk.err.as_slice()), (out.as_bytes(), err.as_bytes()));
+            }
+            assert!(outbox.is_empty());
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! The other side of a run: whoever sees its frames and answers its questions.
+//! The other side of a run, which sees its frames and answers its questions.
 
 use super::outbox::Outbox;
 use crate::agent::registry::Agent;
@@ -12,29 +12,29 @@ use crate::protocol::unknown::UnknownNames;
 use serde_json::value::RawValue;
 use std::time::{Instant, SystemTime};
 
-/// A body on its way out.
+/// A body to be shown, with its envelope.
 #[derive(Debug)]
 pub struct Outgoing<'a> {
-    /// Its content. A peer may cut it, or join several runs into one.
+    /// The body. A peer may cut it, or join several runs into one.
     pub body: &'a mut Redacted,
-    /// The id of the message that caused it.
+    /// The id of the message that caused the frame.
     pub reply_to: Option<&'a str>,
-    /// The run it belongs to.
+    /// The id of the run.
     pub run_id: &'a str,
     /// The limit of a frame, in bytes.
     pub max_bytes: usize,
-    /// When it happened.
+    /// The time of the frame.
     pub at: SystemTime,
-    /// The answer that this question gets at once, because it was given in advance.
+    /// The scripted answer that this question gets at once.
     pub in_advance: Option<InAdvance>,
 }
 
-/// An answer given in advance, as it may be shown.
+/// A scripted answer in the form that may be shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum InAdvance {
     /// A JSON value, redacted.
     Value(String),
-    /// The answer of a secret, or one that comes from a file or an environment variable.
+    /// The answer is a secret, or comes from a file or an environment variable.
     Hidden,
     /// The question is declined.
     Declined,
@@ -45,19 +45,19 @@ pub enum InAdvance {
 pub struct Understood {
     /// The bytes to show at once.
     pub chunk: Chunk,
-    /// The messages in it, in order.
+    /// The messages in the line, in order.
     pub messages: Vec<Inbound>,
 }
 
 /// Both directions of a conversation: turns raw input into messages, and bodies into bytes. Only a terminal overrides
-/// the methods with a default.
+/// the default methods.
 pub trait Peer {
-    /// Takes a line of input that was read at this time.
+    /// Interprets a line of input. `at`: the time when it was read.
     fn hear(&mut self, line: &RawLine, at: Instant) -> Understood;
 
-    /// Takes a run.start that is valid as far as the protocol goes. `workflow`: its object of that name; `said`: the
-    /// other fields that it sets; `unknown`: its fields to warn about. A peer that joins several runs into one may change
-    /// the settings, or refuse them.
+    /// Admits a run.start that the protocol considers valid. `workflow`: its field of that name; `said`: the other
+    /// fields that it sets; `unknown`: the unknown fields to warn about. A peer that joins several runs into one may
+    /// change the settings, or refuse them.
     ///
     /// # Errors
     /// The reason for the refusal.
@@ -78,10 +78,10 @@ pub trait Peer {
     /// Adds the bytes of a body to `out`, or none if the peer does not show it.
     fn show(&mut self, outgoing: Outgoing<'_>, out: &mut Outbox);
 
-    /// Handles the loss of the last frames, which nobody saw. Their sequence numbers are free again.
+    /// Handles the loss of the last frames, whose sequence numbers are free again because nobody saw them.
     fn dropped(&mut self, _frames: u64) {}
 
-    /// Whether the bytes go to a person's screen, without the agent's escape sequences.
+    /// Whether the bytes go to a person's screen, so that the agent's escape sequences must be removed.
     fn is_screen(&self) -> bool {
         false
     }
@@ -91,37 +91,38 @@ pub trait Peer {
         Chunk { err: format!("{line}\n").into_bytes(), ..Chunk::default() }
     }
 
-    /// The same for a verbose peer. Other peers show nothing.
+    /// The bytes of a diagnostic line that only a verbose peer shows.
     fn debug(&mut self, _line: &str) -> Chunk {
         Chunk::default()
     }
 
-    /// Handles Enter without an open question: the cursor has moved.
+    /// Handles Enter without an open question, which has moved the cursor.
     fn pressed(&mut self) -> Chunk {
         Chunk::default()
     }
 
-    /// When the peer next has something to show without an event.
+    /// The time at which the peer next shows something without an event.
     fn wake_at(&self) -> Option<Instant> {
         None
     }
 
-    /// The bytes to show at that time, or after a resize of the terminal.
+    /// The bytes to show at the time of [`Peer::wake_at`], or after a resize of the terminal.
     fn woken(&mut self) -> Chunk {
         Chunk::default()
     }
 
-    /// The bytes for stderr that clear the status line and the prompt, because this process stops or shows nothing more.
+    /// The bytes for stderr that clear the status line and the prompt, because this process is suspended or shows
+    /// nothing more.
     fn leave(&mut self) -> Vec<u8> {
         Vec::new()
     }
 
-    /// Shows them again after this process was stopped, by Ctrl-Z or otherwise.
+    /// Shows the status line and the prompt again after this process was suspended.
     fn back(&mut self) -> Chunk {
         Chunk::default()
     }
 
-    /// Handles the return of the process to the foreground, perhaps without a stop: shows what waited for it.
+    /// Handles the return of the process to the foreground, and shows the questions that waited for it.
     fn fetched(&mut self) -> Chunk {
         Chunk::default()
     }

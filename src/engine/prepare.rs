@@ -1,5 +1,6 @@
-//! Turns a run.start into everything a run needs: the agent's driver, an existing working directory, a redactor that
-//! knows every secret. This module reads the file system and the environment, so that the run itself need not.
+//! Turns a run.start into everything that a run needs: the agent's driver, an existing working directory, and a
+//! redactor that knows every secret. This module reads the file system and the environment, so that the run itself need
+//! not.
 
 use super::host::Host;
 use super::machine::Machine;
@@ -22,7 +23,7 @@ pub(crate) struct Ready {
 }
 
 impl Ready {
-    /// The start of the run. Offers the agent's model a tool to ask with, where that is the way.
+    /// Builds the start of the run. Offers the model the tool `ask_user` if the agent needs a server for it.
     pub(crate) fn start(self, redactor: Redactor, short_secrets: usize, machine: &mut impl Machine) -> Start {
         let Ready { settings, agent } = self;
         let driver = agent.driver();
@@ -31,7 +32,7 @@ impl Ready {
     }
 }
 
-/// The start of a run with this driver.
+/// Builds the start of a run with this driver.
 pub(super) fn start(
     (mut settings, display_name, driver): (Settings, String, Box<dyn Driver>),
     redactor: Redactor,
@@ -76,8 +77,8 @@ pub(crate) fn settings(
     Ok(Ready { settings: options.resolve(prompt, agent.name.clone(), cwd), agent: agent.clone() })
 }
 
-/// A redactor for everything that must stay hidden in a run, and the number of its `secrets` that are too short to
-/// redact. `screen`: everything is shown on a terminal.
+/// Builds the redactor for a run, and counts the `secrets` that are too short to redact. `screen`: whether everything
+/// is shown on a terminal.
 pub(crate) fn redactor_for(
     options: &Options,
     agent: Option<&Agent>,
@@ -95,12 +96,12 @@ pub(crate) fn redactor_for(
     (redactor, short)
 }
 
-/// The same for commands that are no run.
+/// Builds the redactor for a command without a run.
 pub fn redactor_here(options: &Options, agent: Option<&Agent>) -> Redactor {
     redactor_for(options, agent, &Host::new(), false).0
 }
 
-/// Everything of this process's environment that must not be seen, for commands that are no run.
+/// Builds a redactor for the secrets in the environment, for a command without a run.
 pub fn secrets_here() -> Redactor {
     redactor(&Host::new(), true)
 }
@@ -109,7 +110,7 @@ fn is_path(machine: &impl Machine) -> impl Fn(&str) -> bool {
     |value| machine.look(Path::new(value)) != PathFact::Missing
 }
 
-/// Everything of this process's environment that must not be seen. `screen`: see [`redactor_for`].
+/// Builds a redactor for the secrets in the machine's environment. `screen`: see [`redactor_for`].
 pub(crate) fn redactor(machine: &impl Machine, screen: bool) -> Redactor {
     let mut redactor = Redactor::new();
     if screen {
@@ -121,7 +122,7 @@ pub(crate) fn redactor(machine: &impl Machine, screen: bool) -> Redactor {
     redactor
 }
 
-/// Reads the value of an answer. `cwd`: the run's directory, where the question asks for a path.
+/// Reads the value of an answer. `cwd`: the run's directory, if the question asks for a path.
 pub(crate) fn answer(given: Given, cwd: Option<&Path>, machine: &impl Machine) -> Answered {
     let look = |value: &RawValue| {
         let path = cwd?.join(crate::protocol::json::string(value)?);

@@ -1,4 +1,4 @@
-//! The ask-server: an agent starts it, and it moves bytes between the agent and the run's socket. Only the run
+//! The ask-server, which an agent starts. It moves bytes between the agent and the run's socket; only the run
 //! interprets the lines.
 
 use super::ask_socket::{ADDRESS, is_same_user};
@@ -12,22 +12,22 @@ use std::os::unix::net::UnixStream;
 /// Moves bytes until either side ends.
 ///
 /// # Errors
-/// A sentence for a diagnostic, where the relay cannot begin.
+/// The relay cannot begin; the sentence is for a diagnostic.
 pub fn relay() -> Result<(), &'static str> {
     let address = std::env::var(ADDRESS).unwrap_or_default();
     let (nonce, path) =
-        address.split_once(':').ok_or("ask-server is started by an agent, for a run of `spektacular adhoc`.")?;
-    let mut socket = UnixStream::connect(path).map_err(|_| "The run that asks is not there any more.")?;
+        address.split_once(':').ok_or("ask-server works only if an agent starts it during a run of spektacular.")?;
+    let mut socket = UnixStream::connect(path).map_err(|_| "The run of this ask-server has ended.")?;
     if !is_same_user(&socket) {
-        return Err("The run that asks belongs to another user.");
+        return Err("The run of this ask-server belongs to another user.");
     }
     let mut lines = socket.try_clone().map_err(|_| "Cannot open a file: raise the limit of open files.")?;
     let mut out = stdout();
     let begin = format!("{nonce}\n");
-    write_whole(&mut socket, begin.as_bytes()).map_err(|_| "The run that asks is not there any more.")?;
+    write_whole(&mut socket, begin.as_bytes()).map_err(|_| "The run of this ask-server has ended.")?;
     let pass_on = move || {
         pass(&mut io::stdin().lock(), &mut socket);
-        // The agent has nothing more to ask: closing the socket tells the run, and ends the answers.
+        // The agent has closed its side. Closing the socket reports that to the run, and ends the answers.
         let _ = socket.shutdown(Shutdown::Both);
     };
     spawn_thread("stdin", pass_on).map_err(|_| "Cannot start a thread.")?;

@@ -30,13 +30,12 @@ use std::time::{Duration, Instant};
 
 /// The number of messages handled in a row while lines of the agent wait.
 const CONTROLS_IN_ROW: u32 = 16;
-/// How long to wait, after a stop, for an orchestrator that does not read, and when to drop progress meanwhile, so that
-/// the run ends and the terminal frame can still be delivered.
+/// The waits after a stop for an orchestrator that does not read: until the end, and until progress is dropped.
 const UNREAD_LIMIT: Duration = Duration::from_secs(1);
 const UNREAD_DROP: Duration = Duration::from_millis(500);
-/// A timer this late suggests that the process was stopped.
+/// The delay of a timer that suggests that the process was suspended.
 const LATE: Duration = Duration::from_millis(200);
-/// The longest wait for the signal that confirms it.
+/// The longest wait for the signal that confirms a suspension.
 const CONTINUED: Duration = Duration::from_millis(500);
 
 /// Everything that can wake the loop.
@@ -49,7 +48,7 @@ enum Wake {
     Timer,
     /// The agent's process ended, or its tree is gone.
     Process(ProcessEvent),
-    /// The writer took a chunk.
+    /// The writer accepted a chunk.
     Taken,
     /// The writer's progress.
     Written(Written),
@@ -67,14 +66,14 @@ enum Wake {
     ErrandOver,
     /// The agent's output.
     Agent(AgentOutput),
-    /// A thread panicked, or ended that must not end: a fault in our own code.
+    /// A thread panicked, or ended unexpectedly: a fault of our own.
     Broken,
 }
 
-/// A fault in our own code, after which the loop ends.
+/// A fault of our own, after which the loop ends.
 struct Broken;
 
-/// Reads files in a thread. The thread is never joined: it may wait for a pipe forever.
+/// Reads files in a thread, which is never joined because it may wait for a pipe forever.
 fn start_of(work: Awaited) -> Receiver<Result<Box<Prepared>, Failure>> {
     let (start_in, start) = bounded(1);
     let failed = start_in.clone();
@@ -90,8 +89,7 @@ fn start_of(work: Awaited) -> Receiver<Result<Box<Prepared>, Failure>> {
 /// Files that a thread reads. The loop does not read stdin before they arrive.
 type AwaitedStart = Option<Receiver<Result<Box<Prepared>, Failure>>>;
 
-/// How long the loop has waited for the writer in vain. Only the loop's own waits count: while the loop works, it offers
-/// nothing to the writer.
+/// The time that the loop itself has waited for the writer in vain. While it works, it offers the writer nothing.
 #[derive(Default)]
 struct Unread {
     waited: Duration,
@@ -116,9 +114,9 @@ pub(super) struct RunLoop<'e, 'p> {
     /// Lines of the agent that were read but not handled yet.
     lines: Lines,
     unread: Unread,
-    /// Whether this process was stopped before this wake-up.
+    /// Whether this process was suspended before this wake-up.
     stopped: bool,
-    /// A channel that is never ready: its receiver is kept and never read.
+    /// A channel that is never ready, because its receiver is kept and never read.
     nowhere: (Sender<Order>, Receiver<Order>),
     /// A channel that is always ready, because its sender is gone.
     always: Receiver<Infallible>,
@@ -152,8 +150,7 @@ impl<'e, 'p> RunLoop<'e, 'p> {
         run_loop
     }
 
-    /// Drives the run to its end. No `?` in here: every error is an event, so that draining, reaping and the terminal
-    /// frame always happen.
+    /// Drives the run to its end. Every error is an event, so that draining and the terminal frame always happen.
     pub(super) fn carry(mut self, begin: Begin) -> (Host, RunSummary) {
         let carried = catch_unwind(AssertUnwindSafe(|| {
             self.begin(begin)?;
@@ -198,7 +195,7 @@ impl<'e, 'p> RunLoop<'e, 'p> {
         Ok(())
     }
 
-    /// Waits once, and deals with whatever came.
+    /// Waits for one event, and handles it.
     fn turn(&mut self) -> Result<(), Broken> {
         self.conductor.flush_recording();
         let wake = self.next();
@@ -211,7 +208,7 @@ impl<'e, 'p> RunLoop<'e, 'p> {
         Ok(())
     }
 
-    /// Does what is due without an event.
+    /// Does the work that is due without an event.
     fn prepare(&mut self) {
         self.conductor.spawn_if_due();
         while let Some(text) = self.conductor.machine().next_trouble() {
@@ -226,8 +223,7 @@ impl<'e, 'p> RunLoop<'e, 'p> {
         self.delivered || lost || self.unread_left(UNREAD_LIMIT) == Some(Duration::ZERO)
     }
 
-    /// Starts to read signals, and stdin once the run has its run.start. The end of stdin applies to every later run
-    /// too.
+    /// Starts to read signals, and stdin after run.start. The end of stdin applies to every later run too.
     fn listen(&mut self) {
         if self.engine.signals.as_mut().is_some_and(|signals| signals.start().is_err()) {
             self.engine.signals = None;
@@ -291,7 +287,7 @@ impl<'e, 'p> RunLoop<'e, 'p> {
         };
         self.flushing |= matches!(wake, Wake::Taken) && !to_write;
         if matches!(wake, Wake::Timer) && due.is_some_and(|due| due.elapsed() > LATE) {
-            // The signal that ends a stop may take a moment longer than the timer.
+            // The signal that ends a suspension may arrive a moment after the timer.
             let mut select = Select::new();
             select.recv(&signals);
             let _ = select.ready_timeout(CONTINUED);
@@ -302,8 +298,7 @@ impl<'e, 'p> RunLoop<'e, 'p> {
         wake
     }
 
-    /// Writes as much as stdout takes at once, unless the writer thread is at work. `None`: nothing waits, or only the
-    /// writer thread can write it.
+    /// Writes what stdout accepts at once. `None`: no bytes wait, or only the writer thread can write them.
     fn write(&mut self) -> Option<Wake> {
         let output = &mut self.engine.output;
         if !output.is_direct() {
@@ -333,8 +328,8 @@ impl<'e, 'p> RunLoop<'e, 'p> {
         }
     }
 
-    /// The source of input. Messages go before the agent's lines, but a flood of them must not delay those forever. Input
-    /// after the terminal body belongs to the next run. `data`: whether output of the agent waits.
+    /// The source of input. Messages take precedence over the agent's lines, but a flood of messages must not delay the
+    /// lines forever. Input after the terminal body belongs to the next run. `data`: whether output of the agent waits.
     fn input(&mut self, data: bool) -> Receiver<Arrival> {
         let flooded = self.controls_in_row >= CONTROLS_IN_ROW && data;
         if flooded {
@@ -411,7 +406,7 @@ impl<'e, 'p> RunLoop<'e, 'p> {
                     modes.iter_mut().for_each(LineModes::restore);
                 });
             }
-            // The guard ends the agent's tree.
+            // The guard ends the agent's process tree.
             Signal::Fatal(number) => {
                 write_now(&self.conductor.leave());
                 self.engine.modes.iter_mut().for_each(LineModes::restore);
@@ -448,8 +443,7 @@ impl<'e, 'p> RunLoop<'e, 'p> {
         }
     }
 
-    /// Handles lines of the batch, at least one, until the outbox is full. A batch is small, so other events do not wait
-    /// long.
+    /// Handles at least one line of the batch, and more until the outbox is full. A batch is small.
     fn take_lines(&mut self) {
         while let Some(line) = self.lines.next() {
             self.conductor.line(line);
@@ -469,7 +463,7 @@ impl<'e, 'p> RunLoop<'e, 'p> {
         }
     }
 
-    /// Reports the agent's end to the run once all parts of it arrived.
+    /// Reports the agent's end to the run once all parts of it have arrived.
     fn gone(&mut self, departed: Option<Departed>) {
         let Some(departed) = departed else { return };
         self.conductor.drained(&departed);
@@ -492,7 +486,7 @@ impl<'e, 'p> RunLoop<'e, 'p> {
     fn timer(&mut self) {
         let has_output = !self.lines.is_empty() || self.conductor.host().has_output();
         if self.conductor.waiting().is_full() && has_output {
-            // Not the agent is silent, but nobody reads.
+            // The agent is not silent: its output waits because nobody reads stdout.
             self.conductor.step(Event::NotRead);
         }
         if let Some(socket) = self.conductor.machine().asking() {
@@ -508,7 +502,7 @@ impl<'e, 'p> RunLoop<'e, 'p> {
         match written {
             Written::Flushed => self.delivered = true,
             Written::Lost | Written::Closed if self.conductor.is_lost() => {}
-            // An orchestrator that leaves after the last frame has everything; otherwise the writer reports a loss.
+            // A reader that leaves after the last frame has everything. Otherwise the writer reports a loss.
             Written::Closed if self.conductor.is_finished() && self.conductor.waiting().is_empty() => {}
             Written::Lost | Written::Closed => self.output_lost(),
         }
@@ -531,7 +525,7 @@ impl<'e, 'p> RunLoop<'e, 'p> {
         times.into_iter().flatten().min()
     }
 
-    /// How much longer to wait, after a stop and the agent's end, for an orchestrator that does not read.
+    /// The remaining time to wait, after a stop and the agent's end, for an orchestrator that does not read.
     fn unread_left(&self, limit: Duration) -> Option<Duration> {
         let host = self.conductor.host();
         let stopped = self.conductor.run().stopping().is_some() && (!host.has_agent() || host.swept_at().is_some());
@@ -546,7 +540,7 @@ impl<'e, 'p> RunLoop<'e, 'p> {
             self.unread.waited = Duration::ZERO;
             return;
         }
-        // Nobody reads while this process is stopped.
+        // The time during which this process was suspended does not count.
         let Some(began) = began.filter(|_| !self.stopped) else { return };
         self.unread.waited += began.elapsed();
         if self.unread.waited >= UNREAD_DROP && !self.conductor.is_finished() {

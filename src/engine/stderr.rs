@@ -1,10 +1,10 @@
-//! The agent's stderr, made safe to show: without escape sequences, and redacted across line ends too.
+//! The agent's stderr, made safe to show: without escape sequences, and redacted even across line ends.
 
 use crate::clean::{Cleaner, whole};
 use crate::protocol::limits::STDERR_TAIL_BYTES;
 use crate::redact::{Redactor, Stream};
 
-/// Cleans and redacts lines. A line may come out later than it went in, because a secret can span line ends.
+/// Cleans and redacts lines. A line may be held back, because a secret can span line ends.
 #[derive(Default)]
 pub(crate) struct StderrLines {
     cleaner: Cleaner,
@@ -13,7 +13,7 @@ pub(crate) struct StderrLines {
 }
 
 impl StderrLines {
-    /// Takes a line; returns the lines that are complete now.
+    /// Takes a line and returns the lines that are now complete.
     pub(crate) fn push(&mut self, redactor: &Redactor, line: &str) -> Vec<String> {
         let line = format!("{line}\n");
         let clean = self.cleaner.push(&line);
@@ -25,7 +25,7 @@ impl StderrLines {
         }
     }
 
-    /// The rest, at the end.
+    /// Returns the lines that were held back, at the end of stderr.
     pub(crate) fn finish(&mut self, redactor: &Redactor) -> Vec<String> {
         let seen = self.stream.finish(redactor);
         self.rest.push_str(&seen);
@@ -49,7 +49,7 @@ mod tests {
     use crate::redact::Redactor;
 
     #[test]
-    fn a_secret_is_gone_wherever_the_tail_is_cut() {
+    fn a_secret_is_hidden_wherever_the_tail_is_cut() {
         let secret = "hunter2-Zq7731/x+y";
         let mut redactor = Redactor::new();
         assert!(redactor.add(secret));

@@ -1,4 +1,4 @@
-//! The recordings of a run, and their places.
+//! The recordings of a run, and their files.
 
 use super::debug_log::DebugLog;
 use crate::io::files::create_private;
@@ -10,22 +10,22 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// The recordings of one run: the one asked for with `--record`, the debug log, both, or none.
+/// The recordings of one run: the file of `--record`, the debug log, both, or none.
 #[derive(Debug, Default)]
 pub(super) struct Tape {
     recorder: Option<Recorder>,
     debug_log: Option<DebugLog>,
-    /// The recording that was asked for: no work of the agent's.
+    /// The file of `--record`, which is not the agent's work.
     file: Option<PathBuf>,
-    /// Pieces of messages in the line that is being dealt with.
+    /// The pieces of messages in the line that is being handled.
     pieces: Vec<MessagePiece>,
 }
 
 impl Tape {
-    /// Opens the recording that was asked for. The debug log is opened when the agent starts.
+    /// Opens the file of `--record`. The debug log is opened when the agent starts.
     ///
     /// # Errors
-    /// The system's, where the file cannot be written.
+    /// The file cannot be written.
     pub(super) fn open(
         file: Option<PathBuf>,
         project: Option<&Path>,
@@ -41,10 +41,10 @@ impl Tape {
         file.into_iter().for_each(|file| self.recorder.get_or_insert_default().add(file));
     }
 
-    /// Opens the debug log, if one is wanted and not open yet.
+    /// Opens the debug log if it is enabled and not open yet.
     ///
     /// # Errors
-    /// The system's. The run continues without it.
+    /// The file cannot be written. The run continues without the debug log.
     pub(super) fn open_debug_log(&mut self, agent: &str, now: SystemTime) -> io::Result<()> {
         let Some(log) = self.debug_log.take() else { return Ok(()) };
         let file = log.open(agent, now)?;
@@ -93,7 +93,7 @@ impl Tape {
         self.recorder.as_ref().is_some_and(Recorder::failed)
     }
 
-    /// Drops the recording itself, which is not the agent's work.
+    /// Removes the recording from the changed files, because it is not the agent's work.
     pub(super) fn without_own(&self, mut files: Vec<(PathBuf, Action)>) -> Vec<(PathBuf, Action)> {
         let own = self.file.as_ref().and_then(|path| path.canonicalize().ok());
         files.retain(|(path, _)| Some(path) != own.as_ref());

@@ -1,4 +1,4 @@
-//! Scripts that complete commands, flags and values, for each shell from the one table.
+//! Completion scripts for commands, flags and values, generated for each shell from the table of commands.
 
 mod bash;
 mod elvish;
@@ -8,7 +8,7 @@ mod zsh;
 
 use crate::cli::command::{Command, Flag, Offers, Words};
 
-/// The shells for which there is a script.
+/// The supported shells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the names say it")]
 pub enum Shell {
@@ -20,12 +20,12 @@ pub enum Shell {
 }
 
 impl Shell {
-    /// The names, in the order of [`Shell::ALL`].
+    /// The names of the shells, in the order of [`Shell::ALL`].
     pub const NAMES: &'static [&'static str] = &["bash", "zsh", "fish", "elvish", "powershell"];
-    /// All of them.
+    /// All shells.
     pub const ALL: [Shell; 5] = [Shell::Bash, Shell::Zsh, Shell::Fish, Shell::Elvish, Shell::PowerShell];
 
-    /// The shell with this name.
+    /// The shell with this name. `None`: unknown. `None`: unknown.
     pub fn from_name(name: &str) -> Option<Shell> {
         Shell::NAMES.iter().position(|known| *known == name).and_then(|at| Shell::ALL.get(at)).copied()
     }
@@ -34,7 +34,7 @@ impl Shell {
 /// The names that a configuration contributes to the scripts.
 #[derive(Clone, Debug, Default)]
 pub struct Known {
-    /// The names that `--agent` takes.
+    /// The names that `--agent` accepts.
     pub agents: Vec<String>,
     /// The keys of the configuration.
     pub keys: Vec<KnownKey>,
@@ -43,11 +43,11 @@ pub struct Known {
 /// A key of the configuration.
 #[derive(Clone, Debug)]
 pub struct KnownKey {
-    /// The name.
+    /// The key's name.
     pub name: String,
-    /// One line. May be empty.
+    /// A description of one line. May be empty.
     pub about: String,
-    /// All values, if they are words.
+    /// The allowed values, if they are words. May be empty.
     pub values: Vec<String>,
 }
 
@@ -63,14 +63,14 @@ pub fn script(shell: Shell, commands: &[Command], known: &Known) -> String {
     }
 }
 
-/// A word that a shell offers.
+/// A word that a shell offers, with its description.
 struct Candidate {
     word: String,
-    /// One line. May be empty.
+    /// A description of one line. May be empty.
     about: String,
 }
 
-/// The offer of a shell in one place.
+/// The completions for one position on the command line.
 enum Offered {
     Words(Vec<Candidate>),
     Files,
@@ -79,14 +79,14 @@ enum Offered {
 }
 
 impl Offered {
-    /// The words, one after another.
+    /// The words, separated by spaces. `None`: there are no words.
     fn joined(&self) -> Option<String> {
         let Offered::Words(words) = self else { return None };
         Some(words.iter().map(|candidate| candidate.word.as_str()).collect::<Vec<_>>().join(" "))
     }
 }
 
-/// The source of every script.
+/// The table from which every script is generated.
 struct Table<'a> {
     commands: &'a [Command],
     known: &'a Known,
@@ -109,7 +109,7 @@ impl Table<'_> {
         })
     }
 
-    /// The commands.
+    /// The names of the commands.
     fn names(&self) -> Vec<Candidate> {
         let candidate =
             |command: &Command| Candidate { word: command.name.into(), about: command.text.about.to_owned() };
@@ -121,7 +121,7 @@ impl Table<'_> {
         self.commands.iter().flat_map(|command| command.other_names.iter().map(|other| (*other, command.name)))
     }
 
-    /// The offers for the words of a command, each with the words before it, from the command on.
+    /// The completions for the words of a command and of the commands below it, each with the words that precede it.
     fn places(&self, command: &Command) -> Vec<(String, Offered)> {
         let name = command.name;
         let actions = match command.words {
@@ -151,7 +151,7 @@ impl Table<'_> {
         places
     }
 
-    /// Every spelling of every flag of a command that a value follows, with the offers for the value.
+    /// Every spelling of every flag of a command that takes a value, with the completions for the value.
     fn values(&self, command: &Command) -> Vec<(String, Offered)> {
         let flags = command.flags_here().into_iter().filter(|flag| flag.takes_value());
         let others = |flag: &Flag| flag.other_names.iter().map(|name| format!("--{name}")).collect::<Vec<_>>();
@@ -161,12 +161,12 @@ impl Table<'_> {
     }
 }
 
-/// How a flag may be written: `--long`, and `-s` where it has a letter.
+/// The spellings of a flag: `--long`, and `-s` if it has a letter.
 fn spellings(flag: &Flag) -> impl Iterator<Item = String> + use<> {
     [Some(format!("--{}", flag.long)), flag.short.map(|letter| format!("-{letter}"))].into_iter().flatten()
 }
 
-/// A text in single quotes, where a quote in it is written as `quote`.
+/// Puts a text in single quotes. A quote inside it is written as `quote`.
 fn quoted(text: &str, quote: &str) -> String {
     format!("'{}'", text.replace('\'', quote))
 }

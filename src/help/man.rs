@@ -1,13 +1,13 @@
-//! The manual page, in roff. Its sections on the configuration come from the page of the reference.
+//! The manual page, in roff. Its sections about the configuration come from the reference.
 
 use super::texts;
 use crate::cli::command::{Command, Flag, Words};
 use std::fmt::Write;
 
-/// The page. `exits`: what each exit code means.
+/// The manual page. `exits`: each exit code with its meaning.
 pub fn page(commands: &[Command], version: &str, exits: &[(String, String)]) -> String {
     let mut out = format!(".TH SPEKTACULAR 1 \"\" \"spektacular {version}\" \"User Commands\"\n");
-    // A hyphen at the end of a line would look like part of a flag or a code.
+    // No hyphenation: a hyphen at the end of a line would look like part of a flag or a code.
     out.push_str(".nh\n.ad l\n");
     out.push_str(
         ".SH NAME\nspektacular \\- run a coding agent, and answer its questions, through one interface\n.SH SYNOPSIS\n",
@@ -84,7 +84,7 @@ fn tell(out: &mut String, flag: &Flag) {
     }
 }
 
-/// A section of a page in Markdown: paragraphs, numbered lists, and tables of two columns.
+/// Appends a section of a Markdown page. Supports paragraphs, numbered lists, and tables with two columns.
 fn section(out: &mut String, page: &str, title: &str) {
     let heading = format!("## {title}");
     let lines = page.lines().skip_while(|line| *line != heading).skip(1).take_while(|line| !line.starts_with("## "));
@@ -103,7 +103,7 @@ fn section(out: &mut String, page: &str, title: &str) {
     }
 }
 
-/// Text with code between backquotes, which becomes bold.
+/// Converts a line of Markdown: code between backquotes becomes bold.
 fn marked(line: &str) -> String {
     let parts = line.split('`').enumerate();
     parts.map(|(at, part)| if at % 2 == 1 { format!("\\fB{}\\fR", text(part)) } else { text(part) }).collect()
@@ -114,7 +114,7 @@ fn capital(text: &str) -> String {
     letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
 }
 
-/// Plain text that roff shows as it is typed.
+/// Escapes plain text, so that roff shows it unchanged.
 fn text(plain: &str) -> String {
     let mut out = String::new();
     for c in plain.chars() {

@@ -1,4 +1,4 @@
-//! Help as text: of the program, and of a command, short and long.
+//! Help as plain text: of the whole program, and of a command in short and in long form.
 
 use crate::cli::action::Action;
 use crate::cli::command::{Command, CommandText, Flag, Words};
@@ -28,7 +28,7 @@ impl Command {
         out
     }
 
-    /// Its actions, one per line.
+    /// The actions of the command, one per line.
     fn actions(&self) -> String {
         let Words::Actions(actions) = self.words else { return String::new() };
         let width = actions.iter().map(|action| action.usage().len()).max().unwrap_or_default();
@@ -36,7 +36,7 @@ impl Command {
         format!("\nActions:\n{}", actions.iter().map(line).collect::<String>())
     }
 
-    /// Its usage line.
+    /// The usage line of the command.
     pub fn synopsis(&self) -> String {
         let flags = if self.flags.is_empty() { "" } else { "[FLAGS] " };
         let words = match self.words {
@@ -46,7 +46,7 @@ impl Command {
         format!("spektacular {} {flags}{words}", self.name).trim_end().to_owned()
     }
 
-    /// Its short help: one line per flag.
+    /// The short help of the command: one line per flag.
     pub fn short_help(&self) -> String {
         let mut out = self.head() + &self.actions();
         let width = self.all_flags().map(|flag| flag.usage().len()).max().unwrap_or_default();
@@ -58,7 +58,7 @@ impl Command {
         out
     }
 
-    /// Its long help: everything about it.
+    /// The long help of the command: everything about it.
     pub fn help(&self) -> String {
         let CommandText { more, examples, page, .. } = self.text;
         let mut out = self.head();
@@ -96,13 +96,13 @@ fn heading(out: &mut String, flag: &Flag) {
 }
 
 impl Flag {
-    /// Its spelling: `-a, --agent AGENT`.
+    /// The flag's spelling: `-a, --agent AGENT`.
     fn usage(&self) -> String {
         let short = self.short.map_or_else(|| "    ".to_owned(), |short| format!("-{short}, "));
         format!("{short}--{} {}", self.long, self.metavar).trim_end().to_owned()
     }
 
-    /// Everything about it, one fact per line.
+    /// Everything about the flag, one fact per line.
     pub fn explained(&self) -> Vec<String> {
         let mut lines = vec![self.help.to_owned()];
         lines.extend(self.other_names.iter().map(|name| format!("Other name: --{name}.")));

@@ -8,18 +8,18 @@ pub const ADHOC: CommandText = CommandText {
     more: "\
 The prompt is the words on the command line, or comes from --prompt or --prompt-file.
 A pipe or a file on stdin is appended to the prompt, fenced as input.
-A - among the words marks another place for it; a - alone makes it the whole prompt.
+A - among the words puts the input there instead; a - alone makes it the whole prompt.
 A pipe must send something within 5 s and end within 10 min. With a -, there is no limit.
-Add </dev/null if stdin is not meant for the run: in a loop that reads stdin, or where it stays open.
+If stdin is not input for the run, as in a loop that reads stdin, add </dev/null.
 The agent's text goes to stdout, everything else to stderr.
-On a terminal, adhoc asks you the agent's questions. In the background, it waits for the shell's fg to do so.
+On a terminal, adhoc asks you the agent's questions. In the background, the questions wait for the shell's fg.
 With --output json, adhoc speaks the protocol that `spektacular protocol` explains.
-Without a prompt it then waits for a run.start on stdin. With one, it reads stdin only with --input jsonl.
+Without a prompt, it then waits for a run.start on stdin. With one, it reads stdin only with --input jsonl.
 Flags override the configuration, and a run.start overrides both. `spektacular config` stores lasting defaults.",
     examples: &[
         ("spektacular adhoc \"fix the failing test\"", "run the task, and ask before anything is changed"),
         ("git diff | spektacular adhoc \"review this\"", "append piped input to the prompt"),
-        ("spektacular adhoc \"Explain this error:\" - \"in one line\" <error.log", "put the input in another place"),
+        ("spektacular adhoc \"Explain this error:\" - \"in one line\" <error.log", "put the input inside the prompt"),
         ("spektacular adhoc --agent demo \"say hello\"", "try it without an agent, a key or a network"),
         (
             "spektacular adhoc --permissions 'read=allow,edit=allow,*=ask' \"tidy up\"",
@@ -37,12 +37,12 @@ Flags override the configuration, and a run.start overrides both. `spektacular c
 
 /// `init`.
 pub const INIT: CommandText = CommandText {
-    about: "make the folder .spektacular of a project",
+    about: "create the folder .spektacular of a project",
     more: "\
-It holds specifications, plans, prompts, what agents should know, and the project's configuration.
-The project's folder is the nearest one with a .spektacular, up to the root of the git work tree; else that root.
-Outside a git work tree, it is the current directory. Existing files stay as they are.",
-    examples: &[("spektacular init", "make what is missing, and list it")],
+The folder holds specifications, plans, prompts, notes for agents, and the project's configuration.
+The project's folder is the nearest one with a .spektacular, up to the root of the git work tree; otherwise that root.
+Outside a git work tree, it is the current directory. Existing files are not changed.",
+    examples: &[("spektacular init", "create the missing files, and list all")],
     page: "",
 };
 
@@ -50,16 +50,16 @@ Outside a git work tree, it is the current directory. Existing files stay as the
 pub const SPEC: CommandText = CommandText {
     about: "write a specification",
     more: "\
-The agent asks what it needs to know and writes a draft. spektacular checks the draft, and only then it becomes
+The agent asks what it needs to know and writes a draft. Once the draft passes spektacular's check, it becomes
 .spektacular/specs/NAME.md. A draft that breaks a rule stays: correct it with --continue.
-In this project, the agent may read, search, edit the draft and run the check command without being asked.",
+Without asking you, the agent may read and search the project, edit the draft, and run the check command.",
     examples: &[
         (
             "spektacular spec \"Log in with a code sent by mail\"",
             "write .spektacular/specs/log-in-with-a-code-sent-by-mail.md",
         ),
-        ("spektacular spec --name login - <idea.txt", "describe it in a file, and choose the name"),
-        ("spektacular spec --name login --continue \"Codes expire\"", "go on with it"),
+        ("spektacular spec --name login - <idea.txt", "read the description from a file, and choose the name"),
+        ("spektacular spec --name login --continue \"Codes expire\"", "continue it with a further requirement"),
         ("spektacular spec check login", "check .spektacular/specs/login.md"),
     ],
     page: include_str!("../workflow/reference.md"),
@@ -69,13 +69,13 @@ In this project, the agent may read, search, edit the draft and run the check co
 pub const SPEC_CHECK: CommandText = CommandText {
     about: "check specifications",
     more: "\
-FILE is a path with a / in it or .md at its end, else the name of a specification.
-Each violation is a line FILE:LINE: RULE: TEXT, with line 0 for what is missing or too large.
-The exit code is 0, or 1 with violations, or 2 if a file cannot be read. `spektacular help spec` explains the rules.",
+FILE is the name of a specification, or a path that contains / or ends in .md.
+Each violation is printed as FILE:LINE: RULE: TEXT. The line is 0 if a part of the file is missing or the file is too large.
+The exit code is 0, or 1 if there are violations, or 2 if a file cannot be read. `spektacular help spec` explains the rules.",
     examples: &[
         ("spektacular spec check login", "check .spektacular/specs/login.md"),
         ("spektacular spec check --output json docs/login.md", "check any file, for a program"),
-        ("spektacular spec check --ignore line-reference login", "leave a rule out"),
+        ("spektacular spec check --ignore line-reference login", "exclude a rule"),
     ],
     page: "",
 };
@@ -84,12 +84,12 @@ The exit code is 0, or 1 with violations, or 2 if a file cannot be read. `spekta
 pub const PLAN: CommandText = CommandText {
     about: "write a plan for a specification",
     more: "\
-SPEC is a path with a / in it or .md at its end, else the name of a specification.
-The agent writes plan.md, research.md and context.md as a draft; once they pass their check, they become the plan.
+SPEC is the name of a specification, or a path that contains / or ends in .md.
+The agent writes plan.md, research.md and context.md as a draft. Once they pass spektacular's check, they become the plan.
 `spektacular help spec` explains the format.",
     examples: &[
         ("spektacular plan login", "plan .spektacular/specs/login.md, into .spektacular/plans/login"),
-        ("spektacular plan --continue login", "go on with a plan that broke a rule"),
+        ("spektacular plan --continue login", "continue a draft that broke a rule"),
         ("spektacular plan check login", "check the files in .spektacular/plans/login"),
     ],
     page: "",
@@ -99,10 +99,10 @@ The agent writes plan.md, research.md and context.md as a draft; once they pass 
 pub const PLAN_CHECK: CommandText = CommandText {
     about: "check plans",
     more: "\
-PLAN is a path with a / in it or .md at its end, else the name of a plan.
-A folder is checked with research.md and context.md, which must be there; a path of plan.md is checked alone.
-Each violation is a line FILE:LINE: RULE: TEXT, with line 0 for what is missing or too large.
-The exit code is 0, or 1 with violations, or 2 if a plan cannot be read. `spektacular help spec` explains the rules.",
+PLAN is the name of a plan, or a path that contains / or ends in .md.
+A name or a folder checks plan.md, research.md and context.md, which must all exist. The path of a plan.md checks that file only.
+Each violation is printed as FILE:LINE: RULE: TEXT. The line is 0 if a part of the file is missing or the file is too large.
+The exit code is 0, or 1 if there are violations, or 2 if a plan cannot be read. `spektacular help spec` explains the rules.",
     examples: &[
         ("spektacular plan check login", "check the files in .spektacular/plans/login"),
         ("spektacular plan check --output json login", "also list its phases, for a program"),
@@ -115,10 +115,10 @@ pub const IMPLEMENT: CommandText = CommandText {
     about: "carry out a plan, and run its commands to verify each phase",
     more: "\
 PLAN is a plan's name, or the path of its folder or of its plan.md.
-The agent works on one phase after the other. A phase has passed once spektacular itself has run its commands and they
-have passed. If one fails, the same session gets its output, and tries again. At the end every command passes once more
-on the final state. plan.md records how far the work is: the same command goes on at the first open phase, also after a
-failure, a cancel or a kill.",
+The agent works on one phase after the other. A phase passes when spektacular itself has run the phase's commands and
+all have passed. If one fails, the agent gets its output and tries again in the same session. At the end, every command
+must pass on the final state. plan.md records the progress: after a failure, a cancel or a kill, the same command
+continues at the first open phase.",
     examples: &[
         ("spektacular implement greeting", "carry out .spektacular/plans/greeting/plan.md"),
         ("spektacular implement --dry-run greeting", "show the phases, their commands and the first prompt"),
@@ -132,12 +132,12 @@ failure, a cancel or a kill.",
 pub const PROMPTS: CommandText = CommandText {
     about: "list or print the prompts of spec, plan and implement",
     more: "\
-prompts/NAME.md beside the user's config.json replaces a built-in prompt.
-.spektacular/prompts/NAME.md goes before that, once `spektacular config trust` has trusted it.
-The list shows for each prompt whether it is built-in, or the user's, or the project's.",
+A file prompts/NAME.md beside the user's config.json replaces a built-in prompt.
+.spektacular/prompts/NAME.md takes precedence, once you trust it with `spektacular config trust`.
+The list shows whether each prompt is the built-in one, the user's or the project's.",
     examples: &[
         ("spektacular prompts", "list the prompts"),
-        ("spektacular prompts spec > .spektacular/prompts/spec.md", "begin a prompt of the project's own"),
+        ("spektacular prompts spec > .spektacular/prompts/spec.md", "start the project's own version of a prompt"),
     ],
     page: "",
 };
@@ -147,15 +147,15 @@ pub const CONFIG: CommandText = CommandText {
     about: "show or change the configuration",
     more: "\
 set and unset change the project's file, or with --global the user's file.
-VALUE is JSON where that fits the key, otherwise text.
-permissions, mcp_servers and output_schema also take what their flags take.
-get and unset exit 1 if the key is not set. list masks secrets; get does not.",
+VALUE is JSON if that fits the key, otherwise text.
+permissions, mcp_servers and output_schema also accept the forms that their flags accept.
+get and unset exit with 1 if the key is not set. list masks secrets; get does not.",
     examples: &[
-        ("spektacular config set output json", "speak the protocol in this project, unless --output says otherwise"),
+        ("spektacular config set output json", "make --output json the default in this project"),
         ("spektacular config set --global model opus", "choose a model for every project"),
         (
             "spektacular config set --global agents.mine '{\"driver\":\"acp\",\"command\":\"my-agent\"}'",
-            "add an agent of your own",
+            "add your own agent",
         ),
     ],
     page: include_str!("../config/reference.md"),
@@ -164,7 +164,7 @@ get and unset exit 1 if the key is not set. list masks secrets; get does not.",
 /// `agents`.
 pub const AGENTS: CommandText = CommandText {
     about: "list the agents, or check which are available here",
-    more: "A check calls no model and downloads nothing. `check NAME` exits 4 if this agent is not available.",
+    more: "A check calls no model and downloads nothing. `check NAME` exits with 4 if the agent is not available.",
     examples: &[
         ("spektacular agents list", "show the names for --agent"),
         ("spektacular agents check codex --output json", "check one agent, for a program"),
@@ -176,8 +176,8 @@ pub const AGENTS: CommandText = CommandText {
 pub const SESSIONS: CommandText = CommandText {
     about: "list the last sessions in this directory",
     more: "\
-Each line has the session's id, its agent, its age, and the first words of the last prompt, redacted.
-The list holds the sessions that adhoc stored for --continue, the newest first, at most 20 of each agent.",
+Each line shows the session's id, its agent, its age, and the first words of its last prompt, redacted.
+The list contains the sessions that adhoc stored for --continue, newest first, at most 20 of each agent.",
     examples: &[
         ("spektacular sessions", "list them"),
         ("spektacular adhoc --resume ID \"now write a test for it\"", "continue one of them"),
@@ -189,9 +189,9 @@ The list holds the sessions that adhoc stored for --continue, the newest first, 
 pub const EXPORT: CommandText = CommandText {
     about: "print a session in the agent's own format",
     more: "\
-The session is printed byte for byte as the agent stores it. Nothing is redacted.
+The session is printed exactly as the agent stores it. Nothing is redacted.
 Without SESSION, it is the last session that spektacular ran in this directory.
-With --output json, it is a string in {success, agent, session_id, export_data}.",
+With --output json, it is the string export_data in an object {success, agent, session_id, export_data}.",
     examples: &[(
         "spektacular export --agent codex 01a200fd-0dba-7351-aa73-9dae1b4ca807 --out session.jsonl",
         "save a session to a file",
@@ -220,8 +220,8 @@ pub const PROTOCOL: CommandText = CommandText {
 /// `ask-server`.
 pub const ASK_SERVER: CommandText = CommandText {
     about: "MCP server that asks the user of a run; agents start it",
-    more: "It speaks MCP on stdin and stdout. A run gives it to agents whose models have no other way to ask.",
-    examples: &[("spektacular ask-server", "what an agent runs; outside a run it reports an error")],
+    more: "The server speaks MCP on stdin and stdout. A run gives it to agents whose models have no other way to ask.",
+    examples: &[("spektacular ask-server", "the command that an agent starts; outside a run, it reports an error")],
     page: "",
 };
 
@@ -229,8 +229,8 @@ pub const ASK_SERVER: CommandText = CommandText {
 pub const REPLAY: CommandText = CommandText {
     about: "play the agent's side of a recording",
     more: "\
-At each line that the host sent, replay waits on stdin for a line of the same type with the same ids.
-A recording with several processes plays the first one that was started with these ARGUMENTS.",
+For each line that the host sent, replay waits on stdin for a line of the same type with the same ids.
+If the recording has several processes, replay plays the first one that was started with these ARGUMENTS.",
     examples: &[
         ("spektacular adhoc --record run.jsonl \"say hello\"", "make a recording"),
         ("spektacular replay run.jsonl", "play it"),
@@ -241,7 +241,7 @@ A recording with several processes plays the first one that was started with the
 /// `completions`.
 pub const COMPLETIONS: CommandText = CommandText {
     about: "print a completion script for a shell",
-    more: "The script offers the agents and keys of the configuration that held when it was printed.",
+    more: "The script offers the agents and keys of the configuration at the time when it was printed.",
     examples: &[
         ("source <(spektacular completions bash)", "in ~/.bashrc"),
         ("spektacular completions zsh > ~/.zfunc/_spektacular", "with ~/.zfunc in fpath, before compinit"),

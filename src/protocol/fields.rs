@@ -31,11 +31,12 @@ pub struct Field {
     pub shape: Shape,
     /// The value when no layer sets the field.
     pub fallback: Fallback,
-    /// How far a project's configuration file may set the field. `None`: the field belongs to one run, and no file may.
+    /// The conditions under which a project's configuration file may set the field. `None`: no file may, because the
+    /// field belongs to one run.
     pub key: Option<Care>,
-    /// The flag of `adhoc` that sets it, without dashes. Empty: `adhoc` has its own flags for it.
+    /// The flag of `adhoc` that sets the field, without dashes. Empty: `adhoc` defines the flags for this field itself.
     pub flag: &'static str,
-    /// Whether run.started shows it.
+    /// Whether run.started shows the field.
     pub shown: bool,
     expected: fn() -> &'static str,
 }
@@ -52,9 +53,9 @@ impl Field {
 pub enum Fallback {
     /// No value.
     Absent,
-    /// This value, as JSON.
+    /// A fixed value, as JSON.
     Value(fn() -> Option<Box<RawValue>>),
-    /// The driver's own value, which for most drivers is this one.
+    /// The driver supplies the value. Most drivers use this one.
     Driver(fn() -> Option<Box<RawValue>>),
     /// The default agent.
     Agent,
@@ -85,14 +86,16 @@ pub enum Shape {
     Object,
 }
 
-/// How far a project's configuration file may set a key: the file comes with the project, perhaps from a stranger.
+/// The conditions under which a project's configuration file may set a key. The file comes with the project, perhaps
+/// from a stranger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Care {
-    /// Without further conditions: the key runs nothing, allows nothing and discloses nothing.
+    /// Always: the key cannot run a program, allow an action or disclose data.
     Free,
     /// Only once the user trusts the file.
     Trusted,
-    /// The same; and since the key protects the user, an invalid value is an error instead of a warning.
+    /// Only once the user trusts the file. An invalid value is an error and not only a warning, because the key
+    /// protects the user.
     Guards,
 }
 
@@ -201,9 +204,9 @@ macro_rules! is_shown {
     };
 }
 
-/// A row: `name: TYPE = READER, DEFAULT, SHAPE, KEY, FLAG, SHOWN;`. DEFAULT is `required(T)` or `agent(T)` where the caller
-/// finds the setting, `optional` where it may stay absent, `driver(VALUE)` where the driver replaces VALUE, else
-/// `default(VALUE)`.
+/// A row: `name: TYPE = READER, DEFAULT, SHAPE, KEY, FLAG, SHOWN;`. DEFAULT is `required(T)` or `agent(T)` if the
+/// caller supplies the setting, `optional` if the setting may be absent, `driver(VALUE)` if the driver may replace
+/// VALUE, otherwise `default(VALUE)`.
 macro_rules! run_start {
     ($($(#[$doc:meta])* $name:ident: $type:ty = $read:ident, $kind:ident $(($($extra:tt)*))?, $shape:expr, $key:expr,
         $flag:literal, $shown:ident;)*) => {
@@ -216,19 +219,19 @@ macro_rules! run_start {
         #[derive(Clone, Debug)]
         pub struct Settings {
             $($(#[$doc])* pub $name: setting!($kind $(($($extra)*))?, $type),)*
-            /// The server through which the model can ask, which the agent starts beside `mcp_servers`. Not a field of
-            /// run.start.
+            /// The server that offers the tool `ask_user`, which the agent starts in addition to `mcp_servers`. Not a
+            /// field of run.start.
             pub ask_server: Option<McpServer>,
-            /// Random text that nothing outside this run can know, for the name of that server. Not a field of run.start.
+            /// A random text, unknown outside this run, for the name of that server. Not a field of run.start.
             pub nonce: String,
             /// Decides about requests for permission before `permissions` do. Not a field of run.start.
             pub judge: Option<Arc<dyn Judge>>,
-            /// Whether the run is a part of a workflow, which has a plan of its own. Not a field of run.start.
+            /// Whether the run is a part of a workflow, which reports its own plan. Not a field of run.start.
             pub is_part: bool,
             /// Whether the peer shows [`super::outbound::ToolFacts`]. Not a field of run.start.
             pub tool_facts: bool,
-            /// The cost of the resumed session so far, in US dollars, where an earlier part of this run had it. Not a field
-            /// of run.start.
+            /// The cost of the resumed session so far, in US dollars, if an earlier part of this run had that session.
+            /// Not a field of run.start.
             pub session_cost_usd: Option<f64>,
         }
 
@@ -272,13 +275,13 @@ macro_rules! run_start {
     };
 }
 
-/// Seconds until the agent's first sign of life, for the drivers that have such a limit.
+/// The default limit until the agent's first line, for the drivers that have one.
 pub const DEFAULT_START_TIMEOUT: Seconds = Seconds(60.0);
 
 run_start! {
     /// The task.
     prompt: String = non_empty, required(String), Shape::Text, None, "", hidden;
-    /// A configured agent's name.
+    /// The name of a configured agent.
     // Not every agent asks before it acts, and some are downloaded when a run first names them.
     agent: String = any_string, agent(String), Shape::Text, Some(Trusted), "agent", shown;
     /// The model, by the agent's name for it.
@@ -286,7 +289,7 @@ run_start! {
     /// The reasoning effort, by the agent's name for it.
     effort: String = non_empty, optional, Shape::Text, Some(Free), "effort", shown;
     /// The agent's own mode, by the agent's name for it.
-    // A mode may allow what others ask for.
+    // Some modes allow actions that others ask about.
     mode: String = non_empty, optional, Shape::Text, Some(Trusted), "mode", shown;
     /// A system prompt.
     system_prompt: String = any_string, optional, Shape::Text, Some(Trusted), "system-prompt", hidden;
@@ -310,39 +313,39 @@ run_start! {
         mcp_servers, default(Vec::new()), Shape::Servers, Some(Trusted), "mcp-servers", hidden;
     /// The limit of the whole run.
     timeout_s: Seconds = positive, optional, Shape::Number, Some(Free), "timeout", shown;
-    /// The limit until the agent's first sign of life.
+    /// The limit until the agent's first line.
     start_timeout_s: Seconds =
         positive, driver(DEFAULT_START_TIMEOUT), Shape::Number, Some(Free), "start-timeout", shown;
     /// The agent's longest silence; 0: no limit.
     idle_timeout_s: Seconds =
         zero_or_more, default(Seconds(600.0)), Shape::Number, Some(Free), "idle-timeout", shown;
-    /// How long a running tool may hold the idle clock.
+    /// The longest time for which a running tool stops the idle clock.
     tool_timeout_s: Seconds = positive, default(Seconds(3600.0)), Shape::Number, Some(Free), "tool-timeout", shown;
-    /// How long a question waits.
+    /// The time limit for answering a question.
     question_timeout_s: Seconds =
         positive, default(Seconds(300.0)), Shape::Number, Some(Free), "question-timeout", shown;
     /// The effect of a timeout on a required question without a default.
     on_question_timeout: OnQuestionTimeout =
         on_question_timeout, default(OnQuestionTimeout::Fail), Shape::Word(OnQuestionTimeout::WORDS), Some(Free),
         "on-question-timeout", shown;
-    /// A budget of turns.
+    /// The maximum number of turns.
     max_turns: u64 = count, optional, Shape::Number, Some(Trusted), "max-turns", shown;
-    /// A budget in US dollars.
+    /// The maximum cost, in US dollars.
     max_cost_usd: f64 = cost, optional, Shape::Number, Some(Trusted), "max-cost-usd", shown;
-    /// How much progress the run emits.
+    /// The amount of progress that the run emits.
     progress: Level = level, default(Level::Normal), Shape::Word(Level::WORDS), Some(Free), "progress", shown;
-    /// The longest time without a frame; 0: no limit.
+    /// The longest time without a frame before a heartbeat; 0: no heartbeats.
     heartbeat_s: Seconds = zero_or_more, default(Seconds(30.0)), Shape::Number, Some(Free), "heartbeat", shown;
     /// The largest frame in bytes, LF included.
     max_frame_bytes: usize =
         frame_bytes, default(limits::FRAME_BYTES), Shape::Number, Some(Free), "max-frame-bytes", shown;
-    /// Added to the agent's environment.
+    /// Variables to add to the agent's environment.
     env: BTreeMap<String, String> = environment, default(BTreeMap::new()), Shape::Pairs, Some(Trusted), "env", hidden;
     /// If present, the only variables that the agent inherits.
     env_allow: Vec<String> = names, optional, Shape::List, Some(Guards), "env-allow", shown;
     /// Values to redact from everything that leaves the process.
     secrets: Vec<String> = secrets, default(Vec::new()), Shape::List, Some(Guards), "secret", hidden;
-    /// Appended to the agent's command line.
+    /// Arguments to append to the agent's command line.
     agent_args: Vec<String> = arguments, default(Vec::new()), Shape::List, Some(Trusted), "agent-arg", as_text;
     /// A JSON Schema for a structured result.
     output_schema: Box<RawValue> = object, optional, Shape::Schema, Some(Free), "output-schema", hidden;
@@ -352,11 +355,11 @@ run_start! {
         shown;
     /// Whether question markers in the agent's text become questions.
     question_markers: bool = boolean, default(true), Shape::Bool, Some(Free), "question-markers", shown;
-    /// Whether the prompt reaches the agent unguarded.
+    /// Whether the agent may interpret commands in the prompt.
     raw_prompt: bool = boolean, default(false), Shape::Bool, Some(Trusted), "raw-prompt", shown;
-    /// Whether a run fails in which a permission was denied because nobody answered.
+    /// Whether the run fails if a permission was denied because nobody answered.
     fail_on_denied: bool = boolean, default(false), Shape::Bool, Some(Free), "fail-on-denied", shown;
-    /// Returned in run.started and in the terminal frame.
+    /// An object that run.started and the terminal frame return.
     metadata: Box<RawValue> = metadata, optional, Shape::Object, None, "metadata", hidden;
 }
 

@@ -1,4 +1,4 @@
-//! A redacted body → one line: stamped, within the frame limit.
+//! Writes a redacted body as a frame: one line, with its id and time, within the frame limit.
 
 use super::json::{put_number, put_string, unsafe_on_a_line};
 use super::limits;
@@ -13,13 +13,13 @@ use time::macros::format_description;
 #[derive(Debug)]
 pub struct Frame<'a> {
     number: u64,
-    timestamp: &'a str,
+    timestamp: &'a Timestamp,
     run_id: &'a str,
     reply_to: Option<&'a str>,
     body: &'a mut Redacted,
 }
 
-/// Gives frames their ids, and refuses everything after a terminal one.
+/// Assigns ids and times to frames, and refuses frames after a terminal one.
 #[derive(Debug, Default)]
 pub struct Stamper {
     count: u64,
@@ -28,7 +28,8 @@ pub struct Stamper {
 }
 
 impl Stamper {
-    /// The next frame, from `msg_1` on. `None`: a terminal frame is out, nothing may follow it.
+    /// The next frame, with the next id. The first id is `msg_1`. `None`: a terminal frame was emitted, and nothing may
+    /// follow it.
     pub fn stamp<'a>(
         &'a mut self,
         now: SystemTime,
@@ -45,37 +46,42 @@ impl Stamper {
         Some(Frame { number: self.count, timestamp: self.clock.timestamp(now), run_id, reply_to, body })
     }
 
-    /// Takes back the ids of the last frames, which nobody saw.
+    /// Reuses the ids of the last frames, which were dropped before anybody saw them.
     pub fn dropped(&mut self, frames: u64) {
         self.count -= frames;
     }
 }
 
-/// Writes timestamps. The calendar is computed once a second.
+/// A time as frames show it.
+type Timestamp = [u8; "1970-01-01T00:00:00.000Z".len()];
+
+/// Writes timestamps. Computes the calendar date only once per second, and nothing for frames of the same moment.
 #[derive(Debug, Default)]
 struct Clock {
-    /// The second since 1970 that `text` names.
+    /// The time that `text` names.
+    now: Option<SystemTime>,
+    /// Its second since 1970.
     second: Option<u64>,
-    text: String,
+    text: Timestamp,
 }
 
 impl Clock {
-    /// The length of a timestamp up to its second, with the point.
-    const SECOND: usize = "1970-01-01T00:00:00.".len();
-
-    /// UTC with exactly three fraction digits. A clock before 1970 or after 9999 counts as 1970.
-    fn timestamp(&mut self, now: SystemTime) -> &str {
-        let since = now.duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
-        if self.second != Some(since.as_secs()) {
-            let format = format_description!("[year]-[month]-[day]T[hour]:[minute]:[second].");
-            let at = time::UtcDateTime::from_unix_timestamp(since.as_secs().try_into().unwrap_or_default());
-            self.text = at.unwrap_or(time::UtcDateTime::UNIX_EPOCH).format(format).unwrap_or_default();
-            self.second = Some(since.as_secs());
+    /// The time in UTC with exactly three fraction digits. A time before 1970 or after 9999 is written as 1970.
+    fn timestamp(&mut self, now: SystemTime) -> &Timestamp {
+        if self.now.replace(now) == Some(now) {
+            return &self.text;
         }
-        self.text.truncate(Self::SECOND);
+        let since = now.duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
+        if self.second.replace(since.as_secs()) != Some(since.as_secs()) {
+            let format = format_description!("[year]-[month]-[day]T[hour]:[minute]:[second].000Z");
+            let at = time::UtcDateTime::from_unix_timestamp(since.as_secs().try_into().unwrap_or_default());
+            let text = at.unwrap_or(time::UtcDateTime::UNIX_EPOCH).format(format).unwrap_or_default();
+            self.text.iter_mut().zip(text.bytes()).for_each(|(to, byte)| *to = byte);
+        }
+        let digit = |number: u32| b'0' + (number % 10) as u8;
         let ms = since.subsec_millis();
-        self.text.extend([ms / 100, ms / 10 % 10, ms % 10].into_iter().filter_map(|digit| char::from_digit(digit, 10)));
-        self.text.push('Z');
+        let [.., hundreds, tens, ones, _] = &mut self.text;
+        (*hundreds, *tens, *ones) = (digit(ms / 100), digit(ms / 10), digit(ms));
         &self.text
     }
 }
@@ -101,11 +107,13 @@ impl Frame<'_> {
         out.extend_from_slice(b"{\"v\":\"1\",\"id\":\"msg_");
         put_number(self.number, out);
         out.extend_from_slice(b"\",\"ts\":\"");
-        out.extend_from_slice(self.timestamp.as_bytes());
+        out.extend_from_slice(self.timestamp);
         out.extend_from_slice(b"\",\"type\":\"");
         out.extend_from_slice(self.body.kind().as_bytes());
-        out.extend_from_slice(b"\",\"run_id\":");
-        put_string(self.run_id, out);
+        out.extend_from_slice(b"\",\"run_id\":\"");
+        // No character of a run_id needs an escape.
+        out.extend_from_slice(self.run_id.as_bytes());
+        out.push(b'"');
         if let Some(reply_to) = self.reply_to {
             out.extend_from_slice(b",\"reply_to\":");
             put_string(reply_to, out);
@@ -117,7 +125,7 @@ impl Frame<'_> {
 }
 
 impl Body {
-    /// About how many bytes the longest text takes, so that a line is made in one piece.
+    /// The approximate size of the longest text in bytes, so that the line is allocated at once.
     fn text_bytes(&self) -> usize {
         match self {
             Body::Progress(progress) => progress.text.size(),
@@ -136,7 +144,8 @@ pub fn stderr_line(body: &Redacted) -> Option<String> {
     let Outcome::Failed(failure) = &end.outcome else { return None };
     let mut line = String::new();
     write!(line, "spektacular: {}: {}", failure.code.name(), failure.message).ok()?;
-    // A folder's name may hold escapes. Replaced and not removed, so that nothing redacted before comes together.
+    // A folder's name may contain control characters. They are replaced, because removing them could join the parts of
+    // a secret.
     Some(line.chars().map(|c| if matches!(c, '\n' | '\r') { ' ' } else { visible(c) }).collect())
 }
 
@@ -195,8 +204,8 @@ mod tests {
             (253_402_300_799_120, "9999-12-31T23:59:59.120Z"),
             (253_402_300_800_000, "1970-01-01T00:00:00.000Z"),
         ] {
-            assert_eq!(clock.timestamp(UNIX_EPOCH + Duration::from_millis(ms)), text);
+            assert_eq!(clock.timestamp(UNIX_EPOCH + Duration::from_millis(ms)), text.as_bytes());
         }
-        assert_eq!(clock.timestamp(UNIX_EPOCH - Duration::from_secs(1)), "1970-01-01T00:00:00.000Z");
+        assert_eq!(clock.timestamp(UNIX_EPOCH - Duration::from_secs(1)), b"1970-01-01T00:00:00.000Z");
     }
 }

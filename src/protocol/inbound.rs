@@ -1,4 +1,4 @@
-//! One line of stdin → one message. Everything that can be said without knowing the run is said here.
+//! Parses one line of stdin into one message, and makes all checks that do not depend on the run.
 //!
 //! The order of the checks is the protocol's: malformed, v, type, run_id, payload.
 
@@ -10,7 +10,7 @@ use super::request::{Options, Payload, Problem};
 /// The kinds of inbound lines.
 #[derive(Debug)]
 pub enum Message {
-    /// Not a message at all.
+    /// A line that is not a message.
     Malformed,
     /// A message whose `v` is not `"1"`.
     Unsupported,
@@ -22,19 +22,19 @@ pub enum Message {
     Input(Input),
     /// run.cancel.
     Cancel {
-        /// Why, if it says so.
+        /// The reason, if the message states one.
         reason: Option<String>,
     },
 }
 
-/// A message with what every message may carry.
+/// A message and the fields of its envelope.
 #[derive(Debug)]
 pub struct Inbound {
-    /// Its id, for `reply_to`.
+    /// The message's id, for `reply_to`.
     pub id: Option<String>,
-    /// The run it is meant for.
+    /// The run that the message names.
     pub run_id: Option<String>,
-    /// The message itself.
+    /// The message.
     pub message: Message,
 }
 
@@ -42,7 +42,7 @@ impl Inbound {
     const MALFORMED: Inbound = Inbound { id: None, run_id: None, message: Message::Malformed };
 }
 
-/// Whether a run id is one that an orchestrator may choose: `^[A-Za-z0-9._:-]{1,128}$`.
+/// Whether an orchestrator may choose this run id: `^[A-Za-z0-9._:-]{1,128}$`.
 pub fn is_run_id(text: &str) -> bool {
     let legal = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b':' | b'-');
     (1..=128).contains(&text.len()) && text.bytes().all(legal)
@@ -56,14 +56,14 @@ pub fn parse(line: &[u8]) -> Option<Inbound> {
     }
     let text = std::str::from_utf8(line).ok().filter(|_| !deeper_than(line, limits::DEPTH));
     let Some(fields) = text.and_then(Fields::parse) else { return Some(Inbound::MALFORMED) };
-    // Also of a malformed message, as far as they can be read.
+    // A malformed message may have these too.
     let id = fields.get("id").and_then(string).filter(|id| id.chars().count() <= limits::ID_CHARS);
     let run_id = fields.get("run_id").and_then(string);
     let message = read(&fields, &id, &run_id).unwrap_or(Message::Malformed);
     Some(Inbound { id, run_id, message })
 }
 
-/// `None`: malformed.
+/// Parses the message. `None`: it is malformed.
 fn read(fields: &Fields<'_>, id: &Option<String>, run_id: &Option<String>) -> Option<Message> {
     if fields.repeats_one_of(&["v", "id", "ts", "type", "run_id", "payload"]) {
         return None;

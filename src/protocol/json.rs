@@ -1,4 +1,5 @@
-//! JSON as this protocol needs it: objects field by field, a depth check, and text that is safe on any line.
+//! JSON helpers for the protocol: objects read field by field, a depth check, and output that is safe on a line and on
+//! a screen.
 //!
 //! serde_json's own error texts quote their input, so none of them leaves this module.
 
@@ -10,12 +11,13 @@ use std::collections::HashMap;
 use std::fmt;
 use std::io;
 
-/// The fields of one JSON object, in order, each still text. Duplicates are kept: the reader of a field decides.
+/// The fields of one JSON object, in order, with unparsed values. Duplicates are kept, and the reader of a field
+/// decides about them.
 #[derive(Debug)]
 pub struct Fields<'a>(Vec<(String, &'a RawValue)>);
 
 impl<'a> Fields<'a> {
-    /// Reads `text` as one object. `None`: it is not one.
+    /// Parses `text` as one object. `None`: it is not an object.
     pub fn parse(text: &'a str) -> Option<Fields<'a>> {
         struct Pairs;
         impl<'de> Visitor<'de> for Pairs {
@@ -37,7 +39,7 @@ impl<'a> Fields<'a> {
         Some(Fields(pairs))
     }
 
-    /// The value of `name`, if there is one.
+    /// The value of the field `name`, if present.
     pub fn get(&self, name: &str) -> Option<&'a RawValue> {
         self.0.iter().rev().find(|(key, _)| key == name).map(|(_, value)| *value)
     }
@@ -53,7 +55,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// A key. One with half a surrogate pair is no text, and must be ignored like any unknown key: it reads as U+FFFD.
+/// A decoded key. A key with half a surrogate pair is read as U+FFFD, so that it is ignored like any unknown key.
 struct Key(String);
 
 impl<'de> Deserialize<'de> for Key {
@@ -72,12 +74,12 @@ impl<'de> Deserialize<'de> for Key {
     }
 }
 
-/// A string value, decoded. `None`: not a string, or one with half a surrogate pair.
+/// Decodes a string. `None`: the value is not a string, or contains half a surrogate pair.
 pub fn string(raw: &RawValue) -> Option<String> {
     serde_json::from_str(raw.get()).ok()
 }
 
-/// A finite number.
+/// Reads a finite number. `None`: the value is not one.
 pub fn number(raw: &RawValue) -> Option<f64> {
     serde_json::from_str(raw.get()).ok().filter(|n: &f64| n.is_finite())
 }
@@ -110,8 +112,8 @@ pub fn deeper_than(text: &[u8], limit: usize) -> bool {
     false
 }
 
-/// Compact JSON that also escapes what is legal in JSON but not safe on a line or a screen: DEL, the C1 controls,
-/// U+2028 and U+2029 (line ends to some readers), and the bidirectional controls.
+/// Writes compact JSON, and also escapes characters that are legal in JSON but not safe on a line or a screen: DEL, the
+/// C1 controls, U+2028 and U+2029 (line ends to some readers), and the bidirectional controls.
 struct SafeFormatter;
 
 pub(super) fn unsafe_on_a_line(c: char) -> bool {
@@ -119,8 +121,8 @@ pub(super) fn unsafe_on_a_line(c: char) -> bool {
         | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// Whether a byte stands for itself in a string of safe JSON. Everything that must be escaped begins with a control
-/// character, a quote, a backslash, or one of four bytes. Without a branch, so that a block of bytes is one computation.
+/// Whether a byte needs no escape in a string of safe JSON. Every character that must be escaped begins with a control
+/// character, a quote, a backslash, or one of four bytes. Has no branch, so that a block of bytes is one computation.
 const fn is_plain(byte: u8) -> bool {
     (byte >= 0x20)
         & (byte != b'"')
@@ -131,24 +133,59 @@ const fn is_plain(byte: u8) -> bool {
         & (byte != 0xe2)
 }
 
-/// The length of the first part of a text that needs no escape, up to a character that may need one.
+/// [`is_plain`] of every byte: faster for a single one.
+const PLAIN: [bool; 256] = {
+    let (mut plain, mut byte) = ([false; 256], 0);
+    while byte < 256 {
+        plain[byte] = is_plain(byte as u8);
+        byte += 1;
+    }
+    plain
+};
+
+/// The length of the beginning of a text that needs no escape, up to the first character that may need one.
 fn plain_len(text: &str) -> usize {
     let (blocks, rest) = text.as_bytes().as_chunks::<16>();
     let is_whole = |block: &&[u8; 16]| block.iter().fold(true, |plain, byte| plain & is_plain(*byte));
     let whole = blocks.iter().take_while(is_whole).count();
     let next = blocks.get(whole).map_or(rest, <[u8; 16]>::as_slice);
-    whole * 16 + next.iter().take_while(|byte| is_plain(**byte)).count()
+    whole * 16 + next.iter().take_while(|byte| PLAIN[usize::from(**byte)]).count()
 }
 
 /// Appends a text as a string of safe JSON.
 pub fn put_string(text: &str, out: &mut Vec<u8>) {
+    out.reserve(text.len() + 2);
     out.push(b'"');
     let mut rest = text;
     loop {
         let (plain, special) = rest.split_at(plain_len(rest));
         out.extend_from_slice(plain.as_bytes());
-        let Some(c) = special.chars().next() else { break };
-        let (special, after) = special.split_at(c.len_utf8());
+        if special.is_empty() {
+            break;
+        }
+        rest = put_specials(special, out);
+    }
+    out.push(b'"');
+}
+
+/// How many bytes after a special one are taken byte by byte: there may be others, as in JSON.
+const NEAR: usize = 16;
+
+/// Appends the first part of a text that begins with a special character. Returns the rest.
+fn put_specials<'t>(text: &'t str, out: &mut Vec<u8>) -> &'t str {
+    let (mut at, mut end) = (0, 0);
+    while let Some(byte) = text.as_bytes().get(at).copied() {
+        if PLAIN[usize::from(byte)] {
+            if at >= end && text.is_char_boundary(at) {
+                break;
+            }
+            out.push(byte);
+            at += 1;
+            continue;
+        }
+        let Some(c) = text.get(at..).and_then(|rest| rest.chars().next()) else { break };
+        at += c.len_utf8();
+        end = at + NEAR;
         match c {
             '"' => out.extend_from_slice(b"\\\""),
             '\\' => out.extend_from_slice(b"\\\\"),
@@ -158,14 +195,13 @@ pub fn put_string(text: &str, out: &mut Vec<u8>) {
             '\u{8}' => out.extend_from_slice(b"\\b"),
             '\u{c}' => out.extend_from_slice(b"\\f"),
             _ if c < ' ' || unsafe_on_a_line(c) => put_escape(c, out),
-            _ => out.extend_from_slice(special.as_bytes()),
+            _ => out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes()),
         }
-        rest = after;
     }
-    out.push(b'"');
+    text.get(at..).unwrap_or_default()
 }
 
-/// Appends `\u` and four digits. Every character that needs them has a code below 0x10000.
+/// Appends `\u` and four digits. Every character that is escaped so has a code below 0x10000.
 fn put_escape(c: char, out: &mut Vec<u8>) {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     out.extend_from_slice(b"\\u");
@@ -174,10 +210,18 @@ fn put_escape(c: char, out: &mut Vec<u8>) {
 
 /// Appends a number.
 pub fn put_number(number: u64, out: &mut Vec<u8>) {
-    encode(&number, out);
+    let (mut digits, mut at, mut rest) = ([0; 20], 20, number);
+    loop {
+        at -= 1;
+        digits[at] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+        if rest == 0 {
+            return out.extend_from_slice(&digits[at..]);
+        }
+    }
 }
 
-/// How many bytes a text takes as a string of safe JSON, without its quotes.
+/// The size of a text as a string of safe JSON, in bytes, without its quotes.
 pub fn encoded_bytes(text: &str) -> usize {
     let (mut bytes, mut rest) = (0, text);
     while !rest.is_empty() {
@@ -189,7 +233,7 @@ pub fn encoded_bytes(text: &str) -> usize {
     bytes
 }
 
-/// The length of the longest beginning of a text that takes at most so many bytes as a string of safe JSON, without its
+/// The length of the longest beginning of a text that fits into `bytes` bytes as a string of safe JSON, without its
 /// quotes.
 pub fn fitting(text: &str, bytes: usize) -> usize {
     let (mut left, mut at) = (bytes, 0);
@@ -206,7 +250,7 @@ pub fn fitting(text: &str, bytes: usize) -> usize {
     }
 }
 
-/// How many bytes a character takes in a string of safe JSON.
+/// The size of a character in a string of safe JSON, in bytes.
 pub fn encoded_len(c: char) -> usize {
     match c {
         '"' | '\\' | '\n' | '\r' | '\t' | '\u{8}' | '\u{c}' => 2,
@@ -234,7 +278,7 @@ impl serde_json::ser::Formatter for SafeFormatter {
 /// Appends `value` as one line of safe JSON, without the LF.
 pub fn encode(value: &impl Serialize, out: &mut Vec<u8>) {
     let mut serializer = serde_json::Serializer::with_formatter(&mut *out, SafeFormatter);
-    // Writing to memory cannot fail, and no type of ours refuses to be serialised.
+    // Writing to memory cannot fail, and all our types can be serialised.
     let done = value.serialize(&mut serializer);
     debug_assert!(done.is_ok(), "a value of ours could not be serialised");
 }
@@ -246,19 +290,19 @@ pub fn to_line(value: &impl Serialize) -> String {
     String::from_utf8(out).unwrap_or_default()
 }
 
-/// The same JSON value with every string that is a value (never a key) passed through `change`. Numbers and the
-/// order of keys stay as they were written; blanks between tokens go. `raw` must be valid JSON.
+/// Passes every string that is a value, never a key, through `change`. Keeps numbers and the order of keys, and drops
+/// white space between tokens. `raw` must be valid JSON.
 pub fn map_strings(raw: &str, change: &mut dyn FnMut(&str) -> String) -> String {
     mapped(raw, &mut KeyChange::Never, &mut |text| change(text).into())
 }
 
-/// A change of a string, borrowed where it stays the same.
+/// A function that changes a string, or returns it borrowed if it stays the same.
 pub type Change<'c> = &'c mut dyn for<'a> FnMut(&'a str) -> Cow<'a, str>;
 
 /// Like [`map_strings`], but keys pass through `change` too. Distinct keys of one object stay distinct: if `change`
 /// makes some of them equal, all but the first get a number.
 pub fn map_keys_and_strings(raw: &str, change: Change<'_>) -> String {
-    // Most objects have no key that changes, and need no track of keys.
+    // Usually no key changes, and the keys need not be tracked.
     let mut wanted = KeyChange::Wanted(false);
     let out = mapped(raw, &mut wanted, change);
     match wanted {
@@ -267,13 +311,13 @@ pub fn map_keys_and_strings(raw: &str, change: Change<'_>) -> String {
     }
 }
 
-/// How keys change.
+/// The treatment of keys.
 enum KeyChange {
-    /// They stay.
+    /// Keys stay as they are.
     Never,
-    /// They stay. Whether one of them would change.
+    /// Keys stay as they are, but the value records whether a key would change.
     Wanted(bool),
-    /// They change.
+    /// Keys are changed.
     Tracked(Keys),
 }
 
@@ -313,7 +357,7 @@ fn mapped(raw: &str, keys: &mut KeyChange, change: Change<'_>) -> String {
     String::from_utf8(out).unwrap_or_default()
 }
 
-/// The keys of the objects around the current place, the innermost object last.
+/// The keys of the objects around the current position, the innermost object last.
 #[derive(Default)]
 struct Keys(Vec<ObjectKeys>);
 
@@ -326,7 +370,7 @@ struct ObjectKeys {
 }
 
 impl Keys {
-    /// Takes a character outside of strings.
+    /// Handles a character outside strings.
     fn pass(&mut self, character: u8) {
         match character {
             b'{' => self.0.push(ObjectKeys::default()),
@@ -354,12 +398,12 @@ impl Keys {
     }
 }
 
-/// A string literal, decoded. Half a surrogate pair becomes U+FFFD.
+/// Decodes a string literal. Half a surrogate pair becomes U+FFFD.
 pub fn decode(literal: &str) -> Option<String> {
     serde_json::from_str(literal).or_else(|_| serde_json::from_str(&replace_lone_surrogates(literal))).ok()
 }
 
-/// `\ud800` without its partner → `\ufffd`; node prints such.
+/// Replaces a surrogate without its partner, such as `\ud800`, by `\ufffd`. Node.js prints such escapes.
 fn replace_lone_surrogates(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
     let mut rest = json;
@@ -393,7 +437,7 @@ fn literal_len(text: &str) -> usize {
         at += plain_len(&text[at..]) + c.len_utf8();
         match c {
             '"' => return at,
-            // The character that it escapes.
+            // The escaped character.
             '\\' => at += text[at..].chars().next().map_or(0, char::len_utf8),
             _ => {}
         }

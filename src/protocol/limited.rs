@@ -1,10 +1,10 @@
-//! A list with a limit that counts the elements it dropped, and the removal of duplicates in linear time.
+//! A list with a limit, which counts dropped elements, and the removal of duplicates in linear time.
 
 use std::collections::HashSet;
 use std::hash::Hash;
 use std::ops::Deref;
 
-/// The first `LIMIT` elements of a list, and how many followed them.
+/// The first `LIMIT` elements of a list, and the number of dropped ones.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limited<T, const LIMIT: usize> {
     kept: Vec<T>,
@@ -12,23 +12,24 @@ pub struct Limited<T, const LIMIT: usize> {
 }
 
 impl<T, const LIMIT: usize> Limited<T, LIMIT> {
-    /// Adds the elements of another list, and those that it dropped to the dropped ones.
+    /// Appends another list, and adds up the dropped elements.
     pub fn append(&mut self, more: Self) {
         self.dropped += more.dropped;
         self.extend(more);
     }
 
-    /// How many elements were dropped.
+    /// The number of dropped elements.
     pub fn dropped(&self) -> usize {
         self.dropped
     }
 
-    /// The elements, to change them in place or to cut them further.
+    /// The elements, to be changed in place or cut further.
     pub(super) fn kept(&mut self) -> &mut Vec<T> {
         &mut self.kept
     }
 
-    /// A sentence about the dropped elements, for a warning. `one` and `many` name an element, `of` what held it.
+    /// A sentence about the dropped elements, for a warning. `one` and `many`: the noun for an element; `of`: the owner
+    /// of the list. `None`: nothing was dropped.
     pub fn warning(&self, one: &str, many: &str, of: &str) -> Option<String> {
         let noun = if self.dropped == 1 { one } else { many };
         (self.dropped > 0).then(|| format!("Dropped {} {noun} of {of}: the limit is {LIMIT}", self.dropped))
@@ -76,7 +77,7 @@ impl<T, const LIMIT: usize> Deref for Limited<T, LIMIT> {
     }
 }
 
-/// Whether each element is kept if those that share a key with an earlier kept one are dropped.
+/// For each element, whether it is kept. An element that shares a key with an earlier kept element is dropped.
 pub(super) fn unique<'a, T, K: Eq + Hash>(all: &'a [T], keys: impl Fn(&'a T) -> (K, K)) -> Vec<bool> {
     let (mut first, mut second) = (HashSet::new(), HashSet::new());
     let is_new = |one| {

@@ -16,7 +16,7 @@ pub const FRAME_BYTES_MIN: usize = 16 << 10;
 pub const FRAME_BYTES_MAX: usize = 64 << 20;
 /// The maximum size of a run.completed, as a multiple of `max_frame_bytes`.
 pub const COMPLETED_FACTOR: usize = 16;
-/// Warnings held until run.started.
+/// The maximum number of warnings held until run.started.
 pub const HELD_WARNINGS: usize = 64;
 /// The largest `metadata`, in bytes of JSON as it was sent.
 pub const METADATA_BYTES: usize = 64 << 10;
@@ -26,40 +26,40 @@ pub const SECRET_BYTES: usize = 64 << 10;
 pub const TOOL_OUTPUT_BYTES: usize = 64 << 10;
 /// The maximum size of an agent's stderr in a failure, in bytes.
 pub const STDERR_TAIL_BYTES: usize = 8 << 10;
-/// The maximum size of an agent's own words about its failure, in bytes.
+/// The maximum size of an agent's own message about its failure, in bytes.
 pub const AGENT_MESSAGE_BYTES: usize = 4 << 10;
-/// The maximum size of everything that is kept for an agent at once: its unfinished messages, tools and questions; and
-/// of the lines that it has not read.
+/// The maximum size, in bytes, of all unfinished messages, tools and questions of an agent, and separately of all lines
+/// that the agent has not read.
 pub const KEPT_BYTES: usize = 32 << 20;
-/// Artifacts listed in a terminal frame.
+/// The maximum number of artifacts in a terminal frame.
 pub const ARTIFACTS: usize = 1000;
-/// Changed files that a run reports. The run remembers each to report it once.
+/// The maximum number of changed files that a run reports. The run remembers each, so that it is reported once.
 pub const REPORTED: usize = 1_000_000;
-/// Entries in each list of questions that nobody answered, in run.completed.
+/// The maximum number of entries in each list of unanswered questions in run.completed.
 pub const LEFT_LISTED: usize = 20;
 /// The longest `session_id`, in bytes.
 pub const SESSION_ID_BYTES: usize = 1024;
 /// The longest question header, in characters.
 pub const HEADER_CHARS: usize = 12;
-/// The options of a question.
+/// The maximum number of options of a question.
 pub const OPTIONS: usize = 1000;
-/// The questions of one request.
+/// The maximum number of questions in one request.
 pub const QUESTIONS: usize = 100;
-/// The entries of a plan.
+/// The maximum number of entries of a plan.
 pub const PLAN_ENTRIES: usize = 1000;
-/// Bad answers after which a question counts as declined.
+/// The number of bad answers after which a question counts as declined.
 pub const BAD_ANSWERS: u32 = 5;
 /// The longest call or tool name that "always" can cover, in bytes.
 pub const REMEMBERED_BYTES: usize = 64 << 10;
-/// Answers "always" that a run remembers.
+/// The maximum number of answers "always" that a run remembers.
 pub const REMEMBERED: usize = 1000;
 /// The longest single argument of a command line, in bytes without its NUL (Linux MAX_ARG_STRLEN).
 pub const ARGUMENT_BYTES: usize = 131_071;
-/// Further turns for question markers.
+/// The maximum number of further turns for question markers.
 pub const MARKER_TURNS: u32 = 20;
 /// The longest message of a server that offers `ask_user`, in bytes.
 pub const TOOL_LINE_BYTES: usize = 1 << 20;
-/// Calls of `ask_user` that may wait at the same time on one connection.
+/// The maximum number of calls of `ask_user` that wait at the same time on one connection.
 pub const TOOL_CALLS: usize = 16;
-/// The longest wait, in seconds (a hundred years). Longer ones are clamped to it.
+/// The longest time, in seconds (a hundred years). Longer times are reduced to it.
 pub const SECONDS: f64 = 3_153_600_000.0;

@@ -7,27 +7,26 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use std::collections::{BTreeMap, HashSet};
 
-/// The rule for typed servers, as the rest of a sentence.
+/// The rule for servers that a person typed, as the rest of a sentence.
 pub(super) const EXPECTED: &str =
     r#"must be a list of {name, command, args, env}, or {"mcpServers": {NAME: {command, args, env}}}"#;
 
 /// An MCP server that the agent starts over stdio.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct McpServer {
-    /// Its name for the agent.
+    /// The server's name, as the agent sees it.
     pub name: String,
-    /// Its program.
+    /// The server's program.
     pub command: String,
-    /// Its arguments.
+    /// The program's arguments.
     pub args: Vec<String>,
-    /// Added to its environment.
+    /// Variables to add to its environment.
     pub env: BTreeMap<String, String>,
 }
 
-/// The value of the field.
+/// Reads the value of the field `mcp_servers`.
 pub(super) fn mcp_servers(raw: &RawValue) -> Read<Vec<McpServer>> {
-    let expected =
-        Some("a list of {name, command, args, env} whose secrets have together at most 256 KiB and 1000 lines");
+    let expected = Some("a list of {name, command, args, env} whose secrets total at most 256 KiB and 1000 lines");
     let one = |raw: &RawValue| {
         let fields = Fields::parse(raw.get()).ok_or(expected)?;
         if fields.repeats_one_of(&["name", "command", "args", "env"]) {
@@ -61,7 +60,9 @@ pub(super) fn by_name(text: &str) -> Result<Option<Box<RawValue>>, String> {
         }
         if server.get("command").is_none() {
             let which = Name::new(name).map_or("one".into(), |name| name.to_string());
-            return Err(format!("must give every server a command, and {which} has none: a URL is not supported"));
+            return Err(format!(
+                "must give every server a command, but {which} has none: servers with a URL are not supported"
+            ));
         }
         let given = known.iter().filter_map(|key| Some(format!("\"{key}\":{}", server.get(key)?)));
         list.push(format!("{{\"name\":{},{}}}", to_line(&name), given.collect::<Vec<_>>().join(",")));

@@ -3,14 +3,14 @@
 use super::request::Options;
 use std::collections::BTreeMap;
 
-/// Where one field was set.
+/// The origin of one field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FieldOrigin {
-    /// This flag, with its dashes.
+    /// A flag, with its dashes.
     Flag(String),
-    /// This variable of the environment.
+    /// An environment variable.
     Variable(String),
-    /// A file: its path and the line.
+    /// A file: its path and the line, as one text.
     File(String),
 }
 

@@ -1,5 +1,5 @@
-//! The bodies of the seven outbound frames. The walk in [`super::parts`] finds every text in them, to redact it and to
-//! cut it where a frame would be too long. A body becomes JSON only as a [`super::redacted::Redacted`].
+//! The bodies of the seven outbound frames. The walk in [`super::parts`] finds every text in them, to redact it, and to
+//! cut it if a frame would be too long. A body becomes JSON only as a [`super::redacted::Redacted`].
 
 use super::fields::Settings;
 use super::limited::Limited;
@@ -14,25 +14,26 @@ use crate::failure::Failure;
 use serde::Serialize;
 
 pub use super::artifact::{Artifact, ArtifactRef};
+pub use super::ids::{CallId, MessageId};
 pub use super::question::Place;
 pub use super::text::{Json, Text};
 pub use super::workflow::{Breach, GaveWay, PhaseReport, WorkflowEnd, WorkflowStarted};
 
-/// Null where a value is not known.
+/// The usage of tokens and money. Unknown values are null in a frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Usage {
-    /// Cached ones included.
+    /// Input tokens, including cached ones.
     pub input_tokens: Option<u64>,
     /// The tokens that the model wrote.
     pub output_tokens: Option<u64>,
     /// The part of the input that came from a cache.
     pub cached_input_tokens: Option<u64>,
-    /// In US dollars.
+    /// The cost, in US dollars.
     pub cost_usd: Option<f64>,
 }
 
 impl Usage {
-    /// The usage of two runs. What is unknown of one of them counts as nothing.
+    /// The sum of two usages. A value that is unknown in one of them counts as zero.
     pub fn plus(&self, other: &Usage) -> Usage {
         fn add<T: std::ops::Add<Output = T>>(a: Option<T>, b: Option<T>) -> Option<T> {
             match (a, b) {
@@ -55,14 +56,14 @@ impl Usage {
     }
 }
 
-/// The capabilities of a driver; null while unknown.
+/// The capabilities of a driver. Unknown ones are null in a frame.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Capabilities {
-    /// The kinds of question it can raise.
+    /// The kinds of question that the agent can ask.
     pub questions: Vec<QuestionKind>,
     /// Whether a session can be resumed.
     pub resume: Option<bool>,
-    /// Whether text comes in pieces.
+    /// Whether text is reported in pieces.
     pub deltas: Option<bool>,
     /// Whether output_schema has an effect.
     pub structured_output: Option<bool>,
@@ -81,13 +82,13 @@ pub struct Started {
     pub settings: Box<Settings>,
     /// The capabilities of the driver.
     pub capabilities: Capabilities,
-    /// As it came.
+    /// The metadata of run.start, as it was sent.
     pub metadata: Option<Json>,
     /// `cwd`, as the frame shows it.
     pub cwd: Text,
     /// `agent_args`, as the frame shows them.
     pub agent_args: Vec<Text>,
-    /// Of a workflow's run.
+    /// The part of a workflow. `None`: the run is not a workflow.
     pub workflow: Option<Box<WorkflowStarted>>,
     /// Whether something was cut.
     pub truncated: bool,
@@ -98,20 +99,20 @@ pub struct Started {
 pub struct PlanEntry {
     /// The text of the entry.
     pub text: Text,
-    /// How far it is.
+    /// The state of the entry.
     pub status: PlanStatus,
 }
 
 /// The entries of a plan.
 pub type Entries = Limited<PlanEntry, PLAN_ENTRIES>;
 
-/// run.progress: its kind with that kind's own fields, and what all kinds have.
+/// run.progress: the kind with its own fields, and the fields of all kinds.
 #[derive(Clone, Debug)]
 pub struct Progress {
-    /// One human line.
+    /// One line for people.
     pub text: Text,
-    /// Of the work of a sub-agent: the tool call that started it.
-    pub parent_call_id: Option<String>,
+    /// For work of a sub-agent: the tool call that started the sub-agent.
+    pub parent_call_id: Option<CallId>,
     /// The kind of the progress, with its fields.
     pub about: About,
     /// Whether something was cut.
@@ -130,7 +131,8 @@ pub struct ToolFacts {
 /// The changes to one file.
 #[derive(Clone, Debug)]
 pub struct FileEdit {
-    /// As the agent names it. In a body relative to the working directory if it is inside, otherwise absolute.
+    /// The path as the agent reports it. In a body, it is relative to the working directory if it is inside, otherwise
+    /// absolute.
     pub path: Text,
     /// The lines of hunks, each with its sign, or all lines of a created or deleted file.
     pub lines: Text,
@@ -162,7 +164,7 @@ pub enum About {
         resolution: Resolution,
         used_default: bool,
         permission: Option<(Subject, Option<&'static str>)>,
-        /// The question in one short line, with its options. Only for a screen: the frame has the question in its text.
+        /// The question in one short line with its options, for a screen: the frame has the question in its text.
         what: Text,
     },
     Heartbeat {
@@ -170,27 +172,27 @@ pub enum About {
         waiting_on: WaitingOn,
     },
     Text {
-        message_id: String,
+        message_id: MessageId,
         done: bool,
         withdrawn: bool,
     },
     Reasoning {
-        message_id: String,
+        message_id: MessageId,
         done: bool,
         withdrawn: bool,
     },
     Tool {
-        call_id: String,
+        call_id: CallId,
         category: Category,
         state: ToolState,
         locations: Vec<Place>,
         output: Option<Text>,
         facts: ToolFacts,
-        /// Of a command of a workflow: the phase that it verifies.
+        /// For a command of a workflow: the phase that it verifies.
         phase: Option<String>,
     },
     Plan(Vec<PlanEntry>),
-    /// The agent's own list in a workflow, whose steps are the plan.
+    /// The agent's own list in a workflow, where `plan` shows the workflow's steps.
     Todo(Vec<PlanEntry>),
     Phase {
         phase: String,
@@ -204,7 +206,7 @@ pub enum About {
 }
 
 impl About {
-    /// The least level at which this kind is emitted.
+    /// The lowest level at which this kind is emitted.
     pub fn level(&self) -> Level {
         match self {
             About::Text { .. } | About::Tool { .. } | About::Plan(_) | About::Usage(_) => Level::Normal,
@@ -222,19 +224,19 @@ impl About {
 /// run.question.
 #[derive(Clone, Debug)]
 pub struct Question {
-    /// Its id.
+    /// The question's id.
     pub question_id: String,
     /// The group's id.
     pub group_id: String,
-    /// How many questions the group has.
+    /// The number of questions in the group.
     pub group_size: usize,
     /// The question, redacted.
     pub ask: Ask,
-    /// The seconds left.
+    /// The time left to answer.
     pub timeout_s: Seconds,
-    /// 1, 2, …
+    /// The number of the attempt, from 1.
     pub attempt: u32,
-    /// The fault of the last answer.
+    /// The mistake in the last answer.
     pub error: Option<Text>,
     /// Whether something was cut.
     pub truncated: bool,
@@ -243,16 +245,16 @@ pub struct Question {
 /// One permission or question that nobody answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Left {
-    /// Of a permission the tool's category, of any other question its kind.
+    /// The tool's category for a permission, or the question's kind.
     pub category: &'static str,
     /// The subject, in one line.
     pub text: Text,
 }
 
-/// How many there were, and the first of them.
+/// A count of unanswered questions, and the first of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// All of them.
+    /// The number of unanswered questions.
     pub count: u64,
     /// The first [`crate::protocol::limits::LEFT_LISTED`].
     pub first: Vec<Left>,
@@ -268,7 +270,7 @@ pub struct Unattended {
 }
 
 impl Unattended {
-    /// Adds what was decided after it.
+    /// Adds the counts of a later part of the run.
     pub fn join(&mut self, later: Unattended) {
         for (all, more) in [(&mut self.denied, later.denied), (&mut self.unanswered, later.unanswered)] {
             all.count += more.count;
@@ -278,7 +280,7 @@ impl Unattended {
     }
 }
 
-/// How the agent's process ended. A number each, or null.
+/// The exit of the agent's process. At most one of the two numbers is set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct AgentExit {
     /// The exit code, unless a signal ended it.
@@ -290,53 +292,53 @@ pub struct AgentExit {
 /// The end of a run.
 #[derive(Clone, Debug)]
 pub struct Terminal {
-    /// How it ended.
+    /// The outcome of the run.
     pub outcome: Outcome,
     /// The agent's session.
     pub session_id: Option<String>,
     /// The files that the run created, modified and deleted.
     pub artifacts: Vec<ArtifactRef>,
-    /// Of this run.
+    /// The usage of this run.
     pub usage: Usage,
-    /// Since the agent was to be started, in milliseconds.
+    /// The time since run.start, in milliseconds.
     pub duration_ms: u64,
-    /// As it came.
+    /// The metadata of run.start, as it was sent.
     pub metadata: Option<Json>,
     /// The questions and permissions that nobody answered. Only run.completed shows it.
     pub unattended: Unattended,
     /// Whether the completion marker was in the agent's text.
     pub completion_detected: bool,
-    /// How the agent's process ended; null when there was none.
+    /// The exit of the agent's process. `None`: no process was started.
     pub agent_exit: Option<AgentExit>,
-    /// Of a workflow's run.
+    /// The part of a workflow. `None`: the run is not a workflow.
     pub workflow: Option<Box<WorkflowEnd>>,
     /// Whether something was cut.
     pub truncated: bool,
 }
 
-/// How a run ended.
+/// The outcome of a run.
 #[derive(Clone, Debug)]
 pub enum Outcome {
-    /// With the agent's result.
+    /// The run completed with the agent's result.
     Completed {
         /// The final answer.
         text: Text,
-        /// The message whose pieces are whole, where `text` is cut.
-        message_id: Option<String>,
+        /// The message whose pieces contain the whole text, if `text` is cut.
+        message_id: Option<MessageId>,
         /// Whether `text` is cut.
         text_cut: bool,
         /// The structured result.
         structured_output: Option<Json>,
-        /// Why the model stopped.
+        /// The reason why the model stopped.
         stop_reason: StopReason,
     },
-    /// It failed.
+    /// The run failed.
     Failed(Failure),
-    /// It was cancelled.
+    /// The run was cancelled.
     Cancelled {
-        /// Why, as the one who did said.
+        /// The reason that the canceller stated.
         reason: Option<Text>,
-        /// Who did.
+        /// The source of the cancel.
         source: Source,
     },
 }
@@ -353,7 +355,7 @@ pub enum Body {
 }
 
 impl Outcome {
-    /// The file that a refused workflow is about, where it is known.
+    /// The file that a refused workflow concerns, if known.
     pub fn refused_target(&self) -> Option<Text> {
         match self {
             Outcome::Failed(failure) => failure.target.as_deref().cloned(),
@@ -378,7 +380,7 @@ impl Body {
         }
     }
 
-    /// Whether this only says that nothing happened.
+    /// Whether this is a heartbeat.
     pub fn is_heartbeat(&self) -> bool {
         matches!(self, Body::Progress(progress) if matches!(progress.about, About::Heartbeat { .. }))
     }

@@ -1,5 +1,5 @@
-//! One walk over a body: every free text, every list, every piece of somebody's JSON. Redaction and the frame limit
-//! both use it, so neither can forget a field that the other knows.
+//! One walk over a body, which visits every free text, every list and all foreign JSON. Redaction and the frame limit
+//! both use it, so neither can forget a field that the other handles.
 
 use super::outbound::{
     About, Artifact, ArtifactRef, Body, Breach, FileEdit, GaveWay, Json, Left, Outcome, PhaseReport, Place, PlanEntry,
@@ -11,7 +11,7 @@ use super::words::Purpose;
 use crate::failure::{Failure, PhaseFailure};
 use std::collections::HashSet;
 
-/// The order in which parts are cut where a frame is too long.
+/// The order in which parts are cut if a frame is too long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Rank {
     /// Outputs and details.
@@ -25,15 +25,15 @@ pub enum Rank {
 }
 
 impl Rank {
-    /// All ranks, the first to be cut first.
+    /// All ranks, in the order of cutting.
     pub const ALL: [Rank; 4] = [Rank::Output, Rank::List, Rank::Text, Rank::Own];
 }
 
 /// A list that can be cut.
 pub trait Cut {
-    /// How many elements it has.
+    /// The number of elements.
     fn count(&self) -> usize;
-    /// Keeps the first `count`.
+    /// Keeps the first `count` elements.
     fn cut(&mut self, count: usize);
 }
 
@@ -48,7 +48,7 @@ impl<T> Cut for Vec<T> {
 
 impl Cut for Choices {
     fn count(&self) -> usize {
-        // Nobody can answer a question without options, so the last one stays.
+        // A question without options cannot be answered, so one option stays.
         self.count().saturating_sub(1)
     }
     fn cut(&mut self, count: usize) {
@@ -62,13 +62,13 @@ pub enum BodyPart<'a> {
     Text(&'a mut Text),
     /// A setting or a sentence of our own, which may contain a secret too.
     Own(&'a mut String),
-    /// Text that has a use only as a whole: it is kept or dropped.
+    /// Text that is useful only as a whole: it is kept or dropped.
     Whole(&'a mut Option<Text>),
-    /// An answer that the orchestrator may give back. It is never cut.
+    /// A text that the orchestrator may send back as an answer. It is never cut.
     Answer(&'a mut Text),
-    /// A list; the texts in it come as parts of their own.
+    /// A list. The texts in it are visited as separate parts.
     List(&'a mut dyn Cut),
-    /// Somebody's JSON, which can only be kept or dropped.
+    /// Foreign JSON, which can only be kept or dropped.
     Json(&'a mut Option<Json>),
 }
 
@@ -95,7 +95,7 @@ fn subject(subject: &mut Subject, visit: Visit<'_>) {
 /// Calls `visit` with every part of `body`.
 ///
 /// Every pattern here names each field and each variant, so that a new one does not compile before somebody decides
-/// whether it is a part. Only words of the protocol, ids, names and numbers are none.
+/// whether it is a part. Only words of the protocol, ids, names and numbers are not parts.
 pub(super) fn each(body: &mut Body, visit: Visit<'_>) {
     match body {
         Body::Started(body) => started(body, visit),
@@ -129,7 +129,7 @@ fn started(body: &mut Started, visit: Visit<'_>) {
         let WorkflowStarted { name: _, project, target, options } = &mut **workflow;
         text(Rank::Text, project, visit);
         target.iter_mut().for_each(|target| text(Rank::Text, target, visit));
-        // The options are checked words, names and numbers, but for the name of the agent's command.
+        // The options are checked words, names and numbers, except for the name of the agent's command.
         options.skill.iter_mut().for_each(|skill| visit(Rank::Text, BodyPart::Own(skill)));
     }
     for argument in agent_args.iter_mut() {
@@ -171,7 +171,7 @@ fn shown_settings(settings: &mut Settings, visit: Visit<'_>) {
         question_markers: _,
         raw_prompt: _,
         fail_on_denied: _,
-        // The body shows its own copy of these.
+        // The frame shows a separate copy of these.
         cwd: _,
         agent_args: _,
         metadata: _,
@@ -243,7 +243,7 @@ fn answers(kind: &mut Kind, default: &mut Option<Answer>, visit: Visit<'_>) {
         Some(Answer::One(_) | Answer::Many(_)) => options.iter().map(|choice| &choice.value).collect(),
         Some(Answer::Bool(_) | Answer::Text(_) | Answer::Null) | None => HashSet::new(),
     };
-    // A default that names an option must go on naming it.
+    // A default that names an option must still name it afterwards.
     fn part<'a>(named: &HashSet<&Text>, value: &'a mut Text) -> BodyPart<'a> {
         if named.contains(&*value) { BodyPart::Answer(value) } else { BodyPart::Text(value) }
     }
@@ -397,7 +397,7 @@ fn outcome(outcome: &mut Outcome, visit: Visit<'_>) {
                 target,
                 phase,
             } = failure;
-            // `workflow` shows it.
+            // The frame shows it in `workflow`.
             target.iter_mut().for_each(|target| text(Rank::Text, target, visit));
             if let Some(phase) = phase {
                 let PhaseFailure { phase: _, attempt: _, command, exit_code: _, timed_out: _, output_tail } =

@@ -1,4 +1,4 @@
-//! The patterns of questions, with limits: an agent's pattern must not keep the run busy.
+//! The patterns of questions. They are limited, so that an agent's pattern cannot keep the run busy.
 
 use regex_lite::{Regex, RegexBuilder};
 
@@ -9,16 +9,16 @@ const COMPILED_BYTES: (usize, usize) = (1 << 10, 64 << 10);
 /// The largest product of the size of a compiled pattern and the length of an answer: a tenth of a second of work.
 const PRODUCT: usize = 128 << 20;
 
-/// A pattern that can be checked.
+/// A compiled pattern.
 #[derive(Debug)]
 pub(crate) struct Pattern {
     regex: Regex,
-    /// The longest answer that it is checked for, in bytes.
+    /// The length of the longest answer that is checked against the pattern, in bytes.
     longest: usize,
 }
 
 impl Pattern {
-    /// Compiles a pattern. `None`: it is of a dialect that we cannot evaluate, or too large.
+    /// Compiles a pattern. `None`: its dialect is not supported, or it is too large.
     pub(crate) fn new(pattern: &str) -> Option<Pattern> {
         if pattern.len() > PATTERN_BYTES {
             return None;
@@ -30,14 +30,15 @@ impl Pattern {
         })
     }
 
-    /// The match in a text, or in the beginning of a text that is too long: the first group, or without one all of it.
+    /// The match in a text, or in the beginning of a text that is too long. Returns the first group, or the whole match
+    /// if the pattern has no group.
     pub(crate) fn find<'t>(&self, text: &'t str) -> Option<&'t str> {
         let text = &text[..text.floor_char_boundary(self.longest)];
         let found = self.regex.captures(text)?;
         found.get(1).or(found.get(0)).map(|found| found.as_str())
     }
 
-    /// Whether a text matches, or is too long to tell.
+    /// Whether a text matches, or is too long to be checked.
     pub(super) fn allows(&self, text: &str) -> bool {
         text.len() > self.longest || self.regex.is_match(text)
     }

@@ -1,4 +1,4 @@
-//! A question, and the check of an answer to it. The agents' side and the protocol's side share these types.
+//! Questions, and the check of their answers. Drivers and the protocol share these types.
 
 use super::json::{Fields, number, string};
 use super::limited::{Limited, unique};
@@ -11,19 +11,19 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use std::collections::{HashMap, HashSet};
 
-/// One thing that may be chosen.
+/// One option of a select.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Choice {
     /// The value that an answer names, unique in its question.
     pub value: Text,
     /// The text that a person reads, unique in its question.
     pub label: Text,
-    /// More about it.
+    /// A longer description.
     pub description: Option<Text>,
 }
 
 impl Choice {
-    /// An option whose label is its value. An empty description is none.
+    /// Creates an option whose label is its value. Drops an empty description.
     pub fn labelled(label: String, description: Option<String>) -> Choice {
         let label = Text::from(label);
         let description = description.filter(|text| !text.is_empty()).map(Text::from);
@@ -36,7 +36,7 @@ impl Choice {
 pub struct Choices(Limited<Choice, OPTIONS>);
 
 impl Choices {
-    /// Keeps the first of those that share a value or a label. `None`: nothing is left.
+    /// Creates the list. Of options that share a value or a label, keeps the first. `None`: the list is empty.
     pub fn new(all: impl IntoIterator<Item = Choice>) -> Option<Choices> {
         let all: Vec<Choice> = all.into_iter().collect();
         let new = unique(&all, |choice| (&choice.value, &choice.label));
@@ -55,17 +55,17 @@ impl Choices {
         &self.0
     }
 
-    /// The options in order, to redact and to cut their texts. Values and labels must stay unique.
+    /// The options in order, for redacting and cutting their texts. Values and labels must stay unique.
     pub(super) fn iter_mut(&mut self) -> std::slice::IterMut<'_, Choice> {
         self.0.kept().iter_mut()
     }
 
-    /// How many there are.
+    /// The number of options.
     pub fn count(&self) -> usize {
         self.0.len()
     }
 
-    /// Keeps the first `count`, and at least one.
+    /// Keeps the first `count` options, but at least one.
     pub fn cut(&mut self, count: usize) {
         self.0.kept().truncate(count.max(1));
     }
@@ -82,7 +82,7 @@ pub enum Kind {
         choices: Choices,
         /// Whether several may be chosen.
         multiple: bool,
-        /// Whether free text is an answer too.
+        /// Whether free text is accepted too.
         allow_other: bool,
     },
     /// Free text.
@@ -94,7 +94,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// The protocol's word.
+    /// The protocol's word for the kind.
     pub fn word(&self) -> QuestionKind {
         match self {
             Kind::Confirm => QuestionKind::Confirm,
@@ -106,14 +106,14 @@ impl Kind {
     }
 }
 
-/// The conditions for an answer beyond its kind. Only those that apply are set.
+/// The validation rules for an answer. Rules that do not apply are absent.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[expect(missing_docs, reason = "the names are those of JSON Schema")]
 pub struct Validation {
     pub min_length: Option<u64>,
     pub max_length: Option<u64>,
     pub pattern: Option<Text>,
-    /// False: the pattern is too large, or of a dialect that we cannot evaluate.
+    /// False if the pattern is too large or its dialect is not supported, otherwise absent.
     pub pattern_checked: Option<bool>,
     pub min: Option<f64>,
     pub max: Option<f64>,
@@ -125,7 +125,7 @@ pub struct Validation {
 }
 
 impl Validation {
-    /// Notes whether the pattern is one that is not checked.
+    /// Sets `pattern_checked`.
     pub(crate) fn note_unchecked(&mut self) {
         let unchecked = self.pattern.as_ref().is_some_and(|pattern| Pattern::new(pattern.unredacted()).is_none());
         self.pattern_checked = unchecked.then_some(false);
@@ -135,9 +135,10 @@ impl Validation {
 /// A place in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// As the agent names it. In a frame relative to the working directory if it is inside, otherwise absolute.
+    /// The path as the agent reports it. In a frame, it is relative to the working directory if it is inside, otherwise
+    /// absolute.
     pub path: Text,
-    /// From 1.
+    /// The line number, from 1.
     pub line: Option<u64>,
 }
 
@@ -146,42 +147,43 @@ pub struct Place {
 pub struct Subject {
     /// The kind of tool.
     pub category: Category,
-    /// The title. A frame has its first line.
+    /// The title. A frame shows its first line.
     pub title: Text,
-    /// The files it is about.
+    /// The files that the action concerns.
     pub locations: Vec<Place>,
-    /// The exact action to allow: the command, the diff.
+    /// The exact action to allow, such as the command or the diff.
     pub detail: Text,
 }
 
-/// Decides about requests for permission before the policy of the run does: a workflow knows what its own prompt needs.
+/// Decides about requests for permission before the policy of the run does. A workflow uses it to allow the actions
+/// that its own prompt needs.
 pub trait Judge: std::fmt::Debug + Send + Sync {
-    /// The decision. `also`: further categories of the request. `None`: the policy decides.
+    /// Decides about a request. `also`: further categories of the request. `None`: the policy decides.
     fn decide(&self, subject: &Subject, also: &[Category]) -> Option<Policy>;
 }
 
-/// A question of the agent's, before it has an id or a clock.
+/// A question from the agent, before it gets an id and a clock.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ask {
-    /// Why it is asked.
+    /// The purpose.
     pub purpose: Purpose,
     /// The kind of the answer.
     pub kind: Kind,
-    /// A short title. Cut to [`crate::protocol::limits::HEADER_CHARS`] characters where it is shown.
+    /// A short title. A frame shows at most [`crate::protocol::limits::HEADER_CHARS`] characters of it.
     pub header: Text,
     /// The question.
     pub text: Text,
-    /// The answer if nobody gives one.
+    /// The answer that is used if nobody answers.
     pub default: Option<Answer>,
     /// The conditions for an answer.
     pub validation: Validation,
-    /// Whether there must be an answer.
+    /// Whether an answer is required.
     pub required: bool,
-    /// Of a permission: what it is for.
+    /// For a permission: the requested action.
     pub subject: Option<Subject>,
-    /// Of a permission: what "always" covers. `None`: it is not offered.
+    /// For a permission: the requests that "always" covers. `None`: "always" is not offered.
     pub scope: Option<Scope>,
-    /// Of a permission: further categories of the same request. The strictest policy of all decides.
+    /// For a permission: further categories of the same request. The strictest of their policies decides.
     pub also: Vec<Category>,
 }
 
@@ -194,7 +196,7 @@ pub fn one(ask: Ask) -> Asks {
 }
 
 impl Ask {
-    /// A required question without default or validation.
+    /// Creates a required question without a default or validation.
     pub fn new(purpose: Purpose, kind: Kind, header: impl Into<Text>, text: impl Into<Text>) -> Ask {
         Ask {
             purpose,
@@ -210,7 +212,7 @@ impl Ask {
         }
     }
 
-    /// A permission: the same shape from every agent. `scope`: what "always" covers.
+    /// Creates a permission, which has the same shape for every agent. `scope`: the requests that "always" covers.
     pub fn permission(subject: Subject, text: impl Into<Text>, scope: Option<Scope>) -> Ask {
         let once = option(ALLOW_ONCE, "Allow once", None);
         let always = scope.as_ref().map(|scope| option(ALLOW_ALWAYS, scope.label(), Some(scope.description())));
@@ -219,7 +221,7 @@ impl Ask {
         Ask { scope, ..Ask::deniable(subject, text, choices) }
     }
 
-    /// A permission that cannot be given, only denied: the agent offers no way to allow it that ends with this request.
+    /// Creates a permission that can only be denied, because the agent offers no way to allow this request alone.
     pub fn denial(subject: Subject, text: impl Into<Text>) -> Ask {
         Ask::deniable(subject, text, Choices([option(DENY, "Deny", None)].into_iter().collect()))
     }
@@ -233,7 +235,7 @@ impl Ask {
         }
     }
 
-    /// Whether this value is one of its options.
+    /// Whether `value` is one of the question's options.
     pub fn offers(&self, value: &str) -> bool {
         matches!(&self.kind, Kind::Select { choices, .. } if choices.0.iter().any(|choice| choice.value == value))
     }
@@ -243,30 +245,30 @@ fn option(value: &str, label: &str, description: Option<&str>) -> Choice {
     Choice { value: value.into(), label: label.into(), description: description.map(Text::from) }
 }
 
-/// The permission option that allows this one use.
+/// The permission option that allows this request.
 pub const ALLOW_ONCE: &str = "allow_once";
-/// The permission option that allows it for the rest of the run, as far as its scope goes.
+/// The permission option that allows all requests within its scope for the rest of the run.
 pub const ALLOW_ALWAYS: &str = "allow_always";
-/// The permission option that is always there.
+/// The permission option that denies the request. It is always offered.
 pub const DENY: &str = "deny";
 
-/// An answer that fits its question.
+/// A valid answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// To a confirm.
+    /// The answer to a confirm.
     Bool(bool),
-    /// To a select: an option's value, or the free text.
+    /// The answer to a select: an option's value, or free text.
     One(Text),
-    /// To a select with several values.
+    /// The answer to a select with several values.
     Many(Vec<Text>),
-    /// To a text, secret or file_path.
+    /// The answer to a text, secret or file_path.
     Text(Text),
-    /// Nothing: only where the question is not required.
+    /// No answer, which only an optional question accepts.
     Null,
 }
 
 impl Answer {
-    /// The answer as JSON, with its secrets: for the agent, or as a redacted question has it.
+    /// The answer as unredacted JSON, for the agent or for a question that is already redacted.
     pub fn unredacted(&self) -> Value {
         match self {
             Answer::Bool(answer) => Value::Bool(*answer),
@@ -282,16 +284,16 @@ impl Answer {
 pub enum PathFact {
     /// The path does not exist.
     Missing,
-    /// A file, or anything that is no directory.
+    /// A file, or anything else that is not a directory.
     File,
     /// A directory.
     Directory,
 }
 
-/// Why an answer does not fit: a sentence for the person who gave it, without what was given.
+/// The reason why an answer is invalid: a sentence for the person who gave it, which does not quote the answer.
 pub type BadAnswer = String;
 
-/// Checks a JSON value against a question. `path` is what is known of the value as a path.
+/// Checks a JSON value against a question. `path`: the kind of file at the path that the value names.
 pub fn check(ask: &Ask, value: &RawValue, path: Option<PathFact>) -> Result<Answer, BadAnswer> {
     if value.get() == "null" {
         return if ask.required { Err("An answer is required.".into()) } else { Ok(Answer::Null) };
@@ -328,11 +330,11 @@ fn confirm(value: &RawValue) -> Result<Answer, BadAnswer> {
     }
 }
 
-/// The options by each of their names.
+/// An index of the options by value and by label.
 struct Named<'a> {
     all: &'a [Choice],
     by_value: HashMap<&'a str, &'a Choice>,
-    /// By label, in lower case.
+    /// The options by label in lower case.
     by_label: HashMap<String, &'a Choice>,
 }
 
@@ -358,7 +360,8 @@ impl<'a> Named<'a> {
     }
 }
 
-/// An option's value, else its label in any case, else its number from 1, else the free text.
+/// Finds the option that a value names: by its value, by its label in any case, or by its number from 1. Otherwise
+/// returns the free text, if allowed.
 fn choose(named: &Named<'_>, allow_other: bool, value: &RawValue) -> Result<Text, BadAnswer> {
     let text = string(value);
     let found = match &text {
@@ -407,14 +410,14 @@ fn text_fits(text: &str, rules: &Validation) -> Result<(), BadAnswer> {
     if let Some(most) = rules.max_length.filter(|most| length > *most) {
         return Err(format!("The answer may have at most {most} characters."));
     }
-    // The asker checks a pattern that we cannot evaluate.
+    // If we cannot evaluate a pattern, the asker checks it.
     if rules
         .pattern
         .as_ref()
         .and_then(|pattern| Pattern::new(pattern.unredacted()))
         .is_some_and(|pattern| !pattern.allows(text))
     {
-        return Err("The answer does not have the wanted form.".into());
+        return Err("The answer does not have the required form.".into());
     }
     if rules.min.is_none() && rules.max.is_none() && rules.integer != Some(true) {
         return Ok(());
@@ -444,11 +447,11 @@ fn path_fits(path: Option<PathFact>, rules: &Validation) -> Result<(), BadAnswer
 /// The payload of a run.input, with its shape checked.
 #[derive(Debug)]
 pub struct Input {
-    /// Whose answer it is. `None`: the field is missing or no string.
+    /// The question that is answered. `None`: the field is missing or not a string.
     pub question_id: Option<String>,
-    /// The answer itself. `None`: not exactly one of value, declined and value_from, or one of them malformed.
+    /// The answer. `None`: the message has not exactly one of value, declined and value_from, or a malformed one.
     pub given: Option<Given>,
-    /// Free text for the agent, with a denial.
+    /// Free text for the agent, to go with a denial.
     pub message: Option<String>,
 }
 
@@ -466,7 +469,7 @@ pub enum Given {
 }
 
 impl Input {
-    /// Reads the payload of a run.input. `None`: a known key stands twice, so the message is malformed.
+    /// Reads the payload of a run.input. `None`: a known key is repeated, so the message is malformed.
     pub fn parse(payload: Option<&RawValue>) -> Option<Input> {
         let mut input = Input { question_id: None, given: None, message: None };
         let Some(fields) = payload.and_then(|raw| Fields::parse(raw.get())) else {
@@ -492,7 +495,7 @@ impl Input {
     }
 }
 
-/// `Some(None)`: not a legal value_from. `None`: a key stands twice.
+/// Reads a value_from. `Some(None)`: it is invalid. `None`: a key is repeated.
 fn value_from(raw: &RawValue) -> Option<Option<Given>> {
     let Some(fields) = Fields::parse(raw.get()) else { return Some(None) };
     if fields.repeats_one_of(&["env", "file"]) {

@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 
-/// Why a payload could not be read.
+/// The reason why a payload could not be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Problem {
     /// A known key is repeated in one object, so the message is malformed.
@@ -26,7 +26,7 @@ pub enum Problem {
 }
 
 impl Problem {
-    /// The fault, as the rest of a sentence about the value.
+    /// The mistake, as the rest of a sentence about the value.
     pub fn clause(&self) -> String {
         match self {
             Problem::Repeated => "repeats a key".into(),
@@ -37,7 +37,7 @@ impl Problem {
     /// One sentence for a failure's message. Names the field, never its value.
     pub fn message(&self) -> String {
         match self {
-            Problem::Repeated => "A field is repeated in one object. Send it once.".into(),
+            Problem::Repeated => "A field occurs twice in one object. Send it once.".into(),
             Problem::Field { name, expected } => format!("run.start: `{name}` must be {expected}."),
         }
     }
@@ -74,7 +74,7 @@ macro_rules! layer {
                 Ok(())
             }
 
-            /// Whether this layer sets a field.
+            /// Whether this layer sets the field with this name.
             pub fn says(&self, name: &str) -> bool {
                 match name {
                     $(stringify!($name) => self.$name.is_some(),)*
@@ -105,7 +105,7 @@ impl Seconds {
 
 impl Serialize for Seconds {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        // 60 instead of 60.0, so that an integer comes back as one.
+        // Writes 60 and not 60.0, so that an integer stays an integer.
         if self.0.fract() == 0.0 && self.0 <= limits::SECONDS {
             return serializer.serialize_u64(self.0 as u64);
         }
@@ -113,16 +113,16 @@ impl Serialize for Seconds {
     }
 }
 
-/// A permission policy: one word for all, or one by category.
+/// A permission policy: one word for all requests, or one per category.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Permissions {
-    /// The same for every category.
+    /// The same policy for every category.
     All(Policy),
     /// One policy per category.
     ByCategory {
         /// The categories with an entry.
         named: BTreeMap<Category, Policy>,
-        /// The entry `*`. `None`: the other categories are asked.
+        /// The entry `*`. `None`: the user is asked about the other categories.
         rest: Option<Policy>,
     },
 }
@@ -160,7 +160,7 @@ impl Permissions {
     }
 }
 
-/// The form that `--permissions` takes.
+/// Formats the policy as `--permissions` accepts it.
 impl fmt::Display for Permissions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -236,14 +236,15 @@ pub(crate) fn strings(raw: &RawValue) -> Read<Vec<String>> {
     strings_where(raw, |s| !s.is_empty() && !s.contains('\0'), "a list of non-empty strings")
 }
 
-/// The maximum size of all `secrets` together.
+/// The maximum total size of `secrets`, in bytes.
 const SECRETS_BYTES: usize = 256 << 10;
-/// The maximum number of lines in all `secrets` together.
+/// The maximum total number of lines in `secrets`.
 const SECRET_LINES: usize = 1000;
 
-/// Every text is searched for all secrets, each in many forms, and so is each of their lines.
+/// Reads `secrets`. They are limited, because every text is searched for each of them and each of their lines, in many
+/// forms.
 pub(super) fn secrets(raw: &RawValue) -> Read<Vec<String>> {
-    let expected = "a list of non-empty strings, each at most 64 KiB, together at most 256 KiB and 1000 lines";
+    let expected = "a list of non-empty strings, each at most 64 KiB, in total at most 256 KiB and 1000 lines";
     let all = strings_where(raw, |s| !s.is_empty() && s.len() <= limits::SECRET_BYTES, expected)?;
     let bytes: usize = all.iter().map(String::len).sum();
     let lines: usize = all.iter().map(|secret| secret.lines().count()).sum();
@@ -328,8 +329,8 @@ pub fn is_environment_name(name: &str) -> bool {
 
 pub(crate) fn environment(raw: &RawValue) -> Read<BTreeMap<String, String>> {
     let expected = Some(
-        "an object of strings whose names are [A-Za-z_][A-Za-z0-9_]* and which fit an environment; those with the names of \
-         secrets have together at most 256 KiB and 1000 lines",
+        "an object of strings whose names are [A-Za-z_][A-Za-z0-9_]* and which fit an environment; those with names of \
+         secrets total at most 256 KiB and 1000 lines",
     );
     let fields = Fields::parse(raw.get()).ok_or(expected)?;
     let mut out = BTreeMap::new();
@@ -345,7 +346,7 @@ pub(crate) fn environment(raw: &RawValue) -> Read<BTreeMap<String, String>> {
     if secrets_fit(&out) { Ok(out) } else { Err(expected) }
 }
 
-/// Whether the values of variables that are secrets, by their names, are few enough to be searched for.
+/// Whether the variables whose names mark them as secrets stay within the limits for secrets.
 pub(super) fn secrets_fit<'a>(variables: impl IntoIterator<Item = (&'a String, &'a String)>) -> bool {
     let secret = variables.into_iter().filter(|(name, _)| is_secret_name(name));
     let (mut bytes, mut lines) = (0, 0);

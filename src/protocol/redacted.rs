@@ -7,15 +7,15 @@ use crate::redact::Redactor;
 use std::borrow::Cow;
 use std::ops::Deref;
 
-/// The bytes to which texts are cut, before elements of lists are dropped.
+/// The size, in bytes, to which texts are cut before elements of lists are dropped.
 const SHORT: usize = 256;
 
-/// A body that went through a redactor.
+/// A redacted body.
 #[derive(Clone, Debug)]
 pub struct Redacted(Body);
 
 impl Redacted {
-    /// Takes every secret that the redactor knows out of a body's texts.
+    /// Redacts all texts of a body.
     pub fn new(mut body: Body, redactor: &Redactor) -> Redacted {
         let clean = |text: &mut String| {
             if let Cow::Owned(clean) = redactor.redact(text) {
@@ -32,9 +32,13 @@ impl Redacted {
         Redacted(body)
     }
 
-    /// Shortens the parts of a rank, so that the body's JSON loses about `excess` bytes. All of its texts are cut at
-    /// once, the longest most, so that a body takes few rounds however many parts it has. `false`: there is nothing
-    /// left to cut.
+    /// The body, for its memory.
+    pub fn into_body(self) -> Body {
+        self.0
+    }
+
+    /// Shortens the parts of a rank, so that the body's JSON loses about `excess` bytes. Cuts all texts at once, the
+    /// longest most, so that a few rounds suffice however many parts there are. Returns whether anything could be cut.
     pub(super) fn shorten(&mut self, rank: Rank, excess: usize) -> bool {
         let (mut texts, mut whole, mut elements) = (Vec::new(), 0, 0);
         each(&mut self.0, &mut |r, part| match part {
@@ -70,7 +74,7 @@ impl Redacted {
             BodyPart::Json(json) if drop_whole && json.as_ref().is_some_and(|json| json.size() == whole) => {
                 *json = None
             }
-            // Some elements at a time: how long they are is not known.
+            // Drops some elements at a time, because their sizes are unknown.
             BodyPart::List(list) if drop_elements && list.count() == elements => {
                 list.cut(elements - elements.div_ceil(8))
             }

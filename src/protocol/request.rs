@@ -19,7 +19,7 @@ pub struct Payload {
     pub wrong: Option<Problem>,
     /// The fields that run.start does not have.
     pub unknown: UnknownNames,
-    /// The object `workflow`. Only a workflow knows it.
+    /// The object `workflow`, which only the workflows use.
     pub workflow: Option<Box<RawValue>>,
 }
 
@@ -55,7 +55,7 @@ impl Options {
     }
 }
 
-/// Whether the object `workflow` has a field twice.
+/// Whether the object `workflow` repeats a field.
 fn is_repeated(raw: &RawValue) -> bool {
     Fields::parse(raw.get()).is_some_and(|fields| fields.repeats_one_of(WorkflowOptions::NAMES))
 }

@@ -1,4 +1,5 @@
-//! The scope of "always": the requests that a permission for the rest of a run covers. The same words for every agent.
+//! The scope of "always": the requests that a permission for the rest of a run covers. All agents share the scopes and
+//! their wording.
 
 use super::limits::REMEMBERED_BYTES;
 use super::words::Category;
@@ -13,9 +14,9 @@ enum Reach {
     Category(Category, &'static str),
     /// Every request for a tool, by the agent's name for the tool.
     Tool(Category, String),
-    /// The same command.
+    /// Exactly this command.
     Command(String),
-    /// The same call.
+    /// Exactly this call.
     Call(Category, String),
 }
 
@@ -35,8 +36,8 @@ fn whole(category: Category) -> Option<&'static str> {
 }
 
 impl Scope {
-    /// The scope of a request. `tool`: the agent's name for the tool. `call`: everything that the agent says about the
-    /// call, so that equal texts mean the same call. `None`: "always" is not offered.
+    /// The scope of a request. `tool`: the agent's name for the tool. `call`: a text that identifies the call, equal
+    /// only for equal calls. `None`: "always" is not offered.
     pub fn of(category: Category, tool: Option<&str>, call: Option<&str>) -> Option<Scope> {
         let usable = |text: &&str| !text.trim().is_empty() && text.len() <= REMEMBERED_BYTES;
         let tool = tool.filter(usable).map(str::to_owned);
@@ -46,7 +47,7 @@ impl Scope {
             Category::Mcp | Category::Other => {
                 tool.map(|tool| Reach::Tool(category, tool)).or_else(|| call.map(|call| Reach::Call(category, call)))
             }
-            // Each change of the agent's mode, such as the end of planning, needs its own decision.
+            // Each change of the agent's mode, such as the end of planning, needs a separate decision.
             Category::Mode => None,
             Category::Read
             | Category::Edit

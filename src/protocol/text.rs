@@ -1,5 +1,5 @@
-//! Text and JSON of the outside world: from an agent, an orchestrator or a person. Neither type can be printed,
-//! formatted or serialized: a frame can, once its texts are redacted.
+//! Text and JSON from outside: from an agent, an orchestrator or a person. Neither type can be printed, formatted or
+//! serialised, so that only redacted frames leave the process.
 
 use super::json::{deeper_than, map_strings};
 use crate::redact::{Generation, Redactor, Stream};
@@ -8,52 +8,53 @@ use std::borrow::Cow;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 
-/// Free text, from where it is decoded to where it is redacted.
+/// Free text between decoding and redaction.
 #[derive(Clone, Default)]
 pub struct Text {
     text: String,
-    /// The generation of the redactor that the text went through. It need not go through the same one again.
+    /// The generation of the redactor that redacted the text, which need not be redacted by the same one again.
     clean: Option<Generation>,
 }
 
 impl Text {
-    /// A text that `redactor` returned, or a part of one.
+    /// Wraps a text that `redactor` returned, or a part of one.
     pub fn clean(text: String, redactor: &Redactor) -> Text {
         Text::clean_since(text, redactor.generation())
     }
 
-    /// A text whose parts a redactor returned since this generation.
+    /// Wraps a text whose parts a redactor returned since the generation `since`.
     pub fn clean_since(text: String, since: Generation) -> Text {
         Text { text, clean: Some(since) }
     }
 
-    /// The text as a reader of a redacted body shows it.
+    /// The text, for a reader of a redacted body.
     pub fn shown(&self) -> &str {
         &self.text
     }
 
-    /// The text with its secrets: to match it, to find the file that it names, or to return it to the agent.
+    /// The text with its secrets. Only for matching, for finding the file that it names, or for returning it to the
+    /// agent.
     pub fn unredacted(&self) -> &str {
         &self.text
     }
 
-    /// The text without the secrets that a redactor knows.
+    /// The redacted text.
     pub fn redacted(&self, redactor: &Redactor) -> Cow<'_, str> {
         if self.is_clean(redactor) { Cow::Borrowed(&self.text) } else { redactor.redact(&self.text) }
     }
 
-    /// The same, without a copy of a text that has none.
+    /// Like [`Text::redacted`], without copying a text that has no secrets.
     pub fn into_redacted(mut self, redactor: &Redactor) -> String {
         self.redact(redactor);
         self.text
     }
 
-    /// The part of a text in pieces that is certain to have no secret, once this piece follows.
+    /// Adds this piece to a stream. Returns the redacted text that the stream releases.
     pub fn through<'a>(&'a self, stream: &mut Stream, redactor: &Redactor) -> Cow<'a, str> {
         stream.push(redactor, &self.text)
     }
 
-    /// Takes the secrets out of the text.
+    /// Redacts the text in place.
     pub(super) fn redact(&mut self, redactor: &Redactor) {
         if let Cow::Owned(clean) = self.redacted(redactor) {
             self.text = clean;
@@ -70,17 +71,17 @@ impl Text {
         self.text.contains(marker)
     }
 
-    /// Whether it is empty.
+    /// Whether the text is empty.
     pub fn is_empty(&self) -> bool {
         self.text.is_empty()
     }
 
-    /// Whether it is empty or white space.
+    /// Whether the text is empty or only white space.
     pub fn is_blank(&self) -> bool {
         self.text.trim().is_empty()
     }
 
-    /// Its length in bytes.
+    /// The length in bytes.
     pub fn size(&self) -> usize {
         self.text.len()
     }
@@ -135,24 +136,24 @@ impl fmt::Debug for Text {
     }
 }
 
-/// Somebody's JSON. A frame has it as it was written, except for its strings.
+/// Foreign JSON. A frame shows it as it was written, with its strings redacted.
 #[derive(Clone)]
 pub struct Json(Box<RawValue>);
 
 impl Json {
-    /// Whether its objects and arrays nest deeper than this.
+    /// Whether objects and arrays nest deeper than `levels`.
     pub fn is_deeper_than(&self, levels: usize) -> bool {
         deeper_than(self.0.get().as_bytes(), levels)
     }
 }
 
 impl Json {
-    /// The JSON as a reader of a redacted body shows it.
+    /// The JSON, for a reader of a redacted body.
     pub fn shown(&self) -> &RawValue {
         &self.0
     }
 
-    /// Its length in bytes.
+    /// The length in bytes.
     pub fn size(&self) -> usize {
         self.0.get().len()
     }
@@ -210,7 +211,7 @@ mod tests {
     const _: fn(&Body) -> bool = <Body as Not<_>>::holds;
 
     #[test]
-    fn what_is_printed_for_a_developer_shows_no_text() {
+    fn debug_output_shows_no_text() {
         assert_eq!(format!("{:?}", Text::from("a secret")), "Text(8 bytes)");
     }
 }

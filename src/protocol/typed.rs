@@ -1,5 +1,5 @@
-//! Fields of run.start as a person types them in a flag, a variable or `config set`: JSON, plain text, policies as
-//! pairs, MCP servers in the format of other programs, and `@FILE`.
+//! Fields of run.start in the forms that a person types in a flag, a variable or `config set`: JSON, plain text,
+//! policies as pairs, MCP servers in the format of other programs, and `@FILE`.
 
 use super::fields::{self, Options, Shape};
 use super::json::to_line;
@@ -30,7 +30,7 @@ pub fn file<'a>(field: &str, text: &'a str) -> Option<&'a Path> {
     }
 }
 
-/// A field's typed text as JSON. Error: the mistake, as the rest of a sentence about the value.
+/// Converts a field's typed text to JSON. Error: the mistake, as the rest of a sentence about the value.
 pub fn value(field: &str, text: &str) -> Result<Box<RawValue>, String> {
     let fits = |raw: Box<RawValue>| match Options::default().set(field, &raw) {
         Ok(()) => Ok(raw),
@@ -46,7 +46,7 @@ pub fn value(field: &str, text: &str) -> Result<Box<RawValue>, String> {
     }
     let plain = || to_raw_value(text).map_err(|_| "must be text".to_owned()).and_then(fits);
     match serde_json::from_str::<Box<RawValue>>(text) {
-        // A text may look like JSON: a model named 12.
+        // A text may look like JSON, such as a model named 12.
         Ok(raw) => fits(raw).or_else(|why| plain().map_err(|_| why)),
         Err(_) => plain(),
     }
@@ -67,7 +67,7 @@ pub fn clause(field: &str, problem: &Problem) -> String {
     }
 }
 
-/// `a=x,b=y` as an object. Keeps a repeated name, so that the reader of the field refuses it.
+/// Converts `a=x,b=y` to an object. Keeps a repeated name, so that the reader of the field refuses it.
 fn policies(text: &str) -> Option<Box<RawValue>> {
     let pairs: Option<Vec<(&str, &str)>> = text.split(',').map(|pair| pair.split_once('=')).collect();
     let pairs = pairs?.into_iter().map(|(name, word)| format!("{}:{}", to_line(&name.trim()), to_line(&word.trim())));
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn text_that_is_no_json_for_the_field_is_taken_as_it_is() {
+    fn text_that_is_not_valid_json_for_the_field_is_used_unchanged() {
         for (field, text, wanted) in [
             ("model", "12", "\"12\""),
             ("model", "a\"b", "\"a\\\"b\""),
@@ -106,8 +106,8 @@ mod tests {
         assert_eq!(json("mcp_servers", list), list);
         assert_eq!(json("mcp_servers", r#"{"mcpServers":{}}"#), "[]");
         for (text, why) in [
-            (r#"{"mcpServers":{"web":{"url":"https://private"}}}"#, "and web has none"),
-            (r#"{"mcpServers":{"a b":{"url":"https://private"}}}"#, "and one has none"),
+            (r#"{"mcpServers":{"web":{"url":"https://private"}}}"#, "but web has none"),
+            (r#"{"mcpServers":{"a b":{"url":"https://private"}}}"#, "but one has none"),
             (r#"{"mcpServers":{"a":{"command":"x"},"a":{"command":"private"}}}"#, "repeats a key"),
             (r#"{"mcpServers":{"a":{"command":"x","command":"private"}}}"#, "repeats a key"),
             (r#"{"mcpServers":{"a":"private"}}"#, "must be a list of"),

@@ -1,28 +1,27 @@
-//! Unknown names that a user set: fields of run.start, variables of the environment. The program ignores them, and one
-//! warning lists them.
+//! Unknown fields of run.start and unknown environment variables. They are ignored, and one warning lists them.
 
 use crate::suggest::Name;
 
-/// The most names in one warning, which then fits the smallest frame.
+/// The maximum number of names in one warning, which then fits into the smallest frame.
 const NAMED: usize = 50;
 
 /// The unknown names of one source.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UnknownNames {
-    /// The first ones, each with the known name that was probably meant.
+    /// The first names, each with the known name that was probably meant.
     named: Vec<(String, Option<String>)>,
     /// The number of further names.
     more: usize,
 }
 
 impl UnknownNames {
-    /// Adds a name. `meant`: the known name that was probably meant. The name is only counted if it may not be shown, or
-    /// if enough others are.
+    /// Adds a name. `meant`: the known name that was probably meant. Only counts the name if it may not be shown, or if
+    /// the list is full.
     pub fn add(&mut self, name: &str, meant: impl FnOnce() -> Option<String>) {
         if self.named.iter().any(|(named, _)| named == name) {
             return;
         }
-        // The dot of `workflow.NAME` is not typed.
+        // Users type NAME, not `workflow.NAME`.
         let typed = name.strip_prefix("workflow.").unwrap_or(name);
         match Name::of_field(typed).filter(|_| self.named.len() < NAMED) {
             Some(_) => self.named.push((name.to_owned(), meant())),
@@ -37,7 +36,7 @@ impl UnknownNames {
         self.named.extend(other.named.into_iter().take(room));
     }
 
-    /// The warning. `what`: the singular of what has these names. `None`: there are none.
+    /// The text of the warning. `what`: the noun for one name. `None`: all names are known.
     pub fn warning(&self, what: &str, of: &str) -> Option<String> {
         let count = match self.named.len() + self.more {
             0 => return None,
@@ -71,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn a_warning_names_what_may_be_shown_and_counts_the_rest() {
+    fn a_warning_shows_safe_names_and_counts_the_rest() {
         assert_eq!(warning(&[]), None);
         let rows: [(&[&str], &str); 5] = [
             (&["modle"], "Ignored an unknown field of run.start: modle (did you mean model?)"),

@@ -1,6 +1,7 @@
-//! How the bodies of frames are written as JSON.
+//! Writes the bodies of frames as JSON.
 
 use super::fields::ShownText;
+use super::ids::{CallId, MessageId};
 use super::json::{encode, put_number, put_string};
 use super::outbound::{
     About, Artifact, ArtifactRef, Body, Breach, GaveWay, Json, Left, Outcome, PhaseReport, Place, PlanEntry, Progress,
@@ -31,7 +32,7 @@ impl Redacted {
     }
 }
 
-/// A part of a redacted body, as JSON. The trait is private here, and [`Redacted::write`] is the only way to it: no text
+/// A part of a redacted body, as JSON. The trait is private and only [`Redacted::write`] uses it, so that no text
 /// becomes JSON before it is redacted.
 trait Put {
     fn put(&self, out: &mut Vec<u8>);
@@ -58,6 +59,18 @@ impl Put for str {
 impl Put for String {
     fn put(&self, out: &mut Vec<u8>) {
         put_string(self, out);
+    }
+}
+
+impl Put for MessageId {
+    fn put(&self, out: &mut Vec<u8>) {
+        self.write(out);
+    }
+}
+
+impl Put for CallId {
+    fn put(&self, out: &mut Vec<u8>) {
+        self.write(out);
     }
 }
 
@@ -124,7 +137,18 @@ impl<T: Put> Put for [T] {
     }
 }
 
-/// A value of the protocol's own, which holds no free text or only such as the walk redacts in place.
+/// A word of the protocol's own, which needs no escape.
+struct Word(&'static str);
+
+impl Put for Word {
+    fn put(&self, out: &mut Vec<u8>) {
+        out.push(b'"');
+        out.extend_from_slice(self.0.as_bytes());
+        out.push(b'"');
+    }
+}
+
+/// A value of the protocol, with no free text except text that the walk redacts in place.
 struct Own<'a, T>(&'a T);
 
 impl<T: Serialize> Put for Own<'_, T> {
@@ -137,9 +161,7 @@ macro_rules! words {
     ($($name:ident),*) => {$(
         impl Put for $name {
             fn put(&self, out: &mut Vec<u8>) {
-                out.push(b'"');
-                out.extend_from_slice(self.word().as_bytes());
-                out.push(b'"');
+                Word(self.word()).put(out);
             }
         }
     )*};
@@ -171,14 +193,14 @@ macro_rules! entries {
     };
 }
 
-/// Entries for the values that are known.
+/// Writes entries for the known values.
 macro_rules! known {
     ($map:ident; $($key:literal: $value:expr),* $(,)?) => {
         {$( if let Some(value) = &$value { entries!($map; $key: value); } )*}
     };
 }
 
-/// An object that is being written.
+/// A JSON object that is being written.
 struct Object<'o> {
     out: &'o mut Vec<u8>,
     empty: bool,
@@ -186,6 +208,7 @@ struct Object<'o> {
 
 impl Object<'_> {
     /// Begins an entry. `key` is a comma, the key in quotes and a colon.
+    #[inline(always)]
     fn key(&mut self, key: &'static str) -> &mut Vec<u8> {
         let key = if std::mem::take(&mut self.empty) { &key[1..] } else { key };
         self.out.extend_from_slice(key.as_bytes());
@@ -198,7 +221,7 @@ impl Object<'_> {
         }
     }
 
-    /// The orchestrator's own metadata; without any an empty object.
+    /// Writes the orchestrator's metadata, or an empty object.
     fn metadata(&mut self, metadata: &Option<Json>) {
         let out = self.key(",\"metadata\":");
         match metadata {
@@ -292,7 +315,7 @@ objects! {
             About::Phase { .. } => "phase",
             About::Usage(_) => "usage",
         };
-        entries!(map; "kind": kind, "text": it.text);
+        entries!(map; "kind": Word(kind), "text": it.text);
         it.about.put_fields(&mut map);
         known!(map; "parent_call_id": it.parent_call_id);
         map.truncated(it.truncated);
@@ -314,7 +337,7 @@ objects! {
     Terminal, it, map => {
         match &it.outcome {
             Outcome::Completed { text, message_id, text_cut, structured_output, stop_reason } => entries!(map;
-                "text": text, "message_id": message_id.clone().filter(|_| *text_cut),
+                "text": text, "message_id": message_id.filter(|_| *text_cut),
                 "structured_output": structured_output, "stop_reason": stop_reason,
                 "denied": it.unattended.denied, "unanswered": it.unattended.unanswered),
             Outcome::Failed(failure) => entries!(map;
@@ -366,7 +389,7 @@ impl About {
     }
 }
 
-/// The agent in run.started. Its version is known only when the agent says it: the session frame has it.
+/// The agent in run.started. Its version is null, because the agent reports it later, in the session frame.
 #[derive(Serialize)]
 struct Agent<'a> {
     name: &'a str,
@@ -393,7 +416,7 @@ impl Serialize for Config<'_> {
     }
 }
 
-/// A text of run.started among the fields that the table of run.start shows. Only this module can make one.
+/// A text among the fields of run.start that run.started shows. Only this module can create one.
 struct Wire<'a, T: ?Sized>(&'a T);
 
 impl Serialize for Wire<'_, Text> {
@@ -408,7 +431,7 @@ impl Serialize for Wire<'_, Vec<Text>> {
     }
 }
 
-/// `detail` of a run.failed: an object of what is known, or null.
+/// `detail` of a run.failed: an object with the known facts, or null.
 struct Detail<'a>(&'a Failure);
 
 impl Put for Detail<'_> {

@@ -20,7 +20,7 @@ macro_rules! words {
                 match self { $($name::$variant => $word),* }
             }
 
-            /// The member with this word.
+            /// The variant with this word. `None`: the set has no such word.
             pub fn from_word(word: &str) -> Option<$name> {
                 match word { $($word => Some($name::$variant),)* _ => None }
             }
@@ -35,14 +35,14 @@ macro_rules! words {
 }
 
 words! {
-    /// The category of a tool, also in permission policies.
+    /// The category of a tool, which permission policies use too.
     Category {
         Read = "read", Edit = "edit", Delete = "delete", Move = "move", Search = "search", Execute = "execute",
         Fetch = "fetch", Think = "think", Agent = "agent", Mcp = "mcp", Mode = "mode", Other = "other",
     }
     /// The answer to a request for permission.
     Policy { Ask = "ask", Allow = "allow", Deny = "deny" }
-    /// How much run.progress is emitted.
+    /// The amount of run.progress that is emitted.
     Level { Minimal = "minimal", Normal = "normal", Full = "full" }
     /// The effect of a timeout on a required question without a default.
     OnQuestionTimeout { Fail = "fail", Continue = "continue" }

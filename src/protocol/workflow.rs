@@ -1,4 +1,4 @@
-//! The protocol's part of workflows: the object `workflow` of run.start, of run.started and of the terminal frames.
+//! The object `workflow` in run.start, in run.started and in terminal frames.
 
 use super::artifact::ArtifactRef;
 use super::json::{Fields, number, string};
@@ -53,7 +53,8 @@ macro_rules! fields {
                 of.contains(&kind)
             }
 
-            /// Reads one field by its name; unknown names are ignored. Error: what the value must be.
+            /// Reads one field by its name; unknown names are ignored. Error: the required value, as the rest of "must
+            /// be …".
             pub fn set(&mut self, name: &str, raw: &RawValue) -> Result<(), &'static str> {
                 match name {
                     $($name => self.$field = Some($read(raw).map_err(|expected| expected.unwrap_or("an object"))?),)*
@@ -62,7 +63,7 @@ macro_rules! fields {
                 Ok(())
             }
 
-            /// This layer, with the fields of `base` that it does not set.
+            /// Combines this layer with the fields of `base` that this layer does not set.
             pub fn over(self, base: WorkflowOptions) -> WorkflowOptions {
                 WorkflowOptions { $($field: self.$field.or(base.$field),)* }
             }
@@ -94,21 +95,21 @@ fields! {
     resume, "continue": bool = boolean, default(false), [Spec, Plan];
     /// The agent's own command that begins the prompt.
     skill, "skill": String = skill, optional, [Spec];
-    /// Rules that the check leaves out.
+    /// The rules that the check ignores.
     ignore, "ignore": Vec<String> = rules, default(Vec::new()), [Spec, Plan];
-    /// How often the agent may try a phase.
+    /// The maximum number of attempts at a phase.
     attempts, "attempts": u32 = attempts, default(3), [Implement];
-    /// How many phases may pass in this run.
+    /// The maximum number of phases that pass in this run.
     max_phases, "max_phases": u64 = super::read::count, optional, [Implement];
     /// The limit of one phase with all its attempts and commands.
     phase_timeout_s, "phase_timeout_s": Seconds = positive, optional, [Implement];
-    /// Consent in advance to the plan's commands.
+    /// Whether the user consents to the plan's commands in advance.
     allow_verify, "allow_verify": bool = boolean, default(false), [Implement];
     /// The limit of each command.
     verify_timeout_s, "verify_timeout_s": Seconds = positive, default(Seconds(600.0)), [Implement];
     /// Whether each phase that passes becomes a commit.
     commit, "commit": bool = boolean, default(false), [Implement];
-    /// Whether commits are made although the work tree has changes.
+    /// Whether to commit even if the work tree has other changes.
     allow_dirty, "allow_dirty": bool = boolean, default(false), [Implement];
 }
 
@@ -132,7 +133,7 @@ fn skill(raw: &RawValue) -> Read<String> {
     let fits = |text: &String| {
         text.bytes().next().is_some_and(|b| b.is_ascii_alphanumeric()) && text.len() <= 256 && text.bytes().all(legal)
     };
-    string(raw).filter(fits).ok_or(Some("a command of the agent's, without its slash: letters, digits, `:`, `_`, `-`"))
+    string(raw).filter(fits).ok_or(Some("a command of the agent, without its slash: letters, digits, `:`, `_`, `-`"))
 }
 
 fn rules(raw: &RawValue) -> Read<Vec<String>> {
@@ -188,13 +189,13 @@ impl WorkflowFields {
 /// `workflow` in run.started.
 #[derive(Clone, Debug)]
 pub struct WorkflowStarted {
-    /// Which one.
+    /// The workflow.
     pub name: WorkflowKind,
     /// The project's folder, absolute.
     pub project: Text,
-    /// The file that is made or worked on.
+    /// The file that the workflow writes or works on.
     pub target: Option<Text>,
-    /// The fields, resolved.
+    /// The fields, with defaults filled in.
     pub options: WorkflowSettings,
 }
 
@@ -212,9 +213,9 @@ impl Serialize for ShownOptions<'_> {
 /// `workflow` in a terminal frame.
 #[derive(Clone, Debug)]
 pub struct WorkflowEnd {
-    /// Which one.
+    /// The workflow.
     pub name: WorkflowKind,
-    /// The file. `None`: it was not known yet.
+    /// The file that the workflow writes or works on. `None`: unknown.
     pub target: Option<Text>,
     /// Whether everything is done and checked.
     pub complete: bool,
@@ -222,14 +223,14 @@ pub struct WorkflowEnd {
     pub tasks: Option<u64>,
     /// The violations that a check found.
     pub violations: Vec<Breach>,
-    /// The files that gave way.
+    /// The files that were moved out of the way.
     pub kept: Vec<GaveWay>,
-    /// The report of the phases.
+    /// The reports of the phases.
     pub phases: Vec<PhaseReport>,
 }
 
 impl WorkflowEnd {
-    /// The end of a workflow of which nothing is known.
+    /// The end of a workflow about which nothing else is known.
     pub fn unknown(name: WorkflowKind) -> WorkflowEnd {
         WorkflowEnd {
             name,
@@ -252,37 +253,37 @@ pub struct Breach {
     pub line: Option<u64>,
     /// The rule's name.
     pub rule: &'static str,
-    /// The instruction that mends it.
+    /// The instruction for correcting it.
     pub text: Text,
 }
 
-/// A file that gave way.
+/// A file that was moved out of the way.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GaveWay {
-    /// Where it was.
+    /// The old path.
     pub path: Text,
-    /// Where it is now.
+    /// The new path.
     pub to: Text,
 }
 
 /// A phase in the report of a workflow.
 #[derive(Clone, Debug)]
 pub struct PhaseReport {
-    /// Its id, such as `P1`.
+    /// The phase's id, such as `P1`.
     pub id: String,
-    /// Its title.
+    /// The phase's title.
     pub title: Text,
-    /// How far it is.
+    /// The state.
     pub state: PhaseOutcome,
     /// The number of attempts in this run.
     pub attempts: u64,
-    /// The time that it took in this run.
+    /// The time that the phase took in this run, in milliseconds.
     pub duration_ms: u64,
     /// The cost of its sessions in this run, in US dollars. `None`: unknown.
     pub cost_usd: Option<f64>,
     /// The files that changed.
     pub files: Vec<ArtifactRef>,
-    /// The id of its commit.
+    /// The id of the phase's commit.
     pub commit: Option<String>,
     /// The manual checks that nobody confirmed.
     pub unverified: Vec<Text>,

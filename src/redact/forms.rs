@@ -8,7 +8,7 @@ pub(super) const MIN_BYTES: usize = 8;
 /// The minimum number of different characters. `........` or `aaaabbbb` is filler.
 const MIN_DIFFERENT: usize = 4;
 
-/// Whether a value can be masked without harm to ordinary text.
+/// Whether a value can be masked without damaging ordinary text.
 pub(super) fn usable(value: &str) -> bool {
     let mut different: Vec<char> = Vec::with_capacity(MIN_DIFFERENT);
     for c in value.chars() {
@@ -22,7 +22,7 @@ pub(super) fn usable(value: &str) -> bool {
     false
 }
 
-/// Every form of the value, and of its lines when it has several.
+/// All forms of a value, and of its lines if it has several.
 pub(super) fn of(value: &str) -> BTreeSet<String> {
     let mut forms = BTreeSet::new();
     encode(value, &mut forms);
@@ -33,7 +33,7 @@ pub(super) fn of(value: &str) -> BTreeSet<String> {
     }
     if value.contains(['\n', '\r']) {
         for line in value.split(['\n', '\r']) {
-            // Also without its indent, which a tool that prints a file may change.
+            // The line is also registered without its indentation, which a tool that prints a file may change.
             for line in [line, line.trim()] {
                 if usable(line) {
                     encode(line, &mut forms);
@@ -46,13 +46,13 @@ pub(super) fn of(value: &str) -> BTreeSet<String> {
             forms.insert(json(&diff, PLAIN_JSON));
             forms.insert(diff);
         }
-        // Trimmed and with short line ends, the text may be too short.
+        // After trimming and with short line ends, a form may be too short.
         forms.retain(|form| form.len() >= MIN_BYTES);
     }
     forms
 }
 
-/// The prefixes of lines in a diff. A diff may contain lines that are too short to be registered alone.
+/// The prefixes of lines in a diff, because the lines themselves may be too short to be registered alone.
 const DIFF_SIGNS: [&str; 4] = ["", "+", "-", " "];
 
 fn encode(value: &str, forms: &mut BTreeSet<String>) {
@@ -85,16 +85,16 @@ fn encode(value: &str, forms: &mut BTreeSet<String>) {
     base64(value.as_bytes(), URL_SAFE, forms);
 }
 
-/// The choices of a JSON writer where the format leaves one.
+/// The choices that the JSON format leaves to a writer.
 #[derive(Clone, Copy)]
 struct Json {
-    /// `/` as `\/`.
+    /// Whether it writes `/` as `\/`.
     slash: bool,
-    /// Non-ASCII characters as `\u` escapes.
+    /// Whether it writes non-ASCII characters as `\u` escapes.
     ascii: bool,
-    /// Hex digits in upper case.
+    /// Whether it writes hex digits in upper case.
     upper: bool,
-    /// Further characters as `\u` escapes.
+    /// Further characters that it writes as `\u` escapes.
     also: &'static str,
 }
 
@@ -210,8 +210,8 @@ fn push_hex(out: &mut String, byte: u8, upper: bool) {
 const STANDARD: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 const URL_SAFE: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
-/// Inside a longer text a value starts at one of three places in base64's groups of three bytes.
-/// Only the first and last characters then contain bits of the neighbours.
+/// Adds the base64 forms of a value inside a longer text, in which the value starts at one of three places in a group
+/// of three bytes. Only the first and last characters then contain bits of the neighbours.
 fn base64(bytes: &[u8], alphabet: &[u8; 64], forms: &mut BTreeSet<String>) {
     for (lead, skip) in [(0, 0), (1, 2), (2, 3)] {
         let mut data = vec![0; lead];
@@ -236,7 +236,7 @@ fn base64(bytes: &[u8], alphabet: &[u8; 64], forms: &mut BTreeSet<String>) {
     }
 }
 
-/// Unpadded base64.
+/// Encodes data as base64 without padding.
 fn base64_chars(data: &[u8], alphabet: &[u8; 64]) -> String {
     let mut out = String::with_capacity(data.len() * 4 / 3 + 4);
     for group in data.chunks(3) {

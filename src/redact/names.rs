@@ -6,8 +6,8 @@ pub(crate) fn is_secret(name: &str) -> bool {
     name.split('_').any(|part| MARKS.iter().any(|mark| mark.eq_ignore_ascii_case(part)))
 }
 
-/// Whether a value is a plain decimal number or a switch. A float is not: the hex key
-/// `12345678e9012345` looks like one.
+/// Whether a value is a plain decimal number or a word such as `true`. Floating-point numbers do not count, because the
+/// hex key `12345678e9012345` looks like one.
 pub(super) fn is_setting(value: &str) -> bool {
     const WORDS: [&str; 8] = ["true", "false", "yes", "no", "on", "off", "none", "null"];
     let digits = value.strip_prefix(['-', '+']).unwrap_or(value);

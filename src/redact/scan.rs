@@ -1,16 +1,16 @@
-//! The scan of one text: where secrets begin, and how far a mask reaches.
+//! The scan of one text: finds where secrets begin, and how far each mask reaches.
 
 use super::shapes::{self, Armed};
 use super::tail::Tail;
 use super::view::{NoMatch, View, is_word, known};
 use super::{MASK, Redactor};
 
-/// A part of the text between masks. No form or token crosses a mask.
+/// A part of the text between two masks. No form or token crosses a mask.
 struct Segment {
     end: usize,
     /// Whether the text may continue after the end.
     open: bool,
-    /// Whether a mask follows.
+    /// Whether a mask follows the segment.
     masked: bool,
 }
 
@@ -32,9 +32,9 @@ impl Segment {
 }
 
 enum Pause {
-    /// A mask was written; the end of its secret is unknown.
+    /// A mask was written, but the end of its secret is unknown.
     Masked,
-    /// Further text decides.
+    /// The decision needs further text.
     Hold,
     End,
 }
@@ -48,7 +48,7 @@ enum Step {
 pub(super) struct Growth {
     pub(super) at: usize,
     pub(super) tail: Option<Tail>,
-    /// The earliest end.
+    /// The earliest possible end.
     pub(super) least: usize,
 }
 
@@ -64,11 +64,11 @@ pub(super) struct Scan<'t> {
     text: &'t str,
     /// Whether the text is complete.
     closed: bool,
-    /// Everything before is decided.
+    /// The position up to which everything is decided.
     pub(super) at: usize,
     /// The end of the last mask, where a word may begin.
     pub(super) gap: usize,
-    /// Everything before is in `out`, unless `out` is empty.
+    /// The position up to which the text was copied to `out`, unless `out` is empty.
     pub(super) copied: usize,
     pub(super) out: String,
     pub(super) armed: Option<Armed>,
@@ -86,7 +86,7 @@ impl<'t> Scan<'t> {
         self.growth = Some(growth);
     }
 
-    /// Skips the rest of the last secret. False: it does not end in this text.
+    /// Skips the rest of the last secret. False: the secret does not end in this text.
     fn swallow(&mut self) -> bool {
         let Some(mut growth) = self.growth.take() else {
             return true;
@@ -172,7 +172,7 @@ impl Redactor {
         let at = scan.at;
         let form = known(self.form_at(view, at))?;
         if let Some(armed) = scan.armed.as_ref().filter(|armed| armed.at == at) {
-            // Only a key of several lines can be longer than the armed shape.
+            // Only a key with several lines can be longer than the armed shape.
             let (end, tail) = match known(shapes::pem(view, at))? {
                 Some(found) => (found.end, found.tail),
                 None => (armed.end, armed.tail.clone()),

@@ -1,30 +1,29 @@
 //! Secrets with a known shape.
 //!
-//! Each shape keeps one rule: a match in the beginning of a text is also a match in the whole text.
-//! A cut at a mask therefore never makes a new secret of the rest, and a second pass changes
-//! nothing.
+//! Each shape keeps one rule: a match in the beginning of a text is also a match in the whole text. Therefore a cut at
+//! a mask never turns the rest into a new secret, and a second pass changes nothing.
 
 use super::tail::{LineTail, Tail};
 use super::view::{Class, MAX_BLANKS, MAX_SLASHES, NoMatch, View, is_quote, known};
 
-/// The maximum size of the first part. A longer one is other base64, such as an embedded source map.
+/// The maximum size of the first part of a JWT, in bytes. A longer one is other base64, such as an embedded source map.
 const MAX_JWT_HEADER: usize = 4 * 1024;
-/// The maximum size of the second part. Servers refuse longer headers.
+/// The maximum size of the second part of a JWT, in bytes. Servers refuse longer headers.
 const MAX_JWT_PAYLOAD: usize = 16 * 1024;
 const MIN_JWT_PART: usize = 10;
 const MAX_USERINFO: usize = 1024;
 const MAX_PEM_LABEL: usize = 64;
 const MIN_BEARER: usize = 16;
-/// The number of bytes before a place that decide whether a word begins there.
+/// The number of bytes before a position that decide whether a word begins there.
 pub(super) const LOOK_BACK: usize = 24;
 
 /// A shape that starts here.
 pub(super) struct Found {
-    /// The end of its certain part.
+    /// The end of the part that is certain.
     pub(super) end: usize,
-    /// The part that may follow.
+    /// The optional part that may follow.
     pub(super) tail: Option<Tail>,
-    /// Whether it counts only if no word character follows.
+    /// Whether the match counts only if no word character follows.
     pub(super) exact: bool,
 }
 
@@ -41,7 +40,7 @@ struct Prefix {
     class: Class,
     min: usize,
     tail: Option<Class>,
-    /// The characters that must not precede it, besides letters and digits.
+    /// The characters, besides letters and digits, that must not precede the shape.
     not_after: &'static [u8],
 }
 
@@ -59,7 +58,7 @@ const PREFIXES: &[Prefix] = &[
     prefix(b"gho_", Class::Alnum, 20, Class::Word),
     prefix(b"ghu_", Class::Alnum, 20, Class::Word),
     prefix(b"ghr_", Class::Alnum, 20, Class::Word),
-    // The newer ones are an app id, `_` and a JWT.
+    // Newer tokens consist of an app id, `_` and a JWT.
     prefix(b"ghs_", Class::Word, 20, Class::Bearer),
     prefix(b"github_pat_", Class::Word, 20, Class::Word),
     prefix(b"glpat-", Class::Token, 20, Class::Token),
@@ -81,7 +80,7 @@ const PREFIXES: &[Prefix] = &[
 /// The first three bytes of every shape.
 pub(super) fn beginnings() -> impl Iterator<Item = [u8; 3]> {
     let prefixes = PREFIXES.iter().filter_map(|prefix| prefix.text.first_chunk().copied());
-    // The words of `armed` count in any case.
+    // The words of `armed` match in any case.
     let words = [*b"aut", *b"bea"].into_iter().flat_map(|word| {
         (0..8).map(move |upper: u8| {
             let mut letters = word;
@@ -99,7 +98,7 @@ pub(super) fn direct(view: View<'_>, gap: usize, at: usize) -> Result<Found, NoM
     match view.at(at)? {
         b'-' => pem(view, at),
         b'e' => jwt(view, gap, at),
-        // The beginnings of `armed`.
+        // These begin the shapes of `armed`.
         b'a' | b'b' | b'B' | b':' => Err(NoMatch::No),
         first => {
             let mut stop = NoMatch::No;
@@ -115,7 +114,7 @@ pub(super) fn direct(view: View<'_>, gap: usize, at: usize) -> Result<Found, NoM
     }
 }
 
-/// A shape whose secret follows after `at`.
+/// A shape that begins at `at` and whose secret follows it.
 pub(super) fn armed(view: View<'_>, gap: usize, at: usize) -> Result<Armed, NoMatch> {
     match view.at(at)? {
         b'a' | b'A' => authorization(view, gap, at),
@@ -155,8 +154,8 @@ fn jwt(view: View<'_>, gap: usize, at: usize) -> Result<Found, NoMatch> {
     })
 }
 
-/// The first line of a private key and a character that can continue it. Code that only names the
-/// line has a quote there.
+/// The first line of a private key, followed by a character that can continue a key. Code that only mentions the line
+/// has a quote there.
 pub(super) fn pem(view: View<'_>, at: usize) -> Result<Found, NoMatch> {
     let end = pem_line(view, at, b"-----BEGIN ")?;
     let next = view.at(end)?;
@@ -185,7 +184,7 @@ fn bearer(view: View<'_>, gap: usize, at: usize) -> Result<Armed, NoMatch> {
     Ok(Armed { at: token, end: view.at_least(token, Class::Bearer, MIN_BEARER)?, tail: Some(Tail::Run(Class::Bearer)) })
 }
 
-/// `user:password@` behind `://`, up to the last `@` before the host's end.
+/// `user:password@` after `://`, up to the last `@` before the end of the host.
 fn userinfo(view: View<'_>, at: usize) -> Result<Armed, NoMatch> {
     let mut start = at + 1;
     for _ in 0..2 {
@@ -254,7 +253,7 @@ fn authorization(view: View<'_>, gap: usize, at: usize) -> Result<Armed, NoMatch
     Ok(Armed { at: start, end: start, tail: Some(Tail::Line(line)) })
 }
 
-/// The place after the scheme, if there is one. A scheme alone, or its beginning, is not a credential.
+/// The position after the scheme, if there is one. A scheme alone, or its beginning, is not a credential.
 fn scheme(view: View<'_>, at: usize) -> Result<(usize, bool), NoMatch> {
     let rest = view.bytes.get(at..).unwrap_or_default();
     for word in SCHEMES {
@@ -273,7 +272,7 @@ fn scheme(view: View<'_>, at: usize) -> Result<(usize, bool), NoMatch> {
     Ok((at, false))
 }
 
-/// Whether a place is inside a word, judged by the text before it.
+/// Whether a position is inside a word, judging by the text before it.
 fn in_word(before: &[u8], joiners: &[u8]) -> bool {
     let Some((&last, rest)) = before.split_last() else {
         return false;

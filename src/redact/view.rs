@@ -1,6 +1,6 @@
 //! A text that may continue, and classes of its characters.
 
-/// Why a text does not match.
+/// The reason why a text does not match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NoMatch {
     /// Certain: no further text can change it.

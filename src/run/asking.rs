@@ -1,4 +1,4 @@
-//! The questions of a run: asks, resolves and withdraws them, and gives the replies to the asker.
+//! The questions of a run: asks, resolves and withdraws them, and returns the replies to the asker.
 
 use super::Effect;
 use super::book::{Absence, Asker, Completed, Resolved};
@@ -34,7 +34,7 @@ impl Live {
         }
     }
 
-    /// Warns of the questions and options beyond the limits.
+    /// Warns about the questions and options beyond the limits.
     fn warn_of_dropped(&mut self, asks: &Asks) {
         let options = |ask: &Ask| match &ask.kind {
             Kind::Select { choices, .. } => choices.warning(&format!("the question \"{}\"", self.title(&ask.text))),
@@ -84,7 +84,7 @@ impl Live {
         }
     }
 
-    /// Resolves the open questions that nobody answers.
+    /// Resolves the open questions that nobody will answer.
     pub(super) fn nobody(&mut self, absence: Absence) {
         let (resolved, fails) = self.questions.book.nobody(self.now, absence, &self.settings);
         self.resolved(resolved, fails, absence, None);
@@ -97,7 +97,8 @@ impl Live {
             return what.into();
         }
         let labels = choices.as_slice().iter().map(|choice| choice.label.redacted(&self.redactor));
-        let mut labels: Vec<String> = labels.take(OPTIONS_SHOWN + 1).map(|label| self.cut(&label)).collect();
+        let mut labels: Vec<String> =
+            labels.take(OPTIONS_SHOWN + 1).map(|label| self.cut(&label).into_owned()).collect();
         if labels.len() > OPTIONS_SHOWN {
             labels[OPTIONS_SHOWN] = "...".into();
         }
@@ -140,7 +141,7 @@ impl Live {
                 ),
                 Absence::InputClosed | Absence::Headless => Failure::new(
                     Code::InputClosed,
-                    "A question needs an answer and nobody can give it: keep stdin open, give it by --answer, or run headless.",
+                    "A question needs an answer, but nobody can give one: keep stdin open, use --answer, or run headless.",
                 ),
             };
             return self.stop(Outcome::Failed(failure), None);
@@ -159,7 +160,7 @@ impl Live {
         }
     }
 
-    /// Gives the replies to the asker.
+    /// Returns the replies to the asker.
     fn reply(&mut self, asker: &Asker, replies: Vec<Reply>) {
         match asker {
             Asker::Markers => self.further_turn(&replies),
@@ -177,14 +178,14 @@ impl Live {
             && !self.questions.book.is_waiting()
             && self.end.ending.is_none()
         {
-            self.status(Status::Running, "The agent works", None);
+            self.status(Status::Running, "The agent is working", None);
         }
     }
 
     pub(super) fn withdraw(&mut self, asker: Option<&Asker>) {
         let (resolved, askers) = self.questions.book.withdraw(asker);
         for asker in askers {
-            // A driver knows which requests its agent withdrew; the tool's server does not.
+            // The tool's server must be told about the withdrawal, unlike a driver.
             if let Asker::Tool(call) = asker {
                 self.out.push(Effect::ToolWithdrawn { call });
             }

@@ -1,6 +1,6 @@
 //! The open questions: their ids, groups and clocks, and how an answer, its absence or a policy resolves each.
 //!
-//! All decisions about questions are here, none in a driver.
+//! This module makes all decisions about questions; drivers make none.
 
 use super::granted::Granted;
 use super::shown::{both, shown};
@@ -17,24 +17,24 @@ use serde_json::value::RawValue;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-/// The open questions, and the numbers of ids given so far.
+/// The open questions, and the counters of their ids.
 #[derive(Debug)]
 pub(crate) struct Book {
     prefix: String,
     questions: u64,
     groups_made: u64,
-    /// The groups whose asker has no answer yet, by the number of their first question.
+    /// The groups whose asker still waits, by the number of their first question.
     groups: BTreeMap<u64, Group>,
-    /// The same groups by who asked.
+    /// The groups whose asker still waits, by asker.
     askers: BTreeSet<(Asker, u64)>,
-    /// Those of them that have an open question, by the time when it runs out.
+    /// The groups that have an open question, by deadline.
     deadlines: BTreeSet<(Duration, u64)>,
-    /// Those that have none.
+    /// The groups without an open question.
     done: BTreeSet<u64>,
     pub(super) granted: Granted,
 }
 
-/// Who asked a group of questions.
+/// The asker of a group of questions.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Asker {
     /// The agent, by a request of its dialect.
@@ -51,17 +51,17 @@ pub(crate) struct Group {
     pub(crate) id: String,
     pub(crate) asker: Asker,
     pub(crate) members: Vec<Member>,
-    /// When the clock of its open questions runs out.
+    /// The deadline of its open questions.
     deadline: Duration,
 }
 
-/// One question.
+/// A question in a group, and its resolution.
 #[derive(Debug)]
 pub(crate) struct Member {
     pub(crate) id: String,
-    /// As the agent asked it.
+    /// The question as the agent asked it.
     ask: Ask,
-    /// As a frame shows it: redacted.
+    /// The question as a frame shows it: redacted.
     pub(crate) shown: Ask,
     pub(crate) attempt: u32,
     reply: Option<Reply>,
@@ -83,13 +83,13 @@ pub(crate) struct Resolved {
 #[derive(Debug)]
 pub(crate) struct Completed {
     pub(crate) asker: Asker,
-    /// One per question, in order.
+    /// The replies, one per question, in order.
     pub(crate) replies: Vec<Reply>,
     /// Whether a question that needs an answer was declined.
     pub(crate) declined: bool,
 }
 
-/// Why nobody answers.
+/// The reason why nobody answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Absence {
     /// The question's time ran out.
@@ -100,7 +100,7 @@ pub(crate) enum Absence {
     Headless,
 }
 
-/// The result of an absence for one question.
+/// The result for one question that nobody answers.
 enum Fallback {
     Reply(Reply, bool),
     /// The run fails.
@@ -114,16 +114,16 @@ pub(crate) enum Taken {
     Unknown,
     /// The answer does not fit: repeat the question.
     Again(String, BadAnswer),
-    /// The question is resolved, and with it those that the same answer covers.
+    /// The question is resolved, together with those that the same answer covers.
     Resolved(Vec<Resolved>),
 }
 
 /// An answer from the orchestrator.
 #[derive(Debug)]
 pub enum Answered {
-    /// A value, and what is at the path that it names.
+    /// A value, and the kind of file at the path that it names.
     Value(Box<RawValue>, Option<PathFact>),
-    /// The same, read from the source in `value_from`.
+    /// A value that was read from the source in `value_from`.
     Kept(Box<RawValue>, Option<PathFact>),
     /// The source in `value_from` could not be read.
     Unreadable,
@@ -134,7 +134,8 @@ pub enum Answered {
 }
 
 impl Book {
-    /// `prefix` makes the ids unique across processes. `questions` and `groups` count those of earlier runs.
+    /// Creates an empty book. `prefix`: makes the ids unique across processes. `questions`, `groups`: the counters
+    /// after earlier runs.
     pub(crate) fn new(prefix: &str, questions: u64, groups: u64, granted: Granted) -> Book {
         Book {
             prefix: prefix.to_owned(),
@@ -148,17 +149,17 @@ impl Book {
         }
     }
 
-    /// Questions and groups so far.
+    /// The counters of questions and groups.
     pub(crate) fn counts(&self) -> (u64, u64) {
         (self.questions, self.groups_made)
     }
 
-    /// Whether an answer is awaited.
+    /// Whether a question is open.
     pub(crate) fn is_waiting(&self) -> bool {
         !self.deadlines.is_empty()
     }
 
-    /// The group of the question with this id, if the group is still here.
+    /// The group of the question with this id, if the asker still waits.
     fn group_of(&self, id: &str) -> Option<u64> {
         let number = id.strip_prefix("q_")?.strip_prefix(&self.prefix)?.strip_prefix('_')?.parse::<u64>().ok()?;
         self.groups.range(..=number).next_back().map(|(first, _)| *first)
@@ -175,7 +176,7 @@ impl Book {
         self.groups.get(&group).into_iter().flat_map(Group::open).map(|member| member.id.clone()).collect()
     }
 
-    /// When the first clock runs out.
+    /// The earliest deadline.
     pub(crate) fn deadline(&self) -> Option<Duration> {
         self.deadlines.first().map(|(deadline, _)| *deadline)
     }
@@ -185,7 +186,7 @@ impl Book {
         format!("q_{}_{}", self.prefix, self.questions)
     }
 
-    /// Takes in a group of at least one question. Returns its number.
+    /// Adds a group of at least one question. Returns the group's number.
     pub(crate) fn add(
         &mut self,
         now: Duration,
@@ -211,12 +212,12 @@ impl Book {
         number
     }
 
-    /// Whether somebody waits for answers.
+    /// Whether this asker waits for answers.
     pub(super) fn waits(&self, asker: &Asker) -> bool {
         self.askers.range((asker.clone(), 0)..=(asker.clone(), u64::MAX)).next().is_some()
     }
 
-    /// Redacts the open questions again, after a new secret became known.
+    /// Redacts the open questions again after a new secret became known.
     pub(crate) fn hide(&mut self, redactor: &Redactor) {
         let open = self.groups.values_mut().flat_map(Group::open_mut);
         // The texts of a permission are redacted with the frame.
@@ -232,7 +233,7 @@ impl Book {
         }
     }
 
-    /// Resolves what a policy decides, and the whole group if the run is headless.
+    /// Resolves the questions that a policy decides, or the whole group if the run is headless.
     pub(crate) fn settle(&mut self, number: u64, settings: &Settings) -> Vec<Resolved> {
         let Some(group) = self.groups.get_mut(&number) else { return Vec::new() };
         let mut resolved = Vec::new();
@@ -260,7 +261,7 @@ impl Book {
         resolved
     }
 
-    /// Resolves the open questions that an absence concerns: those whose time ran out, or all. Also returns whether the
+    /// Resolves open questions that nobody answers: those whose deadline has passed, or all. Also returns whether the
     /// run fails.
     pub(crate) fn nobody(&mut self, now: Duration, absence: Absence, settings: &Settings) -> (Vec<Resolved>, bool) {
         let (mut resolved, mut fails) = (Vec::new(), false);
@@ -291,10 +292,10 @@ impl Book {
         let Some(member) = group.open_mut().find(|member| member.id == id) else { return Taken::Unknown };
         let checked = match answered {
             Answered::Declined => Ok(None),
-            Answered::Unreadable => Err("The value could not be read from where value_from points.".into()),
+            Answered::Unreadable => Err("Cannot read the value that value_from names.".into()),
             Answered::TooLong => Err(format!("A secret may have at most {SECRET_BYTES} bytes.")),
             Answered::Value(value, path) | Answered::Kept(value, path) => {
-                // A value that became secret only now was shown before, so it is an answer too.
+                // A value that became secret only now was shown before, so it is accepted too.
                 let shown = check(&member.checked(), value, *path);
                 shown.or_else(|why| check(&member.ask, value, *path).map_err(|_| why)).map(Some)
             }
@@ -320,7 +321,7 @@ impl Book {
         let mut all = vec![resolved];
         if let Some(scope) = always {
             self.granted.add(&scope);
-            // It also answers the questions that were open already.
+            // An answer "always" also resolves the questions that are already open.
             for number in self.groups.keys().copied().collect::<Vec<_>>() {
                 let open = self.groups.get_mut(&number).into_iter().flat_map(Group::open_mut);
                 all.extend(open.filter(|m| m.ask.scope.as_ref() == Some(&scope)).map(Member::allow_always));
@@ -330,7 +331,7 @@ impl Book {
         Taken::Resolved(all)
     }
 
-    /// Withdraws the questions of one asker, or of all. Also returns those who asked them.
+    /// Withdraws the questions of one asker, or of all. Also returns their askers.
     pub(crate) fn withdraw(&mut self, asker: Option<&Asker>) -> (Vec<Resolved>, Vec<Asker>) {
         let gone: Vec<u64> = match asker {
             Some(asker) => {
@@ -391,7 +392,7 @@ impl Member {
         Ask { validation: self.ask.validation.clone(), ..self.shown.clone() }
     }
 
-    /// Whether it needs an answer and was declined.
+    /// Whether the question requires an answer and was declined.
     fn is_missed(&self) -> bool {
         matches!(self.reply, Some(Reply::Declined(_))) && self.ask.required && self.ask.default.is_none()
     }
@@ -407,13 +408,13 @@ impl Member {
         Resolved { question_id: self.id.clone(), resolution, used_default, ask: self.shown.clone(), value }
     }
 
-    /// Resolves with "always". The agent learns only that this request is allowed.
+    /// Resolves the question with "always". The agent is told only that this request is allowed.
     fn allow_always(&mut self) -> Resolved {
         let resolved = self.resolve(Reply::Allowed, Resolution::Answered, false);
         Resolved { value: Some(ALLOW_ALWAYS), ..resolved }
     }
 
-    /// The reply for an answer to the question as it was shown.
+    /// Converts an answer to the shown question into a reply with the agent's own values.
     fn reply_for(&self, answer: Answer, message: Option<String>) -> Reply {
         if self.ask.purpose == Purpose::Permission {
             return if answer == Answer::One(ALLOW_ONCE.into()) { Reply::Allowed } else { Reply::Denied(message) };
@@ -441,7 +442,7 @@ impl Member {
         }
     }
 
-    /// Resolves as the protocol's table for unanswered questions says. `None`: the run fails.
+    /// Resolves the question by the protocol's rules for unanswered questions. `None`: the run fails.
     fn fall_back(&mut self, absence: Absence, settings: &Settings) -> Option<Resolved> {
         let fallback = match (&self.ask.default, self.ask.required, absence) {
             // Nobody denied it, so the agent is not told that the user did.
@@ -463,7 +464,7 @@ impl Member {
         }
     }
 
-    /// The reply for the default. It has the agent's own values.
+    /// Converts the default into a reply. The default has the agent's own values.
     fn reply_for_default(&self, default: Answer) -> Reply {
         match default {
             Answer::One(value) if self.ask.purpose == Purpose::Permission && value == DENY => denied(),

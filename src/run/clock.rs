@@ -14,15 +14,15 @@ const HEARTBEAT_MIN: Duration = Duration::from_millis(10);
 
 /// The times of past events, and of deadlines.
 pub(super) struct Clocks {
-    /// When the run began.
+    /// The time when the run began.
     pub(super) begun: Duration,
     /// The deadline of the run. Set when the agent starts.
     pub(super) run: Option<Duration>,
-    /// The deadline of the agent's first output. None after it.
+    /// The deadline of the agent's first output. `None`: the output came, or there is no limit.
     pub(super) start: Option<Duration>,
-    /// The agent's last output, or the last answer to it.
+    /// The time of the agent's last output, or of the last answer to it.
     pub(super) active: Duration,
-    /// The last frame.
+    /// The time of the last frame.
     pub(super) frame: Duration,
 }
 
@@ -38,8 +38,8 @@ impl Live {
         all.into_iter().flatten().min()
     }
 
-    /// The deadline of the open questions. Once stdin ended they are due at once: only an answer that was read before
-    /// can still arrive.
+    /// The deadline of the open questions. After the end of stdin, they are due at once, because only an answer that
+    /// was read before can still arrive.
     fn question_due(&self) -> Option<Duration> {
         let deadline = self.questions.book.deadline();
         if self.questions.input_closed && self.questions.book.is_waiting() { Some(Duration::ZERO) } else { deadline }
@@ -79,12 +79,12 @@ impl Live {
                 (
                     self.clocks.start,
                     Code::StartTimeout,
-                    "The agent gave no sign of life within start_timeout_s: check its installation.",
+                    "The agent sent nothing within start_timeout_s: check its installation.",
                 ),
                 (
                     self.idle_at(),
                     Code::IdleTimeout,
-                    "The agent was silent for longer than idle_timeout_s: raise it, or see what the agent waits for.",
+                    "The agent was silent for longer than idle_timeout_s: raise it, or check what the agent is waiting for.",
                 ),
             ];
             let first = late.into_iter().filter(|(at, ..)| due(*at)).min_by_key(|(at, ..)| *at);
@@ -109,7 +109,7 @@ impl Live {
         };
         let idle_s = Seconds((idle.as_millis() as f64) / 1000.0);
         self.tell(About::Heartbeat { idle_s, waiting_on }, text, None);
-        // Even if the level suppressed this one, the next one is a whole period away.
+        // Even if the level suppressed this heartbeat, the next one is due after a whole period.
         self.clocks.frame = self.now;
     }
 }

@@ -1,8 +1,8 @@
-//! The agent's work: its lines become events, and these become frames.
+//! The agent's work: turns its lines into events, and these into frames.
 
 use super::Effect;
 use super::book::Asker;
-use super::frames::effect;
+use super::frames::{boxed, effect};
 use super::live::Live;
 use super::messages::{Marks, Messages, Piece, Rules};
 use super::work::{Described, ToolEnd, absolute, path, places, relative};
@@ -22,9 +22,9 @@ impl Live {
         self.clocks.start = None;
         self.agent.alive = true;
         if self.status == Some(Status::Starting) && self.end.ending.is_none() {
-            self.status(Status::Running, "The agent works", None);
+            self.status(Status::Running, "The agent is working", None);
         }
-        let mut turn = Turn::default();
+        let mut turn = Turn { events: std::mem::take(&mut self.agent.events), ..Turn::default() };
         self.agent.driver.line(line, &mut turn);
         self.turn(turn);
     }
@@ -37,9 +37,9 @@ impl Live {
         self.turn(turn);
     }
 
-    /// Carries out the driver's wishes.
+    /// Handles the outcome of a driver's call.
     pub(super) fn turn(&mut self, turn: Turn) {
-        let Turn { events, send, close_input, more, relaunch } = turn;
+        let Turn { mut events, send, close_input, more, relaunch } = turn;
         self.agent.more |= more;
         if let Some(launch) = relaunch {
             self.start(launch);
@@ -48,15 +48,16 @@ impl Live {
         if close_input {
             self.out.push(Effect::CloseAgentInput);
         }
-        for event in events {
+        for event in events.drain(..) {
             self.happened(event);
         }
+        self.agent.events = events;
         self.check_kept();
     }
 
     fn happened(&mut self, event: agent::AgentEvent) {
         if self.status == Some(Status::Retrying) && is_work(&event) {
-            self.status(Status::Running, "The agent works", None);
+            self.status(Status::Running, "The agent is working", None);
         }
         self.questions.declined &= !goes_on(&event);
         if self.agent.recorded {
@@ -66,7 +67,7 @@ impl Live {
             agent::AgentEvent::Session { id, version, model } => self.session(id, version, model),
             agent::AgentEvent::Text { message, piece, done, reasoning, parent } => {
                 let own = parent.is_none() && !reasoning;
-                let parent = parent.and_then(|parent| self.work.tools.id(&parent));
+                let parent = parent.and_then(|parent| self.work.tools.id(parent));
                 self.speak(|messages, rules, out| {
                     messages.piece(message, Piece { text: piece, done, reasoning, own, parent }, rules, out)
                 });
@@ -79,15 +80,15 @@ impl Live {
             }
             agent::AgentEvent::Tool { call, category, title, locations, parent } => {
                 let places = places(&self.settings.cwd, &locations);
-                let title = title.map(|title| Text::from(self.title(&title)));
-                let seen = Described { category, title, places, parent: parent.as_deref() };
+                let title = title.map(|title| self.titled(title));
+                let seen = Described { category, title, places, parent };
                 let begun = self.work.tools.begin(self.now, call, seen, self.room());
                 begun.into_iter().for_each(|progress| self.progress(progress, None));
             }
             agent::AgentEvent::ToolOver { call, state, output, facts } => {
                 let full = self.settings.progress == Level::Full;
                 let end = ToolEnd { state, output: output.filter(|_| full), facts };
-                let over = self.work.tools.end(&call, end, &self.settings.cwd, &self.redactor);
+                let over = self.work.tools.end(call, end, &self.settings.cwd, &self.redactor);
                 over.into_iter().for_each(|progress| self.progress(progress, None));
             }
             agent::AgentEvent::Plan(entries) => self.plan(entries),
@@ -106,12 +107,12 @@ impl Live {
                 self.running_again();
             }
             agent::AgentEvent::Retrying { text } => {
-                self.status(Status::Retrying, "The agent tries again", None);
+                self.status(Status::Retrying, "The agent is retrying", None);
                 self.warn(Warning::AgentRetrying, text, None);
             }
             agent::AgentEvent::Warning(warning, text) => self.warn(warning, text, None),
             agent::AgentEvent::Unparsed => {
-                let text = "Part of the agent's output could not be read and was left out";
+                let text = "Part of the agent's output could not be parsed and was skipped";
                 self.warn(Warning::AgentOutputUnparsed, text, None);
             }
             agent::AgentEvent::Note(text) => self.out.push(Effect::Note(text.into_redacted(&self.redactor))),
@@ -129,7 +130,7 @@ impl Live {
     }
 
     fn session(&mut self, id: Option<String>, version: Option<Text>, model: Option<Text>) {
-        // A longer id does not fit a frame, so nobody could send it back.
+        // A longer id exceeds the limit of run.start, so it could not be used to resume.
         let id = id.filter(|id| id.len() <= SESSION_ID_BYTES);
         self.work.session_id.clone_from(&id);
         self.work.model.clone_from(&model);
@@ -142,7 +143,7 @@ impl Live {
         self.tell(about, "The agent's session is open", None);
     }
 
-    /// Calls `say` with the rules of this run, emits the progress and keeps the markers that it finds.
+    /// Calls `say` with the rules of this run, emits the progress, and keeps the markers that `say` finds.
     pub(super) fn speak(&mut self, say: impl FnOnce(&mut Messages, &Rules<'_>, &mut dyn FnMut(Progress)) -> Marks) {
         let rules = Rules {
             level: self.settings.progress,
@@ -153,10 +154,10 @@ impl Live {
             cuts_markers: self.agent.driver.takes_turns(),
             room: self.room(),
         };
-        let (out, frame, now) = (&mut self.out, &mut self.clocks.frame, self.now);
+        let (out, spare, frame, now) = (&mut self.out, &mut self.spare, &mut self.clocks.frame, self.now);
         let marks = say(&mut self.work.messages, &rules, &mut |progress| {
             *frame = now;
-            out.push(effect(Body::Progress(Box::new(progress)), None));
+            out.push(effect(boxed(spare, progress), None));
         });
         self.work.completion |= marks.completion;
         self.questions.marked.asks.append(marks.asks);
@@ -209,7 +210,7 @@ fn is_work(event: &agent::AgentEvent) -> bool {
     }
 }
 
-/// Whether an event shows that the agent went on after a declined question.
+/// Whether an event shows that the agent continued after a declined question.
 fn goes_on(event: &agent::AgentEvent) -> bool {
     use agent::AgentEvent as Event;
     match event {

@@ -14,14 +14,14 @@ use crate::redact::Stream;
 use std::borrow::Cow;
 
 impl Live {
-    /// Decides the outcome, unless it is decided already.
+    /// Decides the outcome, unless it is already decided.
     pub(super) fn decide(&mut self, outcome: Outcome) {
         self.end.ending.get_or_insert_with(|| Ending::after_result(self.now, outcome, self.agent.driver.leaves()));
     }
 
     pub(super) fn turn_over(&mut self, over: TurnOver) {
         if let Some(ending) = &mut self.end.ending {
-            // The reply to our interrupt: now the agent can leave.
+            // This is the reply to our interrupt: now the agent can exit.
             if ending.stage == Stage::Interrupted {
                 ending.advance(self.now);
                 self.finish_agent();
@@ -46,7 +46,8 @@ impl Live {
     pub(super) fn outcome(&mut self, over: TurnOver) -> Outcome {
         match over {
             TurnOver::Completed { answer, structured, stop } => {
-                // Usually the result repeats the last message. Without messages only the result has the marker.
+                // Usually the result repeats the last message. If messages are not shown, only the result can contain
+                // the marker.
                 let shown = self.settings.progress != Level::Minimal;
                 let message_id = self.work.messages.id_of(&answer.print).filter(|_| shown);
                 let (text_cut, text) = (answer.is_cut(), answer.into_text());
@@ -62,13 +63,13 @@ impl Live {
             TurnOver::Failed(failure) => Outcome::Failed(failure),
             TurnOver::Interrupted if self.questions.declined => Outcome::Failed(could_not_go_on()),
             TurnOver::Interrupted => {
-                let message = "The agent's turn was interrupted, but not by this run: start it again.";
+                let message = "Something other than this run interrupted the agent's turn: start the run again.";
                 Outcome::Failed(Failure::new(Code::AgentError, message))
             }
         }
     }
 
-    /// Stops the agent and ends the run. The first reason counts.
+    /// Stops the agent and ends the run. An earlier outcome stands.
     pub(super) fn stop(&mut self, outcome: Outcome, reply_to: Option<String>) {
         if self.end.ending.is_some() {
             return;
@@ -123,7 +124,8 @@ impl Live {
         ending
     }
 
-    /// The failure of a completed run in which nobody answered a permission, if `fail_on_denied` is set.
+    /// The failure of a completed run in which nobody answered a permission. `None`: there is none, or `fail_on_denied`
+    /// is not set.
     fn unattended_failure(&self) -> Option<Failure> {
         let count = self.questions.unattended.denied.count;
         let how_many = if count == 1 { "A permission was".to_owned() } else { format!("{count} permissions were") };
@@ -133,13 +135,13 @@ impl Live {
         (self.settings.fail_on_denied && count > 0).then(|| Failure::new(Code::Denied, message))
     }
 
-    /// The terminal body.
+    /// Builds the terminal body.
     pub(super) fn terminal(&mut self, mut outcome: Outcome) -> Terminal {
         let (artifacts, list_cut) = self.work.artifacts.list();
         let truncated = list_cut
             | match &mut outcome {
                 Outcome::Completed { text_cut, structured_output, .. } => {
-                    // Common parsers give up on deep nesting, and would lose the whole frame.
+                    // Common parsers reject deep nesting, and would lose the whole frame.
                     *text_cut | structured_output.take_if(|json| json.is_deeper_than(DEPTH)).is_some()
                 }
                 Outcome::Failed(failure) => self.explain(failure),
@@ -160,7 +162,7 @@ impl Live {
         }
     }
 
-    /// Adds the model's name and the agent's words to a failure. Returns whether the words were cut.
+    /// Adds the model's name and the agent's message to a failure. Returns whether the message was cut.
     fn explain(&self, failure: &mut Failure) -> bool {
         let reported = self.work.model.as_ref().map(|model| model.redacted(&self.redactor));
         if let Some(model) = self.settings.model.as_deref().or(reported.as_deref()) {
@@ -184,7 +186,7 @@ fn without_markers(text: Text) -> Text {
 
 /// The failure of an agent that did nothing after its question was declined.
 pub(super) fn could_not_go_on() -> Failure {
-    let message = "A question was declined, and the agent ended without an answer to it: answer it, or say in the \
-                   prompt what the agent wants to know.";
+    let message = "A question was declined, and the agent ended without the answer: answer the question, or put the \
+                   answer into the prompt.";
     Failure::new(Code::QuestionDeclined, message)
 }

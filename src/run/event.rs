@@ -1,4 +1,4 @@
-//! The events that a run takes and the effects that it asks for.
+//! The events that a run takes, and the effects that it requests.
 
 use super::{Answered, Granted};
 use crate::agent::{Driver, Launch, Line, MessageKey, Reply};
@@ -10,7 +10,7 @@ use crate::protocol::words::{Action, Source, Warning};
 use crate::redact::Redactor;
 use std::path::PathBuf;
 
-/// A run.start that can be carried out.
+/// A valid run.start.
 pub struct Start {
     /// The settings of run.start.
     pub settings: Settings,
@@ -18,29 +18,29 @@ pub struct Start {
     pub display_name: String,
     /// The agent's dialect.
     pub driver: Box<dyn Driver>,
-    /// Knows the secrets of the run.
+    /// The redactor with the secrets of the run.
     pub redactor: Redactor,
-    /// Fields of run.start's `secrets` that are too short to redact.
+    /// The number of entries in `secrets` that are too short to redact.
     pub short_secrets: usize,
-    /// Whether the model should have a tool to ask with, but none could be offered.
+    /// Whether the tool `ask_user` could not be offered although the model needs it.
     pub asking_failed: bool,
-    /// The permissions that earlier parts of this run were given for good.
+    /// The permissions that the user allowed "always" in earlier parts of this run.
     pub granted: Granted,
 }
 
-/// A run.start that cannot be carried out.
+/// An invalid run.start.
 #[derive(Debug)]
 pub struct Refusal {
-    /// Why.
+    /// The failure.
     pub failure: Failure,
     /// The metadata to return.
     pub metadata: Option<Json>,
-    /// Knows its secrets.
+    /// The redactor with the secrets of the run.start.
     pub redactor: Option<Redactor>,
 }
 
 impl Refusal {
-    /// A refusal that returns nothing.
+    /// A refusal without metadata.
     pub fn new(failure: Failure) -> Box<Refusal> {
         Box::new(Refusal { failure, metadata: None, redactor: None })
     }
@@ -51,7 +51,7 @@ impl Refusal {
 pub struct Origin {
     /// The message's id.
     pub id: Option<String>,
-    /// The run it names.
+    /// The run that the message names.
     pub run_id: Option<String>,
 }
 
@@ -71,9 +71,10 @@ pub enum Event<'a> {
     UnknownType(Origin),
     /// stdin ended.
     InputEnded,
-    /// The run is over: it only has to say so.
+    /// The run ended elsewhere: emit this terminal body.
     Over(Origin, Box<Terminal>),
-    /// The run cannot go on: a bad flag, a broken configuration, an agent that does not read.
+    /// The run cannot continue, because of a bad flag, a broken configuration, or an agent that does not read its
+    /// input.
     Refused(Failure),
     /// stdout is closed: no further frame can be delivered.
     OutputLost,
@@ -85,11 +86,11 @@ pub enum Event<'a> {
     ErrandOver,
     /// A line from the agent.
     Line(Line<'a>),
-    /// The agent's model called the tool that it is offered to ask with.
+    /// The model called the tool `ask_user`.
     ToolAsk {
         /// The call; unique in a run.
         call: u64,
-        /// Its questions; at least one.
+        /// The questions; at least one.
         asks: Vec<Ask>,
     },
     /// The call is withdrawn.
@@ -97,17 +98,17 @@ pub enum Event<'a> {
         /// The call.
         call: u64,
     },
-    /// There is room for the next part of a long line.
+    /// Stdout has room for the next part of a long line.
     More,
-    /// The agent's process tree is gone and its output is read to the end. The search for changed files still runs.
+    /// The agent's process tree is gone and its output has been read. The search for changed files may still run.
     Drained(AgentExit),
-    /// The search for changed files is over too.
+    /// The search for changed files is finished too.
     Gone(Gone),
-    /// This many messages were ignored because nobody reads stdout.
+    /// Messages were ignored because nobody reads stdout: their number.
     Ignored(u64),
     /// A warning about a message, the machine or the configuration.
     Warn(Origin, Warning, String),
-    /// The agent's output waits because nobody reads stdout: the agent is not silent.
+    /// The agent's output waits because nobody reads stdout, so the agent does not count as silent.
     NotRead,
     /// A deadline may have passed.
     Tick,
@@ -116,17 +117,17 @@ pub enum Event<'a> {
 /// The end of the agent's processes.
 #[derive(Clone, Debug)]
 pub struct Gone {
-    /// How the agent's own process ended.
+    /// The exit of the agent's own process.
     pub exit: AgentExit,
     /// Whether one of its processes outlived it and was stopped.
     pub leaked: bool,
     /// The end of its stderr.
     pub stderr_tail: Text,
-    /// The files that changed during the run, also those that the agent reported.
+    /// The files that changed during the run, including those that the agent reported.
     pub files: Result<Vec<(PathBuf, Action)>, Unseen>,
 }
 
-/// Why the changed files are unknown.
+/// The reason why the changed files are unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unseen {
     /// The search took too long.
@@ -142,11 +143,11 @@ pub struct ReadInput {
     pub question_id: Option<String>,
     /// The answer. `None`: missing, or given in two ways at once.
     pub answered: Option<Answered>,
-    /// Text for the agent, with a denial.
+    /// Text for the agent, to go with a denial.
     pub message: Option<String>,
 }
 
-/// An action that a run asks for.
+/// An action that a run requests.
 #[derive(Debug)]
 pub enum Effect {
     /// Sets the run_id of all further frames.
@@ -157,13 +158,13 @@ pub enum Effect {
     Emit {
         /// The content.
         body: Body,
-        /// The id of the message that caused it.
+        /// The id of the message that caused the frame.
         reply_to: Option<String>,
         /// The file whose size completes an artifact.
         measure: Option<PathBuf>,
     },
-    /// Tells a recording of a piece of a message, so that it finds secrets split over pieces. Only after
-    /// [`super::Run::recorded`].
+    /// Passes a piece of a message to the recording, which needs it to find secrets that are split over pieces. Only
+    /// after [`super::Run::recorded`].
     Said {
         /// The message.
         message: MessageKey,
@@ -190,7 +191,7 @@ pub enum Effect {
     },
     /// Closes the agent's stdin after the lines sent so far.
     CloseAgentInput,
-    /// Ends the search for changed files: the run must end now.
+    /// Ends the search for changed files, because the run must end now.
     Hurry,
     /// Stops the agent's processes.
     Stop(Method),
@@ -200,7 +201,7 @@ pub enum Effect {
     Note(String),
 }
 
-/// How to stop processes.
+/// The signal that stops processes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
     /// SIGTERM to the whole tree.

@@ -1,4 +1,4 @@
-//! The answers "always". Only the run knows them: an agent that knew would stop asking.
+//! The answers "always". Only the run knows them, because an agent that knew them would stop asking.
 
 use crate::protocol::limits::REMEMBERED;
 use crate::protocol::scope::Scope;
@@ -9,7 +9,8 @@ use std::collections::BTreeSet;
 pub struct Granted(BTreeSet<Scope>);
 
 impl Granted {
-    /// Remembers a scope, unless [`REMEMBERED`] scopes are remembered already: later ones are asked for again.
+    /// Remembers a scope, unless [`REMEMBERED`] scopes are already remembered. Requests of further scopes are asked
+    /// about again.
     pub(crate) fn add(&mut self, scope: &Scope) {
         if self.0.len() < REMEMBERED {
             self.0.insert(scope.clone());

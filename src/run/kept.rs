@@ -8,18 +8,18 @@ use crate::protocol::limits::KEPT_BYTES;
 use crate::protocol::outbound::Outcome;
 use std::collections::HashMap;
 
-/// The size of the requests that wait for answers. The driver and the run keep of a request at most the line that
-/// brought it.
+/// The size of the requests that wait for answers. The driver and the run keep at most the line that contained a
+/// request.
 #[derive(Default)]
 pub(super) struct Kept {
-    /// The size of the agent's current line, in bytes, as far as no request has it.
+    /// The size of the agent's current line in bytes, or 0 once it is counted for a request.
     pub(super) line: usize,
     requests: HashMap<AskKey, usize>,
     bytes: usize,
 }
 
 impl Kept {
-    /// A request came with the current line.
+    /// Counts the current line for a request in it.
     pub(super) fn add(&mut self, key: &AskKey) {
         let bytes = std::mem::take(&mut self.line);
         self.bytes += bytes;
@@ -38,7 +38,7 @@ impl Live {
         self.work.messages.kept() + self.work.tools.kept() + self.questions.kept.bytes
     }
 
-    /// How many bytes may still be kept.
+    /// The number of bytes that may still be kept.
     pub(super) fn room(&self) -> usize {
         KEPT_BYTES.saturating_sub(self.kept())
     }

@@ -1,7 +1,8 @@
-//! A run that has an agent: its state, and where each event goes.
+//! A run with an agent: its state, and the handling of each event.
 
 use super::book::{Asker, Book};
 use super::clock::Clocks;
+use super::frames;
 use super::kept::Kept;
 use super::marked::Marked;
 use super::messages::Messages;
@@ -10,9 +11,9 @@ use super::process::ProcessState;
 use super::stop::Ending;
 use super::work::{Artifacts, Tools};
 use super::{Effect, Event, Ids, Late, OnEof, Refusal, Start};
-use crate::agent::{Driver, Turn};
+use crate::agent::{AgentEvent, Driver, Turn};
 use crate::failure::{Code, Failure};
-use crate::protocol::outbound::{AgentExit, Body, Json, Outcome, Started, Text, Unattended, Usage};
+use crate::protocol::outbound::{AgentExit, Body, Json, Outcome, Progress, Started, Text, Unattended, Usage};
 use crate::protocol::request::Settings;
 use crate::protocol::words::{Source, Status, Warning};
 use crate::redact::Redactor;
@@ -23,7 +24,11 @@ pub(super) struct Live {
     pub(super) now: Duration,
     /// The effects of the current event.
     pub(super) out: Vec<Effect>,
+    /// The memory of the last progress.
+    pub(super) spare: Option<Box<Progress>>,
     pub(super) settings: Settings,
+    /// The working directory, as it stands in texts before a relative path.
+    pub(super) folder: String,
     pub(super) redactor: Redactor,
     pub(super) run_id: String,
     pub(super) on_eof: OnEof,
@@ -43,15 +48,25 @@ pub(super) struct AgentSide {
     pub(super) exit: Option<AgentExit>,
     /// Whether the agent has written anything.
     pub(super) alive: bool,
-    /// Whether a part of the agent's last line is left.
+    /// Whether a part of the agent's last line remains.
     pub(super) more: bool,
+    /// Empty between two lines. Kept to reuse its memory.
+    pub(super) events: Vec<AgentEvent>,
     /// Whether a recording needs the pieces of messages.
     pub(super) recorded: bool,
 }
 
 impl AgentSide {
     fn before_spawn(driver: Box<dyn Driver>) -> AgentSide {
-        AgentSide { driver, process: ProcessState::Due, exit: None, alive: false, more: false, recorded: false }
+        AgentSide {
+            driver,
+            process: ProcessState::Due,
+            exit: None,
+            alive: false,
+            more: false,
+            events: Vec::new(),
+            recorded: false,
+        }
     }
 }
 
@@ -71,7 +86,7 @@ pub(super) struct Work {
 /// The questions of the run.
 pub(super) struct Questions {
     pub(super) book: Book,
-    /// The questions left without an answer.
+    /// The questions that nobody answered.
     pub(super) unattended: Unattended,
     pub(super) marked: Marked,
     pub(super) kept: Kept,
@@ -85,7 +100,7 @@ pub(super) struct Questions {
 pub(super) struct End {
     /// Set once the end is decided.
     pub(super) ending: Option<Ending>,
-    /// How many signals, or requests of a person, asked for the end.
+    /// The number of signals, or requests of a person, to end the run.
     pub(super) signals: u32,
     /// A cancel after the outcome was decided.
     pub(super) late: Option<Late>,
@@ -131,6 +146,8 @@ impl Live {
         let mut live = Box::new(Live {
             now,
             out: Vec::new(),
+            spare: None,
+            folder: frames::folder(&settings.cwd.to_string_lossy()),
             settings,
             redactor,
             run_id,
@@ -162,12 +179,13 @@ impl Live {
             live.warn(Warning::ShortSecret, "A secret is too short or too plain to be redacted", reply_to);
         }
         if asking_failed {
-            let text = "The model is not offered the tool ask_user: no socket could be made for temporary files";
+            let text =
+                "The tool ask_user is not available: cannot create its socket in the directory for temporary files";
             live.warn(Warning::UnsupportedOption, text, None);
         }
         if has_process {
             live.turn(turn);
-            live.status(Status::Starting, "The agent is being started", None);
+            live.status(Status::Starting, "Starting the agent", None);
             live.start(Box::new(launch));
         } else {
             live.agent.process = ProcessState::Gone;
@@ -188,7 +206,7 @@ impl Live {
         self.end.ending.as_ref().is_some_and(|ending| ending.stopped)
     }
 
-    /// Takes one event. Returns the end once the run is over.
+    /// Handles one event. Returns the end once the run is over.
     pub(super) fn step(&mut self, event: Event<'_>) -> Option<Ending> {
         self.take(event);
         self.over()
@@ -224,7 +242,7 @@ impl Live {
             Event::Unsupported(origin) => self.unsupported(origin.id),
             Event::UnknownType(origin) => self.warn(Warning::UnknownType, UNKNOWN_TYPE, origin.id),
             Event::InputEnded => self.input_ended(),
-            // Only a run that has not begun is over by order.
+            // This event comes only before the run begins.
             Event::Over(..) => {}
             Event::Refused(failure) => self.stop(Outcome::Failed(failure), None),
             Event::OutputLost => {

@@ -1,4 +1,4 @@
-//! Questions from markers in the agent's text, which a further turn answers.
+//! Questions from markers in the agent's text. A further turn carries the answers.
 
 use super::book::Asker;
 use super::live::Live;
@@ -16,27 +16,27 @@ use crate::protocol::words::Warning;
 pub(super) struct Marked {
     /// The questions of this turn.
     pub(super) asks: Asks,
-    /// The texts of the questions that are open.
+    /// The texts of the open questions.
     texts: Vec<Text>,
     /// The number of further turns.
     turns: u32,
 }
 
 impl Live {
-    /// Asks the questions of a turn that ended well. Returns whether they keep the run going.
+    /// Asks the questions of a successful turn. Returns whether the run continues because of them.
     pub(super) fn asks_markers(&mut self) -> bool {
         let asks = std::mem::take(&mut self.questions.marked.asks);
         if asks.is_empty() || (!self.settings.interactive && self.questions.marked.turns > 0) {
             return false;
         }
         if !self.agent.driver.takes_turns() {
-            let text = "A question in the agent's text is not asked: this agent takes no further turn";
+            let text = "A question marker stays in the text: this agent cannot take a further turn";
             self.warn(Warning::UnsupportedOption, text, None);
             return false;
         }
         self.questions.marked.turns += 1;
         if self.questions.marked.turns > MARKER_TURNS {
-            let message = "The agent asked in 20 further turns and did not come to an end: make the task clearer.";
+            let message = "The agent is still asking after 20 further turns: clarify the task.";
             self.decide(Outcome::Failed(Failure::new(Code::LimitReached, message)));
             self.finish_agent();
             return true;
@@ -53,7 +53,7 @@ impl Live {
         self.agent.driver.follow_up(&prompt, &mut turn);
         self.turn(turn);
         if self.agent.process == ProcessState::Gone {
-            let message = "The agent takes no further turn, though it asked: start it again with the answers.";
+            let message = "The agent asked a question but cannot take a further turn: start a new run with the answer in the prompt.";
             self.decide(Outcome::Failed(Failure::new(Code::AgentExited, message)));
         }
     }

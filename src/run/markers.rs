@@ -1,5 +1,5 @@
 //! Question markers: `<!--QUESTION:{"questions":[…]}-->` in the agent's text, outside code fences, also split over
-//! pieces. A valid marker is cut from the text; an invalid one stays.
+//! pieces. Valid markers are removed from the text; invalid ones stay.
 
 use crate::agent::json::{Object, Raw};
 use crate::agent::{NO_USER_PROMPT, Reply};
@@ -10,21 +10,22 @@ use std::borrow::Cow;
 
 const BEGIN: &str = "<!--QUESTION:";
 const END: &str = "-->";
-/// The maximum size of a marker, in bytes. A longer one is text.
+/// The maximum size of a marker, in bytes. A longer one stays text.
 const LONGEST: usize = 64 << 10;
 
-/// Cuts the markers from one message that comes in pieces.
+/// Removes the markers from one message that arrives in pieces.
 #[derive(Debug, Default)]
 pub(super) struct Cutter {
     /// Text that may begin a marker.
     held: String,
-    /// The number of bytes at the beginning of `held` that are returned already.
+    /// The number of bytes at the beginning of `held` that were already returned.
     gone: usize,
     fences: Fences,
 }
 
 impl Cutter {
-    /// Returns the text without markers. Their questions go to `asks`. `done` ends the message.
+    /// Takes a piece and returns text without markers. Adds their questions to `asks`. `done`: the piece ends the
+    /// message.
     pub(super) fn push<'a>(&mut self, text: &'a Text, done: bool, asks: &mut Asks) -> Cow<'a, Text> {
         let piece = text.unredacted();
         if self.held.is_empty() && !piece.contains('<') {
@@ -55,7 +56,7 @@ impl Cutter {
         self.held.len()
     }
 
-    /// The length of the next part to look at: up to a possible beginning of a marker, one character of the beginning,
+    /// The length of the next part to examine: up to a possible beginning of a marker, one character of the beginning,
     /// or up to a possible end.
     fn step(&self, text: &str) -> usize {
         let held = self.held().len();
@@ -69,14 +70,14 @@ impl Cutter {
         text[..room].find('>').map_or(room, |at| at + 1)
     }
 
-    /// The held text that is not returned yet.
+    /// The held text that was not yet returned.
     fn held(&self) -> &str {
         &self.held[self.gone..]
     }
 
     /// Moves held text to `out` once it cannot be a marker, and takes the questions of a complete marker.
     fn settle(&mut self, out: &mut String, asks: &mut Asks) {
-        // Each try parses everything up to the end, so only the first and the last of several beginnings are tried.
+        // Each attempt parses everything up to the end, so only the first and the last of several beginnings are tried.
         let last = self.held().ends_with(END).then(|| self.held.rfind(BEGIN)).flatten();
         let mut first = true;
         while !self.held().is_empty() {
@@ -84,7 +85,7 @@ impl Cutter {
             let whole = held.len() >= BEGIN.len();
             let may_be = !self.fences.open() && if whole { held.starts_with(BEGIN) } else { BEGIN.starts_with(held) };
             if may_be && (!whole || (!held.ends_with(END) && held.len() <= LONGEST)) {
-                // Only now and then, because it moves all that is held.
+                // Done only occasionally, because it moves all of the held text.
                 if self.gone > LONGEST {
                     self.held.drain(..self.gone);
                     self.gone = 0;
@@ -108,17 +109,17 @@ impl Cutter {
     }
 }
 
-/// The code fences of a text that comes in pieces.
+/// Tracks the code fences of a text that arrives in pieces.
 #[derive(Debug, Default)]
 pub(crate) struct Fences {
     /// The beginning of the current line.
     line: String,
-    /// The sign and the length of the open fence.
+    /// The character and the length of the open fence.
     fence: Option<(char, usize)>,
 }
 
 impl Fences {
-    /// How much of a line can matter, in bytes.
+    /// The number of bytes at the beginning of a line that can decide about a fence.
     const LINE_BYTES: usize = 80;
 
     pub(crate) fn open(&self) -> bool {
@@ -154,12 +155,12 @@ impl Fences {
     }
 }
 
-/// A whole text without its markers; their questions go to `asks`.
+/// Removes the markers from a whole text, and adds their questions to `asks`.
 pub(super) fn cut<'a>(text: &'a Text, asks: &mut Asks) -> Cow<'a, Text> {
     if text.contains(BEGIN) { Cutter::default().push(text, true, asks) } else { Cow::Borrowed(text) }
 }
 
-/// Looks for the completion marker in a message that comes in pieces.
+/// Searches for the completion marker in a message that arrives in pieces.
 #[derive(Debug, Default)]
 pub(super) struct Finder {
     /// The end of the text so far, in which the marker may begin.
@@ -168,13 +169,13 @@ pub(super) struct Finder {
 }
 
 impl Finder {
-    /// Takes the next piece of the message.
+    /// Searches the next piece of the message.
     pub(super) fn push(&mut self, marker: &str, piece: &str) {
         if self.found {
             return;
         }
         let keep = marker.len().saturating_sub(1);
-        // Only the beginning of a piece can complete what the tail began.
+        // Only the beginning of a piece can complete a marker that begins in the tail.
         let head = &piece[..piece.floor_char_boundary(keep)];
         self.tail.push_str(head);
         self.found = piece.contains(marker) || self.tail.contains(marker);
@@ -188,7 +189,7 @@ impl Finder {
     }
 }
 
-/// The questions of a marker. `None`: it is invalid.
+/// Parses the questions of a marker. `None`: the marker is invalid.
 fn questions(json: &str) -> Option<Vec<Ask>> {
     let object = Object::parse(json.trim())?;
     let all = object.array("questions");
@@ -211,7 +212,7 @@ fn question(question: &Object<'_>) -> Option<Ask> {
     Some(Ask::new(Purpose::Clarification, kind, question.string("header").unwrap_or_default(), text))
 }
 
-/// The answers as the prompt of a further turn.
+/// Formats the answers as the prompt of a further turn.
 pub(super) fn prompt(texts: &[Text], replies: &[Reply]) -> String {
     if replies.iter().all(|reply| *reply == Reply::NoUser) {
         return NO_USER_PROMPT.into();

@@ -3,30 +3,32 @@
 use super::markers::{Cutter, Finder, cut};
 use super::work::ENTRY_BYTES;
 use crate::agent::MessageKey;
+use crate::agent::hash::Rehash;
 use crate::agent::text::Fingerprint;
 use crate::protocol::json::{encoded_bytes, fitting};
-use crate::protocol::outbound::{About, Progress, Text};
+use crate::protocol::outbound::{About, CallId, MessageId, Progress, Text};
 use crate::protocol::question::Asks;
 use crate::protocol::words::Level;
 use crate::redact::{Generation, Redactor, Stream};
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-/// Room in a frame for everything but a message's text, in bytes: the envelope, with a run_id of up to 128 characters.
+/// The number of bytes in a frame that are reserved for everything except a message's text: the envelope, with a run_id
+/// of up to 128 characters.
 const ENVELOPE_BYTES: usize = 512;
 
-/// The maximum size of one byte of text as JSON.
+/// The maximum size of one byte of text as JSON, in bytes.
 const ESCAPED: usize = 6;
 
 /// The messages of a run.
 #[derive(Debug, Default)]
 pub(super) struct Messages {
     count: u64,
-    /// The unfinished messages. A message in one piece is never among them.
-    open: HashMap<MessageKey, Message>,
+    /// The unfinished messages. Never contains a message that arrived in one piece.
+    open: HashMap<MessageKey, Message, Rehash>,
     /// The size of all unfinished messages, in bytes.
     kept: usize,
-    /// The last whole message of the agent itself: its number, and a fingerprint of its text.
+    /// The last complete message of the agent itself: its number, and a fingerprint of its text.
     last: Option<(u64, Fingerprint)>,
 }
 
@@ -39,7 +41,7 @@ struct Message {
     stream: Stream,
     /// Redacted text that waits until the message is complete or a frame is full.
     waiting: String,
-    /// The redactor's generation when the first of it was redacted.
+    /// The redactor's generation when the beginning of `waiting` was redacted.
     since: Generation,
     /// The length of `waiting` as JSON, in bytes.
     waiting_bytes: usize,
@@ -47,7 +49,7 @@ struct Message {
     print: Fingerprint,
     /// Whether a piece was emitted.
     emitted: bool,
-    /// Its part of [`Messages::kept`].
+    /// The message's share of [`Messages::kept`].
     kept: usize,
 }
 
@@ -57,7 +59,7 @@ struct Head {
     number: u64,
     reasoning: bool,
     /// The id of the tool call whose sub-agent speaks.
-    parent: Option<String>,
+    parent: Option<CallId>,
 }
 
 /// The markers in a message of the agent itself.
@@ -76,24 +78,24 @@ pub(super) struct Piece {
     /// Whether the agent itself speaks to its user: false for thoughts and for sub-agents.
     pub(super) own: bool,
     /// The id of the tool call whose sub-agent speaks.
-    pub(super) parent: Option<String>,
+    pub(super) parent: Option<CallId>,
 }
 
-/// How a run shows its messages.
+/// The rules by which a run shows its messages.
 pub(super) struct Rules<'a> {
     pub(super) level: Level,
     pub(super) frame_bytes: usize,
     pub(super) redactor: &'a Redactor,
     pub(super) completion_marker: &'a str,
     pub(super) question_markers: bool,
-    /// Whether question markers are cut from the text that is shown.
+    /// Whether question markers are removed from the shown text.
     pub(super) cuts_markers: bool,
     /// The number of bytes that may be kept.
     pub(super) room: usize,
 }
 
 impl Rules<'_> {
-    /// Whether texts of this kind are shown.
+    /// Whether texts, or thoughts, are shown.
     fn want(&self, reasoning: bool) -> bool {
         self.level >= if reasoning { Level::Full } else { Level::Normal }
     }
@@ -112,17 +114,17 @@ pub(super) struct Marks {
 }
 
 impl Messages {
-    /// Continues the numbers of earlier runs.
+    /// Creates an empty list that continues the numbers of earlier runs.
     pub(super) fn after(count: u64) -> Messages {
         Messages { count, ..Messages::default() }
     }
 
-    /// The number of messages, with those of earlier runs.
+    /// The number of messages, including those of earlier runs.
     pub(super) fn count(&self) -> u64 {
         self.count
     }
 
-    /// Takes a piece of the message `key`. Passes progress to `out`, and returns the markers of a complete message.
+    /// Handles a piece of the message `key`. Passes progress to `out`, and returns the markers of a complete message.
     pub(super) fn piece(
         &mut self,
         key: MessageKey,
@@ -162,7 +164,7 @@ impl Messages {
         self.kept
     }
 
-    /// Takes a message in one piece.
+    /// Handles a message that arrived in one piece.
     fn whole(&mut self, piece: Piece, rules: &Rules<'_>, out: &mut dyn FnMut(Progress)) -> Marks {
         self.count += 1;
         let head = Head { number: self.count, reasoning: piece.reasoning, parent: piece.parent };
@@ -191,13 +193,13 @@ impl Messages {
         Marks { asks: heard.asks, completion: heard.finder.found }
     }
 
-    /// Takes a message back. Returns the progress that says so, if a piece was emitted.
+    /// Withdraws a message. Returns the progress that reports it, if a piece was emitted.
     pub(super) fn withdraw(&mut self, key: MessageKey) -> Option<Progress> {
         let message = self.take(key)?;
         message.emitted.then(|| message.head.progress(Text::default(), true, true))
     }
 
-    /// Ends the unfinished messages in the order of their beginning.
+    /// Ends the unfinished messages in the order in which they began.
     pub(super) fn finish(&mut self, rules: &Rules<'_>, out: &mut dyn FnMut(Progress)) -> Marks {
         let mut open: Vec<Message> = self.open.drain().map(|(_, message)| message).collect();
         open.sort_by_key(|message| message.head.number);
@@ -213,19 +215,15 @@ impl Messages {
     }
 
     /// The id of the last message, if it has this text.
-    pub(super) fn id_of(&self, print: &Fingerprint) -> Option<String> {
-        self.last.as_ref().filter(|(_, last)| last == print).map(|(number, _)| id(*number))
+    pub(super) fn id_of(&self, print: &Fingerprint) -> Option<MessageId> {
+        self.last.as_ref().filter(|(_, last)| last == print).map(|(number, _)| MessageId::Said(*number))
     }
-}
-
-fn id(number: u64) -> String {
-    format!("m_{number}")
 }
 
 impl Message {
     fn new(number: u64, first: &Piece) -> Message {
         Message {
-            head: Head { number, reasoning: first.reasoning, parent: first.parent.clone() },
+            head: Head { number, reasoning: first.reasoning, parent: first.parent },
             heard: first.own.then(Heard::default),
             stream: Stream::default(),
             waiting: String::new(),
@@ -267,7 +265,7 @@ impl Message {
             self.waiting.push_str(&rest);
         }
         let budget = rules.budget();
-        // A message goes out when it is complete. Full frames of a long one go out earlier, and so does all text for
+        // A message is emitted when it is complete. Full frames of a long one are emitted earlier, and so is text for
         // which there is no room.
         let all = done || rules.level == Level::Full || self.waiting.len() > rules.room;
         if !all && self.waiting_bytes <= budget {
@@ -313,17 +311,17 @@ impl Head {
     }
 
     fn progress(&self, text: Text, done: bool, withdrawn: bool) -> Progress {
-        let message_id = id(self.number);
+        let message_id = MessageId::Said(self.number);
         let about = if self.reasoning {
             About::Reasoning { message_id, done, withdrawn }
         } else {
             About::Text { message_id, done, withdrawn }
         };
-        Progress { text, parent_call_id: self.parent.clone(), about, truncated: false }
+        Progress { text, parent_call_id: self.parent, about, truncated: false }
     }
 }
 
-/// Cuts off the last piece of [`split`], which is not full.
+/// Separates the last piece of [`split`], which is not full.
 fn last_part(mut text: String, budget: usize) -> (String, String) {
     let last = split(&text, budget).last().map_or(0, str::len);
     let rest = text.split_off(text.len() - last);

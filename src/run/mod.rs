@@ -1,6 +1,6 @@
-//! One run as a pure state machine: an event in, effects out. No clock, no I/O, no randomness, no channel.
+//! One run as a pure state machine: it takes an event and returns effects. It has no clock, I/O, randomness or channel.
 //!
-//! Three locks give a run exactly one end: [`Phase::Ended`] ignores every event, only [`Run::end`] builds a terminal
+//! Three rules give a run exactly one end: [`Phase::Ended`] ignores every event, only [`Run::end`] builds a terminal
 //! body, and the stamper refuses a frame after it.
 
 mod asking;
@@ -46,7 +46,7 @@ enum Phase {
     Waiting(Vec<Held>),
     /// A run with an agent.
     Live(Box<Live>),
-    /// The terminal frame is out.
+    /// The terminal frame was emitted.
     Ended,
 }
 
@@ -55,7 +55,7 @@ struct Held {
     reply_to: Option<String>,
     warning: Warning,
     text: Cow<'static, str>,
-    /// How many more messages were ignored, without room for a warning each.
+    /// The number of further ignored messages, for which no warning is held.
     more: u64,
 }
 
@@ -78,33 +78,33 @@ pub struct Run {
     late: Option<Late>,
 }
 
-/// A cancel that came when the outcome was decided.
+/// A cancel that arrived after the outcome was decided.
 #[derive(Clone, Debug)]
 pub struct Late {
-    /// Why, as the one who cancels says.
+    /// The reason that the canceller stated.
     pub reason: Option<String>,
-    /// Who cancels.
+    /// The source of the cancel.
     pub source: Source,
 }
 
-/// The counters of the ids. A process hands them from run to run, so that every id is unique.
+/// The counters of the ids. They continue from run to run in one process, so that every id is unique.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ids {
-    /// Questions.
+    /// The number of questions.
     pub questions: u64,
-    /// Groups of questions.
+    /// The number of groups of questions.
     pub groups: u64,
-    /// Messages of the agent.
+    /// The number of messages from the agent.
     pub messages: u64,
-    /// Tool calls.
+    /// The number of tool calls.
     pub calls: u64,
-    /// Artifacts.
+    /// The number of artifacts.
     pub artifacts: u64,
 }
 
 impl Run {
-    /// A run that waits for its run.start. `random`: lower-case letters and digits that make ids unique across
-    /// processes. `ids`: the counters of the run before. `redactor`: for everything before run.start.
+    /// Creates a run that waits for its run.start. `random`: lower-case letters and digits that make ids unique across
+    /// processes. `ids`: the counters after the previous run. `redactor`: redacts everything before run.start.
     pub fn new(random: &str, ids: Ids, on_eof: OnEof, redactor: Redactor) -> Run {
         Run {
             phase: Phase::Waiting(Vec::new()),
@@ -145,18 +145,18 @@ impl Run {
         }
     }
 
-    /// Whether a part of the agent's last line is left: [`Event::More`] takes it, before any other line.
+    /// Whether a part of the agent's last line remains. It must be passed as [`Event::More`] before any other line.
     pub fn has_more(&self) -> bool {
         matches!(&self.phase, Phase::Live(live) if live.agent.more)
     }
 
-    /// When the orchestrator, a signal or a limit asked for the end. From then on an orchestrator that does not read
-    /// is not waited for, also after the end.
+    /// The time at which the orchestrator, a signal or a limit requested the end. From then on, the run does not wait
+    /// for an orchestrator that does not read.
     pub fn stopping(&self) -> Option<Duration> {
         self.stopping
     }
 
-    /// Whether the run stops the agent before its result. False for a run with a result that only ends sooner.
+    /// Whether the run stops the agent before it has a result. False for a run that has a result and only ends sooner.
     pub fn is_stopping(&self) -> bool {
         matches!(&self.phase, Phase::Live(live) if live.is_stopping())
     }
@@ -166,17 +166,17 @@ impl Run {
         std::mem::take(&mut self.redactor)
     }
 
-    /// Takes what was allowed for good, after the end.
+    /// Takes the answers "always", after the end.
     pub fn take_granted(&mut self) -> Granted {
         std::mem::take(&mut self.granted)
     }
 
-    /// A cancel that came too late for this run. A run that continues after it is another.
+    /// A cancel that came too late for this run. It applies to the run that follows, if there is one.
     pub fn late(&self) -> Option<&Late> {
         self.late.as_ref()
     }
 
-    /// Whether this question is open.
+    /// Whether the question with this id is open.
     pub fn is_open(&self, question_id: &str) -> bool {
         matches!(&self.phase, Phase::Live(live) if live.questions.book.find(question_id).is_some())
     }
@@ -188,7 +188,7 @@ impl Run {
         matches!(ask.kind, Kind::FilePath).then(|| live.settings.cwd.clone())
     }
 
-    /// When the next [`Event::Tick`] is due.
+    /// The time at which the next [`Event::Tick`] is due.
     pub fn next_deadline(&self) -> Option<Duration> {
         match &self.phase {
             Phase::Live(live) => live.next_deadline(),
@@ -196,16 +196,24 @@ impl Run {
         }
     }
 
-    /// A recording is being made: it needs [`Effect::Said`].
+    /// Takes the memory of a body that was emitted, for the next one.
+    pub fn reuse(&mut self, body: Body) {
+        if let (Phase::Live(live), Body::Progress(mut progress)) = (&mut self.phase, body) {
+            progress.text = Text::default();
+            live.spare = Some(progress);
+        }
+    }
+
+    /// Requests [`Effect::Said`], because a recording is being made.
     pub fn recorded(&mut self) {
         if let Phase::Live(live) = &mut self.phase {
             live.agent.recorded = true;
         }
     }
 
-    /// Takes one event, and adds to `effects` what is to be done.
+    /// Handles one event, and appends the resulting actions to `effects`.
     pub fn step(&mut self, now: Duration, event: Event<'_>, effects: &mut Vec<Effect>) {
-        // A signal ends also a run that has its outcome and only waits for its reader.
+        // A signal also ends a run that has its outcome and only waits for its reader.
         let urged = matches!(&event, Event::Cancel(_, _, source) if *source != Source::Orchestrator);
         self.take(now, event, effects);
         if urged || self.is_stopping() {
@@ -227,7 +235,7 @@ impl Run {
         }
     }
 
-    /// Goes on with the agent, or ends.
+    /// Keeps the run alive, or ends it.
     fn go_on(&mut self, now: Duration, mut live: Box<Live>, end: Option<Ending>, effects: &mut Vec<Effect>) {
         let Some(ending) = end else {
             self.phase = Phase::Live(live);
@@ -244,7 +252,8 @@ impl Run {
         effects.push(self.end(terminal, None));
     }
 
-    /// Ends a run that cannot go on, because our own code or the machine failed. Everything else about it is lost.
+    /// Ends a run that cannot continue because our own code or the machine failed. The terminal body has no other facts
+    /// about the run.
     pub fn crashed(&mut self, now: Duration, failure: Failure) -> Option<Effect> {
         self.stopping.get_or_insert(now);
         if self.exit_code.is_some() {
@@ -341,13 +350,13 @@ impl Run {
     }
 }
 
-/// The warning about an event before run.start.
+/// The warning about an event that precedes run.start. `None`: the event needs no warning.
 fn early(event: Event<'_>) -> Option<Held> {
     let (reply_to, warning, text) = match event {
         Event::Input(origin, _) => (origin.id, Warning::UnknownQuestion, orchestrator::UNKNOWN_QUESTION.into()),
         Event::UnknownType(origin) => (origin.id, Warning::UnknownType, orchestrator::UNKNOWN_TYPE.into()),
         Event::Warn(origin, warning, text) => (origin.id, warning, text.into()),
-        // These end a run that waits for its run.start; `waiting` takes them before.
+        // These end a run that waits for its run.start; `waiting` handles them first.
         Event::Start(..)
         | Event::Cancel(..)
         | Event::Malformed(_)
@@ -380,10 +389,7 @@ fn progress_warning(warning: Warning, text: &str, reply_to: Option<String>) -> E
 }
 
 fn malformed() -> Failure {
-    Failure::new(
-        Code::InvalidMessage,
-        "The line is not a message: send one JSON object a line, in UTF-8, as the protocol says.",
-    )
+    Failure::new(Code::InvalidMessage, "The line is not a message: send one JSON object per line, in UTF-8.")
 }
 
 /// The terminal body of a run without an agent.

@@ -1,4 +1,4 @@
-//! The orchestrator's side of a run: its answers, its cancel, the end of its input.
+//! Handles the orchestrator's answers, its cancel, and the end of its input.
 
 use super::book::{Absence, Answered, Taken};
 use super::live::Live;
@@ -41,7 +41,7 @@ impl Live {
         }
     }
 
-    /// Registers a secret answer before anything is done with it.
+    /// Registers a secret answer with the redactor before it is used.
     fn keep_secret(&mut self, answered: Answered, reply_to: &Option<String>) -> Answered {
         let (Answered::Value(raw, _) | Answered::Kept(raw, _)) = &answered else { return answered };
         let Some(text) = crate::protocol::json::string(raw) else { return answered };
@@ -66,7 +66,7 @@ impl Live {
             return self.kill(source);
         }
         if self.end.ending.is_some() {
-            // The outcome stands: this only hurries the end.
+            // The outcome stands. The cancel only makes the run end sooner.
             return self.advance();
         }
         self.stop(Outcome::Cancelled { reason: reason.map(Text::from), source }, reply_to);
@@ -83,7 +83,7 @@ impl Live {
         self.nobody(Absence::InputClosed);
     }
 
-    /// Fails the run for a message of another major version, also after a result.
+    /// Fails the run because of a message of another major version, even after a result.
     pub(super) fn unsupported(&mut self, reply_to: Option<String>) {
         let failed = Outcome::Failed(unsupported());
         match &mut self.end.ending {

@@ -15,13 +15,13 @@ use std::path::PathBuf;
 /// The state of the agent's process. An agent may have one process per turn, and has at most one at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ProcessState {
-    /// It will be started.
+    /// The process is to be started.
     Due,
-    /// It runs.
+    /// The process is running.
     Running,
-    /// It is gone, and the search for changed files runs: only heartbeats are due.
+    /// The process is gone, and the search for changed files is running. Only heartbeats are due.
     Drained,
-    /// It is gone. The run is over, or waits for answers that begin another turn.
+    /// The process is gone. The run is over, or waits for answers that begin another turn.
     Gone,
 }
 
@@ -70,7 +70,7 @@ impl Live {
         self.unreported(gone.files);
         let killed = self.end.ending.as_ref().is_some_and(|e| matches!(e.stage, Stage::Terminated | Stage::Killed));
         if gone.leaked && !killed {
-            self.warn(Warning::LeakedProcess, "A process of the agent's outlived it and was stopped", None);
+            self.warn(Warning::LeakedProcess, "A process outlived the agent and was stopped", None);
         }
         if self.end.ending.is_some() {
             return;
@@ -80,7 +80,7 @@ impl Live {
             return;
         }
         let mut outcome = match over {
-            // A signal came from elsewhere, and a more specific failure counts more.
+            // The signal came from elsewhere, and a more specific failure takes precedence.
             TurnOver::Failed(Failure { code: Code::AgentExited | Code::AgentError, .. })
                 if self.questions.declined && gone.exit.signal.is_none() =>
             {
@@ -112,9 +112,7 @@ impl Live {
 
 fn unseen(why: Unseen) -> &'static str {
     match why {
-        Unseen::Late => "Files that the agent did not report may have changed: git could not tell in time",
-        Unseen::Failed => {
-            "Files that the agent did not report may have changed: git could not tell: see `git status` there"
-        }
+        Unseen::Late => "git was too slow: the list of changed files may be incomplete",
+        Unseen::Failed => "git failed: the list of changed files may be incomplete; see `git status`",
     }
 }

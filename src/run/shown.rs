@@ -1,4 +1,4 @@
-//! A question as it may leave the process: redacted, with options that can still be told apart.
+//! Questions as frames show them: redacted, with options that can still be distinguished.
 
 use crate::protocol::question::{Answer, Ask, Choice, Choices, Kind};
 use crate::protocol::text::Text;
@@ -7,15 +7,15 @@ use crate::redact::Redactor;
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
-/// The question as it is answered, and as it is shown. Of a permission the texts are kept once, and not more of them
-/// than fits a frame.
+/// The question as it is answered, and as it is shown. The texts of a permission are kept only once, and only as far as
+/// they fit into a frame.
 pub(super) fn both(mut ask: Ask, redactor: &Redactor, frame_bytes: usize) -> (Ask, Ask) {
     let mut copy = shown(&ask, redactor);
     if ask.purpose == Purpose::Permission
         && let (Some(kept), Some(subject)) = (&mut ask.subject, &mut copy.subject)
     {
         (ask.text, kept.detail, kept.title) = (Text::default(), Text::default(), Text::default());
-        // Redacted before it is cut: half a secret would not be found any more.
+        // Redacted before it is cut, because half a secret would not be found.
         let cut = |text: &str| text[..text.floor_char_boundary(frame_bytes)].to_owned();
         if subject.detail.size() > frame_bytes {
             subject.detail = cut(&subject.detail.redacted(redactor)).into();
@@ -25,19 +25,20 @@ pub(super) fn both(mut ask: Ask, redactor: &Redactor, frame_bytes: usize) -> (As
             copy.text = copy.text.redacted(redactor).replace(&title, &cut(&title)).into();
             subject.title = cut(&title).into();
         } else if copy.text.size() > 2 * frame_bytes {
-            // A plan. The text of any other permission is its title and a few words.
+            // This is a plan. The text of any other permission is its title and a few words.
             copy.text = cut(&copy.text.redacted(redactor)).into();
         }
     }
     (ask, copy)
 }
 
-/// The question without secrets. An option's value that contains one becomes `option_N`, so that an answer can name it.
+/// Redacts a question. An option's value that contains a secret becomes `option_N`, so that an answer can name the
+/// option.
 pub(super) fn shown(ask: &Ask, redactor: &Redactor) -> Ask {
     let clean = |text: &Text| Text::from(text.redacted(redactor));
     let mut shown = ask.clone();
     if ask.purpose == Purpose::Permission {
-        // Its options are the protocol's own words, and its texts are redacted with the frame.
+        // A permission's options are the protocol's own words, and its texts are redacted with the frame.
         return shown;
     }
     shown.text = if ask.text.is_blank() { WITHOUT_TEXT.into() } else { clean(&ask.text) };
@@ -72,13 +73,13 @@ pub(super) fn shown(ask: &Ask, redactor: &Redactor) -> Ask {
     shown
 }
 
-/// The text of a question that has none.
-const WITHOUT_TEXT: &str = "The agent asks a question without a text.";
+/// The text of a question for which the agent provided none.
+const WITHOUT_TEXT: &str = "The agent asked a question without text.";
 
 /// The maximum length of an option's value or label, in bytes.
 const OPTION_BYTES: usize = 1024;
 
-/// A redacted text, or `instead` if it had a secret or is too long.
+/// A redacted text, or the result of `instead` if the text contained a secret or is too long.
 fn usable(text: Cow<'_, str>, instead: impl FnOnce(&str) -> String) -> String {
     match text {
         Cow::Borrowed(same) if same.len() <= OPTION_BYTES => same.to_owned(),
@@ -86,7 +87,7 @@ fn usable(text: Cow<'_, str>, instead: impl FnOnce(&str) -> String) -> String {
     }
 }
 
-/// The text, made unlike those in `others`, and added to them.
+/// Makes a text different from those in `others`, and adds it to them.
 fn unlike(mut text: String, others: &mut HashSet<String>) -> String {
     while !others.insert(text.clone()) {
         text.push('_');

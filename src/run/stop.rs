@@ -3,12 +3,12 @@
 use crate::protocol::outbound::Outcome;
 use std::time::Duration;
 
-/// How long the agent may take to leave by itself after a result.
+/// The time that the agent has to exit by itself after a result.
 const LEAVE: Duration = Duration::from_secs(2);
-/// The time from the interrupt to the closed stdin, and from there to SIGTERM.
+/// The time from the interrupt to the closing of stdin, and from there to SIGTERM.
 const RUNG: Duration = Duration::from_millis(700);
-/// The time from SIGTERM to SIGKILL. All steps take 2.1 s, so that the end stays below the 4 s of the protocol even if
-/// nobody reads stdout.
+/// The time from SIGTERM to SIGKILL. All steps together take 2.1 s, so that the run ends within the 4 s of the protocol
+/// even if nobody reads stdout.
 const GRACE: Duration = Duration::from_millis(700);
 
 /// The step that the end has reached.
@@ -27,26 +27,26 @@ pub(crate) enum Stage {
 /// A decided end.
 #[derive(Debug)]
 pub(crate) struct Ending {
-    /// The outcome of the run. The first reason counts.
+    /// The outcome of the run.
     pub(crate) outcome: Outcome,
     /// The current step.
     pub(crate) stage: Stage,
-    /// When the next step is due.
+    /// The time at which the next step is due.
     pub(crate) due: Option<Duration>,
-    /// Whether the agent was stopped, rather than left by itself after its result.
+    /// Whether the agent was stopped instead of exiting by itself after its result.
     pub(crate) stopped: bool,
-    /// Whether the agent leaves when told to. If not, nothing waits for it.
+    /// Whether the agent exits when it is told to. If not, the next step follows at once.
     leaves: bool,
 }
 
 impl Ending {
-    /// An end after the agent's result. `leaves`: whether the agent leaves when told to.
+    /// Creates an end after the agent's result. `leaves`: whether the agent exits when it is told to.
     pub(crate) fn after_result(now: Duration, outcome: Outcome, leaves: bool) -> Ending {
         let due = if leaves { now + LEAVE } else { now };
         Ending { outcome, stage: Stage::Leaving, due: Some(due), stopped: false, leaves }
     }
 
-    /// An end that stops the agent.
+    /// Creates an end that stops the agent.
     pub(crate) fn stop(now: Duration, outcome: Outcome, leaves: bool) -> Ending {
         Ending { outcome, stage: Stage::Interrupted, due: Some(now + RUNG), stopped: true, leaves }
     }

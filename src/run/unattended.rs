@@ -1,4 +1,4 @@
-//! The questions of a run that nobody answered: all are counted, and the first are kept for the last frame.
+//! Counts the questions of a run that nobody answered, and keeps the first ones for the last frame.
 
 use super::book::Resolved;
 use crate::protocol::limits::LEFT_LISTED;

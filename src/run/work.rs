@@ -1,7 +1,9 @@
-//! Tool calls and changed files. Ids of the agent become ids of the protocol, paths become relative.
+//! Tool calls and changed files. The agent's ids become ids of the protocol, and paths become relative.
 
+use crate::agent::CallKey;
+use crate::agent::hash::Rehash;
 use crate::protocol::limits::{ARTIFACTS, REPORTED, TOOL_OUTPUT_BYTES};
-use crate::protocol::outbound::{About, ArtifactRef, FileEdit, Place, Progress, Text, ToolFacts};
+use crate::protocol::outbound::{About, ArtifactRef, CallId, FileEdit, Place, Progress, Text, ToolFacts};
 use crate::protocol::words::{Action, Category, ToolState};
 use crate::redact::Redactor;
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
@@ -13,9 +15,9 @@ use std::time::Duration;
 #[derive(Debug, Default)]
 pub(super) struct Tools {
     count: u64,
-    /// The calls that still run, by the agent's keys.
-    running: HashMap<String, Call>,
-    /// When each of them began, by its number.
+    /// The running calls, by the agent's keys.
+    running: HashMap<CallKey, Call, Rehash>,
+    /// The time when each running call began, by its number.
     began: BTreeMap<u64, Duration>,
     over: Over,
     /// The size of all running calls, in bytes.
@@ -23,15 +25,15 @@ pub(super) struct Tools {
 }
 
 /// An agent's description of a call.
-pub(super) struct Described<'a> {
+pub(super) struct Described {
     pub(super) category: Category,
     pub(super) title: Option<Text>,
     pub(super) places: Vec<Place>,
-    /// The agent's key of the call whose sub-agent makes this one.
-    pub(super) parent: Option<&'a str>,
+    /// The agent's key of the call whose sub-agent made this call.
+    pub(super) parent: Option<CallKey>,
 }
 
-/// How a call ended.
+/// The end of a call.
 pub(super) struct ToolEnd {
     pub(super) state: ToolState,
     pub(super) output: Option<Text>,
@@ -44,40 +46,38 @@ impl ToolEnd {
     }
 }
 
-/// A call that still runs.
+/// A running call.
 #[derive(Clone, Debug)]
 struct Call {
     number: u64,
     category: Category,
     title: Text,
     places: Vec<Place>,
-    parent: Option<String>,
+    parent: Option<CallId>,
     /// The size of the call, in bytes.
     kept: usize,
-    /// Whether there was no room for all of its places.
+    /// Whether places were dropped for lack of room.
     cut: bool,
 }
 
 /// The approximate size of an entry without its texts, in bytes.
 pub(super) const ENTRY_BYTES: usize = 256;
 
-/// The last calls that are over. Agents repeat updates of them, and their sub-agents may still speak.
+/// The most recently ended calls. Agents repeat updates about them, and their sub-agents may still send messages.
 #[derive(Debug, Default)]
 struct Over {
-    numbers: HashMap<u64, u64>,
-    /// The hashes of their keys, the oldest first.
-    order: VecDeque<u64>,
-    hasher: RandomState,
+    numbers: HashMap<CallKey, u64, Rehash>,
+    /// The hashes of the calls' keys, oldest first.
+    order: VecDeque<CallKey>,
 }
 
-/// The number of remembered calls that are over.
+/// The maximum number of remembered ended calls.
 const OVER: usize = 1024;
 
 impl Over {
-    fn add(&mut self, key: &str, number: u64) {
-        let hash = self.hasher.hash_one(key);
-        self.order.push_back(hash);
-        self.numbers.insert(hash, number);
+    fn add(&mut self, key: CallKey, number: u64) {
+        self.order.push_back(key);
+        self.numbers.insert(key, number);
         if self.order.len() > OVER
             && let Some(oldest) = self.order.pop_front()
         {
@@ -85,35 +85,35 @@ impl Over {
         }
     }
 
-    fn number(&self, key: &str) -> Option<u64> {
-        if self.numbers.is_empty() { None } else { self.numbers.get(&self.hasher.hash_one(key)).copied() }
+    fn number(&self, key: CallKey) -> Option<u64> {
+        self.numbers.get(&key).copied()
     }
 }
 
 impl Tools {
-    /// Continues the numbers of earlier runs.
+    /// Creates an empty list that continues the numbers of earlier runs.
     pub(super) fn after(count: u64) -> Tools {
         Tools { count, ..Tools::default() }
     }
 
-    /// The number of calls, with those of earlier runs.
+    /// The number of calls, including those of earlier runs.
     pub(super) fn count(&self) -> u64 {
         self.count
     }
 
-    /// Takes the beginning of a call, or a new description of it; without a title the old one stays. Returns the
-    /// progress of a new call. `room`: the number of bytes that may be kept.
-    pub(super) fn begin(&mut self, now: Duration, key: String, seen: Described<'_>, room: usize) -> Option<Progress> {
+    /// Handles the beginning of a call, or a new description of it. A description without a title keeps the old title.
+    /// Returns the progress of a new call. `room`: the number of bytes that may be kept.
+    pub(super) fn begin(&mut self, now: Duration, key: CallKey, seen: Described, room: usize) -> Option<Progress> {
         let Described { category, title, places, parent } = seen;
         if let Some(call) = self.running.get_mut(&key) {
             (call.category, call.places) = (category, places);
             call.title = title.unwrap_or(std::mem::take(&mut call.title));
             self.kept -= call.kept;
-            call.fit(&key, room + call.kept);
+            call.fit(room + call.kept);
             self.kept += call.kept;
             return None;
         }
-        if self.over.number(&key).is_some() {
+        if self.over.number(key).is_some() {
             return None;
         }
         let parent = parent.and_then(|parent| self.id(parent));
@@ -121,16 +121,16 @@ impl Tools {
         let title = title.unwrap_or_default();
         let mut call = Call { number: self.count, category, title, places, parent, kept: 0, cut: false };
         let progress = call.clone().into_progress(ToolEnd::bare(ToolState::Started), false);
-        call.fit(&key, room);
+        call.fit(room);
         self.kept += call.kept;
         self.began.insert(self.count, now);
         self.running.insert(key, call);
         Some(progress)
     }
 
-    /// Takes the end of a call. `None`: the call does not run.
-    pub(super) fn end(&mut self, key: &str, end: ToolEnd, cwd: &Path, redactor: &Redactor) -> Option<Progress> {
-        let call = self.running.remove(key)?;
+    /// Handles the end of a call. `None`: the call is not running.
+    pub(super) fn end(&mut self, key: CallKey, end: ToolEnd, cwd: &Path, redactor: &Redactor) -> Option<Progress> {
+        let call = self.running.remove(&key)?;
         self.kept -= call.kept;
         self.began.remove(&call.number);
         self.over.add(key, call.number);
@@ -145,22 +145,22 @@ impl Tools {
         Some(call.into_progress(ToolEnd { state, output, facts }, truncated == Some(true)))
     }
 
-    /// Ends all running calls as failed, in the order of their beginning.
+    /// Ends all running calls as failed, in the order in which they began.
     pub(super) fn fail(&mut self) -> impl Iterator<Item = Progress> + use<> {
         self.began.clear();
         self.kept = 0;
-        let mut open: Vec<(String, Call)> = self.running.drain().collect();
+        let mut open: Vec<(CallKey, Call)> = self.running.drain().collect();
         open.sort_by_key(|(_, call)| call.number);
         for (key, call) in &open {
-            self.over.add(key, call.number);
+            self.over.add(*key, call.number);
         }
         open.into_iter().map(|(_, call)| call.into_progress(ToolEnd::bare(ToolState::Failed), false))
     }
 
     /// The protocol's id of a call.
-    pub(super) fn id(&self, key: &str) -> Option<String> {
-        let number = self.running.get(key).map(|call| call.number);
-        number.or_else(|| self.over.number(key)).map(call_id)
+    pub(super) fn id(&self, key: CallKey) -> Option<CallId> {
+        let number = self.running.get(&key).map(|call| call.number);
+        number.or_else(|| self.over.number(key)).map(CallId)
     }
 
     /// The size of all running calls, in bytes.
@@ -168,20 +168,16 @@ impl Tools {
         self.kept
     }
 
-    /// The beginning of the latest running call.
+    /// The time at which the latest running call began.
     pub(super) fn running_since(&self) -> Option<Duration> {
         self.began.last_key_value().map(|(_, began)| *began)
     }
 }
 
-fn call_id(number: u64) -> String {
-    format!("c_{number}")
-}
-
 impl Call {
     /// Drops the places for which there is no room.
-    fn fit(&mut self, key: &str, room: usize) {
-        self.kept = ENTRY_BYTES + key.len() + self.title.size();
+    fn fit(&mut self, room: usize) {
+        self.kept = ENTRY_BYTES + self.title.size();
         let all = self.places.len();
         self.places.retain(|place| {
             let more = self.kept + size_of::<Place>() + place.path.size();
@@ -195,12 +191,13 @@ impl Call {
     fn into_progress(self, end: ToolEnd, truncated: bool) -> Progress {
         let Call { number, category, title, places: locations, parent, kept: _, cut } = self;
         let ToolEnd { state, output, facts } = end;
-        let about = About::Tool { call_id: call_id(number), category, state, locations, output, facts, phase: None };
+        let about = About::Tool { call_id: CallId(number), category, state, locations, output, facts, phase: None };
         Progress { text: title, parent_call_id: parent, about, truncated: truncated || cut }
     }
 }
 
-/// A text of at most `room` bytes, and whether it was longer. Redacted before the cut: half a secret cannot be found.
+/// A text of at most `room` bytes, and whether it was longer. Redacts the text before it cuts, because half a secret
+/// cannot be found.
 fn cut(text: Text, room: usize, redactor: &Redactor) -> (Text, bool) {
     let mut text = text.into_redacted(redactor);
     let is_long = text.len() > room;
@@ -210,7 +207,7 @@ fn cut(text: Text, room: usize, redactor: &Redactor) -> (Text, bool) {
     (Text::clean(text, redactor), is_long)
 }
 
-/// Cuts an edit to the room that is left. Returns its size.
+/// Cuts an edit to the remaining room. Returns the edit's size.
 fn fit(edit: &mut FileEdit, room: usize, cwd: &Path, redactor: &Redactor) -> usize {
     edit.path = relative(cwd, path(&edit.path));
     (edit.lines, edit.is_cut) = cut(std::mem::take(&mut edit.lines), room, redactor);
@@ -222,7 +219,7 @@ pub(super) fn places(cwd: &Path, locations: &[Place]) -> Vec<Place> {
     locations.iter().map(|at| Place { path: relative(cwd, path(&at.path)), line: at.line }).collect()
 }
 
-/// A path from an agent.
+/// A path that an agent reported.
 pub(super) fn path(text: &Text) -> &Path {
     Path::new(text.unredacted())
 }
@@ -253,7 +250,7 @@ pub(super) fn absolute(cwd: &Path, path: &Path) -> PathBuf {
     out
 }
 
-/// The maximum size of a path that a system takes, in bytes.
+/// The maximum size of a path that systems accept, in bytes.
 const PATH_BYTES: usize = 4096;
 
 /// The changed files of a run.
@@ -270,17 +267,17 @@ pub(super) struct Artifacts {
 }
 
 impl Artifacts {
-    /// Continues the numbers of earlier runs.
+    /// Creates an empty list that continues the numbers of earlier runs.
     pub(super) fn after(count: u64) -> Artifacts {
         Artifacts { count, before: count, ..Artifacts::default() }
     }
 
-    /// The number of artifacts, with those of earlier runs.
+    /// The number of artifacts, including those of earlier runs.
     pub(super) fn count(&self) -> u64 {
         self.count
     }
 
-    /// Adds a change and returns its id. `None`: it was reported before.
+    /// Adds a change and returns its id. `None`: the change was reported before.
     pub(super) fn add(&mut self, path: &Text, action: Action) -> Option<String> {
         if self.is_full() || !self.seen.insert(self.hasher.hash_one((path, action))) {
             return None;
@@ -292,7 +289,7 @@ impl Artifacts {
         Some(format!("a_{}", self.count))
     }
 
-    /// Whether no further change is reported.
+    /// Whether the limit of reported changes is reached.
     pub(super) fn is_full(&self) -> bool {
         self.seen.len() >= REPORTED
     }
@@ -306,7 +303,7 @@ impl Artifacts {
         }
     }
 
-    /// Hands out the list for the terminal frame, and whether it is cut.
+    /// Takes the list for the terminal frame, and whether it is cut.
     pub(super) fn list(&mut self) -> (Vec<ArtifactRef>, bool) {
         let list = std::mem::take(&mut self.list);
         let is_cut = self.count - self.before > list.len() as u64;

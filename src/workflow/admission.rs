@@ -93,7 +93,7 @@ impl DraftRequest {
             return match finished || draft {
                 true => Ok(()),
                 false => {
-                    let message = format!("There is neither {file} nor a draft of it: leave out --continue.");
+                    let message = format!("Neither {file} nor a draft of it exists: leave out --continue.");
                     Err(Failure::refused_for(RefusalReason::NotFound, message))
                 }
             };

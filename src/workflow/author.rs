@@ -86,7 +86,7 @@ impl Author {
         let checked = check(self).map_err(unwritable)?;
         outer.end.tasks = Some(checked.tasks as u64);
         if !outer.seen().files.is_empty() {
-            let text = "Files beside the draft were changed: see the artifacts of this run.";
+            let text = "Files other than the draft were changed: see the artifacts of this run.";
             outer.warn(Warning::UnexpectedChange, text);
         }
         if !checked.violations.is_empty() {
@@ -178,7 +178,7 @@ impl Author {
             outer.end.kept.extend(project.give_way(&paths.finished)?);
         }
         paths.restore(project, &paths.finished, finished)?;
-        let text = format!("The agent changed {}; the file was put back.", shown(&paths.target));
+        let text = format!("The agent changed {}; the file was restored.", shown(&paths.target));
         outer.warn(Warning::UnexpectedChange, text);
         Ok(())
     }
@@ -213,7 +213,7 @@ impl Author {
             (_, 1) => format!("{draft} breaks a rule"),
             (_, count) => format!("{draft} breaks {count} rules"),
         };
-        let mut message = format!("{what}: correct it, or let the agent go on with --continue.");
+        let mut message = format!("{what}: correct the draft, or let the agent continue with --continue.");
         message += &outer.denials();
         Stop::failed(Code::ResultInvalid, message)
     }
@@ -237,7 +237,7 @@ pub fn unwritable(problem: FileProblem) -> Stop {
     let failure = match problem {
         FileProblem::Outside => problem.refusal("A file of the workflow"),
         FileProblem::TooLarge | FileProblem::Io(_) => {
-            let message = "A file below .spektacular cannot be written: free some space, and check its permissions.";
+            let message = "Cannot write a file below .spektacular: free some space, or check the permissions.";
             Failure::new(Code::ResourceExhausted, message)
         }
     };

@@ -56,7 +56,7 @@ pub fn init(project: &Project) -> Result<Initialized, Failure> {
 fn is_missing(project: &Project, path: &str) -> Result<bool, Failure> {
     let refused = |path: &Path, wanted: &str| {
         let message =
-            format!("{} must be a {wanted}, not a link or anything else. Nothing was created.", path.display());
+            format!("{} must be a {wanted}, not a link or another kind of file. Nothing was created.", path.display());
         Failure::refused_for(RefusalReason::Outside, message)
     };
     let mut folders: Vec<PathBuf> = Path::new(path).ancestors().skip(1).map(Path::to_owned).collect();

@@ -8,7 +8,7 @@ use crate::io::inbox::RawLine;
 use crate::io::output::Chunk;
 use crate::protocol::limits::ARTIFACTS;
 use crate::protocol::outbound::{
-    About, ArtifactRef, Body, Outcome, Progress, Terminal, Text, Usage, WorkflowEnd, WorkflowStarted,
+    About, ArtifactRef, Body, MessageId, Outcome, Progress, Terminal, Text, Usage, WorkflowEnd, WorkflowStarted,
 };
 use crate::protocol::question::DENY;
 use crate::protocol::redacted::Redacted;
@@ -153,7 +153,7 @@ impl<'p> Joined<'p> {
         if let Some(text) = self.unsaid(end) {
             // An agent that sends no messages has its text only in the result.
             self.results += 1;
-            let about = About::Text { message_id: format!("m_result_{}", self.results), done: true, withdrawn: false };
+            let about = About::Text { message_id: MessageId::Result(self.results), done: true, withdrawn: false };
             let progress = Progress { text, parent_call_id: None, about, truncated: false };
             let mut body = Redacted::new(Body::Progress(Box::new(progress)), &Redactor::new());
             self.peer.show(Outgoing { body: &mut body, ..outgoing }, out);
@@ -285,7 +285,7 @@ impl Peer for Joined<'_> {
         let refused = ["session_id", "output_schema", "raw_prompt"].into_iter().filter(|field| said.contains(field));
         if let Some(field) = refused.into_iter().find(|field| *field != "raw_prompt" || settings.raw_prompt) {
             let message = format!(
-                "run.start: `{field}` does not go with a workflow, which makes its own sessions and prompts: leave it out."
+                "run.start: `{field}` cannot be used with a workflow, which makes its own sessions and prompts: leave it out."
             );
             return Err(super::invalid(message));
         }

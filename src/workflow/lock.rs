@@ -32,7 +32,7 @@ impl Lock {
             |_| Failure::refused_for(RefusalReason::Outside, format!("{} must be a regular file.", path.display()));
         let file = file.map_err(cannot)?;
         flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|_| {
-            let message = format!("Another workflow is at work on {what}: wait for its end, or stop it.");
+            let message = format!("Another workflow is using {what}: wait until it ends, or stop it.");
             Failure::refused_for(RefusalReason::Locked, message)
         })?;
         Ok(Lock { _file: file })

@@ -239,7 +239,7 @@ pub fn title<'a>(lines: &[TextLine<'a>], found: &mut Violations) -> Option<(&'a 
         (Some(at), _) => found.at(lines[at].number, Rule::Title, FIRST),
     }
     for (_, _, number) in titles {
-        found.at(number, Rule::Title, "Make this a heading of a lower level: the file has one title.");
+        found.at(number, Rule::Title, "Make this a section heading (##): only the title has level 1.");
     }
     first.map(|(heading, at, _)| (heading.text, at))
 }

@@ -435,7 +435,7 @@ impl<'p> Outer<'p> {
         let spent = self.peer.usage.cost_usd.unwrap_or_default();
         match self.settings.max_cost_usd.map(|whole| whole - spent) {
             Some(left) if left <= 0.0 => {
-                let message = "The run has used max_cost_usd: raise it, and go on with the same command.";
+                let message = "The run has used up max_cost_usd: raise it, then run the same command to continue.";
                 Err(Stop::failed(Code::LimitReached, message))
             }
             left => Ok(left),

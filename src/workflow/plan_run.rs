@@ -9,7 +9,7 @@ use super::name::Slug;
 use super::plan::{Digest, PlanChange, WorkPlan, edited};
 use super::project::{Argument, FileProblem, PlanPath, Project, shown};
 use super::prompts::{CommonValues, PromptText};
-use super::template::PromptKind;
+use super::template::{PromptKind, has_placeholder};
 use crate::failure::Failure;
 use crate::protocol::outbound::WorkflowStarted;
 use crate::protocol::request::Settings;
@@ -45,14 +45,23 @@ pub fn admit(
     let paths = DraftPaths::plan(&name);
     let draft = shown(&paths.draft);
     let first = |text: &PromptText, values: &CommonValues| {
-        // The plan must name the specification in this line, and no placeholder of its own holds the path.
-        let knowledge = format!("The plan has the line `Spec: {}`.\n{}", shown(&spec.path), values.knowledge);
+        // The check requires this line, and no placeholder holds the path.
+        let line = format!("The plan has the line `Spec: {}`.", shown(&spec.path));
+        let knowledge = format!("{line}\n{}", values.knowledge);
         let contents = String::from_utf8_lossy(&spec.bytes);
-        CommonValues { knowledge, ..values.clone() }.fill(text, |name| match name {
+        let mut prompt = CommonValues { knowledge, ..values.clone() }.fill(text, |name| match name {
             "spec" => Some(&contents),
             "folder" => Some(&draft),
             _ => None,
-        })
+        });
+        if !has_placeholder(&text.text, "knowledge") {
+            prompt.text = match prompt.raw {
+                // The agent's own command must stay in front.
+                true => format!("{}\n\n{line}\n", prompt.text.trim_end()),
+                false => format!("{line}\n\n{}", prompt.text),
+            };
+        }
+        prompt
     };
     let request = DraftRequest { kind, project, name, paths, ignored };
     let mut author = request.author(settings, &options, around, (PromptKind::Plan, first))?;
@@ -72,7 +81,7 @@ fn read_spec(project: &Project, argument: &str, from: &Path) -> Result<SpecInput
     let path = project.spec(&argument, from)?;
     match project.markdown(&path).map_err(|problem| problem.refusal("SPEC"))? {
         Contents::Bytes(bytes) => Ok(SpecInput { path, bytes }),
-        Contents::Missing => Err(Failure::refused_for(RefusalReason::NotFound, "SPEC names nothing that exists.")),
+        Contents::Missing => Err(Failure::refused_for(RefusalReason::NotFound, "SPEC does not exist.")),
         Contents::TooLarge => Err(FileProblem::TooLarge.refusal("SPEC")),
     }
 }

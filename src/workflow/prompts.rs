@@ -64,7 +64,7 @@ impl PromptText {
                 return Ok(PromptText { text, source: PromptSource::Project, ..own });
             }
             Ok(Some(_)) => Some("is not trusted. Read it, then run `spektacular config trust`"),
-            Err(_) => Some("is no regular file of at most 256 KiB of UTF-8, so it cannot be trusted"),
+            Err(_) => Some("is not a regular UTF-8 file of at most 256 KiB, so it cannot be trusted"),
         };
         let warning = warning.map(|why| format!("{} is ignored: it {why}.", shown(&file_of(kind))));
         let user = of_user(kind, places)?.map(|text| (text, PromptSource::User));
@@ -164,12 +164,12 @@ pub fn of_project_to_trust(project: &Project) -> Vec<(PathBuf, String)> {
 
 const USER: &str = r#"## Interview
 
-Ask the user what the code does not tell: the goal, the scope, the cases at the edge, what counts as done.
-Use your question tool if you have one. Otherwise end your turn with a marker outside code fences; the answers come as the next turn:
+Ask the user what the code does not tell you: the goal, the scope, the edge cases, and what counts as done.
+Use your question tool if you have one. Otherwise end your turn with a marker like this one, outside code fences; the answers arrive as the next turn:
 
 <!--QUESTION:{"questions":[{"question":"Where are sessions stored?","header":"Storage","options":[{"label":"Database"},{"label":"Memory"}]}]}-->
 
-Ask only what matters, and questions that belong together at once. Where an answer is declined or asking fails, infer it, and write it down as an assumption."#;
+Ask only what matters, and ask related questions together. If an answer is declined or asking fails, infer the answer and write it down as an assumption."#;
 
 const NO_USER: &str = "\
 No user is present: analyze the codebase to infer the requirements.
@@ -182,9 +182,9 @@ impl Project {
         self.collect(Path::new(KNOWLEDGE), DEPTH_MAX, &mut files);
         let lines: String = files.iter().map(|file| format!("\n- {file}")).collect();
         match files.is_empty() {
-            true => format!("What is known about this project is in `{KNOWLEDGE}/`. It is empty so far."),
+            true => format!("Notes about this project belong in `{KNOWLEDGE}/`, which is still empty."),
             false => {
-                format!("What is known about this project is in `{KNOWLEDGE}/`. Read what bears on the task:{lines}")
+                format!("Notes about this project are in `{KNOWLEDGE}/`. Read the files that concern your task:{lines}")
             }
         }
     }

@@ -85,7 +85,11 @@ fn read(bytes: &[u8], found: &mut Violations) -> Spec {
             Some(_) => {}
         }
         for section in with_name {
-            found.at(section.heading.number, Rule::Section, "Join this section with the earlier one of the same name.");
+            found.at(
+                section.heading.number,
+                Rule::Section,
+                "Merge this section into the earlier one of the same name.",
+            );
         }
     }
     let tasks = tasks(&sections, found);

@@ -107,6 +107,11 @@ pub fn expanded<'v>(text: &str, value: impl Fn(&str) -> Option<&'v str>) -> Stri
     parts(text).map(part).collect()
 }
 
+/// Whether a text has this placeholder.
+pub fn has_placeholder(text: &str, name: &str) -> bool {
+    parts(text).any(|part| part == Part::Placeholder(name))
+}
+
 /// A part of a template.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part<'a> {

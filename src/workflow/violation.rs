@@ -96,7 +96,9 @@ impl Rule {
         let found = Rule::ALL.iter().find(|rule| rule.name() == name);
         match found {
             Some(rule) if may(&rule) => Ok(*rule),
-            Some(rule) => Err(format!("The rule {} cannot be ignored: nothing could be checked then.", rule.name())),
+            Some(rule) => {
+                Err(format!("The rule {} cannot be ignored: without it, nothing could be checked.", rule.name()))
+            }
             None => {
                 let known = Rule::ALL.iter().filter(may).map(|rule| rule.name());
                 Err(Unknown { what: "rule", typed: name, ..Unknown::default() }

@@ -24,7 +24,7 @@ fn error_404(agent: Agent) {
     let run = plain(agent, "no_model");
     let payload = run.outcome.failed("model_not_found");
     let model = run.outcome.progress("session")[0].text("model");
-    let message = format!("The model {model} does not exist or may not be used: choose another model.");
+    let message = format!("The model {model} does not exist, or your account may not use it: choose another model.");
     assert_eq!(payload["message"], message);
     assert!(payload["detail"]["agent_message"].is_string(), "{payload}");
 }
@@ -36,7 +36,7 @@ fn error_401(agent: Agent) {
     assert!(run.outcome.took().as_secs() < 60, "it took {:?}", run.outcome.took());
 }
 
-/// A rate limit that passes is a warning where the agent tells of it.
+/// A temporary rate limit is a warning if the agent reports it.
 fn error_429_then_ok(agent: Agent) {
     let run = plain(agent, "busy_once");
     run.completed("Now I have time.");

@@ -1,4 +1,4 @@
-//! `agents list` and `agents check`, and `adhoc --dry-run`: what is there, and what would be started.
+//! `agents list`, `agents check` and `adhoc --dry-run`: the installed agents, and the command that a run would start.
 
 use crate::support;
 
@@ -87,7 +87,7 @@ fn those_that_are_available_come_first_and_the_rest_in_one_line() {
     let available: Vec<bool> =
         json["agents"].as_array().unwrap().iter().map(|agent| agent["available"] == true).collect();
     assert_eq!(available[..3], [true, true, false]);
-    // What is listed has the same fields in the check.
+    // The list and the check share these fields.
     for agent in listed["agents"].as_array().unwrap() {
         let checked = of(&json, agent["name"].as_str().unwrap());
         for (field, value) in agent.as_object().unwrap() {
@@ -120,7 +120,7 @@ fn the_reference_has_every_field_of_the_list_and_the_check() {
 }
 
 #[test]
-fn a_check_says_what_run_started_says() {
+fn a_check_reports_the_same_capabilities_as_run_started() {
     let entries = json!({"agents": {
         "words": {"driver": "lines", "command": "words", "resume_args": ["{session}"], "session_patterns": ["x"]},
         "mine": {"driver": "acp", "command": "mine"}
@@ -142,7 +142,7 @@ fn a_check_says_what_run_started_says() {
 }
 
 #[test]
-fn the_version_is_what_the_program_says_and_not_what_a_file_beside_it_says() {
+fn the_version_comes_from_the_program_and_not_from_a_file_beside_it() {
     let module = "lib/node_modules/@openai/codex";
     let plain = Case::new()
         .script(&format!("{module}/bin/codex.js"), "echo codex-cli 9.9.9")
@@ -154,7 +154,7 @@ fn the_version_is_what_the_program_says_and_not_what_a_file_beside_it_says() {
     assert_eq!(codex["path"], json!(plain.path("bin/codex")));
 }
 
-/// An npx that has one package, and says what it was started with.
+/// An npx with one package, which prints its arguments.
 const NPX: &str = r#"echo "$npm_config_offline $npm_config_yes $*" >>"$HOME/npx"
 [ -d "$npm_config_logs_dir" ] || case "$npm_config_logs_dir" in "$TMPDIR"/*) ;; *) exit 9 ;; esac
 [ "$2" = pi-acp ] && { echo 0.4.2; exit 0; }
@@ -227,7 +227,7 @@ fn a_program_that_is_asked_leaves_no_file_and_no_process() {
 }
 
 #[test]
-fn what_ends_with_an_error_is_not_available() {
+fn an_agent_whose_version_query_fails_is_not_available() {
     for (body, problem) in [
         ("exit 1", "`claude --version` failed with exit code 1"),
         ("echo 1.2.3; exit 3", "`claude --version` failed with exit code 3"),
@@ -254,7 +254,7 @@ fn what_ends_with_an_error_is_not_available() {
 #[test]
 fn a_log_in_is_seen_and_never_shown() {
     let check = |plain: &Case, name: &str| {
-        // None of them is there, which changes nothing about a log-in.
+        // No agent is installed, which does not change its log-in.
         let did = plain.run(&["agents", "check", name, "--output", "json"]);
         assert!(!did.out.contains("hunter2"), "{}", did.out);
         of(&did.json(4), name)["logged_in"].as_str().unwrap().to_owned()
@@ -329,7 +329,7 @@ fn a_dry_run_shows_the_command_and_names_only() {
 }
 
 #[test]
-fn a_dry_run_tells_what_has_no_effect_and_cuts_what_is_long() {
+fn a_dry_run_warns_of_options_without_effect_and_cuts_long_texts() {
     let plain = Case::new();
     let long = "x".repeat(5000);
     let args = ["adhoc", "--dry-run", "--output", "json", "-a", "codex", "--max-turns", "3", "--agent-arg", &long];

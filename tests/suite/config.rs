@@ -13,7 +13,7 @@ use support::Case;
 const USER: &str = "home/.config/spektacular/config.json";
 const PROJECT: &str = "work/.spektacular/config.json";
 
-/// What came of a command.
+/// The result of a command.
 struct Done {
     code: i32,
     out: String,
@@ -30,7 +30,7 @@ fn config(case: &Case, args: &[&str]) -> Done {
     spektacular_in(case, "work", &[&["config"], args].concat())
 }
 
-/// A command that must go well, and its stdout. What changes a file says which.
+/// The stdout of a command that must succeed. Commands that change a file name it.
 fn ok(case: &Case, args: &[&str]) -> String {
     let done = config(case, args);
     let changes = ["set", "unset"].contains(&args[0]) && !args.join(" ").contains("--output json");
@@ -66,7 +66,7 @@ fn sample(key: &str, layer: usize) -> Value {
         "progress" => one([json!("minimal"), json!("normal"), json!("full")]),
         "add_dirs" | "allowed_tools" | "disallowed_tools" | "agent_args" => json!([format!("x{layer}")]),
         "env_allow" => json!([format!("X{layer}_*")]),
-        // What is secret is masked in a list: these are too short for that.
+        // Lists mask secrets, but these are too short.
         "secrets" => json!([format!("{layer}")]),
         "env" => json!({"PLAIN": layer.to_string()}),
         "mcp_servers" => json!([{"name": "x", "command": layer.to_string()}]),
@@ -100,7 +100,7 @@ fn fields(layer: usize) -> Value {
 }
 
 #[test]
-fn every_key_comes_from_every_layer_and_the_list_says_from_which() {
+fn every_layer_can_set_every_key_and_the_list_names_the_layer() {
     let values = list(&Case::new());
     for key in KEYS {
         let built_in: Option<Value> = key.built_in().map(|raw| serde_json::from_str(raw.get()).unwrap());
@@ -143,7 +143,7 @@ fn an_empty_variable_counts_as_not_set() {
 }
 
 #[test]
-fn what_is_set_is_there_and_what_is_unset_is_gone() {
+fn set_adds_a_value_and_unset_removes_it() {
     let case = Case::new();
     for (key, text, shown) in [
         ("output", "json", "json"),
@@ -229,7 +229,7 @@ fn a_broken_file_is_an_error_with_its_place_and_stays_as_it_is() {
         ("{\n  \"model\": \"m\",\n}", ", line 3, column 1: invalid JSON."),
         ("{\"model\": \"private-name", ", line 1, column 23: unexpected end of the JSON."),
         ("{\n \"a\": tru }", ", line 2, column 10: invalid JSON."),
-        ("[1]", " must hold one JSON object, in { and }."),
+        ("[1]", " must contain one JSON object, in { and }."),
         ("{\"a\": \"\\ud800\"}", ", line 1, column 14: invalid JSON."),
     ] {
         let case = Case::new().file(PROJECT, text);
@@ -248,7 +248,7 @@ fn a_broken_file_is_an_error_with_its_place_and_stays_as_it_is() {
 }
 
 #[test]
-fn what_is_no_file_is_an_error_and_is_not_waited_for() {
+fn anything_but_a_file_is_refused_at_once() {
     let case = Case::new().file("work/.spektacular/config.json/x", "");
     assert!(config(&case, &["list"]).err.contains("must be a file of at most 4 MiB"));
     let case = Case::new().file("work/.spektacular/x", "");
@@ -282,12 +282,12 @@ fn a_projects_file_that_is_a_link_is_neither_trusted_nor_written_to() {
     std::os::unix::fs::symlink(case.path("other/.spektacular"), case.path("work/.spektacular")).unwrap();
     assert_eq!(config(&case, &["get", "permissions"]).out, "ask\n", "trusted there is not trusted here");
     for args in [&["trust"][..], &["set", "permissions", "allow"]] {
-        assert!(config(&case, args).err.contains("is a link"), "{args:?}");
+        assert!(config(&case, args).err.contains("is a symbolic link"), "{args:?}");
     }
     fs::remove_file(case.path("work/.spektacular")).unwrap();
     fs::create_dir(case.path("work/.spektacular")).unwrap();
     std::os::unix::fs::symlink(case.path(USER), case.path(PROJECT)).unwrap();
-    assert!(config(&case, &["set", "permissions", "allow"]).err.contains("is a link"));
+    assert!(config(&case, &["set", "permissions", "allow"]).err.contains("is a symbolic link"));
     assert_eq!(read(&case, USER), "{}", "the user's file is for --global");
 }
 
@@ -359,7 +359,7 @@ fn wrong_keys_and_values_are_refused_with_a_suggestion() {
 }
 
 #[test]
-fn set_takes_what_the_flag_takes() {
+fn set_accepts_the_same_values_as_the_flag() {
     let servers = r#"{"mcpServers":{"a":{"command":"x","env":{"K":"v"}}}}"#;
     let case =
         Case::new().file("work/servers.json", &format!("\u{feff}{servers}\n")).file("work/schema.json", "{\n}\n");
@@ -417,7 +417,7 @@ fn set_refuses_an_agent_that_no_run_could_find() {
 }
 
 #[test]
-fn what_cannot_be_used_in_a_file_is_ignored_with_its_line() {
+fn an_unusable_entry_of_a_file_is_ignored_and_named_with_its_line() {
     let text = "{\n\"modle\": 1,\n\"debug\": {\"enabled\": 1},\n\"agents\": {\"x\": {\"comand\": \"y\"}},\n\"debug.enabled\": true,\n\
                 \"timeout_s\": -1,\n\"agents\": 3,\n\"model\": \"a\",\n\"model\": \"b\"}";
     let case = Case::new().file(USER, text);
@@ -457,7 +457,7 @@ fn a_list_masks_secrets_and_get_does_not() {
 }
 
 #[test]
-fn a_projects_file_needs_trust_for_what_could_do_harm() {
+fn a_projects_file_needs_trust_for_harmful_keys() {
     let text = full(1);
     let case = Case::new().file(PROJECT, &text);
     let free = |key: &str| KEYS.iter().any(|k| k.name == key && k.care == spektacular::config::Care::Free);
@@ -505,7 +505,7 @@ fn a_file_of_ones_own_making_is_trusted() {
     assert_eq!(ok(&case, &["get", "permissions"]), "deny\n");
     let nothing = config(&Case::new(), &["trust"]);
     assert_eq!(nothing.code, 2);
-    assert!(nothing.err.contains("no configuration file to trust"), "{}", nothing.err);
+    assert!(nothing.err.contains("no configuration file or prompts to trust"), "{}", nothing.err);
 }
 
 #[test]
@@ -540,7 +540,7 @@ fn part(heading: &str) -> &'static str {
 
 #[test]
 fn the_page_names_the_keys_that_count_without_trust() {
-    let line = part("Trust").lines().find(|line| line.starts_with("These keys count without trust: ")).unwrap();
+    let line = part("Trust").lines().find(|line| line.starts_with("These keys need no trust: ")).unwrap();
     let free = KEYS.iter().filter(|key| key.care == spektacular::config::Care::Free).map(|key| key.name);
     assert_eq!(line.split('`').skip(1).step_by(2).collect::<Vec<_>>(), free.collect::<Vec<_>>());
 }
@@ -564,11 +564,7 @@ fn nothing_is_written_that_could_not_be_read() {
     let text = json!({"own": "x".repeat((4 << 20) - 50_000)}).to_string();
     let case = Case::new().file(USER, &text);
     let done = config(&case, &["set", "--global", "model", &long]);
-    assert!(
-        done.code == 2 && done.err.contains("would be longer than 4 MiB"),
-        "{}",
-        &done.err[..200.min(done.err.len())]
-    );
+    assert!(done.code == 2 && done.err.contains("would exceed 4 MiB"), "{}", &done.err[..200.min(done.err.len())]);
     assert_eq!(fs::read_to_string(case.path(USER)).unwrap(), text);
 }
 
@@ -590,12 +586,12 @@ fn a_full_list_of_trusted_files_makes_room_and_loses_no_trust() {
 fn a_link_that_leads_nowhere_stays_a_link() {
     let case = Case::new().file("home/.config/spektacular/x", "").link(USER, "home/dotfiles.json");
     let done = config(&case, &["set", "--global", "model", "m"]);
-    assert!(done.code == 2 && done.err.contains("is a link that leads to no file"), "{}", done.err);
+    assert!(done.code == 2 && done.err.contains("is a symbolic link without a target"), "{}", done.err);
     assert!(case.path(USER).is_symlink() && !case.path("home/dotfiles.json").exists());
 }
 
 #[test]
-fn what_a_killed_change_left_is_removed_by_the_next() {
+fn the_next_change_removes_the_file_of_a_killed_one() {
     let case = Case::new().file(USER, "{}");
     let binary = env!("CARGO_BIN_EXE_spektacular");
     let mut killed = case.command("/bin/sh");

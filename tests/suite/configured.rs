@@ -15,7 +15,7 @@ use support::{Case, Outcome, run};
 const USER: &str = "home/.config/spektacular/config.json";
 const PROJECT: &str = "work/.spektacular/config.json";
 
-/// An agent that speaks ACP: it says hello. What it was started with is in its log.
+/// An ACP agent that says hello and logs its command line.
 const ACP_AGENT: &str = r#"#!/bin/sh
 D=$(dirname "$0")/../log
 for a in "$@"; do printf '%s\0' "$a"; done >"$D/argv"
@@ -81,7 +81,7 @@ fn an_agents_own_completion_marker_goes_over_the_files() {
 }
 
 #[test]
-fn everything_that_a_file_says_reaches_the_run() {
+fn every_setting_in_a_file_reaches_the_run() {
     let said = json!({
         "effort": "high", "mode": "owl", "interactive": false, "permissions": {"edit": "deny"}, "allowed_tools": ["A"],
         "disallowed_tools": ["B"], "timeout_s": 100, "start_timeout_s": 50, "idle_timeout_s": 40, "tool_timeout_s": 30,
@@ -149,7 +149,7 @@ fn a_broken_file_ends_the_run_with_a_frame() {
     let cli = outcome.case().other("work", &["adhoc", "--output", "cli", "Go"]).output().unwrap();
     assert_eq!(cli.status.code(), Some(2));
     assert!(String::from_utf8(cli.stderr).unwrap().starts_with("spektacular: invalid_config: "));
-    // What can still be read of the other files says how.
+    // The other files decide the output mode.
     let case = Case::new().file(USER, r#"{"output":"json"}"#).file(PROJECT, "{");
     let done = case.other("work", &["adhoc", "Go"]).output().unwrap();
     let frame: Value = serde_json::from_slice(&done.stdout).unwrap();
@@ -157,7 +157,7 @@ fn a_broken_file_ends_the_run_with_a_frame() {
 }
 
 #[test]
-fn a_variable_takes_what_the_flag_takes() {
+fn a_variable_accepts_the_same_values_as_the_flag() {
     let case = hello(&[]).env("SPEKTACULAR_PERMISSIONS", "read=allow, edit=ask,*=deny");
     let case = case.env("SPEKTACULAR_MCP_SERVERS", r#"{"mcpServers":{"a":{"command":"/bin/true"}}}"#);
     let outcome = run(case, json!({}));
@@ -186,7 +186,7 @@ fn an_unknown_variable_is_a_warning_and_our_own_ones_are_not() {
     let secret = "zq-bad-7731";
     let case =
         hello(&[]).env("SPEKTACULAR_MODLE", secret).env("SPEKTACULAR_ZZZ", secret).env("SPEKTACULAR_A-B", secret);
-    // What a run sets for the processes below it, and a variable that counts as not set.
+    // Variables that a run sets for its processes, and an empty variable, which counts as unset.
     let case = case.env("SPEKTACULAR_RUN", "outer").env("SPEKTACULAR_ASK", "n:/x").env("SPEKTACULAR_NOTHING", "");
     let case = case.env("SPEKTACULAR_GUARD", "n").env("SPEKTACULAR_GUARD_FOLDER", "/x").env("SPEKTACULAR_MODEL", "m");
     let outcome = run(case, json!({}));
@@ -217,7 +217,7 @@ fn a_person_reads_keys_of_files_and_not_flags() {
 }
 
 #[test]
-fn what_is_wrong_is_named_with_its_source() {
+fn an_invalid_value_is_named_with_its_source() {
     let failed = |case: Case, payload: Value| {
         let outcome = run(case, payload);
         assert_eq!(outcome.exit_code, Some(2));
@@ -273,7 +273,7 @@ fn a_secret_in_the_place_of_a_name_is_hidden() {
 }
 
 #[test]
-fn what_is_ignored_is_a_warning_and_the_run_goes_on_unless_it_protects() {
+fn an_ignored_key_is_a_warning_unless_it_protects_the_user() {
     let outcome = run(hello(&[(USER, json!({"modle": "x", "timeout_s": "x", "model": "m"}))]), json!({}));
     outcome.completed();
     assert_eq!(outcome.stderr, "");
@@ -288,7 +288,7 @@ fn what_is_ignored_is_a_warning_and_the_run_goes_on_unless_it_protects() {
         let outcome = run(hello(&[(USER, json!({key: 1}))]), json!({}));
         let message = outcome.failed("invalid_config")["message"].as_str().unwrap().to_owned();
         assert!(message.starts_with(&format!("{key} in /")) && message.contains(", line 1, must be "), "{message}");
-        assert!(message.ends_with("It is not ignored because it protects you."), "{message}");
+        assert!(message.ends_with("This error is not ignored, because the key protects you."), "{message}");
     }
 }
 
@@ -394,7 +394,7 @@ fn the_reference_names_every_built_in_agent_and_every_field_of_an_entry() {
 }
 
 #[test]
-fn a_further_built_in_agent_starts_as_its_table_says() {
+fn every_other_built_in_agent_starts_as_its_entry_says() {
     let case = Case::new().program("droid", ACP_AGENT);
     let outcome = run(case, json!({"agent": "droid"}));
     outcome.completed();
@@ -466,5 +466,5 @@ fn a_debug_log_that_cannot_be_opened_is_a_warning() {
     let outcome = run(case, json!({}));
     outcome.completed();
     let said = warnings(&outcome);
-    assert!(said.len() == 1 && said[0].starts_with("The run has no debug log: correct `debug.log_dir`"), "{said:?}");
+    assert!(said.len() == 1 && said[0].starts_with("Cannot write the debug log: set `debug.log_dir`"), "{said:?}");
 }

@@ -136,7 +136,7 @@ fn an_agent_that_stops_itself_stops_us() {
 }
 
 #[test]
-fn what_the_agent_leaves_running_is_left_alone() {
+fn processes_that_the_agent_leaves_running_are_left_alone() {
     let mut person = opens(agent("sleep 1000 </dev/null >/dev/null 2>&1 &\necho \"left $!.\""), &[]);
     person.waits_for("left ");
     let pid = person.waits_for(".").trim_end_matches('.').parse().unwrap();
@@ -157,7 +157,7 @@ fn a_missing_agent_gets_the_message_of_adhoc() {
     assert!(adhoc.err.contains(message.trim_start_matches("spektacular: agent_not_found: ")), "{}", adhoc.err);
 }
 
-/// What an agent was started with: its arguments, and what OpenCode takes for a policy.
+/// The command line of an agent: its arguments, and OpenCode's variable for a policy.
 fn started(case: Case, args: &[&str]) -> String {
     let agent = args[1];
     let body = "printf '<%s>' \"$@\"\necho \"[$OPENCODE_PERMISSION]$MINE.\"\n";
@@ -180,7 +180,7 @@ fn the_policy_reaches_the_agents_own_interface() {
         ("gemini", "<--approval-mode=default>", "<--approval-mode=yolo>"),
         ("opencode", r#"[{"*":"ask","bash":"ask""#, "<--auto>"),
     ] {
-        // By a flag, by the configuration, and what is stricter than a person at the terminal can be.
+        // By a flag, by the configuration, and stricter than a person at the terminal can be.
         for policy in ["ask", "deny", "read=allow,*=ask"] {
             assert!(started(Case::new(), &["-a", agent, "--permissions", policy]).contains(ask), "{agent} {policy}");
         }
@@ -191,7 +191,7 @@ fn the_policy_reaches_the_agents_own_interface() {
         let plain = started(Case::new(), &["-a", agent]);
         assert!(!plain.contains(ask) && !plain.contains(allow), "{plain}");
     }
-    // What was typed goes over what we would say.
+    // Typed values override ours.
     let own = started(Case::new(), &["-a", "opencode", "--permissions", "ask", "--env", "OPENCODE_PERMISSION=mine"]);
     assert!(own.contains("[mine]"), "{own}");
 }
@@ -210,7 +210,7 @@ fn a_mode_reaches_the_agents_that_have_one() {
 }
 
 #[test]
-fn what_cannot_be_opened_is_refused() {
+fn an_agent_that_cannot_be_opened_is_refused() {
     let plain = Case::new();
     assert!(plain.run(&["open"]).refused(2).contains("needs a terminal"));
     assert!(plain.run(&["open", "-a", "demo"]).refused(2).contains("Use adhoc"));

@@ -1,4 +1,4 @@
-//! What is piped in beside a prompt, and every other kind of stdin, for a person's run.
+//! Piped input beside a prompt, and every other kind of stdin, in a person's run.
 
 use crate::support;
 
@@ -54,7 +54,7 @@ fn prompt(args: &[&str], stdin: impl Into<Stdio>) -> String {
     prompts.remove(0)
 }
 
-/// What is said of a run that does not begin.
+/// The error of a run that does not begin.
 fn refused(args: &[&str], stdin: impl Into<Stdio>) -> String {
     let case = hello();
     let output = adhoc(&case, args, stdin).wait_with_output().unwrap();
@@ -150,7 +150,7 @@ fn a_pipe_that_stays_silent_is_given_up_and_one_that_a_dash_names_is_waited_for(
 }
 
 #[test]
-fn what_cannot_be_a_prompt_is_refused() {
+fn an_unusable_prompt_is_refused() {
     let long = "x".repeat(16 << 20);
     let too_long = "the text is longer than 16 MiB: put it into a file that the agent reads.";
     assert_eq!(refused(&["go"], holding(&format!("{long}y"))), format!("stdin: {too_long}"));

@@ -33,7 +33,7 @@ fn has_unshare(test: &str) -> bool {
 }
 
 fn kill(pid: i32) {
-    // A process that has just gone is no mistake of the test.
+    // The process may have exited just now.
     let _ = kill_process(Pid::from_raw(pid).expect("a pid"), Signal::KILL);
 }
 
@@ -83,8 +83,8 @@ fn cgroup_of(pid: i32) -> PathBuf {
 }
 
 #[test]
-fn thirty_chains_of_forks_without_the_marker_are_gone_at_the_end() {
-    let name = "thirty_chains_of_forks_without_the_marker_are_gone_at_the_end";
+fn thirty_chains_of_forks_without_the_marker_do_not_survive_the_end() {
+    let name = "thirty_chains_of_forks_without_the_marker_do_not_survive_the_end";
     if !has_perl(name) || !has_cgroup(name) {
         return;
     }
@@ -102,8 +102,8 @@ fn thirty_chains_of_forks_without_the_marker_are_gone_at_the_end() {
 }
 
 #[test]
-fn chains_of_forks_without_the_marker_are_gone_after_a_kill() {
-    let name = "chains_of_forks_without_the_marker_are_gone_after_a_kill";
+fn no_chain_of_forks_without_the_marker_survives_a_kill() {
+    let name = "no_chain_of_forks_without_the_marker_survives_a_kill";
     if !has_perl(name) || !has_cgroup(name) {
         return;
     }
@@ -120,8 +120,8 @@ fn chains_of_forks_without_the_marker_are_gone_after_a_kill() {
 }
 
 #[test]
-fn chains_of_forks_are_gone_at_the_end() {
-    let name = "chains_of_forks_are_gone_at_the_end";
+fn no_chain_of_forks_survives_the_end() {
+    let name = "no_chain_of_forks_survives_the_end";
     if !has_perl(name) || !has_unshare(name) {
         return;
     }
@@ -135,8 +135,8 @@ fn chains_of_forks_are_gone_at_the_end() {
 }
 
 #[test]
-fn chains_of_forks_are_gone_after_a_kill() {
-    let name = "chains_of_forks_are_gone_after_a_kill";
+fn no_chain_of_forks_survives_a_kill() {
+    let name = "no_chain_of_forks_survives_a_kill";
     if !has_perl(name) || !has_unshare(name) {
         return;
     }
@@ -155,7 +155,7 @@ fn chains_of_forks_are_gone_after_a_kill() {
 }
 
 #[test]
-fn a_signal_to_a_check_ends_what_it_started() {
+fn a_signal_to_a_check_stops_its_processes() {
     // The daemon clears its environment and loses its parent, so only descent from the check gives it away.
     let daemon = "env -i setsid sh -c 'echo $$ >'\"$HOME\"'/daemon; exec sleep 1000' >/dev/null 2>&1";
     let script = &format!("({daemon} &)\nexec sleep 1000");
@@ -360,8 +360,8 @@ fn a_limit_of_file_sizes_costs_the_recording_and_not_the_run() {
     let case = Case::with(script).args(&["--record", "recording.jsonl"]).shell("ulimit -f 4; exec \"$@\"");
     let mut session = case.spawn();
     session.start(json!({}));
-    // A warning on stderr is no diagnostic of a failed run.
+    // A warning on stderr is not the diagnostic of a failed run.
     let outcome = session.finish_unchecked();
     assert_eq!(outcome.completed()["text"], "ok");
-    assert!(outcome.stderr.contains("the recording is not complete"), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("the recording is incomplete"), "{}", outcome.stderr);
 }

@@ -223,7 +223,7 @@ fn a_form_may_reach_beyond_a_shape() {
 }
 
 #[test]
-fn what_a_terminal_would_join_is_one_text() {
+fn characters_that_a_terminal_joins_are_one_text() {
     let mut redactor = with(&["hunter2-hunter2"]);
     let split = "a hun\u{1b}[31mter2-\u{feff}hunt\u{1b}]0;x\u{7}er2, ghp_abcdefghij\u{1b}[0mklmnopqrstuvwxyz b";
     stays(&redactor, split);
@@ -558,7 +558,7 @@ fn endless_shapes_hold_nothing() {
         out += &stream.finish(&redactor);
         assert!(out.ends_with(MASK) && out.len() < start.len() + MASK.len() + 1);
     }
-    // What never becomes certain is let go.
+    // Text that never becomes a secret is released.
     for start in ["a://u:p", "eyJ", "eyJhbGciOiJIUzI1NiJ9.eyJ", "-----BEGIN "] {
         let mut stream = Stream::default();
         let mut out = stream.push(&redactor, start).into_owned();

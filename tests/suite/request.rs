@@ -1,4 +1,4 @@
-//! The fields of run.start: what is refused and how, what the defaults are, what reaches the agent.
+//! The fields of run.start: refusals, defaults, and their effect on the agent.
 
 use crate::support;
 
@@ -212,13 +212,13 @@ fn the_defaults_are_told_in_run_started() {
         "raw_prompt": false, "fail_on_denied": false
     });
     assert_config(&outcome, expected.as_object().unwrap());
-    // What has no default is there too, or null: every resolved field is shown.
+    // Every resolved field is shown, with null if it has no value.
     let config = &outcome.frames[0]["payload"]["config"];
     assert!(config["timeout_s"].is_null() && config["session_id"].is_null() && config["model"].is_null());
 }
 
 #[test]
-fn what_run_start_says_is_resolved_in_run_started() {
+fn run_started_shows_the_resolved_run_start() {
     let expected = json!({
         "agent": "claude", "model": "opus", "mode": "owl", "session_id": SESSION, "interactive": false,
         "permissions": {"read": "allow", "edit": "ask", "*": "deny"}, "allowed_tools": ["Read"],
@@ -267,7 +267,7 @@ fn model_tools_and_arguments_reach_the_agents_command_line() {
 }
 
 #[test]
-fn what_the_agent_cannot_do_is_a_warning_and_nothing_is_dropped_in_silence() {
+fn an_unsupported_option_is_a_warning_and_never_dropped_silently() {
     let rows = [
         ("effort", json!("rare-effort"), "rare-effort"),
         ("mode", json!("rare-mode"), "--agent=rare-mode"),
@@ -298,7 +298,7 @@ fn a_mode_that_the_agent_does_not_have_fails_the_run_and_names_those_it_has() {
     run(Case::with(script()), json!({"mode": "owl"})).completed();
     let outcome = run(Case::with(script()), json!({"mode": "heron"}));
     let message = outcome.failed("invalid_request")["message"].as_str().unwrap().to_owned();
-    assert_eq!(message, "The agent does not have this mode: check `mode`. Its modes here: general, owl.");
+    assert_eq!(message, "The agent does not have this mode: check `mode`. Its modes are: general, owl.");
 }
 
 #[test]
@@ -425,7 +425,7 @@ fn servers_by_name_are_for_what_a_person_types() {
 }
 
 #[test]
-fn a_key_that_is_no_text_is_ignored_like_any_unknown_one() {
+fn a_key_that_is_not_text_is_ignored_like_an_unknown_one() {
     let mut session = Case::with(Script::asks_bash()).spawn();
     let start =
         r#"{"v":"1","\ud800":1,"id":"start","type":"run.start","run_id":"run-under-test","\udfff\ud800":{"\ud800":1},"#;

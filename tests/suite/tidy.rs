@@ -102,7 +102,7 @@ fn few_files_open_a_text_with_its_secrets() {
         // Markers, and a fingerprint of the text.
         "src/run/markers.rs",
         "src/run/messages.rs",
-        // An answer that is no option is a secret.
+        // An answer other than an option is a secret.
         "src/run/orchestrator.rs",
         // A path is found in the working directory.
         "src/run/work.rs",
@@ -257,15 +257,21 @@ fn processes_start_in_few_places_and_output_has_two_doors() {
     }
 }
 
-/// A definition names its thing: "The options", not "What there is to choose from".
+/// A definition names its thing: "The options", not "What there is to choose from". A comment says which thing is
+/// meant, and begins with its subject.
 #[test]
-fn no_doc_comment_begins_with_what() {
+fn comments_begin_with_their_subject_and_avoid_worn_phrases() {
+    let beginnings = ["What ", "The same for ", "Whether nothing ", "Else ", "As it came", "All of them."];
+    let phrases = ["tells of", "is told of", "There is no such flag", "is not there any more", "at its times"];
     for (path, text) in rust_files("src") {
-        let found = text.lines().find(|line| {
-            let line = line.trim_start();
-            line.starts_with("/// What ") || line.starts_with("//! What ")
-        });
-        assert!(found.is_none(), "{}: {}", path.display(), found.unwrap_or_default().trim());
+        for line in text.lines().map(str::trim_start).filter(|line| line.starts_with("//")) {
+            let said = line.trim_start_matches(['/', '!', ' ']);
+            let is_doc = line.starts_with("///") || line.starts_with("//!");
+            let begins =
+                beginnings.iter().find(|word| said.starts_with(**word)).filter(|word| is_doc || **word == "Else ");
+            let worn = phrases.iter().find(|phrase| said.contains(**phrase));
+            assert!(begins.or(worn).is_none(), "{}: {line}", path.display());
+        }
     }
 }
 
@@ -313,7 +319,7 @@ fn the_readme_names_the_rust_that_cargo_asks_for() {
 fn the_readme_names_every_file_that_a_dialect_touches() {
     let readme = fs::read_to_string(root().join("README.md")).unwrap();
     let section = readme.split("\n## Adding an agent\n").nth(1).unwrap().split("\n## ").next().unwrap();
-    // Beside its own folder. Words in texts, such as the names of commands in examples, are no code.
+    // Outside its own folder. Words in texts, such as commands in examples, do not count.
     let touches = |text: &str| ["codex::", "Dialect::Codex", "mod codex;"].iter().any(|word| text.contains(word));
     let mut files: Vec<String> = rust_files("src")
         .into_iter()
@@ -328,7 +334,7 @@ fn the_readme_names_every_file_that_a_dialect_touches() {
 }
 
 #[test]
-fn the_readme_says_which_fields_are_no_keys() {
+fn the_readme_names_the_fields_that_are_not_keys() {
     let readme = fs::read_to_string(root().join("README.md")).unwrap();
     let line = readme.lines().find(|line| line.starts_with("The keys are the fields of run.start except ")).unwrap();
     let (except, also) = line.split_once(", and also ").unwrap();

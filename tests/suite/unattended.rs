@@ -1,4 +1,4 @@
-//! What was decided without anybody's answer: how it is counted, told, and made to fail a run.
+//! Decisions without an answer: how a run counts and reports them, and fails because of them.
 
 use crate::support;
 
@@ -33,7 +33,7 @@ fn tallies(outcome: &Outcome) -> [Value; 2] {
 }
 
 #[test]
-fn a_headless_run_tells_what_it_denied_and_did_not_ask() {
+fn a_headless_run_reports_denied_permissions_and_unasked_questions() {
     let outcome = run(Case::with(asks_all()), json!({"interactive": false}));
     let denied = json!({"count": 2, "first": [
         {"category": "execute", "text": "Bash: make"}, {"category": "edit", "text": "Write: a.txt"}]});
@@ -90,7 +90,7 @@ fn a_run_in_which_nobody_could_allow_anything_fails_where_that_is_wanted() {
     assert_eq!(outcome.completed()["denied"]["count"], 1, "run.start goes before the flag");
 }
 
-/// A question is no permission, and a run that ended in another way keeps that end.
+/// A question does not count as a permission, and a run with another outcome keeps it.
 #[test]
 fn only_a_denied_permission_in_a_run_that_would_complete_fails_it() {
     let payload = json!({"interactive": false, "fail_on_denied": true});
@@ -114,7 +114,7 @@ fn the_count_is_exact_and_the_list_has_an_end() {
 }
 
 #[test]
-fn what_is_listed_hides_secrets() {
+fn the_list_hides_secrets() {
     let key = "correct-horse-battery";
     let questions = json!({"questions": [question(&format!("Is {key} right?"), false)]});
     let script = Script::new()

@@ -41,7 +41,7 @@ fn a_value_that_would_pass_for_a_flag_is_refused() {
         assert!(outcome.failed("invalid_request")["agent_exit"].is_null());
         outcome.never_shows("dangerously");
     }
-    // Inside a word, or after the end of the flags, it is no flag.
+    // Inside a word, or after the end of the flags, it is not a flag.
     let payload = || json!({"prompt": "--help", "model": "-m"});
     let outcome = run(printing(json!(["--model={model}", "--", "{prompt}"])), payload());
     assert_eq!(outcome.completed()["text"], "<--model=-m><--><--help>");
@@ -85,7 +85,7 @@ fn the_debug_log_follows_no_link_below_the_project() {
         let outcome = run(case.link(link, "home/victim"), json!({}));
         outcome.completed();
         let warnings = outcome.warnings("unsupported_option");
-        assert!(warnings.iter().any(|frame| frame.text("text").contains("no debug log")), "{link}");
+        assert!(warnings.iter().any(|frame| frame.text("text").contains("Cannot write the debug log")), "{link}");
         assert_eq!(names(&outcome.case().path("home/victim")), ["x"], "{link}");
     }
     // A link of the user's own, outside the project, is followed.

@@ -8,7 +8,7 @@ use support::{Case, Outcome, list, run};
 
 pub(crate) const PLAN: &str = ".spektacular/plans/greeting/plan.md";
 
-/// A phase with one task, these commands, and what comes after them.
+/// A phase with one task, these commands, and further text.
 pub(crate) fn phase(number: u32, commands: &[&str], more: &str) -> String {
     let commands = commands.join("\n");
     format!(
@@ -158,7 +158,7 @@ fn after_the_last_attempt_the_phase_has_failed() {
     let detail = json!({"phase": "P1", "attempt": 2, "command": "echo why; exit 7", "exit_code": 7, "timed_out": false, "output_tail": "why\n"});
     assert_eq!(failed["detail"], detail);
     let message = failed["message"].as_str().unwrap();
-    assert!(message.contains("P1") && message.contains("same command to go on"), "{message}");
+    assert!(message.contains("P1") && message.contains("same command to continue"), "{message}");
     assert!(plan_of(&outcome).contains("<!-- spektacular: failed attempts=2 at="));
     assert!(plan_of(&outcome).contains("- [ ] T1.1"));
     let states: Vec<Value> = report(&outcome).iter().map(|phase| phase["state"].clone()).collect();
@@ -176,7 +176,7 @@ fn an_agent_that_ticks_boxes_and_does_nothing_makes_no_progress() {
     assert_eq!((&failed["detail"]["attempt"], &failed["detail"]["command"]), (&json!(2), &Value::Null));
     let written = plan_of(&outcome);
     assert!(written.contains("- [ ] T1.1") && written.contains("<!-- spektacular: failed attempts=2"));
-    // What it wrote is kept, and does not count.
+    // Its version is kept, but does not count.
     assert_eq!(outcome.warnings("plan_changed").len(), 2);
     let kept = list(&failed["workflow"]["kept"]);
     assert_eq!(kept.len(), 2);
@@ -198,7 +198,7 @@ fn without_git_and_without_tools_the_commands_decide() {
 }
 
 #[test]
-fn a_plan_that_is_gone_is_put_back() {
+fn a_removed_plan_is_restored() {
     let text = plan(&[phase(1, &["test -e a"], "")]);
     let outcome = run(project(&text, "echo 1 >a; rm -r .spektacular/plans").git(), allowed(json!({})));
     outcome.completed();
@@ -275,7 +275,7 @@ fn a_plan_that_is_done_starts_no_agent() {
 }
 
 #[test]
-fn max_phases_ends_well_and_the_same_command_goes_on() {
+fn max_phases_ends_with_success_and_the_same_command_continues() {
     let text = plan(&[phase(1, &["test -e 1"], ""), phase(2, &["test -e 2"], "")]);
     let agent = "case $P in *'# Implement Phase 1'*) touch 1;; *) touch 2;; esac";
     let outcome = run(project(&text, agent).git(), allowed(json!({"max_phases": 1})));

@@ -102,3 +102,18 @@ fn the_demo_agent_plans_its_own_specification_and_any_other() {
     let case = Case::new().file("work/login.md", GOOD);
     assert_eq!(case.run(&["plan", "--agent", "demo", "login.md"]).code, Some(0));
 }
+
+/// The plan must name its specification, so the agent has to learn the path even from a prompt that lists no knowledge.
+#[test]
+fn a_prompt_of_the_user_s_own_names_the_specification_too() {
+    let line = format!("The plan has the line `Spec: {SPEC}`.");
+    for (text, wanted) in [
+        ("Write {{folder}}.\n\n{{spec}}\n", format!("{line}\n\nWrite {FOLDER}.draft.\n\n{GOOD}\n")),
+        ("/plan {{folder}}\n\n{{spec}}", format!("/plan {FOLDER}.draft\n\n{}\n\n{line}\n", GOOD.trim_end())),
+    ] {
+        let outcome =
+            run(case(PLAN).file("home/.config/spektacular/prompts/plan.md", text), json!({"prompt": "login"}));
+        outcome.completed();
+        assert_eq!(outcome.log().prompts()[0], wanted);
+    }
+}

@@ -6,7 +6,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::fs;
 
-/// A git whose `status` never ends once the file `hang` is there. It notes the ids of the processes that hang.
+/// A git whose `status` never ends once the file `hang` exists. It records the ids of the hanging processes.
 const GIT: &str = "#!/bin/sh
 case \" $* \" in *' status '*)
   if test -e \"${0%/*}/../hang\"; then echo $$ >>\"${0%/*}/../pids\"; exec sleep 1000; fi;;
@@ -31,7 +31,7 @@ fn stuck(case: Case, workflow: Value, times: usize) -> Session {
     session
 }
 
-/// Ends the run by this, and checks that git is gone with it.
+/// Ends the run this way, and checks that git was stopped too.
 fn stopped(mut session: Session, how: impl FnOnce(&mut Session)) -> support::Outcome {
     let pids = pids(&session);
     how(&mut session);

@@ -24,18 +24,19 @@ pub(super) enum AcpRequest {
 }
 
 impl Acp {
-    /// Reads a permission request. `None`: it cannot be answered.
+    /// Reads a permission request. `None`: the request cannot be answered.
     pub(super) fn permission(&mut self, params: &Object<'_>, turn: &mut Turn) -> Option<(AcpRequest, Asks)> {
         let about = params.object("toolCall")?;
-        let earlier = about.str("toolCallId").and_then(|id| self.calls.get(&id)).map(|call| call.input().to_owned());
-        let before = about.str("toolCallId").and_then(|id| self.calls.get(&id)).map(Call::identity).unwrap_or_default();
+        let earlier = about.str("toolCallId").and_then(|id| self.calls.get(&*id)).map(|call| call.input().to_owned());
+        let before =
+            about.str("toolCallId").and_then(|id| self.calls.get(&*id)).map(Call::identity).unwrap_or_default();
         let id = self.learn(&about)?;
         self.called = true;
         self.end_message(turn);
-        if !self.calls.get(&id)?.is_own() {
+        if !self.calls.get(&*id)?.is_own() {
             self.show(&id, turn);
         }
-        let call = self.calls.get(&id)?;
+        let call = self.calls.get(&*id)?;
         let title = call.title();
         let text = format!("Allow {title}?");
         let subject = Subject {
@@ -52,7 +53,7 @@ impl Acp {
             let scope = Scope::of(subject.category, self.tool_name(&id, call), identity.as_deref());
             Ask::permission(subject, text, scope)
         } else {
-            let why = "A permission can only be denied: the agent offers no way to allow it for one request alone";
+            let why = "A permission can only be denied, because the agent offers no way to allow a single request";
             turn.events.push(AgentEvent::Warning(Warning::UnsupportedOption, why.into()));
             Ask::denial(subject, text)
         };
@@ -81,7 +82,7 @@ impl Acp {
             (Shown::Fields(names), Some(value)) => {
                 let is_place =
                     || call.locations().iter().any(|at| Path::new(at.path.unredacted()) == Path::new(&*value));
-                // Every other directory is worth a line.
+                // A directory other than the usual one gets a line.
                 let is_usual = || matches!(name, "cwd" | "workdir") && Path::new(&*value) == self.cwd;
                 name == PROSE[0] || names.contains(&name) || value == text || is_place() || is_usual()
             }
@@ -113,9 +114,9 @@ pub(super) const PROSE: &[&str] = &["description", "timeout"];
 
 /// The part of an input that the text of an action shows.
 enum Shown {
-    /// These fields, if they are strings.
+    /// The values of these fields, if they are strings.
     Fields(&'static [&'static str]),
-    /// All of it.
+    /// The whole input.
     Input,
 }
 
@@ -137,7 +138,7 @@ fn action(about: &Object<'_>, input: Option<&Object<'_>>, call: &Call) -> (Strin
     if call.category() == Category::Execute {
         return fields(call.text().to_owned(), &[]);
     }
-    // At any length: the user must see what is allowed.
+    // Not limited in length, because the user must see the whole action.
     let raw = about.raw("rawInput").map(Raw::get).filter(|raw| *raw != "{}");
     if let Some(raw) = raw.or(Some(call.input()).filter(|input| !input.is_empty())) {
         return (raw.to_owned(), Shown::Input);

@@ -15,7 +15,7 @@ fn auth(profile: &Profile, status: Option<u16>) -> Failure {
     Failure::new(Code::AuthRequired, message).with_status(status)
 }
 
-/// The failure for a refused handshake or another version.
+/// The failure for a refused handshake, or for an unsupported version of the protocol.
 pub(super) fn version(profile: &Profile) -> Failure {
     let message = format!("{} does not speak version 1 of ACP: update it.", profile.name);
     Failure::new(Code::AgentProtocolError, message)
@@ -69,7 +69,7 @@ pub(super) fn prompt(profile: &Profile, error: &Error) -> TurnOver {
     TurnOver::Failed(failure.with_status(status).saying(error.said()))
 }
 
-/// `None`: no code applies.
+/// The failure for an HTTP status. `None`: no code of ours applies.
 fn by_status(profile: &Profile, status: Option<u16>, error: &Error) -> Option<Failure> {
     let text = error.message.to_lowercase();
     let says = |words: &[&str]| words.iter().any(|word| text.contains(word));
@@ -79,7 +79,7 @@ fn by_status(profile: &Profile, status: Option<u16>, error: &Error) -> Option<Fa
         Some(401 | 403) => auth(profile, status),
         Some(400) if says(&["api key", "api_key", "api-key"]) => auth(profile, status),
         Some(404) => Failure::model_not_found(),
-        // A missing model comes as a 500 with a plain text.
+        // A missing model is reported as status 500 with a plain text.
         Some(500) if no_model => Failure::model_not_found(),
         Some(413) => Failure::context_exceeded(),
         Some(429) => Failure::rate_limited(),
@@ -103,12 +103,12 @@ fn by_status(profile: &Profile, status: Option<u16>, error: &Error) -> Option<Fa
 
 /// The failure for a turn that reached a limit.
 pub(super) fn limit() -> Failure {
-    Failure::new(Code::LimitReached, "The agent reached a limit of its own or of its model: split the task.")
+    Failure::new(Code::LimitReached, "The agent reached its own limit or its model's: split the task.")
 }
 
 /// The failure for an agent that kept retrying a denied call.
 pub(super) fn denied_too_often() -> Failure {
-    let message = "The agent went on asking for what was denied: allow it, or make the task clearer.";
+    let message = "The agent kept requesting an action that was denied: allow it, or clarify the task.";
     Failure::new(Code::LimitReached, message)
 }
 

@@ -25,7 +25,8 @@ use super::recent::{OpenMap, Recent};
 use super::rpc::{self, Incoming};
 use super::text::FinalAnswer;
 use super::{
-    AgentEvent, AskKey, Base, Driver, Launch, Line, MessageKey, Reply, Turn, TurnOver, ask_user, without_effect,
+    AgentEvent, AskKey, Base, CallKey, Driver, Launch, Line, MessageKey, Reply, Turn, TurnOver, ask_user,
+    without_effect,
 };
 use crate::failure::Failure;
 use crate::protocol::limits;
@@ -50,9 +51,9 @@ pub struct Acp {
     version: Option<String>,
     /// Whether the agent can resume a session. `None`: not known yet.
     resumes: Option<bool>,
-    /// The number of our requests.
+    /// The number of our requests so far.
     requests: u64,
-    /// The number of our request whose response we expect.
+    /// The number of the request whose response we expect.
     waiting: u64,
     /// The agent's requests that wait for an answer. Several can be open at once.
     pending: OpenRequests,
@@ -61,9 +62,9 @@ pub struct Acp {
     finished: Recent,
     /// The message that is being streamed.
     said: Option<Said>,
-    /// The message that is being passed over, and the agent's own id of it.
+    /// The message that is being skipped, and the agent's own id of the message.
     passed: Option<(MessageKey, Option<String>)>,
-    /// The number of messages.
+    /// The number of messages so far.
     messages: u64,
     /// The last message of the turn.
     answer: FinalAnswer,
@@ -77,7 +78,7 @@ pub struct Acp {
     cancelling: bool,
     /// The first calls denied since the agent's last message.
     denied: Vec<(String, ask::Denial)>,
-    /// How often we told the agent to continue after a denial.
+    /// The number of times that we told the agent to continue after a denial.
     denials: u32,
     /// Whether this turn called a tool.
     called: bool,
@@ -93,7 +94,7 @@ pub struct Acp {
 }
 
 impl Acp {
-    /// A driver for the agent that `base` starts.
+    /// Creates a driver for the agent that `base` starts.
     pub fn new(base: Base, profile: &'static Profile) -> Acp {
         Acp {
             base,
@@ -200,7 +201,7 @@ impl Acp {
     }
 }
 
-/// How many denied calls the agent's model is told of.
+/// The maximum number of denied calls that the message to the model names.
 const DENIALS_TOLD: usize = 20;
 
 impl Driver for Acp {
@@ -263,7 +264,7 @@ impl Driver for Acp {
         if let (Some(denial), Some(call)) = (pending.denial(replies), pending.call()) {
             // Some agents do not mention such a call again, others report that it failed.
             turn.events.push(AgentEvent::ToolOver {
-                call: call.to_owned(),
+                call: CallKey::of(call),
                 state: ToolState::Denied,
                 output: None,
                 facts: ToolFacts::default(),

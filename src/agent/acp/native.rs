@@ -1,4 +1,4 @@
-//! The agents that speak ACP, beyond ACP: the facts that each [`super::profile`] refers to.
+//! Facts about the agents that speak ACP which the protocol does not cover. Each [`super::profile`] refers to its own.
 
 use crate::agent::native::{
     AsksFor, Folder, Interface, InterfaceOptions, LoggedIn, Login, Native, SessionStore, Sign, Version, flag,
@@ -71,17 +71,17 @@ pub(super) static OPENCODE: Native = Native {
             (
                 Sign::File(OPENCODE_CONFIG, "opencode.json", "\"provider\""),
                 LoggedIn::Unknown,
-                "its configuration names a provider of its own",
+                "its configuration names its own provider",
             ),
         ],
         otherwise: (
             LoggedIn::Unknown,
-            "it has no stored credentials, but takes keys from many variables, or none at all",
+            "it has no stored credentials, but can use keys from many variables, or no key at all",
         ),
     },
     sessions: Some(SessionStore::Command {
         args: |id| vec!["export".into(), id.into()],
-        // The second is for an id that does not have OpenCode's form.
+        // The second message is for an id that does not have OpenCode's form.
         unknown: &["Session not found", "Expected a string starting with \"ses\""],
     }),
     interface: Some(Interface {
@@ -97,7 +97,7 @@ pub(super) static OPENCODE: Native = Native {
     }),
 };
 
-/// Flags, the person's arguments, and the prompt.
+/// The arguments in order: flags, the person's arguments, and the prompt.
 fn around<const N: usize>(
     before: [Option<String>; N],
     options: &InterfaceOptions<'_>,

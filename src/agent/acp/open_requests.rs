@@ -4,8 +4,8 @@ use super::ask::AcpRequest;
 use crate::agent::AskKey;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The open requests, also by the tool call that each is about: an agent may leave many open, and every end of a tool
-/// call looks for its own.
+/// The open requests, with an index by the tool call that each is about. An agent may leave many open, and every end of
+/// a tool call searches for its own.
 #[derive(Debug, Default)]
 pub(super) struct OpenRequests {
     requests: BTreeMap<AskKey, AcpRequest>,
@@ -13,7 +13,7 @@ pub(super) struct OpenRequests {
 }
 
 impl OpenRequests {
-    /// Adds a request. A second one with the same key replaces the first.
+    /// Adds a request. A later request with the same key replaces an earlier one.
     pub(super) fn insert(&mut self, key: AskKey, request: AcpRequest) {
         self.remove(&key);
         if let Some(call) = request.call() {

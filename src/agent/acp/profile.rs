@@ -7,7 +7,7 @@ use crate::agent::{Program, ask_user};
 /// One agent's properties.
 #[derive(Debug)]
 pub struct Profile {
-    /// Its display name.
+    /// The agent's display name.
     pub(super) name: &'static str,
     /// How to log in, for an error message.
     pub(super) login: &'static str,
@@ -29,7 +29,7 @@ pub struct Profile {
     pub(super) stops_when_denied: bool,
     /// The name of our own tool.
     pub(super) ask_tool: &'static str,
-    /// How to recognise a call of our own tool. `None`: unknown, so that such a call needs permission like any other.
+    /// The signs of a call of our own tool. `None`: unknown, so that such a call needs permission like any other.
     pub(super) own_call: Option<OwnCall>,
     /// Variables to add to its environment if our tool is offered, with [`SERVER`] for the server's name.
     pub(super) asking_env: &'static [(&'static str, &'static str)],
@@ -45,25 +45,24 @@ pub struct Profile {
 /// could have the same name. Therefore our server's name has a random part, and title and id must both match.
 #[derive(Debug)]
 pub(super) struct OwnCall {
-    /// Its title, with [`SERVER`] for the server's name.
+    /// The title of the call, with [`SERVER`] in place of the server's name.
     pub(super) title: &'static str,
-    /// The prefix of its id, in the same way.
+    /// The prefix of the call's id, with [`SERVER`] in place of the server's name.
     pub(super) id: &'static str,
 }
 
-/// The place of our server's name in a text of a profile.
+/// The placeholder for our server's name in the texts of a profile.
 pub(super) const SERVER: &str = "{server}";
 
 impl OwnCall {
-    /// Whether this is such a call, by the first message about it. The agents' own tools have other kinds.
+    /// Whether the first message about a call describes a call of our own tool. The agents' own tools have other kinds.
     pub(super) fn fits(&self, server: &str, id: &str, title: Option<&str>, kind: Option<&str>) -> bool {
         let named = |text: &str| text.replace(SERVER, server);
         title == Some(&named(self.title)) && id.starts_with(&named(self.id)) && matches!(kind, None | Some("other"))
     }
 }
 
-/// The profile for this program, in whatever folder it is, or else for an agent of this name, whose program may be a
-/// wrapper.
+/// The profile for the program with this file name, or else for the agent of this name, whose program may be a wrapper.
 pub(crate) fn of(program: &Program, name: &str) -> &'static Profile {
     let known = |name: &str| match name {
         "gemini" => Some(&GEMINI),
@@ -77,8 +76,8 @@ pub(crate) fn of(program: &Program, name: &str) -> &'static Profile {
     known(program).or_else(|| known(name)).unwrap_or(&GENERIC)
 }
 
-/// Gemini CLI (0.61.0). It asks for everything in a folder that it does not trust. We want that, so we do not make it
-/// trust the folder. Gemini damages a session that it loads within the minute in which the session started.
+/// Gemini CLI (0.61.0). In a folder that it does not trust, it asks permission for everything. We want that, so we do
+/// not make it trust the folder. Gemini damages a session that it loads within the minute in which the session started.
 pub static GEMINI: Profile = Profile {
     name: "Gemini CLI",
     login: "log in with `gemini`, or set GEMINI_API_KEY",

@@ -48,9 +48,9 @@ pub(super) struct SessionSetup {
     /// The model to set.
     model: Option<String>,
     servers: Value,
-    /// The names of these servers.
+    /// The names of the MCP servers.
     pub(super) server_names: Vec<String>,
-    /// Whether resuming replays what was said.
+    /// Whether resuming replays earlier messages.
     replays: bool,
     set_model: Setter,
 }
@@ -81,7 +81,7 @@ fn server(server: &McpServer) -> Value {
     json!({"name": server.name, "command": server.command, "args": server.args, "env": env})
 }
 
-/// How often we tell an agent that stops at a denial to continue.
+/// The maximum number of times that we tell an agent to continue after a denial.
 const DENIALS: u32 = 20;
 
 impl Acp {
@@ -154,7 +154,7 @@ impl Acp {
         params["sessionId"] = json!(id);
         self.session = id;
         match (resumes, loads) {
-            // This one does not replay the session.
+            // `session/resume` does not replay the session.
             (true, _) => self.request("session/resume", &params, turn),
             (false, true) => self.request("session/load", &params, turn),
             (false, false) => self.fail(errors::cannot_resume(self.profile), turn),
@@ -183,8 +183,8 @@ impl Acp {
         self.choose_mode(turn);
     }
 
-    /// Parts of a replay may follow the response that should end it. The agent answers an unknown request at once: if
-    /// no part came before the answer, the replay is over.
+    /// Sends an unknown request, which the agent answers at once. Parts of a replay may follow the response that should
+    /// end it; if none comes before this answer, the replay is over.
     fn ask_whether_replayed(&mut self, turn: &mut Turn) {
         self.phase = Phase::Replaying(false);
         self.request("_spektacular/quiet", &json!({}), turn);
@@ -238,7 +238,8 @@ impl Acp {
         self.phase = Phase::Prompting;
         self.answer = FinalAnswer::default();
         self.called = false;
-        // The agents take a text that begins with a slash, also after blanks, as a command. `@path` is plain text in ACP.
+        // The agents treat a text that begins with a slash, even after white space, as a command. `@path` is plain text
+        // in ACP.
         let command = text.trim_start().starts_with('/') && !self.raw_prompt;
         let guard = if command { "The task:\n" } else { "" };
         let prompt = json!([{"type": "text", "text": format!("{guard}{text}")}]);
@@ -311,7 +312,8 @@ impl Acp {
     fn count(&mut self, result: &Object<'_>, turn: &mut Turn) {
         let tokens = match self.profile.counts_turns {
             true => of_turn(result),
-            // The counts of the last request: the whole turn, if it called no tool and ended normally.
+            // These are the counts of the last request. They cover the whole turn only if it called no tool and ended
+            // normally.
             false => {
                 let whole = !self.called && !self.cancelling && result.is("stopReason", "end_turn");
                 of_request(result).filter(|_| whole)
@@ -354,9 +356,9 @@ fn of_request(result: &Object<'_>) -> Option<(u64, u64)> {
 /// How to set a mode or model.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) enum Setter {
-    /// By the option with this id.
+    /// Set the option with this id.
     Option(String),
-    /// By a separate request.
+    /// Send a separate request.
     #[default]
     Request,
 }
@@ -364,7 +366,7 @@ pub(super) enum Setter {
 /// The modes of a session.
 #[derive(Debug, Default)]
 pub(super) struct Modes {
-    /// How to set one. `None`: the session has no modes.
+    /// How to set a mode. `None`: the session has no modes.
     set: Option<Setter>,
     /// The known names.
     names: Vec<String>,
@@ -383,7 +385,7 @@ impl Modes {
     }
 }
 
-/// A session's option of this category or id, and its id.
+/// The session's option with this category or id, and the option's id.
 fn option<'a>(result: &Object<'a>, what: &str) -> Option<(Object<'a>, String)> {
     let mut options = result.objects("configOptions");
     let option = options.find(|option| option.is("category", what) || option.is("id", what))?;

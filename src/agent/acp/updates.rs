@@ -4,7 +4,7 @@ use super::Acp;
 use super::ask::{Diff, PROSE};
 use super::session::Phase;
 use crate::agent::json::{Object, Raw};
-use crate::agent::{AgentEvent, MessageKey, Turn, edits, title};
+use crate::agent::{AgentEvent, CallKey, MessageKey, Turn, edits, title};
 use crate::protocol::outbound::{FileEdit, Place, PlanEntry, Text, ToolFacts};
 use crate::protocol::words::{Action, Category, PlanStatus, ToolState};
 use std::borrow::Cow;
@@ -22,13 +22,13 @@ pub(super) struct Said {
 /// A tool call. Keeps its title, input and locations until it is over.
 #[derive(Debug, Default)]
 pub(super) struct Call {
-    /// The tool, if the agent names it.
+    /// The tool's name, if the agent reports it.
     name: Option<String>,
-    /// The agent's whole title. For a shell command, the command.
+    /// The agent's whole title. For a shell command, this is the command.
     text: String,
     category: Option<Category>,
     locations: Vec<Place>,
-    /// Its input, verbatim, if short and not empty.
+    /// The input of the call, verbatim, if short and not empty.
     input: String,
     /// Whether the call was reported.
     shown: bool,
@@ -88,12 +88,12 @@ impl Call {
         &self.locations
     }
 
-    /// The tool, if the agent names it.
+    /// The tool's name, if the agent reports it.
     pub(super) fn name(&self) -> Option<&str> {
         self.name.as_deref()
     }
 
-    /// Its input without the model's description.
+    /// The input of the call without the model's description.
     pub(super) fn identity(&self) -> String {
         Object::parse(&self.input).map(|input| input.without(PROSE)).unwrap_or_default()
     }
@@ -145,8 +145,8 @@ impl Acp {
         Some(())
     }
 
-    /// Passes over a part of a replay, of a sub-agent's session or of the user's message. Recordings need the pieces of
-    /// messages in it to find a secret that is split between them.
+    /// Skips a part of a replay, of a sub-agent's session or of the user's message. Recordings need its message pieces
+    /// to find a secret that is split between them.
     fn pass_over(&mut self, update: &Object<'_>, turn: &mut Turn) {
         let is_chunk = update.str("sessionUpdate").is_some_and(|kind| kind.ends_with("_chunk"));
         let Some(piece) = update.object("content").and_then(|content| content.string("text")).filter(|_| is_chunk)
@@ -174,7 +174,7 @@ impl Acp {
     fn chunk(&mut self, update: &Object<'_>, thought: bool, turn: &mut Turn) -> Option<()> {
         let content = update.object("content")?;
         let text = match content.str("type") {
-            // Pictures and the like.
+            // Content other than text, such as images.
             Some(other) if other != "text" => return Some(()),
             _ => content.str("text")?,
         };
@@ -215,7 +215,7 @@ impl Acp {
     /// Records the known facts of a call. Returns its id.
     pub(super) fn learn<'a>(&mut self, about: &Object<'a>) -> Option<Cow<'a, str>> {
         let id = about.str("toolCallId")?;
-        let known = self.calls.remove(&id);
+        let known = self.calls.remove(&*id);
         let first = known.is_none();
         let title = about.str("title").filter(|title| !title.trim().is_empty());
         let names = self.profile.names_tools;
@@ -243,7 +243,7 @@ impl Acp {
             call.retitled |= call.text.len() <= LABEL_BYTES;
         }
         if let Some(input) = about.raw("rawInput").map(Raw::get).filter(|raw| *raw != "{}") {
-            // An input too long to keep also replaces the earlier one.
+            // An input that is too long to keep also replaces the earlier one.
             call.input = if input.len() <= INPUT_BYTES { input.to_owned() } else { String::new() };
         }
         let texts = call.size();
@@ -257,7 +257,7 @@ impl Acp {
         let news = std::mem::take(&mut call.retitled) || !call.shown;
         call.shown = true;
         turn.events.push(AgentEvent::Tool {
-            call: id.to_owned(),
+            call: CallKey::of(id),
             category: call.category(),
             title: news.then(|| call.title().into()),
             locations: call.locations.clone(),
@@ -271,21 +271,21 @@ impl Acp {
         self.called = true;
         let status = update.str("status").unwrap_or_default();
         let over = matches!(&*status, "completed" | "failed");
-        let call = self.calls.get(&id);
+        let call = self.calls.get(&*id);
         if call.is_none() && self.finished.contains(&id) {
-            // Only the files that it changed may be new.
+            // Only the changed files may be new.
             if over {
                 self.tool_over(&id, update, status == "failed", turn);
             }
             return Some(());
         }
         let known = call.is_some_and(|call| call.shown);
-        // The title of the final update may describe something else.
+        // The title of the final update may describe a different thing.
         if !(over && known) {
             self.learn(update)?;
         }
         // A pending call has not begun: its input is incomplete, or it waits for permission.
-        if self.calls.get(&id).is_some_and(Call::is_own) {
+        if self.calls.get(&*id).is_some_and(Call::is_own) {
             if over {
                 self.forget(&id);
             }
@@ -327,7 +327,7 @@ impl Acp {
             facts.exit_code = exit.map(|exit| exit as i64);
             facts.edits = if failed { Vec::new() } else { self.edits(id, update, detail.as_ref()) };
         }
-        turn.events.push(AgentEvent::ToolOver { call: id.to_owned(), state, output: output.flatten(), facts });
+        turn.events.push(AgentEvent::ToolOver { call: CallKey::of(id), state, output: output.flatten(), facts });
         self.forget(id);
     }
 

@@ -93,7 +93,7 @@ fn ordered(least: Option<u64>, most: Option<u64>, what: &str) -> Result<(), Stri
 struct Given<'a>(Object<'a>);
 
 impl Given<'_> {
-    /// A rule with the wrong type is an error, never ignored.
+    /// Returns one rule. Error: the rule has the wrong type.
     fn one<T>(&self, name: &str, value: Option<T>, expected: &str) -> Result<Option<T>, String> {
         match (self.0.raw(name), value) {
             (Some(_), None) => Err(format!("`{name}` must be {expected}.")),

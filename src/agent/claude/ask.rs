@@ -1,5 +1,5 @@
 //! `can_use_tool`: permissions, questions and their answers. Claude suggests rules, directories and modes that would
-//! keep it from asking again. We never send one back: some allow more than any option says, or end up in the project's
+//! keep it from asking again. We never return these: some allow more than any option states, or end up in the project's
 //! settings.
 
 use super::tools;
@@ -16,9 +16,9 @@ use serde_json::{Map, Value, json};
 /// A `can_use_tool` request that waits for its answer.
 #[derive(Debug)]
 pub(super) struct ClaudeRequest {
-    /// The tool call that waits for it.
+    /// The tool call that waits for the answer.
     call: Option<String>,
-    /// The tool's input. Every response returns it: 2.1.197 fails without it.
+    /// The tool's input. Every response returns it, because 2.1.197 fails without it.
     input: Box<RawValue>,
     what: What,
 }
@@ -30,7 +30,8 @@ enum What {
     Permission,
 }
 
-/// Reads a `can_use_tool`. `known_plan`: the plan, which the request may omit. `None`: it cannot be answered.
+/// Reads a `can_use_tool` request. `known_plan`: the plan, which the request may omit. `None`: the request cannot be
+/// answered.
 pub(super) fn read(request: &Object<'_>, known_plan: Option<String>) -> Option<(ClaudeRequest, Asks)> {
     let name = request.string("tool_name")?;
     let raw = request.raw("input")?;
@@ -76,8 +77,8 @@ fn question(question: &Object<'_>) -> Ask {
 }
 
 impl ClaudeRequest {
-    /// The response as JSON, and the call that it denies. Returns the input verbatim, so that exactly the approved call
-    /// runs.
+    /// The response as JSON, and the call that it denies, if any. The response contains the input verbatim, so that
+    /// exactly the approved call runs.
     pub(super) fn respond(self, replies: &[Reply]) -> (String, Option<String>) {
         let allow = |input: &str| format!("{{\"behavior\":\"allow\",\"updatedInput\":{input}}}");
         let input = self.input.get();

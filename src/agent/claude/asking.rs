@@ -10,10 +10,10 @@ use crate::agent::{AgentEvent, AskKey, Reply, Turn};
 use crate::protocol::request::Settings;
 use serde_json::{Value, json};
 
-/// The names under which the model is offered the tool. Empty: it is not offered.
+/// The names of the tool and its server. Empty: the model is not offered the tool.
 #[derive(Debug, Default)]
 pub(super) struct Names {
-    /// The server's.
+    /// The server's name.
     server: String,
     /// Claude's name for the tool.
     tool: String,
@@ -27,16 +27,16 @@ impl Names {
 
     /// The server's entry in Claude's MCP configuration.
     pub(super) fn config(&self) -> (String, Value) {
-        // Otherwise the model has to search for the tool first.
+        // Without `alwaysLoad`, the model has to search for the tool first.
         (self.server.clone(), json!({"type": "sdk", "name": self.server, "alwaysLoad": true}))
     }
 
-    /// Whether this is our tool.
+    /// Whether `name` is Claude's name for our tool.
     pub(super) fn is_tool(&self, name: &str) -> bool {
         !name.is_empty() && self.tool == name
     }
 
-    /// Whether this asks permission for our own tool. Older versions do not name the server.
+    /// Whether a request asks permission for our own tool. Older versions of Claude Code do not name the server.
     pub(super) fn asks_for_own(&self, request: &Object<'_>) -> bool {
         let from_us = || request.object("mcp_server").is_none_or(|server| server.is("source", "sdk"));
         request.str("tool_name").is_some_and(|name| self.is_tool(&name)) && from_us()
@@ -44,7 +44,7 @@ impl Names {
 }
 
 impl Claude {
-    /// A message for our server.
+    /// Handles a message for our MCP server.
     pub(super) fn mcp_message(&mut self, id: String, request: &Object<'_>, turn: &mut Turn) {
         let message =
             request.raw("message").filter(|_| self.offers_asking && request.is("server_name", &self.names.server));
@@ -67,14 +67,14 @@ impl Claude {
         }
     }
 
-    /// Answers the waiting call. Returns whether there was one.
+    /// Answers a waiting call. Returns whether `key` names one.
     pub(super) fn answer_call(&mut self, key: &AskKey, replies: &[Reply], turn: &mut Turn) -> bool {
         let Some(call) = self.asked.remove(key) else { return false };
         turn.send.extend(self.server.answer(&call, replies).map(|reply| response(&key.0, &reply)));
         true
     }
 
-    /// Claude cancelled this call. Returns whether there was one.
+    /// Forgets a call that Claude cancelled. Returns whether `key` names one.
     pub(super) fn forget_call(&mut self, key: &AskKey) -> bool {
         self.asked.remove(key).is_some_and(|call| self.server.forget(&call))
     }

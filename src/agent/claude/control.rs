@@ -1,4 +1,4 @@
-//! Control requests in both directions, and the lines that we send.
+//! Control requests in both directions, and the lines for Claude Code.
 
 use super::{Claude, ask};
 use crate::agent::json::Object;
@@ -7,7 +7,7 @@ use crate::protocol::json::to_line;
 use serde_json::json;
 
 impl Claude {
-    /// Sends a control request of ours.
+    /// Sends a control request to Claude Code.
     pub(super) fn control(&mut self, subtype: &str, turn: &mut Turn) {
         self.requests += 1;
         let id = format!("spk_{}", self.requests);
@@ -15,7 +15,8 @@ impl Claude {
         turn.send.push(to_line(&line));
     }
 
-    /// Handles a control request of Claude's. Answers also one that cannot be read: Claude would wait forever.
+    /// Handles a control request from Claude Code. Answers even a malformed request, for which Claude Code would wait
+    /// forever.
     pub(super) fn control_request(&mut self, line: &Object<'_>, turn: &mut Turn) -> Option<()> {
         let id = line.string("request_id")?;
         let request = line.object("request");

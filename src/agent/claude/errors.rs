@@ -5,7 +5,7 @@ use crate::agent::{TurnOver, said};
 use crate::failure::{Code, Failure};
 use crate::protocol::outbound::{AgentExit, Text};
 
-/// An invalid key or a missing login.
+/// The failure for an invalid key or a missing login.
 pub(super) fn auth(status: Option<u16>) -> Failure {
     let message =
         "The provider refused the credentials of Claude Code: log in with `claude`, or set ANTHROPIC_API_KEY.";

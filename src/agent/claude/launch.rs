@@ -6,8 +6,8 @@ use crate::protocol::json::to_line;
 use crate::protocol::request::{McpServer, Settings};
 use serde_json::{Map, Value, json};
 
-/// The arguments for these settings; `asking` is a server of ours, with its name. Values go in one word with their flag, so that none is taken for a flag.
-/// Error: a value that is too long for a command line.
+/// The arguments for these settings. `asking`: our MCP server, with its name. A flag and its value are one argument, so
+/// that no value is taken for a flag. Error: a value that is too long for a command line.
 pub(super) fn arguments(
     settings: &Settings,
     deltas: bool,
@@ -20,7 +20,7 @@ pub(super) fn arguments(
         "--input-format",
         "stream-json",
         "--verbose",
-        // Without it neither permissions nor questions reach us.
+        // Without this flag, neither permissions nor questions reach us.
         "--permission-prompt-tool",
         "stdio",
         "--permission-mode",
@@ -70,23 +70,24 @@ fn mcp_config(servers: &[McpServer], asking: Option<(String, Value)>) -> Option<
     (!all.is_empty()).then(|| to_line(&json!({"mcpServers": all})))
 }
 
-/// Added to the environment.
+/// The variables to add to Claude Code's environment.
 pub(super) fn environment(settings: &Settings) -> Vec<(String, String)> {
     let mut env = vec![
         // A sub-agent then runs inline, and a turn has exactly one result.
         ("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS".to_owned(), "1".to_owned()),
-        // Else an inline sub-agent's texts do not come (2.1.330; 2.1.197 has no such switch).
+        // Without this, the texts of an inline sub-agent are missing (2.1.330; 2.1.197 does not know the variable).
         ("CLAUDE_CODE_FORWARD_SUBAGENT_TEXT".to_owned(), "1".to_owned()),
         ("DISABLE_AUTOUPDATER".to_owned(), "1".to_owned()),
     ];
     if !settings.raw_prompt {
-        // Else `@path` in the prompt sends a file to the model, unasked and from anywhere.
+        // Without this, `@path` in the prompt sends any file to the model without asking.
         env.push(("CLAUDE_CODE_DISABLE_ATTACHMENTS".to_owned(), "1".to_owned()));
     }
     env
 }
 
-/// The user's prompt, as it is sent. A text that begins with `/` would be a command; a line before it makes it text.
+/// The user's prompt in the form that is sent. A text that begins with `/` would be a command; a line before it
+/// prevents that.
 pub(super) fn guarded(text: &str, raw_prompt: bool) -> String {
     let command = text.trim_start().starts_with('/');
     let guard = if command && !raw_prompt { "\n" } else { "" };

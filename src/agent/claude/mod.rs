@@ -3,7 +3,7 @@
 //! Facts (measured on 2.1.197 and 2.1.330): Claude writes nothing before the first user line; a `result` ends a turn,
 //! not the process; `is_error` is reliable and `subtype` is not; each content block comes in an assistant line of its
 //! own; Claude may ask permission for a tool before the line of the next tool of the same answer; several permissions
-//! may be open at the same time; a control request without an answer hangs the turn, also one of an unknown kind.
+//! may be open at the same time; an unanswered control request hangs the turn, even one of an unknown kind.
 
 mod ask;
 mod asking;
@@ -43,9 +43,9 @@ pub struct Claude {
     index: Index,
     /// Claude's requests that wait for an answer. Several can be open at the same time.
     pending: BTreeMap<AskKey, ClaudeRequest>,
-    /// The tool calls that are not over.
+    /// The open tool calls.
     calls: Calls,
-    /// The texts and thoughts that are not complete.
+    /// The incomplete texts and thoughts.
     speech: Blocks,
     /// The plan in the last call that asks to leave plan mode.
     plan: Option<String>,
@@ -58,10 +58,10 @@ pub struct Claude {
     /// Whether Claude may take the user's text as a command.
     raw_prompt: bool,
     session_known: bool,
-    /// The wanted agent of Claude's. Claude itself ignores an unknown one.
+    /// The requested agent of Claude Code, which silently ignores an unknown one.
     mode: Option<String>,
     resuming: bool,
-    /// The cost of the resumed session before this run, in US dollars, where it is known.
+    /// The cost of the resumed session before this run, in US dollars, if known.
     cost_before: Option<f64>,
     /// The API error in the last message that Claude wrote itself.
     api_error: Option<ApiError>,
@@ -69,17 +69,17 @@ pub struct Claude {
     used: Usage,
     /// The number of our control requests so far.
     requests: u64,
-    /// Whether the model is offered our tool to ask with.
+    /// Whether the model is offered the tool `ask_user`.
     offers_asking: bool,
     names: asking::Names,
-    /// The server of that tool.
+    /// The MCP server that offers the tool.
     server: mcp::Server,
-    /// Calls of that tool that wait for an answer, by the control request that brought them.
+    /// Calls of the tool that wait for an answer, by the control request that contained them.
     asked: BTreeMap<AskKey, mcp::RequestId>,
 }
 
 impl Claude {
-    /// A driver for the agent that `base` starts.
+    /// Creates a driver for the agent that `base` starts.
     pub fn new(base: Base) -> Claude {
         Claude {
             base,
@@ -106,7 +106,7 @@ impl Claude {
         }
     }
 
-    /// Whether this is a recording, which repeats itself whatever it is asked.
+    /// Whether the program plays a recording, which does the same whatever it is asked.
     fn is_recording(&self) -> bool {
         self.base.program == Program::Myself
     }
@@ -148,12 +148,12 @@ impl Claude {
             }
             "api_retry" => {
                 let status = message.count("error_status").and_then(|s| u16::try_from(s).ok());
-                // A refused key stays refused: ten retries of it take three minutes.
+                // A refused key stays refused, and ten retries take three minutes.
                 if matches!(status, Some(401 | 403)) {
                     turn.events.push(AgentEvent::TurnOver(TurnOver::Failed(errors::auth(status))));
                     return Some(());
                 }
-                // Claude asks for the broken answer again, so the pieces of it are not valid any more.
+                // Claude requests the broken answer again, so the pieces received so far are no longer valid.
                 self.speech.withdraw(turn);
                 turn.events.push(AgentEvent::Retrying { text: errors::retrying(message, status).into() });
             }
@@ -259,7 +259,7 @@ impl Driver for Claude {
     }
 
     fn finish(&mut self, turn: &mut Turn) {
-        // end_session also ends what runs in the background; the end of stdin alone waits for it.
+        // end_session also ends background work; closing stdin alone waits for it.
         self.control("end_session", turn);
         turn.close_input = true;
     }

@@ -1,12 +1,12 @@
-//! Claude Code beyond its dialect. Measured on 2.1.330: `--version` writes no files; a session is one file, named by
-//! its id, in a folder for the working directory in which it started.
+//! Facts about Claude Code that its dialect does not cover. Measured on 2.1.330: `--version` writes no files; a session
+//! is one file, named by its id, in a folder for the working directory in which it started.
 
 use crate::agent::native::{
     Folder, Interface, InterfaceOptions, LoggedIn, Login, Native, SessionStore, Sign, Version, flag,
 };
 
 const FOLDER: Folder = Folder { variable: ("CLAUDE_CONFIG_DIR", ""), home: ".claude" };
-/// One file is beside the folder, or in it if the variable is set.
+/// The folder of `.claude.json`: beside the configuration folder, or inside it if the variable is set.
 const BESIDE: Folder = Folder { variable: ("CLAUDE_CONFIG_DIR", ""), home: "" };
 
 /// The facts about Claude Code.
@@ -37,7 +37,7 @@ pub static NATIVE: Native = Native {
         has_modes: true,
         asking_env: &[],
         not_for_people: &[],
-        // With it, Claude believes that another Claude started it.
+        // With this variable, Claude Code assumes that another Claude Code started it.
         env_remove: &["CLAUDECODE"],
     }),
 };

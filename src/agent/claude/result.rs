@@ -1,4 +1,4 @@
-//! The end of a turn.
+//! Handles the end of a turn.
 
 use super::{Claude, errors, usage};
 use crate::agent::json::{Object, Raw};
@@ -10,7 +10,7 @@ use crate::protocol::words::StopReason;
 impl Claude {
     pub(super) fn result(&mut self, message: &Object<'_>, turn: &mut Turn) -> Option<()> {
         let subtype = message.str("subtype");
-        // `is_error` counts where it is present.
+        // `is_error` decides if it is present.
         let failed = match (message.bool("is_error"), &subtype) {
             (Some(failed), _) => failed,
             (None, Some(subtype)) => subtype.starts_with("error"),
@@ -29,7 +29,8 @@ impl Claude {
     }
 
     /// The usage of this run so far. In a resumed session, the sums over the process include the usage of earlier runs
-    /// (seen with 2.1.330). There the turns are added up, and the cost is known only if that of the earlier runs is.
+    /// (seen with 2.1.330). In that case the turns are added up, and the cost is known only if the cost of the earlier
+    /// runs is known.
     fn usage(&mut self, result: &Object<'_>) -> Usage {
         usage::add(&mut self.used, usage::of_turn(result));
         match usage::of_process(result).filter(|_| !self.resuming) {
@@ -38,7 +39,7 @@ impl Claude {
         }
     }
 
-    /// The cost of this run, of the sum that a result tells. A sum below the earlier cost does not include it.
+    /// The cost of this run, from the sum in a result. A sum below the earlier cost does not include that cost.
     fn cost(&self, sum: Option<f64>) -> Option<f64> {
         match (self.resuming, self.cost_before) {
             (false, _) => sum,
@@ -55,7 +56,7 @@ impl Claude {
             structured: structured.map(|raw| raw.value().to_owned().into()),
             stop: match result.str("stop_reason").as_deref() {
                 None | Some("end_turn") => StopReason::EndTurn,
-                // For the API, a structured result is a tool call.
+                // The API treats a structured result as a tool call.
                 Some("tool_use") if structured.is_some() => StopReason::EndTurn,
                 Some("max_tokens") => StopReason::MaxTokens,
                 Some("refusal") => StopReason::Refusal,

@@ -9,16 +9,16 @@ use crate::protocol::question::Place;
 use crate::protocol::text::Text;
 use crate::protocol::words::Category;
 
-/// The tool calls that are not over. Keeps only what their results need, of the calls that came last.
+/// The most recent open tool calls, with the facts that are needed to handle their results.
 #[derive(Debug, Default)]
 pub(super) struct Calls {
-    /// The calls of tools whose results are handled in a special way, by their ids.
+    /// The calls whose results are handled in a special way, by their ids.
     special: RecentMap<CallKind>,
     /// The calls that were denied: their results are not failures of the tool.
     denied: RecentMap<()>,
 }
 
-/// How the result of a call is handled.
+/// The handling of a call's result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CallKind {
     /// The call is not shown as a tool.
@@ -42,10 +42,10 @@ impl CallKind {
 }
 
 impl Calls {
-    /// `is_own`: whether it is our own tool, which is shown as its questions.
+    /// Notes a new call. `is_own`: whether the tool is ours, whose calls appear only as questions.
     pub(super) fn begin(&mut self, call: &str, tool: &str, is_own: bool) {
         match if is_own { CallKind::Hidden } else { CallKind::of(tool) } {
-            // An id that is used again names another call.
+            // A repeated id names a new call.
             CallKind::Other => drop(self.special.remove(call)),
             kind => self.special.insert(call, kind),
         }
@@ -84,7 +84,7 @@ pub(super) fn category(name: &str) -> Category {
     }
 }
 
-/// The tool and the input that best describes the call.
+/// The title of a call: the tool, and the input that best describes the call.
 pub(super) fn title(name: &str, input: Option<&Object<'_>>) -> String {
     const TELLING: [&str; 9] =
         ["command", "file_path", "notebook_path", "pattern", "url", "query", "description", "skill", "path"];
@@ -100,7 +100,7 @@ pub(super) fn locations(input: Option<&Object<'_>>) -> Vec<Place> {
     path.map(|path| Place { path: path.into(), line: line() }).into_iter().collect()
 }
 
-/// The exact action: the command or the change to the file, and the other fields of the input, or else the whole input.
+/// The exact action: the command or the change to the file with the other fields of the input, or else the whole input.
 pub(super) fn detail(name: &str, input: &Object<'_>, raw: &str) -> String {
     let field = |name: &str| input.string(name).unwrap_or_default();
     let prefixed = |sign: char, name: &str| {

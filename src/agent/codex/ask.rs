@@ -19,19 +19,19 @@ use std::path::Path;
 pub(super) enum CodexRequest {
     /// Approval of a command or a file change.
     Approval,
-    /// The ids of the questions.
+    /// Codex's own question tool, with the ids of the questions.
     Questions(Vec<String>),
     /// A form.
     Form(Form),
     /// One yes-or-no question for the whole elicitation.
     Consent,
-    /// Approval of a call to an MCP server's tool; the server.
+    /// Approval of a call to an MCP server's tool, with the server's name.
     McpCall(String),
     /// A call of our own tool, and its questions.
     AskUser(Vec<Ask>),
-    /// An invalid call of our own tool, and the mistake.
+    /// An invalid call of our own tool, with the mistake.
     Unclear(String),
-    /// Questions whose answers go into a further message; their titles.
+    /// Questions whose answers go into a further message, with their titles.
     Async(Vec<String>),
 }
 
@@ -121,8 +121,8 @@ fn command_approval(params: &Object<'_>, cwd: &Path) -> Ask {
     )
 }
 
-/// The command without its shell wrapper, if the rest is the wrapper alone. Codex leaves out parts of a script that it
-/// takes for unimportant, such as a change of the directory.
+/// The command without its shell wrapper, unless Codex left out more than the wrapper. Codex omits parts of a script
+/// that it considers unimportant, such as a change of the directory.
 fn whole_command(params: &Object<'_>) -> String {
     let short = command(params);
     let Some(whole) = params.str("command") else { return short.into_owned() };
@@ -133,7 +133,7 @@ fn whole_command(params: &Object<'_>) -> String {
     if unquoted.is_some() { short.into_owned() } else { whole.into_owned() }
 }
 
-/// The request names no file: the item that began before it does.
+/// The question about a patch. The request itself names no file; the item that began before it does.
 fn patch_approval(params: &Object<'_>, spot: &Spot<'_>, items: &Items) -> Ask {
     let patch = params.string("itemId").and_then(|item| items.patch(spot, &item));
     // An unknown patch, or one with several kinds of changes, never matches an "always".
@@ -191,7 +191,7 @@ impl CodexRequest {
     /// The result for these replies.
     pub(super) fn respond(&self, replies: &[Reply]) -> Value {
         match self {
-            // Never acceptForSession or a rule, or Codex would not ask again.
+            // Never acceptForSession or a rule, because then Codex would not ask again.
             CodexRequest::Approval => json!({"decision": if is_allowed(replies) { "accept" } else { "decline" }}),
             CodexRequest::McpCall(_) => consent(is_allowed(replies), json!({})),
             CodexRequest::Consent => consent(matches!(replies, [Reply::Answer(Answer::Bool(true))]), json!({})),
@@ -210,7 +210,7 @@ impl CodexRequest {
         }
     }
 
-    /// The further message that holds the answers, if they go into one.
+    /// The further message with the answers, if this request needs one.
     pub(super) fn message(&self, replies: &[Reply]) -> Option<String> {
         let CodexRequest::Async(titles) = self else { return None };
         if let [only] = replies {
@@ -232,7 +232,7 @@ fn is_allowed(replies: &[Reply]) -> bool {
     replies.first() == Some(&Reply::Allowed)
 }
 
-/// The result of a call of our own tool.
+/// The result of a call to our own tool.
 fn called(success: bool, text: &str) -> Value {
     json!({"success": success, "contentItems": [{"type": "inputText", "text": text}]})
 }

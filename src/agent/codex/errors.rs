@@ -17,7 +17,7 @@ fn read(error: Option<&Object<'_>>) -> Reported {
     let field = |name: &str| error.and_then(|error| error.string(name)).unwrap_or_default();
     let (message, details) = (field("message"), field("additionalDetails"));
     let info = error.and_then(|error| error.raw("codexErrorInfo"));
-    // A name, or an object whose only key is the name.
+    // The class is a name, or an object whose only key is the name.
     let outer = info.and_then(Raw::object);
     let class = match &outer {
         Some(outer) => outer.iter().next().map(|(name, _)| name.into_owned()),
@@ -36,7 +36,7 @@ impl Reported {
     }
 }
 
-/// How Codex's message begins when it retries.
+/// The beginning of Codex's message about a retry.
 const RECONNECTING: &str = "Reconnecting...";
 
 /// The message of an error.
@@ -44,7 +44,7 @@ pub(super) fn said(error: &Object<'_>) -> Option<String> {
     read(Some(error)).said()
 }
 
-/// No login, or an invalid key.
+/// The failure for a missing login or an invalid key.
 pub(super) fn auth(status: Option<u16>) -> Failure {
     let message =
         "Codex is not logged in, or its credentials were refused: run `codex login`, or set the provider's key.";
@@ -91,7 +91,7 @@ fn by_class(Reported { class, status, message, .. }: &Reported) -> Option<Failur
     })
 }
 
-/// The failure, if a retry cannot help: an invalid key stays invalid.
+/// The failure for an error that no retry can fix, such as an invalid key. `None`: a retry may help.
 pub(super) fn no_use(error: Option<&Object<'_>>) -> Option<Failure> {
     let reported = read(error);
     let refused = reported.class == "unauthorized" || matches!(reported.status, Some(401 | 403));

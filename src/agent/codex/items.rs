@@ -1,9 +1,10 @@
 //! The items of a turn: messages, reasoning and tool calls.
 
+use crate::agent::hash::hash;
 use crate::agent::json::Object;
-use crate::agent::recent::{OpenMap, Recent, RecentMap, hash};
+use crate::agent::recent::{OpenMap, Recent, RecentMap};
 use crate::agent::text::{FinalAnswer, Fingerprint};
-use crate::agent::{AgentEvent, MessageKey, Turn, edits, title};
+use crate::agent::{AgentEvent, CallKey, MessageKey, Turn, edits, title};
 use crate::protocol::outbound::{FileEdit, Place, PlanEntry, Text, ToolFacts};
 use crate::protocol::words::{Action, Category, PlanStatus, ToolState};
 use std::borrow::Cow;
@@ -12,10 +13,10 @@ use std::collections::VecDeque;
 /// The turn and sub-agent of an item. Item ids are unique only within a turn.
 #[derive(Clone, Debug)]
 pub(super) struct Spot<'a> {
-    /// Its turn.
+    /// The item's turn.
     pub(super) turn: Cow<'a, str>,
-    /// The call whose sub-agent made it.
-    pub(super) parent: Option<String>,
+    /// The call whose sub-agent made the item.
+    pub(super) parent: Option<CallKey>,
 }
 
 impl Spot<'_> {
@@ -36,18 +37,15 @@ struct StreamedItem {
 #[derive(Clone, Debug)]
 pub(super) struct Patch {
     pub(super) category: Category,
-    /// Its further categories.
+    /// The further categories of the patch.
     pub(super) also: Vec<Category>,
     pub(super) title: String,
     pub(super) locations: Vec<Place>,
     pub(super) diff: String,
 }
 
-/// How many servers with a denied call are remembered.
+/// The maximum number of remembered servers with a denied call.
 const DENIED: usize = 256;
-
-/// The longest key of a call that is remembered for its sub-agents, in bytes.
-const PARENT_BYTES: usize = 1024;
 
 /// The state of all items.
 #[derive(Debug, Default)]
@@ -69,7 +67,7 @@ pub(super) struct Items {
     streams: OpenMap<StreamedItem>,
     patches: OpenMap<Patch>,
     /// The call that started each sub-agent, by the sub-agent's thread.
-    children: RecentMap<String>,
+    children: RecentMap<CallKey>,
     /// The open tool calls that were reported.
     begun: OpenMap<()>,
     finished: Recent,
@@ -77,8 +75,8 @@ pub(super) struct Items {
 
 impl Items {
     /// The call whose sub-agent works in this thread.
-    pub(super) fn maker(&self, thread: &str) -> Option<String> {
-        self.children.get(thread).cloned()
+    pub(super) fn maker(&self, thread: &str) -> Option<CallKey> {
+        self.children.get(thread).copied()
     }
 
     /// The file change that waits for approval.
@@ -121,7 +119,7 @@ impl Items {
         turn.events.extend(broken.map(|(_, stream)| AgentEvent::Withdrawn { message: stream.message }));
     }
 
-    /// How many items are remembered because they are open.
+    /// The number of open items that are remembered.
     #[cfg(test)]
     pub(super) fn open(&self) -> usize {
         self.streams.len() + self.patches.len() + self.begun.len()
@@ -152,7 +150,7 @@ impl Items {
         self.denied.push_back(hash(server));
     }
 
-    /// Handles a complete message or reasoning item. Does not repeat what was streamed.
+    /// Handles a complete message or reasoning item, without repeating the streamed part.
     fn whole(&mut self, key: &str, whole: String, thinking: bool, spot: &Spot<'_>, turn: &mut Turn) {
         let Some(stream) = self.streams.remove(key) else {
             if !whole.is_empty() {
@@ -202,16 +200,16 @@ impl Items {
                     + patch.locations.iter().map(|place| place.path.size()).sum::<usize>();
                 self.patches.insert(key.clone(), patch, texts);
             }
-            // The first message about a command that is refused at once is its end.
+            // If a command is refused at once, the first message about it is its end.
             if is_new {
                 let Tool { category, title, locations } = tool;
-                let (call, parent) = (key.clone(), spot.parent.clone());
+                let (call, parent) = (CallKey::of(&key), spot.parent);
                 turn.events.push(AgentEvent::Tool { call, category, title: Some(title.into()), locations, parent });
             }
         }
         for raw in item.array("receiverThreadIds") {
-            if let Some(thread) = raw.string().filter(|_| key.len() <= PARENT_BYTES) {
-                self.children.insert(&thread, key.clone());
+            if let Some(thread) = raw.string() {
+                self.children.insert(&thread, CallKey::of(&key));
             }
         }
         if over {
@@ -263,7 +261,7 @@ impl Items {
         };
         let output = self.outputs.then(|| output(kind, item)).flatten();
         let facts = if self.facts { facts(kind, item) } else { ToolFacts::default() };
-        turn.events.push(AgentEvent::ToolOver { call: key, state, output, facts });
+        turn.events.push(AgentEvent::ToolOver { call: CallKey::of(&key), state, output, facts });
     }
 }
 
@@ -273,8 +271,7 @@ fn next(messages: &mut u64) -> MessageKey {
 }
 
 fn speech(message: MessageKey, piece: String, done: bool, reasoning: bool, spot: &Spot<'_>) -> AgentEvent {
-    let parent = spot.parent.clone();
-    AgentEvent::Text { message, piece: piece.into(), done, reasoning, parent }
+    AgentEvent::Text { message, piece: piece.into(), done, reasoning, parent: spot.parent }
 }
 
 /// The parts of a reasoning item.
@@ -337,7 +334,7 @@ pub(super) fn command<'a>(item: &Object<'a>) -> Cow<'a, str> {
     .unwrap_or_default()
 }
 
-/// The categories of a patch, the gravest first: permission to edit does not cover deleting or moving.
+/// The categories of a patch, the most severe first, because permission to edit does not cover deleting or moving.
 fn patch_categories(item: &Object<'_>) -> (Category, Vec<Category>) {
     let of_change = |change: Object<'_>| match change.object("kind") {
         Some(kind) if kind.is("type", "delete") => Category::Delete,

@@ -8,12 +8,12 @@ use crate::protocol::request::{McpServer, Settings};
 use crate::protocol::words::Level;
 use serde_json::{Value, json};
 
-/// `-c features.X=false` instead of `--disable X`: for an unknown feature the first only warns, the second is fatal.
+/// Settings for every run. `-c features.X=false` only warns about an unknown feature, whereas `--disable X` fails.
 const CONFIG: [&str; 8] = [
     "features.plugins=false",
     // Otherwise Codex retries a missing network forever.
     "features.unbounded_connection_retries=false",
-    // Snapshots hold exported keys, readable by everyone.
+    // Snapshots contain exported keys, readable by everyone.
     "features.shell_snapshot=false",
     // Commands must not see the keys in the environment.
     "shell_environment_policy.ignore_default_excludes=false",
@@ -30,7 +30,7 @@ pub(super) fn arguments(settings: &Settings) -> Result<Vec<String>, Failure> {
     let mut give = |field: &str, key: &str, value: String| {
         let arg = format!("{key}={value}");
         if arg.len() > ARGUMENT_BYTES || arg.contains('\0') {
-            let message = format!("run.start: `{field}` is too long for the agent, or holds a NUL: shorten it.");
+            let message = format!("run.start: `{field}` is too long for the agent, or contains a NUL byte: change it.");
             return Err(Failure::new(Code::InvalidRequest, message));
         }
         args.extend(["-c".into(), arg]);
@@ -62,7 +62,7 @@ pub(super) fn arguments(settings: &Settings) -> Result<Vec<String>, Failure> {
     Ok(args)
 }
 
-/// The name becomes part of a dotted key; Codex accepts no other characters.
+/// The server's name, which becomes part of a dotted key. Error: it has a character that Codex does not accept there.
 fn server_name(server: &McpServer) -> Result<&str, Failure> {
     let fits = server.name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
     let message = "run.start: a name in `mcp_servers` may have only letters, digits, `_` and `-` for this agent.";
@@ -94,8 +94,8 @@ pub(super) fn initialize(progress: Level) -> Value {
     })
 }
 
-/// `thread/start` or `thread/resume`, with its parameters. Without `cwd`: with it, Codex writes a trust entry into
-/// the user's configuration. `untrusted`: then it asks as other agents do, and our policy answers.
+/// `thread/start` or `thread/resume`, with its parameters. Omits `cwd`, with which Codex would write a trust entry into
+/// the user's configuration. Sets `untrusted`, so that Codex asks as other agents do and our policy answers.
 pub(super) fn thread(settings: &Settings) -> (&'static str, Value) {
     let mut params = json!({"approvalPolicy": "untrusted", "sandbox": "workspace-write"});
     if let Some(model) = &settings.model {

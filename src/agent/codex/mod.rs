@@ -18,11 +18,12 @@ pub use self::native::NATIVE;
 
 use self::ask::CodexRequest;
 use self::items::{Items, Spot};
+use super::hash::hash;
 use super::json::{Index, Object, Raw, is_blank};
-use super::recent::{RecentMap, hash};
+use super::recent::RecentMap;
 use super::rpc::{self, Incoming};
 use super::text::FinalAnswer;
-use super::{AgentEvent, AskKey, Base, Driver, Launch, Line, Reply, Turn, TurnOver, without_effect};
+use super::{AgentEvent, AskKey, Base, CallKey, Driver, Launch, Line, Reply, Turn, TurnOver, without_effect};
 use crate::failure::Failure;
 use crate::protocol::limits;
 use crate::protocol::outbound::{AgentExit, Capabilities, Text, Usage};
@@ -41,17 +42,17 @@ pub struct Codex {
     settings: Option<Box<Settings>>,
     /// Our requests without a response yet.
     requests: BTreeMap<u64, &'static str>,
-    /// The number of requests sent.
+    /// The number of requests that we sent.
     asked: u64,
     version: Option<String>,
-    /// The thread, once it is open.
+    /// The id of the thread, once it is open.
     thread: Option<String>,
-    /// The running turn.
+    /// The id of the running turn.
     running: Option<String>,
     /// Requests from Codex that wait for an answer, each with its turn.
     pending: BTreeMap<AskKey, (String, CodexRequest)>,
     items: Items,
-    /// A turn's end that is held back until an answer has gone out and Codex has taken it up.
+    /// The end of a turn, held back until an answer has been sent and Codex has accepted it.
     held: Option<(String, TurnOver)>,
     /// The usage of this run so far.
     used: Usage,
@@ -67,7 +68,7 @@ pub struct Codex {
 const START: &str = "turn/start";
 
 impl Codex {
-    /// A driver for the agent that `base` starts.
+    /// Creates a driver for the agent that `base` starts.
     pub fn new(base: Base) -> Codex {
         Codex {
             base,
@@ -212,7 +213,7 @@ impl Codex {
     /// The turn and sub-agent of the item in these parameters.
     fn spot<'a>(&self, params: &Object<'a>) -> Spot<'a> {
         let thread = params.str("threadId").filter(|thread| Some(&**thread) != self.thread.as_deref());
-        let parent = thread.map(|thread| self.items.maker(&thread).unwrap_or(thread.into_owned()));
+        let parent = thread.map(|thread| self.items.maker(&thread).unwrap_or_else(|| CallKey::of(&thread)));
         Spot { turn: params.str("turnId").unwrap_or_default(), parent }
     }
 
@@ -284,7 +285,7 @@ impl Codex {
 
     fn served(&mut self, id: &str, method: &str, params: Option<&Object<'_>>, turn: &mut Turn) {
         if method == "item/permissions/requestApproval" {
-            // More permissions for a whole turn. No tool call needs them, so we grant none.
+            // A request for more permissions for a whole turn. No tool call needs them, so we grant none.
             return turn.send.push(rpc::result(id, &json!({"permissions": {}, "scope": "turn"})));
         }
         let spot = params.map(|params| self.spot(params));
@@ -349,7 +350,7 @@ impl Codex {
         turn.events.extend(gone.into_keys().map(|key| AgentEvent::AskWithdrawn { key }));
         match done.str("status").as_deref() {
             Some("completed") => {
-                // A user message may have cut off one from the model.
+                // A user message may have interrupted a message from the model.
                 self.items.withdraw(turn);
                 let over = self.completed(&done);
                 self.end(id, over, turn);
@@ -377,7 +378,7 @@ impl Codex {
         TurnOver::Completed { answer, structured, stop: StopReason::EndTurn }
     }
 
-    /// A turn ended well. The run continues while an answer is open or Codex has not taken it up.
+    /// Handles the successful end of a turn. The run continues while an answer is open or Codex has not accepted one.
     fn end(&mut self, id: String, over: TurnOver, turn: &mut Turn) {
         let asks = self.pending.values().any(|(_, pending)| matches!(pending, CodexRequest::Async(_)));
         let unheard = self.requests.values().any(|method| *method == START);
@@ -460,7 +461,7 @@ impl Driver for Codex {
         self.leaving = true;
         let starting = self.requests.values().any(|method| *method == START);
         if self.running.is_none() && !starting {
-            // No turn is running, so none will end.
+            // No turn is running, so no end of a turn will be reported.
             return turn.events.push(AgentEvent::TurnOver(TurnOver::Interrupted));
         }
         self.interrupt_turn(turn);

@@ -1,5 +1,6 @@
-//! Codex beyond its dialect. Measured on 0.169.0: `--version` leaves files in its folder; a session is a rollout file
-//! whose name ends with the id; Codex uses a key in the environment only if a configured provider names it.
+//! Facts about Codex that its dialect does not cover. Measured on 0.169.0: `--version` leaves files in its folder; a
+//! session is a rollout file whose name ends with the id; Codex uses a key in the environment only if a configured
+//! provider names it.
 
 use crate::agent::native::{
     Folder, Interface, InterfaceOptions, LoggedIn, Login, Native, SessionStore, Sign, Version, flag,
@@ -17,7 +18,7 @@ pub static NATIVE: Native = Native {
             (
                 Sign::File(FOLDER, "config.toml", "model_provider"),
                 LoggedIn::Unknown,
-                "its configuration names a provider of its own",
+                "its configuration names its own provider",
             ),
             (
                 Sign::File(FOLDER, "config.toml", "cli_auth_credentials_store"),
@@ -32,15 +33,15 @@ pub static NATIVE: Native = Native {
         paths: |id| {
             vec![format!("sessions/*/*/*/rollout-*-{id}.jsonl"), format!("archived_sessions/rollout-*-{id}.jsonl")]
         },
-        // The end of an id would match the name too.
+        // Without this check, the end of an id would match the name too.
         first_line: |id| format!("\"id\":\"{id}\""),
     }),
     interface: Some(Interface { args, has_modes: false, asking_env: &[], not_for_people: &[], env_remove: &[] }),
 };
 
 fn args(options: &InterfaceOptions<'_>) -> Vec<String> {
-    // If it asks nothing, it stays in its sandbox: the user did not say that it may leave it. It asks only to leave the
-    // sandbox, so it asks for the most where the sandbox allows the least.
+    // A Codex that asks nothing stays in its sandbox, because the user did not allow it to leave. Codex asks only to
+    // leave the sandbox, so it asks most often if the sandbox allows the least.
     let (most, least) = (["on-request", "read-only"], ["never", "workspace-write"]);
     let approvals = options.asks_for.map(|asks_for| asks_for.choose(most, least));
     let approvals =

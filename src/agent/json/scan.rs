@@ -1,23 +1,26 @@
-//! Walks over JSON: checks it, or skips what is known to be valid. Never recurses, so that no depth overflows the stack.
+//! Walks over JSON: checks it, or skips values that are known to be valid. Never recurses, so that deep nesting cannot
+//! overflow the stack.
 
 use super::index::Span;
 use std::borrow::Cow;
 
 /// Takes the parts of a value that is being checked, in the order of the text.
 pub(super) trait Sink {
-    /// A string, a number, a boolean or null. The place of a string includes its quotes.
+    /// Takes a string, a number, a boolean or null. The place of a string includes its quotes.
     fn leaf(&mut self, key: FieldKey, place: Span, escapes: bool);
-    /// The beginning of an object or an array. `None` ends the walk.
+    /// Takes the beginning of an object or an array. Returns `None` to end the walk.
     fn open(&mut self, key: FieldKey, object: bool, at: usize) -> Option<()>;
-    /// The end of the innermost open object or array. Returns whether the value around it is an object; `None`: there is
-    /// no value around it.
+    /// Takes the end of the innermost open object or array. Returns whether the enclosing value is an object. `None`:
+    /// it is the outermost value.
     fn close(&mut self, end: usize) -> Option<bool>;
 }
 
-/// The key of a field, without its quotes. The elements of an array have any key.
+/// The key of a field, without its quotes. Meaningless for the elements of an array.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct FieldKey {
     pub(super) place: Span,
+    /// The four bytes at its place. A short key is followed by its quote, a colon and a value.
+    pub(super) begin: u32,
     pub(super) escapes: bool,
 }
 
@@ -26,7 +29,7 @@ pub(super) struct FieldKey {
 pub(super) struct JsonScan<'a> {
     bytes: &'a [u8],
     pub(super) at: usize,
-    /// Whether only blanks are white space.
+    /// Whether only spaces count as white space.
     strict: bool,
 }
 
@@ -35,12 +38,12 @@ impl<'a> JsonScan<'a> {
         JsonScan { bytes: text.as_bytes(), at, strict: false }
     }
 
-    /// A scan from the beginning that refuses control characters also between values.
+    /// A scan from the beginning that also refuses control characters between values.
     pub(super) fn strict(text: &'a str) -> JsonScan<'a> {
         JsonScan { bytes: text.as_bytes(), at: 0, strict: true }
     }
 
-    /// Passes white space up to the end of the text. `None`: something else follows.
+    /// Passes white space up to the end of the text. `None`: other text follows.
     pub(super) fn end(mut self) -> Option<()> {
         self.strict = false;
         self.blanks();
@@ -68,27 +71,27 @@ impl<'a> JsonScan<'a> {
         self.walk(&mut Nesting::default())
     }
 
-    /// Checks a value of any kind, and hands its parts to a sink in which nothing is open. Positions are held in local
-    /// variables, which is what makes this fast.
+    /// Checks a value of any kind, and hands its parts to a sink in which nothing is open. Positions are kept in local
+    /// variables for speed.
     pub(super) fn walk(&mut self, sink: &mut impl Sink) -> Option<()> {
         let (bytes, strict) = (self.bytes, self.strict);
         // `inside`: whether the innermost open value is an object.
         let (mut at, mut key, mut inside) = (self.at, FieldKey::default(), None);
         loop {
-            at = after_blanks(bytes, at, strict);
+            let first = token(bytes, &mut at, strict)?;
             let from = at;
-            match *bytes.get(at)? {
+            match first {
                 b'"' => {
                     let (end, escapes) = after_string(bytes, at + 1)?;
                     at = end;
                     sink.leaf(key, Span::new(from, at), escapes);
                 }
-                first @ (b'{' | b'[') => {
+                b'{' | b'[' => {
                     let object = first == b'{';
                     sink.open(key, object, from)?;
                     inside = Some(object);
-                    at = after_blanks(bytes, at + 1, strict);
-                    if bytes.get(at) != Some(&end_of(object)) {
+                    at += 1;
+                    if token(bytes, &mut at, strict)? != end_of(object) {
                         if object {
                             (at, key) = after_key(bytes, at, strict)?;
                         }
@@ -102,14 +105,13 @@ impl<'a> JsonScan<'a> {
                     sink.leaf(key, Span::new(from, at), false);
                 }
             }
-            // After a value: the next one, or the end of what holds it.
+            // After a value comes the next one, or the end of the enclosing value.
             loop {
                 let Some(object) = inside else {
                     self.at = at;
                     return Some(());
                 };
-                at = after_blanks(bytes, at, strict);
-                let next = *bytes.get(at)?;
+                let next = token(bytes, &mut at, strict)?;
                 at += 1;
                 if next == b',' {
                     if object {
@@ -171,7 +173,18 @@ fn end_of(object: bool) -> u8 {
     if object { b'}' } else { b']' }
 }
 
+/// The first byte after white space. Usually there is none.
 #[inline(always)]
+fn token(bytes: &[u8], at: &mut usize, strict: bool) -> Option<u8> {
+    let byte = *bytes.get(*at)?;
+    if byte > b' ' {
+        return Some(byte);
+    }
+    *at = after_blanks(bytes, *at, strict);
+    bytes.get(*at).copied()
+}
+
+#[cold]
 fn after_blanks(bytes: &[u8], mut at: usize, strict: bool) -> usize {
     while let Some(byte) = bytes.get(at).filter(|byte| **byte <= b' ') {
         match byte {
@@ -186,14 +199,15 @@ fn after_blanks(bytes: &[u8], mut at: usize, strict: bool) -> usize {
 
 /// Checks a key with its colon. Returns the place after them.
 #[inline(always)]
-fn after_key(bytes: &[u8], at: usize, strict: bool) -> Option<(usize, FieldKey)> {
-    let from = after_blanks(bytes, at, strict) + 1;
-    if bytes.get(from - 1) != Some(&b'"') {
+fn after_key(bytes: &[u8], mut at: usize, strict: bool) -> Option<(usize, FieldKey)> {
+    if token(bytes, &mut at, strict)? != b'"' {
         return None;
     }
-    let (end, escapes) = after_string(bytes, from)?;
-    let at = after_blanks(bytes, end, strict);
-    (bytes.get(at) == Some(&b':')).then_some((at + 1, FieldKey { place: Span::new(from, end - 1), escapes }))
+    let from = at + 1;
+    let (mut at, escapes) = after_string(bytes, from)?;
+    let place = Span::new(from, at - 1);
+    let begin = u32::from_le_bytes(*bytes.get(from..)?.first_chunk()?);
+    (token(bytes, &mut at, strict)? == b':').then_some((at + 1, FieldKey { place, begin, escapes }))
 }
 
 /// Checks a string from the place after its opening quote. Returns the place after its closing one, and whether it has
@@ -208,6 +222,7 @@ fn after_string(bytes: &[u8], at: usize) -> Option<(usize, bool)> {
 }
 
 /// The rest of a string from its first escape on.
+#[cold]
 fn after_escapes(bytes: &[u8], mut at: usize) -> Option<usize> {
     loop {
         match bytes.get(at)? {
@@ -226,7 +241,16 @@ fn after_escapes(bytes: &[u8], mut at: usize) -> Option<usize> {
 
 /// The place of the first quote, backslash or control character.
 #[inline(always)]
-fn after_plain(bytes: &[u8], mut at: usize) -> usize {
+fn after_plain(bytes: &[u8], at: usize) -> usize {
+    // Most strings end within their first block.
+    match bytes.get(at..).and_then(<[u8]>::first_chunk).map(plain) {
+        Some(plain) if plain < BLOCK => at + plain,
+        _ => after_plain_blocks(bytes, at),
+    }
+}
+
+#[cold]
+fn after_plain_blocks(bytes: &[u8], mut at: usize) -> usize {
     while let Some(block) = bytes.get(at..).and_then(<[u8]>::first_chunk) {
         let plain = plain(block);
         at += plain;
@@ -238,10 +262,10 @@ fn after_plain(bytes: &[u8], mut at: usize) -> usize {
     at + rest.iter().position(|byte| matches!(byte, b'"' | b'\\' | 0..0x20)).unwrap_or(rest.len())
 }
 
-/// How many bytes are looked at together.
+/// The number of bytes that are examined together.
 const BLOCK: usize = 16;
 
-/// How many bytes come before the first quote, backslash or control character. Without a branch per byte, so that the
+/// The number of bytes before the first quote, backslash or control character. Has no branch per byte, so that the
 /// compiler compares all bytes at once.
 #[inline(always)]
 fn plain(block: &[u8; BLOCK]) -> usize {
@@ -253,14 +277,18 @@ fn plain(block: &[u8; BLOCK]) -> usize {
 }
 
 /// Checks `true`, `false`, `null` or a number that begins with this byte. Returns the place after it.
+#[cold]
 fn after_word(bytes: &[u8], at: usize, first: u8) -> Option<usize> {
-    let word: &[u8] = match first {
-        b't' => b"true",
-        b'f' => b"false",
-        b'n' => b"null",
-        _ => return after_number(bytes, at),
-    };
-    bytes.get(at..)?.starts_with(word).then_some(at + word.len())
+    match first {
+        b't' => after_literal(bytes, at, b"true"),
+        b'f' => after_literal(bytes, at, b"false"),
+        b'n' => after_literal(bytes, at, b"null"),
+        _ => after_number(bytes, at),
+    }
+}
+
+fn after_literal<const LENGTH: usize>(bytes: &[u8], at: usize, literal: &[u8; LENGTH]) -> Option<usize> {
+    (bytes.get(at..)?.first_chunk() == Some(literal)).then_some(at + LENGTH)
 }
 
 fn after_number(bytes: &[u8], mut at: usize) -> Option<usize> {
@@ -287,7 +315,7 @@ struct Nesting {
     /// The innermost levels, the last of them in the lowest bit.
     near: u64,
     depth: usize,
-    /// The levels outside of those, 64 at a time.
+    /// The outer levels, 64 in each word.
     far: Vec<u64>,
 }
 
@@ -313,8 +341,8 @@ impl Sink for Nesting {
     }
 }
 
-/// The text of a valid string, given without its quotes. Half a surrogate pair becomes U+FFFD. Borrowed if there is
-/// nothing to decode.
+/// Decodes a valid string, given without its quotes. Half a surrogate pair becomes U+FFFD. The result is borrowed if
+/// the string has no escapes.
 pub(in crate::agent) fn unescape(inner: &str) -> Cow<'_, str> {
     let Some(first) = inner.find('\\') else { return Cow::Borrowed(inner) };
     let mut out = String::with_capacity(inner.len());
@@ -330,7 +358,7 @@ pub(in crate::agent) fn unescape(inner: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// The character of the escape that `text` begins with, and how many bytes it takes.
+/// The character of the escape at the beginning of `text`, and the escape's length in bytes.
 fn escaped(text: &str) -> (char, usize) {
     let plain = match text.as_bytes().get(1) {
         Some(b'b') => '\u{8}',
@@ -414,7 +442,7 @@ pub(super) mod tests {
 
     proptest! {
         #[test]
-        fn what_is_accepted_is_json(text in nearly_json()) {
+        fn every_accepted_text_is_json(text in nearly_json()) {
             prop_assert_eq!(is_value(&text), serde_json::from_str::<&RawValue>(&text).is_ok(), "{}", text);
         }
 
@@ -429,7 +457,7 @@ pub(super) mod tests {
         }
 
         #[test]
-        fn a_text_comes_back(text in "[ -~é\u{1f600}\n\u{1}\"\\\\]{0,40}") {
+        fn a_text_is_unchanged_after_a_round_trip(text in "[ -~é\u{1f600}\n\u{1}\"\\\\]{0,40}") {
             let literal = serde_json::to_string(&text).unwrap();
             prop_assert_eq!(after_string(literal.as_bytes(), 1).map(|(end, _)| end), Some(literal.len()));
             prop_assert_eq!(unescape(&literal[1..literal.len() - 1]), text);

@@ -45,7 +45,7 @@ pub struct LinesDriver {
     turns: u64,
     /// The output of this turn.
     answer: FinalAnswer,
-    /// Blank text, passed on only if more text follows.
+    /// Held-back blank text, passed on only if more text follows.
     blank: String,
     /// Whether to search this turn for its session's id.
     seeks: bool,
@@ -122,14 +122,14 @@ impl LinesDriver {
         AgentEvent::Session { id: self.session.clone(), version: None, model: self.model.clone().map(Text::from) }
     }
 
-    /// Searches for the session's id. The first one in a turn counts.
+    /// Searches for the session's id. The first match in a turn counts.
     fn seek(&mut self, text: &str, turn: &mut Turn) {
         if !self.seeks {
             return;
         }
         for (at, pattern) in self.patterns.iter().enumerate() {
             let Some(id) = pattern.find(text) else { continue };
-            let place = format!("number {} of session_patterns matches in line {}", at + 1, self.sought);
+            let place = format!("number {} of session_patterns matched line {}", at + 1, self.sought);
             if !is_id(id) {
                 // Once is enough: the pattern may match every line.
                 if !self.matched.contains(&at) {
@@ -214,7 +214,7 @@ impl Driver for LinesDriver {
             None => self.args.clone(),
             Some(id) if self.resumes() && is_id(id) => self.resume_args.clone(),
             Some(_) if self.resumes() => {
-                let message = "run.start: `session_id` must not begin with `-` or hold control characters.";
+                let message = "run.start: `session_id` must not begin with `-` or contain control characters.";
                 return Err(Failure::new(Code::InvalidRequest, message));
             }
             Some(_) => {
@@ -244,7 +244,7 @@ impl Driver for LinesDriver {
         let Line::Text(text) = line else { return turn.events.push(AgentEvent::Unparsed) };
         self.line = text.into_owned();
         self.sought += u64::from(self.seeks);
-        // The final state of the line on a terminal: progress bars overwrite themselves.
+        // Keeps the final state of the line as a terminal shows it: progress bars overwrite themselves.
         self.line.truncate(self.line.trim_end_matches('\r').len());
         self.at = self.line.rfind('\r').map_or(0, |cr| cr + 1);
         self.more(turn);
@@ -276,7 +276,7 @@ impl Driver for LinesDriver {
         match self.turn(&self.resume_args.clone(), prompt) {
             Ok(launch) => turn.relaunch = Some(Box::new(launch)),
             Err(_) => {
-                let message = "The answers do not fit the agent's command line: keep them short, without NUL, and do not begin with `-`.";
+                let message = "The answers do not fit into the agent's command line: shorten them, remove NUL bytes, and do not begin them with `-`.";
                 let failure = Failure::new(Code::InvalidRequest, message);
                 turn.events.push(AgentEvent::TurnOver(TurnOver::Failed(failure)));
             }
@@ -296,7 +296,7 @@ impl Driver for LinesDriver {
     fn drained(&mut self, _exit: AgentExit, turn: &mut Turn) {
         let missed = (0..self.patterns.len()).filter(|at| !self.matched.contains(at));
         turn.events.extend(missed.map(|at| {
-            let text = format!("number {} of session_patterns matches in none of {} lines", at + 1, self.sought);
+            let text = format!("number {} of session_patterns matched none of {} lines", at + 1, self.sought);
             AgentEvent::Note(text.into())
         }));
     }
@@ -318,9 +318,10 @@ impl Driver for LinesDriver {
                 Code::AgentError,
                 format!("The agent ended with exit code {code}: see its output, or its stderr with --mirror-stderr."),
             ),
-            (None, _) => {
-                (Code::AgentExited, "The agent was ended by a signal: run it again, or by hand to see why.".into())
-            }
+            (None, _) => (
+                Code::AgentExited,
+                "A signal ended the agent: run it again, or run its command by hand to see why.".into(),
+            ),
         };
         TurnOver::Failed(Failure::new(code, message))
     }

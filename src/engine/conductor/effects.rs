@@ -37,7 +37,7 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
                 self.record(|| Moment::Note(text));
             }
             Effect::Diagnose(text) => {
-                // A folder's name may hold escapes.
+                // A folder's name may contain escape sequences.
                 let clean = self.run.redactor().redact(&one_line(&text)).into_owned();
                 let chunk = self.peer.note(&format!("spektacular: {clean}"));
                 self.door.outbox.push(chunk);
@@ -74,7 +74,7 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
         if let (Body::Artifact(artifact), Some(path)) = (&mut body, measure) {
             artifact.size_bytes = self.machine.size(&path);
         }
-        // Nobody reads, so nobody needs a heartbeat.
+        // Nobody reads stdout, so nobody needs a heartbeat.
         if self.door.outbox.drops(&body) || (self.door.outbox.is_overfull() && body.is_heartbeat()) {
             return;
         }
@@ -95,9 +95,10 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
         let (run_id, max_bytes) = (&self.door.run_id, self.door.frame_limit);
         let outgoing = Outgoing { body: &mut body, reply_to, run_id, max_bytes, at, in_advance };
         self.peer.show(outgoing, &mut self.door.outbox);
+        self.run.reuse(body.into_body());
     }
 
-    /// Starts the agent if one is due. run.started goes out first and does not wait for the process.
+    /// Starts the agent if one is due. run.started is written first, and does not wait for the process.
     pub fn spawn_if_due(&mut self) {
         if self.to_spawn.is_none() {
             return;
@@ -108,17 +109,17 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
         }
         let Some((launch, settings)) = self.to_spawn.take() else { return };
         if stopping || self.is_lost() {
-            // No process to stop: the run ends with its outcome.
-            let message = "The run was stopped before the agent was started.";
+            // There is no process to stop, and the run ends with its outcome.
+            let message = "The run was stopped before the agent started.";
             return self.step(Event::SpawnFailed(Failure::new(Code::InternalError, message)));
         }
         self.spawn(&launch, &settings);
     }
 
     fn spawn(&mut self, launch: &Launch, settings: &Settings) {
-        // Before git takes the baseline: the log is not the agent's work.
+        // Opened before git records the baseline, because the log is not the agent's work.
         if self.tape.open_debug_log(&settings.agent, self.machine.date()).is_err() {
-            let text = "The run has no debug log: correct `debug.log_dir`, or make it a folder that you may write to";
+            let text = "Cannot write the debug log: set `debug.log_dir` to a directory that you may write to";
             self.step(Event::Warn(Origin::default(), Warning::UnsupportedOption, text.into()));
         }
         self.stderr = Default::default();
@@ -144,7 +145,7 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
         }
     }
 
-    /// The command line, redacted.
+    /// The redacted command line of a launch.
     fn argv(&self, launch: &Launch) -> Vec<String> {
         let program = match &launch.program {
             Program::Command(name) => name.clone(),
@@ -158,7 +159,7 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
         self.tape.moment(self.machine.now(), moment);
     }
 
-    /// Records the effects of an event once it is handled.
+    /// Completes the recording of an event once it is handled.
     pub(super) fn settle(&mut self) {
         self.tape.settle(self.run.redactor(), false);
     }

@@ -1,4 +1,4 @@
-//! The end of a run whose loop cannot go on.
+//! The end of a run whose loop cannot continue.
 
 use super::{RunLoop, UNREAD_LIMIT, Wake, no_thread};
 use crate::failure::Failure;
@@ -6,8 +6,8 @@ use crate::io::output::{Order, Written, write_here};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 impl RunLoop<'_, '_> {
-    /// Ends the run after a fault of our own, or where no thread writes. The loop may have the fault, so the last frames
-    /// go out without it.
+    /// Ends the run after a fault of our own, or if there is no writer thread. The fault may be in the loop, so the
+    /// last frames are written without it.
     pub(super) fn give_up(&mut self) {
         let failure = if self.engine.output.has_thread { Failure::of_our_own() } else { no_thread() };
         let _ = catch_unwind(AssertUnwindSafe(|| self.conductor.crash(failure)));
@@ -15,7 +15,7 @@ impl RunLoop<'_, '_> {
         self.delivered = self.deliver();
     }
 
-    /// Hands over what waits, unless nobody takes any of it for a while.
+    /// Writes the waiting bytes, unless nobody reads any of them for a while. Returns whether all were written.
     fn deliver(&mut self) -> bool {
         while self.engine.output.has_rest() || !self.conductor.waiting().is_empty() {
             match self.write() {

@@ -21,7 +21,7 @@ pub(super) fn script(table: &Table<'_>) -> String {
             (key, offered)
         });
         for (key, offered) in values.chain(table.places(command)) {
-            // Without an entry, PowerShell's own completion of files takes over.
+            // Without an entry, PowerShell completes file names.
             if let Offered::Words(found) = &offered {
                 let _ = writeln!(words, "        '{key}' = @({})", pairs(found));
             }
@@ -70,7 +70,7 @@ Register-ArgumentCompleter -Native -CommandName spektacular -ScriptBlock {{
     )
 }
 
-/// Pairs of a word and its description; PowerShell wants a description that is not empty.
+/// Pairs of a word and its description, which must not be empty in PowerShell.
 fn pairs(words: &[Candidate]) -> String {
     let about = |word: &Candidate| if word.about.is_empty() { word.word.clone() } else { word.about.clone() };
     let pair = |word: &Candidate| format!(", @({}, {})", quoted(&word.word, "''"), quoted(&about(word), "''"));

@@ -70,7 +70,7 @@ fi
     )
 }
 
-/// A text without the characters that `_arguments` and `_describe` interpret.
+/// Removes the characters that `_arguments` and `_describe` interpret.
 fn plain(text: &str) -> String {
     let escaped = text.replace('\\', "\\\\").replace('[', "\\[").replace(']', "\\]").replace(':', "\\:");
     escaped.replace('\'', "'\\''")

@@ -57,7 +57,7 @@ impl PlanFile {
         let line = PlanChange::State(number, StateLine { state, attempts, at });
         let changes: Vec<PlanChange> = std::iter::once(line).chain(boxes).collect();
         let Some(text) = edited(&self.text, &changes) else {
-            return Err(Stop::failed(Code::InternalError, "A phase of the plan is not where it was."));
+            return Err(Stop::failed(Code::InternalError, "A phase of the plan has moved."));
         };
         self.write(&text)?;
         self.text = text;
@@ -70,7 +70,7 @@ impl PlanFile {
 
     fn failed(&self, _: FileProblem) -> Stop {
         let message = format!(
-            "{} cannot be written: make room, or correct the permissions of its folder, and run the same command to go on.",
+            "Cannot write {}: free some space, or correct the permissions of its folder, then run the same command to continue.",
             shown(&self.path)
         );
         Stop::failed(Code::ResourceExhausted, message)

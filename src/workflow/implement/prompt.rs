@@ -14,13 +14,13 @@ pub(super) fn phase(phase: &PlanPhase, earlier: bool, reopened: Option<&Failing>
     let mut text = format!("# Implement Phase {}: {}\n\n{}", phase.number, phase.title, phase.text.trim());
     if earlier {
         text.push_str(
-            "\n\n# Earlier attempt\n\nAn earlier run began this phase. Part of the work may be done: look at the current \
-             state first, and go on from there.",
+            "\n\n# Earlier attempt\n\nAn earlier run began this phase. Part of the work may be done: inspect the \
+             current state first, and continue from there.",
         );
     }
     if let Some(failing) = reopened {
         text.push_str(
-            "\n\n# Verification failed\n\nThis phase had passed. After later work its command failed again:\n\n",
+            "\n\n# Verification failed\n\nThis phase had passed. After later work, its command failed again:\n\n",
         );
         text.push_str(&command(failing));
     }
@@ -32,7 +32,7 @@ pub(super) fn failure(attempt: u32, of: u32, fault: &Fault) -> String {
     let what = match fault {
         Fault::Command(failing) => command(failing),
         Fault::Protected(paths) => {
-            let mut text = "These protected files changed. Put each back as it was before this phase:\n".to_owned();
+            let mut text = "These protected files changed. Restore each to its state before this phase:\n".to_owned();
             paths.iter().take(PATHS).for_each(|path| text.push_str(&format!("\n- {path}")));
             if paths.len() > PATHS {
                 let _ = write!(text, "\n- and {} more", paths.len() - PATHS);
@@ -42,7 +42,7 @@ pub(super) fn failure(attempt: u32, of: u32, fault: &Fault) -> String {
         Fault::Idle => "Nothing was done: no file changed, and no tool ran that changes something. The commands were \
                         not run. Do the work of this phase."
             .to_owned(),
-        Fault::Manual(text) => format!("A person checked the result, and this does not hold:\n\n- {text}"),
+        Fault::Manual(text) => format!("A person checked the result. This does not hold:\n\n- {text}"),
     };
     format!("Attempt {attempt} of {of}\n\n{what}")
 }
@@ -50,7 +50,7 @@ pub(super) fn failure(attempt: u32, of: u32, fault: &Fault) -> String {
 /// A failed command with the end of its output.
 fn command(failing: &Failing) -> String {
     let how = match (failing.timed_out, failing.exit_code, failing.signal) {
-        (true, ..) => "its time was over".to_owned(),
+        (true, ..) => "its time limit expired".to_owned(),
         (false, Some(code), _) => format!("exit status {code}"),
         (false, None, Some(signal)) => format!("ended by signal {signal}"),
         (false, None, None) => "it could not be started".to_owned(),
@@ -108,7 +108,7 @@ mod tests {
         assert!(text.starts_with("Attempt 2 of 3\n\n```sh\nmake check\n```\n\nResult: exit status 2\n\n"), "{text}");
         assert!(text.ends_with("Its output:\n\n```text\na\nb\n```"));
         let late = Failing { timed_out: true, exit_code: None, ..failing("") };
-        assert!(failure(2, 3, &Fault::Command(late)).contains("its time was over"));
+        assert!(failure(2, 3, &Fault::Command(late)).contains("its time limit expired"));
         assert!(failure(2, 3, &Fault::Idle).contains("Nothing was done"));
         assert!(failure(3, 3, &Fault::Manual("It is friendly.".into())).ends_with("- It is friendly."));
         let many = (0..60).map(|n| format!("tests/{n}")).collect();
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn a_phase_begins_with_its_heading_and_says_what_was_before() {
+    fn the_prompt_of_a_phase_has_its_heading_and_earlier_failures() {
         let text = "# Plan: X\nSpec: x.md\n## Phase 1: The text\n<!-- spektacular: failed attempts=3 at=2026 -->\nAbout.\n\
                     - [ ] T1.1 Write it\n### Verify\n```sh\ntrue\n```\n";
         let plan = plan::read(text.as_bytes()).plan;

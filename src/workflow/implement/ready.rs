@@ -133,11 +133,10 @@ impl ReadyPlan {
         let (plan, text, violations) = checked.map_err(|problem| problem.refusal(&shown))?;
         if !violations.is_empty() {
             let count = match violations.len() {
-                1 => "a rule".to_owned(),
-                count => format!("rules in {count} places"),
+                1 => "a rule of the format".to_owned(),
+                count => format!("rules of the format in {count} places"),
             };
-            let message =
-                format!("{shown} breaks {count} of the format: correct it; `spektacular plan check` shows where.");
+            let message = format!("{shown} breaks {count}: correct it; `spektacular plan check` shows where.");
             let failure = Failure::refused_for(RefusalReason::Invalid, message);
             return Err(Box::new(Unfit { failure, violations }));
         }
@@ -165,7 +164,7 @@ impl ReadyPlan {
                 Failure::refused_for(RefusalReason::NoGit, message)
             }
             NoCommits::Failed => {
-                let message = "git cannot tell what has changed here: see `git status`, or leave --commit out.";
+                let message = "git cannot list the changes here: see `git status`, or leave --commit out.";
                 Failure::refused_for(RefusalReason::NoGit, message)
             }
         })?;
@@ -211,7 +210,7 @@ impl ReadyPlan {
         match reply.try_recv() {
             Ok(Reply::Allowed) => Ok(()),
             _ => {
-                let message = "Nobody consented to the commands of the plan, and nothing has run: read them, and allow \
+                let message = "Nobody consented to the commands of the plan, so none has run: read them, and allow \
                                them when asked or with --allow-verify.";
                 Err(Stop::failed(Code::QuestionDeclined, message))
             }
@@ -225,7 +224,7 @@ fn spec_changed(project: &Project, plan: &WorkPlan) -> Option<(Warning, String)>
     let path = PathBuf::from(&spec.path);
     let bytes = project.read(&path, FILE_BYTES_MAX).ok().flatten();
     let same = bytes.is_some_and(|bytes| Digest::of(&bytes) == *digest);
-    let text = || format!("{} is not as it was when the plan was made", shown(&path));
+    let text = || format!("{} has changed since the plan was made", shown(&path));
     (!same).then(|| (Warning::SpecChanged, text()))
 }
 

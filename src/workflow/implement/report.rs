@@ -67,9 +67,9 @@ pub(super) fn failed(ready: &ReadyPlan, at: Attempt, why: Why, fault: &Fault, de
             (Code::VerificationFailed, format!("{id} did not pass in {attempts}: {what}."))
         }
         Why::NoProgress => (Code::NoProgress, format!("The agent did nothing in two attempts at {id}.")),
-        Why::Blocked(_) => (Code::Blocked, format!("The agent says that it cannot go on with {id}.")),
+        Why::Blocked(_) => (Code::Blocked, format!("The agent reported that it cannot continue with {id}.")),
     };
-    message.push_str(&format!(" Correct the work or {target}, and run the same command to go on."));
+    message.push_str(&format!(" Correct the work or {target}, then run the same command to continue."));
     message.push_str(denials);
     let mut failure = Failure::new(code, message);
     if let Why::Blocked(reason) = why {
@@ -90,7 +90,7 @@ pub(super) fn failed(ready: &ReadyPlan, at: Attempt, why: Why, fault: &Fault, de
 pub(super) fn words(fault: &Fault) -> &'static str {
     match fault {
         Fault::Command(failing) if failing.timed_out => "its command took too long",
-        Fault::Command(_) => "its command fails",
+        Fault::Command(_) => "its command failed",
         Fault::Protected(_) => "protected files changed",
         Fault::Idle => "the agent did nothing",
         Fault::Manual(_) => "a manual check was answered with No",

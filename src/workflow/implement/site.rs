@@ -102,9 +102,9 @@ impl<'r, 'o, 'p> Site<'r, 'o, 'p> {
         let text = match &back.kept {
             Some(kept) => {
                 let to = kept.to.shown();
-                format!("{file} was changed and is put back: what was written there is in {to}")
+                format!("{file} was changed and has been restored: the changed version is in {to}")
             }
-            None => format!("{file} was removed and is put back"),
+            None => format!("{file} was removed and has been restored"),
         };
         self.outer.warn(Warning::PlanChanged, text);
         self.outer.end.kept.extend(back.kept);
@@ -170,8 +170,8 @@ impl<'r, 'o, 'p> Site<'r, 'o, 'p> {
 }
 
 fn phase_is_late() -> Stop {
-    let message = "The phase took longer than phase_timeout_s: raise it or split the phase, and run the same command to \
-                   go on.";
+    let message = "The phase took longer than phase_timeout_s: raise it or split the phase, then run the same command to \
+                   continue.";
     Stop::failed(Code::Timeout, message)
 }
 
@@ -307,7 +307,7 @@ impl World for Site<'_, '_, '_> {
         if answer.is_none() {
             let phase = self.phase(at.phase).id();
             let text = prompt::short(text, SHOWN);
-            self.outer.warn(Warning::Unverified, format!("{phase}: nobody checked by hand: {text}"));
+            self.outer.warn(Warning::Unverified, format!("{phase}: nobody confirmed the manual check: {text}"));
         }
         Ok(match answer {
             Some(true) => ManualAnswer::Yes,
@@ -329,14 +329,14 @@ impl Site<'_, '_, '_> {
         let phase = self.phase(index);
         let refused = |why: &str| {
             let message = format!(
-                "git refused the commit of {}, which has passed: {why}. Commit it by hand, and run the same command to go on.",
+                "git refused the commit of {}, which has passed: {why}. Commit it by hand, then run the same command to continue.",
                 phase.id()
             );
             Failure::new(Code::CommitFailed, message)
         };
         let now = self.outer.errand(None, commit::look(commits.root()))?;
         let share = commits.share(now, &mut self.committed, &self.ready.path.file);
-        let share = share.map_err(|_| Stop::from(refused("it could not tell what changed")))?;
+        let share = share.map_err(|_| Stop::from(refused("it could not list the changes")))?;
         if share.left {
             let text = format!("{}: a file that had changed before the first phase is not committed", phase.id());
             self.outer.warn(Warning::NotCommitted, text);

@@ -42,7 +42,7 @@ pub fn read(bytes: &[u8]) -> Checked {
     everywhere(&lines, &places, &mut found);
     match plan.phases.len() {
         0 => found.absent(Rule::NoPhases, "Add at least one phase: ## Phase 1: TITLE."),
-        number if number > PHASES_MAX => found.absent(Rule::TooLarge, "Make at most 99 phases."),
+        number if number > PHASES_MAX => found.absent(Rule::TooLarge, "Use at most 99 phases."),
         _ => {}
     }
     let is_utf8 = matches!(text, std::borrow::Cow::Borrowed(_));
@@ -58,7 +58,7 @@ impl Checked {
         let served: BTreeSet<u64> = tasks().flat_map(|task| task.serves.iter().copied()).collect();
         let unknown = tasks().filter(|task| task.serves.iter().any(|id| !known.contains(id)));
         for task in unknown {
-            let text = "Name only requirements that the specification has at the end of this task.";
+            let text = "At the end of this task, name only requirements that the specification has.";
             self.found.at(task.line, Rule::UnknownRequirement, text);
         }
         for id in known.difference(&served) {
@@ -171,7 +171,7 @@ fn phase(place: &At, lines: &[TextLine<'_>], text: &str, found: &mut Violations)
         );
     }
     if phase.tasks.len() > TASKS_MAX {
-        found.absent(Rule::TooLarge, "Make at most 99 tasks in a phase.");
+        found.absent(Rule::TooLarge, "Use at most 99 tasks in a phase.");
     }
     phase
 }

@@ -29,7 +29,7 @@ pub(super) fn read(lines: &[TextLine<'_>], phase: &mut PlanPhase, found: &mut Vi
                     found.at(
                         line.number,
                         Rule::Verify,
-                        "Join this section with the earlier `### Verify` of the phase.",
+                        "Merge this section into the earlier `### Verify` of the phase.",
                     );
                 }
             }
@@ -42,9 +42,9 @@ pub(super) fn read(lines: &[TextLine<'_>], phase: &mut PlanPhase, found: &mut Vi
             (Section::Verify, FencePlace::Opens(info)) => {
                 fences += 1;
                 if fences > 1 {
-                    found.at(line.number, Rule::Verify, "Join the commands of the phase in one fence.");
+                    found.at(line.number, Rule::Verify, "Put all commands of the phase into one fence.");
                 } else if info != "sh" {
-                    found.at(line.number, Rule::Verify, "Write ```sh at the beginning of this fence.");
+                    found.at(line.number, Rule::Verify, "Open this fence with ```sh.");
                 }
             }
             (Section::Verify, FencePlace::Inside) if fences == 1 => phase.verify.extend(command(line, found)),
@@ -52,7 +52,7 @@ pub(super) fn read(lines: &[TextLine<'_>], phase: &mut PlanPhase, found: &mut Vi
         }
     }
     if phase.verify.len() > COMMANDS_MAX {
-        found.absent(Rule::TooLarge, "Make at most 20 commands in a phase.");
+        found.absent(Rule::TooLarge, "Use at most 20 commands in a phase.");
     }
     if phase.protect.len() > PROTECTED_MAX {
         found.absent(Rule::TooLarge, "Protect at most 50 files and folders in a phase.");
@@ -96,7 +96,7 @@ fn protected(line: &TextLine<'_>, found: &mut Violations) -> Option<Protected> {
             "Name a file or folder of the project by its path from the project's folder.",
         );
     } else if parts.iter().any(|part| matches!(*part, ".spektacular" | ".git")) {
-        found.at(line.number, Rule::Protect, "Remove this entry: spektacular keeps watch over this folder itself.");
+        found.at(line.number, Rule::Protect, "Remove this entry: spektacular protects this folder itself.");
     } else if parts.is_empty() {
         found.at(line.number, Rule::Protect, "Name a file or a folder inside the project.");
     }

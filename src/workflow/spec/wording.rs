@@ -25,22 +25,19 @@ pub(super) fn check(line: &TextLine<'_>, found: &mut Violations) {
     }
     let mut broken = |rule, text| found.at(line.number, rule, text);
     if names_a_line(line.text) {
-        broken(Rule::LineReference, "Say what is meant instead of a line number, which changes.");
+        broken(Rule::LineReference, "Describe the place instead: line numbers change.");
     }
     if let Some(item) = line.item().map(item_text) {
         if begins_with_command(item) {
-            broken(Rule::ShellCommand, "Say what must hold instead of a command to run.");
+            broken(Rule::ShellCommand, "State what must hold instead of a command to run.");
         }
         if is_instruction(item) {
-            broken(Rule::Instruction, "Say what is needed instead of how to change the code.");
+            broken(Rule::Instruction, "State what is needed instead of how to change the code.");
         }
     }
     let is_solution = |text: &str| SOLUTIONS.iter().any(|solution| text.eq_ignore_ascii_case(solution));
     if line.heading().is_some_and(|heading| is_solution(heading.text)) {
-        broken(
-            Rule::SolutionHeading,
-            "Remove this section, or write under `## Technical Approach` what must be known.",
-        );
+        broken(Rule::SolutionHeading, "Remove this section, or move the necessary facts to `## Technical Approach`.");
     }
     if line.text.contains("[NEEDS CLARIFICATION") || words(line.text).any(|word| word == "TBD") {
         broken(Rule::OpenQuestion, "Answer this question, or write the assumption under `## Assumptions`.");

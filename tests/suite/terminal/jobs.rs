@@ -38,7 +38,7 @@ fn starts_in_background(person: &mut Person, args: &str) -> u32 {
     person.waits_for("=").trim_end_matches('=').parse().unwrap()
 }
 
-/// The shell has the terminal, and what is typed there goes to it.
+/// The shell has the terminal and gets the typed input.
 fn the_shell_answers(person: &mut Person) {
     person.types("echo shell-$((40 + 2))\n");
     person.waits_for("shell-42");
@@ -94,7 +94,7 @@ fn a_question_in_the_background_waits_for_fg() {
 }
 
 #[test]
-fn a_question_goes_on_waiting_through_ctrl_z_bg_and_fg() {
+fn a_question_keeps_waiting_through_ctrl_z_bg_and_fg() {
     let codex = Codex::new().asks("text", "What name?", json!({})).says("Thank you.");
     let mut person = at_a_shell(codex);
     person.types("\"$B\" adhoc --agent codex go\n");
@@ -177,7 +177,7 @@ fn a_background_run_that_waits_costs_no_time_of_the_processor() {
     let mut person = at_a_shell(codex);
     let pid = starts_in_background(&mut person, "--agent codex go");
     person.waits_for("bring the run to the foreground: fg");
-    // What is typed for the shell makes the terminal readable again and again.
+    // Input for the shell makes the terminal readable again and again.
     let before = procs::cpu_ticks(pid);
     let began = Instant::now();
     while began.elapsed() < Duration::from_secs(2) {
@@ -191,7 +191,7 @@ fn a_background_run_that_waits_costs_no_time_of_the_processor() {
 }
 
 #[test]
-fn what_is_typed_while_nothing_is_asked_is_left_to_the_shell() {
+fn input_typed_outside_a_question_is_left_to_the_shell() {
     let codex = Codex::new().waits_for_file("typed").says("Thank you.");
     let mut person = Case::new()
         .program("codex", &codex)
