@@ -31,7 +31,7 @@ pub(crate) enum Sent {
     Eof,
 }
 
-/// One frame: as it was encoded, and read again.
+/// One frame: its encoded line, and its JSON.
 pub(crate) struct Frame {
     pub(crate) line: String,
     pub(crate) value: Value,
