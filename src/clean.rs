@@ -215,7 +215,7 @@ mod tests {
 
     /// The table of first bytes and the two rules for characters agree.
     #[test]
-    fn every_character_is_taken_the_same_way_alone_and_in_a_text() {
+    fn every_character_is_handled_alike_alone_and_in_a_text() {
         for c in '\0'..=char::MAX {
             let (mut letter, mut clean) = ([0; 4], String::new());
             Cleaner::default().take(c, &mut clean);

@@ -36,11 +36,13 @@ impl Peer for JsonLines {
 
     fn show(&mut self, outgoing: Outgoing<'_>, out: &mut Outbox) {
         let Outgoing { body, reply_to, run_id, max_bytes, at, in_advance: _ } = outgoing;
-        let err = stderr_line(body).map(|line| format!("{line}\n").into_bytes()).unwrap_or_default();
+        let err = stderr_line(body);
         if let Some(mut frame) = self.stamper.stamp(at, run_id, reply_to, body) {
             out.line(|line| frame.write(max_bytes, line));
         }
-        out.push(Chunk { err, ..Chunk::default() });
+        if let Some(line) = err {
+            out.push(Chunk { err: format!("{line}\n").into_bytes(), ..Chunk::default() });
+        }
     }
 }
 

@@ -52,7 +52,7 @@
 //! - Whatever a process has once (stdin, signals, stdout, the numbers of ids) is the engine's; a run leaves no thread
 //!   and no descriptor behind.
 //! - Nothing is read without a limit, and only the agent waits for an orchestrator that does not read.
-//! - Nothing waits for a batch to fill: a batch holds the lines that one read brought, 32 at most, and a chunk the frames
+//! - Nothing waits for a batch to fill: a batch holds the lines that one read brought, 256 at most, and a chunk the frames
 //!   that were ready when it was written.
 //! - No error text holds a value that somebody typed.
 //!

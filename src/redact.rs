@@ -140,7 +140,7 @@ impl Redactor {
 
     /// Like [`Redactor::redact`], for a recording, which keeps escape sequences.
     pub fn redact_uncleaned<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        if !self.filter.finds(text.as_bytes()) {
+        if self.is_clear(text) {
             return Cow::Borrowed(text);
         }
         let mut scan = Scan::new(text, 0, true);
@@ -150,6 +150,11 @@ impl Redactor {
         }
         scan.out.push_str(&text[scan.copied..]);
         Cow::Owned(scan.out)
+    }
+
+    /// Whether a text contains no beginning of a secret, and so no secret.
+    pub fn is_clear(&self, text: &str) -> bool {
+        !self.filter.finds(text.as_bytes())
     }
 
     /// The end of the longest form that begins here.

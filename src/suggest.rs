@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_names_what_may_be_shown_and_what_was_meant() {
+    fn a_message_shows_only_safe_names_and_suggests_the_intended_one() {
         let unknown = |typed| Unknown { what: "flag", dashes: "--", typed, ..Unknown::default() };
         let known = || ["agent", "model"].into_iter();
         assert_eq!(unknown("agnt").message(known(), "See help."), "Unknown flag --agnt. Did you mean --agent?");

@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn a_unified_diff_is_taken_without_the_names_of_its_files() {
+    fn a_unified_diff_is_read_without_the_names_of_its_files() {
         let diff = "Index: a\n=====\n--- a\n+++ a\n@@ -1,1 +1,1 @@\n-1\n+2\n";
         assert_eq!(unified(diff), "@@ -1,1 +1,1 @@\n-1\n+2\n");
         assert_eq!(unified("@@ -1 +1 @@\n-1\n+2\n"), "@@ -1 +1 @@\n-1\n+2\n");

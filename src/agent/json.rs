@@ -10,7 +10,7 @@ mod scan;
 pub use self::index::Index;
 pub(super) use self::scan::unescape;
 
-use self::index::{Node, Span};
+use self::index::{Beginning, Node, Span};
 use self::scan::JsonScan;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
@@ -50,6 +50,11 @@ impl<'a> Raw<'a> {
     pub fn str(self) -> Option<Cow<'a, str>> {
         let inner = self.is_string().then(|| self.place.inside().of(self.line))?;
         Some(if self.escapes { unescape(inner) } else { Cow::Borrowed(inner) })
+    }
+
+    /// The text of a string without escapes.
+    pub(super) fn plain_str(self) -> Option<&'a str> {
+        (self.is_string() && !self.escapes).then(|| self.place.inside().of(self.line))
     }
 
     /// A string's text, owned.
@@ -177,14 +182,14 @@ impl<'a> Object<'a> {
     /// The value of a field, verbatim; null counts as absent. If a key is repeated, the last value counts.
     pub fn raw(&self, name: &str) -> Option<Raw<'a>> {
         let Raw { line, below: Some(nodes), escapes: false, .. } = self.0 else { return self.walked(name) };
-        let (mut at, mut found) = (0, None);
-        while let Some(node) = nodes.get(at) {
-            if node.key.is(line, name) {
-                found = Some(at);
+        let (mut rest, mut found, beginning) = (nodes, None, Beginning::of(name));
+        while let Some((node, after)) = rest.split_first() {
+            if node.has_key(line, name, beginning) {
+                found = Some(rest);
             }
-            at += 1 + node.below();
+            rest = after.get(node.below()..)?;
         }
-        let value = Children { line, nodes: nodes.get(found?..), at: 0, object: true }.next()?.value;
+        let value = Children { line, nodes: Some(found?), at: 0, object: true }.next()?.value;
         (value.first() != Some(b'n')).then_some(value)
     }
 

@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_served_is_refused() {
+    fn a_request_that_cannot_be_served_is_refused() {
         let mut server = Server::new("ask_user");
         for (line, code) in [
             ("garbage".to_owned(), -32700),

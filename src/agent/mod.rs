@@ -32,6 +32,7 @@ pub mod codex;
 mod detail;
 mod edits;
 mod form;
+pub mod hash;
 pub mod json;
 pub mod lines;
 pub(crate) mod mcp;
@@ -135,6 +136,17 @@ pub enum Line<'a> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct MessageKey(pub u64);
 
+/// An agent's name for a tool call, as a hash of it, so that a key takes no memory of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct CallKey(u64);
+
+impl CallKey {
+    /// The key of the call that the agent names like this.
+    pub fn of(name: &str) -> CallKey {
+        CallKey(hash::hash(name))
+    }
+}
+
 /// A driver's own name for one request for answers. Unique in a run.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct AskKey(pub String);
@@ -163,7 +175,7 @@ pub enum AgentEvent {
         /// Whether it is a thought. The same for all pieces of a message.
         reasoning: bool,
         /// The tool call whose sub-agent speaks.
-        parent: Option<String>,
+        parent: Option<CallKey>,
     },
     /// A piece of an item that is shown only when it is complete. Recordings need the pieces to find a secret that is
     /// split between them.
@@ -183,7 +195,7 @@ pub enum AgentEvent {
     /// A tool call began, or new facts about it are known.
     Tool {
         /// The call.
-        call: String,
+        call: CallKey,
         /// The kind of tool.
         category: Category,
         /// The whole title, of which only the first line is shown. `None`: unchanged.
@@ -191,12 +203,12 @@ pub enum AgentEvent {
         /// The files that the call works on.
         locations: Vec<Place>,
         /// The tool call whose sub-agent made this call.
-        parent: Option<String>,
+        parent: Option<CallKey>,
     },
     /// A tool call ended.
     ToolOver {
         /// The call.
-        call: String,
+        call: CallKey,
         /// The final state.
         state: ToolState,
         /// The tool's output.

@@ -48,7 +48,7 @@ mod tests {
     }
 
     #[test]
-    fn the_package_is_what_counts() {
+    fn an_npx_agent_is_known_by_its_package() {
         for (args, wanted) in [
             (&["--yes", "@a/b", "--acp"][..], Some("--no-install @a/b")),
             (&["-y", "-p", "a", "b", "--yes"], Some("--no-install -p a b")),

@@ -1,8 +1,10 @@
 //! A bounded memory of an agent's calls: the calls that finished last, so that a late message about one is not taken
 //! for a new call, and facts about the most recent calls.
 
+use super::CallKey;
+use super::hash::{Rehash, hash};
+use std::borrow::Borrow;
 use std::collections::{BTreeMap, HashMap, VecDeque};
-use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// The number of calls that are remembered.
 const CALLS: usize = 256;
@@ -38,14 +40,14 @@ const KEYS: usize = 1024;
 /// Values of the most recent keys. Older keys are dropped, because an agent may never end a call that it began.
 #[derive(Debug)]
 pub(super) struct RecentMap<V> {
-    values: HashMap<u64, V>,
+    values: HashMap<u64, V, Rehash>,
     /// The keys, oldest first.
     order: VecDeque<u64>,
 }
 
 impl<V> Default for RecentMap<V> {
     fn default() -> RecentMap<V> {
-        RecentMap { values: HashMap::new(), order: VecDeque::new() }
+        RecentMap { values: HashMap::default(), order: VecDeque::new() }
     }
 }
 
@@ -85,48 +87,74 @@ impl<V> RecentMap<V> {
 /// Values by key, in the order of their keys, with their total size. Holds the items that an agent has begun and not
 /// ended.
 #[derive(Debug)]
-pub(super) struct OpenMap<V> {
-    values: BTreeMap<String, (V, usize)>,
+pub(super) struct OpenMap<V, K = String> {
+    values: BTreeMap<K, (V, usize)>,
     bytes: usize,
+}
+
+/// A key of an [`OpenMap`].
+pub(super) trait OpenKey: Ord {
+    /// The size of its texts, in bytes.
+    fn bytes(&self) -> usize;
+}
+
+impl OpenKey for String {
+    fn bytes(&self) -> usize {
+        self.len()
+    }
+}
+
+impl OpenKey for CallKey {
+    fn bytes(&self) -> usize {
+        0
+    }
 }
 
 /// The approximate size of an entry without its texts, in bytes.
 const ENTRY_BYTES: usize = 256;
 
-impl<V> Default for OpenMap<V> {
-    fn default() -> OpenMap<V> {
+impl<V, K> Default for OpenMap<V, K> {
+    fn default() -> OpenMap<V, K> {
         OpenMap { values: BTreeMap::new(), bytes: 0 }
     }
 }
 
-impl<V> OpenMap<V> {
+impl<V, K: OpenKey> OpenMap<V, K> {
     /// Sets a value. `texts`: the size of the texts in it, in bytes.
-    pub(super) fn insert(&mut self, key: String, value: V, texts: usize) {
+    pub(super) fn insert(&mut self, key: K, value: V, texts: usize) {
         self.remove(&key);
-        let bytes = ENTRY_BYTES + key.len() + texts;
+        let bytes = ENTRY_BYTES + key.bytes() + texts;
         self.bytes += bytes;
         self.values.insert(key, (value, bytes));
     }
 
-    pub(super) fn remove(&mut self, key: &str) -> Option<V> {
-        self.remove_entry(key).map(|(_, value)| value)
-    }
-
-    pub(super) fn remove_entry(&mut self, key: &str) -> Option<(String, V)> {
-        let (key, (value, bytes)) = self.values.remove_entry(key)?;
+    pub(super) fn remove<Q: Ord + ?Sized>(&mut self, key: &Q) -> Option<V>
+    where
+        K: Borrow<Q>,
+    {
+        let (value, bytes) = self.values.remove(key)?;
         self.bytes -= bytes;
-        Some((key, value))
+        Some(value)
     }
 
-    pub(super) fn get(&self, key: &str) -> Option<&V> {
+    pub(super) fn get<Q: Ord + ?Sized>(&self, key: &Q) -> Option<&V>
+    where
+        K: Borrow<Q>,
+    {
         self.values.get(key).map(|(value, _)| value)
     }
 
-    pub(super) fn get_mut(&mut self, key: &str) -> Option<&mut V> {
+    pub(super) fn get_mut<Q: Ord + ?Sized>(&mut self, key: &Q) -> Option<&mut V>
+    where
+        K: Borrow<Q>,
+    {
         self.values.get_mut(key).map(|(value, _)| value)
     }
 
-    pub(super) fn contains(&self, key: &str) -> bool {
+    pub(super) fn contains<Q: Ord + ?Sized>(&self, key: &Q) -> bool
+    where
+        K: Borrow<Q>,
+    {
         self.values.contains_key(key)
     }
 
@@ -135,13 +163,13 @@ impl<V> OpenMap<V> {
     }
 
     /// Keeps only the entries for which `is_kept` returns true.
-    pub(super) fn retain(&mut self, is_kept: impl Fn(&str, &V) -> bool) {
+    pub(super) fn retain(&mut self, is_kept: impl Fn(&K, &V) -> bool) {
         self.values.retain(|key, (value, _)| is_kept(key, value));
         self.bytes = self.values.values().map(|(_, bytes)| bytes).sum();
     }
 
     /// Empties the map. Returns its entries.
-    pub(super) fn drain(&mut self) -> impl Iterator<Item = (String, V)> + use<V> {
+    pub(super) fn drain(&mut self) -> impl Iterator<Item = (K, V)> + use<V, K> {
         self.bytes = 0;
         std::mem::take(&mut self.values).into_iter().map(|(key, (value, _))| (key, value))
     }
@@ -157,20 +185,13 @@ impl<V> OpenMap<V> {
     }
 }
 
-/// A hash by which texts are compared.
-pub(super) fn hash(key: &str) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    key.hash(&mut hasher);
-    hasher.finish()
-}
-
 #[cfg(test)]
 mod tests {
     use super::{CALLS, ENTRY_BYTES, KEYS, OpenMap, Recent, RecentMap};
 
     #[test]
-    fn the_size_of_what_is_open_goes_back_to_nothing() {
-        let mut map = OpenMap::default();
+    fn the_size_of_open_calls_returns_to_zero() {
+        let mut map: OpenMap<i32> = OpenMap::default();
         map.insert("a".into(), 1, 10);
         map.insert("a".into(), 2, 20);
         map.insert("b/1".into(), 3, 0);

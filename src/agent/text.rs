@@ -1,10 +1,10 @@
 //! Decodes an agent's long texts in chunks, so that memory never holds both a line of many megabytes and its decoded
 //! text.
 
+use super::hash::TextHash;
 use super::json::unescape;
 use crate::protocol::text::{Json, Text};
 use serde_json::value::RawValue;
-use std::hash::{DefaultHasher, Hasher};
 
 /// The number of bytes above which a JSON string literal is decoded in chunks.
 pub const LONG: usize = 256 << 10;
@@ -92,10 +92,7 @@ fn cut(text: &str) -> usize {
 
 /// A fingerprint, by which texts are compared without being kept.
 #[derive(Clone, Debug, Default)]
-pub struct Fingerprint {
-    bytes: usize,
-    hasher: DefaultHasher,
-}
+pub struct Fingerprint(TextHash);
 
 impl Fingerprint {
     /// The fingerprint of a whole text.
@@ -107,19 +104,18 @@ impl Fingerprint {
 
     /// Adds the next piece of the text.
     pub fn push(&mut self, piece: &str) {
-        self.bytes += piece.len();
-        self.hasher.write(piece.as_bytes());
+        self.0.push(piece);
     }
 
     /// The text's length in bytes.
     pub fn bytes(&self) -> usize {
-        self.bytes
+        self.0.bytes()
     }
 }
 
 impl PartialEq for Fingerprint {
     fn eq(&self, other: &Fingerprint) -> bool {
-        self.bytes == other.bytes && self.hasher.finish() == other.hasher.finish()
+        self.bytes() == other.bytes() && self.0.finish() == other.0.finish()
     }
 }
 

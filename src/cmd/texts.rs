@@ -180,7 +180,7 @@ mod tests {
     use super::around;
 
     #[test]
-    fn what_is_piped_in_stays_in_its_fence() {
+    fn piped_input_stays_in_its_fence() {
         assert_eq!(around("Review this", "a\nb", ""), "Review this\n\n```stdin\na\nb\n```");
         assert_eq!(around("Say", "x", "in one line"), "Say\n\n```stdin\nx\n```\n\nin one line");
         assert_eq!(around("", "x", "is what?"), "```stdin\nx\n```\n\nis what?");

@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_object_is_left_alone() {
+    fn a_value_that_is_not_an_object_stays_unchanged() {
         assert_eq!(set("{\"debug\":1}", &["debug", "enabled"], "true"), None);
         assert_eq!(unset("{\"debug\":1}", &["debug", "enabled"]), None);
         assert_eq!(unset("{\"a\":1}", &["b"]), None);

@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_typed_is_json_where_that_fits() {
+    fn a_typed_value_is_read_as_json_if_it_fits() {
         for (name, text, stored) in [
             ("model", "12", "\"12\""),
             ("permissions", "read=allow,*=deny", r#"{"read":"allow","*":"deny"}"#),

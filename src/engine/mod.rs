@@ -43,7 +43,7 @@ pub use relay::relay;
 use crate::failure::{Code, EXIT_UNDELIVERED, Failure};
 use crate::io::faults;
 use crate::io::inbox::{Inbox, Source};
-use crate::io::output::{StdoutWriter, diagnose, reader_has_left};
+use crate::io::output::{StdoutWriter, diagnose, reader_has_left, streams_are_apart};
 use crate::io::signals::{self, SignalChannels};
 use crate::io::tty::LineModes;
 use crate::process::myself;
@@ -116,7 +116,8 @@ impl Engine {
         let begin = std::mem::replace(&mut job.begin, Begin::FromInput);
         let is_screen = peer.is_screen();
         let errand = job.errand.take();
-        let conductor = Conductor::new(job, peer, Host::beside(&self.inherited), &self.random, self.ids);
+        let mut conductor = Conductor::new(job, peer, Host::beside(&self.inherited), &self.random, self.ids);
+        conductor.outbox().set_apart(streams_are_apart());
         let begin = match self.signals {
             _ if !myself::has_room() => Begin::Refused(no_room()),
             Some(_) => begin,

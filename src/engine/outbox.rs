@@ -5,11 +5,11 @@ use crate::protocol::outbound::Body;
 use std::collections::VecDeque;
 
 /// The number and size of queued frames at which the engine stops reading the agent.
-const FULL: (usize, usize) = (32, 256 << 10);
+const FULL: (usize, usize) = (128, 256 << 10);
 /// The number and size of queued frames at which a message whose only reply is a warning is counted instead.
 const OVERFULL: (usize, usize) = (256, 8 << 20);
 /// The initial capacity of a chunk: enough for a batch of small frames.
-const CHUNK_BYTES: usize = 8 << 10;
+const CHUNK_BYTES: usize = 32 << 10;
 
 /// The queue of frames. Waiting frames share a chunk, and therefore a write, as long as stdout and stderr stay in
 /// order.
@@ -19,6 +19,8 @@ pub struct Outbox {
     frames: usize,
     bytes: usize,
     closed: bool,
+    /// Whether nobody can see in which order stdout and stderr are written.
+    apart: bool,
     /// Whether frames other than the terminal one are dropped.
     terminal_only: bool,
     /// The buffer of a written chunk, for reuse.
@@ -34,6 +36,11 @@ struct Waiting {
 }
 
 impl Outbox {
+    /// From now on the order of stdout and stderr does not count, so that more chunks share a write.
+    pub(super) fn set_apart(&mut self, apart: bool) {
+        self.apart = apart;
+    }
+
     /// Adds a line for stdout. `write` appends the line to a buffer.
     pub fn line(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
         if self.closed {
@@ -63,8 +70,11 @@ impl Outbox {
         self.frames += 1;
         self.bytes += chunk.size();
         match self.waiting.back_mut() {
-            Some(last) if chunk.before.is_empty() && (chunk.out.is_empty() || last.chunk.err.is_empty()) => {
+            Some(last)
+                if self.apart || chunk.before.is_empty() && (chunk.out.is_empty() || last.chunk.err.is_empty()) =>
+            {
                 last.chunk.out.extend_from_slice(&chunk.out);
+                last.chunk.err.extend_from_slice(&chunk.before);
                 last.chunk.err.extend_from_slice(&chunk.err);
                 last.frames += 1;
             }
@@ -91,7 +101,7 @@ impl Outbox {
     /// stdout.
     pub fn drop_progress(&mut self) -> u64 {
         let lines = self.waiting.iter().map(|waiting| waiting.lines).sum();
-        *self = Outbox { terminal_only: true, ..Outbox::default() };
+        *self = Outbox { terminal_only: true, apart: self.apart, ..Outbox::default() };
         lines
     }
 
@@ -125,5 +135,26 @@ impl Outbox {
     /// Whether the queue is so long that a message whose only reply is a warning is counted instead.
     pub fn is_overfull(&self) -> bool {
         self.frames >= OVERFULL.0 || self.bytes >= OVERFULL.1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Chunk, Outbox};
+
+    #[test]
+    fn stdout_and_stderr_keep_their_order_unless_they_are_apart() {
+        let said = || Chunk { out: b"o".to_vec(), ..Chunk::default() };
+        let told = || Chunk { before: b"b".to_vec(), err: b"e".to_vec(), ..Chunk::default() };
+        for (apart, chunks) in [(false, vec![("o", ""), ("", "e"), ("o", "")]), (true, vec![("oo", "be")])] {
+            let mut outbox = Outbox::default();
+            outbox.set_apart(apart);
+            [said(), told(), said()].into_iter().for_each(|chunk| outbox.push(chunk));
+            for (out, err) in chunks {
+                let chunk = outbox.pop();
+                assert_eq!((chunk.out.as_slice(), chunk.err.as_slice()), (out.as_bytes(), err.as_bytes()));
+            }
+            assert!(outbox.is_empty());
+        }
     }
 }

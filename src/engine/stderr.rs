@@ -49,7 +49,7 @@ mod tests {
     use crate::redact::Redactor;
 
     #[test]
-    fn a_secret_is_gone_wherever_the_tail_is_cut() {
+    fn a_secret_is_hidden_wherever_the_tail_is_cut() {
         let secret = "hunter2-Zq7731/x+y";
         let mut redactor = Redactor::new();
         assert!(redactor.add(secret));

@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_there_is_read_without_a_wait_and_the_rest_later() {
+    fn available_input_is_read_at_once_and_the_rest_later() {
         let (reader, mut writer) = std::io::pipe().unwrap();
         let mut lines = LineReader::new(reader, 10);
         lines.fill_within(Duration::ZERO);

@@ -8,7 +8,7 @@ use crate::clean::one_line;
 use crate::failure::EXIT_UNDELIVERED;
 use crossbeam_channel::{Receiver, Sender, bounded};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl, fstat};
+use rustix::fs::{FileType, OFlags, fcntl_getfl, fcntl_setfl, fstat};
 use rustix::net::{SendFlags, send};
 use std::fs::File;
 use std::io::{self, ErrorKind, IsTerminal, Write};
@@ -242,6 +242,14 @@ fn watch_stdout(closed: Sender<Written>) {
             let _ = closed.send(Written::Closed);
         }
     });
+}
+
+/// Whether stdout and stderr are different files, at least one of them a regular one: nobody can see in which order they
+/// are written.
+pub(crate) fn streams_are_apart() -> bool {
+    let (Ok(out), Ok(err)) = (fstat(io::stdout()), fstat(io::stderr())) else { return false };
+    let is_file = |mode| FileType::from_raw_mode(mode) == FileType::RegularFile;
+    (out.st_dev, out.st_ino) != (err.st_dev, err.st_ino) && (is_file(out.st_mode) || is_file(err.st_mode))
 }
 
 /// Whether the far end of stdout is closed.

@@ -5,7 +5,7 @@ use crate::io::lines::READ_BYTES;
 use std::borrow::Cow;
 
 /// The most lines in a batch, which is also how many may wait for the loop.
-pub(super) const BATCH_LINES: usize = 32;
+pub(super) const BATCH_LINES: usize = 256;
 /// The bytes at which a batch takes no further line. A single line may be longer.
 const BATCH_BYTES: usize = READ_BYTES;
 

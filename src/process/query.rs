@@ -253,7 +253,7 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn what_sweeps_for_one_leaves_the_exit_code_of_another() {
+    fn a_sweep_keeps_the_exit_codes_of_other_processes() {
         let mut other = Command::new("/bin/sh").args(["-c", "exit 3"]).spawn().unwrap();
         wait_without_reaping(other.id());
         Tree::by_marker(tree::nonce()).sweep(None, Duration::ZERO);

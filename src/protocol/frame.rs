@@ -13,7 +13,7 @@ use time::macros::format_description;
 #[derive(Debug)]
 pub struct Frame<'a> {
     number: u64,
-    timestamp: &'a str,
+    timestamp: &'a Timestamp,
     run_id: &'a str,
     reply_to: Option<&'a str>,
     body: &'a mut Redacted,
@@ -52,31 +52,36 @@ impl Stamper {
     }
 }
 
-/// Writes timestamps. Computes the calendar date only once per second.
+/// A time as frames show it.
+type Timestamp = [u8; "1970-01-01T00:00:00.000Z".len()];
+
+/// Writes timestamps. Computes the calendar date only once per second, and nothing for frames of the same moment.
 #[derive(Debug, Default)]
 struct Clock {
-    /// The number of seconds since 1970 at the time in `text`.
+    /// The time that `text` names.
+    now: Option<SystemTime>,
+    /// Its second since 1970.
     second: Option<u64>,
-    text: String,
+    text: Timestamp,
 }
 
 impl Clock {
-    /// The length of a timestamp up to its second, with the point.
-    const SECOND: usize = "1970-01-01T00:00:00.".len();
-
     /// The time in UTC with exactly three fraction digits. A time before 1970 or after 9999 is written as 1970.
-    fn timestamp(&mut self, now: SystemTime) -> &str {
-        let since = now.duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
-        if self.second != Some(since.as_secs()) {
-            let format = format_description!("[year]-[month]-[day]T[hour]:[minute]:[second].");
-            let at = time::UtcDateTime::from_unix_timestamp(since.as_secs().try_into().unwrap_or_default());
-            self.text = at.unwrap_or(time::UtcDateTime::UNIX_EPOCH).format(format).unwrap_or_default();
-            self.second = Some(since.as_secs());
+    fn timestamp(&mut self, now: SystemTime) -> &Timestamp {
+        if self.now.replace(now) == Some(now) {
+            return &self.text;
         }
-        self.text.truncate(Self::SECOND);
+        let since = now.duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
+        if self.second.replace(since.as_secs()) != Some(since.as_secs()) {
+            let format = format_description!("[year]-[month]-[day]T[hour]:[minute]:[second].000Z");
+            let at = time::UtcDateTime::from_unix_timestamp(since.as_secs().try_into().unwrap_or_default());
+            let text = at.unwrap_or(time::UtcDateTime::UNIX_EPOCH).format(format).unwrap_or_default();
+            self.text.iter_mut().zip(text.bytes()).for_each(|(to, byte)| *to = byte);
+        }
+        let digit = |number: u32| b'0' + (number % 10) as u8;
         let ms = since.subsec_millis();
-        self.text.extend([ms / 100, ms / 10 % 10, ms % 10].into_iter().filter_map(|digit| char::from_digit(digit, 10)));
-        self.text.push('Z');
+        let [.., hundreds, tens, ones, _] = &mut self.text;
+        (*hundreds, *tens, *ones) = (digit(ms / 100), digit(ms / 10), digit(ms));
         &self.text
     }
 }
@@ -102,11 +107,13 @@ impl Frame<'_> {
         out.extend_from_slice(b"{\"v\":\"1\",\"id\":\"msg_");
         put_number(self.number, out);
         out.extend_from_slice(b"\",\"ts\":\"");
-        out.extend_from_slice(self.timestamp.as_bytes());
+        out.extend_from_slice(self.timestamp);
         out.extend_from_slice(b"\",\"type\":\"");
         out.extend_from_slice(self.body.kind().as_bytes());
-        out.extend_from_slice(b"\",\"run_id\":");
-        put_string(self.run_id, out);
+        out.extend_from_slice(b"\",\"run_id\":\"");
+        // No character of a run_id needs an escape.
+        out.extend_from_slice(self.run_id.as_bytes());
+        out.push(b'"');
         if let Some(reply_to) = self.reply_to {
             out.extend_from_slice(b",\"reply_to\":");
             put_string(reply_to, out);
@@ -197,8 +204,8 @@ mod tests {
             (253_402_300_799_120, "9999-12-31T23:59:59.120Z"),
             (253_402_300_800_000, "1970-01-01T00:00:00.000Z"),
         ] {
-            assert_eq!(clock.timestamp(UNIX_EPOCH + Duration::from_millis(ms)), text);
+            assert_eq!(clock.timestamp(UNIX_EPOCH + Duration::from_millis(ms)), text.as_bytes());
         }
-        assert_eq!(clock.timestamp(UNIX_EPOCH - Duration::from_secs(1)), "1970-01-01T00:00:00.000Z");
+        assert_eq!(clock.timestamp(UNIX_EPOCH - Duration::from_secs(1)), b"1970-01-01T00:00:00.000Z");
     }
 }

@@ -133,24 +133,59 @@ const fn is_plain(byte: u8) -> bool {
         & (byte != 0xe2)
 }
 
+/// [`is_plain`] of every byte: faster for a single one.
+const PLAIN: [bool; 256] = {
+    let (mut plain, mut byte) = ([false; 256], 0);
+    while byte < 256 {
+        plain[byte] = is_plain(byte as u8);
+        byte += 1;
+    }
+    plain
+};
+
 /// The length of the beginning of a text that needs no escape, up to the first character that may need one.
 fn plain_len(text: &str) -> usize {
     let (blocks, rest) = text.as_bytes().as_chunks::<16>();
     let is_whole = |block: &&[u8; 16]| block.iter().fold(true, |plain, byte| plain & is_plain(*byte));
     let whole = blocks.iter().take_while(is_whole).count();
     let next = blocks.get(whole).map_or(rest, <[u8; 16]>::as_slice);
-    whole * 16 + next.iter().take_while(|byte| is_plain(**byte)).count()
+    whole * 16 + next.iter().take_while(|byte| PLAIN[usize::from(**byte)]).count()
 }
 
 /// Appends a text as a string of safe JSON.
 pub fn put_string(text: &str, out: &mut Vec<u8>) {
+    out.reserve(text.len() + 2);
     out.push(b'"');
     let mut rest = text;
     loop {
         let (plain, special) = rest.split_at(plain_len(rest));
         out.extend_from_slice(plain.as_bytes());
-        let Some(c) = special.chars().next() else { break };
-        let (special, after) = special.split_at(c.len_utf8());
+        if special.is_empty() {
+            break;
+        }
+        rest = put_specials(special, out);
+    }
+    out.push(b'"');
+}
+
+/// How many bytes after a special one are taken byte by byte: there may be others, as in JSON.
+const NEAR: usize = 16;
+
+/// Appends the first part of a text that begins with a special character. Returns the rest.
+fn put_specials<'t>(text: &'t str, out: &mut Vec<u8>) -> &'t str {
+    let (mut at, mut end) = (0, 0);
+    while let Some(byte) = text.as_bytes().get(at).copied() {
+        if PLAIN[usize::from(byte)] {
+            if at >= end && text.is_char_boundary(at) {
+                break;
+            }
+            out.push(byte);
+            at += 1;
+            continue;
+        }
+        let Some(c) = text.get(at..).and_then(|rest| rest.chars().next()) else { break };
+        at += c.len_utf8();
+        end = at + NEAR;
         match c {
             '"' => out.extend_from_slice(b"\\\""),
             '\\' => out.extend_from_slice(b"\\\\"),
@@ -160,11 +195,10 @@ pub fn put_string(text: &str, out: &mut Vec<u8>) {
             '\u{8}' => out.extend_from_slice(b"\\b"),
             '\u{c}' => out.extend_from_slice(b"\\f"),
             _ if c < ' ' || unsafe_on_a_line(c) => put_escape(c, out),
-            _ => out.extend_from_slice(special.as_bytes()),
+            _ => out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes()),
         }
-        rest = after;
     }
-    out.push(b'"');
+    text.get(at..).unwrap_or_default()
 }
 
 /// Appends `\u` and four digits. Every character that is escaped so has a code below 0x10000.
@@ -176,7 +210,15 @@ fn put_escape(c: char, out: &mut Vec<u8>) {
 
 /// Appends a number.
 pub fn put_number(number: u64, out: &mut Vec<u8>) {
-    encode(&number, out);
+    let (mut digits, mut at, mut rest) = ([0; 20], 20, number);
+    loop {
+        at -= 1;
+        digits[at] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+        if rest == 0 {
+            return out.extend_from_slice(&digits[at..]);
+        }
+    }
 }
 
 /// The size of a text as a string of safe JSON, in bytes, without its quotes.

@@ -3,6 +3,7 @@
 mod artifact;
 pub mod fields;
 pub mod frame;
+pub mod ids;
 pub mod inbound;
 pub mod json;
 pub mod limited;

@@ -14,6 +14,7 @@ use crate::failure::Failure;
 use serde::Serialize;
 
 pub use super::artifact::{Artifact, ArtifactRef};
+pub use super::ids::{CallId, MessageId};
 pub use super::question::Place;
 pub use super::text::{Json, Text};
 pub use super::workflow::{Breach, GaveWay, PhaseReport, WorkflowEnd, WorkflowStarted};
@@ -111,7 +112,7 @@ pub struct Progress {
     /// One line for people.
     pub text: Text,
     /// For work of a sub-agent: the tool call that started the sub-agent.
-    pub parent_call_id: Option<String>,
+    pub parent_call_id: Option<CallId>,
     /// The kind of the progress, with its fields.
     pub about: About,
     /// Whether something was cut.
@@ -171,17 +172,17 @@ pub enum About {
         waiting_on: WaitingOn,
     },
     Text {
-        message_id: String,
+        message_id: MessageId,
         done: bool,
         withdrawn: bool,
     },
     Reasoning {
-        message_id: String,
+        message_id: MessageId,
         done: bool,
         withdrawn: bool,
     },
     Tool {
-        call_id: String,
+        call_id: CallId,
         category: Category,
         state: ToolState,
         locations: Vec<Place>,
@@ -323,7 +324,7 @@ pub enum Outcome {
         /// The final answer.
         text: Text,
         /// The message whose pieces contain the whole text, if `text` is cut.
-        message_id: Option<String>,
+        message_id: Option<MessageId>,
         /// Whether `text` is cut.
         text_cut: bool,
         /// The structured result.

@@ -32,6 +32,11 @@ impl Redacted {
         Redacted(body)
     }
 
+    /// The body, for its memory.
+    pub fn into_body(self) -> Body {
+        self.0
+    }
+
     /// Shortens the parts of a rank, so that the body's JSON loses about `excess` bytes. Cuts all texts at once, the
     /// longest most, so that a few rounds suffice however many parts there are. Returns whether anything could be cut.
     pub(super) fn shorten(&mut self, rank: Rank, excess: usize) -> bool {

@@ -211,7 +211,7 @@ mod tests {
     const _: fn(&Body) -> bool = <Body as Not<_>>::holds;
 
     #[test]
-    fn what_is_printed_for_a_developer_shows_no_text() {
+    fn debug_output_shows_no_text() {
         assert_eq!(format!("{:?}", Text::from("a secret")), "Text(8 bytes)");
     }
 }

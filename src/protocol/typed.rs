@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn text_that_is_no_json_for_the_field_is_taken_as_it_is() {
+    fn text_that_is_not_valid_json_for_the_field_is_used_unchanged() {
         for (field, text, wanted) in [
             ("model", "12", "\"12\""),
             ("model", "a\"b", "\"a\\\"b\""),

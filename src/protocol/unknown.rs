@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn a_warning_names_what_may_be_shown_and_counts_the_rest() {
+    fn a_warning_shows_safe_names_and_counts_the_rest() {
         assert_eq!(warning(&[]), None);
         let rows: [(&[&str], &str); 5] = [
             (&["modle"], "Ignored an unknown field of run.start: modle (did you mean model?)"),

@@ -1,6 +1,7 @@
 //! Writes the bodies of frames as JSON.
 
 use super::fields::ShownText;
+use super::ids::{CallId, MessageId};
 use super::json::{encode, put_number, put_string};
 use super::outbound::{
     About, Artifact, ArtifactRef, Body, Breach, GaveWay, Json, Left, Outcome, PhaseReport, Place, PlanEntry, Progress,
@@ -58,6 +59,18 @@ impl Put for str {
 impl Put for String {
     fn put(&self, out: &mut Vec<u8>) {
         put_string(self, out);
+    }
+}
+
+impl Put for MessageId {
+    fn put(&self, out: &mut Vec<u8>) {
+        self.write(out);
+    }
+}
+
+impl Put for CallId {
+    fn put(&self, out: &mut Vec<u8>) {
+        self.write(out);
     }
 }
 
@@ -124,6 +137,17 @@ impl<T: Put> Put for [T] {
     }
 }
 
+/// A word of the protocol's own, which needs no escape.
+struct Word(&'static str);
+
+impl Put for Word {
+    fn put(&self, out: &mut Vec<u8>) {
+        out.push(b'"');
+        out.extend_from_slice(self.0.as_bytes());
+        out.push(b'"');
+    }
+}
+
 /// A value of the protocol, with no free text except text that the walk redacts in place.
 struct Own<'a, T>(&'a T);
 
@@ -137,9 +161,7 @@ macro_rules! words {
     ($($name:ident),*) => {$(
         impl Put for $name {
             fn put(&self, out: &mut Vec<u8>) {
-                out.push(b'"');
-                out.extend_from_slice(self.word().as_bytes());
-                out.push(b'"');
+                Word(self.word()).put(out);
             }
         }
     )*};
@@ -186,6 +208,7 @@ struct Object<'o> {
 
 impl Object<'_> {
     /// Begins an entry. `key` is a comma, the key in quotes and a colon.
+    #[inline(always)]
     fn key(&mut self, key: &'static str) -> &mut Vec<u8> {
         let key = if std::mem::take(&mut self.empty) { &key[1..] } else { key };
         self.out.extend_from_slice(key.as_bytes());
@@ -292,7 +315,7 @@ objects! {
             About::Phase { .. } => "phase",
             About::Usage(_) => "usage",
         };
-        entries!(map; "kind": kind, "text": it.text);
+        entries!(map; "kind": Word(kind), "text": it.text);
         it.about.put_fields(&mut map);
         known!(map; "parent_call_id": it.parent_call_id);
         map.truncated(it.truncated);
@@ -314,7 +337,7 @@ objects! {
     Terminal, it, map => {
         match &it.outcome {
             Outcome::Completed { text, message_id, text_cut, structured_output, stop_reason } => entries!(map;
-                "text": text, "message_id": message_id.clone().filter(|_| *text_cut),
+                "text": text, "message_id": message_id.filter(|_| *text_cut),
                 "structured_output": structured_output, "stop_reason": stop_reason,
                 "denied": it.unattended.denied, "unanswered": it.unattended.unanswered),
             Outcome::Failed(failure) => entries!(map;

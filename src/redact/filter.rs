@@ -5,8 +5,10 @@
 #[derive(Clone)]
 pub(super) struct Filter {
     firsts: [bool; 256],
-    /// One bit for each pair of bytes.
+    /// One bit for each pair of the first two bytes.
     pairs: Box<Bits>,
+    /// One bit for each pair of neighbours among the three bytes.
+    neighbours: Box<Bits>,
     /// One bit for each hash of three bytes.
     triples: Box<Bits>,
 }
@@ -15,7 +17,12 @@ type Bits = [u64; 1024];
 
 impl Default for Filter {
     fn default() -> Self {
-        Self { firsts: [false; 256], pairs: Box::new([0; 1024]), triples: Box::new([0; 1024]) }
+        Self {
+            firsts: [false; 256],
+            pairs: Box::new([0; 1024]),
+            neighbours: Box::new([0; 1024]),
+            triples: Box::new([0; 1024]),
+        }
     }
 }
 
@@ -23,6 +30,8 @@ impl Filter {
     pub(super) fn add(&mut self, [a, b, c]: [u8; 3]) {
         self.firsts[usize::from(a)] = true;
         set(&mut self.pairs, pair(a, b));
+        set(&mut self.neighbours, pair(a, b));
+        set(&mut self.neighbours, pair(b, c));
         set(&mut self.triples, triple(a, b, c));
     }
 
@@ -46,17 +55,15 @@ impl Filter {
 
     /// The first place where a secret may begin, without the last two bytes.
     fn position(&self, bytes: &[u8]) -> Option<usize> {
-        let [first, rest @ ..] = bytes else { return None };
-        let mut before = *first;
-        for (at, &byte) in rest.iter().enumerate() {
+        let (pairs, _) = bytes.get(1..)?.as_chunks();
+        for (at, &[a, b]) in pairs.iter().enumerate() {
             // One lookup rules out most places.
-            if get(&self.pairs, pair(before, byte))
-                && let Some(&third) = rest.get(at + 1)
-                && get(&self.triples, triple(before, byte, third))
-            {
-                return Some(at);
+            if get(&self.neighbours, pair(a, b)) {
+                let begins = |at: &usize| bytes.get(*at..*at + 3).is_some_and(|three| self.may_begin(three));
+                if let Some(at) = [2 * at, 2 * at + 1].into_iter().find(begins) {
+                    return Some(at);
+                }
             }
-            before = byte;
         }
         None
     }

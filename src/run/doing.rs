@@ -2,7 +2,7 @@
 
 use super::Effect;
 use super::book::Asker;
-use super::frames::effect;
+use super::frames::{boxed, effect};
 use super::live::Live;
 use super::messages::{Marks, Messages, Piece, Rules};
 use super::work::{Described, ToolEnd, absolute, path, places, relative};
@@ -24,7 +24,7 @@ impl Live {
         if self.status == Some(Status::Starting) && self.end.ending.is_none() {
             self.status(Status::Running, "The agent is working", None);
         }
-        let mut turn = Turn::default();
+        let mut turn = Turn { events: std::mem::take(&mut self.agent.events), ..Turn::default() };
         self.agent.driver.line(line, &mut turn);
         self.turn(turn);
     }
@@ -39,7 +39,7 @@ impl Live {
 
     /// Handles the outcome of a driver's call.
     pub(super) fn turn(&mut self, turn: Turn) {
-        let Turn { events, send, close_input, more, relaunch } = turn;
+        let Turn { mut events, send, close_input, more, relaunch } = turn;
         self.agent.more |= more;
         if let Some(launch) = relaunch {
             self.start(launch);
@@ -48,9 +48,10 @@ impl Live {
         if close_input {
             self.out.push(Effect::CloseAgentInput);
         }
-        for event in events {
+        for event in events.drain(..) {
             self.happened(event);
         }
+        self.agent.events = events;
         self.check_kept();
     }
 
@@ -66,7 +67,7 @@ impl Live {
             agent::AgentEvent::Session { id, version, model } => self.session(id, version, model),
             agent::AgentEvent::Text { message, piece, done, reasoning, parent } => {
                 let own = parent.is_none() && !reasoning;
-                let parent = parent.and_then(|parent| self.work.tools.id(&parent));
+                let parent = parent.and_then(|parent| self.work.tools.id(parent));
                 self.speak(|messages, rules, out| {
                     messages.piece(message, Piece { text: piece, done, reasoning, own, parent }, rules, out)
                 });
@@ -79,15 +80,15 @@ impl Live {
             }
             agent::AgentEvent::Tool { call, category, title, locations, parent } => {
                 let places = places(&self.settings.cwd, &locations);
-                let title = title.map(|title| Text::from(self.title(&title)));
-                let seen = Described { category, title, places, parent: parent.as_deref() };
+                let title = title.map(|title| self.titled(title));
+                let seen = Described { category, title, places, parent };
                 let begun = self.work.tools.begin(self.now, call, seen, self.room());
                 begun.into_iter().for_each(|progress| self.progress(progress, None));
             }
             agent::AgentEvent::ToolOver { call, state, output, facts } => {
                 let full = self.settings.progress == Level::Full;
                 let end = ToolEnd { state, output: output.filter(|_| full), facts };
-                let over = self.work.tools.end(&call, end, &self.settings.cwd, &self.redactor);
+                let over = self.work.tools.end(call, end, &self.settings.cwd, &self.redactor);
                 over.into_iter().for_each(|progress| self.progress(progress, None));
             }
             agent::AgentEvent::Plan(entries) => self.plan(entries),
@@ -153,10 +154,10 @@ impl Live {
             cuts_markers: self.agent.driver.takes_turns(),
             room: self.room(),
         };
-        let (out, frame, now) = (&mut self.out, &mut self.clocks.frame, self.now);
+        let (out, spare, frame, now) = (&mut self.out, &mut self.spare, &mut self.clocks.frame, self.now);
         let marks = say(&mut self.work.messages, &rules, &mut |progress| {
             *frame = now;
-            out.push(effect(Body::Progress(Box::new(progress)), None));
+            out.push(effect(boxed(spare, progress), None));
         });
         self.work.completion |= marks.completion;
         self.questions.marked.asks.append(marks.asks);

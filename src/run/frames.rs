@@ -4,6 +4,7 @@ use super::Effect;
 use super::live::Live;
 use crate::protocol::outbound::{About, Body, Progress, Text};
 use crate::protocol::words::{Status, Warning};
+use std::borrow::Cow;
 
 /// The maximum length of a title, in characters.
 const TITLE_CHARS: usize = 120;
@@ -16,7 +17,8 @@ impl Live {
 
     pub(super) fn progress(&mut self, progress: Progress, reply_to: Option<String>) {
         if self.settings.progress >= progress.about.level() {
-            self.emit(Body::Progress(Box::new(progress)), reply_to);
+            let body = boxed(&mut self.spare, progress);
+            self.emit(body, reply_to);
         }
     }
 
@@ -37,15 +39,37 @@ impl Live {
 
     /// The first non-blank line of a text: redacted, with relative paths, and cut.
     pub(super) fn title(&self, text: &Text) -> String {
-        let clean = text.redacted(&self.redactor);
+        self.titled(text.clone()).into_redacted(&self.redactor)
+    }
+
+    /// The same as a text. One that stays as it is is not copied.
+    pub(super) fn titled(&self, text: Text) -> Text {
+        let clean = text.into_redacted(&self.redactor);
+        if is_title(&clean) {
+            return Text::clean(clean, &self.redactor);
+        }
         let line = clean.split('\n').map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
-        self.cut(&line.replace('\r', " "))
+        if line.contains('\r') {
+            return self.cut(&line.replace('\r', " ")).into();
+        }
+        match self.cut(line) {
+            Cow::Borrowed(same) if same.len() == clean.len() => Text::clean(clean, &self.redactor),
+            Cow::Borrowed(part) => Text::clean(part.to_owned(), &self.redactor),
+            Cow::Owned(changed) => changed.into(),
+        }
     }
 
     /// Makes the paths in a redacted text relative, and cuts the text.
-    pub(super) fn cut(&self, text: &str) -> String {
-        fitting(shorten(text, &self.settings.cwd.to_string_lossy()))
+    pub(super) fn cut<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        fitting(shorten(text, &self.folder))
     }
+}
+
+/// The body with this progress, in the memory of an earlier one if there is any.
+pub(super) fn boxed(spare: &mut Option<Box<Progress>>, progress: Progress) -> Body {
+    let Some(mut memory) = spare.take() else { return Body::Progress(Box::new(progress)) };
+    *memory = progress;
+    Body::Progress(memory)
 }
 
 /// The effect that emits a frame.
@@ -53,55 +77,69 @@ pub(super) fn effect(body: Body, reply_to: Option<String>) -> Effect {
     Effect::Emit { body, reply_to, measure: None }
 }
 
-/// Makes the paths in a text relative to the working directory.
-fn shorten(text: &str, cwd: &str) -> String {
-    let folder = format!("{}/", cwd.trim_end_matches('/'));
-    if folder == "/" {
-        return text.to_owned();
+/// Whether a text is one short line without a path, as most titles are.
+fn is_title(text: &str) -> bool {
+    let is_inside = |byte: u8| matches!(byte, b' '..=b'.' | b'0'..=b'~');
+    text.len() <= TITLE_CHARS && text.trim_ascii().len() == text.len() && text.bytes().all(is_inside)
+}
+
+/// The part of a path that is left out where the path is inside this working directory.
+pub(super) fn folder(cwd: &str) -> String {
+    format!("{}/", cwd.trim_end_matches('/'))
+}
+
+/// Makes the paths in a text relative to the working directory. `folder`: see [`folder`].
+fn shorten<'t>(text: &'t str, folder: &str) -> Cow<'t, str> {
+    let Some(first) = text.find('/').filter(|_| folder != "/") else { return text.into() };
+    let is_inside = |at: &usize| text[*at..].starts_with(folder);
+    let mut found = text[first..].match_indices('/').map(|(at, _)| first + at).filter(is_inside).peekable();
+    if found.peek().is_none() {
+        return text.into();
     }
-    let mut out = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(at) = rest.find(&folder) {
-        let (before, found) = rest.split_at(at);
+    let (mut out, mut rest) = (String::with_capacity(text.len()), 0);
+    for at in found {
+        // The folder may stand in the path of another one: `/a/a/`.
+        let Some(before) = text.get(rest..at) else { continue };
         out.push_str(before);
         // `/a/b/` is not the working directory in `/x/a/b/`.
         let inside = out.ends_with(|c: char| c.is_alphanumeric() || matches!(c, '/' | '.' | '-' | '_' | '~'));
-        out.push_str(if inside { &folder } else { "" });
-        rest = &found[folder.len()..];
+        out.push_str(if inside { folder } else { "" });
+        rest = at + folder.len();
     }
-    out + rest
+    (out + &text[rest..]).into()
 }
 
-/// Cuts a title. The rest of its memory is given back, because a run keeps the titles of open tools.
-fn fitting(mut title: String) -> String {
-    if let Some((cut, _)) = title.char_indices().nth(TITLE_CHARS) {
-        title.truncate(cut);
-        title.push('…');
-        title.shrink_to_fit();
+/// Cuts a title. A cut one does not keep the memory of its rest, because a run keeps the titles of open tools.
+fn fitting(title: Cow<'_, str>) -> Cow<'_, str> {
+    let cut = (title.len() > TITLE_CHARS).then(|| title.char_indices().nth(TITLE_CHARS)).flatten();
+    match cut {
+        Some((cut, _)) => [&title[..cut], "…"].concat().into(),
+        None => title,
     }
-    title
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{TITLE_CHARS, fitting, shorten};
+    use super::{TITLE_CHARS, fitting, folder, shorten};
 
     #[test]
     fn a_cut_title_keeps_no_memory_of_its_rest() {
-        let title = fitting("é".repeat(1 << 20));
+        let title = fitting("é".repeat(1 << 20).into()).into_owned();
         assert_eq!(title.chars().count(), TITLE_CHARS + 1);
         assert!(title.capacity() < 4 * TITLE_CHARS + 16, "{} bytes", title.capacity());
     }
 
     #[test]
-    fn only_the_working_directory_itself_is_taken_off() {
+    fn only_the_working_directory_itself_is_removed_from_paths() {
         for (text, cwd, short) in [
             ("Write: /w/p/a.txt", "/w/p", "Write: a.txt"),
             ("cat /w/p/a '/w/p/b' >/w/p/c", "/w/p", "cat a 'b' >c"),
             ("Write: /var/tmp/x", "/tmp", "Write: /var/tmp/x"),
             ("get https://example.com/a", "/", "get https://example.com/a"),
+            ("ls /a/a/a/b", "/a/a", "ls a/b"),
+            ("ls /a/a/a/a/b", "/a/a", "ls a/a/b"),
         ] {
-            assert_eq!(shorten(text, cwd), short);
+            assert_eq!(shorten(text, &folder(cwd)), short);
         }
     }
 }

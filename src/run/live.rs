@@ -2,6 +2,7 @@
 
 use super::book::{Asker, Book};
 use super::clock::Clocks;
+use super::frames;
 use super::kept::Kept;
 use super::marked::Marked;
 use super::messages::Messages;
@@ -10,9 +11,9 @@ use super::process::ProcessState;
 use super::stop::Ending;
 use super::work::{Artifacts, Tools};
 use super::{Effect, Event, Ids, Late, OnEof, Refusal, Start};
-use crate::agent::{Driver, Turn};
+use crate::agent::{AgentEvent, Driver, Turn};
 use crate::failure::{Code, Failure};
-use crate::protocol::outbound::{AgentExit, Body, Json, Outcome, Started, Text, Unattended, Usage};
+use crate::protocol::outbound::{AgentExit, Body, Json, Outcome, Progress, Started, Text, Unattended, Usage};
 use crate::protocol::request::Settings;
 use crate::protocol::words::{Source, Status, Warning};
 use crate::redact::Redactor;
@@ -23,7 +24,11 @@ pub(super) struct Live {
     pub(super) now: Duration,
     /// The effects of the current event.
     pub(super) out: Vec<Effect>,
+    /// The memory of the last progress.
+    pub(super) spare: Option<Box<Progress>>,
     pub(super) settings: Settings,
+    /// The working directory, as it stands in texts before a relative path.
+    pub(super) folder: String,
     pub(super) redactor: Redactor,
     pub(super) run_id: String,
     pub(super) on_eof: OnEof,
@@ -45,13 +50,23 @@ pub(super) struct AgentSide {
     pub(super) alive: bool,
     /// Whether a part of the agent's last line remains.
     pub(super) more: bool,
+    /// Empty between two lines. Kept to reuse its memory.
+    pub(super) events: Vec<AgentEvent>,
     /// Whether a recording needs the pieces of messages.
     pub(super) recorded: bool,
 }
 
 impl AgentSide {
     fn before_spawn(driver: Box<dyn Driver>) -> AgentSide {
-        AgentSide { driver, process: ProcessState::Due, exit: None, alive: false, more: false, recorded: false }
+        AgentSide {
+            driver,
+            process: ProcessState::Due,
+            exit: None,
+            alive: false,
+            more: false,
+            events: Vec::new(),
+            recorded: false,
+        }
     }
 }
 
@@ -131,6 +146,8 @@ impl Live {
         let mut live = Box::new(Live {
             now,
             out: Vec::new(),
+            spare: None,
+            folder: frames::folder(&settings.cwd.to_string_lossy()),
             settings,
             redactor,
             run_id,

@@ -3,9 +3,10 @@
 use super::markers::{Cutter, Finder, cut};
 use super::work::ENTRY_BYTES;
 use crate::agent::MessageKey;
+use crate::agent::hash::Rehash;
 use crate::agent::text::Fingerprint;
 use crate::protocol::json::{encoded_bytes, fitting};
-use crate::protocol::outbound::{About, Progress, Text};
+use crate::protocol::outbound::{About, CallId, MessageId, Progress, Text};
 use crate::protocol::question::Asks;
 use crate::protocol::words::Level;
 use crate::redact::{Generation, Redactor, Stream};
@@ -24,7 +25,7 @@ const ESCAPED: usize = 6;
 pub(super) struct Messages {
     count: u64,
     /// The unfinished messages. Never contains a message that arrived in one piece.
-    open: HashMap<MessageKey, Message>,
+    open: HashMap<MessageKey, Message, Rehash>,
     /// The size of all unfinished messages, in bytes.
     kept: usize,
     /// The last complete message of the agent itself: its number, and a fingerprint of its text.
@@ -58,7 +59,7 @@ struct Head {
     number: u64,
     reasoning: bool,
     /// The id of the tool call whose sub-agent speaks.
-    parent: Option<String>,
+    parent: Option<CallId>,
 }
 
 /// The markers in a message of the agent itself.
@@ -77,7 +78,7 @@ pub(super) struct Piece {
     /// Whether the agent itself speaks to its user: false for thoughts and for sub-agents.
     pub(super) own: bool,
     /// The id of the tool call whose sub-agent speaks.
-    pub(super) parent: Option<String>,
+    pub(super) parent: Option<CallId>,
 }
 
 /// The rules by which a run shows its messages.
@@ -214,19 +215,15 @@ impl Messages {
     }
 
     /// The id of the last message, if it has this text.
-    pub(super) fn id_of(&self, print: &Fingerprint) -> Option<String> {
-        self.last.as_ref().filter(|(_, last)| last == print).map(|(number, _)| id(*number))
+    pub(super) fn id_of(&self, print: &Fingerprint) -> Option<MessageId> {
+        self.last.as_ref().filter(|(_, last)| last == print).map(|(number, _)| MessageId::Said(*number))
     }
-}
-
-fn id(number: u64) -> String {
-    format!("m_{number}")
 }
 
 impl Message {
     fn new(number: u64, first: &Piece) -> Message {
         Message {
-            head: Head { number, reasoning: first.reasoning, parent: first.parent.clone() },
+            head: Head { number, reasoning: first.reasoning, parent: first.parent },
             heard: first.own.then(Heard::default),
             stream: Stream::default(),
             waiting: String::new(),
@@ -314,13 +311,13 @@ impl Head {
     }
 
     fn progress(&self, text: Text, done: bool, withdrawn: bool) -> Progress {
-        let message_id = id(self.number);
+        let message_id = MessageId::Said(self.number);
         let about = if self.reasoning {
             About::Reasoning { message_id, done, withdrawn }
         } else {
             About::Text { message_id, done, withdrawn }
         };
-        Progress { text, parent_call_id: self.parent.clone(), about, truncated: false }
+        Progress { text, parent_call_id: self.parent, about, truncated: false }
     }
 }
 

@@ -196,6 +196,14 @@ impl Run {
         }
     }
 
+    /// Takes the memory of a body that was emitted, for the next one.
+    pub fn reuse(&mut self, body: Body) {
+        if let (Phase::Live(live), Body::Progress(mut progress)) = (&mut self.phase, body) {
+            progress.text = Text::default();
+            live.spare = Some(progress);
+        }
+    }
+
     /// Requests [`Effect::Said`], because a recording is being made.
     pub fn recorded(&mut self) {
         if let Phase::Live(live) = &mut self.phase {

@@ -1,7 +1,9 @@
 //! Tool calls and changed files. The agent's ids become ids of the protocol, and paths become relative.
 
+use crate::agent::CallKey;
+use crate::agent::hash::Rehash;
 use crate::protocol::limits::{ARTIFACTS, REPORTED, TOOL_OUTPUT_BYTES};
-use crate::protocol::outbound::{About, ArtifactRef, FileEdit, Place, Progress, Text, ToolFacts};
+use crate::protocol::outbound::{About, ArtifactRef, CallId, FileEdit, Place, Progress, Text, ToolFacts};
 use crate::protocol::words::{Action, Category, ToolState};
 use crate::redact::Redactor;
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
@@ -14,7 +16,7 @@ use std::time::Duration;
 pub(super) struct Tools {
     count: u64,
     /// The running calls, by the agent's keys.
-    running: HashMap<String, Call>,
+    running: HashMap<CallKey, Call, Rehash>,
     /// The time when each running call began, by its number.
     began: BTreeMap<u64, Duration>,
     over: Over,
@@ -23,12 +25,12 @@ pub(super) struct Tools {
 }
 
 /// An agent's description of a call.
-pub(super) struct Described<'a> {
+pub(super) struct Described {
     pub(super) category: Category,
     pub(super) title: Option<Text>,
     pub(super) places: Vec<Place>,
     /// The agent's key of the call whose sub-agent made this call.
-    pub(super) parent: Option<&'a str>,
+    pub(super) parent: Option<CallKey>,
 }
 
 /// The end of a call.
@@ -51,7 +53,7 @@ struct Call {
     category: Category,
     title: Text,
     places: Vec<Place>,
-    parent: Option<String>,
+    parent: Option<CallId>,
     /// The size of the call, in bytes.
     kept: usize,
     /// Whether places were dropped for lack of room.
@@ -64,20 +66,18 @@ pub(super) const ENTRY_BYTES: usize = 256;
 /// The most recently ended calls. Agents repeat updates about them, and their sub-agents may still send messages.
 #[derive(Debug, Default)]
 struct Over {
-    numbers: HashMap<u64, u64>,
+    numbers: HashMap<CallKey, u64, Rehash>,
     /// The hashes of the calls' keys, oldest first.
-    order: VecDeque<u64>,
-    hasher: RandomState,
+    order: VecDeque<CallKey>,
 }
 
 /// The maximum number of remembered ended calls.
 const OVER: usize = 1024;
 
 impl Over {
-    fn add(&mut self, key: &str, number: u64) {
-        let hash = self.hasher.hash_one(key);
-        self.order.push_back(hash);
-        self.numbers.insert(hash, number);
+    fn add(&mut self, key: CallKey, number: u64) {
+        self.order.push_back(key);
+        self.numbers.insert(key, number);
         if self.order.len() > OVER
             && let Some(oldest) = self.order.pop_front()
         {
@@ -85,8 +85,8 @@ impl Over {
         }
     }
 
-    fn number(&self, key: &str) -> Option<u64> {
-        if self.numbers.is_empty() { None } else { self.numbers.get(&self.hasher.hash_one(key)).copied() }
+    fn number(&self, key: CallKey) -> Option<u64> {
+        self.numbers.get(&key).copied()
     }
 }
 
@@ -103,17 +103,17 @@ impl Tools {
 
     /// Handles the beginning of a call, or a new description of it. A description without a title keeps the old title.
     /// Returns the progress of a new call. `room`: the number of bytes that may be kept.
-    pub(super) fn begin(&mut self, now: Duration, key: String, seen: Described<'_>, room: usize) -> Option<Progress> {
+    pub(super) fn begin(&mut self, now: Duration, key: CallKey, seen: Described, room: usize) -> Option<Progress> {
         let Described { category, title, places, parent } = seen;
         if let Some(call) = self.running.get_mut(&key) {
             (call.category, call.places) = (category, places);
             call.title = title.unwrap_or(std::mem::take(&mut call.title));
             self.kept -= call.kept;
-            call.fit(&key, room + call.kept);
+            call.fit(room + call.kept);
             self.kept += call.kept;
             return None;
         }
-        if self.over.number(&key).is_some() {
+        if self.over.number(key).is_some() {
             return None;
         }
         let parent = parent.and_then(|parent| self.id(parent));
@@ -121,7 +121,7 @@ impl Tools {
         let title = title.unwrap_or_default();
         let mut call = Call { number: self.count, category, title, places, parent, kept: 0, cut: false };
         let progress = call.clone().into_progress(ToolEnd::bare(ToolState::Started), false);
-        call.fit(&key, room);
+        call.fit(room);
         self.kept += call.kept;
         self.began.insert(self.count, now);
         self.running.insert(key, call);
@@ -129,8 +129,8 @@ impl Tools {
     }
 
     /// Handles the end of a call. `None`: the call is not running.
-    pub(super) fn end(&mut self, key: &str, end: ToolEnd, cwd: &Path, redactor: &Redactor) -> Option<Progress> {
-        let call = self.running.remove(key)?;
+    pub(super) fn end(&mut self, key: CallKey, end: ToolEnd, cwd: &Path, redactor: &Redactor) -> Option<Progress> {
+        let call = self.running.remove(&key)?;
         self.kept -= call.kept;
         self.began.remove(&call.number);
         self.over.add(key, call.number);
@@ -149,18 +149,18 @@ impl Tools {
     pub(super) fn fail(&mut self) -> impl Iterator<Item = Progress> + use<> {
         self.began.clear();
         self.kept = 0;
-        let mut open: Vec<(String, Call)> = self.running.drain().collect();
+        let mut open: Vec<(CallKey, Call)> = self.running.drain().collect();
         open.sort_by_key(|(_, call)| call.number);
         for (key, call) in &open {
-            self.over.add(key, call.number);
+            self.over.add(*key, call.number);
         }
         open.into_iter().map(|(_, call)| call.into_progress(ToolEnd::bare(ToolState::Failed), false))
     }
 
     /// The protocol's id of a call.
-    pub(super) fn id(&self, key: &str) -> Option<String> {
-        let number = self.running.get(key).map(|call| call.number);
-        number.or_else(|| self.over.number(key)).map(call_id)
+    pub(super) fn id(&self, key: CallKey) -> Option<CallId> {
+        let number = self.running.get(&key).map(|call| call.number);
+        number.or_else(|| self.over.number(key)).map(CallId)
     }
 
     /// The size of all running calls, in bytes.
@@ -174,14 +174,10 @@ impl Tools {
     }
 }
 
-fn call_id(number: u64) -> String {
-    format!("c_{number}")
-}
-
 impl Call {
     /// Drops the places for which there is no room.
-    fn fit(&mut self, key: &str, room: usize) {
-        self.kept = ENTRY_BYTES + key.len() + self.title.size();
+    fn fit(&mut self, room: usize) {
+        self.kept = ENTRY_BYTES + self.title.size();
         let all = self.places.len();
         self.places.retain(|place| {
             let more = self.kept + size_of::<Place>() + place.path.size();
@@ -195,7 +191,7 @@ impl Call {
     fn into_progress(self, end: ToolEnd, truncated: bool) -> Progress {
         let Call { number, category, title, places: locations, parent, kept: _, cut } = self;
         let ToolEnd { state, output, facts } = end;
-        let about = About::Tool { call_id: call_id(number), category, state, locations, output, facts, phase: None };
+        let about = About::Tool { call_id: CallId(number), category, state, locations, output, facts, phase: None };
         Progress { text: title, parent_call_id: parent, about, truncated: truncated || cut }
     }
 }

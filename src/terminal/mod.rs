@@ -28,7 +28,9 @@ use crate::io::front::is_in_front;
 use crate::io::inbox::RawLine;
 use crate::io::output::Chunk;
 use crate::io::tty::{Keyboard, columns};
-use crate::protocol::outbound::{About, Artifact, Body, Outcome, PlanEntry, Progress, Started, Terminal, Text};
+use crate::protocol::outbound::{
+    About, Artifact, Body, CallId, MessageId, Outcome, PlanEntry, Progress, Started, Terminal, Text,
+};
 use crate::protocol::question::DENY;
 use crate::protocol::words::{Action, Category, PlanStatus, Resolution, ToolState, Warning, WorkflowKind};
 use alert::Alert;
@@ -74,7 +76,7 @@ pub struct TerminalFront {
     /// How often something was shown.
     count: u64,
     /// The tool whose beginning was shown last, and the count at that time.
-    begun: Option<(String, u64)>,
+    begun: Option<(CallId, u64)>,
     /// The titles of the permissions that were asked for: the person saw those changes.
     approved: HashSet<String>,
 }
@@ -227,20 +229,20 @@ impl TerminalFront {
             // A sub-agent's text is internal: the agent itself reports the outcome.
             About::Text { .. } | About::Reasoning { .. } if nested => Shown::default(),
             About::Text { message_id, withdrawn: true, .. } => {
-                let text = self.speech.withdrawn(message_id);
+                let text = self.speech.withdrawn(*message_id);
                 self.page.end();
                 Shown { text, ..Shown::lines("  (The agent withdrew its last message.)\n") }
             }
             About::Text { message_id, done, .. } => {
-                let text = self.speech.text(message_id, progress.text.shown(), *done, self.asking.is_open());
+                let text = self.speech.text(*message_id, progress.text.shown(), *done, self.asking.is_open());
                 Shown { text: self.laid_out(text, *done), ..Shown::default() }
             }
             About::Reasoning { message_id, done, withdrawn: false } if self.look.detail == Detail::Verbose => {
-                let text = self.speech.thought(message_id, progress.text.shown(), *done);
+                let text = self.speech.thought(*message_id, progress.text.shown(), *done);
                 Shown::lines(text.lines().map(|line| self.verbose(|| format!("  | {line}"))).collect::<String>())
             }
             About::Tool { call_id, state, output, phase: Some(_), .. } => {
-                let took = self.work.tool(call_id, &line, &[], *state, now);
+                let took = self.work.tool(*call_id, &line, &[], *state, now);
                 Shown::lines(self.command(&line, *state, took, output.as_ref()))
             }
             About::Phase { phase: _, title, number, of, attempt, state } => {
@@ -253,7 +255,7 @@ impl TerminalFront {
                 let title = title(*category, &line);
                 let changes = matches!(category, Category::Edit | Category::Delete | Category::Move);
                 let files = if changes { &**locations } else { &[] };
-                let (state, output) = (*state, output.as_ref());
+                let (call, state, output) = (*call, *state, output.as_ref());
                 let took = self.work.tool(call, &title, files, state, now);
                 Shown::lines(self.tool(&ToolLine { call, title: &title, nested, state, took, output, facts, is_known }))
             }
@@ -336,12 +338,12 @@ impl TerminalFront {
         match &end.outcome {
             // The line of a workflow is the last one, whatever its agent said.
             Outcome::Completed { text, .. } if end.workflow.is_some() => {
-                shown.text = self.speech.text("workflow", text.shown(), true, false);
+                shown.text = self.speech.text(MessageId::Result(0), text.shown(), true, false);
             }
             // An agent without streaming has its text in the result alone.
             Outcome::Completed { text, structured_output, text_cut, .. } if !self.speech.said => {
                 let json = structured_output.as_ref().filter(|_| text.is_blank()).map(|json| json.shown().get());
-                let text = self.speech.text("result", json.unwrap_or(text.shown()), true, false);
+                let text = self.speech.text(MessageId::Result(0), json.unwrap_or(text.shown()), true, false);
                 shown.text = if json.is_some() { text } else { self.laid_out(text, true) };
                 if *text_cut {
                     shown.lines.push_str("spektacular: warning: this is not the whole text: it is too long\n");
@@ -449,13 +451,13 @@ impl Peer for TerminalFront {
 mod tests {
     use super::{Chunk, Look, TerminalFront};
     use crate::engine::{Outbox, Outgoing, Peer};
-    use crate::protocol::outbound::{About, Body, Progress};
+    use crate::protocol::outbound::{About, Body, MessageId, Progress};
     use crate::protocol::redacted::Redacted;
     use crate::redact::Redactor;
     use std::time::{Duration, Instant, SystemTime};
 
     fn show(front: &mut TerminalFront, piece: &str) -> Chunk {
-        let about = About::Text { message_id: "m".into(), done: false, withdrawn: false };
+        let about = About::Text { message_id: MessageId::Said(1), done: false, withdrawn: false };
         let progress = Progress { text: piece.into(), parent_call_id: None, about, truncated: false };
         let mut body = Redacted::new(Body::Progress(Box::new(progress)), &Redactor::new());
         let mut out = Outbox::default();

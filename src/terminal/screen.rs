@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn a_status_line_that_was_wrapped_is_taken_away_as_a_whole() {
+    fn a_wrapped_status_line_is_cleared_completely() {
         let mut screen = Screen::new(Look { escapes: true, ..LOOK });
         let _ = screen.place(Shown::default(), Some("x".repeat(25)), 80);
         assert_eq!(screen.clear(10), "\r\u{1b}[2A\u{1b}[J");

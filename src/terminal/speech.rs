@@ -1,6 +1,7 @@
 //! The agent's text in complete words, and its reasoning in complete lines.
 
 use crate::clean::Cleaner;
+use crate::protocol::ids::MessageId;
 use std::collections::HashMap;
 
 /// A longer word, in bytes, shows before it is complete.
@@ -9,9 +10,9 @@ const LONGEST_WORD: usize = 256;
 /// The unfinished messages.
 #[derive(Debug, Default)]
 pub(super) struct Speech {
-    messages: HashMap<String, Message>,
+    messages: HashMap<MessageId, Message>,
     /// The message whose last line on stdout is unfinished.
-    open: Option<String>,
+    open: Option<MessageId>,
     /// Whether the agent has said anything.
     pub(super) said: bool,
 }
@@ -24,40 +25,40 @@ struct Message {
 }
 
 impl Speech {
-    fn take(&mut self, id: &str, piece: &str, done: bool, ends: fn(char) -> bool) -> String {
-        let message = self.messages.entry(id.to_owned()).or_default();
+    fn take(&mut self, id: MessageId, piece: &str, done: bool, ends: fn(char) -> bool) -> String {
+        let message = self.messages.entry(id).or_default();
         message.held.push_str(&message.cleaner.push(piece));
         let end = message.held.char_indices().rev().find(|(_, c)| ends(*c)).map_or(0, |(at, c)| at + c.len_utf8());
         let end = if done || message.held.len() - end > LONGEST_WORD { message.held.len() } else { end };
         let rest = message.held.split_off(end);
         let ready = std::mem::replace(&mut message.held, rest);
         if done {
-            self.messages.remove(id);
+            self.messages.remove(&id);
         }
         ready
     }
 
     /// Takes a piece of text; returns the part to show. `done` ends the message and its last line. `lines`: whole lines
     /// only, so that text does not disturb a person who types.
-    pub(super) fn text(&mut self, id: &str, piece: &str, done: bool, lines: bool) -> String {
+    pub(super) fn text(&mut self, id: MessageId, piece: &str, done: bool, lines: bool) -> String {
         let mut out = self.take(id, piece, done, if lines { |c| c == '\n' } else { ends_word });
-        if !out.is_empty() && self.open.as_ref().is_some_and(|open| open != id) {
+        if !out.is_empty() && self.open.is_some_and(|open| open != id) {
             out.insert(0, '\n');
             self.open = None;
         }
-        let continues = self.open.as_deref() == Some(id);
+        let continues = self.open == Some(id);
         if done && !out.ends_with('\n') && (continues || !out.is_empty()) {
             out.push('\n');
         }
         if let Some(last) = out.chars().last() {
             self.said = true;
-            self.open = (last != '\n').then(|| id.to_owned());
+            self.open = (last != '\n').then_some(id);
         }
         out
     }
 
     /// Takes a piece of reasoning; returns its whole lines.
-    pub(super) fn thought(&mut self, id: &str, piece: &str, done: bool) -> String {
+    pub(super) fn thought(&mut self, id: MessageId, piece: &str, done: bool) -> String {
         let mut out = self.take(id, piece, done, |c| c == '\n');
         if !out.is_empty() && !out.ends_with('\n') {
             out.push('\n');
@@ -66,9 +67,9 @@ impl Speech {
     }
 
     /// Drops a withdrawn message.
-    pub(super) fn withdrawn(&mut self, id: &str) -> String {
-        self.messages.remove(id);
-        let open = self.open.take_if(|open| open == id);
+    pub(super) fn withdrawn(&mut self, id: MessageId) -> String {
+        self.messages.remove(&id);
+        let open = self.open.take_if(|open| *open == id);
         open.map(|_| "\n".to_owned()).unwrap_or_default()
     }
 }
@@ -81,29 +82,30 @@ fn ends_word(c: char) -> bool {
 #[cfg(test)]
 mod tests {
     use super::Speech;
+    use crate::protocol::ids::MessageId::Said;
 
     #[test]
     fn words_come_whole_and_messages_end_their_line() {
         let mut speech = Speech::default();
-        let mut said = |id: &str, piece: &str, done| speech.text(id, piece, done, false);
-        assert_eq!(said("a", "Hel", false), "");
-        assert_eq!(said("a", "lo wor", false), "Hello ");
-        assert_eq!(said("a", "ld\u{1b}[3", false), "");
-        assert_eq!(said("a", "1m!", true), "world!\n");
-        assert_eq!(said("b", "漢字", false), "漢字");
-        assert_eq!(said("c", "other ", false), "\nother ");
-        assert_eq!(said("b", "", true), "");
-        assert_eq!(said("c", "", true), "\n");
-        assert_eq!(said("d", "line\n", true), "line\n");
-        assert_eq!(said("e", &"x".repeat(300), false), "x".repeat(300));
+        let mut said = |id, piece: &str, done| speech.text(Said(id), piece, done, false);
+        assert_eq!(said(1, "Hel", false), "");
+        assert_eq!(said(1, "lo wor", false), "Hello ");
+        assert_eq!(said(1, "ld\u{1b}[3", false), "");
+        assert_eq!(said(1, "1m!", true), "world!\n");
+        assert_eq!(said(2, "漢字", false), "漢字");
+        assert_eq!(said(3, "other ", false), "\nother ");
+        assert_eq!(said(2, "", true), "");
+        assert_eq!(said(3, "", true), "\n");
+        assert_eq!(said(4, "line\n", true), "line\n");
+        assert_eq!(said(5, &"x".repeat(300), false), "x".repeat(300));
     }
 
     #[test]
     fn thoughts_come_in_lines() {
         let mut speech = Speech::default();
-        assert_eq!(speech.thought("a", "one\ntw", false), "one\n");
-        assert_eq!(speech.thought("a", "o", true), "two\n");
-        assert_eq!(speech.text("b", "half a line", false, true), "");
+        assert_eq!(speech.thought(Said(1), "one\ntw", false), "one\n");
+        assert_eq!(speech.thought(Said(1), "o", true), "two\n");
+        assert_eq!(speech.text(Said(2), "half a line", false, true), "");
         assert!(!speech.said);
     }
 }

@@ -5,7 +5,7 @@ use super::screen::{Detail, Ink};
 use super::width;
 use super::work::span;
 use crate::clean::{one_line, whole};
-use crate::protocol::outbound::{FileEdit, Text, ToolFacts};
+use crate::protocol::outbound::{CallId, FileEdit, Text, ToolFacts};
 use crate::protocol::words::ToolState;
 use std::fmt::Write;
 use std::time::Duration;
@@ -17,7 +17,7 @@ const COLUMNS: usize = 200;
 
 /// A tool call that begins or ends.
 pub(super) struct ToolLine<'a> {
-    pub(super) call: &'a str,
+    pub(super) call: CallId,
     pub(super) title: &'a str,
     /// Whether a sub-agent makes it.
     pub(super) nested: bool,
@@ -38,11 +38,11 @@ impl TerminalFront {
         match tool.state {
             ToolState::Started if self.look.live => return String::new(),
             ToolState::Started => {
-                self.begun = Some((tool.call.to_owned(), self.count + 1));
+                self.begun = Some((tool.call, self.count + 1));
                 return self.title_line(tool, None, "");
             }
             ToolState::Completed if !self.look.live => {
-                let is_above = self.begun.as_ref().is_some_and(|(call, at)| call == tool.call && *at == self.count);
+                let is_above = self.begun.as_ref().is_some_and(|(call, at)| *call == tool.call && *at == self.count);
                 let title = if diff.is_empty() || is_above { String::new() } else { self.title_line(tool, None, "") };
                 return title + &diff + &self.output(tool.output);
             }

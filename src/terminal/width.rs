@@ -34,7 +34,7 @@ mod tests {
     use super::{columns, cut};
 
     #[test]
-    fn what_is_cut_never_takes_more_than_its_columns() {
+    fn a_cut_text_never_exceeds_its_columns() {
         for text in ["plain text", "漢字かな交じり文", "é\u{301}è", "👩‍👩‍👧 family", "→ ✓ done", "", "a漢b漢"]
         {
             for limit in 0..24 {

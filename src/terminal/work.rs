@@ -1,5 +1,6 @@
 //! The agent's current activity for the status line; times, counts and costs for people.
 
+use crate::protocol::ids::CallId;
 use crate::protocol::outbound::{Place, Text, Usage};
 use crate::protocol::words::{Category, Status, ToolState};
 use std::collections::{BTreeMap, HashMap};
@@ -20,7 +21,7 @@ pub(super) struct Activity {
     /// The running tools, by the order in which they began.
     tools: BTreeMap<u64, Tool>,
     /// Their places in that order, by id.
-    places: HashMap<String, u64>,
+    places: HashMap<CallId, u64>,
     /// The number of tools that ever began.
     count: u64,
     /// The phase of a plan that is worked on.
@@ -91,17 +92,24 @@ impl Activity {
 
     /// Takes a tool's beginning or end. `files`: those that it changes. Returns its duration without the time in which
     /// the person was awaited.
-    pub(super) fn tool(&mut self, id: &str, title: &str, files: &[Place], state: ToolState, now: Instant) -> Duration {
+    pub(super) fn tool(
+        &mut self,
+        id: CallId,
+        title: &str,
+        files: &[Place],
+        state: ToolState,
+        now: Instant,
+    ) -> Duration {
         let awaited = self.awaited(now);
         if state != ToolState::Started {
-            let ended = self.places.remove(id).and_then(|place| self.tools.remove(&place));
+            let ended = self.places.remove(&id).and_then(|place| self.tools.remove(&place));
             return ended.map_or(Duration::ZERO, |tool| {
                 now.saturating_duration_since(tool.began).saturating_sub(awaited - tool.awaited)
             });
         }
-        if !self.places.contains_key(id) {
+        if !self.places.contains_key(&id) {
             self.count += 1;
-            self.places.insert(id.to_owned(), self.count);
+            self.places.insert(id, self.count);
             let files = files.iter().map(|place| place.path.shown().to_owned()).collect();
             self.tools.insert(self.count, Tool { title: title.to_owned(), files, began: now, awaited });
         }
@@ -197,7 +205,7 @@ fn grouped(count: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Activity, span, sum, title};
+    use super::{Activity, CallId, span, sum, title};
     use crate::protocol::outbound::Usage;
     use crate::protocol::words::{Category, Status, ToolState};
     use std::time::{Duration, Instant};
@@ -231,12 +239,12 @@ mod tests {
         let (mut work, began) = (Activity::default(), Instant::now());
         let at = |seconds| began + Duration::from_secs(seconds);
         work.status(Status::Running, at(0));
-        work.tool("c1", "Run ls", &[], ToolState::Started, at(1));
+        work.tool(CallId(1), "Run ls", &[], ToolState::Started, at(1));
         work.status(Status::WaitingForInput, at(2));
-        work.tool("c2", "Run pwd", &[], ToolState::Started, at(50));
+        work.tool(CallId(2), "Run pwd", &[], ToolState::Started, at(50));
         work.status(Status::Running, at(60));
-        assert_eq!(work.tool("c1", "", &[], ToolState::Completed, at(64)), Duration::from_secs(5));
-        assert_eq!(work.tool("c2", "", &[], ToolState::Completed, at(64)), Duration::from_secs(4));
+        assert_eq!(work.tool(CallId(1), "", &[], ToolState::Completed, at(64)), Duration::from_secs(5));
+        assert_eq!(work.tool(CallId(2), "", &[], ToolState::Completed, at(64)), Duration::from_secs(4));
     }
 
     #[test]

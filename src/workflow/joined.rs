@@ -8,7 +8,7 @@ use crate::io::inbox::RawLine;
 use crate::io::output::Chunk;
 use crate::protocol::limits::ARTIFACTS;
 use crate::protocol::outbound::{
-    About, ArtifactRef, Body, Outcome, Progress, Terminal, Text, Usage, WorkflowEnd, WorkflowStarted,
+    About, ArtifactRef, Body, MessageId, Outcome, Progress, Terminal, Text, Usage, WorkflowEnd, WorkflowStarted,
 };
 use crate::protocol::question::DENY;
 use crate::protocol::redacted::Redacted;
@@ -153,7 +153,7 @@ impl<'p> Joined<'p> {
         if let Some(text) = self.unsaid(end) {
             // An agent that sends no messages has its text only in the result.
             self.results += 1;
-            let about = About::Text { message_id: format!("m_result_{}", self.results), done: true, withdrawn: false };
+            let about = About::Text { message_id: MessageId::Result(self.results), done: true, withdrawn: false };
             let progress = Progress { text, parent_call_id: None, about, truncated: false };
             let mut body = Redacted::new(Body::Progress(Box::new(progress)), &Redactor::new());
             self.peer.show(Outgoing { body: &mut body, ..outgoing }, out);

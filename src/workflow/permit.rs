@@ -66,7 +66,7 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     #[test]
-    fn only_what_the_prompt_needs_is_allowed() {
+    fn only_actions_that_the_prompt_needs_are_allowed() {
         let folder = std::env::temp_dir().join(format!("spektacular-permit-{}", std::process::id()));
         let project = folder.join("project");
         std::fs::create_dir_all(project.join("specs")).unwrap();

@@ -120,7 +120,7 @@ fn the_reference_has_every_field_of_the_list_and_the_check() {
 }
 
 #[test]
-fn a_check_says_what_run_started_says() {
+fn a_check_reports_the_same_capabilities_as_run_started() {
     let entries = json!({"agents": {
         "words": {"driver": "lines", "command": "words", "resume_args": ["{session}"], "session_patterns": ["x"]},
         "mine": {"driver": "acp", "command": "mine"}
@@ -142,7 +142,7 @@ fn a_check_says_what_run_started_says() {
 }
 
 #[test]
-fn the_version_is_what_the_program_says_and_not_what_a_file_beside_it_says() {
+fn the_version_comes_from_the_program_and_not_from_a_file_beside_it() {
     let module = "lib/node_modules/@openai/codex";
     let plain = Case::new()
         .script(&format!("{module}/bin/codex.js"), "echo codex-cli 9.9.9")
@@ -227,7 +227,7 @@ fn a_program_that_is_asked_leaves_no_file_and_no_process() {
 }
 
 #[test]
-fn what_ends_with_an_error_is_not_available() {
+fn an_agent_whose_version_query_fails_is_not_available() {
     for (body, problem) in [
         ("exit 1", "`claude --version` failed with exit code 1"),
         ("echo 1.2.3; exit 3", "`claude --version` failed with exit code 3"),
@@ -329,7 +329,7 @@ fn a_dry_run_shows_the_command_and_names_only() {
 }
 
 #[test]
-fn a_dry_run_tells_what_has_no_effect_and_cuts_what_is_long() {
+fn a_dry_run_warns_of_options_without_effect_and_cuts_long_texts() {
     let plain = Case::new();
     let long = "x".repeat(5000);
     let args = ["adhoc", "--dry-run", "--output", "json", "-a", "codex", "--max-turns", "3", "--agent-arg", &long];

@@ -48,7 +48,7 @@ fn text(text: &str) -> Option<Answer> {
 }
 
 #[test]
-fn values_are_answers_as_their_kind_says() {
+fn each_kind_accepts_its_own_values() {
     let yes = Some(Answer::Bool(true));
     let no = Some(Answer::Bool(false));
     let rows: Vec<(Ask, Value, Option<Answer>)> = vec![
@@ -268,7 +268,7 @@ fn three() -> [Ask; 3] {
 }
 
 #[test]
-fn what_happens_when_nobody_answers_is_as_the_table_says() {
+fn unanswered_questions_end_as_the_table_says() {
     let default = Reply::Answer(Answer::Text("by default".into()));
     let null = Reply::Answer(Answer::Null);
     let declined = Reply::Declined(None);
@@ -433,7 +433,7 @@ fn a_default_that_names_options_with_a_secret_still_names_them() {
 
 /// An answer may turn out to be a secret while another question that quotes it is still open.
 #[test]
-fn a_question_that_is_asked_again_hides_what_became_a_secret_meanwhile() {
+fn a_repeated_question_hides_a_secret_learned_meanwhile() {
     let mut case = Case::new(vec![ask(Kind::Secret), ask(secret_select(false, false))], &json!({}));
     case.answer(1, Answered::Value(raw(&json!(HIDDEN)), None));
     case.answer(2, Answered::Value(raw(&json!("none of them")), None));

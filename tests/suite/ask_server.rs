@@ -36,9 +36,7 @@ struct Run {
 impl Run {
     fn start(case: Case, mut payload: Value) -> Run {
         let agent = format!("#!/bin/sh\nD={}\n{AGENT}", quote(&case.path("log").display().to_string()));
-        let path = case.path("bin/opencode");
-        fs::write(&path, agent).unwrap();
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        let case = case.program("opencode", &agent);
         payload["agent"] = json!("opencode");
         let mut session = case.spawn();
         session.start(payload);
@@ -188,7 +186,7 @@ fn every_kind_is_asked_and_its_answer_goes_back() {
 }
 
 #[test]
-fn what_happens_when_nobody_answers() {
+fn the_ways_in_which_a_question_stays_unanswered() {
     let plain = question("text");
     let with_default = json!({"question": "What?", "kind": "confirm", "default": "no"});
     let optional = json!({"question": "What?", "kind": "text", "required": false});
@@ -269,7 +267,7 @@ fn a_question_that_fails_the_run_ends_its_call() {
 }
 
 #[test]
-fn a_declined_question_is_told_and_the_agent_goes_on() {
+fn the_agent_learns_of_a_declined_question_and_continues() {
     let mut run = Run::begin(json!({}));
     let mut server = run.server();
     server.call(1, json!([question("text")]));
@@ -385,7 +383,7 @@ fn only_who_knows_the_nonce_is_heard() {
 }
 
 #[test]
-fn without_a_run_the_server_says_what_it_is_for() {
+fn without_a_run_the_server_explains_its_purpose() {
     let start = |address: Option<&str>| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_spektacular"));
         command.arg("ask-server").env_clear().envs(address.map(|address| ("SPEKTACULAR_ASK", address)));

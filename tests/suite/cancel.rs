@@ -308,7 +308,7 @@ fn an_idle_timeout_of_zero_is_none() {
 }
 
 #[test]
-fn the_end_of_stdin_cancels_where_the_flag_says_so() {
+fn the_end_of_stdin_cancels_if_the_flag_is_set() {
     let mut session = Case::with(talker()).args(&["--on-eof", "cancel"]).spawn();
     session.start(json!({}));
     session.until_text("working on it");

@@ -169,7 +169,7 @@ fn no_limit_of_the_run_is_over_while_git_looks() {
 }
 
 #[test]
-fn what_outlives_the_agent_is_swept_after_the_baseline_and_git_is_not() {
+fn processes_that_outlive_the_agent_are_swept_and_git_is_not() {
     let leaves = format!("setsid sleep 1000 & {MAKES}; echo ok");
     let outcome = run(with_git(command(&leaves), "sleep 0.6"), json!({}));
     assert_eq!(paths(&outcome), ["made.txt"]);

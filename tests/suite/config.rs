@@ -100,7 +100,7 @@ fn fields(layer: usize) -> Value {
 }
 
 #[test]
-fn every_key_comes_from_every_layer_and_the_list_says_from_which() {
+fn every_layer_can_set_every_key_and_the_list_names_the_layer() {
     let values = list(&Case::new());
     for key in KEYS {
         let built_in: Option<Value> = key.built_in().map(|raw| serde_json::from_str(raw.get()).unwrap());
@@ -143,7 +143,7 @@ fn an_empty_variable_counts_as_not_set() {
 }
 
 #[test]
-fn what_is_set_is_there_and_what_is_unset_is_gone() {
+fn set_adds_a_value_and_unset_removes_it() {
     let case = Case::new();
     for (key, text, shown) in [
         ("output", "json", "json"),
@@ -248,7 +248,7 @@ fn a_broken_file_is_an_error_with_its_place_and_stays_as_it_is() {
 }
 
 #[test]
-fn what_is_no_file_is_an_error_and_is_not_waited_for() {
+fn anything_but_a_file_is_refused_at_once() {
     let case = Case::new().file("work/.spektacular/config.json/x", "");
     assert!(config(&case, &["list"]).err.contains("must be a file of at most 4 MiB"));
     let case = Case::new().file("work/.spektacular/x", "");
@@ -359,7 +359,7 @@ fn wrong_keys_and_values_are_refused_with_a_suggestion() {
 }
 
 #[test]
-fn set_takes_what_the_flag_takes() {
+fn set_accepts_the_same_values_as_the_flag() {
     let servers = r#"{"mcpServers":{"a":{"command":"x","env":{"K":"v"}}}}"#;
     let case =
         Case::new().file("work/servers.json", &format!("\u{feff}{servers}\n")).file("work/schema.json", "{\n}\n");
@@ -417,7 +417,7 @@ fn set_refuses_an_agent_that_no_run_could_find() {
 }
 
 #[test]
-fn what_cannot_be_used_in_a_file_is_ignored_with_its_line() {
+fn an_unusable_entry_of_a_file_is_ignored_and_named_with_its_line() {
     let text = "{\n\"modle\": 1,\n\"debug\": {\"enabled\": 1},\n\"agents\": {\"x\": {\"comand\": \"y\"}},\n\"debug.enabled\": true,\n\
                 \"timeout_s\": -1,\n\"agents\": 3,\n\"model\": \"a\",\n\"model\": \"b\"}";
     let case = Case::new().file(USER, text);
@@ -457,7 +457,7 @@ fn a_list_masks_secrets_and_get_does_not() {
 }
 
 #[test]
-fn a_projects_file_needs_trust_for_what_could_do_harm() {
+fn a_projects_file_needs_trust_for_harmful_keys() {
     let text = full(1);
     let case = Case::new().file(PROJECT, &text);
     let free = |key: &str| KEYS.iter().any(|k| k.name == key && k.care == spektacular::config::Care::Free);
@@ -591,7 +591,7 @@ fn a_link_that_leads_nowhere_stays_a_link() {
 }
 
 #[test]
-fn what_a_killed_change_left_is_removed_by_the_next() {
+fn the_next_change_removes_the_file_of_a_killed_one() {
     let case = Case::new().file(USER, "{}");
     let binary = env!("CARGO_BIN_EXE_spektacular");
     let mut killed = case.command("/bin/sh");

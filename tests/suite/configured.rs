@@ -81,7 +81,7 @@ fn an_agents_own_completion_marker_goes_over_the_files() {
 }
 
 #[test]
-fn everything_that_a_file_says_reaches_the_run() {
+fn every_setting_in_a_file_reaches_the_run() {
     let said = json!({
         "effort": "high", "mode": "owl", "interactive": false, "permissions": {"edit": "deny"}, "allowed_tools": ["A"],
         "disallowed_tools": ["B"], "timeout_s": 100, "start_timeout_s": 50, "idle_timeout_s": 40, "tool_timeout_s": 30,
@@ -157,7 +157,7 @@ fn a_broken_file_ends_the_run_with_a_frame() {
 }
 
 #[test]
-fn a_variable_takes_what_the_flag_takes() {
+fn a_variable_accepts_the_same_values_as_the_flag() {
     let case = hello(&[]).env("SPEKTACULAR_PERMISSIONS", "read=allow, edit=ask,*=deny");
     let case = case.env("SPEKTACULAR_MCP_SERVERS", r#"{"mcpServers":{"a":{"command":"/bin/true"}}}"#);
     let outcome = run(case, json!({}));
@@ -217,7 +217,7 @@ fn a_person_reads_keys_of_files_and_not_flags() {
 }
 
 #[test]
-fn what_is_wrong_is_named_with_its_source() {
+fn an_invalid_value_is_named_with_its_source() {
     let failed = |case: Case, payload: Value| {
         let outcome = run(case, payload);
         assert_eq!(outcome.exit_code, Some(2));
@@ -273,7 +273,7 @@ fn a_secret_in_the_place_of_a_name_is_hidden() {
 }
 
 #[test]
-fn what_is_ignored_is_a_warning_and_the_run_goes_on_unless_it_protects() {
+fn an_ignored_key_is_a_warning_unless_it_protects_the_user() {
     let outcome = run(hello(&[(USER, json!({"modle": "x", "timeout_s": "x", "model": "m"}))]), json!({}));
     outcome.completed();
     assert_eq!(outcome.stderr, "");
@@ -394,7 +394,7 @@ fn the_reference_names_every_built_in_agent_and_every_field_of_an_entry() {
 }
 
 #[test]
-fn a_further_built_in_agent_starts_as_its_table_says() {
+fn every_other_built_in_agent_starts_as_its_entry_says() {
     let case = Case::new().program("droid", ACP_AGENT);
     let outcome = run(case, json!({"agent": "droid"}));
     outcome.completed();

@@ -82,7 +82,7 @@ fn an_unanswered_question_that_counts_as_declined_is_the_same() {
 }
 
 #[test]
-fn an_agent_that_goes_on_is_not_taken_for_one_that_cannot() {
+fn an_agent_that_continues_does_not_count_as_blocked() {
     let said = Script::bare().say("msg_1", "Then without.").body();
     declined(claude(&Script::bare().say("msg_1", "Well.").done("Well.").body()), "claude").completed();
     declined(claude(&format!("{said}exit 1")), "claude").failed("agent_exited");

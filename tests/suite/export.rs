@@ -26,7 +26,7 @@ fn kept(agent: &str) -> (String, String) {
 }
 
 #[test]
-fn a_session_comes_byte_for_byte() {
+fn a_session_is_exported_byte_for_byte() {
     for agent in ["claude", "codex", "gemini"] {
         let (path, content) = kept(agent);
         let plain = Case::new().file(&path, &content);
@@ -88,7 +88,7 @@ fn no_id_leads_out_of_the_folder() {
 }
 
 #[test]
-fn an_agent_without_sessions_says_so() {
+fn an_agent_without_sessions_is_an_error() {
     let plain = Case::new();
     assert!(plain.run(&["export", "-a", "demo", ID]).refused(2).contains("Sessions of demo cannot be exported."));
     assert!(plain.run(&["export", "-a", "cluade", ID]).refused(2).contains("Did you mean claude?"));

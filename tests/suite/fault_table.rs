@@ -6,14 +6,14 @@ use crate::tidy::rust_files;
 /// A fault, and the names of its tests.
 const FAULTS: &[(&str, &[&str])] = &[
     ("an agent that ignores SIGTERM", &["an_agent_that_ignores_everything_is_killed_within_the_ladder"]),
-    ("a tool in a session of its own", &["what_a_tool_started_is_gone_after_a_cancel"]),
-    ("a daemon", &["what_a_polite_agent_leaves_behind_is_stopped_with_a_warning"]),
-    ("chains of forks", &["chains_of_forks_are_gone_at_the_end", "chains_of_forks_are_gone_after_a_kill"]),
+    ("a tool in a session of its own", &["no_process_of_a_tool_survives_a_cancel"]),
+    ("a daemon", &["processes_that_outlive_a_polite_agent_are_stopped_with_a_warning"]),
+    ("chains of forks", &["no_chain_of_forks_survives_the_end", "no_chain_of_forks_survives_a_kill"]),
     (
         "chains of forks without the marker",
         &[
-            "thirty_chains_of_forks_without_the_marker_are_gone_at_the_end",
-            "chains_of_forks_without_the_marker_are_gone_after_a_kill",
+            "thirty_chains_of_forks_without_the_marker_do_not_survive_the_end",
+            "no_chain_of_forks_without_the_marker_survives_a_kill",
         ],
     ),
     ("a grandchild that holds stdout", &["a_grandchild_that_holds_stdout_does_not_hold_the_run"]),
@@ -34,7 +34,7 @@ const FAULTS: &[(&str, &[&str])] = &[
     (
         "the end of stdin",
         &[
-            "stdin_that_ends_before_a_start_is_no_start",
+            "stdin_that_ends_before_a_start_ends_the_run",
             "the_end_of_stdin_does_not_end_the_run",
             "at_the_end_of_stdin_an_open_question_takes_its_default",
             "at_the_end_of_stdin_a_required_question_fails_the_run",
@@ -50,10 +50,7 @@ const FAULTS: &[(&str, &[&str])] = &[
     ),
     (
         "a stop and a continuation",
-        &[
-            "a_stopped_run_has_no_status_line_and_one_that_goes_on_has_it_again",
-            "no_limit_passes_while_the_program_is_stopped",
-        ],
+        &["a_suspended_run_hides_its_status_line_until_it_continues", "no_limit_passes_while_the_program_is_stopped"],
     ),
     ("an endless line of the agent", &["an_endless_line_of_the_agents_is_skipped_in_bounded_memory"]),
     ("broken text of the agent", &["text_that_is_not_quite_utf8_or_json_is_repaired"]),

@@ -262,7 +262,7 @@ fn texts_and_warnings(outcome: &Outcome) -> Vec<&str> {
 }
 
 #[test]
-fn a_message_of_a_known_type_without_what_it_needs_is_a_warning_in_its_place() {
+fn a_message_without_a_required_field_becomes_a_warning() {
     let event = |event: Value| json!({"type": "stream_event", "event": event});
     let message = |kind: &str, message: Value| json!({"type": kind, "message": message});
     let blocks = |kind: &str, block: Value| message(kind, json!({"id": "m", "content": [block]}));
@@ -305,7 +305,7 @@ fn a_message_of_a_known_type_without_what_it_needs_is_a_warning_in_its_place() {
 }
 
 #[test]
-fn what_can_be_read_of_a_message_is_read() {
+fn every_readable_part_of_a_message_is_used() {
     let mut line = text("msg_1", "one");
     line["message"]["content"].as_array_mut().unwrap().insert(0, json!({"type": "text"}));
     line["message"]["content"].as_array_mut().unwrap().push(json!({"type": "text", "text": "two"}));
@@ -315,7 +315,7 @@ fn what_can_be_read_of_a_message_is_read() {
 }
 
 #[test]
-fn messages_that_say_nothing_to_us_are_no_warning() {
+fn irrelevant_messages_cause_no_warning() {
     let mut script = Script::new();
     for line in [
         json!({"type": "system", "subtype": "status", "status": null}),
@@ -665,7 +665,7 @@ fn the_status_of_a_provider_that_fails_is_named() {
 }
 
 #[test]
-fn what_a_message_said_of_an_error_is_not_lost_where_no_result_says_it() {
+fn an_error_in_a_message_is_reported_even_without_a_result() {
     let mut line = text("msg_1", "Your plan ended yesterday.");
     line["error"] = json!("billing_error");
     for script in [

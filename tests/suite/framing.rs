@@ -394,7 +394,7 @@ fn a_long_tool_output_and_a_long_command_are_cut_to_the_frame() {
 }
 
 #[test]
-fn a_text_with_every_kind_of_line_end_is_one_line_and_comes_back_whole() {
+fn a_text_with_every_kind_of_line_end_fits_one_line_and_is_unchanged() {
     let text = "a\u{85}b\u{2028}c\u{2029}d\u{b}e\u{c}f\u{1c}g\u{7f}h\r\ni\u{202e}j\u{9b}k";
     let outcome = run(Case::with(Script::new().say("msg_1", text).done(text)), json!({"metadata": {"t": text}}));
     assert_eq!(outcome.completed()["text"], text);

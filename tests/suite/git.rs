@@ -460,7 +460,7 @@ fn a_git_in_the_work_tree_is_not_run() {
 }
 
 #[test]
-fn what_git_refuses_is_incomplete() {
+fn an_error_of_git_makes_the_changes_incomplete() {
     let repo = Repo::new();
     repo.config("[core]\n\trepositoryFormatVersion = 99\n");
     assert_eq!(begin(&repo.root()).changes(limit()), FAILED);

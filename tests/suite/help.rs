@@ -1,5 +1,6 @@
 //! Help, completions and the manual page say what the parser takes: all come from one table.
 
+use crate::support::Case;
 use crate::support::machine::not_checked;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -13,25 +14,20 @@ use spektacular::cli::{self, Request};
 use spektacular::cmd::{COMMANDS, command};
 use spektacular::help::complete::{Known, KnownKey, Shell, script};
 
-fn spektacular(args: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_spektacular")).args(args).stdin(Stdio::null()).output().unwrap()
-}
-
-/// What it prints, with nothing on stderr.
+/// The output of a command that writes nothing to stderr.
+#[track_caller]
 fn printed(args: &[&str]) -> String {
-    let output = spektacular(args);
-    assert_eq!(output.status.code(), Some(0), "{args:?}");
-    assert!(output.stderr.is_empty(), "{args:?}");
-    String::from_utf8(output.stdout).unwrap()
+    let did = Case::new().run(args);
+    assert_eq!((did.code, did.err.as_str()), (Some(0), ""), "{args:?}");
+    did.out
 }
 
-/// What is wrong with a command line.
+/// The fault of a command line.
+#[track_caller]
 fn wrong(args: &[&str]) -> String {
-    let output = spektacular(args);
-    assert_eq!(output.status.code(), Some(2), "{args:?}");
-    assert!(output.stdout.is_empty(), "{args:?}");
-    let text = String::from_utf8(output.stderr).unwrap();
-    text.trim_end().strip_prefix("spektacular: usage: ").unwrap_or_else(|| panic!("{text}")).to_owned()
+    let did = Case::new().run(args);
+    let text = did.refused(2);
+    text.strip_prefix("spektacular: usage: ").unwrap_or_else(|| panic!("{text}")).to_owned()
 }
 
 fn parse(args: &[&str]) -> Result<Request, String> {
@@ -129,7 +125,7 @@ fn words(line: &str) -> Vec<String> {
 }
 
 #[test]
-fn every_example_is_a_command_line_that_is_taken() {
+fn the_parser_accepts_every_example() {
     for (line, _) in COMMANDS.iter().flat_map(|command| command.text.examples) {
         let parsed = cli::parse(COMMANDS, words(line).into_iter().map(OsString::from));
         assert!(parsed.is_ok(), "{line}: {parsed:?}");
@@ -156,7 +152,7 @@ fn the_values_that_are_listed_are_the_values_that_are_taken() {
 }
 
 #[test]
-fn what_was_meant_is_suggested() {
+fn a_typo_gets_a_suggestion() {
     for (args, meant) in [
         (&["adhco"][..], "Unknown command adhco. Did you mean adhoc?"),
         (&["help", "reply"], "Did you mean replay?"),
@@ -189,20 +185,14 @@ fn what_was_meant_is_suggested() {
         assert!(why.contains(meant), "{args:?}: {why}");
         assert!(!why.contains("private"), "{args:?}: {why}");
     }
-    let folder = tempfile::tempdir().unwrap();
-    let output = Command::new(env!("CARGO_BIN_EXE_spektacular"))
-        .args(["adhoc", "--agent", "cluade", "x"])
-        .current_dir(folder.path())
-        .stdin(Stdio::null())
-        .output()
-        .unwrap();
-    let why = String::from_utf8(output.stderr).unwrap();
+    let case = Case::new();
+    let why = case.run(&["adhoc", "--agent", "cluade", "x"]).err;
     assert!(why.contains("Unknown agent cluade (from --agent). Did you mean claude?"), "{why}");
-    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "a run that never began has left something");
+    assert_eq!(fs::read_dir(case.work()).unwrap().count(), 0, "a refused run left a file");
 }
 
 #[test]
-fn words_that_mean_nothing_are_refused() {
+fn meaningless_words_are_refused() {
     for args in [
         &["--version", "x"][..],
         &["-V", "--help"],
@@ -302,7 +292,7 @@ fn the_manual_page_is_roff() {
 }
 
 #[test]
-fn the_scripts_are_taken_by_the_shells_that_are_there() {
+fn installed_shells_accept_the_completion_scripts() {
     let bash = script(Shell::Bash, COMMANDS, &known());
     let output = checked_by("bash", &["-n"], &bash).expect("bash");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -418,6 +408,5 @@ fn habits_from_other_programs_work_or_get_the_name_of_our_flag() {
         assert!(why.starts_with(&format!("Unknown flag {flag}. ")) && why.contains(ours), "{why}");
         assert!(!why.contains("private"), "{why}");
     }
-    let failed = spektacular(&["run", "--yolo", "--json"]);
-    assert!(String::from_utf8(failed.stdout).unwrap().contains("\"type\":\"run.failed\""));
+    assert!(Case::new().run(&["run", "--yolo", "--json"]).out.contains("\"type\":\"run.failed\""));
 }

@@ -143,7 +143,7 @@ fn until_exhausted(mut world: World, most: usize, message: impl Fn(usize) -> Val
 }
 
 #[test]
-fn what_a_driver_keeps_has_a_budget() {
+fn the_memory_of_a_driver_has_a_budget() {
     let long = "x".repeat(60 << 10);
     // A call that waits for permission is not reported yet.
     let pending = |number| {

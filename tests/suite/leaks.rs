@@ -35,7 +35,7 @@ fn assert_gone(outcome: &Outcome, name: &str) {
 }
 
 #[test]
-fn what_a_tool_started_is_gone_after_a_cancel() {
+fn no_process_of_a_tool_survives_a_cancel() {
     for (name, escape) in ESCAPES {
         let script = Script::new().sh(escape).sh(WAIT_CHILD).say("msg_1", "started").sh("listen");
         let mut session = Case::with(script).spawn();
@@ -49,7 +49,7 @@ fn what_a_tool_started_is_gone_after_a_cancel() {
 }
 
 #[test]
-fn what_a_polite_agent_leaves_behind_is_stopped_with_a_warning() {
+fn processes_that_outlive_a_polite_agent_are_stopped_with_a_warning() {
     for (name, escape) in ESCAPES {
         let script = Script::new().sh(escape).sh(WAIT_CHILD).say("msg_1", "ok").done("ok");
         let outcome = run(Case::with(script), json!({}));
@@ -134,7 +134,7 @@ fn when_the_program_is_killed_the_whole_tree_ends_within_a_second() {
 }
 
 #[test]
-fn what_ends_by_itself_within_the_run_is_no_leak() {
+fn a_process_that_ends_during_the_run_is_not_a_leak() {
     let script = Script::new().sh("(setsid sleep 0.05 &)").say("msg_1", "ok").sh("sleep 0.2").done("ok");
     let outcome = run(Case::with(script), json!({}));
     outcome.completed();

@@ -114,7 +114,7 @@ fn env_is_added_to_the_agents_environment() {
 }
 
 #[test]
-fn env_allow_leaves_only_what_it_names_and_the_basics() {
+fn env_allow_keeps_only_the_named_and_the_basic_variables() {
     let case = Case::with(Script::hello())
         .env("ONE_NAMED", "1")
         .env("MY_FIRST", "2")
@@ -134,7 +134,7 @@ fn env_allow_leaves_only_what_it_names_and_the_basics() {
 }
 
 #[test]
-fn metadata_comes_back_unchanged_down_to_the_text_of_its_numbers() {
+fn metadata_is_returned_unchanged_down_to_the_text_of_its_numbers() {
     let mut session = Case::with(Script::hello()).spawn();
     let metadata = r#"{"z":1.0,"a":12345678901234567890123,"e":1e3,"n":-0.0,"t":"ä\n","deep":[{"b":null},[true]]}"#;
     session.send_line(&start_line(&format!(r#"{{"prompt":"hi","metadata":{metadata}}}"#)));
@@ -150,7 +150,7 @@ fn metadata_comes_back_unchanged_down_to_the_text_of_its_numbers() {
 }
 
 #[test]
-fn a_heartbeat_says_who_is_waited_for() {
+fn a_heartbeat_names_the_side_that_the_run_waits_for() {
     let mut session = Case::with(Script::asks_bash()).spawn();
     session.start(json!({"heartbeat_s": 0.15, "progress": "minimal"}));
     let question = session.until("run.question");
@@ -345,7 +345,7 @@ fn the_end_of_stdin_does_not_end_the_run() {
 }
 
 #[test]
-fn stdin_that_ends_before_a_start_is_no_start() {
+fn stdin_that_ends_before_a_start_ends_the_run() {
     let mut session = Case::with(Script::hello()).spawn();
     session.close_stdin();
     let outcome = session.finish();

@@ -93,7 +93,7 @@ fn the_exit_code_decides_and_stderr_is_not_shown() {
 }
 
 #[test]
-fn nothing_said_is_a_warning() {
+fn an_empty_answer_is_a_warning() {
     for script in ["true", "echo; echo '  '; printf '\\033[0m\\n'"] {
         let outcome = run(shell(script), json!({}));
         assert_eq!(outcome.completed()["text"], "");
@@ -102,7 +102,7 @@ fn nothing_said_is_a_warning() {
 }
 
 #[test]
-fn a_line_of_ten_megabytes_is_taken_in_parts() {
+fn a_line_of_ten_megabytes_is_read_in_parts() {
     let outcome = run(shell("head -c 10000000 /dev/zero | tr '\\0' x; echo; echo end"), json!({}));
     let text = outcome.completed()["text"].as_str().unwrap().len();
     assert!(text < 4_194_304 && text > 4_000_000 && outcome.completed()["truncated"] == true, "{text}");
@@ -222,7 +222,7 @@ fn answers_that_fit_no_command_line_fail_the_run() {
 }
 
 #[test]
-fn what_the_first_process_leaves_behind_is_gone_before_the_second() {
+fn the_second_process_starts_after_the_first_ones_leftovers_are_stopped() {
     let first =
         "(setsid sh -c 'echo $$ >\"$D/child\"; exec sleep 300' &); while ! [ -s \"$D/child\" ]; do sleep 0.02; done";
     let mut session = two(first, "kill -0 $(cat \"$D/child\") 2>/dev/null && echo alive || echo gone").spawn();

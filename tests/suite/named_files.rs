@@ -53,7 +53,7 @@ fn a_pipe_that_nobody_writes_to_is_an_error() {
 }
 
 #[test]
-fn what_comes_through_a_pipe_is_read_to_its_end() {
+fn a_pipe_is_read_to_its_end() {
     let (session, pipe) = with_pipe(&["--system-prompt-file", "PIPE", "--prompt", "go"]);
     let mut writer = fs::File::options().write(true).open(pipe).unwrap();
     writer.write_all(b"be ").unwrap();
@@ -65,7 +65,7 @@ fn what_comes_through_a_pipe_is_read_to_its_end() {
 }
 
 #[test]
-fn a_terminal_is_no_recording() {
+fn a_terminal_is_refused_as_a_recording() {
     let case = Case::with(Script::hello());
     let mut person = case.at_terminal(&["adhoc", "--record", "/dev/tty", "--headless", "go"]);
     let (code, seen) = person.ends();

@@ -74,7 +74,7 @@ fn an_answer_to_any_select_allows_nothing() {
 }
 
 #[test]
-fn the_key_that_says_most_goes_first_and_a_comma_parts_options() {
+fn the_most_specific_key_wins_and_a_comma_separates_options() {
     let questions = json!([
         titled("Color", "Which color?", false),
         titled("Features", "Which features?", true),
@@ -150,7 +150,7 @@ fn a_file_can_decline_and_say_why() {
 }
 
 #[test]
-fn a_file_of_answers_that_is_wrong_says_what_is() {
+fn the_error_for_an_invalid_answers_file_names_the_fault() {
     let rows = [
         ("[]", "one JSON object"),
         ("{", "one JSON object"),
@@ -169,7 +169,7 @@ fn a_file_of_answers_that_is_wrong_says_what_is() {
 }
 
 #[test]
-fn the_orchestrator_is_asked_for_what_has_no_scripted_answer() {
+fn the_orchestrator_gets_questions_without_a_scripted_answer() {
     let questions = json!([titled("Color", "Which color?", false), titled("Size", "Which size?", false)]);
     let mut session = begin(Script::asks_user(questions), &["--input", "jsonl", "--answer", "color=Auth"]);
     let size = session.until_where("the size", |f| f.text("text") == "Which size?");
@@ -182,7 +182,7 @@ fn the_orchestrator_is_asked_for_what_has_no_scripted_answer() {
 }
 
 #[test]
-fn scripted_answers_are_there_after_stdin_has_ended() {
+fn scripted_answers_apply_after_stdin_has_ended() {
     let script = Script::new().sh("until [ -e go ]; do :; done").sh(&Script::asks_bash().steps_after_init());
     for input in [&["--input", "jsonl", "--prompt", "go"][..], &[][..]] {
         let mut session = Case::with(script.clone()).args(input).args(&["--answer", "permission=allow_once"]).spawn();
@@ -247,7 +247,7 @@ fn the_words_of_a_permission_match_no_answer() {
 }
 
 #[test]
-fn a_pipe_is_no_recording_and_is_not_waited_for() {
+fn a_pipe_is_refused_as_a_recording_at_once() {
     let case = Case::with(Script::hello());
     let pipe = case.path("pipe");
     assert!(Command::new("/usr/bin/mkfifo").arg(&pipe).status().unwrap().success());
@@ -339,7 +339,7 @@ fn a_schema_and_servers_come_from_files_too() {
 }
 
 #[test]
-fn a_file_that_cannot_be_read_says_why() {
+fn the_error_for_an_unreadable_file_gives_the_reason() {
     let rows: [(&str, &str); 3] = [
         ("nothing-zq-bad-7731", "no such file"),
         ("folder-zq-bad-7731", "this is a directory, not a file"),
@@ -422,7 +422,7 @@ fn git(work: &Path, args: &[&str]) -> String {
 }
 
 #[test]
-fn the_last_session_goes_on_and_leaves_no_trace_in_git() {
+fn the_last_session_is_continued_and_git_sees_no_change() {
     let case = Case::with(Script::hello()).git();
     let first = case.cli(&["one"]);
     assert_eq!(first.status.code(), Some(0));
@@ -498,7 +498,7 @@ fn nothing_is_kept_through_a_link() {
 }
 
 #[test]
-fn what_is_not_a_sessions_id_is_not_resumed() {
+fn an_invalid_session_id_is_not_resumed() {
     let case = Case::with(Script::hello());
     let folder = case.path("work/.spektacular/local/sessions");
     fs::create_dir_all(&folder).unwrap();

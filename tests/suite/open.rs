@@ -123,7 +123,7 @@ fn an_agent_that_stops_itself_stops_us() {
 }
 
 #[test]
-fn what_the_agent_leaves_running_is_left_alone() {
+fn processes_that_the_agent_leaves_running_are_left_alone() {
     let mut person = opens(agent("sleep 1000 </dev/null >/dev/null 2>&1 &\necho \"left $!.\""), &[]);
     person.waits_for("left ");
     let pid = person.waits_for(".").trim_end_matches('.').parse().unwrap();
@@ -197,7 +197,7 @@ fn a_mode_reaches_the_agents_that_have_one() {
 }
 
 #[test]
-fn what_cannot_be_opened_is_refused() {
+fn an_agent_that_cannot_be_opened_is_refused() {
     let plain = Case::new();
     assert!(plain.run(&["open"]).refused(2).contains("needs a terminal"));
     assert!(plain.run(&["open", "-a", "demo"]).refused(2).contains("Use adhoc"));

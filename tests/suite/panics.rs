@@ -155,8 +155,8 @@ fn a_panic_of_the_writer_of_stdout_ends_in_74_and_stops_the_agent() {
 }
 
 #[test]
-fn a_panic_of_another_command_says_so() {
-    if !has_points("a_panic_of_another_command_says_so") {
+fn a_panic_of_another_command_is_reported() {
+    if !has_points("a_panic_of_another_command_is_reported") {
         return;
     }
     let said = Case::new().env(PANIC_AT, "configuration").cli(&["hi"]);

@@ -458,7 +458,7 @@ fn the_option_says_its_scope_in_the_same_words_for_every_agent() {
 
 /// Requests that were open when "always" was answered are answered by it, if they are covered.
 #[test]
-fn always_answers_what_is_open_too() {
+fn always_also_answers_open_questions() {
     for speaker in speakers() {
         let shown = speaker.agent;
         let mut talk = Talk::begin(speaker, json!({}));

@@ -150,7 +150,7 @@ fn a_pipe_that_stays_silent_is_given_up_and_one_that_a_dash_names_is_waited_for(
 }
 
 #[test]
-fn what_cannot_be_a_prompt_is_refused() {
+fn an_unusable_prompt_is_refused() {
     let long = "x".repeat(16 << 20);
     let too_long = "the text is longer than 16 MiB: put it into a file that the agent reads.";
     assert_eq!(refused(&["go"], holding(&format!("{long}y"))), format!("stdin: {too_long}"));

@@ -97,7 +97,7 @@ fn a_slow_reader_gets_the_terminal_frame_after_a_cancel() {
 }
 
 #[test]
-fn what_an_agent_leaves_as_zombies_is_reaped_during_the_run() {
+fn zombies_of_the_agent_are_reaped_during_the_run() {
     let case = agent(
         r#"(sh -c 'exit 0' &) ; (sh -c 'exit 0' &) ; (sh -c 'exit 0' &)
 echo '{"type":"assistant","message":{"id":"m","content":[{"type":"text","text":"left"}]}}'

@@ -83,8 +83,8 @@ fn cgroup_of(pid: i32) -> PathBuf {
 }
 
 #[test]
-fn thirty_chains_of_forks_without_the_marker_are_gone_at_the_end() {
-    let name = "thirty_chains_of_forks_without_the_marker_are_gone_at_the_end";
+fn thirty_chains_of_forks_without_the_marker_do_not_survive_the_end() {
+    let name = "thirty_chains_of_forks_without_the_marker_do_not_survive_the_end";
     if !has_perl(name) || !has_cgroup(name) {
         return;
     }
@@ -102,8 +102,8 @@ fn thirty_chains_of_forks_without_the_marker_are_gone_at_the_end() {
 }
 
 #[test]
-fn chains_of_forks_without_the_marker_are_gone_after_a_kill() {
-    let name = "chains_of_forks_without_the_marker_are_gone_after_a_kill";
+fn no_chain_of_forks_without_the_marker_survives_a_kill() {
+    let name = "no_chain_of_forks_without_the_marker_survives_a_kill";
     if !has_perl(name) || !has_cgroup(name) {
         return;
     }
@@ -120,8 +120,8 @@ fn chains_of_forks_without_the_marker_are_gone_after_a_kill() {
 }
 
 #[test]
-fn chains_of_forks_are_gone_at_the_end() {
-    let name = "chains_of_forks_are_gone_at_the_end";
+fn no_chain_of_forks_survives_the_end() {
+    let name = "no_chain_of_forks_survives_the_end";
     if !has_perl(name) || !has_unshare(name) {
         return;
     }
@@ -135,8 +135,8 @@ fn chains_of_forks_are_gone_at_the_end() {
 }
 
 #[test]
-fn chains_of_forks_are_gone_after_a_kill() {
-    let name = "chains_of_forks_are_gone_after_a_kill";
+fn no_chain_of_forks_survives_a_kill() {
+    let name = "no_chain_of_forks_survives_a_kill";
     if !has_perl(name) || !has_unshare(name) {
         return;
     }
@@ -155,7 +155,7 @@ fn chains_of_forks_are_gone_after_a_kill() {
 }
 
 #[test]
-fn a_signal_to_a_check_ends_what_it_started() {
+fn a_signal_to_a_check_stops_its_processes() {
     // The daemon clears its environment and loses its parent, so only descent from the check gives it away.
     let daemon = "env -i setsid sh -c 'echo $$ >'\"$HOME\"'/daemon; exec sleep 1000' >/dev/null 2>&1";
     let script = &format!("({daemon} &)\nexec sleep 1000");

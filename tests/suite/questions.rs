@@ -96,7 +96,7 @@ fn allow_always_is_kept_by_the_run_and_changes_nothing_of_the_agents() {
 }
 
 #[test]
-fn allow_always_does_not_depend_on_what_the_agent_suggests() {
+fn allow_always_does_not_depend_on_suggestions_of_the_agent() {
     let mut request = can_use("req-1", "toolu_1", "Bash", &bash("ls"));
     request["request"].as_object_mut().unwrap().remove("permission_suggestions");
     let mut session = begin(Script::new().out(&request).sh("answer").say("m", "ok").done("ok"), json!({}));
@@ -107,7 +107,7 @@ fn allow_always_does_not_depend_on_what_the_agent_suggests() {
 }
 
 #[test]
-fn a_denial_takes_its_message_to_the_agent_and_the_run_goes_on() {
+fn a_denial_carries_its_message_to_the_agent_and_the_run_continues() {
     let mut session = begin(Script::asks_bash(), json!({}));
     let asked = session.until("run.question");
     let id = asked.text("question_id");
@@ -232,7 +232,7 @@ fn the_questions_of_a_group_share_an_id_and_go_back_in_one_answer() {
 }
 
 #[test]
-fn a_declined_question_is_told_and_the_run_goes_on() {
+fn the_agent_learns_of_a_declined_question_and_the_run_continues() {
     for (script, shown) in [(Script::asks_bash(), "permission"), (features(false), "clarification")] {
         let mut session = begin(script, json!({}));
         let asked = session.until("run.question");

@@ -1,12 +1,12 @@
 //! The README's session and its clients do what it says, its tables name what exists, and its links and
 //! those of the reference lead somewhere.
 
+use crate::support::Case;
 use crate::support::machine::not_checked;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
-use tempfile::TempDir;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_spektacular");
 /// The pages of the reference.
@@ -42,22 +42,23 @@ fn block(language: &str) -> String {
     block.to_owned()
 }
 
-/// A command in a folder and a home of its own, with this program on the PATH.
-fn command(program: &str, folder: &TempDir) -> Command {
-    let bin = Path::new(PROGRAM).parent().unwrap();
-    let mut command = Command::new(program);
-    command.current_dir(folder.path()).env_clear().stdin(Stdio::null());
-    command.env("HOME", folder.path()).env("PATH", format!("{}:/usr/local/bin:/usr/bin:/bin", bin.display()));
+/// A sandbox with this program on the PATH.
+fn sandbox() -> Case {
+    Case::new().link("bin/spektacular", PROGRAM)
+}
+
+/// A command in a sandbox, with nothing on stdin.
+fn command(program: &str, case: &Case) -> Command {
+    let mut command = case.command(program);
+    command.env("PATH", format!("{}:/usr/local/bin:/usr/bin:/bin", case.path("bin").display())).stdin(Stdio::null());
     command
 }
 
 /// Runs a client of the README with an agent.
-fn client(interpreter: &str, language: &str, agent: &str) -> (TempDir, Output) {
-    let folder = tempfile::tempdir().unwrap();
-    let script = folder.path().join("client");
-    fs::write(&script, block(language)).unwrap();
-    let done = command(interpreter, &folder).arg(&script).args([agent, "say hello"]).output().unwrap();
-    (folder, done)
+fn client(interpreter: &str, language: &str, agent: &str) -> (Case, Output) {
+    let case = sandbox().file("client", &block(language));
+    let done = command(interpreter, &case).arg(case.path("client")).args([agent, "say hello"]).output().unwrap();
+    (case, done)
 }
 
 fn text(bytes: &[u8]) -> &str {
@@ -68,13 +69,13 @@ fn text(bytes: &[u8]) -> &str {
 fn the_session_at_the_top_is_a_real_one() {
     let block = block("console");
     let (line, wanted) = block.strip_prefix("$ spektacular ").unwrap().split_once('\n').unwrap();
-    let (checkout, folder) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let words = words(line.strip_suffix(" 2>/dev/null").unwrap(), &folder);
-    let done = command(PROGRAM, &checkout).env("HOME", folder.path()).args(words).output().unwrap();
+    let case = sandbox();
+    let words = words(line.strip_suffix(" 2>/dev/null").unwrap(), &case);
+    let done = command(PROGRAM, &case).args(words).output().unwrap();
     assert_eq!(text(&done.stdout), wanted);
     assert!(done.status.success());
-    assert!(fs::read_to_string(folder.path().join("hello.md")).unwrap().contains("demo agent"));
-    assert_eq!(fs::read_dir(checkout.path()).unwrap().count(), 0, "the session leaves something where it was typed");
+    assert!(fs::read_to_string(case.path("tmp/hello.md")).unwrap().contains("demo agent"));
+    assert_eq!(fs::read_dir(case.work()).unwrap().count(), 0, "the session leaves a file where it was typed");
 }
 
 /// Times such as `(0.1s)`, which differ from run to run, all alike.
@@ -88,21 +89,21 @@ fn the_session_of_the_workflows_is_a_real_one() {
     let section = section("Quick start for a person");
     let block = section.split("```console\n").nth(1).unwrap().split("```").next().unwrap();
     assert!(block.lines().count() <= 10, "{block}");
-    let folder = tempfile::tempdir().unwrap();
+    let case = sandbox();
     let steps: Vec<(&str, &str)> = block.split("$ ").skip(1).map(|step| step.split_once('\n').unwrap()).collect();
     assert_eq!(steps.len(), 3, "{block}");
     for (line, wanted) in steps {
-        let done = command("sh", &folder).args(["-c", line]).output().unwrap();
+        let done = command("sh", &case).args(["-c", line]).output().unwrap();
         assert_eq!((without_times(text(&done.stdout)).as_str(), text(&done.stderr)), (wanted, ""), "{line}");
     }
     assert!(block.contains("  failed grep "), "no failure is noticed: {block}");
 }
 
-/// The words of a command line of the README, with this folder in place of /tmp.
-fn words(line: &str, folder: &TempDir) -> Vec<String> {
+/// The words of a command line of the README, with the sandbox's tmp in place of /tmp.
+fn words(line: &str, case: &Case) -> Vec<String> {
     let (flags, prompt) = line.split_once(" \"").unwrap();
-    let folder = folder.path().to_str().unwrap();
-    let flags = flags.split(' ').map(|flag| if flag == "/tmp" { folder.to_owned() } else { flag.to_owned() });
+    let tmp = case.path("tmp").display().to_string();
+    let flags = flags.split(' ').map(|flag| if flag == "/tmp" { tmp.clone() } else { flag.to_owned() });
     flags.chain([prompt.trim_end_matches('"').to_owned()]).collect()
 }
 
@@ -110,38 +111,38 @@ fn words(line: &str, folder: &TempDir) -> Vec<String> {
 fn the_first_command_leaves_nothing_in_the_checkout() {
     let section = section("Quick start for a person");
     let line = section.lines().find_map(|line| line.trim().strip_prefix("cargo run --release -- ")).unwrap();
-    let (checkout, folder) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let done = command(PROGRAM, &checkout).env("HOME", folder.path()).args(words(line, &folder)).output().unwrap();
+    let case = sandbox();
+    let done = command(PROGRAM, &case).args(words(line, &case)).output().unwrap();
     assert!(done.status.success(), "{}", text(&done.stderr));
-    assert_eq!(fs::read_dir(checkout.path()).unwrap().count(), 0);
+    assert_eq!(fs::read_dir(case.work()).unwrap().count(), 0);
 }
 
 #[test]
-fn the_client_in_python_answers_what_is_asked() {
+fn the_client_in_python_answers_questions() {
     if Command::new("python3").arg("--version").output().is_err() {
         // A machine with the Rust toolchain alone has none, and the client is not for it.
         return not_checked("the README's client in Python", "python3 is not installed");
     }
-    let (folder, done) = client("python3", "python", "demo");
+    let (case, done) = client("python3", "python", "demo");
     let out = text(&done.stdout);
     assert!(done.status.success(), "{out}{}", text(&done.stderr));
     for line in ["? How shall I greet you?", "? Allow Write: hello.md?", "Write: hello.md", "run.completed"] {
         assert!(out.contains(line), "no {line} in {out}");
     }
-    assert!(folder.path().join("hello.md").exists());
+    assert!(case.path("work/hello.md").exists());
     let (_, refused) = client("python3", "python", "nobody");
     assert_eq!(refused.status.code(), Some(2));
     assert!(text(&refused.stdout).contains("run.failed invalid_request"), "{}", text(&refused.stdout));
 }
 
 #[test]
-fn the_client_in_a_shell_answers_what_is_asked() {
-    let (folder, done) = client("sh", "sh", "demo");
+fn the_client_in_a_shell_answers_questions() {
+    let (case, done) = client("sh", "sh", "demo");
     let out = text(&done.stdout);
     assert!(done.status.success(), "{out}{}", text(&done.stderr));
     assert!(out.lines().last().unwrap().contains("\"type\":\"run.completed\""), "{out}");
     assert!(out.contains("\"resolution\":\"declined\"") && out.contains("\"value\":\"allow_once\""), "{out}");
-    assert!(folder.path().join("hello.md").exists());
+    assert!(case.path("work/hello.md").exists());
     let (_, refused) = client("sh", "sh", "nobody");
     assert!(!refused.status.success());
     assert!(text(&refused.stdout).contains("\"code\":\"invalid_request\""), "{}", text(&refused.stdout));

@@ -223,7 +223,7 @@ fn a_form_may_reach_beyond_a_shape() {
 }
 
 #[test]
-fn what_a_terminal_would_join_is_one_text() {
+fn characters_that_a_terminal_joins_are_one_text() {
     let mut redactor = with(&["hunter2-hunter2"]);
     let split = "a hun\u{1b}[31mter2-\u{feff}hunt\u{1b}]0;x\u{7}er2, ghp_abcdefghij\u{1b}[0mklmnopqrstuvwxyz b";
     stays(&redactor, split);

@@ -19,8 +19,8 @@ use spektacular::protocol::inbound::{self, Message};
 use spektacular::protocol::json::{Fields, string};
 use spektacular::protocol::limits;
 use spektacular::protocol::outbound::{
-    About, AgentExit, Artifact, ArtifactRef, Body, Capabilities, Json, Left, Outcome, Place, PlanEntry, Progress,
-    Question, Started, Tally, Terminal, ToolFacts, Unattended, Usage,
+    About, AgentExit, Artifact, ArtifactRef, Body, CallId, Capabilities, Json, Left, MessageId, Outcome, Place,
+    PlanEntry, Progress, Question, Started, Tally, Terminal, ToolFacts, Unattended, Usage,
 };
 use spektacular::protocol::question::{Answer, Ask, Choice, Choices, Given, Input, Kind, Subject, Validation};
 use spektacular::protocol::redacted::Redacted;
@@ -167,7 +167,7 @@ fn subject() -> Subject {
 
 fn about_tool(line: Option<u64>, output: Option<&str>) -> About {
     About::Tool {
-        call_id: "c_1".into(),
+        call_id: CallId(1),
         category: Category::Read,
         state: ToolState::Completed,
         locations: vec![place(line)],
@@ -179,10 +179,10 @@ fn about_tool(line: Option<u64>, output: Option<&str>) -> About {
 
 /// Every kind of progress: once with all fields, once with the required fields alone.
 fn abouts() -> Vec<(About, About)> {
-    let message_id = || "m_1".to_owned();
+    let message_id = MessageId::Said(1);
     let same = |about: About| (about.clone(), about);
-    let text = |withdrawn| About::Text { message_id: message_id(), done: true, withdrawn };
-    let reasoning = |withdrawn| About::Reasoning { message_id: message_id(), done: true, withdrawn };
+    let text = |withdrawn| About::Text { message_id, done: true, withdrawn };
+    let reasoning = |withdrawn| About::Reasoning { message_id, done: true, withdrawn };
     let session = |most: bool| About::Session {
         session_id: most.then(|| "s".into()),
         agent_version: most.then(|| "1".into()),
@@ -212,8 +212,7 @@ fn abouts() -> Vec<(About, About)> {
     all
 }
 
-fn progress(about: About, parent_call_id: Option<&str>, truncated: bool) -> Body {
-    let parent_call_id = parent_call_id.map(Into::into);
+fn progress(about: About, parent_call_id: Option<CallId>, truncated: bool) -> Body {
     Body::Progress(Box::new(Progress { text: "t".into(), parent_call_id, about, truncated }))
 }
 
@@ -272,7 +271,7 @@ fn tally() -> Tally {
 
 fn completed(most: bool) -> Outcome {
     let (text, structured_output, stop_reason) = ("t".into(), None, StopReason::EndTurn);
-    let message_id = most.then(|| "m_1".into());
+    let message_id = most.then_some(MessageId::Said(1));
     Outcome::Completed { text, message_id, text_cut: most, structured_output, stop_reason }
 }
 
@@ -309,7 +308,7 @@ fn bodies() -> Vec<(Body, Body)> {
     ];
     all.extend(abouts().into_iter().map(|(most, least)| {
         let parent = matches!(most, About::Text { .. } | About::Reasoning { .. } | About::Tool { .. });
-        (progress(most, parent.then_some("c_1"), true), progress(least, None, false))
+        (progress(most, parent.then_some(CallId(1)), true), progress(least, None, false))
     }));
     all
 }
@@ -511,7 +510,7 @@ fn the_capabilities_in_the_examples_are_those_of_the_drivers() {
 
 /// The table of what each agent can do, against the warnings and the capabilities of their drivers.
 #[test]
-fn the_table_of_agents_says_what_their_drivers_do() {
+fn the_table_of_agents_matches_their_drivers() {
     let text = part(AGENTS, "What each agent can do");
     let head = text.lines().find(|line| line.starts_with("| | ")).unwrap();
     let columns: Vec<&str> = head.split('`').skip(1).step_by(2).collect();
@@ -777,7 +776,7 @@ fn essence(line: &str) -> Value {
 }
 
 #[test]
-fn the_dialogue_is_what_the_program_says() {
+fn the_dialogue_is_the_programs_real_output() {
     let mut session = support::Case::new().args(&["--agent", "demo"]).spawn();
     // The ids of questions are new in each run: as on the page, as they are.
     let mut ids: Vec<(String, String)> = Vec::new();

@@ -218,7 +218,7 @@ fn the_defaults_are_told_in_run_started() {
 }
 
 #[test]
-fn what_run_start_says_is_resolved_in_run_started() {
+fn run_started_shows_the_resolved_run_start() {
     let expected = json!({
         "agent": "claude", "model": "opus", "mode": "owl", "session_id": SESSION, "interactive": false,
         "permissions": {"read": "allow", "edit": "ask", "*": "deny"}, "allowed_tools": ["Read"],
@@ -267,7 +267,7 @@ fn model_tools_and_arguments_reach_the_agents_command_line() {
 }
 
 #[test]
-fn what_the_agent_cannot_do_is_a_warning_and_nothing_is_dropped_in_silence() {
+fn an_unsupported_option_is_a_warning_and_never_dropped_silently() {
     let rows = [
         ("effort", json!("rare-effort"), "rare-effort"),
         ("mode", json!("rare-mode"), "--agent=rare-mode"),
@@ -425,7 +425,7 @@ fn servers_by_name_are_for_what_a_person_types() {
 }
 
 #[test]
-fn a_key_that_is_no_text_is_ignored_like_any_unknown_one() {
+fn a_key_that_is_not_text_is_ignored_like_an_unknown_one() {
     let mut session = Case::with(Script::asks_bash()).spawn();
     let start =
         r#"{"v":"1","\ud800":1,"id":"start","type":"run.start","run_id":"run-under-test","\udfff\ud800":{"\ud800":1},"#;

@@ -22,7 +22,7 @@ const PROTOCOL: &[Requirement] = &[
         "A run begins with run.start and gives run.started, progress, questions and artifacts, and one end.",
         &[
             ("tests/suite/lifecycle.rs", "a_run_completes_with_the_agents_answer_and_all_keys"),
-            ("tests/suite/reference.rs", "the_dialogue_is_what_the_program_says"),
+            ("tests/suite/reference.rs", "the_dialogue_is_the_programs_real_output"),
         ],
     ),
     held(
@@ -35,7 +35,7 @@ const PROTOCOL: &[Requirement] = &[
     held(
         "The first message must be a run.start.",
         &[
-            ("tests/suite/lifecycle.rs", "stdin_that_ends_before_a_start_is_no_start"),
+            ("tests/suite/lifecycle.rs", "stdin_that_ends_before_a_start_ends_the_run"),
             ("tests/suite/framing.rs", "a_malformed_line_before_the_start_fails_the_run_and_is_not_echoed"),
         ],
     ),
@@ -112,7 +112,7 @@ const PROTOCOL: &[Requirement] = &[
         &[
             ("tests/suite/cancel.rs", "a_cancel_while_the_agent_works_uses_the_agents_own_interrupt"),
             ("tests/suite/cancel.rs", "an_agent_that_ignores_everything_is_killed_within_the_ladder"),
-            ("tests/suite/leaks.rs", "what_a_tool_started_is_gone_after_a_cancel"),
+            ("tests/suite/leaks.rs", "no_process_of_a_tool_survives_a_cancel"),
         ],
     ),
     held(
@@ -127,7 +127,7 @@ const PROTOCOL: &[Requirement] = &[
         "No secret is in progress, failures, logs or artifacts.",
         &[
             ("tests/suite/secrets.rs", "a_secret_is_hidden_plain_escaped_and_encoded"),
-            ("tests/suite/secrets.rs", "a_secret_is_hidden_in_what_a_failing_agent_says"),
+            ("tests/suite/secrets.rs", "a_secret_is_hidden_in_the_output_of_a_failing_agent"),
             ("tests/suite/secrets.rs", "a_recording_is_written_and_holds_no_secret"),
         ],
     ),
@@ -142,8 +142,8 @@ const PROTOCOL: &[Requirement] = &[
     held(
         "An orchestrator needs no branch for any agent.",
         &[
-            ("tests/suite/readme.rs", "the_client_in_python_answers_what_is_asked"),
-            ("tests/suite/readme.rs", "the_client_in_a_shell_answers_what_is_asked"),
+            ("tests/suite/readme.rs", "the_client_in_python_answers_questions"),
+            ("tests/suite/readme.rs", "the_client_in_a_shell_answers_questions"),
             ("tests/suite/questions.rs", "a_permission_is_asked_in_the_same_shape_from_every_agent"),
         ],
     ),
@@ -154,7 +154,7 @@ const PROTOCOL: &[Requirement] = &[
     held(
         "What is configured is there again, and its layers go over each other: files, environment, flags.",
         &[
-            ("tests/suite/config.rs", "what_is_set_is_there_and_what_is_unset_is_gone"),
+            ("tests/suite/config.rs", "set_adds_a_value_and_unset_removes_it"),
             ("tests/suite/configured.rs", "each_layer_goes_over_the_one_before"),
         ],
     ),
@@ -184,7 +184,7 @@ const AGENTS: &[Requirement] = &[
         "The agent is chosen by flag, environment, file or default, in this order.",
         &[
             ("tests/suite/configured.rs", "the_default_agent_comes_from_the_configuration"),
-            ("tests/suite/config.rs", "every_key_comes_from_every_layer_and_the_list_says_from_which"),
+            ("tests/suite/config.rs", "every_layer_can_set_every_key_and_the_list_names_the_layer"),
         ],
     ),
     held(
@@ -220,7 +220,7 @@ const AGENTS: &[Requirement] = &[
     held(
         "A session is exported in the agent's own format.",
         &[
-            ("tests/suite/export.rs", "a_session_comes_byte_for_byte"),
+            ("tests/suite/export.rs", "a_session_is_exported_byte_for_byte"),
             ("tests/suite/export.rs", "an_agent_that_prints_its_sessions_is_asked"),
         ],
     ),
@@ -272,8 +272,8 @@ const AGENTS: &[Requirement] = &[
     held(
         "Each agent says what it can do, and what it cannot do is told and not dropped.",
         &[
-            ("tests/suite/request.rs", "what_the_agent_cannot_do_is_a_warning_and_nothing_is_dropped_in_silence"),
-            ("tests/suite/reference.rs", "the_table_of_agents_says_what_their_drivers_do"),
+            ("tests/suite/request.rs", "an_unsupported_option_is_a_warning_and_never_dropped_silently"),
+            ("tests/suite/reference.rs", "the_table_of_agents_matches_their_drivers"),
         ],
     ),
     held(
@@ -292,13 +292,13 @@ const AGENTS: &[Requirement] = &[
     ),
     held(
         "A marker that is not valid is left as text.",
-        &[("tests/suite/unanswered.rs", "what_is_no_valid_marker_stays_text")],
+        &[("tests/suite/unanswered.rs", "an_invalid_marker_stays_text")],
     ),
     held(
         "The answers to markers go back in a further turn of the same session, begun after the turn before it has ended.",
         &[
             ("tests/suite/lines.rs", "a_question_is_answered_by_a_second_process"),
-            ("tests/suite/lines.rs", "what_the_first_process_leaves_behind_is_gone_before_the_second"),
+            ("tests/suite/lines.rs", "the_second_process_starts_after_the_first_ones_leftovers_are_stopped"),
         ],
     ),
 ];
@@ -430,7 +430,7 @@ const PEOPLE: &[Requirement] = &[
     held(
         "A run is interactive or headless by an option, and a headless run asks nothing.",
         &[
-            ("tests/suite/unanswered.rs", "a_headless_run_denies_what_would_be_asked_and_never_asks"),
+            ("tests/suite/unanswered.rs", "a_headless_run_denies_permissions_and_never_asks"),
             ("tests/real_agents/questions.rs", "question_headless"),
         ],
     ),
@@ -476,7 +476,7 @@ const PEOPLE: &[Requirement] = &[
 const WORKFLOWS: &[Requirement] = &[
     held(
         "A project gets its folders and files by init, and what is there is kept.",
-        &[("tests/suite/workflow_check.rs", "init_makes_what_is_missing_and_keeps_what_is_there")],
+        &[("tests/suite/workflow_check.rs", "init_creates_missing_files_and_keeps_existing_ones")],
     ),
     held(
         "A specification is named after its description, and an existing file is replaced only by force and kept.",
@@ -489,14 +489,14 @@ const WORKFLOWS: &[Requirement] = &[
         "The command for a specification is a thin wrapper: the rules of its format stand in the prompt.",
         &[
             ("tests/suite/workflow_formats.rs", "the_prompts_have_the_lines_that_agents_and_programs_look_for"),
-            ("tests/suite/workflow_formats.rs", "what_the_prompts_and_the_reference_show_is_valid"),
+            ("tests/suite/workflow_formats.rs", "samples_in_the_prompts_and_the_reference_are_valid"),
             ("tests/suite/workflow_spec.rs", "a_skill_is_a_thin_prompt_passed_raw"),
         ],
     ),
     held(
         "A specification is written by an agent from a description, alone or with questions to the user.",
         &[
-            ("tests/suite/workflow_spec.rs", "the_prompt_names_what_the_contract_says_each_in_a_line"),
+            ("tests/suite/workflow_spec.rs", "the_prompt_has_one_line_per_required_fact"),
             ("tests/suite/workflow_spec.rs", "the_demo_agent_writes_a_specification_in_any_folder"),
         ],
     ),
@@ -508,7 +508,7 @@ const WORKFLOWS: &[Requirement] = &[
         "An agent's result is checked: the file is there, has tasks, and its format is valid.",
         &[
             ("tests/suite/workflow_spec.rs", "a_missing_draft_is_an_invalid_result"),
-            ("tests/suite/workflow_spec.rs", "a_draft_that_breaks_a_rule_stays_and_is_gone_on_with"),
+            ("tests/suite/workflow_spec.rs", "a_draft_that_breaks_a_rule_is_kept_and_can_be_continued"),
             ("tests/suite/workflow_formats.rs", "every_rule_of_a_specification_is_reported_at_its_line"),
         ],
     ),
@@ -518,7 +518,7 @@ const WORKFLOWS: &[Requirement] = &[
     ),
     held(
         "A workflow goes on with the last session of its name and agent.",
-        &[("tests/suite/workflow_spec.rs", "a_draft_goes_on_in_the_last_session_with_its_violations")],
+        &[("tests/suite/workflow_spec.rs", "a_draft_is_continued_in_the_last_session_with_its_violations")],
     ),
     held(
         "A prompt names the files of the project's knowledge.",
@@ -541,7 +541,10 @@ const WORKFLOWS: &[Requirement] = &[
         &[
             ("tests/suite/workflow_implement.rs", "each_phase_passes_once_its_commands_have_passed"),
             ("tests/suite/workflow_implement.rs", "an_agent_that_ticks_boxes_and_does_nothing_makes_no_progress"),
-            ("tests/suite/workflow_implement_ends.rs", "a_killed_run_goes_on_at_its_phase_and_its_command_is_gone"),
+            (
+                "tests/suite/workflow_implement_ends.rs",
+                "a_killed_run_continues_at_its_phase_and_its_command_is_stopped",
+            ),
         ],
     ),
 ];
@@ -575,7 +578,7 @@ fn has_test(file: &str, name: &str) -> bool {
 }
 
 #[test]
-fn every_test_that_holds_a_requirement_is_there() {
+fn every_test_named_for_a_requirement_exists() {
     for requirement in ALL.into_iter().flatten() {
         let tests = requirement.by;
         assert!(!tests.is_empty(), "nothing holds it: {}", requirement.says);

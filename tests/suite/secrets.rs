@@ -108,7 +108,7 @@ fn a_secret_in_pieces_is_hidden_at_every_cut() {
 }
 
 #[test]
-fn what_only_begins_like_a_secret_is_given_out_at_the_end() {
+fn text_that_only_begins_like_a_secret_is_released_at_the_end() {
     let text = format!("it ends in {}", &SECRET[..9]);
     let script = Script::new().say_pieces("msg_1", &[&text[..14], &text[14..]]).done(&text);
     let outcome = run(Case::with(script), json!({"secrets": [SECRET], "progress": "full"}));
@@ -239,7 +239,7 @@ fn a_secret_is_hidden_in_options_and_the_agent_gets_the_true_label() {
 }
 
 #[test]
-fn a_secret_is_hidden_in_what_a_failing_agent_says() {
+fn a_secret_is_hidden_in_the_output_of_a_failing_agent() {
     let said = format!("No such key: {SECRET}");
     let dying = Script::bare().sh(&format!("echo {} >&2\nexit 1", quote(&said)));
     let outcome = run(Case::with(dying), json!({"secrets": [SECRET]}));
@@ -321,7 +321,7 @@ fn asked(case: Case) -> (Session, String) {
 }
 
 #[test]
-fn an_ordinary_answer_is_no_secret() {
+fn an_ordinary_answer_is_not_a_secret() {
     let (mut session, id) = asked(Case::with(echoing()));
     session.send("run.input", json!({"question_id": id, "value": "an ordinary answer"}));
     assert_eq!(session.finish().said(), "you said an ordinary answer");

@@ -334,7 +334,7 @@ fn the_readme_names_every_file_that_a_dialect_touches() {
 }
 
 #[test]
-fn the_readme_says_which_fields_are_no_keys() {
+fn the_readme_names_the_fields_that_are_not_keys() {
     let readme = fs::read_to_string(root().join("README.md")).unwrap();
     let line = readme.lines().find(|line| line.starts_with("The keys are the fields of run.start except ")).unwrap();
     let (except, also) = line.split_once(", and also ").unwrap();

@@ -91,7 +91,7 @@ fn named<'a>(text: &'a str, prefix: &'a str) -> impl Iterator<Item = String> + '
 }
 
 #[test]
-fn texts_name_tests_that_are_there() {
+fn texts_name_only_existing_tests() {
     let mut texts: Vec<_> = rust_files("src").into_iter().chain(rust_files("tests")).collect();
     for name in ["README.md", "testdata/README.md", ".ci/run", "src/protocol/reference.md"] {
         texts.push((name.into(), fs::read_to_string(root().join(name)).unwrap()));

@@ -47,7 +47,7 @@ fn after_the_timeout_a_required_question_without_default_fails_the_run() {
 }
 
 #[test]
-fn after_the_timeout_with_continue_the_agent_is_told_and_goes_on() {
+fn after_a_timeout_with_continue_the_agent_learns_of_it_and_continues() {
     let mut session = begin(asks_user(), json!({"question_timeout_s": 0.3, "on_question_timeout": "continue"}));
     session.until("run.question");
     let outcome = session.finish();
@@ -145,7 +145,7 @@ fn answers_sent_before_the_end_of_stdin_count() {
 }
 
 #[test]
-fn a_headless_run_denies_what_would_be_asked_and_never_asks() {
+fn a_headless_run_denies_permissions_and_never_asks() {
     let outcome = run(Case::with(Script::asks_bash()), json!({"interactive": false}));
     outcome.completed();
     assert!(outcome.of_type("run.question").is_empty());
@@ -279,7 +279,7 @@ fn a_question_marker_in_a_headless_run_says_that_no_user_is_present() {
 }
 
 #[test]
-fn what_is_no_valid_marker_stays_text() {
+fn an_invalid_marker_stays_text() {
     let fenced = format!("Look:\n```\n{MARKED}\n```\n");
     let rows = [
         (json!({"question_markers": false}), MARKED),

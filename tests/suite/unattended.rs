@@ -33,7 +33,7 @@ fn tallies(outcome: &Outcome) -> [Value; 2] {
 }
 
 #[test]
-fn a_headless_run_tells_what_it_denied_and_did_not_ask() {
+fn a_headless_run_reports_denied_permissions_and_unasked_questions() {
     let outcome = run(Case::with(asks_all()), json!({"interactive": false}));
     let denied = json!({"count": 2, "first": [
         {"category": "execute", "text": "Bash: make"}, {"category": "edit", "text": "Write: a.txt"}]});
@@ -114,7 +114,7 @@ fn the_count_is_exact_and_the_list_has_an_end() {
 }
 
 #[test]
-fn what_is_listed_hides_secrets() {
+fn the_list_hides_secrets() {
     let key = "correct-horse-battery";
     let questions = json!({"questions": [question(&format!("Is {key} right?"), false)]});
     let script = Script::new()

@@ -121,7 +121,7 @@ const FILES: [&str; 10] = [
 ];
 
 #[test]
-fn init_makes_what_is_missing_and_keeps_what_is_there() {
+fn init_creates_missing_files_and_keeps_existing_ones() {
     let place = Place::new();
     place.write(".spektacular/knowledge/conventions.md", "mine\n");
     let first = place.run(&["init"]);

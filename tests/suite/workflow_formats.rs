@@ -350,7 +350,7 @@ fn blocks<'a>(text: &'a str, open: &str) -> Vec<&'a str> {
 }
 
 #[test]
-fn what_the_prompts_and_the_reference_show_is_valid() {
+fn samples_in_the_prompts_and_the_reference_are_valid() {
     let reference = include_str!("../../src/workflow/reference.md");
     for page in [PromptKind::Spec.built_in(), reference] {
         let shown = blocks(page, "```markdown");

@@ -198,7 +198,7 @@ fn without_git_and_without_tools_the_commands_decide() {
 }
 
 #[test]
-fn a_plan_that_is_gone_is_put_back() {
+fn a_removed_plan_is_restored() {
     let text = plan(&[phase(1, &["test -e a"], "")]);
     let outcome = run(project(&text, "echo 1 >a; rm -r .spektacular/plans").git(), allowed(json!({})));
     outcome.completed();
@@ -275,7 +275,7 @@ fn a_plan_that_is_done_starts_no_agent() {
 }
 
 #[test]
-fn max_phases_ends_well_and_the_same_command_goes_on() {
+fn max_phases_ends_with_success_and_the_same_command_continues() {
     let text = plan(&[phase(1, &["test -e 1"], ""), phase(2, &["test -e 2"], "")]);
     let agent = "case $P in *'# Implement Phase 1'*) touch 1;; *) touch 2;; esac";
     let outcome = run(project(&text, agent).git(), allowed(json!({"max_phases": 1})));

@@ -132,7 +132,7 @@ fn a_secret_in_the_output_is_redacted_everywhere() {
 }
 
 #[test]
-fn a_command_that_takes_too_long_fails_and_what_it_left_is_stopped() {
+fn a_command_that_takes_too_long_fails_and_its_processes_are_stopped() {
     let mut start = allowed(json!({"attempts": 1, "verify_timeout_s": 0.5}));
     start["progress"] = json!("full");
     let outcome = run(project(&one(&["echo begun; sleep 600"]), "touch a").git(), start);
@@ -166,7 +166,7 @@ fn an_agent_that_fails_ends_the_run_with_its_code() {
 }
 
 #[test]
-fn a_killed_run_goes_on_at_its_phase_and_its_command_is_gone() {
+fn a_killed_run_continues_at_its_phase_and_its_command_is_stopped() {
     let text = plan(&[phase(1, &["test -e 1"], ""), phase(2, &["test -e go || { echo $$ >pid; sleep 600; }"], "")]);
     let agent = "case $P in *'# Implement Phase 1'*) touch 1;; *) touch 2;; esac";
     let mut session = project(&text, agent).git().spawn();

@@ -156,7 +156,7 @@ fn a_person_gets_the_exit_code_of_the_signal() {
 }
 
 #[test]
-fn the_end_of_stdin_cancels_in_any_part_where_the_flag_says_so() {
+fn the_end_of_stdin_cancels_in_any_part_if_the_flag_is_set() {
     let mut session = in_command(endless().args(&["--on-eof", "cancel"]));
     session.close_stdin();
     let outcome = session.finish();

@@ -119,7 +119,7 @@ fn an_argument_is_a_path_or_a_name() {
 }
 
 #[test]
-fn what_an_argument_names_lies_in_the_project() {
+fn an_argument_must_name_a_file_in_the_project() {
     let (inside, outside, project) = project();
     let reason =
         |result: Result<PathBuf, _>| result.map_err(|failure: spektacular::failure::Failure| failure.reason.unwrap());

@@ -85,7 +85,7 @@ fn a_draft_that_passes_its_check_becomes_the_specification() {
 }
 
 #[test]
-fn the_prompt_names_what_the_contract_says_each_in_a_line() {
+fn the_prompt_has_one_line_per_required_fact() {
     let mut session = spec(writes(DRAFT, GOOD)).spawn();
     session.start(json!({"prompt": "Log in\nby mail", "workflow": {"name": "login"}}));
     let outcome = session.finish();
@@ -115,7 +115,7 @@ fn a_skill_is_a_thin_prompt_passed_raw() {
 }
 
 #[test]
-fn a_draft_that_breaks_a_rule_stays_and_is_gone_on_with() {
+fn a_draft_that_breaks_a_rule_is_kept_and_can_be_continued() {
     let outcome = run(spec(writes(DRAFT, BAD)), login(json!({})));
     let message = outcome.failed("result_invalid")["message"].as_str().unwrap().to_owned();
     assert!(message.contains(DRAFT) && message.contains("--continue"), "{message}");
@@ -127,7 +127,7 @@ fn a_draft_that_breaks_a_rule_stays_and_is_gone_on_with() {
 }
 
 #[test]
-fn a_draft_goes_on_in_the_last_session_with_its_violations() {
+fn a_draft_is_continued_in_the_last_session_with_its_violations() {
     let case = Case::with(writes(DRAFT, BAD));
     assert_eq!(case.run(&["spec", "--name", "login", "Log in"]).code, Some(1));
     let case = case.agent(writes(DRAFT, GOOD));
@@ -188,7 +188,7 @@ fn an_earlier_draft_gives_way_and_a_changed_finished_file_is_put_back() {
 }
 
 #[test]
-fn what_goes_on_must_be_there() {
+fn continue_needs_an_existing_draft() {
     refused(&run(spec(Script::hello()), login(json!({"continue": true}))), "not_found");
     let outcome = run(spec(Script::hello()), json!({"prompt": "x", "workflow": {"continue": true}}));
     refused(&outcome, "not_found");
@@ -233,7 +233,7 @@ fn a_description_has_a_limit() {
 }
 
 #[test]
-fn what_the_prompt_needs_is_allowed_and_nothing_else() {
+fn the_workflow_allows_exactly_the_actions_that_its_prompt_needs() {
     let edit = |path: &str| json!({"file_path": path, "content": "x"});
     let check = format!("{} spec check {DRAFT}", env!("CARGO_BIN_EXE_spektacular"));
     let script = Script::new()

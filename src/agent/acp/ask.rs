@@ -27,15 +27,16 @@ impl Acp {
     /// Reads a permission request. `None`: the request cannot be answered.
     pub(super) fn permission(&mut self, params: &Object<'_>, turn: &mut Turn) -> Option<(AcpRequest, Asks)> {
         let about = params.object("toolCall")?;
-        let earlier = about.str("toolCallId").and_then(|id| self.calls.get(&id)).map(|call| call.input().to_owned());
-        let before = about.str("toolCallId").and_then(|id| self.calls.get(&id)).map(Call::identity).unwrap_or_default();
+        let earlier = about.str("toolCallId").and_then(|id| self.calls.get(&*id)).map(|call| call.input().to_owned());
+        let before =
+            about.str("toolCallId").and_then(|id| self.calls.get(&*id)).map(Call::identity).unwrap_or_default();
         let id = self.learn(&about)?;
         self.called = true;
         self.end_message(turn);
-        if !self.calls.get(&id)?.is_own() {
+        if !self.calls.get(&*id)?.is_own() {
             self.show(&id, turn);
         }
-        let call = self.calls.get(&id)?;
+        let call = self.calls.get(&*id)?;
         let title = call.title();
         let text = format!("Allow {title}?");
         let subject = Subject {

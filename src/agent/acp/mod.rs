@@ -25,7 +25,8 @@ use super::recent::{OpenMap, Recent};
 use super::rpc::{self, Incoming};
 use super::text::FinalAnswer;
 use super::{
-    AgentEvent, AskKey, Base, Driver, Launch, Line, MessageKey, Reply, Turn, TurnOver, ask_user, without_effect,
+    AgentEvent, AskKey, Base, CallKey, Driver, Launch, Line, MessageKey, Reply, Turn, TurnOver, ask_user,
+    without_effect,
 };
 use crate::failure::Failure;
 use crate::protocol::limits;
@@ -263,7 +264,7 @@ impl Driver for Acp {
         if let (Some(denial), Some(call)) = (pending.denial(replies), pending.call()) {
             // Some agents do not mention such a call again, others report that it failed.
             turn.events.push(AgentEvent::ToolOver {
-                call: call.to_owned(),
+                call: CallKey::of(call),
                 state: ToolState::Denied,
                 output: None,
                 facts: ToolFacts::default(),

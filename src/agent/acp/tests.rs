@@ -170,7 +170,7 @@ fn a_number_without_bounds_takes_numbers_only_and_a_default_must_fit() {
 }
 
 #[test]
-fn what_we_do_not_serve_is_refused_and_unknown_notes_are_ignored() {
+fn unserved_requests_are_refused_and_unknown_notifications_ignored() {
     let mut driver = in_a_turn(&OPENCODE);
     let url = json!({"mode": "url", "message": "Log in", "url": "https://example.com"});
     for (method, params) in [("fs/read_text_file", json!({})), ("elicitation/create", url), ("_x/y", Value::Null)] {
@@ -185,7 +185,7 @@ fn what_we_do_not_serve_is_refused_and_unknown_notes_are_ignored() {
 }
 
 #[test]
-fn an_interrupt_answers_what_is_open_and_what_is_asked_after_it() {
+fn an_interrupt_answers_open_and_later_questions() {
     let mut driver = in_a_turn(&GEMINI);
     let permission = |id: u64| {
         json!({"jsonrpc": "2.0", "id": id, "method": "session/request_permission", "params": {"sessionId": "s",
@@ -234,7 +234,7 @@ fn errors_and_limits_have_codes_of_ours() {
 }
 
 #[test]
-fn a_prompt_is_no_command_unless_it_is_to_be() {
+fn a_prompt_is_a_command_only_on_request() {
     for (prompt, raw, wanted) in [("/init", false, "The task:\n/init"), ("/init", true, "/init"), ("go", false, "go")] {
         let mut driver = in_a_turn(&GEMINI);
         driver.raw_prompt = raw;
@@ -326,7 +326,7 @@ fn a_call_of_our_own_tool_is_told_of_by_its_questions_alone() {
 }
 
 #[test]
-fn a_known_message_without_what_it_needs_is_told_and_others_are_not() {
+fn only_known_messages_without_a_required_field_cause_a_warning() {
     let update = |update: Value| json!({"method": "session/update", "params": {"sessionId": "s", "update": update}});
     let ask = |method: &str, params: Value| json!({"id": 0, "method": method, "params": params});
     for line in [

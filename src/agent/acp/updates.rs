@@ -4,7 +4,7 @@ use super::Acp;
 use super::ask::{Diff, PROSE};
 use super::session::Phase;
 use crate::agent::json::{Object, Raw};
-use crate::agent::{AgentEvent, MessageKey, Turn, edits, title};
+use crate::agent::{AgentEvent, CallKey, MessageKey, Turn, edits, title};
 use crate::protocol::outbound::{FileEdit, Place, PlanEntry, Text, ToolFacts};
 use crate::protocol::words::{Action, Category, PlanStatus, ToolState};
 use std::borrow::Cow;
@@ -215,7 +215,7 @@ impl Acp {
     /// Records the known facts of a call. Returns its id.
     pub(super) fn learn<'a>(&mut self, about: &Object<'a>) -> Option<Cow<'a, str>> {
         let id = about.str("toolCallId")?;
-        let known = self.calls.remove(&id);
+        let known = self.calls.remove(&*id);
         let first = known.is_none();
         let title = about.str("title").filter(|title| !title.trim().is_empty());
         let names = self.profile.names_tools;
@@ -257,7 +257,7 @@ impl Acp {
         let news = std::mem::take(&mut call.retitled) || !call.shown;
         call.shown = true;
         turn.events.push(AgentEvent::Tool {
-            call: id.to_owned(),
+            call: CallKey::of(id),
             category: call.category(),
             title: news.then(|| call.title().into()),
             locations: call.locations.clone(),
@@ -271,7 +271,7 @@ impl Acp {
         self.called = true;
         let status = update.str("status").unwrap_or_default();
         let over = matches!(&*status, "completed" | "failed");
-        let call = self.calls.get(&id);
+        let call = self.calls.get(&*id);
         if call.is_none() && self.finished.contains(&id) {
             // Only the changed files may be new.
             if over {
@@ -285,7 +285,7 @@ impl Acp {
             self.learn(update)?;
         }
         // A pending call has not begun: its input is incomplete, or it waits for permission.
-        if self.calls.get(&id).is_some_and(Call::is_own) {
+        if self.calls.get(&*id).is_some_and(Call::is_own) {
             if over {
                 self.forget(&id);
             }
@@ -327,7 +327,7 @@ impl Acp {
             facts.exit_code = exit.map(|exit| exit as i64);
             facts.edits = if failed { Vec::new() } else { self.edits(id, update, detail.as_ref()) };
         }
-        turn.events.push(AgentEvent::ToolOver { call: id.to_owned(), state, output: output.flatten(), facts });
+        turn.events.push(AgentEvent::ToolOver { call: CallKey::of(id), state, output: output.flatten(), facts });
         self.forget(id);
     }
 

@@ -3,7 +3,7 @@
 use super::tools::{self, CallKind};
 use super::{Claude, errors};
 use crate::agent::json::Object;
-use crate::agent::{AgentEvent, Turn};
+use crate::agent::{AgentEvent, CallKey, Turn};
 use crate::protocol::outbound::{PlanEntry, ToolFacts};
 use crate::protocol::words::{Action, PlanStatus, ToolState};
 
@@ -15,17 +15,17 @@ impl Claude {
             return Some(());
         }
         let message = line.object("message")?;
-        let parent = line.str("parent_tool_use_id");
+        let parent = line.str("parent_tool_use_id").map(|call| CallKey::of(&call));
         let id = message.str("id").unwrap_or_default();
         let mut read = Some(());
         for block in message.list("content")? {
             let block = block.object();
-            read = read.and(block.and_then(|block| self.block(&id, parent.as_deref(), &block, turn)));
+            read = read.and(block.and_then(|block| self.block(&id, parent, &block, turn)));
         }
         read
     }
 
-    fn block(&mut self, id: &str, parent: Option<&str>, block: &Object<'_>, turn: &mut Turn) -> Option<()> {
+    fn block(&mut self, id: &str, parent: Option<CallKey>, block: &Object<'_>, turn: &mut Turn) -> Option<()> {
         match &*block.str("type")? {
             kind @ ("text" | "thinking") => {
                 let whole = block.raw(kind).filter(|raw| raw.is_string())?;
@@ -37,8 +37,8 @@ impl Claude {
         }
     }
 
-    fn tool_use(&mut self, block: &Object<'_>, parent: Option<&str>, turn: &mut Turn) -> Option<()> {
-        let (call, name) = (block.string("id")?, block.str("name")?);
+    fn tool_use(&mut self, block: &Object<'_>, parent: Option<CallKey>, turn: &mut Turn) -> Option<()> {
+        let (call, name) = (block.str("id")?, block.str("name")?);
         self.calls.begin(&call, &name, self.names.is_tool(&name));
         let input = block.object("input");
         match &*name {
@@ -54,11 +54,11 @@ impl Claude {
             _ => {}
         }
         turn.events.push(AgentEvent::Tool {
-            call,
+            call: CallKey::of(&call),
             category: tools::category(&name),
             title: Some(tools::title(&name, input.as_ref()).into()),
             locations: tools::locations(input.as_ref()),
-            parent: parent.map(str::to_owned),
+            parent,
         });
         Some(())
     }
@@ -82,7 +82,7 @@ impl Claude {
     }
 
     fn tool_result(&mut self, block: &Object<'_>, line: &Object<'_>, turn: &mut Turn) -> Option<()> {
-        let call = block.string("tool_use_id")?;
+        let call = block.str("tool_use_id")?;
         let failed = block.bool("is_error") == Some(true);
         let (kind, denied) = self.calls.end(&call);
         if !failed {
@@ -98,7 +98,7 @@ impl Claude {
         };
         let output = self.outputs.then(|| tools::output(block)).flatten();
         let facts = if self.facts { facts(state, block, line) } else { ToolFacts::default() };
-        turn.events.push(AgentEvent::ToolOver { call, state, output, facts });
+        turn.events.push(AgentEvent::ToolOver { call: CallKey::of(&call), state, output, facts });
         Some(())
     }
 }

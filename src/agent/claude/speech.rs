@@ -4,7 +4,7 @@
 use crate::agent::json::{Object, Raw};
 use crate::agent::recent::OpenMap;
 use crate::agent::text::{Chunks, Fingerprint, LONG};
-use crate::agent::{AgentEvent, MessageKey, Turn};
+use crate::agent::{AgentEvent, CallKey, MessageKey, Turn};
 use crate::protocol::text::Text;
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -17,7 +17,7 @@ pub(super) struct Blocks {
     /// The model that the run talks to.
     main: Speaker,
     /// The sub-agents that stream, each by the call that started it.
-    subagents: OpenMap<Speaker>,
+    subagents: OpenMap<Speaker, CallKey>,
     /// Blocks too long for one event.
     long: VecDeque<LongBlock>,
     /// The address of the current line in memory.
@@ -49,15 +49,15 @@ struct StreamedBlock {
 #[derive(Debug)]
 struct LongBlock {
     key: MessageKey,
-    parent: Option<String>,
+    parent: Option<CallKey>,
     thinking: bool,
     line: String,
     at: usize,
     end: usize,
 }
 
-fn speech(message: MessageKey, parent: Option<&str>, reasoning: bool, piece: String, done: bool) -> AgentEvent {
-    AgentEvent::Text { message, piece: piece.into(), done, reasoning, parent: parent.map(str::to_owned) }
+fn speech(message: MessageKey, parent: Option<CallKey>, reasoning: bool, piece: String, done: bool) -> AgentEvent {
+    AgentEvent::Text { message, piece: piece.into(), done, reasoning, parent }
 }
 
 /// Skips the streamed beginning of a block. `None`: the block does not begin with it.
@@ -90,18 +90,17 @@ impl Blocks {
         self.subagents.retain(|_, one| !one.is_silent());
     }
 
-    fn speaker(&mut self, parent: Option<&str>) -> Option<&mut Speaker> {
+    fn speaker(&mut self, parent: Option<CallKey>) -> Option<&mut Speaker> {
         match parent {
             None => Some(&mut self.main),
-            Some(parent) => self.subagents.get_mut(parent),
+            Some(parent) => self.subagents.get_mut(&parent),
         }
     }
 
     /// Updates a speaker, and forgets a speaker that streams nothing.
-    fn change<T>(&mut self, parent: Option<&str>, change: impl FnOnce(&mut Speaker, &mut u64) -> T) -> T {
+    fn change<T>(&mut self, parent: Option<CallKey>, change: impl FnOnce(&mut Speaker, &mut u64) -> T) -> T {
         let Some(parent) = parent else { return change(&mut self.main, &mut self.blocks) };
-        let known = self.subagents.remove_entry(parent);
-        let (parent, mut speaker) = known.unwrap_or_else(|| (parent.to_owned(), Speaker::default()));
+        let mut speaker = self.subagents.remove(&parent).unwrap_or_default();
         let changed = change(&mut speaker, &mut self.blocks);
         if !speaker.is_silent() {
             let texts = speaker.message.len() + speaker.stream.as_ref().map_or(0, |stream| stream.message.len());
@@ -118,13 +117,17 @@ impl Blocks {
     pub(super) fn whole_block(
         &mut self,
         id: &str,
-        parent: Option<&str>,
+        parent: Option<CallKey>,
         thinking: bool,
         whole: Raw<'_>,
         turn: &mut Turn,
     ) {
-        let mut chunks = Chunks::new(whole.get());
         let is_streamed = self.speaker(parent).is_some_and(|one| one.stream.is_some());
+        if let Some(text) = whole.plain_str().filter(|text| !is_streamed && (1..=LONG).contains(&text.len())) {
+            let key = self.next_key();
+            return turn.events.push(speech(key, parent, thinking, text.to_owned(), true));
+        }
+        let mut chunks = Chunks::new(whole.get());
         let streamed = if is_streamed { self.change(parent, |one, _| one.stream.take()) } else { None };
         let (key, rest) = match streamed {
             Some(stream) if stream.message == id && stream.thinking == thinking => {
@@ -143,7 +146,7 @@ impl Blocks {
         if chunks.left() > LONG && self.long.is_empty() {
             turn.events.push(speech(key, parent, thinking, rest, false));
             let at = chunks.remaining().as_ptr().addr() - self.line_address;
-            let (parent, end) = (parent.map(str::to_owned), at + chunks.left());
+            let end = at + chunks.left();
             self.long.push_back(LongBlock { key, parent, thinking, line: String::new(), at, end });
             turn.more = true;
             return;
@@ -171,7 +174,7 @@ impl Blocks {
         let piece = chunks.next().unwrap_or_default();
         block.at = block.end - chunks.left();
         let done = block.at == block.end;
-        turn.events.push(speech(block.key, block.parent.as_deref(), block.thinking, piece, done));
+        turn.events.push(speech(block.key, block.parent, block.thinking, piece, done));
         if !done {
             self.long.push_front(block);
         }
@@ -180,8 +183,7 @@ impl Blocks {
 
     pub(super) fn stream_event(&mut self, line: &Object<'_>, turn: &mut Turn) -> Option<()> {
         let event = line.object("event")?;
-        let parent = line.str("parent_tool_use_id");
-        let parent = parent.as_deref();
+        let parent = line.str("parent_tool_use_id").map(|call| CallKey::of(&call));
         match &*event.str("type")? {
             "content_block_delta" => return self.delta(&event.object("delta")?, parent, turn),
             "message_start" => {
@@ -199,7 +201,7 @@ impl Blocks {
         Some(())
     }
 
-    fn delta(&mut self, delta: &Object<'_>, parent: Option<&str>, turn: &mut Turn) -> Option<()> {
+    fn delta(&mut self, delta: &Object<'_>, parent: Option<CallKey>, turn: &mut Turn) -> Option<()> {
         let (thinking, piece) = match &*delta.str("type")? {
             "text_delta" => (false, delta.string("text")?),
             "thinking_delta" => (true, delta.string("thinking")?),

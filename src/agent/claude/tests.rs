@@ -40,7 +40,7 @@ fn round(number: usize, parent: Option<&str>) -> Vec<Value> {
 }
 
 #[test]
-fn nothing_is_kept_of_what_is_over() {
+fn nothing_is_kept_of_finished_calls() {
     let mut claude = Claude::new(Base::command("claude"));
     for number in 0..50 {
         let parent = format!("parent_{number}");

@@ -1,9 +1,10 @@
 //! The items of a turn: messages, reasoning and tool calls.
 
+use crate::agent::hash::hash;
 use crate::agent::json::Object;
-use crate::agent::recent::{OpenMap, Recent, RecentMap, hash};
+use crate::agent::recent::{OpenMap, Recent, RecentMap};
 use crate::agent::text::{FinalAnswer, Fingerprint};
-use crate::agent::{AgentEvent, MessageKey, Turn, edits, title};
+use crate::agent::{AgentEvent, CallKey, MessageKey, Turn, edits, title};
 use crate::protocol::outbound::{FileEdit, Place, PlanEntry, Text, ToolFacts};
 use crate::protocol::words::{Action, Category, PlanStatus, ToolState};
 use std::borrow::Cow;
@@ -15,7 +16,7 @@ pub(super) struct Spot<'a> {
     /// The item's turn.
     pub(super) turn: Cow<'a, str>,
     /// The call whose sub-agent made the item.
-    pub(super) parent: Option<String>,
+    pub(super) parent: Option<CallKey>,
 }
 
 impl Spot<'_> {
@@ -46,9 +47,6 @@ pub(super) struct Patch {
 /// The maximum number of remembered servers with a denied call.
 const DENIED: usize = 256;
 
-/// The longest key of a call that is remembered for its sub-agents, in bytes.
-const PARENT_BYTES: usize = 1024;
-
 /// The state of all items.
 #[derive(Debug, Default)]
 pub(super) struct Items {
@@ -69,7 +67,7 @@ pub(super) struct Items {
     streams: OpenMap<StreamedItem>,
     patches: OpenMap<Patch>,
     /// The call that started each sub-agent, by the sub-agent's thread.
-    children: RecentMap<String>,
+    children: RecentMap<CallKey>,
     /// The open tool calls that were reported.
     begun: OpenMap<()>,
     finished: Recent,
@@ -77,8 +75,8 @@ pub(super) struct Items {
 
 impl Items {
     /// The call whose sub-agent works in this thread.
-    pub(super) fn maker(&self, thread: &str) -> Option<String> {
-        self.children.get(thread).cloned()
+    pub(super) fn maker(&self, thread: &str) -> Option<CallKey> {
+        self.children.get(thread).copied()
     }
 
     /// The file change that waits for approval.
@@ -205,13 +203,13 @@ impl Items {
             // If a command is refused at once, the first message about it is its end.
             if is_new {
                 let Tool { category, title, locations } = tool;
-                let (call, parent) = (key.clone(), spot.parent.clone());
+                let (call, parent) = (CallKey::of(&key), spot.parent);
                 turn.events.push(AgentEvent::Tool { call, category, title: Some(title.into()), locations, parent });
             }
         }
         for raw in item.array("receiverThreadIds") {
-            if let Some(thread) = raw.string().filter(|_| key.len() <= PARENT_BYTES) {
-                self.children.insert(&thread, key.clone());
+            if let Some(thread) = raw.string() {
+                self.children.insert(&thread, CallKey::of(&key));
             }
         }
         if over {
@@ -263,7 +261,7 @@ impl Items {
         };
         let output = self.outputs.then(|| output(kind, item)).flatten();
         let facts = if self.facts { facts(kind, item) } else { ToolFacts::default() };
-        turn.events.push(AgentEvent::ToolOver { call: key, state, output, facts });
+        turn.events.push(AgentEvent::ToolOver { call: CallKey::of(&key), state, output, facts });
     }
 }
 
@@ -273,8 +271,7 @@ fn next(messages: &mut u64) -> MessageKey {
 }
 
 fn speech(message: MessageKey, piece: String, done: bool, reasoning: bool, spot: &Spot<'_>) -> AgentEvent {
-    let parent = spot.parent.clone();
-    AgentEvent::Text { message, piece: piece.into(), done, reasoning, parent }
+    AgentEvent::Text { message, piece: piece.into(), done, reasoning, parent: spot.parent }
 }
 
 /// The parts of a reasoning item.

@@ -18,11 +18,12 @@ pub use self::native::NATIVE;
 
 use self::ask::CodexRequest;
 use self::items::{Items, Spot};
+use super::hash::hash;
 use super::json::{Index, Object, Raw, is_blank};
-use super::recent::{RecentMap, hash};
+use super::recent::RecentMap;
 use super::rpc::{self, Incoming};
 use super::text::FinalAnswer;
-use super::{AgentEvent, AskKey, Base, Driver, Launch, Line, Reply, Turn, TurnOver, without_effect};
+use super::{AgentEvent, AskKey, Base, CallKey, Driver, Launch, Line, Reply, Turn, TurnOver, without_effect};
 use crate::failure::Failure;
 use crate::protocol::limits;
 use crate::protocol::outbound::{AgentExit, Capabilities, Text, Usage};
@@ -212,7 +213,7 @@ impl Codex {
     /// The turn and sub-agent of the item in these parameters.
     fn spot<'a>(&self, params: &Object<'a>) -> Spot<'a> {
         let thread = params.str("threadId").filter(|thread| Some(&**thread) != self.thread.as_deref());
-        let parent = thread.map(|thread| self.items.maker(&thread).unwrap_or(thread.into_owned()));
+        let parent = thread.map(|thread| self.items.maker(&thread).unwrap_or_else(|| CallKey::of(&thread)));
         Spot { turn: params.str("turnId").unwrap_or_default(), parent }
     }
 

@@ -126,7 +126,7 @@ fn the_end_of_a_turn_waits_for_an_open_question() {
 }
 
 #[test]
-fn what_another_turn_used_does_not_count() {
+fn usage_of_another_turn_does_not_count() {
     let mut codex = running();
     let usage = |turn: &str, total: u64| {
         format!(
@@ -182,7 +182,7 @@ fn stderr_is_not_shown() {
 }
 
 #[test]
-fn a_known_message_without_what_it_needs_is_told_and_others_are_not() {
+fn only_known_messages_without_a_required_field_cause_a_warning() {
     let own = r#""threadId":"t","turnId":"u""#;
     for line in [
         r#"{"method":"item/started"}"#.to_owned(),

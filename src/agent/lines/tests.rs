@@ -143,7 +143,7 @@ fn overwritten_text_is_dropped() {
 }
 
 #[test]
-fn a_long_line_comes_in_parts_and_is_cut_in_the_result() {
+fn a_long_line_arrives_in_parts_and_is_cut_in_the_result() {
     let mut lines = launched(&[], &[], &[], Options { max_frame_bytes: Some(16 << 10), ..Options::default() }).0;
     let long = "é".repeat(200_000) + "\u{1b}[1m end";
     let (text, _) = heard(&mut lines, &["first", &long]);

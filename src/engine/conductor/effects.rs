@@ -95,6 +95,7 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
         let (run_id, max_bytes) = (&self.door.run_id, self.door.frame_limit);
         let outgoing = Outgoing { body: &mut body, reply_to, run_id, max_bytes, at, in_advance };
         self.peer.show(outgoing, &mut self.door.outbox);
+        self.run.reuse(body.into_body());
     }
 
     /// Starts the agent if one is due. run.started is written first, and does not wait for the process.

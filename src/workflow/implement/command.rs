@@ -1,7 +1,9 @@
 //! A command of the plan as the driver of a part of the run. Its process gets everything that an agent's process gets,
 //! from the marker to the ladder that stops it. Its stdout and stderr are joined in order; their end is kept, redacted.
 
-use crate::agent::{AgentEvent, AskKey, Driver, Launch, Line, Program, Reply, Turn, TurnOver, text::FinalAnswer};
+use crate::agent::{
+    AgentEvent, AskKey, CallKey, Driver, Launch, Line, Program, Reply, Turn, TurnOver, text::FinalAnswer,
+};
 use crate::clean::Cleaner;
 use crate::failure::Failure;
 use crate::protocol::limits::TOOL_OUTPUT_BYTES;
@@ -103,7 +105,7 @@ impl Driver for VerifyStep {
     fn launch(&mut self, _settings: &Settings, turn: &mut Turn) -> Result<Launch, Failure> {
         if let Some(title) = self.title.clone() {
             turn.events.push(AgentEvent::Tool {
-                call: KEY.into(),
+                call: CallKey::of(KEY),
                 category: Category::Execute,
                 title: Some(Text::from(title)),
                 locations: Vec::new(),
@@ -172,7 +174,7 @@ impl Driver for VerifyStep {
         let state = if exit.code == Some(0) { ToolState::Completed } else { ToolState::Failed };
         let _ = self.output.try_send(self.tail.clone());
         turn.events.push(AgentEvent::ToolOver {
-            call: KEY.into(),
+            call: CallKey::of(KEY),
             state,
             output: Some(Text::from(std::mem::take(&mut self.tail))),
             facts: ToolFacts { exit_code: exit.code.map(i64::from), edits: Vec::new() },
@@ -261,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_is_gone_wherever_the_output_is_cut() {
+    fn a_secret_is_hidden_wherever_the_output_is_cut() {
         for before in 0..40 {
             let line = "x".repeat(before) + SECRET + &"y".repeat(TOOL_OUTPUT_BYTES - 20);
             let (_, output) = over([line], DONE);

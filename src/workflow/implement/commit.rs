@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_the_phases_changed_is_committed_and_the_rest_stays_as_it_is() {
+    fn only_files_that_the_phases_changed_are_committed() {
         let (_folder, at) = repository();
         fs::write(at.join("mine"), "mine\n").unwrap();
         fs::write(at.join("staged"), "staged\n").unwrap();

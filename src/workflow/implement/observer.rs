@@ -2,7 +2,9 @@
 //! agent did something. At the end of the part it returns both, and the agent's driver for a further turn.
 
 use super::blocked::{BlockedCutter, cut};
-use crate::agent::{AgentEvent, AskKey, Driver, Launch, Line, MessageKey, Reply, Turn, TurnOver, text::FinalAnswer};
+use crate::agent::{
+    AgentEvent, AskKey, CallKey, Driver, Launch, Line, MessageKey, Reply, Turn, TurnOver, text::FinalAnswer,
+};
 use crate::failure::Failure;
 use crate::protocol::outbound::{AgentExit, Capabilities, Text};
 use crate::protocol::request::Settings;
@@ -28,7 +30,7 @@ pub(crate) struct Observer {
     goes_on: bool,
     cutters: BTreeMap<MessageKey, BlockedCutter>,
     /// The running tool calls.
-    calls: HashMap<String, Category>,
+    calls: HashMap<CallKey, Category>,
     acted: bool,
     blocked: Option<String>,
     over: Sender<Observation>,
@@ -82,7 +84,7 @@ impl Observer {
                 AgentEvent::Withdrawn { message }
             }
             AgentEvent::Tool { call, category, title, locations, parent } => {
-                self.calls.insert(call.clone(), category);
+                self.calls.insert(call, category);
                 AgentEvent::Tool { call, category, title, locations, parent }
             }
             AgentEvent::ToolOver { call, state, output, facts } => {
@@ -240,7 +242,7 @@ mod tests {
     use super::Observer;
     use crate::agent::lines::LinesDriver;
     use crate::agent::text::FinalAnswer;
-    use crate::agent::{AgentEvent, Base, Driver, Line, MessageKey, Turn, TurnOver};
+    use crate::agent::{AgentEvent, Base, CallKey, Driver, Line, MessageKey, Turn, TurnOver};
     use crate::protocol::outbound::{AgentExit, ToolFacts};
     use crate::protocol::request::Options;
     use crate::protocol::words::{Category, StopReason, ToolState};
@@ -280,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_that_is_taken_back_blocks_nothing_and_an_open_one_ends_with_the_process() {
+    fn a_withdrawn_message_does_not_block_and_an_open_one_ends_with_the_process() {
         let (mut observer, over) = observer(&[]);
         observer.see(text(1, "<!--BLOCKED: a-->", false));
         observer.see(AgentEvent::Withdrawn { message: MessageKey(1) });
@@ -302,8 +304,8 @@ mod tests {
             (Category::Read, ToolState::Completed, false),
         ] {
             let (mut observer, over) = observer(&[]);
-            let (call, title) = ("c".to_owned(), None);
-            observer.see(AgentEvent::Tool { call: call.clone(), category, title, locations: Vec::new(), parent: None });
+            let (call, title) = (CallKey::of("c"), None);
+            observer.see(AgentEvent::Tool { call, category, title, locations: Vec::new(), parent: None });
             observer.see(AgentEvent::ToolOver { call, state, output: None, facts: ToolFacts::default() });
             drop(observer);
             assert_eq!(over.recv().unwrap().acted, acted, "{category:?} {state:?}");
@@ -311,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn the_driver_comes_back_for_a_further_turn() {
+    fn the_observer_returns_the_driver_for_a_further_turn() {
         let settings = |prompt: &str| Options::default().resolve(prompt.into(), "x".into(), PathBuf::from("/w"));
         let (mut first, over) = observer(&["--continue", "{prompt}"]);
         first.launch(&settings("one"), &mut Turn::default()).unwrap();

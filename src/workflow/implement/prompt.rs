@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn a_phase_begins_with_its_heading_and_says_what_was_before() {
+    fn the_prompt_of_a_phase_has_its_heading_and_earlier_failures() {
         let text = "# Plan: X\nSpec: x.md\n## Phase 1: The text\n<!-- spektacular: failed attempts=3 at=2026 -->\nAbout.\n\
                     - [ ] T1.1 Write it\n### Verify\n```sh\ntrue\n```\n";
         let plan = plan::read(text.as_bytes()).plan;

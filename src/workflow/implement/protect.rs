@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn the_whole_project_leaves_out_what_changes_by_itself() {
+    fn protection_of_the_whole_project_excludes_folders_that_change_by_themselves() {
         let folder = project();
         fs::create_dir(folder.path().join(".spektacular")).unwrap();
         let before = ProtectedState::take(folder.path(), &["./".to_owned()]).unwrap();
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn a_protected_path_covers_itself_and_what_lies_in_it() {
+    fn a_protected_path_covers_itself_and_its_contents() {
         let entries = ["tests/".to_owned(), "Makefile".to_owned()];
         for (path, covered) in
             [("tests/a", true), ("tests", true), ("Makefile", true), ("testsuite", false), ("src/tests/a", false)]

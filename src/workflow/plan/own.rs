@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn other_lines_are_no_state_lines() {
+    fn other_lines_are_not_state_lines() {
         for text in [
             "<!-- spektacular: done attempts=1 at=2026 -->",
             "<!-- spektacular: passed attempts=+1 at=2026 -->",

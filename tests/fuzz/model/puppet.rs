@@ -2,7 +2,8 @@
 
 use super::acts::{Asked, Lives};
 use spektacular::agent::{
-    AgentEvent as Event, AskKey, Driver, Launch, Line, MessageKey, Program, Reply, Turn, TurnOver, text::FinalAnswer,
+    AgentEvent as Event, AskKey, CallKey, Driver, Launch, Line, MessageKey, Program, Reply, Turn, TurnOver,
+    text::FinalAnswer,
 };
 use spektacular::failure::{Code, Failure};
 use spektacular::protocol::outbound::{AgentExit, Capabilities, Text, ToolFacts};
@@ -96,14 +97,14 @@ impl Driver for Puppet {
             Said::Text => self.text("text"),
             Said::Marker => self.text(MARKER),
             Said::Tool(call) => Event::Tool {
-                call: call.to_string(),
+                call: CallKey::of(&call.to_string()),
                 category: Category::Execute,
                 title: None,
                 locations: Vec::new(),
                 parent: None,
             },
             Said::ToolOver(call) => Event::ToolOver {
-                call: call.to_string(),
+                call: CallKey::of(&call.to_string()),
                 state: ToolState::Completed,
                 output: None,
                 facts: ToolFacts::default(),

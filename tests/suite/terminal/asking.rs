@@ -103,7 +103,7 @@ fn questions_that_belong_together_are_counted_and_checked() {
 }
 
 #[test]
-fn a_permission_shows_what_exactly_is_to_be_allowed() {
+fn a_permission_shows_the_exact_action() {
     let long: Vec<String> = (1..=50).map(|n| format!("echo line {n}")).collect();
     let codex = Codex::new().asks_to_run(&long.join("\n")).asks_to_run("rm -r build").says("Done.");
     let mut person = at(codex).at_terminal(RUN);
@@ -147,7 +147,7 @@ fn ctrl_c_shows_no_question_that_nobody_saw() {
 }
 
 #[test]
-fn after_ctrl_z_the_prompt_comes_again_and_the_echo_is_back_meanwhile() {
+fn after_ctrl_z_the_prompt_is_repeated_and_the_echo_is_on_meanwhile() {
     let codex = Codex::new().asks("secret", "What key?", json!({})).says("Done.");
     let mut person = at(codex).at_terminal(RUN);
     person.waits_for("What key?");
@@ -192,7 +192,7 @@ fn a_piped_prompt_leaves_questions_to_the_terminal() {
 }
 
 #[test]
-fn what_was_typed_before_a_question_is_no_answer_to_it() {
+fn input_typed_before_a_question_does_not_answer_it() {
     let codex = Codex::new().waits_for_file("typed").asks_to_run("rm -r build").says("Done.");
     let mut person = at(codex).at_terminal(RUN);
     person.waits_for("Codex works");
@@ -228,7 +228,7 @@ fn a_terminal_that_goes_away_ends_the_run() {
 }
 
 #[test]
-fn what_is_piped_in_beside_a_prompt_leaves_questions_to_the_terminal() {
+fn piped_input_beside_a_prompt_leaves_questions_to_the_terminal() {
     let codex = Codex::new().asks("select", "Which one?", options(&["Red", "Green"])).says("Done.");
     let mut person = at(codex).shell("echo 'the diff' | \"$@\"").at_terminal(RUN);
     person.answers("Which one?", "2");

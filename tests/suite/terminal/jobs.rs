@@ -94,7 +94,7 @@ fn a_question_in_the_background_waits_for_fg() {
 }
 
 #[test]
-fn a_question_goes_on_waiting_through_ctrl_z_bg_and_fg() {
+fn a_question_keeps_waiting_through_ctrl_z_bg_and_fg() {
     let codex = Codex::new().asks("text", "What name?", json!({})).says("Thank you.");
     let mut person = at_a_shell(codex);
     person.types("\"$B\" adhoc --agent codex go\n");
@@ -191,7 +191,7 @@ fn a_background_run_that_waits_costs_no_time_of_the_processor() {
 }
 
 #[test]
-fn what_is_typed_while_nothing_is_asked_is_left_to_the_shell() {
+fn input_typed_outside_a_question_is_left_to_the_shell() {
     let codex = Codex::new().waits_for_file("typed").says("Thank you.");
     let mut person = Case::new()
         .program("codex", &codex)

@@ -51,7 +51,7 @@ fn a_secret_given_in_advance_is_dots() {
 }
 
 #[test]
-fn a_silent_run_reports_regularly_that_it_goes_on() {
+fn a_silent_run_sends_heartbeats() {
     let waits =
         "until [ \"$(grep -c 'still running: Run cargo test (' \"$D/../stderr\")\" -ge 2 ]; do sleep 0.02; done";
     let script =

@@ -146,7 +146,7 @@ fn quiet_is_the_final_text_and_verbose_is_everything() {
 }
 
 #[test]
-fn one_answer_always_covers_what_waits_behind_it() {
+fn an_answer_for_always_covers_queued_requests() {
     let edit = |path: &str| json!({"file_path": path, "content": "x"});
     let script = Script::new()
         .out(&can_use("req-1", "toolu_1", "Write", &edit("a.txt")))
@@ -239,7 +239,7 @@ fn a_key_pressed_during_the_run_leaves_no_piece_of_the_status_line() {
 }
 
 #[test]
-fn a_stopped_run_has_no_status_line_and_one_that_goes_on_has_it_again() {
+fn a_suspended_run_hides_its_status_line_until_it_continues() {
     let script = Script::new().tool_use("c1", "Bash", &bash("sleep")).sh(WAITS).tool_result("c1", "").done("Done.");
     let mut person = Case::with(script).at_terminal(RUN);
     person.waits_for("s] Run sleep");

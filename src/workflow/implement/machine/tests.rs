@@ -214,7 +214,7 @@ fn a_deed_between_two_idle_attempts_counts() {
 }
 
 #[test]
-fn two_idle_attempts_that_are_the_last_ones_are_no_progress() {
+fn two_idle_attempts_at_the_end_count_as_no_progress() {
     let phases = [phase(&["a"])];
     let mut world = Fake::default().turning([ACTED, IDLE, IDLE]).with("a", &[false]);
     let (ending, _) = run(&phases, &mut world);
@@ -287,7 +287,7 @@ fn manual_checks_come_after_the_commands_up_to_the_first_no() {
 }
 
 #[test]
-fn the_final_check_runs_what_has_not_passed_since_the_last_turn_and_each_text_once() {
+fn the_final_check_runs_each_command_that_has_not_passed_since_the_last_turn_once() {
     let phases = [done(&["a", "b"]), done(&["b", "c"]), phase(&["c", "d"])];
     let mut world = Fake::default();
     assert_eq!(run(&phases, &mut world).0, Ok(LoopEnd::Complete));
