@@ -2,15 +2,17 @@
 
 use super::answers::Script;
 use super::debug_log::DebugLog;
+use super::no_thread;
 use crate::agent::Driver;
 use crate::agent::registry::Layers;
 use crate::failure::Failure;
+use crate::io::spawn_thread;
 use crate::protocol::outbound::{Body, Terminal};
 use crate::protocol::request::{Options, Settings};
 use crate::protocol::words::{Source as CancelSource, Warning};
 use crate::redact::Redactor;
 use crate::run::{Granted, Late, OnEof};
-use crossbeam_channel::Receiver;
+use crossbeam_channel::{Receiver, bounded};
 use std::convert::Infallible;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -129,6 +131,19 @@ impl Carried {
 
 /// A function that reads the files that the command line names.
 pub type Awaited = Box<dyn FnOnce() -> Result<Box<Prepared>, Failure> + Send>;
+
+/// Reads files in a thread, which is never joined because it may wait for a pipe forever.
+pub(super) fn start_of(work: Awaited) -> Receiver<Result<Box<Prepared>, Failure>> {
+    let (start_in, start) = bounded(1);
+    let failed = start_in.clone();
+    let make = move || {
+        let _ = start_in.send(work());
+    };
+    if spawn_thread("start", make).is_err() {
+        let _ = failed.send(Err(no_thread()));
+    }
+    start
+}
 
 /// The content of files that the command line names.
 #[derive(Debug, Default)]

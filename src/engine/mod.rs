@@ -158,7 +158,7 @@ fn no_room() -> Failure {
 }
 
 /// The failure of a run for which no thread could be started.
-fn no_thread() -> Failure {
+pub(crate) fn no_thread() -> Failure {
     let message = "Cannot start a thread: free some memory or processes.";
     Failure::new(Code::ResourceExhausted, message).retryable()
 }

@@ -9,7 +9,9 @@ const FULL: (usize, usize) = (128, 256 << 10);
 /// The number and size of queued frames at which a message whose only reply is a warning is counted instead.
 const OVERFULL: (usize, usize) = (256, 8 << 20);
 /// The initial capacity of a chunk: enough for a batch of small frames.
-const CHUNK_BYTES: usize = 32 << 10;
+const CHUNK_BYTES: usize = 8 << 10;
+/// The capacity of a written chunk that is kept for the next one: enough for as many small frames as are queued.
+const SPARE_BYTES: usize = 64 << 10;
 
 /// The queue of frames. Waiting frames share a chunk, and therefore a write, as long as stdout and stderr stay in
 /// order.
@@ -93,7 +95,7 @@ impl Outbox {
     /// Keeps the buffer of a written chunk for the next one.
     pub(super) fn reuse(&mut self, mut memory: Vec<u8>) {
         memory.clear();
-        memory.shrink_to(2 * CHUNK_BYTES);
+        memory.shrink_to(SPARE_BYTES);
         self.spare = memory;
     }
 

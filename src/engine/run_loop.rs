@@ -5,7 +5,7 @@ mod farewell;
 use super::ask_socket::AskEvent;
 use super::conductor::{Conductor, RunSummary};
 use super::host::{Host, Looked};
-use super::job::{Awaited, Begin, Prepared};
+use super::job::{Begin, Prepared, start_of};
 use super::machine::Departed;
 use super::peer::Peer;
 use super::{Engine, no_thread};
@@ -15,7 +15,6 @@ use crate::io::faults::point;
 use crate::io::inbox::Arrival;
 use crate::io::output::{Order, Written, write_now};
 use crate::io::signals::{Signal, die_of};
-use crate::io::spawn_thread;
 use crate::io::tty::LineModes;
 use crate::process::batch::Lines;
 use crate::process::child::{AgentOutput, ProcessEvent};
@@ -72,19 +71,6 @@ enum Wake {
 
 /// A fault of our own, after which the loop ends.
 struct Broken;
-
-/// Reads files in a thread, which is never joined because it may wait for a pipe forever.
-fn start_of(work: Awaited) -> Receiver<Result<Box<Prepared>, Failure>> {
-    let (start_in, start) = bounded(1);
-    let failed = start_in.clone();
-    let make = move || {
-        let _ = start_in.send(work());
-    };
-    if spawn_thread("start", make).is_err() {
-        let _ = failed.send(Err(no_thread()));
-    }
-    start
-}
 
 /// Files that a thread reads. The loop does not read stdin before they arrive.
 type AwaitedStart = Option<Receiver<Result<Box<Prepared>, Failure>>>;

@@ -114,7 +114,8 @@ impl Until {
         (Until { deadline, wanted }, sender)
     }
 
-    pub(super) fn is_over(&self) -> bool {
+    /// Whether the wait is over.
+    pub fn is_over(&self) -> bool {
         self.deadline <= Instant::now() || self.wanted.try_recv() == Err(TryRecvError::Disconnected)
     }
 

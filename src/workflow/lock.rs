@@ -3,7 +3,7 @@
 use super::project::{LOCAL, Project};
 use crate::failure::Failure;
 use crate::protocol::words::RefusalReason;
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{FlockOperation, OFlags, flock};
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
@@ -23,14 +23,14 @@ impl Lock {
         make_local(project)?;
         let path = Path::new(LOCAL).join("locks").join(format!("{name}.lock"));
         project.create(&path, b"").map_err(|problem| problem.refusal("The folder of locks"))?;
-        // The folders were opened without following a link; the file itself must not be a link either.
-        let file = OpenOptions::new()
-            .write(true)
-            .custom_flags(rustix::fs::OFlags::NOFOLLOW.bits().cast_signed())
-            .open(project.folder().join(&path));
-        let cannot =
-            |_| Failure::refused_for(RefusalReason::Outside, format!("{} must be a regular file.", path.display()));
-        let file = file.map_err(cannot)?;
+        // The folders were walked without following a link; the file itself must be none either. A pipe must not block
+        // the open.
+        let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+        let opened =
+            OpenOptions::new().write(true).custom_flags(flags.bits().cast_signed()).open(project.folder().join(&path));
+        let file = opened.ok().filter(|file| file.metadata().is_ok_and(|meta| meta.is_file())).ok_or_else(|| {
+            Failure::refused_for(RefusalReason::Outside, format!("{} must be a regular file.", path.display()))
+        })?;
         flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|_| {
             let message = format!("Another workflow is using {what}: wait until it ends, or stop it.");
             Failure::refused_for(RefusalReason::Locked, message)

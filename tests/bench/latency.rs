@@ -50,7 +50,7 @@ fn start(table: &Table, times: usize) {
 fn first_line(command: &mut Command, input: &str) -> f64 {
     let began = Instant::now();
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-    // A program that reads nothing may be gone by now.
+    // A program that reads nothing may have exited by now.
     let _ = child.stdin.as_mut().unwrap().write_all(input.as_bytes());
     let mut out = BufReader::new(child.stdout.take().unwrap());
     let mut line = String::new();

@@ -114,7 +114,7 @@ impl Dialect {
         out
     }
 
-    /// What introduces a message that comes in pieces.
+    /// The beginning of a message in pieces.
     fn first_delta(self) -> Option<&'static str> {
         match self {
             Dialect::Claude => Some(concat!(

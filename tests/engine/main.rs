@@ -79,7 +79,7 @@ impl UnderTest {
         writeln!(self.stdin, "{message}").unwrap();
     }
 
-    /// Lets the process go on to its next run.
+    /// Lets the process continue with its next run.
     fn go_on(&self) {
         drop(self.gate.accept().unwrap());
     }
@@ -88,7 +88,7 @@ impl UnderTest {
         kill_process(Pid::from_child(&self.child), Signal::TERM).unwrap();
     }
 
-    /// Waits until the process says that it is there, on stderr.
+    /// Waits for this message of the process on stderr.
     fn until_said(&mut self, wanted: &str) -> String {
         loop {
             let line = self.stderr.next().unwrap_or_else(|| panic!("stderr ended before {wanted}")).unwrap();

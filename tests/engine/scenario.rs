@@ -15,10 +15,10 @@ use std::io::Read;
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
-/// What the recorded agent's usage says.
+/// The output tokens in the recorded agent's usage.
 pub(crate) const RECORDED_OUTPUT_TOKENS: u64 = 20;
 const RECORDING: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/testdata/claude/write_file/recording.jsonl");
-/// Says something, and never ends by itself.
+/// Prints a line and never exits by itself.
 const SLEEPER: &str = "echo asleep; exec sleep 1000";
 
 fn agents() -> Agents {

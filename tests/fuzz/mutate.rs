@@ -38,7 +38,7 @@ const STRINGS: &[&str] = &[
     "default",
 ];
 
-/// Values that are no strings.
+/// Values other than strings.
 const VALUES: &[&str] = &[
     "null",
     "true",
@@ -288,7 +288,7 @@ impl Pump {
     }
 }
 
-/// Repeats what is inside. Repeated elements get numbers, so that no two of them are equal.
+/// Repeats the elements of a value. The copies get numbers, so that no two are equal.
 fn grow(node: &mut Node, bytes: usize) {
     match node {
         Node::Scalar(_) => {

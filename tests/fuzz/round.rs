@@ -27,7 +27,7 @@ const TRIES: usize = 3000;
 
 pub(crate) type Checked = Result<(), String>;
 
-/// What is fuzzed.
+/// The subject of the fuzzing.
 pub(crate) struct Target {
     /// The name of its folder in the corpus.
     pub(crate) name: &'static str,

@@ -66,7 +66,7 @@ fn base64_middle(secret: &str, before: usize) -> String {
     base64(&data)[skip..data.len() * 8 / 6].to_owned()
 }
 
-/// What stands for the secret.
+/// The placeholder for the secret.
 fn forms(secret: &str) -> Vec<String> {
     let mut all = vec![
         secret.to_owned(),
@@ -223,7 +223,7 @@ fn put_piece(node: &mut Node, piece: &str) {
     }
 }
 
-/// What left the process.
+/// The output of the process.
 #[derive(Default)]
 struct Out {
     stdout: String,

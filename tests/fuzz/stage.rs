@@ -141,7 +141,7 @@ impl Play {
         Ok(())
     }
 
-    /// What follows every step: the agent starts and reads, and questions get their numbers.
+    /// The work after every step: the agent starts and reads, and questions get their numbers.
     fn after(&mut self) -> Checked {
         self.world.spawn();
         for sent in std::mem::take(&mut self.world.machine().sent) {

@@ -53,7 +53,7 @@ impl Agent {
         }
     }
 
-    /// What its model speaks.
+    /// The API of its model.
     pub(crate) fn dialect(self) -> &'static dyn Dialect {
         match self {
             Agent::Claude | Agent::OldClaude => &anthropic::Anthropic,

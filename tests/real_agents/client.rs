@@ -48,7 +48,7 @@ pub(crate) struct Client {
     model: Model,
 }
 
-/// The model, which tells what it heard when a test fails.
+/// The model stub, which prints its requests when a test fails.
 struct Model(Arc<Stub>);
 
 impl Drop for Model {
@@ -110,7 +110,7 @@ impl Client {
         run
     }
 
-    /// For a program that was killed: there is no last frame.
+    /// For a killed program, which has no last frame.
     pub(crate) fn finish_killed(self) -> Run {
         Run { outcome: self.session.finish_unchecked(), agent: self.agent, model: self.model }
     }
@@ -133,7 +133,7 @@ impl Run {
         &self.model.0
     }
 
-    /// A place to go on in.
+    /// The home and directory for a later run.
     pub(crate) fn again(&self) -> Lab {
         Lab::after(self.agent, self.outcome.case(), &self.model.0)
     }
@@ -158,7 +158,7 @@ impl Run {
         order.iter().map(|id| texts[id].clone()).collect()
     }
 
-    /// What became of the tool calls, in the order of their ends: category and state.
+    /// The category and the final state of the tool calls, in the order of their ends.
     pub(crate) fn tools(&self) -> Vec<(&str, &str)> {
         let frames = self.outcome.progress("tool").into_iter().filter(|f| f.text("state") != "started");
         frames.map(|f| (f.text("category"), f.text("state"))).collect()
@@ -173,7 +173,7 @@ impl Run {
         self.outcome.case().work().join(path).exists()
     }
 
-    /// What is in the working directory, by name, in order.
+    /// The names of the files in the working directory, in order.
     pub(crate) fn files(&self) -> Vec<String> {
         let entries = std::fs::read_dir(self.outcome.case().work()).expect("work").flatten();
         let mut names: Vec<String> = entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();

@@ -36,7 +36,7 @@ fn error_401(agent: Agent) {
     assert!(run.outcome.took().as_secs() < 60, "it took {:?}", run.outcome.took());
 }
 
-/// A rate limit that passes is a warning where the agent tells of it.
+/// A temporary rate limit is a warning if the agent reports it.
 fn error_429_then_ok(agent: Agent) {
     let run = plain(agent, "busy_once");
     run.completed("Now I have time.");

@@ -79,7 +79,7 @@ fn permission_denied_for_want_of_an_answer(agent: Agent) {
     assert!(!run.made("asked.txt"));
 }
 
-/// Without a user, a policy decides, and what is to be asked is denied.
+/// Without a user the policy decides, and `ask` means deny.
 fn permission_by_policy(agent: Agent) {
     let payload = json!({"interactive": false, "permissions": {"edit": "allow", "*": "ask"}});
     let run = run(Lab::new(agent, "two_tools"), payload, Vec::new());

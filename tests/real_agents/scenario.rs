@@ -16,7 +16,7 @@ pub(crate) struct Scenario {
     after: Reply,
 }
 
-/// What one request is answered with, in the order of the fields.
+/// The answer to one request, in the order of the fields.
 #[derive(Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Reply {

@@ -1,4 +1,4 @@
-//! Stopping agents at work. Each of these has a tool or a model that would go on for minutes.
+//! Stopping agents at work. Each test has a tool or a model that would continue for minutes.
 
 use std::time::{Duration, Instant};
 
@@ -104,7 +104,7 @@ fn timeout_in_a_tool(agent: Agent) {
 fn kill_in_a_tool(agent: Agent) {
     let work = AtWork::start(agent, json!({}));
     work.client.session.signal(Signal::KILL);
-    // Waits a little more than a second until the last process is gone.
+    // Waits a little more than a second for the last process to exit.
     let run = work.client.finish_killed();
     assert_eq!(run.outcome.signal, Some(Signal::KILL.as_raw()));
     assert!(run.outcome.left.is_empty(), "left: {:?}", run.outcome.left);

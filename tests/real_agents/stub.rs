@@ -75,7 +75,7 @@ impl Stub {
         log.iter().find(|heard| heard.conversation).map(|heard| format!("{} {}", heard.line, heard.body)).expect("one")
     }
 
-    /// What the tools gave back, as the last request of the conversation has it.
+    /// The results of the tools in the last request of the conversation.
     pub(crate) fn tool_results(&self) -> Vec<String> {
         self.state.dialect.tool_results(&self.conversation().pop().unwrap_or_default())
     }

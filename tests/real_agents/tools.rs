@@ -1,4 +1,4 @@
-//! What an agent says and does in a run that goes well: texts, reasoning, tools, files.
+//! The output of an agent in a successful run: texts, reasoning, tools, files.
 
 use serde_json::{Value, json};
 
@@ -48,7 +48,7 @@ fn two_chunks_whole(agent: Agent) {
     assert_eq!(texts[0].text("text"), "Good day in two pieces.");
 }
 
-/// A message in two pieces comes in pieces when that is asked for.
+/// A message in two pieces arrives in pieces on request.
 fn two_chunks(agent: Agent) {
     let run = allowed(agent, "two_chunks", json!({"progress": "full"}));
     run.completed("Good day in two pieces.");

@@ -12,17 +12,17 @@ pub(crate) struct Ways {
     pub(crate) cached: bool,
     /// Whether its counts cover all requests of a turn with tools.
     pub(crate) counts_all: bool,
-    /// What becomes of the reasoning in think.json.
+    /// The form of the reasoning in think.json.
     pub(crate) reasoning: &'static str,
-    /// What is to be seen of a tool's long output.
+    /// The visible part of a tool's long output.
     pub(crate) output: Output,
-    /// What it says of a shell command that failed.
+    /// The report about a failed shell command.
     pub(crate) failed_command: &'static str,
     /// Whether its model reads the words of a denial.
     pub(crate) reads_why: bool,
     /// Whether it says that it tries again.
     pub(crate) tells_retries: bool,
-    /// What a provider that fails for good ends in: the code and the HTTP status.
+    /// The failure code and the HTTP status after a permanent failure of the provider.
     pub(crate) broken: (&'static str, Option<u16>),
     /// Whether it surely leaves by itself in the time that it has after its result, also on a loaded machine.
     pub(crate) leaves_in_time: bool,

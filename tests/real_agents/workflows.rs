@@ -219,7 +219,7 @@ fn implement_blocked(agent: Agent) {
     assert!(!run.outcome.said().contains("BLOC"), "{}", run.outcome.said());
 }
 
-/// After a kill in phase 2, no process is left, and the same command goes on with phase 2.
+/// After a kill in phase 2, no process is left, and the same command continues with phase 2.
 fn implement_killed(agent: Agent) {
     let lab = planned(agent, "implement_killed");
     let file = lab.case.work().join("at_work");
@@ -228,7 +228,7 @@ fn implement_killed(agent: Agent) {
     client.until("the shell", |f| f.is_progress("question_resolved"));
     client.wait_file(&file);
     client.session.signal(Signal::KILL);
-    // Waits a little more than a second until the last process is gone.
+    // Waits a little more than a second for the last process to exit.
     let first = client.finish_killed();
     assert_eq!(first.outcome.signal, Some(Signal::KILL.as_raw()));
     assert!(first.outcome.left.is_empty(), "left: {:?}", first.outcome.left);

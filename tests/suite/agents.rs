@@ -1,4 +1,4 @@
-//! `agents list` and `agents check`, and `adhoc --dry-run`: what is there, and what would be started.
+//! `agents list`, `agents check` and `adhoc --dry-run`: the installed agents, and the command that a run would start.
 
 use crate::support;
 
@@ -87,7 +87,7 @@ fn those_that_are_available_come_first_and_the_rest_in_one_line() {
     let available: Vec<bool> =
         json["agents"].as_array().unwrap().iter().map(|agent| agent["available"] == true).collect();
     assert_eq!(available[..3], [true, true, false]);
-    // What is listed has the same fields in the check.
+    // The list and the check share these fields.
     for agent in listed["agents"].as_array().unwrap() {
         let checked = of(&json, agent["name"].as_str().unwrap());
         for (field, value) in agent.as_object().unwrap() {
@@ -154,7 +154,7 @@ fn the_version_comes_from_the_program_and_not_from_a_file_beside_it() {
     assert_eq!(codex["path"], json!(plain.path("bin/codex")));
 }
 
-/// An npx that has one package, and says what it was started with.
+/// An npx with one package, which prints its arguments.
 const NPX: &str = r#"echo "$npm_config_offline $npm_config_yes $*" >>"$HOME/npx"
 [ -d "$npm_config_logs_dir" ] || case "$npm_config_logs_dir" in "$TMPDIR"/*) ;; *) exit 9 ;; esac
 [ "$2" = pi-acp ] && { echo 0.4.2; exit 0; }
@@ -254,7 +254,7 @@ fn an_agent_whose_version_query_fails_is_not_available() {
 #[test]
 fn a_log_in_is_seen_and_never_shown() {
     let check = |plain: &Case, name: &str| {
-        // None of them is there, which changes nothing about a log-in.
+        // No agent is installed, which does not change its log-in.
         let did = plain.run(&["agents", "check", name, "--output", "json"]);
         assert!(!did.out.contains("hunter2"), "{}", did.out);
         of(&did.json(4), name)["logged_in"].as_str().unwrap().to_owned()

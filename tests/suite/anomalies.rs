@@ -16,7 +16,7 @@ use spektacular::run::{Event, Method, Origin};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
 
-/// What goes wrong.
+/// The anomaly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Anomaly {
     /// A cancel; the agent says nothing more.
@@ -41,13 +41,13 @@ enum Anomaly {
     SpawnFails,
     /// stdin ends; the recording continues.
     InputEnds,
-    /// A line of the agent's that is no message; the recording continues.
+    /// An invalid line from the agent; the recording continues.
     Garbage,
     /// A line of the agent's that is too long; the recording continues.
     TooLong,
     /// A blank line of the agent's; the recording continues.
     Blank,
-    /// A line on stdin that is no message; the recording continues.
+    /// An invalid line on stdin; the recording continues.
     Malformed,
     /// A message of an unknown type; the recording continues.
     UnknownType,
@@ -71,7 +71,7 @@ struct Trial<'a> {
     when: When,
 }
 
-/// What was known when it went wrong.
+/// The known facts at the time of the anomaly.
 struct Before {
     frames: usize,
     decided: bool,

@@ -400,7 +400,7 @@ fn no_text_of_a_question_shows_a_secret() {
         Ask::new(Purpose::Input, secret_select(false, false), &*said, &*said),
         Ask { default: one(HIDDEN), ..ask(secret_select(false, false)) },
         Ask { default: many(&["plain", HIDDEN]), ..ask(secret_select(true, false)) },
-        // The default is no option but free text.
+        // The default is free text and not an option.
         Ask { default: one(&said), ..ask(secret_select(false, true)) },
         Ask { default: many(&[&said]), ..ask(secret_select(true, true)) },
         Ask { default: text(&said), ..ask(Kind::Text) },

@@ -239,7 +239,7 @@ fn a_model_can_give_rules_for_its_answers() {
     run.session.answer(&again, json!("here"));
     assert_eq!(server.answers(2)[0]["answer"], "here");
 
-    // The model hears what is wrong, and nobody is asked.
+    // The model learns of the fault, and the user gets no question.
     server.call(3, json!([question("text"), {"question": "?", "kind": "text", "validation": {"min": 2, "max": 1}}]));
     let line = server.hear();
     let why = line["result"]["content"][0]["text"].as_str().unwrap();

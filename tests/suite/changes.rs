@@ -51,7 +51,7 @@ fn hangs(session: &Session) {
     session.wait_until("git to hang", || session.log().path("git.pid").exists());
 }
 
-/// Checks that the git that hung is gone.
+/// Checks that the hanging git was stopped.
 fn is_gone(outcome: &Outcome) {
     let pid = fs::read_to_string(outcome.log().path("git.pid")).unwrap();
     let gone = || !support::procs::alive(pid.trim().parse().unwrap());

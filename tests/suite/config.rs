@@ -13,7 +13,7 @@ use support::Case;
 const USER: &str = "home/.config/spektacular/config.json";
 const PROJECT: &str = "work/.spektacular/config.json";
 
-/// What came of a command.
+/// The result of a command.
 struct Done {
     code: i32,
     out: String,
@@ -30,7 +30,7 @@ fn config(case: &Case, args: &[&str]) -> Done {
     spektacular_in(case, "work", &[&["config"], args].concat())
 }
 
-/// A command that must go well, and its stdout. What changes a file says which.
+/// The stdout of a command that must succeed. Commands that change a file name it.
 fn ok(case: &Case, args: &[&str]) -> String {
     let done = config(case, args);
     let changes = ["set", "unset"].contains(&args[0]) && !args.join(" ").contains("--output json");
@@ -66,7 +66,7 @@ fn sample(key: &str, layer: usize) -> Value {
         "progress" => one([json!("minimal"), json!("normal"), json!("full")]),
         "add_dirs" | "allowed_tools" | "disallowed_tools" | "agent_args" => json!([format!("x{layer}")]),
         "env_allow" => json!([format!("X{layer}_*")]),
-        // What is secret is masked in a list: these are too short for that.
+        // Lists mask secrets, but these are too short.
         "secrets" => json!([format!("{layer}")]),
         "env" => json!({"PLAIN": layer.to_string()}),
         "mcp_servers" => json!([{"name": "x", "command": layer.to_string()}]),

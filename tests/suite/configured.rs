@@ -15,7 +15,7 @@ use support::{Case, Outcome, run};
 const USER: &str = "home/.config/spektacular/config.json";
 const PROJECT: &str = "work/.spektacular/config.json";
 
-/// An agent that speaks ACP: it says hello. What it was started with is in its log.
+/// An ACP agent that says hello and logs its command line.
 const ACP_AGENT: &str = r#"#!/bin/sh
 D=$(dirname "$0")/../log
 for a in "$@"; do printf '%s\0' "$a"; done >"$D/argv"
@@ -149,7 +149,7 @@ fn a_broken_file_ends_the_run_with_a_frame() {
     let cli = outcome.case().other("work", &["adhoc", "--output", "cli", "Go"]).output().unwrap();
     assert_eq!(cli.status.code(), Some(2));
     assert!(String::from_utf8(cli.stderr).unwrap().starts_with("spektacular: invalid_config: "));
-    // What can still be read of the other files says how.
+    // The other files decide the output mode.
     let case = Case::new().file(USER, r#"{"output":"json"}"#).file(PROJECT, "{");
     let done = case.other("work", &["adhoc", "Go"]).output().unwrap();
     let frame: Value = serde_json::from_slice(&done.stdout).unwrap();
@@ -186,7 +186,7 @@ fn an_unknown_variable_is_a_warning_and_our_own_ones_are_not() {
     let secret = "zq-bad-7731";
     let case =
         hello(&[]).env("SPEKTACULAR_MODLE", secret).env("SPEKTACULAR_ZZZ", secret).env("SPEKTACULAR_A-B", secret);
-    // What a run sets for the processes below it, and a variable that counts as not set.
+    // Variables that a run sets for its processes, and an empty variable, which counts as unset.
     let case = case.env("SPEKTACULAR_RUN", "outer").env("SPEKTACULAR_ASK", "n:/x").env("SPEKTACULAR_NOTHING", "");
     let case = case.env("SPEKTACULAR_GUARD", "n").env("SPEKTACULAR_GUARD_FOLDER", "/x").env("SPEKTACULAR_MODEL", "m");
     let outcome = run(case, json!({}));

@@ -1,4 +1,4 @@
-//! What an agent sends beyond the limits of a list: the first elements count, and a warning names the rest.
+//! Lists beyond their limits: the first elements count, and a warning names the rest.
 
 use crate::support;
 
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use support::agent::Script;
 use support::{Case, Outcome, run};
 
-/// What the one warning says, of what the agent sent beyond a limit.
+/// The text of the only warning about elements beyond a limit.
 fn warning(outcome: &Outcome) -> &str {
     let warnings = outcome.warnings("agent_output_unparsed");
     assert_eq!(warnings.len(), 1);

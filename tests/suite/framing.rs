@@ -1,4 +1,4 @@
-//! Lines in and frames out: what is malformed, what is ignored, in which order it is checked, how long a frame may be.
+//! Lines in and frames out: malformed and ignored lines, the order of checks, the length of frames.
 
 use crate::support;
 

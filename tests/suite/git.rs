@@ -474,7 +474,7 @@ fn an_error_of_git_makes_the_changes_incomplete() {
     fs::remove_dir_all(repo.root().join(".git")).unwrap();
     repo.git(&["init", "-q"]).write("other", "").commit();
     assert_eq!(pending.changes(limit()), FAILED);
-    // The repository is gone; the one around it must not be queried instead.
+    // The repository was removed; the one around it must not be queried instead.
     let outer = Repo::new();
     outer.write("inner/x", "").git(&["init", "-q", "inner"]);
     let mut pending = begin(&outer.root().join("inner"));

@@ -305,7 +305,7 @@ fn installed_shells_accept_the_completion_scripts() {
     }
 }
 
-/// What bash offers when a line was typed up to its last word.
+/// The completions that bash offers for the last word of a line.
 fn offered(folder: &Path, line: &[&str]) -> Vec<String> {
     let text = r#"source ./script
 COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1))

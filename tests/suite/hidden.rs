@@ -1,4 +1,4 @@
-//! Every text of every recording is a secret once: it is in no frame, and the agent is still sent what it was sent.
+//! Every text of every recording is a secret once: no frame shows it, and the agent still receives the same lines.
 
 use crate::playback::case::{self, Case};
 use crate::playback::player::Player;
@@ -30,7 +30,7 @@ fn string(value: &Value) -> Option<String> {
     value.as_str().map(str::to_owned)
 }
 
-/// What the messages say, their pieces joined.
+/// The texts of the messages, with their pieces joined.
 fn messages(frames: &[Frame]) -> Vec<Told> {
     let mut joined: BTreeMap<(&str, String), String> = BTreeMap::new();
     let progress = frames.iter().filter(|frame| frame.value["type"] == "run.progress");
@@ -78,7 +78,7 @@ fn told(frame: &Frame) -> Vec<Told> {
     all.into_iter().filter_map(|(kind, value)| Some((kind, string(value)?))).collect()
 }
 
-/// What can be a secret of these texts: one line, long enough.
+/// The texts that can be secrets: one line, long enough.
 fn candidates(frames: &[Frame]) -> BTreeSet<Told> {
     let all = messages(frames).into_iter().chain(frames.iter().flat_map(told));
     let lines = all.filter_map(|(kind, text)| {

@@ -108,7 +108,7 @@ fn every_line_before_the_agents_death_is_delivered() {
 
 #[test]
 fn when_the_program_is_killed_the_whole_tree_ends_within_a_second() {
-    // Once the program is gone, nothing distinguishes an orphan without our environment from any other process.
+    // After the program's end, nothing distinguishes an orphan without our environment from any other process.
     for (name, escape) in ESCAPES.into_iter().filter(|(name, _)| *name != "no environment") {
         let script = Script::bare()
             .sh("trap '' TERM INT HUP\nleave() { while :; do sleep 1; done; }")

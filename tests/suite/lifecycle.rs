@@ -1,4 +1,4 @@
-//! The life of a run that nothing goes wrong in: what starts it, what it tells, how it ends.
+//! The life of a successful run: its start, its frames, its end.
 
 use crate::support;
 
@@ -287,7 +287,7 @@ fn usage_counts_cached_tokens_in() {
 
 #[test]
 fn the_session_is_told_as_soon_as_it_is_known() {
-    // The agent does not even go on before it is told.
+    // The agent waits until it is told to continue.
     let script = Script::new().sh(r#"while ! [ -e "$D/go" ]; do sleep 0.02; done"#).say("msg_1", "Hello").done("Hello");
     let mut session = Case::with(script).spawn();
     session.start(json!({"progress": "minimal"}));

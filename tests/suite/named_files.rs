@@ -34,7 +34,7 @@ const FILES: [&[&str]; 5] = [
 fn a_signal_is_served_while_a_pipe_is_waited_for() {
     for flags in FILES {
         let (session, pipe) = with_pipe(flags);
-        // It holds the pipe open: the program waits for what comes.
+        // The open pipe makes the program wait for input.
         let _writer = fs::File::options().read(true).write(true).open(pipe).unwrap();
         session.wait_until("the handlers of signals", || procs::handles(session.pid(), Signal::TERM));
         session.signal(Signal::TERM);

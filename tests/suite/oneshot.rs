@@ -385,7 +385,7 @@ fn a_system_prompt_comes_from_a_file() {
 fn a_signal_while_the_prompt_is_read_ends_in_a_frame() {
     for prompt in [&["--prompt-file", "-"][..], &["-"][..]] {
         let session = Case::with(Script::hello()).args(prompt).spawn();
-        // The program takes signals from the moment that its thread for them is there.
+        // The program handles signals once its signal thread runs.
         let status = format!("/proc/{}/task", session.pid());
         let named = |entry: fs::DirEntry| fs::read_to_string(entry.path().join("comm")).unwrap_or_default();
         session.wait_until("the thread that reads the prompt", || {
@@ -472,7 +472,7 @@ fn for_an_orchestrator_a_session_is_kept_only_where_the_folder_is() {
     let kept = outcome.case().path("work/.spektacular/local/sessions/claude");
     assert!(fs::read_to_string(kept).unwrap().starts_with(&format!("{SESSION}\t")));
 
-    // What an orchestrator begins itself it can resume itself.
+    // An orchestrator stores and resumes its own sessions.
     let mut session = Case::with(Script::hello()).spawn();
     fs::create_dir(session.case.path("work/.spektacular")).unwrap();
     session.start(json!({}));

@@ -144,7 +144,7 @@ fn a_missing_agent_gets_the_message_of_adhoc() {
     assert!(adhoc.err.contains(message.trim_start_matches("spektacular: agent_not_found: ")), "{}", adhoc.err);
 }
 
-/// What an agent was started with: its arguments, and what OpenCode takes for a policy.
+/// The command line of an agent: its arguments, and OpenCode's variable for a policy.
 fn started(case: Case, args: &[&str]) -> String {
     let agent = args[1];
     let body = "printf '<%s>' \"$@\"\necho \"[$OPENCODE_PERMISSION]$MINE.\"\n";
@@ -167,7 +167,7 @@ fn the_policy_reaches_the_agents_own_interface() {
         ("gemini", "<--approval-mode=default>", "<--approval-mode=yolo>"),
         ("opencode", r#"[{"*":"ask","bash":"ask""#, "<--auto>"),
     ] {
-        // By a flag, by the configuration, and what is stricter than a person at the terminal can be.
+        // By a flag, by the configuration, and stricter than a person at the terminal can be.
         for policy in ["ask", "deny", "read=allow,*=ask"] {
             assert!(started(Case::new(), &["-a", agent, "--permissions", policy]).contains(ask), "{agent} {policy}");
         }
@@ -178,7 +178,7 @@ fn the_policy_reaches_the_agents_own_interface() {
         let plain = started(Case::new(), &["-a", agent]);
         assert!(!plain.contains(ask) && !plain.contains(allow), "{plain}");
     }
-    // What was typed goes over what we would say.
+    // Typed values override ours.
     let own = started(Case::new(), &["-a", "opencode", "--permissions", "ask", "--env", "OPENCODE_PERMISSION=mine"]);
     assert!(own.contains("[mine]"), "{own}");
 }

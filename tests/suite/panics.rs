@@ -1,4 +1,4 @@
-//! A panic of ours at any point: the run ends by `internal_error` with one terminal frame and with the agent's tree gone.
+//! A panic of ours at any point: the run ends with `internal_error`, one terminal frame, and no process of the agent.
 
 use crate::support::agent::{Script, quote};
 use crate::support::machine::not_checked;
@@ -15,7 +15,7 @@ use std::time::Duration;
 /// Makes a debug build panic at the point that it names.
 const PANIC_AT: &str = "TEST_PANIC_AT";
 
-/// What a run must do to come to a point.
+/// The setup that makes a run reach a point.
 #[derive(Clone, Copy, PartialEq)]
 enum Reached {
     /// Nothing: each run with an agent comes there.
@@ -96,7 +96,7 @@ fn connect(session: &Session) -> UnixStream {
     let address = new["params"]["mcpServers"][0]["env"][0]["value"].as_str().unwrap().to_owned();
     let (nonce, path) = address.split_once(':').unwrap();
     let mut stream = UnixStream::connect(path).unwrap();
-    // The other side may be gone already.
+    // The other side may have exited already.
     let _ = writeln!(stream, "{nonce}");
     stream
 }

@@ -17,15 +17,15 @@ use std::collections::{BTreeMap, BTreeSet};
 const CWD: &str = "/home/user/project";
 const ANSWERS: [&str; 3] = ["allow_once", "allow_always", "deny"];
 
-/// What the agent was told.
+/// The decision that the agent received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Told {
-    /// To go on with this one call.
+    /// Allow this one call.
     Once,
     Denied,
 }
 
-/// A request: what it is for, and which of those that differ.
+/// A request: its subject, and its variant.
 #[derive(Clone, Copy, Debug)]
 struct Wish {
     category: Category,
@@ -38,13 +38,13 @@ struct Wish {
 /// One agent's way to ask.
 struct Speaker {
     agent: &'static str,
-    /// What it says until its turn runs.
+    /// The lines before its turn runs.
     begin: &'static [&'static str],
     /// The categories that it can ask for.
     categories: Vec<Category>,
     /// The lines of a request with this number.
     asks: fn(Wish, usize) -> Vec<Value>,
-    /// What an answer of ours tells it. Anything that lasts is a mistake.
+    /// The decision in an answer of ours. A lasting permission is a defect.
     hears: fn(&Value) -> Told,
 }
 
@@ -254,7 +254,7 @@ struct Talk {
     requests: usize,
 }
 
-/// What became of one request.
+/// The result of one request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Outcome {
     asked: bool,
@@ -306,7 +306,7 @@ impl Talk {
         self.world.hear(&json!({"v": "1", "id": "a", "type": "run.input", "payload": payload}).to_string());
     }
 
-    /// What the agent is told, one for each answer of ours since the last look.
+    /// The decisions that the agent received since the last call.
     fn told(&mut self) -> Vec<Told> {
         let lines = self.world.machine().sent.drain(..).map(|sent| match sent {
             Sent::Line(line) => serde_json::from_str::<Value>(&line).unwrap(),
@@ -399,7 +399,7 @@ fn matrix(agent: &str) {
     }
 }
 
-/// An answer holds for what its option says, and a policy for the rest.
+/// An answer covers the scope of its option, and the policy covers the rest.
 mod answers_and_policies {
     use super::matrix;
 

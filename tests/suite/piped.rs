@@ -1,4 +1,4 @@
-//! What is piped in beside a prompt, and every other kind of stdin, for a person's run.
+//! Piped input beside a prompt, and every other kind of stdin, in a person's run.
 
 use crate::support;
 
@@ -54,7 +54,7 @@ fn prompt(args: &[&str], stdin: impl Into<Stdio>) -> String {
     prompts.remove(0)
 }
 
-/// What is said of a run that does not begin.
+/// The error of a run that does not begin.
 fn refused(args: &[&str], stdin: impl Into<Stdio>) -> String {
     let case = hello();
     let output = adhoc(&case, args, stdin).wait_with_output().unwrap();

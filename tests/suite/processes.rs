@@ -33,7 +33,7 @@ fn has_unshare(test: &str) -> bool {
 }
 
 fn kill(pid: i32) {
-    // A process that has just gone is no mistake of the test.
+    // The process may have exited just now.
     let _ = kill_process(Pid::from_raw(pid).expect("a pid"), Signal::KILL);
 }
 
@@ -360,7 +360,7 @@ fn a_limit_of_file_sizes_costs_the_recording_and_not_the_run() {
     let case = Case::with(script).args(&["--record", "recording.jsonl"]).shell("ulimit -f 4; exec \"$@\"");
     let mut session = case.spawn();
     session.start(json!({}));
-    // A warning on stderr is no diagnostic of a failed run.
+    // A warning on stderr is not the diagnostic of a failed run.
     let outcome = session.finish_unchecked();
     assert_eq!(outcome.completed()["text"], "ok");
     assert!(outcome.stderr.contains("the recording is incomplete"), "{}", outcome.stderr);

@@ -1,4 +1,4 @@
-//! Questions and answers: what is asked, which answers are taken, what reaches the agent.
+//! Questions and answers: the questions of an agent, the accepted answers, and the replies to the agent.
 
 use crate::support;
 

@@ -558,7 +558,7 @@ fn endless_shapes_hold_nothing() {
         out += &stream.finish(&redactor);
         assert!(out.ends_with(MASK) && out.len() < start.len() + MASK.len() + 1);
     }
-    // What never becomes certain is let go.
+    // Text that never becomes a secret is released.
     for start in ["a://u:p", "eyJ", "eyJhbGciOiJIUzI1NiJ9.eyJ", "-----BEGIN "] {
         let mut stream = Stream::default();
         let mut out = stream.push(&redactor, start).into_owned();

@@ -337,7 +337,7 @@ fn keys(line: &str) -> Keys {
     keys
 }
 
-/// Every value in a frame that is no object, by its path. A list is there by its elements.
+/// Every value in a frame except objects, by its path. Lists appear as their elements.
 fn values(value: &Value, at: &str, found: &mut dyn FnMut(&str, &Value)) {
     match value {
         _ if FREE.contains(&at) => {}
@@ -418,7 +418,7 @@ fn payload(body: Body) -> Value {
     serde_json::from_str::<Value>(&line(body, None)).unwrap()["payload"].take()
 }
 
-/// What may be and what must be in a frame, by its label.
+/// The optional and required parts of a frame, by its label.
 fn truth() -> BTreeMap<String, (Keys, Keys)> {
     real().into_iter().map(|(most, least)| (label(&most), (keys(&most), keys(&least)))).collect()
 }
@@ -488,7 +488,7 @@ fn outbound_examples_use_the_words_of_the_protocol() {
     assert!(seen.len() >= 15, "words were found only at {seen:?}");
 }
 
-/// What run.started of an example says that its agent can raise is what the agent's driver says.
+/// The question kinds in an example's run.started are those of the agent's driver.
 #[test]
 fn the_capabilities_in_the_examples_are_those_of_the_drivers() {
     let agents = Agents::built_in();
@@ -766,7 +766,7 @@ fn the_newest_change_is_the_version_in_run_started() {
     assert!(newest.starts_with(&format!("| {minor} | {program} |")), "{newest} is not {minor} since {program}");
 }
 
-/// What must be the same in an example and in a real frame: all but texts, ids, times and places.
+/// The parts that an example and a real frame share: everything except texts, ids, times and places.
 fn essence(line: &str) -> Value {
     let frame: Value = serde_json::from_str(line).unwrap();
     let payload = &frame["payload"];

@@ -1,4 +1,4 @@
-//! The fields of run.start: what is refused and how, what the defaults are, what reaches the agent.
+//! The fields of run.start: refusals, defaults, and their effect on the agent.
 
 use crate::support;
 
@@ -212,7 +212,7 @@ fn the_defaults_are_told_in_run_started() {
         "raw_prompt": false, "fail_on_denied": false
     });
     assert_config(&outcome, expected.as_object().unwrap());
-    // What has no default is there too, or null: every resolved field is shown.
+    // Every resolved field is shown, with null if it has no value.
     let config = &outcome.frames[0]["payload"]["config"];
     assert!(config["timeout_s"].is_null() && config["session_id"].is_null() && config["model"].is_null());
 }

@@ -303,7 +303,7 @@ const AGENTS: &[Requirement] = &[
     ),
 ];
 
-/// What an agent says, as it says it.
+/// The original output of agents.
 const STREAM: &[Requirement] = &[
     held(
         "Claude Code is started with --print and stream-json.",
@@ -472,7 +472,7 @@ const PEOPLE: &[Requirement] = &[
     ),
 ];
 
-/// What is built on runs.
+/// Features on top of runs.
 const WORKFLOWS: &[Requirement] = &[
     held(
         "A project gets its folders and files by init, and what is there is kept.",

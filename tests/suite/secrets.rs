@@ -1,4 +1,4 @@
-//! What must not leave the process: secrets in every form and place, and what is left as it is.
+//! Secrets in every form and place must not leave the process; other texts stay unchanged.
 
 use crate::support;
 
@@ -449,7 +449,7 @@ fn replayed(agent: &str, command: &str) -> Session {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata").join(agent);
     let recording = fs::read_to_string(folder.join("permission_allowed/recording.jsonl")).unwrap();
     assert!(recording.contains("touch asked.txt"), "{agent}");
-    // It stands in JSON in JSON.
+    // The secret is in JSON inside JSON.
     let recording = recording.replace("touch asked.txt", &command.replace('\n', "\\\\n"));
     let case = Case::new().file("run.jsonl", &recording);
     let binary = env!("CARGO_BIN_EXE_spektacular");

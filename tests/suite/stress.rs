@@ -69,7 +69,7 @@ fn a_million_events_take_no_more_memory_than_a_hundred_thousand() {
     events_in_flat_memory(1_000_000);
 }
 
-/// How often the threads of a process have gone to sleep.
+/// The number of times that the threads of a process went to sleep.
 fn sleeps(pid: u32) -> u64 {
     let tasks = fs::read_dir(format!("/proc/{pid}/task")).unwrap().flatten();
     let count = |status: String| {
@@ -89,7 +89,7 @@ fn sleeps_through(silence: Duration) {
         !io::wait_for(Duration::from_millis(300), || sleeps(session.pid()) != before)
     });
     let before = sleeps(session.pid());
-    // The silence itself is what is measured.
+    // The test measures the silence itself.
     io::wait_for(silence, || false);
     let woken = sleeps(session.pid()) - before;
     session.cancel();

@@ -4,7 +4,7 @@ use crate::support::Case;
 use crate::support::machine::not_checked;
 use std::path::Path;
 
-/// What is typed before Tab, and the arguments of the completed command.
+/// The typed text before Tab, and the arguments of the completed command.
 const ROWS: [(&str, &str); 9] = [
     ("spektacular ad", "[adhoc]"),
     ("spektacular adhoc --dry", "[adhoc --dry-run]"),

@@ -102,7 +102,7 @@ fn few_files_open_a_text_with_its_secrets() {
         // Markers, and a fingerprint of the text.
         "src/run/markers.rs",
         "src/run/messages.rs",
-        // An answer that is no option is a secret.
+        // An answer other than an option is a secret.
         "src/run/orchestrator.rs",
         // A path is found in the working directory.
         "src/run/work.rs",
@@ -319,7 +319,7 @@ fn the_readme_names_the_rust_that_cargo_asks_for() {
 fn the_readme_names_every_file_that_a_dialect_touches() {
     let readme = fs::read_to_string(root().join("README.md")).unwrap();
     let section = readme.split("\n## Adding an agent\n").nth(1).unwrap().split("\n## ").next().unwrap();
-    // Beside its own folder. Words in texts, such as the names of commands in examples, are no code.
+    // Outside its own folder. Words in texts, such as commands in examples, do not count.
     let touches = |text: &str| ["codex::", "Dialect::Codex", "mod codex;"].iter().any(|word| text.contains(word));
     let mut files: Vec<String> = rust_files("src")
         .into_iter()

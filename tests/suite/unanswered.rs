@@ -225,7 +225,7 @@ fn policy_resolutions_have_ids_of_their_own() {
     assert!(ids.len() == 2 && ids[0] != ids[1], "{ids:?}");
 }
 
-/// An agent whose first message holds a marker, and that says what it was told in its second turn.
+/// An agent whose first message has a marker, and which repeats its second prompt.
 fn marked(text: &str) -> Script {
     Script::new().say("msg_1", text).result(text).sh("prompt").say("msg_2", "Thanks").done("Thanks")
 }

@@ -1,4 +1,4 @@
-//! What was decided without anybody's answer: how it is counted, told, and made to fail a run.
+//! Decisions without an answer: how a run counts and reports them, and fails because of them.
 
 use crate::support;
 
@@ -90,7 +90,7 @@ fn a_run_in_which_nobody_could_allow_anything_fails_where_that_is_wanted() {
     assert_eq!(outcome.completed()["denied"]["count"], 1, "run.start goes before the flag");
 }
 
-/// A question is no permission, and a run that ended in another way keeps that end.
+/// A question does not count as a permission, and a run with another outcome keeps it.
 #[test]
 fn only_a_denied_permission_in_a_run_that_would_complete_fails_it() {
     let payload = json!({"interactive": false, "fail_on_denied": true});

@@ -41,7 +41,7 @@ fn a_value_that_would_pass_for_a_flag_is_refused() {
         assert!(outcome.failed("invalid_request")["agent_exit"].is_null());
         outcome.never_shows("dangerously");
     }
-    // Inside a word, or after the end of the flags, it is no flag.
+    // Inside a word, or after the end of the flags, it is not a flag.
     let payload = || json!({"prompt": "--help", "model": "-m"});
     let outcome = run(printing(json!(["--model={model}", "--", "{prompt}"])), payload());
     assert_eq!(outcome.completed()["text"], "<--model=-m><--><--help>");

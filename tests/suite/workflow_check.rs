@@ -423,7 +423,7 @@ fn a_prompt_of_the_project_counts_once_it_is_trusted() {
     let said = place.run(&["prompts", "spec"]);
     assert_eq!(said.out, "user {{description}} {{file}}\n");
     assert!(said.err.contains(file) && said.err.contains("spektacular config trust"), "{}", said.err);
-    // Trust works without a configuration file, and names what it trusts.
+    // Trust works without a configuration file and names the trusted files.
     let said = place.run(&["config", "trust"]);
     assert!(said.code == 0 && said.out.contains(file), "{}{}", said.out, said.err);
     assert_eq!(sources(&place)[0].1, "project");

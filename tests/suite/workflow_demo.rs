@@ -73,7 +73,7 @@ fn a_person_sees_the_failure_and_its_repair() {
     assert!(failed < again && again < at(&format!("  passed {GREP} (")), "{}", did.err);
     assert!(did.out.contains("There was a spelling mistake in spektacular-demo/goodbye.txt: I corrected it.\n"));
     assert!(did.out.ends_with(&format!("\n{PLAN}: 2 of 2 phases passed\n")), "{did:?}");
-    // The plan is done, but its files are gone: the final check notices.
+    // The plan is done, but its files were removed: the final check notices.
     std::fs::remove_dir_all(case.work().join("spektacular-demo")).unwrap();
     let again = case.run(COMMANDS[2]);
     assert_eq!(again.code, Some(0), "{again:?}");

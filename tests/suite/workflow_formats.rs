@@ -85,7 +85,7 @@ fn good_specifications_break_no_rule() {
     // Trailing blanks, CR before LF and a BOM do not matter.
     assert_eq!(of_spec(&format!("\u{feff}{}", SPEC.replace('\n', " \t\r\n"))), []);
     assert_eq!(of_spec(SPEC.trim_end()), []);
-    // What a fence holds is free; a section for code needs no word above it.
+    // Fences may contain anything; in the section for code they need no word above.
     let code = "## Technical Approach\n\n~~~sh\nnpm install\nsee a.rs:1 TBD\n- git push\n# Not a title\n~~~\n";
     assert_eq!(of_spec(&format!("{SPEC}\n{code}")), []);
     for above in ["An example:", "**Bad**", "A GOOD one\n\n"] {
@@ -570,7 +570,7 @@ proptest! {
         prop_assert_eq!(edited(&new, &[change]), Some(new.clone()));
     }
 
-    /// A state line is read back, and without it the text is what it was.
+    /// A state line is read back, and the text without it is unchanged.
     #[test]
     fn a_state_line_is_the_only_change(text in lines(), number in 1u16..3, attempts in 0u32..100) {
         let line = state(State::Failed, attempts);

@@ -8,7 +8,7 @@ use support::{Case, Outcome, list, run};
 
 pub(crate) const PLAN: &str = ".spektacular/plans/greeting/plan.md";
 
-/// A phase with one task, these commands, and what comes after them.
+/// A phase with one task, these commands, and further text.
 pub(crate) fn phase(number: u32, commands: &[&str], more: &str) -> String {
     let commands = commands.join("\n");
     format!(
@@ -176,7 +176,7 @@ fn an_agent_that_ticks_boxes_and_does_nothing_makes_no_progress() {
     assert_eq!((&failed["detail"]["attempt"], &failed["detail"]["command"]), (&json!(2), &Value::Null));
     let written = plan_of(&outcome);
     assert!(written.contains("- [ ] T1.1") && written.contains("<!-- spektacular: failed attempts=2"));
-    // What it wrote is kept, and does not count.
+    // Its version is kept, but does not count.
     assert_eq!(outcome.warnings("plan_changed").len(), 2);
     let kept = list(&failed["workflow"]["kept"]);
     assert_eq!(kept.len(), 2);

@@ -286,3 +286,25 @@ fn a_person_sees_phases_commands_and_a_table() {
     assert_eq!(quiet.out, format!("{PLAN}: 2 of 2 phases passed\n"));
     assert_eq!(quiet.err, "");
 }
+
+#[test]
+fn a_forged_plan_is_put_back_even_if_nothing_can_be_kept() {
+    let old = ".spektacular/local/old";
+    let agent = format!(
+        "touch a; rm -rf {old}; ln -s /tmp {old}; sed -i 's/- \\[ \\]/- [x]/; s/^false/true/' {PLAN}; echo done"
+    );
+    let outcome = run(project(&one(&["false"]), &agent).git(), allowed(json!({"attempts": 1})));
+    outcome.failed("verification_failed");
+    let plan = plan_of(&outcome);
+    assert!(plan.contains("- [ ] T1.1") && plan.contains("\nfalse\n") && plan.contains("failed attempts=1"), "{plan}");
+    let warnings = outcome.warnings("plan_changed");
+    assert!(warnings[0].text("text").ends_with("the changed version could not be kept"), "{}", warnings[0].raw);
+}
+
+#[test]
+fn a_daemon_of_a_command_is_gone_when_the_next_one_runs() {
+    let commands =
+        ["setsid sh -c 'echo $$ >pid; exec sleep 600' & while ! test -s pid; do :; done", "test ! -e /proc/$(cat pid)"];
+    let outcome = run(project(&one(&commands), "touch a").git(), allowed(json!({"attempts": 1})));
+    outcome.completed();
+}

@@ -283,7 +283,7 @@ fn a_dry_run_starts_writes_and_asks_nothing() {
     for line in ["phase        P1 (done): Part 1", "phase        P2 (open): Part 2", "             touch ran"] {
         assert!(person.out.lines().any(|shown| shown == line), "no {line}: {}", person.out);
     }
-    // What a run would refuse is refused.
+    // A dry run fails like a run.
     for args in [&["implement", "absent"][..], &["plan", "absent"], &["spec", "--name", "login", "Log in"]] {
         assert_eq!(dry(args).code, Some(2), "{args:?}");
     }

@@ -6,7 +6,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::fs;
 
-/// A git whose `status` never ends once the file `hang` is there. It notes the ids of the processes that hang.
+/// A git whose `status` never ends once the file `hang` exists. It records the ids of the hanging processes.
 const GIT: &str = "#!/bin/sh
 case \" $* \" in *' status '*)
   if test -e \"${0%/*}/../hang\"; then echo $$ >>\"${0%/*}/../pids\"; exec sleep 1000; fi;;
@@ -31,7 +31,7 @@ fn stuck(case: Case, workflow: Value, times: usize) -> Session {
     session
 }
 
-/// Ends the run by this, and checks that git is gone with it.
+/// Ends the run this way, and checks that git was stopped too.
 fn stopped(mut session: Session, how: impl FnOnce(&mut Session)) -> support::Outcome {
     let pids = pids(&session);
     how(&mut session);
@@ -95,4 +95,29 @@ fn a_signal_that_ends_a_dry_run_ends_git_too() {
     session.signal(Signal::TERM);
     session.wait_exit();
     assert!(pids(&session).into_iter().all(|pid| !procs::alive(pid)));
+}
+
+#[test]
+fn a_cancel_is_served_while_protected_files_are_read() {
+    // Sparse, but hashing it takes time; before the first phase it is read once per phase.
+    let protects = "\n### Protect\n\n- large\n";
+    let phases: Vec<String> = (1..=99).map(|number| phase(number, &["true"], protects)).collect();
+    let case = project(&plan(&phases), "true");
+    fs::File::create(case.work().join("large")).unwrap().set_len(63 << 20).unwrap();
+    let mut session = case.spawn();
+    session.start(allowed(json!({})));
+    session.until("run.started");
+    session.cancel();
+    session.until("run.cancelled");
+    assert_eq!(prompts(&session.finish()).len(), 0);
+}
+
+#[test]
+fn a_pipe_in_place_of_a_lock_blocks_nothing() {
+    let case = case("echo 1 >a").file("work/.spektacular/local/locks/x", "");
+    let lock = case.work().join(".spektacular/local/locks/greeting.lock");
+    rustix::fs::mknodat(rustix::fs::CWD, &lock, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+    let outcome = support::run(case, allowed(json!({})));
+    let failed = outcome.failed("invalid_request");
+    assert!(failed["message"].as_str().unwrap().contains("greeting.lock must be a regular file"), "{failed}");
 }

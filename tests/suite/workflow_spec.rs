@@ -34,7 +34,7 @@ fn login(workflow: Value) -> Value {
     json!({"prompt": "Log in", "workflow": fields})
 }
 
-/// What the terminal frame says of the workflow; every key is there.
+/// The object `workflow` of the terminal frame, with every key.
 fn told(outcome: &Outcome) -> &Value {
     let workflow = &outcome.terminal().payload()["workflow"];
     let keys: Vec<&str> = workflow.as_object().expect("workflow").keys().map(String::as_str).collect();

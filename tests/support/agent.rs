@@ -1,4 +1,4 @@
-//! The fake agent: a POSIX shell script that speaks Claude Code's stream-json, made step by step, and what it logged.
+//! The fake agent: a POSIX shell script that speaks Claude Code's stream-json, built step by step, and its log.
 //!
 //! A step prints a line or waits for one. While it waits it answers `interrupt` and `end_session` as the real one does.
 
@@ -11,7 +11,7 @@ pub(crate) const SESSION: &str = "5f0c1a52-6b1e-4c8a-9d1e-0123456789ab";
 pub(crate) const MODEL: &str = "claude-opus-5-5";
 pub(crate) const VERSION: &str = "2.1.330";
 
-/// What every script begins with. `$D` is the log folder, `$RC` what it will exit with.
+/// The beginning of every script. `$D` is the log folder, `$RC` the exit code.
 const LIBRARY: &str = r#"
 case "$1" in --version|-v) echo '2.1.330 (Claude Code)'; exit 0 ;; esac
 RC=0
@@ -78,12 +78,12 @@ impl Script {
         Script::bare().sh("prompt").out(&init())
     }
 
-    /// Says hello and is done.
+    /// Says hello and ends its turn.
     pub(crate) fn hello() -> Script {
         Script::new().say("msg_1", "Hello").done("Hello")
     }
 
-    /// Asks for permission to use a tool, and ends well whatever the answer is.
+    /// Asks for permission to use a tool, and ends with success whatever the answer is.
     pub(crate) fn asks(tool: &str, input: Value) -> Script {
         Script::new().ask("req-1", "toolu_1", tool, input).tool_result("toolu_1", "(done)").done("All done.")
     }
@@ -120,7 +120,7 @@ impl Script {
         self.raw(&line.to_string())
     }
 
-    /// A text of the agent's, whole; in pieces too where partial messages are on.
+    /// A complete text, and its pieces too if partial messages are on.
     pub(crate) fn say(self, message: &str, text: &str) -> Script {
         self.say_pieces(message, &[text])
     }
@@ -164,7 +164,7 @@ impl Script {
         self.out(&assistant(&format!("msg_{call}"), block))
     }
 
-    /// Calls a tool, asks whether it may, and waits for the answer.
+    /// Calls a tool, asks for permission, and waits for the answer.
     pub(crate) fn ask(self, request: &str, call: &str, tool: &str, input: Value) -> Script {
         self.tool_use(call, tool, &input).out(&can_use(request, call, tool, &input)).sh("answer")
     }
@@ -174,12 +174,12 @@ impl Script {
         self.out(&tool_result(call, content, result))
     }
 
-    /// A tool call that is reported as done, without a question.
+    /// A completed tool call without a question.
     pub(crate) fn tool(self, call: &str, tool: &str, input: &Value, content: &str) -> Script {
         self.tool_use(call, tool, input).tool_result(call, content)
     }
 
-    /// The result of a turn that went well.
+    /// The result of a successful turn.
     pub(crate) fn result(self, text: &str) -> Script {
         self.out(&success(text))
     }
@@ -210,7 +210,7 @@ impl Script {
     }
 }
 
-/// The text as one word of the shell's.
+/// The text as one shell word.
 pub(crate) fn quote(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
@@ -249,7 +249,7 @@ pub(crate) fn text(message: &str, text: &str) -> Value {
     assistant(message, json!({"type": "text", "text": text}))
 }
 
-/// The question whether a tool may be used. The questions and the plan come without suggestions.
+/// The request for permission to use a tool. The questions and the plan have no suggestions.
 pub(crate) fn can_use(request: &str, call: &str, tool: &str, input: &Value) -> Value {
     let mut body = json!({
         "subtype": "can_use_tool", "tool_name": tool, "display_name": tool, "input": input, "tool_use_id": call
@@ -287,7 +287,7 @@ pub(crate) fn success(text: &str) -> Value {
     })
 }
 
-/// A result that is an error, with the fields that differ.
+/// An error result, with the fields that differ.
 #[track_caller]
 pub(crate) fn error_result(fields: Value) -> Value {
     let mut line = success("");
@@ -311,7 +311,7 @@ pub(crate) fn question(text: &str, multiple: bool) -> Value {
     ]})
 }
 
-/// What the fake agent has seen.
+/// The log of the fake agent.
 pub(crate) struct AgentLog {
     dir: PathBuf,
 }
@@ -357,19 +357,19 @@ impl AgentLog {
         self.text("notes").lines().any(|l| l == note)
     }
 
-    /// The lines that it was sent.
+    /// The lines that the agent received.
     #[track_caller]
     pub(crate) fn received(&self) -> Vec<Value> {
         let text = self.text("stdin");
         text.lines().map(|l| serde_json::from_str(l).unwrap_or_else(|_| panic!("no JSON to the agent: {l}"))).collect()
     }
 
-    /// The texts of the user messages that it was sent.
+    /// The texts of the user messages that the agent received.
     pub(crate) fn prompts(&self) -> Vec<String> {
         self.received().iter().filter(|l| l["type"] == "user").map(|l| content_text(&l["message"]["content"])).collect()
     }
 
-    /// What it was answered: request id, and the inner response.
+    /// The answers that the agent received: request id and inner response.
     pub(crate) fn answers(&self) -> Vec<(String, Value)> {
         let lines = self.received();
         let answers = lines.iter().filter(|l| l["type"] == "control_response").map(|l| &l["response"]);

@@ -27,7 +27,7 @@ pub(crate) struct Case {
     pub(super) gate: Gate,
     pub(super) nonblocking: bool,
     pub(super) columns: u16,
-    /// The longest of each wait.
+    /// The time limit of each wait.
     pub(crate) limit: Duration,
 }
 
@@ -92,7 +92,7 @@ impl Case {
         self.write(name, format!("#!/bin/sh\n{body}\n").as_bytes(), 0o755)
     }
 
-    /// Writes a file, and the folders that it is in.
+    /// Writes a file and creates its folders.
     #[track_caller]
     pub(crate) fn file(self, name: &str, content: &str) -> Case {
         self.write(name, content.as_bytes(), 0o644)
@@ -151,7 +151,7 @@ impl Case {
         self
     }
 
-    /// A file that takes stdout, in the case's folder or anywhere.
+    /// Redirects stdout to a file, in the case's folder or anywhere.
     pub(crate) fn stdout_to(mut self, path: &str) -> Case {
         self.stdout_file = Some(self.path(path));
         self
@@ -207,7 +207,7 @@ impl Case {
         command
     }
 
-    /// The program as the case wants it started, with the case's arguments.
+    /// The program, started as the case says, with the case's arguments.
     pub(super) fn adhoc(&self) -> Command {
         let mut command = match &self.shell {
             Some(text) => {
@@ -238,7 +238,7 @@ impl Case {
         procs::marked(&self.marker)
     }
 
-    /// What still carries the marker a second after the end.
+    /// The processes that still carry the marker a second after the end.
     pub(crate) fn survivors(&self) -> Vec<String> {
         io::wait_for(Duration::from_secs(1) + SLACK, || self.processes().is_empty());
         self.processes().into_iter().map(|(pid, line)| format!("{pid} {line}")).collect()
@@ -282,7 +282,7 @@ fn writable(path: &Path) -> File {
     File::options().write(true).create(true).truncate(true).open(path).expect("an output file")
 }
 
-/// What a command of the program did.
+/// The result of a command of the program.
 #[derive(Debug)]
 pub(crate) struct Did {
     pub(crate) code: Option<i32>,
@@ -291,7 +291,7 @@ pub(crate) struct Did {
 }
 
 impl Did {
-    /// Its stdout, which is one line of JSON, after an end with this code.
+    /// Its stdout, which must be one line of JSON, after an exit with this code.
     #[track_caller]
     pub(crate) fn json(&self, code: i32) -> serde_json::Value {
         assert_eq!(self.code, Some(code), "{self:?}");
@@ -299,7 +299,7 @@ impl Did {
         serde_json::from_str(&self.out).expect("JSON")
     }
 
-    /// Its only line on stderr, after an end with this code and without a word on stdout.
+    /// Its only line on stderr, after an exit with this code and with an empty stdout.
     #[track_caller]
     pub(crate) fn refused(&self, code: i32) -> &str {
         assert_eq!((self.code, self.out.as_str()), (Some(code), ""), "{self:?}");

@@ -1,4 +1,4 @@
-//! What the protocol promises for the frames of every run, whatever happens in it.
+//! The promises of the protocol about the frames of every run.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,7 @@ use super::{Outcome, list};
 
 pub(crate) type Checked = Result<(), String>;
 
-/// Ends a check unless the condition holds.
+/// Fails a check unless the condition holds.
 macro_rules! hold {
     ($condition:expr, $($why:tt)*) => { if !$condition { return Err(format!($($why)*)); } };
 }
@@ -20,10 +20,10 @@ const CATEGORIES: [&str; 12] =
     ["read", "edit", "delete", "move", "search", "execute", "fetch", "think", "agent", "mcp", "mode", "other"];
 const RESOLUTIONS: [&str; 7] = ["answered", "declined", "timeout", "input_closed", "headless", "policy", "withdrawn"];
 
-/// What readers that know Unicode also take for the end of a line.
+/// Characters that readers with Unicode support also treat as line ends.
 const LINE_ENDS: [char; 9] = ['\n', '\r', '\u{b}', '\u{c}', '\u{1c}', '\u{1d}', '\u{85}', '\u{2028}', '\u{2029}'];
 
-/// One frame: its line without the newline, and what it says.
+/// One frame: its line without the newline, and its JSON.
 #[derive(Clone, Copy)]
 pub(crate) struct Seen<'a> {
     pub(crate) raw: &'a str,
@@ -53,7 +53,7 @@ impl<'a> Seen<'a> {
     }
 }
 
-/// The exit code that belongs to a failure code.
+/// The exit code of a failure code.
 fn exit_of(code: &str) -> Option<i32> {
     Some(match code {
         "agent_error"
@@ -117,7 +117,7 @@ impl Outcome {
         hold!(self.signal.is_none(), "the process died of signal {:?}", self.signal);
         hold!(self.left.is_empty(), "processes are left: {:?}", self.left);
         if terminal.kind() != "run.failed" {
-            // Without a start, the warnings that were held go to stderr.
+            // Without a start, the held warnings go to stderr.
             hold!(stderr.is_empty() || !has_start, "stderr: {stderr}");
             return Ok(());
         }
@@ -366,7 +366,7 @@ fn has_keys(value: &Value, keys: &[&str]) -> bool {
     keys.iter().all(|k| value.get(k).is_some())
 }
 
-/// How many were left without an answer, and the first of them.
+/// The number of unanswered ones, and the first of them.
 fn is_tally(tally: &Value, categories: &[&str]) -> bool {
     let first = list(&tally["first"]);
     let fits =

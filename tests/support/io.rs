@@ -108,7 +108,7 @@ fn pump(mut pipe: PipeReader, gate: &Gate, all: &Mutex<Vec<u8>>, send: &Sender<L
     }
 }
 
-/// Waits a moment for bytes or the end, so that a gate is seen in between.
+/// Waits briefly for bytes or the end, so that the gate is checked in between.
 fn readable(pipe: &PipeReader) -> bool {
     let mut fds = [PollFd::new(pipe, PollFlags::IN)];
     let timeout = Timespec { tv_sec: 0, tv_nsec: 10_000_000 };
@@ -136,7 +136,7 @@ impl StdinWriter {
     }
 }
 
-/// Looks every few milliseconds whether something has come about.
+/// Checks a condition every few milliseconds.
 pub(crate) fn wait_for(limit: Duration, mut done: impl FnMut() -> bool) -> bool {
     let until = Instant::now() + limit;
     loop {
@@ -162,7 +162,7 @@ pub(crate) fn exit(child: &mut Child, limit: Duration) -> Option<ExitStatus> {
     status
 }
 
-/// The text with its middle left out.
+/// The text without its middle.
 pub(crate) fn shorten(text: &str, limit: usize) -> String {
     let count = text.chars().count();
     if count <= limit {

@@ -1,4 +1,4 @@
-//! What depends on the machine: how long a test waits, and what it cannot check there.
+//! Limits of the machine: the length of waits, and the checks that cannot run.
 
 use std::io::Write;
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 /// Raises the limit of each wait on a loaded machine, in whole seconds.
 pub(crate) const LIMIT_VARIABLE: &str = "TEST_WAIT_S";
 
-/// The longest that a test waits for one event.
+/// The maximum time that a test waits for one event.
 #[track_caller]
 pub(crate) fn limit() -> Duration {
     let seconds = std::env::var(LIMIT_VARIABLE).map_or(20, |text| {

@@ -22,7 +22,7 @@ pub(crate) use machine::limit;
 pub(crate) use outcome::{Frame, Outcome};
 pub(crate) use session::Session;
 
-/// What a loaded machine may add to a time that the protocol promises.
+/// The delay that a loaded machine may add to a time that the protocol promises.
 pub(crate) const SLACK: Duration = Duration::from_millis(700);
 /// The run id that `Session::start` chooses.
 pub(crate) const RUN: &str = "run-under-test";
@@ -34,7 +34,7 @@ pub(crate) fn start_line(payload: &str) -> String {
     format!(r#"{{"v":"1","id":"start","type":"run.start","run_id":"{RUN}","payload":{payload}}}"#)
 }
 
-/// Runs a case from start to end with nothing said in between.
+/// Runs a case from start to end without sending messages in between.
 #[track_caller]
 pub(crate) fn run(case: Case, payload: Value) -> Outcome {
     let mut session = case.spawn();
@@ -42,7 +42,7 @@ pub(crate) fn run(case: Case, payload: Value) -> Outcome {
     session.finish()
 }
 
-/// The file's text, or "" where there is none.
+/// The file's text, or "" if there is no file.
 pub(crate) fn read(path: &Path) -> String {
     fs::read(path).map(|b| String::from_utf8_lossy(&b).into_owned()).unwrap_or_default()
 }
@@ -53,7 +53,7 @@ pub(crate) fn options(question: &Value) -> Vec<&str> {
     list(&question["options"]).iter().map(|option| option["value"].as_str().expect("value")).collect()
 }
 
-/// The elements of an array; none where there is no array.
+/// The elements of an array, or none if the value is not an array.
 pub(crate) fn list(value: &Value) -> &[Value] {
     value.as_array().map_or(&[], Vec::as_slice)
 }

@@ -1,4 +1,4 @@
-//! What came out of a run: frames, exit code, and the questions that a test asks about them.
+//! The outcome of a run: frames, exit code, and queries about them.
 
 use std::ops::Deref;
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use super::agent::AgentLog;
 use super::io::Line;
 use super::{Case, Session};
 
-/// One frame as it came.
+/// One frame as it arrived.
 #[derive(Clone)]
 pub(crate) struct Frame {
     pub(crate) raw: String,
@@ -60,7 +60,7 @@ impl Frame {
     }
 }
 
-/// A run that is over.
+/// A finished run.
 pub(crate) struct Outcome {
     pub(crate) frames: Vec<Frame>,
     pub(crate) exit_code: Option<i32>,
@@ -81,7 +81,7 @@ impl Outcome {
         self.session.log()
     }
 
-    /// How long the process lived.
+    /// The lifetime of the process.
     pub(crate) fn took(&self) -> Duration {
         self.ended - self.session.started
     }
@@ -108,7 +108,7 @@ impl Outcome {
         self.progress("question_resolved").into_iter().map(|f| f.text("resolution")).collect()
     }
 
-    /// Texts of the agent, joined.
+    /// The joined texts of the agent.
     pub(crate) fn said(&self) -> String {
         self.progress("text").into_iter().map(|f| f.text("text")).collect()
     }

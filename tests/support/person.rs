@@ -1,4 +1,4 @@
-//! A person at a terminal: a pseudo-terminal that the program belongs to, keys, and what is seen on its screen.
+//! A person at a terminal: the program's pseudo-terminal, keys, and the contents of its screen.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -79,7 +79,7 @@ pub(crate) struct Person {
     pub(crate) keyboard: File,
     bytes: Receiver<Vec<u8>>,
     all: Vec<u8>,
-    /// How much of that was waited for.
+    /// The length of the part that was waited for.
     met: usize,
     code: Option<i32>,
     pub(crate) case: Case,
@@ -107,7 +107,7 @@ impl Person {
         loop {
             let new = String::from_utf8_lossy(&self.all[self.met..]).into_owned();
             if let Some(at) = new.find(text) {
-                // Characters that are not whole yet are no part of what was found.
+                // Incomplete characters do not count.
                 self.met += at + text.len();
                 return new[..at + text.len()].to_owned();
             }
@@ -144,20 +144,20 @@ impl Person {
         assert!(status.is_some_and(|(_, status)| status.stopped()), "it ended");
     }
 
-    /// Waits for the end. Gives the exit code as a shell has it, and everything that came.
+    /// Waits for the end. Returns the exit code as a shell reports it, and the whole output.
     #[track_caller]
     pub(crate) fn ends(&mut self) -> (i32, String) {
         let status = self.child.wait().unwrap();
         let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap());
         self.code = Some(code);
-        // The program's end of the terminal is closed: what it wrote comes to an end.
+        // The program's end of the terminal is closed, so its output ends.
         while let Ok(more) = self.bytes.recv_timeout(limit()) {
             self.all.extend(more);
         }
         (code, String::from_utf8_lossy(&self.all).into_owned())
     }
 
-    /// What stands on the screen now, row by row.
+    /// The current contents of the screen, row by row.
     pub(crate) fn screen(&self) -> Vec<String> {
         let mut screen = Screen::new(usize::from(self.case.columns));
         String::from_utf8_lossy(&self.all).chars().for_each(|c| screen.take(c));
@@ -179,7 +179,7 @@ impl Drop for Person {
     }
 }
 
-/// As much of a terminal as the program uses.
+/// The functions of a terminal that the program uses.
 #[derive(Default)]
 struct Screen {
     columns: usize,

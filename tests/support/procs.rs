@@ -1,4 +1,4 @@
-//! What /proc tells about the processes of a case.
+//! The processes of a case in /proc.
 
 use std::fs;
 
@@ -30,7 +30,7 @@ pub(crate) fn kill_marked(marker: &str) {
     }
 }
 
-/// Whether the process is there and no zombie.
+/// Whether the process exists and is not a zombie.
 pub(crate) fn alive(pid: i32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     let state = stat.rsplit(')').next().and_then(|rest| rest.split_whitespace().next());
@@ -46,7 +46,7 @@ pub(crate) fn cpu_ticks(pid: u32) -> u64 {
     fields[11].parse::<u64>().expect("utime") + fields[12].parse::<u64>().expect("stime")
 }
 
-/// The most memory that a process has held, in KiB.
+/// The peak memory of a process, in KiB.
 pub(crate) fn peak_kib(pid: u32) -> u64 {
     status_kib(pid, "VmHWM:")
 }

@@ -72,7 +72,7 @@ impl Session {
         self.send_line(&message.to_string())
     }
 
-    /// Sends a message of version 1 and returns the id that it has.
+    /// Sends a message of version 1 and returns its id.
     #[track_caller]
     pub(crate) fn send(&mut self, kind: &str, payload: Value) -> String {
         self.sent += 1;
@@ -120,7 +120,7 @@ impl Session {
     }
 
     pub(crate) fn signal(&self, signal: Signal) {
-        // A process that has just gone is no mistake of the test.
+        // The process may have exited just now.
         let _ = kill_process(Pid::from_child(&self.child), signal);
     }
 
@@ -136,7 +136,7 @@ impl Session {
         AgentLog::new(&self.case.path("log"))
     }
 
-    /// The next frame, in order; the test fails when there is none.
+    /// The next frame, in order. The test fails if there is none.
     #[track_caller]
     pub(crate) fn next_frame(&mut self) -> Frame {
         self.next_frame_by(Instant::now() + self.case.limit)
@@ -199,7 +199,7 @@ impl Session {
         self.until_where(text, |f| f.is_progress("text") && f.text("text").contains(text))
     }
 
-    /// Waits for something that no frame tells.
+    /// Waits for a condition that no frame reports.
     #[track_caller]
     pub(crate) fn wait_until(&self, what: &str, done: impl Fn() -> bool) {
         if !io::wait_for(self.case.limit, done) {
@@ -224,7 +224,7 @@ impl Session {
         self.exit.expect("exit")
     }
 
-    /// Reads to the end, and checks what holds for every run. stdin stays open if the test left it open.
+    /// Reads to the end and checks the invariants of every run. stdin stays open if the test left it open.
     #[track_caller]
     pub(crate) fn finish(self) -> Outcome {
         let outcome = self.finish_unchecked();
@@ -232,7 +232,7 @@ impl Session {
         outcome
     }
 
-    /// As `finish`, without the invariants: for runs whose frames cannot arrive.
+    /// Like `finish`, without the invariants: for runs whose frames cannot arrive.
     #[track_caller]
     pub(crate) fn finish_unchecked(mut self) -> Outcome {
         while let Ok(line) = self.lines.recv_timeout(self.case.limit) {

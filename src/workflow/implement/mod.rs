@@ -29,6 +29,7 @@ mod site;
 pub use ready::{Preview, Target, admit, preview};
 
 use crate::config::Places;
+use crate::engine::no_thread;
 use crate::protocol::words::PhaseOutcome;
 use crate::workflow::counted;
 use crate::workflow::outer::{Ended, Outer};
@@ -49,7 +50,9 @@ pub fn carry(mut outer: Outer<'_>, target: Target, places: &Places) -> Ended {
 fn begin(outer: &mut Outer<'_>, target: Target, places: &Places) -> Result<String, Stop> {
     let settings = outer.settings().clone();
     let _locks = target.lock()?;
-    let mut ready = ReadyPlan::read(target, &settings, places).map_err(|unfit| {
+    let reading = ReadyPlan::begin(target, &settings, places);
+    let read = outer.errand(None, reading)?.ok_or_else(|| Stop::from(no_thread()))?;
+    let mut ready = read.map_err(|unfit| {
         outer.end.violations = unfit.violations.iter().map(Violation::breach).collect();
         Stop::from(unfit.failure)
     })?;

@@ -21,8 +21,10 @@ pub(super) struct PlanFile {
 /// The result of restoring plan.md.
 #[derive(Debug)]
 pub(super) struct PutBack {
-    /// The new place of the changed file. `None`: the file was missing.
+    /// The new place of the changed file. `None`: the file was missing, or could not be kept.
     pub(super) kept: Option<GaveWay>,
+    /// Whether there was none.
+    pub(super) was_gone: bool,
 }
 
 impl PlanFile {
@@ -36,9 +38,11 @@ impl PlanFile {
         if matches!(&found, Ok(Some(bytes)) if bytes == self.text.as_bytes()) {
             return Ok(None);
         }
-        let kept = self.project.give_way(&self.path).map_err(|problem| self.failed(problem))?;
+        // The plan itself counts more than what somebody wrote there: an agent can make it impossible to keep that.
+        let was_gone = matches!(self.project.entry(&self.path), Ok(None));
+        let kept = self.project.give_way(&self.path).ok().flatten();
         self.write(&self.text)?;
-        Ok(Some(PutBack { kept }))
+        Ok(Some(PutBack { kept, was_gone }))
     }
 
     /// Sets the state line of a phase, and its boxes if the mark changes them, in one write.
@@ -70,7 +74,7 @@ impl PlanFile {
 
     fn failed(&self, _: FileProblem) -> Stop {
         let message = format!(
-            "Cannot write {}: free some space, or correct the permissions of its folder, then run the same command to continue.",
+            "Cannot write {}, which may hold a version of the agent's: free some space, or correct the permissions of its folder, restore the file, then run the same command to continue.",
             shown(&self.path)
         );
         Stop::failed(Code::ResourceExhausted, message)

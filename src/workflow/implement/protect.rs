@@ -4,6 +4,7 @@
 //! is compared by its target, even if it replaces a folder of the path.
 
 use crate::failure::Failure;
+use crate::process::query::Until;
 use crate::protocol::words::RefusalReason;
 use crate::workflow::plan::PlanPhase;
 use rustix::fs::OFlags;
@@ -22,19 +23,22 @@ const BYTES: u64 = 64 << 20;
 /// The folders that change during normal work, relative to the project's folder.
 const OWN: [&str; 2] = [".spektacular", ".git"];
 
-/// The protected paths exceed [`FILES`] or [`BYTES`].
+/// The reason why the protected paths were not read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct TooLarge;
+pub(crate) enum Unread {
+    /// They exceed [`FILES`] or [`BYTES`].
+    TooLarge,
+    /// The work was given up.
+    GivenUp,
+}
 
-impl TooLarge {
-    /// The refusal of a phase that protects too much.
-    pub(crate) fn refusal(phase: &PlanPhase) -> Failure {
-        let message = format!(
-            "{} protects more than 10,000 files or 64 MiB: name fewer under `### Protect` in the plan.",
-            phase.id()
-        );
-        Failure::refused_for(RefusalReason::TooLarge, message)
-    }
+/// The refusal of a phase that protects too much.
+pub(crate) fn too_large(phase: &PlanPhase) -> Failure {
+    let message = format!(
+        "{} protects more than 10,000 files or 64 MiB: name fewer under `### Protect` in the plan.",
+        phase.id()
+    );
+    Failure::refused_for(RefusalReason::TooLarge, message)
 }
 
 /// The content of a path. A path that does not exist has no entry.
@@ -53,6 +57,7 @@ enum Held {
 }
 
 /// The content of the protected paths at one time.
+#[derive(Debug)]
 pub(crate) struct ProtectedState {
     entries: Vec<String>,
     held: BTreeMap<PathBuf, Held>,
@@ -64,22 +69,22 @@ impl ProtectedState {
     /// Reads the paths, which are relative to the project's folder.
     ///
     /// # Errors
-    /// They exceed the limits.
-    pub(crate) fn take(project: &Path, entries: &[String]) -> Result<ProtectedState, TooLarge> {
+    /// They exceed the limits, or the work was given up.
+    pub(crate) fn take(project: &Path, entries: &[String], until: &Until) -> Result<ProtectedState, Unread> {
         let keys = [RandomState::new(), RandomState::new()];
-        let held = Walk::new(project, &keys).all(entries)?;
+        let held = Walk::new(project, &keys, until).all(entries)?;
         Ok(ProtectedState { entries: entries.to_vec(), held, keys })
     }
 
     /// The changed paths, in order, relative to the project's folder.
-    pub(crate) fn differences(&self, project: &Path) -> Vec<String> {
+    pub(crate) fn differences(&self, project: &Path, until: &Until) -> Vec<String> {
         let mut now = BTreeMap::new();
         for entry in &self.entries {
-            let mut walk = Walk::new(project, &self.keys);
+            let mut walk = Walk::new(project, &self.keys, until);
             match walk.all(std::slice::from_ref(entry)) {
                 Ok(held) => now.extend(held),
-                // The entry was below the limits before, so it changed.
-                Err(TooLarge) => return vec![entry.clone()],
+                // The entry was below the limits before, so it changed. Nobody sees a result that was given up.
+                Err(Unread::TooLarge | Unread::GivenUp) => return vec![entry.clone()],
             }
         }
         let mut differing: Vec<&PathBuf> =
@@ -93,6 +98,7 @@ impl ProtectedState {
 struct Walk<'a> {
     project: &'a Path,
     keys: &'a [RandomState; 2],
+    until: &'a Until,
     held: BTreeMap<PathBuf, Held>,
     files: usize,
     folders: usize,
@@ -100,11 +106,11 @@ struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    fn new(project: &'a Path, keys: &'a [RandomState; 2]) -> Walk<'a> {
-        Walk { project, keys, held: BTreeMap::new(), files: 0, folders: 0, bytes: 0 }
+    fn new(project: &'a Path, keys: &'a [RandomState; 2], until: &'a Until) -> Walk<'a> {
+        Walk { project, keys, until, held: BTreeMap::new(), files: 0, folders: 0, bytes: 0 }
     }
 
-    fn all(&mut self, entries: &[String]) -> Result<BTreeMap<PathBuf, Held>, TooLarge> {
+    fn all(&mut self, entries: &[String]) -> Result<BTreeMap<PathBuf, Held>, Unread> {
         for entry in entries {
             self.entry(Path::new(entry))?;
         }
@@ -112,7 +118,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Adds one protected path. Each folder of the path must be a real folder.
-    fn entry(&mut self, entry: &Path) -> Result<(), TooLarge> {
+    fn entry(&mut self, entry: &Path) -> Result<(), Unread> {
         let mut path = PathBuf::new();
         for component in entry.components().filter(|component| *component != Component::CurDir) {
             path.push(component);
@@ -125,7 +131,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Adds a folder with its contents, without recursion, because the agent chooses its depth.
-    fn folder(&mut self, top: PathBuf) -> Result<(), TooLarge> {
+    fn folder(&mut self, top: PathBuf) -> Result<(), Unread> {
         let mut folders = vec![top];
         while let Some(folder) = folders.pop() {
             if self.held.contains_key(&folder) || OWN.iter().any(|own| folder == Path::new(own)) {
@@ -133,7 +139,7 @@ impl<'a> Walk<'a> {
             }
             self.folders += 1;
             if self.folders > FILES {
-                return Err(TooLarge);
+                return Err(Unread::TooLarge);
             }
             let entries = fs::read_dir(self.project.join(&folder)).into_iter().flatten().flatten();
             for entry in entries {
@@ -150,7 +156,7 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    fn add(&mut self, path: PathBuf, metadata: &Metadata) -> Result<(), TooLarge> {
+    fn add(&mut self, path: PathBuf, metadata: &Metadata) -> Result<(), Unread> {
         if self.held.contains_key(&path) {
             return Ok(());
         }
@@ -169,10 +175,14 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    fn count(&mut self, bytes: u64) -> Result<(), TooLarge> {
+    fn count(&mut self, bytes: u64) -> Result<(), Unread> {
         self.files += 1;
         self.bytes = self.bytes.saturating_add(bytes);
-        if self.files > FILES || self.bytes > BYTES { Err(TooLarge) } else { Ok(()) }
+        match self.files > FILES || self.bytes > BYTES {
+            true => Err(Unread::TooLarge),
+            false if self.until.is_over() => Err(Unread::GivenUp),
+            false => Ok(()),
+        }
     }
 
     /// The digest of a file's first `size` bytes. Opening neither follows a link nor blocks, because something else may
@@ -187,6 +197,7 @@ impl<'a> Walk<'a> {
         loop {
             match rest.read(&mut buffer).ok()? {
                 0 => break,
+                _ if self.until.is_over() => return None,
                 count => hashers.iter_mut().for_each(|hasher| hasher.write(&buffer[..count])),
             }
         }
@@ -201,12 +212,18 @@ pub(crate) fn covers(entries: &[String], path: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{FILES, ProtectedState, TooLarge, covers};
+    use super::{FILES, ProtectedState, Unread, covers};
+    use crate::process::query::Until;
     use std::fs::{self, File, FileTimes, OpenOptions, Permissions};
     use std::io::Write;
     use std::os::unix::fs::{PermissionsExt, symlink};
     use std::path::Path;
+    use std::time::{Duration, Instant};
     use tempfile::TempDir;
+
+    fn soon() -> Until {
+        Until::deadline(Instant::now() + Duration::from_secs(60))
+    }
 
     fn project() -> TempDir {
         let folder = tempfile::tempdir().unwrap();
@@ -222,9 +239,9 @@ mod tests {
     fn after(change: impl FnOnce(&Path)) -> Vec<String> {
         let folder = project();
         let entries = ["tests/".to_owned(), "Makefile".to_owned(), "absent".to_owned()];
-        let before = ProtectedState::take(folder.path(), &entries).unwrap();
+        let before = ProtectedState::take(folder.path(), &entries, &soon()).unwrap();
         change(folder.path());
-        before.differences(folder.path())
+        before.differences(folder.path(), &soon())
     }
 
     #[test]
@@ -271,20 +288,20 @@ mod tests {
         // A loop of links ends, and the target of a link does not matter.
         let folder = project();
         symlink("..", folder.path().join("tests/up")).unwrap();
-        let before = ProtectedState::take(folder.path(), &["tests/".to_owned()]).unwrap();
+        let before = ProtectedState::take(folder.path(), &["tests/".to_owned()], &soon()).unwrap();
         fs::write(folder.path().join("free"), "changed").unwrap();
-        assert_eq!(before.differences(folder.path()), [""; 0]);
+        assert_eq!(before.differences(folder.path(), &soon()), [""; 0]);
     }
 
     #[test]
     fn protection_of_the_whole_project_excludes_folders_that_change_by_themselves() {
         let folder = project();
         fs::create_dir(folder.path().join(".spektacular")).unwrap();
-        let before = ProtectedState::take(folder.path(), &["./".to_owned()]).unwrap();
+        let before = ProtectedState::take(folder.path(), &["./".to_owned()], &soon()).unwrap();
         fs::write(folder.path().join(".spektacular/plan.md"), "").unwrap();
-        assert_eq!(before.differences(folder.path()), [""; 0]);
+        assert_eq!(before.differences(folder.path(), &soon()), [""; 0]);
         fs::write(folder.path().join("free"), "changed").unwrap();
-        assert_eq!(before.differences(folder.path()), ["free"]);
+        assert_eq!(before.differences(folder.path(), &soon()), ["free"]);
     }
 
     #[test]
@@ -294,13 +311,21 @@ mod tests {
         fs::create_dir(&many).unwrap();
         (0..FILES).for_each(|n| drop(File::create(many.join(n.to_string())).unwrap()));
         let entries = ["many/".to_owned()];
-        let before = ProtectedState::take(folder.path(), &entries).unwrap();
+        let before = ProtectedState::take(folder.path(), &entries, &soon()).unwrap();
         File::create(many.join("one more")).unwrap();
-        assert_eq!(before.differences(folder.path()), ["many/"]);
-        assert_eq!(ProtectedState::take(folder.path(), &entries).err(), Some(TooLarge));
+        assert_eq!(before.differences(folder.path(), &soon()), ["many/"]);
+        assert_eq!(ProtectedState::take(folder.path(), &entries, &soon()).err(), Some(Unread::TooLarge));
         // A sparse file is not read.
         File::create(folder.path().join("large")).unwrap().set_len(65 << 20).unwrap();
-        assert_eq!(ProtectedState::take(folder.path(), &["large".to_owned()]).err(), Some(TooLarge));
+        assert_eq!(ProtectedState::take(folder.path(), &["large".to_owned()], &soon()).err(), Some(Unread::TooLarge));
+    }
+
+    #[test]
+    fn what_nobody_waits_for_is_not_read_to_its_end() {
+        let folder = project();
+        let entries = ["./".to_owned()];
+        let over = Until::deadline(Instant::now());
+        assert_eq!(ProtectedState::take(folder.path(), &entries, &over).err(), Some(Unread::GivenUp));
     }
 
     #[test]

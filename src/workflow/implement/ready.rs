@@ -1,13 +1,15 @@
 //! The conditions before any agent starts: the plan, its prompts, git, consent.
 
 use super::commit::{self, Commits, NoCommits, StatusQuery};
-use super::protect::{ProtectedState, TooLarge};
+use super::protect::{ProtectedState, Unread, too_large};
 use super::question::consent;
 use super::{judge, prompt};
 use crate::agent::Reply;
 use crate::config::Places;
 use crate::failure::{Code, Failure};
+use crate::process::errand::Errand;
 use crate::process::git::BaselineResult;
+use crate::process::query::Until;
 use crate::protocol::outbound::WorkflowStarted;
 use crate::protocol::question::Judge;
 use crate::protocol::request::Settings;
@@ -29,6 +31,7 @@ use crossbeam_channel::bounded;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 /// The location of the plan, and the settings for carrying it out.
 #[derive(Debug)]
@@ -66,6 +69,9 @@ impl Target {
     }
 }
 
+/// The time limit for reading a plan and its protected files.
+pub(super) const READ_LIMIT: Duration = Duration::from_secs(24 * 3600);
+
 /// The plan as a dry run shows it.
 pub struct Preview {
     /// The plan as people see it.
@@ -87,7 +93,8 @@ pub fn preview(
     places: &Places,
 ) -> Result<Preview, Failure> {
     let (target, _) = admit(settings, options, from)?;
-    let ready = ReadyPlan::read(target, settings, places).map_err(|unfit| unfit.failure)?;
+    let ready = ReadyPlan::read(target, settings, places, &Until::deadline(Instant::now() + READ_LIMIT))
+        .map_err(|unfit| unfit.failure)?;
     if let Some(look) = ready.look() {
         ready.commits(commit::wait(look))?;
     }
@@ -123,8 +130,22 @@ impl From<Failure> for Box<Unfit> {
 }
 
 impl ReadyPlan {
+    /// Reads and checks the plan in a thread of its own, because its protected files may take long.
+    pub(super) fn begin(target: Target, settings: &Settings, places: &Places) -> Errand<Result<ReadyPlan, Box<Unfit>>> {
+        let (settings, places) = (settings.clone(), places.clone());
+        Errand::start("plan", READ_LIMIT, move |until| ReadyPlan::read(target, &settings, &places, until))
+    }
+
     /// Reads and checks the plan and the prompts.
-    pub(super) fn read(target: Target, settings: &Settings, places: &Places) -> Result<ReadyPlan, Box<Unfit>> {
+    ///
+    /// # Errors
+    /// The fault of the plan or its prompts.
+    pub(super) fn read(
+        target: Target,
+        settings: &Settings,
+        places: &Places,
+        until: &Until,
+    ) -> Result<ReadyPlan, Box<Unfit>> {
         let Target { project, path, shown, options } = target;
         // Coverage matters while the plan is written, not while it is carried out.
         let ignored = [Rule::Uncovered, Rule::UnknownRequirement];
@@ -142,9 +163,9 @@ impl ReadyPlan {
         }
         if let Some(phase) = plan.phases.iter().filter(|phase| !phase.is_done()).find(|phase| {
             let paths: Vec<String> = phase.protect.iter().map(|entry| entry.path.clone()).collect();
-            matches!(ProtectedState::take(project.folder(), &paths), Err(TooLarge))
+            matches!(ProtectedState::take(project.folder(), &paths, until), Err(Unread::TooLarge))
         }) {
-            return Err(TooLarge::refusal(phase).into());
+            return Err(too_large(phase).into());
         }
         let (prompts, mut warnings) = Prompts::load(&project, &path, &text, settings.interactive, places)?;
         warnings.extend(spec_changed(&project, &plan));

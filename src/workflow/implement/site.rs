@@ -7,11 +7,13 @@ use super::judge::Guarded;
 use super::machine::{AgentTurn, Attempt, Failing, Fault, ManualAnswer, Mark, TurnPrompt, World};
 use super::plan_file::PlanFile;
 use super::prompt;
-use super::protect::{ProtectedState, TooLarge};
+use super::protect::{ProtectedState, Unread, too_large};
 use super::question::{checked, manual};
+use super::ready::READ_LIMIT;
 use super::ready::ReadyPlan;
 use super::report::{self, Account};
 use crate::agent::registry::Dialect;
+use crate::engine::no_thread;
 use crate::failure::{Code, Failure};
 use crate::process::errand::Errand;
 use crate::process::git::Baseline;
@@ -47,7 +49,7 @@ pub(super) struct Site<'r, 'o, 'p> {
     pub(super) steps: Vec<PlanStatus>,
     conversation: Conversation,
     /// The contents of the phase's protected paths before its first attempt.
-    protected: Option<ProtectedState>,
+    protected: Option<Arc<ProtectedState>>,
     /// When the phase began, by the clock of limits.
     began: Option<Duration>,
 }
@@ -104,7 +106,8 @@ impl<'r, 'o, 'p> Site<'r, 'o, 'p> {
                 let to = kept.to.shown();
                 format!("{file} was changed and has been restored: the changed version is in {to}")
             }
-            None => format!("{file} was removed and has been restored"),
+            None if back.was_gone => format!("{file} was removed and has been restored"),
+            None => format!("{file} was changed and has been restored: the changed version could not be kept"),
         };
         self.outer.warn(Warning::PlanChanged, text);
         self.outer.end.kept.extend(back.kept);
@@ -128,10 +131,14 @@ impl<'r, 'o, 'p> Site<'r, 'o, 'p> {
         }
     }
 
-    /// Waits for a query to git, as a part of the run.
-    fn git<T: Send + 'static>(&mut self, query: impl FnOnce(&Until) -> T + Send + 'static) -> Result<Option<T>, Stop> {
-        let limit = self.left()?;
-        self.outer.errand(limit, Errand::start("git", GIT_LIMIT, query))
+    /// Waits for work in a thread, as a part of the run. `limit`: the time that the work may take.
+    fn wait<T: Send + 'static>(
+        &mut self,
+        limit: Duration,
+        work: impl FnOnce(&Until) -> T + Send + 'static,
+    ) -> Result<Option<T>, Stop> {
+        let left = self.left()?;
+        self.outer.errand(left, Errand::start("errand", limit, work))
     }
 
     /// The prompt that begins a phase.
@@ -156,7 +163,7 @@ impl<'r, 'o, 'p> Site<'r, 'o, 'p> {
     fn acted(&mut self, said: &TurnSaid, before: Option<Arc<Baseline>>) -> Result<bool, Stop> {
         let reported = self.outer.seen().files.iter().any(|file| !is_own(file.path.shown()));
         let changed = match before {
-            Some(before) => self.git(move |until| before.compare(until).ok())?.flatten(),
+            Some(before) => self.wait(GIT_LIMIT, move |until| before.compare(until).ok())?.flatten(),
             None => None,
         };
         let sees_tools = self.outer.agent().dialect != Dialect::Lines;
@@ -190,8 +197,13 @@ impl World for Site<'_, '_, '_> {
 
     fn begin(&mut self, index: usize) -> Result<(), Stop> {
         self.began = Some(self.outer.elapsed());
-        let taken = ProtectedState::take(self.ready.project.folder(), &self.guarded(index));
-        self.protected = Some(taken.map_err(|TooLarge| Stop::from(TooLarge::refusal(self.phase(index))))?);
+        let (project, paths) = (self.ready.project.folder().to_owned(), self.guarded(index));
+        let take = move |until: &Until| ProtectedState::take(&project, &paths, until);
+        match self.wait(READ_LIMIT, take)?.unwrap_or(Err(Unread::GivenUp)) {
+            Ok(state) => self.protected = Some(Arc::new(state)),
+            Err(Unread::TooLarge) => return Err(too_large(self.phase(index)).into()),
+            Err(Unread::GivenUp) => return Err(no_thread().into()),
+        }
         Ok(())
     }
 
@@ -247,7 +259,7 @@ impl World for Site<'_, '_, '_> {
         paths.push(self.ready.path.folder.to_string_lossy().into_owned());
         let judge = Guarded { project: self.ready.project.folder().to_owned(), paths };
         let project = self.ready.project.folder().to_owned();
-        let tree = self.git(move |until| Baseline::now(&project, until).ok().flatten())?.flatten();
+        let tree = self.wait(GIT_LIMIT, move |until| Baseline::now(&project, until).ok().flatten())?.flatten();
         let terms = Terms { judge: Arc::new(judge), limit: self.left()? };
         let before = self.outer.usage().cost_usd;
         let mut conversation = std::mem::take(&mut self.conversation);
@@ -274,8 +286,10 @@ impl World for Site<'_, '_, '_> {
     }
 
     fn differences(&mut self, _phase: usize) -> Result<Vec<String>, Stop> {
-        let project = self.ready.project.folder();
-        Ok(self.protected.as_ref().map(|before| before.differences(project)).unwrap_or_default())
+        let Some(before) = self.protected.clone() else { return Ok(Vec::new()) };
+        let project = self.ready.project.folder().to_owned();
+        let differences = self.wait(READ_LIMIT, move |until| before.differences(&project, until))?;
+        differences.ok_or_else(|| no_thread().into())
     }
 
     fn command(&mut self, at: Attempt, command: &str) -> Result<Option<Failing>, Stop> {

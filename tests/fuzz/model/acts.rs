@@ -1,4 +1,4 @@
-//! What can happen to a run of the model, and what can be seen of it.
+//! The events of a run of the model, and their visible effects.
 
 use super::super::rng::Rng;
 use super::puppet::Said;
@@ -23,7 +23,7 @@ pub(crate) struct Lives {
     pub(crate) leaves: bool,
 }
 
-/// What a run is started with.
+/// The settings of a run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rules {
     pub(crate) lives: Lives,
@@ -66,7 +66,7 @@ pub(crate) enum Answer {
     Declined,
 }
 
-/// Something that happens. What does not fit the moment is left out.
+/// An event. Events that do not fit the moment are skipped.
 #[derive(Clone, Debug)]
 pub(crate) enum Act {
     Start,
@@ -142,7 +142,7 @@ impl Act {
     }
 }
 
-/// What a run does, as far as the model tells it.
+/// The actions of a run that the model predicts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Seen {
     Started,

@@ -176,7 +176,7 @@ impl Pair {
     }
 }
 
-/// What the model tells of an effect.
+/// The model's view of an effect.
 fn told(effect: Effect) -> Option<Seen> {
     let number = |id: &str| id.rsplit('_').next().and_then(|text| text.parse().ok()).expect("a question's id");
     Some(match effect {

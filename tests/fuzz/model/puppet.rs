@@ -1,4 +1,4 @@
-//! An agent whose lines say at once what its driver is to report.
+//! An agent whose lines name the events that its driver reports.
 
 use super::acts::{Asked, Lives};
 use spektacular::agent::{

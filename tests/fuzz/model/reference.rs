@@ -144,7 +144,7 @@ impl Reference {
         }
     }
 
-    /// What is seen of the act.
+    /// The visible effects of the act.
     pub(crate) fn take(&mut self, act: &Act) -> Vec<Seen> {
         if !self.ended {
             if self.started {

@@ -1,4 +1,4 @@
-//! The APIs of the models: how each puts a scenario's reply into words, and where its requests hold what was said.
+//! The APIs of the models: the form of a scenario's reply, and the place of the conversation in a request.
 
 pub(crate) mod anthropic;
 pub(crate) mod chat;
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::scenario::{Call, Question, Refusal, Reply};
 use crate::support::list;
 
-/// What a request is about.
+/// The purpose of a request.
 pub(crate) enum Asked {
     /// The agent continues with its work. Whether it wants the answer as a stream.
     Conversation { stream: bool },
@@ -20,13 +20,13 @@ pub(crate) enum Asked {
     Aside { stream: bool, answer: String },
     /// Something small with an answer that is always the same.
     Fixed(Value),
-    /// What such a server does not have.
+    /// A path that such a server does not have.
     Unknown,
 }
 
 /// One model's API.
 pub(crate) trait Dialect: Sync {
-    /// What a POST to this path, without its query, asks for.
+    /// The purpose of a POST to this path, without its query.
     fn asked(&self, path: &str, body: &Value) -> Asked;
 
     /// The answer as a stream.
@@ -41,7 +41,7 @@ pub(crate) trait Dialect: Sync {
     /// The texts of a request's messages.
     fn texts(&self, body: &Value) -> Vec<String>;
 
-    /// What the tools gave back, as a request has it.
+    /// The results of the tools in a request.
     fn tool_results(&self, body: &Value) -> Vec<String>;
 }
 

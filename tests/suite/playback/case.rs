@@ -10,7 +10,7 @@ use spektacular::agent::registry::{Agent, Agents, Dialect};
 use spektacular::recording::Recording;
 use std::path::{Path, PathBuf};
 
-/// What the orchestrator does next.
+/// The next action of the orchestrator.
 #[derive(Clone, Debug)]
 pub(crate) enum Directive {
     Send(String),
@@ -116,7 +116,7 @@ pub(crate) fn agents_of(config: &Value) -> Agents {
     agents
 }
 
-/// What a configuration makes of this entry.
+/// The agent that a configuration makes from this entry.
 fn configured(name: &str, entry: &Value) -> Agent {
     let text = |field: &str| entry[field].as_str().map(str::to_owned);
     let list = |field: &str| -> Vec<String> {

@@ -1,4 +1,4 @@
-//! What holds for every simulated run: for its frames as for those of the program, and for how it was ended.
+//! The invariants of every simulated run: those of all frames, and those of its end.
 
 use super::world::{Frame, World};
 use crate::support::check::{self, Checked, Seen, hold};

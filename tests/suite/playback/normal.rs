@@ -69,7 +69,7 @@ fn window(line: &str, around: usize) -> String {
     format!("{}{}{}", cut(from > 0), &line[from..to], cut(to < line.len()))
 }
 
-/// The longest common subsequence of two lists, and what is not in it; each with the nearest line of the other list.
+/// The lines outside the longest common subsequence of two lists, each with the nearest line of the other list.
 fn aligned<'a>(a: &'a [String], b: &'a [String]) -> Vec<(char, &'a str, &'a str)> {
     let mut longest = vec![vec![0; b.len() + 1]; a.len() + 1];
     for i in (0..a.len()).rev() {

@@ -8,7 +8,7 @@ use spektacular::recording::Moment;
 use spektacular::run::{Event, Method};
 use std::collections::VecDeque;
 
-/// What a simulated agent that says nothing more gives in to.
+/// The kind of stop that ends a silent simulated agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Obeys {
     /// Only SIGKILL.
@@ -41,7 +41,7 @@ impl<'a> Player<'a> {
         Player::play_with(case, Options::default())
     }
 
-    /// The same, with other options. What the agent is sent must stay the same.
+    /// The same with other options. The agent must receive the same lines.
     pub(crate) fn play_with(case: &'a Case, over: Options) -> Result<Player<'a>, String> {
         let mut player = Player::new(case, over);
         player.begin()?;
@@ -86,7 +86,7 @@ impl<'a> Player<'a> {
                 self.world.spawn();
                 Ok(())
             }
-            // What a host ends.
+            // The host ends the agent.
             Moment::Signal(9 | 15) if self.world.machine().sent.is_empty() => {
                 while self.world.machine().stops.is_empty() {
                     self.next_directive().or_else(|why| wrong(format!("the agent was not stopped: {why}")))?;
@@ -115,7 +115,7 @@ impl<'a> Player<'a> {
         }
     }
 
-    /// What the orchestrator still does once the recording is over, which must end the run.
+    /// The orchestrator's action after the recording, which must end the run.
     pub(crate) fn finish(&mut self) -> Result<(), String> {
         while !self.world.is_over() && self.will_act() {
             self.next_directive()?;
@@ -180,13 +180,13 @@ impl<'a> Player<'a> {
                 break;
             }
             match moment {
-                // The orchestrator does what it would have done, as far as that still fits.
+                // The orchestrator continues with its actions as far as they still fit.
                 Moment::Host(_) | Moment::HostEof => drop(self.until_sent()),
                 Moment::Spawn(_) => {
                     let _ = self.until_spawn();
                     self.world.spawn();
                 }
-                // Without a process there is nobody to go on.
+                // Without a process nothing can continue.
                 _ if !self.world.machine().has_process => break,
                 other => self.agent(other),
             }

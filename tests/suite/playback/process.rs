@@ -13,7 +13,7 @@ use std::sync::mpsc::{Receiver, channel};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_spektacular");
 
-/// What came out.
+/// The output.
 pub(crate) struct Played {
     pub(crate) frames: Vec<Frame>,
     pub(crate) code: Option<i32>,

@@ -24,7 +24,7 @@ pub(crate) const RANDOM: &str = "golden";
 /// More parts than any line of a test has.
 const PARTS: usize = 1_000_000;
 
-/// What the run gave its agent.
+/// The lines that the run sent to its agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Sent {
     Line(String),
@@ -47,7 +47,7 @@ pub(crate) struct Notebook {
     pub(crate) stops: Vec<(Duration, Method)>,
     /// When the agent's stdin was closed.
     pub(crate) closed: Option<Duration>,
-    /// Whether a process of the agent's is there.
+    /// Whether a process of the agent runs.
     pub(crate) has_process: bool,
     /// The bytes that the agent has not read.
     pub(crate) unsent: usize,
@@ -172,7 +172,7 @@ impl World {
         self.conductor.run()
     }
 
-    /// What the run did to its machine.
+    /// The actions of the run on its machine.
     pub(crate) fn machine(&mut self) -> &mut Notebook {
         self.conductor.machine()
     }
@@ -211,7 +211,7 @@ impl World {
         self.take();
     }
 
-    /// Takes what is to be written. A long line is taken in parts.
+    /// Takes the pending output. A long line is taken in parts.
     fn take(&mut self) {
         for parts in 0.. {
             assert!(parts < PARTS, "a line comes in parts without end");
@@ -291,7 +291,7 @@ impl World {
         self.step(Event::Line(Line::TooLong));
     }
 
-    /// The agent's process is gone, and all that came from it.
+    /// The agent's process has exited, and all of its output was read.
     pub(crate) fn gone(&mut self, exit: AgentExit, stderr: &str) {
         if std::mem::take(&mut self.machine().has_process) {
             let departed = Departed { exit, leaked: false, stderr: stderr.to_owned() };

@@ -18,7 +18,7 @@ fn at(codex: String) -> Case {
     Case::new().program("codex", &codex)
 }
 
-/// What the agent was answered to its questions, in order.
+/// The answers that the agent received, in order.
 fn answers(person: &Person) -> Vec<String> {
     let lines = person.file("log/stdin");
     let lines = lines.lines().filter(|line| line.contains("\"result\""));

@@ -38,7 +38,7 @@ fn starts_in_background(person: &mut Person, args: &str) -> u32 {
     person.waits_for("=").trim_end_matches('=').parse().unwrap()
 }
 
-/// The shell has the terminal, and what is typed there goes to it.
+/// The shell has the terminal and gets the typed input.
 fn the_shell_answers(person: &mut Person) {
     person.types("echo shell-$((40 + 2))\n");
     person.waits_for("shell-42");
@@ -177,7 +177,7 @@ fn a_background_run_that_waits_costs_no_time_of_the_processor() {
     let mut person = at_a_shell(codex);
     let pid = starts_in_background(&mut person, "--agent codex go");
     person.waits_for("bring the run to the foreground: fg");
-    // What is typed for the shell makes the terminal readable again and again.
+    // Input for the shell makes the terminal readable again and again.
     let before = procs::cpu_ticks(pid);
     let began = Instant::now();
     while began.elapsed() < Duration::from_secs(2) {

@@ -1,4 +1,4 @@
-//! What a person sees of a run.
+//! The output of a run for a person.
 
 use rustix::process::Signal;
 use serde_json::json;
