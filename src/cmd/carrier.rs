@@ -8,7 +8,7 @@ use crate::cli::{Adhoc, Output};
 use crate::config::Places;
 use crate::engine::dry_run::{self, Plan};
 use crate::engine::{Engine, Job, Peer};
-use crate::failure::{Code, EXIT_UNDELIVERED, Failure};
+use crate::failure::{EXIT_UNDELIVERED, Failure};
 use crate::io::output::print;
 use crate::io::stdin;
 use crate::protocol::json::{map_strings, to_line};
@@ -19,6 +19,7 @@ use crate::workflow::admission::Surroundings;
 use crate::workflow::author::Author;
 use crate::workflow::implement::{self, Preview};
 use crate::workflow::outer::{Ended, Outer};
+use crate::workflow::prompts::SessionPrompt;
 use crate::workflow::{plan_run, spec_run};
 use serde_json::{Value, json};
 
@@ -120,30 +121,21 @@ impl Carrier {
         };
         let around = self.surroundings(true);
         let fields = self.fields.clone().resolved();
-        if kind == WorkflowKind::Implement {
-            let mut found = None;
-            let agent = dry_run::plan_with(options, &job.layers, &job.warnings, |settings| {
-                let seen = implement::preview(settings, fields, around.typed_in.as_deref(), &around.places)?;
-                settings.prompt.clone_from(&seen.prompt.text);
-                settings.raw_prompt = seen.prompt.raw;
-                found = Some(DryWorkflow::of_plan(&seen));
-                Ok(())
-            })?;
-            return Ok(DryRun { agent, workflow: found });
-        }
-        let mut found: Option<Author> = None;
+        let mut workflow = None;
         let agent = dry_run::plan_with(options, &job.layers, &job.warnings, |settings| {
-            let author = match kind {
-                WorkflowKind::Spec => spec_run::admit(settings, fields, &around)?.0,
-                WorkflowKind::Plan | WorkflowKind::Implement => plan_run::admit(settings, fields, &around)?.0,
+            let (shown, prompt) = match kind {
+                WorkflowKind::Spec => DryWorkflow::of(spec_run::admit(settings, fields, &around)?.0),
+                WorkflowKind::Plan => DryWorkflow::of(plan_run::admit(settings, fields, &around)?.0),
+                WorkflowKind::Implement => {
+                    let from = around.typed_in.as_deref();
+                    DryWorkflow::of_plan(implement::preview(settings, fields, from, &around.places)?)
+                }
             };
-            settings.prompt.clone_from(&author.prompt.first.text);
-            settings.raw_prompt = author.prompt.first.raw;
-            found = Some(author);
+            (settings.prompt, settings.raw_prompt) = (prompt.text, prompt.raw);
+            workflow = Some(shown);
             Ok(())
         })?;
-        let author = found.ok_or_else(|| Failure::new(Code::InternalError, "The dry run has no workflow."))?;
-        Ok(DryRun { agent, workflow: Some(DryWorkflow::of(kind, &author)) })
+        Ok(DryRun { agent, workflow })
     }
 }
 
@@ -163,19 +155,19 @@ struct DryWorkflow {
 }
 
 impl DryWorkflow {
-    fn of(kind: WorkflowKind, author: &Author) -> DryWorkflow {
-        let redactor = super::secrets_here();
-        let target = crate::workflow::project::shown(&author.paths.target);
-        DryWorkflow {
-            kind,
-            target,
-            prompt: redactor.redact(&author.prompt.first.text).into_owned(),
+    fn of(author: Author) -> (DryWorkflow, SessionPrompt) {
+        let prompt = author.prompt.first;
+        let workflow = DryWorkflow {
+            kind: author.kind,
+            target: crate::workflow::project::shown(&author.paths.target),
+            prompt: super::secrets_here().redact(&prompt.text).into_owned(),
             phases: Vec::new(),
             lines: String::new(),
-        }
+        };
+        (workflow, prompt)
     }
 
-    fn of_plan(seen: &Preview) -> DryWorkflow {
+    fn of_plan(seen: Preview) -> (DryWorkflow, SessionPrompt) {
         let redactor = super::secrets_here();
         let redacted = |value: Value| {
             let text = map_strings(&value.to_string(), &mut |text| redactor.redact(text).into_owned());
@@ -188,13 +180,14 @@ impl DryWorkflow {
             phase.verify.iter().for_each(|command| lines.push_str(&format!("             {}\n", command.text)));
         }
         let phases = seen.plan.phases.iter().map(validate::phase);
-        DryWorkflow {
+        let workflow = DryWorkflow {
             kind: WorkflowKind::Implement,
-            target: seen.target.clone(),
+            target: seen.target,
             prompt: redactor.redact(&seen.prompt.text).into_owned(),
             phases: phases.map(redacted).collect(),
             lines: redactor.redact(&lines).into_owned(),
-        }
+        };
+        (workflow, seen.prompt)
     }
 }
 

@@ -7,6 +7,8 @@
 //! Two rules limit memory: the loop takes nothing from the agent while the outbox is full, and sending to the writer is
 //! one arm of the select, so that an unread stdout never delays a cancel.
 //!
+//! No thread starts before run.started is written, if the run.start is there in time: see [`Inbox::first`].
+//!
 //! A panic in any thread ends the run with `internal_error`. The loop learns of panics in other threads; if the loop
 //! itself panics, the run is ended without it.
 //!

@@ -44,7 +44,7 @@ impl Scripted {
         let file = folder.path().join(dialect.agent());
         fs::write(&file, program).expect("the agent's program");
         fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).expect("chmod");
-        // Not a git work tree, and nothing else that takes time to look through.
+        // Neither a git work tree nor anything else that takes time to search.
         fs::create_dir(folder.path().join("work")).expect("mkdir");
         Scripted { folder, dialect }
     }
@@ -54,7 +54,7 @@ impl Scripted {
         self.folder.path().join(format!("said.{}", steps.len() - 1))
     }
 
-    /// Where it lies.
+    /// The path of the script.
     pub(crate) fn folder(&self) -> &Path {
         self.folder.path()
     }

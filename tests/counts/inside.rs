@@ -49,7 +49,7 @@ pub(crate) fn play(dialect: Dialect, steps: &[Step], options: &str, whole: bool)
 }
 
 impl Allocated {
-    /// Both in one number. An allocation takes about as long as the copy of so many bytes.
+    /// Both as one number. An allocation takes about as long as a copy of this many bytes.
     pub(crate) fn work(self) -> u64 {
         self.count * 64 + self.bytes
     }

@@ -35,7 +35,7 @@ fn main() {
     let mut args = std::env::args().skip(1);
     match args.next().as_deref() {
         Some(UNDER_TEST) => scenario::carry(&args.next().unwrap()),
-        // As the harness does it: a filter that fits nothing here runs nothing.
+        // Like the harness: a filter that matches nothing here runs nothing.
         filter if filter.is_some_and(|word| !word.starts_with('-') && !TEST.contains(word)) => {}
         _ => {
             several_runs_are_one_outside();

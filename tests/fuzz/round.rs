@@ -16,7 +16,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 const SEED: u64 = 1;
 /// The number of targets, which share the time of a long round.
 const TARGETS: u32 = 12;
-/// One input in so many is also grown, to see how its cost grows.
+/// One input in this many is also enlarged, to measure the growth of its cost.
 const GROWN: usize = 50;
 /// The bytes that an input is grown by first.
 const GROWTH: usize = 16 << 10;
@@ -43,7 +43,7 @@ pub(crate) struct Target {
     pub(crate) headed: bool,
 }
 
-/// Where an input came from.
+/// The source of an input.
 #[derive(Clone, Copy)]
 struct Case {
     seed: u64,

@@ -30,7 +30,7 @@ pub(crate) fn permission(value: &str) -> Vec<Rule> {
     vec![rule("permission", "", json!(value))]
 }
 
-/// All permissions are denied, with a word why.
+/// All permissions are denied with a reason.
 pub(crate) fn denial(message: &str) -> Vec<Rule> {
     vec![Rule { purpose: "permission", about: "", input: json!({"value": "deny", "message": message}) }]
 }

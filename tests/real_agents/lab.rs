@@ -17,7 +17,7 @@ pub(crate) struct Lab {
     pub(crate) agent: Agent,
     pub(crate) case: Case,
     pub(crate) stub: Arc<Stub>,
-    /// Where the agent works, if not in the case's own folder.
+    /// The agent's working directory, if not the case's own folder.
     pub(crate) cwd: Option<PathBuf>,
 }
 

@@ -8,7 +8,7 @@ macro_rules! rows {
     ($($row:ident)*) => {
         $(rows!(of $row: claude Claude, codex Codex, gemini Gemini, opencode OpenCode);)*
     };
-    // Also with the oldest version of Claude Code that has to work.
+    // The oldest supported version of Claude Code must work too.
     (old: $($row:ident)*) => {
         $(rows!(of $row: claude Claude, claude_old OldClaude, codex Codex, gemini Gemini, opencode OpenCode);)*
     };
@@ -28,7 +28,7 @@ macro_rules! rows {
 pub(crate) fn twice(name: &str, test: impl Fn()) {
     let Err(cause) = catch_unwind(AssertUnwindSafe(&test)) else { return };
     let text = cause.downcast_ref::<String>().map(String::as_str).or(cause.downcast_ref::<&str>().copied());
-    // Not by eprintln, which shows nothing when the second try is good.
+    // eprintln would show nothing if the second try passes.
     let why = text.unwrap_or("a panic without a text");
     writeln!(std::io::stderr(), "{name} failed and is tried again: {why}").expect("stderr");
     test();

@@ -121,7 +121,7 @@ fn structured_by_tool(agent: Agent) {
     structured(agent, "structured");
 }
 
-/// One that is the model's text.
+/// A structured result in the model's text.
 fn structured_by_text(agent: Agent) {
     structured(agent, "structured_text");
 }

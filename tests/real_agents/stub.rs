@@ -80,7 +80,7 @@ impl Stub {
         self.state.dialect.tool_results(&self.conversation().pop().unwrap_or_default())
     }
 
-    /// All text of the messages in the last request of the conversation, a line each.
+    /// All text of the messages in the last request of the conversation, one line each.
     pub(crate) fn last_heard(&self) -> String {
         let texts = self.state.dialect.texts(&self.conversation().pop().unwrap_or_default());
         texts.iter().map(|text| format!("{text}\n")).collect()

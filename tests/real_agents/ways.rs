@@ -1,8 +1,8 @@
-//! Where the agents differ in what they show and do, as measured. All that is not here is the same for all of them.
+//! The measured differences between the agents. Everything else is the same for all of them.
 
 use crate::agents::Agent;
 
-/// One agent's ways.
+/// The behavior of one agent.
 pub(crate) struct Ways {
     /// A model that is not its first choice here.
     pub(crate) another_model: &'static str,

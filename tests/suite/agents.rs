@@ -403,7 +403,7 @@ fn without_the_default_agent_the_installed_ones_are_named() {
     let plain = Case::new().script("bin/codex", "exit 1").script("bin/npx", "exit 1");
     let one = plain.run(&["adhoc", "hello"]);
     assert_eq!(one.refused(4), format!("{start} Installed here: codex. Use --agent codex.\n"));
-    // Somebody who names the agent knows that it is the one.
+    // A user who names the agent gets no suggestion of another one.
     for args in [&["adhoc", "--agent", "claude", "hello"][..], &["adhoc", "--env", "PATH=/nowhere", "hello"]] {
         let named = plain.run(args);
         assert_eq!(named.code, Some(4));

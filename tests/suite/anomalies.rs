@@ -303,7 +303,7 @@ impl Trial<'_> {
         if before.decided {
             let golden = &self.golden[self.golden.len() - 1].value;
             let same = *kind == golden["type"] && *code == golden["payload"]["code"];
-            // Only a message of another version fails a run at any time, one that has its result too.
+            // Only a message of another version fails a run at any time, even after its result.
             let failed_late = self.anomaly == Anomaly::OtherVersion && golden["type"] == "run.completed";
             if failed_late && code == "unsupported_version" {
                 return Ok(());

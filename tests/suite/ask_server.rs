@@ -337,7 +337,7 @@ fn bad_input_is_refused_and_the_next_message_is_heard() {
     }
     server.call(1, json!([{"question": "What?", "kind": "rank"}]));
     server.hears_an_error(1);
-    // As many as may wait, and one more.
+    // One call more than the limit of waiting calls.
     for id in 2..19 {
         server.call(id, json!([question("confirm")]));
     }

@@ -406,7 +406,7 @@ fn set_refuses_an_agent_that_no_run_could_find() {
     ok(&case, &["set", "agent", "claude-code"]);
     ok(&case, &["set", "--global", "agents.mine", r#"{"driver":"acp","command":"x"}"#]);
     ok(&case, &["set", "agent", "mine"]);
-    // One of a file that is not trusted is no agent yet, and the warning says why.
+    // An agent in an untrusted file is not an agent yet, and the warning gives the reason.
     let theirs = r#"{"agents":{"theirs":{"driver":"acp","command":"x"}}}"#;
     let done = config(&Case::new().file(PROJECT, theirs), &["set", "agent", "theirs"]);
     assert_eq!(done.code, 2);
@@ -489,7 +489,7 @@ fn a_projects_file_needs_trust_for_harmful_keys() {
     assert_eq!(config(&case, &["list"]).err, "");
     let case = case.file(PROJECT, &text.replace("c1", "c9"));
     assert!(config(&case, &["list"]).err.contains("config trust"));
-    // And `set` gives no trust to what had none.
+    // `set` does not trust a file that was not trusted before.
     assert_eq!(config(&case, &["set", "model", "third"]).code, 0);
     assert!(config(&case, &["list"]).err.contains("config trust"));
 }
@@ -499,7 +499,7 @@ fn a_file_of_ones_own_making_is_trusted() {
     let case = Case::new();
     ok(&case, &["set", "permissions", "deny"]);
     assert_eq!(ok(&case, &["get", "permissions"]), "deny\n");
-    // One that held nothing dangerous so far is as good as new.
+    // A file without harmful keys counts as new.
     let case = Case::new().file(PROJECT, r#"{"effort":"high"}"#);
     ok(&case, &["set", "permissions", "deny"]);
     assert_eq!(ok(&case, &["get", "permissions"]), "deny\n");

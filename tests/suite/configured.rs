@@ -352,7 +352,7 @@ fn a_built_in_agent_can_be_changed_in_part() {
     let started = &outcome.frames[0]["payload"];
     assert_eq!(started["agent"]["display_name"], "Claude Code");
 
-    // Where it is missing, nobody is told to install another one.
+    // If it is missing, the error does not suggest another program.
     let case = Case::new().file(USER, r#"{"agents":{"claude":{"command":"no-such-program"}}}"#);
     let outcome = run(case, json!({}));
     let message = outcome.failed("agent_not_found")["message"].as_str().unwrap().to_owned();
@@ -445,7 +445,7 @@ fn two_logs_of_one_second_have_two_names_and_a_record_is_made_beside() {
     first.completed();
     let files = logs(first.case(), "work/my logs");
     assert_eq!(fs::read(&files[0]).unwrap(), fs::read(first.case().path("work/one.jsonl")).unwrap());
-    // All names of the seconds to come are taken.
+    // Takes the names of all coming seconds.
     let now = std::time::SystemTime::now();
     let mut case = Case::with(Script::hello());
     for second in 0..20 {

@@ -92,7 +92,7 @@ fn an_agent_that_continues_does_not_count_as_blocked() {
 
 #[test]
 fn another_reason_for_the_end_counts_more() {
-    // Somebody killed it.
+    // A signal killed the agent.
     declined(claude("kill -KILL $$"), "claude").failed("agent_exited");
     declined(lines("kill -KILL $$"), "cmd").failed("agent_exited");
     // It was answered.

@@ -120,7 +120,7 @@ fn frames_hold_only_keys_of_the_protocol() {
     assert!(seen.len() > known.len() / 2, "the recordings show only {} keys", seen.len());
 }
 
-/// All keys, but for those inside what belongs to the orchestrator.
+/// All keys, except those inside values of the orchestrator.
 fn collect(value: &Value, seen: &mut BTreeSet<String>) {
     match value {
         Value::Object(fields) => {

@@ -100,7 +100,7 @@ fn strings<'a>(key: &str, value: &'a Value, found: &mut Vec<&'a str>) {
     }
 }
 
-/// Where this text is shown although it is a secret.
+/// The place that shows this text although it is a secret.
 fn leak(case: &Case, progress: Option<Level>, secret: &str) -> Option<String> {
     let frames = match play(case, progress, &[secret]) {
         Ok(frames) => frames,

@@ -181,7 +181,7 @@ fn the_memory_of_a_driver_has_a_budget() {
 /// A hostile line of an agent's, how often it comes, and whether that ends the run.
 struct Hostile {
     what: &'static str,
-    /// With the number in place of `@N` and the long text in place of `@X`.
+    /// Replaces `@N` by the number and `@X` by the long text.
     line: Value,
     payload: Value,
     exhausts: bool,

@@ -316,7 +316,7 @@ fn the_start_of_the_agent_is_reported() {
     let missing = run(Case::new(), json!({}));
     missing.failed("agent_not_found");
     assert_eq!(missing.progress("status").len(), 1);
-    // One that cannot even be tried is not being started.
+    // A run that cannot try to start its agent never shows the status `starting`.
     assert!(run(Case::new(), json!({"agent": "nobody"})).progress("status").is_empty());
 }
 

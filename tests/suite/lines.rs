@@ -53,7 +53,7 @@ fn the_prompt_is_all_of_stdin() {
     assert_eq!(outcome.completed()["text"], (prompt.len() + 1).to_string());
     let outcome = run(command(json!({"command": "cat"})), json!({"prompt": "a\n\n\nb\n"}));
     assert_eq!(outcome.completed()["text"], "a\n\n\nb");
-    // Nobody reads it: that is the command's own business.
+    // The command decides whether to read stdin.
     let outcome = run(command(json!({"command": "echo", "args": ["done"]})), json!({"prompt": prompt}));
     assert_eq!(outcome.completed()["text"], "done");
 }
@@ -282,7 +282,7 @@ fn each_attempt_to_find_a_session_is_told_to_who_looks_for_faults() {
     assert!(told.iter().all(|line| verbose.contains(&format!("spektacular: {line}\n"))), "{verbose}");
     assert!(!said(&["hi"]).contains("session_patterns"));
 
-    // Nothing is looked for where nothing is configured.
+    // Without configured patterns nothing is searched.
     let plain = command(json!({"command": "echo", "args": ["hi"]})).cli(&["--verbose", "hi"]);
     assert!(!String::from_utf8(plain.stderr).unwrap().contains("session_patterns"));
 }

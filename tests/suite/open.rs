@@ -174,7 +174,7 @@ fn the_policy_reaches_the_agents_own_interface() {
         assert!(started(config(r#"{"permissions":"ask"}"#), &["-a", agent]).contains(ask), "{agent}");
         assert!(started(config(r#"{"permissions":{"*":"allow"}}"#), &["-a", agent]).contains(allow), "{agent}");
         assert!(started(config(r#"{"permissions":"ask"}"#), &["-a", agent, "--yes"]).contains(allow), "{agent}");
-        // Where nobody says anything, its own settings count.
+        // Without a setting, the agent's own configuration decides.
         let plain = started(Case::new(), &["-a", agent]);
         assert!(!plain.contains(ask) && !plain.contains(allow), "{plain}");
     }

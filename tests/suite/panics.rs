@@ -169,7 +169,7 @@ fn a_panic_of_another_command_is_reported() {
 fn every_thread_and_every_point_has_a_row() {
     let mut named = BTreeSet::new();
     for (_, text) in rust_files("src") {
-        for call in ["spawn_thread(\"", "point(\"", "Job::start(\""] {
+        for call in ["spawn_thread(\"", "point(\"", "Errand::start(\""] {
             let names = code(&text).split(call).skip(1).filter_map(|rest| rest.split('"').next());
             named.extend(names.map(str::to_owned));
         }

@@ -35,7 +35,7 @@ struct Wish {
     input: &'static str,
 }
 
-/// One agent's way to ask.
+/// The requests of one agent.
 struct Speaker {
     agent: &'static str,
     /// The lines before its turn runs.
@@ -375,7 +375,7 @@ fn row(speaker: Speaker, category: Category, policies: &Value, word: &str, rest:
         let wanted = if always && covered { by_policy(Told::Once) } else { expected(word, "deny") };
         assert_eq!(talk.request(wish, "deny"), wanted, "{shown}: {wish:?}");
     }
-    // All of them after "always", else one.
+    // All of them after "always", otherwise one.
     let others = others.into_iter().cycle().skip_while(|other| *other != category).skip(1);
     for other in others.take_while(|other| *other != category).take(if always { 12 } else { 1 }) {
         let wish = Wish { category: other, tool: "one", input: "a" };
@@ -523,7 +523,7 @@ fn words_go_with_a_denial_alone() {
     }
 }
 
-/// Where a frame is too long for its limit, the options of a permission stay, and so do their words.
+/// If a frame exceeds its limit, the options of a permission keep their texts.
 #[test]
 fn the_options_of_a_permission_are_never_cut() {
     let long = "a long plan of many words ".repeat(4000);
@@ -544,8 +544,8 @@ fn the_options_of_a_permission_are_never_cut() {
     }
 }
 
-/// A patch that both edits and deletes is no edit and no deletion like another: the strictest policy decides it, and no
-/// answer given before covers it.
+/// A patch that edits and deletes differs from a plain edit or deletion: the strictest policy decides, and no earlier
+/// answer covers it.
 #[test]
 fn a_request_of_several_categories_is_decided_by_the_strictest() {
     let patch = |talk: &mut Talk, number: usize| {

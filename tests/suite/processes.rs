@@ -311,7 +311,7 @@ fn the_agent_can_read_neither_our_environment_nor_a_core_dump() {
     if !Command::new("setpriv").args(nobody).arg("true").status().is_ok_and(|status| status.success()) {
         return not_checked(name, "setpriv cannot change the user here");
     }
-    // Also of the guard, which is another child of the agent's parent.
+    // This includes the guard, another child of the agent's parent.
     let look = "for p in $PPID $(cat /proc/$PPID/task/$PPID/children); do\n\
                 [ $p = $$ ] || { grep -q hidden-from-the-agent /proc/$p/environ && note leaked; }; done 2>/dev/null\n\
                 note \"core $(ulimit -c)\"";

@@ -85,7 +85,7 @@ fn every_form() {
         r#"p\\/a ss\\\"w'ö<r>&d\\\\+\\n?1"#,
         r#"p\\\/a ss\\\"w'ö<r>&d\\\\+\\n?1"#,
         r#"p/a ss\\\"w'\\u00f6<r>&d\\\\+\\n?1"#,
-        // Percent.
+        // Percent encoding.
         "p%2Fa%20ss%22w%27%C3%B6%3Cr%3E%26d%5C%2B%0A%3F1",
         "p%2fa%20ss%22w%27%c3%b6%3cr%3e%26d%5c%2b%0a%3f1",
         "p/a%20ss%22w%27%C3%B6%3Cr%3E%26d%5C%2B%0A%3F1",
@@ -507,7 +507,7 @@ fn environment() {
         let redacted = redactor.redact(value) != value;
         assert_eq!(redacted, registered, "{name}={value}");
     }
-    // Words and numbers are not even asked for.
+    // Words and numbers are never checked for files of that name.
     for value in ["true", "FALSE", "yes", "No", "on", "Off", "none", "NULL", "12345678", ".5"] {
         let asked = |_: &str| panic!("asked for {value}");
         Redactor::new().add_environment([("A_KEY", value)].into_iter(), &asked);

@@ -84,7 +84,7 @@ fn lines(tag: &str) -> Vec<String> {
     samples.into_iter().map(|(direction, sample)| format!("{direction}{}", compact(&sample))).collect()
 }
 
-/// All frames that come out of the program, those of the dialogue too.
+/// All frames of the program in the reference, including those of the dialogue.
 fn frames() -> Vec<String> {
     let said = lines("json dialogue").into_iter().filter_map(|line| Some(line.strip_prefix("< ")?.to_owned()));
     lines("json out").into_iter().chain(said).collect()
@@ -484,7 +484,7 @@ fn outbound_examples_use_the_words_of_the_protocol() {
             }
         });
     }
-    // Else the names of the paths have changed, and nothing was compared.
+    // Without a match, the paths have other names and nothing was compared.
     assert!(seen.len() >= 15, "words were found only at {seen:?}");
 }
 
@@ -778,7 +778,7 @@ fn essence(line: &str) -> Value {
 #[test]
 fn the_dialogue_is_the_programs_real_output() {
     let mut session = support::Case::new().args(&["--agent", "demo"]).spawn();
-    // The ids of questions are new in each run: as on the page, as they are.
+    // Question ids differ in each run: the id on the page, and the real one.
     let mut ids: Vec<(String, String)> = Vec::new();
     for line in &lines("json dialogue") {
         if let Some(sent) = line.strip_prefix("> ") {

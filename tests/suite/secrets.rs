@@ -11,7 +11,7 @@ use support::{Case, Outcome, Session, run};
 const SECRET: &str = "hunter2-Zq7731/x+y";
 const REDACTED: &str = "[redacted]";
 
-/// All strings of a value, keys left out.
+/// All strings of a value, without keys.
 fn strings<'a>(value: &'a Value, found: &mut Vec<&'a str>) {
     match value {
         Value::String(text) => found.push(text),
@@ -21,7 +21,7 @@ fn strings<'a>(value: &'a Value, found: &mut Vec<&'a str>) {
     }
 }
 
-/// Neither the bytes of the streams nor any decoded string holds this.
+/// Checks that neither the streams' bytes nor any decoded string contain this text.
 fn assert_hidden(outcome: &Outcome, form: &str, what: &str) {
     assert!(!outcome.stdout.contains(form) && !outcome.stderr.contains(form), "{what}: {form} is shown");
     for frame in &outcome.frames {

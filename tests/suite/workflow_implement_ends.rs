@@ -1,4 +1,4 @@
-//! `implement`: consent, refusals, limits, commits, and going on after a failure, a cancel or a kill.
+//! `implement`: consent, refusals, limits, commits, and continuing after a failure, a cancel or a kill.
 
 use super::workflow_implement::{PLAN, allowed, commands, phase, plan, plan_of, project, prompts, report, states};
 use crate::support;

@@ -181,7 +181,7 @@ fn a_stop_between_two_parts_starts_no_further_one() {
         let text = plan(&[phase(1, &["touch ../log/hold"], ""), phase(2, &["true"], "")]);
         let case = project(&text, "echo $N >a").git();
         let log = case.path("log").display().to_string();
-        // Only what spektacular reads for the plan comes here; the notes of the agent are in a folder of their own.
+        // These are only files of the plan; the agent's notes are in another folder.
         let notes = case.path("tmp").display().to_string();
         let held = format!(
             "#!/bin/sh\nif [ -e {log}/hold ]; then touch {log}/held; while [ ! -e {log}/go ]; do sleep 0.02; done; fi\n\

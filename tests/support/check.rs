@@ -105,7 +105,7 @@ impl Outcome {
     pub(crate) fn check_invariants(&self) {
         let seen: Vec<Seen<'_>> = self.frames.iter().map(|f| Seen { raw: &f.raw, value: f }).collect();
         let checked = frames(&seen, self.exit_code).and_then(|()| self.check_end());
-        // Not in a closure: that would not name the caller.
+        // A closure would hide the caller.
         if let Err(why) = checked {
             panic!("{why}");
         }

@@ -132,7 +132,7 @@ impl Outcome {
         self.terminal().payload()
     }
 
-    /// Neither stream holds this text.
+    /// Checks that neither stream contains this text.
     #[track_caller]
     pub(crate) fn never_shows(&self, text: &str) {
         assert!(!self.stdout.contains(text), "stdout shows {text}");

@@ -60,7 +60,7 @@ pub(crate) struct Answer<'a> {
     /// Makes ids unique within the model.
     pub(crate) number: usize,
     pub(crate) body: &'a Value,
-    /// Where the agent works.
+    /// The agent's working directory.
     pub(crate) cwd: &'a Path,
 }
 
@@ -75,7 +75,7 @@ impl Answer<'_> {
         }
     }
 
-    /// Where the text is over, and a reply may fall silent.
+    /// The position after the text, where a reply may fall silent.
     fn after_text(&self, steps: &mut Vec<Step>) {
         if self.reply.hang {
             steps.push(Step::Hang);
@@ -107,7 +107,7 @@ fn options(question: &Question) -> Value {
     question.options.iter().map(|label| json!({"label": label, "description": format!("To choose {label}.")})).collect()
 }
 
-/// All text in a message's content or a tool's result: a string, or blocks of them.
+/// All text in a message's content or a tool's result, which is a string or a list of blocks.
 fn plain(content: &Value) -> String {
     match content {
         Value::String(text) => text.clone(),

@@ -18,7 +18,7 @@ pub(crate) struct Played {
     pub(crate) frames: Vec<Frame>,
     pub(crate) code: Option<i32>,
     pub(crate) stderr: String,
-    /// Where the agent worked.
+    /// The agent's working directory.
     pub(crate) cwd: PathBuf,
 }
 
