@@ -190,6 +190,7 @@ pub const EXPORT: CommandText = CommandText {
     about: "print a session in the agent's own format",
     more: "\
 The session is printed exactly as the agent stores it. Nothing is redacted.
+Without SESSION, it is the last session that spektacular ran in this directory.
 With --output json, it is the string export_data in an object {success, agent, session_id, export_data}.",
     examples: &[(
         "spektacular export --agent codex 01a200fd-0dba-7351-aa73-9dae1b4ca807 --out session.jsonl",
