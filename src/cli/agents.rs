@@ -40,10 +40,10 @@ pub fn sessions(given: Vec<GivenFlag>, words: Vec<OsString>) -> Result<SessionsA
 /// The actions of `agents`.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub enum AgentsAction {
-    /// `list`.
+    /// The action `list`.
     #[default]
     List,
-    /// `check`, for one agent or for all.
+    /// The action `check`, for one agent or for all.
     Check(Option<String>),
 }
 
@@ -52,8 +52,8 @@ pub enum AgentsAction {
 pub struct Export {
     /// The value of `--agent`.
     pub agent: Option<String>,
-    /// The session's id.
-    pub session: String,
+    /// The session's id. `None`: the last session in this directory.
+    pub session: Option<String>,
     /// The value of `--out`.
     pub out: Option<PathBuf>,
     /// Whether `--force` is given.
@@ -71,6 +71,8 @@ pub struct Open {
     pub prompt: Option<String>,
     /// The value of `--session`.
     pub session: Option<String>,
+    /// Whether `--continue` is given.
+    pub go_on: bool,
     /// The value of `--cwd`.
     pub cwd: Option<PathBuf>,
     /// The variables of `--env`.
@@ -100,17 +102,21 @@ pub fn agents(given: Vec<GivenFlag>, words: Vec<OsString>) -> Result<AgentsArgs,
 /// Reads the flags and words of `export`.
 pub fn export(given: Vec<GivenFlag>, values: Vec<OsString>) -> Result<Export, Wrong> {
     let mut export: Export = store(EXPORT, given)?;
-    let [session] = <[OsString; 1]>::try_from(values).map_err(|values| match values.len() {
-        0 => "Missing SESSION: export needs the id of a session.",
-        _ => "Too many words: export takes the id of one SESSION.",
-    })?;
-    export.session = session.into_string().map_err(|_| "SESSION must be UTF-8.")?;
+    let mut values = values.into_iter();
+    let session = values.next().map(OsString::into_string).transpose();
+    if values.next().is_some() {
+        return Err("Too many words: export takes the id of one SESSION.".into());
+    }
+    export.session = session.map_err(|_| "SESSION must be UTF-8.")?;
     Ok(export)
 }
 
 /// Reads the flags and words of `open`.
 pub fn open(given: Vec<GivenFlag>, values: Vec<OsString>) -> Result<Open, Wrong> {
     let mut open: Open = store(OPEN, given)?;
+    if open.go_on && open.session.is_some() {
+        return Err("Give --continue or --session, not both.".into());
+    }
     let words: Result<Vec<String>, _> = values.into_iter().map(OsString::into_string).collect();
     let prompt = words.map_err(|_| "The prompt must be UTF-8.".to_owned())?.join(" ");
     open.prompt = Some(prompt).filter(|prompt| !prompt.trim().is_empty());

@@ -177,12 +177,14 @@ pub const FOREIGN: &[(&str, &str)] = &[
     ("dangerously-bypass-approvals-and-sandbox", "Use --yes to allow every request."),
     ("dangerously-skip-permissions", "Use --yes to allow every request."),
     ("full-auto", "Use --permissions."),
+    ("image", "Name the file in the prompt: agents read images with their own tools."),
     ("include-directories", "Use --add-dir."),
     ("last", "Use --continue."),
     ("mcp-config", "Use --mcp-servers."),
     ("output-format", "Use --output cli or --output json."),
     ("permission-mode", "Use --permissions, or --mode for one of the agent's own modes."),
     ("print", "Leave it out: adhoc prints the answer and exits."),
+    ("sandbox", "Use --permissions, or --agent-arg for the agent's own sandbox."),
     ("yolo", "Use --yes to allow every request."),
 ];
 
@@ -260,6 +262,8 @@ pub const OPEN: &[Row<Open>] = &[
         Ok(())
     })
     .also_named(&["resume"]),
+    own_switch("continue", "resume the agent's last session in this directory", |to: &mut Open| to.go_on = true)
+        .short('c'),
     own("cwd", "DIR", FlagForm::Text, "the agent's working directory", |to: &mut Open, _, value| {
         to.cwd = Some(value.into());
         Ok(())

@@ -2,7 +2,7 @@
 
 use super::carrier::Carrier;
 use super::complain;
-use super::last::{Last, Stored};
+use super::last::{Last, NO_SESSION, Stored};
 use super::texts::{self, Prompt};
 use crate::agent::registry::{Agents, Layers};
 use crate::cli::{Adhoc, Color, DiffSize, Output};
@@ -180,8 +180,8 @@ fn json(mut adhoc: Adhoc, loaded: Loaded, engine: Option<Engine>) -> u8 {
     ended.code
 }
 
-/// Carries out Carries out `--dry-run`: shows the process that the run would start. A run that would be refused is
-/// refused here too.
+/// Carries out `--dry-run`: shows the process that the run would start. A run that would be
+/// refused is refused here too.
 fn plan(
     carrier: Carrier,
     prepared: Result<Box<Prepared>, Failure>,
@@ -315,8 +315,7 @@ fn keyboard(reads_stdin: bool) -> Option<Keyboard> {
 fn go_on(adhoc: &mut Adhoc, config: &Config) -> Result<(), String> {
     if adhoc.go_on {
         let id = Last::of(&config.layers().0, adhoc.options.clone()).and_then(|last| last.id());
-        let none = "--continue: the agent has no earlier session in this directory. Start one without --continue.";
-        adhoc.options.session_id = Some(id.ok_or(none)?);
+        adhoc.options.session_id = Some(id.ok_or(NO_SESSION)?);
     }
     Ok(())
 }

@@ -1,5 +1,6 @@
 //! `export`: a session in the agent's own format, byte for byte. Nothing is redacted, because it is the agent's own data.
 
+use super::last::newest as last_sessions;
 use super::{complain, configured, named};
 use crate::agent::native::{Folder, SessionStore, fits, is_session_id};
 use crate::agent::registry::Agent;
@@ -27,14 +28,23 @@ const LINE_BYTES: u64 = 1 << 20;
 /// Runs the command; returns the exit code.
 pub fn run(typed: &Export) -> u8 {
     let layers = configured();
-    let name = match (&typed.agent, &layers) {
-        (Some(name), _) => name,
-        (None, Ok(layers)) => layers.default_agent(),
-        (None, Err(_)) => "",
+    let last = layers.as_ref().ok().filter(|_| typed.session.is_none()).and_then(|layers| {
+        last_sessions(layers, None)
+            .into_iter()
+            .find(|(agent, _)| typed.agent.as_deref().is_none_or(|name| name == *agent))
+    });
+    let name = match (&typed.agent, &last, &layers) {
+        (Some(name), ..) => name.as_str(),
+        (None, Some((agent, _)), _) => agent,
+        (None, None, Ok(layers)) => layers.default_agent(),
+        (None, None, Err(_)) => "",
     };
+    let session = typed.session.as_deref().or_else(|| last.as_ref().map(|(_, stored)| stored.id.as_str()));
     let data = layers.as_ref().map_err(Failure::clone).and_then(|layers| {
-        let agent = named(layers, typed.agent.as_deref(), " (from --agent)")?;
-        let data = export(agent, &typed.session)?;
+        let wanted = typed.agent.as_deref().or(last.as_ref().map(|(agent, _)| *agent));
+        let agent = named(layers, wanted, " (from --agent)")?;
+        let none = "Missing SESSION: no session in this directory is known. `spektacular sessions` lists them.";
+        let data = export(agent, session.ok_or_else(|| Failure::new(Code::Usage, none))?)?;
         typed.out.as_ref().map_or(Ok(()), |file| write(file, &data, typed.force))?;
         Ok((agent, data))
     });
@@ -46,7 +56,7 @@ pub fn run(typed: &Export) -> u8 {
             true
         }
         (Output::Json, Ok((agent, data))) => {
-            let mut said = json!({"success": true, "agent": agent.name, "session_id": typed.session});
+            let mut said = json!({"success": true, "agent": agent.name, "session_id": session});
             match &typed.out {
                 Some(file) => said["file"] = json!(file.to_string_lossy()),
                 None => said["export_data"] = json!(String::from_utf8_lossy(data)),
@@ -55,7 +65,7 @@ pub fn run(typed: &Export) -> u8 {
         }
         (Output::Json, Err(failure)) => {
             let error = json!({"code": failure.code.name(), "message": failure.message});
-            let said = json!({"success": false, "agent": name, "session_id": typed.session, "error": error});
+            let said = json!({"success": false, "agent": name, "session_id": session, "error": error});
             print_bytes((to_line(&said) + "\n").as_bytes())
         }
     };

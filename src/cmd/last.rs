@@ -15,6 +15,10 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Component, Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+/// The error of `--continue` without a session.
+pub(super) const NO_SESSION: &str =
+    "--continue: the agent has no earlier session in this directory. Start one without --continue.";
+
 /// The folder of a project.
 const FOLDER: &str = ".spektacular";
 /// The subfolder for data of this machine.
@@ -104,8 +108,8 @@ impl Last {
         Some(text)
     }
 
-    /// The folder with the agents' files: an existing directory, and the path below it. `None`: the environment names no
-    /// home directory.
+    /// The folder with the agents' files, as an existing directory and the path below it. `None`: the environment does
+    /// not name a home directory.
     fn place(&self) -> Option<(PathBuf, Vec<OsString>)> {
         if self.has_folder() {
             return Some((self.cwd.clone(), [FOLDER, LOCAL, SESSIONS].map(OsString::from).to_vec()));
@@ -143,6 +147,19 @@ impl Last {
         let new = OsString::from(format!("{}.{}.new", self.agent, std::process::id()));
         folder.replace_unsynced(self.agent.as_ref(), &new, 0o600, lines.as_bytes())
     }
+}
+
+/// The last sessions of all agents in a directory, with the names of their agents, the newest first.
+pub(super) fn newest<'a>(layers: &'a Layers, cwd: Option<&Path>) -> Vec<(&'a str, Stored)> {
+    let cwd = cwd.map(|path| path.to_string_lossy().into_owned());
+    let mut found: Vec<(&str, Stored)> = Vec::new();
+    for agent in layers.agents.iter() {
+        let options = Options { agent: Some(agent.name.clone()), cwd: cwd.clone(), ..Options::default() };
+        let stored = Last::of(layers, options).map(|last| last.all()).unwrap_or_default();
+        found.extend(stored.into_iter().map(|stored| (agent.name.as_str(), stored)));
+    }
+    found.sort_by_key(|(_, stored)| std::cmp::Reverse(stored.at));
+    found
 }
 
 /// The user's state folder. `None`: the environment does not name one.

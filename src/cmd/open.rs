@@ -1,12 +1,14 @@
 //! `open`: hands the terminal to an agent's own interface.
 
+use super::last::{Last, NO_SESSION};
 use super::{complain, configured, default_is_missing, named, warn};
 use crate::agent::native::{AsksFor, InterfaceOptions};
+use crate::agent::registry::{Agent, Layers};
 use crate::cli::Open;
 use crate::failure::{Code, Failure};
 use crate::process::handover::{Handover, hand_over, has_terminal};
 use crate::protocol::request::{Options, Permissions};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Runs the command; returns the exit code of the agent, or of the failure that prevented its start.
 pub fn run(typed: &Open) -> u8 {
@@ -27,11 +29,13 @@ fn open(typed: &Open) -> Result<u8, Failure> {
         let message = "open needs a terminal on stdin and stdout. Without one, use adhoc.";
         return Err(Failure::new(Code::Usage, message));
     }
+    let cwd = directory(typed)?;
+    let resumed = if typed.go_on { Some(last(&layers, agent, &cwd)?) } else { typed.session.clone() };
     let session = InterfaceOptions {
         prompt: typed.prompt.as_deref(),
         model: options.model.as_deref(),
         mode: options.mode.as_deref(),
-        session: typed.session.as_deref(),
+        session: resumed.as_deref(),
         asks_for: options.permissions.as_ref().map(asks_for),
         args: &typed.args,
     };
@@ -40,7 +44,6 @@ fn open(typed: &Open) -> Result<u8, Failure> {
         warn([format!("{from} has no effect on this agent's own interface")].iter());
     }
     let args = interface.arguments(&agent.base, &session)?;
-    let cwd = directory(typed)?;
     let said = Options { agent: typed.agent.clone(), ..typed.options.clone() };
     if let Some(failure) = default_is_missing(&layers, &said) {
         return Err(failure);
@@ -53,6 +56,14 @@ fn open(typed: &Open) -> Result<u8, Failure> {
     let asks = asks.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
     let env: Vec<(String, String)> = asks.chain(typed.env.clone()).collect();
     hand_over(&Handover { base: &agent.base, args: &args, env: &env, env_remove: interface.env_remove, cwd: &cwd })
+}
+
+/// The id of the agent's last session in the directory.
+fn last(layers: &Layers, agent: &Agent, cwd: &Path) -> Result<String, Failure> {
+    let cwd = Some(cwd.to_string_lossy().into_owned());
+    let place = Options { agent: Some(agent.name.clone()), cwd, ..Options::default() };
+    let id = Last::of(layers, place).and_then(|last| last.id());
+    id.ok_or_else(|| Failure::new(Code::Usage, NO_SESSION))
 }
 
 /// A policy that does not allow everything means that the agent asks, because a person at the terminal can answer.

@@ -1,12 +1,11 @@
 //! `sessions`: the last sessions in a directory, newest first.
 
-use super::last::{Last, Stored};
+use super::last::{Stored, newest};
 use super::{complain, configured};
 use crate::cli::{Output, SessionsArgs};
 use crate::failure::{EXIT_UNDELIVERED, Failure};
 use crate::io::output::print;
 use crate::protocol::json::to_line;
-use crate::protocol::request::Options;
 use serde_json::{Value, json};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -21,14 +20,7 @@ pub fn run(typed: &SessionsArgs) -> u8 {
 
 fn text(typed: &SessionsArgs) -> Result<String, Failure> {
     let layers = configured()?;
-    let cwd = typed.cwd.as_ref().map(|path| path.to_string_lossy().into_owned());
-    let mut found: Vec<(&str, Stored)> = Vec::new();
-    for agent in layers.agents.iter() {
-        let options = Options { agent: Some(agent.name.clone()), cwd: cwd.clone(), ..Options::default() };
-        let stored = Last::of(&layers, options).map(|last| last.all()).unwrap_or_default();
-        found.extend(stored.into_iter().map(|stored| (agent.name.as_str(), stored)));
-    }
-    found.sort_by_key(|(_, stored)| std::cmp::Reverse(stored.at));
+    let found = newest(&layers, typed.cwd.as_deref());
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map(|since| since.as_secs()).unwrap_or_default();
     Ok(match typed.output {
         Output::Json => to_line(&json!({"sessions": found.iter().map(entry).collect::<Vec<_>>()})) + "\n",

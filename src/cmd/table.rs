@@ -90,7 +90,7 @@ pub static COMMANDS: &[Command] = &[
         })
     },
     Command {
-        words: Words::Free("SESSION", Offers::Nothing),
+        words: Words::Free("[SESSION]", Offers::Nothing),
         flags: &flags::<_, { EXPORT.len() }>(EXPORT),
         ..row("export", &texts::EXPORT, |given, words| {
             Ok(Runnable::new(cli::agents::export(given, words)?, |typed| export::run(&typed)))

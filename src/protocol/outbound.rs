@@ -164,7 +164,7 @@ pub enum About {
         resolution: Resolution,
         used_default: bool,
         permission: Option<(Subject, Option<&'static str>)>,
-        /// The question in one short line, which the frame contains in its text.
+        /// The question in one short line with its options, for a screen: the frame has the question in its text.
         what: Text,
     },
     Heartbeat {

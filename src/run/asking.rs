@@ -9,7 +9,10 @@ use crate::failure::{Code, Failure};
 use crate::protocol::outbound::{About, Body, Outcome, Question, Text};
 use crate::protocol::question::{Ask, Asks, Kind, Subject};
 use crate::protocol::request::Seconds;
-use crate::protocol::words::{Category, Status, Warning};
+use crate::protocol::words::{Category, Purpose, Status, Warning};
+
+/// The number of options that the line about an unanswered question names.
+const OPTIONS_SHOWN: usize = 8;
 
 impl Live {
     pub(super) fn open(&mut self, asker: Asker, asks: Asks) {
@@ -87,6 +90,21 @@ impl Live {
         self.resolved(resolved, fails, absence, None);
     }
 
+    /// A question in one line, with its options.
+    fn with_options(&self, ask: &Ask, what: &str) -> Text {
+        let Kind::Select { choices, .. } = &ask.kind else { return what.into() };
+        if ask.purpose == Purpose::Permission {
+            return what.into();
+        }
+        let labels = choices.as_slice().iter().map(|choice| choice.label.redacted(&self.redactor));
+        let mut labels: Vec<String> =
+            labels.take(OPTIONS_SHOWN + 1).map(|label| self.cut(&label).into_owned()).collect();
+        if labels.len() > OPTIONS_SHOWN {
+            labels[OPTIONS_SHOWN] = "...".into();
+        }
+        format!("{what} ({})", labels.join(", ")).into()
+    }
+
     /// Reports how questions were resolved, and answers the askers of complete groups. `fails`: ends the run.
     pub(super) fn resolved(
         &mut self,
@@ -111,7 +129,7 @@ impl Live {
                 resolution: one.resolution,
                 used_default: one.used_default,
                 permission,
-                what: Text::from(what.clone()),
+                what: if self.settings.tool_facts { self.with_options(&one.ask, &what) } else { Text::default() },
             };
             self.tell(about, format!("{what}: {how}"), reply_to.clone());
         }

@@ -85,6 +85,13 @@ impl Asking {
             self.in_advance.insert(question.question_id.clone(), prompt::in_advance(question, answer));
             return Shown::default();
         }
+        // Nobody can answer, and the end of the question has a line of its own.
+        if self.keyboard.is_none() {
+            self.in_advance.remove(&question.question_id);
+            return Shown::lines(
+                question.error.as_ref().map(|why| prompt::refused(why, &self.look)).unwrap_or_default(),
+            );
+        }
         // If an answer given in advance does not fit, the person answers.
         let was_counted = self.in_advance.remove(&question.question_id).is_some();
         let until = limited(question.timeout_s.duration()).and_then(|left| now.checked_add(left));

@@ -113,10 +113,12 @@ impl TerminalFront {
             status = self.work.line(now).filter(|_| pauses || !self.screen.is_within_text());
         }
         self.count += u64::from(shown != Shown::default());
+        let width = self.width();
+        (shown.lines, shown.prompt) = (width::wrap(&shown.lines, width), width::wrap(&shown.prompt, width));
         if !shown.lines.is_empty() || !shown.prompt.is_empty() {
             self.page.interrupted();
         }
-        let mut chunk = self.screen.place(shown, status, self.width());
+        let mut chunk = self.screen.place(shown, status, width);
         if self.look.alert {
             let change = self.alert.change(self.asking.is_open(), self.look.features.titles);
             chunk.err.splice(0..0, change.into_bytes());

@@ -38,6 +38,11 @@ pub(super) fn question(question: &Question, place: usize, look: &Look) -> String
     let header = header.map(|header| format!("[{header}] ")).unwrap_or_default();
     let of = if question.group_size > 1 { format!(" ({place} of {})", question.group_size) } else { String::new() };
     let text = whole(ask.text.shown());
+    let text = if ask.subject.as_ref().is_some_and(|subject| is_a_command(subject, &text)) {
+        "Allow this command?".into()
+    } else {
+        text
+    };
     let _ = writeln!(out, "{}", look.paint(Ink::Bold, &format!("? {header}{}{of}", text.trim_end())));
     if let Some(subject) = &ask.subject {
         out.push_str(&what_exactly(subject, &text, look));
@@ -49,9 +54,10 @@ pub(super) fn question(question: &Question, place: usize, look: &Look) -> String
                     let _ = writeln!(out, "  {key}  {}", one_line(choice.label.shown()));
                 }
                 _ => {
-                    let more =
-                        choice.description.as_ref().map(|d| format!(" - {}", one_line(d.shown()))).unwrap_or_default();
-                    let _ = writeln!(out, "  {}. {}{more}", at + 1, one_line(choice.label.shown()));
+                    let label = one_line(choice.label.shown());
+                    let more = choice.description.as_ref().map(|description| one_line(description.shown()));
+                    let more = more.filter(|more| *more != label).map(|more| format!(" - {more}")).unwrap_or_default();
+                    let _ = writeln!(out, "  {}. {label}{more}", at + 1);
                 }
             }
         }
@@ -100,9 +106,22 @@ fn spoken(value: &str, kind: &Kind) -> String {
     shown(&answer, kind)
 }
 
+/// The run's reason why an answer was refused.
+pub(super) fn refused(why: &Text, look: &Look) -> String {
+    refusal(&one_line(why.shown()), look)
+}
+
 /// The reason why an answer was refused.
 pub(super) fn refusal(why: &str, look: &Look) -> String {
     format!("{}\n", look.paint(Ink::Red, &format!("! {why}")))
+}
+
+/// Whether the question repeats the command that stands below it.
+fn is_a_command(subject: &Subject, text: &str) -> bool {
+    let title = subject.title.shown();
+    let asks = text.strip_prefix("Allow ").and_then(|rest| rest.strip_suffix('?')) == Some(&whole(title));
+    let command = title.split_once(": ").map_or(title, |(_, command)| command).trim();
+    asks && subject.category == Category::Execute && subject.detail.shown().contains(command)
 }
 
 /// The places and the detail of the permission, each unless the question repeats it.

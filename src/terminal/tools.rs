@@ -61,15 +61,21 @@ impl TerminalFront {
             Detail::Verbose => self.output(tool.output),
             Detail::Quiet | Detail::Normal => self.last_lines(tool.output, exit_code),
         };
-        let word = exit_code.map_or_else(|| "failed".to_owned(), |code| format!("failed (exit {code})"));
-        self.title_line(tool, Some(Ink::Red), &word) + &output
+        self.result_line(tool, Some(Ink::Red), "failed", exit_code) + &output
     }
 
     /// The line with the title and the result.
     fn title_line(&self, tool: &ToolLine<'_>, ink: Option<Ink>, word: &str) -> String {
+        self.result_line(tool, ink, word, None)
+    }
+
+    fn result_line(&self, tool: &ToolLine<'_>, ink: Option<Ink>, word: &str, exit_code: Option<i64>) -> String {
         let indent = if tool.nested { "  * " } else { "* " };
         let word = if word.is_empty() { String::new() } else { format!(": {word}") };
-        let took = if tool.took.as_secs() > 0 { format!(" ({})", span(tool.took)) } else { String::new() };
+        let code = exit_code.map(|code| format!("exit {code}"));
+        let took = Some(tool.took).filter(|took| took.as_secs() > 0).map(span);
+        let facts: Vec<String> = code.into_iter().chain(took).collect();
+        let took = if facts.is_empty() { String::new() } else { format!(" ({})", facts.join(", ")) };
         let room = self.width().saturating_sub(word.len() + took.len() + indent.len() + 1);
         let word = ink.map_or_else(|| word.clone(), |ink| self.look.paint(ink, &word));
         format!("{indent}{}{word}{took}\n", width::cut(tool.title, room.max(8)))

@@ -29,9 +29,74 @@ pub(super) fn cut(text: &str, limit: usize) -> String {
     out
 }
 
+/// The blanks before a line whose text must not be wrapped: code, a command, a diff.
+const VERBATIM: &str = "    ";
+
+/// Our own lines, wrapped between words. A continuation stands below the text behind the line's marker.
+pub(super) fn wrap(lines: &str, width: usize) -> String {
+    let mut out = String::with_capacity(lines.len());
+    for line in lines.split_inclusive('\n') {
+        if line.starts_with(VERBATIM) || visible(line.trim_end()) <= width {
+            out.push_str(line);
+            continue;
+        }
+        let indent = hanging(line).min(width / 2);
+        let mut column = 0;
+        for word in line.split_inclusive(' ') {
+            if column > indent && column + visible(word.trim_end()) > width {
+                out.truncate(out.trim_end_matches(' ').len());
+                out.push('\n');
+                out.push_str(&" ".repeat(indent));
+                column = indent;
+            }
+            out.push_str(word);
+            column += visible(word);
+        }
+    }
+    out
+}
+
+/// The maximum columns of a text with colours in it.
+fn visible(text: &str) -> usize {
+    let mut colours = 0;
+    for part in text.split('\u{1b}').skip(1) {
+        colours += part.find('m').map_or(0, |end| columns(&part[..=end]));
+    }
+    // The escape itself counts as one column.
+    columns(text) - colours - text.matches(['\u{1b}', '\n']).count()
+}
+
+/// The columns before the text of a line: its blanks, and a marker such as `*`, `?`, `2.` or `[x]`.
+fn hanging(line: &str) -> usize {
+    let start = line.trim_start_matches("\u{1b}[1m").trim_start_matches("\u{1b}[2m");
+    let blanks = start.len() - start.trim_start_matches(' ').len();
+    let (marker, rest) = start[blanks..].split_once(' ').unwrap_or_default();
+    let is_marker = marker.chars().count() == 1 || marker.starts_with('[') || marker.ends_with('.');
+    let fits = is_marker && marker.len() <= 4;
+    blanks + if fits { marker.len() + 1 + rest.len() - rest.trim_start_matches(' ').len() } else { 0 }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{columns, cut};
+    use super::{columns, cut, wrap};
+
+    #[test]
+    fn our_lines_wrap_between_words_and_below_their_text() {
+        for (line, expected) in [
+            ("short\n", "short\n"),
+            ("? one two three four\n", "? one two\n  three four\n"),
+            ("  2. one two three\n", "  2. one two\n     three\n"),
+            ("  y  one two three\n", "  y  one two\n     three\n"),
+            ("done after 3s and more\n> ", "done after\n3s and more\n> "),
+            ("    a line of code stays\n", "    a line of code stays\n"),
+            ("averyverylongword and\n", "averyverylongword\nand\n"),
+            ("\u{1b}[1m? one two three\u{1b}[0m\n", "\u{1b}[1m? one two\n  three\u{1b}[0m\n"),
+            ("\u{1b}[2mtwelve letter\u{1b}[0m\n", "\u{1b}[2mtwelve\nletter\u{1b}[0m\n"),
+        ] {
+            assert_eq!(wrap(line, 12), expected, "{line:?}");
+        }
+        assert_eq!(wrap("\u{1b}[2mtwelve three\u{1b}[0m\n", 12), "\u{1b}[2mtwelve three\u{1b}[0m\n");
+    }
 
     #[test]
     fn a_cut_text_never_exceeds_its_columns() {

@@ -118,6 +118,20 @@ fn an_agent_that_prints_its_sessions_is_asked() {
 }
 
 #[test]
+fn without_an_id_the_last_session_here_is_printed() {
+    let (path, content) = kept("claude");
+    let sessions = |agent: &str| format!("work/.spektacular/local/sessions/{agent}");
+    let plain = Case::new().file(&path, &content).file(&sessions("claude"), &format!("{ID}\t20\tgo\n"));
+    assert_eq!(plain.run(&["export"]).out, content);
+    assert_eq!(plain.run(&["export", "--output", "json"]).json(0)["session_id"], ID);
+    assert!(plain.run(&["export", "-a", "codex"]).refused(2).contains("Missing SESSION: no session"));
+    // The newest counts, whichever agent it has.
+    let plain = plain.file(&sessions("codex"), "unknown\t30\tgo\n");
+    assert!(plain.run(&["export"]).refused(1).contains("codex has no session with this id"));
+    assert_eq!(plain.run(&["export", "-a", "claude"]).out, content);
+}
+
+#[test]
 fn a_file_is_written_as_a_whole_and_replaced_only_by_force() {
     let (path, content) = kept("claude");
     let plain = Case::new().file(&path, &content).file("work/there", "mine");

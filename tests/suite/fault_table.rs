@@ -92,7 +92,17 @@ const FAULTS: &[(&str, &[&str])] = &[
         ],
     ),
     ("a flood on stderr", &["a_flood_on_stderr_blocks_nothing_and_its_tail_is_short"]),
-    ("orphans of a program that is PID 1", &["as_pid_1"]),
+    ("orphans of a program that is PID 1", &["as_pid_1", "as_pid_1_the_program_reaps_orphans_and_heeds_a_signal"]),
+    ("an empty root", &["in_an_empty_root_the_agent_is_not_found"]),
+    ("a wall clock that steps back", &["a_wall_clock_that_steps_back_changes_only_the_time_stamps"]),
+    (
+        "an interrupt, a hang-up and a termination at a terminal",
+        &["ctrl_d_declines_one_question_and_ctrl_c_cancels_the_run", "a_terminal_that_goes_away_ends_the_run"],
+    ),
+    (
+        "git that hangs, and a cancel",
+        &["a_cancel_is_served_while_git_looks_after_a_turn", "the_limit_of_a_phase_covers_git"],
+    ),
     ("a panic", &["a_panic_at_any_point_ends_the_run_in_order"]),
     (
         "a secret in pieces, encoded or escaped",

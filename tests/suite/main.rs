@@ -17,6 +17,7 @@ mod support;
 mod playback;
 
 mod agents;
+mod alone;
 mod anomalies;
 mod answers;
 mod ask_server;

@@ -35,6 +35,19 @@ fn the_agent_has_the_terminal_and_its_exit_code_is_ours() {
 }
 
 #[test]
+fn the_last_session_of_adhoc_opens_again() {
+    let case = || agent("printf '<%s>' \"$@\"").file("work/.spektacular/local/sessions/claude", "abc-1\t20\tgo\n");
+    for flag in ["--continue", "-c"] {
+        let (code, seen) = opens(case(), &[flag]).ends();
+        assert!(code == 0 && seen.contains("<--resume=abc-1>"), "{code}: {seen}");
+    }
+    let (code, seen) = opens(agent("true"), &["--continue"]).ends();
+    assert!(code == 2 && seen.contains("--continue: the agent has no earlier session"), "{code}: {seen}");
+    let (code, seen) = opens(case(), &["-c", "--session", "x"]).ends();
+    assert!(code == 2 && seen.contains("Give --continue or --session, not both."), "{code}: {seen}");
+}
+
+#[test]
 fn an_interrupt_is_the_agents_alone() {
     let body = "trap 'echo interrupted' INT\necho ready\nread -r line || read -r line\necho \"got $line\"\nexit 5";
     let mut person = opens(agent(body), &[]);

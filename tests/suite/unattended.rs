@@ -139,8 +139,8 @@ fn a_person_gets_a_line_for_each_skipped_question_and_one_for_the_denials() {
     let (code, lines) = told(&["go"]);
     assert_eq!(code, Some(0));
     for line in [
-        "Not asked (no terminal): Which one?\n",
-        "Not asked (no terminal): Which others?\n",
+        "Not asked (no terminal): Which one? (Auth, Search, Export)\n",
+        "Not asked (no terminal): Which others? (Auth, Search, Export)\n",
         "2 permissions denied (no terminal). Allow with --yes or --permissions\n",
     ] {
         assert_eq!(lines.matches(line).count(), 1, "{line}: {lines}");

@@ -49,6 +49,8 @@ pub(crate) struct Notebook {
     pub(crate) closed: Option<Duration>,
     /// Whether a process of the agent runs.
     pub(crate) has_process: bool,
+    /// The date at which the run began, by the wall clock of this moment.
+    pub(crate) today: Option<SystemTime>,
     /// The bytes that the agent has not read.
     pub(crate) unsent: usize,
     /// Whether no process can be started.
@@ -70,7 +72,7 @@ impl Machine for Notebook {
     }
 
     fn date(&self) -> SystemTime {
-        UNIX_EPOCH + self.now
+        self.today.unwrap_or(UNIX_EPOCH) + self.now
     }
 
     fn variables(&self) -> Vec<(String, String)> {

@@ -65,7 +65,7 @@ fn every_kind_of_question_is_answered_wrongly_first() {
     person.answers("What you type is not shown", "tr0ub4dor&3");
     person.answers("Which file?", "");
     person.answers("! Answer with a path.", "~/notes.md");
-    let seen = person.answers("Allow Shell: touch a.txt?", "perhaps");
+    let seen = person.answers("Allow this command?", "perhaps");
     assert!(seen.contains("    touch a.txt") && seen.contains("  y  Allow once"), "{seen}");
     person.answers("! Answer y, a or n.", "y");
     let (code, seen) = person.ends();
@@ -112,7 +112,7 @@ fn a_permission_shows_the_exact_action() {
     assert!(seen.contains("  a  Allow this exact command for this run\r\n"), "{seen}");
     person.types("?\n");
     person.answers("a or always: The same command is allowed without a question", "always");
-    person.answers("Allow Shell: rm -r build?", "n");
+    person.answers("Allow this command?", "n");
     assert_eq!(person.ends().0, 0);
     assert_eq!(answers(&person), ["{\"decision\":\"accept\"}", "{\"decision\":\"decline\"}"]);
 }
@@ -200,7 +200,7 @@ fn input_typed_before_a_question_does_not_answer_it() {
     person.types("y\ny");
     person.waits_for("y\r\ny");
     std::fs::write(person.case.path("log/typed"), "").unwrap();
-    person.answers("Allow Shell: rm -r build?", "");
+    person.answers("Allow this command?", "");
     assert_eq!(person.ends().0, 0);
     assert_eq!(answers(&person), ["{\"decision\":\"decline\"}"]);
 }
@@ -273,12 +273,12 @@ fn a_question_rings_and_changes_the_title_until_it_is_answered() {
     let case = || Case::with(Script::asks_bash());
     let seen = |case: Case, args: &[&str]| {
         let mut person = case.at_terminal(args);
-        person.answers("Allow Bash: touch a.txt?", "y");
+        person.answers("Allow this command?", "y");
         person.ends().1
     };
     let vte = seen(case().env("VTE_VERSION", "7603"), &["adhoc", "go"]);
     let (before, after) = vte.split_once(TITLE).expect("a title");
-    assert!(!before.contains("Allow Bash") && after.starts_with('\u{7}'), "{vte:?}");
+    assert!(!before.contains("Allow this") && after.starts_with('\u{7}'), "{vte:?}");
     let after = after.split_once("\u{1b}[23;2t").expect("the old title").1;
     assert!(after.contains("All done.") && vte.matches('\u{7}').count() == 1, "{vte:?}");
 
