@@ -224,7 +224,7 @@ fn text(flag: &Flag, value: OsString) -> Result<String, Wrong> {
     value.into_string().map_err(|_| format!("--{} must be UTF-8.", flag.long))
 }
 
-/// An environment variable for an agent: its name and value.
+/// Splits the value of `--env` into the name and the value of a variable.
 fn variable(flag: &Flag, value: OsString) -> Result<(String, String), Wrong> {
     let pair = text(flag, value)?;
     let pair = pair.split_once('=').filter(|(name, _)| is_environment_name(name));

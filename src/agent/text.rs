@@ -18,7 +18,7 @@ pub struct Chunks<'a> {
 }
 
 impl<'a> Chunks<'a> {
-    /// Begins to decode. Begins to decode. `literal`: the JSON string, with its quotes.
+    /// Begins to decode. `literal`: the JSON string, with its quotes.
     pub fn new(literal: &'a str) -> Chunks<'a> {
         let inner = literal.strip_prefix('"').and_then(|text| text.strip_suffix('"'));
         Chunks { rest: inner.unwrap_or_default() }

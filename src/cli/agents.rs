@@ -40,10 +40,10 @@ pub fn sessions(given: Vec<GivenFlag>, words: Vec<OsString>) -> Result<SessionsA
 /// The actions of `agents`.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub enum AgentsAction {
-    /// `list`.
+    /// The action `list`.
     #[default]
     List,
-    /// `check`, for one agent or for all.
+    /// The action `check`, for one agent or for all.
     Check(Option<String>),
 }
 

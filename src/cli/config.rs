@@ -19,18 +19,18 @@ pub struct ConfigArgs {
 /// The actions of `config`.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub enum ConfigAction {
-    /// `get`, with the key.
+    /// The action `get`, with the key.
     Get(String),
-    /// `set`, with the key and the value.
+    /// The action `set`, with the key and the value.
     Set(String, String),
-    /// `unset`, with the key.
+    /// The action `unset`, with the key.
     Unset(String),
-    /// `list`.
+    /// The action `list`.
     #[default]
     List,
-    /// `path`.
+    /// The action `path`.
     Path,
-    /// `trust`.
+    /// The action `trust`.
     Trust,
 }
 

@@ -180,8 +180,8 @@ fn json(mut adhoc: Adhoc, loaded: Loaded, engine: Option<Engine>) -> u8 {
     ended.code
 }
 
-/// Carries out Carries out `--dry-run`: shows the process that the run would start. A run that would be refused is
-/// refused here too.
+/// Carries out `--dry-run`: shows the process that the run would start. A run that would be
+/// refused is refused here too.
 fn plan(
     carrier: Carrier,
     prepared: Result<Box<Prepared>, Failure>,

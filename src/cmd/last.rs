@@ -108,8 +108,8 @@ impl Last {
         Some(text)
     }
 
-    /// The folder with the agents' files: an existing directory, and the path below it. `None`: the environment names no
-    /// home directory.
+    /// The folder with the agents' files, as an existing directory and the path below it. `None`: the environment does
+    /// not name a home directory.
     fn place(&self) -> Option<(PathBuf, Vec<OsString>)> {
         if self.has_folder() {
             return Some((self.cwd.clone(), [FOLDER, LOCAL, SESSIONS].map(OsString::from).to_vec()));

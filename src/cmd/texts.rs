@@ -20,7 +20,7 @@ pub(super) enum Prompt {
     Stdin(Wish),
     /// There is no prompt: a draft is continued as it is.
     Nothing,
-    /// The prompt is The prompt is stdin between two texts of the command line.
+    /// The prompt is stdin between two texts of the command line.
     With(Own, Wish, String),
 }
 

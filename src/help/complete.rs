@@ -25,7 +25,7 @@ impl Shell {
     /// All shells.
     pub const ALL: [Shell; 5] = [Shell::Bash, Shell::Zsh, Shell::Fish, Shell::Elvish, Shell::PowerShell];
 
-    /// The shell with this name. `None`: unknown. `None`: unknown.
+    /// The shell with this name. `None`: unknown.
     pub fn from_name(name: &str) -> Option<Shell> {
         Shell::NAMES.iter().position(|known| *known == name).and_then(|at| Shell::ALL.get(at)).copied()
     }

@@ -2,7 +2,7 @@
 
 use crate::cli::command::CommandText;
 
-/// `adhoc`.
+/// The texts of `adhoc`.
 pub const ADHOC: CommandText = CommandText {
     about: "run one task through a coding agent",
     more: "\
@@ -35,7 +35,7 @@ Flags override the configuration, and a run.start overrides both. `spektacular c
     page: "",
 };
 
-/// `init`.
+/// The texts of `init`.
 pub const INIT: CommandText = CommandText {
     about: "create the folder .spektacular of a project",
     more: "\
@@ -46,7 +46,7 @@ Outside a git work tree, it is the current directory. Existing files are not cha
     page: "",
 };
 
-/// `spec`.
+/// The texts of `spec`.
 pub const SPEC: CommandText = CommandText {
     about: "write a specification",
     more: "\
@@ -65,7 +65,7 @@ Without asking you, the agent may read and search the project, edit the draft, a
     page: include_str!("../workflow/reference.md"),
 };
 
-/// `spec check`.
+/// The texts of `spec check`.
 pub const SPEC_CHECK: CommandText = CommandText {
     about: "check specifications",
     more: "\
@@ -80,7 +80,7 @@ The exit code is 0, or 1 if there are violations, or 2 if a file cannot be read.
     page: "",
 };
 
-/// `plan`.
+/// The texts of `plan`.
 pub const PLAN: CommandText = CommandText {
     about: "write a plan for a specification",
     more: "\
@@ -95,7 +95,7 @@ The agent writes plan.md, research.md and context.md as a draft. Once they pass 
     page: "",
 };
 
-/// `plan check`.
+/// The texts of `plan check`.
 pub const PLAN_CHECK: CommandText = CommandText {
     about: "check plans",
     more: "\
@@ -110,7 +110,7 @@ The exit code is 0, or 1 if there are violations, or 2 if a plan cannot be read.
     page: "",
 };
 
-/// `implement`.
+/// The texts of `implement`.
 pub const IMPLEMENT: CommandText = CommandText {
     about: "carry out a plan, and run its commands to verify each phase",
     more: "\
@@ -128,7 +128,7 @@ continues at the first open phase.",
     page: "",
 };
 
-/// `prompts`.
+/// The texts of `prompts`.
 pub const PROMPTS: CommandText = CommandText {
     about: "list or print the prompts of spec, plan and implement",
     more: "\
@@ -142,7 +142,7 @@ The list shows whether each prompt is the built-in one, the user's or the projec
     page: "",
 };
 
-/// `config`.
+/// The texts of `config`.
 pub const CONFIG: CommandText = CommandText {
     about: "show or change the configuration",
     more: "\
@@ -161,7 +161,7 @@ get and unset exit with 1 if the key is not set. list masks secrets; get does no
     page: include_str!("../config/reference.md"),
 };
 
-/// `agents`.
+/// The texts of `agents`.
 pub const AGENTS: CommandText = CommandText {
     about: "list the agents, or check which are available here",
     more: "A check calls no model and downloads nothing. `check NAME` exits with 4 if the agent is not available.",
@@ -172,7 +172,7 @@ pub const AGENTS: CommandText = CommandText {
     page: include_str!("../agent/reference.md"),
 };
 
-/// `sessions`.
+/// The texts of `sessions`.
 pub const SESSIONS: CommandText = CommandText {
     about: "list the last sessions in this directory",
     more: "\
@@ -185,7 +185,7 @@ The list contains the sessions that adhoc stored for --continue, newest first, a
     page: "",
 };
 
-/// `export`.
+/// The texts of `export`.
 pub const EXPORT: CommandText = CommandText {
     about: "print a session in the agent's own format",
     more: "\
@@ -199,7 +199,7 @@ With --output json, it is the string export_data in an object {success, agent, s
     page: "",
 };
 
-/// `open`.
+/// The texts of `open`.
 pub const OPEN: CommandText = CommandText {
     about: "open the agent's own interface in this terminal",
     more: "\
@@ -209,7 +209,7 @@ Processes that the agent leaves behind keep running. Other users can read the pr
     page: "",
 };
 
-/// `protocol`.
+/// The texts of `protocol`.
 pub const PROTOCOL: CommandText = CommandText {
     about: "print the protocol reference",
     more: "",
@@ -217,7 +217,7 @@ pub const PROTOCOL: CommandText = CommandText {
     page: "",
 };
 
-/// `ask-server`.
+/// The texts of `ask-server`.
 pub const ASK_SERVER: CommandText = CommandText {
     about: "MCP server that asks the user of a run; agents start it",
     more: "The server speaks MCP on stdin and stdout. A run gives it to agents whose models have no other way to ask.",
@@ -225,7 +225,7 @@ pub const ASK_SERVER: CommandText = CommandText {
     page: "",
 };
 
-/// `replay`.
+/// The texts of `replay`.
 pub const REPLAY: CommandText = CommandText {
     about: "play the agent's side of a recording",
     more: "\
@@ -238,7 +238,7 @@ If the recording has several processes, replay plays the first one that was star
     page: "",
 };
 
-/// `completions`.
+/// The texts of `completions`.
 pub const COMPLETIONS: CommandText = CommandText {
     about: "print a completion script for a shell",
     more: "The script offers the agents and keys of the configuration at the time when it was printed.",
@@ -252,7 +252,7 @@ pub const COMPLETIONS: CommandText = CommandText {
     page: "",
 };
 
-/// `man`.
+/// The texts of `man`.
 pub const MAN: CommandText = CommandText {
     about: "print the manual page",
     more: "",
@@ -263,7 +263,7 @@ pub const MAN: CommandText = CommandText {
     page: "",
 };
 
-/// `help`.
+/// The texts of `help`.
 pub const HELP: CommandText = CommandText {
     about: "explain a command, with examples",
     more: "",

@@ -1,4 +1,4 @@
-//! Redaction of a text that comes in pieces.
+//! Redacts a text that arrives in pieces.
 
 use super::scan::{Growth, Scan};
 use super::shapes::{Armed, LOOK_BACK};
@@ -18,20 +18,19 @@ impl Redactor {
     }
 }
 
-/// Redacts a text that comes in pieces.
+/// Redacts a text that arrives in pieces.
 ///
-/// The joined results equal [`Redactor::redact`] of the joined pieces, wherever they were cut. The
-/// stream holds back the end of the text while it may become a secret: at most the length of the
-/// longest form, or about 20 KiB of a possible JWT. A certain but unfinished secret gives its mask at
-/// once, and the stream drops its rest.
+/// The joined results equal [`Redactor::redact`] of the joined pieces, wherever they were cut. The stream holds back
+/// the end of the text while it may become a secret: at most the length of the longest form, or about 20 KiB of a
+/// possible JWT. A certain but unfinished secret is masked at once, and the stream drops its rest.
 #[derive(Default)]
 pub struct Stream {
-    /// Up to [`LOOK_BACK`] returned bytes, then those held back.
+    /// Up to [`LOOK_BACK`] bytes that were already returned, then the bytes that are held back.
     text: String,
     returned: usize,
     armed: Option<Armed>,
     growth: Option<Growth>,
-    /// For a redactor that cleans first.
+    /// The cleaner, for a redactor that cleans first.
     cleaner: Cleaner,
 }
 
@@ -42,7 +41,7 @@ impl fmt::Debug for Stream {
 }
 
 impl Stream {
-    /// Takes the next piece and returns the text that is certain by now; borrowed if that is the piece.
+    /// Takes the next piece and returns the text that is now certain. The result is borrowed if it is the piece itself.
     pub fn push<'a>(&mut self, redactor: &Redactor, piece: &'a str) -> Cow<'a, str> {
         if !redactor.cleans {
             return self.take(redactor, piece);
@@ -66,7 +65,7 @@ impl Stream {
         Cow::Owned(self.advance(redactor, false))
     }
 
-    /// Returns the rest, and resets the stream for another text.
+    /// Returns the text that is held back, and resets the stream for another text.
     pub fn finish(&mut self, redactor: &Redactor) -> String {
         self.text.push_str(self.cleaner.finish());
         let out = self.advance(redactor, true);
@@ -74,7 +73,7 @@ impl Stream {
         out
     }
 
-    /// The number of bytes held back.
+    /// The number of bytes that are held back.
     pub fn held(&self) -> usize {
         self.text.len() - self.returned
     }

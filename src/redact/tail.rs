@@ -12,7 +12,7 @@ pub(super) enum Tail {
 }
 
 impl Tail {
-    /// The end of the tail. Err: the tail continues; the place to resume from.
+    /// The end of the tail. Error: the tail continues; the position to resume from.
     pub(super) fn end(&mut self, view: View<'_>, from: usize) -> Result<usize, usize> {
         let mut at = from;
         loop {
@@ -44,7 +44,7 @@ fn pem_end(view: View<'_>, from: usize) -> Result<usize, usize> {
             Err(NoMatch::No) => at += 1,
         }
     }
-    // A cut key reaches to the end of the text.
+    // A cut key extends to the end of the text.
     let end = view.bytes.len();
     if view.open { Err(end) } else { Ok(end) }
 }
@@ -62,7 +62,7 @@ pub(super) struct LineTail {
 }
 
 impl LineTail {
-    /// The place after the next element. No: the value ends before it.
+    /// The position after the next element. Error: the value ends before it, or more text is needed.
     pub(super) fn element(&mut self, view: View<'_>, at: usize) -> Result<usize, NoMatch> {
         let end = view.whole_run(at, Class::Backslash, 0, MAX_SLASHES)?;
         let slashes = end - at;
@@ -71,7 +71,7 @@ impl LineTail {
             b'\n' | b'\r' => return Err(NoMatch::No),
             b'<' if self.quote.is_none() => return Err(NoMatch::No),
             mark if is_quote(mark) => self.at_quote(Quote { mark, slashes })?,
-            // An escaped line end or quote ends the value. Other escapes belong to it.
+            // An escaped line end or quote ends the value. Other escapes belong to the value.
             b'n' | b'r' if slashes > 0 => return Err(NoMatch::No),
             b'u' if slashes > 0 => {
                 let rest = &view.bytes[end + 1..];
@@ -94,7 +94,7 @@ impl LineTail {
         } else if self.quote.is_some_and(closes) || self.inner.is_some_and(closes) {
             return Err(NoMatch::No);
         } else if self.inner.is_some() {
-            // Another quote inside an entry.
+            // A different quote inside an entry.
         } else if self.list && self.equals {
             self.inner = Some(here);
         } else if self.quote.is_none() {

@@ -1,11 +1,11 @@
-//! A text that may continue, and classes of its characters.
+//! A text that may continue after its end, and classes of characters.
 
 /// The reason why a text does not match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NoMatch {
-    /// Certain: no further text can change it.
+    /// The mismatch is certain: no further text can change it.
     No,
-    /// Uncertain: further text decides.
+    /// The mismatch is uncertain: further text decides.
     More,
 }
 
@@ -26,7 +26,7 @@ pub(super) struct View<'a> {
 }
 
 impl View<'_> {
-    /// The reason when the bytes run out.
+    /// The kind of mismatch at the end of the bytes.
     pub(super) fn ran_out(self) -> NoMatch {
         if self.open { NoMatch::More } else { NoMatch::No }
     }
@@ -35,7 +35,7 @@ impl View<'_> {
         self.bytes.get(at).copied().ok_or(self.ran_out())
     }
 
-    /// Ok: the place after the literal.
+    /// The position after a literal.
     pub(super) fn literal(self, at: usize, literal: &[u8]) -> Result<usize, NoMatch> {
         self.compare(at, literal, u8::eq)
     }
@@ -57,7 +57,7 @@ impl View<'_> {
         }
     }
 
-    /// The place after the first `min` bytes of a run of a class.
+    /// The position after the first `min` bytes of a run of a class.
     pub(super) fn at_least(self, at: usize, class: Class, min: usize) -> Result<usize, NoMatch> {
         for n in at..at + min {
             if !class.has(self.at(n)?) {
@@ -86,7 +86,7 @@ impl View<'_> {
         self.whole_run(at, Class::Blank, 0, MAX_BLANKS)
     }
 
-    /// The place after an optional quote, with any number of backslashes.
+    /// The position after an optional quote, with any number of backslashes.
     pub(super) fn quote(self, at: usize) -> Result<(usize, Option<Quote>), NoMatch> {
         let end = self.whole_run(at, Class::Backslash, 0, MAX_SLASHES)?;
         let mark = self.at(end)?;
@@ -107,13 +107,13 @@ pub(super) const MAX_SLASHES: usize = 16;
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Class {
     Alnum,
-    /// Upper case and digits.
+    /// Upper-case letters and digits.
     Upper,
-    /// Alnum and `_`.
+    /// Letters, digits and `_`.
     Word,
-    /// Alnum, `_` and `-`, which is base64url.
+    /// Letters, digits, `_` and `-`, as in base64url.
     Token,
-    /// Alnum and `-`.
+    /// Letters, digits and `-`.
     Dashed,
     /// The characters of a bearer token in RFC 6750.
     Bearer,

@@ -41,7 +41,9 @@ pub fn admit(
     }
     let ignored = ignored(&options)?;
     let name = match (&options.name, resumes) {
-        (Some(name), _) => Slug::parse(name).ok_or_else(|| invalid("run.start: `workflow.name` is no name.".into()))?,
+        (Some(name), _) => Slug::parse(name).ok_or_else(|| {
+            invalid("run.start: `workflow.name` must be 1 to 50 lower-case letters, digits and dashes.".into())
+        })?,
         (None, true) => only_draft(&project)?,
         (None, false) => Slug::of_description(&description),
     };

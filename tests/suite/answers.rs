@@ -325,7 +325,7 @@ fn a_permission_is_answered_by_its_policy_and_by_its_default() {
         (json!({"permissions": "deny"}), "policy", json!("deny"), Reply::Denied(None)),
         (json!({"permissions": {"edit": "allow", "*": "deny"}}), "policy", json!("allow_once"), allowed),
         (json!({"permissions": {"read": "allow", "*": "deny"}}), "policy", json!("deny"), Reply::Denied(None)),
-        (json!({"interactive": false}), "headless", json!("deny"), Reply::Denied(None)),
+        (json!({"interactive": false}), "headless", json!("deny"), Reply::NoUser),
     ];
     for (settings, resolution, value, reply) in rows {
         let case = Case::new(vec![permission(Category::Edit)], &settings);

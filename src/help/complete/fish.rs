@@ -69,7 +69,7 @@ complete -c spektacular -f
     )
 }
 
-/// The arguments of `complete` for the words in one place, one line each.
+/// The arguments of `complete` for the words in one position, one line each.
 fn offers(offered: &Offered) -> Vec<String> {
     match offered {
         Offered::Words(words) if words.iter().any(|word| !word.about.is_empty()) => {
