@@ -120,6 +120,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
         #[test]
         fn whatever_is_described_the_name_is_one(description in "\\PC{0,80}|(.|\n){0,200}|[a-z -]{0,200}") {
             let name = Slug::of_description(&description);

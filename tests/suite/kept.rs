@@ -22,10 +22,10 @@ fn say(world: &mut World, message: &Value) {
     world.line(&message.to_string());
 }
 
-fn tool(world: &mut World, call: &str, path: &str) {
+fn called(call: &str, path: &str) -> Value {
     let block = json!({"type": "tool_use", "id": call, "name": "Read", "input": {"file_path": path}});
     let message = json!({"id": call, "role": "assistant", "content": [block]});
-    say(world, &json!({"type": "assistant", "message": message, "parent_tool_use_id": null}));
+    json!({"type": "assistant", "message": message, "parent_tool_use_id": null})
 }
 
 fn permission(world: &mut World, id: &str, bytes: usize) {
@@ -50,7 +50,7 @@ fn failure(mut world: World) -> Value {
 fn the_places_of_open_tools_are_dropped_when_there_is_no_room() {
     let (mut world, path) = (begun(), "p".repeat(1 << 20));
     let calls: Vec<String> = (0..35).map(|call| format!("c{call}")).collect();
-    calls.iter().for_each(|call| tool(&mut world, call, &format!("/{path}/{call}")));
+    calls.iter().for_each(|call| say(&mut world, &called(call, &format!("/{path}/{call}"))));
     for call in &calls {
         let result = json!({"type": "tool_result", "tool_use_id": call, "content": "ok"});
         say(&mut world, &json!({"type": "user", "message": {"role": "user", "content": [result]}}));
@@ -68,25 +68,28 @@ fn the_places_of_open_tools_are_dropped_when_there_is_no_room() {
     assert!(!world.is_decided());
 }
 
-#[test]
-fn open_tools_that_cannot_be_cut_fail_the_run() {
-    let (mut world, id) = (begun(), "c".repeat(1 << 20));
-    (0..31).for_each(|call| tool(&mut world, &format!("{id}{call}"), "/a"));
+/// A run with as many open permissions of 2 MiB as the budget holds.
+fn with_permissions() -> World {
+    let mut world = begun();
+    (0..15).for_each(|id| permission(&mut world, &id.to_string(), 2 << 20));
     assert!(!world.is_decided());
-    tool(&mut world, &format!("{id}31"), "/a");
-    assert_eq!(failure(world), "resource_exhausted");
+    world
+}
+
+#[test]
+fn open_tools_beyond_the_budget_fail_the_run() {
+    let tools = until_exhausted(with_permissions(), 10_000, |call| called(&format!("c{call}"), "/a"));
+    assert!((6_000..8_000).contains(&tools), "{tools} tools of about 300 bytes in less than 2 MiB");
 }
 
 #[test]
 fn open_permissions_count_until_they_are_answered() {
-    let (mut world, id) = (begun(), "c".repeat(1 << 20));
-    (0..29).for_each(|call| tool(&mut world, &format!("{id}{call}"), "/a"));
-    permission(&mut world, "1", 2 << 20);
+    let mut world = with_permissions();
     let first = world.question_ids()[0].clone();
     deny(&mut world, &first);
-    permission(&mut world, "2", 2 << 20);
+    permission(&mut world, "15", 2 << 20);
     assert!(!world.is_decided());
-    permission(&mut world, "3", 2 << 20);
+    permission(&mut world, "16", 2 << 20);
     assert_eq!(failure(world), "resource_exhausted");
 }
 
@@ -168,14 +171,10 @@ fn the_memory_of_a_driver_has_a_budget() {
     assert!((500..600).contains(&patches), "{patches} patches");
     let sub_agent = |number| {
         let event = json!({"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "a"}});
-        json!({"type": "stream_event", "event": event, "parent_tool_use_id": format!("{long}{number}")})
+        json!({"type": "stream_event", "event": event, "parent_tool_use_id": format!("p{number}")})
     };
-    let sub_agents = until_exhausted(
-        working("claude", &[json!({"type": "system", "subtype": "init", "session_id": "s"})]),
-        1000,
-        sub_agent,
-    );
-    assert!((250..600).contains(&sub_agents), "{sub_agents} sub-agents");
+    let sub_agents = until_exhausted(begun(), 200_000, sub_agent);
+    assert!((60_000..135_000).contains(&sub_agents), "{sub_agents} sub-agents");
 }
 
 /// A hostile line of an agent's, how often it comes, and whether that ends the run.

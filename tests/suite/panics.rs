@@ -4,6 +4,7 @@ use crate::support::agent::{Script, quote};
 use crate::support::machine::not_checked;
 use crate::support::{Case, Outcome, Session, read, start_line};
 use crate::tidy::{code, rust_files};
+use crate::workflow_implement::{allowed, phase, plan, project};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -26,6 +27,8 @@ enum Reached {
     ByPromptFile,
     /// The agent completes its work in a git repository.
     ByCompletion,
+    /// `implement --commit` carries out a plan.
+    ByImplement,
 }
 
 /// Every point, except those of stdout's writer that a pipe does not reach.
@@ -40,10 +43,13 @@ const POINTS: &[(&str, Reached)] = &[
     ("ask-answers", Reached::ByAsking),
     ("ask-peer", Reached::ByAsking),
     ("configuration", Reached::Always),
+    ("errand", Reached::ByImplement),
     ("git-baseline", Reached::Always),
     ("git-compare", Reached::ByCompletion),
+    ("git-status", Reached::ByImplement),
     ("loop", Reached::Always),
     ("output", Reached::Always),
+    ("plan", Reached::ByImplement),
     ("reaper", Reached::Always),
     ("signals", Reached::Always),
     ("signals signal", Reached::Always),
@@ -67,6 +73,9 @@ fn has_points(test: &str) -> bool {
 /// A run that panics at this point, with a tree that only a sweep ends: a tool that ignores SIGTERM in a session of its
 /// own.
 fn case(point: &str, reached: Reached) -> Case {
+    if reached == Reached::ByImplement {
+        return project(&plan(&[phase(1, &["test -s a"], "")]), "echo 1 >a").git().env(PANIC_AT, point);
+    }
     let tool = "setsid sh -c \"trap '' TERM; exec sleep 1000\" >/dev/null 2>&1 &\necho some noise >&2";
     let script = Script::new().sh(tool).say("msg_1", "up");
     let script = if reached == Reached::ByCompletion { script.done("up") } else { script.sh("listen") };
@@ -77,7 +86,7 @@ fn case(point: &str, reached: Reached) -> Case {
             let log = quote(&case.path("log").display().to_string());
             case.program("opencode", &format!("#!/bin/sh\nD={log}\n{ACP}"))
         }
-        Reached::Always | Reached::ByCancel | Reached::ByCompletion => case,
+        Reached::Always | Reached::ByCancel | Reached::ByCompletion | Reached::ByImplement => case,
     }
 }
 
@@ -103,12 +112,14 @@ fn connect(session: &Session) -> UnixStream {
 
 fn carry(point: &str, reached: Reached) -> Outcome {
     let mut session = case(point, reached).spawn();
-    let agent = if reached == Reached::ByAsking { "opencode" } else { "claude" };
-    if reached != Reached::ByPromptFile {
-        session.start(json!({"agent": agent}));
+    match reached {
+        Reached::Always | Reached::ByCancel | Reached::ByCompletion => drop(session.start(json!({"agent": "claude"}))),
+        Reached::ByAsking => drop(session.start(json!({"agent": "opencode"}))),
+        Reached::ByImplement => drop(session.start(allowed(json!({"commit": true})))),
+        Reached::ByPromptFile => {}
     }
     match reached {
-        Reached::Always | Reached::ByPromptFile | Reached::ByCompletion => {}
+        Reached::Always | Reached::ByPromptFile | Reached::ByCompletion | Reached::ByImplement => {}
         Reached::ByCancel => {
             session.until_text("up");
             session.cancel();

@@ -546,6 +546,8 @@ fn split(text: &str) -> Vec<&str> {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
     /// Ticks change one character of lines that are tasks, and nothing else.
     #[test]
     fn ticks_change_boxes_alone(text in lines(), number in 1u16..3, tick in any::<bool>()) {

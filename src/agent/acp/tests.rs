@@ -513,3 +513,27 @@ fn recordings_learn_the_pieces_of_messages_that_no_frame_shows() {
         assert!(keys.iter().all(|key| *key == keys[0]));
     }
 }
+
+#[test]
+fn a_new_file_shows_its_lines_with_and_without_a_permission() {
+    let written = json!({"filePath": "/p/a", "content": "one\n"});
+    let asked = json!({"filepath": "/p/a", "diff": "--- /p/a\n+++ /p/a\n@@ -0,0 +1,1 @@\n+one\n"});
+    for (input, lines) in [(written, "+one\n"), (asked, "@@ -0,0 +1,1 @@\n+one\n")] {
+        let mut driver = in_a_turn(&OPENCODE);
+        driver.facts = true;
+        let update = |mut update: Value| {
+            update["sessionUpdate"] = json!("tool_call_update");
+            update["toolCallId"] = json!("c1");
+            json!({"jsonrpc": "2.0", "method": "session/update", "params": {"sessionId": "s", "update": update}})
+        };
+        hear(&mut driver, &update(json!({"status": "in_progress", "kind": "edit", "rawInput": input})));
+        let output = json!({"metadata": {"filepath": "/p/a", "exists": false}});
+        let (_, events) = hear(&mut driver, &update(json!({"status": "completed", "rawOutput": output})));
+        let facts = events.iter().find_map(|event| match event {
+            AgentEvent::ToolOver { facts, .. } => Some(facts),
+            _ => None,
+        });
+        let edits = &facts.unwrap().edits;
+        assert_eq!(edits.iter().map(|edit| &edit.lines).collect::<Vec<_>>(), [&Text::from(lines)]);
+    }
+}

@@ -344,8 +344,12 @@ impl Acp {
         let diffs = Diff::all(update);
         let is_new = detail.is_some_and(|detail| detail.bool("exists") == Some(false));
         if diffs.is_empty() && is_new {
+            // The input of a permission request replaces that of the call, and has a diff in place of the content.
             let input = call.and_then(|call| Object::parse(&call.input));
-            let lines = input.and_then(|input| Some(edits::signed('+', &input.str("content")?)));
+            let lines = input.and_then(|input| match input.str("content") {
+                Some(content) => Some(edits::signed('+', &content)),
+                None => input.str("diff").map(|diff| edits::unified(&diff)),
+            });
             return lines.and_then(|lines| FileEdit::of(path(), lines)).into_iter().collect();
         }
         diffs.iter().filter_map(|diff| FileEdit::of(diff.path.clone(), diff.hunks())).collect()
