@@ -77,8 +77,8 @@ pub(crate) fn carry(gate: &str) {
     let mut engine = Engine::start(Source::Stdin);
     let mut peer = Joined::of(4);
     let mut reports: Vec<Report> = Vec::new();
-    // The threads that read stdin and watch stdout start with the first run and stay.
-    let threads = count("/proc/self/task") + 2;
+    // The threads that read stdin, watch stdout and read signals start with the first run and stay.
+    let threads = count("/proc/self/task") + 3;
     let mut files = None;
     for (number, begin) in [(1, Begin::FromInput), (2, start("sleeper")), (3, start("recorded")), (4, start("sleeper"))]
     {
