@@ -75,7 +75,7 @@ fn question_of_every_kind(agent: Agent) {
     const KEY: &str = "moon-over-4-hills";
     let rules = vec![
         // After a first answer that breaks the model's own rule.
-        rule("clarification", "wanted form", json!("lighthouse")),
+        rule("clarification", "required form", json!("lighthouse")),
         rule("clarification", "Keep", json!("no")),
         rule("clarification", "Storage", json!(2)),
         rule("clarification", "Features", json!(["login", "Export"])),
