@@ -140,7 +140,7 @@ impl Server {
         }
     }
 
-    /// The response to a call whose questions are all resolved. `None`: the call is no longer open.
+    /// The response to a call whose questions are all resolved, or `None` if the call was withdrawn.
     pub(crate) fn answer(&mut self, id: &str, replies: &[Reply]) -> Option<String> {
         let call = self.calls.remove(id)?;
         Some(rpc::result(id, &said(&ask_user::result(&call.asks, replies), false)))

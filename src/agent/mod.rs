@@ -187,7 +187,7 @@ pub enum AgentEvent {
         /// Whether this is the last piece.
         done: bool,
     },
-    /// A message of which pieces were sent is no longer valid.
+    /// The agent takes back a message after some of its pieces were sent.
     Withdrawn {
         /// The message.
         message: MessageKey,

@@ -1,5 +1,5 @@
-//! How a question was resolved, as types and as sentences. Only this file has the sentences that tell a model why there
-//! is no answer.
+//! How a question was resolved, as types and as sentences. Only this file has the sentences that explain a missing
+//! answer to a model.
 
 use crate::protocol::question::Answer;
 use crate::protocol::text::Text;

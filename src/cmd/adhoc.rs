@@ -311,7 +311,7 @@ fn keyboard(reads_stdin: bool) -> Option<Keyboard> {
     Keyboard::at_stdin().or_else(|| Keyboard::controlling().filter(|_| reads_stdin))
 }
 
-/// Sets the session to that of `--continue`. Error: there is no earlier session.
+/// Sets the session that `--continue` resumes. Fails if this directory has no earlier session.
 fn go_on(adhoc: &mut Adhoc, config: &Config) -> Result<(), String> {
     if adhoc.go_on {
         let id = Last::of(&config.layers().0, adhoc.options.clone()).and_then(|last| last.id());

@@ -18,7 +18,7 @@ pub(super) enum Prompt {
     Own(Own),
     /// The prompt is stdin, read to its end.
     Stdin(Wish),
-    /// There is no prompt: a draft is continued as it is.
+    /// The run continues a draft without a prompt.
     Nothing,
     /// The prompt is stdin between two texts of the command line.
     With(Own, Wish, String),

@@ -269,7 +269,8 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
         self.step(Event::Over(origin, Box::new(over.terminal)));
     }
 
-    /// Whether the only reply to this message would be a warning, for which there is no room while nobody reads stdout.
+    /// Whether the only reply to this message would be a warning. If the outbox is overfull,
+    /// such messages are only counted.
     fn is_noise(&self, message: &Message) -> bool {
         match message {
             Message::Malformed | Message::UnknownType => true,

@@ -81,7 +81,7 @@ pub enum Begin {
     /// run.start needs files that the command line names. A thread reads them before stdin is read, because a pipe
     /// among them may take long.
     Awaited(Awaited),
-    /// There is no run.start: the run cannot begin, because of a bad flag or a broken configuration.
+    /// A bad flag or a broken configuration keeps the run from starting.
     Refused(Failure),
     /// A further part of a run, already checked.
     Next(Box<Next>),

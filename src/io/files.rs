@@ -188,7 +188,7 @@ impl OpenFolder {
         Ok(renameat(&self.0, name, &to.0, new)?)
     }
 
-    /// The status of an entry of this directory. A link is not followed. `None`: there is no such entry.
+    /// The status of an entry of this directory, without following a link, or `None` if the entry does not exist.
     pub(crate) fn stat(&self, name: &OsStr) -> Option<Stat> {
         statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW).ok()
     }

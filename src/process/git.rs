@@ -40,7 +40,7 @@ pub enum Changes {
     Files(Vec<(PathBuf, Action)>),
 }
 
-/// A baseline. `None`: there is no work tree, or no git.
+/// A baseline, or `None` outside a work tree or without git.
 pub type BaselineResult = Result<Option<Arc<Baseline>>, Incomplete>;
 
 /// The state of the work tree before the agent ran.
@@ -88,7 +88,8 @@ impl Baseline {
         Baseline::begin_with(cwd, limit, path, config)
     }
 
-    /// Takes the baseline of the work tree around `cwd` and waits for git. `None`: there is no work tree, or no git.
+    /// Takes the baseline of the work tree around `cwd` and waits for git. Returns `None` outside a work tree or
+    /// without git.
     ///
     /// # Errors
     /// git failed, or was too slow.

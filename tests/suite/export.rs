@@ -9,17 +9,19 @@ use support::Case;
 
 const ID: &str = "f0497063-4977-4fc9-aeae-4a6c48bd6e50";
 
-/// The path and the content of the session in each agent's own layout. `-tmp-work` and `tmp/work` are the names that
-/// Claude Code and Gemini CLI derive from a working directory `/tmp/work`; the path is relative to the sandbox.
+/// The path and the content of the session in each agent's own layout. Claude Code and Gemini CLI derive `-home-user-greeter`
+/// and `greeter` from a working directory `/home/user/greeter`. The path is relative to the sandbox.
 fn kept(agent: &str) -> (String, String) {
     match agent {
-        "claude" => (format!("home/.claude/projects/-tmp-work/{ID}.jsonl"), "{\"type\":\"user\"}\nno json\n".into()),
+        "claude" => {
+            (format!("home/.claude/projects/-home-user-greeter/{ID}.jsonl"), "{\"type\":\"user\"}\nno json\n".into())
+        }
         "codex" => (
             format!("home/.codex/sessions/2026/11/22/rollout-2026-11-22T02-01-53-{ID}.jsonl"),
             format!("{{\"type\":\"session_meta\",\"payload\":{{\"id\":\"{ID}\"}}}}\n{{}}\n"),
         ),
         _ => (
-            format!("home/.gemini/tmp/work/chats/session-2026-11-22T02-01-{}.jsonl", &ID[..8]),
+            format!("home/.gemini/tmp/greeter/chats/session-2026-11-22T02-01-{}.jsonl", &ID[..8]),
             format!("{{\"sessionId\":\"{ID}\",\"kind\":\"main\"}}\n"),
         ),
     }
@@ -50,7 +52,7 @@ fn a_folder_that_was_moved_is_found() {
 fn only_the_whole_id_counts() {
     let (path, content) = kept("gemini");
     let other = content.replace(ID, "f0497063-0000-0000-0000-000000000000");
-    let plain = Case::new().file(&path, &other).file(&path.replace("/work/", "/other/"), &content);
+    let plain = Case::new().file(&path, &other).file(&path.replace("/greeter/", "/other/"), &content);
     assert_eq!(plain.run(&["export", "-a", "gemini", ID]).out, content);
 
     let (path, content) = kept("codex");

@@ -2,37 +2,52 @@
 
 use std::io::{PipeReader, PipeWriter, Read, Write};
 use std::process::{Child, ExitStatus};
-use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-const OPEN: u8 = 0;
-const PAUSED: u8 = 1;
-const CLOSED: u8 = 2;
+#[derive(Clone, Copy, PartialEq)]
+enum Position {
+    Open,
+    Paused,
+    Closed,
+}
 
 /// Whether a reader reads, waits, or closes its end.
 #[derive(Clone)]
-pub(crate) struct Gate(Arc<AtomicU8>);
+pub(crate) struct Gate(Arc<(Mutex<Position>, Condvar)>);
 
 impl Gate {
     pub(crate) fn new() -> Gate {
-        Gate(Arc::new(AtomicU8::new(OPEN)))
+        Gate(Arc::new((Mutex::new(Position::Open), Condvar::new())))
     }
 
     pub(crate) fn open(&self) {
-        self.0.store(OPEN, Ordering::SeqCst);
+        self.set(Position::Open);
     }
 
     pub(crate) fn pause(&self) {
-        self.0.store(PAUSED, Ordering::SeqCst);
+        self.set(Position::Paused);
     }
 
     pub(crate) fn close(&self) {
-        self.0.store(CLOSED, Ordering::SeqCst);
+        self.set(Position::Closed);
+    }
+
+    fn set(&self, position: Position) {
+        *self.0.0.lock().expect("lock") = position;
+        self.0.1.notify_all();
+    }
+
+    /// Waits while the gate is paused. Returns whether it is open then.
+    fn passes(&self) -> bool {
+        let position = self.0.0.lock().expect("lock");
+        let position = self.0.1.wait_while(position, |position| *position == Position::Paused).expect("lock");
+        *position == Position::Open
     }
 }
 
@@ -77,14 +92,8 @@ fn pump(mut pipe: PipeReader, gate: &Gate, all: &Mutex<Vec<u8>>, send: &Sender<L
     let mut rest = Vec::new();
     let mut buffer = vec![0; 64 * 1024];
     loop {
-        match gate.0.load(Ordering::SeqCst) {
-            CLOSED => return,
-            PAUSED => {
-                // No event: the gate is a flag that another thread sets.
-                thread::sleep(Duration::from_millis(2));
-                continue;
-            }
-            _ => {}
+        if !gate.passes() {
+            return;
         }
         if !readable(&pipe) {
             continue;

@@ -109,7 +109,7 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
         }
         let Some((launch, settings)) = self.to_spawn.take() else { return };
         if stopping || self.is_lost() {
-            // There is no process to stop, and the run ends with its outcome.
+            // No process was started, so the run ends with its outcome at once.
             let message = "The run was stopped before the agent started.";
             return self.step(Event::SpawnFailed(Failure::new(Code::InternalError, message)));
         }

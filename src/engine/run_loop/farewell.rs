@@ -6,8 +6,8 @@ use crate::io::output::{Order, Written, write_here};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 impl RunLoop<'_, '_> {
-    /// Ends the run after a fault of our own, or if there is no writer thread. The fault may be in the loop, so the
-    /// last frames are written without it.
+    /// Ends the run after an internal fault, or after the writer thread failed to start. The loop itself may be at
+    /// fault, so this writes the last frames without it.
     pub(super) fn give_up(&mut self) {
         let failure = if self.engine.output.has_thread { Failure::of_our_own() } else { no_thread() };
         let _ = catch_unwind(AssertUnwindSafe(|| self.conductor.crash(failure)));
