@@ -112,6 +112,32 @@ pub fn deeper_than(text: &[u8], limit: usize) -> bool {
     false
 }
 
+/// Whether a number of valid JSON is beyond the range of a double. JSON permits such a number, but common readers fail on
+/// it.
+pub fn has_huge_number(json: &str) -> bool {
+    // Fewer digits without an exponent are within the range.
+    const DIGITS: usize = 300;
+    let mut rest = json;
+    while let Some(first) = rest.bytes().next() {
+        let length = match first {
+            b'"' => literal_len(rest),
+            b'-' | b'0'..=b'9' => {
+                let length =
+                    rest.bytes().take_while(|b| matches!(b, b'+' | b'-' | b'.' | b'0'..=b'9' | b'e' | b'E')).count();
+                let number = &rest[..length];
+                let may_be_huge = length > DIGITS || number.contains(['e', 'E']);
+                if may_be_huge && number.parse().is_ok_and(f64::is_infinite) {
+                    return true;
+                }
+                length
+            }
+            _ => 1,
+        };
+        rest = &rest[length..];
+    }
+    false
+}
+
 /// Writes compact JSON, and also escapes characters that are legal in JSON but not safe on a line or a screen: DEL, the
 /// C1 controls, U+2028 and U+2029 (line ends to some readers), and the bidirectional controls.
 struct SafeFormatter;
@@ -448,8 +474,8 @@ fn literal_len(text: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::{
-        Fields, deeper_than, encoded_bytes, encoded_len, fitting, map_keys_and_strings, map_strings, put_string,
-        to_line,
+        Fields, deeper_than, encoded_bytes, encoded_len, fitting, has_huge_number, map_keys_and_strings, map_strings,
+        put_string, to_line,
     };
     use std::collections::HashSet;
 
@@ -471,6 +497,19 @@ mod tests {
     fn depth_ignores_strings() {
         assert!(!deeper_than(br#"{"a":"[[[[\"[["}"#, 1));
         assert!(deeper_than(br#"{"a":[]}"#, 1));
+    }
+
+    #[test]
+    fn numbers_beyond_a_double_are_seen() {
+        let long = "9".repeat(400);
+        for huge in ["1e999", "[0,{\"a\":-1.5E+400}]", &long, &format!("{{\"\\\"1\":-{long}}}")] {
+            assert!(has_huge_number(huge), "{huge}");
+            assert!(serde_json::from_str::<serde_json::Value>(huge).is_err(), "{huge}");
+        }
+        for fits in ["1.7976931348623157e308", "1e-999", "\"1e999\"", "{\"1e999\":[0.1,-12]}", &"9".repeat(308)] {
+            assert!(!has_huge_number(fits), "{fits}");
+            assert!(serde_json::from_str::<serde_json::Value>(fits).is_ok(), "{fits}");
+        }
     }
 
     #[test]

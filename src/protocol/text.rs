@@ -1,7 +1,8 @@
 //! Text and JSON from outside: from an agent, an orchestrator or a person. Neither type can be printed, formatted or
 //! serialised, so that only redacted frames leave the process.
 
-use super::json::{deeper_than, map_strings};
+use super::json::{deeper_than, has_huge_number, map_strings};
+use super::limits::DEPTH;
 use crate::redact::{Generation, Redactor, Stream};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
@@ -141,13 +142,12 @@ impl fmt::Debug for Text {
 pub struct Json(Box<RawValue>);
 
 impl Json {
-    /// Whether objects and arrays nest deeper than `levels`.
-    pub fn is_deeper_than(&self, levels: usize) -> bool {
-        deeper_than(self.0.get().as_bytes(), levels)
+    /// Whether common readers of JSON may fail on it: it nests deeper than [`DEPTH`], or a number is beyond the range of
+    /// a double.
+    pub fn is_hard_to_read(&self) -> bool {
+        deeper_than(self.0.get().as_bytes(), DEPTH) || has_huge_number(self.0.get())
     }
-}
 
-impl Json {
     /// The JSON, for a reader of a redacted body.
     pub fn shown(&self) -> &RawValue {
         &self.0

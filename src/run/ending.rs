@@ -6,7 +6,7 @@ use super::stop::{Ending, Stage};
 use super::{Effect, Method};
 use crate::agent::{Turn, TurnOver};
 use crate::failure::{Code, Failure};
-use crate::protocol::limits::{AGENT_MESSAGE_BYTES, DEPTH};
+use crate::protocol::limits::AGENT_MESSAGE_BYTES;
 use crate::protocol::outbound::{Json, Outcome, Terminal, Text};
 use crate::protocol::question::Asks;
 use crate::protocol::words::{Level, Source, Status, Warning};
@@ -141,8 +141,8 @@ impl Live {
         let truncated = list_cut
             | match &mut outcome {
                 Outcome::Completed { text_cut, structured_output, .. } => {
-                    // Common parsers reject deep nesting, and would lose the whole frame.
-                    *text_cut | structured_output.take_if(|json| json.is_deeper_than(DEPTH)).is_some()
+                    // A reader that fails on the result would lose the whole frame.
+                    *text_cut | structured_output.take_if(|json| json.is_hard_to_read()).is_some()
                 }
                 Outcome::Failed(failure) => self.explain(failure),
                 Outcome::Cancelled { .. } => false,

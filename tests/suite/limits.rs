@@ -87,15 +87,21 @@ kill -0 "$(cat "$D/inner-child")" 2>/dev/null || note "inner child gone""#;
 }
 
 #[test]
-fn a_structured_result_that_nests_too_deep_is_null_and_truncated() {
-    for (depth, whole) in [(120, true), (129, false), (5000, false)] {
-        let nested = format!("{}{}", "[".repeat(depth), "]".repeat(depth));
-        let result = success("done").to_string().replacen('{', &format!("{{\"structured_output\":{nested},"), 1);
+fn a_structured_result_that_readers_of_json_reject_is_null_and_truncated() {
+    let nested = |depth| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+    for (output, whole) in [
+        (nested(120), true),
+        (nested(129), false),
+        (nested(5000), false),
+        ("[1.5e308]".to_owned(), true),
+        ("[1e999]".to_owned(), false),
+    ] {
+        let result = success("done").to_string().replacen('{', &format!("{{\"structured_output\":{output},"), 1);
         let case = Case::with(Script::new().raw(&result).sh("listen"));
         let outcome = run(case, json!({"output_schema": {"type": "array"}}));
         let end = outcome.completed();
-        assert_eq!(end["structured_output"].is_null(), !whole, "{depth}");
-        assert_eq!(end["truncated"] == true, !whole, "{depth}");
+        assert_eq!(end["structured_output"].is_null(), !whole, "{output}");
+        assert_eq!(end["truncated"] == true, !whole, "{output}");
     }
 }
 

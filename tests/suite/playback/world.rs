@@ -2,6 +2,7 @@
 //! of it.
 
 use serde_json::Value;
+use serde_json::value::RawValue;
 use spektacular::agent::registry::{Agents, Layers};
 use spektacular::agent::{Launch, Line, Reply};
 use spektacular::engine::{Conductor, Departed, Job, Machine};
@@ -14,7 +15,7 @@ use spektacular::protocol::outbound::AgentExit;
 use spektacular::protocol::question::PathFact;
 use spektacular::protocol::request::{McpServer, Options, Settings};
 use spektacular::run::{Event, Ids, Method, Run};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -35,6 +36,19 @@ pub(crate) enum Sent {
 pub(crate) struct Frame {
     pub(crate) line: String,
     pub(crate) value: Value,
+}
+
+/// Reads a frame. Its metadata may hold numbers that serde does not read, since they are returned as they were sent:
+/// such metadata reads as an empty object.
+fn read(line: &str) -> Value {
+    serde_json::from_str(line).unwrap_or_else(|error| {
+        let unread = || -> serde_json::Result<Value> {
+            let frame: BTreeMap<&str, &RawValue> = serde_json::from_str(line)?;
+            let payload: BTreeMap<&str, &RawValue> = serde_json::from_str(frame["payload"].get())?;
+            serde_json::from_str(&line.replacen(payload["metadata"].get(), "{}", 1))
+        };
+        unread().unwrap_or_else(|_| panic!("a frame is JSON ({error}): {line}"))
+    })
 }
 
 /// A machine on which nothing runs.
@@ -224,8 +238,7 @@ impl World {
                 }
                 let text = String::from_utf8(chunk.out).expect("a frame is UTF-8");
                 for line in text.split_inclusive('\n') {
-                    let value = serde_json::from_str(line).unwrap_or_else(|e| panic!("a frame is JSON ({e}): {line}"));
-                    self.frames.push(Frame { line: line.to_owned(), value });
+                    self.frames.push(Frame { line: line.to_owned(), value: read(line) });
                 }
             }
             if !self.run().has_more() {
