@@ -10,7 +10,6 @@ pub use mapped::{Change, map_keys_and_strings, map_strings};
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use std::borrow::Cow;
 use std::fmt;
 use std::io;
 
