@@ -339,7 +339,7 @@ pub(super) fn command<'a>(item: &Object<'a>) -> Cow<'a, str> {
 const PATCHES: [(Category, &str); 3] =
     [(Category::Delete, "Delete"), (Category::Move, "Move"), (Category::Edit, "Edit")];
 
-/// The most severe category of a patch, and all of them.
+/// The most severe category of a patch, and its other ones.
 fn patch_categories(item: &Object<'_>) -> (Category, Vec<Category>) {
     let of_change = |change: Object<'_>| match change.object("kind") {
         Some(kind) if kind.is("type", "delete") => Category::Delete,
@@ -347,8 +347,8 @@ fn patch_categories(item: &Object<'_>) -> (Category, Vec<Category>) {
         _ => Category::Edit,
     };
     let changes: Vec<Category> = item.objects("changes").map(of_change).collect();
-    let found: Vec<Category> = PATCHES.iter().map(|(one, _)| *one).filter(|one| changes.contains(one)).collect();
-    (found.first().copied().unwrap_or(Category::Edit), found)
+    let mut found = PATCHES.iter().map(|(one, _)| *one).filter(|one| changes.contains(one));
+    (found.next().unwrap_or(Category::Edit), found.collect())
 }
 
 fn patch_title(category: Category, locations: &[Place]) -> String {
