@@ -138,7 +138,8 @@ fn edit(lines: usize) -> String {
             text
         })
     };
-    let input = format!(r#""file_path":"/home/user/project/a","old_string":"{}","new_string":"{}""#, text(""), text("x"));
+    let input =
+        format!(r#""file_path":"/home/user/project/a","old_string":"{}","new_string":"{}""#, text(""), text("x"));
     format!(
         r#"{{"type":"control_request","request_id":"r","request":{{"subtype":"can_use_tool","tool_name":"Edit","input":{{{input}}},"tool_use_id":"c"}}}}
 "#
@@ -187,7 +188,8 @@ fn acp_permission(fields: usize, places: usize) -> String {
 }
 
 fn acp_changes(count: usize) -> String {
-    let change = |number| format!(r#"{{"type":"diff","path":"/home/user/project/{number}","oldText":"a","newText":"b"}}"#);
+    let change =
+        |number| format!(r#"{{"type":"diff","path":"/home/user/project/{number}","oldText":"a","newText":"b"}}"#);
     let changes: Vec<String> = (0..count).map(change).collect();
     format!(
         r#"{{"jsonrpc":"2.0","method":"session/update","params":{{"sessionId":"s","update":{{"sessionUpdate":"tool_call","toolCallId":"c","status":"completed","title":"Do it","kind":"edit","content":[{}]}}}}}}
@@ -209,7 +211,8 @@ fn form(fields: usize) -> String {
 }
 
 fn patch(files: usize) -> String {
-    let change = |number| format!(r#"{{"path":"/home/user/project/{number}","kind":{{"type":"add"}},"diff":"a\nb\n"}}"#);
+    let change =
+        |number| format!(r#"{{"path":"/home/user/project/{number}","kind":{{"type":"add"}},"diff":"a\nb\n"}}"#);
     let changes: Vec<String> = (0..files).map(change).collect();
     format!(
         r#"{{"method":"item/completed","params":{{"item":{{"type":"fileChange","id":"c","status":"completed","changes":[{}]}},"threadId":"t","turnId":"u"}}}}

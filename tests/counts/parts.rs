@@ -169,7 +169,8 @@ fn planned(count: usize) -> Box<dyn FnOnce()> {
 }
 
 fn check(counted: impl Fn(&Part, usize) -> u64) {
-    let steep = PARTS.iter().filter(|part| is_steep(part.name, [1, 2, 4].map(|times| counted(part, part.first * times))));
+    let steep =
+        PARTS.iter().filter(|part| is_steep(part.name, [1, 2, 4].map(|times| counted(part, part.first * times))));
     let steep: Vec<&str> = steep.map(|part| part.name).collect();
     assert!(steep.is_empty(), "the work grows faster than the input: {steep:?}");
 }
@@ -199,7 +200,9 @@ fn instructions_of_other_input_grow_as_the_input_does() {
         let folder = tempfile::tempdir().unwrap();
         let log = folder.path().join("valgrind.log");
         let mut command = Command::new("valgrind");
-        command.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]).arg(format!("--log-file={}", log.display()));
+        command
+            .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
+            .arg(format!("--log-file={}", log.display()));
         command.arg(std::env::current_exe().unwrap()).args(["--ignored", "instructions_of_other_input"]);
         let out = command.env(CHILD, format!("{size} {}", part.name)).output().unwrap();
         assert!(out.status.success(), "{}: {}", part.name, String::from_utf8_lossy(&out.stdout));
