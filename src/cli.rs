@@ -16,10 +16,13 @@ pub use workflow::{CheckArgs, InitArgs};
 
 use crate::protocol::request::is_environment_name;
 use crate::suggest::{Name, Unknown, either, hint};
-use command::{Command, Flag, GivenFlag, Runnable, Wrong, store};
+use command::{Command, Flag, GivenFlag, Row, Runnable, store};
 use lexopt::Arg;
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
+
+/// A message about an error in a command line. It contains only names that may be shown, and no value.
+pub type Wrong = String;
 
 /// A parsed command line.
 #[derive(Debug)]
@@ -247,8 +250,8 @@ fn one_of<T: Copy>(flag: &Flag, value: &OsStr, all: &[(&str, T)]) -> Result<T, W
 }
 
 /// Reads the flags and words of `replay`.
-pub fn replay(given: Vec<GivenFlag>, words: Vec<OsString>) -> Result<Replay, Wrong> {
-    let mut replay: Replay = store(flags::REPLAY, given)?;
+pub fn replay(rows: &'static [Row<Replay>], given: Vec<GivenFlag>, words: Vec<OsString>) -> Result<Replay, Wrong> {
+    let mut replay = store(rows, given)?;
     let mut words = words.into_iter();
     if !replay.demo {
         let file = words.next().ok_or("Missing FILE: replay needs a recording, or --demo.")?;

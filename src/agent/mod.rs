@@ -46,7 +46,7 @@ mod said;
 pub mod text;
 
 pub use self::reply::{NO_USER_PROMPT, Reply};
-use crate::failure::{Code, Failure};
+use crate::protocol::failure::{Code, Failure};
 use crate::protocol::limits::ARGUMENT_BYTES;
 use crate::protocol::outbound::{AgentExit, Capabilities, Entries, Json, Place, Text, ToolFacts, Usage};
 use crate::protocol::question::Asks;

@@ -3,7 +3,7 @@
 //! read the files and start the processes.
 
 use super::Base;
-use crate::failure::{Code, Failure};
+use crate::protocol::failure::{Code, Failure};
 use crate::protocol::limits::ARGUMENT_BYTES;
 use std::ffi::OsString;
 use std::path::PathBuf;

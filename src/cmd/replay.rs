@@ -33,7 +33,7 @@ pub fn run(replay: &Replay) -> u8 {
         Ok(recording) => Player::new(recording, replay).play(),
         Err(why) => {
             diagnose(&format!("spektacular: replay: {why}"));
-            crate::failure::Code::Usage.exit_code()
+            crate::protocol::failure::Code::Usage.exit_code()
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The places of configuration files, and how they are read and written.
 
-use crate::failure::{Code, Failure};
 use crate::io::files::OpenFolder;
+use crate::protocol::failure::{Code, Failure};
 use serde_json::error::Category;
 use std::ffi::OsString;
 use std::fs::{self, File};

@@ -2,7 +2,7 @@
 
 use super::{Answered, Granted};
 use crate::agent::{Driver, Launch, Line, MessageKey, Reply};
-use crate::failure::Failure;
+use crate::protocol::failure::Failure;
 use crate::protocol::inbound::Flaw;
 use crate::protocol::outbound::{AgentExit, Body, Json, Terminal, Text};
 use crate::protocol::question::Ask;

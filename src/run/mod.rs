@@ -19,6 +19,7 @@ mod messages;
 mod orchestrator;
 mod process;
 mod shown;
+mod step;
 mod stop;
 mod unattended;
 mod work;
@@ -28,7 +29,7 @@ pub use event::{Effect, Event, Gone, Method, OnEof, Origin, ReadInput, Refusal, 
 pub use granted::Granted;
 pub(crate) use markers::Fences;
 
-use crate::failure::{Code, Failure};
+use crate::protocol::failure::{Code, Failure};
 use crate::protocol::inbound::{Flaw, is_run_id};
 use crate::protocol::limits::HELD_WARNINGS;
 use crate::protocol::outbound::{About, Body, Outcome, Progress, Terminal, Text, Unattended, Usage};
@@ -300,7 +301,7 @@ impl Run {
             }
             Event::Refused(failure) => (Origin::default(), Outcome::Failed(failure)),
             Event::OutputLost => {
-                self.exit_code = Some(crate::failure::EXIT_UNDELIVERED);
+                self.exit_code = Some(crate::protocol::failure::EXIT_UNDELIVERED);
                 return;
             }
             event => {

@@ -1,6 +1,6 @@
 //! Errors in the words of a person at a terminal: flags in place of the fields that an orchestrator sends.
 
-use crate::failure::{Code, Failure};
+use crate::protocol::failure::{Code, Failure};
 use crate::protocol::fields;
 
 /// Words for an orchestrator, and their replacements for a person.

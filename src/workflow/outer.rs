@@ -8,8 +8,8 @@ use super::stop::Stop;
 use crate::agent::Driver;
 use crate::agent::registry::{Agent, Layers};
 use crate::engine::{Begin, Carried, DebugLog, Engine, Job, Next, Over, Peer, Report};
-use crate::failure::{Code, EXIT_UNDELIVERED, Failure};
 use crate::process::errand::Errand;
+use crate::protocol::failure::{Code, EXIT_UNDELIVERED, Failure};
 use crate::protocol::outbound::{
     About, AgentExit, Body, Outcome, PlanEntry, Progress, Terminal, Text, Unattended, Usage, WorkflowEnd,
     WorkflowStarted,

@@ -10,7 +10,7 @@ use super::plan::{Digest, PlanChange, WorkPlan, edited};
 use super::project::{Argument, FileProblem, PlanPath, Project, shown};
 use super::prompts::{CommonValues, PromptText};
 use super::template::{PromptKind, has_placeholder};
-use crate::failure::Failure;
+use crate::protocol::failure::Failure;
 use crate::protocol::outbound::WorkflowStarted;
 use crate::protocol::request::Settings;
 use crate::protocol::words::{Warning, WorkflowKind};

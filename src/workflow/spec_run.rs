@@ -9,7 +9,7 @@ use super::project::{DESCRIPTION_BYTES_MAX, Entry, FileProblem, Project, SPECS, 
 use super::prompts::{CommonValues, PromptText, SessionPrompt};
 use super::template::PromptKind;
 use super::{counted, invalid};
-use crate::failure::Failure;
+use crate::protocol::failure::Failure;
 use crate::protocol::outbound::WorkflowStarted;
 use crate::protocol::request::Settings;
 use crate::protocol::words::{RefusalReason, WorkflowKind};

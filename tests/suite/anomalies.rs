@@ -8,7 +8,7 @@ use playback::invariants;
 use playback::normal::difference;
 use playback::player::{Obeys, Player};
 use playback::world::{Frame, exited, killed};
-use spektacular::failure::EXIT_UNDELIVERED;
+use spektacular::protocol::failure::EXIT_UNDELIVERED;
 use spektacular::protocol::inbound::Flaw;
 use spektacular::protocol::request::{Options, Seconds};
 use spektacular::protocol::words::Source;

@@ -63,6 +63,7 @@ mod stress;
 mod tab;
 mod terminal;
 mod tidy;
+mod tidy_circles;
 mod tidy_tests;
 mod unanswered;
 mod unattended;

@@ -286,7 +286,7 @@ fn names_in_messages_are_in_the_reference() {
     let mut known = words(&pages.concat(), is_of_name);
     // The only key of a document that is not a frame.
     known.insert("export_data".to_owned());
-    known.extend(spektacular::failure::Code::ALL.iter().map(|code| code.name().to_owned()));
+    known.extend(spektacular::protocol::failure::Code::ALL.iter().map(|code| code.name().to_owned()));
     let mut seen = 0;
     let wrong = messages().into_iter().filter_map(|message| {
         let exempt = message.file.contains("/complete/") || message.calls.iter().any(|call| call.contains("contains"));

@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 use spektacular::agent::registry::Agents;
 use spektacular::agent::{AgentEvent, Turn};
 use spektacular::cmd;
-use spektacular::failure::{Code, EXIT_UNDELIVERED, Failure};
+use spektacular::protocol::failure::{Code, EXIT_UNDELIVERED, Failure};
 use spektacular::protocol::fields::FIELDS;
 use spektacular::protocol::frame::Stamper;
 use spektacular::protocol::inbound::{self, Message};

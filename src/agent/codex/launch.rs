@@ -1,7 +1,7 @@
 //! Codex's command line, and the requests that begin a run.
 
 use crate::agent::{ask_user, fitting};
-use crate::failure::{Code, Failure};
+use crate::protocol::failure::{Code, Failure};
 use crate::protocol::json::to_line;
 use crate::protocol::request::{McpServer, Settings};
 use crate::protocol::words::Level;

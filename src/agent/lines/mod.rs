@@ -15,7 +15,7 @@ use self::command::{MODEL, PROMPT, SESSION, Values};
 use super::text::FinalAnswer;
 use super::{AgentEvent, AskKey, Base, Driver, Launch, Line, MessageKey, Reply, Turn, TurnOver, without_effect};
 use crate::clean::Cleaner;
-use crate::failure::{Code, Failure};
+use crate::protocol::failure::{Code, Failure};
 use crate::protocol::limits::{ARGUMENT_BYTES, COMPLETED_FACTOR, FRAME_BYTES, SESSION_ID_BYTES};
 use crate::protocol::outbound::{AgentExit, Capabilities, Text};
 use crate::protocol::pattern::Pattern;

@@ -5,7 +5,7 @@ use crate::agent::{Launch, Program};
 use crate::clean::one_line;
 use crate::engine::machine::Machine;
 use crate::engine::peer::{InAdvance, Outgoing, Peer};
-use crate::failure::{Code, Failure};
+use crate::protocol::failure::{Code, Failure};
 use crate::protocol::limits::KEPT_BYTES;
 use crate::protocol::outbound::Body;
 use crate::protocol::redacted::Redacted;

@@ -1,8 +1,8 @@
 //! The end of a run whose loop cannot continue.
 
 use super::{RunLoop, UNREAD_LIMIT, Wake, no_thread};
-use crate::failure::Failure;
 use crate::io::output::{Order, Written, write_here};
+use crate::protocol::failure::Failure;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 impl RunLoop<'_, '_> {

@@ -5,7 +5,7 @@ use crate::agent::{
     AgentEvent, AskKey, CallKey, Driver, Launch, Line, Program, Reply, Turn, TurnOver, text::FinalAnswer,
 };
 use crate::clean::Cleaner;
-use crate::failure::Failure;
+use crate::protocol::failure::Failure;
 use crate::protocol::limits::{AGENT_LINE_BYTES, TOOL_OUTPUT_BYTES};
 use crate::protocol::outbound::{AgentExit, Capabilities, Text, ToolFacts};
 use crate::protocol::request::Settings;

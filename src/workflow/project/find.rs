@@ -4,7 +4,7 @@ use super::Project;
 use super::folder::{Entry, FileProblem};
 use super::paths::{HOME, PLAN_FILES, plan_folder, spec_file};
 use crate::config::is_work_tree;
-use crate::failure::Failure;
+use crate::protocol::failure::Failure;
 use crate::protocol::words::RefusalReason;
 use crate::workflow::name::Slug;
 use std::ffi::OsStr;

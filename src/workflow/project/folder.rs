@@ -1,8 +1,8 @@
 //! Files below the project's folder. Every function opens the path folder by folder and follows no link.
 
 use super::Project;
-use crate::failure::Failure;
 use crate::io::files::OpenFolder;
+use crate::protocol::failure::Failure;
 use crate::protocol::words::RefusalReason;
 use crate::workflow::spec::FILE_BYTES_MAX;
 use rustix::fs::{FileType, OFlags};

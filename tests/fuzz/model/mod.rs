@@ -11,7 +11,7 @@ use puppet::{Puppet, Said};
 use reference::Reference;
 use serde_json::value::RawValue;
 use spektacular::agent::Line;
-use spektacular::failure::{Code, Failure};
+use spektacular::protocol::failure::{Code, Failure};
 use spektacular::protocol::inbound::Flaw;
 use spektacular::protocol::outbound::{About, AgentExit, Body, Outcome};
 use spektacular::protocol::request::{Options, Permissions, Seconds};
