@@ -170,9 +170,11 @@ fn the_list_of_messages_is_written_on_demand() {
     for message in messages() {
         let _ = writeln!(list, "{}", message.place());
     }
-    for known in
-        ["src/failure.rs:", "The model refused the task: change the prompt.", "Allow all file edits for this run"]
-    {
+    for known in [
+        "src/protocol/failure.rs:",
+        "The model refused the task: change the prompt.",
+        "Allow all file edits for this run",
+    ] {
         assert!(list.contains(known), "the list lacks {known}");
     }
     if std::env::var_os("LIST_MESSAGES").is_some_and(|value| value == "1") {
@@ -317,7 +319,7 @@ fn failures_are_sentences_that_say_what_to_do() {
     let failures: Vec<Message> = failures.collect();
     assert!(failures.len() > 80, "only {} failures", failures.len());
     let wrong = failures.iter().filter(|message| {
-        let text = message.text.trim_end_matches(|c: char| c == '}' || c == '{');
+        let text = message.text.trim_end_matches(['}', '{']);
         let sentence = message.text.ends_with(['.', '}']);
         let remedy = [": ", ". ", " must ", " needs ", " takes "].iter().any(|sign| text.contains(sign));
         !sentence || !remedy
