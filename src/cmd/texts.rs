@@ -90,7 +90,7 @@ impl Prompt {
         if text.len() as u64 > TEXT_BYTES {
             return Err(why("The prompt", ErrorKind::FileTooLarge));
         }
-        if text.trim().is_empty() { Err("The prompt is empty: say what to do.".into()) } else { Ok(text) }
+        if text.trim().is_empty() { Err("The prompt is empty: describe the task.".into()) } else { Ok(text) }
     }
 }
 
@@ -139,7 +139,7 @@ fn piped(wish: Wish, remedy: &str) -> Result<String, String> {
 /// One sentence, without the file's name.
 pub(super) fn file(flag: &str, path: &Path) -> Result<String, String> {
     read_text(path, TEXT_BYTES).map(trimmed).map_err(|error| match error.kind() {
-        ErrorKind::TimedOut => format!("{flag}: nobody writes to this pipe."),
+        ErrorKind::TimedOut => format!("{flag}: nothing writes to this pipe. Start its writer first, or name a file."),
         kind => why(flag, kind),
     })
 }
