@@ -78,7 +78,7 @@ pub fn run(typed: &Export) -> u8 {
 
 fn export(agent: &Agent, session: &str) -> Result<Vec<u8>, Failure> {
     let Some(store) = &agent.native().sessions else {
-        let message = format!("Sessions of {} cannot be exported.", agent.name);
+        let message = format!("Sessions of {} cannot be exported: use the agent's own commands.", agent.name);
         return Err(Failure::new(Code::InvalidRequest, message));
     };
     if !is_session_id(session) {

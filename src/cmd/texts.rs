@@ -90,7 +90,7 @@ impl Prompt {
         if text.len() as u64 > TEXT_BYTES {
             return Err(why("The prompt", ErrorKind::FileTooLarge));
         }
-        if text.trim().is_empty() { Err("The prompt is empty: say what to do.".into()) } else { Ok(text) }
+        if text.trim().is_empty() { Err("The prompt is empty: describe the task.".into()) } else { Ok(text) }
     }
 }
 
@@ -166,7 +166,7 @@ const UNREAD: &[(ErrorKind, &str)] = &[
     (ErrorKind::PermissionDenied, "no permission to read the file"),
     (ErrorKind::IsADirectory, "this is a directory, not a file"),
     (ErrorKind::InvalidData, "the text must be UTF-8"),
-    (ErrorKind::TimedOut, "nobody writes to this pipe"),
+    (ErrorKind::TimedOut, "nothing writes to this pipe. Start its writer first, or name a file"),
     (ErrorKind::FileTooLarge, "the text is longer than 16 MiB: put it into a file that the agent reads"),
 ];
 

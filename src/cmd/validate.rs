@@ -170,7 +170,9 @@ pub(super) fn phase(phase: &PlanPhase) -> Value {
 
 /// The project around the current directory.
 fn around(cwd: &Path) -> Result<Project, Failure> {
-    let gone = |_| Failure::refused_for(RefusalReason::NotFound, "The current directory no longer exists.");
+    let gone = |_| {
+        Failure::refused_for(RefusalReason::NotFound, "The current directory no longer exists. Change to another one.")
+    };
     Project::around(cwd).map_err(gone)
 }
 

@@ -308,7 +308,7 @@ pub fn encode(value: &impl Serialize, out: &mut Vec<u8>) {
     let mut serializer = serde_json::Serializer::with_formatter(&mut *out, SafeFormatter);
     // Writing to memory cannot fail, and all our types can be serialised.
     let done = value.serialize(&mut serializer);
-    debug_assert!(done.is_ok(), "a value of ours could not be serialised");
+    debug_assert!(done.is_ok(), "cannot serialise this value");
 }
 
 /// `value` as one line of safe JSON.

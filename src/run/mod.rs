@@ -30,7 +30,7 @@ pub use granted::Granted;
 pub(crate) use markers::Fences;
 
 use crate::protocol::failure::{Code, Failure};
-use crate::protocol::inbound::is_run_id;
+use crate::protocol::inbound::{Flaw, is_run_id};
 use crate::protocol::limits::HELD_WARNINGS;
 use crate::protocol::outbound::{About, Body, Outcome, Progress, Terminal, Text, Unattended, Usage};
 use crate::protocol::question::{Ask, Kind};
@@ -291,7 +291,7 @@ impl Run {
                 effects.push(self.end(*terminal, None));
                 return;
             }
-            Event::Malformed(origin) => (origin, Outcome::Failed(malformed())),
+            Event::Malformed(origin, flaw) => (origin, Outcome::Failed(malformed(flaw))),
             Event::Unsupported(origin) => (origin, Outcome::Failed(orchestrator::unsupported())),
             Event::InputEnded => {
                 let failure =
@@ -379,8 +379,9 @@ fn progress_warning(warning: Warning, text: &str, reply_to: Option<String>) -> E
     Effect::Emit { body: Body::Progress(Box::new(progress)), reply_to, measure: None }
 }
 
-fn malformed() -> Failure {
-    Failure::new(Code::InvalidMessage, "The line is not a message: send one JSON object per line, in UTF-8.")
+fn malformed(flaw: Flaw) -> Failure {
+    let message = format!("The line is not a message: {}. Send one JSON object per line.", flaw.clause());
+    Failure::new(Code::InvalidMessage, message)
 }
 
 /// The terminal body of a run without an agent.

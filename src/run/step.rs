@@ -130,8 +130,9 @@ impl Live {
                     self.cancel(origin.id, reason, source);
                 }
             }
-            Event::Malformed(origin) => {
-                self.warn(Warning::MalformedMessage, "A line on stdin was ignored: it is not a message", origin.id);
+            Event::Malformed(origin, flaw) => {
+                let text = format!("A line on stdin was ignored: {}", flaw.clause());
+                self.warn(Warning::MalformedMessage, text, origin.id);
             }
             Event::Unsupported(origin) => self.unsupported(origin.id),
             Event::UnknownType(origin) => self.warn(Warning::UnknownType, UNKNOWN_TYPE, origin.id),

@@ -351,7 +351,7 @@ impl TerminalFront {
                 let text = self.speech.text(MessageId::Result(0), json.unwrap_or(text.shown()), true, false);
                 shown.text = if json.is_some() { text } else { self.laid_out(text, true) };
                 if *text_cut {
-                    shown.lines.push_str("spektacular: warning: this is not the whole text: it is too long\n");
+                    shown.lines.push_str("spektacular: warning: the answer was too long and was cut\n");
                 }
             }
             Outcome::Completed { .. } => {}
@@ -373,7 +373,7 @@ impl TerminalFront {
             let _ = writeln!(shown.lines, "{}", self.look.paint(Ink::Dim, &format!("{how}{sum}")));
         }
         if let Some(id) = end.session_id.as_ref().filter(|_| !quiet && !self.implements) {
-            let how = if self.forgets || end.workflow.is_some() { "" } else { ": go on with --continue" };
+            let how = if self.forgets || end.workflow.is_some() { "" } else { ": resume with --continue" };
             let line = format!("session {}{how}", one_line(id));
             let _ = writeln!(shown.lines, "{}", self.look.paint(Ink::Dim, &line));
         }

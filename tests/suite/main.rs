@@ -42,6 +42,7 @@ mod leaks;
 mod lifecycle;
 mod limits;
 mod lines;
+mod messages;
 mod named_files;
 mod oneshot;
 mod open;

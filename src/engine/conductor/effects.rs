@@ -110,7 +110,7 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
         let Some((launch, settings)) = self.to_spawn.take() else { return };
         if stopping || self.is_lost() {
             // No process was started, so the run ends with its outcome at once.
-            let message = "The run was stopped before the agent started.";
+            let message = "The run was stopped before the agent started: run it again.";
             return self.step(Event::SpawnFailed(Failure::new(Code::InternalError, message)));
         }
         self.spawn(&launch, &settings);

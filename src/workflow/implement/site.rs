@@ -361,7 +361,15 @@ impl Site<'_, '_, '_> {
             return Ok(());
         }
         let names = Path::new(LOCAL).join("commit");
-        let unwritable = |_| Stop::failed(Code::ResourceExhausted, format!("{} cannot be written.", names.display()));
+        let unwritable = |_| {
+            Stop::failed(
+                Code::ResourceExhausted,
+                format!(
+                    "{} cannot be written: free some space, or check the permissions of its folder.",
+                    names.display()
+                ),
+            )
+        };
         self.ready.project.write(&names, &list(&share.files)).map_err(unwritable)?;
         let tasks: Vec<String> = phase.tasks.iter().map(crate::workflow::plan::Task::id).collect();
         let tasks = tasks.iter().map(String::as_str);
@@ -372,7 +380,7 @@ impl Site<'_, '_, '_> {
         let driver = VerifyStep::hidden(SCRIPT, [root, at, text], self.outer.redactor(), sender);
         let end = self.step(Step { driver: Box::new(driver), limit: None, phase: None, judge: None })?;
         if end.exit.is_none_or(|exit| exit.code != Some(0)) {
-            let mut failure = refused("see its words");
+            let mut failure = refused("see its output");
             failure.agent_message = Some(prompt::last(&output.try_recv().unwrap_or_default(), 4 << 10).into());
             return Err(failure.into());
         }

@@ -122,7 +122,7 @@ impl Project {
         if has_link(&path) {
             return Err(outside());
         }
-        let missing = |_| Failure::refused_for(RefusalReason::NotFound, format!("{what} does not exist."));
+        let missing = |_| FileProblem::Io(ErrorKind::NotFound).refusal(what);
         let folder = folder.canonicalize().map_err(missing)?;
         let inside = folder.strip_prefix(&self.folder).map_err(|_| outside())?;
         folder.join(name).symlink_metadata().map_err(missing)?;
