@@ -10,6 +10,8 @@ use crate::protocol::question::{Ask, Asks, Subject, one};
 use crate::protocol::scope::Scope;
 use crate::protocol::words::{Category, Warning};
 use serde_json::{Value, json};
+use std::borrow::Cow;
+use std::collections::HashSet;
 use std::path::Path;
 
 /// A request from the agent that waits for its answer.
@@ -74,21 +76,25 @@ impl Acp {
     fn detail(&self, about: &Object<'_>, earlier: &str, call: &Call) -> String {
         let input = about.object("rawInput");
         let (text, shown) = action(about, input.as_ref(), call);
-        let is_shown = |input: &Object<'_>, name: &str| match (&shown, input.str(name)) {
+        let places: HashSet<&Path> = call.locations.iter().map(|at| Path::new(at.path.unredacted())).collect();
+        let is_shown = |name: &str, value: Raw<'_>| match (&shown, value.str()) {
             (Shown::Input, _) => true,
             (Shown::Fields(_), None) => false,
             (Shown::Fields(names), Some(value)) => {
-                let is_place = || call.locations.iter().any(|at| Path::new(at.path.unredacted()) == Path::new(&*value));
                 // A directory other than the usual one gets a line.
                 let is_usual = || matches!(name, "cwd" | "workdir") && Path::new(&*value) == self.cwd;
+                let is_place = || places.contains(Path::new(&*value));
                 name == PROSE[0] || names.contains(&name) || value == text || is_place() || is_usual()
             }
         };
-        let mut fields = input.as_ref().map(|input| rest(input, |name| is_shown(input, name))).unwrap_or_default();
+        let mut fields = input.as_ref().map(|input| rest(input, is_shown)).unwrap_or_default();
         if let Some(earlier) = Object::parse(earlier).filter(|_| text != earlier) {
-            let is_repeated = |name: &str| input.as_ref().is_some_and(|input| input.raw(name).is_some());
-            let is_covered = |name: &str| matches!(shown, Shown::Fields(_)) && is_shown(&earlier, name);
-            fields.extend(rest(&earlier, |name| name == PROSE[0] || is_repeated(name) || is_covered(name)));
+            let known = input.iter().flat_map(Object::iter).filter(|(_, value)| value.get() != "null");
+            let repeated: HashSet<Cow<'_, str>> = known.map(|(name, _)| name).collect();
+            let is_covered = |name: &str, value| matches!(shown, Shown::Fields(_)) && is_shown(name, value);
+            fields.extend(rest(&earlier, |name, value| {
+                name == PROSE[0] || repeated.contains(name) || is_covered(name, value)
+            }));
         }
         if self.profile.titles_are_commands && call.category() == Category::Execute {
             // Gemini names the directory there, and the model's description.
