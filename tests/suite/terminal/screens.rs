@@ -56,6 +56,16 @@ const FORMS: &[Form] = &[
     },
 ];
 
+/// The name, the agent and the arguments of a run without a terminal.
+type Log = (&'static str, fn() -> Case, &'static [&'static str]);
+
+const LOGS: &[Log] = &[
+    ("run", story, &["--yes", "fix the failing test"]),
+    ("run_denied", story, &["fix the failing test"]),
+    ("select", select, &["--answer", "Database=SQLite", "go"]),
+    ("failure", failure, &["go"]),
+];
+
 /// Long enough to be wrapped everywhere.
 const LONG: &str = "The release needs a database that keeps its data over a restart and that runs without a server, so the choice is not free.";
 
@@ -249,13 +259,7 @@ fn forms_on_a_narrow_terminal() {
 
 #[test]
 fn a_run_without_a_terminal_has_its_log() {
-    let logs: &[(&str, fn() -> Case, &[&str])] = &[
-        ("run", story, &["--yes", "fix the failing test"]),
-        ("run_denied", story, &["fix the failing test"]),
-        ("select", select, &["--answer", "Database=SQLite", "go"]),
-        ("failure", failure, &["go"]),
-    ];
-    let wrong = logs.iter().filter_map(|(name, case, args)| {
+    let wrong = LOGS.iter().filter_map(|(name, case, args)| {
         // stdout and stderr in one log, in order.
         let case = case().shell("exec \"$@\" 2>&1");
         let log = String::from_utf8(case.cli(args).stdout).unwrap();
