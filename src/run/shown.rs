@@ -86,7 +86,7 @@ const OPTION_BYTES: usize = 1024;
 fn usable(text: Cow<'_, str>, instead: impl FnOnce(&str) -> String) -> String {
     match text {
         Cow::Borrowed(same) if same.len() <= OPTION_BYTES => same.to_owned(),
-        other => instead(&other),
+        text @ (Cow::Borrowed(_) | Cow::Owned(_)) => instead(&text),
     }
 }
 
