@@ -25,7 +25,7 @@ pub(super) struct Asking {
     waiting: VecDeque<Waiting>,
     /// The lines of questions whose answers were given in advance, by id.
     in_advance: HashMap<QuestionId, String>,
-    /// The option that was typed last, by its label.
+    /// The answer typed last, where the screen does not show it yet: the label of an option, or the meaning of Enter.
     chosen: Option<String>,
     /// A text that is nearly an option, typed for the open question: typed again, it is meant.
     doubted: Option<String>,
@@ -58,6 +58,10 @@ impl Waiting {
     fn left(&self, now: Instant) -> Option<Duration> {
         self.until.map(|until| until.saturating_duration_since(now))
     }
+}
+
+fn is_enter_alone(line: &RawLine) -> bool {
+    matches!(line, RawLine::Whole(line) if line.trim_ascii().is_empty())
 }
 
 fn limited(time: Duration) -> Option<Duration> {
@@ -247,7 +251,8 @@ impl Asking {
                 let question_id = Some(first.question.question_id.clone());
                 let input = Input { question_id, given: Some(given), message: message.map(Text::from) };
                 self.since = None;
-                self.chosen = prompt::chosen(&first.question, input.given.as_ref());
+                let alone = || prompt::enter(&first.question).filter(|_| is_enter_alone(line));
+                self.chosen = prompt::chosen(&first.question, input.given.as_ref()).or_else(alone);
                 return (Shown::default(), Some(Inbound { id: None, run_id: None, message: Message::Input(input) }));
             }
             Meaning::Explain => prompt::help(&first.question),
