@@ -6,7 +6,7 @@ use super::json::Node;
 use super::playback::case::{self, agents_of};
 use super::playback::world::{Notebook, exited};
 use super::rng::Rng;
-use super::round::{Checked, settings};
+use super::round::{Checked, settings, share};
 use super::stage::of_case;
 use serde_json::{Value, json};
 use spektacular::agent::registry::Layers;
@@ -437,7 +437,7 @@ fn no_output_of_any_run_shows_a_secret() {
     let record = folder.path().join("recording.jsonl");
     let inputs: Vec<Input> = case::all().iter().map(of_case).collect();
     let (seed, seconds) = settings();
-    let (began, time) = (Instant::now(), seconds.map(|seconds| Duration::from_secs(seconds) / 12));
+    let (began, time) = (Instant::now(), seconds.map(share));
     let mut number = 0;
     while time.map_or(number < RUNS, |time| began.elapsed() < time) {
         let mut rng = Rng::new(seed.wrapping_mul(31).wrapping_add(number));
