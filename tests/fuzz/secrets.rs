@@ -20,7 +20,7 @@ use spektacular::terminal::{Detail, Look, TerminalFront};
 use std::fmt::Write;
 use std::fs;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 const SECRETS: [&str; 4] =
     ["hunter2-Zq7731xyAbc", "pa\"ss\\w0rd/7731+#<x>", "geheim-ß€-ü42-Zq", "first-Line-77\nsecond-Line-88"];
