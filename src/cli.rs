@@ -96,10 +96,8 @@ fn names(commands: Commands) -> Vec<&'static str> {
 fn words(mut parser: lexopt::Parser, before: &str) -> Result<Vec<OsString>, Wrong> {
     let mut words = Vec::new();
     while let Some(arg) = parser.next().map_err(|error| unparsed(&error, ""))? {
-        match arg {
-            Arg::Value(word) => words.push(word),
-            _ => return Err(format!("{before} takes no further flags.")),
-        }
+        let Arg::Value(word) = arg else { return Err(format!("{before} takes no further flags.")) };
+        words.push(word);
     }
     Ok(words)
 }
@@ -123,14 +121,12 @@ fn unknown(what: &str, dashes: &str, typed: &str, known: &[&str], otherwise: &st
 
 /// The message about an error of the parser itself. `command`: the command whose help applies, after a space.
 fn unparsed(error: &lexopt::Error, command: &str) -> Wrong {
-    let shown = match error {
-        lexopt::Error::UnexpectedValue { option, .. } => Name::new(option),
-        _ => None,
-    };
-    match shown {
-        Some(flag) => format!("{flag} takes no value."),
-        None => format!("Invalid command line. See `spektacular help{command}`."),
+    if let lexopt::Error::UnexpectedValue { option, .. } = error
+        && let Some(flag) = Name::new(option)
+    {
+        return format!("{flag} takes no value.");
     }
+    format!("Invalid command line. See `spektacular help{command}`.")
 }
 
 /// The command that the first arguments name, if any.

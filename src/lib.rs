@@ -60,6 +60,8 @@
 //! An async runtime, a PTY, a log framework, global state, retries of our own (agents have theirs), an agent's name
 //! anywhere in `protocol` or `run`, and unsafe code.
 #![forbid(unsafe_code)]
+// Whoever adds a variant decides at every match what it means there.
+#![cfg_attr(not(test), warn(clippy::wildcard_enum_match_arm))]
 
 pub mod agent;
 pub mod clean;

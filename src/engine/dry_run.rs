@@ -97,10 +97,8 @@ pub fn plan_with(
 }
 
 fn warning(event: AgentEvent) -> Option<Text> {
-    match event {
-        AgentEvent::Warning(_, text) => Some(text),
-        _ => None,
-    }
+    let AgentEvent::Warning(_, text) = event else { return None };
+    Some(text)
 }
 
 /// Redacts and cuts a word, in this order, because half a secret could not be found.

@@ -274,8 +274,7 @@ impl Run {
         Effect::Emit { body: Body::Terminal(Box::new(terminal)), reply_to, measure: None }
     }
 
-    fn waiting(&mut self, now: Duration, mut held: Vec<Held>, event: Event<'_>, effects: &mut Vec<Effect>) {
-        let held_is_full = held.len() >= HELD_WARNINGS;
+    fn waiting(&mut self, now: Duration, held: Vec<Held>, event: Event<'_>, effects: &mut Vec<Effect>) {
         let mut metadata = None;
         let (origin, outcome) = match event {
             Event::Start(origin, Ok(start)) => return self.begin(now, held, origin, *start, effects),
@@ -304,13 +303,26 @@ impl Run {
                 self.exit_code = Some(crate::protocol::failure::EXIT_UNDELIVERED);
                 return;
             }
-            event => {
-                if let Some(warning) = early(event) {
-                    match held.last_mut().filter(|_| held_is_full) {
-                        Some(last) => last.more += 1,
-                        None => held.push(warning),
-                    }
-                }
+            Event::Input(origin, _) => {
+                return self.hold(held, origin.id, Warning::UnknownQuestion, orchestrator::UNKNOWN_QUESTION.into());
+            }
+            Event::UnknownType(origin) => {
+                return self.hold(held, origin.id, Warning::UnknownType, orchestrator::UNKNOWN_TYPE.into());
+            }
+            Event::Warn(origin, warning, text) => return self.hold(held, origin.id, warning, text.into()),
+            // These come from an agent, or from a run that has one.
+            Event::Spawned
+            | Event::ErrandOver
+            | Event::SpawnFailed(_)
+            | Event::Line(_)
+            | Event::ToolAsk { .. }
+            | Event::ToolAskWithdrawn { .. }
+            | Event::More
+            | Event::Drained(_)
+            | Event::Gone(_)
+            | Event::Ignored(_)
+            | Event::NotRead
+            | Event::Tick => {
                 self.phase = Phase::Waiting(held);
                 return;
             }
@@ -321,6 +333,16 @@ impl Run {
         effects.push(Effect::RunId(self.run_id(&origin)));
         effects.extend(held.into_iter().map(|held| Effect::Diagnose(format!("warning: {}", held.line()))));
         effects.push(self.end(Terminal { metadata, ..bare(outcome) }, origin.id));
+    }
+
+    /// Keeps a warning until run.started.
+    fn hold(&mut self, mut held: Vec<Held>, reply_to: Option<String>, warning: Warning, text: Cow<'static, str>) {
+        let is_full = held.len() >= HELD_WARNINGS;
+        match held.last_mut().filter(|_| is_full) {
+            Some(last) => last.more += 1,
+            None => held.push(Held { reply_to, warning, text, more: 0 }),
+        }
+        self.phase = Phase::Waiting(held);
     }
 
     fn run_id(&self, origin: &Origin) -> String {
@@ -349,38 +371,6 @@ impl Run {
             }
         }
     }
-}
-
-/// The warning about an event that precedes run.start. `None`: the event needs no warning.
-fn early(event: Event<'_>) -> Option<Held> {
-    let (reply_to, warning, text) = match event {
-        Event::Input(origin, _) => (origin.id, Warning::UnknownQuestion, orchestrator::UNKNOWN_QUESTION.into()),
-        Event::UnknownType(origin) => (origin.id, Warning::UnknownType, orchestrator::UNKNOWN_TYPE.into()),
-        Event::Warn(origin, warning, text) => (origin.id, warning, text.into()),
-        // These end a run that waits for its run.start; `waiting` handles them first.
-        Event::Start(..)
-        | Event::Cancel(..)
-        | Event::Malformed(..)
-        | Event::Unsupported(_)
-        | Event::InputEnded
-        | Event::Refused(_)
-        | Event::OutputLost => return None,
-        // These come from an agent, or from a run that has one.
-        Event::Over(..)
-        | Event::Spawned
-        | Event::ErrandOver
-        | Event::SpawnFailed(_)
-        | Event::Line(_)
-        | Event::ToolAsk { .. }
-        | Event::ToolAskWithdrawn { .. }
-        | Event::More
-        | Event::Drained(_)
-        | Event::Gone(_)
-        | Event::Ignored(_)
-        | Event::NotRead
-        | Event::Tick => return None,
-    };
-    Some(Held { reply_to, warning, text, more: 0 })
 }
 
 fn progress_warning(warning: Warning, text: &str, reply_to: Option<String>) -> Effect {

@@ -66,15 +66,10 @@ impl Live {
         if matches!(over, TurnOver::Completed { .. }) && self.asks_markers() {
             return;
         }
-        let mut outcome = match over {
-            // The signal came from elsewhere, and a more specific failure takes precedence.
-            TurnOver::Failed(Failure { code: Code::AgentExited | Code::AgentError, .. })
-                if self.questions.declined && gone.exit.signal.is_none() =>
-            {
-                Outcome::Failed(could_not_go_on())
-            }
-            over => self.outcome(over),
-        };
+        // A signal came from elsewhere, and a more specific failure takes precedence.
+        let is_general = matches!(&over, TurnOver::Failed(Failure { code: Code::AgentExited | Code::AgentError, .. }));
+        let is_declined = is_general && self.questions.declined && gone.exit.signal.is_none();
+        let mut outcome = if is_declined { Outcome::Failed(could_not_go_on()) } else { self.outcome(over) };
         let shown = !self.agent.alive && !gone.stderr_tail.is_empty() && self.agent.driver.stderr_is_fit();
         if let (Outcome::Failed(failure), true) = (&mut outcome, shown) {
             failure.stderr_tail = Some(gone.stderr_tail);

@@ -148,17 +148,20 @@ impl TerminalFront {
                 self.asking.ask(question, in_advance, now)
             }
             Body::Terminal(end) => self.terminal(end),
-            Body::Progress(progress) => match &progress.about {
-                About::Resolved { question_id, resolution, permission, what, .. } => {
+            Body::Progress(progress) => {
+                if let About::Resolved { question_id, resolution, permission, what, .. } = &progress.about {
                     let choice = permission.as_ref().map(|(_, value)| value.as_deref());
                     let left = self.left(*resolution, choice, what);
                     let next = self.asking.resolved(question_id, *resolution, now);
                     let note = self.verbose(|| one_line(progress.text.shown()));
-                    Shown { lines: note + &left + &next.lines, ..next }
+                    return Shown { lines: note + &left + &next.lines, ..next };
                 }
-                _ if self.look.detail == Detail::Quiet => self.unseen(progress, now),
-                _ => self.progress(progress, now),
-            },
+                if self.look.detail == Detail::Quiet {
+                    self.unseen(progress, now)
+                } else {
+                    self.progress(progress, now)
+                }
+            }
             Body::Artifact(_) if self.look.detail == Detail::Quiet => Shown::default(),
             // The tool's own line names the file.
             Body::Artifact(artifact) if self.work.changes(&artifact.path) => Shown::default(),

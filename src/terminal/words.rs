@@ -16,13 +16,11 @@ const CONFIGURATION: &str = "config.json";
 
 /// A failure's sentence.
 pub(super) fn failure(failure: &Failure) -> String {
-    match failure.code {
-        Code::InputClosed => {
-            "A question needs an answer, and nobody is left to give one: add --answer, or start it in a terminal."
-                .into()
-        }
-        _ => sentence(&failure.message),
+    if failure.code == Code::InputClosed {
+        return "A question needs an answer, and nobody is left to give one: add --answer, or start it in a terminal."
+            .into();
     }
+    sentence(&failure.message)
 }
 
 /// A sentence with flags in place of fields: every name in backticks, and unquoted names that are not English words.

@@ -365,7 +365,7 @@ impl<'p> Outer<'p> {
         let step = Step { driver: Box::new(QuietStep::Waits), limit, phase: None, judge: None };
         let end = self.step_beside(step, Some(work.over())).and_then(|end| match end.outcome {
             Outcome::Completed { .. } => Ok(()),
-            outcome => Err(Stop::of(outcome, end.timed_out)),
+            outcome @ (Outcome::Failed(_) | Outcome::Cancelled { .. }) => Err(Stop::of(outcome, end.timed_out)),
         });
         if end.is_err() {
             work.give_up();

@@ -29,7 +29,12 @@ impl Acp {
                 false
             }
             // Messages before our prompt are a replay.
-            _ => false,
+            Phase::Initializing
+            | Phase::Opening
+            | Phase::ChoosingMode
+            | Phase::ChoosingModel
+            | Phase::Idle
+            | Phase::Over => false,
         };
         // A sub-agent may have its own session.
         if !shown || params.str("sessionId").is_some_and(|id| id != self.session) {

@@ -88,6 +88,9 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
             }
             Body::Started(_) | Body::Progress(_) | Body::Artifact(_) => {}
         }
+        if self.peer.is_screen() {
+            body.redact_session(self.run.redactor());
+        }
         if let Some(InAdvance::Value(value)) = &mut in_advance {
             *value = self.run.redactor().redact(value).into_owned();
         }

@@ -28,7 +28,7 @@ impl RunLoop<'_, '_> {
             let order = output.order(|| Order::Write(self.conductor.outbox().pop()));
             let taken = match order {
                 Order::Write(chunk) if !output.has_thread => write_here(&chunk),
-                order => output.orders.send_timeout(order, UNREAD_LIMIT).is_ok(),
+                order @ (Order::Write(_) | Order::Flush) => output.orders.send_timeout(order, UNREAD_LIMIT).is_ok(),
             };
             if !taken {
                 return false;

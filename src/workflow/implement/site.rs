@@ -122,12 +122,13 @@ impl<'r, 'o, 'p> Site<'r, 'o, 'p> {
             return Err(phase_is_late());
         }
         match &end.outcome {
-            Outcome::Failed(failure) => match failure.code {
-                Code::Timeout | Code::AgentNotFound | Code::AgentStartFailed => Ok(end),
-                // The machine, or the run: nothing that the command decides.
-                _ => Err(Stop::Failed(Box::new(failure.clone()))),
-            },
-            Outcome::Completed { .. } | Outcome::Cancelled { .. } => Ok(end),
+            // Other failures are those of the machine or the run, about which the command decides nothing.
+            Outcome::Failed(failure)
+                if !matches!(failure.code, Code::Timeout | Code::AgentNotFound | Code::AgentStartFailed) =>
+            {
+                Err(Stop::Failed(Box::new(failure.clone())))
+            }
+            Outcome::Failed(_) | Outcome::Completed { .. } | Outcome::Cancelled { .. } => Ok(end),
         }
     }
 
@@ -229,9 +230,10 @@ impl World for Site<'_, '_, '_> {
         let number = at.phase + 1;
         let again = if at.number > 1 { format!("attempt {} ", at.number) } else { String::new() };
         let why = why.map(|fault| format!(": {}", report::words(fault))).unwrap_or_default();
-        let text = match state {
-            PhaseState::Started if at.number <= 1 => format!("Phase {number} of {of}: {}", phase.title),
-            state => format!("Phase {number} of {of}: {again}{}{why}", state.word()),
+        let text = if state == PhaseState::Started && at.number <= 1 {
+            format!("Phase {number} of {of}: {}", phase.title)
+        } else {
+            format!("Phase {number} of {of}: {again}{}{why}", state.word())
         };
         let about = About::Phase {
             phase: phase.id(),
