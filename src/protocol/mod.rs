@@ -4,6 +4,7 @@ mod artifact;
 pub mod fields;
 pub mod frame;
 pub mod ids;
+pub mod image;
 pub mod inbound;
 pub mod json;
 pub mod limited;
