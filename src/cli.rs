@@ -16,10 +16,13 @@ pub use workflow::{CheckArgs, InitArgs};
 
 use crate::protocol::request::is_environment_name;
 use crate::suggest::{Name, Unknown, either, hint};
-use command::{Command, Flag, GivenFlag, Runnable, Wrong, store};
+use command::{Command, Flag, GivenFlag, Row, Runnable, store};
 use lexopt::Arg;
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
+
+/// A message about an error in a command line. It contains only names that may be shown, and no value.
+pub type Wrong = String;
 
 /// A parsed command line.
 #[derive(Debug)]
@@ -93,10 +96,8 @@ fn names(commands: Commands) -> Vec<&'static str> {
 fn words(mut parser: lexopt::Parser, before: &str) -> Result<Vec<OsString>, Wrong> {
     let mut words = Vec::new();
     while let Some(arg) = parser.next().map_err(|error| unparsed(&error, ""))? {
-        match arg {
-            Arg::Value(word) => words.push(word),
-            _ => return Err(format!("{before} takes no further flags.")),
-        }
+        let Arg::Value(word) = arg else { return Err(format!("{before} takes no further flags.")) };
+        words.push(word);
     }
     Ok(words)
 }
@@ -120,14 +121,12 @@ fn unknown(what: &str, dashes: &str, typed: &str, known: &[&str], otherwise: &st
 
 /// The message about an error of the parser itself. `command`: the command whose help applies, after a space.
 fn unparsed(error: &lexopt::Error, command: &str) -> Wrong {
-    let shown = match error {
-        lexopt::Error::UnexpectedValue { option, .. } => Name::new(option),
-        _ => None,
-    };
-    match shown {
-        Some(flag) => format!("{flag} takes no value."),
-        None => format!("Invalid command line. See `spektacular help{command}`."),
+    if let lexopt::Error::UnexpectedValue { option, .. } = error
+        && let Some(flag) = Name::new(option)
+    {
+        return format!("{flag} takes no value.");
     }
+    format!("Invalid command line. See `spektacular help{command}`.")
 }
 
 /// The command that the first arguments name, if any.
@@ -247,8 +246,8 @@ fn one_of<T: Copy>(flag: &Flag, value: &OsStr, all: &[(&str, T)]) -> Result<T, W
 }
 
 /// Reads the flags and words of `replay`.
-pub fn replay(given: Vec<GivenFlag>, words: Vec<OsString>) -> Result<Replay, Wrong> {
-    let mut replay: Replay = store(flags::REPLAY, given)?;
+pub fn replay(rows: &'static [Row<Replay>], given: Vec<GivenFlag>, words: Vec<OsString>) -> Result<Replay, Wrong> {
+    let mut replay = store(rows, given)?;
     let mut words = words.into_iter();
     if !replay.demo {
         let file = words.next().ok_or("Missing FILE: replay needs a recording, or --demo.")?;

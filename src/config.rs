@@ -16,7 +16,7 @@ pub use keys::{KEYS, Key, known, of_one_run, typed};
 
 use crate::agent::registry::{Agents, Layers};
 use crate::cli::Output;
-use crate::failure::{Code, Failure};
+use crate::protocol::failure::{Code, Failure};
 use crate::protocol::json::string;
 use crate::protocol::origins::{FieldOrigin, Origins};
 use crate::protocol::request::Options;

@@ -4,7 +4,7 @@ use crate::engine::{Outbox, Outgoing, Peer, Understood};
 use crate::io::inbox::RawLine;
 use crate::io::output::Chunk;
 use crate::protocol::frame::{Stamper, stderr_line};
-use crate::protocol::inbound::{Inbound, Message, parse};
+use crate::protocol::inbound::{Flaw, Inbound, parse};
 use std::time::Instant;
 
 /// The byte order mark that some systems put before the first line.
@@ -23,7 +23,7 @@ impl Peer for JsonLines {
         let first = !std::mem::replace(&mut self.begun, true);
         let message = match line {
             RawLine::Whole(line) => parse(line.strip_prefix(BOM).filter(|_| first).unwrap_or(line)),
-            RawLine::TooLong => Some(Inbound { id: None, run_id: None, message: Message::Malformed }),
+            RawLine::TooLong => Some(Inbound::malformed(Flaw::Length)),
             // A last line without LF is incomplete, and is dropped.
             RawLine::Unended(_) | RawLine::CtrlD => None,
         };

@@ -27,8 +27,7 @@
 //! | [`workflow`] | `spec`, `plan` and `implement`: one run made of several; the two formats and their checks, prompts, drafts, verification |
 //! | [`run`] | one run: a pure state machine; questions, policies, deadlines, the ladder that stops an agent |
 //! | [`agent`] | the [`agent::Driver`] trait, the dialects (any command too), the registry of agents, [`agent::native`] for each agent outside its dialect |
-//! | [`protocol`] | messages in, frames out; the fields of run.start, one row each; limits, words, questions and the check of answers |
-//! | [`failure`] | every failure code with its exit code |
+//! | [`protocol`] | messages in, frames out; the fields of run.start, one row each; limits, words, failure codes, questions and the check of answers |
 //! | [`redact`] | the search for secrets, also across the pieces of a message |
 //! | [`recording`] | the format of recorded dialogues |
 //! | [`suggest`] | names that may be shown, and did-you-mean |
@@ -62,6 +61,8 @@
 //! An async runtime, a PTY, a log framework, global state, retries of our own (agents have theirs), an agent's name
 //! anywhere in `protocol` or `run`, and unsafe code.
 #![forbid(unsafe_code)]
+// Whoever adds a variant decides at every match what it means there.
+#![cfg_attr(not(test), warn(clippy::wildcard_enum_match_arm))]
 
 pub mod agent;
 mod base64;
@@ -70,7 +71,6 @@ pub mod cli;
 pub mod cmd;
 pub mod config;
 pub mod engine;
-pub mod failure;
 pub mod help;
 pub mod io;
 pub mod json_lines;

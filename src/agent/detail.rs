@@ -1,7 +1,7 @@
 //! The detail of a permission question: the action and every other field of the tool's input, because the user approves
 //! all of them.
 
-use super::json::Object;
+use super::json::{Object, Raw};
 use crate::protocol::json::to_line;
 
 /// The maximum size, in bytes, of an action or field that is placed before the larger ones. A question that is too long
@@ -13,13 +13,14 @@ const PROSE: &str = "description";
 
 /// The action, and a line for each field of the input that `shown` does not name.
 pub(super) fn with_rest(action: &str, input: &Object<'_>, shown: &[&str]) -> String {
-    let is_shown = |name: &str| (name == PROSE || shown.contains(&name)) && input.str(name).is_some();
+    let is_shown = |name: &str, value: Raw<'_>| (name == PROSE || shown.contains(&name)) && value.is_string();
     join(action, rest(input, is_shown))
 }
 
-/// A line for each field that is not shown: its name, and its value as JSON.
-pub(super) fn rest(input: &Object<'_>, is_shown: impl Fn(&str) -> bool) -> Vec<String> {
-    let hidden = input.iter().filter(|(name, value)| value.get() != "null" && !is_shown(name));
+/// A line for each field that is not shown: its name, and its value as JSON. `is_shown` gets each field's name and value,
+/// because a look-up per field would take quadratic time.
+pub(super) fn rest<'a>(input: &Object<'a>, is_shown: impl Fn(&str, Raw<'a>) -> bool) -> Vec<String> {
+    let hidden = input.iter().filter(|(name, value)| value.get() != "null" && !is_shown(name, *value));
     // A name with a line break could look like two fields.
     hidden.map(|(name, value)| format!("{}: {}", to_line(&name).trim_matches('"'), value.get())).collect()
 }

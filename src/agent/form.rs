@@ -91,7 +91,9 @@ impl Field {
     fn value(&self, answer: &Answer) -> Option<Value> {
         match answer {
             Answer::Text(text) if self.is_number => number(text.unredacted()).map(Value::Number),
-            other => Some(other.unredacted()),
+            Answer::Text(_) | Answer::Bool(_) | Answer::One(_) | Answer::Many(_) | Answer::Null => {
+                Some(answer.unredacted())
+            }
         }
     }
 }

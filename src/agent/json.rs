@@ -6,12 +6,14 @@
 
 mod index;
 mod scan;
+mod span;
 
 pub use self::index::Index;
 pub(super) use self::scan::unescape;
 
-use self::index::{Beginning, Node, Span};
+use self::index::{Beginning, Node};
 use self::scan::JsonScan;
+use self::span::Span;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 

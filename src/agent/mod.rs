@@ -46,7 +46,7 @@ mod said;
 pub mod text;
 
 pub use self::reply::{NO_USER_PROMPT, Reply};
-use crate::failure::{Code, Failure};
+use crate::protocol::failure::{Code, Failure};
 use crate::protocol::image::Image;
 use crate::protocol::limits::ARGUMENT_BYTES;
 use crate::protocol::outbound::{AgentExit, Capabilities, Entries, Json, Place, Text, ToolFacts, Usage};
@@ -308,7 +308,9 @@ pub(crate) fn argument(field: &str, flag: &str, value: &str) -> Result<String, F
 /// An argument with the value of `field` in run.start. Error: it does not fit a command line.
 fn fitting(field: &str, argument: String) -> Result<String, Failure> {
     if argument.len() > ARGUMENT_BYTES || argument.contains('\0') {
-        let message = format!("run.start: `{field}` is too long for the agent, or contains a NUL byte: change it.");
+        let message = format!(
+            "run.start: `{field}` must fit the agent's command line: at most {ARGUMENT_BYTES} bytes, without NUL."
+        );
         return Err(Failure::new(Code::InvalidRequest, message));
     }
     Ok(argument)

@@ -3,7 +3,7 @@
 //! read the files and start the processes.
 
 use super::Base;
-use crate::failure::{Code, Failure};
+use crate::protocol::failure::{Code, Failure};
 use crate::protocol::limits::ARGUMENT_BYTES;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -201,8 +201,9 @@ impl Interface {
     pub fn arguments(&self, base: &Base, options: &InterfaceOptions<'_>) -> Result<Vec<String>, Failure> {
         let all: Vec<String> = self.for_people(base).into_iter().chain((self.args)(options)).collect();
         if all.iter().any(|arg| arg.len() > ARGUMENT_BYTES) {
-            let message =
-                "The prompt or a flag's value is too long for a command line: put it into a file that the agent reads.";
+            let message = format!(
+                "The prompt or a flag's value is longer than {ARGUMENT_BYTES} bytes, the limit of a command line: put it into a file that the agent reads."
+            );
             return Err(Failure::new(Code::InvalidRequest, message));
         }
         Ok(all)

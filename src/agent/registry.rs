@@ -363,7 +363,10 @@ impl Agents {
 
     /// The agent with this name or alias.
     pub fn find(&self, name: &str) -> Option<&Agent> {
-        self.0.iter().find(|agent| agent.name == name || agent.aliases.iter().any(|alias| alias == name))
+        let named = |name: &str| self.0.binary_search_by(|known| (*known.name).cmp(name)).ok().map(|at| &self.0[at]);
+        // Only built-in agents have an alias.
+        let aliased = || BUILT_IN.iter().find(|agent| agent.alias == Some(name)).map(|agent| agent.name);
+        named(name).or_else(|| named(aliased()?))
     }
 
     /// Adds an agent, or replaces the one with the same name.

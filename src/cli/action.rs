@@ -1,9 +1,29 @@
 //! The actions of a command, such as `get` of `config`, as rows, each with the reader of its words.
 
-use super::command::{Offers, Wrong};
-use super::unknown;
+use super::{Wrong, unknown};
 use crate::suggest::either;
 use std::ffi::OsString;
+
+/// The completions that a shell offers for a value or a word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Offers {
+    /// No completions.
+    Nothing,
+    /// File names.
+    Files,
+    /// Directory names.
+    Folders,
+    /// The names of agents.
+    Agents,
+    /// The names of commands.
+    Commands,
+    /// The keys of the configuration.
+    Keys,
+    /// The values of the key in the preceding word.
+    ValuesOfKey,
+    /// A fixed list of words.
+    Words(&'static [&'static str]),
+}
 
 /// A word after an action.
 #[derive(Clone, Copy, Debug)]

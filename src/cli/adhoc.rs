@@ -1,8 +1,7 @@
 //! The command line of `adhoc`, whose flags become fields of run.start.
 
-use super::command::{Flag, FlagForm, GivenFlag, HasFields, Row, Wrong, store};
-use super::flags::ADHOC;
-use super::{one_of, text, variable};
+use super::command::{Flag, FlagForm, GivenFlag, HasFields, Row, store};
+use super::{Wrong, one_of, text, variable};
 use crate::protocol::fields::Field;
 use crate::protocol::json::string;
 use crate::protocol::request::Options;
@@ -125,21 +124,17 @@ pub struct Adhoc {
     pairs: BTreeMap<&'static str, (&'static Flag, BTreeMap<String, String>)>,
 }
 
-/// Reads the flags and words of `adhoc`.
-pub fn read(given: Vec<GivenFlag>, words: Vec<OsString>) -> Result<Adhoc, Wrong> {
-    read_rows(ADHOC, given, words)
-}
-
 /// Reads the flags and words of a workflow.
 pub fn read_workflow(
     (kind, rows): (WorkflowKind, &'static [Row<Adhoc>]),
     given: Vec<GivenFlag>,
     words: Vec<OsString>,
 ) -> Result<Adhoc, Wrong> {
-    Ok(Adhoc { workflow: Some(kind), ..read_rows(rows, given, words)? })
+    Ok(Adhoc { workflow: Some(kind), ..read(rows, given, words)? })
 }
 
-fn read_rows(rows: &'static [Row<Adhoc>], given: Vec<GivenFlag>, words: Vec<OsString>) -> Result<Adhoc, Wrong> {
+/// Reads the flags and words of `adhoc`.
+pub fn read(rows: &'static [Row<Adhoc>], given: Vec<GivenFlag>, words: Vec<OsString>) -> Result<Adhoc, Wrong> {
     let mut adhoc: Adhoc = store(rows, given)?;
     for (name, (flag, list)) in std::mem::take(&mut adhoc.lists) {
         set(&mut adhoc.options, flag, name, &raw(&list)?)?;

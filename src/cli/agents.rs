@@ -1,10 +1,9 @@
 //! The command lines of `agents`, `export` and `open`.
 
-use super::action::{ActionRow, Word, act, bare, maybe};
+use super::action::{ActionRow, Offers, Word, act, bare, maybe};
 use super::adhoc::option;
-use super::command::{Flag, GivenFlag, HasFields, Offers, Wrong, store};
-use super::flags::{AGENTS, EXPORT, OPEN, SESSIONS};
-use super::{Output, no_words, text};
+use super::command::{Flag, GivenFlag, HasFields, Row, store};
+use super::{Output, Wrong, no_words, text};
 use crate::protocol::fields::Field;
 use crate::protocol::request::Options;
 use std::collections::BTreeMap;
@@ -32,9 +31,13 @@ pub struct SessionsArgs {
 }
 
 /// Reads the command line of `sessions`.
-pub fn sessions(given: Vec<GivenFlag>, words: Vec<OsString>) -> Result<SessionsArgs, Wrong> {
+pub fn sessions(
+    rows: &'static [Row<SessionsArgs>],
+    given: Vec<GivenFlag>,
+    words: Vec<OsString>,
+) -> Result<SessionsArgs, Wrong> {
     no_words("sessions", &words)?;
-    store(SESSIONS, given)
+    store(rows, given)
 }
 
 /// The actions of `agents`.
@@ -90,8 +93,12 @@ pub const ACTIONS: &[ActionRow<AgentsAction>] = &[
 ];
 
 /// Reads the flags and words of `agents`.
-pub fn agents(given: Vec<GivenFlag>, words: Vec<OsString>) -> Result<AgentsArgs, Wrong> {
-    let mut agents: AgentsArgs = store(AGENTS, given)?;
+pub fn agents(
+    rows: &'static [Row<AgentsArgs>],
+    given: Vec<GivenFlag>,
+    words: Vec<OsString>,
+) -> Result<AgentsArgs, Wrong> {
+    let mut agents = store(rows, given)?;
     agents.what = act("agents", ACTIONS, words)?;
     match agents.what {
         AgentsAction::List if agents.all => Err("--all is for agents check: agents list shows every agent.".into()),
@@ -100,8 +107,8 @@ pub fn agents(given: Vec<GivenFlag>, words: Vec<OsString>) -> Result<AgentsArgs,
 }
 
 /// Reads the flags and words of `export`.
-pub fn export(given: Vec<GivenFlag>, values: Vec<OsString>) -> Result<Export, Wrong> {
-    let mut export: Export = store(EXPORT, given)?;
+pub fn export(rows: &'static [Row<Export>], given: Vec<GivenFlag>, values: Vec<OsString>) -> Result<Export, Wrong> {
+    let mut export = store(rows, given)?;
     let mut values = values.into_iter();
     let session = values.next().map(OsString::into_string).transpose();
     if values.next().is_some() {
@@ -112,8 +119,8 @@ pub fn export(given: Vec<GivenFlag>, values: Vec<OsString>) -> Result<Export, Wr
 }
 
 /// Reads the flags and words of `open`.
-pub fn open(given: Vec<GivenFlag>, values: Vec<OsString>) -> Result<Open, Wrong> {
-    let mut open: Open = store(OPEN, given)?;
+pub fn open(rows: &'static [Row<Open>], given: Vec<GivenFlag>, values: Vec<OsString>) -> Result<Open, Wrong> {
+    let mut open = store(rows, given)?;
     if open.go_on && open.session.is_some() {
         return Err("Give --continue or --session, not both.".into());
     }

@@ -1,6 +1,7 @@
 //! Commands and flags as rows. The parser, the help texts, the completions, the manual page and the tests all read them.
 
-use super::action::Action;
+use super::Wrong;
+use super::action::{Action, Offers};
 use crate::agent::registry::DEFAULT;
 use crate::protocol::fields::{self, Fallback, Field, Shape};
 use crate::protocol::words::Policy;
@@ -23,27 +24,6 @@ pub enum FlagForm {
     Item,
     /// `NAME=VALUE`, one entry of an object; the flag may be repeated.
     Pair,
-}
-
-/// The completions that a shell offers for a value or a word.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Offers {
-    /// No completions.
-    Nothing,
-    /// File names.
-    Files,
-    /// Directory names.
-    Folders,
-    /// The names of agents.
-    Agents,
-    /// The names of commands.
-    Commands,
-    /// The keys of the configuration.
-    Keys,
-    /// The values of the key in the preceding word.
-    ValuesOfKey,
-    /// A fixed list of words.
-    Words(&'static [&'static str]),
 }
 
 /// One flag.
@@ -264,9 +244,6 @@ pub fn store<T: Default>(rows: &'static [Row<T>], given: Vec<GivenFlag>) -> Resu
     }
     Ok(read)
 }
-
-/// A message about an error in a command line. It contains only names that may be shown, and no value.
-pub type Wrong = String;
 
 /// A function that reports an error in a command line with these arguments, and returns the exit code.
 pub type Refuse = fn(&[OsString], Wrong) -> u8;

@@ -1,8 +1,8 @@
 //! The command line of `config`.
 
-use super::action::{ActionRow, Word, act, bare, one, two};
-use super::command::{GivenFlag, Offers, Wrong, store};
-use super::flags::CONFIG;
+use super::Wrong;
+use super::action::{ActionRow, Offers, Word, act, bare, one, two};
+use super::command::{GivenFlag, Row, store};
 use std::ffi::OsString;
 
 /// The arguments of `config`.
@@ -48,8 +48,12 @@ pub const ACTIONS: &[ActionRow<ConfigAction>] = &[
 ];
 
 /// Reads the flags and words of `config`.
-pub fn read(given: Vec<GivenFlag>, words: Vec<OsString>) -> Result<ConfigArgs, Wrong> {
-    let mut config: ConfigArgs = store(CONFIG, given)?;
+pub fn read(
+    rows: &'static [Row<ConfigArgs>],
+    given: Vec<GivenFlag>,
+    words: Vec<OsString>,
+) -> Result<ConfigArgs, Wrong> {
+    let mut config = store(rows, given)?;
     config.action = act("config", ACTIONS, words)?;
     match config.action {
         ConfigAction::Get(_) | ConfigAction::List | ConfigAction::Trust if config.global => {

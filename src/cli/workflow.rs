@@ -1,8 +1,7 @@
 //! The command lines of `init`, `spec check`, `plan check` and `prompts`.
 
-use super::command::{GivenFlag, Wrong, store};
-use super::flags::{CHECK, INIT};
-use super::{Output, no_words};
+use super::command::{GivenFlag, Row, store};
+use super::{Output, Wrong, no_words};
 use std::ffi::OsString;
 
 /// The arguments of `spec check` and `plan check`.
@@ -24,15 +23,19 @@ pub struct InitArgs {
 }
 
 /// Reads the flags and words of a check. `what`: the words in its help.
-pub fn check(what: &str, given: Vec<GivenFlag>, words: Vec<OsString>) -> Result<CheckArgs, Wrong> {
+pub fn check(
+    (what, rows): (&str, &'static [Row<CheckArgs>]),
+    given: Vec<GivenFlag>,
+    words: Vec<OsString>,
+) -> Result<CheckArgs, Wrong> {
     if words.is_empty() {
         return Err(format!("Missing {what}: give a name, or a path that contains / or ends in .md."));
     }
-    Ok(CheckArgs { files: words, ..store(CHECK, given)? })
+    Ok(CheckArgs { files: words, ..store(rows, given)? })
 }
 
 /// Reads the flags of `init`.
-pub fn init(given: Vec<GivenFlag>, words: &[OsString]) -> Result<InitArgs, Wrong> {
+pub fn init(rows: &'static [Row<InitArgs>], given: Vec<GivenFlag>, words: &[OsString]) -> Result<InitArgs, Wrong> {
     no_words("init", words)?;
-    store(INIT, given)
+    store(rows, given)
 }

@@ -1,7 +1,7 @@
 //! `ask-server`: an agent starts this command so that its model can ask the user of the run.
 
 use crate::engine::relay;
-use crate::failure::{Code, Failure};
+use crate::protocol::failure::{Code, Failure};
 
 /// Runs the command; returns the exit code.
 pub fn run() -> u8 {

@@ -5,8 +5,8 @@ use crate::clean::{one_line, whole};
 use crate::cli::{ConfigAction, ConfigArgs};
 use crate::config::{self, Config, Places, Value, Which};
 use crate::engine::redactor_here;
-use crate::failure::{Code, Failure};
 use crate::io::output::{deliver, diagnose};
+use crate::protocol::failure::{Code, Failure};
 use crate::protocol::json::{map_strings, string, to_line};
 use crate::protocol::typed;
 use crate::workflow::project::Project;
@@ -179,7 +179,7 @@ fn trust(places: &Places) -> Result<Trusted, Failure> {
     let prompts = found.map(|project| of_project_to_trust(&project)).unwrap_or_default();
     let keys = places.trust()?;
     if keys.is_none() && prompts.is_empty() {
-        let message = "The project has no configuration file or prompts to trust.";
+        let message = "Nothing to trust: the project has no configuration file and no prompts.";
         return Err(Failure::new(Code::InvalidConfig, message));
     }
     for (file, text) in &prompts {

@@ -5,11 +5,11 @@ use super::{complain, configured, named};
 use crate::agent::native::{Folder, SessionStore, fits, is_session_id};
 use crate::agent::registry::Agent;
 use crate::cli::{Export, Output};
-use crate::failure::{Code, EXIT_UNDELIVERED, Failure};
 use crate::io::output::print_bytes;
 use crate::process::child::not_found as agent_not_found;
 use crate::process::query::{Asked, Queries, find, variable};
 use crate::process::tree::nonce;
+use crate::protocol::failure::{Code, EXIT_UNDELIVERED, Failure};
 use crate::protocol::json::to_line;
 use serde_json::json;
 use std::fs::{self, File, OpenOptions};
@@ -78,7 +78,7 @@ pub fn run(typed: &Export) -> u8 {
 
 fn export(agent: &Agent, session: &str) -> Result<Vec<u8>, Failure> {
     let Some(store) = &agent.native().sessions else {
-        let message = format!("Sessions of {} cannot be exported.", agent.name);
+        let message = format!("Sessions of {} cannot be exported: use the agent's own commands.", agent.name);
         return Err(Failure::new(Code::InvalidRequest, message));
     };
     if !is_session_id(session) {

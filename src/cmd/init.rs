@@ -2,8 +2,8 @@
 
 use super::complain;
 use crate::cli::{InitArgs, Output};
-use crate::failure::{Code, Failure};
 use crate::io::output::deliver;
+use crate::protocol::failure::{Code, Failure};
 use crate::protocol::json::to_line;
 use crate::workflow::init::{Initialized, init};
 use crate::workflow::project::{Project, shown};

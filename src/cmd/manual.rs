@@ -1,14 +1,14 @@
 //! The commands that explain the program: help, the protocol reference, completions, the manual page.
 
-use super::{COMMANDS, complain, configured};
+use super::{complain, configured};
 use crate::agent::registry::Layers;
-use crate::cli::command::{Flag, Wrong};
-use crate::cli::{self, Help};
+use crate::cli::command::{Command, Flag};
+use crate::cli::{Help, Wrong};
 use crate::config;
-use crate::failure::{Code, EXIT_UNDELIVERED};
 use crate::help::complete::{Known, KnownKey, Shell, script};
 use crate::help::{man, overview};
 use crate::io::output::deliver;
+use crate::protocol::failure::{Code, EXIT_UNDELIVERED};
 use crate::suggest::{either, hint};
 use std::ffi::OsString;
 
@@ -20,15 +20,10 @@ pub fn version() -> u8 {
     deliver(&format!("spektacular {}\n", env!("CARGO_PKG_VERSION")))
 }
 
-/// The help for the words after `help`.
-pub fn explained(words: &[OsString]) -> Result<Help, Wrong> {
-    cli::explained(COMMANDS, words)
-}
-
 /// Prints help; returns the exit code.
-pub fn help(help: Help) -> u8 {
-    deliver(&match help {
-        Help::Overview => overview(COMMANDS),
+pub fn help(commands: &[Command], shown: Help) -> u8 {
+    deliver(&match shown {
+        Help::Overview => overview(commands),
         Help::Short(command) => command.short_help(),
         Help::Long(command) => command.help(),
     })
@@ -54,17 +49,17 @@ pub fn shell(words: &[OsString]) -> Result<Shell, Wrong> {
 }
 
 /// Prints the script for a shell; returns the exit code.
-pub fn completions(shell: Shell) -> u8 {
+pub fn completions(commands: &[Command], shell: Shell) -> u8 {
     match configured() {
-        Ok(layers) => deliver(&script(shell, COMMANDS, &known(&layers))),
+        Ok(layers) => deliver(&script(shell, commands, &known(commands, &layers))),
         Err(failure) => complain(&failure),
     }
 }
 
 /// The agents and keys of a configuration, for completions.
-fn known(layers: &Layers) -> Known {
+fn known(commands: &[Command], layers: &Layers) -> Known {
     let agents: Vec<String> = layers.agents.iter().map(|agent| agent.name.clone()).collect();
-    let flags = || COMMANDS.iter().flat_map(|command| command.flags);
+    let flags = || commands.iter().flat_map(|command| command.flags);
     let key = |key: &config::Key| {
         let sets = |flag: &&Flag| flag.field.map_or(flag.long, |field| field.name) == key.name;
         let about = flags().find(sets).map(|flag| flag.help).unwrap_or_default();
@@ -75,8 +70,8 @@ fn known(layers: &Layers) -> Known {
 }
 
 /// Prints the manual page; returns the exit code.
-pub fn man() -> u8 {
-    deliver(&man::page(COMMANDS, env!("CARGO_PKG_VERSION"), &exits()))
+pub fn man(commands: &[Command]) -> u8 {
+    deliver(&man::page(commands, env!("CARGO_PKG_VERSION"), &exits()))
 }
 
 /// The meaning of each exit code, as README.md has it.

@@ -25,13 +25,13 @@ pub use table::COMMANDS;
 
 use crate::agent::registry::{Agent, Layers};
 use crate::agent::{Program, npx};
-use crate::cli::command::{Command, Refuse, Wrong};
-use crate::cli::{self, Request};
+use crate::cli::command::{Command, Refuse};
+use crate::cli::{self, Request, Wrong};
 use crate::config::load;
 use crate::engine::secrets_here;
-use crate::failure::{Code, Failure};
 use crate::io::output::diagnose;
 use crate::process::query::find;
+use crate::protocol::failure::{Code, Failure};
 use crate::protocol::request::Options;
 use std::ffi::OsString;
 
@@ -40,7 +40,7 @@ pub fn run(args: Vec<OsString>) -> u8 {
     let refuse = cli::named(COMMANDS, &args).map_or(complain_usage as Refuse, |command| command.refuse);
     match cli::parse(COMMANDS, args.iter().cloned()) {
         Ok(Request::Version) => manual::version(),
-        Ok(Request::Help(help)) => manual::help(help),
+        Ok(Request::Help(help)) => manual::help(COMMANDS, help),
         Ok(Request::Start(start)) => start.run(),
         Err(wrong) => refuse(&args, wrong),
     }

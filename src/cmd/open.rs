@@ -5,8 +5,8 @@ use super::{complain, configured, default_is_missing, named, warn};
 use crate::agent::native::{AsksFor, InterfaceOptions};
 use crate::agent::registry::{Agent, Layers};
 use crate::cli::Open;
-use crate::failure::{Code, Failure};
 use crate::process::handover::{Handover, hand_over, has_terminal};
+use crate::protocol::failure::{Code, Failure};
 use crate::protocol::request::{Options, Permissions};
 use std::path::{Path, PathBuf};
 

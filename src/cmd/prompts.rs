@@ -1,10 +1,10 @@
 //! `prompts`: the prompts of the workflows, and the origin of each.
 
 use super::{complain, warn};
-use crate::cli::command::Wrong;
+use crate::cli::Wrong;
 use crate::config::Places;
-use crate::failure::{Code, Failure};
 use crate::io::output::deliver;
+use crate::protocol::failure::{Code, Failure};
 use crate::suggest::Unknown;
 use crate::workflow::project::Project;
 use crate::workflow::prompts::PromptText;

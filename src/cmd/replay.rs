@@ -2,6 +2,7 @@
 //! for a line of the same shape, and answers as the agent did. The demo agent is a replay of a built-in recording.
 
 use super::demo::{self, Role};
+use super::texts::unread;
 use crate::agent::ask_user::{named_server, renamed};
 use crate::cli::Replay;
 use crate::io::output::{diagnose, print};
@@ -10,7 +11,7 @@ use crate::protocol::json::{Fields, string};
 use crate::recording::{Moment, Recording};
 use std::collections::VecDeque;
 use std::ffi::OsString;
-use std::io::{BufRead, ErrorKind};
+use std::io::BufRead;
 use std::path::{Component, Path};
 
 /// The demo agent's recording.
@@ -22,18 +23,14 @@ const DIFFERS: u8 = 65;
 pub fn run(replay: &Replay) -> u8 {
     let text = match &replay.file {
         None => Ok(DEMO.to_owned()),
-        Some(file) => std::fs::read_to_string(file).map_err(|error| match error.kind() {
-            ErrorKind::NotFound => "no such file".to_owned(),
-            ErrorKind::InvalidData => "the file is not UTF-8".to_owned(),
-            _ => "the file cannot be read".to_owned(),
-        }),
+        Some(file) => std::fs::read_to_string(file).map_err(|error| unread(error.kind()).to_owned()),
     };
     let recording = text.and_then(|text| Recording::parse(&text));
     match recording {
         Ok(recording) => Player::new(recording, replay).play(),
         Err(why) => {
             diagnose(&format!("spektacular: replay: {why}"));
-            crate::failure::Code::Usage.exit_code()
+            crate::protocol::failure::Code::Usage.exit_code()
         }
     }
 }
@@ -201,9 +198,9 @@ impl Player {
 }
 
 fn recorded_server(recording: &Recording) -> Option<String> {
-    let lines = recording.moments.iter().filter_map(|(_, moment)| match moment {
-        Moment::Host(line) => Some(line),
-        _ => None,
+    let lines = recording.moments.iter().filter_map(|(_, moment)| {
+        let Moment::Host(line) = moment else { return None };
+        Some(line)
     });
     recording.header.argv.iter().chain(lines).find_map(|text| named_server(text)).map(str::to_owned)
 }

@@ -3,8 +3,8 @@
 use super::last::{Stored, newest};
 use super::{complain, configured};
 use crate::cli::{Output, SessionsArgs};
-use crate::failure::{EXIT_UNDELIVERED, Failure};
 use crate::io::output::print;
+use crate::protocol::failure::{EXIT_UNDELIVERED, Failure};
 use crate::protocol::json::to_line;
 use serde_json::{Value, json};
 use std::time::{SystemTime, UNIX_EPOCH};

@@ -3,16 +3,16 @@
 use super::{
     adhoc, agents, ask_server, complain_usage, config, export, init, manual, open, prompts, replay, sessions, validate,
 };
-use crate::cli::action::actions;
+use crate::cli::action::{Offers, actions};
 use crate::cli::agents::ACTIONS as AGENTS_ACTIONS;
 use crate::cli::authors::{IMPLEMENT, PLAN, SPEC};
-use crate::cli::command::{Command, CommandText, Offers, ReadCommand, Runnable, Words, Wrong, flags};
+use crate::cli::command::{Command, CommandText, ReadCommand, Runnable, Words, flags};
 use crate::cli::config::ACTIONS as CONFIG_ACTIONS;
 use crate::cli::flags::{ADHOC, AGENTS, CHECK, CONFIG, EXPORT, FOREIGN, INIT, OPEN, REPLAY, SESSIONS};
-use crate::cli::{self, no_words};
-use crate::failure::{Code, Failure};
+use crate::cli::{self, Wrong, no_words};
 use crate::help::complete::Shell;
 use crate::help::texts;
+use crate::protocol::failure::{Code, Failure};
 use crate::protocol::words::WorkflowKind;
 use crate::workflow::template::PromptKind;
 use std::ffi::OsString;
@@ -25,12 +25,14 @@ pub static COMMANDS: &[Command] = &[
         flags: &flags::<_, { ADHOC.len() }>(ADHOC),
         foreign: FOREIGN,
         refuse: |args, wrong| adhoc::refuse(None, cli::asked_output(args), Failure::new(Code::Usage, wrong)),
-        ..row("adhoc", &texts::ADHOC, |given, words| Ok(Runnable::new(cli::adhoc::read(given, words)?, adhoc::run)))
+        ..row("adhoc", &texts::ADHOC, |given, words| {
+            Ok(Runnable::new(cli::adhoc::read(ADHOC, given, words)?, adhoc::run))
+        })
     },
     Command {
         flags: &flags::<_, { INIT.len() }>(INIT),
         ..row("init", &texts::INIT, |given, words| {
-            Ok(Runnable::new(cli::workflow::init(given, &words)?, |typed| init::run(&typed)))
+            Ok(Runnable::new(cli::workflow::init(INIT, given, &words)?, |typed| init::run(&typed)))
         })
     },
     Command {
@@ -73,34 +75,34 @@ pub static COMMANDS: &[Command] = &[
         words: Words::Actions(&actions::<_, { CONFIG_ACTIONS.len() }>(CONFIG_ACTIONS)),
         flags: &flags::<_, { CONFIG.len() }>(CONFIG),
         ..row("config", &texts::CONFIG, |given, words| {
-            Ok(Runnable::new(cli::config::read(given, words)?, |typed| config::run(&typed)))
+            Ok(Runnable::new(cli::config::read(CONFIG, given, words)?, |typed| config::run(&typed)))
         })
     },
     Command {
         words: Words::Actions(&actions::<_, { AGENTS_ACTIONS.len() }>(AGENTS_ACTIONS)),
         flags: &flags::<_, { AGENTS.len() }>(AGENTS),
         ..row("agents", &texts::AGENTS, |given, words| {
-            Ok(Runnable::new(cli::agents::agents(given, words)?, |typed| agents::run(&typed)))
+            Ok(Runnable::new(cli::agents::agents(AGENTS, given, words)?, |typed| agents::run(&typed)))
         })
     },
     Command {
         flags: &flags::<_, { SESSIONS.len() }>(SESSIONS),
         ..row("sessions", &texts::SESSIONS, |given, words| {
-            Ok(Runnable::new(cli::agents::sessions(given, words)?, |typed| sessions::run(&typed)))
+            Ok(Runnable::new(cli::agents::sessions(SESSIONS, given, words)?, |typed| sessions::run(&typed)))
         })
     },
     Command {
         words: Words::Free("[SESSION]", Offers::Nothing),
         flags: &flags::<_, { EXPORT.len() }>(EXPORT),
         ..row("export", &texts::EXPORT, |given, words| {
-            Ok(Runnable::new(cli::agents::export(given, words)?, |typed| export::run(&typed)))
+            Ok(Runnable::new(cli::agents::export(EXPORT, given, words)?, |typed| export::run(&typed)))
         })
     },
     Command {
         words: Words::Free("[PROMPT...]", Offers::Nothing),
         flags: &flags::<_, { OPEN.len() }>(OPEN),
         ..row("open", &texts::OPEN, |given, words| {
-            Ok(Runnable::new(cli::agents::open(given, words)?, |typed| open::run(&typed)))
+            Ok(Runnable::new(cli::agents::open(OPEN, given, words)?, |typed| open::run(&typed)))
         })
     },
     row("protocol", &texts::PROTOCOL, |_, words| {
@@ -113,19 +115,21 @@ pub static COMMANDS: &[Command] = &[
         words: Words::Free("FILE | --demo [-- ARGUMENTS...]", Offers::Files),
         flags: &flags::<_, { REPLAY.len() }>(REPLAY),
         ..row("replay", &texts::REPLAY, |given, words| {
-            Ok(Runnable::new(cli::replay(given, words)?, |typed| replay::run(&typed)))
+            Ok(Runnable::new(cli::replay(REPLAY, given, words)?, |typed| replay::run(&typed)))
         })
     },
     Command {
         words: Words::Free("bash | zsh | fish | elvish | powershell", Offers::Words(Shell::NAMES)),
         ..row("completions", &texts::COMPLETIONS, |_, words| {
-            Ok(Runnable::new(manual::shell(&words)?, manual::completions))
+            Ok(Runnable::new(manual::shell(&words)?, |shell| manual::completions(COMMANDS, shell)))
         })
     },
-    row("man", &texts::MAN, |_, words| Ok(Runnable::new(no_words("man", &words)?, |()| manual::man()))),
+    row("man", &texts::MAN, |_, words| Ok(Runnable::new(no_words("man", &words)?, |()| manual::man(COMMANDS)))),
     Command {
         words: Words::Free("[COMMAND]", Offers::Commands),
-        ..row("help", &texts::HELP, |_, words| Ok(Runnable::new(manual::explained(&words)?, manual::help)))
+        ..row("help", &texts::HELP, |_, words| {
+            Ok(Runnable::new(cli::explained(COMMANDS, &words)?, |shown| manual::help(COMMANDS, shown)))
+        })
     },
 ];
 
@@ -139,7 +143,7 @@ static SPEC_CHECK: &[Command] = &[Command {
     words: Words::Free("FILE...", Offers::Files),
     flags: &flags::<_, { CHECK.len() }>(CHECK),
     ..row("spec check", &texts::SPEC_CHECK, |given, words| {
-        Ok(Runnable::new(cli::workflow::check("FILE", given, words)?, |typed| validate::specs(&typed)))
+        Ok(Runnable::new(cli::workflow::check(("FILE", CHECK), given, words)?, |typed| validate::specs(&typed)))
     })
 }];
 
@@ -148,7 +152,7 @@ static PLAN_CHECK: &[Command] = &[Command {
     words: Words::Free("PLAN...", Offers::Files),
     flags: &flags::<_, { CHECK.len() }>(CHECK),
     ..row("plan check", &texts::PLAN_CHECK, |given, words| {
-        Ok(Runnable::new(cli::workflow::check("PLAN", given, words)?, |typed| validate::plans(&typed)))
+        Ok(Runnable::new(cli::workflow::check(("PLAN", CHECK), given, words)?, |typed| validate::plans(&typed)))
     })
 }];
 

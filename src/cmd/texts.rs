@@ -90,7 +90,7 @@ impl Prompt {
         if text.len() as u64 > TEXT_BYTES {
             return Err(why("The prompt", ErrorKind::FileTooLarge));
         }
-        if text.trim().is_empty() { Err("The prompt is empty: say what to do.".into()) } else { Ok(text) }
+        if text.trim().is_empty() { Err("The prompt is empty: describe the task.".into()) } else { Ok(text) }
     }
 }
 
@@ -138,10 +138,7 @@ fn piped(wish: Wish, remedy: &str) -> Result<String, String> {
 /// # Errors
 /// One sentence, without the file's name.
 pub(super) fn file(flag: &str, path: &Path) -> Result<String, String> {
-    read_text(path, TEXT_BYTES).map(trimmed).map_err(|error| match error.kind() {
-        ErrorKind::TimedOut => format!("{flag}: nobody writes to this pipe."),
-        kind => why(flag, kind),
-    })
+    read_text(path, TEXT_BYTES).map(trimmed).map_err(|error| why(flag, error.kind()))
 }
 
 /// The JSON in a file, for a field of run.start. `subject`: the flag or the key that names the file.
@@ -163,16 +160,23 @@ fn trimmed(mut text: String) -> String {
     text
 }
 
+/// The reasons why a file cannot be read.
+const UNREAD: &[(ErrorKind, &str)] = &[
+    (ErrorKind::NotFound, "no such file"),
+    (ErrorKind::PermissionDenied, "no permission to read the file"),
+    (ErrorKind::IsADirectory, "this is a directory, not a file"),
+    (ErrorKind::InvalidData, "the text must be UTF-8"),
+    (ErrorKind::TimedOut, "nothing writes to this pipe. Start its writer first, or name a file"),
+    (ErrorKind::FileTooLarge, "the text is longer than 16 MiB: put it into a file that the agent reads"),
+];
+
+/// The reason why a file cannot be read, without a full stop.
+pub(super) fn unread(kind: ErrorKind) -> &'static str {
+    UNREAD.iter().find(|(known, _)| *known == kind).map_or("the file cannot be read", |(_, why)| why)
+}
+
 fn why(what: &str, kind: ErrorKind) -> String {
-    let why = match kind {
-        ErrorKind::NotFound => "no such file",
-        ErrorKind::PermissionDenied => "no permission to read the file",
-        ErrorKind::IsADirectory => "this is a directory, not a file",
-        ErrorKind::InvalidData => "the text must be UTF-8",
-        ErrorKind::FileTooLarge => "the text is longer than 16 MiB: put it into a file that the agent reads",
-        _ => "the file cannot be read",
-    };
-    format!("{what}: {why}.")
+    format!("{what}: {}.", unread(kind))
 }
 
 #[cfg(test)]

@@ -3,8 +3,8 @@
 use super::{complain, secrets_here};
 use crate::clean::one_line;
 use crate::cli::{CheckArgs, Output};
-use crate::failure::{Code, EXIT_UNDELIVERED, Failure};
 use crate::io::output::{diagnose, print};
+use crate::protocol::failure::{Code, EXIT_UNDELIVERED, Failure};
 use crate::protocol::json::{map_strings, to_line};
 use crate::protocol::words::RefusalReason;
 use crate::workflow::check::{self, Contents, PlanCheck};
@@ -170,7 +170,9 @@ pub(super) fn phase(phase: &PlanPhase) -> Value {
 
 /// The project around the current directory.
 fn around(cwd: &Path) -> Result<Project, Failure> {
-    let gone = |_| Failure::refused_for(RefusalReason::NotFound, "The current directory no longer exists.");
+    let gone = |_| {
+        Failure::refused_for(RefusalReason::NotFound, "The current directory no longer exists. Change to another one.")
+    };
     Project::around(cwd).map_err(gone)
 }
 

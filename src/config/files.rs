@@ -1,8 +1,7 @@
 //! The places of configuration files, and how they are read and written.
 
-use crate::failure::{Code, Failure};
 use crate::io::files::OpenFolder;
-use serde_json::error::Category;
+use crate::protocol::failure::{Code, Failure};
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{ErrorKind, Read};
@@ -104,10 +103,7 @@ pub(super) fn read(path: &Path) -> Result<Option<String>, Failure> {
 fn parse(bytes: &[u8]) -> Result<String, String> {
     let value: serde_json::Value = serde_json::from_slice(bytes).map_err(|error| {
         // The parser's message could quote the file.
-        let what = match error.classify() {
-            Category::Eof => "unexpected end of the JSON",
-            _ => "invalid JSON",
-        };
+        let what = if error.is_eof() { "unexpected end of the JSON" } else { "invalid JSON" };
         format!(", line {}, column {}: {what}", error.line(), error.column())
     })?;
     if !value.is_object() {

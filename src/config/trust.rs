@@ -3,7 +3,7 @@
 
 use super::edit;
 use super::files;
-use crate::failure::Failure;
+use crate::protocol::failure::Failure;
 use crate::protocol::json::{Fields, string, to_line};
 use serde_json::value::RawValue;
 use std::path::Path;

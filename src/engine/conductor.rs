@@ -16,10 +16,10 @@ use super::stderr;
 use super::tape::Tape;
 use crate::agent::registry::Layers;
 use crate::agent::{Launch, Line};
-use crate::failure::{Code, Failure};
 use crate::io::faults::point;
 use crate::io::inbox::RawLine;
 use crate::io::output::Chunk;
+use crate::protocol::failure::{Code, Failure};
 use crate::protocol::image::Image;
 use crate::protocol::inbound::{Inbound, Message, is_run_id};
 use crate::protocol::limits;
@@ -192,12 +192,13 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
         }
         let origin = Origin { id: inbound.id, run_id: inbound.run_id };
         let event = match inbound.message {
-            Message::Malformed => Event::Malformed(origin),
+            Message::Malformed(flaw) => Event::Malformed(origin, flaw),
             Message::Unsupported => Event::Unsupported(origin),
             Message::UnknownType => Event::UnknownType(origin),
             Message::Cancel { reason } => Event::Cancel(origin, reason, CancelSource::Orchestrator),
             Message::Start(_) if !self.run.is_waiting() => {
-                let failure = Failure::new(Code::InvalidRequest, "A second run.start.");
+                let failure =
+                    Failure::new(Code::InvalidRequest, "A second run.start was sent: one process is one run.");
                 Event::Start(origin, Err(Refusal::new(failure)))
             }
             Message::Start(start) => self.start(origin, *start),
@@ -273,7 +274,7 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
     /// such messages are only counted.
     fn is_noise(&self, message: &Message) -> bool {
         match message {
-            Message::Malformed | Message::UnknownType => true,
+            Message::Malformed(_) | Message::UnknownType => true,
             Message::Input(input) => !input.question_id.as_deref().is_some_and(|id| self.run.is_open(id)),
             Message::Start(_) => !self.run.is_waiting(),
             Message::Unsupported | Message::Cancel { .. } => false,

@@ -4,9 +4,9 @@ use super::host::Host;
 use super::prepare;
 use crate::agent::registry::Layers;
 use crate::agent::{AgentEvent, Program, Turn};
-use crate::failure::Failure;
 use crate::process::child::{environment, resolve};
 use crate::process::tree::nonce;
+use crate::protocol::failure::Failure;
 use crate::protocol::request::{Options, Settings};
 use crate::protocol::text::Text;
 use crate::protocol::words::Warning;
@@ -100,10 +100,8 @@ pub fn plan_with(
 }
 
 fn warning(event: AgentEvent) -> Option<Text> {
-    match event {
-        AgentEvent::Warning(_, text) => Some(text),
-        _ => None,
-    }
+    let AgentEvent::Warning(_, text) = event else { return None };
+    Some(text)
 }
 
 /// Redacts and cuts a word, in this order, because half a secret could not be found.

@@ -3,7 +3,7 @@
 use super::machine::Machine;
 use crate::agent::registry::Agent;
 use crate::agent::takes_no_images;
-use crate::failure::{Code, Failure};
+use crate::protocol::failure::{Code, Failure};
 use crate::protocol::image::{Image, MAGIC_BYTES, media_type};
 use crate::protocol::limits::{IMAGE_BYTES, IMAGES_BYTES};
 use crate::protocol::origins::Origins;

@@ -1,7 +1,7 @@
 //! The machine that a run uses. The real one is [`super::host::Host`]; tests use one without processes and clocks.
 
 use crate::agent::{Launch, Reply};
-use crate::failure::Failure;
+use crate::protocol::failure::Failure;
 use crate::protocol::outbound::AgentExit;
 use crate::protocol::question::PathFact;
 use crate::protocol::request::{McpServer, Settings};

@@ -43,7 +43,6 @@ pub use peer::{InAdvance, Outgoing, Peer, Understood};
 pub use prepare::{redactor_here, secrets_here};
 pub use relay::relay;
 
-use crate::failure::{Code, EXIT_UNDELIVERED, Failure};
 use crate::io::faults;
 use crate::io::inbox::{Inbox, Source};
 use crate::io::output::{StdoutWriter, diagnose, reader_has_left, streams_are_apart};
@@ -51,6 +50,7 @@ use crate::io::signals::{self, SignalChannels};
 use crate::io::tty::LineModes;
 use crate::process::myself;
 use crate::process::tree::{self, Inherited};
+use crate::protocol::failure::{Code, EXIT_UNDELIVERED, Failure};
 use crate::run::{Ids, OnEof};
 use conductor::RunSummary;
 use crossbeam_channel::Receiver;

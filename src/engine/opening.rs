@@ -3,7 +3,7 @@
 
 use crate::agent::text::FinalAnswer;
 use crate::agent::{AgentEvent, AskKey, Driver, Launch, Line, Reply, Turn, TurnOver};
-use crate::failure::Failure;
+use crate::protocol::failure::Failure;
 use crate::protocol::outbound::{AgentExit, Capabilities, Text};
 use crate::protocol::request::Settings;
 use crate::protocol::words::StopReason;

@@ -2,9 +2,9 @@
 
 use super::outbox::Outbox;
 use crate::agent::registry::Agent;
-use crate::failure::Failure;
 use crate::io::inbox::RawLine;
 use crate::io::output::Chunk;
+use crate::protocol::failure::Failure;
 use crate::protocol::inbound::Inbound;
 use crate::protocol::redacted::Redacted;
 use crate::protocol::request::Settings;

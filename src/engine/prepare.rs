@@ -7,7 +7,7 @@ use super::images;
 use super::machine::Machine;
 use crate::agent::registry::{Agent, Agents};
 use crate::agent::{Driver, ask_user};
-use crate::failure::{Code, Failure};
+use crate::protocol::failure::{Code, Failure};
 use crate::protocol::origins::Origins;
 use crate::protocol::question::{Given, PathFact};
 use crate::protocol::request::{McpServer, Options, Problem, Settings};

@@ -4,6 +4,9 @@ use crate::clean::{Cleaner, whole};
 use crate::protocol::limits::STDERR_TAIL_BYTES;
 use crate::redact::{Redactor, Stream};
 
+/// The length, in bytes, from which a line is returned before its end: the longest line that is read.
+const LINE_BYTES: usize = 8 * STDERR_TAIL_BYTES;
+
 /// Cleans and redacts lines. A line may be held back, because a secret can span line ends.
 #[derive(Default)]
 pub(crate) struct StderrLines {
@@ -18,11 +21,15 @@ impl StderrLines {
         let line = format!("{line}\n");
         let clean = self.cleaner.push(&line);
         let seen = self.stream.push(redactor, &clean);
+        let start = self.rest.len();
         self.rest.push_str(&seen);
-        match self.rest.rfind('\n') {
-            Some(end) => self.rest.drain(..=end).collect::<String>().lines().map(str::to_owned).collect(),
-            None => Vec::new(),
-        }
+        // The start has no line end. If secrets hide every line end, the line must not grow forever.
+        let end = match seen.rfind('\n') {
+            Some(at) => start + at + 1,
+            None if self.rest.len() > LINE_BYTES => self.rest.len(),
+            None => return Vec::new(),
+        };
+        self.rest.drain(..end).collect::<String>().lines().map(str::to_owned).collect()
     }
 
     /// Returns the lines that were held back, at the end of stderr.
@@ -45,7 +52,7 @@ pub(crate) fn tail(text: &str, redactor: &Redactor) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{StderrLines, tail};
+    use super::{LINE_BYTES, StderrLines, tail};
     use crate::redact::Redactor;
 
     #[test]
@@ -68,5 +75,13 @@ mod tests {
         seen.extend(lines.push(&redactor, "\u{1b}[31mafter\u{1b}[0m"));
         seen.extend(lines.finish(&redactor));
         assert_eq!(seen, ["[redacted]", "after"]);
+    }
+
+    #[test]
+    fn lines_that_all_end_inside_a_secret_are_returned_in_parts() {
+        let line = "-----END RSA PRIVATE KEY----------BEGIN RSA PRIVATE KEY-----";
+        let (mut lines, redactor) = (StderrLines::default(), Redactor::new());
+        let seen: Vec<String> = (0..20_000).flat_map(|_| lines.push(&redactor, line)).collect();
+        assert!(seen.len() > 1 && seen.iter().all(|line| line.len() < LINE_BYTES + 100), "{} lines", seen.len());
     }
 }

@@ -6,7 +6,8 @@ mod fish;
 mod powershell;
 mod zsh;
 
-use crate::cli::command::{Command, Flag, Offers, Words};
+use crate::cli::action::Offers;
+use crate::cli::command::{Command, Flag, Words};
 
 /// The supported shells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use super::front::takes_output;
 use super::lines::wait;
 use super::spawn_thread;
 use crate::clean::one_line;
-use crate::failure::EXIT_UNDELIVERED;
+use crate::protocol::failure::EXIT_UNDELIVERED;
 use crossbeam_channel::{Receiver, Sender, bounded};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{FileType, OFlags, fcntl_getfl, fcntl_setfl, fstat};

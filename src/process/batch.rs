@@ -42,7 +42,7 @@ impl Gathered {
     pub(super) fn push(&mut self, line: Cow<'_, [u8]>) {
         match line {
             Cow::Owned(line) if line.len() >= BATCH_BYTES && self.bytes.is_empty() => self.bytes = line,
-            line => self.bytes.extend_from_slice(&line),
+            line @ (Cow::Owned(_) | Cow::Borrowed(_)) => self.bytes.extend_from_slice(&line),
         }
         self.ends.push(self.bytes.len());
     }

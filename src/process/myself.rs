@@ -4,7 +4,7 @@
 //! as a path or as a name on the PATH. The program never changes its working directory, so a relative path stays
 //! valid.
 
-use crate::failure::{Code, Failure};
+use crate::protocol::failure::{Code, Failure};
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::fs;

@@ -11,7 +11,7 @@ use super::request::{Options, Payload, Problem};
 #[derive(Debug)]
 pub enum Message {
     /// A line that is not a message.
-    Malformed,
+    Malformed(Flaw),
     /// A message whose `v` is not `"1"`.
     Unsupported,
     /// A type that this version does not know.
@@ -27,6 +27,43 @@ pub enum Message {
     },
 }
 
+/// The reason why a line is not a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flaw {
+    /// It is longer than [`limits::INBOUND_LINE_BYTES`].
+    Length,
+    /// It is not valid UTF-8, or not a JSON object.
+    Form,
+    /// It is nested deeper than [`limits::DEPTH`].
+    Depth,
+    /// A known key occurs twice in one object.
+    Repeated,
+    /// `type` is absent or not a string.
+    Type,
+    /// `id` is not a string, or too long.
+    Id,
+    /// `run_id` is not a string.
+    RunId,
+    /// `payload` is not an object.
+    Payload,
+}
+
+impl Flaw {
+    /// The reason as a clause about the line.
+    pub fn clause(self) -> String {
+        match self {
+            Flaw::Length => format!("it is longer than {} MiB", limits::INBOUND_LINE_BYTES >> 20),
+            Flaw::Form => "it is not a JSON object in UTF-8".into(),
+            Flaw::Depth => format!("it is nested deeper than {} levels", limits::DEPTH),
+            Flaw::Repeated => "it has a key twice in one object".into(),
+            Flaw::Type => "its `type` must be a string".into(),
+            Flaw::Id => format!("its `id` must be a string of at most {} characters", limits::ID_CHARS),
+            Flaw::RunId => "its `run_id` must be a string".into(),
+            Flaw::Payload => "its `payload` must be an object".into(),
+        }
+    }
+}
+
 /// A message and the fields of its envelope.
 #[derive(Debug)]
 pub struct Inbound {
@@ -39,7 +76,10 @@ pub struct Inbound {
 }
 
 impl Inbound {
-    const MALFORMED: Inbound = Inbound { id: None, run_id: None, message: Message::Malformed };
+    /// A line that is not a message, and shows no envelope.
+    pub fn malformed(flaw: Flaw) -> Inbound {
+        Inbound { id: None, run_id: None, message: Message::Malformed(flaw) }
+    }
 }
 
 /// Whether an orchestrator may choose this run id: `^[A-Za-z0-9._:-]{1,128}$`.
@@ -54,44 +94,48 @@ pub fn parse(line: &[u8]) -> Option<Inbound> {
     if line.iter().all(u8::is_ascii_whitespace) {
         return None;
     }
-    let text = std::str::from_utf8(line).ok().filter(|_| !deeper_than(line, limits::DEPTH));
-    let Some(fields) = text.and_then(Fields::parse) else { return Some(Inbound::MALFORMED) };
+    if deeper_than(line, limits::DEPTH) {
+        return Some(Inbound::malformed(Flaw::Depth));
+    }
+    let text = std::str::from_utf8(line).ok();
+    let Some(fields) = text.and_then(Fields::parse) else { return Some(Inbound::malformed(Flaw::Form)) };
     // A malformed message may have these too.
     let id = fields.get("id").and_then(string).filter(|id| id.chars().count() <= limits::ID_CHARS);
     let run_id = fields.get("run_id").and_then(string);
-    let message = read(&fields, &id, &run_id).unwrap_or(Message::Malformed);
+    let message = read(&fields, &id, &run_id).unwrap_or_else(Message::Malformed);
     Some(Inbound { id, run_id, message })
 }
 
-/// Parses the message. `None`: it is malformed.
-fn read(fields: &Fields<'_>, id: &Option<String>, run_id: &Option<String>) -> Option<Message> {
+/// Parses the message.
+fn read(fields: &Fields<'_>, id: &Option<String>, run_id: &Option<String>) -> Result<Message, Flaw> {
     if fields.repeats_one_of(&["v", "id", "ts", "type", "run_id", "payload"]) {
-        return None;
+        return Err(Flaw::Repeated);
     }
-    let kind = string(fields.get("type")?)?;
-    let wrong = |name, value: &Option<String>| fields.get(name).is_some() && value.is_none();
-    if wrong("id", id) || wrong("run_id", run_id) {
-        return None;
+    let kind = fields.get("type").and_then(string).ok_or(Flaw::Type)?;
+    for (name, value, flaw) in [("id", id, Flaw::Id), ("run_id", run_id, Flaw::RunId)] {
+        if fields.get(name).is_some() && value.is_none() {
+            return Err(flaw);
+        }
     }
     let payload = fields.get("payload");
     if payload.is_some_and(|raw| !raw.get().starts_with('{')) {
-        return None;
+        return Err(Flaw::Payload);
     }
     let known = match kind.as_str() {
         "run.start" => match Options::parse(payload) {
-            Payload { wrong: Some(Problem::Repeated), .. } => return None,
+            Payload { wrong: Some(Problem::Repeated), .. } => return Err(Flaw::Repeated),
             payload => Message::Start(Box::new(payload)),
         },
-        "run.input" => Message::Input(Input::parse(payload)?),
+        "run.input" => Message::Input(Input::parse(payload).ok_or(Flaw::Repeated)?),
         "run.cancel" => {
             let fields = payload.and_then(|raw| Fields::parse(raw.get()));
             if fields.as_ref().is_some_and(|f| f.repeats_one_of(&["reason"])) {
-                return None;
+                return Err(Flaw::Repeated);
             }
             Message::Cancel { reason: fields.and_then(|f| f.get("reason").and_then(string)) }
         }
         _ => Message::UnknownType,
     };
     let supported = fields.get("v").and_then(string).is_some_and(|v| v == "1");
-    Some(if supported { known } else { Message::Unsupported })
+    Ok(if supported { known } else { Message::Unsupported })
 }

@@ -1,6 +1,7 @@
 //! The protocol: messages in, frames out, and the types of both. It knows no agent.
 
 mod artifact;
+pub mod failure;
 pub mod fields;
 pub mod frame;
 pub mod ids;

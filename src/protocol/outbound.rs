@@ -1,6 +1,7 @@
 //! The bodies of the seven outbound frames. The walk in [`super::parts`] finds every text in them, to redact it, and to
 //! cut it if a frame would be too long. A body becomes JSON only as a [`super::redacted::Redacted`].
 
+use super::failure::Failure;
 use super::fields::Settings;
 use super::limited::Limited;
 use super::limits::{LEFT_LISTED, PLAN_ENTRIES};
@@ -10,7 +11,6 @@ use super::words::{
     Category, Level, PhaseState, PlanStatus, QuestionKind, Resolution, Source, Status, StopReason, ToolState,
     WaitingOn, Warning,
 };
-use crate::failure::Failure;
 use serde::Serialize;
 
 pub use super::artifact::{Artifact, ArtifactRef};

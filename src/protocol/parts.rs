@@ -1,6 +1,7 @@
 //! One walk over a body, which visits every free text, every list and all foreign JSON. Redaction and the frame limit
 //! both use it, so neither can forget a field that the other handles.
 
+use super::failure::{Failure, PhaseFailure};
 use super::outbound::{
     About, Artifact, ArtifactRef, Body, Breach, FileEdit, GaveWay, Json, Left, Outcome, PhaseReport, Place, PlanEntry,
     Progress, Question, Started, Tally, Terminal, Text, Unattended, WorkflowEnd, WorkflowStarted,
@@ -8,7 +9,6 @@ use super::outbound::{
 use super::question::{Answer, Ask, Choice, Choices, Kind, Subject, Validation};
 use super::request::Settings;
 use super::words::Purpose;
-use crate::failure::{Failure, PhaseFailure};
 use std::collections::HashSet;
 
 /// The order in which parts are cut if a frame is too long.

@@ -1,7 +1,7 @@
 //! A body whose texts are redacted. Only such a body can be shown or written.
 
 use super::json::{encoded_bytes, fitting};
-use super::outbound::{Body, Outcome, Text};
+use super::outbound::{About, Body, Outcome, Text};
 use super::parts::{BodyPart, Rank, each};
 use crate::redact::Redactor;
 use std::borrow::Cow;
@@ -30,6 +30,21 @@ impl Redacted {
             BodyPart::Json(None) | BodyPart::List(_) => {}
         });
         Redacted(body)
+    }
+
+    /// Redacts the agent's session id too, as on every line for a person. Frames need it whole, to resume the session.
+    pub fn redact_session(&mut self, redactor: &Redactor) {
+        let id = match &mut self.0 {
+            Body::Progress(progress) => {
+                let About::Session { session_id, .. } = &mut progress.about else { return };
+                session_id
+            }
+            Body::Terminal(end) => &mut end.session_id,
+            Body::Started(_) | Body::Question(_) | Body::Artifact(_) => return,
+        };
+        if let Some(id) = id {
+            *id = redactor.redact(id).into_owned();
+        }
     }
 
     /// The body, for its memory.

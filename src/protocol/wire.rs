@@ -1,5 +1,6 @@
 //! Writes the bodies of frames as JSON.
 
+use super::failure::{Code, Failure, PhaseFailure};
 use super::fields::ShownText;
 use super::ids::{CallId, MessageId};
 use super::json::{encode, put_number, put_string};
@@ -15,7 +16,6 @@ use super::words::{
     Source, Status, StopReason, ToolState, WaitingOn, Warning, WorkflowKind,
 };
 use super::workflow::ShownOptions;
-use crate::failure::{Code, Failure, PhaseFailure};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 

@@ -3,7 +3,7 @@
 //! Each shape keeps one rule: a match in the beginning of a text is also a match in the whole text. Therefore a cut at
 //! a mask never turns the rest into a new secret, and a second pass changes nothing.
 
-use super::tail::{LineTail, Tail};
+use super::tail::{LineTail, Tail, pem_line};
 use super::view::{Class, MAX_BLANKS, MAX_SLASHES, NoMatch, View, is_quote, known};
 
 /// The maximum size of the first part of a JWT, in bytes. A longer one is other base64, such as an embedded source map.
@@ -12,7 +12,6 @@ const MAX_JWT_HEADER: usize = 4 * 1024;
 const MAX_JWT_PAYLOAD: usize = 16 * 1024;
 const MIN_JWT_PART: usize = 10;
 const MAX_USERINFO: usize = 1024;
-const MAX_PEM_LABEL: usize = 64;
 const MIN_BEARER: usize = 16;
 /// The number of bytes before a position that decide whether a word begins there.
 pub(super) const LOOK_BACK: usize = 24;
@@ -163,16 +162,6 @@ pub(super) fn pem(view: View<'_>, at: usize) -> Result<Found, NoMatch> {
         return Err(NoMatch::No);
     }
     Ok(Found { end, tail: Some(Tail::Pem), exact: false })
-}
-
-pub(super) fn pem_line(view: View<'_>, at: usize, start: &[u8]) -> Result<usize, NoMatch> {
-    let label = view.literal(at, start)?;
-    let end = view.whole_run(label, Class::Label, 0, MAX_PEM_LABEL)?;
-    let text = &view.bytes[label..end];
-    if !text.ends_with(b"PRIVATE KEY") && !text.ends_with(b"PRIVATE KEY BLOCK") {
-        return Err(NoMatch::No);
-    }
-    view.literal(end, b"-----")
 }
 
 fn bearer(view: View<'_>, gap: usize, at: usize) -> Result<Armed, NoMatch> {

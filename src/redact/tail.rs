@@ -1,7 +1,8 @@
 //! The rest of a shape after its certain part.
 
-use super::shapes::pem_line;
 use super::view::{Class, MAX_SLASHES, NoMatch, Quote, View, is_quote};
+
+const MAX_PEM_LABEL: usize = 64;
 
 /// The rest of a shape after its certain part.
 #[derive(Clone, Debug)]
@@ -47,6 +48,17 @@ fn pem_end(view: View<'_>, from: usize) -> Result<usize, usize> {
     // A cut key extends to the end of the text.
     let end = view.bytes.len();
     if view.open { Err(end) } else { Ok(end) }
+}
+
+/// Matches the first or last line of a private key, which begins with `start`.
+pub(super) fn pem_line(view: View<'_>, at: usize, start: &[u8]) -> Result<usize, NoMatch> {
+    let label = view.literal(at, start)?;
+    let end = view.whole_run(label, Class::Label, 0, MAX_PEM_LABEL)?;
+    let text = &view.bytes[label..end];
+    if !text.ends_with(b"PRIVATE KEY") && !text.ends_with(b"PRIVATE KEY BLOCK") {
+        return Err(NoMatch::No);
+    }
+    view.literal(end, b"-----")
 }
 
 /// The rest of a line or of a quoted text.

@@ -5,7 +5,7 @@ use super::book::{Absence, Asker, Completed, Resolved};
 use super::live::Live;
 use super::work::places;
 use crate::agent::{Reply, Turn};
-use crate::failure::{Code, Failure};
+use crate::protocol::failure::{Code, Failure};
 use crate::protocol::outbound::{About, Body, Outcome, Question, Text};
 use crate::protocol::question::{Ask, Asks, Kind, Subject};
 use crate::protocol::request::Seconds;

@@ -466,10 +466,9 @@ impl Member {
 
     /// Converts the default into a reply. The default has the agent's own values.
     fn reply_for_default(&self, default: Answer) -> Reply {
-        match default {
-            Answer::One(value) if self.ask.purpose == Purpose::Permission && value == DENY => denied(),
-            other => Reply::Answer(other),
-        }
+        let denies =
+            self.ask.purpose == Purpose::Permission && matches!(&default, Answer::One(value) if *value == DENY);
+        if denies { denied() } else { Reply::Answer(default) }
     }
 }
 

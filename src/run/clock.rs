@@ -1,9 +1,8 @@
 //! The clock of a run: its limits, its deadlines, its heartbeat.
 
 use super::book::Absence;
-use super::live::Live;
-use super::process::ProcessState;
-use crate::failure::{Code, Failure};
+use super::live::{Live, ProcessState};
+use crate::protocol::failure::{Code, Failure};
 use crate::protocol::outbound::{About, Outcome};
 use crate::protocol::request::Seconds;
 use crate::protocol::words::WaitingOn;
@@ -11,20 +10,6 @@ use std::time::Duration;
 
 /// The minimum time between heartbeats.
 const HEARTBEAT_MIN: Duration = Duration::from_millis(10);
-
-/// The times of past events, and of deadlines.
-pub(super) struct Clocks {
-    /// The time when the run began.
-    pub(super) begun: Duration,
-    /// The deadline of the run. Set when the agent starts.
-    pub(super) run: Option<Duration>,
-    /// The deadline of the agent's first output. `None`: the output came, or there is no limit.
-    pub(super) start: Option<Duration>,
-    /// The time of the agent's last output, or of the last answer to it.
-    pub(super) active: Duration,
-    /// The time of the last frame.
-    pub(super) frame: Duration,
-}
 
 impl Live {
     pub(super) fn next_deadline(&self) -> Option<Duration> {

@@ -5,7 +5,7 @@ use super::markers::cut;
 use super::stop::{Ending, Stage};
 use super::{Effect, Method};
 use crate::agent::{Turn, TurnOver};
-use crate::failure::{Code, Failure};
+use crate::protocol::failure::{Code, Failure};
 use crate::protocol::limits::AGENT_MESSAGE_BYTES;
 use crate::protocol::outbound::{Json, Outcome, Terminal, Text};
 use crate::protocol::question::Asks;

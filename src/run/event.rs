@@ -2,7 +2,8 @@
 
 use super::{Answered, Granted};
 use crate::agent::{Driver, Launch, Line, MessageKey, Reply};
-use crate::failure::Failure;
+use crate::protocol::failure::Failure;
+use crate::protocol::inbound::Flaw;
 use crate::protocol::outbound::{AgentExit, Body, Json, Terminal, Text};
 use crate::protocol::question::Ask;
 use crate::protocol::request::Settings;
@@ -64,7 +65,7 @@ pub enum Event<'a> {
     /// A run.cancel, a signal, or a person at the terminal.
     Cancel(Origin, Option<String>, Source),
     /// A line that is not a message.
-    Malformed(Origin),
+    Malformed(Origin, Flaw),
     /// A message of another major version.
     Unsupported(Origin),
     /// A message of an unknown type.

@@ -1,22 +1,17 @@
-//! A run with an agent: its state, and the handling of each event.
+//! The state of a run with an agent. Its siblings implement what the run does, one subject each.
 
 use super::book::{Asker, Book};
-use super::clock::Clocks;
-use super::frames;
-use super::kept::Kept;
-use super::marked::Marked;
 use super::messages::Messages;
-use super::orchestrator::UNKNOWN_TYPE;
-use super::process::ProcessState;
 use super::stop::Ending;
 use super::work::{Artifacts, Tools};
-use super::{Effect, Event, Ids, Late, OnEof, Refusal, Start};
-use crate::agent::{AgentEvent, Driver, Turn};
-use crate::failure::{Code, Failure};
-use crate::protocol::outbound::{AgentExit, Body, Json, Outcome, Progress, Started, Text, Unattended, Usage};
+use super::{Effect, Late, OnEof};
+use crate::agent::{AgentEvent, AskKey, Driver};
+use crate::protocol::outbound::{AgentExit, Progress, Text, Unattended, Usage};
+use crate::protocol::question::Asks;
 use crate::protocol::request::Settings;
-use crate::protocol::words::{Source, Status, Warning};
+use crate::protocol::words::Status;
 use crate::redact::Redactor;
+use std::collections::HashMap;
 use std::time::Duration;
 
 /// The state of a run with an agent.
@@ -40,6 +35,20 @@ pub(super) struct Live {
     pub(super) end: End,
 }
 
+/// The times of past events, and of deadlines.
+pub(super) struct Clocks {
+    /// The time when the run began.
+    pub(super) begun: Duration,
+    /// The deadline of the run. Set when the agent starts.
+    pub(super) run: Option<Duration>,
+    /// The deadline of the agent's first output. `None`: the output came, or there is no limit.
+    pub(super) start: Option<Duration>,
+    /// The time of the agent's last output, or of the last answer to it.
+    pub(super) active: Duration,
+    /// The time of the last frame.
+    pub(super) frame: Duration,
+}
+
 /// The agent and its process.
 pub(super) struct AgentSide {
     pub(super) driver: Box<dyn Driver>,
@@ -57,7 +66,7 @@ pub(super) struct AgentSide {
 }
 
 impl AgentSide {
-    fn before_spawn(driver: Box<dyn Driver>) -> AgentSide {
+    pub(super) fn before_spawn(driver: Box<dyn Driver>) -> AgentSide {
         AgentSide {
             driver,
             process: ProcessState::Due,
@@ -68,6 +77,19 @@ impl AgentSide {
             recorded: false,
         }
     }
+}
+
+/// The state of the agent's process. An agent may have one process per turn, and has at most one at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ProcessState {
+    /// The process is to be started.
+    Due,
+    /// The process is running.
+    Running,
+    /// The process is gone, and the search for changed files is running. Only heartbeats are due.
+    Drained,
+    /// The process is gone. The run is over, or waits for answers that begin another turn.
+    Gone,
 }
 
 /// The agent's work so far.
@@ -95,6 +117,42 @@ pub(super) struct Questions {
     pub(super) input_closed: bool,
 }
 
+/// The question markers in the agent's text.
+#[derive(Default)]
+pub(super) struct Marked {
+    /// The questions of this turn.
+    pub(super) asks: Asks,
+    /// The texts of the open questions.
+    pub(super) texts: Vec<Text>,
+    /// The number of further turns.
+    pub(super) turns: u32,
+}
+
+/// The size of the requests that wait for answers. The driver and the run keep at most the line that contained a
+/// request.
+#[derive(Default)]
+pub(super) struct Kept {
+    /// The size of the agent's current line in bytes, or 0 once it is counted for a request.
+    pub(super) line: usize,
+    requests: HashMap<AskKey, usize>,
+    pub(super) bytes: usize,
+}
+
+impl Kept {
+    /// Counts the current line for a request in it.
+    pub(super) fn add(&mut self, key: &AskKey) {
+        let bytes = std::mem::take(&mut self.line);
+        self.bytes += bytes;
+        *self.requests.entry(key.clone()).or_default() += bytes;
+    }
+
+    /// Forgets the requests that are answered or withdrawn.
+    pub(super) fn forget(&mut self, book: &Book) {
+        self.requests.retain(|key, _| book.waits(&Asker::Agent(key.clone())));
+        self.bytes = self.requests.values().sum();
+    }
+}
+
 /// The end of the run.
 #[derive(Default)]
 pub(super) struct End {
@@ -104,184 +162,4 @@ pub(super) struct End {
     pub(super) signals: u32,
     /// A cancel after the outcome was decided.
     pub(super) late: Option<Late>,
-}
-
-/// The body of run.started.
-fn started(display_name: String, settings: &Settings, driver: &dyn Driver) -> Started {
-    Started {
-        agent: settings.agent.clone(),
-        display_name: display_name.into(),
-        settings: Box::new(settings.clone()),
-        capabilities: driver.capabilities(),
-        metadata: settings.metadata.clone().map(Json::from),
-        cwd: Text::from(settings.cwd.to_string_lossy().into_owned()),
-        agent_args: settings.agent_args.iter().map(|arg| Text::from(arg.as_str())).collect(),
-        workflow: None,
-        truncated: false,
-    }
-}
-
-impl Live {
-    /// Begins the run. The first effect is run.started.
-    pub(super) fn begin(
-        now: Duration,
-        (random, ids): (&str, Ids),
-        on_eof: OnEof,
-        run_id: String,
-        reply_to: Option<String>,
-        start: Start,
-    ) -> Result<Box<Live>, Box<Refusal>> {
-        let Start { mut settings, display_name, mut driver, redactor, short_secrets, asking_failed, granted } = start;
-        let has_process = driver.has_process();
-        let mut turn = Turn::default();
-        let launch = match driver.launch(&settings, &mut turn) {
-            Ok(launch) => launch,
-            Err(failure) => {
-                let metadata = settings.metadata.map(Json::from);
-                return Err(Box::new(Refusal { failure, metadata, redactor: Some(redactor) }));
-            }
-        };
-        settings.start_timeout_s = settings.start_timeout_s.or(launch.start_timeout);
-        let started = started(display_name, &settings, driver.as_ref());
-        let mut live = Box::new(Live {
-            now,
-            out: Vec::new(),
-            spare: None,
-            folder: frames::folder(&settings.cwd.to_string_lossy()),
-            settings,
-            redactor,
-            run_id,
-            on_eof,
-            status: None,
-            clocks: Clocks { begun: now, run: None, start: None, active: now, frame: now },
-            agent: AgentSide::before_spawn(driver),
-            work: Work {
-                messages: Messages::after(ids.messages),
-                tools: Tools::after(ids.calls),
-                artifacts: Artifacts::after(ids.artifacts),
-                completion: false,
-                usage: Usage::default(),
-                session_id: None,
-                model: None,
-            },
-            questions: Questions {
-                book: Book::new(random, ids.questions, ids.groups, granted),
-                unattended: Unattended::default(),
-                marked: Marked::default(),
-                kept: Kept::default(),
-                declined: false,
-                input_closed: false,
-            },
-            end: End::default(),
-        });
-        live.emit(Body::Started(Box::new(started)), reply_to.clone());
-        if short_secrets > 0 {
-            live.warn(Warning::ShortSecret, "A secret is too short or too plain to be redacted", reply_to);
-        }
-        if asking_failed {
-            let text =
-                "The tool ask_user is not available: cannot create its socket in the directory for temporary files";
-            live.warn(Warning::UnsupportedOption, text, None);
-        }
-        if has_process {
-            live.turn(turn);
-            live.status(Status::Starting, "Starting the agent", None);
-            live.start(Box::new(launch));
-        } else {
-            live.agent.process = ProcessState::Gone;
-            live.clocks.run = live.settings.timeout_s.map(|limit| now + limit.duration());
-            live.turn(turn);
-        }
-        Ok(live)
-    }
-
-    /// The counters of the ids.
-    pub(super) fn ids(&self) -> Ids {
-        let (questions, groups) = self.questions.book.counts();
-        let (messages, calls) = (self.work.messages.count(), self.work.tools.count());
-        Ids { questions, groups, messages, calls, artifacts: self.work.artifacts.count() }
-    }
-
-    pub(super) fn is_stopping(&self) -> bool {
-        self.end.ending.as_ref().is_some_and(|ending| ending.stopped)
-    }
-
-    /// Handles one event. Returns the end once the run is over.
-    pub(super) fn step(&mut self, event: Event<'_>) -> Option<Ending> {
-        self.take(event);
-        self.over()
-    }
-
-    /// The end, once the run is over.
-    pub(super) fn over(&mut self) -> Option<Ending> {
-        let over = self.end.ending.is_some() && self.agent.process == ProcessState::Gone;
-        over.then(|| self.conclude()).flatten()
-    }
-
-    fn take(&mut self, event: Event<'_>) {
-        match event {
-            Event::Start(origin, _) => {
-                self.warn(Warning::DuplicateStart, "A second run.start was ignored: one process is one run", origin.id);
-            }
-            Event::Input(origin, input) => {
-                if self.is_for_us(&origin) {
-                    self.input(origin.id, input);
-                }
-            }
-            Event::Cancel(origin, reason, source) => {
-                if source != Source::Orchestrator {
-                    self.end.signals += 1;
-                }
-                if self.is_for_us(&origin) {
-                    self.cancel(origin.id, reason, source);
-                }
-            }
-            Event::Malformed(origin) => {
-                self.warn(Warning::MalformedMessage, "A line on stdin was ignored: it is not a message", origin.id);
-            }
-            Event::Unsupported(origin) => self.unsupported(origin.id),
-            Event::UnknownType(origin) => self.warn(Warning::UnknownType, UNKNOWN_TYPE, origin.id),
-            Event::InputEnded => self.input_ended(),
-            // This event comes only before the run begins.
-            Event::Over(..) => {}
-            Event::Refused(failure) => self.stop(Outcome::Failed(failure), None),
-            Event::OutputLost => {
-                let failure = Failure::new(Code::InternalError, "stdout is closed: nothing can be delivered.");
-                self.stop(Outcome::Failed(failure), None);
-            }
-            Event::Spawned => self.spawned(),
-            Event::SpawnFailed(failure) => {
-                self.agent.process = ProcessState::Gone;
-                self.decide(Outcome::Failed(failure));
-            }
-            Event::ErrandOver => {
-                let exit = AgentExit { code: None, signal: None };
-                let over = self.agent.driver.exited(exit, true, &Text::default());
-                self.turn_over(over);
-            }
-            Event::Line(line) => self.line(line),
-            Event::More => self.more(),
-            Event::ToolAsk { call, asks } => {
-                self.clocks.active = self.now;
-                self.open(Asker::Tool(call), asks.into_iter().collect());
-            }
-            Event::ToolAskWithdrawn { call } => {
-                self.clocks.active = self.now;
-                self.withdraw(Some(&Asker::Tool(call)));
-                self.running_again();
-            }
-            Event::Ignored(count) => {
-                let text = format!("{count} messages were ignored while stdout was not read");
-                self.warn(Warning::MalformedMessage, text, None);
-            }
-            Event::Warn(origin, warning, text) => self.warn(warning, text, origin.id),
-            Event::NotRead => {
-                self.clocks.active = self.now;
-                self.clocks.start = None;
-            }
-            Event::Drained(exit) => self.drained(exit),
-            Event::Gone(gone) => self.gone(gone),
-            Event::Tick => self.tick(),
-        }
-    }
 }

@@ -1,26 +1,13 @@
 //! Questions from markers in the agent's text. A further turn carries the answers.
 
 use super::book::Asker;
-use super::live::Live;
+use super::live::{Live, ProcessState};
 use super::markers;
-use super::process::ProcessState;
 use crate::agent::{Reply, Turn};
-use crate::failure::{Code, Failure};
+use crate::protocol::failure::{Code, Failure};
 use crate::protocol::limits::MARKER_TURNS;
-use crate::protocol::outbound::{Outcome, Text};
-use crate::protocol::question::Asks;
+use crate::protocol::outbound::Outcome;
 use crate::protocol::words::Warning;
-
-/// The question markers in the agent's text.
-#[derive(Default)]
-pub(super) struct Marked {
-    /// The questions of this turn.
-    pub(super) asks: Asks,
-    /// The texts of the open questions.
-    texts: Vec<Text>,
-    /// The number of further turns.
-    turns: u32,
-}
 
 impl Live {
     /// Asks the questions of a successful turn. Returns whether the run continues because of them.

@@ -19,6 +19,7 @@ mod messages;
 mod orchestrator;
 mod process;
 mod shown;
+mod step;
 mod stop;
 mod unattended;
 mod work;
@@ -28,8 +29,8 @@ pub use event::{Effect, Event, Gone, Method, OnEof, Origin, ReadInput, Refusal, 
 pub use granted::Granted;
 pub(crate) use markers::Fences;
 
-use crate::failure::{Code, Failure};
-use crate::protocol::inbound::is_run_id;
+use crate::protocol::failure::{Code, Failure};
+use crate::protocol::inbound::{Flaw, is_run_id};
 use crate::protocol::limits::HELD_WARNINGS;
 use crate::protocol::outbound::{About, Body, Outcome, Progress, Terminal, Text, Unattended, Usage};
 use crate::protocol::question::{Ask, Kind};
@@ -273,8 +274,7 @@ impl Run {
         Effect::Emit { body: Body::Terminal(Box::new(terminal)), reply_to, measure: None }
     }
 
-    fn waiting(&mut self, now: Duration, mut held: Vec<Held>, event: Event<'_>, effects: &mut Vec<Effect>) {
-        let held_is_full = held.len() >= HELD_WARNINGS;
+    fn waiting(&mut self, now: Duration, held: Vec<Held>, event: Event<'_>, effects: &mut Vec<Effect>) {
         let mut metadata = None;
         let (origin, outcome) = match event {
             Event::Start(origin, Ok(start)) => return self.begin(now, held, origin, *start, effects),
@@ -291,7 +291,7 @@ impl Run {
                 effects.push(self.end(*terminal, None));
                 return;
             }
-            Event::Malformed(origin) => (origin, Outcome::Failed(malformed())),
+            Event::Malformed(origin, flaw) => (origin, Outcome::Failed(malformed(flaw))),
             Event::Unsupported(origin) => (origin, Outcome::Failed(orchestrator::unsupported())),
             Event::InputEnded => {
                 let failure =
@@ -300,16 +300,29 @@ impl Run {
             }
             Event::Refused(failure) => (Origin::default(), Outcome::Failed(failure)),
             Event::OutputLost => {
-                self.exit_code = Some(crate::failure::EXIT_UNDELIVERED);
+                self.exit_code = Some(crate::protocol::failure::EXIT_UNDELIVERED);
                 return;
             }
-            event => {
-                if let Some(warning) = early(event) {
-                    match held.last_mut().filter(|_| held_is_full) {
-                        Some(last) => last.more += 1,
-                        None => held.push(warning),
-                    }
-                }
+            Event::Input(origin, _) => {
+                return self.hold(held, origin.id, Warning::UnknownQuestion, orchestrator::UNKNOWN_QUESTION.into());
+            }
+            Event::UnknownType(origin) => {
+                return self.hold(held, origin.id, Warning::UnknownType, orchestrator::UNKNOWN_TYPE.into());
+            }
+            Event::Warn(origin, warning, text) => return self.hold(held, origin.id, warning, text.into()),
+            // These come from an agent, or from a run that has one.
+            Event::Spawned
+            | Event::ErrandOver
+            | Event::SpawnFailed(_)
+            | Event::Line(_)
+            | Event::ToolAsk { .. }
+            | Event::ToolAskWithdrawn { .. }
+            | Event::More
+            | Event::Drained(_)
+            | Event::Gone(_)
+            | Event::Ignored(_)
+            | Event::NotRead
+            | Event::Tick => {
                 self.phase = Phase::Waiting(held);
                 return;
             }
@@ -320,6 +333,16 @@ impl Run {
         effects.push(Effect::RunId(self.run_id(&origin)));
         effects.extend(held.into_iter().map(|held| Effect::Diagnose(format!("warning: {}", held.line()))));
         effects.push(self.end(Terminal { metadata, ..bare(outcome) }, origin.id));
+    }
+
+    /// Keeps a warning until run.started.
+    fn hold(&mut self, mut held: Vec<Held>, reply_to: Option<String>, warning: Warning, text: Cow<'static, str>) {
+        let is_full = held.len() >= HELD_WARNINGS;
+        match held.last_mut().filter(|_| is_full) {
+            Some(last) => last.more += 1,
+            None => held.push(Held { reply_to, warning, text, more: 0 }),
+        }
+        self.phase = Phase::Waiting(held);
     }
 
     fn run_id(&self, origin: &Origin) -> String {
@@ -350,46 +373,15 @@ impl Run {
     }
 }
 
-/// The warning about an event that precedes run.start. `None`: the event needs no warning.
-fn early(event: Event<'_>) -> Option<Held> {
-    let (reply_to, warning, text) = match event {
-        Event::Input(origin, _) => (origin.id, Warning::UnknownQuestion, orchestrator::UNKNOWN_QUESTION.into()),
-        Event::UnknownType(origin) => (origin.id, Warning::UnknownType, orchestrator::UNKNOWN_TYPE.into()),
-        Event::Warn(origin, warning, text) => (origin.id, warning, text.into()),
-        // These end a run that waits for its run.start; `waiting` handles them first.
-        Event::Start(..)
-        | Event::Cancel(..)
-        | Event::Malformed(_)
-        | Event::Unsupported(_)
-        | Event::InputEnded
-        | Event::Refused(_)
-        | Event::OutputLost => return None,
-        // These come from an agent, or from a run that has one.
-        Event::Over(..)
-        | Event::Spawned
-        | Event::ErrandOver
-        | Event::SpawnFailed(_)
-        | Event::Line(_)
-        | Event::ToolAsk { .. }
-        | Event::ToolAskWithdrawn { .. }
-        | Event::More
-        | Event::Drained(_)
-        | Event::Gone(_)
-        | Event::Ignored(_)
-        | Event::NotRead
-        | Event::Tick => return None,
-    };
-    Some(Held { reply_to, warning, text, more: 0 })
-}
-
 fn progress_warning(warning: Warning, text: &str, reply_to: Option<String>) -> Effect {
     let progress =
         Progress { text: text.into(), parent_call_id: None, about: About::Warning(warning), truncated: false };
     Effect::Emit { body: Body::Progress(Box::new(progress)), reply_to, measure: None }
 }
 
-fn malformed() -> Failure {
-    Failure::new(Code::InvalidMessage, "The line is not a message: send one JSON object per line, in UTF-8.")
+fn malformed(flaw: Flaw) -> Failure {
+    let message = format!("The line is not a message: {}. Send one JSON object per line.", flaw.clause());
+    Failure::new(Code::InvalidMessage, message)
 }
 
 /// The terminal body of a run without an agent.

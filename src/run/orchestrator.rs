@@ -3,7 +3,7 @@
 use super::book::{Absence, Answered, Taken};
 use super::live::Live;
 use super::{Effect, Late, OnEof, Origin, ReadInput};
-use crate::failure::{Code, Failure};
+use crate::protocol::failure::{Code, Failure};
 use crate::protocol::limits::SECRET_BYTES;
 use crate::protocol::outbound::{Outcome, Text};
 use crate::protocol::question::Kind;

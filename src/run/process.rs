@@ -1,29 +1,16 @@
 //! The agent's process from its start to its exit, and the files that it changed.
 
 use super::ending::could_not_go_on;
-use super::live::Live;
+use super::live::{Live, ProcessState};
 use super::messages::Messages;
 use super::stop::Stage;
 use super::work::relative;
 use super::{Effect, Gone, Unseen};
 use crate::agent::{Launch, Turn, TurnOver};
-use crate::failure::{Code, Failure};
+use crate::protocol::failure::{Code, Failure};
 use crate::protocol::outbound::{AgentExit, Outcome};
 use crate::protocol::words::{Action, Warning};
 use std::path::PathBuf;
-
-/// The state of the agent's process. An agent may have one process per turn, and has at most one at a time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ProcessState {
-    /// The process is to be started.
-    Due,
-    /// The process is running.
-    Running,
-    /// The process is gone, and the search for changed files is running. Only heartbeats are due.
-    Drained,
-    /// The process is gone. The run is over, or waits for answers that begin another turn.
-    Gone,
-}
 
 impl Live {
     /// Requests a process for the agent.
@@ -79,15 +66,10 @@ impl Live {
         if matches!(over, TurnOver::Completed { .. }) && self.asks_markers() {
             return;
         }
-        let mut outcome = match over {
-            // The signal came from elsewhere, and a more specific failure takes precedence.
-            TurnOver::Failed(Failure { code: Code::AgentExited | Code::AgentError, .. })
-                if self.questions.declined && gone.exit.signal.is_none() =>
-            {
-                Outcome::Failed(could_not_go_on())
-            }
-            over => self.outcome(over),
-        };
+        // A signal came from elsewhere, and a more specific failure takes precedence.
+        let is_general = matches!(&over, TurnOver::Failed(Failure { code: Code::AgentExited | Code::AgentError, .. }));
+        let is_declined = is_general && self.questions.declined && gone.exit.signal.is_none();
+        let mut outcome = if is_declined { Outcome::Failed(could_not_go_on()) } else { self.outcome(over) };
         let shown = !self.agent.alive && !gone.stderr_tail.is_empty() && self.agent.driver.stderr_is_fit();
         if let (Outcome::Failed(failure), true) = (&mut outcome, shown) {
             failure.stderr_tail = Some(gone.stderr_tail);

@@ -37,11 +37,14 @@ pub(super) fn both(mut ask: Ask, redactor: &Redactor, frame_bytes: usize) -> (As
 pub(super) fn shown(ask: &Ask, redactor: &Redactor) -> Ask {
     let clean = |text: &Text| Text::from(text.redacted(redactor));
     let mut shown = ask.clone();
+    if ask.text.is_blank() {
+        shown.text = WITHOUT_TEXT.into();
+    }
     if ask.purpose == Purpose::Permission {
         // A permission's options are the protocol's own words, and its texts are redacted with the frame.
         return shown;
     }
-    shown.text = if ask.text.is_blank() { WITHOUT_TEXT.into() } else { clean(&ask.text) };
+    shown.text = clean(&shown.text);
     shown.validation.note_unchecked();
     shown.validation.pattern = ask.validation.pattern.as_ref().map(clean);
     let header: String = ask.header.redacted(redactor).chars().take(crate::protocol::limits::HEADER_CHARS).collect();
@@ -83,7 +86,7 @@ const OPTION_BYTES: usize = 1024;
 fn usable(text: Cow<'_, str>, instead: impl FnOnce(&str) -> String) -> String {
     match text {
         Cow::Borrowed(same) if same.len() <= OPTION_BYTES => same.to_owned(),
-        other => instead(&other),
+        text @ (Cow::Borrowed(_) | Cow::Owned(_)) => instead(&text),
     }
 }
 

@@ -244,7 +244,7 @@ pub(super) fn absolute(cwd: &Path, path: &Path) -> PathBuf {
             Component::ParentDir => {
                 out.pop();
             }
-            other => out.push(other),
+            part @ (Component::Prefix(_) | Component::RootDir | Component::Normal(_)) => out.push(part),
         }
     }
     out

@@ -132,10 +132,10 @@ impl Asking {
         self.doubted = None;
         let chosen = self.chosen.take().map(|label| format!("  {label}\n"));
         let why = match resolution {
-            Resolution::Timeout => "  (The time to answer is over.)\n".to_owned(),
+            Resolution::Timeout => "  (No answer in time.)\n".to_owned(),
             Resolution::Withdrawn => "  (Question withdrawn.)\n".to_owned(),
             // Nothing was typed at this prompt: the answer to another question covers it.
-            Resolution::Answered if self.since.is_some() => "  (Answered already.)\n".to_owned(),
+            Resolution::Answered if self.since.is_some() => "  (Already answered.)\n".to_owned(),
             Resolution::Answered => chosen.unwrap_or_default(),
             Resolution::Declined | Resolution::Headless | Resolution::InputClosed | Resolution::Policy => String::new(),
         };

@@ -148,17 +148,20 @@ impl TerminalFront {
                 self.asking.ask(question, in_advance, now)
             }
             Body::Terminal(end) => self.terminal(end),
-            Body::Progress(progress) => match &progress.about {
-                About::Resolved { question_id, resolution, permission, what, .. } => {
+            Body::Progress(progress) => {
+                if let About::Resolved { question_id, resolution, permission, what, .. } = &progress.about {
                     let choice = permission.as_ref().map(|(_, value)| value.as_deref());
                     let left = self.left(*resolution, choice, what);
                     let next = self.asking.resolved(question_id, *resolution, now);
                     let note = self.verbose(|| one_line(progress.text.shown()));
-                    Shown { lines: note + &left + &next.lines, ..next }
+                    return Shown { lines: note + &left + &next.lines, ..next };
                 }
-                _ if self.look.detail == Detail::Quiet => self.unseen(progress, now),
-                _ => self.progress(progress, now),
-            },
+                if self.look.detail == Detail::Quiet {
+                    self.unseen(progress, now)
+                } else {
+                    self.progress(progress, now)
+                }
+            }
             Body::Artifact(_) if self.look.detail == Detail::Quiet => Shown::default(),
             // The tool's own line names the file.
             Body::Artifact(artifact) if self.work.changes(&artifact.path) => Shown::default(),
@@ -348,7 +351,7 @@ impl TerminalFront {
                 let text = self.speech.text(MessageId::Result(0), json.unwrap_or(text.shown()), true, false);
                 shown.text = if json.is_some() { text } else { self.laid_out(text, true) };
                 if *text_cut {
-                    shown.lines.push_str("spektacular: warning: this is not the whole text: it is too long\n");
+                    shown.lines.push_str("spektacular: warning: the answer was too long and was cut\n");
                 }
             }
             Outcome::Completed { .. } => {}
@@ -370,7 +373,7 @@ impl TerminalFront {
             let _ = writeln!(shown.lines, "{}", self.look.paint(Ink::Dim, &format!("{how}{sum}")));
         }
         if let Some(id) = end.session_id.as_ref().filter(|_| !quiet && !self.implements) {
-            let how = if self.forgets || end.workflow.is_some() { "" } else { ": go on with --continue" };
+            let how = if self.forgets || end.workflow.is_some() { "" } else { ": resume with --continue" };
             let line = format!("session {}{how}", one_line(id));
             let _ = writeln!(shown.lines, "{}", self.look.paint(Ink::Dim, &line));
         }

@@ -29,7 +29,7 @@ pub(super) fn question(question: &Question, place: usize, look: &Look) -> String
     let ask = &question.ask;
     let mut out = String::new();
     if let Some(why) = &question.error {
-        let last = if question.attempt >= BAD_ANSWERS { " This is the last try." } else { "" };
+        let last = if question.attempt >= BAD_ANSWERS { " This is the last attempt." } else { "" };
         out.push_str(&refusal(&format!("{}{last}", one_line(why.shown())), look));
     }
     // A permission's text needs no header.
@@ -229,20 +229,20 @@ fn shown(default: &Answer, kind: &Kind) -> String {
 pub(super) fn help(question: &Question) -> String {
     let ask = &question.ask;
     let mut lines: Vec<String> = match &ask.kind {
-        Kind::Confirm => vec!["yes, no, y and n are answers.".into()],
+        Kind::Confirm => vec!["Type yes, no, y or n.".into()],
         Kind::Select { choices, .. } if ask.purpose == Purpose::Permission => allowing(choices.as_slice()),
         Kind::Select { multiple, allow_other, .. } => {
             let first = if *multiple {
-                "Type numbers or names of the list, with commas between them: 1,3."
+                "Type numbers or names from the list, separated by commas: 1,3."
             } else {
-                "Type a number of the list, or the name that stands behind it."
+                "Type a number from the list, or the name beside it."
             };
-            let other = "Any other text is an answer of your own.";
+            let other = "Any other text is taken as your own answer.";
             std::iter::once(first).chain(allow_other.then_some(other)).map(str::to_owned).collect()
         }
         Kind::Text => vec!["Type one line of text.".into()],
-        Kind::Secret => vec!["What you type is not shown, and is taken out of everything that the run prints.".into()],
-        Kind::FilePath => vec!["Type a path. A relative one begins in the agent's working directory.".into()],
+        Kind::Secret => vec!["Your input is not shown, and is redacted from everything that the run prints.".into()],
+        Kind::FilePath => vec!["Type a path. A relative path starts at the agent's working directory.".into()],
     };
     lines.extend(rules(&ask.validation));
     lines.extend(enter(question).map(|what| format!("Enter alone means: {what}.")));
@@ -251,12 +251,12 @@ pub(super) fn help(question: &Question) -> String {
 }
 
 fn allowing(all: &[Choice]) -> Vec<String> {
-    let mut lines = vec!["y, yes or allow: this one time.".to_owned()];
+    let mut lines = vec!["y, yes or allow: Allow this request only.".to_owned()];
     if let Some(always) = all.iter().find(|choice| choice.value == ALLOW_ALWAYS) {
         let reach = always.description.as_ref().unwrap_or(&always.label).shown();
         lines.push(format!("a or always: {}", one_line(reach)));
     }
-    lines.push("n, no or deny: not at all. Words behind it tell the agent why: n use the other file.".into());
+    lines.push("n, no or deny: Deny it. To tell the agent why, add words: n use the other file.".into());
     lines
 }
 
@@ -277,7 +277,7 @@ fn rules(rules: &Validation) -> Vec<String> {
         rules.max.map(|most| format!("It may be at most {most}.")),
         rules.min_length.map(|least| format!("It needs at least {least} characters.")),
         rules.max_length.map(|most| format!("It may have at most {most} characters.")),
-        rules.pattern.as_ref().map(|pattern| format!("It must fit the pattern {}", one_line(pattern.shown()))),
+        rules.pattern.as_ref().map(|pattern| format!("It must match the pattern {}", one_line(pattern.shown()))),
         rules.min_selected.map(|least| format!("Choose at least {least}.")),
         rules.max_selected.map(|most| format!("Choose at most {most}.")),
         path.map(str::to_owned),

@@ -113,7 +113,7 @@ impl Screen {
     pub(super) fn entered(&mut self) -> String {
         match std::mem::take(&mut self.line) {
             Line::Status(..) if self.look.escapes => "\u{1b}[A\r\u{1b}[J".into(),
-            _ => String::new(),
+            Line::Nothing | Line::Text | Line::Prompt | Line::Status(..) => String::new(),
         }
     }
 

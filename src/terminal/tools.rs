@@ -129,7 +129,7 @@ impl TerminalFront {
                 let _ = writeln!(out, "    {}", line.trim_end());
             }
             if room > 0 && edit.is_cut {
-                out.push_str("    ... (the diff is too long to show the rest)\n");
+                out.push_str("    ... (the rest of the diff is too long to show)\n");
             }
         }
         if hidden > 0 {

@@ -1,6 +1,6 @@
 //! Errors in the words of a person at a terminal: flags in place of the fields that an orchestrator sends.
 
-use crate::failure::{Code, Failure};
+use crate::protocol::failure::{Code, Failure};
 use crate::protocol::fields;
 
 /// Words for an orchestrator, and their replacements for a person.
@@ -16,13 +16,11 @@ const CONFIGURATION: &str = "config.json";
 
 /// A failure's sentence.
 pub(super) fn failure(failure: &Failure) -> String {
-    match failure.code {
-        Code::InputClosed => {
-            "A question needs an answer, and nobody is left to give one: add --answer, or start it in a terminal."
-                .into()
-        }
-        _ => sentence(&failure.message),
+    if failure.code == Code::InputClosed {
+        return "A question needs an answer, and nobody is left to give one: add --answer, or start it in a terminal."
+            .into();
     }
+    sentence(&failure.message)
 }
 
 /// A sentence with flags in place of fields: every name in backticks, and unquoted names that are not English words.

@@ -132,11 +132,11 @@ impl Activity {
         let name = &self.name;
         match (self.status, self.tools.last_key_value()) {
             (Some(Status::Cancelling), _) => format!("stopping {name}"),
-            (Some(Status::Retrying), _) => format!("{name} tries again"),
+            (Some(Status::Retrying), _) => format!("{name} is retrying"),
             (_, Some((_, tool))) if self.tools.len() == 1 => tool.title.clone(),
             (_, Some((_, last))) => format!("{} tools, {}", self.tools.len(), last.title),
             (None | Some(Status::Starting), None) => format!("starting {name}"),
-            (_, None) => format!("{name} works"),
+            (_, None) => format!("{name} is working"),
         }
     }
 

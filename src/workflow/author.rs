@@ -10,7 +10,7 @@ use super::project::{Entry, FileProblem, Project, shown};
 use super::prompts::{CommonValues, PromptText, SessionPrompt};
 use super::stop::Stop;
 use super::violation::{Rule, Violation};
-use crate::failure::{Code, Failure};
+use crate::protocol::failure::{Code, Failure};
 use crate::protocol::outbound::{Artifact, Body, Text};
 use crate::protocol::words::{Action, PlanStatus, Warning, WorkflowKind};
 use std::path::Path;

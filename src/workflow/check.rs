@@ -77,7 +77,9 @@ pub fn plan(
             let (plan, violations) = checked.violations(&file, check.ignored);
             (plan, text, violations)
         }
-        contents => (WorkPlan::default(), String::new(), absent(&file, &contents)),
+        contents @ (Contents::Missing | Contents::TooLarge) => {
+            (WorkPlan::default(), String::new(), absent(&file, &contents))
+        }
     };
     for name in PLAN_FILES.iter().skip(1).filter(|_| check.whole) {
         // A file that has become a link counts as missing.

@@ -1,7 +1,7 @@
 //! `init`: the folders of a project, with a README in each.
 
 use super::project::{CONFIG, Entry, FileProblem, HOME, Project};
-use crate::failure::{Code, Failure};
+use crate::protocol::failure::{Code, Failure};
 use crate::protocol::words::RefusalReason;
 use std::path::{Path, PathBuf};
 

@@ -3,9 +3,9 @@
 
 use crate::agent::registry::Agent;
 use crate::engine::{Outbox, Outgoing, Peer, Understood};
-use crate::failure::Failure;
 use crate::io::inbox::RawLine;
 use crate::io::output::Chunk;
+use crate::protocol::failure::Failure;
 use crate::protocol::limits::ARTIFACTS;
 use crate::protocol::outbound::{
     About, ArtifactRef, Body, MessageId, Outcome, Progress, Terminal, Text, Usage, WorkflowEnd, WorkflowStarted,

@@ -1,7 +1,7 @@
 //! Locks: only one workflow at a time works on a name. The system frees the lock of a process that has exited.
 
 use super::project::{LOCAL, Project};
-use crate::failure::Failure;
+use crate::protocol::failure::Failure;
 use crate::protocol::words::RefusalReason;
 use rustix::fs::{FlockOperation, OFlags, flock};
 use std::fs::{File, OpenOptions};

@@ -41,7 +41,7 @@ pub mod stop;
 pub mod template;
 pub mod violation;
 
-use crate::failure::{Code, Failure};
+use crate::protocol::failure::{Code, Failure};
 
 /// The failure for an invalid field.
 fn invalid(message: String) -> Failure {

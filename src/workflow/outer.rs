@@ -8,8 +8,8 @@ use super::stop::Stop;
 use crate::agent::Driver;
 use crate::agent::registry::{Agent, Layers};
 use crate::engine::{Begin, Carried, DebugLog, Engine, Job, Next, Over, Peer, Report};
-use crate::failure::{Code, EXIT_UNDELIVERED, Failure};
 use crate::process::errand::Errand;
+use crate::protocol::failure::{Code, EXIT_UNDELIVERED, Failure};
 use crate::protocol::outbound::{
     About, AgentExit, Body, Outcome, PlanEntry, Progress, Terminal, Text, Unattended, Usage, WorkflowEnd,
     WorkflowStarted,
@@ -365,7 +365,7 @@ impl<'p> Outer<'p> {
         let step = Step { driver: Box::new(QuietStep::Waits), limit, phase: None, judge: None };
         let end = self.step_beside(step, Some(work.over())).and_then(|end| match end.outcome {
             Outcome::Completed { .. } => Ok(()),
-            outcome => Err(Stop::of(outcome, end.timed_out)),
+            outcome @ (Outcome::Failed(_) | Outcome::Cancelled { .. }) => Err(Stop::of(outcome, end.timed_out)),
         });
         if end.is_err() {
             work.give_up();

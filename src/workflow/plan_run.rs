@@ -10,12 +10,13 @@ use super::plan::{Digest, PlanChange, WorkPlan, edited};
 use super::project::{Argument, FileProblem, PlanPath, Project, shown};
 use super::prompts::{CommonValues, PromptText};
 use super::template::{PromptKind, has_placeholder};
-use crate::failure::Failure;
+use crate::protocol::failure::Failure;
 use crate::protocol::outbound::WorkflowStarted;
 use crate::protocol::request::Settings;
-use crate::protocol::words::{RefusalReason, Warning, WorkflowKind};
+use crate::protocol::words::{Warning, WorkflowKind};
 use crate::protocol::workflow::WorkflowSettings;
 use std::ffi::OsStr;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// The specification of a plan.
@@ -81,7 +82,7 @@ fn read_spec(project: &Project, argument: &str, from: &Path) -> Result<SpecInput
     let path = project.spec(&argument, from)?;
     match project.markdown(&path).map_err(|problem| problem.refusal("SPEC"))? {
         Contents::Bytes(bytes) => Ok(SpecInput { path, bytes }),
-        Contents::Missing => Err(Failure::refused_for(RefusalReason::NotFound, "SPEC does not exist.")),
+        Contents::Missing => Err(FileProblem::Io(ErrorKind::NotFound).refusal("SPEC")),
         Contents::TooLarge => Err(FileProblem::TooLarge.refusal("SPEC")),
     }
 }

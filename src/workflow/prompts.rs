@@ -4,7 +4,7 @@
 use super::project::{Entry, FILE_BYTES_MAX, FileProblem, KNOWLEDGE, PROMPTS, Project, shown};
 use super::template::{PromptKind, expanded};
 use crate::config::Places;
-use crate::failure::{Code, Failure};
+use crate::protocol::failure::{Code, Failure};
 use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};

@@ -1,7 +1,7 @@
 //! A part of the run without a process: one question of spektacular's own, or the wait for work in a thread.
 
 use crate::agent::{AgentEvent, AskKey, Driver, Launch, Line, Program, Reply, Turn, TurnOver, text::FinalAnswer};
-use crate::failure::Failure;
+use crate::protocol::failure::Failure;
 use crate::protocol::outbound::{AgentExit, Capabilities, Text};
 use crate::protocol::question::{Ask, Asks};
 use crate::protocol::request::Settings;

@@ -9,7 +9,7 @@ use super::project::{DESCRIPTION_BYTES_MAX, Entry, FileProblem, Project, SPECS, 
 use super::prompts::{CommonValues, PromptText, SessionPrompt};
 use super::template::PromptKind;
 use super::{counted, invalid};
-use crate::failure::Failure;
+use crate::protocol::failure::Failure;
 use crate::protocol::outbound::WorkflowStarted;
 use crate::protocol::request::Settings;
 use crate::protocol::words::{RefusalReason, WorkflowKind};
@@ -37,7 +37,7 @@ pub fn admit(
     }
     let resumes = options.resume;
     if description.trim().is_empty() && !resumes {
-        return Err(Failure::refused_for(RefusalReason::Invalid, "The description is empty: say what is needed."));
+        return Err(Failure::refused_for(RefusalReason::Invalid, "The description is empty: describe the need."));
     }
     let ignored = ignored(&options)?;
     let name = match (&options.name, resumes) {
@@ -97,11 +97,11 @@ fn only_draft(project: &Project) -> Result<Slug, Failure> {
     match (names.next(), names.next()) {
         (Some(name), None) => Ok(name),
         (None, _) => {
-            let message = "There is no draft to continue: name a specification with --name (workflow.name).";
+            let message = "No draft to continue: name a specification with --name (workflow.name).";
             Err(Failure::refused_for(RefusalReason::NotFound, message))
         }
         (Some(_), Some(_)) => {
-            let message = "There are several drafts: choose one with --name (workflow.name).";
+            let message = "Several drafts exist: choose one with --name (workflow.name).";
             Err(Failure::refused_for(RefusalReason::NotFound, message))
         }
     }

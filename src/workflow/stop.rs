@@ -1,6 +1,6 @@
 //! Reasons why a workflow stops early.
 
-use crate::failure::{Code, Failure};
+use crate::protocol::failure::{Code, Failure};
 use crate::protocol::outbound::{Outcome, Text};
 use crate::protocol::words::Source;
 use crate::run::Late;

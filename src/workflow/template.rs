@@ -84,12 +84,8 @@ impl PromptKind {
             let shown = Name::new(unknown).map(|name| format!(" {{{{{name}}}}}")).unwrap_or_default();
             let hint = hint(unknown, self.placeholders());
             let known: Vec<&str> = self.placeholders().collect();
-            let message = format!("The prompt {} has an unknown placeholder{shown}.", self.name());
-            return Err(if hint.is_empty() {
-                format!("{message} It may have {}.", either(&known))
-            } else {
-                message + &hint
-            });
+            let hint = if hint.is_empty() { format!(" It may have {}.", either(&known)) } else { hint };
+            return Err(format!("The prompt {} has an unknown placeholder{shown}.{hint}", self.name()));
         }
         match self.own().iter().find(|(name, must)| *must && !used.contains(name)) {
             Some((name, _)) => Err(format!("The prompt {} lacks the placeholder {{{{{name}}}}}. Add it.", self.name())),

@@ -33,9 +33,13 @@ pub(crate) fn count(dialect: Dialect, steps: &[Step], options: &str) -> (u64, St
     let out = child.wait_with_output().unwrap();
     drop(stdin);
     let log = fs::read_to_string(format!("{}.{number}", log.display())).unwrap();
+    (collected(&log), String::from_utf8(out.stdout).unwrap())
+}
+
+/// The number of instructions in a log of valgrind's.
+pub(crate) fn collected(log: &str) -> u64 {
     let collected = log.lines().find_map(|line| line.split("Collected : ").nth(1));
-    let instructions = collected.unwrap_or_else(|| panic!("valgrind counted nothing: {log}")).trim().parse().unwrap();
-    (instructions, String::from_utf8(out.stdout).unwrap())
+    collected.unwrap_or_else(|| panic!("valgrind counted nothing: {log}")).trim().parse().unwrap()
 }
 
 /// Counts what a run takes beyond one of a tenth of its events. Its beginning and its end do not count: they take longer

@@ -14,6 +14,7 @@ mod expected;
 mod growth;
 mod inside;
 mod instructions;
+mod parts;
 #[expect(dead_code, reason = "the benchmark uses the rest")]
 #[path = "../bench/scripted.rs"]
 mod scripted;

@@ -8,7 +8,8 @@ use playback::invariants;
 use playback::normal::difference;
 use playback::player::{Obeys, Player};
 use playback::world::{Frame, exited, killed};
-use spektacular::failure::EXIT_UNDELIVERED;
+use spektacular::protocol::failure::EXIT_UNDELIVERED;
+use spektacular::protocol::inbound::Flaw;
 use spektacular::protocol::request::{Options, Seconds};
 use spektacular::protocol::words::Source;
 use spektacular::recording::Moment;
@@ -230,7 +231,7 @@ impl Trial<'_> {
             Anomaly::Garbage => world.line("Segmentation fault {\"type\":"),
             Anomaly::TooLong => world.too_long(),
             Anomaly::Blank => ["", "\r", " \t "].into_iter().for_each(|blank| world.line(blank)),
-            Anomaly::Malformed => world.step(Event::Malformed(Origin::default())),
+            Anomaly::Malformed => world.step(Event::Malformed(Origin::default(), Flaw::Form)),
             Anomaly::UnknownType => world.step(Event::UnknownType(origin())),
             Anomaly::Silence(_) | Anomaly::Deadline => {}
         }

@@ -4,7 +4,7 @@
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 use spektacular::agent::{AgentEvent, AskKey, Driver, Launch, Line, Program, Reply, Turn, TurnOver};
-use spektacular::failure::{Code, Failure};
+use spektacular::protocol::failure::{Code, Failure};
 use spektacular::protocol::frame::Stamper;
 use spektacular::protocol::outbound::{AgentExit, Capabilities, Text};
 use spektacular::protocol::question::{Answer, Ask, Choice, Choices, Kind, PathFact, Subject, Validation, check};

@@ -505,7 +505,7 @@ fn a_file_of_ones_own_making_is_trusted() {
     assert_eq!(ok(&case, &["get", "permissions"]), "deny\n");
     let nothing = config(&Case::new(), &["trust"]);
     assert_eq!(nothing.code, 2);
-    assert!(nothing.err.contains("no configuration file or prompts to trust"), "{}", nothing.err);
+    assert!(nothing.err.contains("no configuration file and no prompts"), "{}", nothing.err);
 }
 
 #[test]

@@ -92,7 +92,7 @@ fn no_id_leads_out_of_the_folder() {
 #[test]
 fn an_agent_without_sessions_is_an_error() {
     let plain = Case::new();
-    assert!(plain.run(&["export", "-a", "demo", ID]).refused(2).contains("Sessions of demo cannot be exported."));
+    assert!(plain.run(&["export", "-a", "demo", ID]).refused(2).contains("Sessions of demo cannot be exported: use"));
     assert!(plain.run(&["export", "-a", "cluade", ID]).refused(2).contains("Did you mean claude?"));
     assert!(plain.run(&["export"]).refused(2).contains("SESSION"));
     assert!(plain.run(&["export", ID, ID]).refused(2).contains("SESSION"));

@@ -64,6 +64,19 @@ fn malformed() -> Vec<(&'static str, Vec<u8>)> {
     rows
 }
 
+/// The reason that a message gives for refusing such a line.
+fn reason(name: &str) -> &'static str {
+    match name {
+        "a known key twice" | "type twice" | "a known key twice in the payload" => "it has a key twice in one object",
+        "too deep" | "far too deep" | "only brackets" => "it is nested deeper than 128 levels",
+        name if name.starts_with("type ") => "its `type` must be a string",
+        name if name.starts_with("id ") => "its `id` must be a string of at most 128 characters",
+        name if name.starts_with("run_id ") => "its `run_id` must be a string",
+        name if name.starts_with("payload ") => "its `payload` must be an object",
+        _ => "it is not a JSON object in UTF-8",
+    }
+}
+
 fn first_line(line: &[u8]) -> Outcome {
     let mut session = Case::with(Script::hello()).spawn();
     session.send_raw(line).send_raw(b"\n");
@@ -90,6 +103,8 @@ fn a_malformed_line_before_the_start_fails_the_run_and_is_not_echoed() {
     for (name, line) in malformed() {
         let outcome = first_line(&line);
         assert_eq!(outcome.terminal().text("code"), "invalid_message", "{name}: {}", outcome.terminal().raw);
+        let message = format!("The line is not a message: {}. Send one JSON object per line.", reason(name));
+        assert_eq!(outcome.terminal().text("message"), message, "{name}");
         assert_eq!(outcome.frames.len(), 1, "{name}");
         assert_eq!(outcome.exit_code, Some(3), "{name}");
         outcome.never_shows(ECHO);
@@ -105,6 +120,7 @@ fn a_malformed_line_after_the_start_is_a_warning_in_its_place() {
         let after = session.send("run.something", json!({}));
         let first = session.until_progress("warning");
         assert_eq!(first.text("code"), "malformed_message", "{name}: {}", first.raw);
+        assert_eq!(first.text("text"), format!("A line on stdin was ignored: {}", reason(name)), "{name}");
         let second = session.until_progress("warning");
         assert_eq!((second.text("code"), &second["reply_to"]), ("unknown_type", &json!(after)), "{name}");
     }
@@ -114,10 +130,13 @@ fn a_malformed_line_after_the_start_is_a_warning_in_its_place() {
 #[test]
 fn a_line_of_17_mib_is_malformed_and_the_next_one_is_read() {
     let long = format!(r#"{{"v":"1","type":"run.other","payload":{{"x":"{ECHO}{}"}}}}"#, "x".repeat(17 << 20));
-    assert_eq!(first_line(long.as_bytes()).terminal().text("code"), "invalid_message");
+    let outcome = first_line(long.as_bytes());
+    assert_eq!(outcome.terminal().text("code"), "invalid_message");
+    assert!(outcome.terminal().text("message").contains("it is longer than 16 MiB"), "{}", outcome.terminal().raw);
     let (mut session, question) = waiting();
     session.send_line(&long);
-    session.until_warning("malformed_message");
+    let warning = session.until_warning("malformed_message");
+    assert_eq!(warning.text("text"), "A line on stdin was ignored: it is longer than 16 MiB");
     end(session, &question).never_shows(ECHO);
 }
 

@@ -270,7 +270,7 @@ fn checked_by(program: &str, args: &[&str], text: &str) -> Option<Output> {
 fn the_manual_page_is_roff() {
     let page = printed(&["man"]);
     assert!(page.starts_with(".TH SPEKTACULAR 1 "));
-    for code in spektacular::failure::Code::ALL {
+    for code in spektacular::protocol::failure::Code::ALL {
         assert!(page.contains(code.name()), "{}", code.name());
     }
     // A line that begins with a dot is a request, and all of ours are these.

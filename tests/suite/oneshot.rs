@@ -440,6 +440,18 @@ fn the_last_session_is_continued_and_git_sees_no_change() {
 }
 
 #[test]
+fn a_session_id_that_is_a_secret_is_hidden_and_can_be_continued() {
+    let case = Case::with(Script::hello()).git();
+    let first = case.cli(&["--verbose", "--secret", SESSION, "one"]);
+    assert_eq!(first.status.code(), Some(0));
+    let shown = String::from_utf8_lossy(&first.stderr);
+    assert_eq!(shown.matches("session [redacted]").count(), 2, "{shown}");
+    assert!(!shown.contains(SESSION), "{shown}");
+    assert_eq!(case.cli(&["--continue", "two"]).status.code(), Some(0));
+    assert_eq!(resumed(&case).as_deref(), Some(SESSION));
+}
+
+#[test]
 fn the_last_sessions_are_listed_with_their_first_words() {
     let secret = "tr0ub4dor-tr0ub4dor";
     let case = Case::with(Script::hello());

@@ -188,8 +188,8 @@ fn every_suite_that_checks_a_claim_exists() {
 
 #[test]
 fn exit_codes_have_one_row_each() {
-    let codes = spektacular::failure::Code::ALL.iter().map(|code| code.exit_code());
-    let codes: BTreeSet<u8> = codes.chain([spektacular::failure::EXIT_UNDELIVERED]).collect();
+    let codes = spektacular::protocol::failure::Code::ALL.iter().map(|code| code.exit_code());
+    let codes: BTreeSet<u8> = codes.chain([spektacular::protocol::failure::EXIT_UNDELIVERED]).collect();
     let rows: Vec<u8> = rows(&section("Exit codes")).iter().map(|row| row[0].parse().unwrap()).collect();
     assert_eq!(rows, codes.into_iter().collect::<Vec<_>>());
 }

@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 use spektacular::agent::registry::Agents;
 use spektacular::agent::{AgentEvent, Turn};
 use spektacular::cmd;
-use spektacular::failure::{Code, EXIT_UNDELIVERED, Failure};
+use spektacular::protocol::failure::{Code, EXIT_UNDELIVERED, Failure};
 use spektacular::protocol::fields::FIELDS;
 use spektacular::protocol::frame::Stamper;
 use spektacular::protocol::inbound::{self, Message};
@@ -621,7 +621,7 @@ fn inbound_examples_are_good_messages_and_show_every_way_to_answer() {
         let kind = string(fields.get("type").unwrap()).unwrap();
         assert!(keys.iter().all(|key| names(home(&kind), key)), "{kind} has no such field: {line}");
         let way = match inbound::parse(line.as_bytes()).unwrap().message {
-            Message::Malformed | Message::Unsupported | Message::UnknownType => panic!("not a good message: {line}"),
+            Message::Malformed(_) | Message::Unsupported | Message::UnknownType => panic!("not a good message: {line}"),
             Message::Start(start) => {
                 let Payload { options, wrong, .. } = *start;
                 assert!(wrong.is_none() && options.prompt.is_some(), "{line}");

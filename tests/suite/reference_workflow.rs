@@ -1,6 +1,6 @@
 //! Parts of the bodies that the test of the reference compares with it: those of workflows, and a resolved question.
 
-use spektacular::failure::PhaseFailure;
+use spektacular::protocol::failure::PhaseFailure;
 use spektacular::protocol::outbound::{About, ArtifactRef, Breach, GaveWay, PhaseReport, WorkflowEnd, WorkflowStarted};
 use spektacular::protocol::question::Subject;
 use spektacular::protocol::words::{Action, PhaseOutcome, PhaseState, Resolution, WorkflowKind};

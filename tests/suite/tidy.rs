@@ -90,7 +90,7 @@ fn few_files_open_a_text_with_its_secrets() {
     let openers = [
         // What an agent said, in the words of another question of its own, and answers on their way to the agent.
         "src/agent/acp/ask.rs",
-        "src/agent/acp/updates.rs",
+        "src/agent/acp/call.rs",
         "src/agent/ask_user.rs",
         "src/agent/codex/items.rs",
         "src/agent/form.rs",
@@ -125,27 +125,23 @@ fn every_file_says_what_it_is() {
 
 /// The modules that a file of each may name, beside itself.
 const MAY_USE: &[(&str, &[&str])] = &[
-    ("failure", &["protocol"]),
     ("base64", &[]),
     ("redact", &["base64", "clean"]),
     ("clean", &[]),
     ("suggest", &[]),
-    ("protocol", &["base64", "failure", "redact", "suggest"]),
-    ("agent", &["clean", "failure", "protocol", "suggest"]),
+    ("protocol", &["base64", "redact", "suggest"]),
+    ("agent", &["clean", "protocol", "suggest"]),
     ("recording", &["protocol", "redact"]),
-    ("run", &["agent", "failure", "protocol", "redact"]),
-    ("io", &["clean", "failure", "protocol"]),
-    ("process", &["agent", "failure", "io", "protocol"]),
-    ("engine", &["agent", "clean", "failure", "io", "process", "protocol", "recording", "redact", "run", "suggest"]),
+    ("run", &["agent", "protocol", "redact"]),
+    ("io", &["clean", "protocol"]),
+    ("process", &["agent", "io", "protocol"]),
+    ("engine", &["agent", "clean", "io", "process", "protocol", "recording", "redact", "run", "suggest"]),
     ("json_lines", &["engine", "io", "protocol"]),
-    (
-        "workflow",
-        &["agent", "clean", "config", "engine", "failure", "io", "process", "protocol", "redact", "run", "suggest"],
-    ),
-    ("terminal", &["clean", "engine", "failure", "io", "protocol", "suggest"]),
+    ("workflow", &["agent", "clean", "config", "engine", "io", "process", "protocol", "redact", "run", "suggest"]),
+    ("terminal", &["clean", "engine", "io", "protocol", "suggest"]),
     ("help", &["cli"]),
     ("cli", &["agent", "protocol", "suggest"]),
-    ("config", &["agent", "cli", "failure", "io", "protocol", "suggest"]),
+    ("config", &["agent", "cli", "io", "protocol", "suggest"]),
     (
         "cmd",
         &[
@@ -154,7 +150,6 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "cli",
             "config",
             "engine",
-            "failure",
             "help",
             "io",
             "json_lines",
@@ -298,7 +293,7 @@ fn the_readme_has_every_command() {
 #[test]
 fn the_readme_names_every_failure_and_its_exit_code() {
     let readme = fs::read_to_string(root().join("README.md")).unwrap();
-    for code in spektacular::failure::Code::ALL {
+    for code in spektacular::protocol::failure::Code::ALL {
         let line =
             readme.lines().find(|l| l.starts_with(&format!("| {} |", code.exit_code())) && l.contains(code.name()));
         assert!(line.is_some(), "README.md lacks {} with exit code {}", code.name(), code.exit_code());

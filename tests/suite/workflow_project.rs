@@ -121,8 +121,9 @@ fn an_argument_is_a_path_or_a_name() {
 #[test]
 fn an_argument_must_name_a_file_in_the_project() {
     let (inside, outside, project) = project();
-    let reason =
-        |result: Result<PathBuf, _>| result.map_err(|failure: spektacular::failure::Failure| failure.reason.unwrap());
+    let reason = |result: Result<PathBuf, _>| {
+        result.map_err(|failure: spektacular::protocol::failure::Failure| failure.reason.unwrap())
+    };
     let spec =
         |text: &str, from: &Path| reason(project.spec(&Argument::parse("SPEC", OsStr::new(text)).unwrap(), from));
     project.write(path(".spektacular/specs/login.md"), b"x").unwrap();

@@ -1,16 +1,17 @@
 //! The agent's requests to the user and their answers: permissions and forms.
 
 use super::Acp;
-use super::updates::Call;
+use super::call::{Call, Diff, PROSE, texts};
 use crate::agent::detail::{join, rest};
 use crate::agent::form::Form;
 use crate::agent::json::{Object, Raw};
-use crate::agent::{AgentEvent, Reply, Turn, edits};
+use crate::agent::{AgentEvent, Reply, Turn};
 use crate::protocol::question::{Ask, Asks, Subject, one};
 use crate::protocol::scope::Scope;
-use crate::protocol::text::Text;
-use crate::protocol::words::{Action, Category, Warning};
+use crate::protocol::words::{Category, Warning};
 use serde_json::{Value, json};
+use std::borrow::Cow;
+use std::collections::HashSet;
 use std::path::Path;
 
 /// A request from the agent that waits for its answer.
@@ -27,13 +28,12 @@ impl Acp {
     /// Reads a permission request. `None`: the request cannot be answered.
     pub(super) fn permission(&mut self, params: &Object<'_>, turn: &mut Turn) -> Option<(AcpRequest, Asks)> {
         let about = params.object("toolCall")?;
-        let earlier = about.str("toolCallId").and_then(|id| self.calls.get(&*id)).map(|call| call.input().to_owned());
-        let before =
-            about.str("toolCallId").and_then(|id| self.calls.get(&*id)).map(Call::identity).unwrap_or_default();
+        let known = about.str("toolCallId").and_then(|id| self.calls.get(&*id));
+        let (earlier, before) = known.map(|call| (call.input.clone(), call.identity())).unwrap_or_default();
         let id = self.learn(&about)?;
         self.called = true;
         self.end_message(turn);
-        if !self.calls.get(&*id)?.is_own() {
+        if !self.calls.get(&*id)?.own {
             self.show(&id, turn);
         }
         let call = self.calls.get(&*id)?;
@@ -42,8 +42,8 @@ impl Acp {
         let subject = Subject {
             category: call.category(),
             title: title.into(),
-            locations: call.locations().to_vec(),
-            detail: self.detail(&about, &earlier.unwrap_or_default(), call).into(),
+            locations: call.locations.clone(),
+            detail: self.detail(&about, &earlier, call).into(),
         };
         let of_kind =
             |kind: &str| params.objects("options").find(|o| o.is("kind", kind)).and_then(|o| o.string("optionId"));
@@ -66,7 +66,7 @@ impl Acp {
         let input = about.object("rawInput").map(|input| input.without(PROSE)).unwrap_or_default();
         if self.profile.titles_are_commands && call.category() == Category::Execute {
             let content = about.raw("content").map(Raw::get).unwrap_or_default();
-            return Some(format!("{}\n{content}\n{input}\n{before}", call.text()));
+            return Some(format!("{}\n{content}\n{input}\n{before}", call.text));
         }
         (!input.is_empty()).then(|| format!("{input}\n{before}"))
     }
@@ -76,22 +76,25 @@ impl Acp {
     fn detail(&self, about: &Object<'_>, earlier: &str, call: &Call) -> String {
         let input = about.object("rawInput");
         let (text, shown) = action(about, input.as_ref(), call);
-        let is_shown = |input: &Object<'_>, name: &str| match (&shown, input.str(name)) {
+        let places: HashSet<&Path> = call.locations.iter().map(|at| Path::new(at.path.unredacted())).collect();
+        let is_shown = |name: &str, value: Raw<'_>| match (&shown, value.str()) {
             (Shown::Input, _) => true,
             (Shown::Fields(_), None) => false,
             (Shown::Fields(names), Some(value)) => {
-                let is_place =
-                    || call.locations().iter().any(|at| Path::new(at.path.unredacted()) == Path::new(&*value));
                 // A directory other than the usual one gets a line.
                 let is_usual = || matches!(name, "cwd" | "workdir") && Path::new(&*value) == self.cwd;
+                let is_place = || places.contains(Path::new(&*value));
                 name == PROSE[0] || names.contains(&name) || value == text || is_place() || is_usual()
             }
         };
-        let mut fields = input.as_ref().map(|input| rest(input, |name| is_shown(input, name))).unwrap_or_default();
+        let mut fields = input.as_ref().map(|input| rest(input, is_shown)).unwrap_or_default();
         if let Some(earlier) = Object::parse(earlier).filter(|_| text != earlier) {
-            let is_repeated = |name: &str| input.as_ref().is_some_and(|input| input.raw(name).is_some());
-            let is_covered = |name: &str| matches!(shown, Shown::Fields(_)) && is_shown(&earlier, name);
-            fields.extend(rest(&earlier, |name| name == PROSE[0] || is_repeated(name) || is_covered(name)));
+            let known = input.iter().flat_map(Object::iter).filter(|(_, value)| value.get() != "null");
+            let repeated: HashSet<Cow<'_, str>> = known.map(|(name, _)| name).collect();
+            let is_covered = |name: &str, value| matches!(shown, Shown::Fields(_)) && is_shown(name, value);
+            fields.extend(rest(&earlier, |name, value| {
+                name == PROSE[0] || repeated.contains(name) || is_covered(name, value)
+            }));
         }
         if self.profile.titles_are_commands && call.category() == Category::Execute {
             // Gemini names the directory there, and the model's description.
@@ -105,12 +108,9 @@ impl Acp {
     fn tool_name<'a>(&self, id: &'a str, call: &'a Call) -> Option<&'a str> {
         // Splits at the last separator: the name may contain the separator too.
         let in_id = id.rsplit_once("__").map(|(name, _)| name).filter(|_| self.profile.ids_name_tools);
-        in_id.or(call.name())
+        in_id.or(call.name.as_deref())
     }
 }
-
-/// Inputs that do not change what a call does: the model's description and the time limit.
-pub(super) const PROSE: &[&str] = &["description", "timeout"];
 
 /// The part of an input that the text of an action shows.
 enum Shown {
@@ -136,69 +136,15 @@ fn action(about: &Object<'_>, input: Option<&Object<'_>>, call: &Call) -> (Strin
         return fields(text, &["content", "oldString", "newString", "old_string", "new_string"]);
     }
     if call.category() == Category::Execute {
-        return fields(call.text().to_owned(), &[]);
+        return fields(call.text.clone(), &[]);
     }
     // Not limited in length, because the user must see the whole action.
     let raw = about.raw("rawInput").map(Raw::get).filter(|raw| *raw != "{}");
-    if let Some(raw) = raw.or(Some(call.input()).filter(|input| !input.is_empty())) {
+    if let Some(raw) = raw.or(Some(call.input.as_str()).filter(|input| !input.is_empty())) {
         return (raw.to_owned(), Shown::Input);
     }
     let texts: Vec<String> = texts(about).collect();
-    fields(if texts.is_empty() { call.text().to_owned() } else { texts.join("\n") }, &[])
-}
-
-/// The texts in the content of a tool call.
-fn texts<'a>(about: &Object<'a>) -> impl Iterator<Item = String> + use<'a> {
-    about.objects("content").filter_map(|part| part.object("content")?.string("text"))
-}
-
-/// A change to a file.
-#[derive(Debug)]
-pub(super) struct Diff<'a> {
-    pub(super) path: Text,
-    pub(super) action: Action,
-    old: Option<Raw<'a>>,
-    new: Option<Raw<'a>>,
-}
-
-impl<'a> Diff<'a> {
-    /// The changes in the content of a tool call.
-    pub(super) fn all(about: &Object<'a>) -> Vec<Diff<'a>> {
-        about.objects("content").filter(|part| part.is("type", "diff")).filter_map(|part| Diff::read(&part)).collect()
-    }
-
-    fn read(part: &Object<'a>) -> Option<Diff<'a>> {
-        let old = part.raw("oldText");
-        let action = match part.object("_meta").and_then(|meta| meta.string("kind")).as_deref() {
-            Some("add") => Action::Created,
-            Some("modify") => Action::Modified,
-            Some("delete") => Action::Deleted,
-            _ if old.is_none_or(|old| old.get() == "\"\"") => Action::Created,
-            _ => Action::Modified,
-        };
-        Some(Diff { path: part.string("path")?.into(), action, old, new: part.raw("newText") })
-    }
-
-    /// The changes, with their surroundings.
-    pub(super) fn hunks(&self) -> String {
-        let text = |raw: Option<Raw<'a>>| raw.and_then(Raw::str).unwrap_or_default();
-        edits::between(&text(self.old), &text(self.new))
-    }
-
-    /// The removed and the added lines, without the equal lines before and after.
-    fn text(&self) -> String {
-        let (old, new) =
-            (self.old.and_then(Raw::string).unwrap_or_default(), self.new.and_then(Raw::string).unwrap_or_default());
-        let (mut old, mut new): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
-        let same = old.iter().zip(&new).take_while(|(a, b)| a == b).count();
-        (old, new) = (old.split_off(same), new.split_off(same));
-        let same = old.iter().rev().zip(new.iter().rev()).take_while(|(a, b)| a == b).count();
-        old.truncate(old.len() - same);
-        new.truncate(new.len() - same);
-        let signed =
-            |sign: char, lines: Vec<&str>| lines.iter().map(|line| format!("{sign}{line}\n")).collect::<String>();
-        signed('-', old) + &signed('+', new)
-    }
+    fields(if texts.is_empty() { call.text.clone() } else { texts.join("\n") }, &[])
 }
 
 /// Whether the elicitation is a form. Others are not supported.

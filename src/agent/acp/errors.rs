@@ -3,7 +3,7 @@
 use super::profile::Profile;
 use crate::agent::TurnOver;
 use crate::agent::rpc::{Error, METHOD_NOT_FOUND};
-use crate::failure::{Code, Failure};
+use crate::protocol::failure::{Code, Failure};
 
 /// JSON-RPC's code for "log in first".
 const AUTH_REQUIRED: i64 = -32000;

@@ -7,6 +7,7 @@
 //! itself if we refuse.
 
 mod ask;
+mod call;
 mod errors;
 mod native;
 mod open_requests;
@@ -16,10 +17,11 @@ mod session;
 mod tests;
 mod updates;
 
+use self::call::Call;
 use self::open_requests::OpenRequests;
 use self::profile::Profile;
 use self::session::{Phase, SessionSetup};
-use self::updates::{Call, Said};
+use self::updates::Said;
 use super::json::{Index, Object, is_blank};
 use super::recent::{OpenMap, Recent};
 use super::rpc::{self, Incoming};
@@ -28,7 +30,7 @@ use super::{
     AgentEvent, AskKey, Base, CallKey, Driver, Launch, Line, MessageKey, Reply, Turn, TurnOver, ask_user,
     without_effect,
 };
-use crate::failure::Failure;
+use crate::protocol::failure::Failure;
 use crate::protocol::limits;
 use crate::protocol::outbound::{AgentExit, Capabilities, Text, ToolFacts, Usage};
 use crate::protocol::request::Settings;
@@ -165,7 +167,7 @@ impl Acp {
             turn.send.push(rpc::result(id, &pending.cancelled()));
             return;
         }
-        if pending.call().and_then(|call| self.calls.get(call)).is_some_and(Call::is_own) {
+        if pending.call().and_then(|call| self.calls.get(call)).is_some_and(|call| call.own) {
             // The call itself asks the user; a permission before it would be pointless.
             return turn.send.push(rpc::result(id, &pending.allowed()));
         }

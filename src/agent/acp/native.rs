@@ -23,8 +23,8 @@ pub(super) static GEMINI: Native = Native {
                 "its stored credentials are encrypted",
             ),
             (Sign::File(GEMINI_FOLDER, ".env", "_API_KEY"), LoggedIn::Yes, "its .env file holds a key"),
-            (Sign::Variable("GOOGLE_GENAI_USE_VERTEXAI"), LoggedIn::Unknown, "a cloud's credentials are used"),
-            (Sign::Variable("GOOGLE_GENAI_USE_GCA"), LoggedIn::Unknown, "a cloud's credentials are used"),
+            (Sign::Variable("GOOGLE_GENAI_USE_VERTEXAI"), LoggedIn::Unknown, "a cloud provider's credentials are used"),
+            (Sign::Variable("GOOGLE_GENAI_USE_GCA"), LoggedIn::Unknown, "a cloud provider's credentials are used"),
         ],
         otherwise: (
             LoggedIn::Unknown,

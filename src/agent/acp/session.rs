@@ -8,7 +8,7 @@ use crate::agent::reply::NO_USER;
 use crate::agent::rpc::{self, Error};
 use crate::agent::text::FinalAnswer;
 use crate::agent::{AgentEvent, Turn, TurnOver, no_such_mode, takes_no_images};
-use crate::failure::Failure;
+use crate::protocol::failure::Failure;
 use crate::protocol::image::Image;
 use crate::protocol::outbound::{Text, Usage};
 use crate::protocol::request::{McpServer, Settings};

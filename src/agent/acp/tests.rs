@@ -3,7 +3,7 @@
 use super::Acp;
 use super::profile::{GEMINI, OPENCODE, Profile};
 use crate::agent::{AgentEvent, AskKey, Base, Driver, Line, Reply, Turn, TurnOver};
-use crate::failure::Code;
+use crate::protocol::failure::Code;
 use crate::protocol::question::{Answer, Kind, check};
 use crate::protocol::request::Options;
 use crate::protocol::text::Text;
@@ -386,7 +386,7 @@ fn a_long_title_is_told_whole_and_once_and_kept_until_its_call_is_over() {
         assert_eq!(told(&events), [None], "to tell of it each time would cost too much");
         driver
     };
-    let kept = |driver: &Acp| driver.calls.get("c1").map_or(0, |call| call.text().len());
+    let kept = |driver: &Acp| driver.calls.get("c1").map_or(0, |call| call.text.len());
 
     let mut driver = begun();
     assert_eq!(kept(&driver), long.len());

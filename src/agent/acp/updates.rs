@@ -1,10 +1,10 @@
 //! `session/update`: messages, thoughts, tool calls and plans. Updates of a tool call are upserts by its id.
 
 use super::Acp;
-use super::ask::{Diff, PROSE};
+use super::call::{Call, Diff, INPUT_BYTES, LABEL_BYTES, texts};
 use super::session::Phase;
 use crate::agent::json::{Object, Raw};
-use crate::agent::{AgentEvent, CallKey, MessageKey, Turn, edits, title};
+use crate::agent::{AgentEvent, CallKey, MessageKey, Turn, edits};
 use crate::protocol::outbound::{FileEdit, Place, PlanEntry, Text, ToolFacts};
 use crate::protocol::words::{Action, Category, PlanStatus, ToolState};
 use std::borrow::Cow;
@@ -19,94 +19,6 @@ pub(super) struct Said {
     id: Option<String>,
 }
 
-/// A tool call. Keeps its title, input and locations until it is over.
-#[derive(Debug, Default)]
-pub(super) struct Call {
-    /// The tool's name, if the agent reports it.
-    name: Option<String>,
-    /// The agent's whole title. For a shell command, this is the command.
-    text: String,
-    category: Option<Category>,
-    locations: Vec<Place>,
-    /// The input of the call, verbatim, if short and not empty.
-    input: String,
-    /// Whether the call was reported.
-    shown: bool,
-    /// Whether the title changed since the last report.
-    retitled: bool,
-    /// Whether it calls our own tool, which shows only as its questions.
-    own: bool,
-}
-
-/// The maximum size of a kept input, in bytes.
-const INPUT_BYTES: usize = 64 << 10;
-/// The maximum size of a title that is reported again with new locations or sent back to the model, in bytes.
-const LABEL_BYTES: usize = 1024;
-
-impl Call {
-    /// The tool, if named, and the subject of the call.
-    pub(super) fn title(&self) -> String {
-        let text = self.text.trim();
-        let place = self.locations.first().map(|at| at.path.unredacted().to_owned());
-        match (&self.name, place) {
-            (Some(name), Some(place)) if text == name || text.ends_with(place.trim_start_matches('/')) => {
-                format!("{name}: {place}")
-            }
-            (Some(name), _) if text == name => name.clone(),
-            (Some(name), _) => title(name, text),
-            (None, Some(place)) if text.is_empty() => place,
-            (None, _) if text.is_empty() => "A tool".to_owned(),
-            (None, _) => text.to_owned(),
-        }
-    }
-
-    /// A short name for the call, for the agent's model.
-    pub(super) fn label(&self) -> String {
-        let title = self.title();
-        if title.len() <= LABEL_BYTES {
-            title
-        } else {
-            self.name.clone().unwrap_or_else(|| "the last tool call".into())
-        }
-    }
-
-    /// The size of its texts, in bytes.
-    fn size(&self) -> usize {
-        let places: usize = self.locations.iter().map(|place| place.path.size()).sum();
-        self.name.as_ref().map_or(0, String::len) + self.text.len() + self.input.len() + places
-    }
-
-    pub(super) fn is_own(&self) -> bool {
-        self.own
-    }
-
-    pub(super) fn category(&self) -> Category {
-        self.category.unwrap_or(Category::Other)
-    }
-
-    pub(super) fn locations(&self) -> &[Place] {
-        &self.locations
-    }
-
-    /// The tool's name, if the agent reports it.
-    pub(super) fn name(&self) -> Option<&str> {
-        self.name.as_deref()
-    }
-
-    /// The input of the call without the model's description.
-    pub(super) fn identity(&self) -> String {
-        Object::parse(&self.input).map(|input| input.without(PROSE)).unwrap_or_default()
-    }
-
-    pub(super) fn input(&self) -> &str {
-        &self.input
-    }
-
-    pub(super) fn text(&self) -> &str {
-        &self.text
-    }
-}
-
 impl Acp {
     /// Handles a `session/update`. `None`: a required field is missing.
     pub(super) fn update(&mut self, params: &Object<'_>, turn: &mut Turn) -> Option<()> {
@@ -117,7 +29,12 @@ impl Acp {
                 false
             }
             // Messages before our prompt are a replay.
-            _ => false,
+            Phase::Initializing
+            | Phase::Opening
+            | Phase::ChoosingMode
+            | Phase::ChoosingModel
+            | Phase::Idle
+            | Phase::Over => false,
         };
         // A sub-agent may have its own session.
         if !shown || params.str("sessionId").is_some_and(|id| id != self.session) {
@@ -285,7 +202,7 @@ impl Acp {
             self.learn(update)?;
         }
         // A pending call has not begun: its input is incomplete, or it waits for permission.
-        if self.calls.get(&*id).is_some_and(Call::is_own) {
+        if self.calls.get(&*id).is_some_and(|call| call.own) {
             if over {
                 self.forget(&id);
             }
@@ -317,8 +234,7 @@ impl Acp {
             changed(update, detail.as_ref(), category, turn);
         }
         let output = self.outputs.then(|| {
-            let texts: Vec<String> =
-                update.objects("content").filter_map(|part| part.object("content")?.string("text")).collect();
+            let texts: Vec<String> = texts(update).collect();
             let whole = raw.and_then(|raw| raw.string("output"));
             whole.or_else(|| (!texts.is_empty()).then(|| texts.join("\n"))).map(Text::from)
         });

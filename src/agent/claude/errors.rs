@@ -2,7 +2,7 @@
 
 use crate::agent::json::{Object, Raw};
 use crate::agent::{TurnOver, said};
-use crate::failure::{Code, Failure};
+use crate::protocol::failure::{Code, Failure};
 use crate::protocol::outbound::{AgentExit, Text};
 
 /// The failure for an invalid key or a missing login.

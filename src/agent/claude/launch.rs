@@ -1,7 +1,7 @@
 //! Claude Code's command line and environment.
 
 use crate::agent::argument;
-use crate::failure::Failure;
+use crate::protocol::failure::Failure;
 use crate::protocol::json::to_line;
 use crate::protocol::request::{McpServer, Settings};
 use serde_json::{Map, Value, json};

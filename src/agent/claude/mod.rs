@@ -29,7 +29,7 @@ use super::json::{Index, Object, Raw, is_blank};
 use super::mcp;
 use super::{AgentEvent, AskKey, Base, Driver, Launch, Line, Program, Reply, Turn, TurnOver};
 use super::{ask_user, no_such_mode, without_effect};
-use crate::failure::{Code, Failure};
+use crate::protocol::failure::{Code, Failure};
 use crate::protocol::limits;
 use crate::protocol::outbound::{AgentExit, Capabilities, Text, Usage};
 use crate::protocol::request::Settings;

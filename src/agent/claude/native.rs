@@ -19,7 +19,11 @@ pub static NATIVE: Native = Native {
             (Sign::Variable("CLAUDE_CODE_OAUTH_TOKEN"), LoggedIn::Yes, "CLAUDE_CODE_OAUTH_TOKEN is set"),
             (Sign::File(FOLDER, ".credentials.json", "\"claudeAiOauth\""), LoggedIn::Yes, "it has stored credentials"),
             (Sign::File(BESIDE, ".claude.json", "\"primaryApiKey\""), LoggedIn::Yes, "it has a stored key"),
-            (Sign::File(FOLDER, "settings.json", "\"apiKeyHelper\""), LoggedIn::Unknown, "its settings name a helper"),
+            (
+                Sign::File(FOLDER, "settings.json", "\"apiKeyHelper\""),
+                LoggedIn::Unknown,
+                "its settings name a key helper",
+            ),
             (Sign::Variable("CLAUDE_CODE_USE_BEDROCK"), LoggedIn::Unknown, "a cloud provider's credentials are used"),
             (Sign::Variable("CLAUDE_CODE_USE_VERTEX"), LoggedIn::Unknown, "a cloud provider's credentials are used"),
             (Sign::Variable("CLAUDE_CODE_USE_FOUNDRY"), LoggedIn::Unknown, "a cloud provider's credentials are used"),

@@ -47,7 +47,7 @@ impl Calls {
         match if is_own { CallKind::Hidden } else { CallKind::of(tool) } {
             // A repeated id names a new call.
             CallKind::Other => drop(self.special.remove(call)),
-            kind => self.special.insert(call, kind),
+            kind @ (CallKind::Hidden | CallKind::File | CallKind::Notebook) => self.special.insert(call, kind),
         }
     }
 

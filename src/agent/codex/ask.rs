@@ -102,11 +102,11 @@ fn command_approval(params: &Object<'_>, cwd: &Path) -> Ask {
         Some(host) => (Category::Fetch, title("Network", &host), host),
         None => (Category::Execute, title("Shell", &command(params)), whole_command(params)),
     };
-    let is_shown = |name: &str| match name {
-        "networkApprovalContext" => params.object(name).is_some_and(|net| net.iter().all(|(name, _)| name == "host")),
-        "cwd" => params.str(name).is_some_and(|folder| Path::new(&*folder) == cwd),
-        "environmentId" => params.is(name, "local"),
-        "command" => category == Category::Execute && params.str(name).is_some(),
+    let is_shown = |name: &str, value: Raw<'_>| match name {
+        "networkApprovalContext" => value.object().is_some_and(|net| net.iter().all(|(name, _)| name == "host")),
+        "cwd" => value.str().is_some_and(|folder| Path::new(&*folder) == cwd),
+        "environmentId" => value.str().is_some_and(|name| name == "local"),
+        "command" => category == Category::Execute && value.is_string(),
         "kind" | "commandActions" | "reason" => true,
         _ => REQUEST.contains(&name),
     };
@@ -143,7 +143,7 @@ fn patch_approval(params: &Object<'_>, spot: &Spot<'_>, items: &Items) -> Ask {
         Some(patch) => (patch.category, patch.also, patch.title, patch.locations, patch.diff),
         None => (Category::Edit, Vec::new(), "Edit files".to_owned(), Vec::new(), String::new()),
     };
-    let is_shown = |name: &str| name == "reason" || REQUEST.contains(&name);
+    let is_shown = |name: &str, _: Raw<'_>| name == "reason" || REQUEST.contains(&name);
     let detail = join(&detail, rest(params, is_shown));
     let text = with_reason(params.string("reason"), &title);
     let subject = Subject { category, title: title.into(), locations, detail: detail.into() };

@@ -2,7 +2,7 @@
 
 use crate::agent::json::{Object, Raw};
 use crate::agent::{rpc, said};
-use crate::failure::{Code, Failure};
+use crate::protocol::failure::{Code, Failure};
 use crate::protocol::outbound::AgentExit;
 
 /// An error from Codex.
@@ -145,7 +145,7 @@ pub(super) fn exited(exit: AgentExit, alive: bool) -> Failure {
 mod tests {
     use super::{failed, no_use, retrying};
     use crate::agent::json::Object;
-    use crate::failure::Code;
+    use crate::protocol::failure::Code;
 
     fn code(error: &str) -> Code {
         failed(Object::parse(error).as_ref()).code

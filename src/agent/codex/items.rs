@@ -334,24 +334,25 @@ pub(super) fn command<'a>(item: &Object<'a>) -> Cow<'a, str> {
     .unwrap_or_default()
 }
 
-/// The categories of a patch, the most severe first, because permission to edit does not cover deleting or moving.
+/// The categories of a patch with their verbs, the most severe first, because permission to edit does not cover deleting
+/// or moving.
+const PATCHES: [(Category, &str); 3] =
+    [(Category::Delete, "Delete"), (Category::Move, "Move"), (Category::Edit, "Edit")];
+
+/// The most severe category of a patch, and its other ones.
 fn patch_categories(item: &Object<'_>) -> (Category, Vec<Category>) {
     let of_change = |change: Object<'_>| match change.object("kind") {
         Some(kind) if kind.is("type", "delete") => Category::Delete,
         Some(kind) if kind.raw("move_path").is_some() => Category::Move,
         _ => Category::Edit,
     };
-    let all: Vec<Category> = item.objects("changes").map(of_change).collect();
-    let mut there = [Category::Delete, Category::Move, Category::Edit].into_iter().filter(|one| all.contains(one));
-    (there.next().unwrap_or(Category::Edit), there.collect())
+    let changes: Vec<Category> = item.objects("changes").map(of_change).collect();
+    let mut found = PATCHES.iter().map(|(one, _)| *one).filter(|one| changes.contains(one));
+    (found.next().unwrap_or(Category::Edit), found.collect())
 }
 
 fn patch_title(category: Category, locations: &[Place]) -> String {
-    let verb = match category {
-        Category::Delete => "Delete",
-        Category::Move => "Move",
-        _ => "Edit",
-    };
+    let verb = PATCHES.iter().find(|(one, _)| *one == category).map_or("Edit", |(_, verb)| verb);
     match locations {
         [one] => title(verb, one.path.unredacted()),
         more => format!("Edit {} files", more.len()),

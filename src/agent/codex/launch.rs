@@ -1,10 +1,9 @@
 //! Codex's command line, and the requests that begin a run.
 
-use crate::agent::ask_user;
-use crate::failure::{Code, Failure};
+use crate::agent::{ask_user, fitting};
+use crate::protocol::failure::{Code, Failure};
 use crate::protocol::image::Image;
 use crate::protocol::json::to_line;
-use crate::protocol::limits::ARGUMENT_BYTES;
 use crate::protocol::request::{McpServer, Settings};
 use crate::protocol::words::Level;
 use serde_json::{Value, json};
@@ -29,12 +28,7 @@ const CONFIG: [&str; 8] = [
 pub(super) fn arguments(settings: &Settings) -> Result<Vec<String>, Failure> {
     let mut args = vec!["app-server".to_owned()];
     let mut give = |field: &str, key: &str, value: String| {
-        let arg = format!("{key}={value}");
-        if arg.len() > ARGUMENT_BYTES || arg.contains('\0') {
-            let message = format!("run.start: `{field}` is too long for the agent, or contains a NUL byte: change it.");
-            return Err(Failure::new(Code::InvalidRequest, message));
-        }
-        args.extend(["-c".into(), arg]);
+        args.extend(["-c".into(), fitting(field, format!("{key}={value}"))?]);
         Ok(())
     };
     for fixed in CONFIG {

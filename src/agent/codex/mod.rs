@@ -24,7 +24,7 @@ use super::recent::RecentMap;
 use super::rpc::{self, Incoming};
 use super::text::FinalAnswer;
 use super::{AgentEvent, AskKey, Base, CallKey, Driver, Launch, Line, Reply, Turn, TurnOver, without_effect};
-use crate::failure::Failure;
+use crate::protocol::failure::Failure;
 use crate::protocol::image::Image;
 use crate::protocol::limits;
 use crate::protocol::outbound::{AgentExit, Capabilities, Text, Usage};

@@ -1,6 +1,7 @@
 //! The positions of the values in a line, found in one walk. The memory is reused for the next line.
 
 use super::scan::{FieldKey, JsonScan, Sink};
+use super::span::Span;
 use super::{Object, Raw, without_controls};
 use std::borrow::Cow;
 
@@ -8,53 +9,6 @@ use std::borrow::Cow;
 const VALUES: usize = 1 << 17;
 /// The maximum number of values whose memory is kept for the next line.
 const KEPT: usize = 1 << 12;
-
-/// A part of a line, in bytes.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Span {
-    pub(super) from: u32,
-    pub(super) to: u32,
-}
-
-impl Span {
-    /// A span of these byte positions. They fit into 32 bits because no line reaches 4 GiB.
-    pub(super) fn new(from: usize, to: usize) -> Span {
-        Span { from: from as u32, to: to as u32 }
-    }
-
-    pub(super) fn of(self, line: &str) -> &str {
-        line.get(self.from as usize..self.to as usize).unwrap_or_default()
-    }
-
-    /// Whether the span's text equals `text`.
-    #[inline]
-    pub(super) fn is(self, line: &str, text: &str) -> bool {
-        let bytes = line.as_bytes().get(self.from as usize..self.to as usize);
-        (self.to - self.from) as usize == text.len() && bytes.is_some_and(|bytes| is_same(bytes, text.as_bytes()))
-    }
-
-    /// The span of a string without its quotes.
-    pub(super) fn inside(self) -> Span {
-        Span { from: self.from + 1, to: (self.from + 1).max(self.to.saturating_sub(1)) }
-    }
-
-    /// The span of a string with its quotes, from the span without them.
-    pub(super) fn outside(self) -> Span {
-        Span { from: self.from.saturating_sub(1), to: self.to + 1 }
-    }
-}
-
-/// Whether texts of the same length are equal. Compares words: faster than a call for texts as short as keys.
-#[inline]
-fn is_same(a: &[u8], b: &[u8]) -> bool {
-    if let Some(last) = a.last_chunk::<8>() {
-        return b.last_chunk() == Some(last) && a.as_chunks::<8>().0.iter().eq(b.as_chunks().0);
-    }
-    if let (Some(first), Some(last)) = (a.first_chunk::<4>(), a.last_chunk::<4>()) {
-        return b.first_chunk() == Some(first) && b.last_chunk() == Some(last);
-    }
-    a.iter().eq(b)
-}
 
 /// A field of an object, or an element of an array. The nodes inside its value follow it.
 #[derive(Clone, Copy, Debug)]

@@ -1,7 +1,7 @@
 //! Walks over JSON: checks it, or skips values that are known to be valid. Never recurses, so that deep nesting cannot
 //! overflow the stack.
 
-use super::index::Span;
+use super::span::Span;
 use std::borrow::Cow;
 
 /// Takes the parts of a value that is being checked, in the order of the text.

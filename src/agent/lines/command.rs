@@ -1,7 +1,7 @@
 //! The arguments of a command, with their placeholders replaced.
 
 use crate::agent::fitting;
-use crate::failure::{Code, Failure};
+use crate::protocol::failure::{Code, Failure};
 
 /// The placeholder for the prompt.
 pub(super) const PROMPT: &str = "{prompt}";

@@ -15,8 +15,8 @@ use self::command::{MODEL, PROMPT, SESSION, Values};
 use super::text::FinalAnswer;
 use super::{AgentEvent, AskKey, Base, Driver, Launch, Line, MessageKey, Reply, Turn, TurnOver, without_effect};
 use crate::clean::Cleaner;
-use crate::failure::{Code, Failure};
-use crate::protocol::limits::{COMPLETED_FACTOR, FRAME_BYTES, SESSION_ID_BYTES};
+use crate::protocol::failure::{Code, Failure};
+use crate::protocol::limits::{ARGUMENT_BYTES, COMPLETED_FACTOR, FRAME_BYTES, SESSION_ID_BYTES};
 use crate::protocol::outbound::{AgentExit, Capabilities, Text};
 use crate::protocol::pattern::Pattern;
 use crate::protocol::request::Settings;
@@ -276,7 +276,9 @@ impl Driver for LinesDriver {
         match self.turn(&self.resume_args.clone(), prompt) {
             Ok(launch) => turn.relaunch = Some(Box::new(launch)),
             Err(_) => {
-                let message = "The answers do not fit into the agent's command line: shorten them, remove NUL bytes, and do not begin them with `-`.";
+                let message = format!(
+                    "The answers must fit the agent's command line: at most {ARGUMENT_BYTES} bytes, without NUL, and not beginning with `-`."
+                );
                 let failure = Failure::new(Code::InvalidRequest, message);
                 turn.events.push(AgentEvent::TurnOver(TurnOver::Failed(failure)));
             }

@@ -2,7 +2,7 @@
 
 use super::LinesDriver;
 use crate::agent::{AgentEvent, Base, Driver, Launch, Line, Turn, TurnOver};
-use crate::failure::Code;
+use crate::protocol::failure::Code;
 use crate::protocol::outbound::AgentExit;
 use crate::protocol::request::{Options, Settings};
 use crate::protocol::text::Text;

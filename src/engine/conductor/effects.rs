@@ -6,7 +6,7 @@ use crate::clean::one_line;
 use crate::engine::images;
 use crate::engine::machine::Machine;
 use crate::engine::peer::{InAdvance, Outgoing, Peer};
-use crate::failure::{Code, Failure};
+use crate::protocol::failure::{Code, Failure};
 use crate::protocol::image::with_data;
 use crate::protocol::limits::KEPT_BYTES;
 use crate::protocol::outbound::Body;
@@ -109,6 +109,9 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
             }
             Body::Started(_) | Body::Progress(_) | Body::Artifact(_) => {}
         }
+        if self.peer.is_screen() {
+            body.redact_session(self.run.redactor());
+        }
         if let Some(InAdvance::Value(value)) = &mut in_advance {
             *value = self.run.redactor().redact(value).into_owned();
         }
@@ -131,7 +134,7 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
         let Some((launch, settings)) = self.to_spawn.take() else { return };
         if stopping || self.is_lost() {
             // No process was started, so the run ends with its outcome at once.
-            let message = "The run was stopped before the agent started.";
+            let message = "The run was stopped before the agent started: run it again.";
             return self.step(Event::SpawnFailed(Failure::new(Code::InternalError, message)));
         }
         self.spawn(&launch, &settings);

@@ -1,8 +1,8 @@
 //! The end of a run whose loop cannot continue.
 
 use super::{RunLoop, UNREAD_LIMIT, Wake, no_thread};
-use crate::failure::Failure;
 use crate::io::output::{Order, Written, write_here};
+use crate::protocol::failure::Failure;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 impl RunLoop<'_, '_> {
@@ -28,7 +28,7 @@ impl RunLoop<'_, '_> {
             let order = output.order(|| Order::Write(self.conductor.outbox().pop()));
             let taken = match order {
                 Order::Write(chunk) if !output.has_thread => write_here(&chunk),
-                order => output.orders.send_timeout(order, UNREAD_LIMIT).is_ok(),
+                order @ (Order::Write(_) | Order::Flush) => output.orders.send_timeout(order, UNREAD_LIMIT).is_ok(),
             };
             if !taken {
                 return false;

@@ -3,7 +3,7 @@
 use super::observer::{Observation, Observer};
 use crate::agent::Driver;
 use crate::agent::registry::Dialect;
-use crate::failure::{Code, Failure};
+use crate::protocol::failure::{Code, Failure};
 use crate::protocol::question::Judge;
 use crate::workflow::outer::{Outer, Session, Wrap};
 use crate::workflow::prompts::SessionPrompt;

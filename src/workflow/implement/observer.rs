@@ -5,7 +5,7 @@ use super::blocked::{BlockedCutter, cut};
 use crate::agent::{
     AgentEvent, AskKey, CallKey, Driver, Launch, Line, MessageKey, Reply, Turn, TurnOver, text::FinalAnswer,
 };
-use crate::failure::Failure;
+use crate::protocol::failure::Failure;
 use crate::protocol::outbound::{AgentExit, Capabilities, Text};
 use crate::protocol::request::Settings;
 use crate::protocol::words::{Category, ToolState};
@@ -160,7 +160,9 @@ impl Driver for Observer {
     }
 
     fn launch(&mut self, settings: &Settings, turn: &mut Turn) -> Result<Launch, Failure> {
-        let gone = || Failure::new(crate::failure::Code::InternalError, "The session cannot continue: start it again.");
+        let gone = || {
+            Failure::new(crate::protocol::failure::Code::InternalError, "The session cannot continue: start it again.")
+        };
         if !self.goes_on {
             let Some(inner) = &mut self.inner else { return Err(gone()) };
             return inner.launch(settings, turn);

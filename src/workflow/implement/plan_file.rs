@@ -1,7 +1,7 @@
 //! plan.md, the only record of the work's progress.
 
 use super::machine::Mark;
-use crate::failure::Code;
+use crate::protocol::failure::Code;
 use crate::protocol::outbound::GaveWay;
 use crate::workflow::plan::{PlanChange, State, StateLine, edited};
 use crate::workflow::project::{FILE_BYTES_MAX, FileProblem, Project, shown};

@@ -3,8 +3,8 @@
 //! Files are compared by content and permissions, and not by times, which anybody can set. No link is followed: a link
 //! is compared by its target, even if it replaces a folder of the path.
 
-use crate::failure::Failure;
 use crate::process::query::Until;
+use crate::protocol::failure::Failure;
 use crate::protocol::words::RefusalReason;
 use crate::workflow::plan::PlanPhase;
 use rustix::fs::OFlags;

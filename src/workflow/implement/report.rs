@@ -3,7 +3,7 @@
 use super::machine::{Attempt, Fault, PhaseProgress, Why};
 use super::prompt::last;
 use super::ready::ReadyPlan;
-use crate::failure::{Code, Failure, PhaseFailure};
+use crate::protocol::failure::{Code, Failure, PhaseFailure};
 use crate::protocol::limits::STDERR_TAIL_BYTES;
 use crate::protocol::outbound::{ArtifactRef, PhaseReport, Text};
 use crate::protocol::words::Action;

@@ -14,10 +14,10 @@ use super::ready::ReadyPlan;
 use super::report::{self, Account};
 use crate::agent::registry::Dialect;
 use crate::engine::no_thread;
-use crate::failure::{Code, Failure};
 use crate::process::errand::Errand;
 use crate::process::git::Baseline;
 use crate::process::query::Until;
+use crate::protocol::failure::{Code, Failure};
 use crate::protocol::outbound::{About, Outcome, Text};
 use crate::protocol::words::{PhaseState, PlanStatus, Warning};
 use crate::workflow::outer::{Outer, Step, StepEnd};
@@ -122,12 +122,13 @@ impl<'r, 'o, 'p> Site<'r, 'o, 'p> {
             return Err(phase_is_late());
         }
         match &end.outcome {
-            Outcome::Failed(failure) => match failure.code {
-                Code::Timeout | Code::AgentNotFound | Code::AgentStartFailed => Ok(end),
-                // The machine, or the run: nothing that the command decides.
-                _ => Err(Stop::Failed(Box::new(failure.clone()))),
-            },
-            Outcome::Completed { .. } | Outcome::Cancelled { .. } => Ok(end),
+            // Other failures are those of the machine or the run, about which the command decides nothing.
+            Outcome::Failed(failure)
+                if !matches!(failure.code, Code::Timeout | Code::AgentNotFound | Code::AgentStartFailed) =>
+            {
+                Err(Stop::Failed(Box::new(failure.clone())))
+            }
+            Outcome::Failed(_) | Outcome::Completed { .. } | Outcome::Cancelled { .. } => Ok(end),
         }
     }
 
@@ -229,9 +230,10 @@ impl World for Site<'_, '_, '_> {
         let number = at.phase + 1;
         let again = if at.number > 1 { format!("attempt {} ", at.number) } else { String::new() };
         let why = why.map(|fault| format!(": {}", report::words(fault))).unwrap_or_default();
-        let text = match state {
-            PhaseState::Started if at.number <= 1 => format!("Phase {number} of {of}: {}", phase.title),
-            state => format!("Phase {number} of {of}: {again}{}{why}", state.word()),
+        let text = if state == PhaseState::Started && at.number <= 1 {
+            format!("Phase {number} of {of}: {}", phase.title)
+        } else {
+            format!("Phase {number} of {of}: {again}{}{why}", state.word())
         };
         let about = About::Phase {
             phase: phase.id(),
@@ -359,7 +361,15 @@ impl Site<'_, '_, '_> {
             return Ok(());
         }
         let names = Path::new(LOCAL).join("commit");
-        let unwritable = |_| Stop::failed(Code::ResourceExhausted, format!("{} cannot be written.", names.display()));
+        let unwritable = |_| {
+            Stop::failed(
+                Code::ResourceExhausted,
+                format!(
+                    "{} cannot be written: free some space, or check the permissions of its folder.",
+                    names.display()
+                ),
+            )
+        };
         self.ready.project.write(&names, &list(&share.files)).map_err(unwritable)?;
         let tasks: Vec<String> = phase.tasks.iter().map(crate::workflow::plan::Task::id).collect();
         let tasks = tasks.iter().map(String::as_str);
@@ -370,7 +380,7 @@ impl Site<'_, '_, '_> {
         let driver = VerifyStep::hidden(SCRIPT, [root, at, text], self.outer.redactor(), sender);
         let end = self.step(Step { driver: Box::new(driver), limit: None, phase: None, judge: None })?;
         if end.exit.is_none_or(|exit| exit.code != Some(0)) {
-            let mut failure = refused("see its words");
+            let mut failure = refused("see its output");
             failure.agent_message = Some(prompt::last(&output.try_recv().unwrap_or_default(), 4 << 10).into());
             return Err(failure.into());
         }

@@ -4,7 +4,7 @@ use super::Project;
 use super::folder::{Entry, FileProblem};
 use super::paths::{HOME, PLAN_FILES, plan_folder, spec_file};
 use crate::config::is_work_tree;
-use crate::failure::Failure;
+use crate::protocol::failure::Failure;
 use crate::protocol::words::RefusalReason;
 use crate::workflow::name::Slug;
 use std::ffi::OsStr;
@@ -122,7 +122,7 @@ impl Project {
         if has_link(&path) {
             return Err(outside());
         }
-        let missing = |_| Failure::refused_for(RefusalReason::NotFound, format!("{what} does not exist."));
+        let missing = |_| FileProblem::Io(ErrorKind::NotFound).refusal(what);
         let folder = folder.canonicalize().map_err(missing)?;
         let inside = folder.strip_prefix(&self.folder).map_err(|_| outside())?;
         folder.join(name).symlink_metadata().map_err(missing)?;

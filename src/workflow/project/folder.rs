@@ -1,9 +1,10 @@
 //! Files below the project's folder. Every function opens the path folder by folder and follows no link.
 
 use super::Project;
-use crate::failure::Failure;
 use crate::io::files::OpenFolder;
+use crate::protocol::failure::Failure;
 use crate::protocol::words::RefusalReason;
+use crate::workflow::spec::FILE_BYTES_MAX;
 use rustix::fs::{FileType, OFlags};
 use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};
@@ -44,11 +45,12 @@ impl FileProblem {
                     "{what} must be a regular file or folder of the project, and must not be reached through a link."
                 ),
             ),
-            FileProblem::TooLarge => {
-                Failure::refused_for(RefusalReason::TooLarge, format!("{what} is too large. Shorten it."))
-            }
+            FileProblem::TooLarge => Failure::refused_for(
+                RefusalReason::TooLarge,
+                format!("{what} is larger than {} KiB. Shorten it.", FILE_BYTES_MAX >> 10),
+            ),
             FileProblem::Io(ErrorKind::NotFound) => {
-                Failure::refused_for(RefusalReason::NotFound, format!("{what} does not exist."))
+                Failure::refused_for(RefusalReason::NotFound, format!("{what} does not exist: check its name."))
             }
             FileProblem::Io(_) => {
                 Failure::refused_for(RefusalReason::NotFound, format!("{what} cannot be read. Check its permissions."))

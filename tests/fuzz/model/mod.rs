@@ -11,7 +11,8 @@ use puppet::{Puppet, Said};
 use reference::Reference;
 use serde_json::value::RawValue;
 use spektacular::agent::Line;
-use spektacular::failure::{Code, Failure};
+use spektacular::protocol::failure::{Code, Failure};
+use spektacular::protocol::inbound::Flaw;
 use spektacular::protocol::outbound::{About, AgentExit, Body, Outcome};
 use spektacular::protocol::request::{Options, Permissions, Seconds};
 use spektacular::protocol::words::{OnQuestionTimeout, Policy, Source};
@@ -116,7 +117,7 @@ impl Pair {
             Act::InputEnded => Event::InputEnded,
             Act::OutputLost => Event::OutputLost,
             Act::Unsupported => Event::Unsupported(origin),
-            Act::Malformed => Event::Malformed(origin),
+            Act::Malformed => Event::Malformed(origin, Flaw::Form),
             Act::UnknownType => Event::UnknownType(origin),
             Act::NotRead => Event::NotRead,
             Act::Refused => Event::Refused(Failure::new(Code::ResourceExhausted, "It is full.")),

@@ -5,7 +5,7 @@ use spektacular::agent::{
     AgentEvent as Event, AskKey, CallKey, Driver, Launch, Line, MessageKey, Program, Reply, Turn, TurnOver,
     text::FinalAnswer,
 };
-use spektacular::failure::{Code, Failure};
+use spektacular::protocol::failure::{Code, Failure};
 use spektacular::protocol::outbound::{AgentExit, Capabilities, Text, ToolFacts};
 use spektacular::protocol::question::{Answer, Ask, Choice, Choices, Kind, Subject};
 use spektacular::protocol::request::Settings;

@@ -3,6 +3,7 @@
 use super::world::{Frame, World};
 use crate::support::check::{self, Checked, Seen, hold};
 use spektacular::agent::Line;
+use spektacular::protocol::inbound::Flaw;
 use spektacular::protocol::words::Source;
 use spektacular::run::{Event, Method, Origin};
 use std::collections::BTreeSet;
@@ -55,7 +56,7 @@ fn deaf(world: &mut World) -> Checked {
         Event::Line(Line::TooLong),
         Event::Cancel(Origin::default(), None, Source::Orchestrator),
         Event::Cancel(Origin::default(), None, Source::Signal),
-        Event::Malformed(Origin::default()),
+        Event::Malformed(Origin::default(), Flaw::Form),
         Event::Unsupported(Origin::default()),
         Event::InputEnded,
         Event::OutputLost,

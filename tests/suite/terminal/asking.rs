@@ -62,7 +62,7 @@ fn every_kind_of_question_is_answered_wrongly_first() {
     person.answers("Type one line of text.", "");
     person.answers("What key?", "");
     person.answers("! An answer is required.", "?");
-    person.answers("What you type is not shown", "tr0ub4dor&3");
+    person.answers("Your input is not shown", "tr0ub4dor&3");
     person.answers("Which file?", "");
     person.answers("! Answer with a path.", "~/notes.md");
     let seen = person.answers("Allow this command?", "perhaps");
@@ -195,7 +195,7 @@ fn a_piped_prompt_leaves_questions_to_the_terminal() {
 fn input_typed_before_a_question_does_not_answer_it() {
     let codex = Codex::new().waits_for_file("typed").asks_to_run("rm -r build").says("Done.");
     let mut person = at(codex).at_terminal(RUN);
-    person.waits_for("Codex works");
+    person.waits_for("Codex is working");
     // A whole line, and the beginning of another.
     person.types("y\ny");
     person.waits_for("y\r\ny");

@@ -197,7 +197,7 @@ fn input_typed_outside_a_question_is_left_to_the_shell() {
         .program("codex", &codex)
         .shell("\"$@\"; read line; echo \"the shell got $line\"")
         .at_terminal(&["adhoc", "--agent", "codex", "go"]);
-    person.waits_for("Codex works");
+    person.waits_for("Codex is working");
     person.types("a line\n");
     person.waits_for("a line\r\n");
     fs::write(person.case.path("log/typed"), "").unwrap();
@@ -223,7 +223,7 @@ fn a_background_run_draws_no_status_line() {
     person.types("wait\n");
     person.waits_for("% ");
     leaves_the_shell(&mut person);
-    assert!(!person.ends().1.contains("Codex works"));
+    assert!(!person.ends().1.contains("Codex is working"));
 }
 
 #[test]

@@ -161,7 +161,7 @@ fn an_answer_for_always_covers_queued_requests() {
     person.answers("Both at once.", "a");
     let (code, seen) = person.ends();
     assert_eq!(code, 0);
-    assert!(seen.contains("  (Answered already.)\r\n"), "{seen}");
+    assert!(seen.contains("  (Already answered.)\r\n"), "{seen}");
 }
 
 #[test]
@@ -261,10 +261,10 @@ fn a_pause_within_a_line_shows_the_status_below_it() {
     let script = Script::bare().sh(&lines.collect::<Vec<_>>().join("\n"));
     let mut person = Case::with(script).at_terminal(RUN);
     person.waits_for("The first half,");
-    person.waits_for("s] Claude Code works");
+    person.waits_for("s] Claude Code is working");
     person.waits_for("\u{1b}8");
     let screen = person.screen();
-    assert!(screen[0] == "The first half," && screen[1].ends_with("s] Claude Code works"), "{screen:?}");
+    assert!(screen[0] == "The first half," && screen[1].ends_with("s] Claude Code is working"), "{screen:?}");
     lets_it_go_on(&person);
     assert_eq!(person.ends().0, 0);
     let screen = person.screen();

@@ -248,7 +248,7 @@ fn model_not_found(name: &str) -> String {
 /// The maximum length of a model's name in a message, in characters.
 const MODEL_NAME_CHARS: usize = 64;
 
-/// Whether a text looks like a model's name, such as `anthropic/claude-opus-5@20260101` or `opus[1m]`.
+/// Whether a text looks like a model's name, such as `vendor/model-5@20260101` or `opus[1m]`.
 fn is_model_name(text: &str) -> bool {
     let fits = |c: char| c.is_ascii_alphanumeric() || "-_./:@[]".contains(c);
     (1..=MODEL_NAME_CHARS).contains(&text.len()) && text.chars().all(fits)

@@ -1,0 +1,197 @@
+//! The beginning of a run with an agent, and the handling of each event.
+
+use super::book::{Asker, Book};
+use super::frames;
+use super::live::{AgentSide, Clocks, End, Kept, Live, Marked, ProcessState, Questions, Work};
+use super::messages::Messages;
+use super::orchestrator::UNKNOWN_TYPE;
+use super::stop::Ending;
+use super::work::{Artifacts, Tools};
+use super::{Event, Ids, OnEof, Refusal, Start};
+use crate::agent::{Driver, Turn};
+use crate::protocol::failure::{Code, Failure};
+use crate::protocol::outbound::{AgentExit, Body, Json, Outcome, Started, Text, Unattended, Usage};
+use crate::protocol::request::Settings;
+use crate::protocol::words::{Source, Status, Warning};
+use std::time::Duration;
+
+impl Live {
+    /// Begins the run. The first effect is run.started.
+    pub(super) fn begin(
+        now: Duration,
+        (random, ids): (&str, Ids),
+        on_eof: OnEof,
+        run_id: String,
+        reply_to: Option<String>,
+        start: Start,
+    ) -> Result<Box<Live>, Box<Refusal>> {
+        let Start { mut settings, display_name, mut driver, redactor, short_secrets, asking_failed, granted } = start;
+        let has_process = driver.has_process();
+        let mut turn = Turn::default();
+        let launch = match driver.launch(&settings, &mut turn) {
+            Ok(launch) => launch,
+            Err(failure) => {
+                let metadata = settings.metadata.map(Json::from);
+                return Err(Box::new(Refusal { failure, metadata, redactor: Some(redactor) }));
+            }
+        };
+        settings.start_timeout_s = settings.start_timeout_s.or(launch.start_timeout);
+        let started = started(display_name, &settings, driver.as_ref());
+        let mut live = Box::new(Live {
+            now,
+            out: Vec::new(),
+            spare: None,
+            folder: frames::folder(&settings.cwd.to_string_lossy()),
+            settings,
+            redactor,
+            run_id,
+            on_eof,
+            status: None,
+            clocks: Clocks { begun: now, run: None, start: None, active: now, frame: now },
+            agent: AgentSide::before_spawn(driver),
+            work: Work {
+                messages: Messages::after(ids.messages),
+                tools: Tools::after(ids.calls),
+                artifacts: Artifacts::after(ids.artifacts),
+                completion: false,
+                usage: Usage::default(),
+                session_id: None,
+                model: None,
+            },
+            questions: Questions {
+                book: Book::new(random, ids.questions, ids.groups, granted),
+                unattended: Unattended::default(),
+                marked: Marked::default(),
+                kept: Kept::default(),
+                declined: false,
+                input_closed: false,
+            },
+            end: End::default(),
+        });
+        live.emit(Body::Started(Box::new(started)), reply_to.clone());
+        if short_secrets > 0 {
+            live.warn(Warning::ShortSecret, "A secret is too short or too plain to be redacted", reply_to);
+        }
+        if asking_failed {
+            let text =
+                "The tool ask_user is not available: cannot create its socket in the directory for temporary files";
+            live.warn(Warning::UnsupportedOption, text, None);
+        }
+        if has_process {
+            live.turn(turn);
+            live.status(Status::Starting, "Starting the agent", None);
+            live.start(Box::new(launch));
+        } else {
+            live.agent.process = ProcessState::Gone;
+            live.clocks.run = live.settings.timeout_s.map(|limit| now + limit.duration());
+            live.turn(turn);
+        }
+        Ok(live)
+    }
+
+    /// The counters of the ids.
+    pub(super) fn ids(&self) -> Ids {
+        let (questions, groups) = self.questions.book.counts();
+        let (messages, calls) = (self.work.messages.count(), self.work.tools.count());
+        Ids { questions, groups, messages, calls, artifacts: self.work.artifacts.count() }
+    }
+
+    pub(super) fn is_stopping(&self) -> bool {
+        self.end.ending.as_ref().is_some_and(|ending| ending.stopped)
+    }
+
+    /// Handles one event. Returns the end once the run is over.
+    pub(super) fn step(&mut self, event: Event<'_>) -> Option<Ending> {
+        self.take(event);
+        self.over()
+    }
+
+    /// The end, once the run is over.
+    pub(super) fn over(&mut self) -> Option<Ending> {
+        let over = self.end.ending.is_some() && self.agent.process == ProcessState::Gone;
+        over.then(|| self.conclude()).flatten()
+    }
+
+    fn take(&mut self, event: Event<'_>) {
+        match event {
+            Event::Start(origin, _) => {
+                self.warn(Warning::DuplicateStart, "A second run.start was ignored: one process is one run", origin.id);
+            }
+            Event::Input(origin, input) => {
+                if self.is_for_us(&origin) {
+                    self.input(origin.id, input);
+                }
+            }
+            Event::Cancel(origin, reason, source) => {
+                if source != Source::Orchestrator {
+                    self.end.signals += 1;
+                }
+                if self.is_for_us(&origin) {
+                    self.cancel(origin.id, reason, source);
+                }
+            }
+            Event::Malformed(origin, flaw) => {
+                let text = format!("A line on stdin was ignored: {}", flaw.clause());
+                self.warn(Warning::MalformedMessage, text, origin.id);
+            }
+            Event::Unsupported(origin) => self.unsupported(origin.id),
+            Event::UnknownType(origin) => self.warn(Warning::UnknownType, UNKNOWN_TYPE, origin.id),
+            Event::InputEnded => self.input_ended(),
+            // This event comes only before the run begins.
+            Event::Over(..) => {}
+            Event::Refused(failure) => self.stop(Outcome::Failed(failure), None),
+            Event::OutputLost => {
+                let failure = Failure::new(Code::InternalError, "stdout is closed: nothing can be delivered.");
+                self.stop(Outcome::Failed(failure), None);
+            }
+            Event::Spawned => self.spawned(),
+            Event::SpawnFailed(failure) => {
+                self.agent.process = ProcessState::Gone;
+                self.decide(Outcome::Failed(failure));
+            }
+            Event::ErrandOver => {
+                let exit = AgentExit { code: None, signal: None };
+                let over = self.agent.driver.exited(exit, true, &Text::default());
+                self.turn_over(over);
+            }
+            Event::Line(line) => self.line(line),
+            Event::More => self.more(),
+            Event::ToolAsk { call, asks } => {
+                self.clocks.active = self.now;
+                self.open(Asker::Tool(call), asks.into_iter().collect());
+            }
+            Event::ToolAskWithdrawn { call } => {
+                self.clocks.active = self.now;
+                self.withdraw(Some(&Asker::Tool(call)));
+                self.running_again();
+            }
+            Event::Ignored(count) => {
+                let text = format!("{count} messages were ignored while stdout was not read");
+                self.warn(Warning::MalformedMessage, text, None);
+            }
+            Event::Warn(origin, warning, text) => self.warn(warning, text, origin.id),
+            Event::NotRead => {
+                self.clocks.active = self.now;
+                self.clocks.start = None;
+            }
+            Event::Drained(exit) => self.drained(exit),
+            Event::Gone(gone) => self.gone(gone),
+            Event::Tick => self.tick(),
+        }
+    }
+}
+
+/// The body of run.started.
+fn started(display_name: String, settings: &Settings, driver: &dyn Driver) -> Started {
+    Started {
+        agent: settings.agent.clone(),
+        display_name: display_name.into(),
+        settings: Box::new(settings.clone()),
+        capabilities: driver.capabilities(),
+        metadata: settings.metadata.clone().map(Json::from),
+        cwd: Text::from(settings.cwd.to_string_lossy().into_owned()),
+        agent_args: settings.agent_args.iter().map(|arg| Text::from(arg.as_str())).collect(),
+        workflow: None,
+        truncated: false,
+    }
+}
