@@ -764,8 +764,7 @@ fn every_limit_is_listed() {
 fn the_newest_change_is_the_version_in_run_started() {
     let started = payload(started(false));
     let (minor, program) = (&started["protocol"]["minor"], started["protocol"]["spektacular"].as_str().unwrap());
-    let rows = section("Changes").lines().filter(|line| line.starts_with("| ")).skip(1);
-    let newest = rows.last().expect("a row");
+    let newest = section("Changes").lines().filter(|line| line.starts_with("| ")).skip(1).last().expect("a row");
     assert!(newest.starts_with(&format!("| {minor} | {program} |")), "{newest} is not {minor} since {program}");
 }
 
