@@ -23,7 +23,7 @@ pub(super) struct Asking {
     waiting: VecDeque<Waiting>,
     /// The lines of questions whose answers were given in advance, by id.
     in_advance: HashMap<String, String>,
-    /// The option that was typed last, by its label.
+    /// The answer typed last, where the screen does not show it yet: the label of an option, or the meaning of Enter.
     chosen: Option<String>,
     /// A text that is nearly an option, typed for the open question: typed again, it is meant.
     doubted: Option<String>,
@@ -56,6 +56,10 @@ impl Waiting {
     fn left(&self, now: Instant) -> Option<Duration> {
         self.until.map(|until| until.saturating_duration_since(now))
     }
+}
+
+fn is_enter_alone(line: &RawLine) -> bool {
+    matches!(line, RawLine::Whole(line) if line.trim_ascii().is_empty())
 }
 
 fn limited(time: Duration) -> Option<Duration> {
@@ -245,7 +249,8 @@ impl Asking {
                 let input =
                     Input { question_id: Some(first.question.question_id.clone()), given: Some(given), message };
                 self.since = None;
-                self.chosen = prompt::chosen(&first.question, input.given.as_ref());
+                let alone = || prompt::enter(&first.question).filter(|_| is_enter_alone(line));
+                self.chosen = prompt::chosen(&first.question, input.given.as_ref()).or_else(alone);
                 return (Shown::default(), Some(Inbound { id: None, run_id: None, message: Message::Input(input) }));
             }
             Meaning::Explain => prompt::help(&first.question),

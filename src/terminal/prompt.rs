@@ -2,7 +2,7 @@
 
 use super::answer::{key, keys};
 use super::screen::{Ink, Look};
-use super::work::span;
+use super::work::{span, title as tool_title};
 use crate::clean::{one_line, whole};
 use crate::engine::InAdvance;
 use crate::protocol::limits::BAD_ANSWERS;
@@ -38,12 +38,10 @@ pub(super) fn question(question: &Question, place: usize, look: &Look) -> String
     let header = header.map(|header| format!("[{header}] ")).unwrap_or_default();
     let of = if question.group_size > 1 { format!(" ({place} of {})", question.group_size) } else { String::new() };
     let text = whole(ask.text.shown());
-    let text = if ask.subject.as_ref().is_some_and(|subject| is_a_command(subject, &text)) {
-        "Allow this command?".into()
-    } else {
-        text
-    };
-    let _ = writeln!(out, "{}", look.paint(Ink::Bold, &format!("? {header}{}{of}", text.trim_end())));
+    let text =
+        ask.subject.as_ref().and_then(|subject| for_permission(subject, &text)).unwrap_or_else(|| text.into_owned());
+    let line = format!("? {header}{}{of}", text.trim_end().replace('\n', "\n  "));
+    let _ = writeln!(out, "{}", look.paint(Ink::Bold, &line));
     if let Some(subject) = &ask.subject {
         out.push_str(&what_exactly(subject, &text, look));
     }
@@ -116,18 +114,27 @@ pub(super) fn refusal(why: &str, look: &Look) -> String {
     format!("{}\n", look.paint(Ink::Red, &format!("! {why}")))
 }
 
-/// Whether the question repeats the command that stands below it.
-fn is_a_command(subject: &Subject, text: &str) -> bool {
+/// The question about a permission, in the words of the tool's own line. `None`: the agent asks in its own words.
+fn for_permission(subject: &Subject, text: &str) -> Option<String> {
     let title = subject.title.shown();
     let asks = text.strip_prefix("Allow ").and_then(|rest| rest.strip_suffix('?')) == Some(&whole(title));
     let command = title.split_once(": ").map_or(title, |(_, command)| command).trim();
-    asks && subject.category == Category::Execute && subject.detail.shown().contains(command)
+    let is_below = subject.category == Category::Execute && subject.detail.shown().contains(command);
+    match (asks, is_below) {
+        (false, _) => None,
+        (true, true) => Some("Allow this command?".into()),
+        (true, false) => Some(format!("Allow {}?", tool_title(subject.category, &whole(title)))),
+    }
 }
 
 /// The places and the detail of the permission, each unless the question repeats it.
 fn what_exactly(subject: &Subject, text: &str, look: &Look) -> String {
     let detail = whole(subject.detail.shown());
     let detail = if detail.trim() == text.trim() { "" } else { &*detail };
+    // The question may end with the first line, such as an address. A command is always shown.
+    let (first, rest) = detail.split_once('\n').unwrap_or((detail, ""));
+    let is_repeated = subject.category != Category::Execute && text.ends_with(&format!(" {first}?"));
+    let detail = if is_repeated { rest } else { detail };
     let mut out = String::new();
     for place in &subject.locations {
         let path = one_line(place.path.shown());
@@ -177,8 +184,8 @@ pub(super) fn input(question: &Question, left: Option<Duration>, look: &Look) ->
             let number = if *multiple { "numbers, such as 1,3" } else { "a number" };
             if *allow_other { format!("{number}, or your own text") } else { number.to_owned() }
         }
-        Kind::Text => "a text".into(),
-        Kind::Secret => "a text, which is not shown".into(),
+        Kind::Text => "text".into(),
+        Kind::Secret => "text, which is not shown".into(),
         Kind::FilePath => "a path".into(),
     };
     let enter = enter(question).map(|what| format!("Enter: {what}, ")).unwrap_or_default();
@@ -201,7 +208,7 @@ pub(super) fn seconds(left: Duration) -> u64 {
 }
 
 /// The meaning of Enter alone.
-fn enter(question: &Question) -> Option<String> {
+pub(super) fn enter(question: &Question) -> Option<String> {
     let ask = &question.ask;
     match &ask.default {
         Some(default) => Some(shown(default, &ask.kind)),

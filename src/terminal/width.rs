@@ -29,31 +29,68 @@ pub(super) fn cut(text: &str, limit: usize) -> String {
     out
 }
 
-/// The blanks before a line whose text must not be wrapped: code, a command, a diff.
+/// The blanks before a line of code, a command or a diff. Such a line also breaks within a word, so that no part of an
+/// agent's text stands where a line of ours begins.
 const VERBATIM: &str = "    ";
+
+/// The sign before each line of the agent's reasoning.
+const REASONING: &str = "  | ";
 
 /// Our own lines, wrapped between words. A continuation stands below the text behind the line's marker.
 pub(super) fn wrap(lines: &str, width: usize) -> String {
     let mut out = String::with_capacity(lines.len());
     for line in lines.split_inclusive('\n') {
-        if line.starts_with(VERBATIM) || visible(line.trim_end()) <= width {
+        if visible(line.trim_end()) <= width {
             out.push_str(line);
             continue;
         }
-        let indent = hanging(line).min(width / 2);
+        let is_verbatim = line.starts_with(VERBATIM);
+        let prefix = continuation(line, width);
         let mut column = 0;
         for word in line.split_inclusive(' ') {
-            if column > indent && column + visible(word.trim_end()) > width {
+            if column > prefix.len() && column + visible(word.trim_end()) > width {
                 out.truncate(out.trim_end_matches(' ').len());
                 out.push('\n');
-                out.push_str(&" ".repeat(indent));
-                column = indent;
+                out.push_str(&prefix);
+                column = prefix.len();
             }
-            out.push_str(word);
-            column += visible(word);
+            if is_verbatim && column + visible(word.trim_end()) > width {
+                column = push_broken(word, &prefix, column, width, &mut out);
+            } else {
+                out.push_str(word);
+                column += visible(word);
+            }
         }
     }
     out
+}
+
+/// The beginning of each further row of a line.
+fn continuation(line: &str, width: usize) -> String {
+    if line.starts_with(VERBATIM) {
+        return " ".repeat((VERBATIM.len() + 2).min(width / 2));
+    }
+    if without_style(line).starts_with(REASONING) {
+        return REASONING.into();
+    }
+    " ".repeat(hanging(line).min(width / 2))
+}
+
+/// Adds a word that is longer than a row. Returns the column behind it.
+fn push_broken(word: &str, prefix: &str, mut column: usize, width: usize, out: &mut String) -> usize {
+    let mut is_colour = false;
+    for c in word.chars() {
+        let columns = if is_colour || c.is_control() { 0 } else { of(c) };
+        is_colour = c == '\u{1b}' || is_colour && c != 'm';
+        if column > prefix.len() && column + columns > width {
+            out.push('\n');
+            out.push_str(prefix);
+            column = prefix.len();
+        }
+        out.push(c);
+        column += columns;
+    }
+    column
 }
 
 /// The maximum columns of a text with colours in it.
@@ -68,12 +105,19 @@ fn visible(text: &str) -> usize {
 
 /// The columns before the text of a line: its blanks, and a marker such as `*`, `?`, `2.` or `[x]`.
 fn hanging(line: &str) -> usize {
-    let start = line.trim_start_matches("\u{1b}[1m").trim_start_matches("\u{1b}[2m");
+    let start = without_style(line);
     let blanks = start.len() - start.trim_start_matches(' ').len();
     let (marker, rest) = start[blanks..].split_once(' ').unwrap_or_default();
-    let is_marker = marker.chars().count() == 1 || marker.starts_with('[') || marker.ends_with('.');
+    // A letter is a key only if it stands in a column of keys.
+    let is_sign = marker.chars().count() == 1 && (!marker.starts_with(char::is_alphabetic) || rest.starts_with(' '));
+    let is_marker = is_sign || marker.starts_with('[') || marker.ends_with('.');
     let fits = is_marker && marker.len() <= 4;
     blanks + if fits { marker.len() + 1 + rest.len() - rest.trim_start_matches(' ').len() } else { 0 }
+}
+
+/// A line without the style that begins it.
+fn without_style(line: &str) -> &str {
+    line.trim_start_matches("\u{1b}[1m").trim_start_matches("\u{1b}[2m")
 }
 
 #[cfg(test)]
@@ -88,7 +132,11 @@ mod tests {
             ("  2. one two three\n", "  2. one two\n     three\n"),
             ("  y  one two three\n", "  y  one two\n     three\n"),
             ("done after 3s and more\n> ", "done after\n3s and more\n> "),
-            ("    a line of code stays\n", "    a line of code stays\n"),
+            ("    git push --all\n", "    git push\n      --all\n"),
+            ("    averyverylongword\n", "    averyver\n      ylongw\n      ord\n"),
+            ("    \u{1b}[32m+averyverylong\u{1b}[0m\n", "    \u{1b}[32m+averyve\n      rylong\u{1b}[0m\n"),
+            ("  | one two three\n", "  | one two\n  | three\n"),
+            ("  n, one two three\n", "  n, one two\n  three\n"),
             ("averyverylongword and\n", "averyverylongword\nand\n"),
             ("\u{1b}[1m? one two three\u{1b}[0m\n", "\u{1b}[1m? one two\n  three\u{1b}[0m\n"),
             ("\u{1b}[2mtwelve letter\u{1b}[0m\n", "\u{1b}[2mtwelve\nletter\u{1b}[0m\n"),

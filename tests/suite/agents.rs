@@ -5,6 +5,7 @@ use crate::support;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::fs;
+use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 use support::Case;
@@ -408,5 +409,21 @@ fn without_the_default_agent_the_installed_ones_are_named() {
         let named = plain.run(args);
         assert_eq!(named.code, Some(4));
         assert!(named.err.contains("is not on the PATH"), "{}", named.err);
+    }
+}
+
+#[test]
+fn the_reference_says_how_each_agent_reports_a_failed_command() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let page = fs::read_to_string(root.join("src/agent/reference.md")).unwrap();
+    let cells = |begin: &str| -> Vec<String> {
+        let row = page.lines().find(|line| line.starts_with(begin)).unwrap();
+        row.split('|').skip(2).map(|cell| cell.trim().trim_matches('`').to_owned()).collect()
+    };
+    let told = cells("| `state` of a command that exits");
+    for (agent, told) in cells("| | `claude`").iter().zip(&told).take(4) {
+        let frames = fs::read_to_string(root.join("testdata").join(agent).join("shell_fail/expected.jsonl")).unwrap();
+        let state = frames.split("\"category\":\"execute\",\"state\":\"").last().unwrap().split('"').next().unwrap();
+        assert!(told.starts_with(state), "{agent}: {state}, but the reference says {told}");
     }
 }

@@ -20,7 +20,7 @@ fn lines(text: &str) -> Vec<String> {
 }
 
 /// Fails with everything that is wrong, not only with the first.
-fn report(wrong: &[String]) {
+pub(crate) fn report(wrong: &[String]) {
     assert!(wrong.is_empty(), "\n{}\n{} wrong. {HINT}", wrong.join("\n"), wrong.len());
 }
 

@@ -266,3 +266,13 @@ fn samples_are_wrapped_for_reading() {
     }
     assert!(samples > 100, "{samples} lines of samples");
 }
+
+#[test]
+fn the_screen_and_the_log_of_a_run_are_real_ones() {
+    let readme = readme();
+    for file in ["80.txt", "log.txt"] {
+        let shown = fs::read_to_string(root().join("testdata/screens/run").join(file)).unwrap();
+        let block = format!("```text\n$ spektacular adhoc --yes \"fix the failing test\"\n{shown}```\n");
+        assert!(readme.contains(&block), "README.md lacks the output in testdata/screens/run/{file}:\n{block}");
+    }
+}

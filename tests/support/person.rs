@@ -1,5 +1,6 @@
 //! A person at a terminal: the program's pseudo-terminal, keys, and the contents of its screen.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
@@ -159,9 +160,20 @@ impl Person {
 
     /// The current contents of the screen, row by row.
     pub(crate) fn screen(&self) -> Vec<String> {
+        self.terminal().rows()
+    }
+
+    /// The current contents of the screen as one text, with `⏎` after a row that the terminal broke.
+    pub(crate) fn drawn(&self) -> String {
+        let terminal = self.terminal();
+        let sign = |at: usize| if terminal.broken.contains(&at) { "⏎" } else { "" };
+        terminal.rows().iter().enumerate().map(|(at, row)| format!("{row}{}\n", sign(at))).collect()
+    }
+
+    fn terminal(&self) -> Screen {
         let mut screen = Screen::new(usize::from(self.case.columns));
         String::from_utf8_lossy(&self.all).chars().for_each(|c| screen.take(c));
-        screen.rows()
+        screen
     }
 
     pub(crate) fn file(&self, name: &str) -> String {
@@ -184,6 +196,8 @@ impl Drop for Person {
 struct Screen {
     columns: usize,
     rows: Vec<Vec<char>>,
+    /// The rows that were full before their text was over.
+    broken: BTreeSet<usize>,
     row: usize,
     column: usize,
     kept: (usize, usize),
@@ -214,6 +228,7 @@ impl Screen {
                 let width = if ('\u{2e80}'..='\u{ffef}').contains(&c) { 2 } else { 1 };
                 if self.column + width > self.columns {
                     self.column = 0;
+                    self.broken.insert(self.row);
                     self.down();
                 }
                 let row = &mut self.rows[self.row];
@@ -241,6 +256,7 @@ impl Screen {
             'J' => {
                 self.rows[self.row].truncate(self.column);
                 self.rows.truncate(self.row + 1);
+                self.broken.retain(|row| *row < self.row);
             }
             'D' => self.down(),
             'A' => self.row = self.row.saturating_sub(number),

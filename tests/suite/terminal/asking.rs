@@ -209,7 +209,7 @@ fn input_typed_before_a_question_does_not_answer_it() {
 fn the_time_is_counted_down_when_it_is_short_and_its_end_speaks_of_flags() {
     let codex = Codex::new().asks("text", "What name?", json!({})).says("Done.");
     let mut person = at(codex).at_terminal(&["adhoc", "--agent", "codex", "--question-timeout", "2", "go"]);
-    person.waits_for("Answer within 2s with a text");
+    person.waits_for("Answer within 2s with text");
     person.waits_for("> ");
     person.types("web");
     person.waits_for("\u{1b}7\r  1s\u{1b}8");

@@ -10,13 +10,22 @@ use crate::support::agent::{Script, bash, can_use, tool_result};
 const RUN: &[&str] = &["adhoc", "go"];
 
 /// The result of a changed file, as Claude Code reports it.
-fn edited(call: &str, path: &str, hunk: &[&str]) -> Value {
-    let patch = json!([{"oldStart": 3, "oldLines": 3, "newStart": 3, "newLines": 4, "lines": hunk}]);
+pub(super) fn edited(call: &str, path: &str, hunk: &[&str]) -> Value {
+    let without = |sign: char| hunk.iter().filter(|line| !line.starts_with(sign)).count();
+    let (old, new) = (without('+'), without('-'));
+    let patch = json!([{"oldStart": 3, "oldLines": old, "newStart": 3, "newLines": new, "lines": hunk}]);
     tool_result(call, "done", json!({"filePath": path, "structuredPatch": patch}))
 }
 
+/// The result of a failed command.
+pub(super) fn failed(call: &str, output: &str) -> Value {
+    let mut failed = tool_result(call, output, json!("Error"));
+    failed["message"]["content"][0]["is_error"] = json!(true);
+    failed
+}
+
 /// An edit of one file, and a new file of so many lines.
-fn edits(lines: usize) -> Script {
+pub(super) fn edits(lines: usize) -> Script {
     let content: String = (1..=lines).map(|n| format!("line {n}\n")).collect();
     let created = json!({"type": "create", "filePath": "new.txt", "content": content, "structuredPatch": []});
     Script::new()
@@ -88,7 +97,7 @@ fn a_diff_below_other_lines_repeats_the_title() {
         .out(&edited("c1", "a", &["-1", "+2"]))
         .tool_result("c2", "")
         .done("Done.");
-    let expected = "* Edit a\n* Run ls\n* Edit a\n    @@ -3,3 +3,4 @@\n    -1\n    +2\n";
+    let expected = "* Edit a\n* Run ls\n* Edit a\n    @@ -3 +3 @@\n    -1\n    +2\n";
     assert_eq!(logged(&Case::with(script), &["go"]), expected);
 }
 
@@ -102,7 +111,7 @@ fn an_edit_that_the_person_allowed_is_not_shown_twice() {
         .out(&edited("c1", "a", &["-1", "+2"]))
         .done("Done.");
     let mut person = Case::with(script).at_terminal(RUN);
-    person.answers("Allow Edit: a?", "y");
+    person.answers("Allow Edit a?", "y");
     assert_eq!(person.ends().0, 0);
     let screen = person.screen();
     assert_eq!(screen.iter().filter(|row| *row == "    -1").count(), 1, "{screen:?}");
@@ -133,8 +142,7 @@ fn a_patch_of_several_files_names_each() {
 
 #[test]
 fn a_failed_command_shows_its_exit_code() {
-    let mut failed = tool_result("c1", "Exit code 3\nfirst\nsecond\n", json!("Error: Exit code 3"));
-    failed["message"]["content"][0]["is_error"] = json!(true);
+    let failed = failed("c1", "Exit code 3\nfirst\nsecond\n");
     let script = Script::new().tool_use("c1", "Bash", &bash("make")).out(&failed).done("Done.");
     let lines = "* Run make: failed (exit 3)\n    first\n    second\n";
     assert_eq!(logged(&Case::with(script), &["go"]), format!("* Run make\n{lines}"));

@@ -3,8 +3,9 @@
 use serde_json::json;
 
 use super::codex::Codex;
+use super::edits::failed;
 use crate::support::Case;
-use crate::support::agent::{Script, bash, question, tool_result};
+use crate::support::agent::{Script, bash, question};
 
 /// stderr of a run without a terminal.
 fn logged(script: Script, args: &[&str]) -> String {
@@ -63,8 +64,7 @@ fn a_silent_run_sends_heartbeats() {
 
 #[test]
 fn a_failed_tool_shows_the_end_of_its_output() {
-    let mut failed = tool_result("c1", "Exit code 3\nfirst\n\nlast but one\nthe last\n", json!("Error"));
-    failed["message"]["content"][0]["is_error"] = json!(true);
+    let failed = failed("c1", "Exit code 3\nfirst\n\nlast but one\nthe last\n");
     let script = Script::new().tool_use("c1", "Bash", &bash("cargo test")).out(&failed).done("Done.");
     let log = logged(script, &["go"]);
     assert!(log.contains("* Run cargo test: failed (exit 3)\n    last but one\n    the last\n"), "{log}");

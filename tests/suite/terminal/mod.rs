@@ -6,6 +6,7 @@ mod edits;
 mod jobs;
 mod log;
 mod modes;
+mod screens;
 mod showing;
 
 use crate::support::{Case, io, limit};

@@ -10,14 +10,16 @@ use crate::support::person::Person;
 const RUN: &[&str] = &["adhoc", "go"];
 
 /// Goes on when the test says so.
-const WAITS: &str = "until [ -e \"$D/go\" ]; do sleep 0.02; done";
+pub(super) const WAITS: &str = "until [ -e \"$D/go\" ]; do sleep 0.02; done";
 
-fn lets_it_go_on(person: &Person) {
+pub(super) fn lets_it_go_on(person: &Person) {
     std::fs::write(person.case.path("log/go"), "").unwrap();
 }
 
-fn todo(script: Script, call: &str, states: [&str; 3]) -> Script {
-    let names = ["Read the code", "Change it", "Run the tests"];
+pub(super) const TASKS: [&str; 3] = ["Read the code", "Change it", "Run the tests"];
+
+/// The agent reports its plan: tasks, each with its state.
+pub(super) fn plan(script: Script, call: &str, names: [&str; 3], states: [&str; 3]) -> Script {
     let todos: Vec<_> = names
         .iter()
         .zip(states)
@@ -27,9 +29,10 @@ fn todo(script: Script, call: &str, states: [&str; 3]) -> Script {
 }
 
 fn working() -> Script {
-    let script = todo(Script::new().say("m1", "I shall look at it."), "t1", ["in_progress", "pending", "pending"]);
+    let script =
+        plan(Script::new().say("m1", "I shall look at it."), "t1", TASKS, ["in_progress", "pending", "pending"]);
     let script = script.tool("c1", "Read", &json!({"file_path": "/home/user/project/a.txt"}), "the content");
-    let script = todo(script, "t2", ["completed", "in_progress", "pending"]);
+    let script = plan(script, "t2", TASKS, ["completed", "in_progress", "pending"]);
     let script = script.tool_use("c2", "Bash", &bash("cargo test")).sh(WAITS).tool_result("c2", "all passed");
     script.say_pieces("m2", &["It is do", "ne: all te", "sts pass."]).done("It is done: all tests pass.")
 }
@@ -156,7 +159,7 @@ fn an_answer_for_always_covers_queued_requests() {
         .sh("answer")
         .done("All done.");
     let mut person = Case::with(script).at_terminal(RUN);
-    person.waits_for("Allow Write: a.txt?");
+    person.waits_for("Allow Write a.txt?");
     // Said after the second request, so that this one is open too.
     person.answers("Both at once.", "a");
     let (code, seen) = person.ends();
