@@ -55,9 +55,12 @@ fn read(
     machine: &impl Machine,
 ) -> Result<(&'static str, u64, Vec<u8>), Failure> {
     let wrong = |why: &str| invalid(format!("{subject} {why}."));
-    let (bytes, content) = machine.image(path, first).map_err(|error| match error.kind() {
-        ErrorKind::InvalidInput => wrong("is not a regular file"),
-        _ => wrong("cannot be read: name an existing file, by its absolute path or relative to `cwd`"),
+    let (bytes, content) = machine.image(path, first).map_err(|error| {
+        wrong(if error.kind() == ErrorKind::InvalidInput {
+            "is not a regular file"
+        } else {
+            "cannot be read: name an existing file, by its absolute path or relative to `cwd`"
+        })
     })?;
     if bytes == 0 {
         return Err(wrong("is an empty file"));
