@@ -5,7 +5,7 @@
 mod effects;
 
 use super::answers::Script;
-use super::ask_socket::AskOutcome;
+use super::callers::AskOutcome;
 use super::job::{Carried, Job, Next, Over, Prepared};
 use super::machine::{Departed, Machine};
 use super::opening::Opening;
