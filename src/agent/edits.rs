@@ -1,5 +1,5 @@
 //! The changes of an edit as lines for a person, in one form for every agent: hunks with up to three lines of context,
-//! each line with its sign. The lines of a created or deleted file stand without a hunk header.
+//! each line with its sign. The lines of a created or deleted file have no hunk header.
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -42,7 +42,7 @@ pub(super) fn between(old: &str, new: &str) -> String {
     let mut changes = changes(&old, &new).into_iter().peekable();
     while let Some(first) = changes.next() {
         let mut hunk = vec![first];
-        // Changes whose context would meet stand in one hunk.
+        // Changes with touching context share a hunk.
         let end = |hunk: &[Change]| hunk.last().map_or(0, |last| last.old.end);
         while let Some(next) = changes.next_if(|next| next.old.start <= end(&hunk) + 2 * CONTEXT) {
             hunk.push(next);
@@ -188,7 +188,7 @@ mod tests {
         for old in texts {
             for new in texts {
                 let diff = between(old, new);
-                // So few lines stand in one hunk with all of their context, or equal ones are missing at both ends.
+                // So few lines fit into one hunk with all context, or equal lines are missing at both ends.
                 let side = |sign: char| -> String {
                     let lines = diff.lines().filter(|line| line.starts_with([' ', sign]));
                     lines.map(|line| format!("{}\n", &line[1..])).collect()

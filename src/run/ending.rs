@@ -125,8 +125,8 @@ impl Live {
         ending
     }
 
-    /// The failure of a completed run in which nobody answered a permission. `None`: there is none, or `fail_on_denied`
-    /// is not set.
+    /// The failure of a completed run in which nobody answered a permission. `None`: nothing was denied, or
+    /// `fail_on_denied` is not set.
     fn unattended_failure(&self) -> Option<Failure> {
         let count = self.questions.unattended.denied.count;
         let how_many = if count == 1 { "A permission was".to_owned() } else { format!("{count} permissions were") };

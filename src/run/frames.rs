@@ -43,7 +43,7 @@ impl Live {
         self.titled(text.clone()).into_redacted(&self.redactor)
     }
 
-    /// The same as a text. One that stays as it is is not copied.
+    /// Like [`Live::title`], as a text. Does not copy a title that stays unchanged.
     pub(super) fn titled(&self, text: Text) -> Text {
         let clean = text.into_redacted(&self.redactor);
         if is_title(&clean) {
@@ -99,7 +99,7 @@ fn shorten<'t>(text: &'t str, folder: &str) -> Cow<'t, str> {
     }
     let (mut out, mut rest) = (String::with_capacity(text.len()), 0);
     for at in found {
-        // The folder may stand in the path of another one: `/a/a/`.
+        // The folder may be part of another path: `/a/a/`.
         let Some(before) = text.get(rest..at) else { continue };
         out.push_str(before);
         // `/a/b/` is not the working directory in `/x/a/b/`.

@@ -22,7 +22,7 @@ pub(super) struct Live {
     /// The memory of the last progress.
     pub(super) spare: Option<Box<Progress>>,
     pub(super) settings: Settings,
-    /// The working directory, as it stands in texts before a relative path.
+    /// The working directory with a final slash, which is removed from paths in texts.
     pub(super) folder: String,
     pub(super) redactor: Redactor,
     pub(super) run_id: String,

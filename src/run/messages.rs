@@ -265,8 +265,8 @@ impl Message {
             self.waiting.push_str(&rest);
         }
         let budget = rules.budget();
-        // A message is emitted when it is complete. Full frames of a long one are emitted earlier, and so is text for
-        // which there is no room.
+        // A message is emitted when it is complete. Full frames of a long message, and text beyond the budget, are
+        // emitted earlier.
         let all = done || rules.level == Level::Full || self.waiting.len() > rules.room;
         if !all && self.waiting_bytes <= budget {
             return;

@@ -175,7 +175,7 @@ impl Tools {
 }
 
 impl Call {
-    /// Drops the places for which there is no room.
+    /// Drops the places beyond the budget.
     fn fit(&mut self, room: usize) {
         self.kept = ENTRY_BYTES + self.title.size();
         let all = self.places.len();

@@ -9,7 +9,7 @@ use std::path::Path;
 /// The bytes of a Markdown file, if it can be checked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Contents {
-    /// There is no such file.
+    /// The file does not exist.
     Missing,
     /// It is too large to be read.
     TooLarge,

@@ -11,7 +11,7 @@ pub const FILE_BYTES_MAX: u64 = 256 << 10;
 /// A specification, as far as it is valid.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Spec {
-    /// The title. Empty: there is none.
+    /// The title, or an empty text.
     pub title: String,
     /// The tasks, in order.
     pub tasks: Vec<Requirement>,

@@ -122,7 +122,7 @@ pub struct Violation {
 }
 
 impl Violation {
-    /// The violation as one line: `FILE:LINE: RULE: TEXT`. The line is 0 if there is none.
+    /// The violation as one line: `FILE:LINE: RULE: TEXT`. The line is 0 for a violation without a line.
     pub fn in_words(&self) -> String {
         format!("{}:{}: {}: {}", self.file, self.line.unwrap_or_default(), self.rule.name(), self.text)
     }

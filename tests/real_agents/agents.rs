@@ -21,7 +21,7 @@ pub(crate) enum Agent {
 }
 
 impl Agent {
-    /// Its name in run.start, and of its program.
+    /// The agent's name in run.start, and the name of its program.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Agent::Claude | Agent::OldClaude => "claude",
@@ -41,19 +41,19 @@ impl Agent {
         }
     }
 
-    /// The program on the PATH of a user's installation: native, or a script that starts it.
+    /// The program that an installation puts on PATH: native, or a script that starts it.
     pub(crate) fn program(self) -> PathBuf {
         match self {
             Agent::Claude => program(&format!("@anthropic-ai/claude-code-linux-{}", arch()), "claude"),
             Agent::OldClaude => program(&format!("claude-old-linux-{}", arch()), "claude"),
             Agent::Codex => program("@openai/codex", "bin/codex.js"),
             Agent::Gemini => program("@google/gemini-cli", "bundle/gemini.js"),
-            // The build that runs on every processor: two would be twice the download.
+            // The build that runs on every processor, to download only one.
             Agent::OpenCode => program("opencode-linux-x64-baseline", "bin/opencode"),
         }
     }
 
-    /// The API of its model.
+    /// The API of the agent's model.
     pub(crate) fn dialect(self) -> &'static dyn Dialect {
         match self {
             Agent::Claude | Agent::OldClaude => &anthropic::Anthropic,
@@ -63,7 +63,7 @@ impl Agent {
         }
     }
 
-    /// Leads it to its model, and keeps it from looking for anything else.
+    /// Points the agent to its model, and keeps it from contacting anything else.
     pub(crate) fn furnish(self, case: Case, url: &str) -> Case {
         match self {
             Agent::Claude | Agent::OldClaude => claude(case, url),
@@ -86,7 +86,7 @@ fn claude(case: Case, url: &str) -> Case {
         .env("DISABLE_TELEMETRY", "1")
         .env("DISABLE_ERROR_REPORTING", "1")
         .env("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")
-        // By itself it tries for three minutes.
+        // By default, the agent retries for three minutes.
         .env("CLAUDE_CODE_MAX_RETRIES", "1")
 }
 
@@ -110,7 +110,7 @@ fn codex(case: Case, url: &str) -> Case {
 fn gemini(case: Case, url: &str) -> Case {
     let settings = json!({
         "security": {"auth": {"selectedType": "gemini-api-key"}},
-        // By itself it would ask a router for the model.
+        // By default, the agent asks a router for the model.
         "model": {"name": "gemini-2.5-flash"},
         "general": {"enableAutoUpdate": false, "enableAutoUpdateNotification": false, "maxAttempts": 2},
         "privacy": {"usageStatisticsEnabled": false},
@@ -119,12 +119,12 @@ fn gemini(case: Case, url: &str) -> Case {
     put(&case.path("home/.gemini/settings.json"), &settings.to_string());
     case.env("GOOGLE_GEMINI_BASE_URL", url)
         .env("GEMINI_API_KEY", KEY)
-        // In a folder that it does not trust it starts no MCP servers.
+        // The agent starts no MCP servers in an untrusted folder.
         .env("GEMINI_CLI_TRUST_WORKSPACE", "true")
 }
 
 fn opencode(case: Case, url: &str) -> Case {
-    // By itself it drops the images for a model that is not known to take them.
+    // By default, the agent drops images for a model that it does not know to accept them.
     let modalities = json!({"input": ["text", "image"], "output": ["text"]});
     let limit = json!({"context": 100_000, "output": 8_000});
     let model = json!({"name": "Stub", "tool_call": true, "limit": limit, "modalities": modalities});
@@ -142,11 +142,11 @@ fn opencode(case: Case, url: &str) -> Case {
     });
     let home = case.path("home/.config/opencode");
     put(&home.join("opencode.json"), &config.to_string());
-    // By itself it installs a library for plugins there. It does not where one seems to be.
+    // By default, the agent installs a plugin library there, unless it finds one.
     fs::create_dir(home.join("node_modules")).expect("mkdir");
     let installed = json!({"packages": {"": {"dependencies": {"@opencode-ai/plugin": "1"}}}});
     put(&home.join("package-lock.json"), &installed.to_string());
-    // Its own list of models takes a third of the time that it needs to start.
+    // Loading the agent's list of models takes a third of its start time.
     put(&home.join("models.json"), "{}");
     case.env("OPENCODE_MODELS_PATH", home.join("models.json").to_str().expect("path"))
         .env("OPENCODE_DISABLE_MODELS_FETCH", "1")

@@ -1,5 +1,5 @@
-//! An orchestrator that knows the protocol and no agent: it starts a run, answers what it is asked by a table, and
-//! reads on to the last frame.
+//! An orchestrator that knows the protocol and no agent: it starts a run, answers questions by a table, and reads on to
+//! the last frame.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -12,7 +12,7 @@ use crate::lab::{KEY, Lab};
 use crate::stub::Stub;
 use crate::support::{Frame, Outcome, Session};
 
-/// How a question is answered: the first rule whose words are its purpose and a part of its error, header or text.
+/// A rule that answers questions by purpose and by a part of the error, header or text. The first match counts.
 pub(crate) struct Rule {
     purpose: &'static str,
     about: &'static str,
@@ -25,22 +25,22 @@ pub(crate) fn rule(purpose: &'static str, about: &'static str, value: Value) -> 
     Rule { purpose, about, input: json!({"value": value}) }
 }
 
-/// All permissions get this answer.
+/// Answers every permission with this value.
 pub(crate) fn permission(value: &str) -> Vec<Rule> {
     vec![rule("permission", "", json!(value))]
 }
 
-/// All permissions are denied with a reason.
+/// Denies every permission with a reason.
 pub(crate) fn denial(message: &str) -> Vec<Rule> {
     vec![Rule { purpose: "permission", about: "", input: json!({"value": "deny", "message": message}) }]
 }
 
-/// All questions of this purpose are declined.
+/// Declines every question of this purpose.
 pub(crate) fn declined(purpose: &'static str) -> Vec<Rule> {
     vec![Rule { purpose, about: "", input: json!({"declined": true}) }]
 }
 
-/// A run while it continues.
+/// A run in progress.
 pub(crate) struct Client {
     pub(crate) session: Session,
     rules: Vec<Rule>,
@@ -82,7 +82,7 @@ impl Client {
         }
     }
 
-    /// Waits for a file that one of the agent's tools makes.
+    /// Waits for a file that one of the agent's tools creates.
     pub(crate) fn wait_file(&self, path: &Path) {
         self.session.wait_until(&format!("{}", path.display()), || path.exists());
     }
@@ -98,7 +98,7 @@ impl Client {
         self.session.send("run.input", input);
     }
 
-    /// Answers questions until the run is over, and checks what holds for every run.
+    /// Answers questions until the run is over, and checks the invariants.
     pub(crate) fn finish(mut self) -> Run {
         self.until("the last frame", Frame::is_terminal);
         let run = Run { outcome: self.session.finish(), agent: self.agent, model: self.model };
@@ -110,13 +110,13 @@ impl Client {
         run
     }
 
-    /// For a killed program, which has no last frame.
+    /// Finishes without the invariants, for a killed program, which emits no last frame.
     pub(crate) fn finish_killed(self) -> Run {
         Run { outcome: self.session.finish_unchecked(), agent: self.agent, model: self.model }
     }
 }
 
-/// A run that is over, and what the model heard of it.
+/// A finished run, and the requests that the model received.
 pub(crate) struct Run {
     pub(crate) outcome: Outcome,
     agent: Agent,
@@ -133,7 +133,7 @@ impl Run {
         &self.model.0
     }
 
-    /// The home and directory for a later run.
+    /// Keeps the home and the working directory for a later run.
     pub(crate) fn again(&self) -> Lab {
         Lab::after(self.agent, self.outcome.case(), &self.model.0)
     }
@@ -144,7 +144,7 @@ impl Run {
         payload
     }
 
-    /// The messages of the agent, each with its pieces joined, in the order of their beginnings. Each is whole.
+    /// The agent's complete messages, each with its pieces joined, in the order in which they began.
     pub(crate) fn messages(&self, kind: &str) -> Vec<String> {
         let mut order = Vec::new();
         let mut texts: BTreeMap<&str, String> = BTreeMap::new();
@@ -158,7 +158,7 @@ impl Run {
         order.iter().map(|id| texts[id].clone()).collect()
     }
 
-    /// The category and the final state of the tool calls, in the order of their ends.
+    /// The category and the final state of the tool calls, in the order in which they ended.
     pub(crate) fn tools(&self) -> Vec<(&str, &str)> {
         let frames = self.outcome.progress("tool").into_iter().filter(|f| f.text("state") != "started");
         frames.map(|f| (f.text("category"), f.text("state"))).collect()

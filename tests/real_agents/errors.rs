@@ -1,4 +1,4 @@
-//! A model that refuses.
+//! Errors of the model's provider.
 
 use serde_json::json;
 
@@ -12,7 +12,7 @@ fn plain(agent: Agent, scenario: &str) -> Run {
     run(Lab::new(agent, scenario), json!({}), Vec::new())
 }
 
-/// A clear sentence of the provider's reaches whoever started the run.
+/// The provider's error message reaches the user.
 fn error_400(agent: Agent) {
     let run = plain(agent, "too_large");
     let payload = run.outcome.failed("agent_error");
@@ -32,7 +32,7 @@ fn error_404(agent: Agent) {
 fn error_401(agent: Agent) {
     let run = plain(agent, "key_refused");
     run.outcome.failed("auth_required");
-    // Claude Code by itself would try for three minutes.
+    // By default, Claude Code retries for three minutes.
     assert!(run.outcome.took().as_secs() < 60, "it took {:?}", run.outcome.took());
 }
 

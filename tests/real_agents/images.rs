@@ -1,4 +1,4 @@
-//! Images of the prompt, as they reach the models of real agents.
+//! Images in prompts for real agents.
 
 use serde_json::json;
 
@@ -15,11 +15,11 @@ const DOTS: [u8; 77] = [
     0x0a, 0x19, 0xd0, 0xf8, 0x72, 0x0c, 0x23, 0x4a, 0x05, 0x00, 0x1c, 0xa3, 0x73, 0x01, 0x5b, 0x7b, 0xfa, 0x79, 0, 0,
     0, 0, b'I', b'E', b'N', b'D', 0xae, 0x42, 0x60, 0x82,
 ];
-/// The same as base64.
+/// The PNG as base64.
 const DATA: &str =
     "iVBORw0KGgoAAAANSUhEUgAAABAAAAAQCAAAAAA6mKC9AAAAFElEQVR42mOQO4EKGdD4cgwjSgUAHKNzAVt7+nkAAAAASUVORK5CYII=";
 
-/// The image of a relative path reaches the model once, with the prompt.
+/// An image at a relative path reaches the model once, with the prompt.
 fn image(agent: Agent) {
     let lab = Lab::new(agent, "hello");
     std::fs::write(lab.case.work().join("dots.png"), DOTS).expect("image");

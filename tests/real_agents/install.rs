@@ -1,4 +1,4 @@
-//! The installation of the agents: what package-lock.json pins, by one run of npm.
+//! Installs the agents that package-lock.json pins, with one run of npm.
 
 use std::fs::{self, File, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
-/// A file of an installed package, executable: an install script would see to that, but those stay off.
+/// Makes a file of an installed package executable, because install scripts are disabled.
 pub(crate) fn program(package: &str, file: &str) -> PathBuf {
     let program = installed().join("node_modules").join(package).join(file);
     assert!(program.is_file(), "npm installed no {}", program.display());
@@ -33,7 +33,7 @@ fn installed() -> &'static Path {
         let lock = fs::read(pins.join("package-lock.json")).expect("package-lock.json");
         let folder = cache.join(format!("{:016x}", fnv(&lock)));
         fs::create_dir_all(&folder).expect("cache folder");
-        // Other test processes may want the same.
+        // Other test processes may install at the same time.
         let guard = File::create(folder.join("lock")).expect("lock file");
         guard.lock().expect("lock");
         let complete = folder.join("complete");
@@ -55,7 +55,7 @@ fn npm_ci(pins: &Path, folder: &Path) {
     assert!(output.status.success(), "npm ci: {}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// FNV-1a: a name for a content that stays the same with every toolchain.
+/// FNV-1a: a hash of the contents that does not depend on the toolchain.
 fn fnv(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
 }

@@ -9,10 +9,10 @@ use crate::agents::Agent;
 use crate::stub::Stub;
 use crate::support::Case;
 
-/// Made up, and in the shape of a key, so that its way through the program is the real one.
+/// An invented key in the usual form, so that the program treats it like a real one.
 pub(crate) const KEY: &str = "sk-made-up-0000000000000000";
 
-/// A place that is ready for one run.
+/// The place for one run.
 pub(crate) struct Lab {
     pub(crate) agent: Agent,
     pub(crate) case: Case,
@@ -28,8 +28,7 @@ impl Lab {
         Lab { agent, case: furnish(case, agent, &stub), stub, cwd: None }
     }
 
-    /// A second run in the home and the working directory of an earlier one, with the same model, which goes on in
-    /// its scenario.
+    /// Prepares a second run in the home and working directory of an earlier one. The model continues its scenario.
     pub(crate) fn after(agent: Agent, earlier: &Case, stub: &Arc<Stub>) -> Lab {
         let home = earlier.path("home");
         let case = furnish(patient(), agent, stub).env("HOME", home.to_str().expect("home"));
@@ -37,20 +36,20 @@ impl Lab {
     }
 }
 
-/// A real agent takes its time to start, and again for each of its steps.
+/// A real agent is slow to start and slow in each step.
 fn patient() -> Case {
     let mut case = Case::new();
     case.limit *= 6;
     case
 }
 
-/// The case has a clean environment already; here comes what the agent needs to stay on loopback.
+/// The case's environment is already clean. These variables keep the agent on loopback.
 fn furnish(case: Case, agent: Agent, stub: &Stub) -> Case {
     symlink(agent.program(), case.path("bin").join(agent.name())).expect("link");
-    // For the agents that are scripts: their own PATH is short.
+    // Agents that are scripts need node, and the clean PATH is short.
     symlink(node(), case.path("bin/node")).expect("link");
     let proxied = case
-        // Whatever wants to go elsewhere reaches the stub, which refuses it.
+        // Requests to other hosts reach the stub, which refuses them.
         .env("HTTP_PROXY", &stub.url())
         .env("HTTPS_PROXY", &stub.url())
         .env("NO_PROXY", "127.0.0.1");

@@ -1,4 +1,4 @@
-//! Permissions: given, given for the rest of the run, denied.
+//! Permissions: allowed once, allowed for the rest of the run, denied.
 
 use serde_json::json;
 
@@ -42,7 +42,8 @@ fn permission_deny(agent: Agent) {
     assert_eq!(told.contains("Not on a Friday."), agent.ways().reads_why, "whether the model reads why: {told}");
 }
 
-/// A permission given once is asked for again, one for the run is not; and none is kept in the project.
+/// A permission that was allowed once is asked for again; one for the whole run is not. Neither is stored in the
+/// project.
 fn permission_allow_always(agent: Agent) {
     let mut client = Client::start(Lab::new(agent, "permission_thrice"), json!({}), permission("allow_always"));
     let question = client.session.until("run.question");
@@ -54,7 +55,7 @@ fn permission_allow_always(agent: Agent) {
     assert_eq!(run.files(), [".git", "asked.txt", "old.txt"], "a rule was written into the project");
 }
 
-/// Leave to edit files is asked for once and covers edits alone: a command stays denied.
+/// Permission to edit files is asked for once and covers only edits: a command stays denied.
 fn permission_always_is_no_wider_than_it_says(agent: Agent) {
     let payload = json!({"permissions": {"edit": "ask", "*": "deny"}});
     let run = run(Lab::new(agent, "edits_then_rm"), payload, permission("allow_always"));
@@ -70,7 +71,7 @@ fn permission_always_is_no_wider_than_it_says(agent: Agent) {
     assert_eq!(payload["denied"], json!({"count": 0, "first": []}), "a policy's denial has an answer");
 }
 
-/// A run in which nobody was there to allow anything fails, if that is wanted.
+/// With fail_on_denied, a run fails if nobody was present to allow a request.
 fn permission_denied_for_want_of_an_answer(agent: Agent) {
     let payload = json!({"interactive": false, "fail_on_denied": true});
     let run = run(Lab::new(agent, "permission"), payload, Vec::new());

@@ -24,7 +24,7 @@ fn ask(agent: Agent, scenario: &str, rules: Vec<Rule>) -> Run {
     run(Lab::new(agent, scenario), json!({}), rules)
 }
 
-/// Options, a description of each, and a free text beside them.
+/// Options with descriptions, and a free text.
 fn question_single(agent: Agent) {
     let run = ask(agent, "ask_single", vec![rule("clarification", "Storage", json!("SQLite"))]);
     run.completed("So be it.");
@@ -53,7 +53,7 @@ fn question_multiple(agent: Agent) {
 /// Several questions of one call are a group.
 fn question_several(agent: Agent) {
     let rules = vec![
-        // The number of an option, an option in other letters, and a free text.
+        // An option by its number, an option in another case, and a free text.
         rule("clarification", "Storage", json!(1)),
         rule("clarification", "Features", json!("search")),
         rule("clarification", "Release", json!("When the moon is full")),
@@ -70,11 +70,11 @@ fn question_several(agent: Agent) {
     }
 }
 
-/// The tool that is offered to every model asks all kinds, and nothing asks for permission to use it.
+/// Our own tool asks questions of all kinds, and using it needs no permission.
 fn question_of_every_kind(agent: Agent) {
     const KEY: &str = "moon-over-4-hills";
     let rules = vec![
-        // After a first answer that breaks the model's own rule.
+        // The first answer breaks the model's validation rule.
         rule("clarification", "required form", json!("lighthouse")),
         rule("clarification", "Keep", json!("no")),
         rule("clarification", "Storage", json!(2)),
@@ -103,7 +103,7 @@ fn question_of_every_kind(agent: Agent) {
     run.outcome.never_shows(KEY);
 }
 
-/// A question that has no answer goes back to the agent, and the model reads why.
+/// An unanswered question returns to the agent, and the model reads the reason.
 fn goes_back(run: &Run, resolution: &str, why: &str) {
     run.completed("So be it.");
     assert_eq!(run.outcome.resolutions(), [resolution]);
@@ -129,7 +129,7 @@ fn question_timeout(agent: Agent) {
     goes_back(&client.finish(), "timeout", "declined");
 }
 
-/// A marker in what the agent says is a question, and its answer a further turn.
+/// A marker in the agent's text asks a question, and the answer starts another turn.
 fn question_in_the_text(agent: Agent) {
     let run = ask(agent, "marker", vec![rule("clarification", "Way", json!("Left"))]);
     assert_eq!(run.completed("On I go.")["usage"]["input_tokens"], 200, "of both turns");

@@ -28,7 +28,7 @@ macro_rules! rows {
 pub(crate) fn twice(name: &str, test: impl Fn()) {
     let Err(cause) = catch_unwind(AssertUnwindSafe(&test)) else { return };
     let text = cause.downcast_ref::<String>().map(String::as_str).or(cause.downcast_ref::<&str>().copied());
-    // eprintln would show nothing if the second try passes.
+    // The harness hides the output of eprintln if the second attempt passes.
     let why = text.unwrap_or("a panic without a text");
     writeln!(std::io::stderr(), "{name} failed and is tried again: {why}").expect("stderr");
     test();

@@ -7,7 +7,7 @@ use std::path::Path;
 use serde::Deserialize;
 use serde_json::Value;
 
-/// `replies` answer the requests of the conversation in their order, `after` answers all that come later.
+/// `replies` answer the requests of the conversation in order, and `after` answers all later ones.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Scenario {
@@ -16,20 +16,20 @@ pub(crate) struct Scenario {
     after: Reply,
 }
 
-/// The answer to one request, in the order of the fields.
+/// The answer to one request. The fields are sent in order.
 #[derive(Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Reply {
-    /// An HTTP error in place of all else.
+    /// An HTTP error instead of a reply.
     pub(crate) refuse: Option<Refusal>,
     /// The pieces of the reasoning.
     pub(crate) think: Vec<String>,
     /// The pieces of the text.
     pub(crate) say: Vec<String>,
-    /// Silence forever after the text; without a text not even a header comes.
+    /// Stays silent forever after the text. Without a text, sends not even a header.
     pub(crate) hang: bool,
     pub(crate) calls: Vec<Call>,
-    /// Before each piece.
+    /// The pause before each piece.
     pub(crate) pause_ms: u64,
     pub(crate) usage: Usage,
 }
@@ -40,11 +40,11 @@ pub(crate) struct Refusal {
     pub(crate) status: u16,
     /// The provider's error message.
     pub(crate) message: String,
-    /// Seconds until the next try.
+    /// The value of Retry-After, in seconds.
     pub(crate) retry_after: Option<u32>,
 }
 
-/// Tokens. `cached` ones come on top of `input`.
+/// The numbers of tokens. `cached` is not included in `input`.
 #[derive(Clone, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Usage {
@@ -77,7 +77,7 @@ pub(crate) struct Question {
 }
 
 impl Call {
-    /// With the name that the tool for questions has among those of a request.
+    /// Replaces `Offered` by the name that this request gives the tool for questions.
     pub(crate) fn named_as_in(self, request: &Value) -> Call {
         let Call::Offered(input) = self else { return self };
         let name = asking_tool(&request["tools"]).expect("no tool for questions is offered").to_owned();
@@ -112,7 +112,7 @@ impl Reply {
 }
 
 impl Scenario {
-    /// Reads scenarios/NAME.json. `{program}` in it stands for the program under test.
+    /// Reads scenarios/NAME.json, with the program under test in place of `{program}`.
     pub(crate) fn load(name: &str) -> Scenario {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/real_agents/scenarios/{name}.json"));
         let text = fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));

@@ -1,5 +1,4 @@
-//! What run.start says, as it reaches real agents: prompts, models, sessions, budgets, structured results; and
-//! sub-agents.
+//! The fields of run.start with real agents: prompts, models, sessions, budgets, structured results. Sub-agents too.
 
 use std::time::{Duration, SystemTime};
 
@@ -20,7 +19,7 @@ rows!(of budget_of_turns: claude Claude);
 rows!(of sub_agent_names_its_call: claude Claude);
 rows!(of sub_agent_counts: claude Claude);
 
-/// A prompt is neither a command of the agent's nor a file.
+/// A prompt runs no command of the agent and names no file.
 fn prompt_is_text(agent: Agent) {
     let (prompt, secret) = ("/compact what @note.txt says", "the content of a file");
     let lab = Lab::new(agent, "hello");
@@ -44,7 +43,7 @@ fn model_and_system_prompt(agent: Agent) {
     assert_eq!(run.outcome.progress("session")[0].text("model"), model);
 }
 
-/// A place with an agent of the user's own, that the real one knows as `owl`.
+/// A place with an agent that the user defined, named `owl`.
 fn with_owl(agent: Agent, scenario: &str) -> Lab {
     let mut lab = Lab::new(agent, scenario);
     let (file, own) = match agent {
@@ -78,10 +77,10 @@ fn tools_not_allowed(agent: Agent) {
     assert!(!names.contains(&"Bash") && !names.contains(&"AskUserQuestion"), "{names:?}");
 }
 
-/// Waits until the clock shows another minute.
+/// Waits for the next minute of the clock.
 pub(crate) fn another_minute() {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).expect("clock");
-    // No event: nothing happens at the turn of a minute.
+    // No event marks the beginning of a minute.
     std::thread::sleep(Duration::from_secs(61 - now.as_secs() % 60));
 }
 
@@ -96,7 +95,7 @@ fn resume(agent: Agent) {
     assert_eq!(second.completed("I said heron.")["session_id"], session);
     let (before, now) = (&first.outcome.completed()["usage"], &second.outcome.completed()["usage"]);
     assert_eq!(now["input_tokens"], before["input_tokens"]);
-    // The agent may count on from the earlier run: then the cost of this one is not known.
+    // The agent may add to the cost of the earlier run. The cost of this one is then unknown.
     let cost = &now["cost_usd"];
     assert!(cost.is_null() || *cost == before["cost_usd"], "{cost} is not the cost of this run");
     let heard = second.stub().last_heard();
@@ -105,7 +104,7 @@ fn resume(agent: Agent) {
     }
 }
 
-/// An id of the agent's own form that it has not, and one that cannot be its own.
+/// An unknown id in the agent's form, and one in another form.
 fn resume_unknown(agent: Agent) {
     let uuid = "01234567-89ab-4def-8123-456789abcdef";
     let ids = if agent == Agent::OpenCode { &["ses_0123456789abcdefghijklmnop", uuid][..] } else { &[uuid] };
@@ -116,7 +115,7 @@ fn resume_unknown(agent: Agent) {
     }
 }
 
-/// A structured result, by a tool that the agent has for it.
+/// A structured result through the agent's own tool.
 fn structured_by_tool(agent: Agent) {
     structured(agent, "structured");
 }

@@ -1,4 +1,4 @@
-//! Stopping agents at work. Each test has a tool or a model that would continue for minutes.
+//! Stopping busy agents. Each test has a tool or a model that would run for minutes.
 
 use std::time::{Duration, Instant};
 
@@ -15,7 +15,7 @@ rows!(cancel_in_a_text cancel_at_a_question timeout_in_a_tool);
 rows!(of cancel_in_silence: claude Claude);
 rows!(of signal_in_a_tool: claude Claude);
 
-/// The longest from the first stop to the end of the program.
+/// The maximum time from the first stop to the end of the program.
 const STOP: Duration = Duration::from_secs(4);
 
 /// A run whose shell tool sleeps for minutes, and the tool's processes.
@@ -32,7 +32,7 @@ impl AtWork {
         client.until("the permission", |f| f.is_progress("question_resolved"));
         client.wait_file(&file);
         let processes = client.session.processes().into_iter();
-        // By the marker in its environment: the number that it has for itself may be one in a sandbox.
+        // Finds the tool by the marker in its environment, because the pid that it sees may be one inside a sandbox.
         let tool: Vec<i32> = processes.filter(|(_, line)| line.contains("sleep 300")).map(|(pid, _)| pid).collect();
         assert!(!tool.is_empty(), "the tool is not at work");
         AtWork { client, tool }

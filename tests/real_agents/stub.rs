@@ -1,4 +1,4 @@
-//! The model: a server on loopback that speaks one of the dialects and says what a scenario tells it to.
+//! The model: a server on loopback that speaks one of the dialects and plays a scenario.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -28,11 +28,11 @@ struct State {
     ended: Condvar,
 }
 
-/// A request as it came.
+/// A request.
 #[derive(Clone)]
 struct Heard {
     line: String,
-    /// Whether it belongs to the conversation; titles, probes and the like do not.
+    /// Whether the request belongs to the conversation. Titles and probes, for example, do not.
     conversation: bool,
     body: Value,
 }
@@ -52,7 +52,7 @@ impl Stub {
         thread::spawn(move || {
             for request in server.incoming_requests() {
                 let state = state.clone();
-                // An agent that was stopped does not hear its answer to the end.
+                // A stopped agent does not read its answer to the end.
                 thread::spawn(move || drop(state.serve(request)));
             }
         });
@@ -86,14 +86,14 @@ impl Stub {
         texts.iter().map(|text| format!("{text}\n")).collect()
     }
 
-    /// Requests for other hosts, which came here as to a proxy.
+    /// The requests for other hosts, which the agents send here as to a proxy.
     pub(crate) fn strays(&self) -> Vec<String> {
         let log = self.state.log.lock().expect("log");
         let lines = log.iter().map(|heard| heard.line.clone());
         lines.filter(|line| line.starts_with("CONNECT ") || line.contains(" http://")).collect()
     }
 
-    /// For the report of a failed test.
+    /// Prints the requests when a test fails.
     pub(crate) fn dump(&self) -> String {
         let log = self.state.log.lock().expect("log");
         let rows = log.iter().map(|heard| {
@@ -163,7 +163,7 @@ impl State {
         out.flush()?;
         for step in self.dialect.steps(answer) {
             match step {
-                // No event: the pause is what the scenario asks for.
+                // No event: the scenario asks for this pause.
                 Step::Pause => thread::sleep(Duration::from_millis(reply.pause_ms)),
                 Step::Hang => {
                     self.hang();
@@ -184,7 +184,7 @@ impl State {
         whole(out, refusal.status, &retry, &self.dialect.error(refusal))
     }
 
-    /// Silence until the test is over.
+    /// Stays silent until the test is over.
     fn hang(&self) {
         let over = self.over.lock().expect("over");
         drop(self.ended.wait_while(over, |over| !*over).expect("over"));

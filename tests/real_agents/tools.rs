@@ -12,7 +12,7 @@ rows!(old: hello);
 rows!(two_chunks think_then_say shell_ok shell_fail big_output write_file two_tools);
 rows!(of two_chunks_whole: claude Claude, codex Codex);
 
-/// A run in which all that is asked for is allowed.
+/// A run in which every request is allowed.
 fn allowed(agent: Agent, scenario: &str, payload: Value) -> Run {
     run(Lab::new(agent, scenario), payload, permission("allow_once"))
 }
@@ -38,7 +38,7 @@ fn hello(agent: Agent) {
     assert!(run.artifacts().is_empty());
 }
 
-/// A message in two pieces is one frame when pieces are not asked for.
+/// A message in two pieces is one frame by default.
 fn two_chunks_whole(agent: Agent) {
     let run = allowed(agent, "two_chunks", json!({}));
     run.completed("Good day in two pieces.");

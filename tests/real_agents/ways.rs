@@ -4,13 +4,13 @@ use crate::agents::Agent;
 
 /// The behavior of one agent.
 pub(crate) struct Ways {
-    /// A model that is not its first choice here.
+    /// A model other than the agent's default here.
     pub(crate) another_model: &'static str,
-    /// Whether it says what a run cost.
+    /// Whether the agent reports the cost of a run.
     pub(crate) cost: bool,
-    /// Whether it says how much of the input came from a cache.
+    /// Whether the agent reports how much of the input came from a cache.
     pub(crate) cached: bool,
-    /// Whether its counts cover all requests of a turn with tools.
+    /// Whether the agent counts the tokens of all requests in a turn with tools.
     pub(crate) counts_all: bool,
     /// The form of the reasoning in think.json.
     pub(crate) reasoning: &'static str,
@@ -18,15 +18,15 @@ pub(crate) struct Ways {
     pub(crate) output: Output,
     /// The report about a failed shell command.
     pub(crate) failed_command: &'static str,
-    /// Whether its model reads the words of a denial.
+    /// Whether the model reads the message of a denial.
     pub(crate) reads_why: bool,
-    /// Whether it says that it tries again.
+    /// Whether the agent reports retries.
     pub(crate) tells_retries: bool,
     /// The failure code and the HTTP status after a permanent failure of the provider.
     pub(crate) broken: (&'static str, Option<u16>),
-    /// Whether it surely leaves by itself in the time that it has after its result, also on a loaded machine.
+    /// Whether the agent reliably exits by itself within the time limit after its result, even on a loaded machine.
     pub(crate) leaves_in_time: bool,
-    /// Seconds after which its tool is surely at work, also on a loaded machine.
+    /// Seconds until the agent's tool is reliably running, even on a loaded machine.
     pub(crate) at_work_s: u64,
     /// Whether a session can be resumed in the minute in which it began.
     pub(crate) resumes_at_once: bool,
@@ -34,9 +34,9 @@ pub(crate) struct Ways {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Output {
-    /// Its beginning.
+    /// The beginning is visible.
     Head,
-    /// Its end.
+    /// The end is visible.
     Tail,
     Nothing,
 }
@@ -60,9 +60,9 @@ const CLAUDE: Ways = Ways {
 const CODEX: Ways = Ways {
     another_model: "gpt-5.6-luna",
     cost: false,
-    // Its answers to approvals have no place for words.
+    // Codex's answers to approvals have no field for a message.
     reads_why: false,
-    // A class in place of the status.
+    // Codex reports a class instead of the status.
     broken: ("provider_unavailable", None),
     ..CLAUDE
 };
@@ -71,17 +71,17 @@ const GEMINI: Ways = Ways {
     another_model: "gemini-2.5-pro",
     cost: false,
     cached: false,
-    // Each piece is a thought for it, with an empty subject here.
+    // Gemini CLI treats each piece as a thought, here with an empty subject.
     reasoning: "****\nA greeting****\nis due.",
-    // Neither output nor exit code reaches the client.
+    // Gemini CLI sends the client neither output nor exit code.
     output: Output::Nothing,
     failed_command: "completed",
     reads_why: false,
     tells_retries: false,
-    // After a shell command it may take seconds, in which a signal does not reach it.
+    // For seconds after a shell command, a signal may not reach the agent.
     leaves_in_time: false,
     at_work_s: 15,
-    // The file of a session bears the minute, and a load within it spoils the file.
+    // The session file's name contains the minute, and loading the session within that minute damages the file.
     resumes_at_once: false,
     ..CLAUDE
 };
@@ -89,11 +89,11 @@ const GEMINI: Ways = Ways {
 const OPENCODE: Ways = Ways {
     another_model: "stub/other-model",
     cached: false,
-    // The counts are those of the last request only.
+    // The counts cover only the last request.
     counts_all: false,
     output: Output::Tail,
     tells_retries: false,
-    // The provider's own text is all that it passes on.
+    // The agent passes on only the provider's text.
     broken: ("agent_error", None),
     at_work_s: 25,
     ..CLAUDE

@@ -1,4 +1,5 @@
-//! `spec`, `plan` and `implement` with real agents: drafts, questions, verification, retries, and going on after a kill.
+//! `spec`, `plan` and `implement` with real agents: drafts, questions, verification, retries, and continuing after a
+//! kill.
 
 use std::fs;
 use std::path::Path;
@@ -17,14 +18,14 @@ rows!(spec_headless spec_asks_by_tool spec_continued plan_headless);
 rows!(of spec_asks: claude Claude, codex Codex);
 rows!(of spec_asks_nobody: claude Claude, codex Codex);
 rows!(implement_mended implement_never_passes implement_idle implement_ticks implement_blocked implement_killed);
-// The others resume at once, which spec_continued shows.
+// The other agents resume at once, as spec_continued checks.
 rows!(of spec_resumed: gemini Gemini);
 
 const SPEC: &str = ".spektacular/specs/greeting.md";
 const PLAN: &str = ".spektacular/plans/greeting/plan.md";
 const GOOD_SPEC: &str = "# Greeting\n\n## Overview\n\nPeople are greeted.\n\n## Requirements\n\n- [ ] R1: A greeting \
     is printed.\n- [ ] R2: It names the person.\n\n## Acceptance Criteria\n\n- The greeting names the person.\n";
-/// Phase 1 wants hello.txt, phase 2 the name Ada in name.txt.
+/// Phase 1 requires hello.txt; phase 2 requires the name Ada in name.txt.
 const GOOD_PLAN: &str = "# Plan: Greeting\nSpec: .spektacular/specs/greeting.md\n\n\
     ## Phase 1: The text\n\n- [ ] T1.1 Write the greeting to hello.txt (R1)\n\n### Verify\n\n```sh\ntest -s hello.txt\n```\n\n\
     ## Phase 2: The name\n\n- [ ] T2.1 Name the person in name.txt (R2)\n\n### Verify\n\n```sh\ngrep -q Ada name.txt\n```\n";
@@ -85,7 +86,7 @@ fn asked(agent: Agent, scenario: &str) {
     assert!(results.iter().any(|result| result.contains("Ada") && !result.contains("Bob")), "{results:?}");
 }
 
-/// Headless, the question goes back to the agent, which writes the specification all the same.
+/// In a headless run, the question returns to the agent, which still writes the specification.
 fn spec_asks_nobody(agent: Agent) {
     let run = run(spec(agent, "spec_asks"), greeting(false), Vec::new());
     is_specified(&run);
@@ -93,8 +94,8 @@ fn spec_asks_nobody(agent: Agent) {
     assert!(results.iter().any(|result| result.contains("No user is present")), "{results:?}");
 }
 
-/// A draft that breaks a rule fails the run. The next run continues it in the same session, or in a new one if the agent
-/// cannot resume that session yet.
+/// A draft that breaks a rule fails the run. The next run continues it in the same session, or in a new one if the
+/// agent cannot resume that session yet.
 fn spec_continued(agent: Agent) {
     let is_resumed = continued(agent, || ());
     assert!(is_resumed || !agent.ways().resumes_at_once, "a new session");
@@ -175,7 +176,7 @@ fn implement_mended(agent: Agent) {
     for part in ["# Implement Phase 2: The name", "# Verification failed", "Attempt 2 of 3", "grep -q Ada name.txt"] {
         assert!(heard.contains(part), "{part} is not in: {heard}");
     }
-    // A resumed session has the agent's own words.
+    // A resumed session contains the agent's earlier messages.
     assert!(heard.contains("Phase 2 is there.") || !agent.ways().resumes_at_once, "{heard}");
 }
 

@@ -7,7 +7,6 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use std::process::Stdio;
-use std::time::Duration;
 use support::Case;
 
 fn of<'a>(whole: &'a Value, name: &str) -> &'a Value {
@@ -388,11 +387,11 @@ fn a_check_that_is_killed_leaves_nothing_behind() {
     let mut check = plain.command(env!("CARGO_BIN_EXE_spektacular"));
     let mut check =
         check.args(["agents", "check", "claude"]).stdin(Stdio::null()).stdout(Stdio::null()).spawn().unwrap();
-    let started = support::io::wait_for(Duration::from_secs(30), || plain.path("home/pid").exists());
+    let started = support::io::wait_for(plain.limit, || plain.path("home/pid").exists());
     check.kill().unwrap();
     check.wait().unwrap();
     assert!(started, "it was never asked");
-    assert!(support::io::wait_for(Duration::from_secs(10), || !lives(&plain, "pid")), "it is still there");
+    assert!(support::io::wait_for(plain.limit, || !lives(&plain, "pid")), "it is still there");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //! hostile environment or a starved machine does to a start.
 
 use crate::support::agent::Script;
-use crate::support::machine::not_checked;
+use crate::support::machine::{limit, not_checked};
 use crate::support::{Case, SLACK, Session, io, procs, read, run};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
@@ -115,7 +115,7 @@ fn no_chain_of_forks_without_the_marker_survives_a_kill() {
     let group = cgroup_of(session.log().pid());
     session.signal(Signal::KILL);
     session.wait_exit();
-    let gone = io::wait_for(Duration::from_secs(8), || session.processes().is_empty() && !group.exists());
+    let gone = io::wait_for(limit(), || session.processes().is_empty() && !group.exists());
     assert!(gone, "{:?}", session.processes());
 }
 
@@ -149,7 +149,7 @@ fn no_chain_of_forks_survives_a_kill() {
         session.signal(Signal::KILL);
         session.wait_exit();
         // Before the chains end by themselves.
-        let gone = io::wait_for(Duration::from_secs(8), || session.processes().is_empty());
+        let gone = io::wait_for(limit(), || session.processes().is_empty());
         assert!(gone, "{:?}", session.processes());
     }
 }
@@ -169,7 +169,7 @@ fn a_signal_to_a_check_stops_its_processes() {
         let status = io::exit(&mut check, case.limit).expect("the end");
         assert!(started, "the agent was never asked");
         let daemon = pid_in(&case, "home/daemon").unwrap();
-        let gone = io::wait_for(Duration::from_secs(5), || !procs::alive(daemon));
+        let gone = io::wait_for(limit(), || !procs::alive(daemon));
         kill(daemon);
         assert!(gone, "the daemon outlives {signal:?}");
         assert!(!status.success(), "{status}");

@@ -73,7 +73,7 @@ impl Script {
         Script::default()
     }
 
-    /// Waits for the prompt and reports the session, as every run begins.
+    /// Waits for the prompt and reports the session: the beginning of every run.
     pub(crate) fn new() -> Script {
         Script::bare().sh("prompt").out(&init())
     }
@@ -83,7 +83,7 @@ impl Script {
         Script::new().say("msg_1", "Hello").done("Hello")
     }
 
-    /// Asks for permission to use a tool, and ends with success whatever the answer is.
+    /// Asks for permission to use a tool, and succeeds whatever the answer is.
     pub(crate) fn asks(tool: &str, input: Value) -> Script {
         Script::new().ask("req-1", "toolu_1", tool, input).tool_result("toolu_1", "(done)").done("All done.")
     }
@@ -110,7 +110,7 @@ impl Script {
         self.sh(&format!("out {}", quote(line)))
     }
 
-    /// Prints bytes as they are, with no newline added.
+    /// Prints bytes unchanged, without a newline.
     pub(crate) fn bytes(self, bytes: &[u8]) -> Script {
         let octal: String = bytes.iter().map(|b| format!("\\{b:03o}")).collect();
         self.sh(&format!("printf '{octal}'"))
@@ -329,7 +329,7 @@ impl AgentLog {
         self.dir.join(name)
     }
 
-    /// Whether it ran at all.
+    /// Whether the agent ran at all.
     pub(crate) fn ran(&self) -> bool {
         self.dir.join("pid").exists()
     }
@@ -347,7 +347,7 @@ impl AgentLog {
         self.text("cwd").trim_end().to_owned()
     }
 
-    /// A variable of its environment.
+    /// A variable of the agent's environment.
     pub(crate) fn env(&self, name: &str) -> Option<String> {
         let environ = self.text("environ");
         environ.split('\0').find_map(|v| v.strip_prefix(&format!("{name}="))).map(str::to_owned)

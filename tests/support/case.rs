@@ -162,19 +162,19 @@ impl Case {
         self
     }
 
-    /// Nobody reads stdout until `Session::read_stdout`.
+    /// Leaves stdout unread until `Session::read_stdout`.
     pub(crate) fn unread(self) -> Case {
         self.gate.pause();
         self
     }
 
-    /// Both pipes are non-blocking on the program's side.
+    /// Makes both pipes non-blocking on the program's side.
     pub(crate) fn nonblocking(mut self) -> Case {
         self.nonblocking = true;
         self
     }
 
-    /// The width of a person's terminal.
+    /// Sets the width of the terminal.
     pub(crate) fn columns(mut self, columns: u16) -> Case {
         self.columns = columns;
         self
@@ -197,7 +197,7 @@ impl Case {
         self.stderr_file.as_deref().map(writable)
     }
 
-    /// Any program, in work/ and with the clean environment of everything that runs here.
+    /// A command for any program, in work/ and with the case's clean environment.
     pub(crate) fn command(&self, program: &str) -> Command {
         let mut command = Command::new(program);
         command.env_clear().current_dir(self.work());
@@ -207,7 +207,7 @@ impl Case {
         command
     }
 
-    /// The program, started as the case says, with the case's arguments.
+    /// The command that starts the program as the case is set up, with the case's arguments.
     pub(super) fn adhoc(&self) -> Command {
         let mut command = match &self.shell {
             Some(text) => {
@@ -226,7 +226,7 @@ impl Case {
         command
     }
 
-    /// A command of the program, in a folder of the case and with nothing on stdin.
+    /// A command of the program, in a folder of the case and with an empty stdin.
     pub(crate) fn other(&self, folder: &str, args: &[&str]) -> Command {
         let mut command = self.command(BINARY);
         command.args(args).current_dir(self.path(folder)).stdin(Stdio::null());
@@ -244,7 +244,7 @@ impl Case {
         self.processes().into_iter().map(|(pid, line)| format!("{pid} {line}")).collect()
     }
 
-    /// Runs it for a person, without a terminal and with nothing on stdin, to its end.
+    /// Runs adhoc with --output cli to its end, without a terminal and with an empty stdin.
     #[track_caller]
     pub(crate) fn cli(&self, args: &[&str]) -> Output {
         self.adhoc().args(["--output", "cli"]).args(args).stdin(Stdio::null()).output().expect("spektacular")

@@ -81,7 +81,7 @@ fn exit_of(code: &str) -> Option<i32> {
     })
 }
 
-/// Checks everything that the frames and the exit code alone show.
+/// Checks everything that follows from the frames and the exit code alone.
 pub(crate) fn frames(frames: &[Seen<'_>], exit_code: Option<i32>) -> Checked {
     let terminal = *frames.last().ok_or("no frame at all")?;
     envelopes(frames)?;
@@ -100,7 +100,7 @@ pub(crate) fn frames(frames: &[Seen<'_>], exit_code: Option<i32>) -> Checked {
 }
 
 impl Outcome {
-    /// Checks the frames, the process's end, stderr, and that no process is left.
+    /// Checks the frames, the exit, stderr, and that no process is left.
     #[track_caller]
     pub(crate) fn check_invariants(&self) {
         let seen: Vec<Seen<'_>> = self.frames.iter().map(|f| Seen { raw: &f.raw, value: f }).collect();
@@ -366,7 +366,7 @@ fn has_keys(value: &Value, keys: &[&str]) -> bool {
     keys.iter().all(|k| value.get(k).is_some())
 }
 
-/// The number of unanswered ones, and the first of them.
+/// Whether this is a valid count of unanswered questions, with the first of them.
 fn is_tally(tally: &Value, categories: &[&str]) -> bool {
     let first = list(&tally["first"]);
     let fits =

@@ -58,7 +58,7 @@ pub(crate) struct Line {
     pub(crate) at: Instant,
 }
 
-/// Reads a pipe line by line on a thread of its own.
+/// A thread that reads a pipe line by line.
 pub(crate) struct LineReader {
     all: Arc<Mutex<Vec<u8>>>,
     done: Arc<AtomicBool>,
@@ -124,7 +124,7 @@ fn readable(pipe: &PipeReader) -> bool {
     matches!(poll(&mut fds, Some(&timeout)), Ok(count) if count > 0)
 }
 
-/// Writes stdin on a thread of its own, so that a test never blocks. Dropped, it writes what it has and closes.
+/// A thread that writes stdin, so that a test never blocks. After a drop, it writes the rest and closes stdin.
 pub(crate) struct StdinWriter(Sender<Vec<u8>>);
 
 impl StdinWriter {
@@ -155,7 +155,7 @@ pub(crate) fn wait_for(limit: Duration, mut done: impl FnMut() -> bool) -> bool 
         if Instant::now() > until {
             return false;
         }
-        // No event: a condition may ask for anything, such as what /proc shows.
+        // No event exists: a condition may depend on anything, such as the contents of /proc.
         thread::sleep(Duration::from_millis(3));
     }
 }
@@ -171,7 +171,7 @@ pub(crate) fn exit(child: &mut Child, limit: Duration) -> Option<ExitStatus> {
     status
 }
 
-/// The text without its middle.
+/// Cuts the middle out of a long text.
 pub(crate) fn shorten(text: &str, limit: usize) -> String {
     let count = text.chars().count();
     if count <= limit {

@@ -1,5 +1,5 @@
 //! The harness: a case is a folder with a fake agent in it; a session, a person or a plain call runs the program there;
-//! an outcome is what came out. Nothing here sleeps in place of an event, and every wait has a limit.
+//! an outcome holds the frames and the exit code. Nothing here sleeps in place of an event, and every wait has a limit.
 
 pub(crate) mod agent;
 pub(crate) mod case;

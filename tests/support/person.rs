@@ -22,11 +22,11 @@ pub(crate) const CTRL_BACKSLASH: &str = "\u{1c}";
 pub(crate) const CTRL_Z: &str = "\u{1a}";
 
 impl Case {
-    /// Starts the program in a session that the terminal belongs to, through the case's shell if it has one.
+    /// Starts the program in the terminal's session, through the case's shell if it has one.
     #[track_caller]
     pub(crate) fn at_terminal(mut self, args: &[&str]) -> Person {
         let log = self.path("log").display().to_string();
-        // What the case itself sets comes later and wins.
+        // The variables of the case are set later and take precedence.
         self.env.splice(0..0, [("D".to_owned(), log), ("TERM".to_owned(), "xterm-256color".to_owned())]);
         let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
         grantpt(&master).unwrap();
@@ -80,7 +80,7 @@ pub(crate) struct Person {
     pub(crate) keyboard: File,
     bytes: Receiver<Vec<u8>>,
     all: Vec<u8>,
-    /// The length of the part that was waited for.
+    /// The length of the output that earlier waits have passed.
     met: usize,
     code: Option<i32>,
     pub(crate) case: Case,
@@ -101,14 +101,14 @@ impl Person {
         seen
     }
 
-    /// Waits until `text` comes after what was waited for before. Gives what came up to it.
+    /// Waits for `text` after the output of earlier waits. Returns the output up to it.
     #[track_caller]
     pub(crate) fn waits_for(&mut self, text: &str) -> String {
         let until = Instant::now() + limit();
         loop {
             let new = String::from_utf8_lossy(&self.all[self.met..]).into_owned();
             if let Some(at) = new.find(text) {
-                // Incomplete characters do not count.
+                // An incomplete character at the end is never part of a match.
                 self.met += at + text.len();
                 return new[..at + text.len()].to_owned();
             }

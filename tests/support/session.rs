@@ -136,7 +136,7 @@ impl Session {
         AgentLog::new(&self.case.path("log"))
     }
 
-    /// The next frame, in order. The test fails if there is none.
+    /// Returns the next frame. Fails the test if none arrives.
     #[track_caller]
     pub(crate) fn next_frame(&mut self) -> Frame {
         self.next_frame_by(Instant::now() + self.case.limit)

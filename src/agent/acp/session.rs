@@ -30,9 +30,9 @@ pub(super) enum Phase {
     ChoosingModel,
     /// The end of a turn.
     Prompting,
-    /// None: a turn is over, and another may start.
+    /// No message: a turn is over, and another may start.
     Idle,
-    /// None: the session is over.
+    /// No message: the session is over.
     Over,
 }
 

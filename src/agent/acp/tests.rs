@@ -291,7 +291,7 @@ fn only_our_own_tool_gets_leave_without_a_question() {
     assert_eq!(sent[0]["result"]["outcome"], json!({"outcome": "selected", "optionId": "yes"}));
     assert!(events.is_empty(), "{events:?}");
     for (id, title, kind) in [
-        // A command that is named like the tool, another server's tool, and one whose name is put together to ours.
+        // A command named like our tool, another server's tool, and a server and tool whose joined names equal ours.
         ("run_shell_command__1", title, "execute"),
         (id, title, "execute"),
         ("mcp_other_ask_the_user__1", "ask_the_user (other MCP Server)", "other"),
@@ -491,7 +491,7 @@ fn a_permission_shows_every_field_of_its_input() {
     }
 }
 
-/// A secret may be split between the pieces, which stand in a recording although no frame shows them.
+/// A secret may be split between the pieces. A recording contains them although no frame shows them.
 #[test]
 fn recordings_learn_the_pieces_of_messages_that_no_frame_shows() {
     for (session, kind) in [("of a sub-agent", "agent_message_chunk"), ("s", "user_message_chunk")] {

@@ -173,7 +173,7 @@ fn end_of(object: bool) -> u8 {
     if object { b'}' } else { b']' }
 }
 
-/// The first byte after white space. Usually there is none.
+/// The first byte after white space, which is rare.
 #[inline(always)]
 fn token(bytes: &[u8], at: &mut usize, strict: bool) -> Option<u8> {
     let byte = *bytes.get(*at)?;

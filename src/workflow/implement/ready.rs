@@ -78,7 +78,7 @@ pub struct Preview {
     pub target: String,
     /// The phases.
     pub plan: WorkPlan,
-    /// The prompt of the first open phase. Empty: there is none.
+    /// The prompt of the first open phase. Empty: no phase is open.
     pub prompt: SessionPrompt,
 }
 

@@ -33,7 +33,7 @@ use std::time::Duration;
 
 /// How long git may take to list the changes.
 const GIT_LIMIT: Duration = Duration::from_secs(5);
-/// How many characters of a manual check a warning shows.
+/// The maximum length of a manual check in a warning, in characters.
 const SHOWN: usize = 80;
 
 /// The world of a real run.
@@ -243,7 +243,7 @@ impl World for Site<'_, '_, '_> {
             PhaseState::Failed | PhaseState::Reopened => PlanStatus::Pending,
             PhaseState::Passed => PlanStatus::Completed,
         };
-        // Between two attempts the step goes on.
+        // The step stays in progress between two attempts.
         let waits = state == PhaseState::Failed && self.began.is_some() && at.number < self.ready.options.attempts;
         if !waits && std::mem::replace(&mut self.steps[at.phase], status) != status {
             self.tell_steps();

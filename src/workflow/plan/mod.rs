@@ -29,7 +29,7 @@ pub const COMMAND_BYTES_MAX: usize = 4096;
 /// A plan, as far as it is valid.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WorkPlan {
-    /// The title. Empty: there is none.
+    /// The title, or an empty text.
     pub title: String,
     /// The path of the specification, from the line `Spec: PATH`.
     pub spec: Option<SpecLine>,

@@ -74,12 +74,12 @@ struct Place {
 }
 
 impl Project {
-    /// The kind of entry that a path names. `None`: there is no such entry.
+    /// The kind of entry that a path names. `None`: the entry does not exist.
     pub fn entry(&self, path: &Path) -> Result<Option<Entry>, FileProblem> {
         Ok(self.place(path)?.and_then(|place| place.entry()))
     }
 
-    /// The bytes of a regular file of at most `limit` bytes. `None`: there is no such entry.
+    /// The bytes of a regular file of at most `limit` bytes. `None`: the entry does not exist.
     pub fn read(&self, path: &Path, limit: u64) -> Result<Option<Vec<u8>>, FileProblem> {
         let Some(place) = self.place(path)? else { return Ok(None) };
         let file = match place.folder.file(&place.name, OFlags::RDONLY, 0) {

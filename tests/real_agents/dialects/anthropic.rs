@@ -11,7 +11,7 @@ impl Dialect for Anthropic {
     fn asked(&self, path: &str, body: &Value) -> Asked {
         let stream = body["stream"] == true;
         match path {
-            // Titles, probes and the like come without tools.
+            // Requests for titles and probes, for example, name no tools.
             "/v1/messages" if !list(&body["tools"]).is_empty() => Asked::Conversation { stream },
             "/v1/messages" => Asked::Aside { stream, answer: "ok".into() },
             "/v1/messages/count_tokens" => Asked::Fixed(json!({"input_tokens": body.to_string().len() / 4 + 1})),

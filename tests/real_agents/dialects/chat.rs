@@ -11,7 +11,7 @@ impl Dialect for Chat {
     fn asked(&self, path: &str, body: &Value) -> Asked {
         let stream = body["stream"] == true;
         match path {
-            // A title is asked for without tools.
+            // Requests for titles name no tools.
             "/v1/chat/completions" if !list(&body["tools"]).is_empty() => Asked::Conversation { stream },
             "/v1/chat/completions" => Asked::Aside { stream, answer: "A title".into() },
             _ => Asked::Unknown,

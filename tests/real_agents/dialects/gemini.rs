@@ -63,7 +63,7 @@ impl Dialect for Gemini {
     }
 }
 
-/// An object as the request's schema wants it, or a word.
+/// An object that fits the request's schema, or a word.
 fn fitting(body: &Value) -> String {
     let config = &body["generationConfig"];
     let wanted =

@@ -14,13 +14,13 @@ use crate::support::list;
 
 /// The purpose of a request.
 pub(crate) enum Asked {
-    /// The agent continues with its work. Whether it wants the answer as a stream.
+    /// A request of the conversation. True: the agent asks for a stream.
     Conversation { stream: bool },
-    /// Something beside it: a title, a summary, a check.
+    /// A request outside the conversation: a title, a summary, a check.
     Aside { stream: bool, answer: String },
-    /// Something small with an answer that is always the same.
+    /// A small request whose answer is always the same.
     Fixed(Value),
-    /// A path that such a server does not have.
+    /// An unknown path.
     Unknown,
 }
 
@@ -32,7 +32,7 @@ pub(crate) trait Dialect: Sync {
     /// The answer as a stream.
     fn steps(&self, answer: &Answer<'_>) -> Vec<Step>;
 
-    /// The answer in one piece, for those who want no stream.
+    /// The answer in one piece, for a request without a stream.
     fn whole(&self, answer: &Answer<'_>) -> Value;
 
     /// The body of an HTTP error.
@@ -48,13 +48,13 @@ pub(crate) trait Dialect: Sync {
 /// A part of a stream.
 pub(crate) enum Step {
     Pause,
-    /// An event as it is written.
+    /// An encoded event.
     Event(String),
     /// Silence forever.
     Hang,
 }
 
-/// A reply on its way into an API's words.
+/// A reply that is being translated for an API.
 pub(crate) struct Answer<'a> {
     pub(crate) reply: Reply,
     /// Makes ids unique within the model.
@@ -65,7 +65,7 @@ pub(crate) struct Answer<'a> {
 }
 
 impl Answer<'_> {
-    /// An event for each piece, each after the pause.
+    /// One event per piece, each after the pause.
     fn pieces(&self, steps: &mut Vec<Step>, pieces: &[String], event: impl Fn(&str) -> String) {
         for piece in pieces {
             if self.reply.pause_ms > 0 {
@@ -92,7 +92,7 @@ impl Answer<'_> {
     }
 }
 
-/// An event that is told by its type.
+/// An event named by its type.
 fn named(event: &Value) -> String {
     format!("event: {}\ndata: {event}\n\n", event["type"].as_str().expect("type"))
 }

@@ -82,11 +82,11 @@ impl Dialect for Responses {
     }
 }
 
-/// A call as an item. A patch is no JSON: its tool takes a text.
+/// A call as an item. A patch is plain text, not JSON.
 fn tool(id: &str, call: &Call) -> Value {
     let function = |name: &str, arguments: &Value| json!({"type": "function_call", "id": id, "call_id": id, "name": name, "arguments": arguments.to_string()});
     match call {
-        // The time after which the model gets what there is so far.
+        // The time after which the model gets the output so far.
         Call::Shell(command) => function("exec_command", &json!({"cmd": command, "yield_time_ms": 30_000})),
         Call::Write { path, content } => {
             let added: String = content.lines().map(|line| format!("+{line}\n")).collect();
@@ -94,7 +94,7 @@ fn tool(id: &str, call: &Call) -> Value {
             json!({"type": "custom_tool_call", "id": id, "call_id": id, "name": "apply_patch", "input": patch})
         }
         Call::Ask(questions) => {
-            // It knows no multiple choice, and wants an id to answer by.
+            // Codex's tool lacks multiple choice and requires an id for each question.
             let one = questions.iter().enumerate().map(|(i, q)| {
                 json!({"id": format!("q{i}"), "question": q.question, "header": q.header, "options": options(q)})
             });

@@ -20,7 +20,7 @@ pub(crate) enum Directive {
 }
 
 impl Directive {
-    /// Whether it does anything, other than to wait.
+    /// Whether the action does more than wait.
     pub(crate) fn acts(&self) -> bool {
         !matches!(self, Directive::Await(_))
     }
@@ -43,12 +43,12 @@ pub(crate) fn fits(frame: &Value, wanted: &Map<String, Value>) -> bool {
 
 /// A message with the ids of the questions so far in the place of `$q1`, `$q2`, …
 pub(crate) fn with_ids(text: &str, ids: &[String]) -> String {
-    // From the last: `$q1` is also the beginning of `$q10`.
+    // Starts with the last one: `$q10` begins with `$q1`.
     let all = ids.iter().enumerate().rev();
     all.fold(text.to_owned(), |text, (at, id)| text.replace(&format!("$q{}", at + 1), id))
 }
 
-/// One folder.
+/// A case.
 pub(crate) struct Case {
     pub(crate) name: String,
     pub(crate) dir: PathBuf,
@@ -61,7 +61,7 @@ impl Case {
         Case::load_with(dir, |text| text)
     }
 
-    /// A case by its name, with another text in the place of one that occurs in it.
+    /// Reads a case by name and replaces one text in it by another.
     pub(crate) fn renamed(name: &str, from: &str, to: &str) -> Case {
         Case::load_with(testdata().join(name), |text| {
             assert!(text.contains(from), "{name} does not say {from}");
@@ -86,7 +86,7 @@ impl Case {
         self.dir.join("expected.jsonl")
     }
 
-    /// The user's configuration, where the agent needs one.
+    /// The user's configuration, if the agent needs one.
     pub(crate) fn config(&self) -> Option<String> {
         std::fs::read_to_string(self.dir.join("config.json")).ok()
     }
@@ -96,12 +96,12 @@ impl Case {
         agents_of(&serde_json::from_str(&self.config().unwrap_or("{}".into())).expect("config.json is JSON"))
     }
 
-    /// Whether its agent is a command whose lines are text.
+    /// Whether the agent is a command that prints plain text.
     pub(crate) fn is_plain(&self) -> bool {
         self.recording.header.driver == "lines"
     }
 
-    /// The expected frames, one a line.
+    /// The expected frames, one per line.
     pub(crate) fn expected(&self) -> String {
         std::fs::read_to_string(self.expected_path()).unwrap_or_default()
     }
@@ -116,7 +116,7 @@ pub(crate) fn agents_of(config: &Value) -> Agents {
     agents
 }
 
-/// The agent that a configuration makes from this entry.
+/// The agent that this entry of a configuration defines.
 fn configured(name: &str, entry: &Value) -> Agent {
     let text = |field: &str| entry[field].as_str().map(str::to_owned);
     let list = |field: &str| -> Vec<String> {

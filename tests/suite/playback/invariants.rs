@@ -31,14 +31,14 @@ pub(crate) fn open_questions(frames: &[Frame]) -> BTreeSet<&str> {
     open
 }
 
-/// The same, and what can be said of a simulated run: it is deaf after its end, and it was stopped in time.
+/// Checks the frames, and also that the run ignores everything after its end and was stopped in time.
 pub(crate) fn world(world: &mut World) -> Checked {
     frames(&world.frames, world.run().exit_code())?;
     in_time(world)?;
     deaf(world)
 }
 
-/// From the first rung of the ladder to the last kill it is 3 s; after a result the agent first has 2 s to leave.
+/// From the first stop to the last kill at most 3 s pass. After a result, the agent first has 2 s to exit.
 fn in_time(world: &mut World) -> Checked {
     let stopping = world.run().stopping();
     let machine = world.machine();
@@ -49,7 +49,7 @@ fn in_time(world: &mut World) -> Checked {
     Ok(())
 }
 
-/// After the end nothing has an effect.
+/// After the end, no event has an effect.
 fn deaf(world: &mut World) -> Checked {
     let later = [
         Event::Line(Line::Text("{\"type\":\"result\",\"is_error\":false,\"result\":\"late\"}".into())),

@@ -1,4 +1,4 @@
-//! Frames without what differs from run to run, and a readable difference of two lists.
+//! Removes from frames everything that differs from run to run, and shows the difference of two lists.
 
 use serde_json::Value;
 
@@ -9,7 +9,7 @@ pub(crate) fn normal(line: &str) -> String {
     replaced(&line, "\"spektacular\":\"", '"', "[VERSION]")
 }
 
-/// The text with what stands between the first `before` and the next `end` replaced.
+/// Replaces the text between the first `before` and the next `end`.
 fn replaced(line: &str, before: &str, end: char, with: &str) -> String {
     let Some(from) = line.find(before).map(|at| at + before.len()) else { return line.to_owned() };
     let Some(to) = line[from..].find(end).map(|at| from + at) else { return line.to_owned() };
@@ -45,8 +45,8 @@ fn without_random(id: &str) -> String {
     }
 }
 
-/// The lines of both, with `-` those that are only expected and with `+` those that came. Long lines are cut to
-/// where they differ.
+/// The lines of both, with `-` those that are only expected and with `+` those that came. Long lines are cut to where
+/// they differ.
 pub(crate) fn difference(expected: &[String], got: &[String]) -> String {
     let mut out = String::new();
     for (sign, line, other) in aligned(expected, got) {

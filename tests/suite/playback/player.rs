@@ -1,4 +1,4 @@
-//! Plays a recording against a run: the agent's lines in order, the orchestrator's as late as they can come.
+//! Plays a recording against a run: the agent's lines in order, and the orchestrator's as late as possible.
 
 use super::case::{Case, Directive, fits, with_ids};
 use super::world::{Sent, World, exited, killed};
@@ -23,7 +23,7 @@ pub(crate) struct Player<'a> {
     pub(crate) world: World,
     case: &'a Case,
     pub(crate) script: VecDeque<&'a Directive>,
-    /// Frames that an await has seen.
+    /// The number of frames that awaits have passed.
     seen: usize,
     stderr: String,
 }
@@ -36,12 +36,12 @@ impl<'a> Player<'a> {
         Player { world, case, script: case.script.iter().collect(), seen: 0, stderr: String::new() }
     }
 
-    /// The whole recording, held to the letter. The error says where the run differs from it.
+    /// Plays the whole recording exactly. The error names the place where the run differs.
     pub(crate) fn play(case: &'a Case) -> Result<Player<'a>, String> {
         Player::play_with(case, Options::default())
     }
 
-    /// The same with other options. The agent must receive the same lines.
+    /// Plays the whole recording with other options. The agent must receive the same lines.
     pub(crate) fn play_with(case: &'a Case, over: Options) -> Result<Player<'a>, String> {
         let mut player = Player::new(case, over);
         player.begin()?;
@@ -86,7 +86,7 @@ impl<'a> Player<'a> {
                 self.world.spawn();
                 Ok(())
             }
-            // The host ends the agent.
+            // Handles the moment at which the host ends the agent.
             Moment::Signal(9 | 15) if self.world.machine().sent.is_empty() => {
                 while self.world.machine().stops.is_empty() {
                     self.next_directive().or_else(|why| wrong(format!("the agent was not stopped: {why}")))?;
@@ -115,7 +115,7 @@ impl<'a> Player<'a> {
         }
     }
 
-    /// The orchestrator's action after the recording, which must end the run.
+    /// Performs the orchestrator's action after the recording, which must end the run.
     pub(crate) fn finish(&mut self) -> Result<(), String> {
         while !self.world.is_over() && self.will_act() {
             self.next_directive()?;
@@ -166,13 +166,13 @@ impl<'a> Player<'a> {
         self.script.iter().any(|directive| directive.acts())
     }
 
-    /// The orchestrator does nothing more, but for a run.start that is still to come.
+    /// Drops the orchestrator's remaining actions, except a run.start.
     pub(crate) fn hush(&mut self) {
         let keep = usize::from(self.world.run().is_waiting());
         self.script.truncate(keep);
     }
 
-    /// The agent continues with its recorded lines, whatever the run says to it. It does obey SIGKILL.
+    /// Plays the agent's remaining lines, whatever the run sends. The agent obeys SIGKILL.
     pub(crate) fn agent_goes_on(&mut self, from: usize) {
         for (at, moment) in &self.case.recording.moments[from..] {
             self.world.tick_until(*at);
@@ -180,7 +180,7 @@ impl<'a> Player<'a> {
                 break;
             }
             match moment {
-                // The orchestrator continues with its actions as far as they still fit.
+                // Performs the orchestrator's remaining actions that still fit.
                 Moment::Host(_) | Moment::HostEof => drop(self.until_sent()),
                 Moment::Spawn(_) => {
                     let _ = self.until_spawn();
@@ -195,7 +195,7 @@ impl<'a> Player<'a> {
         self.agent_is_silent(Obeys::Kill);
     }
 
-    /// The agent says nothing more. Time advances until the run is over.
+    /// Keeps the agent silent and advances the time until the run is over.
     pub(crate) fn agent_is_silent(&mut self, obeys: Obeys) {
         for _ in 0..10_000 {
             if self.world.is_over() {
@@ -225,7 +225,7 @@ impl<'a> Player<'a> {
     }
 }
 
-/// A line for the agent without the id of a request of our own: any will do.
+/// Removes the id of our own request from a line for the agent, because ids may differ.
 fn without_id(line: &str) -> Value {
     let mut value: Value = serde_json::from_str(line).unwrap_or_else(|_| Value::String(line.to_owned()));
     if value["request"].is_object() {

@@ -26,7 +26,7 @@ struct Session {
     child: Child,
     lines: Receiver<String>,
     frames: Vec<Frame>,
-    /// Frames that an await has seen.
+    /// The number of frames that awaits have passed.
     seen: usize,
 }
 
@@ -53,7 +53,7 @@ pub(crate) fn play(case: &Case) -> Result<Played, String> {
 
 /// Puts the replay on the PATH under the agent's name.
 fn sandbox(case: &Case) -> support::Case {
-    // An agent that ended by itself did so though it was told by a signal; the replay knows nothing of signals.
+    // The recorded agent exited by itself after a signal, but the replay does not handle signals.
     let own_end = matches!(case.recording.moments.last(), Some((_, Moment::Exit(_))));
     let trap = if own_end { "trap '' TERM\n" } else { "" };
     let recording = case.recording_path();
@@ -95,7 +95,7 @@ impl Session {
         Ok(())
     }
 
-    /// `false`: stdout is at its end.
+    /// Returns false at the end of stdout.
     fn next_frame(&mut self) -> Result<bool, String> {
         match self.lines.recv_timeout(limit()) {
             Ok(line) => {

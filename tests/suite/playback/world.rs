@@ -1,5 +1,4 @@
-//! A run without processes, threads or a clock: the engine's own conductor on a machine that only notes what is asked
-//! of it.
+//! A run without processes, threads or a clock: the engine's own conductor on a machine that only records requests.
 
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -26,7 +25,7 @@ pub(crate) const RANDOM: &str = "golden";
 /// The content of every image.
 const IMAGE: &[u8] = b"GIF89a\x01\0\x01\0";
 
-/// More parts than any line of a test has.
+/// More parts than any line in a test has.
 const PARTS: usize = 1_000_000;
 
 /// The lines that the run sent to its agent.
@@ -55,15 +54,15 @@ fn read(line: &str) -> Value {
     })
 }
 
-/// A machine on which nothing runs.
+/// A simulated machine.
 #[derive(Default)]
 pub(crate) struct Notebook {
     now: Duration,
     cwd: PathBuf,
     pub(crate) sent: VecDeque<Sent>,
-    /// When which stop was asked for.
+    /// The requested stops with their times.
     pub(crate) stops: Vec<(Duration, Method)>,
-    /// When the agent's stdin was closed.
+    /// The time at which the agent's stdin was closed.
     pub(crate) closed: Option<Duration>,
     /// Whether a process of the agent runs.
     pub(crate) has_process: bool,
@@ -73,12 +72,12 @@ pub(crate) struct Notebook {
     pub(crate) unsent: usize,
     /// Whether no process can be started.
     broken: bool,
-    /// Whether the agent's stdin is closed as soon as it runs: that says nothing of the run's end.
+    /// Whether the agent's stdin is closed right after the start, which does not mean that the run ends.
     closes_early: bool,
 }
 
 impl Notebook {
-    /// A machine whose working directory this is.
+    /// Creates a machine with this working directory.
     pub(crate) fn at(cwd: &str) -> Notebook {
         Notebook { cwd: cwd.into(), ..Notebook::default() }
     }
@@ -115,12 +114,12 @@ impl Machine for Notebook {
         Ok((IMAGE.len() as u64, first.to_vec()))
     }
 
-    /// A file that is not there has no size.
+    /// A missing file has no size.
     fn size(&self, _: &Path) -> Option<u64> {
         None
     }
 
-    /// The server by which a model asks, as it stands in recordings.
+    /// The name of the server of our own tool in recordings.
     fn offer(&mut self, _: &'static str) -> Option<McpServer> {
         let address = "00000000000000000000000000000000:/home/user/tmp/spektacular-000000000000/s";
         Some(McpServer {
@@ -131,7 +130,7 @@ impl Machine for Notebook {
         })
     }
 
-    // Recordings hold the agent's side of such a call, not its answer.
+    // Recordings contain the agent's side of the call, but not the answer.
     fn reply(&mut self, _: u64, _: &[Reply]) {}
 
     fn withdraw(&mut self, _: u64) {}
@@ -174,12 +173,12 @@ impl Machine for Notebook {
 pub(crate) struct World {
     conductor: Conductor<JsonLines, Notebook>,
     pub(crate) frames: Vec<Frame>,
-    /// Goes before what run.start says.
+    /// Overrides the settings of run.start.
     over: Options,
 }
 
 impl World {
-    /// A world at time zero. `over` goes before what run.start says.
+    /// Creates a world at time zero. `over` overrides the settings of run.start.
     pub(crate) fn new(cwd: &str, over: Options, agents: Agents) -> World {
         let layers = Layers {
             agents,
@@ -198,23 +197,23 @@ impl World {
         self.conductor.run()
     }
 
-    /// The actions of the run on its machine.
+    /// The machine.
     pub(crate) fn machine(&mut self) -> &mut Notebook {
         self.conductor.machine()
     }
 
-    /// Time advances, never back.
+    /// Advances the time, which never goes back.
     pub(crate) fn at(&mut self, at: Duration) {
         let machine = self.machine();
         machine.now = machine.now.max(at);
     }
 
-    /// Whether the terminal frame is out, or never will be.
+    /// Whether the terminal frame was emitted, or can no longer be.
     pub(crate) fn is_over(&self) -> bool {
         self.run().exit_code().is_some()
     }
 
-    /// Whether the outcome is known, though the agent may still be there.
+    /// Whether the outcome is decided. The agent may still be running.
     pub(crate) fn is_decided(&mut self) -> bool {
         self.is_over() || self.machine().closed.is_some() || self.run().stopping().is_some()
     }
@@ -226,7 +225,7 @@ impl World {
         asked.filter_map(|f| f.value["payload"]["question_id"].as_str().map(str::to_owned)).collect()
     }
 
-    /// Everything that came of the run so far: frames, lines for the agent, stops.
+    /// The run's output so far: frames, lines for the agent, stops.
     pub(crate) fn traces(&mut self) -> usize {
         self.frames.len() + self.machine().sent.len() + self.machine().stops.len()
     }
@@ -258,12 +257,12 @@ impl World {
         }
     }
 
-    /// The agent that is to be started.
+    /// The requested start of the agent.
     pub(crate) fn due(&self) -> Option<&Launch> {
         self.conductor.due()
     }
 
-    /// The agent is started, if one is wanted and the run has not been stopped before that.
+    /// Starts the agent, if a start is pending and no stop came first.
     pub(crate) fn spawn(&mut self) {
         self.conductor.spawn_if_due();
         self.take();
@@ -274,7 +273,7 @@ impl World {
         self.spawn();
     }
 
-    /// A line of stdin.
+    /// Passes a line of stdin to the run.
     pub(crate) fn hear(&mut self, line: &str) {
         match inbound::parse(line.as_bytes()) {
             Some(mut inbound) if matches!(inbound.message, Message::Start(_)) => {
@@ -295,7 +294,7 @@ impl World {
         self.take();
     }
 
-    /// A line of the agent's.
+    /// Passes a line of the agent to the run.
     pub(crate) fn line(&mut self, line: &str) {
         self.hand(line);
         self.take();
@@ -306,17 +305,17 @@ impl World {
         self.conductor().line(line.to_owned());
     }
 
-    /// The conductor, for what a simulation has no method for.
+    /// The conductor, for everything without a method here.
     pub(crate) fn conductor(&mut self) -> &mut Conductor<JsonLines, Notebook> {
         &mut self.conductor
     }
 
-    /// A line of the agent's that was too long.
+    /// Reports a line of the agent that was too long.
     pub(crate) fn too_long(&mut self) {
         self.step(Event::Line(Line::TooLong));
     }
 
-    /// The agent's process has exited, and all of its output was read.
+    /// Reports that the agent's process exited and its output was read to the end.
     pub(crate) fn gone(&mut self, exit: AgentExit, stderr: &str) {
         if std::mem::take(&mut self.machine().has_process) {
             let departed = Departed { exit, leaked: false, stderr: stderr.to_owned() };
@@ -326,7 +325,7 @@ impl World {
         }
     }
 
-    /// Whatever is due until then happens.
+    /// Lets everything happen that is due until then.
     pub(crate) fn tick_until(&mut self, at: Duration) {
         while let Some(due) = self.run().next_deadline().filter(|due| *due <= at) {
             self.tick(due);
@@ -334,7 +333,7 @@ impl World {
         self.at(at);
     }
 
-    /// A deadline.
+    /// Lets the next deadline pass.
     pub(crate) fn tick(&mut self, due: Duration) {
         self.at(due);
         self.conductor.tick();

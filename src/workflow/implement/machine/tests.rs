@@ -4,7 +4,7 @@ use super::{AgentTurn, Attempt, Failing, Fault, Loop, LoopEnd, LoopPhase, Manual
 use crate::protocol::words::{PhaseOutcome, PhaseState};
 use std::collections::{HashMap, VecDeque};
 
-/// A world that plays a script and writes down what it is asked for.
+/// A world that plays a script and records the requests.
 #[derive(Default)]
 struct Fake {
     log: Vec<String>,
